@@ -5,6 +5,7 @@ compares losses and weights with those of a run without interruption. Once with 
 """
 import csv
 import hashlib
+import json
 import os
 import signal
 import subprocess
@@ -87,26 +88,28 @@ def keras_trainer(path):
         model.reset_metrics()  # else it is the mean since they were reset
         return float(model.train_on_batch(data[indices], numpy.zeros(len(indices), "int32"))).hex()
 
+    seeds = [v for v in model.non_trainable_variables if "seed" in v.path]
+
     def save(file, done):
+        """load_model starts seed generators anew: their states go with the position, as a script has to do it."""
         model.save(file)
         with open(file + ".position", "w", encoding="utf-8") as f:
-            f.write(str(done))
+            json.dump([done, [v.numpy().tolist() for v in seeds]], f)
 
     def load(file, states):
         found = keras.models.load_model(file)
-        rng = [v for v in model.non_trainable_variables if "seed" in v.path]
-        mine = [v.numpy() for v in rng]
+        with open(file + ".position", encoding="utf-8") as f:
+            done, saved = json.load(f)
         if "weights" in states:
-            for a, b in zip(model.variables, found.variables):
+            for a, b in zip(model.trainable_variables, found.trainable_variables):
                 a.assign(b)
-        if "rng" not in states:
-            for v, old in zip(rng, mine):
+        if "rng" in states:
+            for v, old in zip(seeds, saved):
                 v.assign(old)
         if "optimizer" in states:
             for a, b in zip(model.optimizer.variables, found.optimizer.variables):
                 a.assign(b)
-        with open(file + ".position", encoding="utf-8") as f:
-            return int(f.read())
+        return done
     weights = lambda: b"".join(w.tobytes() for w in model.get_weights())
     return step, save, load, weights, "checkpoint.keras"
 

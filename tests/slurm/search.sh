@@ -18,12 +18,13 @@ drained() { for _ in $(seq 1 240); do [ -n "$(squeue -h 2> /dev/null)" ] || retu
 batches='32 128' rates=0.3,0.1,0.03,0.01
 
 [ -s "$out/system.json" ] || "$DLMODEL" -q calibrate --quick --cores 1 --virtual-nodes 2 -o "$out/system.json"
+traces=()
 for b in $batches; do
-    "$DLMODEL" -q slurm submit --framework pytorch-ddp --workload lenet --batch-per-device "$b" --profile --warmup 5 --steps 20 --dir "$work/profiles" > /dev/null
+    "$DLMODEL" -q slurm submit --framework pytorch-ddp --workload lenet --batch-per-device "$b" --profile --warmup 10 --steps 60 --dir "$work/profiles" > /dev/null
+    drained
+    traces+=("$work/profiles/pytorch-ddp-lenet-n1x1-b$b-profile-r1/trace.json")
 done
-drained
-# shellcheck disable=SC2086
-"$DLMODEL" -q import trace "$work"/profiles/*/trace.json --workload lenet --framework pytorch-ddp --batch "${batches// /,}" --system "$out/system.json" -o "$out/layers.json"
+"$DLMODEL" -q import trace "${traces[@]}" --workload lenet --framework pytorch-ddp --batch "${batches// /,}" --system "$out/system.json" -o "$out/layers.json"
 campaign() { # campaign ARGS...
     "$DLMODEL" -q campaign --system "$out/system.json" --layers "$out/layers.json" --workload lenet --framework pytorch-ddp --optimizer sgd --devices-per-trial 1 \
         --dispatch 0.05s "$@"

@@ -37,10 +37,9 @@ static double h5_bytes(const struct dl_checkpoint_content *c, double ranks) {
 
 #define KERAS                                                                                      \
     .source = "keras-checkpoint-source", .counters = DL_COUNTERS_KERAS, .ratio = 1,                \
-    .saves = DL_SAVES_WEIGHTS | DL_SAVES_OPTIMIZER | DL_SAVES_RNG,                                 \
-    .also =                                                                                        \
-        "position in the epoch, seeds of the input; the loss scale of a LossScaleOptimizer is "    \
-        "among its variables"
+    .saves = DL_SAVES_WEIGHTS | DL_SAVES_OPTIMIZER,                                                \
+    .also = "states of seed generators (dropout; load_model starts them anew), position of the "   \
+            "input; the loss scale of a LossScaleOptimizer is among its variables"
 
 const struct dl_checkpoint_format dl_checkpoint_keras = {
     .name = "keras",

@@ -20,7 +20,7 @@ const struct dl_checkpoint_format dl_checkpoint_tensorflow_v2 = {
     .counters = DL_COUNTERS_KERAS,
     .saves = DL_SAVES_WEIGHTS | DL_SAVES_OPTIMIZER | DL_SAVES_SCALE,
     .also = "tf.random.Generator and the iterator of tf.data, if the script makes them members of "
-            "the Checkpoint; stateless seeds of Keras are saved",
+            "the Checkpoint",
     .overhead_bytes = v2_bytes,
     .ratio = 1,
 };
