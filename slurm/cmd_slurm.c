@@ -69,6 +69,13 @@ static const struct dl_option slurm_options[] = {
      DL_NUMBER(CHOICE(interval_width), .unit = DL_UNIT_NONE, .min = 1e-4, .max = 10)},
     {"most-repeats", 0, "N", "Runs", "of --method: maximum runs of a configuration; default 60",
      DL_INTEGER(CHOICE(most_repeats), .min = 6, .max = 1000)},
+    {"sweep", 0, "FILE", "Runs",
+     "submit: instead of runs a job array of 'dlmodel search --sweep FILE'; options of search "
+     "after "
+     "--",
+     DL_TEXT(CHOICE(sweep))},
+    {"parts", 0, "N", "Runs", "tasks of the array of --sweep; default 4",
+     DL_INTEGER(CHOICE(parts), .min = 1, .max = 100000)},
     {"site", 0, "NAME|FILE", "Cluster",
      "site file (fields: dlmodel schema site); default $DLMODEL_SITE, else\n"
      "~/.config/dlmodel/site.json",

@@ -123,7 +123,7 @@ static bool find_more(const struct dl_context *context, const char *name, struct
 
 static enum dl_code find_kind(const struct dl_context *context, const struct dl_options *options,
                               const struct kind **out, struct dl_err *err) {
-    static struct kind more;
+    struct kind *more = dl_arena_alloc(context->arena, 1, sizeof *more);
     const char *all = "expected one of system, device, workload, framework, kernel-models, layers, "
                       "runs, collectives, prediction, site, run or runlog";
     if (options->positional_count == 0) return dl_fail(err, DL_ERR_USAGE, "%s", all);
@@ -134,8 +134,9 @@ static enum dl_code find_kind(const struct dl_context *context, const struct dl_
     for (*out = kinds; (*out)->name != NULL; ++*out) {
         if (strcmp((*out)->name, given) == 0) return DL_OK;
     }
-    *out = &more;
-    if (find_more(context, options->positional[0], &more)) return DL_OK;
+    *out = more;
+    if (more == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    if (find_more(context, options->positional[0], more)) return DL_OK;
     const char *near = dl_suggest(options->positional[0], kind_names);
     if (near != NULL) {
         return dl_fail(err, DL_ERR_USAGE, "no schema of '%.60s'; did you mean '%s'?",

@@ -482,5 +482,5 @@ enum dl_code dl_run_rows_read(const struct dl_data *data, const struct dl_csv *c
         DL_TRY(read_run(out, row, &out->rows[row], err));
         DL_TRY(read_core_ratio(out, row, &out->rows[row], err));
     }
-    return DL_OK;
+    return dl_run_groups_make(out, err);
 }
