@@ -249,8 +249,9 @@ struct dl_framework {
     struct dl_transformer_policy transformer;
     /* default row of dl_strategies for this mode; NULL: data */
     const char *strategy;
-    int status; /* enum dl_framework_status */
-    int trains; /* enum dl_framework_trains */
+    int status;             /* enum dl_framework_status */
+    const char *checkpoint; /* row of dl_checkpoint_formats that its programs write; NULL: none */
+    int trains;             /* enum dl_framework_trains */
     /* newest GPUs that its last release runs on; NULL: it is still built for new ones */
     const char *last_architecture;
     int recompute;      /* default enum dl_recompute */

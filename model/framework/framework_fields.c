@@ -164,6 +164,8 @@ static const struct dl_field framework_fields[] = {
     CHOOSE(TOP(trains), trains_names, DL_TRAINS_ANY, "networks that it has implementations of"),
     STRING(TOP(last_architecture), false,
            "newest GPU architecture that its last release runs on; absent: no limit"),
+    STRING(TOP(checkpoint), false,
+           "what its programs write as a checkpoint: a row of `dlmodel list checkpoints`"),
     {TOP(versions), .count_offset = offsetof(struct dl_framework, version_count),
      .type = DL_FIELD_STRINGS,
      .help = "further values of framework_version that the members of this file cover"},

@@ -217,7 +217,7 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
     dl_jw_array(&w, "results");
     dl_rows_json_open(&w, row);
     dl_heterogeneous_json(&w, row->prediction);
-    DL_TRY(dl_checkpoint_json(options, row, &w, err));
+    DL_TRY(dl_checkpoint_json(context, options, row, &w, err));
     dl_jw_end(&w);
     dl_jw_end(&w);
     dl_jw_array(&w, "terms");

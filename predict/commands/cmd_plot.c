@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "model/base/file.h"
+#include "predict/inputs/checkpoint_inputs.h"
 #include "predict/plot/plot.h"
 
 struct asked {
@@ -34,7 +35,8 @@ static const struct dl_option plot_options[] = {
     {"help", 'h', NULL, "Output", "print this text", NULL},
     {.name = NULL},
 };
-static const struct dl_option *const tables[] = {plot_options, dl_input_options, NULL};
+static const struct dl_option *const tables[] = {plot_options, dl_input_options,
+                                                 dl_checkpoint_options, NULL};
 static const char *const examples[] = {
     "dlmodel plot scaling data/runs/azure_batch_ai.csv --workload resnet50 --where backend=nccl -o "
     "scaling.png",
@@ -79,6 +81,8 @@ static const struct dl_plot_kind kinds[] = {
     {"pareto", "Pareto front of time and memory that search found", "pareto", dl_plot_pareto},
     {"campaign", "schedule of a campaign: which task trained on which slot, when", "campaign",
      dl_plot_campaign},
+    {"checkpoint", "time lost to checkpoints and failures against their interval, by format",
+     "checkpoint", dl_plot_checkpoint},
     {"error", "signed error of every compared row, by source", "error", dl_plot_error},
     {"kernels", "predicted against measured kernel times", "kernels", dl_plot_kernels},
     {"alphabeta", "collective times against size: samples, fit, algorithm switches, residuals",
@@ -93,8 +97,8 @@ struct picture {
 
 static enum dl_code find_kind(const struct dl_options *options, const struct dl_plot_kind **out,
                               struct dl_err *err) {
-    const char *names[16], *given = options->positional_count > 0 ? options->positional[0] : NULL;
-    char all[256] = "";
+    const char *names[32], *given = options->positional_count > 0 ? options->positional[0] : NULL;
+    char all[512] = "";
     int count = 0;
     for (const struct dl_plot_kind *k = kinds; k->name != NULL; k++) {
         if (given != NULL && strcmp(k->name, given) == 0) {

@@ -9,7 +9,7 @@
 
 struct asked {
     bool markdown, no_figures, where_given;
-    const char *title, *path;
+    const char *title, *path, *attach;
 };
 #define ASKED(member) struct asked, member
 
@@ -28,6 +28,9 @@ static const struct dl_option report_options[] = {
      DL_FLAG(ASKED(markdown))},
     {"no-figures", 0, NULL, "Output", "write tables and text only; needs no gnuplot",
      DL_FLAG(ASKED(no_figures))},
+    {"attach", 0, "FOLDER", "Output",
+     "also write each figure to FOLDER, as PDF and its numbers as CSV, to attach to a paper",
+     DL_TEXT(ASKED(attach))},
     {"output", 'o', "FILE", "Output",
      "write to FILE instead of stdout; FILE is replaced only when the page is complete",
      DL_TEXT(ASKED(path))},
@@ -70,13 +73,14 @@ static enum dl_code choose_form(const struct asked *asked, bool *markdown, struc
     return DL_OK;
 }
 
-/* Measured runs, or the schedule of a campaign. */
-static enum dl_code of_files(struct dl_report *r, const char *title, struct dl_err *err) {
-    struct dl_csv first;
-    DL_TRY(dl_csv_read(r->options.positional[1], r->context->arena, &first, err));
-    return r->options.positional_count == 2 && dl_report_is_campaign(&first)
-               ? dl_report_of_campaign(r, title, err)
-               : dl_report_of_runs(r, title, err);
+/* Whether the first file is the schedule of a campaign. */
+static enum dl_code is_schedule(struct dl_context *context, const struct dl_options *options,
+                                bool *out, struct dl_err *err) {
+    struct dl_csv csv;
+    if (options->positional_count == 0) return DL_OK;
+    DL_TRY(dl_csv_read(options->positional[0], context->arena, &csv, err));
+    *out = dl_report_is_schedule(&csv);
+    return DL_OK;
 }
 
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,
@@ -88,6 +92,10 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     struct asked asked = {.markdown = false};
     DL_TRY(dl_options_bind(options, report_options, &asked, err));
     r->figures = !asked.no_figures;
+    r->attach = asked.attach;
+    r->attached = 0;
+    if (asked.attach != NULL && asked.no_figures)
+        return dl_fail(err, DL_ERR_USAGE, "--attach writes figures, --no-figures none");
     DL_TRY(choose_form(&asked, &r->page.markdown, err));
     /* the first word of a figure's options is its kind */
     if (options->positional_count == DL_MAX_POSITIONAL)
@@ -96,8 +104,12 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
         r->options.positional[i] = options->positional[i - 1];
     r->options.positional[0] = "report";
     r->options.positional_count = options->positional_count + 1;
-    if (options->positional_count > 0)
-        DL_TRY(of_files(r, asked.title, err));
+    bool schedule = false;
+    DL_TRY(is_schedule(context, options, &schedule, err));
+    if (schedule)
+        DL_TRY(dl_report_of_campaign(r, asked.title, err));
+    else if (options->positional_count > 0)
+        DL_TRY(dl_report_of_runs(r, asked.title, err));
     else if (asked.where_given)
         return dl_fail(err, DL_ERR_USAGE, "--where selects rows of files: give a file");
     else
@@ -123,9 +135,9 @@ const struct dl_command dl_cmd_report = {
                "scaling, breakdown of time, memory, limits and changes that pay, accuracy of the "
                "model, method. Without files the page is about --system, --workload, --framework "
                "and --nodes, with cost and energy where prices and power are known; with files of "
-               "measured "
-               "runs it compares those with their predictions; with the schedule of a campaign "
-               "(campaign --show schedule --csv) it is about that. "
+               "measured runs it compares those with their predictions and "
+               "tells how they were measured; with one or two schedules of a campaign (predicted, "
+               "measured) it is about that. "
                "Figures and style are embedded: the page loads nothing.",
     .examples = examples,
     .options = tables,

@@ -79,7 +79,7 @@ run campaign --nodes 4 --workload resnet50 --framework pytorch-ddp --epochs 1 --
 cp "$work/out" "$work/schedule.csv"
 run report "$work/schedule.csv" --no-figures -o "$work/campaign.html"
 check 'a page about a campaign' 0
-judge 'the campaign in one sentence and by rung' "$work/campaign.html" 'training fills' 'The tasks by rung; a search without rungs has one.'
+judge 'the campaign in one sentence and by rung' "$work/campaign.html" 'slots take' 'The tasks by rung; a search without rungs has one.'
 
 # Names that would like to be markup.
 evil='<script>alert(1)</script>"'"'"'&amp;<img src=x onerror=alert(2)>|`*'
