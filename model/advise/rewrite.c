@@ -13,19 +13,31 @@ static void write_extents(struct dl_json_writer *w, const char *key, const doubl
     dl_jw_end(w);
 }
 
-static void write_keys(struct dl_json_writer *w, const struct dl_layer *l) {
+static void write_geometry(struct dl_json_writer *w, const struct dl_layer *l) {
     const unsigned keys = l->kind->needs | l->kind->takes;
     const int dims = l->in.dims;
+    const struct {
+        unsigned key;
+        const char *name;
+        const double *values;
+    } all[] = {{DL_KEY_KERNEL, "kernel", l->kernel},
+               {DL_KEY_STRIDE, "stride", l->stride},
+               {DL_KEY_PAD, "pad", l->pad},
+               {DL_KEY_DILATION, "dilation", l->dilation},
+               {DL_KEY_SIZE, "size", l->target}};
+    for (size_t i = 0; dims > 0 && i < sizeof all / sizeof *all; i++) {
+        const bool given = all[i].key != DL_KEY_SIZE || l->target[DL_DIMS - 1] > 0;
+        if ((keys & all[i].key) != 0 && given) write_extents(w, all[i].name, all[i].values, dims);
+    }
+}
+
+static void write_keys(struct dl_json_writer *w, const struct dl_layer *l) {
+    const unsigned keys = l->kind->needs | l->kind->takes;
     if ((keys & DL_KEY_OUT) != 0) dl_jw_number(w, "out", l->hidden);
     if ((keys & DL_KEY_GROUPS) != 0 && l->groups > 1) dl_jw_number(w, "groups", l->groups);
     if ((keys & DL_KEY_SCALE) != 0 && l->scale > 0) dl_jw_number(w, "scale", l->scale);
     if ((keys & DL_KEY_DROPOUT) != 0 && l->dropout > 0) dl_jw_number(w, "dropout", l->dropout);
-    if (dims > 0 && (keys & DL_KEY_KERNEL) != 0) write_extents(w, "kernel", l->kernel, dims);
-    if (dims > 0 && (keys & DL_KEY_STRIDE) != 0) write_extents(w, "stride", l->stride, dims);
-    if (dims > 0 && (keys & DL_KEY_PAD) != 0) write_extents(w, "pad", l->pad, dims);
-    if (dims > 0 && (keys & DL_KEY_DILATION) != 0) write_extents(w, "dilation", l->dilation, dims);
-    if (dims > 0 && (keys & DL_KEY_SIZE) != 0 && l->target[DL_DIMS - 1] > 0)
-        write_extents(w, "size", l->target, dims);
+    write_geometry(w, l);
     if ((keys & DL_KEY_BIAS) != 0) dl_jw_bool(w, "bias", l->bias);
     if ((keys & DL_KEY_CEIL) != 0 && l->ceil_mode) dl_jw_bool(w, "ceil", true);
     if ((keys & DL_KEY_IN_PLACE) != 0 && l->in_place) dl_jw_bool(w, "in_place", true);
