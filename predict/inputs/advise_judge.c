@@ -85,7 +85,10 @@ enum dl_code dl_advise_judge(struct dl_context *context, const struct dl_options
     out->possible = code == DL_OK;
     if (out->possible) {
         out->samples = plan.global_batch_samples;
-        out->job_w = dl_power_of(inputs.system, &plan, &out->prediction, NULL).job_w;
+        const struct dl_power power = dl_power_of(inputs.system, &plan, &out->prediction, NULL);
+        out->job_w = power.job_w;
+        out->power_sigma_log = power.sigma_log;
+        out->device = dl_arena_strdup(context->arena, inputs.system->device->name);
     } else {
         out->why = dl_arena_strdup(context->arena, inner.message);
     }

@@ -134,8 +134,8 @@ static enum dl_code synchronize_network(const struct dl_gradient_sync_request *r
     DL_TRY(dl_servers_of(r, &servers, err));
     DL_TRY(dl_server_queue_init(&servers, false, r->arena, &push, err));
     DL_TRY(dl_server_queue_init(&servers, true, r->arena, &pull, err));
-    const int *server_of =
-        dl_servers_assign(r, &servers, r->framework->sync.kvstore.big_key_elements);
+    const double split = r->framework->sync.kvstore.big_key_elements;
+    const int *server_of = dl_servers_assign(r, &servers, split > 0 ? split : NAN);
     if (server_of == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const int count = r->gradient_count;
     const double copy_s = r->framework->sync.messages.worker_per_device
