@@ -82,6 +82,14 @@ struct dl_sync_policy {
         bool worker_per_device;  /* a process for each device; else one for each node */
         bool weights_on_device;  /* central weights live on the first GPU, not the host */
     } messages;
+    struct {                  /* top-k */
+        double gradient_frac; /* elements that a rank sends / all */
+    } sparse;
+    struct {                     /* local SGD */
+        double local_step_count; /* between two averagings of the parameters */
+    } local;
+    /* all-reduce: inside nodes, between nodes by the shards of each device, inside nodes again */
+    bool hierarchical;
     double replica_s; /* host time per parameter tensor and device, of replicas built each step */
 };
 

@@ -110,7 +110,8 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
         }
         now_s += fmax(cycle_s, agreed_s);
     }
-    out->device_copy_s = dl_gradient_sync_device_stream_s(r, 4 * copied_bytes);
+    out->device_copy_s =
+        dl_gradient_sync_device_stream_s(r, 4 * copied_bytes) + dl_gradient_sync_cast_s(r);
     return DL_OK;
 }
 
