@@ -50,6 +50,10 @@ feature() {
 }
 
 command -v "${CC%% *}" > /dev/null 2>&1 || { printf 'error: there is no compiler named %s: make deps, or CC=...\n' "$CC" >&2; exit 1; }
+need cJSON -lcjson libcjson-dev <<'C'
+#include <cjson/cJSON.h>
+int main(void) { cJSON_Delete(cJSON_Parse("{}")); return 0; }
+C
 need GSL '-lgsl -lgslcblas' libgsl-dev <<'C'
 #include <gsl/gsl_math.h>
 int main(void) { return gsl_isnan(1.0); }
@@ -100,6 +104,11 @@ feature protobuf-c PROTOBUF_C "$protobuf_c" 'apt install libprotobuf-c-dev proto
     "$($pkg --cflags libprotobuf-c 2> /dev/null)" "$protobuf_c_libs" <<'C'
 #include <protobuf-c/protobuf-c.h>
 int main(void) { return protobuf_c_version_number() == 0; }
+C
+feature microhttpd MICROHTTPD "${MICROHTTPD:-auto}" 'apt install libmicrohttpd-dev (dlmodel serve)' \
+    "$($pkg --cflags libmicrohttpd 2> /dev/null)" "$($pkg --libs libmicrohttpd 2> /dev/null || echo -lmicrohttpd)" <<'C'
+#include <microhttpd.h>
+int main(void) { return MHD_get_version() == 0; }
 C
 
 printf 'FEATURES := %s\n' "${found_all# }" >> "$config"
