@@ -382,7 +382,7 @@ static enum dl_code share_kernels(const struct dl_data *data, struct dl_framewor
     DL_TRY(code);
     const char *name = data->kernels_release != NULL ? data->kernels_release : data->release;
     const struct dl_framework_release *release =
-        name == NULL ? NULL : dl_framework_release_find(from, name);
+        dl_framework_release_for(from, name, data->architecture);
     if (release != NULL) {
         DL_TRY(dl_framework_release_set(release, from_doc, arena, err));
         DL_TRY(dl_data_set_named(data, DL_DATA_FRAMEWORK, from->name, release->name, from_doc,
@@ -399,7 +399,7 @@ static enum dl_code framework_of(const struct dl_data *data, const char *name,
     struct dl_framework *framework = NULL;
     DL_TRY(read_framework(data, name, arena, &doc, &framework, err));
     const struct dl_framework_release *release =
-        data->release == NULL ? NULL : dl_framework_release_find(framework, data->release);
+        dl_framework_release_for(framework, data->release, data->architecture);
     if (release != NULL) {
         DL_TRY(dl_framework_release_set(release, doc, arena, err));
         DL_TRY(dl_data_set_named(data, DL_DATA_FRAMEWORK, framework->name, release->name, doc,

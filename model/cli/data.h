@@ -35,6 +35,8 @@ struct dl_data {
     /* spread of errors for the intervals of predictions; NULL: not known */
     const struct dl_interval_model *intervals;
     const char *local_profile; /* path of the profile "local"; NULL: none */
+    /* NULL: a name may be any path; else, NULL-terminated, the only paths that may be given */
+    const char *const *only_paths;
     /* --set; each loader marks those that it took */
     struct dl_override *overrides;
     int override_count;
@@ -43,6 +45,8 @@ struct dl_data {
     const char *release; /* of frameworks that have it ("1.12"); NULL: the file's own */
     /* of the framework whose kernels another one runs (`kernels_from`); NULL: `release` */
     const char *kernels_release;
+    /* GPU architecture that selects the release where none is named; NULL: the file's own */
+    const char *architecture;
     /* of compare: profiled times for runs that they fit */
     const struct dl_layer_times *const *layer_times;
     int layer_times_count;

@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "predict/inputs/rates.h"
 #include "predict/report/report.h"
 
 struct asked {
@@ -33,7 +34,8 @@ static const struct dl_option report_options[] = {
     {"help", 'h', NULL, "Output", "print this text", NULL},
     {.name = NULL},
 };
-static const struct dl_option *const tables[] = {report_options, dl_input_options, NULL};
+static const struct dl_option *const tables[] = {report_options, dl_input_options, dl_rates_options,
+                                                 NULL};
 static const char *const examples[] = {
     "dlmodel report --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 1-16*2 -o "
     "report.html",
@@ -68,6 +70,15 @@ static enum dl_code choose_form(const struct asked *asked, bool *markdown, struc
     return DL_OK;
 }
 
+/* Measured runs, or the schedule of a campaign. */
+static enum dl_code of_files(struct dl_report *r, const char *title, struct dl_err *err) {
+    struct dl_csv first;
+    DL_TRY(dl_csv_read(r->options.positional[1], r->context->arena, &first, err));
+    return r->options.positional_count == 2 && dl_report_is_campaign(&first)
+               ? dl_report_of_campaign(r, title, err)
+               : dl_report_of_runs(r, title, err);
+}
+
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,
                         struct dl_err *err) {
     struct dl_report *r = dl_arena_alloc(context->arena, 1, sizeof *r);
@@ -86,7 +97,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     r->options.positional[0] = "report";
     r->options.positional_count = options->positional_count + 1;
     if (options->positional_count > 0)
-        DL_TRY(dl_report_of_runs(r, asked.title, err));
+        DL_TRY(of_files(r, asked.title, err));
     else if (asked.where_given)
         return dl_fail(err, DL_ERR_USAGE, "--where selects rows of files: give a file");
     else
@@ -111,7 +122,10 @@ const struct dl_command dl_cmd_report = {
     .purpose = "Writes a page to share: question and answer, the machine and its calibration, "
                "scaling, breakdown of time, memory, limits and changes that pay, accuracy of the "
                "model, method. Without files the page is about --system, --workload, --framework "
-               "and --nodes; with files of measured runs it compares those with their predictions. "
+               "and --nodes, with cost and energy where prices and power are known; with files of "
+               "measured "
+               "runs it compares those with their predictions; with the schedule of a campaign "
+               "(campaign --show schedule --csv) it is about that. "
                "Figures and style are embedded: the page loads nothing.",
     .examples = examples,
     .options = tables,

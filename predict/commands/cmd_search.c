@@ -214,6 +214,33 @@ static bool is_tied(const struct dl_prediction *best, const struct dl_prediction
            log(best->iteration_low_s) <= log(p->iteration_high_s);
 }
 
+/* Cost (node-hours where no price is known) and energy of an iteration. */
+static void spend(const struct dl_search_request *r, const struct dl_rates *rates,
+                  const struct dl_searched *row, double *cost, double *energy_j) {
+    const struct dl_power power = dl_power_of(r->system, row->plan, row->prediction, rates);
+    *cost = (double)row->plan->nodes * row->prediction->iteration_s;
+    *energy_j = dl_known(power.job_w) ? power.job_w * row->prediction->iteration_s : *cost;
+}
+
+/* F-COST-FRONT: of the front of time, memory and devices, which holds them all, the plans that
+ * nothing beats in time, cost and energy. */
+static void mark_cost_front(const struct dl_search_request *r, const struct dl_rates *rates,
+                            struct dl_searched *rows, int count) {
+    for (int i = 0; i < count; i++) {
+        double cost, energy_j, other_cost, other_energy_j;
+        spend(r, rates, &rows[i], &cost, &energy_j);
+        rows[i].cost_front = true;
+        for (int k = 0; k < count && rows[i].cost_front; k++) {
+            const double time_s = rows[i].prediction->iteration_s,
+                         other_s = rows[k].prediction->iteration_s;
+            spend(r, rates, &rows[k], &other_cost, &other_energy_j);
+            const bool less = other_s < time_s || other_cost < cost || other_energy_j < energy_j;
+            rows[i].cost_front =
+                !(less && other_s <= time_s && other_cost <= cost && other_energy_j <= energy_j);
+        }
+    }
+}
+
 /* Every plan found, predicted whole: terms of the best one alone. */
 static enum dl_code predict_found(struct dl_context *context, const struct dl_options *options,
                                   const struct dl_search *search, const struct dl_search_request *r,
@@ -392,6 +419,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(explain_best(context, &request, &rows[0], err));
     DL_TRY(predict_found(context, options, search, &request, found->front,
                          by_time(found->front, found->front_count), true, &front, err));
+    mark_cost_front(&request, &inputs.rates, front, found->front_count);
     report.rows = rows;
     report.row_count = found->best_count;
     report.front = front;
