@@ -29,6 +29,7 @@ struct dl_attachment {
     size_t length;
 };
 
+/* A member that loading depends on also belongs to the key of store.c. */
 struct dl_data {
     const char *const *directories;
     int directory_count;
