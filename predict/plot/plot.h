@@ -18,8 +18,8 @@ struct dl_plot_parameter { /* a variable of the script: text when there is one, 
 };
 
 /* How a terminal shows a figure with Unicode blocks. Bars: a row of the table is one, of the
- * parts in `count` columns from `first`. Lanes: a row is a stretch of its group's lane, from `first`
- * to the column after it, of the kind (from 1) in the next one. */
+ * parts in `count` columns from `first`. Lanes: a row is a stretch of its group's lane, from
+ * `first` to the column after it, of the kind (from 1) in the next one. */
 struct dl_plot_blocks {
     bool lanes;
     int first, count; /* count 0: gnuplot draws with letters */
