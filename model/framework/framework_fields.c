@@ -211,6 +211,8 @@ static const struct dl_field framework_fields[] = {
          "copy for each"),
     NUMBER(AT(host, dispatch_s), 0, 1, DL_UNIT_S,
            "host time to issue one kernel (absent: that of kernels_from, else 0)"),
+    FLAG(AT(host, eager_calls),
+         "each operation is a call of eager PyTorch: takes eager_call_s of the device at least"),
     DEFAULT(AT(host, iteration_s), 0, 10, DL_UNIT_S, 0, "fixed host time of one iteration"),
     DEFAULT(AT(sync, replica_s), 0, 1, DL_UNIT_S, 0, "host time per parameter tensor and device"),
     DEFAULT(AT(sync, gradient_bytes), 0.03125, 8, DL_UNIT_BYTE, 4,
@@ -438,6 +440,14 @@ static const struct dl_field framework_fields[] = {
          "RMS norm, rotary embedding and gated activations are many operations: eager PyTorch"),
     CHOICE(AT(transformer, casts), cast_names,
            "casts to 8 or 4 bits that are kernels of their own; absent: no such training"),
+    DEFAULT(AT(transformer, recompute_operations), 0, 1000, DL_UNIT_COUNT, 0,
+            "operations of the host to save and restore states of random numbers around a layer "
+            "that is recomputed"),
+    DEFAULT(AT(transformer, dropout_operations), 0, 1000, DL_UNIT_COUNT, 0,
+            "the same around the dropout of a layer's attention"),
+    DEFAULT(AT(transformer, gradient_operations), 0, 100, DL_UNIT_COUNT, 0,
+            "operations to add the gradient of one parameter tensor to those of earlier "
+            "micro-batches"),
     FLAG(AT(transformer, scales_currently),
          "8-bit scale factors come from the tensor itself: one more pass before each cast"),
     FLAG(AT(transformer, casts_weights_once),

@@ -108,6 +108,8 @@ static const struct dl_field device_fields[] = {
            "attention: time of FlashAttention-2, which uses the instructions of Ampere / time of "
            "the kernels written for the device; absent: 1"),
     NUMBER(launch_s, 0, 0.1, DL_UNIT_S, "host time to queue one kernel with the bare runtime"),
+    NUMBER(eager_call_s, 0, 0.1, DL_UNIT_S,
+           "host time of one operation of eager PyTorch, on hosts that such devices come with"),
     NUMBER(context_bytes, 0, 1e12, DL_UNIT_BYTE, "device memory of the runtime and libraries"),
     NUMBER(workspace_bytes, 0, 1e12, DL_UNIT_BYTE,
            "default workspace limit of the convolution library"),

@@ -51,6 +51,7 @@ struct dl_device {
      * else 1 */
     double load_scale, narrow_load_scale, triton_attention_scale, flash2_scale;
     double launch_s;        /* host time to queue one kernel with the bare runtime */
+    double eager_call_s;    /* host time of one operation of eager PyTorch next to this device */
     double context_bytes;   /* device memory of the runtime and libraries */
     double workspace_bytes; /* default workspace limit of the convolution library */
     struct dl_rate *rates;
