@@ -193,6 +193,47 @@ static double calibrate(const struct fit *f, const struct dl_mixed_model *m, siz
     return quantile_of(room, count);
 }
 
+static bool same_plan(const struct dl_fit_row *a, const struct dl_fit_row *b) {
+    return strcmp(a->decision.plan, b->decision.plan) == 0;
+}
+
+/* F-TIE: spread of plans around the mean error of their job, over jobs with at least two; repeats
+ * of a plan count once. 0: no such jobs. */
+static enum dl_code spread_of_plans(const struct fit *f, struct dl_arena *arena, double *out,
+                                    struct dl_err *err) {
+    const struct dl_fit_row *rows = f->g->rows->rows;
+    double *means = dl_arena_alloc(arena, f->n + 1, sizeof *means), squares = 0, freedom = 0;
+    bool *done = dl_arena_alloc(arena, f->n + 1, sizeof *done);
+    if (means == NULL || done == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (size_t i = 0; i < f->n; i++) {
+        if (done[i] || isnan(f->y[i]) || rows[i].decision.plans[0] == 0) continue;
+        size_t count = 0;
+        double sum = 0, square = 0;
+        for (size_t j = i; j < f->n; j++) { /* the plans of the job */
+            if (done[j] || isnan(f->y[j]) ||
+                strcmp(rows[j].decision.plans, rows[i].decision.plans) != 0)
+                continue;
+            double times = 0, all = 0;
+            for (size_t k = j; k < f->n; k++) { /* repeats of the plan */
+                if (done[k] || isnan(f->y[k]) || !same_plan(&rows[k], &rows[j]) ||
+                    strcmp(rows[k].decision.plans, rows[i].decision.plans) != 0)
+                    continue;
+                done[k] = true;
+                times++;
+                all += f->y[k];
+            }
+            means[count] = all / times;
+            sum += means[count];
+            square += means[count] * means[count];
+            count++;
+        }
+        squares += square - sum * sum / (double)count;
+        freedom += (double)count - 1;
+    }
+    *out = freedom > 0 ? sqrt(fmax(0, squares) / freedom) : 0;
+    return DL_OK;
+}
+
 static void set_interval(struct dl_fit_prediction *p, double half_log) {
     p->low_s = p->iteration_s * exp(-half_log);
     p->high_s = p->iteration_s * exp(half_log);
@@ -286,6 +327,7 @@ enum dl_code dl_interval_fit(struct dl_generalized *g, struct dl_arena *arena,
         .quantile_ratio = calibrate(&f, &m, g->group_count, f.errors, weights, room),
         .constants_hash = dl_arena_printf(arena, "%016" PRIx64, g->constants->hash),
     };
+    DL_TRY(spread_of_plans(&f, arena, &out->plans_sigma_log, err));
     DL_TRY(anchored(&f, room, arena, out, err));
     return list_known(&f, arena, out, err);
 }
