@@ -436,6 +436,8 @@ static const struct dl_field framework_fields[] = {
     CHOOSE(AT(transformer, attention_library), attention_library_names, DL_ATTENTION_NATIVE,
            "fused attention: kernels written for the device, or FlashAttention 1 or 2 on every "
            "device"),
+    FLAG(AT(transformer, grouped_gemms),
+         "experts by PyTorch's grouped GEMMs, whose time is grouped_scale of the device"),
     FLAG(AT(transformer, eager_operations),
          "RMS norm, rotary embedding and gated activations are many operations: eager PyTorch"),
     CHOICE(AT(transformer, casts), cast_names,
