@@ -31,8 +31,8 @@ static void add_part(const struct dl_predict_request *r, const struct dl_cost *c
         launches += layer->forward.launches + layer->backward.launches;
     }
     *compute_s += sum_s;
-    *step_s += fmax(sum_s + launches * gap_s * scale,
-                    launches * dl_dispatch_s(framework, device) * scale);
+    *step_s +=
+        fmax(sum_s + launches * gap_s * scale, launches * dl_dispatch_s(framework, device) * scale);
 }
 
 void dl_pipe_layer_steps(const struct dl_predict_request *request, const struct dl_cost *cost,

@@ -52,10 +52,9 @@ int dl_explain_overhead(const struct dl_overhead_inputs *in, const struct dl_pre
                            ? dl_arena_printf(arena, " and %.0f operations",
                                              in->operation_count * in->micro_batches)
                            : "";
-    const char *late_inputs =
-        dl_arena_printf(arena, "dispatch_s=%.3g us x %.0f kernels%s, minus what kernels hide",
-                        1e6 * scale * dl_dispatch_s(f, in->system->device) * devices, kernels,
-                        more);
+    const char *late_inputs = dl_arena_printf(
+        arena, "dispatch_s=%.3g us x %.0f kernels%s, minus what kernels hide",
+        1e6 * scale * dl_dispatch_s(f, in->system->device) * devices, kernels, more);
     int count = 0;
     count = put(out, count, "launch gaps", "F-HOST-GAP",
                 dl_arena_printf(arena, "kernel_gap=%.3g us x %.0f kernels", 1e6 * gap_s, kernels),

@@ -334,8 +334,8 @@ enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_f
     if (inputs->max_micro_batch) DL_TRY(largest_micro_batch(inputs, framework, &plan, arena, err));
     struct dl_plan open = plan;
     DL_TRY(dl_plan_complete(inputs->system, inputs->workload, framework, &plan, err));
-    DL_TRY(dl_predict(inputs->system, inputs->workload, framework, &plan, &options, arena, out,
-                      err));
+    DL_TRY(
+        dl_predict(inputs->system, inputs->workload, framework, &plan, &options, arena, out, err));
     /* nobody runs a whole share at once that does not fit */
     struct dl_err ignored = {.code = DL_OK};
     if (!out->fits && out->stage_count > 0 && !(open.micro_batch_samples > 0) &&
