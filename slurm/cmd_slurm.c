@@ -49,6 +49,13 @@ static const struct dl_option slurm_options[] = {
      "profile one task: layer times for 'dlmodel import trace'; with --nodes N: times of the\n"
      "library's all-reduce by size, for 'dlmodel import osu'",
      DL_FLAG(CHOICE(run.profile))},
+    {"sweep", 0, "FILE", "Runs",
+     "submit: instead of runs a job array of 'dlmodel search --sweep FILE'; options of search "
+     "after "
+     "--",
+     DL_TEXT(CHOICE(sweep))},
+    {"parts", 0, "N", "Runs", "tasks of the array of --sweep; default 4",
+     DL_INTEGER(CHOICE(parts), .min = 1, .max = 100000)},
     {"site", 0, "NAME|FILE", "Cluster",
      "site file (fields: dlmodel schema site); default $DLMODEL_SITE, else\n"
      "~/.config/dlmodel/site.json",

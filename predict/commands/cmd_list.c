@@ -103,7 +103,7 @@ static enum dl_code list_systems(struct dl_context *context, struct dl_table *ta
     DL_TRY(dl_data_names(&context->data, DL_DATA_SYSTEM, context->arena, &names, err));
     for (int i = 0; names[i] != NULL; i++) {
         const struct dl_system *s;
-        DL_TRY(dl_data_system(&context->data, names[i], context->arena, &s, err));
+        DL_TRY(dl_data_system_alone(&context->data, names[i], context->arena, &s, err));
         DL_TRY(add(table, names[i], s->summary, s->source, err));
     }
     return DL_OK;

@@ -11,6 +11,7 @@
 #include "predict/inputs/rates.h"
 #include "predict/inputs/what_if_note.h"
 #include "predict/output/search_print.h"
+#include "predict/output/search_sweep.h"
 #include "predict/output/search_threads.h"
 
 /* The options of search alone. */
@@ -19,7 +20,7 @@ struct asked {
     int64_t max_devices, top, threads;
     double memory_bytes, deadline_s, device_w;
     bool pareto;
-    const char *shard;
+    const char *shard, *sweep;
 };
 #define ASKED(member) struct asked, member
 
@@ -47,6 +48,12 @@ static const struct dl_option own_options[] = {
      "search only part I (from 0) of N, to split a search into N jobs; write each part with --csv, "
      "then combine them with --merge",
      DL_TEXT(ASKED(shard))},
+    {"sweep", 0, "FILE", "Search",
+     "search what each row of this CSV file says (its columns are options: system, workload, "
+     "nodes, "
+     "global_batch, ...) and print CSV, the best plan of each row unless --top; with --shard every "
+     "N-th row, for `merge`",
+     DL_TEXT(ASKED(sweep))},
     {"merge", 0, "FILE", "Search",
      "do not search: combine the CSV files of all parts; give --merge once per part and all other "
      "options as in the parts",
@@ -105,20 +112,6 @@ static enum dl_code read_sizes(const struct asked *asked, const struct dl_inputs
     return dl_fail(err, DL_ERR_USAGE,
                    "--max-devices %lld: even the fewest --nodes have more devices; nearest is %lld",
                    (long long)most, (long long)(inputs->nodes[0] * each));
-}
-
-static enum dl_code read_part(const char *text, struct dl_search_request *r, struct dl_err *err) {
-    long long index, count;
-    char rest;
-    if (text == NULL) return DL_OK;
-    if (sscanf(text, "%lld/%lld%c", &index, &count, &rest) != 2 || count < 1 || index < 0 ||
-        index >= count || count > 1000000) {
-        return dl_fail(err, DL_ERR_USAGE, "--shard: expected I/N with 0 <= I < N, got \"%s\"",
-                       text);
-    }
-    r->shard_index = index;
-    r->shard_count = count;
-    return DL_OK;
 }
 
 /* A strategy fixes the axes that it does not split at 1, and zero1..3 fix the stage. */
@@ -182,7 +175,7 @@ static enum dl_code read_request(const struct asked *asked, const struct dl_inpu
     r->fixed.layer_times = dl_layer_inputs_for(inputs, framework); /* as predict takes them */
     if (r->fixed.devices_per_node <= 0)
         r->fixed.devices_per_node = inputs->system->devices_per_node;
-    DL_TRY(read_part(asked->shard, r, err));
+    DL_TRY(dl_part_read(asked->shard, &r->shard_index, &r->shard_count, err));
     DL_TRY(read_sizes(asked, inputs, r, err));
     fix_strategy(r);
     DL_TRY(fix_batch(r, err));
@@ -193,9 +186,11 @@ static enum dl_code read_request(const struct asked *asked, const struct dl_inpu
     return DL_OK;
 }
 
-static void show_progress(void *context, double done_frac, double elapsed_s) {
+static int show_progress(void *context, double done_frac, double elapsed_s) {
     const struct dl_context *c = context;
+    if (c->watch != NULL) return c->watch(c->watch_user, done_frac, elapsed_s);
     c->note(c, "searching: %.0f %% after %.1f s", 100 * done_frac, elapsed_s);
+    return 0;
 }
 
 /* Best first by the prediction that is printed; stable, so that equals keep the search's order. */
@@ -315,7 +310,9 @@ static enum dl_code search_all(struct dl_context *context, const struct dl_optio
         .search = search,
         .threads = threads,
         .context = context,
-        .progress = context->progress && context->verbosity >= 0 ? show_progress : NULL};
+        .progress = context->watch != NULL || (context->progress && context->verbosity >= 0)
+                        ? show_progress
+                        : NULL};
     return dl_search_run(&run, found, elapsed_s, err);
 }
 
@@ -352,6 +349,8 @@ static enum dl_code note_best(struct dl_context *context, const struct dl_option
     return DL_OK;
 }
 
+extern const struct dl_command dl_cmd_search;
+
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,
                         struct dl_err *err) {
     enum dl_format format = DL_FORMAT_TEXT;
@@ -366,6 +365,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     if (found == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(dl_options_bind(options, own_options, &asked, err));
+    if (asked.sweep != NULL)
+        return dl_search_sweep(context, options, &dl_cmd_search, asked.sweep, err);
     DL_TRY(dl_inputs_load(context, options, &inputs, err));
     DL_TRY(dl_rates_read(options, context->arena, &inputs.rates, err));
     DL_TRY(check_inputs(&inputs, err));

@@ -38,13 +38,18 @@ struct dl_compared {
     struct dl_modelled modelled;      /* runs; all NULL when not predicted */
     struct dl_decision_keys decision; /* runs: the job of which it is an alternative */
     double iteration_s;               /* runs: predicted; NAN when not */
+    bool elsewhere;                   /* another part of the comparison does it */
 };
 
 struct dl_comparison {
     struct dl_compared *rows;
     int count, capacity;
     struct dl_arena *arena;
+    /* this process does part I of N of the rows; 0 of 0 or 1: all */
+    int64_t part_index, part_count;
 };
+/* Whether number `place` of what is shared out is done here. */
+bool dl_comparison_mine(const struct dl_comparison *comparison, int64_t place);
 
 /* Room for one more row; NULL when memory is exhausted. */
 struct dl_compared *dl_comparison_add(struct dl_comparison *comparison);

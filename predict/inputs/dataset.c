@@ -30,7 +30,7 @@ enum dl_code dl_dataset_apply(const struct dl_data *data, const char *name, stru
         struct dl_csv csv;
         if (path == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         if (access(path, F_OK) != 0) continue;
-        DL_TRY(dl_csv_read(path, arena, &csv, err));
+        DL_TRY(dl_data_csv(data, path, arena, &csv, err));
         const int column = dl_csv_column(&csv, "name");
         if (column < 0)
             return dl_fail_at(err, path, 1, 1, "name", "a table of datasets needs this column");

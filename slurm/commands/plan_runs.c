@@ -202,9 +202,8 @@ const char *dl_slurm_folder(const struct dl_options *options, const struct dl_si
     return site != NULL && site->scratch != NULL ? site->scratch : "dlmodel-runs";
 }
 
-/* The nodes need an absolute path. */
-static enum dl_code absolute(struct dl_arena *arena, const char *path, const char **out,
-                             struct dl_err *err) {
+enum dl_code dl_slurm_absolute(struct dl_arena *arena, const char *path, const char **out,
+                               struct dl_err *err) {
     char here[4096];
     if (path[0] == 0) return dl_fail(err, DL_ERR_USAGE, "--dir: expected the name of a folder");
     *out = path;
@@ -262,7 +261,7 @@ enum dl_code dl_slurm_plan_make(struct dl_context *context, const struct dl_opti
     plan->time_limit_s = choice->time_limit_s;
     DL_TRY(read_wanted(context, o, choice, &w, err));
     DL_TRY(dl_site_programs(context, &plan->programs, err));
-    DL_TRY(absolute(context->arena, dl_slurm_folder(o, plan->site), &plan->folder, err));
+    DL_TRY(dl_slurm_absolute(context->arena, dl_slurm_folder(o, plan->site), &plan->folder, err));
     plan->runs = dl_arena_alloc(context->arena, MOST_RUNS, sizeof *plan->runs);
     plan->launches = dl_arena_alloc(context->arena, MOST_RUNS, sizeof(void *));
     plan->networks = dl_arena_alloc(context->arena, MOST_RUNS, sizeof(void *));

@@ -18,7 +18,8 @@ struct dl_slurm_choice {
     const char *frameworks, *workloads, *nodes; /* NULL: not given */
     const char *name;
     struct dl_run_record run; /* what all runs have in common */
-    int64_t repeats, batch_per_device, global_batch;
+    const char *sweep;        /* of submit: a table of searches, in place of runs */
+    int64_t repeats, batch_per_device, global_batch, parts;
     struct dl_site site; /* with the job's own partition, account, ... */
     double time_limit_s;
 };
@@ -43,6 +44,11 @@ enum dl_code dl_slurm_plan_make(struct dl_context *context, const struct dl_opti
 enum dl_code dl_slurm_plan_script(const struct dl_slurm_plan *plan, int i, struct dl_arena *arena,
                                   const char **out, struct dl_err *err);
 
+/* Submits a job array that searches the rows of --sweep. */
+dl_slurm_action dl_slurm_submit_sweep;
+/* The path that nodes need. */
+enum dl_code dl_slurm_absolute(struct dl_arena *arena, const char *path, const char **out,
+                               struct dl_err *err);
 /* Folder of runs: --dir, else the scratch of the site, else "dlmodel-runs". */
 const char *dl_slurm_folder(const struct dl_options *options, const struct dl_site *site);
 

@@ -125,6 +125,7 @@ enum dl_code dl_slurm_submit(struct dl_context *context, const struct dl_options
     enum dl_code code = DL_OK;
     int submitted = 0;
     enum dl_format format = DL_FORMAT_TEXT;
+    if (dl_option_given(options, "sweep")) return dl_slurm_submit_sweep(context, options, err);
     DL_TRY(dl_output_format(options, &format, err)); /* before any job is submitted */
     DL_TRY(dl_slurm_plan_make(context, options, &plan, err));
     dl_table_init(&table, context->arena, columns, COLUMNS);

@@ -48,52 +48,59 @@ static const char *time_text(struct dl_arena *arena, double seconds) {
                            (int)(whole % 60));
 }
 
-static enum dl_code directive(struct builder *b, const char *key, const char *value,
+static enum dl_code directive(struct dl_text *out, const char *key, const char *value,
                               struct dl_err *err) {
     const char *inert = NULL;
     if (value == NULL) return DL_OK;
-    DL_TRY(dl_sl_directive(b->arena, key, value, &inert, err));
-    dl_text_printf(&b->out, "#SBATCH --%s=%s\n", key, inert);
+    DL_TRY(dl_sl_directive(out->arena, key, value, &inert, err));
+    dl_text_printf(out, "#SBATCH --%s=%s\n", key, inert);
     return DL_OK;
 }
 
+enum dl_code dl_script_head(const struct dl_site *site, const char *job_name, struct dl_text *out,
+                            struct dl_err *err) {
+    dl_text_add(out, site->login_shell ? "#!/bin/bash -l\n" : "#!/bin/bash\n");
+    DL_TRY(directive(out, "job-name", dl_sl_tame(out->arena, job_name), err));
+    DL_TRY(directive(out, "partition", site->partition, err));
+    DL_TRY(directive(out, "account", site->account, err));
+    DL_TRY(directive(out, "qos", site->qos, err));
+    DL_TRY(directive(out, "constraint", site->constraint, err));
+    return directive(out, "reservation", site->reservation, err);
+}
+
 /* An option of the site file is copied as it is; it must be --name or --name=value. */
-static enum dl_code free_option(struct builder *b, const char *option, struct dl_err *err) {
-    const char *inert = NULL;
-    if (strncmp(option, "--", 2) != 0 || strcspn(option, "=") < 3) {
-        return dl_fail(err, DL_ERR_INPUT,
-                       "site '%.60s': options: expected \"--name=value\", got \"%.100s\"",
-                       b->s->site->name, option);
+enum dl_code dl_script_options(const struct dl_site *site, struct dl_text *out,
+                               struct dl_err *err) {
+    for (int i = 0; i < site->option_count; i++) {
+        const char *option = site->options[i], *inert = NULL;
+        if (strncmp(option, "--", 2) != 0 || strcspn(option, "=") < 3) {
+            return dl_fail(err, DL_ERR_INPUT,
+                           "site '%.60s': options: expected \"--name=value\", got \"%.100s\"",
+                           site->name, option);
+        }
+        DL_TRY(dl_sl_directive(out->arena, "options of the site", option, &inert, err));
+        dl_text_printf(out, "#SBATCH %s\n", inert);
     }
-    DL_TRY(dl_sl_directive(b->arena, "options of the site", option, &inert, err));
-    dl_text_printf(&b->out, "#SBATCH %s\n", inert);
     return DL_OK;
 }
 
 static enum dl_code directives(struct builder *b, struct dl_err *err) {
     const struct dl_site *site = b->s->site;
     const struct dl_run_record *run = b->s->run;
-    add(b, site->login_shell ? "#!/bin/bash -l\n" : "#!/bin/bash\n");
-    DL_TRY(directive(b, "job-name", dl_sl_tame(b->arena, run->job_name), err));
-    DL_TRY(directive(b, "partition", site->partition, err));
-    DL_TRY(directive(b, "account", site->account, err));
-    DL_TRY(directive(b, "qos", site->qos, err));
-    DL_TRY(directive(b, "constraint", site->constraint, err));
-    DL_TRY(directive(b, "reservation", site->reservation, err));
+    DL_TRY(dl_script_head(site, run->job_name, &b->out, err));
     add_integer(b, "#SBATCH --nodes=", run->nodes, "\n");
     add_integer(b, "#SBATCH --ntasks-per-node=", dl_script_tasks(b->s), "\n");
     add_integer(b, "#SBATCH --cpus-per-task=", dl_script_cores(b->s), "\n");
     if (site->gres != NULL) {
         DL_TRY(directive(
-            b, "gres", dl_arena_printf(b->arena, "%s:%" PRId64, site->gres, run->devices_per_node),
-            err));
+            &b->out, "gres",
+            dl_arena_printf(b->arena, "%s:%" PRId64, site->gres, run->devices_per_node), err));
     }
     if (site->exclusive) add(b, "#SBATCH --exclusive\n");
     dl_text_printf(&b->out, "#SBATCH --time=%s\n", time_text(b->arena, b->s->time_limit_s));
     /* A requeued job would write twice into one folder; report the preempted job instead. */
     add(b, "#SBATCH --no-requeue\n#SBATCH --output=slurm-%j.out\n");
-    for (int i = 0; i < site->option_count; i++) DL_TRY(free_option(b, site->options[i], err));
-    return DL_OK;
+    return dl_script_options(site, &b->out, err);
 }
 
 static void assignments(struct builder *b) {
