@@ -48,6 +48,7 @@ void dl_predict_correct(const struct dl_predict_request *r, struct dl_prediction
         }
     }
     p->sigma_log = sigma;
+    p->plans_sigma_log = model->plans_sigma_log;
     p->shared_sigma_log = fmin(sigma, dl_interval_shared_sigma_log(model, &c));
     p->iteration_low_s = p->iteration_s * exp(-quantile * sigma);
     p->iteration_high_s = p->iteration_s * exp(quantile * sigma);
@@ -61,8 +62,16 @@ static double own_half_log(const struct dl_prediction *p) {
     return half * sqrt(fmax(0, 1 - shared * shared / (sigma * sigma)));
 }
 
+/* By throughput: alternatives may differ in samples per iteration. */
+static double apart_log(const struct dl_prediction *a, const struct dl_prediction *b) {
+    return fabs(log(a->throughput_samples_per_s / b->throughput_samples_per_s));
+}
+
 bool dl_prediction_ties(const struct dl_prediction *a, const struct dl_prediction *b) {
-    /* by throughput: alternatives may differ in samples per iteration */
-    const double difference = fabs(log(a->throughput_samples_per_s / b->throughput_samples_per_s));
-    return difference <= hypot(own_half_log(a), own_half_log(b));
+    return apart_log(a, b) <= hypot(own_half_log(a), own_half_log(b));
+}
+
+bool dl_prediction_plans_tie(const struct dl_prediction *a, const struct dl_prediction *b) {
+    const double sigma = hypot(a->plans_sigma_log, b->plans_sigma_log);
+    return sigma > 0 ? apart_log(a, b) <= Z80 * sigma : dl_prediction_ties(a, b);
 }

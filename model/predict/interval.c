@@ -40,6 +40,8 @@ static const struct dl_field interval_fields[] = {
     SIGMA(communication_sigma_log, "spread of exposed communication"),
     SIGMA(row_sigma_log, "spread of single runs"),
     SIGMA(anchored_sigma_log, "spread of all where a run of the same job was measured"),
+    I(plans_sigma_log, NUMBER, DL_RANGE(0, 5, DL_UNIT_NONE), .has_fallback = true, .fallback = 0,
+      .help = "spread of the plans of one job around their common error"),
     SIGMA(kernels_sigma_log, "usual spread of kernels and collectives, which is in the others"),
     I(quantile_ratio, NUMBER, DL_RANGE(0.1, 10, DL_UNIT_NONE), .required = true,
       .help = "ends of 80 % intervals / standard deviation"),

@@ -24,7 +24,9 @@ struct dl_interval_device {
 struct dl_interval_model {
     double source_sigma_log, framework_sigma_log, device_sigma_log, workload_sigma_log,
         communication_sigma_log, row_sigma_log;
-    double anchored_sigma_log;  /* of all that is left when a run of the same job was measured */
+    double anchored_sigma_log; /* of all that is left when a run of the same job was measured */
+    /* of one plan's error around the mean error of the plans of its job; 0: not known */
+    double plans_sigma_log;
     double kernels_sigma_log;   /* usual spread of kernels and collectives, which is in the above */
     double quantile_ratio;      /* ends of 80 % intervals / standard deviation */
     const char *constants_hash; /* of the constants whose errors these are */

@@ -132,8 +132,8 @@ static const char *commands_text(struct dl_context *context,
     for (int i = 1; i < report->row_count; i++) tied += report->rows[i].tied;
     if (tied > 0)
         dl_text_printf(&text,
-                       "The intervals of %d of these plans reach that of the best one: tied, the "
-                       "model cannot tell them apart.\n\n",
+                       "%d of these plans are tied with the best one: the model cannot tell "
+                       "them apart.\n\n",
                        tied);
     dl_text_add(&text, "The rows again, one command each:\n");
     for (int i = 0; i < report->row_count; i++)
