@@ -96,6 +96,7 @@ struct dl_framework_kernels {
     int mixed_policy;         /* enum dl_mixed_policy */
     int optimizer_kernels;    /* enum dl_optimizer_kernels */
     int weight_copies;        /* enum dl_yes */
+    int weight_decay;         /* enum dl_weight_decay */
     int attention;            /* enum dl_attention_kernel: unless the plan says otherwise */
     int mixed_batchnorm;      /* as batchnorm */
     int compiler;             /* enum dl_compiler that a plan may ask for; OPEN, NONE: no such */
@@ -108,6 +109,11 @@ struct dl_framework_kernels {
 };
 
 enum dl_yes { DL_NO, DL_YES }; /* a flag that may be absent */
+
+enum dl_weight_decay {
+    DL_DECAY_OPTIMIZER, /* part of the update, or none */
+    DL_DECAY_LOSS,      /* a term of the loss for each tensor: its norm and gradient are kernels */
+};
 
 /* How the optimizer updates a parameter: rows of dl_optimizer_cost. */
 enum dl_optimizer_kernels {

@@ -121,6 +121,7 @@ static const char *const optimizer_names[] = {
     "fused", "apex",  "tensorflow", "tensorflow2", "tensorflow-script", "pytorch-loop", "pytorch",
     "mxnet", "keras", "caffe",      NULL};
 static const char *const yes_names[] = {"no", "yes", NULL};
+static const char *const decay_names[] = {"optimizer", "loss", NULL};
 
 static const char *const default_names[] = {
     [DL_DEFAULT_DATA_PARALLEL] = "data-parallel", [DL_DEFAULT_TRANSFORMER] = "transformer", NULL};
@@ -315,6 +316,8 @@ static const struct dl_field framework_fields[] = {
            "update_launches_per_tensor"),
     CHOICE(AT(kernels, weight_copies), yes_names,
            "each convolution copies its weights to another layout in each pass"),
+    CHOICE(AT(kernels, weight_decay), decay_names,
+           "weight decay: part of the update, or a term of the loss for each parameter tensor"),
     CHOICE(AT(kernels, mixed_batchnorm), batchnorm_names, "batchnorm in mixed precision"),
     CHOICE(
         AT(kernels, compiler), dl_compiler_names,
