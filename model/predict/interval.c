@@ -9,32 +9,47 @@
 #define I(member, type, ...) DL_FIELD(struct dl_interval_model, member, type, __VA_ARGS__)
 #define SIGMA(member, text)                                                                        \
     I(member, NUMBER, DL_RANGE(0, 5, DL_UNIT_NONE), .required = true, .help = text)
-static const struct dl_field framework_fields[] = {
-    DL_FIELD(struct dl_interval_framework, framework, STRING, .required = true, .help = "its name"),
-    DL_FIELD(struct dl_interval_framework, release, STRING, .required = true, .help = "release"),
-    DL_FIELD(struct dl_interval_framework, precision, STRING, .required = true,
+#define LEFT(type)                                                                                 \
+    DL_FIELD(type, sigma_log, NUMBER, DL_RANGE(0, 5, DL_UNIT_NONE), .required = true,              \
+             .help = "what the runs leave unknown of its effect")
+static const struct dl_field release_fields[] = {
+    DL_FIELD(struct dl_interval_release, framework, STRING, .required = true, .help = "its name"),
+    DL_FIELD(struct dl_interval_release, release, STRING, .required = true, .help = "release"),
+    DL_FIELD(struct dl_interval_release, precision, STRING, .required = true,
              .help = "precision of the runs"),
-    DL_FIELD(struct dl_interval_framework, sigma_log, NUMBER, DL_RANGE(0, 5, DL_UNIT_NONE),
-             .required = true, .help = "what the runs leave unknown of its effect"),
+    LEFT(struct dl_interval_release),
+    {.key = NULL},
+};
+static const struct dl_schema release_schema = {.name = "release",
+                                                .summary = "a release in a precision",
+                                                .size = sizeof(struct dl_interval_release),
+                                                .fields = release_fields};
+static const struct dl_field framework_fields[] = {
+    DL_FIELD(struct dl_interval_framework, name, STRING, .required = true,
+             .help = "file of frameworks/"),
+    LEFT(struct dl_interval_framework),
     {.key = NULL},
 };
 static const struct dl_schema framework_schema = {.name = "framework",
-                                                  .summary = "a release in a precision",
+                                                  .summary = "a framework with measured runs",
                                                   .size = sizeof(struct dl_interval_framework),
                                                   .fields = framework_fields};
 static const struct dl_field device_fields[] = {
-    DL_FIELD(struct dl_interval_device, name, STRING, .required = true, .help = "file of devices/"),
-    DL_FIELD(struct dl_interval_device, sigma_log, NUMBER, DL_RANGE(0, 5, DL_UNIT_NONE),
-             .required = true, .help = "what the runs leave unknown of its effect"),
+    DL_FIELD(struct dl_interval_device, kernels, STRING, .required = true,
+             .help = "file of devices/ that has the kernel-time model"),
+    DL_FIELD(struct dl_interval_device, architecture, STRING, .required = true,
+             .help = "architecture of the devices that were measured"),
+    LEFT(struct dl_interval_device),
     {.key = NULL},
 };
 static const struct dl_schema device_schema = {.name = "device",
-                                               .summary = "a device with measured runs",
+                                               .summary = "devices with measured runs",
                                                .size = sizeof(struct dl_interval_device),
                                                .fields = device_fields};
 static const struct dl_field interval_fields[] = {
     SIGMA(source_sigma_log, "spread between those who measure"),
-    SIGMA(framework_sigma_log, "spread between releases of frameworks in a precision"),
+    SIGMA(framework_sigma_log, "spread between frameworks"),
+    SIGMA(release_sigma_log, "spread between releases of a framework in a precision"),
     SIGMA(device_sigma_log, "spread between devices"),
     SIGMA(workload_sigma_log, "spread between networks"),
     SIGMA(communication_sigma_log, "spread of exposed communication between those who measure"),
@@ -51,7 +66,9 @@ static const struct dl_field interval_fields[] = {
       .help = "the same where a run of the same job was measured"),
     I(constants_hash, STRING, .required = true, .help = "of the constants whose errors these are"),
     I(frameworks, LIST, .count_offset = offsetof(struct dl_interval_model, framework_count),
-      .child = &framework_schema, .help = "releases with measured runs"),
+      .child = &framework_schema, .help = "frameworks with measured runs"),
+    I(releases, LIST, .count_offset = offsetof(struct dl_interval_model, release_count),
+      .child = &release_schema, .help = "releases with measured runs"),
     I(devices, LIST, .count_offset = offsetof(struct dl_interval_model, device_count),
       .child = &device_schema, .help = "devices with measured runs"),
     {.key = NULL},
@@ -68,19 +85,28 @@ static bool same(const char *a, const char *b) {
     return a != NULL && b != NULL && strcmp(a, b) == 0;
 }
 
-static double framework_sigma(const struct dl_interval_model *m, const struct dl_interval_case *c) {
-    for (int i = 0; i < m->framework_count; i++) {
-        const struct dl_interval_framework *f = &m->frameworks[i];
+static double release_sigma(const struct dl_interval_model *m, const struct dl_interval_case *c) {
+    for (int i = 0; i < m->release_count; i++) {
+        const struct dl_interval_release *f = &m->releases[i];
         if (same(f->framework, c->framework) && same(f->release, c->release) &&
             same(f->precision, dl_precision_names[c->precision]))
             return f->sigma_log;
+    }
+    return m->release_sigma_log;
+}
+
+static double framework_sigma(const struct dl_interval_model *m, const struct dl_interval_case *c) {
+    for (int i = 0; i < m->framework_count; i++) {
+        if (same(m->frameworks[i].name, c->framework)) return m->frameworks[i].sigma_log;
     }
     return m->framework_sigma_log;
 }
 
 static double device_sigma(const struct dl_interval_model *m, const struct dl_interval_case *c) {
     for (int i = 0; i < m->device_count; i++) {
-        if (same(m->devices[i].name, c->device)) return m->devices[i].sigma_log;
+        if (same(m->devices[i].kernels, c->kernels) &&
+            same(m->devices[i].architecture, c->architecture))
+            return m->devices[i].sigma_log;
     }
     return m->device_sigma_log;
 }
@@ -116,7 +142,8 @@ double dl_interval_sigma_log(const struct dl_interval_model *m, const struct dl_
                  square(c->overhead_frac * m->overhead_sigma_log);
     if (!c->anchored)
         sum += square(m->source_sigma_log) + square(framework_sigma(m, c)) +
-               square(device_sigma(m, c)) + square(m->workload_sigma_log);
+               square(release_sigma(m, c)) + square(device_sigma(m, c)) +
+               square(m->workload_sigma_log);
     return sqrt(sum);
 }
 
@@ -130,7 +157,8 @@ enum { OWN, COMMUNICATION, OVERHEAD, FIRST_PRECISION };
 
 struct dl_posterior {
     const struct dl_interval_model *model;
-    const char **workloads; /* of the runs */
+    struct dl_interval_case first; /* of the first run: all have its framework and device */
+    const char **workloads;        /* of the runs */
     size_t workload_count, run_count, effect_count;
     double *mean;
     gsl_matrix *covariance;
@@ -142,13 +170,19 @@ static size_t workload_effect(const struct dl_posterior *p, const char *workload
     return FIRST_PRECISION + DL_PRECISIONS + i;
 }
 
-static double prior_variance(const struct dl_interval_model *m, size_t effect) {
-    if (effect == OWN) return square(m->source_sigma_log) + square(m->device_sigma_log);
+/* Before any run: narrower where the framework, its release or the device was measured. */
+static double prior_variance(const struct dl_posterior *p, size_t effect) {
+    const struct dl_interval_model *m = p->model;
+    if (effect == OWN)
+        return square(m->source_sigma_log) + square(framework_sigma(m, &p->first)) +
+               square(device_sigma(m, &p->first));
     if (effect == COMMUNICATION)
         return square(m->communication_sigma_log) + square(m->source_sigma_log);
     if (effect == OVERHEAD) return square(m->overhead_sigma_log);
-    return effect < FIRST_PRECISION + DL_PRECISIONS ? square(m->framework_sigma_log)
-                                                    : square(m->workload_sigma_log);
+    if (effect >= FIRST_PRECISION + DL_PRECISIONS) return square(m->workload_sigma_log);
+    struct dl_interval_case c = p->first;
+    c.precision = (enum dl_precision)(effect - FIRST_PRECISION);
+    return square(release_sigma(m, &c));
 }
 
 enum { TERMS = 5 };
@@ -170,7 +204,7 @@ static void terms_of(const struct dl_posterior *p, const char *workload,
 static void add_runs(const struct dl_posterior *p, const struct dl_measured_run *runs,
                      double *right) {
     for (size_t e = 0; e < p->effect_count; e++)
-        gsl_matrix_set(p->covariance, e, e, 1 / fmax(1e-8, prior_variance(p->model, e)));
+        gsl_matrix_set(p->covariance, e, e, 1 / fmax(1e-8, prior_variance(p, e)));
     for (size_t i = 0; i < p->run_count; i++) {
         size_t effects[TERMS];
         double weights[TERMS];
@@ -197,7 +231,8 @@ enum dl_code dl_posterior_make(const struct dl_interval_model *model,
     gsl_matrix *matrix = dl_arena_alloc(arena, 1, sizeof *matrix);
     if (p == NULL || room == NULL || matrix == NULL)
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    *p = (struct dl_posterior){.model = model, .run_count = count, .mean = room};
+    *p = (struct dl_posterior){
+        .model = model, .first = runs[0].what, .run_count = count, .mean = room};
     p->workloads = dl_arena_alloc(arena, count, sizeof *p->workloads);
     if (p->workloads == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (size_t i = 0; i < count; i++) {
@@ -228,7 +263,7 @@ struct dl_posterior_shift dl_posterior_shift(const struct dl_posterior *p, const
     terms_of(p, workload, c, effects, weights);
     for (int a = 0; a < TERMS; a++) {
         if (effects[a] >= p->effect_count) { /* a network without runs */
-            variance += square(weights[a]) * prior_variance(p->model, effects[a]);
+            variance += square(weights[a]) * prior_variance(p, effects[a]);
             continue;
         }
         if (effects[a] == COMMUNICATION)

@@ -3,8 +3,8 @@
  * rest. F-INTERVAL, F-POSTERIOR
  *
  * log(measured / predicted) of a run is a sum of independent normal effects: of who measured
- * where (source), of a framework's release in a precision, of the device, of the network, of the
- * shares of exposed communication and of overhead (times these shares), and the run's own, whose
+ * where (source), of the framework, of its release in a precision, of the device's kernel-time
+ * model, of the network, of the shares of exposed communication and of overhead (times these shares), and the run's own, whose
  * spread grows with these shares, with 16-bit arithmetic and with that of kernels and collectives.
  */
 #ifndef DL_MODEL_PREDICT_INTERVAL_H
@@ -13,19 +13,24 @@
 #include "model/base/json.h"
 #include "model/hardware/kernel.h"
 
-/* A framework's release in a precision that was measured. */
-struct dl_interval_framework {
+/* What was measured, with what the runs leave unknown of its effect. */
+struct dl_interval_release {
     const char *framework, *release, *precision;
-    double sigma_log; /* what the runs leave unknown of its effect */
+    double sigma_log;
 };
-struct dl_interval_device {
+struct dl_interval_framework {
     const char *name;
+    double sigma_log;
+};
+/* Devices of one architecture that share a kernel-time model. */
+struct dl_interval_device {
+    const char *kernels, *architecture;
     double sigma_log;
 };
 
 struct dl_interval_model {
-    double source_sigma_log, framework_sigma_log, device_sigma_log, workload_sigma_log,
-        communication_sigma_log, overhead_sigma_log;
+    double source_sigma_log, framework_sigma_log, release_sigma_log, device_sigma_log,
+        workload_sigma_log, communication_sigma_log, overhead_sigma_log;
     /* a run's own: of all, of communication, of overhead, of arithmetic below 32 bit */
     double row_sigma_log, row_communication_sigma_log, row_overhead_sigma_log, row_narrow_sigma_log;
     double row_kernels_ratio;   /* of a run's own to that of its kernels and collectives */
@@ -34,6 +39,8 @@ struct dl_interval_model {
     const char *constants_hash; /* of the constants whose errors these are */
     struct dl_interval_framework *frameworks;
     int framework_count;
+    struct dl_interval_release *releases;
+    int release_count;
     struct dl_interval_device *devices;
     int device_count;
 };
@@ -42,7 +49,7 @@ extern const struct dl_schema dl_interval_schema;
 
 /* What an interval depends on. */
 struct dl_interval_case {
-    const char *framework, *release, *device;
+    const char *framework, *release, *kernels, *architecture;
     enum dl_precision precision;
     double exposed_frac;    /* exposed communication / iteration */
     double overhead_frac;   /* host, bubble and waits / iteration */

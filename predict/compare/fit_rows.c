@@ -86,7 +86,8 @@ struct dl_interval_case dl_fit_case(const struct dl_fit_row *row,
     return (struct dl_interval_case){
         .framework = row->framework,
         .release = row->release,
-        .device = row->device,
+        .kernels = row->kernels,
+        .architecture = row->architecture,
         .precision = row->precision,
         .exposed_frac = dl_known(p->exposed_frac) ? p->exposed_frac : 0,
         .overhead_frac = dl_known(p->overhead_frac) ? p->overhead_frac : 0,
@@ -169,6 +170,8 @@ static struct dl_fit_row row_of(const struct dl_run_rows *r, int csv, int i) {
     };
     if (run->why != NULL) return row;
     row.device = run->system->device->name;
+    row.kernels = dl_device_kernels_name(run->system->device);
+    row.architecture = dl_device_architecture(run->system->device);
     row.release = run->framework->release;
     row.measured_s = run->throughput ? run->global_batch_samples / run->measured : run->measured;
     return row;

@@ -8,6 +8,7 @@
 /* What a row is, whatever the constants are. */
 struct dl_fit_row {
     const char *id, *source, *system, *framework, *version, *release, *device, *workload;
+    const char *kernels, *architecture; /* of the device: dl_interval_case */
     enum dl_precision precision;
     int64_t devices;
     bool throughput; /* was measured, else an iteration */

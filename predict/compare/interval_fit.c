@@ -12,7 +12,7 @@
 #include "model/base/stats.h"
 
 #define COVERAGE 0.8
-enum { SOURCE, FRAMEWORK, DEVICE, WORKLOAD, COMMUNICATION, OVERHEAD, EFFECTS };
+enum { SOURCE, FRAMEWORK, RELEASE, DEVICE, WORKLOAD, COMMUNICATION, OVERHEAD, EFFECTS };
 enum { STEPS_ALL = 40, STEPS_WITHOUT = 4 };
 
 struct fit {
@@ -32,10 +32,11 @@ struct fit {
 static const char *level_name(const struct dl_fit_row *row, const char *group, int effect,
                               struct dl_arena *arena) {
     switch (effect) {
-    case FRAMEWORK:
+    case FRAMEWORK: return row->framework;
+    case RELEASE:
         return dl_arena_printf(arena, "%s\n%s\n%s", row->framework, row->release,
                                dl_precision_names[row->precision]);
-    case DEVICE: return row->device;
+    case DEVICE: return dl_arena_printf(arena, "%s\n%s", row->kernels, row->architecture);
     case WORKLOAD: return dl_arena_printf(arena, "%s\n%s", group, row->workload);
     default: return group;
     }
@@ -145,6 +146,10 @@ static bool seen(const struct fit *f, int effect, size_t row, size_t without) {
     return false;
 }
 
+static void find_known(const struct fit *f, size_t row, size_t without, bool known[EFFECTS]) {
+    for (int e = FRAMEWORK; e <= DEVICE; e++) known[e] = seen(f, e, row, without);
+}
+
 /* As dl_interval_sigma_log, for a row whose group is not known. */
 static double sigma_of(const struct fit *f, const struct dl_mixed_model *m, size_t row,
                        const bool known[EFFECTS]) {
@@ -209,8 +214,7 @@ static double calibrate(const struct fit *f, const struct dl_mixed_model *m, siz
         if (isnan(errors[i]) || f->g->group_of[i] == without) continue;
         bool known[EFFECTS] = {false};
         if (!anchored) {
-            known[FRAMEWORK] = seen(f, FRAMEWORK, i, without);
-            known[DEVICE] = seen(f, DEVICE, i, without);
+            find_known(f, i, without, known);
         }
         const double sigma = anchored ? anchored_sigma_of(m, i) : sigma_of(f, m, i, known);
         room[count++] = (struct ratio){fabs(errors[i]) / sigma, weights[i]};
@@ -237,8 +241,8 @@ static enum dl_code without_group(struct fit *f, const struct dl_mixed_model *al
         code == DL_OK ? calibrate(f, &m, group, false, f->errors, weights, room) : NAN;
     for (size_t i = 0; i < f->n && code == DL_OK; i++) {
         if (g->group_of[i] != group || isnan(f->y[i])) continue;
-        const bool known[EFFECTS] = {
-            [FRAMEWORK] = seen(f, FRAMEWORK, i, group), [DEVICE] = seen(f, DEVICE, i, group)};
+        bool known[EFFECTS] = {false};
+        find_known(f, i, group, known);
         set_interval(&g->held_out[i], quantile * sigma_of(f, &m, i, known));
     }
     free(y);
@@ -264,28 +268,45 @@ static enum dl_code anchored(struct fit *f, const struct dl_mixed_model *m, stru
     return DL_OK;
 }
 
+/* The parts of a level's name, which are lines. */
+enum { NAME_PARTS = 3 };
+static bool split_name(const char *name, int count, struct dl_arena *arena,
+                       const char *parts[NAME_PARTS]) {
+    char *text = dl_arena_strdup(arena, name);
+    for (int i = 0; i < count && text != NULL; i++) {
+        parts[i] = text;
+        text = strchr(text, '\n');
+        if (text != NULL) *text++ = 0;
+        if (text == NULL && i + 1 < count) return false;
+    }
+    return parts[count - 1] != NULL;
+}
+
 /* Levels that were measured, with what is left of their variance. */
 static enum dl_code list_known(const struct fit *f, struct dl_arena *arena,
                                struct dl_interval_model *out, struct dl_err *err) {
-    out->frameworks = dl_arena_alloc(arena, f->level_count[FRAMEWORK] + 1, sizeof *out->frameworks);
-    out->devices = dl_arena_alloc(arena, f->level_count[DEVICE] + 1, sizeof *out->devices);
-    if (out->frameworks == NULL || out->devices == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    for (size_t k = 0; k < f->level_count[FRAMEWORK]; k++) {
-        char *name = dl_arena_strdup(arena, f->names[FRAMEWORK][k]);
-        char *release = name == NULL ? NULL : strchr(name, '\n'), *precision = NULL;
-        if (release != NULL) {
-            *release++ = 0;
-            precision = strchr(release, '\n');
-        }
-        if (precision == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-        *precision++ = 0;
+    const size_t *count = f->level_count;
+    out->frameworks = dl_arena_alloc(arena, count[FRAMEWORK] + 1, sizeof *out->frameworks);
+    out->releases = dl_arena_alloc(arena, count[RELEASE] + 1, sizeof *out->releases);
+    out->devices = dl_arena_alloc(arena, count[DEVICE] + 1, sizeof *out->devices);
+    if (arena->failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (size_t k = 0; k < count[FRAMEWORK]; k++)
         out->frameworks[out->framework_count++] = (struct dl_interval_framework){
-            name, release, precision, sqrt(f->level_variance[FRAMEWORK][k])};
+            f->names[FRAMEWORK][k], sqrt(f->level_variance[FRAMEWORK][k])};
+    for (size_t k = 0; k < count[RELEASE]; k++) {
+        const char *parts[NAME_PARTS] = {NULL};
+        if (!split_name(f->names[RELEASE][k], 3, arena, parts))
+            return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        out->releases[out->release_count++] = (struct dl_interval_release){
+            parts[0], parts[1], parts[2], sqrt(f->level_variance[RELEASE][k])};
     }
-    for (size_t k = 0; k < f->level_count[DEVICE]; k++)
+    for (size_t k = 0; k < count[DEVICE]; k++) {
+        const char *parts[NAME_PARTS] = {NULL};
+        if (!split_name(f->names[DEVICE][k], 2, arena, parts))
+            return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         out->devices[out->device_count++] =
-            (struct dl_interval_device){f->names[DEVICE][k], sqrt(f->level_variance[DEVICE][k])};
+            (struct dl_interval_device){parts[0], parts[1], sqrt(f->level_variance[DEVICE][k])};
+    }
     return DL_OK;
 }
 
@@ -306,6 +327,7 @@ enum dl_code dl_interval_fit(struct dl_generalized *g, struct dl_arena *arena,
     *out = (struct dl_interval_model){
         .source_sigma_log = sqrt(m.effects[SOURCE].variance),
         .framework_sigma_log = sqrt(m.effects[FRAMEWORK].variance),
+        .release_sigma_log = sqrt(m.effects[RELEASE].variance),
         .device_sigma_log = sqrt(m.effects[DEVICE].variance),
         .workload_sigma_log = sqrt(m.effects[WORKLOAD].variance),
         .communication_sigma_log = sqrt(m.effects[COMMUNICATION].variance),
