@@ -296,6 +296,14 @@ static enum dl_code single_device_s(const struct dl_replica *replica, const stru
     return DL_OK;
 }
 
+/* Whether the run without communication is that of one device alone. */
+static bool is_quiet_alone(const struct dl_replica *replica, const struct dl_parts *parts,
+                           const struct dl_cost *alone) {
+    const bool shares = parts->framework->host.single_process && parts->plan->devices_per_node > 1;
+    return replica->parts <= 1 && replica->message_count == 0 && !shares &&
+           parts->cost->layers == alone->layers;
+}
+
 /* Both runs of the timeline. *alone: costs of a device alone on its host. */
 static enum dl_code simulate(const struct dl_replica *replica, const struct dl_parts *parts,
                              struct dl_cost *alone, struct dl_cost *cost, struct dl_timeline *busy,
@@ -382,8 +390,9 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
                                    .without_comm = &quiet,
                                    .arena = arena};
     DL_TRY(simulate(replica, &parts, &alone, &cost, &busy, &quiet, err));
-    double single_s;
-    DL_TRY(single_device_s(replica, &parts, &alone, &single_s, err));
+    double single_s = quiet.period_s + accumulate_s(&parts, quiet.period_s);
+    if (!is_quiet_alone(replica, &parts, &alone))
+        DL_TRY(single_device_s(replica, &parts, &alone, &single_s, err));
 
     struct dl_evidence evidence;
     struct dl_prediction p = {0};
