@@ -105,7 +105,7 @@ static const char *const softmax_names[] = {"fused", "compiled", "composed", NUL
 static const char *const batchnorm_names[] = {"spatial", "persistent", "transposed", "composed",
                                               NULL};
 static const char *const bias_names[] = {"epilogue", "kernel", NULL};
-static const char *const loss_names[] = {"fused", "composed", "eager", NULL};
+static const char *const loss_names[] = {"fused", "composed", "eager", "parallel", NULL};
 static const char *const sum_names[] = {"pairs", "at-once", NULL};
 static const char *const fusion_names[] = {"none", "forward", "both", NULL};
 static const char *const layout_names[] = {"nchw", "nhwc", NULL};
@@ -212,6 +212,8 @@ static const struct dl_field framework_fields[] = {
          "copy for each"),
     NUMBER(AT(host, dispatch_s), 0, 1, DL_UNIT_S,
            "host time to issue one kernel (absent: that of kernels_from, else 0)"),
+    FLAG(AT(host, eager_calls),
+         "each operation is a call of eager PyTorch: takes eager_call_s of the device at least"),
     DEFAULT(AT(host, iteration_s), 0, 10, DL_UNIT_S, 0, "fixed host time of one iteration"),
     DEFAULT(AT(sync, replica_s), 0, 1, DL_UNIT_S, 0, "host time per parameter tensor and device"),
     DEFAULT(AT(sync, gradient_bytes), 0.03125, 8, DL_UNIT_BYTE, 4,
@@ -437,10 +439,20 @@ static const struct dl_field framework_fields[] = {
     CHOOSE(AT(transformer, attention_library), attention_library_names, DL_ATTENTION_NATIVE,
            "fused attention: kernels written for the device, or FlashAttention 1 or 2 on every "
            "device"),
+    FLAG(AT(transformer, grouped_gemms),
+         "experts by PyTorch's grouped GEMMs, whose time is grouped_scale of the device"),
     FLAG(AT(transformer, eager_operations),
          "RMS norm, rotary embedding and gated activations are many operations: eager PyTorch"),
     CHOICE(AT(transformer, casts), cast_names,
            "casts to 8 or 4 bits that are kernels of their own; absent: no such training"),
+    DEFAULT(AT(transformer, recompute_operations), 0, 1000, DL_UNIT_COUNT, 0,
+            "operations of the host to save and restore states of random numbers around a layer "
+            "that is recomputed"),
+    DEFAULT(AT(transformer, dropout_operations), 0, 1000, DL_UNIT_COUNT, 0,
+            "the same around the dropout of a layer's attention"),
+    DEFAULT(AT(transformer, gradient_operations), 0, 100, DL_UNIT_COUNT, 0,
+            "operations to add the gradient of one parameter tensor to those of earlier "
+            "micro-batches"),
     FLAG(AT(transformer, scales_currently),
          "8-bit scale factors come from the tensor itself: one more pass before each cast"),
     FLAG(AT(transformer, casts_weights_once),

@@ -58,11 +58,17 @@ void dl_predict_correct(const struct dl_predict_request *r, struct dl_prediction
         }
     }
     p->sigma_log = sigma;
+    p->plans_sigma_log = model->plans_sigma_log;
     p->shared_sigma_log =
         fmin(sigma, hypot(model->source_sigma_log,
                           hypot(model->device_sigma_log, model->workload_sigma_log)));
     p->iteration_low_s = p->iteration_s * exp(-half);
     p->iteration_high_s = p->iteration_s * exp(half);
+}
+
+/* By throughput: alternatives may differ in samples per iteration. */
+static double apart_log(const struct dl_prediction *a, const struct dl_prediction *b) {
+    return fabs(log(a->throughput_samples_per_s / b->throughput_samples_per_s));
 }
 
 bool dl_prediction_ties(const struct dl_prediction *a, const struct dl_prediction *b) {
@@ -73,7 +79,10 @@ bool dl_prediction_ties(const struct dl_prediction *a, const struct dl_predictio
                               : 0;
     const double variance_a = fmax(0, half_a * half_a / (Z80 * Z80) - shared * shared),
                  variance_b = fmax(0, half_b * half_b / (Z80 * Z80) - shared * shared);
-    /* by throughput: alternatives may differ in samples per iteration */
-    const double difference = fabs(log(a->throughput_samples_per_s / b->throughput_samples_per_s));
-    return difference <= Z80 * sqrt(variance_a + variance_b);
+    return apart_log(a, b) <= Z80 * sqrt(variance_a + variance_b);
+}
+
+bool dl_prediction_plans_tie(const struct dl_prediction *a, const struct dl_prediction *b) {
+    const double sigma = hypot(a->plans_sigma_log, b->plans_sigma_log);
+    return sigma > 0 ? apart_log(a, b) <= Z80 * sigma : dl_prediction_ties(a, b);
 }

@@ -16,8 +16,11 @@ struct dl_interval_case dl_interval_case_of(const struct dl_system *system,
                                             const struct dl_plan *plan,
                                             const struct dl_prediction *prediction);
 
-/* Whether the 80 % interval of the difference of two predictions includes none: one is not known to
- * be faster. The part of their errors that alternatives on one machine share cancels. */
+/* F-TIE: whether the 80 % interval of the difference of two predictions includes none: one is not
+ * known to be faster. The part of their errors that alternatives on one machine share cancels. */
 bool dl_prediction_ties(const struct dl_prediction *a, const struct dl_prediction *b);
+/* The same of two plans of one job by one framework: errors of framework, device, network and of
+ * whatever else they have in common cancel; what remains was measured as plans_sigma_log. F-TIE */
+bool dl_prediction_plans_tie(const struct dl_prediction *a, const struct dl_prediction *b);
 
 #endif

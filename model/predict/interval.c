@@ -60,6 +60,8 @@ static const struct dl_field interval_fields[] = {
     SIGMA(row_narrow_sigma_log, "spread that arithmetic below 32 bit adds to a run"),
     I(row_kernels_ratio, NUMBER, DL_RANGE(0, 10, DL_UNIT_NONE), .required = true,
       .help = "spread of a run / that of its kernels and collectives"),
+    I(plans_sigma_log, NUMBER, DL_RANGE(0, 5, DL_UNIT_NONE), .has_fallback = true, .fallback = 0,
+      .help = "spread of the plans of one job around their common error"),
     I(quantile_ratio, NUMBER, DL_RANGE(0.1, 10, DL_UNIT_NONE), .required = true,
       .help = "ends of 80 % intervals / standard deviation"),
     I(anchored_ratio, NUMBER, DL_RANGE(0.1, 10, DL_UNIT_NONE), .required = true,

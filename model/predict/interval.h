@@ -33,7 +33,9 @@ struct dl_interval_model {
         workload_sigma_log, communication_sigma_log, overhead_sigma_log;
     /* a run's own: of all, of communication, of overhead, of arithmetic below 32 bit */
     double row_sigma_log, row_communication_sigma_log, row_overhead_sigma_log, row_narrow_sigma_log;
-    double row_kernels_ratio;   /* of a run's own to that of its kernels and collectives */
+    double row_kernels_ratio; /* of a run's own to that of its kernels and collectives */
+    /* of one plan's error around the mean error of the plans of its job; 0: not known */
+    double plans_sigma_log;
     double quantile_ratio;      /* ends of 80 % intervals / standard deviation */
     double anchored_ratio;      /* the same where a run of the same job was measured */
     const char *constants_hash; /* of the constants whose errors these are */

@@ -56,6 +56,8 @@ struct dl_prediction {
     /* of log(measured / iteration) in all, and its part that alternatives on one machine share;
      * NAN: not known */
     double sigma_log, shared_sigma_log;
+    /* of log(measured / iteration) around the mean of the plans of one job; 0: not known */
+    double plans_sigma_log;
     double throughput_samples_per_s, scaling_efficiency, epoch_s;
     double forward_s, backward_s, update_s;
     double compute_s, comm_s, exposed_comm_s, input_s, exposed_input_s, bubble_s, overhead_s;

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/framework/dispatch.h"
 #include "model/framework/input.h"
 #include "model/collective/libraries/nccl.h"
 #include "model/framework/shared_host.h"
@@ -106,7 +107,6 @@ static enum dl_code run_timeline(const struct dl_parts *parts, const struct dl_c
     const double sharing = framework->host.single_process && !run->one_device
                                ? (double)parts->plan->devices_per_node
                                : 1;
-    const double launch_s = dl_known(device->launch_s) ? device->launch_s : 0;
     const double local = dl_plan_compute_scale(parts->plan);
     struct dl_nccl_memo memo = {.system = NULL};
     struct dl_timeline_request request = {
@@ -119,9 +119,7 @@ static enum dl_code run_timeline(const struct dl_parts *parts, const struct dl_c
                  .library = dl_replica_library(parts->system, framework, parts->plan),
                  .memo = &memo,
                  .arena = parts->arena},
-        .dispatch_s =
-            fmax(framework->host.dispatch_s, framework->host.dispatch_s > 0 ? launch_s : 0) *
-            sharing * local,
+        .dispatch_s = dl_dispatch_s(framework, device) * sharing * local,
         .gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s * local : 0,
         .iteration_host_s = framework->host.iteration_s,
         .slowdown_frac = dl_replica_slowdown_frac(parts->system, framework, parts->plan),

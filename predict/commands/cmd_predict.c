@@ -6,6 +6,7 @@
 
 #include "model/base/text.h"
 #include "model/parallel/strategy.h"
+#include "model/predict/correct.h"
 #include "predict/export/export.h"
 #include "predict/inputs/checkpoint_inputs.h"
 #include "predict/inputs/inputs.h"
@@ -199,7 +200,7 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
                            w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
 }
 
-/* F-TIE: frameworks on as many nodes whose 80 % intervals reach that of the best. */
+/* F-TIE: frameworks on as many nodes that are not known to be slower than the best. */
 static const char *ties(struct dl_context *context, const struct results *results,
                         const struct result *best) {
     struct dl_text names = {.arena = context->arena};
@@ -207,8 +208,7 @@ static const char *ties(struct dl_context *context, const struct results *result
     for (int i = 0; i < results->count && !results->every_strategy; i++) {
         const struct result *r = &results->rows[i];
         if (r == best || r->plan.nodes != best->plan.nodes || worth_of(r) < worth_of(best) ||
-            !r->prediction.fits ||
-            r->prediction.iteration_low_s > best->prediction.iteration_high_s)
+            !r->prediction.fits || !dl_prediction_ties(&r->prediction, &best->prediction))
             continue;
         if (tied++ < 3) dl_text_printf(&names, "%s%s", tied > 1 ? ", " : "", r->framework->name);
     }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "model/parallel/strategy.h"
+#include "model/predict/correct.h"
 #include "predict/inputs/layer_inputs.h"
 #include "predict/inputs/rates.h"
 #include "predict/inputs/what_if_note.h"
@@ -213,12 +214,6 @@ static void sort_rows(const struct dl_search_request *r, struct dl_found *found,
     }
 }
 
-/* F-TIE: whether the 80 % intervals of a plan and of the best one overlap. */
-static bool is_tied(const struct dl_prediction *best, const struct dl_prediction *p) {
-    return log(p->iteration_low_s) <= log(best->iteration_high_s) &&
-           log(best->iteration_low_s) <= log(p->iteration_high_s);
-}
-
 /* Every plan found, predicted whole: terms of the best one alone. */
 static enum dl_code predict_found(struct dl_context *context, const struct dl_options *options,
                                   const struct dl_search *search, const struct dl_search_request *r,
@@ -244,7 +239,8 @@ static enum dl_code predict_found(struct dl_context *context, const struct dl_op
             .plan = plan, .prediction = prediction, .command = command, .front = front};
     }
     sort_rows(r, found, rows, front ? 0 : count);
-    for (int i = 0; i < count; i++) rows[i].tied = is_tied(rows[0].prediction, rows[i].prediction);
+    for (int i = 0; i < count; i++)
+        rows[i].tied = dl_prediction_plans_tie(rows[0].prediction, rows[i].prediction);
     *out = rows;
     return DL_OK;
 }

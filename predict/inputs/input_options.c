@@ -87,7 +87,7 @@ const struct dl_option dl_input_options[] = {
      DL_INTEGER(PLAN(ep), .min = 1, .max = MOST_RANKS)},
     {"micro-batch", 0, "N|max", "Plan",
      "samples per micro-batch, or max: as many as divide the batch and fit in memory; default: the "
-     "strategy chooses",
+     "whole share of a data rank, or what fits of it; 1 with pipeline stages",
      DL_NUMBER(PLAN(micro_batch_samples), .unit = DL_UNIT_COUNT, .min = 1, .max = 1e7,
                DL_OR_WORD("max", INPUT(max_micro_batch)))},
     {"backup-workers", 0, "N", "Plan",

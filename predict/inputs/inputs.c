@@ -332,8 +332,19 @@ enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_f
         plan.batch_per_device_samples = out->max_batch_samples;
     }
     if (inputs->max_micro_batch) DL_TRY(largest_micro_batch(inputs, framework, &plan, arena, err));
+    struct dl_plan open = plan;
     DL_TRY(dl_plan_complete(inputs->system, inputs->workload, framework, &plan, err));
+    DL_TRY(
+        dl_predict(inputs->system, inputs->workload, framework, &plan, &options, arena, out, err));
+    /* nobody runs a whole share at once that does not fit */
+    struct dl_err ignored = {.code = DL_OK};
+    if (!out->fits && out->stage_count > 0 && !(open.micro_batch_samples > 0) &&
+        largest_micro_batch(inputs, framework, &open, arena, &ignored) == DL_OK) {
+        plan = open;
+        DL_TRY(dl_plan_complete(inputs->system, inputs->workload, framework, &plan, err));
+        DL_TRY(dl_predict(inputs->system, inputs->workload, framework, &plan, &options, arena, out,
+                          err));
+    }
     *plan_out = plan;
-    return dl_predict(inputs->system, inputs->workload, framework, &plan, &options, arena, out,
-                      err);
+    return DL_OK;
 }
