@@ -158,6 +158,9 @@ static enum dl_code read_conv(const struct dl_csv *csv, int row, enum dl_pass pa
     }
     out->kernel = dl_kernel_conv(pass, sizes[0], sizes[1], sizes[2], sizes[3], in, kernel, stride,
                                  pad, dilation);
+    /* A depth is given, also of 1, where the library was asked for three dimensions. */
+    if (*dl_kernel_table_cell(csv, row, "d") != '\0') out->kernel.variant = DL_VARIANT_VOLUME;
+    if (dl_kernel_is_depthwise(&out->kernel)) out->kernel.variant = DL_VARIANT_DEPTHWISE;
     if (!(out->kernel.flop > 0.0)) out->why = NO_SIZE;
     return DL_OK;
 }
