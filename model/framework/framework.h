@@ -38,6 +38,7 @@ struct dl_sync_policy {
     double gradient_bytes;        /* width of a synchronized gradient element in fp32 */
     double mixed_gradient_bytes;  /* the same in mixed precision */
     double collective_launch_s;   /* host time of one collective */
+    double gradient_operations;   /* that the host issues for the exchange of one tensor */
     double overlap_slowdown_frac; /* compute slows by this while a collective runs */
     bool overlaps_backward;       /* synchronization may start before backward ends */
     /* cores of a CPU device that communicate instead of computing, where a plan has several

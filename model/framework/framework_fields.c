@@ -2,6 +2,7 @@
  * this table. Keys are flat; struct dl_framework groups them. */
 #include "model/collective/collective.h"
 #include "model/framework/framework.h"
+#include "model/framework/kernel_names.h"
 #include "model/framework/workspace.h"
 #include "model/plan/plan.h"
 #include "model/workload/kernel_facts.h"
@@ -96,32 +97,6 @@ static const char *const halo_exchange_names[] = {
     [DL_HALO_CONCURRENT] = "concurrent", [DL_HALO_SERIAL] = "serial-chain", NULL};
 static const char *const halo_forward_names[] = {
     [DL_HALO_WINDOWS] = "windows", [DL_HALO_OUTSIDE_BLOCKS] = "outside-blocks", NULL};
-
-static const char *const layernorm_names[] = {"fused",    "moments",  "batchnorm",
-                                              "compiled", "composed", NULL};
-static const char *const gelu_names[] = {"fused", "erf", "composed", NULL};
-static const char *const dropout_names[] = {"fused", "compiled", "composed", NULL};
-static const char *const softmax_names[] = {"fused", "compiled", "composed", NULL};
-static const char *const batchnorm_names[] = {"spatial", "persistent", "transposed", "composed",
-                                              NULL};
-static const char *const bias_names[] = {"epilogue", "kernel", NULL};
-static const char *const loss_names[] = {"fused", "composed", "eager", "parallel", NULL};
-static const char *const sum_names[] = {"pairs", "at-once", NULL};
-static const char *const fusion_names[] = {"none", "forward", "both", NULL};
-static const char *const layout_names[] = {"nchw", "nhwc", NULL};
-static const char *const policy_names[] = {[DL_MIXED_HALF] = "half",
-                                           [DL_MIXED_AUTOCAST] = "autocast",
-                                           [DL_MIXED_AUTOCAST_GELU] = "autocast-gelu",
-                                           [DL_MIXED_REWRITE] = "rewrite",
-                                           [DL_MIXED_REWRITE_SOFTMAX] = "rewrite-softmax",
-                                           [DL_MIXED_REWRITE_COMPILED] = "rewrite-compiled",
-                                           [DL_MIXED_KERAS] = "keras",
-                                           NULL};
-static const char *const optimizer_names[] = {
-    "fused", "apex",  "tensorflow", "tensorflow2", "tensorflow-script", "pytorch-loop", "pytorch",
-    "mxnet", "keras", "caffe",      NULL};
-static const char *const yes_names[] = {"no", "yes", NULL};
-static const char *const decay_names[] = {"optimizer", "loss", NULL};
 
 static const char *const default_names[] = {
     [DL_DEFAULT_DATA_PARALLEL] = "data-parallel", [DL_DEFAULT_TRANSFORMER] = "transformer", NULL};
@@ -220,6 +195,8 @@ static const struct dl_field framework_fields[] = {
             "width of one synchronized gradient element in fp32"),
     DEFAULT(AT(sync, mixed_gradient_bytes), 0.03125, 8, DL_UNIT_BYTE, 4,
             "the same in mixed precision"),
+    DEFAULT(AT(sync, gradient_operations), 0, 10, DL_UNIT_COUNT, 0,
+            "operations that the host issues for the exchange of one gradient tensor"),
     DEFAULT(AT(sync, overlap_slowdown_frac), 0, 1, DL_UNIT_NONE, 0,
             "slowdown of compute while a collective runs"),
     FLAG(AT(sync.bucketed, buffers_broadcast),

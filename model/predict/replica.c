@@ -107,7 +107,8 @@ static enum dl_code run_timeline(const struct dl_parts *parts, const struct dl_c
     const double sharing = framework->host.single_process && !run->one_device
                                ? (double)parts->plan->devices_per_node
                                : 1;
-    const double local = dl_plan_compute_scale(parts->plan);
+    const double local = dl_plan_compute_scale(parts->plan),
+                 dispatch_s = dl_dispatch_s(framework, device) * sharing * local;
     struct dl_nccl_memo memo = {.system = NULL};
     struct dl_timeline_request request = {
         .cost = cost,
@@ -119,9 +120,10 @@ static enum dl_code run_timeline(const struct dl_parts *parts, const struct dl_c
                  .library = dl_replica_library(parts->system, framework, parts->plan),
                  .memo = &memo,
                  .arena = parts->arena},
-        .dispatch_s = dl_dispatch_s(framework, device) * sharing * local,
+        .dispatch_s = dispatch_s,
         .gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s * local : 0,
         .iteration_host_s = framework->host.iteration_s,
+        .gradient_host_s = run->synchronizes ? framework->sync.gradient_operations * dispatch_s : 0,
         .slowdown_frac = dl_replica_slowdown_frac(parts->system, framework, parts->plan),
         .after_forward_s = run->after_forward_s,
         .before_backward_s = run->before_backward_s,
