@@ -33,14 +33,14 @@ enum dl_server_assignment { DL_SERVERS_ROUND_ROBIN, DL_SERVERS_LEAST_LOADED, DL_
 /* How gradients are synchronized: what all behaviours share, then the policy of each. A
  * behaviour names the members that it requires (dl_framework_behaviour.required). */
 struct dl_sync_policy {
-    int library, cpu_library;     /* enum dl_library; cpu_library -1: this mode needs GPUs */
-    const char *copy_pattern;     /* of DL_LIB_COPY: "star", "ring", ...; NULL: star */
-    double gradient_bytes;        /* width of a synchronized gradient element in fp32 */
-    double mixed_gradient_bytes;  /* the same in mixed precision */
-    double collective_launch_s;   /* host time of one collective */
-    double gradient_operations;   /* that the host issues for the exchange of one tensor */
-    double overlap_slowdown_frac; /* compute slows by this while a collective runs */
-    bool overlaps_backward;       /* synchronization may start before backward ends */
+    int library, cpu_library;            /* enum dl_library; cpu_library -1: this mode needs GPUs */
+    const char *copy_pattern;            /* of DL_LIB_COPY: "star", "ring", ...; NULL: star */
+    double gradient_bytes;               /* width of a synchronized gradient element in fp32 */
+    double mixed_gradient_bytes;         /* the same in mixed precision */
+    double collective_launch_s;          /* host time of one collective */
+    double gradient_launches_per_tensor; /* that the host issues for the exchange of one tensor */
+    double overlap_slowdown_frac;        /* compute slows by this while a collective runs */
+    bool overlaps_backward;              /* synchronization may start before backward ends */
     /* cores of a CPU device that communicate instead of computing, where a plan has several
      * devices (MLSL's endpoints); of a Xeon Phi */
     double endpoint_cores, knl_endpoint_cores;

@@ -195,7 +195,7 @@ static const struct dl_field framework_fields[] = {
             "width of one synchronized gradient element in fp32"),
     DEFAULT(AT(sync, mixed_gradient_bytes), 0.03125, 8, DL_UNIT_BYTE, 4,
             "the same in mixed precision"),
-    DEFAULT(AT(sync, gradient_operations), 0, 10, DL_UNIT_COUNT, 0,
+    DEFAULT(AT(sync, gradient_launches_per_tensor), 0, 10, DL_UNIT_COUNT, 0,
             "operations that the host issues for the exchange of one gradient tensor"),
     DEFAULT(AT(sync, overlap_slowdown_frac), 0, 1, DL_UNIT_NONE, 0,
             "slowdown of compute while a collective runs"),
@@ -427,7 +427,7 @@ static const struct dl_field framework_fields[] = {
             "that is recomputed"),
     DEFAULT(AT(transformer, dropout_operations), 0, 1000, DL_UNIT_COUNT, 0,
             "the same around the dropout of a layer's attention"),
-    DEFAULT(AT(transformer, gradient_operations), 0, 100, DL_UNIT_COUNT, 0,
+    DEFAULT(AT(transformer, gradient_launches_per_tensor), 0, 100, DL_UNIT_COUNT, 0,
             "operations to add the gradient of one parameter tensor to those of earlier "
             "micro-batches"),
     FLAG(AT(transformer, scales_currently),

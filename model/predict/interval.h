@@ -4,9 +4,9 @@
  *
  * log(measured / predicted) of a run is a sum of independent normal effects: of who measured
  * where (source), of the framework, of its release in a precision, of the device's kernel-time
- * model, of the network, of the shares of exposed communication and of overhead (times these shares), and the run's own, whose
- * spread grows with these shares, with 16-bit arithmetic and with that of kernels and collectives.
- */
+ * model, of the network, of exposed communication and of overhead (times their shares of the
+ * iteration), and the run's own, whose spread grows with these shares, with arithmetic below 32 bit
+ * and with the spread of kernels and collectives. */
 #ifndef DL_MODEL_PREDICT_INTERVAL_H
 #define DL_MODEL_PREDICT_INTERVAL_H
 

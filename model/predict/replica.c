@@ -123,7 +123,8 @@ static enum dl_code run_timeline(const struct dl_parts *parts, const struct dl_c
         .dispatch_s = dispatch_s,
         .gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s * local : 0,
         .iteration_host_s = framework->host.iteration_s,
-        .gradient_host_s = run->synchronizes ? framework->sync.gradient_operations * dispatch_s : 0,
+        .gradient_host_s =
+            run->synchronizes ? framework->sync.gradient_launches_per_tensor * dispatch_s : 0,
         .slowdown_frac = dl_replica_slowdown_frac(parts->system, framework, parts->plan),
         .after_forward_s = run->after_forward_s,
         .before_backward_s = run->before_backward_s,
