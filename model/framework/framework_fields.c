@@ -427,7 +427,7 @@ static const struct dl_field framework_fields[] = {
             "that is recomputed"),
     DEFAULT(AT(transformer, dropout_operations), 0, 1000, DL_UNIT_COUNT, 0,
             "the same around the dropout of a layer's attention"),
-    DEFAULT(AT(transformer, gradient_launches_per_tensor), 0, 100, DL_UNIT_COUNT, 0,
+    DEFAULT(AT(transformer, gradient_operations), 0, 100, DL_UNIT_COUNT, 0,
             "operations to add the gradient of one parameter tensor to those of earlier "
             "micro-batches"),
     FLAG(AT(transformer, scales_currently),

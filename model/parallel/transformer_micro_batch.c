@@ -162,7 +162,7 @@ static double host_operations(const struct dl_transformer *tf, enum dl_transform
                   (recompute == DL_RECOMPUTE_FULL || policy->selective == DL_SELECTIVE_ATTENTION
                        ? policy->dropout_operations
                        : 0);
-    return repeated + policy->gradient_launches_per_tensor * tf->tensor_count[part];
+    return repeated + policy->gradient_operations * tf->tensor_count[part];
 }
 
 static void finish_pass(const struct dl_transformer *tf, double operations,
