@@ -184,6 +184,23 @@ static enum dl_code use_measured(const struct dl_device *device, const struct dl
     return dl_layer_times_apply(times, workload, batch, &lowest, &highest, out, err);
 }
 
+/* What is left of an addition inside another kernel: forward it reads its other inputs; backward the
+ * gradient, which all inputs share, is written for them. An activation leaves nothing. */
+static struct dl_pass_cost fused_cost(const struct dl_device *device, enum dl_precision precision,
+                                      const struct dl_layer *layer, enum dl_pass pass,
+                                      double batch) {
+    struct dl_pass_cost cost = {0};
+    double longest_s = -1;
+    if (strcmp(layer->kind->name, "add") != 0) return cost;
+    const double n = batch * dl_shape_elements(&layer->out);
+    const struct dl_kernel kernel = pass == DL_FORWARD
+                                        ? dl_kernel_stream(pass, 0, (layer->input_count - 1) * n, 0)
+                                        : dl_kernel_stream(pass, 0, 0, n);
+    add_kernel(device, precision, &kernel, 1, &cost, &longest_s);
+    cost.launches = 0;
+    return cost;
+}
+
 /* One layer in the passes that it has. `forward`: its forward pass is not fused into another. */
 static struct dl_layer_cost layer_cost(const struct dl_device *device,
                                        const struct dl_framework *framework,
@@ -235,8 +252,13 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
     for (int i = 0; i < workload->layer_count; i++) {
         const struct dl_layer *layer = &workload->layers[i];
         const bool fused = facts.fusion != DL_FUSION_NONE && dl_cost_fused(workload, i);
-        if (fused && facts.fusion == DL_FUSION_BOTH) continue;
-        layers[i] = layer_cost(device, framework, plan, layer, &facts, !fused, batch);
+        if (fused && facts.fusion == DL_FUSION_BOTH)
+            layers[i].backward =
+                fused_cost(device, plan->precision, layer, DL_BACKWARD_DATA, batch);
+        else
+            layers[i] = layer_cost(device, framework, plan, layer, &facts, !fused, batch);
+        if (fused)
+            layers[i].forward = fused_cost(device, plan->precision, layer, DL_FORWARD, batch);
         choose_attention(device, framework, plan, layer, &facts, batch, &layers[i]);
         if (!dl_known(layers[i].forward.time_s) || !dl_known(layers[i].backward.time_s)) {
             return dl_fail(err, DL_ERR_USAGE,
