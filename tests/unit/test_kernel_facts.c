@@ -257,11 +257,45 @@ static void weight_decay(void **state) {
     dl_arena_free(&f.arena);
 }
 
+/* ResNet-50's 16 additions write 5,519,360 elements per sample. Inside batch norms they still read
+ * the other branch forward and write its gradient backward; activations there leave nothing. */
+static void fused_additions(void **state) {
+    (void)state;
+    struct dl_fake f;
+    struct dl_workload resnet;
+    struct dl_err err = {0};
+    fake_make(&f);
+    load_name("resnet50", NULL, 0, &f.arena, &resnet);
+    const double bytes = 4 * 2 * 5519360.0;
+    for (int backward = 0; backward < 2; backward++) {
+        struct dl_cost cost;
+        double forward_bytes = 0, backward_bytes = 0, launches = 0;
+        f.framework.kernels.fusion = backward ? DL_FUSION_BOTH : DL_FUSION_FORWARD;
+        assert_int_equal(
+            dl_cost_compute(&f.device, &resnet, &f.framework, &f.plan, 2, &f.arena, &cost, &err),
+            DL_OK);
+        for (int i = 0; i < resnet.layer_count; i++) {
+            if (!dl_cost_fused(&resnet, i)) continue;
+            forward_bytes += cost.layers[i].forward.bytes;
+            backward_bytes += cost.layers[i].backward.bytes;
+            launches += cost.layers[i].forward.launches + cost.layers[i].backward.launches;
+        }
+        check_close(forward_bytes, bytes, 1e-12);
+        if (backward) {
+            check_close(backward_bytes, bytes, 1e-12);
+            check_close(launches, 0, 0);
+        } else
+            assert_true(backward_bytes > 2 * bytes && launches > 0);
+    }
+    dl_arena_free(&f.arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bert_layer),      cmocka_unit_test(mixed_types),
         cmocka_unit_test(resnet_launches), cmocka_unit_test(layouts),
         cmocka_unit_test(compiled),        cmocka_unit_test(devices),
-        cmocka_unit_test(optimizers),      cmocka_unit_test(weight_decay)};
+        cmocka_unit_test(optimizers),      cmocka_unit_test(weight_decay),
+        cmocka_unit_test(fused_additions)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
