@@ -200,28 +200,21 @@ static enum dl_code load_device(const char *path, struct dl_json *doc, struct dl
     return DL_OK;
 }
 
-/* Reads the device that `device` borrows kernel times from, which may borrow in its turn; `key`:
- * where doc names it. */
+/* Reads what `device` and its lenders borrow kernel times from; `key`: where doc names it. */
 static enum dl_code load_borrowed(const struct dl_data *data, struct dl_device *device,
                                   const struct dl_json *doc, const char *key,
                                   struct dl_arena *arena, struct dl_err *err) {
-    enum { LONGEST = 4 };
-    for (int i = 0; device->kernel_models_from != NULL; i++) {
+    struct dl_device *borrowed;
+    for (int i = 0; device->kernel_models_from != NULL; i++, device = borrowed) {
         const char *path = NULL;
-        struct dl_err unknown;
-        if (i == LONGEST)
-            return dl_json_fail(doc, key, err, "devices borrow from each other in a circle");
-        if (dl_data_path(data, DL_DATA_DEVICE, device->kernel_models_from, arena, &path,
-                         &unknown) != DL_OK)
-            return dl_json_fail(doc, key, err, "%s", unknown.message);
+        struct dl_err unknown = {.message = "devices borrow from each other in a circle"};
         struct dl_json *borrowed_doc = NULL;
+        if (i > 3 || dl_data_path(data, DL_DATA_DEVICE, device->kernel_models_from, arena, &path,
+                                  &unknown) != DL_OK)
+            return dl_json_fail(doc, key, err, "%s", unknown.message);
         DL_TRY(dl_json_read(path, arena, &borrowed_doc, err));
-        struct dl_device *borrowed = NULL;
         DL_TRY(load_device(path, borrowed_doc, arena, &borrowed, err));
         device->borrowed = borrowed;
-        device = borrowed;
-        doc = borrowed_doc;
-        key = "kernel_models_from";
     }
     return DL_OK;
 }

@@ -50,8 +50,8 @@ struct dl_device {
     /* F-KERNEL-LOAD: time of kernels in training / by the models; NAN: that of the borrowed device,
      * else 1 */
     double load_scale, narrow_load_scale, triton_attention_scale, flash2_scale;
-    /* F-KERNEL-GROUPED: time of PyTorch's grouped GEMMs / one GEMM for each group, 16 bits and less;
-     * NAN: that of the borrowed device, else 1 */
+    /* F-KERNEL-GROUPED: time of PyTorch's grouped GEMMs / one GEMM for each group, 16 bits and
+     * less; NAN: that of the borrowed device, else 1 */
     double grouped_scale, narrow_grouped_scale;
     double launch_s;        /* host time to queue one kernel with the bare runtime */
     double eager_call_s;    /* host time of one operation of eager PyTorch next to this device */

@@ -7,7 +7,7 @@
 
 #include "model/predict/memory.h"
 #include "model/collective/libraries/nccl.h"
-#include "model/framework/dispatch.h"
+#include "model/framework/host_dispatch.h"
 #include "model/parallel/pipeline.h"
 #include "model/predict/replica.h"
 

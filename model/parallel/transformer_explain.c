@@ -168,9 +168,10 @@ static void put_overhead(struct sink *s, const struct dl_prediction *p) {
         in.kernel_count += times_of(t, part) / t->choice.micro_batches *
                            (t->micro_batch.forward[part].launches +
                             t->micro_batch.backward[part][t->choice.recompute].launches);
-        in.operation_count += times_of(t, part) / t->choice.micro_batches *
-                              (t->micro_batch.forward[part].host_operations +
-                               t->micro_batch.backward[part][t->choice.recompute].host_operations);
+        in.operation_count +=
+            times_of(t, part) / t->choice.micro_batches *
+            (t->micro_batch.forward[part].host_operation_count +
+             t->micro_batch.backward[part][t->choice.recompute].host_operation_count);
     }
     struct dl_term terms[DL_OVERHEAD_TERMS];
     const int count = dl_explain_overhead(&in, p, t->arena, terms);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "model/framework/cost.h"
-#include "model/framework/dispatch.h"
+#include "model/framework/host_dispatch.h"
 #include "model/framework/facts.h"
 #include "model/workload/layer.h"
 #include "model/parallel/transformer_maker.h"
@@ -154,15 +154,15 @@ static double host_operations(const struct dl_transformer *tf, enum dl_transform
                               int recompute) {
     const struct dl_transformer_policy *policy = &tf->framework->transformer;
     const bool body = part == DL_TRANSFORMER_BODY && !tf->plain;
-    if (recompute < 0) return body ? policy->dropout_operations : 0;
+    if (recompute < 0) return body ? policy->dropout_operation_count : 0;
     const double repeated =
         !body || recompute == DL_RECOMPUTE_NONE
             ? 0
-            : policy->recompute_operations +
+            : policy->recompute_operation_count +
                   (recompute == DL_RECOMPUTE_FULL || policy->selective == DL_SELECTIVE_ATTENTION
-                       ? policy->dropout_operations
+                       ? policy->dropout_operation_count
                        : 0);
-    return repeated + policy->gradient_operations * tf->tensor_count[part];
+    return repeated + policy->gradient_operation_count * tf->tensor_count[part];
 }
 
 static void finish_pass(const struct dl_transformer *tf, double operations,
@@ -173,7 +173,7 @@ static void finish_pass(const struct dl_transformer *tf, double operations,
     const double scale = tf->compute_scale > 0 ? tf->compute_scale : 1;
     const double gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s * scale : 0;
     const double call_s = framework->host.eager_calls ? dispatch_s * scale : 0;
-    pass->host_operations = operations;
+    pass->host_operation_count = operations;
     const double host_s =
         (pass->launches + operations) * dispatch_s * scale +
         pass->collective_count * fmax(framework->sync.collective_launch_s, call_s);

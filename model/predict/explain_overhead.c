@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "model/base/stats.h"
-#include "model/framework/dispatch.h"
+#include "model/framework/host_dispatch.h"
 
 /* F-STRAGGLER, F-BACKUP: jitter x expected maximum x compute, with the jitter behind the wait. */
 static const char *straggler_inputs(const struct dl_plan *plan, const struct dl_prediction *p,

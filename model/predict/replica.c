@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/framework/dispatch.h"
+#include "model/framework/host_dispatch.h"
 #include "model/framework/input.h"
 #include "model/collective/libraries/nccl.h"
 #include "model/framework/shared_host.h"

@@ -29,7 +29,8 @@ again() { # again NAME: the commands of the rows in out, best first, each run as
     if ! command -v jq > /dev/null 2>&1; then echo "skip $1: no jq"; return; fi
     cp "$work/out" "$work/rows.json"
     if jq -e '[.results[].iteration_s] | . == sort' "$work/rows.json" > /dev/null; then echo "ok $1: best first"; else echo "not ok $1: best first"; fi
-    if jq -e '.results[0].iteration_high_s as $h | all(.results[]; .tied_with_best == (.iteration_low_s <= $h))' "$work/rows.json" > /dev/null; then
+    if jq -e --argjson sigma "$(jq .plans_sigma_log "${DLMODEL_ROOT:-.}/data/intervals.json")" '.results[0].iteration_s as $best |
+        all(.results[]; .tied_with_best == ((.iteration_s / $best | log) <= 1.2815515655446004 * (2 | sqrt) * $sigma))' "$work/rows.json" > /dev/null; then
         echo "ok $1: ties"; else echo "not ok $1: ties"; fi
     jq -r '.results[] | "\(.iteration_s)\t\(.memory.total_bytes)\t\(.command)"' "$work/rows.json" > "$work/rows.txt"
     wrong=0 tried=0

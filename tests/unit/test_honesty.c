@@ -378,6 +378,14 @@ static void ties(void **state) {
     assert_true(dl_prediction_ties(&c, &d));
     c.shared_sigma_log = d.shared_sigma_log = log(1.2) / 1.2816 * 0.97;
     assert_false(dl_prediction_ties(&c, &d)); /* most of it is common to both */
+    /* plans of one job: 1.2816 x sqrt(2) x 0.05 = 9.1 %, less than log(1.1); 0.06: 10.9 % */
+    c.shared_sigma_log = d.shared_sigma_log = NAN;
+    c.plans_sigma_log = d.plans_sigma_log = 0.05;
+    assert_false(dl_prediction_plans_tie(&c, &d));
+    c.plans_sigma_log = d.plans_sigma_log = 0.06;
+    assert_true(dl_prediction_plans_tie(&c, &d));
+    c.plans_sigma_log = d.plans_sigma_log = 0; /* not known: as others */
+    assert_true(dl_prediction_plans_tie(&c, &d));
 }
 
 int main(void) {

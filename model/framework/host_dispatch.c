@@ -1,5 +1,5 @@
-/* dispatch.c - see the header. */
-#include "model/framework/dispatch.h"
+/* host_dispatch.c - see the header. */
+#include "model/framework/host_dispatch.h"
 
 #include <math.h>
 

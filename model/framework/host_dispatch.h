@@ -1,7 +1,7 @@
-/* dispatch.h - host time to issue one operation. Not here: what hides it (timeline.c,
+/* host_dispatch.h - host time to issue one operation. Not here: what hides it (timeline.c,
  * transformer_micro_batch.c). */
-#ifndef DL_MODEL_FRAMEWORK_DISPATCH_H
-#define DL_MODEL_FRAMEWORK_DISPATCH_H
+#ifndef DL_MODEL_FRAMEWORK_HOST_DISPATCH_H
+#define DL_MODEL_FRAMEWORK_HOST_DISPATCH_H
 
 #include "model/framework/framework.h"
 #include "model/hardware/device.h"
