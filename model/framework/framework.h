@@ -33,13 +33,14 @@ enum dl_server_assignment { DL_SERVERS_ROUND_ROBIN, DL_SERVERS_LEAST_LOADED, DL_
 /* How gradients are synchronized: what all behaviours share, then the policy of each. A
  * behaviour names the members that it requires (dl_framework_behaviour.required). */
 struct dl_sync_policy {
-    int library, cpu_library;     /* enum dl_library; cpu_library -1: this mode needs GPUs */
-    const char *copy_pattern;     /* of DL_LIB_COPY: "star", "ring", ...; NULL: star */
-    double gradient_bytes;        /* width of a synchronized gradient element in fp32 */
-    double mixed_gradient_bytes;  /* the same in mixed precision */
-    double collective_launch_s;   /* host time of one collective */
-    double overlap_slowdown_frac; /* compute slows by this while a collective runs */
-    bool overlaps_backward;       /* synchronization may start before backward ends */
+    int library, cpu_library;            /* enum dl_library; cpu_library -1: this mode needs GPUs */
+    const char *copy_pattern;            /* of DL_LIB_COPY: "star", "ring", ...; NULL: star */
+    double gradient_bytes;               /* width of a synchronized gradient element in fp32 */
+    double mixed_gradient_bytes;         /* the same in mixed precision */
+    double collective_launch_s;          /* host time of one collective */
+    double gradient_launches_per_tensor; /* that the host issues for the exchange of one tensor */
+    double overlap_slowdown_frac;        /* compute slows by this while a collective runs */
+    bool overlaps_backward;              /* synchronization may start before backward ends */
     /* cores of a CPU device that communicate instead of computing, where a plan has several
      * devices (MLSL's endpoints); of a Xeon Phi */
     double endpoint_cores, knl_endpoint_cores;
@@ -104,6 +105,7 @@ struct dl_framework_kernels {
     int mixed_policy;         /* enum dl_mixed_policy */
     int optimizer_kernels;    /* enum dl_optimizer_kernels */
     int weight_copies;        /* enum dl_yes */
+    int weight_decay;         /* enum dl_weight_decay */
     int attention;            /* enum dl_attention_kernel: unless the plan says otherwise */
     int mixed_batchnorm;      /* as batchnorm */
     int compiler;             /* enum dl_compiler that a plan may ask for; OPEN, NONE: no such */
@@ -116,6 +118,11 @@ struct dl_framework_kernels {
 };
 
 enum dl_yes { DL_NO, DL_YES }; /* a flag that may be absent */
+
+enum dl_weight_decay {
+    DL_DECAY_OPTIMIZER, /* part of the update, or none */
+    DL_DECAY_LOSS,      /* a term of the loss for each tensor: its norm and gradient are kernels */
+};
 
 /* How the optimizer updates a parameter: rows of dl_optimizer_cost. */
 enum dl_optimizer_kernels {

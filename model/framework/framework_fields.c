@@ -2,6 +2,7 @@
  * this table. Keys are flat; struct dl_framework groups them. */
 #include "model/collective/collective.h"
 #include "model/framework/framework.h"
+#include "model/framework/kernel_names.h"
 #include "model/framework/workspace.h"
 #include "model/plan/plan.h"
 #include "model/workload/kernel_facts.h"
@@ -96,31 +97,6 @@ static const char *const halo_exchange_names[] = {
     [DL_HALO_CONCURRENT] = "concurrent", [DL_HALO_SERIAL] = "serial-chain", NULL};
 static const char *const halo_forward_names[] = {
     [DL_HALO_WINDOWS] = "windows", [DL_HALO_OUTSIDE_BLOCKS] = "outside-blocks", NULL};
-
-static const char *const layernorm_names[] = {"fused",    "moments",  "batchnorm",
-                                              "compiled", "composed", NULL};
-static const char *const gelu_names[] = {"fused", "erf", "composed", NULL};
-static const char *const dropout_names[] = {"fused", "compiled", "composed", NULL};
-static const char *const softmax_names[] = {"fused", "compiled", "composed", NULL};
-static const char *const batchnorm_names[] = {"spatial", "persistent", "transposed", "composed",
-                                              NULL};
-static const char *const bias_names[] = {"epilogue", "kernel", NULL};
-static const char *const loss_names[] = {"fused", "composed", "eager", "parallel", NULL};
-static const char *const sum_names[] = {"pairs", "at-once", NULL};
-static const char *const fusion_names[] = {"none", "forward", "both", NULL};
-static const char *const layout_names[] = {"nchw", "nhwc", NULL};
-static const char *const policy_names[] = {[DL_MIXED_HALF] = "half",
-                                           [DL_MIXED_AUTOCAST] = "autocast",
-                                           [DL_MIXED_AUTOCAST_GELU] = "autocast-gelu",
-                                           [DL_MIXED_REWRITE] = "rewrite",
-                                           [DL_MIXED_REWRITE_SOFTMAX] = "rewrite-softmax",
-                                           [DL_MIXED_REWRITE_COMPILED] = "rewrite-compiled",
-                                           [DL_MIXED_KERAS] = "keras",
-                                           NULL};
-static const char *const optimizer_names[] = {
-    "fused", "apex",  "tensorflow", "tensorflow2", "tensorflow-script", "pytorch-loop", "pytorch",
-    "mxnet", "keras", "caffe",      NULL};
-static const char *const yes_names[] = {"no", "yes", NULL};
 
 static const char *const default_names[] = {
     [DL_DEFAULT_DATA_PARALLEL] = "data-parallel", [DL_DEFAULT_TRANSFORMER] = "transformer", NULL};
@@ -225,6 +201,8 @@ static const struct dl_field framework_fields[] = {
             "width of one synchronized gradient element in fp32"),
     DEFAULT(AT(sync, mixed_gradient_bytes), 0.03125, 8, DL_UNIT_BYTE, 4,
             "the same in mixed precision"),
+    DEFAULT(AT(sync, gradient_launches_per_tensor), 0, 10, DL_UNIT_COUNT, 0,
+            "operations that the host issues for the exchange of one gradient tensor"),
     DEFAULT(AT(sync, overlap_slowdown_frac), 0, 1, DL_UNIT_NONE, 0,
             "slowdown of compute while a collective runs"),
     FLAG(AT(sync.bucketed, buffers_broadcast),
@@ -330,6 +308,8 @@ static const struct dl_field framework_fields[] = {
            "update_launches_per_tensor"),
     CHOICE(AT(kernels, weight_copies), yes_names,
            "each convolution copies its weights to another layout in each pass"),
+    CHOICE(AT(kernels, weight_decay), decay_names,
+           "weight decay: part of the update, or a term of the loss for each parameter tensor"),
     CHOICE(AT(kernels, mixed_batchnorm), batchnorm_names, "batchnorm in mixed precision"),
     CHOICE(
         AT(kernels, compiler), dl_compiler_names,

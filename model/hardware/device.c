@@ -230,3 +230,11 @@ enum dl_code dl_device_check(const struct dl_device *device, const struct dl_jso
                              struct dl_err *err) {
     return dl_device_check_at(device, doc, "", err);
 }
+
+const char *dl_device_kernels_name(const struct dl_device *device) {
+    return device->kernel_models_from != NULL ? device->kernel_models_from : device->name;
+}
+
+const char *dl_device_architecture(const struct dl_device *device) {
+    return device->architecture != NULL ? device->architecture : "";
+}

@@ -93,4 +93,9 @@ enum dl_code dl_device_check(const struct dl_device *device, const struct dl_jso
 enum dl_code dl_device_check_at(const struct dl_device *device, const struct dl_json *doc,
                                 const char *path, struct dl_err *err);
 
+/* The device that has the kernel-time models: itself, or the one that it borrows them from. */
+const char *dl_device_kernels_name(const struct dl_device *device);
+/* "" where the file names none. */
+const char *dl_device_architecture(const struct dl_device *device);
+
 #endif

@@ -7,13 +7,14 @@
 
 #define Z80 1.2815515655446004 /* 90 % quantile of the normal distribution */
 
-/* Exposed communication by one factor, what the devices and their host do by another. */
+/* Exposed communication by one factor, what the devices do by another, overhead by a third. */
 static void apply(const struct dl_posterior_shift *shift, struct dl_prediction *p) {
     const double compute = exp(shift->compute_log), comm = exp(shift->communication_log),
-                 before_s = p->iteration_s;
-    double *const local[] = {&p->forward_s, &p->backward_s,  &p->update_s,  &p->compute_s,
-                             &p->bubble_s,  &p->straggler_s, &p->overhead_s};
+                 overhead = compute * exp(shift->overhead_log), before_s = p->iteration_s;
+    double *const local[] = {&p->forward_s, &p->backward_s, &p->update_s, &p->compute_s},
+                  *const waits[] = {&p->bubble_s, &p->straggler_s, &p->overhead_s};
     for (size_t i = 0; i < sizeof local / sizeof local[0]; i++) *local[i] *= compute;
+    for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) *waits[i] *= overhead;
     p->comm_s *= comm;
     p->exposed_comm_s *= comm;
     p->iteration_s =
@@ -24,34 +25,43 @@ static void apply(const struct dl_posterior_shift *shift, struct dl_prediction *
     p->scaling_efficiency *= compute / ratio;
 }
 
+struct dl_interval_case dl_interval_case_of(const struct dl_system *system,
+                                            const struct dl_framework *framework,
+                                            const struct dl_plan *plan,
+                                            const struct dl_prediction *p) {
+    const bool runs = p->iteration_s > 0;
+    return (struct dl_interval_case){
+        .framework = framework->name,
+        .release = framework->release,
+        .kernels = dl_device_kernels_name(system->device),
+        .architecture = dl_device_architecture(system->device),
+        .precision = plan->precision,
+        .exposed_frac = runs ? p->exposed_comm_s / p->iteration_s : 0,
+        .overhead_frac = runs ? (p->overhead_s + p->bubble_s) / p->iteration_s : 0,
+        .model_sigma_log = p->model_sigma_log,
+        .anchored = plan->compute_scale > 0,
+    };
+}
+
 void dl_predict_correct(const struct dl_predict_request *r, struct dl_prediction *p) {
     const struct dl_interval_model *model = r->framework->intervals;
-    const double exposed_frac = p->iteration_s > 0 ? p->exposed_comm_s / p->iteration_s : 0;
     if (model == NULL) return;
-    const struct dl_interval_case c = {
-        .framework = r->framework->name,
-        .release = r->framework->release,
-        .device = r->system->device->name,
-        .precision = r->plan->precision,
-        .exposed_frac = exposed_frac,
-        .model_sigma_log = p->model_sigma_log,
-        .anchored = r->plan->compute_scale > 0,
-    };
-    double sigma = dl_interval_sigma_log(model, &c), quantile = model->quantile_ratio;
+    const struct dl_interval_case c = dl_interval_case_of(r->system, r->framework, r->plan, p);
+    double half = dl_interval_half_log(model, &c), sigma = dl_interval_sigma_log(model, &c);
     if (r->framework->measured != NULL) {
-        const struct dl_posterior_shift shift = dl_posterior_shift(
-            r->framework->measured, r->workload->name, r->plan->precision, exposed_frac);
+        const struct dl_posterior_shift shift =
+            dl_posterior_shift(r->framework->measured, r->workload->name, &c);
         apply(&shift, p);
-        if (Z80 * shift.sigma_log < quantile * sigma) {
+        if (Z80 * shift.sigma_log < half) {
             sigma = shift.sigma_log;
-            quantile = Z80;
+            half = Z80 * sigma;
         }
     }
     p->sigma_log = sigma;
     p->plans_sigma_log = model->plans_sigma_log;
     p->shared_sigma_log = fmin(sigma, dl_interval_shared_sigma_log(model, &c));
-    p->iteration_low_s = p->iteration_s * exp(-quantile * sigma);
-    p->iteration_high_s = p->iteration_s * exp(quantile * sigma);
+    p->iteration_low_s = p->iteration_s * exp(-half);
+    p->iteration_high_s = p->iteration_s * exp(half);
 }
 
 /* Half of the 80 % interval without the part of the errors that alternatives share. */

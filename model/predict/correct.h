@@ -2,12 +2,19 @@
 #ifndef DL_MODEL_PREDICT_CORRECT_H
 #define DL_MODEL_PREDICT_CORRECT_H
 
+#include "model/predict/interval.h"
 #include "model/predict/predict.h"
 
 /* F-POSTERIOR, F-INTERVAL: corrects the parts of a prediction by what measured runs of the
  * framework say (framework->measured), and sets its interval from the errors of runs that were in
  * no fit (framework->intervals; NULL: nothing changes). */
 void dl_predict_correct(const struct dl_predict_request *request, struct dl_prediction *prediction);
+
+/* What the interval of a prediction depends on. */
+struct dl_interval_case dl_interval_case_of(const struct dl_system *system,
+                                            const struct dl_framework *framework,
+                                            const struct dl_plan *plan,
+                                            const struct dl_prediction *prediction);
 
 /* F-TIE: whether the 80 % interval of the difference of two predictions includes none: one is not
  * known to be faster. The part of their errors that alternatives on one machine share cancels. */

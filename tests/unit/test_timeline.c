@@ -132,6 +132,23 @@ static void hidden_but_for_the_last(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
+/* The host, far ahead, issues the exchange of layer 1's gradient before layer 0's backward pass,
+ * which can begin at 7. 3 s of it are hidden; 8 s are not: the pass begins at 8 and ends at 10. */
+static void exchanges_take_host_time(void **state) {
+    (void)state;
+    struct bench b;
+    struct dl_timeline t;
+    make(&b);
+    message_s = 1;
+    b.request.gradient_host_s = 3;
+    run(&b, &t);
+    check_close(t.period_s, 11, 1e-12);
+    b.request.gradient_host_s = 8;
+    run(&b, &t);
+    check_close(t.backward_end_s, 10, 1e-12);
+    dl_arena_free(&b.fake.arena);
+}
+
 /* Waiting per layer, messages of 1 s: layer 1's is back at 8, layer 0's at 10 = when the compute
  * lane (9 + update 1) begins the next forward: nothing exposed, period 10. With 3 s: layer 1's is
  * back at 10, layer 0's at 13, so that the next forward begins at 13: period 13. */
@@ -222,6 +239,7 @@ int main(void) {
         cmocka_unit_test(without_exchange),
         cmocka_unit_test(update_waits_for_all),
         cmocka_unit_test(hidden_but_for_the_last),
+        cmocka_unit_test(exchanges_take_host_time),
         cmocka_unit_test(next_forward_hides_communication),
         cmocka_unit_test(a_full_lane_sets_the_pace),
         cmocka_unit_test(compute_is_slower_beside_messages),
