@@ -8,7 +8,7 @@
 #   all     also what coverage, fuzzing, valgrind and static analysis need, which are run by hand
 set -u
 what=${1:-check}
-build='gcc libc6-dev make pkg-config libgsl-dev'
+build='gcc libc6-dev make pkg-config libgsl-dev libcjson-dev'
 demo='libdnnl-dev libopenblas-dev libopenmpi-dev openmpi-bin gnuplot-nox'
 check='libcmocka-dev python3 shellcheck clang-format libmicrohttpd-dev libprotobuf-c-dev protobuf-c-compiler jq zsh locales
     slurm-wlm slurm-client slurm-wlm-basic-plugins munge slurmdbd mariadb-server python3-torch'
@@ -32,10 +32,11 @@ required() {
 #include <setjmp.h>
 #include <stdint.h>
 $cmocka
+#include <cjson/cJSON.h>
 #include <gsl/gsl_math.h>
-int main(void) { return gsl_isnan(1.0); }
+int main(void) { cJSON_Delete(cJSON_Parse("{}")); return gsl_isnan(1.0); }
 C
-    eval "${CC:-gcc} ${CPPFLAGS-} ${CFLAGS-} \"\$work/t.c\" -o \"\$work/t\" ${LDFLAGS-} $library -lgsl -lgslcblas -lm" > /dev/null 2>&1
+    eval "${CC:-gcc} ${CPPFLAGS-} ${CFLAGS-} \"\$work/t.c\" -o \"\$work/t\" ${LDFLAGS-} $library -lcjson -lgsl -lgslcblas -lm" > /dev/null 2>&1
     found=$?
     rm -rf "$work"
     return $found
@@ -52,10 +53,10 @@ give_up() { # give_up REASON: go on with what is there, if that is enough
 if ! command -v apt-get > /dev/null 2>&1; then
     required && exit 0
     cat >&2 << 'T'
-No apt here. Install these and run make again (a C compiler, make, GSL and cmocka are needed, the rest is optional):
-  dnf:    gcc make pkgconf-pkg-config gsl-devel libcmocka-devel openmpi-devel gnuplot openblas-devel onednn-devel protobuf-c-devel protobuf-c-compiler
-  zypper: gcc make pkg-config gsl-develel libcmocka-devel openmpi4-devel gnuplot openblas-devel onednn-devel libprotobuf-c-devel protobuf-c
-  spack:  gcc gmake pkgconf gsl cmocka openmpi gnuplot openblas onednn protobuf-c
+No apt here. Install these and run make again (a C compiler, make, GSL, cJSON and cmocka are needed, the rest is optional):
+  dnf:    gcc make pkgconf-pkg-config gsl-devel cjson-devel libcmocka-devel openmpi-devel gnuplot openblas-devel onednn-devel protobuf-c-devel protobuf-c-compiler
+  zypper: gcc make pkg-config gsl-devel libcjson-devel libcmocka-devel openmpi4-devel gnuplot openblas-devel onednn-devel libprotobuf-c-devel protobuf-c
+  spack:  gcc gmake pkgconf gsl cjson cmocka openmpi gnuplot openblas onednn protobuf-c
 T
     exit 1
 fi

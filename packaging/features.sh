@@ -50,6 +50,10 @@ feature() {
 }
 
 command -v "${CC%% *}" > /dev/null 2>&1 || { printf 'error: there is no compiler named %s: make deps, or CC=...\n' "$CC" >&2; exit 1; }
+need cJSON -lcjson libcjson-dev <<'C'
+#include <cjson/cJSON.h>
+int main(void) { cJSON_Delete(cJSON_Parse("{}")); return 0; }
+C
 need GSL '-lgsl -lgslcblas' libgsl-dev <<'C'
 #include <gsl/gsl_math.h>
 int main(void) { return gsl_isnan(1.0); }

@@ -21,9 +21,10 @@ static enum dl_code add_measured(const struct dl_service *service, const struct 
     for (int i = 0; i < words->count; i++) {
         if (strncmp(words->list[i], "--measured=", 11) == 0) return DL_OK;
     }
-    const char *path = dl_measured_table(service);
-    return path == NULL ? DL_OK
-                        : dl_words_add(words, dl_arena_printf(arena, "--measured=%s", path), err);
+    const char *name;
+    DL_TRY(dl_measured_attach(service, words, arena, &name, err));
+    return name == NULL ? DL_OK
+                        : dl_words_add(words, dl_arena_printf(arena, "--measured=%s", name), err);
 }
 
 static enum dl_code read_words(const struct dl_service *service, const struct dl_command *command,
@@ -56,5 +57,4 @@ void dl_answer_command(const struct dl_service *service, const struct dl_request
     const enum dl_media media = wants_text(words) ? DL_MEDIA_TEXT : DL_MEDIA_JSON;
     if (ran->code == DL_OK) dl_run_command(service, command, words, request, arena, ran);
     dl_answer_ran(ran, media, arena, out);
-    dl_words_close(words);
 }

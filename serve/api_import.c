@@ -4,24 +4,23 @@
 
 #include "serve/run_command.h"
 
-static bool is_kind(const struct dl_command *command, const char *name) {
-    const size_t length = strlen(name);
-    const char *at = command->words;
-    while (length > 0 && at != NULL && (at = strstr(at, name)) != NULL) {
-        const bool begins = at == command->words || at[-1] == ' ',
-                   ends = at[length] == '\0' || at[length] == ' ';
-        if (begins && ends) return true;
-        at += length;
+/* Kinds of one file that fits into memory; a trace may have gigabytes and is read as a stream. */
+static const char *const kinds[] = {"onnx",     "config", "nccl-tests", "osu",
+                                    "megatron", "nemo",   "torchtitan", NULL};
+
+static bool is_kind(const char *name) {
+    for (int i = 0; kinds[i] != NULL; i++) {
+        if (strcmp(kinds[i], name) == 0) return true;
     }
     return false;
 }
 
 static enum dl_code read_words(const struct dl_command *command, const struct dl_request *request,
                                struct dl_arena *arena, struct dl_words *words, struct dl_err *err) {
-    const char *path = NULL;
+    const char *name = NULL;
     DL_TRY(dl_words_add(words, dl_arena_strdup(arena, request->path_rest), err));
-    DL_TRY(dl_words_attach(words, "upload", request->body, request->body_bytes, arena, &path, err));
-    DL_TRY(dl_words_add(words, dl_arena_strdup(arena, path), err));
+    DL_TRY(dl_words_attach(words, "upload", request->body, request->body_bytes, arena, &name, err));
+    DL_TRY(dl_words_add(words, dl_arena_strdup(arena, name), err));
     return dl_words_of_form(command, request->query, arena, words, err);
 }
 
@@ -34,14 +33,14 @@ void dl_answer_import(const struct dl_service *service, const struct dl_request 
         dl_answer_text(500, DL_MEDIA_PROBLEM, NULL, out);
         return;
     }
-    if (!is_kind(command, request->path_rest)) {
-        dl_answer_problem(404, "expected a kind of file, as dlmodel import --help lists them", NULL,
-                          0, 0, arena, out);
+    if (!is_kind(request->path_rest)) {
+        dl_answer_problem(404,
+                          "expected onnx, config, nccl-tests, osu, megatron, nemo or torchtitan",
+                          NULL, 0, 0, arena, out);
         return;
     }
     ran->code = read_words(command, request, arena, words, &ran->err);
     if (ran->code == DL_OK) dl_run_command(service, command, words, request, arena, ran);
     const bool json = ran->text != NULL && (ran->text[0] == '{' || ran->text[0] == '[');
     dl_answer_ran(ran, json ? DL_MEDIA_JSON : DL_MEDIA_TEXT, arena, out);
-    dl_words_close(words);
 }

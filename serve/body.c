@@ -1,14 +1,11 @@
 /* body.c - options of requests. What the command line may do with files of its user, a request may
  * not: it names what the service has, or brings its own documents. */
-#define _GNU_SOURCE /* memfd_create */
 #include "serve/body.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "model/base/json_node.h"
 
@@ -51,28 +48,25 @@ enum dl_code dl_words_add(struct dl_words *words, char *word, struct dl_err *err
     return DL_OK;
 }
 
+static bool is_taken(const struct dl_words *words, const char *name) {
+    for (int i = 0; i < words->attached_count; i++) {
+        if (strcmp(words->attached[i].name, name) == 0) return true;
+    }
+    return false;
+}
+
 enum dl_code dl_words_attach(struct dl_words *words, const char *name, const char *text,
-                             size_t bytes, struct dl_arena *arena, const char **path_out,
+                             size_t bytes, struct dl_arena *arena, const char **name_out,
                              struct dl_err *err) {
     if (words->attached_count == DL_MOST_ATTACHED)
         return dl_fail(err, DL_ERR_USAGE, "expected at most %d documents", DL_MOST_ATTACHED);
-    const int fd = memfd_create("request", MFD_CLOEXEC);
-    if (fd < 0) return dl_fail(err, DL_ERR_SYSTEM, "no memory for the document %.80s", name);
-    struct dl_attached *a = &words->attached[words->attached_count++];
-    *a = (struct dl_attached){name, dl_arena_printf(arena, "/proc/self/fd/%d", fd), fd};
-    if (a->path == NULL) return no_memory(err);
-    for (size_t at = 0; at < bytes;) {
-        const ssize_t done = write(fd, text + at, bytes - at);
-        if (done <= 0) return dl_fail(err, DL_ERR_SYSTEM, "no memory for the document %.80s", name);
-        at += (size_t)done;
-    }
-    *path_out = a->path;
+    const char *own = name;
+    for (int i = 2; own != NULL && is_taken(words, own); i++)
+        own = dl_arena_printf(arena, "%s (%d)", name, i);
+    if (own == NULL) return no_memory(err);
+    words->attached[words->attached_count++] = (struct dl_attachment){own, text, bytes};
+    *name_out = own;
     return DL_OK;
-}
-
-void dl_words_close(struct dl_words *words) {
-    for (int i = 0; i < words->attached_count; i++) close(words->attached[i].fd);
-    words->attached_count = 0;
 }
 
 /* Where a value stands in the request. */
@@ -128,8 +122,10 @@ static enum dl_code attach(const struct place *p, const char **path) {
                                p->err);
     }
     const size_t end = end_of_value(p->doc, p->node->place);
-    return dl_words_attach(p->words, p->key, p->doc->text + p->node->place, end - p->node->place,
-                           p->arena, path, p->err);
+    const char *copy =
+        dl_arena_strndup(p->arena, p->doc->text + p->node->place, end - p->node->place);
+    if (copy == NULL) return no_memory(p->err);
+    return dl_words_attach(p->words, p->key, copy, end - p->node->place, p->arena, path, p->err);
 }
 
 static enum dl_code add_value(const struct place *p, const struct dl_option *option,
@@ -197,6 +193,7 @@ static enum dl_code add_files(struct place p) {
         item.node = n;
         if (n->kind != DL_JSON_OBJECT) return refuse(&item, "expected an object");
         DL_TRY(attach(&item, &path));
+        if (path[0] == '-') return refuse(&item, "expected a name that does not begin with '-'");
         DL_TRY(dl_words_add(p.words, dl_arena_strdup(p.arena, path), p.err));
     }
     return DL_OK;

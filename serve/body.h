@@ -6,17 +6,11 @@
 
 enum { DL_MOST_WORDS = 320, DL_MOST_ATTACHED = 16 };
 
-/* A document inside a request, as a file of memory that the program's parsers read by its path. */
-struct dl_attached {
-    const char *name; /* that messages show */
-    const char *path;
-    int fd;
-};
-
 struct dl_words {
     char *list[DL_MOST_WORDS];
     int count;
-    struct dl_attached attached[DL_MOST_ATTACHED];
+    /* documents inside the request, read under their names in place of files */
+    struct dl_attachment attached[DL_MOST_ATTACHED];
     int attached_count;
 };
 
@@ -33,11 +27,11 @@ enum dl_code dl_words_of_form(const struct dl_command *command, const char *quer
                               struct dl_arena *arena, struct dl_words *out, struct dl_err *err);
 
 enum dl_code dl_words_add(struct dl_words *words, char *word, struct dl_err *err);
-/* A document under a name; its path in *path_out. */
+/* A document under a name; *name_out is what to call it by, another one where that is taken. The
+ * text is not copied. */
 enum dl_code dl_words_attach(struct dl_words *words, const char *name, const char *text,
-                             size_t bytes, struct dl_arena *arena, const char **path_out,
+                             size_t bytes, struct dl_arena *arena, const char **name_out,
                              struct dl_err *err);
-void dl_words_close(struct dl_words *words);
 
 /* The option of a command by its name, NULL: it has none, or none that a request may give. */
 const struct dl_option *dl_request_option(const struct dl_command *command, const char *name);

@@ -1,14 +1,11 @@
 /* measured.c - watches the folder into which `dlmodel slurm collect` writes. */
-#define _GNU_SOURCE /* memfd_create */
 #include "serve/measured.h"
 
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "model/base/file.h"
 #include "model/base/text.h"
@@ -20,9 +17,10 @@ enum { MOST_TABLES = 256, MOST_TABLE_BYTES = 16 << 20 };
 /* What this worker read last. */
 static struct {
     uint64_t state; /* of names, sizes and times of the files */
-    int fd, used, other;
-    char path[32];
-} kept = {.fd = -1};
+    int used;
+    char *text;
+    size_t bytes;
+} kept;
 
 static bool is_table(const char *name) {
     const size_t length = strlen(name);
@@ -65,7 +63,7 @@ static uint64_t state_of(const char *const *paths, int count) {
 static void join(const char *const *paths, int count, struct dl_arena *arena, struct dl_text *out) {
     const char *header = NULL;
     size_t header_length = 0;
-    kept.used = kept.other = 0;
+    kept.used = 0;
     for (int i = 0; i < count; i++) {
         struct dl_err ignored = {0};
         char *text;
@@ -79,7 +77,6 @@ static void join(const char *const *paths, int count, struct dl_arena *arena, st
             header_length = line;
             dl_text_printf(out, "%.*s\n", (int)line, text);
         } else if (line != header_length || strncmp(header, text, line) != 0) {
-            kept.other++;
             continue;
         }
         kept.used++;
@@ -88,19 +85,10 @@ static void join(const char *const *paths, int count, struct dl_arena *arena, st
     }
 }
 
-static void keep(const char *text, size_t length) {
-    if (kept.fd >= 0) close(kept.fd);
-    kept.fd = memfd_create("measured", MFD_CLOEXEC);
-    if (kept.fd >= 0 && write(kept.fd, text, length) != (ssize_t)length) {
-        close(kept.fd);
-        kept.fd = -1;
-    }
-    snprintf(kept.path, sizeof kept.path, "/proc/self/fd/%d", kept.fd);
-}
-
-const char *dl_measured_table(const struct dl_service *service) {
+const char *dl_measured_table(const struct dl_service *service, size_t *bytes) {
     const char *paths[MOST_TABLES];
     struct dl_arena arena = {0};
+    *bytes = 0;
     if (service->config->measured == NULL) return NULL;
     const int count = find_tables(service->config->measured, paths, &arena);
     const uint64_t state = state_of(paths, count);
@@ -108,35 +96,46 @@ const char *dl_measured_table(const struct dl_service *service) {
         struct dl_text text = {.arena = &arena};
         join(paths, count, &arena, &text);
         const char *all = dl_text_string(&text);
+        free(kept.text);
+        kept.text = all == NULL ? NULL : strdup(all);
+        kept.bytes = text.length;
         kept.state = state;
-        keep(all == NULL ? "" : all, all == NULL ? 0 : text.length);
     }
     dl_arena_free(&arena);
-    return kept.fd >= 0 && kept.used > 0 ? kept.path : NULL;
+    *bytes = kept.bytes;
+    return kept.used > 0 ? kept.text : NULL;
 }
 
-void dl_measured_count(int *used, int *other) {
-    *used = kept.used;
-    *other = kept.other;
+enum dl_code dl_measured_attach(const struct dl_service *service, struct dl_words *words,
+                                struct dl_arena *arena, const char **name, struct dl_err *err) {
+    size_t bytes;
+    const char *text = dl_measured_table(service, &bytes);
+    *name = NULL;
+    return text == NULL ? DL_OK
+                        : dl_words_attach(words, "measured runs", text, bytes, arena, name, err);
 }
 
 /* GET /v1/measured: what `dlmodel compare` says of the tables: each run beside its prediction, with
  * the likely cause where it is slower. */
 void dl_answer_measured(const struct dl_service *service, const struct dl_request *request,
                         struct dl_arena *arena, struct dl_answer *out) {
-    struct dl_words words = {.count = 0};
+    struct dl_words *words = dl_arena_alloc(arena, 1, sizeof *words);
     struct dl_ran ran = {.code = DL_OK};
-    const char *path = dl_measured_table(service);
-    if (path == NULL) { /* nothing measured is an answer too */
+    const char *name = NULL;
+    if (words == NULL) {
+        dl_answer_text(500, DL_MEDIA_PROBLEM, NULL, out);
+        return;
+    }
+    ran.code = dl_measured_attach(service, words, arena, &name, &ran.err);
+    if (ran.code == DL_OK && name == NULL) { /* nothing measured is an answer too */
         dl_answer_text(200, DL_MEDIA_JSON, "{\n  \"rows\": []\n}\n", out);
         return;
     }
-    words.attached[words.attached_count++] = (struct dl_attached){"measured runs", path, kept.fd};
-    ran.code = dl_words_add(&words, dl_arena_strdup(arena, path), &ran.err);
+    if (ran.code == DL_OK) ran.code = dl_words_add(words, dl_arena_strdup(arena, name), &ran.err);
     if (ran.code == DL_OK)
-        ran.code = dl_words_add(&words, dl_arena_strdup(arena, "--json"), &ran.err);
+        ran.code = dl_words_add(words, dl_arena_strdup(arena, "--json"), &ran.err);
     if (ran.code == DL_OK)
-        dl_run_command(service, dl_service_command(service, "compare"), &words, request, arena,
+        dl_run_command(service, dl_service_command(service, "compare"), words, request, arena,
                        &ran);
     dl_answer_ran(&ran, DL_MEDIA_JSON, arena, out);
 }

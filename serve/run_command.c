@@ -7,33 +7,38 @@
 
 #include "model/base/text.h"
 
-/* A worker is one thread with one request at a time; commands print without naming a target. */
-static struct capture {
+/* Where output and messages of the command go: the owner of its context and options. */
+struct capture {
     struct dl_arena *arena;
     const struct dl_request *request;
     struct dl_text text, notes;
-} * capturing;
+};
 
 static enum dl_code take_output(const struct dl_options *options, const char *text,
                                 struct dl_err *err) {
-    (void)options;
-    if (text == NULL || capturing->arena->failed)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    dl_text_printf(&capturing->text, "%s", text);
+    struct capture *capture = options->owner;
+    if (text == NULL || capture->arena->failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    dl_text_add(&capture->text, text);
     return DL_OK;
 }
 
 static void take_note(const struct dl_context *context, const char *format, ...) {
+    struct capture *capture = context->owner;
     char text[4096];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    (void)context;
     dl_text_printable(text, "\n\t");
-    if (capturing->request->progress != NULL)
-        capturing->request->progress(capturing->request->progress_target, text);
-    dl_text_printf(&capturing->notes, "%s\n", text);
+    dl_text_printf(&capture->notes, "%s\n", text);
+}
+
+static int take_progress(void *user, double done_frac, double elapsed_s) {
+    const struct dl_request *request = user;
+    char text[80];
+    snprintf(text, sizeof text, "{\"done_frac\": %.3f, \"elapsed_s\": %.3f}", done_frac, elapsed_s);
+    request->progress(request->progress_target, text);
+    return 0; /* who cancels ends this process */
 }
 
 const struct dl_command *dl_service_command(const struct dl_service *service, const char *name) {
@@ -44,39 +49,12 @@ const struct dl_command *dl_service_command(const struct dl_service *service, co
     return NULL;
 }
 
-/* `text` with each path of an attached document replaced by its name. */
-static const char *with_names(const char *text, const struct dl_words *words,
-                              struct dl_arena *arena) {
-    static const char prefix[] = "/proc/self/fd/";
-    if (text == NULL || strstr(text, prefix) == NULL) return text;
-    struct dl_text out = {.arena = arena};
-    for (const char *at = text; *at != '\0';) {
-        const char *hit = strstr(at, prefix);
-        if (hit == NULL) hit = at + strlen(at);
-        dl_text_printf(&out, "%.*s", (int)(hit - at), at);
-        if (*hit == '\0') break;
-        int fd = -1, length = 0;
-        sscanf(hit + sizeof prefix - 1, "%d%n", &fd, &length);
-        const char *name = "document";
-        for (int i = 0; i < words->attached_count; i++) {
-            if (words->attached[i].fd == fd) name = words->attached[i].name;
-        }
-        char shown[128];
-        snprintf(shown, sizeof shown, "%s", name);
-        for (char *c = shown; *c != '\0'; c++) { /* it stands inside JSON too */
-            if (*c == '"' || *c == '\\' || (unsigned char)*c < ' ') *c = '?';
-        }
-        dl_text_printf(&out, "%s", shown);
-        at = hit + sizeof prefix - 1 + length;
-    }
-    return dl_text_string(&out);
-}
-
 static enum dl_code run(struct dl_context *context, const struct dl_command *command,
                         struct dl_words *words, struct dl_err *err) {
     struct dl_options *options = dl_arena_alloc(context->arena, 1, sizeof *options);
     if (options == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_options_parse(command->options, words->count, words->list, options, err));
+    options->owner = context->owner;
     return command->run(context, options, err);
 }
 
@@ -86,29 +64,24 @@ void dl_run_command(const struct dl_service *service, const struct dl_command *c
     struct capture capture = {
         .arena = arena, .request = request, .text = {.arena = arena}, .notes = {.arena = arena}};
     struct dl_context context = *service->context;
-    const char *paths[DL_MOST_ATTACHED + 1] = {NULL};
-    for (int i = 0; i < words->attached_count; i++) paths[i] = words->attached[i].path;
     context.arena = arena;
+    context.owner = &capture;
     context.output = take_output;
     context.note = take_note;
     context.verbosity = 0;
-    context.color = false;
-    context.progress = request->progress != NULL;
-    context.data.only_paths = paths;
-    capturing = &capture;
+    context.color = context.progress = false;
+    if (request->progress != NULL) {
+        context.watch = take_progress;
+        context.watch_user = (void *)(uintptr_t)request;
+    }
+    context.data.attachments = words->attached;
+    context.data.attachment_count = words->attached_count;
+    context.data.names_only = true;
     *out = (struct dl_ran){.code = DL_OK};
     out->code = run(&context, command, words, &out->err);
     if (arena->failed) out->code = dl_fail(&out->err, DL_ERR_SYSTEM, "out of memory");
-    out->text =
-        capture.text.length > 0 ? with_names(dl_text_string(&capture.text), words, arena) : NULL;
-    out->notes =
-        capture.notes.length > 0 ? with_names(dl_text_string(&capture.notes), words, arena) : "";
-    const char *file = with_names(out->err.file, words, arena),
-               *message = with_names(out->err.message, words, arena);
-    if (file != NULL && file != out->err.file)
-        snprintf(out->err.file, sizeof out->err.file, "%s", file);
-    if (message != NULL && message != out->err.message)
-        snprintf(out->err.message, sizeof out->err.message, "%s", message);
+    out->text = capture.text.length > 0 ? dl_text_string(&capture.text) : NULL;
+    out->notes = capture.notes.length > 0 ? dl_text_string(&capture.notes) : "";
 }
 
 void dl_answer_text(int status, enum dl_media media, const char *text, struct dl_answer *out) {

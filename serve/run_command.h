@@ -15,8 +15,7 @@ struct dl_ran {
 /* The command of that name; NULL: this build has none. */
 const struct dl_command *dl_service_command(const struct dl_service *service, const char *name);
 
-/* Parses the words and runs the command. A path of an attached document is shown by its name.
- * `progress` (may be NULL) gets messages as they come. */
+/* Parses the words and runs the command. */
 void dl_run_command(const struct dl_service *service, const struct dl_command *command,
                     struct dl_words *words, const struct dl_request *request,
                     struct dl_arena *arena, struct dl_ran *out);

@@ -22,16 +22,12 @@
 #define THIS_ARCHITECTURE AUDIT_ARCH_AARCH64
 #endif
 
-/* Memory files of uploads are files too; files with a name cannot be opened for writing. */
-enum { MOST_ATTACHED_BYTES = 256 << 20 };
-
 static bool limit(int which, rlim_t value) {
     return setrlimit((__rlimit_resource_t)which, &(struct rlimit){value, value}) == 0;
 }
 
 static bool enter_limits(const struct dl_sandbox *s) {
-    bool done = limit(RLIMIT_CORE, 0) && limit(RLIMIT_FSIZE, MOST_ATTACHED_BYTES) &&
-                limit(RLIMIT_NOFILE, 64);
+    bool done = limit(RLIMIT_CORE, 0) && limit(RLIMIT_FSIZE, 0) && limit(RLIMIT_NOFILE, 64);
     if (s->memory_bytes > 0) done = limit(RLIMIT_AS, (rlim_t)s->memory_bytes) && done;
     return done;
 }
@@ -76,7 +72,7 @@ static const struct sock_filter calls[] = {
     ALLOW(read),
     ALLOW(pread64),
     ALLOW(readv),
-    ALLOW(write), /* standard error and memory files */
+    ALLOW(write), /* standard error */
     ALLOW(recvfrom),
     ALLOW(recvmsg),
     ALLOW(sendto),
@@ -102,8 +98,6 @@ static const struct sock_filter calls[] = {
     ALLOW(mprotect),
     ALLOW(madvise),
     ALLOW(brk),
-    ALLOW(memfd_create),
-    ALLOW(ftruncate),
     ALLOW(fcntl),
     ALLOW(futex),
     ALLOW(rt_sigaction),

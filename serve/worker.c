@@ -8,6 +8,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "model/cli/store.h"
 #include "serve/run_command.h"
 #include "serve/sandbox.h"
 #include "serve/serve.h"
@@ -45,7 +46,9 @@ static void answer(const struct dl_service *service, const struct dl_frame *fram
     limit_time(0);
 }
 
-_Noreturn void dl_worker_run(const struct dl_service *service, int fd) {
+_Noreturn void dl_worker_run(const struct dl_service *given, int fd) {
+    struct dl_context context = *given->context;
+    const struct dl_service own = {&context, given->config}, *service = &own;
     const char *folders[12];
     struct dl_sandbox sandbox = {.folders = folders,
                                  .memory_bytes = (size_t)service->config->memory_bytes};
@@ -56,6 +59,7 @@ _Noreturn void dl_worker_run(const struct dl_service *service, int fd) {
         folders[sandbox.folder_count++] = service->context->script_roots[i];
     if (service->config->measured != NULL)
         folders[sandbox.folder_count++] = service->config->measured;
+    context.data.store = dl_store_open(); /* NULL: each request reads its files */
     setlocale(LC_ALL, "C");
     dl_sandbox_enter(&sandbox);
     for (;;) {

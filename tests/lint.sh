@@ -36,7 +36,7 @@ one_way() { # one_way PARENT FOLDER...
         grep -rnE "#include \"$parent/($(echo "$*" | tr ' ' '|'))/" "$parent/$layer"
     done
 }
-rule 'includes of model/ point one way' "$(one_way model base campaign hardware workload collective plan framework predict parallel search cli)"
+rule 'includes of model/ point one way' "$(one_way model base campaign hardware workload collective plan checkpoint framework predict parallel search advise cli)"
 rule 'includes of calibrate/ point one way' "$(one_way calibrate plan run fits profile report)"
 rule 'includes of slurm/ point one way' "$(one_way slurm cluster run script commands)"
 rule 'predict does not include its siblings' "$(grep -nE '#include "(calibrate|slurm|serve)/' $(sources predict))"

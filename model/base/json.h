@@ -1,7 +1,7 @@
 /* json.h - JSON documents through field tables.
  *
  * One declaration of a struct's fields defines its loader, writer, range check and schema page.
- * Absent optional members: numbers are NAN, integers DL_ABSENT,
+ * Only json.c includes cJSON. Absent optional members: numbers are NAN, integers DL_ABSENT,
  * strings NULL, lists empty, choices -1, booleans false, objects all-absent - or the field's
  * `fallback` where it has one. Unknown is never a silent default: code must test dl_known().
  *

@@ -51,9 +51,10 @@ void dl_json_position(const char *text, size_t length, size_t place, int *line, 
 struct dl_json_node *dl_json_member(const struct dl_json_node *object, const char *key,
                                     size_t key_length);
 
-/* Makes doc->root of the text, which ends in a 0 byte: one JSON value by RFC 8259 within our
- * limits, each key once in an object. DL_ERR_INPUT has the place. */
-enum dl_code dl_json_scan(struct dl_json *doc, struct dl_err *err);
+/* Checks that `text` is one JSON value by RFC 8259 and within our limits. DL_ERR_INPUT has the
+ * place. *start: offset after a byte order mark. */
+enum dl_code dl_json_scan(const char *name, const char *text, size_t length, size_t *start,
+                          struct dl_err *err);
 
 /* Offset after the white space, or after the string, number or word, at `at` of a scanned text. */
 size_t dl_json_skip_space(const char *text, size_t length, size_t at);

@@ -10,12 +10,15 @@
 
 extern const struct dl_framework_behaviour dl_fw_bucketed, dl_fw_tensor_fusion, dl_fw_concatenated,
     dl_fw_parameter_server, dl_fw_kvstore_device, dl_fw_kvstore_server, dl_fw_central_weights,
-    dl_fw_per_layer, dl_fw_ideal, dl_fw_replicated, dl_fw_quantized;
+    dl_fw_per_layer, dl_fw_ideal, dl_fw_replicated, dl_fw_quantized, dl_fw_top_k, dl_fw_local_steps,
+    dl_fw_sufficient_factors;
 
 const struct dl_framework_behaviour *const dl_framework_behaviours[] = {
-    &dl_fw_bucketed,       &dl_fw_tensor_fusion,  &dl_fw_concatenated,    &dl_fw_parameter_server,
-    &dl_fw_kvstore_device, &dl_fw_kvstore_server, &dl_fw_central_weights, &dl_fw_per_layer,
-    &dl_fw_ideal,          &dl_fw_replicated,     &dl_fw_quantized,       NULL,
+    &dl_fw_bucketed,         &dl_fw_tensor_fusion,      &dl_fw_concatenated,
+    &dl_fw_parameter_server, &dl_fw_kvstore_device,     &dl_fw_kvstore_server,
+    &dl_fw_central_weights,  &dl_fw_per_layer,          &dl_fw_ideal,
+    &dl_fw_replicated,       &dl_fw_quantized,          &dl_fw_top_k,
+    &dl_fw_local_steps,      &dl_fw_sufficient_factors, NULL,
 };
 
 const struct dl_framework_behaviour *dl_framework_behaviour_find(const char *name) {

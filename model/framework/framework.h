@@ -82,6 +82,14 @@ struct dl_sync_policy {
         bool worker_per_device;  /* a process for each device; else one for each node */
         bool weights_on_device;  /* central weights live on the first GPU, not the host */
     } messages;
+    struct {                  /* top-k */
+        double gradient_frac; /* elements that a rank sends / all */
+    } sparse;
+    struct {                     /* local SGD */
+        double local_step_count; /* between two averagings of the parameters */
+    } local;
+    /* all-reduce: inside nodes, between nodes by the shards of each device, inside nodes again */
+    bool hierarchical;
     double replica_s; /* host time per parameter tensor and device, of replicas built each step */
 };
 
@@ -249,8 +257,9 @@ struct dl_framework {
     struct dl_transformer_policy transformer;
     /* default row of dl_strategies for this mode; NULL: data */
     const char *strategy;
-    int status; /* enum dl_framework_status */
-    int trains; /* enum dl_framework_trains */
+    int status;             /* enum dl_framework_status */
+    const char *checkpoint; /* row of dl_checkpoint_formats that its programs write; NULL: none */
+    int trains;             /* enum dl_framework_trains */
     /* newest GPUs that its last release runs on; NULL: it is still built for new ones */
     const char *last_architecture;
     int recompute;      /* default enum dl_recompute */

@@ -164,6 +164,8 @@ static const struct dl_field framework_fields[] = {
     CHOOSE(TOP(trains), trains_names, DL_TRAINS_ANY, "networks that it has implementations of"),
     STRING(TOP(last_architecture), false,
            "newest GPU architecture that its last release runs on; absent: no limit"),
+    STRING(TOP(checkpoint), false,
+           "what its programs write as a checkpoint: a row of `dlmodel list checkpoints`"),
     {TOP(versions), .count_offset = offsetof(struct dl_framework, version_count),
      .type = DL_FIELD_STRINGS,
      .help = "further values of framework_version that the members of this file cover"},
@@ -227,6 +229,13 @@ static const struct dl_field framework_fields[] = {
          "batch-norm statistics are broadcast before each forward pass"),
     DEFAULT(AT(sync.bucketed, bucket_count), 0, 1000, DL_UNIT_COUNT, 0,
             "buckets of equal size instead of buckets of bucket_bytes; 0: by bucket_bytes"),
+    NUMBER(AT(sync.sparse, gradient_frac), 1e-6, 1, DL_UNIT_NONE,
+           "top-k: gradients that a rank sends / all"),
+    NUMBER(AT(sync.local, local_step_count), 1, 1e6, DL_UNIT_COUNT,
+           "local SGD: steps between two averagings of the parameters"),
+    FLAG(AT(sync, hierarchical),
+         "all-reduces run inside nodes, then between nodes by the shard of each device (MPI), then "
+         "inside nodes again"),
     FLAG(AT(sync.bucketed, bucket_views), "gradients are computed in the buckets, without copies"),
     DEFAULT(AT(sync, endpoint_cores), 0, 64, DL_UNIT_COUNT, 0,
             "cores of a CPU device that communicate instead of computing, in jobs of several "

@@ -133,7 +133,7 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
         const struct dl_prediction_row row = dl_predicted_row_of(results, &results->rows[i]);
         dl_rows_json_open(&w, &row);
         dl_heterogeneous_json(&w, &results->rows[i].prediction);
-        DL_TRY(dl_checkpoint_json(options, &row, &w, err));
+        DL_TRY(dl_checkpoint_json(context, options, &row, &w, err));
         dl_jw_end(&w);
     }
     dl_jw_end(&w);

@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include "model/parallel/strategy.h"
+#include "predict/inputs/heterogeneous_inputs.h"
 #include "predict/inputs/layer_inputs.h"
 #include "predict/inputs/rates.h"
 #include "predict/inputs/what_if_note.h"
+#include "predict/output/heterogeneous_search.h"
 #include "predict/output/search_print.h"
 #include "predict/output/search_sweep.h"
 #include "predict/output/search_threads.h"
@@ -19,7 +21,7 @@ struct asked {
     int64_t max_devices, top, threads;
     double memory_bytes, deadline_s, device_w;
     bool pareto;
-    const char *shard, *sweep;
+    const char *shard, *sweep, *jobs;
 };
 #define ASKED(member) struct asked, member
 
@@ -57,10 +59,16 @@ static const struct dl_option own_options[] = {
      "do not search: combine the CSV files of all parts; give --merge once per part and all other "
      "options as in the parts",
      DL_REPEATED},
+    {"jobs", 0, "NAME,...", "Search",
+     "with --heterogeneous: place these networks, each trained for an epoch (--epochs N) on nodes "
+     "of "
+     "one kind, all at the same time",
+     DL_TEXT(ASKED(jobs))},
     {.name = NULL},
 };
 
-static const struct dl_option *const tables[] = {own_options, dl_rates_options, dl_input_options,
+static const struct dl_option *const tables[] = {own_options,       dl_heterogeneous_options,
+                                                 dl_rates_options,  dl_input_options,
                                                  dl_output_options, NULL};
 static const char *const examples[] = {
     "dlmodel search --system dgx-a100-80 --nodes 4 --workload gpt2_xl --global-batch 256 "
@@ -381,6 +389,25 @@ static enum dl_code note_best(struct dl_context *context, const struct dl_option
 }
 
 extern const struct dl_command dl_cmd_search;
+/* Nodes of several kinds: data parallelism alone. */
+static enum dl_code run_heterogeneous(struct dl_context *context, const struct dl_options *options,
+                                      const struct asked *asked, const struct dl_inputs *inputs,
+                                      enum dl_format format, struct dl_err *err) {
+    static const enum dl_objective from[] = {DL_BY_TIME, DL_BY_ENERGY, DL_BY_COST};
+    int objective = asked->objective == DL_BY_THROUGHPUT ? 0 : -1;
+    for (int i = 0; i < 3; i++)
+        if (asked->objective == from[i]) objective = i;
+    if (objective < 0)
+        return dl_fail(err, DL_ERR_USAGE, "--objective: with --heterogeneous time, energy or cost");
+    const struct dl_framework *framework =
+        inputs->framework_all ? dl_framework_default(inputs->frameworks, inputs->framework_count,
+                                                     DL_DEFAULT_DATA_PARALLEL)
+                              : inputs->frameworks[0];
+    if (framework == NULL) return dl_fail(err, DL_ERR_USAGE, "--framework: name one");
+    return dl_heterogeneous_search(context, options, inputs, framework,
+                                   (enum dl_placement_objective)objective, asked->jobs, asked->top,
+                                   format, err);
+}
 
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,
                         struct dl_err *err) {
@@ -401,6 +428,9 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(dl_inputs_load(context, options, &inputs, err));
     DL_TRY(dl_rates_read(options, context->arena, &inputs.rates, err));
     DL_TRY(check_inputs(&inputs, err));
+    if (inputs.heterogeneous != NULL)
+        return run_heterogeneous(context, options, &asked, &inputs, format, err);
+    if (asked.jobs != NULL) return dl_fail(err, DL_ERR_USAGE, "--jobs needs --heterogeneous");
     DL_TRY(choose_framework(&inputs, context->arena, &report.framework, err));
     if (inputs.framework_all) {
         const bool ideal = dl_framework_is_bound(report.framework);

@@ -88,7 +88,7 @@ static enum dl_code read_one(struct dl_context *context, const struct dl_workloa
     size_t length = 0;
     struct dl_trace_times t;
     if (is_csv(path)) {
-        DL_TRY(dl_file_read(path, 64u << 20, context->arena, &text, &length, err));
+        DL_TRY(dl_data_read(&context->data, path, 64u << 20, context->arena, &text, &length, err));
         DL_TRY(dl_trace_csv(path, text, length, context->arena, &t, err));
     } else {
         DL_TRY(dl_trace_file(path, steps, context->arena, &t, err));

@@ -1,5 +1,6 @@
 /* inputs.c - loads the systems, workloads and frameworks that the options name. */
 #include "predict/inputs/inputs.h"
+#include "predict/inputs/dataset.h"
 
 #include <math.h>
 #include <string.h>
@@ -217,6 +218,27 @@ static enum dl_code name_workload(struct dl_context *context, struct dl_inputs *
     return DL_OK;
 }
 
+/* Real input without --dataset: the workload's usual one, with its time to decode. */
+static enum dl_code usual_dataset(struct dl_context *context, struct dl_inputs *in,
+                                  struct dl_err *err) {
+    bool found;
+    if (in->plan.synthetic_input) {
+        return in->plan.decode_workers > 0
+                   ? dl_fail(err, DL_ERR_USAGE,
+                             "--decode-workers: synthetic input is not decoded; give --input real "
+                             "or --dataset NAME")
+                   : DL_OK;
+    }
+    if (in->dataset != NULL) return DL_OK;
+    DL_TRY(dl_dataset_usual(&context->data, in->workload, context->arena, &in->plan, &found, err));
+    if (found)
+        context->note(context,
+                      "real input: sizes and time to decode are those of %s; --dataset "
+                      "NAME chooses another",
+                      in->workload->dataset);
+    return DL_OK;
+}
+
 /* Missing data for real input is reported once, as is a cached dataset that costs nothing. */
 static void note_input(struct dl_context *context, const struct dl_inputs *in) {
     struct dl_plan one = in->plan;
@@ -267,6 +289,7 @@ enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options 
     if (out->measured != NULL) DL_TRY(dl_measured_load(context, &data, out->measured, out, err));
     DL_TRY(dl_inputs_overrides_used(context, &data, err));
     DL_TRY(name_workload(context, out, err));
+    DL_TRY(usual_dataset(context, out, err));
     DL_TRY(check_length(out, err));
     struct dl_plan *plan = &out->plan;
     if (!out->max_batch && plan->batch_per_device_samples <= 0 && plan->global_batch_samples <= 0)

@@ -318,7 +318,7 @@ async function search() {
       headers: { 'Content-Type': 'application/json', Accept: 'text/event-stream', ...(token ? { Authorization: 'Bearer ' + token } : {}) } });
     if (!answer.ok) throw new Problem(await answer.json().catch(() => ({})), answer.status);
     for await (const event of events(answer.body)) {
-      if (event.name === 'progress') $('search-state').textContent = event.data;
+      if (event.name === 'progress') { const p = JSON.parse(event.data); $('search-state').textContent = `Searching: ${percent(p.done_frac)} after ${seconds(p.elapsed_s)}`; }
       if (event.name === 'problem') throw new Problem(JSON.parse(event.data), 422);
       if (event.name === 'answer') showPlans(JSON.parse(event.data));
     }

@@ -24,6 +24,7 @@ class Dlmodel(MakefilePackage):
     depends_on("c", type="build")
     depends_on("gmake", type="build")
     depends_on("pkgconfig", type="build")
+    depends_on("cjson")
     depends_on("gsl")
     depends_on("mpi", when="+mpi")
     depends_on("openblas", when="+cpu")
