@@ -36,8 +36,6 @@ struct dl_data {
     /* spread of errors for the intervals of predictions; NULL: not known */
     const struct dl_interval_model *intervals;
     const char *local_profile; /* path of the profile "local"; NULL: none */
-    /* NULL: a name may be any path; else, NULL-terminated, the only paths that may be given */
-    const char *const *only_paths;
     /* --set; each loader marks those that it took */
     struct dl_override *overrides;
     int override_count;

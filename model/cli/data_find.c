@@ -116,21 +116,10 @@ static enum dl_code unknown_name(const struct dl_data *data, enum dl_data_kind k
     return dl_name_hint(word, dl_data_kinds[kind].folder, name, names, arena, err);
 }
 
-static bool path_allowed(const struct dl_data *data, const char *path) {
-    if (data->only_paths == NULL) return true;
-    for (int i = 0; data->only_paths[i] != NULL; i++) {
-        if (strcmp(data->only_paths[i], path) == 0) return true;
-    }
-    return false;
-}
-
 enum dl_code dl_data_path(const struct dl_data *data, enum dl_data_kind kind, const char *name,
                           struct dl_arena *arena, const char **path_out, struct dl_err *err) {
     const char *path = NULL;
     if (dl_data_is_path(name) || dl_data_attachment(data, name) != NULL) {
-        if (dl_data_attachment(data, name) == NULL && !path_allowed(data, name))
-            return dl_fail(err, DL_ERR_USAGE, "expected the name of a %s, found a path",
-                           dl_data_kinds[kind].word);
         path = dl_arena_strdup(arena, name);
         if (path == NULL) return no_memory(err);
     } else if (kind == DL_DATA_SYSTEM && strcmp(name, LOCAL) == 0 && data->local_profile != NULL &&
