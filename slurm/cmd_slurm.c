@@ -66,7 +66,7 @@ static const struct dl_option slurm_options[] = {
      "submit again after the jobs have ended, until none is missing",
      DL_CHOICE(CHOICE(method), .choices = methods, DL_GIVEN(CHOICE(has_method)))},
     {"interval-width", 0, "PCT", "Runs", "of --method: width of the interval / median; default 5%",
-     DL_NUMBER(CHOICE(interval_width), .unit = DL_UNIT_NONE, .min = 1e-4, .max = 10)},
+     DL_NUMBER(CHOICE(interval_width_frac), .unit = DL_UNIT_NONE, .min = 1e-4, .max = 10)},
     {"most-repeats", 0, "N", "Runs", "of --method: maximum runs of a configuration; default 60",
      DL_INTEGER(CHOICE(most_repeats), .min = 6, .max = 1000)},
     {"sweep", 0, "FILE", "Runs",

@@ -64,12 +64,13 @@ static void put_memory(struct sums *s, const struct dl_system *system, bool shar
     const struct dl_framework *f = frameworks[sharded ? 8 : 1];
     const bool done = dl_plan_complete(system, resnet, f, &plan, &err) == DL_OK &&
                       dl_predict(system, resnet, f, &plan, NULL, &arena, &p, &err) == DL_OK;
+    const struct dl_checkpoint_way way = {.interval_s = 600};
     bool over = false; /* more nodes than there are */
     for (int i = 0; done && i < p.warning_count; i++)
         over = over || strstr(p.warnings[i], " are extrapolated") != NULL;
     put(s, over ? 2 : 1);
     put(s, done ? p.memory.total_bytes / p.memory.capacity_bytes : NAN);
-    put(s, done && dl_checkpoint_plan(system, resnet, &plan, &p, 600, &c, &err) == DL_OK
+    put(s, done && dl_checkpoint_plan(system, resnet, &plan, &p, &way, &c, &err) == DL_OK
                ? c.stretch_ratio
                : NAN);
     dl_arena_free(&arena);

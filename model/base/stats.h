@@ -20,8 +20,8 @@ void dl_median_interval(const double *sorted, size_t n, double *low, double *hig
  * interval shrinks with the root of their number, at most 2 n. width_frac > 0, sorted[0] > 0. */
 size_t dl_repeats_wanted(const double *sorted, size_t n, double width_frac);
 /* F-WARMUP: how many of the first samples are not yet like the others: those before the first that
- * lies in the range of the second half and begins five whose median lies in the 95 % interval of the
- * second half's median, both 1 % wider on either side; at most n / 2, 0 for n < 12. scratch: n
+ * lies in the range of the second half and begins five whose median lies in the 95 % interval of
+ * the second half's median, both 1 % wider on either side; at most n / 2, 0 for n < 12. scratch: n
  * doubles. */
 size_t dl_warmup_samples(const double *x, size_t n, double *scratch);
 /* Marks outlier[i] and returns their number: modified z-score |x - median| / (1.4826 MAD) above 3.5

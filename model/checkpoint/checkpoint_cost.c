@@ -10,7 +10,7 @@ static const char *const probe_names[PROBES] = {"probe-one", "probe-many", "prob
 
 /* One row of the probe; time_s NAN: not measured. */
 struct measured {
-    double time_s, layers, tensors, bytes;
+    double time_s, layers, tensor_count, bytes;
 };
 /* By rank count: 1, 2. */
 struct probes {
@@ -20,7 +20,7 @@ struct probes {
 
 /* Columns of the table that are read. */
 struct places {
-    int platform, format, state, ranks, layers, tensors, elements, bytes, time;
+    int platform, format, state, ranks, layers, tensor_count, elements, bytes, time;
 };
 
 static enum dl_code find_places(const struct dl_csv *csv, bool blocking, struct places *p,
@@ -28,8 +28,8 @@ static enum dl_code find_places(const struct dl_csv *csv, bool blocking, struct 
     const char *const names[] = {"platform", "format", "state",
                                  "ranks",    "layers", "tensors",
                                  "elements", "bytes",  blocking ? "blocking_s" : "write_s"};
-    int *const places[] = {&p->platform, &p->format,   &p->state, &p->ranks, &p->layers,
-                           &p->tensors,  &p->elements, &p->bytes, &p->time};
+    int *const places[] = {&p->platform,     &p->format,   &p->state, &p->ranks, &p->layers,
+                           &p->tensor_count, &p->elements, &p->bytes, &p->time};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         *places[i] = dl_csv_column(csv, names[i]);
         if (*places[i] < 0)
@@ -44,9 +44,9 @@ static enum dl_code read_row(const struct dl_csv *csv, const struct places *p, i
     double elements;
     DL_TRY(dl_csv_number(csv, row, p->time, &out->time_s, err));
     DL_TRY(dl_csv_number(csv, row, p->layers, &out->layers, err));
-    DL_TRY(dl_csv_number(csv, row, p->tensors, &out->tensors, err));
+    DL_TRY(dl_csv_number(csv, row, p->tensor_count, &out->tensor_count, err));
     DL_TRY(dl_csv_number(csv, row, p->elements, &elements, err));
-    if (!(out->time_s > 0) || !(out->tensors > 0) || !(elements > 0) || !(out->layers >= 0))
+    if (!(out->time_s > 0) || !(out->tensor_count > 0) || !(elements > 0) || !(out->layers >= 0))
         return dl_csv_fault(csv, row, p->time, err,
                             "expected a time, tensors and elements above 0");
     out->bytes = 4 * elements;
@@ -93,12 +93,13 @@ static enum dl_code read_probes(const struct dl_csv *csv, const struct places *p
 static double tensor_s(const struct measured rows[PROBES], double layer_s) {
     const struct measured *many = &rows[PROBE_MANY], *one = &rows[PROBE_ONE];
     const double layers_s = (many->layers - one->layers) * layer_s;
-    return fmax(0, (many->time_s - one->time_s - layers_s) / (many->tensors - one->tensors));
+    return fmax(0,
+                (many->time_s - one->time_s - layers_s) / (many->tensor_count - one->tensor_count));
 }
 
 static double byte_s(const struct measured *m, const struct dl_checkpoint_cost *c) {
     const double fixed_s =
-        c->base_s + m->layers * c->layer_s + m->tensors * (c->tensor_s + c->shared_tensor_s);
+        c->base_s + m->layers * c->layer_s + m->tensor_count * (c->tensor_s + c->shared_tensor_s);
     return fmax(0, (m->time_s - fixed_s) / m->bytes - c->storage_s_per_byte);
 }
 
@@ -123,7 +124,7 @@ enum dl_code dl_checkpoint_cost_read(const struct dl_csv *csv,
     if (!*known) return DL_OK;
     /* two equations: layers with a tensor each, and with two more of the optimizer */
     if (adam->time_s > 0) {
-        const double more = adam->tensors - one[PROBE_MANY].tensors;
+        const double more = adam->tensor_count - one[PROBE_MANY].tensor_count;
         const double each_s = fmax(0, (adam->time_s - one[PROBE_MANY].time_s) / more);
         const double layers = one[PROBE_MANY].layers - one[PROBE_ONE].layers;
         c.layer_s = fmax(0, (one[PROBE_MANY].time_s - c.base_s - layers * each_s) / layers);
@@ -147,8 +148,8 @@ double dl_checkpoint_write_s(const struct dl_checkpoint_format *format,
                              const struct dl_checkpoint_cost *cost,
                              const struct dl_checkpoint_content *content,
                              const struct dl_checkpoint_scale *scale) {
-    const double slices = dl_known(scale->cores_per_node)
-                              ? fmax(1, scale->ranks_per_node / scale->cores_per_node)
+    const double slices = dl_known(scale->node_core_count)
+                              ? fmax(1, scale->node_rank_count / scale->node_core_count)
                               : 1;
     const bool shards = format->writers == DL_WRITER_SHARD,
                all_write = format->writers != DL_WRITER_FIRST;
@@ -159,7 +160,7 @@ double dl_checkpoint_write_s(const struct dl_checkpoint_format *format,
         dl_known(scale->storage_s_per_byte) ? scale->storage_s_per_byte : cost->storage_s_per_byte;
     return cost->base_s + cost->rank_s * (scale->ranks - 1) * busy +
            cost->layer_s * content->layers * busy +
-           content->tensors * (cost->tensor_s + cost->shared_tensor_s * each) +
+           content->tensor_count * (cost->tensor_s + cost->shared_tensor_s * each) +
            (cost->cached_s_per_byte * cached + cost->large_s_per_byte * content->large_bytes) *
                each +
            storage * format->ratio * content->data_bytes * copies;

@@ -23,8 +23,8 @@ struct dl_checkpoint_cost {
 /* Who writes, and on what. */
 struct dl_checkpoint_scale {
     double ranks;
-    double ranks_per_node, cores_per_node; /* NAN: unknown, a core for each rank */
-    double storage_s_per_byte;             /* of all writers together; NAN: that of the probe */
+    double node_rank_count, node_core_count; /* NAN: unknown, a core for each rank */
+    double storage_s_per_byte;               /* of all writers together; NAN: that of the probe */
 };
 
 /* Fits the format's costs to the rows "probe-*" of a table; blocking: to what training waits

@@ -55,12 +55,12 @@ static int slots_of(enum dl_optimizer optimizer) {
 
 static void add(struct dl_checkpoint_content *c, double tensors, double elements,
                 double element_bytes, double chars, double dims) {
-    c->tensors += tensors;
+    c->tensor_count += tensors;
     c->data_bytes += tensors * elements * element_bytes;
     if (elements * element_bytes > DL_CHECKPOINT_CACHED_BYTES)
         c->large_bytes += tensors * elements * element_bytes;
-    c->name_chars += tensors * chars;
-    c->dims += tensors * dims;
+    c->name_char_count += tensors * chars;
+    c->dim_count += tensors * dims;
 }
 
 static void add_layer(const struct dl_checkpoint_format *format, const struct dl_layer *layer,
@@ -89,7 +89,7 @@ void dl_checkpoint_content(const struct dl_checkpoint_format *format,
     for (int i = 0; i < workload->layer_count; i++)
         add_layer(format, &workload->layers[i], slots_of(optimizer), weight_bytes, &c);
     if (format->counters == DL_COUNTERS_KERAS) add(&c, 2, 1, 4, 13, 0);
-    if (c.tensors > 0) c.name_chars /= c.tensors, c.dims /= c.tensors;
+    if (c.tensor_count > 0) c.name_char_count /= c.tensor_count, c.dim_count /= c.tensor_count;
     *out = c;
 }
 

@@ -1,5 +1,5 @@
-/* checkpoint_format.h - what a framework writes as a checkpoint: how many bytes, by whom, and what a
- * restart finds in it. A format is one file of formats/ and one row of dl_checkpoint_formats.
+/* checkpoint_format.h - what a framework writes as a checkpoint: how many bytes, by whom, and what
+ * a restart finds in it. A format is one file of formats/ and one row of dl_checkpoint_formats.
  * Source: code of the frameworks (keys of data/SOURCES.md in each format).
  */
 #ifndef DL_MODEL_CHECKPOINT_CHECKPOINT_FORMAT_H
@@ -10,12 +10,12 @@
 
 /* What is saved, by counts: overheads depend on numbers of tensors and lengths of names. */
 struct dl_checkpoint_content {
-    double layers;      /* with weights or without: Keras keeps a group of each */
-    double tensors;     /* all of them */
-    double data_bytes;  /* of all elements */
-    double large_bytes; /* part of data_bytes in tensors larger than DL_CHECKPOINT_CACHED_BYTES */
-    double name_chars;  /* mean length of a tensor's name */
-    double dims;        /* mean number of dimensions */
+    double layers;       /* with weights or without: Keras keeps a group of each */
+    double tensor_count; /* all of them */
+    double data_bytes;   /* of all elements */
+    double large_bytes;  /* part of data_bytes in tensors larger than DL_CHECKPOINT_CACHED_BYTES */
+    double name_char_count; /* mean length of a tensor's name */
+    double dim_count;       /* mean number of dimensions */
 };
 /* A tensor of at most this size stays in a core's cache between two passes over it. */
 #define DL_CHECKPOINT_CACHED_BYTES 2097152.0

@@ -84,8 +84,8 @@ static double serialize_s(const struct job *job, const struct dl_checkpoint_cost
     const struct dl_host *host = &job->system->host;
     const struct dl_checkpoint_scale scale = {
         .ranks = job->ranks,
-        .ranks_per_node = (double)job->plan->devices_per_node,
-        .cores_per_node = job->system->has_host && host->cores > 0 ? (double)host->cores : NAN,
+        .node_rank_count = (double)job->plan->devices_per_node,
+        .node_core_count = job->system->has_host && host->cores > 0 ? (double)host->cores : NAN,
         .storage_s_per_byte = 0};
     return cost == NULL ? NAN
                         : dl_checkpoint_write_s(job->way->format, cost, &job->content, &scale);

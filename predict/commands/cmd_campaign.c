@@ -226,8 +226,8 @@ static enum dl_code simulate(struct dl_campaign_job *job, const double *trial_s,
     return code;
 }
 
-/* F-CAMPAIGN-ENERGY: nodes x (host + devices x (u load + (1 - u) idle)) x PUE x makespan, u: share of
- * the devices' time that trains; the nodes are paid whole. */
+/* F-CAMPAIGN-ENERGY: nodes x (host + devices x (u load + (1 - u) idle)) x PUE x makespan, u: share
+ * of the devices' time that trains; the nodes are paid whole. */
 static void spend(const struct dl_campaign_job *job, struct dl_campaign_width *w) {
     const struct dl_system *system = job->inputs.system;
     const struct dl_rates *rates = &job->inputs.rates;
@@ -312,22 +312,19 @@ static enum dl_code export_trial(const struct dl_campaign_job *job, int i,
                                  struct dl_campaign_trial *out, struct dl_err *err) {
     const struct dl_space *space = &job->space;
     const bool drawn = job->asked.search != DL_SEARCH_GRID;
-    *out = (struct dl_campaign_trial){
-        .batch_per_device =
-            (int64_t)(space->batch_axis >= 0 ? space->batch_samples[job->batch[i]]
-                                             : job->inputs.plan.batch_per_device_samples > 0
-                                              ? job->inputs.plan.batch_per_device_samples
-                                              : dl_default_batch(job->inputs.system,
-                                                                 job->inputs.workload))};
+    double batch = job->inputs.plan.batch_per_device_samples;
+    if (space->batch_axis >= 0)
+        batch = space->batch_samples[job->batch[i]];
+    else if (!(batch > 0))
+        batch = dl_default_batch(job->inputs.system, job->inputs.workload);
+    *out = (struct dl_campaign_trial){.batch_per_device = (int64_t)batch};
     out->parameters = dl_arena_alloc(job->context->arena, DL_SPACE_AXES, sizeof *out->parameters);
     if (out->parameters == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int a = 0; a < space->axis_count; a++) {
         if (a == space->batch_axis) continue;
         const int value = dl_space_value(space, a, drawn, (uint64_t)job->asked.seed, i);
-        out->parameters[out->parameter_count++] =
-            (struct dl_map_entry){.key = space->axes[a].name,
-                                  .text = space->axes[a].values[value],
-                                  .number = NAN};
+        out->parameters[out->parameter_count++] = (struct dl_map_entry){
+            .key = space->axes[a].name, .text = space->axes[a].values[value], .number = NAN};
     }
     return DL_OK;
 }

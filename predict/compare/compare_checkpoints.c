@@ -109,8 +109,8 @@ static enum dl_code compare_row(const struct dl_data *data, const struct dl_csv 
         return DL_OK;
     }
     const struct dl_checkpoint_scale scale = {.ranks = row->ranks,
-                                              .ranks_per_node = row->ranks,
-                                              .cores_per_node = row->cores,
+                                              .node_rank_count = row->ranks,
+                                              .node_core_count = row->cores,
                                               .storage_s_per_byte = NAN};
     set(time, dl_checkpoint_write_s(format, &cost, &content, &scale));
     return DL_OK;

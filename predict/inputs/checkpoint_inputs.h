@@ -8,16 +8,16 @@
 
 extern const struct dl_option dl_checkpoint_options[];
 
-/* Names of the formats that --checkpoint-format gives, in names[DL_CHECKPOINT_FORMATS]; without it one
- * that is NULL, the framework's own. */
+/* Names of the formats that --checkpoint-format gives, in names[DL_CHECKPOINT_FORMATS]; without it
+ * one that is NULL, the framework's own. */
 enum { DL_CHECKPOINT_FORMATS = 32 };
 enum dl_code dl_checkpoint_formats_asked(struct dl_context *context,
                                          const struct dl_options *options, const char **names,
                                          int *count, struct dl_err *err);
 
-/* The format and its costs that the options give for the row's framework, or for `name` instead. The
- * costs come from --checkpoint-probe, else from data/checkpoints/: a table of a probe. *way's parts
- * live in the arena. DL_ERR_USAGE: no such format. */
+/* The format and its costs that the options give for the row's framework, or for `name` instead.
+ * The costs come from --checkpoint-probe, else from a table of a probe in data/checkpoints/. *way's
+ * parts live in the arena. DL_ERR_USAGE: no such format. */
 enum dl_code dl_checkpoint_way_read(struct dl_context *context, const struct dl_options *options,
                                     const struct dl_framework *framework, const char *name,
                                     struct dl_checkpoint_way *way, struct dl_err *err);

@@ -136,8 +136,8 @@ static enum dl_code add_trial(struct dl_table *table, const struct dl_campaign_f
     c[7].string = line->node;
     c[8].integer = trial->batch_per_device;
     c[9].string = parameters_text(trial, table->arena);
-    c[10].number = line->loss;
-    c[11].number = line->accuracy;
+    c[10].number = line->test_loss;
+    c[11].number = line->accuracy_frac;
     return DL_OK;
 }
 
@@ -150,14 +150,16 @@ static void summarize(struct dl_context *context, const struct dl_campaign_file 
     for (int i = 0; i < count; i++) {
         end_s = fmax(end_s, lines[i].end_s - lines[0].asked_s);
         failed += lines[i].failed;
-        if (dl_known(lines[i].accuracy) && (best == NULL || lines[i].accuracy > best->accuracy))
+        if (dl_known(lines[i].accuracy_frac) &&
+            (best == NULL || lines[i].accuracy_frac > best->accuracy_frac))
             best = &lines[i];
     }
     context->note(context, "%d of %d trials ended in %.1f s, %d of them failed", count,
                   file->trial_count, end_s, failed);
     if (best != NULL)
         context->note(context, "best: trial %" PRId64 ", accuracy %.1f %%, batch %" PRId64 " %s",
-                      best->trial, 100 * best->accuracy, file->trials[best->trial].batch_per_device,
+                      best->trial, 100 * best->accuracy_frac,
+                      file->trials[best->trial].batch_per_device,
                       parameters_text(&file->trials[best->trial], context->arena));
 }
 

@@ -224,7 +224,7 @@ static enum dl_code read_choice(struct dl_context *context, const struct dl_opti
         (struct dl_slurm_choice){.site = *site,
                                  .time_limit_s = site->time_limit_s,
                                  .repeats = 1,
-                                 .interval_width = 0.05,
+                                 .interval_width_frac = 0.05,
                                  .most_repeats = 60,
                                  .batch_per_device = DL_ABSENT,
                                  .global_batch = DL_ABSENT,

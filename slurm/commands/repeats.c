@@ -1,7 +1,7 @@
 /* repeats.c - `submit --method deep500`: repeats of each configuration until the distribution-free
  * 95 % interval of the median of its runs is narrow enough (Ben-Nun et al. 2019: A Modular
- * Benchmarking Infrastructure for High-Performance and Reproducible Deep Learning). A run's value is
- * the median of its steps without warm-up and outliers; disturbed runs count, and are told.
+ * Benchmarking Infrastructure for High-Performance and Reproducible Deep Learning). A run's value
+ * is the median of its steps without warm-up and outliers; disturbed runs count, and are told.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -75,7 +75,7 @@ static void plan_state(struct state *s, const struct dl_slurm_choice *choice) {
         dl_median_interval(s->values_s, s->ended, &s->low_s, &s->high_s);
         s->width_frac = (s->high_s - s->low_s) / s->median_s;
     }
-    s->wanted = (int64_t)dl_repeats_wanted(s->values_s, s->ended, choice->interval_width);
+    s->wanted = (int64_t)dl_repeats_wanted(s->values_s, s->ended, choice->interval_width_frac);
     if (s->wanted > choice->most_repeats) s->wanted = choice->most_repeats;
     const int64_t missing = s->wanted - (int64_t)s->ended - s->open;
     s->missing = missing > 0 ? missing : 0;
@@ -195,12 +195,12 @@ enum dl_code dl_slurm_plan_repeats(struct dl_context *context, const struct dl_o
     for (int i = 0; i < old.count; i++) {
         DL_TRY(add_state(&table, &states[i], err));
         DL_TRY(add_repeats(context, &old, i, &states[i], plan, err));
-        narrow += states[i].width_frac <= plan->choice->interval_width;
+        narrow += states[i].width_frac <= plan->choice->interval_width_frac;
     }
     context->note(context, "%s", dl_table_text(&table));
     context->note(context,
                   "%d of %d configurations have a 95 %% interval of the median of at most %.3g %%; "
                   "%d runs are missing",
-                  narrow, old.count, 100 * plan->choice->interval_width, plan->count);
+                  narrow, old.count, 100 * plan->choice->interval_width_frac, plan->count);
     return DL_OK;
 }

@@ -22,7 +22,7 @@ struct dl_slurm_choice {
     int campaign_form;        /* 0 steps of one job, 1 array of jobs */
     int method;
     bool has_method;
-    double interval_width; /* of --method, a fraction */
+    double interval_width_frac; /* of --method, a fraction */
     int64_t most_repeats;
     const char *sweep; /* of submit: a table of searches, in place of runs */
     int64_t repeats, batch_per_device, global_batch, parts;

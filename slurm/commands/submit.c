@@ -131,6 +131,20 @@ static enum dl_code submit_one(struct dl_run_record *run, struct dl_arena *arena
     return dl_run_write(run, arena, err);
 }
 
+/* What to do after the jobs have ended. */
+static void note_next(struct dl_context *context, const struct dl_slurm_plan *plan) {
+    if (plan->count == 0) return;
+    if (plan->campaign != NULL)
+        context->note(context,
+                      "after the job has ended, run: dlmodel slurm collect --campaign %s -o "
+                      "schedule.csv",
+                      plan->runs[0].folder);
+    else
+        context->note(context,
+                      "after the jobs have ended, run: dlmodel slurm collect --dir %s -o runs.csv",
+                      plan->folder);
+}
+
 enum dl_code dl_slurm_submit(struct dl_context *context, const struct dl_options *options,
                              struct dl_err *err) {
     struct dl_slurm_plan plan;
@@ -179,16 +193,6 @@ enum dl_code dl_slurm_submit(struct dl_context *context, const struct dl_options
         *err = print;
         return printed;
     }
-    if (plan.count == 0) return DL_OK;
-    if (plan.campaign != NULL) {
-        context->note(context,
-                      "after the job has ended, run: dlmodel slurm collect --campaign %s -o "
-                      "schedule.csv",
-                      plan.runs[0].folder);
-        return DL_OK;
-    }
-    context->note(context,
-                  "after the jobs have ended, run: dlmodel slurm collect --dir %s -o runs.csv",
-                  plan.folder);
+    note_next(context, &plan);
     return DL_OK;
 }

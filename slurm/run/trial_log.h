@@ -1,4 +1,4 @@
-/* trial_log.h - what the trials of a campaign logged: lines of JSON in RUN/trials/trial-N.jsonl, the
+/* trial_log.h - what trials of a campaign logged: lines of JSON in RUN/trials/trial-N.jsonl, the
  * last line of each trial counts. slurm/frameworks/README.md describes the events.
  */
 #ifndef DL_SLURM_RUN_TRIAL_LOG_H
@@ -11,7 +11,7 @@ struct dl_trial_line {
     int64_t trial, batch;
     double asked_s;                   /* Slurm was asked for it: seconds since 1970 */
     double train_s, trained_s, end_s; /* first iteration, last one, end of the program */
-    double loss, accuracy;            /* of the test samples; NAN: diverged, failed */
+    double test_loss, accuracy_frac;  /* of the test samples; NAN: diverged, failed */
     const char *node, *text;
     struct dl_map_entry *parameters, *versions;
     int parameter_count, version_count;

@@ -129,8 +129,8 @@ static void shared_out(void **state) {
 }
 
 /* d1 = 5, d2 = 100, M = 10000, f = 0.8: t1 = sqrt(125000) = 353.553, t2 = sqrt(1e7) = 3162.28, n =
- * round(8.94) = 9: one of 9 goes to the file system. Waste (5 x 8 + 100)/9/353.553 + (0.8 x 353.553/2 +
- * 0.2 x 3181.98/2 + 10)/10000 = 0.0439983 + 0.0469620. */
+ * round(8.94) = 9: one of 9 goes to the file system. Waste (5 x 8 + 100)/9/353.553 + (0.8 x
+ * 353.553/2 + 0.2 x 3181.98/2 + 10)/10000 = 0.0439983 + 0.0469620. */
 static void two_levels(void **state) {
     (void)state;
     double local_s, global_s;

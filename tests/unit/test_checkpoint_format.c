@@ -26,13 +26,13 @@ static void contents(void **state) {
     struct dl_checkpoint_content c;
     load_name("resnet50", NULL, 0, &arena, &w);
     dl_checkpoint_content(find("torch-save"), &w, DL_ADAM, 4, &c);
-    check_close(c.tensors, 803, 0);
+    check_close(c.tensor_count, 803, 0);
     check_close(c.data_bytes, 4 * 76724430.0 + 4 * 53, 0);
     assert_true(c.large_bytes > 0.5 * c.data_bytes && c.large_bytes < c.data_bytes);
     dl_checkpoint_content(find("keras"), &w, DL_ADAM, 4, &c);
-    check_close(c.tensors, 591, 0);
+    check_close(c.tensor_count, 591, 0);
     dl_checkpoint_content(find("mxnet-params"), &w, DL_SGD, 4, &c);
-    check_close(c.tensors, 267, 0);
+    check_close(c.tensor_count, 267, 0);
     check_close(c.data_bytes, 4 * (25557032.0 + 53120), 0);
     dl_arena_free(&arena);
 }
@@ -41,7 +41,7 @@ static void contents(void **state) {
 static void bytes_by_hand(void **state) {
     (void)state;
     const struct dl_checkpoint_content c = {
-        .layers = 2, .tensors = 2, .data_bytes = 800, .name_chars = 12, .dims = 2};
+        .layers = 2, .tensor_count = 2, .data_bytes = 800, .name_char_count = 12, .dim_count = 2};
     /* 8 + half of 8, each 48 + 12 + 2 x 4 + 2 x 3 digits */
     check_close(dl_checkpoint_bytes(find("safetensors"), &c, 1), 800 + 12 + 2 * 74, 1e-12);
     /* 32, each 4 + 4 + 4 + 16 + 8 + 4 and 8 + 12 */
@@ -69,8 +69,8 @@ static const char probe[] =
     "t,torch-dcp,probe-one,none,2,2,0,1,1,4,0.002,0.002\n"
     "t,torch-dcp,probe-many,none,2,2,0,101,101,404,0.027,0.027\n";
 
-static enum dl_code read_probe(const char *text, struct dl_arena *arena, struct dl_checkpoint_cost *out,
-                         bool *known, struct dl_err *err) {
+static enum dl_code read_probe(const char *text, struct dl_arena *arena,
+                               struct dl_checkpoint_cost *out, bool *known, struct dl_err *err) {
     struct dl_csv csv;
     DL_TRY(dl_csv_parse("probe.csv", text, strlen(text), arena, &csv, err));
     return dl_checkpoint_cost_read(&csv, find("torch-dcp"), false, out, known, err);
@@ -93,9 +93,10 @@ static void costs_by_hand(void **state) {
     check_close(cost.large_s_per_byte, 5e-9, 1e-9);
     /* 4 ranks on 2 cores: 1 + 3 x 2 ms, 10 tensors of 0.2 + 0.05 ms, 1 MB at 1.5 and 2 at 2.5 ns,
      * 3 MB to storage at 2 */
-    const struct dl_checkpoint_content c = {.tensors = 10, .data_bytes = 3e6, .large_bytes = 2e6};
+    const struct dl_checkpoint_content c = {
+        .tensor_count = 10, .data_bytes = 3e6, .large_bytes = 2e6};
     const struct dl_checkpoint_scale scale = {
-        .ranks = 4, .ranks_per_node = 4, .cores_per_node = 2, .storage_s_per_byte = NAN};
+        .ranks = 4, .node_rank_count = 4, .node_core_count = 2, .storage_s_per_byte = NAN};
     check_close(dl_checkpoint_write_s(find("torch-dcp"), &cost, &c, &scale),
                 7e-3 + 2.5e-3 + 1.5e-3 + 5e-3 + 6e-3, 1e-9);
     dl_arena_free(&arena);
@@ -126,7 +127,7 @@ static void broken_probes(void **state) {
 static void rows_are_whole(void **state) {
     (void)state;
     const struct dl_checkpoint_content c = {
-        .layers = 3, .tensors = 9, .data_bytes = 1e6, .name_chars = 10, .dims = 2};
+        .layers = 3, .tensor_count = 9, .data_bytes = 1e6, .name_char_count = 10, .dim_count = 2};
     for (int i = 0; dl_checkpoint_formats[i] != NULL; i++) {
         const struct dl_checkpoint_format *f = dl_checkpoint_formats[i];
         assert_ptr_equal(dl_checkpoint_format_find(f->name), f);

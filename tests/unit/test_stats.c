@@ -162,8 +162,8 @@ static void test_normal_expected_max(void **state) {
     check_nan(dl_normal_expected_max((double)NAN));
 }
 
-/* Ten runs of 100 to 109: ranks 2 and 9 enclose the median 104.5 in 101..108: 7 / 104.5 = 6.70 %. For 5
- * %: 10 x 1.3397^2 = 17.9; for 1 %, 449, but at most twice as many. */
+/* Ten runs of 100 to 109: ranks 2 and 9 enclose the median 104.5 in 101..108: 7 / 104.5 = 6.70 %.
+ * For 5 %: 10 x 1.3397^2 = 17.9; for 1 %, 449, but at most twice as many. */
 static void repeats_by_hand(void **state) {
     (void)state;
     double x[10];

@@ -2,11 +2,12 @@
 #include "model/checkpoint/formats/formats.h"
 
 /* Magic number, reserved word and count of arrays; of an array its magic number, storage type,
- * number of dimensions and each of them (8 bytes), device (8) and type; then count of names, of each
- * its length and characters. */
+ * number of dimensions and each of them (8 bytes), device (8) and type; then count of names, of
+ * each its length and characters. */
 static double mxnet_bytes(const struct dl_checkpoint_content *c, double ranks) {
     (void)ranks;
-    return 3 * 8 + 8 + c->tensors * (4 + 4 + 4 + 8 * c->dims + 8 + 4 + 8 + c->name_chars);
+    return 3 * 8 + 8 +
+           c->tensor_count * (4 + 4 + 4 + 8 * c->dim_count + 8 + 4 + 8 + c->name_char_count);
 }
 
 const struct dl_checkpoint_format dl_checkpoint_mxnet_params = {
@@ -24,13 +25,13 @@ const struct dl_checkpoint_format dl_checkpoint_mxnet_params = {
 /* A record NAME.npy with an extra field for 64-bit sizes (20 bytes) and a header of 128 bytes. */
 static double npz_bytes(const struct dl_checkpoint_content *c, double ranks) {
     (void)ranks;
-    return 22 + c->tensors * dl_checkpoint_zip_bytes(c->name_chars + 4, 20 + 128);
+    return 22 + c->tensor_count * dl_checkpoint_zip_bytes(c->name_char_count + 4, 20 + 128);
 }
 
 /* zlib packs headers of arrays to half their size. */
 static double packed_bytes(const struct dl_checkpoint_content *c, double ranks) {
     (void)ranks;
-    return 22 + c->tensors * dl_checkpoint_zip_bytes(c->name_chars + 4, 20 + 64);
+    return 22 + c->tensor_count * dl_checkpoint_zip_bytes(c->name_char_count + 4, 20 + 64);
 }
 
 /* fp32 values of trained networks: the exponent's bits compress, the fraction's do not. */

@@ -9,7 +9,8 @@ static const double ARCHIVE_BYTES = 1577 + 31.5, METADATA_TENSOR_BYTES = 226, ME
 
 static double dcp_bytes(const struct dl_checkpoint_content *c, double ranks) {
     (void)ranks;
-    return METADATA_BYTES + c->tensors * (ARCHIVE_BYTES + METADATA_TENSOR_BYTES + c->name_chars);
+    return METADATA_BYTES +
+           c->tensor_count * (ARCHIVE_BYTES + METADATA_TENSOR_BYTES + c->name_char_count);
 }
 
 #define DCP                                                                                        \

@@ -14,8 +14,8 @@ static const double CONFIG_LAYER_BYTES = 900;
 
 static double weights_bytes(const struct dl_checkpoint_content *c) {
     /* symbols of the layers and of the datasets beyond a group's first 8 */
-    const double tables = (c->layers + c->tensors) / 6;
-    return SUPERBLOCK_BYTES + (2 * c->layers + 4) * GROUP_BYTES + c->tensors * DATASET_BYTES +
+    const double tables = (c->layers + c->tensor_count) / 6;
+    return SUPERBLOCK_BYTES + (2 * c->layers + 4) * GROUP_BYTES + c->tensor_count * DATASET_BYTES +
            tables * TABLE_BYTES;
 }
 

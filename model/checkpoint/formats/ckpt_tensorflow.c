@@ -10,7 +10,7 @@ static const double ENTRY_BYTES = 75, GRAPH_BYTES = 110, FIXED_BYTES = 500;
 
 static double v2_bytes(const struct dl_checkpoint_content *c, double ranks) {
     (void)ranks;
-    return FIXED_BYTES + c->tensors * (ENTRY_BYTES + GRAPH_BYTES + c->name_chars / 2);
+    return FIXED_BYTES + c->tensor_count * (ENTRY_BYTES + GRAPH_BYTES + c->name_char_count / 2);
 }
 
 const struct dl_checkpoint_format dl_checkpoint_tensorflow_v2 = {

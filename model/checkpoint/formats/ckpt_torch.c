@@ -20,7 +20,7 @@ double dl_checkpoint_torch_bytes(double tensors, double name_chars, double archi
 
 static double torch_save_bytes(const struct dl_checkpoint_content *c, double ranks) {
     (void)ranks;
-    return dl_checkpoint_torch_bytes(c->tensors, c->name_chars, 10);
+    return dl_checkpoint_torch_bytes(c->tensor_count, c->name_char_count, 10);
 }
 
 const struct dl_checkpoint_format dl_checkpoint_torch_save = {
@@ -35,14 +35,15 @@ const struct dl_checkpoint_format dl_checkpoint_torch_save = {
     .ratio = 1,
 };
 
-/* 8 bytes of length and a JSON object that ends at a multiple of 8: for each tensor its name, dtype,
- * shape (a comma and about three digits a dimension) and two offsets. */
+/* 8 bytes of length and a JSON object that ends at a multiple of 8: for each tensor its name,
+ * dtype, shape (a comma and about three digits a dimension) and two offsets. */
 static double safetensors_bytes(const struct dl_checkpoint_content *c, double ranks) {
     (void)ranks;
     const double offset_chars = fmax(1, floor(log10(fmax(c->data_bytes, 1))) + 1);
     const double fixed =
         3 + 23 + 18 + 4; /* "":  {"dtype":"F32","shape":[  ],"data_offsets":[  ]}, */
-    return 8 + 4 + c->tensors * (fixed + c->name_chars + 4 * c->dims + 2 * offset_chars);
+    return 8 + 4 +
+           c->tensor_count * (fixed + c->name_char_count + 4 * c->dim_count + 2 * offset_chars);
 }
 
 const struct dl_checkpoint_format dl_checkpoint_safetensors = {
@@ -59,7 +60,7 @@ const struct dl_checkpoint_format dl_checkpoint_safetensors = {
 
 /* Every rank pickles its own part: a rank's file has its share of the tensors. */
 static double shards_bytes(const struct dl_checkpoint_content *c, double ranks) {
-    return dl_checkpoint_torch_bytes(c->tensors, c->name_chars, 20) + (ranks - 1) * 1200;
+    return dl_checkpoint_torch_bytes(c->tensor_count, c->name_char_count, 20) + (ranks - 1) * 1200;
 }
 
 const struct dl_checkpoint_format dl_checkpoint_megatron = {
@@ -77,8 +78,8 @@ const struct dl_checkpoint_format dl_checkpoint_megatron = {
 
 /* Two files a rank: of the weights a list of names and shapes, of the optimizer flat partitions. */
 static double zero_bytes(const struct dl_checkpoint_content *c, double ranks) {
-    return dl_checkpoint_torch_bytes(c->tensors, c->name_chars, 20) + (2 * ranks - 1) * 1200 +
-           ranks * 8 * dl_checkpoint_zip_bytes(20, 132);
+    return dl_checkpoint_torch_bytes(c->tensor_count, c->name_char_count, 20) +
+           (2 * ranks - 1) * 1200 + ranks * 8 * dl_checkpoint_zip_bytes(20, 132);
 }
 
 const struct dl_checkpoint_format dl_checkpoint_deepspeed_zero = {
