@@ -26,7 +26,8 @@ ONEDNN ?= auto
 OPENBLAS ?= auto
 PROTOBUF_C ?= auto
 PROTOC_C ?= protoc-c
-export CUDA NCCL CUDNN MPI ONEDNN OPENBLAS PROTOBUF_C PROTOC_C CC CPPFLAGS CFLAGS LDFLAGS PKG_CONFIG CUDA_HOME
+MICROHTTPD ?= auto
+export CUDA NCCL CUDNN MPI ONEDNN OPENBLAS PROTOBUF_C PROTOC_C MICROHTTPD CC CPPFLAGS CFLAGS LDFLAGS PKG_CONFIG CUDA_HOME
 
 ifeq ($(V),0)
   Q := @
@@ -70,7 +71,7 @@ CONFIG := $(BUILD)/config.mk
 BARE_GOALS := formulas help deps features objects check check-all check-fast demo format lint cov fuzz dist uninstall clean
 # Found again when an answer could differ: another compiler, other flags, another choice, packages installed since. (A phony target
 # would be made again too, but make would not read it again.)
-FEATURE_KEY := $(CC) $(CUDA) $(NCCL) $(CUDNN) $(MPI) $(ONEDNN) $(OPENBLAS) $(PROTOBUF_C) $(PROTOC_C) $(CUDA_HOME) $(subst ",,$(CPPFLAGS) $(CFLAGS) $(LDFLAGS))
+FEATURE_KEY := $(CC) $(CUDA) $(NCCL) $(CUDNN) $(MPI) $(ONEDNN) $(OPENBLAS) $(PROTOBUF_C) $(PROTOC_C) $(MICROHTTPD) $(CUDA_HOME) $(subst ",,$(CPPFLAGS) $(CFLAGS) $(LDFLAGS))
 ifneq ($(filter-out $(BARE_GOALS),$(or $(MAKECMDGOALS),all)),)
   include $(CONFIG)
   ifneq ($(strip $(FEATURE_KEY)),$(strip $(CONFIG_KEY)))
@@ -83,13 +84,16 @@ $(CONFIG): packaging/features.sh $(wildcard /var/lib/dpkg/status)
 
 LIBRARY_SOURCES := $(filter-out calibrate/probes/%,$(call sources,model predict slurm calibrate))
 LIBRARY_OBJECTS := $(LIBRARY_SOURCES:%.c=$(BUILD)/%.o)
+# The service, without libmicrohttpd only its command, which says so.
+SERVE_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(if $(HAVE_MICROHTTPD),$(call sources,serve),serve/cmd_serve.c))
+LIBRARY_OBJECTS += $(SERVE_OBJECTS)
 # The reader of ONNX files is generated from the messages' description.
 ONNX_OBJECT := $(if $(HAVE_PROTOBUF_C),$(BUILD)/predict/import/onnx.pb-c.o)
 LIBRARY_OBJECTS += $(ONNX_OBJECT)
 # `help theory` prints the manual that the program was built with.
 THEORY_OBJECT := $(BUILD)/predict/manual/theory_text.o
 LIBRARY_OBJECTS += $(THEORY_OBJECT)
-LIBS += $(PROTOBUF_C_LIBS)
+LIBS += $(PROTOBUF_C_LIBS) $(MICROHTTPD_LIBS)
 MODEL_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(call sources,model))
 PROBE_COMMON := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probes/common/*.c))
 PROBE_CPU := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probes/cpu/*.c))
@@ -120,7 +124,7 @@ endif
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile tests/tests.mk | sed 's/:.*## /\t/' | expand -t 16
 	@printf '\nVariables: BUILD PREFIX DESTDIR CC CFLAGS V=1 DEVELOPER=1 HARDENING=0 SANITIZE=address,undefined FUZZ_SECONDS DEPS=build|demo|check|all\n'
-	@printf 'Optional parts (auto|1|0): CUDA NCCL CUDNN MPI ONEDNN OPENBLAS PROTOBUF_C\n'
+	@printf 'Optional parts (auto|1|0): CUDA NCCL CUDNN MPI ONEDNN OPENBLAS PROTOBUF_C MICROHTTPD\n'
 
 DEPS ?= check
 deps: ## install what is missing for `make check`, or DEPS=build|demo|all (says what; apt only)
@@ -132,7 +136,7 @@ features: ## look again what is here, and say how to get the rest
 
 # Another set of flags rebuilds everything; another set of optional parts, what asks for them.
 FLAGS_NOW = $(CC) $(BASE_FLAGS) $(CPPFLAGS) $(CFLAGS)
-PARTS_NOW = $(foreach part,MPI ONEDNN OPENBLAS CUDA PROTOBUF_C,$(if $(HAVE_$(part)),$(part) $($(part)_CFLAGS)))
+PARTS_NOW = $(foreach part,MPI ONEDNN OPENBLAS CUDA PROTOBUF_C MICROHTTPD,$(if $(HAVE_$(part)),$(part) $($(part)_CFLAGS)))
 stamp = mkdir -p $(BUILD); printf '%s\n' "$(subst ",',$(1))" | cmp -s - $@ || printf '%s\n' "$(subst ",',$(1))" > $@
 $(BUILD)/flags: FORCE
 	$(Q)$(call stamp,$(FLAGS_NOW))
@@ -150,7 +154,9 @@ $(PROBE_MPI): FILE_FLAGS := $(MPI_CFLAGS) -DDL_HAVE_MPI
 $(PROBE_CPU): FILE_FLAGS := $(if $(HAVE_ONEDNN),-DDL_HAVE_ONEDNN) $(if $(HAVE_OPENBLAS),-DDL_HAVE_OPENBLAS $(OPENBLAS_CFLAGS))
 $(PROBE_GPU) $(PROBE_CUDA) $(PROBE_CUDNN): FILE_FLAGS := $(CUDA_CFLAGS)
 $(PROBE_NCCL): FILE_FLAGS := $(CUDA_CFLAGS) $(if $(HAVE_MPI),$(MPI_CFLAGS) -DDL_HAVE_MPI)
-$(PROBE_MPI) $(PROBE_CPU) $(PROBE_GPU) $(PROBE_CUDA) $(PROBE_CUDNN) $(PROBE_NCCL) $(BUILD)/predict/import/import_onnx.o: $(BUILD)/parts
+$(PROBE_MPI) $(PROBE_CPU) $(PROBE_GPU) $(PROBE_CUDA) $(PROBE_CUDNN) $(PROBE_NCCL) $(BUILD)/predict/import/import_onnx.o $(BUILD)/serve/cmd_serve.o: $(BUILD)/parts
+$(BUILD)/serve/cmd_serve.o: FILE_FLAGS := $(if $(HAVE_MICROHTTPD),-DDL_HAVE_MICROHTTPD)
+$(BUILD)/serve/page_data.o: $(wildcard serve/page/*)
 $(ABOUT_OBJECTS): FILE_FLAGS = $(ABOUT)
 ifneq ($(ONNX_OBJECT),)
 $(BUILD)/predict/import/import_onnx.o: FILE_FLAGS := -DDL_HAVE_PROTOBUF_C -I$(BUILD) $(PROTOBUF_C_CFLAGS)
@@ -173,7 +179,7 @@ $(BUILD)/dlmodel: $(BUILD)/dlmodel.o $(LIBRARY_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
 $(BUILD)/libdlmodel.a: $(API_OBJECTS)
 	$(call say,AR,$@) rm -f $@; $(AR) rcs $@ $^
-$(BUILD)/$(SONAME): $(BUILD)/predict/library.o $(BUILD)/libdlmodel.a
+$(BUILD)/$(SONAME): $(patsubst %.c,$(BUILD)/%.o,$(wildcard predict/library/*.c)) $(BUILD)/libdlmodel.a
 	$(call say,LINK,$@) $(CC) $(SHARED_FLAGS) $(if $(SANITIZE),$(LINK_FLAGS)) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) $^ -o $@ $(LIBS)
 	$(Q)ln -sfn $(SONAME) $(BUILD)/libdlmodel.so
 $(BUILD)/dlmodel.pc: $(BUILD)/about
@@ -197,7 +203,7 @@ define set_up
 	+$(Q)sh packaging/deps.sh $(1) & deps=$$!; $(MAKE) --no-print-directory -j$(JOBS) BUILD=$(BUILD) objects; made=$$?; wait $$deps && exit $$made
 endef
 # What is compiled alike whatever optional libraries there are.
-objects: $(filter-out $(ABOUT_OBJECTS) $(BUILD)/predict/import/import_onnx.o $(ONNX_OBJECT),$(LIBRARY_OBJECTS)) $(PROBE_COMMON)
+objects: $(filter-out $(ABOUT_OBJECTS) $(BUILD)/predict/import/import_onnx.o $(ONNX_OBJECT) $(SERVE_OBJECTS),$(LIBRARY_OBJECTS)) $(PROBE_COMMON)
 
 demo: ## set up, build, and do the main job on this machine (a minute)
 	$(call set_up,demo)
@@ -208,7 +214,7 @@ plots: all ## the figures of docs/gallery.md, into docs/img
 	$(Q)BUILD=$(BUILD) sh docs/figures.sh
 
 install: all ## PREFIX and DESTDIR are honoured
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/dlmodel $(DESTDIR)$(PREFIX)/share/dlmodel/plots \
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/dlmodel $(DESTDIR)$(PREFIX)/share/dlmodel/plots $(DESTDIR)$(PREFIX)/share/dlmodel/docs/generalize \
 	  $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions \
 	  $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pkgconfig
 	install -m 644 include/dlmodel.h $(DESTDIR)$(PREFIX)/include/
@@ -220,6 +226,8 @@ install: all ## PREFIX and DESTDIR are honoured
 	for f in $$(find data -type f ! -name '*.sh'); do install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/dlmodel/$$f || exit 1; done
 	for f in $$(find slurm/sites slurm/frameworks -type f -name '*.[jpm]*'); do install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/dlmodel/$$f || exit 1; done
 	install -m 644 plots/*.gp $(DESTDIR)$(PREFIX)/share/dlmodel/plots/
+	install -m 644 docs/generalize/source.csv docs/generalize/system.csv docs/generalize/device.csv docs/generalize/framework.csv \
+		$(DESTDIR)$(PREFIX)/share/dlmodel/docs/generalize/
 	$(BUILD)/dlmodel help --man > $(DESTDIR)$(PREFIX)/share/man/man1/dlmodel.1
 	for c in $$($(BUILD)/dlmodel help | sed -n '/^Commands/,/^$$/s/^  \([a-z]*\) .*/\1/p'); do \
 	  $(BUILD)/dlmodel help --man $$c > $(DESTDIR)$(PREFIX)/share/man/man1/dlmodel-$$c.1 || exit 1; done

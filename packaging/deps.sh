@@ -10,7 +10,7 @@ set -u
 what=${1:-check}
 build='gcc libc6-dev make pkg-config libgsl-dev libcjson-dev'
 demo='libdnnl-dev libopenblas-dev libopenmpi-dev openmpi-bin gnuplot-nox'
-check='libcmocka-dev python3 shellcheck clang-format libprotobuf-c-dev protobuf-c-compiler jq zsh locales
+check='libcmocka-dev python3 shellcheck clang-format libmicrohttpd-dev libprotobuf-c-dev protobuf-c-compiler jq zsh locales
     slurm-wlm slurm-client slurm-wlm-basic-plugins munge slurmdbd mariadb-server python3-torch'
 all='gcovr clang clang-tidy libclang-rt-14-dev cppcheck valgrind'
 case $what in

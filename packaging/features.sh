@@ -105,6 +105,11 @@ feature protobuf-c PROTOBUF_C "$protobuf_c" 'apt install libprotobuf-c-dev proto
 #include <protobuf-c/protobuf-c.h>
 int main(void) { return protobuf_c_version_number() == 0; }
 C
+feature microhttpd MICROHTTPD "${MICROHTTPD:-auto}" 'apt install libmicrohttpd-dev (dlmodel serve)' \
+    "$($pkg --cflags libmicrohttpd 2> /dev/null)" "$($pkg --libs libmicrohttpd 2> /dev/null || echo -lmicrohttpd)" <<'C'
+#include <microhttpd.h>
+int main(void) { return MHD_get_version() == 0; }
+C
 
 printf 'FEATURES := %s\n' "${found_all# }" >> "$config"
 mv "$config" "$build/config.mk"

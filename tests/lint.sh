@@ -22,10 +22,10 @@ rule() { # rule NAME OFFENDERS
 sources() { find "$@" -name '*.[ch]' | LC_ALL=C sort; }
 headers() { find "$@" -name '*.h' | LC_ALL=C sort; }
 # All C files of this tree.
-everything() { sources model predict calibrate slurm include tests; echo dlmodel.c; }
+everything() { sources model predict calibrate slurm serve include tests; echo dlmodel.c; }
 cores=$(nproc)
 
-rule 'model includes model alone' "$(grep -nE '#include "(predict|calibrate|slurm|tests)/' $(sources model))"
+rule 'model includes model alone' "$(grep -nE '#include "(predict|calibrate|slurm|serve|tests)/' $(sources model))"
 # Of these folders, each may include itself and those before it.
 one_way() { # one_way PARENT FOLDER...
     parent=$1
@@ -36,21 +36,22 @@ one_way() { # one_way PARENT FOLDER...
         grep -rnE "#include \"$parent/($(echo "$*" | tr ' ' '|'))/" "$parent/$layer"
     done
 }
-rule 'includes of model/ point one way' "$(one_way model base campaign hardware workload collective plan framework predict parallel search advise cli)"
+rule 'includes of model/ point one way' "$(one_way model base campaign hardware workload collective plan checkpoint framework predict parallel search advise cli)"
 rule 'includes of calibrate/ point one way' "$(one_way calibrate plan run fits profile report)"
 rule 'includes of slurm/ point one way' "$(one_way slurm cluster run script commands)"
-rule 'predict does not include its siblings' "$(grep -nE '#include "(calibrate|slurm)/' $(sources predict))"
-rule 'calibrate does not include its siblings' "$(grep -nE '#include "(predict|slurm)/' $(sources calibrate))"
-rule 'slurm does not include its siblings' "$(grep -nE '#include "(predict|calibrate)/' $(sources slurm))"
-rule 'only json.c includes cJSON' "$(grep -lE '#include [<"].*cJSON' $(sources model predict calibrate slurm) dlmodel.c | grep -v '^model/base/json.c$')"
+rule 'predict does not include its siblings' "$(grep -nE '#include "(calibrate|slurm|serve)/' $(sources predict))"
+rule 'calibrate does not include its siblings' "$(grep -nE '#include "(predict|slurm|serve)/' $(sources calibrate))"
+rule 'slurm does not include its siblings' "$(grep -nE '#include "(predict|calibrate|serve)/' $(sources slurm))"
+rule 'serve includes model and predict alone' "$(grep -nE '#include "(calibrate|slurm)/' $(sources serve))"
+rule 'only json.c includes cJSON' "$(grep -lE '#include [<"].*cJSON' $(sources model predict calibrate slurm serve) dlmodel.c | grep -v '^model/base/json.c$')"
 rule 'vendor headers in probes alone' "$(grep -lE '#include <(cuda|cublas|cudnn|nccl|mpi|cblas|oneapi|dnnl)' $(sources model predict calibrate slurm) dlmodel.c | grep -v '^calibrate/probes/')"
 rule 'the model has no clock and prints nothing' "$(grep -nE '\b(clock_gettime|time\(NULL\)|gettimeofday|printf\(|fprintf\(|puts\(|exit\(|abort\()' $(sources model) | grep -vE 'snprintf|vsnprintf|dl_arena_printf|__attribute__')"
 rule 'the model has no writable globals' "$(grep -nE '^static [a-z].*;$' $(sources model) | grep -vE 'const|\(|^[^:]*:[0-9]*:static (inline|_Noreturn)')"
-rule 'file names are unique' "$(find model predict calibrate slurm tests -name '*.[ch]' -not -path 'tests/fake_cuda/include/*' | sed 's|.*/||' | sort | uniq -d)"
+rule 'file names are unique' "$(find model predict calibrate slurm serve tests -name '*.[ch]' -not -path 'tests/fake_cuda/include/*' | sed 's|.*/||' | sort | uniq -d)"
 # brackets, so that the rule does not find itself
 rule 'nothing names a path of one machine' "$(git grep -nIE '(/roo[t]/|/hom[e]/[a-z]|/wor[k]/|/tmp/[h]/)' 2> /dev/null)"
 
-rule 'every header compiles alone' "$(headers model predict calibrate slurm | xargs -P "$cores" -I HEADER sh -c \
+rule 'every header compiles alone' "$(headers model predict calibrate slurm serve | xargs -P "$cores" -I HEADER sh -c \
     '${CC:-gcc} -std=c11 -D_POSIX_C_SOURCE=200809L -I. -Wall -Wextra -fsyntax-only -x c HEADER 2> /dev/null || echo HEADER')"
 
 # A double in a struct says its unit at the end of its name, or is one of these. Add a name here only with its reason.

@@ -2,7 +2,7 @@
 
 TEST_SOURCES := $(wildcard tests/unit/test_*.c tests/property/test_*.c)
 TEST_PROGRAMS := $(TEST_SOURCES:%.c=$(BUILD)/%)
-.PHONY: tests unit-tests quick-tests replays fuzzers check check-all check-fast bench validate validate-net validate-gpu valgrind format lint cov fuzz \
+.PHONY: tests unit-tests quick-tests replays fuzzers check check-all check-fast bench tsan validate validate-net validate-gpu valgrind format lint cov fuzz \
   golden-accept accuracy generalize formulas
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
 REPLAY_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/tests/fuzz/replay_%)
@@ -83,7 +83,14 @@ check-all: ## check, and what takes longer: all under sanitizers, without option
 check-fast: ## unit and property tests only, without sanitizers
 	+$(Q)JOBS=$(JOBS) BUILD=$(BUILD) MAKE="$(MAKE)" sh tests/run fast
 
-bench: all $(BUILD)/tests/bench/bench ## timings: one layer, one collective, one prediction, one process
+# Built with SANITIZE=thread in a folder of its own, as `make tsan` does, it finds races.
+$(BUILD)/tests/threads/threads: $(BUILD)/tests/threads/threads.o $(patsubst %.c,$(BUILD)/%.o,$(wildcard predict/library/*.c)) $(BUILD)/libdlmodel.a
+	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
+tsan: ## eight threads in one context of libdlmodel under ThreadSanitizer
+	+$(Q)$(MAKE) --no-print-directory -j$(JOBS) SANITIZE=thread BUILD=build-tsan build-tsan/tests/threads/threads
+	$(Q)TSAN_OPTIONS=halt_on_error=1 build-tsan/tests/threads/threads data
+
+bench: all $(BUILD)/tests/threads/threads $(BUILD)/tests/bench/bench ## timings: one layer, one collective, one prediction, one process
 	$(Q)sh tests/bench/run.sh $(BUILD)
 $(BUILD)/tests/bench/bench: $(BUILD)/tests/bench/bench.o $(TEST_LIBRARY)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
@@ -111,6 +118,7 @@ formulas: ## write docs/formulas.md, the index of formulas
 
 golden-accept: all ## record the present output as the expected one (review the diff)
 	$(Q)DLMODEL=$(abspath $(BUILD)/dlmodel) sh tests/golden/golden.sh accept
+	$(Q)DLMODEL=$(abspath $(BUILD)/dlmodel) sh docs/decisions.sh > docs/decisions.md
 
 valgrind: all ## the main commands under valgrind (a few minutes)
 	$(Q)sh tests/valgrind.sh $(abspath $(BUILD)/dlmodel)
@@ -135,5 +143,5 @@ fuzz: ## every fuzzer for FUZZ_SECONDS each (needs clang)
 	  build-fuzz/tests/fuzz/fuzz_$$n -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 build-fuzz/corpus/$$n tests/fuzz/corpus/$$n || exit 1; done
 fuzzers: $(FUZZ_PROGRAMS)
 
--include $(TEST_SOURCES:%.c=$(BUILD)/%.d) $(FUZZ_SOURCES:%.c=$(BUILD)/%.d) $(BUILD)/tests/fuzz/replay_main.d $(BUILD)/tests/bench/bench.d \
+-include $(TEST_SOURCES:%.c=$(BUILD)/%.d) $(FUZZ_SOURCES:%.c=$(BUILD)/%.d) $(BUILD)/tests/fuzz/replay_main.d $(BUILD)/tests/bench/bench.d $(BUILD)/tests/threads/threads.d \
   $(wildcard $(BUILD)/fake_cuda/calibrate/probes/*/*.d $(BUILD)/fake_cuda/tests/fake_cuda/*.d)

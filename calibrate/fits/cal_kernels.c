@@ -11,6 +11,7 @@ static const struct dl_column columns[] = {
     {"pass", "pass", "", DL_COLUMN_STRING, 0, 0},
     {"precision", "precision", "", DL_COLUMN_STRING, 0, 0},
     {"work", "work", "", DL_COLUMN_STRING, 0, 0},
+    {"variant", "variant", "", DL_COLUMN_STRING, 0, 0},
     {"samples", "samples", "", DL_COLUMN_INTEGER, 0, 0},
     {"folds", "folds", "", DL_COLUMN_INTEGER, 0, 0},
     {"median_error_frac", "median", "%", DL_COLUMN_NUMBER, 0.01, 3},
@@ -32,14 +33,15 @@ static enum dl_code fill(struct dl_table *table, const struct dl_fit_report_row 
         cells[1].string = dl_pass_names[rows[i].pass];
         cells[2].string = dl_precision_names[rows[i].precision];
         cells[3].string = dl_work_names[rows[i].work];
-        cells[4].integer = (int64_t)q->samples;
-        cells[5].integer = (int64_t)q->folds;
-        cells[6].number = q->median_ape;
-        cells[7].number = q->p90_ape;
-        cells[8].number = q->max_ape;
-        cells[9].number = q->bias;
-        cells[10].number = q->one_factor_median_ape;
-        cells[11].number = q->one_factor_p90_ape;
+        cells[4].string = dl_variant_names[rows[i].variant];
+        cells[5].integer = (int64_t)q->samples;
+        cells[6].integer = (int64_t)q->folds;
+        cells[7].number = q->median_ape;
+        cells[8].number = q->p90_ape;
+        cells[9].number = q->max_ape;
+        cells[10].number = q->bias;
+        cells[11].number = q->one_factor_median_ape;
+        cells[12].number = q->one_factor_p90_ape;
     }
     return DL_OK;
 }

@@ -79,7 +79,8 @@ struct dl_fit_report_row {
     enum dl_pass pass;
     enum dl_precision precision;
     enum dl_work work;
-    enum dl_variant variant; /* of streams: PLAIN, ENGINE */
+    enum dl_variant
+        variant; /* of streams: PLAIN, ENGINE; of convolutions: PLAIN, DEPTHWISE, VOLUME */
     struct dl_fit_quality quality;
 };
 

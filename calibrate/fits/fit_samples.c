@@ -19,7 +19,8 @@ static bool is_of(const struct dl_device *device, const char *column) {
 }
 
 /* A sample as the models see it. Streams of 16-bit elements are one kind, those of 32 bits another.
- * All 16-bit operands count as mixed where the device runs them at one rate. */
+ * All 16-bit operands count as mixed where the device runs them at one rate, bf16 convolutions if
+ * they are few (join_few). */
 static struct dl_kernel_sample sample_of(const struct dl_kernel_row *row,
                                          const struct dl_device *device) {
     struct dl_kernel_sample sample = {row->kernel, row->precision, row->measured_s, row->by_call,
@@ -32,6 +33,7 @@ static struct dl_kernel_sample sample_of(const struct dl_kernel_row *row,
         sample.precision = width < 4.0 ? DL_MIXED : DL_FP32;
     } else if (sample.precision == DL_FP16 || sample.precision == DL_BF16) {
         const double rate = dl_device_peak(device, sample.precision);
+        if (kernel->op == DL_OP_CONV && sample.precision == DL_BF16) return sample;
         if (rate >= dl_device_peak(device, DL_MIXED) && rate <= dl_device_peak(device, DL_MIXED))
             sample.precision = DL_MIXED;
     }
@@ -114,17 +116,41 @@ static size_t drop_hidden(struct dl_kernel_sample *samples, size_t n, double *ca
     return kept;
 }
 
+/* Kernels with models of their own: those of a serving engine, depthwise and three-dimensional
+ * convolutions. */
+static bool is_of_model(const struct dl_kernel *kernel, enum dl_variant variant) {
+    static const enum dl_variant apart[DL_OPS][3] = {
+        [DL_OP_STREAM] = {DL_VARIANT_ENGINE},
+        [DL_OP_CONV] = {DL_VARIANT_DEPTHWISE, DL_VARIANT_VOLUME}};
+    for (const enum dl_variant *v = apart[kernel->op]; *v != DL_VARIANT_PLAIN; v++)
+        if (kernel->variant == *v) return variant == *v;
+    return variant == DL_VARIANT_PLAIN;
+}
+
 static size_t take(const struct dl_kernel_sample *samples, size_t n,
                    const struct dl_fit_report_row *row, struct dl_kernel_sample *out) {
     size_t count = 0;
     for (size_t i = 0; i < n; i++)
         if (samples[i].kernel.op == row->op && samples[i].kernel.pass == row->pass &&
             samples[i].precision == row->precision &&
-            (row->op != DL_OP_STREAM || (samples[i].kernel.work == row->work &&
-                                         (samples[i].kernel.variant == DL_VARIANT_ENGINE) ==
-                                             (row->variant == DL_VARIANT_ENGINE))))
+            (row->op != DL_OP_STREAM || samples[i].kernel.work == row->work) &&
+            is_of_model(&samples[i].kernel, row->variant))
             out[count++] = samples[i];
     return count;
+}
+
+/* A library may have other convolution kernels for bf16 than for fp16 (MIOpen has). Fewer samples
+ * of bf16 than a model of their own needs join the others. */
+static void join_few(struct dl_kernel_sample *samples, size_t n, const struct dl_device *device) {
+    enum { FEW = 60 };
+    size_t convolutions = 0;
+    const double ratio = dl_device_peak(device, DL_BF16) / dl_device_peak(device, DL_MIXED);
+    for (size_t i = 0; i < n; i++)
+        convolutions += samples[i].kernel.op == DL_OP_CONV && samples[i].precision == DL_BF16;
+    if (convolutions >= FEW || !(ratio > 0.99 && ratio < 1.01)) return;
+    for (size_t i = 0; i < n; i++)
+        if (samples[i].kernel.op == DL_OP_CONV && samples[i].precision == DL_BF16)
+            samples[i].precision = DL_MIXED;
 }
 
 /* Keys of data/SOURCES.md. */
@@ -185,26 +211,29 @@ static enum dl_code fit_all(const struct dl_kernel_sample *samples, size_t n,
                             struct dl_kernel_model_set *set, struct dl_fit_report_row *report,
                             struct dl_err *err) {
     enum {
-        COMBINATIONS = 2 * DL_WORKS * DL_OPS * DL_PASSES * DL_PRECISIONS,
+        COMBINATIONS = DL_WORKS * DL_OPS * DL_PASSES * DL_PRECISIONS,
         FEW_OF_A_WORK = 12,
         FEW_BACKWARD = 8
     };
     struct dl_kernel_sample *part = dl_arena_alloc(arena, n, sizeof *part);
     double *scratch = dl_arena_alloc(arena, n, sizeof *scratch);
     if (part == NULL || scratch == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    for (int c = 0; c < COMBINATIONS; c++) {
+    static const enum dl_variant variants[] = {DL_VARIANT_PLAIN, DL_VARIANT_ENGINE,
+                                               DL_VARIANT_DEPTHWISE, DL_VARIANT_VOLUME};
+    const int variant_count = (int)(sizeof variants / sizeof variants[0]);
+    for (int c = 0; c < variant_count * COMBINATIONS; c++) {
         struct dl_fit_report_row row = {
             .precision = (enum dl_precision)(c % DL_PRECISIONS),
             .pass = (enum dl_pass)(c / DL_PRECISIONS % DL_PASSES),
             .op = (enum dl_op)(c / DL_PRECISIONS / DL_PASSES % DL_OPS),
             .work = (enum dl_work)(c / DL_PRECISIONS / DL_PASSES / DL_OPS % DL_WORKS),
-            .variant = c < COMBINATIONS / 2 ? DL_VARIANT_PLAIN : DL_VARIANT_ENGINE};
-        if (row.op != DL_OP_STREAM && (row.work != DL_WORK_ANY || row.variant != DL_VARIANT_PLAIN))
-            continue;
+            .variant = variants[c / COMBINATIONS]};
+        if (row.op != DL_OP_STREAM && row.work != DL_WORK_ANY) continue;
         double call_s;
         size_t count = take(samples, n, &row, part);
         count = drop_hidden(part, count, &call_s, scratch);
-        if (count == 0 || (row.work != DL_WORK_ANY && count < FEW_OF_A_WORK)) continue;
+        const bool special = row.work != DL_WORK_ANY || row.variant != DL_VARIANT_PLAIN;
+        if (count == 0 || (special && count < FEW_OF_A_WORK)) continue;
         struct dl_kernel_model *model = &set->kernel_models[set->kernel_model_count];
         const struct dl_kernel_model *forward =
             row.op == DL_OP_ATTENTION && row.pass != DL_FORWARD ? forward_of(set, &row) : NULL;
@@ -226,11 +255,12 @@ enum dl_code dl_fit_kernel_files(const char *const *csv_paths, size_t csv_count,
                                  const struct dl_device *device, struct dl_arena *arena,
                                  struct dl_kernel_model_set *set, struct dl_fit_report_row **rows,
                                  size_t *row_count, struct dl_err *err) {
-    enum { MOST_MODELS = DL_OPS * DL_PASSES * DL_PRECISIONS + 4 * DL_WORKS * DL_PASSES };
+    enum { MOST_MODELS = 2 * DL_OPS * DL_PASSES * DL_PRECISIONS + 4 * DL_WORKS * DL_PASSES };
     const char *library = NULL;
     struct dl_kernel_sample *samples = NULL;
     size_t n = 0;
     DL_TRY(join_samples(csv_paths, csv_count, device, arena, &samples, &n, &library, err));
+    join_few(samples, n, device);
     if (n == 0)
         return dl_fail(err, DL_ERR_INPUT,
                        "no kernel times of device %s in the tables (column device)", device->name);

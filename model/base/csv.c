@@ -12,7 +12,7 @@
 
 #include "model/base/file.h"
 
-enum { MAX_FILE_BYTES = 64 << 20, MAX_COLUMNS = 4096 };
+enum { MAX_COLUMNS = 4096 };
 
 /* Fields are decoded one after the other into `decoded`, as large as the text: decoding never
  * lengthens. */
@@ -209,9 +209,9 @@ enum dl_code dl_csv_parse(const char *name, const char *text, size_t length, str
     struct reader r = {.name = name, .text = text, .length = length, .line = 1, .err = err};
 
     if (csv.name == NULL) return dl_fail(err, DL_ERR_SYSTEM, "%.400s: out of memory", name);
-    if (length > MAX_FILE_BYTES)
+    if (length > DL_CSV_BYTES)
         return dl_fail_at(err, name, 0, 0, NULL, "expected a file of at most %d bytes",
-                          MAX_FILE_BYTES);
+                          DL_CSV_BYTES);
     if (length >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0))
         return dl_fail_at(err, name, 1, 1, NULL,
                           "expected UTF-8 text, got UTF-16: save the file as UTF-8");
@@ -227,7 +227,7 @@ enum dl_code dl_csv_read(const char *path, struct dl_arena *arena, struct dl_csv
     char *text;
     size_t length;
 
-    DL_TRY(dl_file_read(path, MAX_FILE_BYTES, arena, &text, &length, err));
+    DL_TRY(dl_file_read(path, DL_CSV_BYTES, arena, &text, &length, err));
     DL_TRY(dl_csv_parse(path, text, length, arena, out, err));
     out->text = text;
     out->text_bytes = length;

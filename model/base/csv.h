@@ -16,6 +16,7 @@ struct dl_csv {
     size_t text_bytes;
 };
 
+enum { DL_CSV_BYTES = 64 << 20 }; /* largest file */
 /* Parse text, or a file. DL_ERR_INPUT names the line and column and what was expected. */
 enum dl_code dl_csv_parse(const char *name, const char *text, size_t length, struct dl_arena *arena,
                           struct dl_csv *out, struct dl_err *err);

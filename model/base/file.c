@@ -81,6 +81,20 @@ static enum dl_code slurp(int fd, const char *path, size_t expected, size_t max_
 /* At most so much is read from a terminal or another device. */
 enum { DEVICE_BYTES = 1 << 20 };
 
+/* A regular file of that size straight into the arena. -1 with errno; a length above `size`: it has
+ * grown since, read it otherwise. */
+static ssize_t read_sized(int fd, size_t size, struct dl_arena *arena, char **text_out) {
+    char *text = dl_arena_alloc(arena, size + 1, 1);
+    if (text == NULL) {
+        errno = ENOMEM;
+        return -1;
+    }
+    const ssize_t got = read_fully(fd, text, size + 1);
+    if (got >= 0 && (size_t)got <= size) text[got] = 0;
+    *text_out = text;
+    return got;
+}
+
 enum dl_code dl_file_read(const char *path, size_t max_bytes, struct dl_arena *arena,
                           char **text_out, size_t *length_out, struct dl_err *err) {
     struct stat info;
@@ -101,6 +115,21 @@ enum dl_code dl_file_read(const char *path, size_t max_bytes, struct dl_arena *a
                (unsigned long long)info.st_size > max_bytes) {
         code = too_large(path, max_bytes, err);
     } else {
+        const size_t size = S_ISREG(info.st_mode) ? (size_t)info.st_size : 0;
+        const ssize_t got = size > 0 ? read_sized(fd, size, arena, &text) : 1;
+        if (got >= 0 && (size_t)got <= size) {
+            close(fd);
+            *text_out = text;
+            *length_out = (size_t)got;
+            return DL_OK;
+        }
+        if (got < 0) {
+            code = errno == ENOMEM ? dl_fail(err, DL_ERR_SYSTEM, "%.400s: out of memory", path)
+                                   : read_failed(path, strerror(errno), err);
+            close(fd);
+            return code;
+        }
+        (void)lseek(fd, 0, SEEK_SET); /* a pipe cannot, and has given nothing yet */
         /* /dev/zero has no end */
         if (S_ISCHR(info.st_mode) && max_bytes > DEVICE_BYTES) max_bytes = DEVICE_BYTES;
         code = slurp(fd, path, S_ISREG(info.st_mode) ? (size_t)info.st_size : 0, max_bytes, &buffer,

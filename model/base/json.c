@@ -12,7 +12,7 @@
 #include "model/base/file.h"
 #include "model/base/json_node.h"
 
-enum { MAX_FILE_BYTES = 64 << 20, FEW_MEMBERS = 16 };
+enum { FEW_MEMBERS = 16 };
 
 void dl_json_path_text(const struct dl_json_path *path, char *out, size_t out_size) {
     const struct dl_json_path *parts[DL_JSON_DEPTH + 2] = {NULL};
@@ -173,9 +173,9 @@ enum dl_code dl_json_parse(const char *name, const char *text, size_t length,
     cJSON *tree;
     enum dl_code code;
 
-    if (length > MAX_FILE_BYTES)
+    if (length > DL_JSON_BYTES)
         return dl_fail_at(err, name, 0, 0, NULL, "expected a file of at most %d bytes",
-                          MAX_FILE_BYTES);
+                          DL_JSON_BYTES);
     doc = dl_arena_alloc(arena, 1, sizeof *doc);
     c = (struct convert){.doc = doc, .err = err};
     DL_TRY(dl_json_scan(name, text, length, &c.at, err));
@@ -202,19 +202,20 @@ enum dl_code dl_json_read(const char *path, struct dl_arena *arena, struct dl_js
     char *text;
     size_t length;
 
-    DL_TRY(dl_file_read(path, MAX_FILE_BYTES, arena, &text, &length, err));
+    DL_TRY(dl_file_read(path, DL_JSON_BYTES, arena, &text, &length, err));
     return dl_json_parse(path, text, length, arena, out, err);
 }
 
 const char *dl_json_name(const struct dl_json *doc) { return doc->name; }
 
-uint64_t dl_json_hash(const struct dl_json *doc) {
-    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a, 64 bits: offset basis and prime */
+uint64_t dl_fnv1a(const char *text, size_t length) {
+    uint64_t hash = 0xcbf29ce484222325u; /* offset basis and prime of 64 bits */
 
-    for (size_t i = 0; i < doc->length; i++)
-        hash = (hash ^ (unsigned char)doc->text[i]) * 0x100000001b3u;
+    for (size_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3u;
     return hash;
 }
+
+uint64_t dl_json_hash(const struct dl_json *doc) { return dl_fnv1a(doc->text, doc->length); }
 
 /* The node that a path "layers[3].kernel" (or "layers.3.kernel") leads to, or the last one on the
  * way. */

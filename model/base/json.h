@@ -23,7 +23,10 @@
 #define DL_ABSENT INT64_MIN /* an integer that the file does not give */
 #define dl_known(number) (!isnan(number))
 
-enum { DL_JSON_DEPTH = 64 }; /* deepest nesting that is read or written */
+enum {
+    DL_JSON_DEPTH = 64,       /* deepest nesting that is read or written */
+    DL_JSON_BYTES = 64 << 20, /* largest file */
+};
 
 enum dl_field_type {
     DL_FIELD_END = 0,
@@ -157,6 +160,7 @@ const char *dl_json_with_number(const struct dl_json *doc, const char *const *pa
                                 struct dl_arena *arena);
 
 const char *dl_json_name(const struct dl_json *doc); /* the file's name */
+uint64_t dl_fnv1a(const char *text, size_t length);  /* FNV-1a hash, 64 bits */
 /* FNV-1a hash of its text, for the "inputs" of a result */
 uint64_t dl_json_hash(const struct dl_json *doc);
 

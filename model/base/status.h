@@ -16,8 +16,9 @@ enum dl_code {
     DL_ERR_USAGE = 2, /* invalid command line */
     DL_ERR_INPUT = 3, /* bad input file */
     DL_ERR_RANGE = 4, /* outside the calibrated range, with --strict */
-    DL_ERR_SYSTEM = 5,  /* the system refused: file, memory, permission */
-    DL_ERR_BACKEND = 6, /* CUDA, cuDNN, NCCL, MPI or Slurm failed */
+    DL_ERR_SYSTEM = 5,    /* the system refused: file, memory, permission */
+    DL_ERR_BACKEND = 6,   /* CUDA, cuDNN, NCCL, MPI or Slurm failed */
+    DL_ERR_CANCELLED = 7, /* the caller of the library stopped it; no exit status */
 };
 
 struct dl_err {

@@ -31,6 +31,10 @@ struct dl_context {
     /* A message line on stderr, unless quiet. */
     void (*note)(const struct dl_context *context, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
+    void *owner; /* whoever made the context, for its output and note */
+    /* Told how far a long command is; anything but 0 stops it with DL_ERR_CANCELLED. NULL: none. */
+    int (*watch)(void *user, double done_frac, double elapsed_s);
+    void *watch_user;
     const struct dl_option *global_options; /* for help */
     /* of file formats private to one folder (slurm/), for `schema`; NULL-terminated */
     const struct dl_schema *const *schemas;

@@ -9,134 +9,12 @@
 #include "model/hardware/topology.h"
 #include "model/hardware/what_if.h"
 #include "model/parallel/strategy.h"
+#include "model/cli/store.h"
 
 static const char SUFFIX[] = ".json";
 
 static enum dl_code no_memory(struct dl_err *err) {
     return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-}
-
-/* ---- overrides ---- */
-
-/* The overrides of one document: those with its prefix, which is replaced, and those without the
- * prefix of any kind. */
-struct selection {
-    struct dl_override *list;
-    struct dl_override **origin;
-    int count;
-};
-
-static bool has_prefix(const char *key, const char *prefix) {
-    return strncmp(key, prefix, strlen(prefix)) == 0;
-}
-
-static bool has_any_prefix(const char *key) {
-    for (size_t i = 0; i < (size_t)dl_data_kind_count; i++)
-        if (has_prefix(key, dl_data_kinds[i].prefix)) return true;
-    return false;
-}
-
-static enum dl_code selection_add(struct selection *selection, struct dl_arena *arena,
-                                  struct dl_override *origin, const char *prefix,
-                                  const char *replacement, struct dl_err *err) {
-    const char *key = dl_arena_printf(arena, "%s%s", replacement, origin->key + strlen(prefix));
-    if (key == NULL) return no_memory(err);
-    selection->list[selection->count] = (struct dl_override){.key = key, .value = origin->value};
-    selection->origin[selection->count++] = origin;
-    return DL_OK;
-}
-
-/* Whether a comma-separated list of names, of which one may end in '*', holds the name. */
-static bool list_names(const char *list, size_t length, const char *name) {
-    for (const char *at = list, *end = list + length; at < end;) {
-        const char *comma = memchr(at, ',', (size_t)(end - at));
-        const size_t part = (size_t)((comma != NULL ? comma : end) - at);
-        const bool any = part > 0 && at[part - 1] == '*';
-        if (strncmp(at, name, any ? part - 1 : part) == 0 && (any || name[part] == 0)) return true;
-        at += part + 1;
-    }
-    return false;
-}
-
-/* What follows "NAMES." or "NAMES@RELEASE." in a key that names objects, where these include
- * `object` (in that release; NULL: keys without one); NULL where they do not. */
-static const char *named_key(const char *key, const char *object, const char *release) {
-    const char *at = strchr(key, '@'), *dot = at != NULL ? strrchr(key, '.') : strchr(key, '.');
-    if (dot == NULL || dot[1] == 0 || (at != NULL && dot < at) || (at != NULL) != (release != NULL))
-        return NULL;
-    if (release != NULL &&
-        (strncmp(at + 1, release, (size_t)(dot - at - 1)) != 0 || release[dot - at - 1] != 0))
-        return NULL;
-    return list_names(key, (size_t)((at != NULL ? at : dot) - key), object) ? dot + 1 : NULL;
-}
-
-/* The overrides that name the object: "framework.megatron.dispatch_s". */
-static enum dl_code select_named(const struct dl_data *data, enum dl_data_kind kind,
-                                 const char *object, const char *release, struct dl_arena *arena,
-                                 struct selection *out, struct dl_err *err) {
-    const char *prefix = dl_data_kinds[kind].prefix;
-    size_t room = (size_t)(data->override_count > 0 ? data->override_count : 0);
-    *out = (struct selection){.list = dl_arena_alloc(arena, room, sizeof *out->list),
-                              .origin = dl_arena_alloc(arena, room, sizeof *out->origin)};
-    if (out->list == NULL || out->origin == NULL) return no_memory(err);
-    for (int i = 0; i < data->override_count; i++) {
-        struct dl_override *o = &data->overrides[i];
-        const char *key =
-            has_prefix(o->key, prefix) ? named_key(o->key + strlen(prefix), object, release) : NULL;
-        if (key == NULL) continue;
-        out->list[out->count] = (struct dl_override){.key = key, .value = o->value};
-        out->origin[out->count++] = o;
-    }
-    return DL_OK;
-}
-
-static enum dl_code select_overrides(const struct dl_data *data, enum dl_data_kind kind,
-                                     const char *replacement, bool bare, struct dl_arena *arena,
-                                     struct selection *out, struct dl_err *err) {
-    size_t room = (size_t)(data->override_count > 0 ? data->override_count : 0);
-    *out = (struct selection){.list = dl_arena_alloc(arena, room, sizeof *out->list),
-                              .origin = dl_arena_alloc(arena, room, sizeof *out->origin)};
-    if (out->list == NULL || out->origin == NULL) return no_memory(err);
-    for (int i = 0; i < data->override_count; i++) {
-        struct dl_override *override = &data->overrides[i];
-        if (has_prefix(override->key, dl_data_kinds[kind].prefix))
-            DL_TRY(
-                selection_add(out, arena, override, dl_data_kinds[kind].prefix, replacement, err));
-        else if (bare && !has_any_prefix(override->key))
-            DL_TRY(selection_add(out, arena, override, "", "", err));
-    }
-    return DL_OK;
-}
-
-/* Whether the document took any of them. */
-static bool mark_used(const struct selection *selection) {
-    bool any = false;
-    for (int i = 0; i < selection->count; i++) {
-        if (!selection->list[i].used) continue;
-        selection->origin[i]->used = any = true;
-    }
-    return any;
-}
-
-static enum dl_code set_document(const struct dl_data *data, enum dl_data_kind kind,
-                                 struct dl_json *doc, const struct dl_schema *schema,
-                                 struct dl_arena *arena, struct dl_err *err) {
-    struct selection selection;
-    DL_TRY(select_overrides(data, kind, "", true, arena, &selection, err));
-    DL_TRY(dl_json_set(doc, schema, selection.list, selection.count, err));
-    mark_used(&selection);
-    return DL_OK;
-}
-
-static enum dl_code set_named(const struct dl_data *data, enum dl_data_kind kind,
-                              const char *object, const char *release, struct dl_json *doc,
-                              const struct dl_schema *schema, struct dl_arena *arena,
-                              struct dl_err *err) {
-    struct selection selection;
-    DL_TRY(select_named(data, kind, object, release, arena, &selection, err));
-    DL_TRY(dl_json_set(doc, schema, selection.list, selection.count, err));
-    mark_used(&selection);
-    return DL_OK;
 }
 
 /* ---- devices ---- */
@@ -167,13 +45,14 @@ static enum dl_code take_kernel_models(struct dl_kernel_model *models, int count
     return DL_OK;
 }
 
-static enum dl_code load_kernel_models(struct dl_device *device, const char *device_path,
-                                       struct dl_arena *arena, struct dl_err *err) {
+static enum dl_code load_kernel_models(const struct dl_data *data, struct dl_device *device,
+                                       const char *device_path, struct dl_arena *arena,
+                                       struct dl_err *err) {
     const char *path = kernels_path(device_path, device->name, arena);
     if (path == NULL) return no_memory(err);
-    if (!dl_data_exists(path)) return DL_OK;
+    if (dl_data_attachment(data, device_path) != NULL || !dl_data_exists(path)) return DL_OK;
     struct dl_json *doc = NULL;
-    DL_TRY(dl_json_read(path, arena, &doc, err));
+    DL_TRY(dl_data_json(data, path, arena, &doc, err));
     struct dl_kernel_model_set *set = dl_arena_alloc(arena, 1, sizeof *set);
     if (set == NULL) return no_memory(err);
     DL_TRY(dl_json_load(doc, &dl_kernel_model_set_schema, arena, set, err));
@@ -187,15 +66,16 @@ static enum dl_code load_kernel_models(struct dl_device *device, const char *dev
 }
 
 /* The device as its file has it, with its own models; nothing is borrowed and nothing set. */
-static enum dl_code load_device(const char *path, struct dl_json *doc, struct dl_arena *arena,
-                                struct dl_device **out, struct dl_err *err) {
+static enum dl_code load_device(const struct dl_data *data, const char *path, struct dl_json *doc,
+                                struct dl_arena *arena, struct dl_device **out,
+                                struct dl_err *err) {
     struct dl_device *device = dl_arena_alloc(arena, 1, sizeof *device);
     if (device == NULL) return no_memory(err);
     DL_TRY(dl_json_load(doc, &dl_device_schema, arena, device, err));
     DL_TRY(dl_device_check(device, doc, err));
     DL_TRY(
         take_kernel_models(device->kernel_models, device->kernel_model_count, doc, "", arena, err));
-    if (device->kernel_model_count == 0) DL_TRY(load_kernel_models(device, path, arena, err));
+    if (device->kernel_model_count == 0) DL_TRY(load_kernel_models(data, device, path, arena, err));
     *out = device;
     return DL_OK;
 }
@@ -211,37 +91,45 @@ static enum dl_code load_borrowed(const struct dl_data *data, struct dl_device *
         DL_OK)
         return dl_json_fail(doc, key, err, "%s", unknown.message);
     struct dl_json *borrowed_doc = NULL;
-    DL_TRY(dl_json_read(path, arena, &borrowed_doc, err));
+    DL_TRY(dl_data_json(data, path, arena, &borrowed_doc, err));
     struct dl_device *borrowed = NULL;
-    DL_TRY(load_device(path, borrowed_doc, arena, &borrowed, err));
+    DL_TRY(load_device(data, path, borrowed_doc, arena, &borrowed, err));
     device->borrowed = borrowed;
     return DL_OK;
 }
 
-enum dl_code dl_data_device(const struct dl_data *data, const char *name, struct dl_arena *arena,
-                            const struct dl_device **out, struct dl_err *err) {
+static enum dl_code device_of(const struct dl_data *data, const char *name, struct dl_arena *arena,
+                              const void **out, struct dl_err *err) {
     const char *path = NULL;
     DL_TRY(dl_data_path(data, DL_DATA_DEVICE, name, arena, &path, err));
     struct dl_json *doc = NULL;
-    DL_TRY(dl_json_read(path, arena, &doc, err));
+    DL_TRY(dl_data_json(data, path, arena, &doc, err));
     struct dl_device *measured = NULL, *device = NULL;
-    DL_TRY(load_device(path, doc, arena, &measured, err));
+    DL_TRY(load_device(data, path, doc, arena, &measured, err));
     DL_TRY(load_borrowed(data, measured, doc, "kernel_models_from", arena, err));
-    struct selection selection, named;
-    DL_TRY(select_named(data, DL_DATA_DEVICE, measured->name, NULL, arena, &named, err));
-    DL_TRY(select_overrides(data, DL_DATA_DEVICE, "", false, arena, &selection, err));
+    struct dl_selection selection, named;
+    DL_TRY(dl_data_select_named(data, DL_DATA_DEVICE, measured->name, NULL, arena, &named, err));
+    DL_TRY(dl_data_select(data, DL_DATA_DEVICE, "", false, arena, &selection, err));
     if (selection.count + named.count == 0) {
         *out = measured;
         return DL_OK;
     }
     DL_TRY(dl_json_set(doc, &dl_device_schema, named.list, named.count, err));
     DL_TRY(dl_json_set(doc, &dl_device_schema, selection.list, selection.count, err));
-    mark_used(&named);
-    mark_used(&selection);
-    DL_TRY(load_device(path, doc, arena, &device, err));
+    dl_data_mark_used(&named);
+    dl_data_mark_used(&selection);
+    DL_TRY(load_device(data, path, doc, arena, &device, err));
     DL_TRY(load_borrowed(data, device, doc, "kernel_models_from", arena, err));
     DL_TRY(dl_device_what_if(measured, device, arena, err));
     *out = device;
+    return DL_OK;
+}
+
+enum dl_code dl_data_device(const struct dl_data *data, const char *name, struct dl_arena *arena,
+                            const struct dl_device **out, struct dl_err *err) {
+    const void *found;
+    DL_TRY(dl_store_load(data, DL_DATA_DEVICE, name, device_of, arena, &found, err));
+    *out = found;
     return DL_OK;
 }
 
@@ -251,18 +139,18 @@ enum dl_code dl_data_device(const struct dl_data *data, const char *name, struct
 static enum dl_code set_system(const struct dl_data *data, const struct dl_system *measured,
                                struct dl_json *doc, struct dl_arena *arena, bool *any,
                                struct dl_err *err) {
-    struct selection named, plain, device;
+    struct dl_selection named, plain, device;
     const char *prefix = measured->has_profile ? "device_profile." : "";
-    DL_TRY(select_named(data, DL_DATA_SYSTEM, measured->name, NULL, arena, &named, err));
-    DL_TRY(select_overrides(data, DL_DATA_SYSTEM, "", true, arena, &plain, err));
-    DL_TRY(select_overrides(data, DL_DATA_DEVICE, prefix, false, arena, &device, err));
+    DL_TRY(dl_data_select_named(data, DL_DATA_SYSTEM, measured->name, NULL, arena, &named, err));
+    DL_TRY(dl_data_select(data, DL_DATA_SYSTEM, "", true, arena, &plain, err));
+    DL_TRY(dl_data_select(data, DL_DATA_DEVICE, prefix, false, arena, &device, err));
     DL_TRY(dl_json_set(doc, &dl_system_schema, named.list, named.count, err));
     DL_TRY(dl_json_set(doc, &dl_system_schema, plain.list, plain.count, err));
     if (measured->has_profile)
         DL_TRY(dl_json_set(doc, &dl_system_schema, device.list, device.count, err));
-    if (measured->has_profile) mark_used(&device);
-    const bool by_name = mark_used(&named);
-    *any = mark_used(&plain) || by_name || device.count > 0;
+    if (measured->has_profile) dl_data_mark_used(&device);
+    const bool by_name = dl_data_mark_used(&named);
+    *any = dl_data_mark_used(&plain) || by_name || device.count > 0;
     return DL_OK;
 }
 
@@ -293,12 +181,12 @@ static enum dl_code complete_system(const struct dl_data *data, const struct dl_
     return dl_coll_measured_fill(system, arena, err);
 }
 
-enum dl_code dl_data_system(const struct dl_data *data, const char *name, struct dl_arena *arena,
-                            const struct dl_system **out, struct dl_err *err) {
+static enum dl_code system_of(const struct dl_data *data, const char *name, struct dl_arena *arena,
+                              const void **out, struct dl_err *err) {
     const char *path = NULL;
     DL_TRY(dl_data_path(data, DL_DATA_SYSTEM, name, arena, &path, err));
     struct dl_json *doc = NULL;
-    DL_TRY(dl_json_read(path, arena, &doc, err));
+    DL_TRY(dl_data_json(data, path, arena, &doc, err));
     struct dl_system *system = dl_arena_alloc(arena, 1, sizeof *system),
                      *measured = dl_arena_alloc(arena, 1, sizeof *measured);
     if (system == NULL || measured == NULL) return no_memory(err);
@@ -314,6 +202,29 @@ enum dl_code dl_data_system(const struct dl_data *data, const char *name, struct
     DL_TRY(dl_json_load(doc, &dl_system_schema, arena, system, err));
     DL_TRY(dl_system_check(system, doc, err));
     DL_TRY(complete_system(data, doc, measured, arena, system, err));
+    *out = system;
+    return DL_OK;
+}
+
+enum dl_code dl_data_system(const struct dl_data *data, const char *name, struct dl_arena *arena,
+                            const struct dl_system **out, struct dl_err *err) {
+    const void *found;
+    DL_TRY(dl_store_load(data, DL_DATA_SYSTEM, name, system_of, arena, &found, err));
+    *out = found;
+    return DL_OK;
+}
+
+enum dl_code dl_data_system_alone(const struct dl_data *data, const char *name,
+                                  struct dl_arena *arena, const struct dl_system **out,
+                                  struct dl_err *err) {
+    const char *path = NULL;
+    struct dl_json *doc = NULL;
+    struct dl_system *system = dl_arena_alloc(arena, 1, sizeof *system);
+    if (system == NULL) return no_memory(err);
+    DL_TRY(dl_data_path(data, DL_DATA_SYSTEM, name, arena, &path, err));
+    DL_TRY(dl_data_json(data, path, arena, &doc, err));
+    DL_TRY(dl_json_load(doc, &dl_system_schema, arena, system, err));
+    DL_TRY(dl_system_check(system, doc, err));
     *out = system;
     return DL_OK;
 }
@@ -366,7 +277,7 @@ static enum dl_code read_chain(const struct dl_data *data, const char *name, str
                        ? code
                        : dl_json_fail(docs[count - 1], "extends", err, "%s", unknown.message);
         struct dl_json *doc = NULL;
-        DL_TRY(dl_json_read(path, arena, &doc, err));
+        DL_TRY(dl_data_json(data, path, arena, &doc, err));
         docs[count++] = doc;
         DL_TRY(dl_workload_extends(doc, arena, &next, err));
     }
@@ -387,8 +298,8 @@ static enum dl_code unknown_parameter(const struct dl_workload *workload, const 
                    near != NULL ? "\"?" : "");
 }
 
-enum dl_code dl_data_workload(const struct dl_data *data, const char *name, struct dl_arena *arena,
-                              const struct dl_workload **out, struct dl_err *err) {
+static enum dl_code workload_of(const struct dl_data *data, const char *name,
+                                struct dl_arena *arena, const void **out, struct dl_err *err) {
     const char *colon = dl_data_is_path(name) ? NULL : strchr(name, ':');
     const char *base = colon == NULL ? name : dl_arena_strndup(arena, name, (size_t)(colon - name));
     struct dl_override *parameters = NULL;
@@ -400,8 +311,8 @@ enum dl_code dl_data_workload(const struct dl_data *data, const char *name, stru
     int doc_count = 0;
     DL_TRY(read_chain(data, base, arena, docs, &doc_count, err));
 
-    struct selection set;
-    DL_TRY(select_overrides(data, DL_DATA_WORKLOAD, "", true, arena, &set, err));
+    struct dl_selection set;
+    DL_TRY(dl_data_select(data, DL_DATA_WORKLOAD, "", true, arena, &set, err));
     const int room = parameter_count + set.count + 1;
     struct dl_override *all = dl_arena_alloc(arena, (size_t)room, sizeof *all);
     struct dl_workload *workload = dl_arena_alloc(arena, 1, sizeof *workload);
@@ -419,8 +330,16 @@ enum dl_code dl_data_workload(const struct dl_data *data, const char *name, stru
     for (int i = 0; i < parameter_count; i++)
         if (!all[i].used) return unknown_parameter(workload, name, base, all[i].key, err);
     for (int i = 0; i < set.count; i++) set.list[i].used = all[parameter_count + i].used;
-    mark_used(&set);
+    dl_data_mark_used(&set);
     *out = workload;
+    return DL_OK;
+}
+
+enum dl_code dl_data_workload(const struct dl_data *data, const char *name, struct dl_arena *arena,
+                              const struct dl_workload **out, struct dl_err *err) {
+    const void *found;
+    DL_TRY(dl_store_load(data, DL_DATA_WORKLOAD, name, workload_of, arena, &found, err));
+    *out = found;
     return DL_OK;
 }
 
@@ -431,12 +350,12 @@ static enum dl_code read_framework(const struct dl_data *data, const char *name,
                                    struct dl_framework **out, struct dl_err *err) {
     const char *path = NULL;
     DL_TRY(dl_data_path(data, DL_DATA_FRAMEWORK, name, arena, &path, err));
-    DL_TRY(dl_json_read(path, arena, doc, err));
+    DL_TRY(dl_data_json(data, path, arena, doc, err));
     *out = dl_arena_alloc(arena, 1, sizeof **out);
     if (*out == NULL) return no_memory(err);
     DL_TRY(dl_json_load(*doc, &dl_framework_schema, arena, *out, err));
-    DL_TRY(set_named(data, DL_DATA_FRAMEWORK, (*out)->name, NULL, *doc, &dl_framework_schema, arena,
-                     err));
+    DL_TRY(dl_data_set_named(data, DL_DATA_FRAMEWORK, (*out)->name, NULL, *doc,
+                             &dl_framework_schema, arena, err));
     return dl_json_load(*doc, &dl_framework_schema, arena, *out, err);
 }
 
@@ -463,30 +382,30 @@ static enum dl_code share_kernels(const struct dl_data *data, struct dl_framewor
     DL_TRY(code);
     const char *name = data->kernels_release != NULL ? data->kernels_release : data->release;
     const struct dl_framework_release *release =
-        name == NULL ? NULL : dl_framework_release_find(from, name);
+        dl_framework_release_for(from, name, data->architecture);
     if (release != NULL) {
         DL_TRY(dl_framework_release_set(release, from_doc, arena, err));
-        DL_TRY(set_named(data, DL_DATA_FRAMEWORK, from->name, release->name, from_doc,
-                         &dl_framework_schema, arena, err));
+        DL_TRY(dl_data_set_named(data, DL_DATA_FRAMEWORK, from->name, release->name, from_doc,
+                                 &dl_framework_schema, arena, err));
         DL_TRY(dl_json_load(from_doc, &dl_framework_schema, arena, from, err));
     }
     dl_framework_share_kernels(framework, from);
     return DL_OK;
 }
 
-enum dl_code dl_data_framework(const struct dl_data *data, const char *name, struct dl_arena *arena,
-                               const struct dl_framework **out, struct dl_err *err) {
+static enum dl_code framework_of(const struct dl_data *data, const char *name,
+                                 struct dl_arena *arena, const void **out, struct dl_err *err) {
     struct dl_json *doc = NULL;
     struct dl_framework *framework = NULL;
     DL_TRY(read_framework(data, name, arena, &doc, &framework, err));
     const struct dl_framework_release *release =
-        data->release == NULL ? NULL : dl_framework_release_find(framework, data->release);
+        dl_framework_release_for(framework, data->release, data->architecture);
     if (release != NULL) {
         DL_TRY(dl_framework_release_set(release, doc, arena, err));
-        DL_TRY(set_named(data, DL_DATA_FRAMEWORK, framework->name, release->name, doc,
-                         &dl_framework_schema, arena, err));
+        DL_TRY(dl_data_set_named(data, DL_DATA_FRAMEWORK, framework->name, release->name, doc,
+                                 &dl_framework_schema, arena, err));
     }
-    DL_TRY(set_document(data, DL_DATA_FRAMEWORK, doc, &dl_framework_schema, arena, err));
+    DL_TRY(dl_data_set_document(data, DL_DATA_FRAMEWORK, doc, &dl_framework_schema, arena, err));
     DL_TRY(dl_json_load(doc, &dl_framework_schema, arena, framework, err));
     framework->intervals = data->intervals;
     DL_TRY(dl_framework_resolve(framework, doc, err));
@@ -495,5 +414,13 @@ enum dl_code dl_data_framework(const struct dl_data *data, const char *name, str
         DL_TRY(share_kernels(data, framework, doc, arena, err));
     if (!dl_known(framework->host.dispatch_s)) framework->host.dispatch_s = 0;
     *out = framework;
+    return DL_OK;
+}
+
+enum dl_code dl_data_framework(const struct dl_data *data, const char *name, struct dl_arena *arena,
+                               const struct dl_framework **out, struct dl_err *err) {
+    const void *found;
+    DL_TRY(dl_store_load(data, DL_DATA_FRAMEWORK, name, framework_of, arena, &found, err));
+    *out = found;
     return DL_OK;
 }

@@ -8,7 +8,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "model/base/file.h"
 #include "model/base/name_hint.h"
+#include "model/cli/store.h"
 
 static const char SUFFIX[] = ".json";
 static const char LOCAL[] = "local";
@@ -114,10 +116,21 @@ static enum dl_code unknown_name(const struct dl_data *data, enum dl_data_kind k
     return dl_name_hint(word, dl_data_kinds[kind].folder, name, names, arena, err);
 }
 
+static bool path_allowed(const struct dl_data *data, const char *path) {
+    if (data->only_paths == NULL) return true;
+    for (int i = 0; data->only_paths[i] != NULL; i++) {
+        if (strcmp(data->only_paths[i], path) == 0) return true;
+    }
+    return false;
+}
+
 enum dl_code dl_data_path(const struct dl_data *data, enum dl_data_kind kind, const char *name,
                           struct dl_arena *arena, const char **path_out, struct dl_err *err) {
     const char *path = NULL;
-    if (dl_data_is_path(name)) {
+    if (dl_data_is_path(name) || dl_data_attachment(data, name) != NULL) {
+        if (dl_data_attachment(data, name) == NULL && !path_allowed(data, name))
+            return dl_fail(err, DL_ERR_USAGE, "expected the name of a %s, found a path",
+                           dl_data_kinds[kind].word);
         path = dl_arena_strdup(arena, name);
         if (path == NULL) return no_memory(err);
     } else if (kind == DL_DATA_SYSTEM && strcmp(name, LOCAL) == 0 && data->local_profile != NULL &&
@@ -136,5 +149,81 @@ enum dl_code dl_data_path(const struct dl_data *data, enum dl_data_kind kind, co
     }
     if (path == NULL) return unknown_name(data, kind, name, arena, err);
     *path_out = path;
+    return DL_OK;
+}
+
+const struct dl_attachment *dl_data_attachment(const struct dl_data *data, const char *name) {
+    for (int i = 0; i < data->attachment_count; i++)
+        if (strcmp(data->attachments[i].name, name) == 0) return &data->attachments[i];
+    return NULL;
+}
+
+bool dl_data_is_inside(const struct dl_data *data, const char *path) {
+    for (int i = 0; i < data->directory_count; i++) {
+        const size_t length = strlen(data->directories[i]);
+        if (strncmp(path, data->directories[i], length) == 0 && path[length] == '/' &&
+            strstr(path + length, "/../") == NULL)
+            return true;
+    }
+    return data->local_profile != NULL && strcmp(path, data->local_profile) == 0;
+}
+
+enum dl_code dl_data_read(const struct dl_data *data, const char *path, size_t most_bytes,
+                          struct dl_arena *arena, char **text, size_t *length, struct dl_err *err) {
+    const struct dl_attachment *sent = dl_data_attachment(data, path);
+    if (sent == NULL && data->names_only && !dl_data_is_inside(data, path))
+        return dl_fail(
+            err, DL_ERR_USAGE,
+            "\"%.200s\": files are not read here; send its text among the files of the request",
+            path);
+    if (sent == NULL) return dl_file_read(path, most_bytes, arena, text, length, err);
+    if (sent->length > most_bytes)
+        return dl_fail_at(err, path, 0, 0, NULL, "expected a file of at most %zu bytes",
+                          most_bytes);
+    *length = sent->length;
+    *text = dl_arena_strndup(arena, sent->text, sent->length);
+    return *text != NULL ? DL_OK : no_memory(err);
+}
+
+static enum dl_code hash_of(const struct dl_data *data, const char *path, struct dl_arena *arena,
+                            const void **out, struct dl_err *err) {
+    struct dl_arena scratch = {0};
+    char *text = NULL;
+    size_t length = 0;
+    uint64_t *hash = dl_arena_alloc(arena, 1, sizeof *hash);
+    enum dl_code code = hash == NULL ? no_memory(err) : DL_OK;
+    if (code == DL_OK) code = dl_data_read(data, path, 64u << 20, &scratch, &text, &length, err);
+    if (code == DL_OK) *hash = dl_fnv1a(text, length);
+    dl_arena_free(&scratch);
+    *out = hash;
+    return code;
+}
+
+enum dl_code dl_data_hash(const struct dl_data *data, const char *path, struct dl_arena *arena,
+                          uint64_t *out, struct dl_err *err) {
+    const void *hash;
+    DL_TRY(dl_store_load(data, DL_DATA_HASH, path, hash_of, arena, &hash, err));
+    *out = *(const uint64_t *)hash;
+    return DL_OK;
+}
+
+enum dl_code dl_data_json(const struct dl_data *data, const char *path, struct dl_arena *arena,
+                          struct dl_json **out, struct dl_err *err) {
+    char *text;
+    size_t length;
+    if (dl_data_attachment(data, path) == NULL && !data->names_only)
+        return dl_json_read(path, arena, out, err);
+    DL_TRY(dl_data_read(data, path, DL_JSON_BYTES, arena, &text, &length, err));
+    return dl_json_parse(path, text, length, arena, out, err);
+}
+
+enum dl_code dl_data_csv(const struct dl_data *data, const char *path, struct dl_arena *arena,
+                         struct dl_csv *out, struct dl_err *err) {
+    char *text;
+    size_t length;
+    DL_TRY(dl_data_read(data, path, DL_CSV_BYTES, arena, &text, &length, err));
+    DL_TRY(dl_csv_parse(path, text, length, arena, out, err));
+    out->text = text;
+    out->text_bytes = length;
     return DL_OK;
 }

@@ -87,6 +87,7 @@ struct dl_options {
     int given_count;
     const char *positional[DL_MAX_POSITIONAL];
     int positional_count;
+    void *owner; /* of a context that is no process: where its output() puts the result */
 };
 
 /* Parse argv[0..argc): "--name value", "--name=value", "-x value", "--" ends options. DL_ERR_USAGE

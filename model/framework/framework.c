@@ -61,6 +61,18 @@ const struct dl_framework_release *dl_framework_release_find(const struct dl_fra
     return NULL;
 }
 
+const struct dl_framework_release *dl_framework_release_for(const struct dl_framework *framework,
+                                                            const char *name,
+                                                            const char *architecture) {
+    if (name != NULL) return dl_framework_release_find(framework, name);
+    for (int i = 0; i < framework->device_release_count && architecture != NULL; i++) {
+        const struct dl_map_entry *entry = &framework->device_releases[i];
+        if (strncmp(architecture, entry->key, strlen(entry->key)) == 0)
+            return dl_framework_release_find(framework, entry->text);
+    }
+    return NULL;
+}
+
 enum dl_code dl_framework_release_set(const struct dl_framework_release *release,
                                       struct dl_json *doc, struct dl_arena *arena,
                                       struct dl_err *err) {

@@ -228,10 +228,14 @@ enum dl_framework_default {
 enum dl_framework_status {
     DL_MAINTAINED,
     DL_RETIRED,      /* no further releases */
+    DL_IN_HOUSE,     /* described in a paper; nobody else has it */
     DL_LOSSY,        /* gradients are quantized: other results than plain training */
     DL_ASYNCHRONOUS, /* workers do not wait for each other: a sample is worth less */
 };
 extern const char *const dl_framework_status_names[]; /* NULL at the end */
+
+/* Networks that a framework is made for. */
+enum dl_framework_trains { DL_TRAINS_ANY, DL_TRAINS_TRANSFORMERS };
 
 struct dl_framework_behaviour; /* gradient_sync.h */
 struct dl_interval_model;      /* interval.h */
@@ -253,7 +257,11 @@ struct dl_framework {
     struct dl_transformer_policy transformer;
     /* default row of dl_strategies for this mode; NULL: data */
     const char *strategy;
-    int status;         /* enum dl_framework_status */
+    int status;             /* enum dl_framework_status */
+    const char *checkpoint; /* row of dl_checkpoint_formats that its programs write; NULL: none */
+    int trains;             /* enum dl_framework_trains */
+    /* newest GPUs that its last release runs on; NULL: it is still built for new ones */
+    const char *last_architecture;
     int recompute;      /* default enum dl_recompute */
     bool splits_layers; /* tensor, pipeline, sequence and expert parallelism */
     bool shards;        /* ZeRO stages */
@@ -270,6 +278,9 @@ struct dl_framework {
     int workload_count;
     struct dl_framework_release *releases;
     int release_count;
+    /* GPU architecture -> release that a plan without --release takes */
+    struct dl_map_entry *device_releases;
+    int device_release_count;
     struct dl_map_entry *sources;
     int source_count;
 };
@@ -294,6 +305,11 @@ const struct dl_framework *dl_framework_bound(const struct dl_framework *const *
 /* The release by that name; NULL: none. */
 const struct dl_framework_release *dl_framework_release_find(const struct dl_framework *framework,
                                                              const char *name);
+/* The release by that name; without one (NULL), that of the GPU architecture (NULL: none). NULL:
+ * the file's own. */
+const struct dl_framework_release *dl_framework_release_for(const struct dl_framework *framework,
+                                                            const char *name,
+                                                            const char *architecture);
 /* Sets the release's constants in the framework's document, which must then be loaded again. */
 enum dl_code dl_framework_release_set(const struct dl_framework_release *release,
                                       struct dl_json *doc, struct dl_arena *arena,

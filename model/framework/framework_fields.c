@@ -144,8 +144,9 @@ static const char *const attention_library_names[] = {[DL_ATTENTION_NATIVE] = "n
 static const char *const cast_names[] = {
     [DL_CASTS_ALL] = "all", [DL_CASTS_AFTER_NORM] = "after-norm", [DL_CASTS_FUSED] = "fused", NULL};
 
-const char *const dl_framework_status_names[] = {"maintained", "retired", "lossy", "asynchronous",
-                                                 NULL};
+const char *const dl_framework_status_names[] = {"maintained", "retired",      "in-house",
+                                                 "lossy",      "asynchronous", NULL};
+static const char *const trains_names[] = {"any", "transformers", NULL};
 
 #define CHOOSE(place, names, value, text)                                                          \
     {                                                                                              \
@@ -159,7 +160,12 @@ static const struct dl_field framework_fields[] = {
     STRING(TOP(source), true, "key of SOURCES.md for every number without its own"),
     STRING(TOP(release), true, "release that these constants describe"),
     CHOOSE(TOP(status), dl_framework_status_names, DL_MAINTAINED,
-           "retired, lossy and asynchronous frameworks are shown on request, never recommended"),
+           "all but maintained ones are shown on request, never recommended"),
+    CHOOSE(TOP(trains), trains_names, DL_TRAINS_ANY, "networks that it has implementations of"),
+    STRING(TOP(last_architecture), false,
+           "newest GPU architecture that its last release runs on; absent: no limit"),
+    STRING(TOP(checkpoint), false,
+           "what its programs write as a checkpoint: a row of `dlmodel list checkpoints`"),
     {TOP(versions), .count_offset = offsetof(struct dl_framework, version_count),
      .type = DL_FIELD_STRINGS,
      .help = "further values of framework_version that the members of this file cover"},
@@ -387,6 +393,9 @@ static const struct dl_field framework_fields[] = {
     {TOP(releases), .type = DL_FIELD_LIST,
      .count_offset = offsetof(struct dl_framework, release_count), .child = &release_schema,
      .help = "releases whose constants differ; the members above are those of `release`"},
+    {TOP(device_releases), .type = DL_FIELD_MAP,
+     .count_offset = offsetof(struct dl_framework, device_release_count),
+     .help = "GPU architecture -> release that is usual there, where the file's own is not"},
     {TOP(sources), .type = DL_FIELD_MAP,
      .count_offset = offsetof(struct dl_framework, source_count),
      .help = "member -> key of SOURCES.md"},

@@ -50,6 +50,7 @@ struct dl_gradient_sync_request {
     double total_bytes;     /* of all gradients as synchronized */
     double parameter_bytes; /* of all parameters as pulled or broadcast */
     double backward_end_s;
+    double phase_frac; /* of a cycle that the first gradient waits; filled by the timeline */
     enum dl_library library;
     double flows_per_adapter;  /* collectives that share an adapter; 0: 1 */
     struct dl_nccl_memo *memo; /* of collectives; NULL: none */
@@ -80,6 +81,8 @@ struct dl_framework_behaviour {
     const bool polls;
     /* number and sizes of messages depend on when gradients are ready */
     const bool timing_dependent;
+    /* works in cycles whose phase relative to the iteration is unknown (phase_frac) */
+    const bool has_phase;
     const bool lossy;                /* gradients lose precision on the way */
     const bool takes_backup_workers; /* a step can go on without its slowest workers */
     const bool has_servers;          /* parameter servers, of which a plan may say how many */

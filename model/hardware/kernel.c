@@ -58,11 +58,17 @@ static const double SAME_ARCHITECTURE_SIGMA = 0.12, OTHER_ARCHITECTURE_SIGMA = 0
 /* The last-level cache is about twice as fast as memory (unverified: V100 reads it at 2.2 TB/s, its
  * memory at 0.9 TB/s). */
 static const double CACHE_SPEEDUP = 2.0;
-/* Depthwise convolution reads each input point kernel-area times through the cache and reuses it
- * poorly: fraction of the stream bandwidth that each pass attains (unverified: cuDNN 7 depthwise
- * kernels reach 0.2 to 0.6). */
+/* F-KERNEL-DEPTHWISE. Depthwise convolution reads each input point kernel-area times through the
+ * cache and reuses it poorly: fraction of the stream bandwidth that each pass attains (unverified:
+ * cuDNN 7 depthwise kernels reach 0.2 to 0.6). */
 static const double DEPTHWISE_FRAC[DL_PASSES] = {0.5, 0.4, 0.2, 0.5};
-static const double DEPTHWISE_SIGMA = 0.5;
+/* Instructions of a lane for one multiply-add in the frameworks' own kernels: one thread computes a
+ * point, with the indices and the borders of each tap. Forward: KernelBench on A10, A100, L4 and
+ * L40S (29 to 32); weights: printed by Paddle's pull requests 46332 and 46896 for PyTorch on a V100
+ * (36); data: what these leave of the whole of the three passes (92). */
+static const double DEPTHWISE_INSTRUCTIONS[DL_PASSES] = {30.0, 26.0, 36.0, 0.0};
+static const double INTEGER_LANES = 64.0; /* of a unit, from Volta on */
+static const double DEPTHWISE_SIGMA = 0.4;
 static const double STREAM_SIGMA = 0.15; /* (unverified) */
 
 /* Backward attention takes so much longer, at equal arithmetic, where a device has forward samples
@@ -179,6 +185,10 @@ static const struct dl_kernel_model *choose(const struct dl_device *device,
                                             const struct dl_kernel *kernel) {
     const struct dl_kernel_model *model = NULL;
     const bool stream = kernel->op == DL_OP_STREAM;
+    if (dl_kernel_is_depthwise(kernel)) /* no other convolution resembles it */
+        return choose_of(device, precision, kernel, DL_WORK_ANY, DL_VARIANT_DEPTHWISE);
+    if (kernel->op == DL_OP_CONV && (kernel->variant == DL_VARIANT_VOLUME || kernel->in[0] > 1.0))
+        model = choose_of(device, precision, kernel, DL_WORK_ANY, DL_VARIANT_VOLUME);
     if (stream && kernel->variant == DL_VARIANT_ENGINE)
         model = choose_of(device, precision, kernel, kernel->work, DL_VARIANT_ENGINE);
     if (model == NULL && stream && kernel->work != DL_WORK_ANY)
@@ -301,9 +311,38 @@ static void roofline_time(const struct dl_device *device, enum dl_precision prec
     out->origin_device = device->name;
 }
 
-static bool is_depthwise(const struct dl_kernel *kernel) {
-    return kernel->op == DL_OP_CONV && kernel->groups > 1.0 &&
-           kernel->groups >= kernel->in_channels;
+/* Integer instructions per second: they compute indices. Before Volta they run on all fp32 lanes,
+ * from then on on 64 of a unit. NAN: no fp32 rate. */
+static double integer_rate(const struct dl_device *device) {
+    static const char *const before[] = {"kepler", "maxwell", "pascal"};
+    const double fp32 = dl_device_peak(device, DL_FP32) / 2.0;
+    for (size_t i = 0; i < sizeof before / sizeof before[0]; i++)
+        if (device->architecture != NULL && strcmp(device->architecture, before[i]) == 0)
+            return fp32;
+    const double integers = INTEGER_LANES * (double)device->unit_count * device->clock_hz;
+    return integers > 0.0 ? fmin(fp32, integers) : fp32;
+}
+
+/* F-KERNEL-DEPTHWISE: t = launches latency + max(bytes / (share bandwidth), taps points
+ * instructions / integer rate). Points: of the output; of the input for its gradient, where each
+ * tap is looked at. The second term: 32-bit numbers on a GPU, where frameworks run their own
+ * kernels; 16-bit ones are the library's. */
+static void depthwise_time(const struct dl_device *device, enum dl_precision precision,
+                           const struct dl_kernel *kernel, double bytes,
+                           struct dl_kernel_time *out) {
+    stream_time(device, kernel, bytes, DEPTHWISE_FRAC[kernel->pass], out);
+    out->sigma_log = DEPTHWISE_SIGMA;
+    out->extrapolated = true;
+    out->formula = "F-KERNEL-DEPTHWISE";
+    if (device->kind != DL_DEVICE_GPU || dl_precision_bytes(precision) < 4.0) return;
+    const double *points = kernel->pass == DL_BACKWARD_DATA ? kernel->in : kernel->out;
+    double steps = kernel->batch * kernel->out_channels * DEPTHWISE_INSTRUCTIONS[kernel->pass];
+    for (int d = 0; d < DL_DIMS; d++) steps *= points[d] * kernel->kernel[d];
+    const double latency_s = fmax(kernel->launches, 1.0) * device_latency(device),
+                 issue_s = steps / integer_rate(device);
+    if (!(latency_s + issue_s > out->time_s)) return;
+    out->time_s = latency_s + issue_s;
+    out->limit = issue_s > latency_s ? DL_LIMIT_COMPUTE : DL_LIMIT_LATENCY;
 }
 
 /* F-KERNEL-WORK: measured times of one kind of work (layer normalization, softmax, a whole
@@ -349,15 +388,11 @@ static void shape_time(const struct dl_device *device, enum dl_precision precisi
                        const struct dl_kernel *kernel, struct dl_kernel_time *out) {
     double elements = kernel->read_elements + kernel->write_elements;
     double bytes = elements * dl_precision_bytes(precision) + kernel->extra_bytes;
-    if (is_depthwise(kernel)) {
-        stream_time(device, kernel, bytes, DEPTHWISE_FRAC[kernel->pass], out);
-        out->sigma_log = DEPTHWISE_SIGMA;
-        out->extrapolated = true;
-        return;
-    }
     const struct dl_device *owner = device;
     const struct dl_kernel_model *model = choose_owner(&owner, precision, kernel);
-    if (model != NULL)
+    if (model == NULL && dl_kernel_is_depthwise(kernel))
+        depthwise_time(device, precision, kernel, bytes, out);
+    else if (model != NULL)
         model_time(device, owner, model, precision, kernel, out);
     else if (kernel->op == DL_OP_STREAM)
         stream_time(device, kernel, bytes, 1.0, out);

@@ -27,6 +27,10 @@ enum dl_precision {
 };
 /* "fp32","tf32","mixed","fp16","bf16","fp8","mxfp8","nvfp4", NULL */
 extern const char *const dl_precision_names[];
+/* 8 bits and less. */
+static inline bool dl_precision_is_narrow(enum dl_precision precision) {
+    return precision >= DL_FP8 && precision < DL_PRECISIONS;
+}
 /* Bytes of one activation element in memory: 4 for fp32 and tf32, 2 for all others: with 8-bit and
  * 4-bit operands, too, layers keep and pass on 16-bit activations. */
 double dl_precision_bytes(enum dl_precision precision);
@@ -84,16 +88,18 @@ extern const char *const dl_work_names[];
 /* Kernels for one operation that differ in what they do beside it. Training runs PLAIN ones. */
 enum dl_variant {
     DL_VARIANT_PLAIN,
-    DL_VARIANT_PAGED,  /* attention: keys and values in pages of a cache (serving) */
-    DL_VARIANT_ENGINE, /* attention: with rotary embedding and update of the cache (serving);
+    DL_VARIANT_PAGED,     /* attention: keys and values in pages of a cache (serving) */
+    DL_VARIANT_ENGINE,    /* attention: with rotary embedding and update of the cache (serving);
                           stream: a serving engine's own kernel */
-    DL_VARIANT_BLOCKS, /* fp8 GEMM: a scale for each block of 128 x 128 */
-    DL_VARIANT_FLASH2, /* attention: FlashAttention-2, made for Ampere, on whatever GPU */
-    DL_VARIANT_VENDOR, /* stream: the vendor library's normalization, not the framework's */
+    DL_VARIANT_BLOCKS,    /* fp8 GEMM: a scale for each block of 128 x 128 */
+    DL_VARIANT_FLASH2,    /* attention: FlashAttention-2, made for Ampere, on whatever GPU */
+    DL_VARIANT_VENDOR,    /* stream: the vendor library's normalization, not the framework's */
+    DL_VARIANT_DEPTHWISE, /* convolution: one input channel per group */
+    DL_VARIANT_VOLUME,    /* convolution: by the library's three-dimensional kernels */
     DL_VARIANTS
 };
 extern const char *const dl_variant_names[]; /* "plain","paged","engine","blocks","flash2",
-                                                "vendor", NULL */
+                                                "vendor","depthwise","volume", NULL */
 
 struct dl_kernel {
     enum dl_op op;
@@ -136,6 +142,9 @@ struct dl_kernel dl_kernel_conv(enum dl_pass pass, double batch, double in_chann
                                 const double pad[DL_DIMS], const double dilation[DL_DIMS]);
 struct dl_kernel dl_kernel_stream(enum dl_pass pass, double flop, double read_elements,
                                   double write_elements);
+
+/* A convolution whose groups have one input channel each. */
+bool dl_kernel_is_depthwise(const struct dl_kernel *kernel);
 
 /* F-ATTENTION-PAIRS: pairs of a query and a key that attention computes, for one head of one
  * sequence. Causal: the last query sees every key. window > 0: each query sees at most so many. */

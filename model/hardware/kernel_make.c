@@ -12,8 +12,8 @@ const char *const dl_work_names[] = {"any",       "batchnorm", "layernorm",     
                                      "pooling",   "softmax",   "attention",     "rmsnorm",
                                      "gated",     "rope",      "cross-entropy", "dropout",
                                      "embedding", "cast",      "optimizer",     NULL};
-const char *const dl_variant_names[] = {"plain",  "paged",  "engine", "blocks",
-                                        "flash2", "vendor", NULL};
+const char *const dl_variant_names[] = {"plain",  "paged",     "engine", "blocks", "flash2",
+                                        "vendor", "depthwise", "volume", NULL};
 const char *const dl_op_names[] = {"gemm", "conv", "stream", "attention", NULL};
 const char *const dl_attention_kernel_names[] = {"open", "composed", "fused-softmax", "flash",
                                                  NULL};
@@ -138,4 +138,9 @@ struct dl_kernel dl_kernel_attention(enum dl_pass pass, const struct dl_attentio
     kernel.write_elements = forward ? q * dv : q * dq + kv * (dq + dv);
     kernel.extra_bytes = 4.0 * q; /* logarithms of the sums */
     return kernel;
+}
+
+bool dl_kernel_is_depthwise(const struct dl_kernel *kernel) {
+    return kernel->op == DL_OP_CONV && kernel->groups > 1.0 &&
+           kernel->groups >= kernel->in_channels;
 }

@@ -28,7 +28,8 @@ static const struct dl_field model_fields[] = {
     DL_FIELD(struct dl_kernel_model, work, CHOICE, .choices = dl_work_names,
              .help = "stream: kind of work; absent: all without a model of their own"),
     DL_FIELD(struct dl_kernel_model, variant, CHOICE, .choices = dl_variant_names,
-             .help = "stream: engine for kernels of serving engines; absent: training's"),
+             .help = "stream: engine for kernels of serving engines; convolution: depthwise, "
+                     "volume; absent: all others"),
     NUMBER(latency_s, DL_UNIT_S, 0.0, 1.0, true, "shortest kernel"),
     NUMBER(rate_flop_per_s, DL_UNIT_FLOP_PER_S, 1.0, 1e18, true, "attained by large kernels"),
     NUMBER(bandwidth_bytes_per_s, DL_UNIT_BYTE_PER_S, 1.0, 1e16, true, "attained by large kernels"),

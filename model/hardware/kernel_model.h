@@ -69,7 +69,8 @@ struct dl_kernel_model {
     int pass;      /* enum dl_pass */
     int precision; /* enum dl_precision */
     int work;      /* enum dl_work: of streams; DL_WORK_ANY: all without a model of their own */
-    int variant;   /* enum dl_variant: of streams; PLAIN or ENGINE */
+    int variant; /* enum dl_variant: of streams, PLAIN or ENGINE; of convolutions, PLAIN, DEPTHWISE
+                      or VOLUME */
 
     /* The base. Gains multiply the rate; absent gains are 1, exponents and half sizes 0. */
     double latency_s;

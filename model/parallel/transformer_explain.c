@@ -204,5 +204,5 @@ enum dl_code dl_transformer_explain(const struct dl_transformer_parts *t, struct
     put_memory(&s, &p->memory);
     p->terms = s.terms;
     p->term_count = s.count;
-    return DL_OK;
+    return dl_transformer_stage_times(t, p, err);
 }

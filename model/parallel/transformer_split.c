@@ -26,17 +26,6 @@ static enum dl_code no_stack(const struct dl_workload *workload, struct dl_err *
         workload->name);
 }
 
-/* Length of "h.7." in "h.7.attn.qkv", with the number; 0 when the name has no such part. */
-static size_t numbered(const char *name, long *number_out) {
-    for (const char *dot = strchr(name, '.'); dot != NULL; dot = strchr(dot + 1, '.')) {
-        char *end;
-        if (!isdigit((unsigned char)dot[1])) continue;
-        *number_out = strtol(dot + 1, &end, 10);
-        if (*end == '.') return (size_t)(end + 1 - name);
-    }
-    return 0;
-}
-
 /* The repeated part of a network. Blocks (h.0, h.1, ...) need not be equal: models begin with
  * dense layers before those with experts, or alternate (windows, experts in every second layer).
  * The body is the longest end of the blocks that repeats after `period` of them; one body layer is
@@ -57,10 +46,11 @@ static bool find_blocks(const struct dl_workload *workload, struct blocks *out) 
     *out = (struct blocks){.first = -1};
     const char *prefix = NULL;
     size_t prefix_length = 0;
-    long number, last = -1;
+    long last = -1;
     for (int i = 0; i < workload->layer_count; i++) {
         const char *name = workload->layers[i].name;
-        if (numbered(name, &number) == 0) continue;
+        const long number = workload->layers[i].block;
+        if (workload->layers[i].block_prefix == 0) continue;
         const size_t stem = (size_t)(strchr(name, '.') - name);
         if (prefix == NULL) {
             prefix = name;
@@ -81,21 +71,15 @@ static bool find_blocks(const struct dl_workload *workload, struct blocks *out) 
 
 /* Whether two layers do the same at the same place of their blocks. */
 static bool alike(const struct dl_layer *a, const struct dl_layer *b) {
-    long number;
     return a->kind == b->kind && a->parameter_elements == b->parameter_elements &&
            a->window == b->window && a->heads == b->heads &&
-           strcmp(a->name + numbered(a->name, &number), b->name + numbered(b->name, &number)) == 0;
+           strcmp(a->name + a->block_prefix, b->name + b->block_prefix) == 0;
 }
 
 /* Workload layers of the last `period` blocks. */
 static int layers_of(const struct dl_workload *workload, const struct blocks *blocks, int period) {
-    long number;
     int i = blocks->end;
-    while (i > blocks->first) {
-        numbered(workload->layers[i - 1].name, &number);
-        if (number < blocks->count - period) break;
-        i--;
-    }
+    while (i > blocks->first && workload->layers[i - 1].block >= blocks->count - period) i--;
     return blocks->end - i;
 }
 

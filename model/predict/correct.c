@@ -48,22 +48,21 @@ void dl_predict_correct(const struct dl_predict_request *r, struct dl_prediction
         }
     }
     p->sigma_log = sigma;
-    p->shared_sigma_log =
-        fmin(sigma, hypot(model->source_sigma_log,
-                          hypot(model->device_sigma_log, model->workload_sigma_log)));
+    p->shared_sigma_log = fmin(sigma, dl_interval_shared_sigma_log(model, &c));
     p->iteration_low_s = p->iteration_s * exp(-quantile * sigma);
     p->iteration_high_s = p->iteration_s * exp(quantile * sigma);
 }
 
+/* Half of the 80 % interval without the part of the errors that alternatives share. */
+static double own_half_log(const struct dl_prediction *p) {
+    const double half = log(p->iteration_high_s / p->iteration_s), sigma = p->sigma_log,
+                 shared = p->shared_sigma_log;
+    if (!dl_known(sigma) || !dl_known(shared) || !(sigma > 0)) return half;
+    return half * sqrt(fmax(0, 1 - shared * shared / (sigma * sigma)));
+}
+
 bool dl_prediction_ties(const struct dl_prediction *a, const struct dl_prediction *b) {
-    const double half_a = log(a->iteration_high_s / a->iteration_s),
-                 half_b = log(b->iteration_high_s / b->iteration_s);
-    const double shared = dl_known(a->shared_sigma_log) && dl_known(b->shared_sigma_log)
-                              ? fmin(a->shared_sigma_log, b->shared_sigma_log)
-                              : 0;
-    const double variance_a = fmax(0, half_a * half_a / (Z80 * Z80) - shared * shared),
-                 variance_b = fmax(0, half_b * half_b / (Z80 * Z80) - shared * shared);
     /* by throughput: alternatives may differ in samples per iteration */
     const double difference = fabs(log(a->throughput_samples_per_s / b->throughput_samples_per_s));
-    return difference <= Z80 * sqrt(variance_a + variance_b);
+    return difference <= hypot(own_half_log(a), own_half_log(b));
 }

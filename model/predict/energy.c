@@ -22,6 +22,8 @@ static double idle_of(const struct dl_device *device) {
     return given(device->idle_w) ? device->idle_w : IDLE_FRAC * device->tdp_w;
 }
 
+double dl_power_idle_w(const struct dl_device *device) { return idle_of(device); }
+
 /* Of one state; frac: of the span from idle to load. */
 static double state_w(const struct dl_device *device, double frac) {
     const double load_w = given(device->load_w) ? device->load_w : device->tdp_w,

@@ -85,6 +85,11 @@ static double unusual_kernels(const struct dl_interval_model *m, double model_si
     return fmax(0, model_sigma_log * model_sigma_log - m->kernels_sigma_log * m->kernels_sigma_log);
 }
 
+double dl_interval_shared_sigma_log(const struct dl_interval_model *m,
+                                    const struct dl_interval_case *c) {
+    return hypot(m->source_sigma_log, hypot(device_sigma(m, c), m->workload_sigma_log));
+}
+
 double dl_interval_sigma_log(const struct dl_interval_model *m, const struct dl_interval_case *c) {
     if (c->anchored) return m->anchored_sigma_log;
     const double parts[] = {m->source_sigma_log,

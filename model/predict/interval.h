@@ -51,6 +51,11 @@ struct dl_interval_case {
 double dl_interval_sigma_log(const struct dl_interval_model *model,
                              const struct dl_interval_case *c);
 
+/* Its part that alternatives on one machine have in common: of who measures, of the device, of the
+ * network. */
+double dl_interval_shared_sigma_log(const struct dl_interval_model *model,
+                                    const struct dl_interval_case *c);
+
 /* One measured run of the user's system and framework. */
 struct dl_measured_run {
     double log_ratio;    /* log(measured / predicted iteration) */

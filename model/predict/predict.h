@@ -47,6 +47,11 @@ struct dl_term {
     const char *lane; /* "compute", "communication", "host", "copy"; NULL */
 };
 
+/* One micro-batch on one stage of a pipeline, communication inside it included. */
+struct dl_stage_time {
+    double forward_s, backward_s;
+};
+
 struct dl_heterogeneous_group; /* heterogeneous.h */
 
 struct dl_prediction {
@@ -76,6 +81,9 @@ struct dl_prediction {
     int warning_count;
     struct dl_term *terms;
     int term_count; /* only on request */
+    /* of a pipeline, with the terms: each stage, first stage first; else NULL */
+    const struct dl_stage_time *stage_times;
+    double micro_batches;
     const char *comm_algorithm, *comm_protocol;
     double comm_bytes;
     int comm_messages;

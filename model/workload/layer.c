@@ -4,8 +4,10 @@
  */
 #include "model/workload/layer.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const struct dl_layer_kind *const dl_layer_kinds[] = {
@@ -223,4 +225,17 @@ void dl_emit_gemm(struct dl_emit *emit, double m, double n, double k, double cou
     kernel.a_trans = a_trans;
     kernel.b_trans = b_trans;
     dl_emit_kernel(emit, kernel);
+}
+
+int dl_layer_block(const char *name, size_t *prefix) {
+    for (const char *dot = strchr(name, '.'); dot != NULL; dot = strchr(dot + 1, '.')) {
+        char *end;
+        if (dot[1] < '0' || dot[1] > '9') continue;
+        const long number = strtol(dot + 1, &end, 10);
+        if (*end != '.' || number > INT_MAX) continue;
+        *prefix = (size_t)(end + 1 - name);
+        return (int)number;
+    }
+    *prefix = 0;
+    return 0;
 }

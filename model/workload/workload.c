@@ -418,6 +418,8 @@ static enum dl_code copy_results(struct dl_build *b, struct dl_workload *out) {
     struct dl_map_entry *values = dl_arena_alloc(b->arena, (size_t)b->value_count, sizeof *values);
     if (layers == NULL || values == NULL) return no_memory(b->err);
     memcpy(layers, b->layers, (size_t)b->layer_count * sizeof *layers);
+    for (int i = 0; i < b->layer_count; i++)
+        layers[i].block = dl_layer_block(layers[i].name, &layers[i].block_prefix);
     out->layers = layers;
     out->layer_count = b->layer_count;
     for (int i = 0; i < b->value_count; i++) {

@@ -102,6 +102,9 @@ struct dl_layer {
     int tied_to;           /* layer whose parameters this one shares, or -1 */
     bool detached;         /* backward stops after this layer */
     bool first;            /* reads the workload's input: needs no backward-data */
+    /* of "h.7.attn.qkv": 7 and the length of "h.7."; the length is 0 for other names */
+    int block;
+    size_t block_prefix;
 };
 
 enum { DL_KEEPS_INPUT = 1, DL_KEEPS_OUTPUT = 2 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "predict/compare/compare.h"
+#include "predict/compare/compare_counts.h"
 #include "predict/compare/compare_fit.h"
 #include "predict/compare/compare_markdown.h"
 #include "predict/compare/compare_repeats.h"
@@ -13,6 +14,7 @@
 #include "predict/inputs/inputs.h"
 #include "predict/inputs/layer_inputs.h"
 #include "predict/inputs/where.h"
+#include "predict/output/search_sweep.h"
 
 static const struct dl_option compare_options[] = {
     {"rows", 0, NULL, "What",
@@ -23,7 +25,7 @@ static const struct dl_option compare_options[] = {
      NULL},
     {"quartile", 0, NULL, "What",
      "use the lower quartile of the steps instead of their median for runs that other programs "
-     "disturbed",
+     "disturbed; of checkpoints the fastest repeat",
      NULL},
     {"median", 0, NULL, "What",
      "count repeats of a run once, with the median of their measurements", NULL},
@@ -55,6 +57,11 @@ static const struct dl_option compare_options[] = {
      "find the value of a field (a KEY of --set) that minimizes the error over the rows, beginning "
      "with START",
      DL_REPEATED},
+    {"shard", 0, "I/N", "Rows",
+     "with --rows --csv: only part I (from 0) of N of the rows, for `merge`; rows that explain "
+     "each "
+     "other stay together",
+     NULL},
     {"leave-out", 0, "COLUMN", "Fit",
      "for each value of that column, fit without its rows and predict them", NULL},
     {"generalize", 0, "source|framework|device|system", "Fit",
@@ -108,7 +115,7 @@ static const struct dl_column row_columns[] = {
     {"why", "not predicted because", "", DL_COLUMN_STRING, 0, 0},
     {"remark", NULL, NULL, DL_COLUMN_STRING, 0, 0},
 };
-enum { SHOWN_ROWS = 8, SHOWN_REASONS = 8, LONGEST = 56 };
+enum { SHOWN_ROWS = 8, LONGEST = 56 };
 
 /* Shortens names of groups, such as publications, to their beginning. Never splits a character. */
 static const char *brief(struct dl_arena *arena, const char *text) {
@@ -242,43 +249,6 @@ static const char *worst_text(struct dl_context *context, const struct dl_compar
                         : dl_arena_printf(context->arena, "\nThe largest errors\n\n%s", text);
 }
 
-static const char *reason_of(const struct dl_compared *row) {
-    return row->skipped ? row->why : NULL;
-}
-
-/* A remark on a prediction that is not the cause of its error. */
-static const char *remark_of(const struct dl_compared *row) {
-    const bool is_cause =
-        row->cause != NULL && row->remark != NULL && strcmp(row->cause, row->remark) == 0;
-    return row->skipped || is_cause ? NULL : row->remark;
-}
-
-/* The number of rows with each text, under a heading; "" when there are none. */
-static const char *counted_text(struct dl_context *context, const struct dl_comparison *c,
-                                const char *heading,
-                                const char *(*text_of)(const struct dl_compared *)) {
-    const char *lines = "";
-    int shown = 0;
-    for (int i = 0; i < c->count; i++) {
-        const char *text = text_of(&c->rows[i]);
-        int same = 0;
-        bool told = text == NULL;
-        for (int k = 0; k < c->count && !told; k++) {
-            const char *other = text_of(&c->rows[k]);
-            if (other == NULL || strcmp(other, text) != 0) continue;
-            told = k < i;
-            same++;
-        }
-        if (told) continue;
-        if (shown++ == SHOWN_REASONS) {
-            lines = dl_arena_printf(context->arena, "%s  others: see --rows\n", lines);
-            break;
-        }
-        lines = dl_arena_printf(context->arena, "%s  %5d  %s\n", lines, same, text);
-    }
-    return shown == 0 ? "" : dl_arena_printf(context->arena, "\n%s\n%s", heading, lines);
-}
-
 /* Runs slower than their interval, the worst first, with the likely cause of each. */
 static const char *causes_text(struct dl_context *context, const struct dl_comparison *c) {
     const char *text = "";
@@ -324,14 +294,14 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
     const char *errors = dl_table_text(summary),
                *table = all ? dl_table_text(rows) : worst_text(context, c, err);
     if (errors == NULL || table == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    const char *before = all ? table : "", *after = all ? "" : table;
-    return context->output(
-        options,
-        dl_arena_printf(context->arena, "%s%s%s%s%s%s%s%s", before, all ? "\n" : "", errors, after,
-                        causes_text(context, c),
-                        counted_text(context, c, "Rows not predicted", reason_of),
-                        counted_text(context, c, "Remarks on rows", remark_of), end),
-        err);
+    const char *before = all ? table : "", *after = all ? "" : table,
+               *reasons = dl_compare_reasons(c), *told = dl_compare_remarks(c);
+    if (reasons == NULL || told == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    return context->output(options,
+                           dl_arena_printf(context->arena, "%s%s%s%s%s%s%s%s", before,
+                                           all ? "\n" : "", errors, after, causes_text(context, c),
+                                           reasons, told, end),
+                           err);
 }
 
 /* PCT is a percentage, with or without the sign. */
@@ -359,7 +329,7 @@ static enum dl_code read_tables(struct dl_context *context, const struct dl_opti
     int left = 0;
     for (int i = 0; i < count; i++) {
         const char *path = options->positional[i];
-        DL_TRY(dl_csv_read(path, context->arena, &csvs[i], err));
+        DL_TRY(dl_data_csv(&context->data, path, context->arena, &csvs[i], err));
         if (csvs[i].row_count == 0)
             return dl_fail_at(err, path, 1, 1, NULL,
                               "expected a row of measurements below the header");
@@ -399,6 +369,23 @@ static enum dl_code compare_all(struct dl_context *context, const struct dl_opti
     return dl_inputs_overrides_used(context, data, err);
 }
 
+static enum dl_code read_part(const struct dl_options *options, enum dl_format format,
+                              struct dl_comparison *out, struct dl_err *err) {
+    const char *text = dl_option_text(options, "shard");
+    if (text != NULL && (format != DL_FORMAT_CSV || !dl_option_given(options, "rows")))
+        return dl_fail(err, DL_ERR_USAGE, "--shard: goes with --rows --csv");
+    return dl_part_read(text, &out->part_index, &out->part_count, err);
+}
+
+/* The rows of this part, with their numbers among all. */
+static enum dl_code print_part(struct dl_context *context, const struct dl_options *options,
+                               const struct dl_comparison *c, struct dl_err *err) {
+    struct dl_table rows;
+    dl_table_init(&rows, context->arena, row_columns, sizeof row_columns / sizeof row_columns[0]);
+    DL_TRY(fill_rows(&rows, c->rows, c->count, false, err));
+    return context->output(options, dl_compare_part_csv(c, dl_table_csv(&rows)), err);
+}
+
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,
                         struct dl_err *err) {
     enum dl_format format = DL_FORMAT_TEXT;
@@ -419,7 +406,9 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
         return dl_generalize_run(context, options, &data, csvs, options->positional_count, err);
     if (dl_option_given(options, "leave-out"))
         return dl_fail(err, DL_ERR_USAGE, "--leave-out: goes with --fit");
+    DL_TRY(read_part(options, format, &comparison, err));
     DL_TRY(compare_all(context, options, &data, csvs, &comparison, err));
+    if (comparison.part_count > 1) return print_part(context, options, &comparison, err);
     DL_TRY(dl_compare_summarize(&comparison, &list, &count, err));
     dl_table_init(&rows, context->arena, row_columns, sizeof row_columns / sizeof row_columns[0]);
     dl_compare_summary_init(&summary, context->arena);

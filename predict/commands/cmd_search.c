@@ -12,6 +12,7 @@
 #include "predict/inputs/what_if_note.h"
 #include "predict/output/heterogeneous_search.h"
 #include "predict/output/search_print.h"
+#include "predict/output/search_sweep.h"
 #include "predict/output/search_threads.h"
 
 /* The options of search alone. */
@@ -20,7 +21,7 @@ struct asked {
     int64_t max_devices, top, threads;
     double memory_bytes, deadline_s, device_w;
     bool pareto;
-    const char *shard, *jobs;
+    const char *shard, *sweep, *jobs;
 };
 #define ASKED(member) struct asked, member
 
@@ -48,6 +49,12 @@ static const struct dl_option own_options[] = {
      "search only part I (from 0) of N, to split a search into N jobs; write each part with --csv, "
      "then combine them with --merge",
      DL_TEXT(ASKED(shard))},
+    {"sweep", 0, "FILE", "Search",
+     "search what each row of this CSV file says (its columns are options: system, workload, "
+     "nodes, "
+     "global_batch, ...) and print CSV, the best plan of each row unless --top; with --shard every "
+     "N-th row, for `merge`",
+     DL_TEXT(ASKED(sweep))},
     {"merge", 0, "FILE", "Search",
      "do not search: combine the CSV files of all parts; give --merge once per part and all other "
      "options as in the parts",
@@ -114,20 +121,6 @@ static enum dl_code read_sizes(const struct asked *asked, const struct dl_inputs
                    (long long)most, (long long)(inputs->nodes[0] * each));
 }
 
-static enum dl_code read_part(const char *text, struct dl_search_request *r, struct dl_err *err) {
-    long long index, count;
-    char rest;
-    if (text == NULL) return DL_OK;
-    if (sscanf(text, "%lld/%lld%c", &index, &count, &rest) != 2 || count < 1 || index < 0 ||
-        index >= count || count > 1000000) {
-        return dl_fail(err, DL_ERR_USAGE, "--shard: expected I/N with 0 <= I < N, got \"%s\"",
-                       text);
-    }
-    r->shard_index = index;
-    r->shard_count = count;
-    return DL_OK;
-}
-
 /* A strategy fixes the axes that it does not split at 1, and zero1..3 fix the stage. */
 static void fix_strategy(struct dl_search_request *r) {
     struct dl_plan *fixed = &r->fixed;
@@ -189,7 +182,7 @@ static enum dl_code read_request(const struct asked *asked, const struct dl_inpu
     r->fixed.layer_times = dl_layer_inputs_for(inputs, framework); /* as predict takes them */
     if (r->fixed.devices_per_node <= 0)
         r->fixed.devices_per_node = inputs->system->devices_per_node;
-    DL_TRY(read_part(asked->shard, r, err));
+    DL_TRY(dl_part_read(asked->shard, &r->shard_index, &r->shard_count, err));
     DL_TRY(read_sizes(asked, inputs, r, err));
     fix_strategy(r);
     DL_TRY(fix_batch(r, err));
@@ -200,9 +193,11 @@ static enum dl_code read_request(const struct asked *asked, const struct dl_inpu
     return DL_OK;
 }
 
-static void show_progress(void *context, double done_frac, double elapsed_s) {
+static int show_progress(void *context, double done_frac, double elapsed_s) {
     const struct dl_context *c = context;
+    if (c->watch != NULL) return c->watch(c->watch_user, done_frac, elapsed_s);
     c->note(c, "searching: %.0f %% after %.1f s", 100 * done_frac, elapsed_s);
+    return 0;
 }
 
 /* Best first by the prediction that is printed; stable, so that equals keep the search's order. */
@@ -225,6 +220,33 @@ static void sort_rows(const struct dl_search_request *r, struct dl_found *found,
 static bool is_tied(const struct dl_prediction *best, const struct dl_prediction *p) {
     return log(p->iteration_low_s) <= log(best->iteration_high_s) &&
            log(best->iteration_low_s) <= log(p->iteration_high_s);
+}
+
+/* Cost (node-hours where no price is known) and energy of an iteration. */
+static void spend(const struct dl_search_request *r, const struct dl_rates *rates,
+                  const struct dl_searched *row, double *cost, double *energy_j) {
+    const struct dl_power power = dl_power_of(r->system, row->plan, row->prediction, rates);
+    *cost = (double)row->plan->nodes * row->prediction->iteration_s;
+    *energy_j = dl_known(power.job_w) ? power.job_w * row->prediction->iteration_s : *cost;
+}
+
+/* F-COST-FRONT: of the front of time, memory and devices, which holds them all, the plans that
+ * nothing beats in time, cost and energy. */
+static void mark_cost_front(const struct dl_search_request *r, const struct dl_rates *rates,
+                            struct dl_searched *rows, int count) {
+    for (int i = 0; i < count; i++) {
+        double cost, energy_j, other_cost, other_energy_j;
+        spend(r, rates, &rows[i], &cost, &energy_j);
+        rows[i].cost_front = true;
+        for (int k = 0; k < count && rows[i].cost_front; k++) {
+            const double time_s = rows[i].prediction->iteration_s,
+                         other_s = rows[k].prediction->iteration_s;
+            spend(r, rates, &rows[k], &other_cost, &other_energy_j);
+            const bool less = other_s < time_s || other_cost < cost || other_energy_j < energy_j;
+            rows[i].cost_front =
+                !(less && other_s <= time_s && other_cost <= cost && other_energy_j <= energy_j);
+        }
+    }
 }
 
 /* Every plan found, predicted whole: terms of the best one alone. */
@@ -327,7 +349,9 @@ static enum dl_code search_all(struct dl_context *context, const struct dl_optio
         .search = search,
         .threads = threads,
         .context = context,
-        .progress = context->progress && context->verbosity >= 0 ? show_progress : NULL};
+        .progress = context->watch != NULL || (context->progress && context->verbosity >= 0)
+                        ? show_progress
+                        : NULL};
     return dl_search_run(&run, found, elapsed_s, err);
 }
 
@@ -364,6 +388,7 @@ static enum dl_code note_best(struct dl_context *context, const struct dl_option
     return DL_OK;
 }
 
+extern const struct dl_command dl_cmd_search;
 /* Nodes of several kinds: data parallelism alone. */
 static enum dl_code run_heterogeneous(struct dl_context *context, const struct dl_options *options,
                                       const struct asked *asked, const struct dl_inputs *inputs,
@@ -398,6 +423,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     if (found == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(dl_options_bind(options, own_options, &asked, err));
+    if (asked.sweep != NULL)
+        return dl_search_sweep(context, options, &dl_cmd_search, asked.sweep, err);
     DL_TRY(dl_inputs_load(context, options, &inputs, err));
     DL_TRY(dl_rates_read(options, context->arena, &inputs.rates, err));
     DL_TRY(check_inputs(&inputs, err));
@@ -422,6 +449,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(explain_best(context, &request, &rows[0], err));
     DL_TRY(predict_found(context, options, search, &request, found->front,
                          by_time(found->front, found->front_count), true, &front, err));
+    mark_cost_front(&request, &inputs.rates, front, found->front_count);
     report.rows = rows;
     report.row_count = found->best_count;
     report.front = front;

@@ -38,20 +38,25 @@ struct dl_compared {
     struct dl_modelled modelled;      /* runs; all NULL when not predicted */
     struct dl_decision_keys decision; /* runs: the job of which it is an alternative */
     double iteration_s;               /* runs: predicted; NAN when not */
+    bool elsewhere;                   /* another part of the comparison does it */
 };
 
 struct dl_comparison {
     struct dl_compared *rows;
     int count, capacity;
     struct dl_arena *arena;
+    /* this process does part I of N of the rows; 0 of 0 or 1: all */
+    int64_t part_index, part_count;
 };
+/* Whether number `place` of what is shared out is done here. */
+bool dl_comparison_mine(const struct dl_comparison *comparison, int64_t place);
 
 /* Room for one more row; NULL when memory is exhausted. */
 struct dl_compared *dl_comparison_add(struct dl_comparison *comparison);
 
 /* One table of measurements each; the header determines their kind. DL_ERR_INPUT for a broken
  * table; a row that cannot be predicted is added as skipped, with the reason. */
-/* Any of the three kinds; anchor is an error for all but runs. */
+/* Any of the four kinds; anchor is an error for all but runs. */
 enum dl_code dl_compare_table(const struct dl_data *data, const struct dl_csv *csv, bool anchor,
                               struct dl_comparison *out, struct dl_err *err);
 enum dl_code dl_compare_runs(const struct dl_data *data, const struct dl_csv *csv, bool anchor,
@@ -65,6 +70,9 @@ enum dl_calibrated { DL_CALIBRATED_SIZES, DL_CALIBRATED_RANKS };
 enum dl_code dl_compare_calibrated(const struct dl_data *data, const struct dl_csv *csv,
                                    enum dl_calibrated mode, struct dl_comparison *out,
                                    struct dl_err *err);
+/* Two rows each: size and time; costs from the probe in the table (checkpoint_cost.h). */
+enum dl_code dl_compare_checkpoints(const struct dl_data *data, const struct dl_csv *csv,
+                                    struct dl_comparison *out, struct dl_err *err);
 enum dl_code dl_compare_kernels(const struct dl_data *data, const struct dl_csv *csv,
                                 struct dl_comparison *out, struct dl_err *err);
 

@@ -103,6 +103,30 @@ static void fill(const struct dl_run_rows *r, struct dl_run_row *run, const stru
         (struct dl_modelled){run->system, run->workload, run->framework, &run->plan, kept};
 }
 
+static uint64_t plan_hash(const void *context, int row) {
+    const struct dl_run_row *run = &((const struct dl_run_rows *)context)->rows[row];
+    return dl_hash_bytes(dl_hash_bytes(DL_HASH_START, &run->workload, sizeof run->workload),
+                         &run->plan, sizeof run->plan);
+}
+
+/* Rows with the same plan have the same prediction. (Padding may make equal plans differ: they are
+ * then predicted twice.) */
+static bool plan_equal(const void *context, int a, int b) {
+    const struct dl_run_row *all = ((const struct dl_run_rows *)context)->rows;
+    return all[a].why == NULL && all[b].why == NULL && all[a].system == all[b].system &&
+           all[a].workload == all[b].workload && all[a].framework == all[b].framework &&
+           memcmp(&all[a].plan, &all[b].plan, sizeof all[a].plan) == 0;
+}
+
+/* What row `first`, with the same plan, gave. */
+static void compare_again(const struct dl_run_rows *r, int row, const struct dl_compared *first,
+                          const struct dl_prediction *p, struct dl_compared *out,
+                          struct dl_prediction *kept) {
+    out->skipped = first->skipped;
+    out->why = first->why;
+    if (!out->skipped) fill(r, &r->rows[row], p, out, kept);
+}
+
 static enum dl_code compare_row(struct dl_run_rows *r, double *scales, int row, bool anchor,
                                 struct dl_compared *out, struct dl_prediction *kept,
                                 struct dl_err *err) {
@@ -128,7 +152,10 @@ static enum dl_code compare_row(struct dl_run_rows *r, double *scales, int row, 
 enum dl_code dl_compare_runs(const struct dl_data *data, const struct dl_csv *csv, bool anchor,
                              struct dl_comparison *out, struct dl_err *err) {
     struct dl_run_rows r;
+    struct dl_classes plans;
+    const struct dl_class_keys keys = {plan_hash, plan_equal, &r};
     DL_TRY(dl_run_rows_read(data, csv, out->arena, &r, err));
+    DL_TRY(dl_classes_make(&keys, csv->row_count, out->arena, &plans, err));
     double *scales = dl_arena_alloc(out->arena, (size_t)csv->row_count, sizeof *scales);
     struct dl_prediction *kept = dl_arena_alloc(out->arena, (size_t)csv->row_count, sizeof *kept);
     const int first = out->count;
@@ -153,8 +180,16 @@ enum dl_code dl_compare_runs(const struct dl_data *data, const struct dl_csv *cs
             .decision = dl_decision_keys(&r, row),
             .devices = dl_run_devices(&r.rows[row]),
         };
-        DL_TRY(compare_row(&r, scales, row, anchor, compared, &kept[row], err));
+        compared->elsewhere = !dl_comparison_mine(out, r.alike.first[row]);
+        if (compared->elsewhere) {
+            compared->skipped = true;
+            continue;
+        }
+        const int same = plans.first[row]; /* an anchor scales runs of one plan differently */
+        if (same < row && !anchor && !out->rows[first + same].elsewhere)
+            compare_again(&r, row, &out->rows[first + same], &kept[same], compared, &kept[row]);
+        else
+            DL_TRY(compare_row(&r, scales, row, anchor, compared, &kept[row], err));
     }
-    dl_run_find_causes(&r, kept, &out->rows[first]);
-    return DL_OK;
+    return dl_run_find_causes(&r, kept, &out->rows[first], err);
 }

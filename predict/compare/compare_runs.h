@@ -5,6 +5,7 @@
 #ifndef DL_PREDICT_COMPARE_COMPARE_RUNS_H
 #define DL_PREDICT_COMPARE_COMPARE_RUNS_H
 
+#include "model/base/classes.h"
 #include "predict/compare/compare.h"
 
 enum dl_run_column {
@@ -65,6 +66,16 @@ struct dl_run_row { /* one row, resolved */
     const char *host_remark;    /* its host or core was slower than the model's */
 };
 
+/* The runs that differ only in the number of devices: those of the same batch per device, or
+ * else of the same global batch. */
+struct dl_run_group {
+    bool whole; /* of the same global batch */
+    /* the first run with the fewest devices that can be predicted; -1: no runs with other device
+     * counts */
+    int anchor;
+    double measured; /* of that run; the mean where it was measured several times */
+};
+
 struct dl_run_rows {
     const struct dl_data *data;
     const struct dl_csv *csv;
@@ -74,6 +85,9 @@ struct dl_run_rows {
     struct dl_loaded_file *cache;
     int cache_count;
     struct dl_run_row *rows;
+    struct dl_classes alike;     /* rows that differ in devices and batch alone */
+    struct dl_classes batches;   /* of these, rows that differ in devices alone */
+    struct dl_run_group *groups; /* of the first row of each such class */
     struct dl_arena *arena;
 };
 
@@ -95,19 +109,13 @@ const char *dl_run_cell(const struct dl_run_rows *runs, int row, enum dl_run_col
 
 int64_t dl_run_devices(const struct dl_run_row *run);
 
-/* The runs that differ only in the number of devices: those of the same batch per device, or
- * else of the same global batch. */
-struct dl_run_group {
-    bool whole; /* of the same global batch */
-    /* the first run with the fewest devices that can be predicted; -1: no runs with other device
-     * counts */
-    int anchor;
-    double measured; /* of that run; the mean where it was measured several times */
-};
+/* Fills `alike`, `batches` and `groups`; dl_run_rows_read calls it. */
+enum dl_code dl_run_groups_make(struct dl_run_rows *runs, struct dl_err *err);
 struct dl_run_group dl_run_group_of(const struct dl_run_rows *runs, int row);
 
-/* Fills `cause` of runs that are slower than their interval from the runs of their group. */
-void dl_run_find_causes(const struct dl_run_rows *runs, const struct dl_prediction *kept,
-                        struct dl_compared *rows);
+/* Fills `cause` of runs that are slower than their interval from the runs of their group.
+ * DL_ERR_SYSTEM: out of memory. */
+enum dl_code dl_run_find_causes(const struct dl_run_rows *runs, const struct dl_prediction *kept,
+                                struct dl_compared *rows, struct dl_err *err);
 
 #endif

@@ -11,18 +11,32 @@ static bool same_batch(double a, double b) {
     return a > 0 && b > 0 && fabs(a - b) <= 0.01 * fmax(a, b);
 }
 
-/* The same run and release but for the number of devices. More devices either get the batch that
- * each had (weak scaling) or share the same global batch (`whole`: strong scaling). */
-static bool same_group(const struct dl_run_rows *r, bool whole, int a, int b) {
-    const struct dl_run_row *all = r->rows;
-    static const enum dl_run_column same[] = {DL_RUN_SOURCE,   DL_RUN_SYSTEM,    DL_RUN_FRAMEWORK,
-                                              DL_RUN_STRATEGY, DL_RUN_BACKEND,   DL_RUN_WORKLOAD,
-                                              DL_RUN_INPUT,    DL_RUN_PRECISION, DL_RUN_OPTIMIZER,
-                                              DL_RUN_METRIC,   DL_RUN_DATA};
-    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+static const enum dl_run_column same[] = {DL_RUN_SOURCE,   DL_RUN_SYSTEM,    DL_RUN_FRAMEWORK,
+                                          DL_RUN_STRATEGY, DL_RUN_BACKEND,   DL_RUN_WORKLOAD,
+                                          DL_RUN_INPUT,    DL_RUN_PRECISION, DL_RUN_OPTIMIZER,
+                                          DL_RUN_METRIC,   DL_RUN_DATA};
+enum { SAME = sizeof same / sizeof same[0] };
+
+static uint64_t hash_of(const void *context, int row) {
+    const struct dl_run_rows *r = context;
+    uint64_t hash = DL_HASH_START;
+    for (int i = 0; i < SAME; i++) hash = dl_hash_text(hash, dl_run_cell(r, row, same[i]));
+    return hash;
+}
+
+/* The same run and release but for the number of devices and the batch. */
+static bool alike(const void *context, int a, int b) {
+    const struct dl_run_rows *r = context;
+    for (int i = 0; i < SAME; i++) {
         if (strcmp(dl_run_cell(r, a, same[i]), dl_run_cell(r, b, same[i])) != 0) return false;
     }
-    if (all[a].framework != all[b].framework || !dl_run_plan_same(r, a, b)) return false;
+    return r->rows[a].framework == r->rows[b].framework && dl_run_plan_same(r, a, b);
+}
+
+/* More devices either get the batch that each had (weak scaling) or share the same global batch
+ * (`whole`: strong scaling). Of two rows that are alike. */
+static bool same_group(const struct dl_run_rows *r, bool whole, int a, int b) {
+    const struct dl_run_row *all = r->rows;
     if (whole) return same_batch(all[a].global_batch_samples, all[b].global_batch_samples);
     return same_batch(all[a].plan.batch_per_device_samples, all[b].plan.batch_per_device_samples);
 }
@@ -32,7 +46,7 @@ static struct dl_run_group group_with(const struct dl_run_rows *r, bool whole, i
     struct dl_run_group group = {.whole = whole, .anchor = -1};
     int64_t fewest = INT64_MAX, most = 0;
     int repeats = 0;
-    for (int i = 0; i < r->csv->row_count; i++) {
+    for (int i = r->alike.first[row]; i >= 0; i = r->alike.next[i]) {
         const int64_t devices = dl_run_devices(&all[i]);
         if (all[i].why != NULL || !same_group(r, whole, i, row)) continue;
         if (devices < fewest) fewest = devices, group.anchor = i, group.measured = 0, repeats = 0;
@@ -43,9 +57,40 @@ static struct dl_run_group group_with(const struct dl_run_rows *r, bool whole, i
     return group;
 }
 
+/* Rows that are alike and have the same batches are in the same group. */
+static uint64_t batch_hash(const void *context, int row) {
+    const struct dl_run_rows *r = context;
+    const struct dl_run_row *run = &r->rows[row];
+    const double batches[] = {run->plan.batch_per_device_samples, run->global_batch_samples};
+    const int kind = r->alike.first[row];
+    return dl_hash_bytes(dl_hash_bytes(DL_HASH_START, &kind, sizeof kind), batches, sizeof batches);
+}
+
+static bool batch_equal(const void *context, int a, int b) {
+    const struct dl_run_rows *r = context;
+    const struct dl_run_row *x = &r->rows[a], *y = &r->rows[b];
+    return r->alike.first[a] == r->alike.first[b] &&
+           x->plan.batch_per_device_samples == y->plan.batch_per_device_samples &&
+           x->global_batch_samples == y->global_batch_samples;
+}
+
+enum dl_code dl_run_groups_make(struct dl_run_rows *r, struct dl_err *err) {
+    const struct dl_class_keys kinds = {hash_of, alike, r}, batches = {batch_hash, batch_equal, r};
+    const int count = r->csv->row_count;
+    DL_TRY(dl_classes_make(&kinds, count, r->arena, &r->alike, err));
+    DL_TRY(dl_classes_make(&batches, count, r->arena, &r->batches, err));
+    r->groups = dl_arena_alloc(r->arena, (size_t)count, sizeof *r->groups);
+    if (r->groups == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int row = 0; row < count; row++) {
+        if (r->batches.first[row] != row) continue;
+        r->groups[row] = group_with(r, false, row);
+        if (r->groups[row].anchor < 0) r->groups[row] = group_with(r, true, row);
+    }
+    return DL_OK;
+}
+
 struct dl_run_group dl_run_group_of(const struct dl_run_rows *r, int row) {
-    const struct dl_run_group weak = group_with(r, false, row);
-    return weak.anchor >= 0 ? weak : group_with(r, true, row);
+    return r->groups[r->batches.first[row]];
 }
 
 /* Measured / predicted iteration of a row; NAN when it was not predicted. */
@@ -63,7 +108,7 @@ static struct dl_shortfall shortfall_of(const struct dl_run_rows *r, const struc
     struct dl_shortfall s = {
         .plan = &all[row].plan, .base_ratio = NAN, .node_ratio = NAN, .fewer_ratio = NAN};
     int64_t base = devices, node = 0, fewer = 0;
-    for (int k = 0; k < r->csv->row_count; k++) {
+    for (int k = r->alike.first[row]; k >= 0; k = r->alike.next[k]) {
         const double other = ratio_of(&all[k], &rows[k]);
         const int64_t n = dl_run_devices(&all[k]);
         if (!dl_known(other) || n >= devices || !same_group(r, whole, row, k)) continue;
@@ -75,15 +120,40 @@ static struct dl_shortfall shortfall_of(const struct dl_run_rows *r, const struc
     return s;
 }
 
-void dl_run_find_causes(const struct dl_run_rows *r, const struct dl_prediction *kept,
-                        struct dl_compared *rows) {
-    for (int i = 0; i < r->csv->row_count; i++) {
+/* Runs of one group on as many devices and nodes have the same evidence. */
+static uint64_t place_hash(const void *context, int row) {
+    const struct dl_run_rows *r = context;
+    const int64_t place[] = {r->batches.first[row], r->rows[row].plan.nodes,
+                             r->rows[row].plan.devices_per_node};
+    return dl_hash_bytes(DL_HASH_START, place, sizeof place);
+}
+
+static bool place_equal(const void *context, int a, int b) {
+    const struct dl_run_rows *r = context;
+    return r->batches.first[a] == r->batches.first[b] &&
+           r->rows[a].plan.nodes == r->rows[b].plan.nodes &&
+           r->rows[a].plan.devices_per_node == r->rows[b].plan.devices_per_node;
+}
+
+enum dl_code dl_run_find_causes(const struct dl_run_rows *r, const struct dl_prediction *kept,
+                                struct dl_compared *rows, struct dl_err *err) {
+    const int count = r->csv->row_count;
+    const struct dl_class_keys keys = {place_hash, place_equal, r};
+    struct dl_classes places;
+    struct dl_shortfall *found = dl_arena_alloc(r->arena, (size_t)count, sizeof *found);
+    if (found == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    DL_TRY(dl_classes_make(&keys, count, r->arena, &places, err));
+    for (int i = 0; i < count; i++) {
         const double ratio = ratio_of(&r->rows[i], &rows[i]);
         if (!dl_known(ratio) || !(ratio * kept[i].iteration_s > kept[i].iteration_high_s)) continue;
-        struct dl_shortfall s = shortfall_of(r, rows, i);
+        struct dl_shortfall *known = &found[places.first[i]];
+        if (known->plan == NULL) *known = shortfall_of(r, rows, i);
+        struct dl_shortfall s = *known;
+        s.plan = &r->rows[i].plan;
         s.prediction = &kept[i];
         s.measured_s = ratio * kept[i].iteration_s;
         rows[i].cause = r->rows[i].host_remark != NULL ? r->rows[i].host_remark
                                                        : dl_compare_cause(&s, r->arena);
     }
+    return DL_OK;
 }

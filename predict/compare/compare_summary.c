@@ -18,19 +18,37 @@ struct dl_compared *dl_comparison_add(struct dl_comparison *c) {
     return &c->rows[c->count++];
 }
 
-enum dl_code dl_compare_table(const struct dl_data *data, const struct dl_csv *csv, bool anchor,
-                              struct dl_comparison *out, struct dl_err *err) {
-    if (dl_csv_column(csv, "workload") >= 0 || dl_csv_column(csv, "metric") >= 0 ||
-        dl_csv_column(csv, "framework") >= 0) {
-        return dl_compare_runs(data, csv, anchor, out, err);
-    }
-    if (anchor) return dl_fail(err, DL_ERR_USAGE, "--anchor: %s is not a table of runs", csv->name);
+bool dl_comparison_mine(const struct dl_comparison *c, int64_t place) {
+    return c->part_count <= 1 || place % c->part_count == c->part_index;
+}
+
+static bool is_table_of_runs(const struct dl_csv *csv) {
+    return dl_csv_column(csv, "workload") >= 0 || dl_csv_column(csv, "metric") >= 0 ||
+           dl_csv_column(csv, "framework") >= 0;
+}
+
+static enum dl_code compare_others(const struct dl_data *data, const struct dl_csv *csv,
+                                   struct dl_comparison *out, struct dl_err *err) {
+    if (dl_csv_column(csv, "format") >= 0 && dl_csv_column(csv, "write_s") >= 0)
+        return dl_compare_checkpoints(data, csv, out, err);
     if (dl_csv_column(csv, "collective") >= 0) return dl_compare_collectives(data, csv, out, err);
     if ((dl_csv_column(csv, "op") >= 0 && dl_csv_column(csv, "pass") >= 0) || dl_kernel_header(csv))
         return dl_compare_kernels(data, csv, out, err);
     return dl_fail_at(err, csv->name, 1, 1, NULL,
                       "expected the header of a table of runs (workload, metric, ...), collectives "
-                      "(collective, ...) or kernels (op, pass, ...)");
+                      "(collective, ...), kernels (op, pass, ...) or checkpoints (format, write_s, "
+                      "...)");
+}
+
+enum dl_code dl_compare_table(const struct dl_data *data, const struct dl_csv *csv, bool anchor,
+                              struct dl_comparison *out, struct dl_err *err) {
+    const int first = out->count;
+    if (is_table_of_runs(csv)) return dl_compare_runs(data, csv, anchor, out, err);
+    if (anchor) return dl_fail(err, DL_ERR_USAGE, "--anchor: %s is not a table of runs", csv->name);
+    DL_TRY(compare_others(data, csv, out, err));
+    for (int i = first; i < out->count; i++) /* runs share themselves out, by groups */
+        out->rows[i].elsewhere = !dl_comparison_mine(out, i - first);
+    return DL_OK;
 }
 
 static const char *group_of(const struct dl_compared *row, int kind) {

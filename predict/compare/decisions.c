@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/base/classes.h"
 #include "model/base/ranking.h"
 #include "model/base/text.h"
 #include "model/parallel/strategy.h"
@@ -70,6 +71,50 @@ static const char *group_of(const struct dl_decision_row *row, bool frameworks) 
     return frameworks ? row->keys.frameworks : row->keys.plans;
 }
 
+struct kind {
+    const struct dl_decision_row *rows;
+    bool frameworks;
+};
+
+static uint64_t group_hash(const void *context, int row) {
+    const struct kind *kind = context;
+    return dl_hash_text(DL_HASH_START, group_of(&kind->rows[row], kind->frameworks));
+}
+
+static bool same_group(const void *context, int a, int b) {
+    const struct kind *kind = context;
+    return strcmp(group_of(&kind->rows[a], kind->frameworks),
+                  group_of(&kind->rows[b], kind->frameworks)) == 0;
+}
+
+/* The decisions of one kind. job: room for all rows. */
+static enum dl_code decide(const struct kind *kind, int count, struct job *job, double *scratch,
+                           struct dl_arena *arena, struct dl_decision *out, int *count_out,
+                           struct dl_err *err) {
+    const struct dl_class_keys keys = {group_hash, same_group, kind};
+    struct dl_classes groups;
+    DL_TRY(dl_classes_make(&keys, count, arena, &groups, err));
+    for (int i = 0; i < count; i++) {
+        const char *group = group_of(&kind->rows[i], kind->frameworks);
+        if (group[0] == 0 || groups.first[i] != i) continue;
+        job->count = 0;
+        for (int k = i; k >= 0; k = groups.next[k]) {
+            const struct dl_decision_keys *names = &kind->rows[k].keys;
+            add_alternative(job, kind->frameworks ? names->framework : names->plan, &kind->rows[k]);
+        }
+        if (job->count < 2) continue;
+        const size_t n = (size_t)job->count;
+        out[(*count_out)++] = (struct dl_decision){
+            .group = group,
+            .frameworks = kind->frameworks,
+            .alternatives = job->count,
+            .regret_pct = 100 * dl_regret_frac(job->predicted, job->measured, n),
+            .rank_correlation = dl_rank_correlation(job->predicted, job->measured, n, scratch),
+        };
+    }
+    return DL_OK;
+}
+
 enum dl_code dl_decisions(const struct dl_decision_row *rows, size_t count, struct dl_arena *arena,
                           struct dl_decision **out, int *count_out, struct dl_err *err) {
     double *scratch = dl_arena_alloc(arena, 4 * count + 1, sizeof *scratch);
@@ -81,31 +126,9 @@ enum dl_code dl_decisions(const struct dl_decision_row *rows, size_t count, stru
     *count_out = 0;
     if (scratch == NULL || job.names == NULL || job.times == NULL || *out == NULL)
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    for (int kind = 0; kind < 2; kind++) {
-        const bool frameworks = kind == 1;
-        for (size_t i = 0; i < count; i++) {
-            const char *group = group_of(&rows[i], frameworks);
-            bool first = group[0] != 0;
-            for (size_t k = 0; k < i && first; k++)
-                first = strcmp(group_of(&rows[k], frameworks), group) != 0;
-            if (!first) continue;
-            job.count = 0;
-            for (size_t k = i; k < count; k++) {
-                if (strcmp(group_of(&rows[k], frameworks), group) == 0)
-                    add_alternative(&job, frameworks ? rows[k].keys.framework : rows[k].keys.plan,
-                                    &rows[k]);
-            }
-            if (job.count < 2) continue;
-            const size_t n = (size_t)job.count;
-            (*out)[(*count_out)++] = (struct dl_decision){
-                .group = group,
-                .frameworks = frameworks,
-                .alternatives = job.count,
-                .regret_pct = 100 * dl_regret_frac(job.predicted, job.measured, n),
-                .rank_correlation =
-                    dl_rank_correlation(job.predicted, job.measured, n, scratch + 2 * count),
-            };
-        }
+    for (int i = 0; i < 2; i++) {
+        const struct kind kind = {rows, i == 1};
+        DL_TRY(decide(&kind, (int)count, &job, scratch + 2 * count, arena, *out, count_out, err));
     }
     return DL_OK;
 }

@@ -64,7 +64,7 @@ enum dl_code dl_measured_load(struct dl_context *context, const struct dl_data *
     if (csv == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (data->intervals == NULL)
         return dl_fail(err, DL_ERR_USAGE, "--measured: no intervals.json in the data directories");
-    DL_TRY(dl_csv_read(path, context->arena, csv, err));
+    DL_TRY(dl_data_csv(data, path, context->arena, csv, err));
     DL_TRY(dl_run_rows_read(data, csv, context->arena, &r, err));
     for (int i = 0; i < inputs->framework_count; i++)
         DL_TRY(attach(&r, &inputs->frameworks[i], inputs->system_name, context->arena, &used, err));

@@ -82,8 +82,8 @@ static enum dl_code read_files(struct dl_context *context, const struct dl_optio
     for (int i = 1; i < options->positional_count; i++) {
         char *text = NULL;
         size_t length = 0;
-        DL_TRY(
-            dl_file_read(options->positional[i], 64u << 20, context->arena, &text, &length, err));
+        DL_TRY(dl_data_read(&context->data, options->positional[i], 64u << 20, context->arena,
+                            &text, &length, err));
         DL_TRY(parse(options->positional[i], text, length, &given, &in->bench, err));
     }
     return DL_OK;

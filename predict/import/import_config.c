@@ -431,7 +431,7 @@ enum dl_code dl_import_config(struct dl_context *context, const struct dl_option
     size_t length = 0;
     DL_TRY(dl_import_files(options, 1, err));
     const char *path = options->positional[1];
-    DL_TRY(dl_file_read(path, CONFIG_BYTES, context->arena, &json, &length, err));
+    DL_TRY(dl_data_read(&context->data, path, CONFIG_BYTES, context->arena, &json, &length, err));
     DL_TRY(dl_config_parse(path, json, length, asked->skip_unknown, context->arena, &model, err));
     const char *name = asked->name != NULL
                            ? asked->name

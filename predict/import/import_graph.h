@@ -12,6 +12,7 @@
 
 #include "model/base/arena.h"
 #include "model/base/status.h"
+#include "model/cli/data.h"
 
 enum {
     DL_ONNX_RANK = 8,       /* most dimensions of a tensor */
@@ -84,8 +85,8 @@ struct dl_onnx_dim {
 
 /* Reads a model. DL_ERR_INPUT: not a model, damaged, or against ONNX's rules (a value made twice or
  * used before it is made). DL_ERR_BACKEND: this program was built without protobuf-c. */
-enum dl_code dl_onnx_read(const char *path, struct dl_arena *arena, struct dl_onnx_graph *out,
-                          struct dl_err *err);
+enum dl_code dl_onnx_read(const struct dl_data *data, const char *path, struct dl_arena *arena,
+                          struct dl_onnx_graph *out, struct dl_err *err);
 enum dl_code dl_onnx_parse(const char *name, const unsigned char *bytes, size_t length,
                            struct dl_arena *arena, struct dl_onnx_graph *out, struct dl_err *err);
 

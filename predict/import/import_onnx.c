@@ -478,11 +478,11 @@ enum dl_code dl_onnx_parse(const char *name, const unsigned char *bytes, size_t 
 
 #endif
 
-enum dl_code dl_onnx_read(const char *path, struct dl_arena *arena, struct dl_onnx_graph *out,
-                          struct dl_err *err) {
+enum dl_code dl_onnx_read(const struct dl_data *data, const char *path, struct dl_arena *arena,
+                          struct dl_onnx_graph *out, struct dl_err *err) {
     char *bytes = NULL;
     size_t length = 0;
     const size_t most = 2147483647; /* protobuf's own limit */
-    DL_TRY(dl_file_read(path, most, arena, &bytes, &length, err));
+    DL_TRY(dl_data_read(data, path, most, arena, &bytes, &length, err));
     return dl_onnx_parse(path, (const unsigned char *)bytes, length, arena, out, err);
 }

@@ -131,7 +131,8 @@ static const char *framework_of(struct dl_context *context, const struct dl_impo
 static enum dl_code read_text(struct dl_context *context, const struct dl_options *options,
                               char **text, size_t *length, struct dl_err *err) {
     DL_TRY(dl_import_files(options, 1, err));
-    return dl_file_read(options->positional[1], MOST_BYTES, context->arena, text, length, err);
+    return dl_data_read(&context->data, options->positional[1], MOST_BYTES, context->arena, text,
+                        length, err);
 }
 
 static struct dl_plan_words begin(struct dl_context *context, const struct dl_options *options,

@@ -87,11 +87,12 @@ static enum dl_code read_one(struct dl_context *context, const struct dl_workloa
     char *text = NULL;
     size_t length = 0;
     struct dl_trace_times t;
-    DL_TRY(dl_file_read(path, 64u << 20, context->arena, &text, &length, err));
-    if (is_csv(path))
+    if (is_csv(path)) {
+        DL_TRY(dl_data_read(&context->data, path, 64u << 20, context->arena, &text, &length, err));
         DL_TRY(dl_trace_csv(path, text, length, context->arena, &t, err));
-    else
-        DL_TRY(dl_trace_parse(path, text, length, steps, context->arena, &t, err));
+    } else {
+        DL_TRY(dl_trace_file(path, steps, context->arena, &t, err));
+    }
     if (keep_known(context, w, &t, path) == 0)
         return dl_fail_at(
             err, path, 0, 0, NULL,

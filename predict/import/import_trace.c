@@ -3,12 +3,14 @@
  * dur, pid, tid, args: correlation, "Sequence number", "Fwd thread id". */
 #include "predict/import/import_trace.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/base/json_node.h"
 #include "predict/import/import_trace_sums.h"
+#include "predict/import/json_stream.h"
 
 enum { FEWEST_STEPS = 8 }; /* for a standard deviation */
 
@@ -21,7 +23,7 @@ struct event { /* a range, or a point that asks in which range it lies */
     enum kind kind;
     uint64_t thread;
     double ts_us, dur_us, number; /* number: correlation or sequence number */
-    const char *layer;            /* FORWARD, BACKWARD; points into the document */
+    const char *layer;            /* FORWARD, BACKWARD; one copy of each name */
     size_t layer_length;
     double inside_us; /* of ranges within, and of kernels */
     double kernel_us, backward_us;
@@ -38,14 +40,16 @@ struct reader {
     struct dl_arena *arena;
     struct dl_err *err;
     struct event *events;
-    int count;
+    int count, capacity;
     struct link *kernels;
     double *kernel_us;
-    int kernel_count; /* correlation of each kernel */
+    int kernel_count, kernel_capacity; /* correlation of each kernel */
     /* ProfilerStep#I: how many, their sum and that of their squares */
-    int steps;
+    int steps, step_capacity;
     double steps_us, squares_us2;
     double *step_us; /* each */
+    struct dl_trace_names layers;
+    double core_s;
 };
 
 static enum dl_code no_memory(struct dl_err *err) {
@@ -105,16 +109,46 @@ static bool layer_range(const char *name, struct event *e) {
     return true;
 }
 
-static void add_kernel(struct reader *r, double correlation, double dur_us) {
+/* Room for one more in a list of the heap; false: out of memory. */
+static bool room(void *list_at, int count, int *capacity, size_t bytes_each) {
+    void **list = list_at;
+    if (count < *capacity) return true;
+    const int larger = *capacity > 0 ? 2 * *capacity : 1024;
+    void *more = count < INT_MAX / 4 ? realloc(*list, (size_t)larger * bytes_each) : NULL;
+    if (more == NULL) return false;
+    *list = more;
+    *capacity = larger;
+    return true;
+}
+
+static enum dl_code add_kernel(struct reader *r, double correlation, double dur_us) {
+    int same = r->kernel_capacity;
+    if (!room(&r->kernels, r->kernel_count, &same, sizeof *r->kernels) ||
+        !room(&r->kernel_us, r->kernel_count, &r->kernel_capacity, sizeof *r->kernel_us))
+        return no_memory(r->err);
     r->kernels[r->kernel_count] =
         (struct link){dl_known(correlation) ? correlation : -1, r->kernel_count};
     r->kernel_us[r->kernel_count++] = dur_us;
+    return DL_OK;
 }
 
-static void add_step(struct reader *r, double dur_us) {
+static enum dl_code add_step(struct reader *r, double dur_us) {
+    if (!room(&r->step_us, r->steps, &r->step_capacity, sizeof *r->step_us))
+        return no_memory(r->err);
     r->step_us[r->steps++] = dur_us;
     r->steps_us += dur_us;
     r->squares_us2 += dur_us * dur_us;
+    return DL_OK;
+}
+
+static enum dl_code add_event(struct reader *r, struct event *e) {
+    if (!room(&r->events, r->count, &r->capacity, sizeof *r->events)) return no_memory(r->err);
+    if (e->layer != NULL) {
+        e->layer = dl_trace_name(&r->layers, e->layer, e->layer_length, r->arena);
+        if (e->layer == NULL) return no_memory(r->err);
+    }
+    r->events[r->count++] = *e;
+    return DL_OK;
 }
 
 /* Kind and number of a host event; false: it does not count. */
@@ -160,17 +194,11 @@ static enum dl_code read_event(struct reader *r, const struct dl_json_node *n, i
                           index, name);
     }
     e.thread = mix(mix(14695981039346656037u, member(n, "pid")), member(n, "tid"));
-    if (on_device) {
-        add_kernel(r, number_of(member(args, "correlation")), e.dur_us);
-        return DL_OK;
-    }
+    if (on_device) return add_kernel(r, number_of(member(args, "correlation")), e.dur_us);
     /* the same range once more, on the device's line */
     if (strcmp(cat, "gpu_user_annotation") == 0) return DL_OK;
-    if (is_step)
-        add_step(r, e.dur_us);
-    else if (classify(name, one_of(cat, runtime), args, &e))
-        r->events[r->count++] = e;
-    return DL_OK;
+    if (is_step) return add_step(r, e.dur_us);
+    return classify(name, one_of(cat, runtime), args, &e) ? add_event(r, &e) : DL_OK;
 }
 
 /* By thread, then start; of two that start together the outer one first, and ranges before points.
@@ -364,31 +392,96 @@ static enum dl_code finish(struct reader *r, int64_t steps, struct dl_trace_time
     return DL_OK;
 }
 
+/* The events, one at a time. */
+static enum dl_code read_list(struct reader *r, struct dl_json_stream *s) {
+    struct dl_err *err = r->err;
+    DL_TRY(dl_json_stream_take(s, '[', "a list of events", err));
+    if (dl_json_stream_peek(s) == ']') return dl_json_stream_take(s, ']', "']'", err);
+    for (int index = 0;; index++) {
+        struct dl_arena one = {0};
+        struct dl_json *doc;
+        enum dl_code code = dl_json_stream_value(s, &one, &doc, err);
+        if (code == DL_OK) code = read_event(r, doc->root, index);
+        dl_arena_free(&one);
+        DL_TRY(code);
+        if (dl_json_stream_peek(s) == ']') return dl_json_stream_take(s, ']', "']'", err);
+        DL_TRY(dl_json_stream_take(s, ',', "',' or ']'", err));
+    }
+}
+
+/* One member of the trace's object: the events, the benchmark program's own, or another. */
+static enum dl_code read_member(struct reader *r, struct dl_json_stream *s, bool *listed) {
+    struct dl_arena one = {0};
+    struct dl_json *key, *own;
+    if (dl_json_stream_peek(s) != '"')
+        return dl_json_stream_fail(s, "a key in double quotes", r->err);
+    enum dl_code code = dl_json_stream_value(s, &one, &key, r->err);
+    if (code == DL_OK) code = dl_json_stream_take(s, ':', "':' after a key", r->err);
+    const char *name = code == DL_OK ? text_of(key->root) : "";
+    if (code == DL_OK && strcmp(name, "traceEvents") == 0 && !*listed &&
+        dl_json_stream_peek(s) == '[') {
+        *listed = true;
+        code = read_list(r, s);
+    } else if (code == DL_OK && strcmp(name, "dlmodel") == 0) {
+        code = dl_json_stream_value(s, &one, &own, r->err);
+        if (code == DL_OK) r->core_s = number_of(member(own->root, "core_s"));
+    } else if (code == DL_OK) {
+        code = dl_json_stream_skip(s, r->err);
+    }
+    dl_arena_free(&one);
+    return code;
+}
+
+static enum dl_code read_trace(struct reader *r, struct dl_json_stream *s) {
+    struct dl_err *err = r->err;
+    bool listed = dl_json_stream_peek(s) == '[';
+    if (listed) {
+        DL_TRY(read_list(r, s));
+    } else {
+        DL_TRY(dl_json_stream_take(s, '{', "a Chrome trace: a list of events, or an object", err));
+        while (dl_json_stream_peek(s) != '}') {
+            DL_TRY(read_member(r, s, &listed));
+            if (dl_json_stream_peek(s) == '}') break;
+            DL_TRY(dl_json_stream_take(s, ',', "',' or '}'", err));
+        }
+        DL_TRY(dl_json_stream_take(s, '}', "'}'", err));
+    }
+    if (dl_json_stream_peek(s) >= 0)
+        return dl_json_stream_fail(s, "nothing after the JSON value", err);
+    if (listed) return DL_OK;
+    return dl_fail_at(
+        err, r->name, 1, 1, "traceEvents",
+        "expected a Chrome trace: a list of events, or an object with one in traceEvents");
+}
+
+static enum dl_code parse(struct dl_json_stream *s, int64_t steps, struct dl_arena *arena,
+                          struct dl_trace_times *out, struct dl_err *err) {
+    struct reader r = {.name = s->name, .arena = arena, .err = err, .core_s = NAN};
+    enum dl_code code = read_trace(&r, s);
+    if (code == DL_OK) code = finish(&r, steps, out);
+    if (code == DL_OK && r.core_s > 1e-9 && r.core_s < 1e3) out->core_s = r.core_s;
+    free(r.events);
+    free(r.kernels);
+    free(r.kernel_us);
+    free(r.step_us);
+    return code;
+}
+
 enum dl_code dl_trace_parse(const char *name, const char *text, size_t length, int64_t steps,
                             struct dl_arena *arena, struct dl_trace_times *out,
                             struct dl_err *err) {
-    struct dl_json *doc;
-    DL_TRY(dl_json_parse(name, text, length, arena, &doc, err));
-    const struct dl_json_node *list =
-        doc->root->kind == DL_JSON_ARRAY ? doc->root : member(doc->root, "traceEvents");
-    if (list == NULL || list->kind != DL_JSON_ARRAY) {
-        return dl_fail_at(
-            err, name, 1, 1, "traceEvents",
-            "expected a Chrome trace: a list of events, or an object with one in traceEvents");
-    }
-    const size_t most = (size_t)list->child_count;
-    struct reader r = {.name = name, .arena = arena, .err = err};
-    r.events = dl_arena_alloc(arena, most, sizeof *r.events);
-    r.kernels = dl_arena_alloc(arena, most, sizeof *r.kernels);
-    r.kernel_us = dl_arena_alloc(arena, most, sizeof *r.kernel_us);
-    r.step_us = dl_arena_alloc(arena, most, sizeof *r.step_us);
-    if (r.step_us == NULL || r.events == NULL || r.kernels == NULL || r.kernel_us == NULL)
-        return no_memory(err);
-    int index = 0;
-    for (const struct dl_json_node *n = list->child; n != NULL; n = n->next)
-        DL_TRY(read_event(&r, n, index++));
-    DL_TRY(finish(&r, steps, out));
-    const double core_s = number_of(member(member(doc->root, "dlmodel"), "core_s"));
-    if (core_s > 1e-9 && core_s < 1e3) out->core_s = core_s;
-    return DL_OK;
+    struct dl_json_stream s;
+    enum dl_code code = dl_json_stream_text(name, text, length, &s, err);
+    if (code == DL_OK) code = parse(&s, steps, arena, out, err);
+    dl_json_stream_close(&s);
+    return code;
+}
+
+enum dl_code dl_trace_file(const char *path, int64_t steps, struct dl_arena *arena,
+                           struct dl_trace_times *out, struct dl_err *err) {
+    struct dl_json_stream s;
+    enum dl_code code = dl_json_stream_file(path, &s, err);
+    if (code == DL_OK) code = parse(&s, steps, arena, out, err);
+    dl_json_stream_close(&s);
+    return code;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/classes.h"
 #include "model/base/csv.h"
 
 static enum dl_code no_memory(struct dl_err *err) {
@@ -139,4 +140,32 @@ enum dl_code dl_trace_csv(const char *name, const char *text, size_t length, str
         if (n[0] > out->steps) out->steps = n[0];
     }
     return DL_OK;
+}
+
+static size_t slot_of(const char *const *table, size_t capacity, const char *name, size_t length) {
+    size_t at = dl_hash_bytes(DL_HASH_START, name, length) & (capacity - 1);
+    while (table[at] != NULL && (strncmp(table[at], name, length) != 0 || table[at][length] != 0))
+        at = (at + 1) & (capacity - 1);
+    return at;
+}
+
+const char *dl_trace_name(struct dl_trace_names *names, const char *text, size_t length,
+                          struct dl_arena *arena) {
+    if (2 * names->count >= names->capacity) {
+        const size_t larger = names->capacity > 0 ? 2 * names->capacity : 256;
+        const char **table = dl_arena_alloc(arena, larger, sizeof *table);
+        if (table == NULL) return NULL;
+        for (size_t i = 0; i < names->capacity; i++) {
+            const char *name = names->list[i];
+            if (name != NULL) table[slot_of(table, larger, name, strlen(name))] = name;
+        }
+        names->list = table;
+        names->capacity = larger;
+    }
+    const char **slot = &names->list[slot_of(names->list, names->capacity, text, length)];
+    if (*slot == NULL) {
+        *slot = dl_arena_strndup(arena, text, length);
+        names->count++;
+    }
+    return *slot;
 }

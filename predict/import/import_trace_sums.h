@@ -19,4 +19,13 @@ struct dl_trace_sample {
 enum dl_code dl_trace_sum(struct dl_trace_sample *samples, int count, int64_t steps,
                           struct dl_arena *arena, struct dl_trace_times *out, struct dl_err *err);
 
+/* Names seen: a hash table, half empty. {0} is empty. */
+struct dl_trace_names {
+    const char **list;
+    size_t count, capacity;
+};
+/* The one copy of a name in the arena. NULL: out of memory. */
+const char *dl_trace_name(struct dl_trace_names *names, const char *text, size_t length,
+                          struct dl_arena *arena);
+
 #endif

@@ -190,7 +190,7 @@ enum dl_code dl_import_onnx(struct dl_context *context, const struct dl_options 
     const char *path = options->positional[1];
     const char *name = asked->name != NULL ? asked->name : default_name(context->arena, path);
     if (name == NULL) return no_memory(err);
-    DL_TRY(dl_onnx_read(path, context->arena, &graph, err));
+    DL_TRY(dl_onnx_read(&context->data, path, context->arena, &graph, err));
     DL_TRY(dl_onnx_set_inputs(&graph, dims, dim_count, err));
     DL_TRY(dl_import_map(&graph, &net, err));
     const char *left = left_text(&net);

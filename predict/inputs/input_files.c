@@ -10,33 +10,25 @@
 #include "model/cli/data_parts.h"
 #include "predict/inputs/inputs.h"
 
-static uint64_t fnv1a(const char *text, size_t length) {
-    uint64_t hash = 14695981039346656037u;
-    for (size_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)text[i]) * 1099511628211u;
-    return hash;
-}
-
 /* One file with its hash; a name without a file (a built-in part of a name) is omitted. *count
  * becomes -1 when memory or the system refuses: an incomplete list would be wrong. */
 static void add_file(struct dl_context *context, enum dl_data_kind kind, const char *name,
                      struct dl_input_file *files, int *count) {
     struct dl_err why = {.code = DL_OK};
     const char *path = NULL;
-    char *text = NULL;
-    size_t length = 0;
-    const size_t most = 64u << 20;
+    uint64_t hash;
     if (name == NULL || *count == DL_MAX_INPUT_FILES || *count < 0) return;
     enum dl_code code = dl_data_path(&context->data, kind, name, context->arena, &path, &why);
-    if (code == DL_OK) code = dl_file_read(path, most, context->arena, &text, &length, &why);
-    if (code == DL_OK) files[(*count)++] = (struct dl_input_file){path, fnv1a(text, length)};
+    if (code == DL_OK) code = dl_data_hash(&context->data, path, context->arena, &hash, &why);
+    if (code == DL_OK) files[(*count)++] = (struct dl_input_file){path, hash};
     const char *devices = code == DL_OK ? strstr(path, "devices/") : NULL;
     /* its fitted kernel times */
     if (kind == DL_DATA_DEVICE && devices != NULL && *count < DL_MAX_INPUT_FILES) {
         path = dl_arena_printf(context->arena, "%.*skernels/%s", (int)(devices - path), path,
                                devices + strlen("devices/"));
         code = path == NULL ? DL_ERR_SYSTEM
-                            : dl_file_read(path, most, context->arena, &text, &length, &why);
-        if (code == DL_OK) files[(*count)++] = (struct dl_input_file){path, fnv1a(text, length)};
+                            : dl_data_hash(&context->data, path, context->arena, &hash, &why);
+        if (code == DL_OK) files[(*count)++] = (struct dl_input_file){path, hash};
     }
     if (code == DL_ERR_SYSTEM) *count = -1;
 }

@@ -17,7 +17,7 @@ static enum dl_code load(struct dl_context *context, const char *name,
                        "path has a '/' or ends in .json",
                        name);
     }
-    DL_TRY(dl_json_read(path, context->arena, &doc, err));
+    DL_TRY(dl_data_json(&context->data, path, context->arena, &doc, err));
     DL_TRY(dl_json_load(doc, &dl_layer_times_schema, context->arena, times, err));
     DL_TRY(dl_layer_times_check(times, doc, err));
     *out = times;

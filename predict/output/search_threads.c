@@ -14,6 +14,7 @@ enum { MAX_THREADS = 256 };
 struct shared {
     const struct dl_search_run *run;
     atomic_llong next;
+    atomic_bool stop; /* cancelled */
     int64_t end;
     bool costs; /* else tasks */
     double start_s;
@@ -41,7 +42,7 @@ static void *work(void *argument) {
     double said_s = shared->start_s;
     for (;;) {
         const int64_t i = atomic_fetch_add(&shared->next, 1);
-        if (i >= shared->end || thread->code != DL_OK) return NULL;
+        if (i >= shared->end || thread->code != DL_OK || atomic_load(&shared->stop)) return NULL;
         thread->code = shared->costs
                            ? dl_search_make_cost(run->search, i, &thread->err)
                            : dl_search_run_task(run->search, i, thread->worker, &thread->err);
@@ -49,7 +50,11 @@ static void *work(void *argument) {
         const double time_s = now_s();
         if (time_s - said_s < 0.5) continue;
         said_s = time_s;
-        run->progress(run->context, (double)i / (double)shared->end, time_s - shared->start_s);
+        if (run->progress(run->context, (double)i / (double)shared->end,
+                          time_s - shared->start_s) == 0)
+            continue;
+        thread->code = dl_fail(&thread->err, DL_ERR_CANCELLED, "stopped by the caller");
+        atomic_store(&shared->stop, true);
     }
 }
 

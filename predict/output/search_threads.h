@@ -7,8 +7,9 @@
 struct dl_search_run {
     struct dl_search *search;
     int threads;
-    /* NULL: none; called by the first thread */
-    void (*progress)(void *context, double done_frac, double elapsed_s);
+    /* NULL: none; called by the first thread about twice a second; anything but 0 stops the search
+     * with DL_ERR_CANCELLED */
+    int (*progress)(void *context, double done_frac, double elapsed_s);
     void *context;
 };
 

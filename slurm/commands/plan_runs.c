@@ -202,9 +202,8 @@ const char *dl_slurm_folder(const struct dl_options *options, const struct dl_si
     return site != NULL && site->scratch != NULL ? site->scratch : "dlmodel-runs";
 }
 
-/* The nodes need an absolute path. */
-static enum dl_code absolute(struct dl_arena *arena, const char *path, const char **out,
-                             struct dl_err *err) {
+enum dl_code dl_slurm_absolute(struct dl_arena *arena, const char *path, const char **out,
+                               struct dl_err *err) {
     char here[4096];
     if (path[0] == 0) return dl_fail(err, DL_ERR_USAGE, "--dir: expected the name of a folder");
     *out = path;
@@ -225,6 +224,8 @@ static enum dl_code read_choice(struct dl_context *context, const struct dl_opti
         (struct dl_slurm_choice){.site = *site,
                                  .time_limit_s = site->time_limit_s,
                                  .repeats = 1,
+                                 .interval_width = 0.05,
+                                 .most_repeats = 60,
                                  .batch_per_device = DL_ABSENT,
                                  .global_batch = DL_ABSENT,
                                  .run = {.devices_per_node = profile ? 1 : site->devices_per_node,
@@ -259,10 +260,11 @@ enum dl_code dl_slurm_plan_make(struct dl_context *context, const struct dl_opti
     if (choice == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(read_choice(context, o, choice, err));
     plan->site = &choice->site;
+    plan->choice = choice;
     plan->time_limit_s = choice->time_limit_s;
     DL_TRY(read_wanted(context, o, choice, &w, err));
     DL_TRY(dl_site_programs(context, &plan->programs, err));
-    DL_TRY(absolute(context->arena, dl_slurm_folder(o, plan->site), &plan->folder, err));
+    DL_TRY(dl_slurm_absolute(context->arena, dl_slurm_folder(o, plan->site), &plan->folder, err));
     plan->runs = dl_arena_alloc(context->arena, MOST_RUNS, sizeof *plan->runs);
     plan->launches = dl_arena_alloc(context->arena, MOST_RUNS, sizeof(void *));
     plan->networks = dl_arena_alloc(context->arena, MOST_RUNS, sizeof(void *));
@@ -295,7 +297,8 @@ enum dl_code dl_slurm_plan_script(const struct dl_slurm_plan *plan, int i, struc
                                      .run = &plan->runs[i],
                                      .run_folder = folder,
                                      .program_folder = plan->programs,
-                                     .time_limit_s = plan->time_limit_s};
+                                     .time_limit_s = plan->time_limit_s,
+                                     .trials = plan->trials};
     if (folder == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     return dl_script_text(&script, arena, out, err);
 }

@@ -48,52 +48,63 @@ static const char *time_text(struct dl_arena *arena, double seconds) {
                            (int)(whole % 60));
 }
 
-static enum dl_code directive(struct builder *b, const char *key, const char *value,
+static enum dl_code directive(struct dl_text *out, const char *key, const char *value,
                               struct dl_err *err) {
     const char *inert = NULL;
     if (value == NULL) return DL_OK;
-    DL_TRY(dl_sl_directive(b->arena, key, value, &inert, err));
-    dl_text_printf(&b->out, "#SBATCH --%s=%s\n", key, inert);
+    DL_TRY(dl_sl_directive(out->arena, key, value, &inert, err));
+    dl_text_printf(out, "#SBATCH --%s=%s\n", key, inert);
     return DL_OK;
 }
 
+enum dl_code dl_script_head(const struct dl_site *site, const char *job_name, struct dl_text *out,
+                            struct dl_err *err) {
+    dl_text_add(out, site->login_shell ? "#!/bin/bash -l\n" : "#!/bin/bash\n");
+    DL_TRY(directive(out, "job-name", dl_sl_tame(out->arena, job_name), err));
+    DL_TRY(directive(out, "partition", site->partition, err));
+    DL_TRY(directive(out, "account", site->account, err));
+    DL_TRY(directive(out, "qos", site->qos, err));
+    DL_TRY(directive(out, "constraint", site->constraint, err));
+    return directive(out, "reservation", site->reservation, err);
+}
+
 /* An option of the site file is copied as it is; it must be --name or --name=value. */
-static enum dl_code free_option(struct builder *b, const char *option, struct dl_err *err) {
-    const char *inert = NULL;
-    if (strncmp(option, "--", 2) != 0 || strcspn(option, "=") < 3) {
-        return dl_fail(err, DL_ERR_INPUT,
-                       "site '%.60s': options: expected \"--name=value\", got \"%.100s\"",
-                       b->s->site->name, option);
+enum dl_code dl_script_options(const struct dl_site *site, struct dl_text *out,
+                               struct dl_err *err) {
+    for (int i = 0; i < site->option_count; i++) {
+        const char *option = site->options[i], *inert = NULL;
+        if (strncmp(option, "--", 2) != 0 || strcspn(option, "=") < 3) {
+            return dl_fail(err, DL_ERR_INPUT,
+                           "site '%.60s': options: expected \"--name=value\", got \"%.100s\"",
+                           site->name, option);
+        }
+        DL_TRY(dl_sl_directive(out->arena, "options of the site", option, &inert, err));
+        dl_text_printf(out, "#SBATCH %s\n", inert);
     }
-    DL_TRY(dl_sl_directive(b->arena, "options of the site", option, &inert, err));
-    dl_text_printf(&b->out, "#SBATCH %s\n", inert);
     return DL_OK;
 }
 
 static enum dl_code directives(struct builder *b, struct dl_err *err) {
     const struct dl_site *site = b->s->site;
     const struct dl_run_record *run = b->s->run;
-    add(b, site->login_shell ? "#!/bin/bash -l\n" : "#!/bin/bash\n");
-    DL_TRY(directive(b, "job-name", dl_sl_tame(b->arena, run->job_name), err));
-    DL_TRY(directive(b, "partition", site->partition, err));
-    DL_TRY(directive(b, "account", site->account, err));
-    DL_TRY(directive(b, "qos", site->qos, err));
-    DL_TRY(directive(b, "constraint", site->constraint, err));
-    DL_TRY(directive(b, "reservation", site->reservation, err));
+    DL_TRY(dl_script_head(site, run->job_name, &b->out, err));
+    if (b->s->trials != NULL && b->s->trials->is_array) {
+        add_integer(b, "#SBATCH --array=0-", b->s->trials->count - 1, "");
+        add_integer(b, "%", b->s->trials->slots, "\n");
+    }
     add_integer(b, "#SBATCH --nodes=", run->nodes, "\n");
     add_integer(b, "#SBATCH --ntasks-per-node=", dl_script_tasks(b->s), "\n");
     add_integer(b, "#SBATCH --cpus-per-task=", dl_script_cores(b->s), "\n");
     if (site->gres != NULL) {
         DL_TRY(directive(
-            b, "gres", dl_arena_printf(b->arena, "%s:%" PRId64, site->gres, run->devices_per_node),
-            err));
+            &b->out, "gres",
+            dl_arena_printf(b->arena, "%s:%" PRId64, site->gres, run->devices_per_node), err));
     }
     if (site->exclusive) add(b, "#SBATCH --exclusive\n");
     dl_text_printf(&b->out, "#SBATCH --time=%s\n", time_text(b->arena, b->s->time_limit_s));
     /* A requeued job would write twice into one folder; report the preempted job instead. */
     add(b, "#SBATCH --no-requeue\n#SBATCH --output=slurm-%j.out\n");
-    for (int i = 0; i < site->option_count; i++) DL_TRY(free_option(b, site->options[i], err));
-    return DL_OK;
+    return dl_script_options(site, &b->out, err);
 }
 
 static void assignments(struct builder *b) {
@@ -220,7 +231,8 @@ static void program(struct builder *b) {
         return;
     }
     add_quoted(b, "    ", python_of(b), " ");
-    add_quoted(b, "\"$programs/\"", s->launch->program, "\n    --run=\"$run\"");
+    add_quoted(b, "\"$programs/\"", s->trials != NULL ? s->trials->program : s->launch->program,
+               "\n    --run=\"$run\"");
     const struct {
         const char *key, *value;
     } words[] = {
@@ -298,6 +310,35 @@ static void launch(struct builder *b) {
            "training=$!\nwait \"$training\"\n"); /* so that traps run while srun does */
 }
 
+/* srun of one trial, on one device; DLMODEL_TRIAL_START: when Slurm was asked for it. */
+static void launch_trial(struct builder *b, const char *trial) {
+    add(b, "DLMODEL_TRIAL_START=\"$(date +%s.%N)\" srun --exact --kill-on-bad-exit=1 "
+           "--input=none --mem=0 --nodes=1 --ntasks=1");
+    add_integer(b, " --cpus-per-task=", dl_script_cores(b->s), " \\\n       ");
+    binding(b);
+    dl_text_printf(&b->out, " -- \"${program[@]}\" --trial=\"%s\" &\n", trial);
+}
+
+/* A step starts when a slot is free. */
+static void launch_trials(struct builder *b) {
+    const struct dl_script_trials *t = b->s->trials;
+    if (t->is_array) {
+        launch_trial(b, "$SLURM_ARRAY_TASK_ID");
+        add(b, "training=$!\nwait \"$training\"\n");
+        return;
+    }
+    add(b, "steps=() failed=0\n");
+    add_integer(b, "for ((trial = 0; trial < ", t->count, "; trial++)); do\n");
+    add_integer(b, "    while ((${#steps[@]} >= ", t->slots, ")); do\n");
+    add(b, "        wait -n \"${steps[@]}\" || failed=1\n        live=()\n"
+           "        for p in \"${steps[@]}\"; do kill -0 \"$p\" 2> /dev/null && live+=(\"$p\"); "
+           "done\n"
+           "        steps=(${live[@]+\"${live[@]}\"})\n    done\n    ");
+    launch_trial(b, "$trial");
+    add(b, "    steps+=($!)\n    helpers+=($!)\ndone\n"
+           "for p in \"${steps[@]}\"; do wait \"$p\" || failed=1; done\n(exit \"$failed\")\n");
+}
+
 enum dl_code dl_script_text(const struct dl_script *script, struct dl_arena *arena,
                             const char **out, struct dl_err *err) {
     struct builder b = {.s = script,
@@ -310,7 +351,10 @@ enum dl_code dl_script_text(const struct dl_script *script, struct dl_arena *are
     program(&b);
     preflight(&b);
     helpers(&b);
-    launch(&b);
+    if (script->trials != NULL)
+        launch_trials(&b);
+    else
+        launch(&b);
     *out = dl_text_string(&b.out);
     return *out == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }

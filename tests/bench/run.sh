@@ -1,22 +1,37 @@
 #!/bin/sh
-# run.sh BUILD - timings of the functions and of the whole process. Shared machines are noisy: compare on one machine only.
+# run.sh BUILD - timings of the functions, of the library and of the whole process. Shared machines are noisy: compare on one machine only.
 set -u
 build=$1
 "$build/tests/bench/bench"
+"$build/tests/threads/threads" data 5
 export DLMODEL_LOCAL=/dev/null/local.json
-process() { # process NAME ARGS...: mean over 50 runs
-    name=$1
-    shift
-    start=$(date +%s%N)
+process() { # process NAME RUNS ARGS...: time of the whole process
+    name=$1 runs=$2
+    shift 2
     i=0
-    while [ $i -lt 50 ]; do
+    while [ $i -lt "$runs" ]; do
+        start=$(date +%s%N)
         "$build/dlmodel" "$@" > /dev/null 2>&1
+        end=$(date +%s%N)
+        echo $((end - start))
         i=$((i + 1))
-    done
-    end=$(date +%s%N)
-    printf 'whole process: %-28s %6.1f ms\n' "$name" "$(awk "BEGIN { print ($end - $start) / 50e6 }")"
+    done | sort -n | awk -v name="$name" '{ t[NR] = $1 / 1e6 }
+        END { printf "whole process: %-36s %8.1f ms (median of %d; %.1f to %.1f)\n", name, t[int((NR + 1) / 2)], NR, t[1], t[NR] }'
 }
-process 'one row' predict --system iris-v100 --framework pytorch-ddp --nodes 16
-process 'all frameworks, 16 nodes' predict --system iris-v100 --nodes 16
-process 'compare published runs' compare data/runs/azure_batch_ai.csv data/runs/dlperf_oneflow.csv data/runs/nvidia_deeplearningexamples.csv \
-    data/runs/paradl_abci.csv data/runs/tensorflow_2017.csv data/runs/vtrain_a100.csv data/runs/megatron.csv data/runs/keras_aws.csv
+process 'nothing (--version)' 51 --version
+process 'one row' 51 predict --system iris-v100 --framework pytorch-ddp --nodes 16
+process 'one row, JSON' 51 predict --system iris-v100 --framework pytorch-ddp --nodes 16 --json
+process 'all frameworks, 16 nodes' 21 predict --system iris-v100 --nodes 16
+process 'list systems' 51 list systems
+process 'list workloads' 21 list workloads
+process 'search of ResNet-50 on 64 nodes' 11 search --system iris-v100 --workload resnet50 --framework chainermn --nodes 64 --threads 1
+process 'compare all published runs' 5 compare data/runs/*.csv
+# Rows that differ, and memory: 20,000 and 100,000 rows with batches of their own.
+rows=$(mktemp -d) || exit 1
+trap 'rm -rf "$rows"' EXIT
+for count in 20000 100000; do
+    awk -v count="$count" 'BEGIN { print "id,source,system,framework,workload,nodes,devices_per_node,batch_per_device,metric,value,unit"
+        for (i = 0; i < count; i++) printf "r%d,s%d,iris-v100,pytorch-ddp,resnet50,%d,4,%d,throughput,%d,samples/s\n", i, i % 97, 2 ^ (i % 6), 1 + i % 64, 500 + i % 1000 }' > "$rows/$count.csv"
+    process "compare $count rows" 3 compare "$rows/$count.csv"
+    command -v /usr/bin/time > /dev/null && /usr/bin/time -f "               memory: %M kB" "$build/dlmodel" compare "$rows/$count.csv" 2>&1 > /dev/null | tail -n 1
+done

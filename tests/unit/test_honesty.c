@@ -310,7 +310,8 @@ static void ties(void **state) {
     c.iteration_high_s = 1.2;
     d.iteration_high_s = 1.32;
     assert_true(dl_prediction_ties(&c, &d));
-    c.shared_sigma_log = d.shared_sigma_log = log(1.2) / 1.2816 * 0.97;
+    c.sigma_log = d.sigma_log = log(1.2);
+    c.shared_sigma_log = d.shared_sigma_log = 0.97 * log(1.2);
     assert_false(dl_prediction_ties(&c, &d)); /* most of it is common to both */
 }
 

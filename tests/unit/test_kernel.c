@@ -411,11 +411,81 @@ static void depthwise(void **state) {
     struct dl_device device = plain_device(RATES, 2, 5e-6);
     struct dl_kernel conv = conv_of(DL_FORWARD, 32, 256, 256, 256, 28, 3, 1);
     struct dl_kernel_time time;
+    device.kind = DL_DEVICE_CPU;
     dl_kernel_time(&device, DL_FP32, &conv, &time);
     /* bytes = 4 x (2 x 32 x 256 x 784 + 256 x 9) = 51389440; 5 us + bytes / (0.5 x 400e9) = 261.95
      * us */
     check_close(time.time_s, 261.9472e-6, 1e-6);
     assert_true(time.extrapolated);
+    assert_string_equal(time.formula, "F-KERNEL-DEPTHWISE");
+}
+
+/* F-KERNEL-DEPTHWISE: 32 x 256 x 28^2 points of 9 taps = 57802752 steps. */
+static void depthwise_by_instructions(void **state) {
+    (void)state;
+    struct dl_device device = plain_device(RATES, 2, 5e-6);
+    struct dl_kernel_time time;
+    device.kind = DL_DEVICE_GPU;
+    device.architecture = "volta";
+    device.unit_count = 50;
+    device.clock_hz = 1e9;
+    device.memory_bandwidth_bytes_per_s = 5000e9;
+    /* 64 x 50 x 1e9 = 3.2e12 instructions/s: 5 us + steps x 30, 26, 36 / 3.2e12 */
+    const double times_s[] = {546.9008e-6, 474.6474e-6, 655.2810e-6};
+    for (int pass = DL_FORWARD; pass <= DL_BACKWARD_WEIGHTS; pass++) {
+        struct dl_kernel conv = conv_of((enum dl_pass)pass, 32, 256, 256, 256, 28, 3, 1);
+        dl_kernel_time(&device, DL_FP32, &conv, &time);
+        check_close(time.time_s, times_s[pass], 1e-6);
+        assert_int_equal(time.limit, DL_LIMIT_COMPUTE);
+    }
+    /* stride 2: the output and the weights have a quarter of the points, the input has all */
+    struct dl_kernel wide = conv_of(DL_BACKWARD_DATA, 32, 256, 256, 256, 28, 3, 2);
+    dl_kernel_time(&device, DL_FP32, &wide, &time);
+    check_close(time.time_s, 474.6474e-6, 1e-6);
+    wide = conv_of(DL_BACKWARD_WEIGHTS, 32, 256, 256, 256, 28, 3, 2);
+    dl_kernel_time(&device, DL_FP32, &wide, &time);
+    check_close(time.time_s, 5e-6 + 650.2810e-6 / 4, 1e-6);
+    /* before Volta indices are computed on all lanes: 10e12 / 2; 16 bits are the library's */
+    device.architecture = "pascal";
+    struct dl_kernel conv = conv_of(DL_BACKWARD_WEIGHTS, 32, 256, 256, 256, 28, 3, 1);
+    dl_kernel_time(&device, DL_FP32, &conv, &time);
+    check_close(time.time_s, 421.1798e-6, 1e-6);
+    /* 51389440 bytes / 2 at 0.2 x 4000e9 bytes/s */
+    dl_kernel_time(&device, DL_MIXED, &conv, &time);
+    check_close(time.time_s, 37.1184e-6, 1e-6);
+    assert_int_equal(time.limit, DL_LIMIT_MEMORY);
+}
+
+/* A depthwise convolution takes a model of such ones, and no other model; a three-dimensional one
+ * takes that of three-dimensional ones, else that of all. */
+static void convolutions_of_their_own(void **state) {
+    (void)state;
+    struct dl_kernel_model models[] = {plain_model(DL_OP_CONV, DL_FP32),
+                                       plain_model(DL_OP_CONV, DL_FP32),
+                                       plain_model(DL_OP_CONV, DL_FP32)};
+    struct dl_device device = plain_device(RATES, 2, 5e-6);
+    struct dl_kernel depthwise_conv = conv_of(DL_FORWARD, 1, 8, 8, 8, 4, 3, 1),
+                     flat = conv_of(DL_FORWARD, 1, 8, 8, 1, 4, 3, 1), deep = flat;
+    struct dl_kernel_time time;
+    deep.variant = DL_VARIANT_VOLUME;
+    device.kernel_models = models;
+    device.kernel_model_count = 1;
+    dl_kernel_time(&device, DL_FP32, &depthwise_conv, &time);
+    assert_string_equal(time.formula, "F-KERNEL-DEPTHWISE");
+    dl_kernel_time(&device, DL_FP32, &deep, &time);
+    check_close(time.time_s, 10e-6, 1e-3);
+    device.kernel_model_count = 3;
+    models[1].variant = DL_VARIANT_DEPTHWISE;
+    models[1].latency_s = 20e-6;
+    models[2].variant = DL_VARIANT_VOLUME;
+    models[2].latency_s = 40e-6;
+    dl_kernel_time(&device, DL_FP32, &depthwise_conv, &time);
+    assert_string_equal(time.formula, "F-KERNEL-MODEL");
+    check_close(time.time_s, 20e-6, 1e-3);
+    dl_kernel_time(&device, DL_FP32, &deep, &time);
+    check_close(time.time_s, 40e-6, 1e-3);
+    dl_kernel_time(&device, DL_FP32, &flat, &time);
+    check_close(time.time_s, 10e-6, 1e-3);
 }
 
 static void borrowed(void **state) {
@@ -480,6 +550,8 @@ int main(void) {
         cmocka_unit_test(streams),
         cmocka_unit_test(without_model),
         cmocka_unit_test(depthwise),
+        cmocka_unit_test(depthwise_by_instructions),
+        cmocka_unit_test(convolutions_of_their_own),
         cmocka_unit_test(borrowed),
         cmocka_unit_test(empty_kernels),
     };

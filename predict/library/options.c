@@ -1,26 +1,14 @@
-/* library.c - the functions of include/dlmodel.h: the options and inputs of `dlmodel predict`, with
- * results by name. */
-#include "include/dlmodel.h"
+/* options.c - one prediction with options given one by one, and its results by name. */
+#include "predict/library/library.h"
 
-#include <locale.h>
 #include <math.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "predict/inputs/inputs.h"
 #include "predict/output/rows.h"
-
-#ifndef DLMODEL_DATADIR
-#define DLMODEL_DATADIR "/usr/local/share/dlmodel/data"
-#endif
-#ifndef DLMODEL_VERSION
-#define DLMODEL_VERSION "unknown"
-#endif
-#define PUBLIC __attribute__((visibility("default")))
 
 enum { MOST_OPTIONS = 48, MOST_WARNINGS = 64 };
 static const struct dl_option *const tables[] = {dl_input_options, NULL};
@@ -31,10 +19,9 @@ struct given {
 
 struct dlmodel {
     struct dl_context context;
-    struct dl_arena arena; /* of the last prediction; take_note() finds the rest by it */
-    const char *directories[1];
-    char *directory;
-    locale_t plain; /* numbers with a point, whatever locale the program has set */
+    struct dl_arena arena; /* of the last prediction */
+    struct dlmodel_context *data;
+    bool own_data; /* opened with it */
     struct given given[MOST_OPTIONS];
     int given_count;
     struct dl_options options; /* of the last prediction; large, so here */
@@ -44,8 +31,6 @@ struct dlmodel {
     int warning_count;
     char error[2048];
 };
-
-PUBLIC const char *dlmodel_version(void) { return DLMODEL_VERSION; }
 
 static char *copy_text(const char *text) {
     const size_t bytes = strlen(text) + 1;
@@ -63,8 +48,7 @@ static void add_warning(struct dlmodel *m, const char *text) {
 
 /* Keeps a note that the program would print on standard error. */
 static void take_note(const struct dl_context *context, const char *format, ...) {
-    struct dlmodel *m =
-        (struct dlmodel *)(void *)((char *)context->arena - offsetof(struct dlmodel, arena));
+    struct dlmodel *m = context->owner;
     static const char prefix[] = "warning: ";
     char text[1024];
     va_list args;
@@ -87,28 +71,30 @@ static enum dlmodel_status failed(struct dlmodel *m, const struct dl_err *err) {
     return (enum dlmodel_status)err->code;
 }
 
-PUBLIC struct dlmodel *dlmodel_open(const char *data_directory) {
+DL_PUBLIC struct dlmodel *dlmodel_open_in(struct dlmodel_context *context) {
     struct dlmodel *m = calloc(1, sizeof *m);
-    const char *environment = getenv("DLMODEL_DATA");
     if (m == NULL) return NULL;
-    m->directory = copy_text(data_directory != NULL                       ? data_directory
-                             : environment != NULL && environment[0] != 0 ? environment
-                                                                          : DLMODEL_DATADIR);
-    m->plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (m->directory == NULL || m->plain == (locale_t)0) {
-        free(m->directory);
-        if (m->plain != (locale_t)0) freelocale(m->plain);
-        free(m);
-        return NULL;
-    }
-    m->directories[0] = m->directory;
-    m->context = (struct dl_context){.program = "", .arena = &m->arena, .note = take_note};
-    m->context.data.directories = m->directories;
-    m->context.data.directory_count = 1;
+    m->data = context;
+    m->context = (struct dl_context){.program = "",
+                                     .arena = &m->arena,
+                                     .note = take_note,
+                                     .owner = m,
+                                     .data = dl_library_data(context)};
     return m;
 }
 
-PUBLIC void dlmodel_reset(struct dlmodel *m) {
+DL_PUBLIC struct dlmodel *dlmodel_open(const char *data_directory) {
+    const struct dlmodel_settings settings = {.data_directory = data_directory};
+    struct dlmodel_context *context = dlmodel_context_open(&settings);
+    struct dlmodel *m = context == NULL ? NULL : dlmodel_open_in(context);
+    if (m == NULL)
+        dlmodel_context_close(context);
+    else
+        m->own_data = true;
+    return m;
+}
+
+DL_PUBLIC void dlmodel_reset(struct dlmodel *m) {
     for (int i = 0; i < m->given_count; i++) {
         free(m->given[i].name);
         free(m->given[i].value);
@@ -117,11 +103,10 @@ PUBLIC void dlmodel_reset(struct dlmodel *m) {
     forget_results(m);
 }
 
-PUBLIC void dlmodel_close(struct dlmodel *m) {
+DL_PUBLIC void dlmodel_close(struct dlmodel *m) {
     if (m == NULL) return;
     dlmodel_reset(m);
-    freelocale(m->plain);
-    free(m->directory);
+    if (m->own_data) dlmodel_context_close(m->data);
     free(m);
 }
 
@@ -165,8 +150,9 @@ static enum dlmodel_status add_option(struct dlmodel *m, const char *name, const
     return DLMODEL_OK;
 }
 
-PUBLIC enum dlmodel_status dlmodel_option(struct dlmodel *m, const char *name, const char *value) {
-    const locale_t callers = uselocale(m->plain);
+DL_PUBLIC enum dlmodel_status dlmodel_option(struct dlmodel *m, const char *name,
+                                             const char *value) {
+    const locale_t callers = uselocale(m->data->plain);
     const enum dlmodel_status status = add_option(m, name, value);
     uselocale(callers);
     return status;
@@ -193,14 +179,10 @@ static enum dl_code read_options(struct dlmodel *m, struct dl_err *err) {
 }
 
 static enum dl_code predict(struct dlmodel *m, struct dl_err *err) {
-    struct stat status;
     struct dl_plan *plan = dl_arena_alloc(&m->arena, 1, sizeof *plan);
     struct dl_prediction *p = dl_arena_alloc(&m->arena, 1, sizeof *p);
     if (plan == NULL || p == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    if (stat(m->directory, &status) != 0 || !S_ISDIR(status.st_mode))
-        return dl_fail(err, DL_ERR_SYSTEM,
-                       "no data directory %.300s: give it to dlmodel_open, or set DLMODEL_DATA",
-                       m->directory);
+    DL_TRY(dl_library_check(m->data, err));
     DL_TRY(read_options(m, err));
     DL_TRY(dl_inputs_load(&m->context, &m->options, &m->inputs, err));
     if (m->inputs.framework_count != 1 || m->inputs.node_count != 1)
@@ -224,10 +206,10 @@ static enum dl_code predict(struct dlmodel *m, struct dl_err *err) {
     return m->arena.failed ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }
 
-PUBLIC enum dlmodel_status dlmodel_predict(struct dlmodel *m) {
+DL_PUBLIC enum dlmodel_status dlmodel_predict(struct dlmodel *m) {
     struct dl_err err = {0};
     forget_results(m);
-    const locale_t callers = uselocale(m->plain);
+    const locale_t callers = uselocale(m->data->plain);
     const enum dl_code code = predict(m, &err);
     uselocale(callers);
     if (code == DL_OK) return DLMODEL_OK;
@@ -245,7 +227,7 @@ static const union dl_cell *cell_of(const struct dlmodel *m, const char *name,
     return NULL;
 }
 
-PUBLIC double dlmodel_value(const struct dlmodel *m, const char *name) {
+DL_PUBLIC double dlmodel_value(const struct dlmodel *m, const char *name) {
     enum dl_column_type type = DL_COLUMN_STRING;
     const union dl_cell *cell = cell_of(m, name, &type);
     if (cell == NULL || type == DL_COLUMN_STRING) return NAN;
@@ -254,14 +236,14 @@ PUBLIC double dlmodel_value(const struct dlmodel *m, const char *name) {
     return cell->number;
 }
 
-PUBLIC const char *dlmodel_text(const struct dlmodel *m, const char *name) {
+DL_PUBLIC const char *dlmodel_text(const struct dlmodel *m, const char *name) {
     enum dl_column_type type = DL_COLUMN_NUMBER;
     const union dl_cell *cell = cell_of(m, name, &type);
     return cell == NULL || type != DL_COLUMN_STRING ? NULL : cell->string;
 }
 
-PUBLIC const char *dlmodel_warning(const struct dlmodel *m, int index) {
+DL_PUBLIC const char *dlmodel_warning(const struct dlmodel *m, int index) {
     return index >= 0 && index < m->warning_count ? m->warnings[index] : NULL;
 }
 
-PUBLIC const char *dlmodel_error(const struct dlmodel *m) { return m->error; }
+DL_PUBLIC const char *dlmodel_error(const struct dlmodel *m) { return m->error; }

@@ -1,0 +1,33 @@
+/* classes.h - things that are equal, found in linear time: numbered things, a hash and a comparison
+ * of two. */
+#ifndef DL_MODEL_BASE_CLASSES_H
+#define DL_MODEL_BASE_CLASSES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/base/arena.h"
+#include "model/base/status.h"
+
+struct dl_class_keys {
+    uint64_t (*hash)(const void *context, int item); /* equal things have equal hashes */
+    bool (*equal)(const void *context, int a, int b);
+    const void *context;
+};
+
+struct dl_classes {
+    int *first; /* the first thing that equals this one: itself, if there is none before it */
+    int *next;  /* the next thing that equals this one; -1: none */
+};
+
+/* In the arena. DL_ERR_SYSTEM: out of memory. */
+enum dl_code dl_classes_make(const struct dl_class_keys *keys, int count, struct dl_arena *arena,
+                             struct dl_classes *out, struct dl_err *err);
+
+/* FNV-1a: begin with DL_HASH_START, then add text (with its end) or bytes. */
+#define DL_HASH_START 0xcbf29ce484222325u
+uint64_t dl_hash_bytes(uint64_t hash, const void *bytes, size_t length);
+uint64_t dl_hash_text(uint64_t hash, const char *text);
+
+#endif

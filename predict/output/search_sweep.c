@@ -1,0 +1,229 @@
+/* search_sweep.c - each row becomes a command line of `search`, which runs with an output of its
+ * own. What a row takes is freed with it, so that a sweep of any length needs the memory of its
+ * result; inputs are loaded once. */
+#include "predict/output/search_sweep.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/base/text.h"
+#include "model/cli/store.h"
+#include "predict/output/search_rows.h"
+
+enum dl_code dl_part_read(const char *text, int64_t *index, int64_t *count, struct dl_err *err) {
+    long long i = 0, n = 1;
+    char rest;
+    if (text != NULL && (sscanf(text, "%lld/%lld%c", &i, &n, &rest) != 2 || n < 1 || i < 0 ||
+                         i >= n || n > 1000000))
+        return dl_fail(err, DL_ERR_USAGE, "--shard: expected I/N with 0 <= I < N, got \"%s\"",
+                       text);
+    *index = i;
+    *count = n;
+    return DL_OK;
+}
+
+struct sweep {
+    struct dl_context *context;
+    const struct dl_options *options;
+    const struct dl_command *search;
+    struct dl_csv csv;
+    const char *header; /* of search --csv */
+    int columns;        /* of it */
+    struct dl_text out;
+};
+
+/* Not passed on: the sweep's own, and those of output. */
+static bool is_own(const char *name) {
+    static const char *const own[] = {"sweep", "shard",   "format", "json", "csv",  "output",
+                                      "quiet", "verbose", "color",  "data", "help", NULL};
+    for (int i = 0; own[i] != NULL; i++) {
+        if (strcmp(own[i], name) == 0) return true;
+    }
+    return false;
+}
+
+/* A column's option, with dashes. */
+static const char *option_of(const char *column, struct dl_arena *arena) {
+    char *name = dl_arena_strdup(arena, column);
+    for (char *c = name; c != NULL && *c != 0; c++) {
+        if (*c == '_') *c = '-';
+    }
+    return name;
+}
+
+struct words {
+    struct dl_arena *arena;
+    char **list;
+    int count;
+};
+
+static bool has(const struct words *w, const char *name) {
+    for (int i = 0; i < w->count; i++) {
+        const char *word = w->list[i] + 2;
+        const size_t length = strcspn(word, "=");
+        if (strlen(name) == length && strncmp(word, name, length) == 0) return true;
+    }
+    return false;
+}
+
+/* The row's command line: its cells, then the options of the sweep that it does not give. One plan
+ * a row and one thread, unless these say otherwise: counts of what bounds exclude depend on the
+ * number of threads. */
+static enum dl_code words_of(const struct sweep *s, int row, struct words *w, struct dl_err *err) {
+    const int most = s->csv.column_count + s->options->given_count + 3;
+    w->list = dl_arena_alloc(w->arena, (size_t)most, sizeof *w->list);
+    if (w->list == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int c = 0; c < s->csv.column_count; c++) {
+        const char *cell = s->csv.rows[row][c], *name = option_of(s->csv.header[c], w->arena);
+        if (cell[0] != 0 && name != NULL)
+            w->list[w->count++] = dl_arena_printf(w->arena, "--%s=%s", name, cell);
+    }
+    const int cells = w->count;
+    for (int i = 0; i < s->options->given_count; i++) {
+        const struct dl_given *g = &s->options->given[i];
+        const struct words given = {w->arena, w->list, cells};
+        if (is_own(g->option->name) || has(&given, g->option->name)) continue;
+        w->list[w->count++] = dl_arena_printf(w->arena, g->value == NULL ? "--%s" : "--%s=%s",
+                                              g->option->name, g->value);
+    }
+    if (!has(w, "top")) w->list[w->count++] = dl_arena_strdup(w->arena, "--top=1");
+    if (!has(w, "threads")) w->list[w->count++] = dl_arena_strdup(w->arena, "--threads=1");
+    w->list[w->count++] = dl_arena_strdup(w->arena, "--csv");
+    return w->arena->failed ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+}
+
+static enum dl_code keep_output(const struct dl_options *options, const char *text,
+                                struct dl_err *err) {
+    const char **out = options->owner;
+    *out = text;
+    return text != NULL ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+}
+
+static void drop_note(const struct dl_context *context, const char *format, ...) {
+    (void)context, (void)format;
+}
+
+static enum dl_code search_row(const struct sweep *s, int row, struct dl_arena *arena,
+                               const char **text, struct dl_err *err) {
+    struct words w = {.arena = arena};
+    struct dl_options *options = dl_arena_alloc(arena, 1, sizeof *options);
+    struct dl_context context = *s->context;
+    if (options == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    context.arena = arena;
+    context.output = keep_output;
+    context.note = drop_note;
+    context.progress = false;
+    DL_TRY(words_of(s, row, &w, err));
+    DL_TRY(dl_options_parse(s->options->tables, w.count, w.list, options, err));
+    if (options->positional_count > 0 || dl_option_given(options, "sweep"))
+        return dl_fail(err, DL_ERR_USAGE, "sweep: no option of search");
+    options->owner = text;
+    return s->search->run(&context, options, err);
+}
+
+static void add_cell(struct dl_text *out, const char *text) {
+    if (text[strcspn(text, ",\"\r\n")] == 0) {
+        dl_text_add(out, text);
+        return;
+    }
+    dl_text_add(out, "\"");
+    for (; *text != 0; text++) dl_text_printf(out, *text == '"' ? "\"\"" : "%c", *text);
+    dl_text_add(out, "\"");
+}
+
+/* `row`, the cells and the reason; what follows is the line of the search, or as many empty
+ * cells. */
+static void add_line(struct sweep *s, int row, const char *why, const char *line, size_t length) {
+    dl_text_printf(&s->out, "%d", row + 1);
+    for (int c = 0; c < s->csv.column_count; c++) {
+        dl_text_add(&s->out, ",");
+        add_cell(&s->out, s->csv.rows[row][c]);
+    }
+    dl_text_add(&s->out, ",");
+    add_cell(&s->out, why);
+    dl_text_add(&s->out, ",");
+    if (line != NULL) {
+        dl_text_printf(&s->out, "%.*s\n", (int)length, line);
+        return;
+    }
+    for (int c = 1; c < s->columns; c++) dl_text_add(&s->out, ",");
+    dl_text_add(&s->out, "\n");
+}
+
+/* No cell of a search has a newline. */
+static enum dl_code take_row(struct sweep *s, int row, struct dl_err *err) {
+    struct dl_arena arena = {0};
+    struct dl_err why = {.code = DL_OK};
+    const char *text = NULL;
+    const enum dl_code code = search_row(s, row, &arena, &text, &why);
+    if (code == DL_OK && text != NULL) {
+        for (const char *line = text + strcspn(text, "\n"); line[0] == '\n' && line[1] != 0;) {
+            const size_t length = strcspn(line + 1, "\n");
+            add_line(s, row, "", line + 1, length);
+            line += 1 + length;
+        }
+    } else if (code == DL_ERR_NO || code == DL_ERR_USAGE) {
+        add_line(s, row, why.message, NULL, 0);
+    }
+    dl_arena_free(&arena);
+    if (code == DL_OK || code == DL_ERR_NO || code == DL_ERR_USAGE) return DL_OK;
+    *err = why;
+    return code;
+}
+
+static enum dl_code add_header(struct sweep *s, struct dl_err *err) {
+    struct dl_table empty;
+    DL_TRY(dl_search_rows_init(&empty, s->context->arena, false, true, true, err));
+    s->columns = empty.column_count;
+    s->header = dl_table_csv(&empty);
+    if (s->header == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    dl_text_add(&s->out, "row,");
+    for (int c = 0; c < s->csv.column_count; c++) {
+        dl_text_add(&s->out, "sweep_");
+        add_cell(&s->out, s->csv.header[c]);
+        dl_text_add(&s->out, ",");
+    }
+    dl_text_printf(&s->out, "why,%s", s->header);
+    return DL_OK;
+}
+
+/* Every column is an option: one that is none is told once, not as the reason of each row. */
+static enum dl_code check_columns(const struct sweep *s, struct dl_err *err) {
+    for (int c = 0; c < s->csv.column_count; c++) {
+        const char *name = option_of(s->csv.header[c], s->context->arena);
+        bool known = false;
+        for (int t = 0; name != NULL && s->search->options[t] != NULL && !known; t++) {
+            for (const struct dl_option *o = s->search->options[t]; o->name != NULL; o++)
+                known = known || (strcmp(o->name, name) == 0 && o->argument != NULL);
+        }
+        if (!known || is_own(name))
+            return dl_fail_at(err, s->csv.name, 1, 1, s->csv.header[c],
+                              "expected an option of search that takes a value");
+    }
+    return DL_OK;
+}
+
+enum dl_code dl_search_sweep(struct dl_context *context, const struct dl_options *options,
+                             const struct dl_command *search, const char *path,
+                             struct dl_err *err) {
+    struct sweep s = {
+        .context = context, .options = options, .search = search, .out = {.arena = context->arena}};
+    int64_t index, count;
+    struct dl_store *own = context->data.store == NULL ? dl_store_open() : NULL;
+    enum dl_code code = dl_part_read(dl_option_text(options, "shard"), &index, &count, err);
+    if (code == DL_OK) code = dl_data_csv(&context->data, path, context->arena, &s.csv, err);
+    if (code == DL_OK) code = check_columns(&s, err);
+    if (code == DL_OK) code = add_header(&s, err);
+    if (own != NULL) context->data.store = own;
+    for (int row = (int)index; code == DL_OK && row < s.csv.row_count; row += (int)count) {
+        code = take_row(&s, row, err);
+        if (code == DL_OK && context->watch != NULL &&
+            context->watch(context->watch_user, (double)row / s.csv.row_count, 0) != 0)
+            code = dl_fail(err, DL_ERR_CANCELLED, "stopped by the caller");
+    }
+    if (own != NULL) context->data.store = NULL;
+    dl_store_close(own);
+    DL_TRY(code);
+    return context->output(options, dl_text_string(&s.out), err);
+}

@@ -1,0 +1,66 @@
+/* api_script.c - POST /v1/script: the job that `dlmodel slurm script` writes for the site. */
+#include <string.h>
+
+#include "serve/run_command.h"
+#include "serve/serve.h"
+
+/* What describes a run; everything else is for whoever submits it. */
+static const char *const taken[] = {"framework",
+                                    "workload",
+                                    "nodes",
+                                    "devices-per-node",
+                                    "batch-per-device",
+                                    "global-batch",
+                                    "precision",
+                                    "optimizer",
+                                    "steps",
+                                    "time",
+                                    "partition",
+                                    "site",
+                                    "input",
+                                    "tp",
+                                    "pp",
+                                    NULL};
+
+static enum dl_code check(const struct dl_words *words, bool *has_site, struct dl_err *err) {
+    *has_site = false;
+    for (int i = 0; i < words->count; i++) {
+        const char *name = words->list[i] + strspn(words->list[i], "-");
+        const size_t length = strcspn(name, "=");
+        bool good = false;
+        for (int k = 0; taken[k] != NULL && !good; k++)
+            good = strlen(taken[k]) == length && strncmp(taken[k], name, length) == 0;
+        if (!good)
+            return dl_fail_at(err, "request", 0, 0, NULL,
+                              "%.*s: not an option of a run that a request may describe",
+                              (int)length, name);
+        *has_site = *has_site || (length == 4 && strncmp(name, "site", 4) == 0);
+    }
+    return DL_OK;
+}
+
+static enum dl_code read_words(const struct dl_service *service, const struct dl_command *command,
+                               const struct dl_request *request, struct dl_arena *arena,
+                               struct dl_words *words, struct dl_err *err) {
+    const char *site = service->config->site;
+    bool has_site;
+    DL_TRY(dl_words_of_body(command, request->body, request->body_bytes, arena, words, err));
+    DL_TRY(check(words, &has_site, err));
+    if (!has_site && site != NULL)
+        DL_TRY(dl_words_add(words, dl_arena_printf(arena, "--site=%s", site), err));
+    return dl_words_add(words, dl_arena_strdup(arena, "script"), err);
+}
+
+void dl_answer_script(const struct dl_service *service, const struct dl_request *request,
+                      struct dl_arena *arena, struct dl_answer *out) {
+    const struct dl_command *command = dl_service_command(service, "slurm");
+    struct dl_words *words = dl_arena_alloc(arena, 1, sizeof *words);
+    struct dl_ran *ran = dl_arena_alloc(arena, 1, sizeof *ran);
+    if (words == NULL || ran == NULL) {
+        dl_answer_text(500, DL_MEDIA_PROBLEM, NULL, out);
+        return;
+    }
+    ran->code = read_words(service, command, request, arena, words, &ran->err);
+    if (ran->code == DL_OK) dl_run_command(service, command, words, request, arena, ran);
+    dl_answer_ran(ran, DL_MEDIA_TEXT, arena, out);
+}

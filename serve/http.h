@@ -1,0 +1,46 @@
+/* http.h - what the http*.c files share: connections, requests, responses. */
+#ifndef DL_SERVE_HTTP_H
+#define DL_SERVE_HTTP_H
+
+#include "serve/server.h"
+
+/* An open connection. The clock cuts it when it has not done within the time what it must. */
+struct dl_connection {
+    struct dl_connection *next, *before;
+    struct MHD_Connection *mhd;
+    char client[64];
+    double deadline_s; /* 0: none */
+    struct dl_http_request *request;
+};
+
+struct dl_http_request {
+    struct dl_server *server;
+    struct dl_connection *connection;
+    const struct dl_route *route; /* NULL: none fits */
+    bool accepted;                /* its head was; the body follows */
+    bool suspended, submitted, answered, streaming;
+    double ready_s; /* when its last byte had come */
+    size_t prefix;  /* bytes of the job before the body */
+    struct dl_job job;
+    int status; /* that was answered */
+    /* of a stream */
+    char *events;
+    size_t event_bytes, event_sent, event_capacity;
+    double event_s; /* of the last one */
+};
+
+enum MHD_Result dl_http_send(struct dl_http_request *r, int status, const char *media,
+                             char *owned_text, size_t bytes, const char *etag);
+enum MHD_Result dl_http_problem(struct dl_http_request *r, int status, const char *detail,
+                                double retry_s);
+enum MHD_Result dl_http_static(struct dl_http_request *r);
+enum MHD_Result dl_http_stream(struct dl_http_request *r);
+/* An event of a stream, its text split into lines. */
+void dl_http_event(struct dl_http_request *r, const char *name, const char *text);
+void dl_http_resume(struct dl_http_request *r);
+const char *dl_media_text(enum dl_media media);
+/* 0: the head is good, else a status; *detail says why. */
+int dl_http_check(const struct dl_http_request *r, const char *url, const char *method,
+                  const char **rest, const char **detail, double *retry_s);
+
+#endif

@@ -1,0 +1,102 @@
+/* http_check.c - which requests are refused before their body is read. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "serve/http.h"
+
+static const char *header(const struct dl_http_request *r, const char *name) {
+    return MHD_lookup_connection_value(r->connection->mhd, MHD_HEADER_KIND, name);
+}
+
+static bool same_host(const char *host, const char *name) {
+    const size_t length = strlen(name);
+    return strncasecmp(host, name, length) == 0 && (host[length] == '\0' || host[length] == ':');
+}
+
+static bool on_loopback(const char *listen) {
+    return strncmp(listen, "127.", 4) == 0 || strncmp(listen, "[::1]", 5) == 0 ||
+           strncmp(listen, "localhost", 9) == 0;
+}
+
+/* A page of somebody else's that calls itself by our address (DNS rebinding) has another Host. */
+static bool host_is_ours(const struct dl_http_request *r) {
+    const struct dl_serve_config *c = r->server->config;
+    const char *host = header(r, "Host");
+    if (host == NULL) return false;
+    if (c->host != NULL && same_host(host, c->host)) return true;
+    if (!on_loopback(c->listen)) return c->host == NULL;
+    return same_host(host, "localhost") || same_host(host, "127.0.0.1") || same_host(host, "[::1]");
+}
+
+/* Another site's page cannot send these without asking first, and gets no permission. */
+static bool from_elsewhere(const struct dl_http_request *r) {
+    const char *site = header(r, "Sec-Fetch-Site");
+    return site != NULL && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0;
+}
+
+static bool has_media(const struct dl_http_request *r, const char *media) {
+    const char *given = header(r, "Content-Type");
+    const size_t length = strlen(media);
+    return given != NULL && strncasecmp(given, media, length) == 0 &&
+           (given[length] == '\0' || given[length] == ';' || given[length] == ' ');
+}
+
+static bool token_is_known(const struct dl_http_request *r) {
+    const char *given = header(r, "Authorization");
+    if (r->server->token_count == 0) return true;
+    return given != NULL && strncasecmp(given, "Bearer ", 7) == 0 &&
+           dl_token_known(r->server->tokens, r->server->token_count, given + 7);
+}
+
+/* The last address that the proxy of --forwarded names: those before it come from the client. */
+static void forwarded_client(const struct dl_http_request *r, char *out, size_t out_size) {
+    const char *list = header(r, "X-Forwarded-For");
+    if (list == NULL) return;
+    const char *comma = strrchr(list, ','), *last = comma == NULL ? list : comma + 1;
+    while (isspace((unsigned char)*last)) last++;
+    if (*last == '\0') return;
+    const size_t length = strlen(last) < out_size ? strlen(last) : out_size - 1;
+    memcpy(out, last, length);
+    out[length] = '\0';
+}
+
+static int check_body(const struct dl_http_request *r, const char **detail) {
+    const bool import = r->route->path[strlen(r->route->path) - 1] == '/';
+    const char *length = header(r, "Content-Length");
+    /* Two ends of one body: a proxy before us might take the other (request smuggling). */
+    *detail = "expected a Content-Length or a Transfer-Encoding, not both";
+    if (length != NULL && header(r, "Transfer-Encoding") != NULL) return 400;
+    if (strcmp(r->route->method, "POST") != 0) return 0;
+    *detail = import ? "expected Content-Type: application/octet-stream or application/json"
+                     : "expected Content-Type: application/json";
+    if (!has_media(r, "application/json") && !(import && has_media(r, "application/octet-stream")))
+        return 415;
+    *detail = "the body is larger than the service takes";
+    if (length != NULL && strtod(length, NULL) > r->server->config->body_bytes) return 413;
+    return 0;
+}
+
+int dl_http_check(const struct dl_http_request *r, const char *url, const char *method,
+                  const char **rest, const char **detail, double *retry_s) {
+    struct dl_server *s = r->server;
+    bool known;
+    if (s->config->forwarded)
+        forwarded_client(r, r->connection->client, sizeof r->connection->client);
+    *detail = "too many requests of this client";
+    if (!dl_limits_take(&s->limits, r->connection->client, dl_now_s(), retry_s)) return 429;
+    *detail = "the Host of this request is not a name of this service";
+    if (!host_is_ours(r)) return 421;
+    *detail = "requests of other sites are refused";
+    if (strcmp(method, "POST") == 0 && from_elsewhere(r)) return 403;
+    const struct dl_route *route = dl_route_find(method, url, rest, &known);
+    *detail = known ? "this resource has another method" : "no such resource";
+    if (route == NULL) return known ? 405 : 404;
+    *detail = "expected Authorization: Bearer with a token of this service";
+    if (!route->open && !token_is_known(r)) return 401;
+    *detail = "the service is stopping";
+    if (s->stopping) return 503;
+    ((struct dl_http_request *)(uintptr_t)r)->route = route;
+    return check_body(r, detail);
+}

@@ -1,0 +1,21 @@
+/* page_data.c - the assembler copies the files of serve/page/ into the program. */
+#include "serve/page_data.h"
+
+#define EMBED(name, file)                                                                          \
+    __asm__(".section .rodata\n.balign 8\n.global dl_page_" name "\ndl_page_" name                 \
+            ":\n.incbin \"serve/page/" file "\"\n.global dl_page_" name "_end\ndl_page_" name      \
+            "_end:\n.byte 0\n.previous\n");                                                        \
+    _Static_assert(1, "")
+
+EMBED("html", "index.html");
+EMBED("js", "page.js");
+EMBED("css", "page.css");
+extern const char dl_page_html[], dl_page_html_end[], dl_page_js[], dl_page_js_end[], dl_page_css[],
+    dl_page_css_end[];
+
+const struct dl_page_file dl_page_files[] = {
+    {"/", "text/html; charset=utf-8", dl_page_html, dl_page_html_end},
+    {"/page.js", "text/javascript; charset=utf-8", dl_page_js, dl_page_js_end},
+    {"/page.css", "text/css; charset=utf-8", dl_page_css, dl_page_css_end},
+    {.path = NULL},
+};

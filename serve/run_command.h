@@ -1,0 +1,32 @@
+/* run_command.h - a command of the program, run for a request: what it would print is the answer. */
+#ifndef DL_SERVE_RUN_COMMAND_H
+#define DL_SERVE_RUN_COMMAND_H
+
+#include "serve/body.h"
+#include "serve/routes.h"
+
+struct dl_ran {
+    enum dl_code code;
+    struct dl_err err;
+    const char *text;  /* that it printed, NULL: nothing */
+    const char *notes; /* messages, one a line; "" for none */
+};
+
+/* The command of that name; NULL: this build has none. */
+const struct dl_command *dl_service_command(const struct dl_service *service, const char *name);
+
+/* Parses the words and runs the command. */
+void dl_run_command(const struct dl_service *service, const struct dl_command *command,
+                    struct dl_words *words, const struct dl_request *request,
+                    struct dl_arena *arena, struct dl_ran *out);
+
+/* What it ran as the answer: its text, else the error as problem details (RFC 9457). */
+void dl_answer_ran(const struct dl_ran *ran, enum dl_media media, struct dl_arena *arena,
+                   struct dl_answer *out);
+
+/* problem details: title by the status, detail, and the key to blame where there is one. */
+void dl_answer_problem(int status, const char *detail, const char *key, int line, int col,
+                       struct dl_arena *arena, struct dl_answer *out);
+void dl_answer_text(int status, enum dl_media media, const char *text, struct dl_answer *out);
+
+#endif

@@ -1,0 +1,81 @@
+/* worker.c - reads a request, answers it, forgets it. */
+#include "serve/worker.h"
+
+#include <locale.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "model/cli/store.h"
+#include "serve/run_command.h"
+#include "serve/sandbox.h"
+#include "serve/serve.h"
+
+static void send_progress(void *target, const char *text) {
+    const struct dl_frame frame = {.kind = DL_FRAME_PROGRESS, .bytes = strlen(text)};
+    if (!dl_frame_write(*(const int *)target, &frame, text)) _exit(0); /* nobody listens */
+}
+
+/* The front end ends what takes too long; a worker that it has lost sight of ends itself. */
+static void limit_time(double time_s) {
+    const struct itimerval at = {.it_value.tv_sec = time_s > 0 ? (time_t)time_s + 2 : 0};
+    setitimer(ITIMER_REAL, &at, NULL); /* SIGALRM ends the process */
+}
+
+/* The frame's bytes are the rest of the path, a NUL, the query, a NUL, the body. */
+static void answer(const struct dl_service *service, const struct dl_frame *frame, char *bytes,
+                   int fd, struct dl_arena *arena, struct dl_answer *out) {
+    struct dl_request request = {.path_rest = bytes};
+    if (frame->route >= (uint32_t)dl_route_count() || frame->query > frame->bytes) {
+        dl_answer_problem(500, "a damaged request inside the service", NULL, 0, 0, arena, out);
+        return;
+    }
+    request.route = &dl_routes[frame->route];
+    request.query = bytes + strlen(bytes) + 1;
+    request.body = bytes + frame->query;
+    request.body_bytes = (size_t)(frame->bytes - frame->query);
+    if (frame->status != 0) { /* streamed */
+        request.progress = send_progress;
+        request.progress_target = &fd;
+    }
+    limit_time(request.route->kind == DL_ROUTE_HEAVY ? service->config->long_s
+                                                     : service->config->short_s);
+    request.route->answer(service, &request, arena, out);
+    limit_time(0);
+}
+
+_Noreturn void dl_worker_run(const struct dl_service *given, int fd) {
+    struct dl_context context = *given->context;
+    const struct dl_service own = {&context, given->config}, *service = &own;
+    const char *folders[12];
+    struct dl_sandbox sandbox = {.folders = folders,
+                                 .memory_bytes = (size_t)service->config->memory_bytes};
+    const struct dl_data *data = &service->context->data;
+    for (int i = 0; i < data->directory_count && sandbox.folder_count < 8; i++)
+        folders[sandbox.folder_count++] = data->directories[i];
+    for (int i = 0; i < service->context->script_root_count && sandbox.folder_count < 10; i++)
+        folders[sandbox.folder_count++] = service->context->script_roots[i];
+    if (service->config->measured != NULL)
+        folders[sandbox.folder_count++] = service->config->measured;
+    context.data.store = dl_store_open(); /* NULL: each request reads its files */
+    setlocale(LC_ALL, "C");
+    dl_sandbox_enter(&sandbox);
+    for (;;) {
+        struct dl_arena arena = {0};
+        struct dl_frame frame;
+        struct dl_answer out;
+        char *bytes;
+        if (!dl_frame_read(fd, &frame, &bytes)) _exit(0);
+        answer(service, &frame, bytes, fd, &arena, &out);
+        const struct dl_frame reply = {.kind = DL_FRAME_ANSWER,
+                                       .status = (uint32_t)out.status,
+                                       .media = (uint32_t)out.media,
+                                       .exit = (uint32_t)out.exit,
+                                       .bytes = out.bytes};
+        if (!dl_frame_write(fd, &reply, out.text)) _exit(0);
+        free(bytes);
+        dl_arena_free(&arena);
+    }
+}

@@ -1,0 +1,162 @@
+"""The Python module against the program's own JSON. DLMODEL, DLMODEL_LIBRARY, DLMODEL_DATA are set by
+tests/cli/python.sh."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import unittest
+
+import dlmodel
+
+DATA = os.environ["DLMODEL_DATA"]
+RUNS = os.path.join(DATA, "runs", "tensorflow_2017.csv")
+
+
+def program(*words):
+    """What the program prints; without the time that a search took."""
+    done = subprocess.run([os.environ["DLMODEL"], *words, "--json"], capture_output=True, text=True)
+    return done.stdout, done.stderr.splitlines()
+
+
+def untimed(value):
+    value = dict(value)
+    value.pop("elapsed_s", None)
+    return value
+
+
+class Same(unittest.TestCase):
+    def test_predict_is_the_program_byte_for_byte(self):
+        request = {"command": "predict", "options": {"system": "iris-v100", "workload": "vgg16", "nodes": "1-8*2"}}
+        text, _ = program("predict", "--system=iris-v100", "--workload=vgg16", "--nodes=1-8*2")
+        self.assertEqual(dlmodel._model().text(request), text)
+
+    def test_predict(self):
+        answer = dlmodel.predict(system="iris-v100", workload="vgg16", nodes=16, framework="pytorch-ddp",
+                                 set={"links.inter.bandwidth": "25GB/s"})
+        text, messages = program("predict", "--system=iris-v100", "--workload=vgg16", "--nodes=16",
+                                 "--framework=pytorch-ddp", "--set=links.inter.bandwidth=25GB/s")
+        self.assertEqual(answer, json.loads(text))
+        self.assertEqual(list(answer.messages), messages)
+        row = answer.rows()[0]
+        self.assertGreater(row["memory.total_bytes"], 1e9)
+        self.assertEqual(row["iteration_s"], answer["results"][0]["iteration_s"])
+
+    def test_search(self):
+        answer = dlmodel.search(system="dgx-a100-80", workload="gpt2_xl", nodes=2, global_batch=64, threads=1)
+        text, _ = program("search", "--system=dgx-a100-80", "--workload=gpt2_xl", "--nodes=2", "--global-batch=64",
+                          "--threads=1")
+        self.assertEqual(untimed(answer), untimed(json.loads(text)))
+        self.assertGreater(len(answer.rows()), 1)
+
+    def test_compare(self):
+        answer = dlmodel.compare(RUNS, where={"framework": "tensorflow-ps"})
+        text, messages = program("compare", "--where=framework=tensorflow-ps", RUNS)
+        self.assertEqual(answer, json.loads(text))
+        self.assertEqual(list(answer.messages), messages)
+        self.assertEqual(len(answer.rows()), len(answer["rows"]))
+
+    def test_compare_rows(self):
+        import csv
+        with open(RUNS, newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual(dlmodel.compare(rows)["summary"], dlmodel.compare(RUNS)["summary"])
+
+    def test_explain_and_campaign_and_names(self):
+        answer = dlmodel.explain(system="iris-v100", workload="vgg16", framework="pytorch-ddp", nodes=4)
+        text, _ = program("explain", "--system=iris-v100", "--workload=vgg16", "--framework=pytorch-ddp", "--nodes=4")
+        self.assertEqual(answer, json.loads(text))
+        answer = dlmodel.campaign(system="iris-v100", nodes=8, workload="resnet50", framework="pytorch-ddp", epochs=2, trials=20,
+                                  search="asha")
+        text, _ = program("campaign", "--system=iris-v100", "--nodes=8", "--workload=resnet50", "--framework=pytorch-ddp",
+                          "--epochs=2", "--trials=20", "--search=asha")
+        self.assertEqual(answer, json.loads(text))
+        self.assertIn("iris-v100", dlmodel.names("systems"))
+
+    def test_pandas(self):
+        try:
+            import pandas
+        except ImportError:
+            self.skipTest("no pandas")
+        answer = dlmodel.predict(system="iris-v100", workload="vgg16", nodes="1-4*2", framework="pytorch-ddp")
+        frame = pandas.DataFrame(answer.rows())
+        self.assertEqual(list(frame["nodes"]), [1, 2, 4])
+        self.assertTrue((frame["memory.total_bytes"] > 0).all())
+
+
+class Errors(unittest.TestCase):
+    def test_structured(self):
+        with self.assertRaises(dlmodel.Error) as caught:
+            dlmodel.predict(workload="vgg61")
+        self.assertEqual((caught.exception.kind, caught.exception.status), ("usage", 2))
+        self.assertIn("vgg61", caught.exception.message)
+        with self.assertRaises(dlmodel.Error) as caught:
+            dlmodel.compare([{"system": "iris-v100", "nodes": "many"}])
+        self.assertEqual((caught.exception.kind, caught.exception.file), ("input", "rows-1.csv"))
+        with self.assertRaises(dlmodel.Error):
+            dlmodel.predict(output="/tmp/never-written")
+        with self.assertRaises(dlmodel.Error):
+            dlmodel.predict(no_such_option=1)
+
+    def test_no_is_an_answer(self):
+        with self.assertRaises(dlmodel.Error) as caught:
+            dlmodel.predict(system="single-k80", workload="gpt3_175b", framework="pytorch-ddp")
+        self.assertEqual(caught.exception.kind, "no")
+        self.assertFalse(caught.exception.answer.rows()[0]["fits"])
+
+    def test_names_only(self):
+        with dlmodel.Model(DATA, names_only=True) as model:
+            for path in ("/etc/passwd.json", "./x.json", DATA + "/../secret.json", "../systems/iris-v100.json"):
+                for option in ("system", "workload", "framework", "layers", "measured"):
+                    with self.assertRaises(dlmodel.Error) as caught:
+                        model.predict(**{option: path})
+                    self.assertEqual(caught.exception.kind, "usage", (option, path, caught.exception))
+            with self.assertRaises(dlmodel.Error):
+                model.compare("/etc/passwd")
+            with open(os.path.join(DATA, "systems", "iris-v100.json"), encoding="utf-8") as file:
+                own = file.read()
+            answer = model.predict(system="mine.json", files={"mine.json": own}, framework="pytorch-ddp")
+            self.assertEqual(answer.rows()[0]["iteration_s"],
+                             model.predict(system="iris-v100", framework="pytorch-ddp").rows()[0]["iteration_s"])
+
+    def test_cancel(self):
+        told = []
+
+        def stop(done, elapsed_s):
+            told.append((done, elapsed_s))
+            return True
+
+        with self.assertRaises(dlmodel.Cancelled):
+            dlmodel.search(system="dgx-a100-80", workload="gpt:layers=128,hidden=25600,heads=160,seq=2048,vocab=51200",
+                           nodes="1-512*2", global_batch=46080, threads=1, memory="1e15", objective="memory", progress=stop)
+        self.assertEqual(len(told), 1)
+
+        def fail(done, elapsed_s):
+            raise KeyError("mine")
+
+        with self.assertRaises(KeyError):
+            dlmodel.search(system="dgx-a100-80", workload="gpt:layers=128,hidden=25600,heads=160,seq=2048,vocab=51200",
+                           nodes="1-512*2", global_batch=46080, threads=1, memory="1e15", objective="memory", progress=fail)
+
+
+class Threads(unittest.TestCase):
+    def test_one_model(self):
+        expected = dlmodel.predict(system="iris-v100", nodes=4)
+        wrong = []
+
+        def ask():
+            for _ in range(5):
+                if dlmodel.predict(system="iris-v100", nodes=4) != expected:
+                    wrong.append(1)
+
+        threads = [threading.Thread(target=ask) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main(verbosity=1))

@@ -1,0 +1,241 @@
+"""abuse.py - clients that mean no good, or cannot do better: broken requests, slow ones, many, vanishing ones; access; signals."""
+import contextlib
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+from service import JSON, RUN, SCRATCH, Service, check
+
+SLOW = {"system": "dgx-h100", "workload": "llama3_405b", "framework": "megatron-core", "max_devices": 16384, "nodes": 1024,
+        "precision": "bf16", "top": 64}
+
+
+def first_line(got):
+    return got.split(b"\r\n")[0]
+
+
+def malformed(s):
+    start = b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    body = json.dumps(RUN).encode()
+    cases = {
+        "no request": b"\r\n\r\n",
+        "garbage": os.urandom(4000),
+        "no Host": b"GET /healthz HTTP/1.1\r\n\r\n",
+        "another Host": b"GET /healthz HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+        "an unknown method": b"BREW / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "a NUL in the path": b"GET /\0/etc/passwd HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "a path of a megabyte": b"GET /" + b"a" * 1000000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "ten thousand headers": b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"A: b\r\n" * 10000 + b"\r\n",
+        "a header of a megabyte": b"GET / HTTP/1.1\r\nHost: localhost\r\nA: " + b"b" * 1000000 + b"\r\n\r\n",
+        "a negative length": start + b"Content-Length: -5\r\n\r\n" + body,
+        "a length that is none": start + b"Content-Length: ten\r\n\r\n" + body,
+        "a length beyond all": start + b"Content-Length: 99999999999999999999\r\n\r\n" + body,
+        "two lengths": start + b"Content-Length: 5\r\nContent-Length: 500\r\n\r\n" + body,
+        "a length and chunks": start + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "a chunk of minus one": start + b"Transfer-Encoding: chunked\r\n\r\n-1\r\nabc\r\n0\r\n\r\n",
+        "a chunk of 2^64": start + b"Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\nabc\r\n0\r\n\r\n",
+        "a body that ends early": start + b"Content-Length: 5000\r\n\r\n" + body,
+        "an old protocol": b"GET /\r\n\r\n",
+        "a folded header": b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nA: b\r\n c: d\r\n\r\n",
+    }
+    for name, data in cases.items():
+        got = first_line(s.raw(data))
+        harmless = name in ("a folded header", "a NUL in the path")  # a GET of what they name before it
+        check(f"{name}: refused or closed", harmless or not got.startswith(b"HTTP/1.1 200"), got)
+    check("answers after all that", s.ask("POST", "/v1/predict", RUN)[0] == 200)
+    both = (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20)
+    check("pipelined requests", s.raw(both).count(b"HTTP/1.1 200") == 20)
+
+
+def bombs(s):
+    for name, body in {
+        "JSON of 100,000 brackets": b"[" * 100000,
+        "an object in an object": b'{"a":' * 50000 + b"1" + b"}" * 50000,
+        "a key twice": b'{"nodes":1,"nodes":2}',
+        "a number beyond all": b'{"nodes":1e999}',
+        "a lone surrogate": b'{"system":"\\ud800"}',
+        "bytes that are no UTF-8": b'{"system":"\xff\xfe"}',
+        "a hundred thousand keys": b"{" + b",".join(b'"k%d":1' % i for i in range(100000)) + b"}",
+        "a list of a million": b'{"set":[' + b'"a=1",' * 999999 + b'"a=1"]}',
+        "nodes without end": b'{"nodes":"1-100000000"}',
+        "layers without end": b'{"workload":"gpt:layers=1000000000,hidden=12288,heads=96,seq=2048,vocab=50000"}',
+    }.items():
+        status = s.ask("POST", "/v1/predict", body, JSON)[0]
+        check(name + ": refused", status in (400, 413, 422, 500, 504), status)
+    got = s.raw(b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 40000000\r\n\r\n")
+    check("a body beyond the limit", b" 413 " in first_line(got), got)
+    got = s.raw(b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+                + (b"100000\r\n" + b"x" * 0x100000 + b"\r\n") * 40)
+    check("a body that never says how long it is", b" 200 " not in first_line(got), got[:200])
+    check("answers after the bombs", s.ask("POST", "/v1/predict", RUN)[0] == 200)
+
+
+def slow_clients():
+    with Service("--connections", "300", "--connections-per-client", "200") as s:
+        slow = []
+        for _ in range(250):
+            c = socket.socket()
+            c.bind(("127.0.0.2", 0))
+            with contextlib.suppress(OSError):
+                c.connect(("127.0.0.1", s.port))
+                c.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nA: ")
+                slow.append(c)
+        begin, served = time.monotonic(), 0
+        for _ in range(20):
+            served += s.ask("POST", "/v1/predict", RUN)[0] == 200
+            for c in slow:
+                with contextlib.suppress(OSError):
+                    c.sendall(b"b")
+            time.sleep(0.7)
+        check("250 slow clients: others are served", served == 20, served)
+        closed = 0
+        for c in slow:
+            c.settimeout(0.2)
+            with contextlib.suppress(OSError):
+                closed += c.recv(1) == b""
+            c.close()
+        check("slow clients are cut", s.metric("dlmodel_connections") is not None and time.monotonic() - begin > 10 and closed > 150, closed)
+
+
+def many_connections(s):
+    most, held = int(os.environ.get("SERVE_CONNECTIONS", "1500")), []
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most + 200, max(most + 200, resource.getrlimit(resource.RLIMIT_NOFILE)[1])))
+    for i in range(most):
+        c = socket.socket()
+        c.setblocking(False)
+        with contextlib.suppress(OSError):
+            c.bind(("127.0.0.%d" % (3 + i % 200), 0))
+            c.connect_ex(("127.0.0.1", s.port))
+        held.append(c)
+    time.sleep(1)
+    for c in held:
+        c.close()
+    good = 0
+    for _ in range(50):
+        with contextlib.suppress(OSError):
+            good = s.ask("GET", "/healthz", timeout=5)[0]
+            if good == 200:
+                break
+        time.sleep(0.2)
+    check(f"{most} connections, then an answer", good == 200, good)
+
+
+def vanishing(s):
+    before = s.metric("dlmodel_cancelled_total")
+    c = http.client.HTTPConnection("127.0.0.1", s.port, timeout=30)
+    c.request("POST", "/v1/search", json.dumps(SLOW), {**JSON, "Accept": "text/event-stream"})
+    answer = c.getresponse()
+    check("a stream begins at once", answer.headers["Content-Type"] == "text/event-stream")
+    c.sock.shutdown(socket.SHUT_RDWR)
+    c.close()
+    ended = False
+    for _ in range(80):
+        time.sleep(0.25)
+        if s.metric("dlmodel_workers_busy") == 0:
+            ended = True
+            break
+    check("a client that leaves ends its search", ended, (before, s.metric("dlmodel_cancelled_total")))
+
+
+def workers_of(s):
+    listed = subprocess.run(["ps", "-e", "-o", "pid=,ppid="], capture_output=True, text=True, check=False).stdout
+    pairs = [tuple(map(int, line.split())) for line in listed.splitlines()]
+    spawners = [p for p, parent in pairs if parent == s.process.pid]
+    return spawners, [p for p, parent in pairs if parent in spawners]
+
+
+def sandbox(s):
+    _, workers = workers_of(s)
+    with open(f"/proc/{workers[0]}/status", encoding="utf-8") as f:
+        text = f.read()
+    check("workers cannot gain rights", "NoNewPrivs:\t1" in text, text)
+    check("workers are under seccomp where the kernel has it", "Seccomp:\t2" in text or not os.path.exists("/proc/sys/kernel/seccomp"), text)
+
+
+def killed_workers(s):
+    for pid in workers_of(s)[1]:
+        os.kill(pid, signal.SIGKILL)
+    time.sleep(0.6)
+    check("answers after all workers were killed", s.ask("POST", "/v1/predict", RUN)[0] == 200)
+    check("they are counted", s.metric("dlmodel_workers_restarted_total") >= 1)
+
+
+def limits():
+    with Service(rate="5") as s:
+        got = [s.ask("GET", "/healthz") for _ in range(30)]
+        refused = [h for status, h, _ in got if status == 429]
+        check("too many requests: 429 with Retry-After", refused and all("Retry-After" in h for h in refused), [g[0] for g in got])
+        check("another client is served", s.ask("GET", "/healthz", source="127.0.0.9")[0] == 200)
+    with Service("--short", "0.3s") as s:
+        for pid in workers_of(s)[1]:  # they take a request and never answer
+            os.kill(pid, signal.SIGSTOP)
+        s.problem("a request that takes too long", 504, "POST", "/v1/predict", RUN)
+        time.sleep(1)
+        s.ask("POST", "/v1/predict", RUN)
+        check("answers after it", s.ask("POST", "/v1/predict", RUN)[0] == 200)
+
+
+def access():
+    path, token = os.path.join(SCRATCH, "tokens"), "a-token-of-this-test"
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(f"# for the test\n{token}\n")
+    os.chmod(path, 0o600)
+    with Service("--token-file", path) as s:
+        s.problem("no token", 401, "POST", "/v1/predict", RUN)
+        s.problem("a wrong token", 401, "POST", "/v1/predict", RUN, headers={"Authorization": "Bearer a-token-of-this-tess"})
+        s.problem("half a token", 401, "POST", "/v1/predict", RUN, headers={"Authorization": "Bearer " + token[:8]})
+        s.problem("an empty token", 401, "POST", "/v1/predict", RUN, headers={"Authorization": "Bearer "})
+        check("the token", s.ask("POST", "/v1/predict", RUN, {"Authorization": "Bearer " + token})[0] == 200)
+        check("the page and health are open", s.ask("GET", "/")[0] == 200 and s.ask("GET", "/healthz")[0] == 200)
+        s.problem("metrics are not", 401, "GET", "/metrics")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("another-token-of-this-test\n")
+        s.process.send_signal(signal.SIGHUP)
+        time.sleep(0.7)
+        s.problem("SIGHUP forgets a token", 401, "POST", "/v1/predict", RUN, headers={"Authorization": "Bearer " + token})
+        check("and reads the new one", s.ask("POST", "/v1/predict", RUN, {"Authorization": "Bearer another-token-of-this-test"})[0] == 200)
+    with Service("--host", "dl.example.org") as s:
+        check("a further name", s.ask("GET", "/healthz", headers={"Host": "dl.example.org"})[0] == 200)
+        s.problem("no other name", 421, "GET", "/healthz", headers={"Host": "dl.example.com"})
+        s.problem("a request of another site's page", 403, "POST", "/v1/predict", RUN, headers={"Sec-Fetch-Site": "cross-site"})
+
+
+def stopping():
+    with Service() as s:
+        spawners, workers = workers_of(s)
+        results = []
+        thread = threading.Thread(target=lambda: results.append(s.ask("POST", "/v1/search", SLOW)[0]))
+        thread.start()
+        time.sleep(0.5)
+        s.process.send_signal(signal.SIGTERM)
+        thread.join(30)
+        code = s.process.wait(30)
+        check("SIGTERM: exit status 0", code == 0, code)
+        check("what ran was answered, or refused as stopping", results and results[0] in (200, 503, 504), results)
+        time.sleep(0.5)
+        left = [p for p in spawners + workers if os.path.exists(f"/proc/{p}/exe")]
+        check("no process is left", not left, left)
+
+
+def main():
+    with Service() as s:
+        malformed(s)
+        bombs(s)
+        vanishing(s)
+        sandbox(s)
+        killed_workers(s)
+        many_connections(s)
+    slow_clients()
+    limits()
+    access()
+    stopping()
+
+
+main()
