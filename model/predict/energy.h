@@ -6,9 +6,10 @@
  * draws its devices (idle ones idle) and its host. F-ENERGY: nodes x that x PUE x time. F-COST:
  * nodes x hours x price of a node, which is paid whole. Where the files are silent, stated
  * assumptions stand in: load = rated power, idle = 0.15 of it, host = 0.3 of the rated power of
- * the node's devices, PUE = 1. A price has no substitute. F-POWER-INTERVAL: the spread of log(measured /
- * modelled) is that of the published figures in data/energy/power.csv; with assumed power of the
- * host, also that of the assumption, in the host's share. The 80 % interval is +-1.28 spreads.
+ * the node's devices, PUE = 1. A price has no substitute. F-POWER-INTERVAL: the spread of
+ * log(measured / modelled) is that of the published figures in data/energy/power.csv; with assumed
+ * power of the host, also that of the assumption, in the host's share. The 80 % interval is +-1.28
+ * spreads.
  */
 #ifndef DL_MODEL_PREDICT_ENERGY_H
 #define DL_MODEL_PREDICT_ENERGY_H

@@ -11,7 +11,7 @@ const char *const dl_placement_objectives[] = {"time", "energy", "cost", NULL};
 /* ---- one job ---- */
 
 static double score_of(const struct dl_subset *s, enum dl_placement_objective objective) {
-    if (objective == DL_PLACE_ENERGY) return s->j_per_sample;
+    if (objective == DL_PLACE_ENERGY) return s->sample_energy_j;
     return objective == DL_PLACE_COST ? s->cost_per_sample : 1 / s->samples_per_s;
 }
 
@@ -58,7 +58,7 @@ static enum dl_code predict_subset(const struct dl_heterogeneous_job *all,
     s->samples_per_s = p.throughput_samples_per_s;
     s->low_samples_per_s = s->samples_per_s * p.iteration_s / p.iteration_high_s;
     s->high_samples_per_s = s->samples_per_s * p.iteration_s / p.iteration_low_s;
-    s->j_per_sample = power_w / s->samples_per_s;
+    s->sample_energy_j = power_w / s->samples_per_s;
     s->cost_per_sample = price_per_s(&job) / s->samples_per_s;
     return DL_OK;
 }

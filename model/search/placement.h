@@ -16,15 +16,15 @@ struct dl_subset {
     bool balanced;                  /* batches by speed, else equal ones */
     bool fits;
     double samples_per_s, low_samples_per_s, high_samples_per_s;
-    double iteration_s, j_per_sample, cost_per_sample; /* NAN: unknown */
+    double iteration_s, sample_energy_j, cost_per_sample; /* NAN: unknown */
 };
 
-/* F-HETEROGENEOUS-NODES: every choice of 0 to N_k nodes of each kind k, with equal and with balanced
- * batches, in the order of the objective per sample; those that do not fit in memory last. All
- * counts where these are at most DL_SUBSETS choices, else powers of two and N_k. Nodes that are left
- * out cost nothing: others may use them. `plan` as dl_heterogeneous_predict takes it; with a batch
- * of the job every choice trains the same batch. DL_ERR_USAGE: the error of the last choice, when
- * none is possible; a cost needs prices in one currency. */
+/* F-HETEROGENEOUS-NODES: every choice of 0 to N_k nodes of each kind k, with equal and with
+ * balanced batches, in the order of the objective per sample; those that do not fit in memory last.
+ * All counts where these are at most DL_SUBSETS choices, else powers of two and N_k. Nodes that are
+ * left out cost nothing: others may use them. `plan` as dl_heterogeneous_predict takes it; with a
+ * batch of the job every choice trains the same batch. DL_ERR_USAGE: the error of the last choice,
+ * when none is possible; a cost needs prices in one currency. */
 enum { DL_SUBSETS = 4096 };
 enum dl_code dl_subsets(const struct dl_heterogeneous_job *all, const struct dl_workload *workload,
                         const struct dl_framework *framework, const struct dl_plan *plan,

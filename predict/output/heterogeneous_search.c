@@ -13,7 +13,7 @@ static const struct dl_column subset_columns[] = {
     {"throughput_low_samples_per_s", "low", "1/s", DL_COLUMN_NUMBER, 1, 3},
     {"throughput_high_samples_per_s", "high", "1/s", DL_COLUMN_NUMBER, 1, 3},
     {"iteration_s", "iter", "ms", DL_COLUMN_NUMBER, 1e-3, 3},
-    {"j_per_sample", "energy", "J", DL_COLUMN_NUMBER, 1, 3},
+    {"sample_energy_j", "energy", "J", DL_COLUMN_NUMBER, 1, 3},
     {"cost_per_sample", "cost", "per sample", DL_COLUMN_NUMBER, 0, 3},
     {"fits", "fits", "", DL_COLUMN_BOOL, 0, 0},
     {"command", NULL, NULL, DL_COLUMN_STRING, 0, 0},
@@ -101,7 +101,7 @@ static enum dl_code search_nodes(struct dl_context *context, const struct dl_opt
         union dl_cell *c = dl_table_row(&table);
         if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         const double values[] = {s->samples_per_s, s->low_samples_per_s, s->high_samples_per_s,
-                                 s->iteration_s,   s->j_per_sample,      s->cost_per_sample};
+                                 s->iteration_s,   s->sample_energy_j,   s->cost_per_sample};
         c[0].string = nodes;
         c[1].string = s->balanced ? "balanced" : "equal";
         for (int k = 0; k < 6; k++) c[2 + k].number = values[k];

@@ -18,7 +18,7 @@ python3 - "$SCRATCH/time.json" "$SCRATCH/energy.json" << 'PY'
 import json, os, shlex, subprocess, sys
 time, energy = (json.load(open(p))["results"] for p in sys.argv[1:3])
 print("ok sorted by time" if all(a["throughput_samples_per_s"] >= b["throughput_samples_per_s"] for a, b in zip(time, time[1:])) else "not ok sorted by time")
-print("ok sorted by energy" if all(a["j_per_sample"] <= b["j_per_sample"] for a, b in zip(energy, energy[1:])) else "not ok sorted by energy")
+print("ok sorted by energy" if all(a["sample_energy_j"] <= b["sample_energy_j"] for a, b in zip(energy, energy[1:])) else "not ok sorted by energy")
 rates = []
 for r in time:
     words = shlex.split(r["command"])

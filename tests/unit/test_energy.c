@@ -173,9 +173,9 @@ static double ratio_of(struct table *t, int row) {
     return predicted_w / number(t, row, "value_w");
 }
 
-/* At least 20 published figures; half of them within 6 %, all within 25 %. The constants were chosen
- * by the rows marked `in`; of the others half are within 10 %. F-POWER-INTERVAL: 80 % intervals hold
- * at least 80 % of either. */
+/* At least 20 published figures; half of them within 6 %, all within 25 %. The constants were
+ * chosen by the rows marked `in`; of the others half are within 10 %. F-POWER-INTERVAL: 80 %
+ * intervals hold at least 80 % of either. */
 static void published_power(void **state) {
     (void)state;
     static struct table t;
