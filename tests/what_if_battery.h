@@ -1,6 +1,6 @@
 /* what_if_battery.h - for test_what_if: the figures that a what-if of a machine may move, and a
- * machine whose files have every member. Include after <cmocka.h>; `resnet`, `bert`, `gpt` and
- * `frameworks` are set by the test.
+ * machine whose files have every member. Include after <cmocka.h>; `resnet`, `bert`, `gpt`,
+ * `experts` and * `frameworks` are set by the test.
  */
 #ifndef TESTS_WHAT_IF_BATTERY_H
 #define TESTS_WHAT_IF_BATTERY_H
@@ -12,7 +12,7 @@
 #include "tests/check.h"
 
 enum { METRICS = 128, FRAMEWORKS = 10 };
-static const struct dl_workload *resnet, *bert, *gpt;
+static const struct dl_workload *resnet, *bert, *gpt, *experts;
 static const char *const framework_names[FRAMEWORKS] = {
     "horovod-tensorflow", "pytorch-ddp",           "tensorflow-ps", "tensorflow-mirrored",
     "mxnet-dist-sync",    "keras-multi-gpu",       "caffe-mlsl",    "megatron-core",
@@ -70,9 +70,10 @@ static void put_memory(struct sums *s, const struct dl_system *system, bool shar
         over = over || strstr(p.warnings[i], " are extrapolated") != NULL;
     put(s, over ? 2 : 1);
     put(s, done ? p.memory.total_bytes / p.memory.capacity_bytes : NAN);
-    put(s, done && dl_checkpoint_plan(system, resnet, &plan, &p, &way, &c, &err) == DL_OK
-               ? c.stretch_ratio
-               : NAN);
+    const bool saved =
+        done && dl_checkpoint_plan(system, resnet, &plan, &p, &way, &c, &err) == DL_OK;
+    put(s, saved ? c.stretch_ratio : NAN);
+    put(s, saved ? 1 / c.two_level_goodput_frac : NAN);
     dl_arena_free(&arena);
 }
 
@@ -94,8 +95,10 @@ static void predict_all(const struct dl_system *system, double *out) {
     plan.precision = DL_BF16, plan.attention = DL_ATTENTION_FLASH;
     put_plan(&s, system, gpt, frameworks[7], plan);
     put_plan(&s, system, gpt, frameworks[8], plan);
+    put_plan(&s, system, experts, frameworks[8], plan);
     plan.precision = DL_FP8;
     put_plan(&s, system, gpt, frameworks[7], plan);
+    put_plan(&s, system, experts, frameworks[8], plan);
     plan = (struct dl_plan){.nodes = 16,
                             .batch_per_device_samples = 64,
                             .precision = DL_MIXED,

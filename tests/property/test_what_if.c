@@ -436,7 +436,11 @@ static int load(void **state) {
     if (dl_data_workload(&plain, "resnet50", &kept, &resnet, &err) != DL_OK ||
         dl_data_workload(&plain, "bert_base", &kept, &bert, &err) != DL_OK ||
         dl_data_workload(&plain, "gpt:layers=4,hidden=1024,heads=16,seq=1024,vocab=1024", &kept,
-                         &gpt, &err) != DL_OK)
+                         &gpt, &err) != DL_OK ||
+        dl_data_workload(&plain,
+                         "gpt:layers=4,hidden=1024,heads=16,seq=1024,vocab=1024,"
+                         "experts=8,topk=2",
+                         &kept, &experts, &err) != DL_OK)
         return -1;
     for (int f = 0; f < FRAMEWORKS; f++)
         if (dl_data_framework(&plain, framework_names[f], &kept, &frameworks[f], &err) != DL_OK)

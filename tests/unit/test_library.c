@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "include/dlmodel.h"
+#include "model/base/json.h"
 #include "tests/check.h"
 
 static struct dlmodel *open_data(void) {
@@ -119,8 +120,9 @@ static void requests_in_a_shared_context(void **state) {
             "{\"command\": \"predict\", \"options\": {\"system\": \"iris-v100\", \"framework\": "
             "\"pytorch-ddp\", \"nodes\": 1, \"first-epoch\": false}}",
             DLMODEL_OK);
-    char number[64];
-    snprintf(number, sizeof number, "\"iteration_s\": %.10g", dlmodel_value(m, "iteration_s"));
+    char number[64], digits[DL_NUMBER_TEXT];
+    dl_number_text(dlmodel_value(m, "iteration_s"), digits);
+    snprintf(number, sizeof number, "\"iteration_s\": %s,", digits);
     check_contains(dlmodel_answer_json(a), number);
     assert_null(dlmodel_answer_error(a));
     dlmodel_close(m);
