@@ -71,7 +71,7 @@ static void put_memory(struct sums *s, const struct dl_system *system, bool shar
     put(s, over ? 2 : 1);
     put(s, done ? p.memory.total_bytes / p.memory.capacity_bytes : NAN);
     put(s, done && dl_checkpoint_plan(system, resnet, &plan, &p, &way, &c, &err) == DL_OK
-               ? c.stretch_ratio
+               ? (sharded ? 1 / c.two_level_goodput_frac : c.stretch_ratio)
                : NAN);
     dl_arena_free(&arena);
 }
@@ -146,7 +146,8 @@ static const char MADE_SYSTEM[] =
     "\"fabric\":{\"topology\":\"fat-tree\",\"oversubscription\":2,\"nodes_per_leaf\":16,"
     "\"hop_latency_s\":5e-7},"
     "\"storage\":{\"kind\":\"nvme\",\"read_bytes_per_s\":3e8,\"write_bytes_per_s\":2e8,"
-    "\"total_read_bytes_per_s\":4e9,\"total_write_bytes_per_s\":3e9,\"open_s\":1e-4},"
+    "\"total_read_bytes_per_s\":4e9,\"total_write_bytes_per_s\":3e9,\"open_s\":1e-4,"
+    "\"local_write_bytes_per_s\":5e8,\"local_recovery_frac\":0.7},"
     "\"collectives\":[{\"library\":\"nccl\",\"operation\":\"all_reduce\",\"nodes\":1,\"ranks\":4,"
     "\"samples\":[{\"bytes\":1024,\"time_s\":3e-5},{\"bytes\":268435456,\"time_s\":0.05}],"
     "\"pieces\":[{\"max_bytes\":1e10,\"alpha_s\":3e-5,\"beta_s_per_byte\":2e-10},"
