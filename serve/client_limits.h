@@ -1,5 +1,4 @@
-/* client_limits.h - how often and how widely one client may ask, and which connections have had their
- * time. */
+/* client_limits.h - how often one client may ask; whether a token is known. */
 #ifndef DL_SERVE_CLIENT_LIMITS_H
 #define DL_SERVE_CLIENT_LIMITS_H
 

@@ -81,7 +81,7 @@ void dl_run_command(const struct dl_service *service, const struct dl_command *c
     out->code = run(&context, command, words, &out->err);
     if (arena->failed) out->code = dl_fail(&out->err, DL_ERR_SYSTEM, "out of memory");
     out->text = capture.text.length > 0 ? dl_text_string(&capture.text) : NULL;
-    out->notes = capture.remarks.length > 0 ? dl_text_string(&capture.notes) : "";
+    out->notes = capture.remarks.length > 0 ? dl_text_string(&capture.remarks) : "";
 }
 
 void dl_answer_text(int status, enum dl_media media, const char *text, struct dl_answer *out) {
