@@ -62,7 +62,7 @@ ABOUT = -DDLMODEL_VERSION='"$(VERSION)"' -DDLMODEL_COMMIT='"$(COMMIT)"' -DDL_FEA
   -DDLMODEL_LIBEXECDIR='"$(PREFIX)/libexec/dlmodel"'
 # All C files below these folders.
 sources = $(shell find $(1) -name '*.c' | LC_ALL=C sort)
-ABOUT_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(shell grep -lE '^\#ifndef DL(MODEL_[A-Z]+|_FEATURES)$$' dlmodel.c $(call sources,model predict calibrate slurm)))
+ABOUT_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(shell grep -lE '^\#ifndef DL(MODEL_[A-Z]+|_FEATURES)$$' dlmodel.c $(call sources,model predict calibrate slurm serve)))
 LIBS := -lcjson -lgsl -lgslcblas -lm -lpthread
 
 # What this machine has is found by compiling and linking a few lines (packaging/features.sh), and kept in config.mk. Goals that must
@@ -84,8 +84,9 @@ $(CONFIG): packaging/features.sh $(wildcard /var/lib/dpkg/status)
 
 LIBRARY_SOURCES := $(filter-out calibrate/probes/%,$(call sources,model predict slurm calibrate))
 LIBRARY_OBJECTS := $(LIBRARY_SOURCES:%.c=$(BUILD)/%.o)
-# The service, without libmicrohttpd only its command, which says so.
-SERVE_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(if $(HAVE_MICROHTTPD),$(call sources,serve),serve/cmd_serve.c))
+# The service; without libmicrohttpd its command, which says so, and what reads requests, which the tests try.
+SERVE_PARTS := serve/cmd_serve.c $(addprefix serve/,address.c body.c client_limits.c frame.c tokens.c)
+SERVE_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(if $(HAVE_MICROHTTPD),$(call sources,serve),$(SERVE_PARTS)))
 LIBRARY_OBJECTS += $(SERVE_OBJECTS)
 # The reader of ONNX files is generated from the messages' description.
 ONNX_OBJECT := $(if $(HAVE_PROTOBUF_C),$(BUILD)/predict/import/onnx.pb-c.o)
@@ -155,7 +156,7 @@ $(PROBE_CPU): FILE_FLAGS := $(if $(HAVE_ONEDNN),-DDL_HAVE_ONEDNN) $(if $(HAVE_OP
 $(PROBE_GPU) $(PROBE_CUDA) $(PROBE_CUDNN): FILE_FLAGS := $(CUDA_CFLAGS)
 $(PROBE_NCCL): FILE_FLAGS := $(CUDA_CFLAGS) $(if $(HAVE_MPI),$(MPI_CFLAGS) -DDL_HAVE_MPI)
 $(PROBE_MPI) $(PROBE_CPU) $(PROBE_GPU) $(PROBE_CUDA) $(PROBE_CUDNN) $(PROBE_NCCL) $(BUILD)/predict/import/import_onnx.o $(BUILD)/serve/cmd_serve.o: $(BUILD)/parts
-$(BUILD)/serve/cmd_serve.o: FILE_FLAGS := $(if $(HAVE_MICROHTTPD),-DDL_HAVE_MICROHTTPD)
+$(BUILD)/serve/cmd_serve.o $(BUILD)/tests/unit/test_serve_routes.o: FILE_FLAGS := $(if $(HAVE_MICROHTTPD),-DDL_HAVE_MICROHTTPD)
 $(BUILD)/serve/page_data.o: $(wildcard serve/page/*)
 $(ABOUT_OBJECTS): FILE_FLAGS = $(ABOUT)
 ifneq ($(ONNX_OBJECT),)

@@ -2,7 +2,7 @@
  * for byte what the command line prints with --json. */
 #include <string.h>
 
-#include "serve/measured.h"
+#include "serve/measured_runs.h"
 #include "serve/run_command.h"
 
 /* What a request asks for in place of JSON: a framework's arguments, a job script. */

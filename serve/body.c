@@ -266,6 +266,9 @@ enum dl_code dl_words_of_form(const struct dl_command *command, const char *quer
         const struct dl_option *option = dl_request_option(command, pair);
         if (option == NULL)
             return dl_fail_at(err, "form", 0, 0, pair, "expected an option of this command");
+        if (option->argument == NULL && strcmp(value, "false") == 0) continue;
+        if (option->argument == NULL && strcmp(value, "true") != 0)
+            return dl_fail_at(err, "form", 0, 0, pair, "expected true or false");
         const bool quantity = option->value != NULL && option->value->kind == DL_VALUE_NUMBER;
         if (!quantity && strcmp(pair, "set") != 0 && !is_name(value))
             return dl_fail_at(err, "form", 0, 0, pair, "expected a name, not a path");

@@ -17,8 +17,8 @@ struct dl_words {
 /* Adds the options of a JSON object: keys are names of options, with '_' for '-'; values are text,
  * numbers, true for a flag, lists (repeated or joined by commas). An option that takes a file takes
  * a document in its place: an object, or {"name": ..., "text": ...} for a table. Refuses, by
- * DL_ERR_USAGE or DL_ERR_INPUT with the key: options that read or write files of this machine, paths
- * of files, and what the command does not have. "files" is a list of tables, for compare. */
+ * DL_ERR_USAGE or DL_ERR_INPUT with the key: options that read or write files of this machine,
+ * paths of files, and what the command does not have. "files" is a list of tables, for compare. */
 enum dl_code dl_words_of_body(const struct dl_command *command, const char *body, size_t bytes,
                               struct dl_arena *arena, struct dl_words *out, struct dl_err *err);
 

@@ -1,5 +1,5 @@
-/* form.c - GET /form: the page without scripts. A form of a few fields; its answer is the table that
- * the command line prints. */
+/* form.c - GET /form: the page without scripts. A form of a few fields; its answer is the table
+ * that the command line prints. */
 #include <string.h>
 
 #include "model/base/text.h"

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* A head must have come after HEAD_S, a body after BODY_S; an idle connection is kept for IDLE_S. */
-enum { HEAD_S = 10, BODY_S = 60, IDLE_S = 30, MOST_BODIES = 512 << 20 };
+/* A head must have come after HEAD_S, a body after BODY_S; an idle connection stays for IDLE_S. */
+enum { HEAD_S = 10, BODY_S = 60, IDLE_S = 30, MOST_BODIES = 512 << 20, MOST_ARGUMENTS = 256 };
 
 static void client_text(const struct sockaddr *address, char *out, size_t out_size) {
     const void *bytes = address->sa_family == AF_INET6
@@ -106,7 +106,8 @@ static enum MHD_Result add_argument(void *target, enum MHD_ValueKind kind, const
     q->good = q->good && (q->count++ == 0 || add_bytes(q->request, "&", 1)) &&
               add_encoded(q->request, key) && add_bytes(q->request, "=", 1) &&
               add_encoded(q->request, value == NULL ? "" : value);
-    return q->good && q->count < 256 ? MHD_YES : MHD_NO;
+    q->good = q->good && q->count <= MOST_ARGUMENTS; /* more is refused, not cut */
+    return q->good ? MHD_YES : MHD_NO;
 }
 
 /* The rest of the path, the query; the body follows. */

@@ -39,8 +39,8 @@ enum MHD_Result dl_http_stream(struct dl_http_request *r);
 void dl_http_event(struct dl_http_request *r, const char *name, const char *text);
 void dl_http_resume(struct dl_http_request *r);
 const char *dl_media_text(enum dl_media media);
-/* 0: the head is good, else a status; *detail says why. */
-int dl_http_check(const struct dl_http_request *r, const char *url, const char *method,
-                  const char **rest, const char **detail, double *retry_s);
+/* 0: the head is good and r->route known, else a status; *detail says why. */
+int dl_http_check(struct dl_http_request *r, const char *url, const char *method, const char **rest,
+                  const char **detail, double *retry_s);
 
 #endif

@@ -78,8 +78,8 @@ static int check_body(const struct dl_http_request *r, const char **detail) {
     return 0;
 }
 
-int dl_http_check(const struct dl_http_request *r, const char *url, const char *method,
-                  const char **rest, const char **detail, double *retry_s) {
+int dl_http_check(struct dl_http_request *r, const char *url, const char *method, const char **rest,
+                  const char **detail, double *retry_s) {
     struct dl_server *s = r->server;
     bool known;
     if (s->config->forwarded)
@@ -97,6 +97,6 @@ int dl_http_check(const struct dl_http_request *r, const char *url, const char *
     if (!route->open && !token_is_known(r)) return 401;
     *detail = "the service is stopping";
     if (s->stopping) return 503;
-    ((struct dl_http_request *)(uintptr_t)r)->route = route;
+    r->route = route;
     return check_body(r, detail);
 }

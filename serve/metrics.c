@@ -10,10 +10,7 @@
 const double dl_time_bounds_s[DL_TIME_BUCKETS] = {0.0005, 0.001, 0.002, 0.005, 0.01, 0.02,
                                                   0.05,   0.1,   0.5,   2,     10,   60};
 
-static const char *route_name(const struct dl_server *server, int i) {
-    (void)server;
-    return i < dl_route_count() ? dl_routes[i].path : "other";
-}
+static const char *route_name(int i) { return i < dl_route_count() ? dl_routes[i].path : "other"; }
 
 static void add_times(struct dl_text *text, const char *name, const struct dl_route_counts *c) {
     uint64_t sum = 0;
@@ -46,15 +43,13 @@ char *dl_metrics_text(const struct dl_server *server, size_t *bytes) {
         for (int s = 1; s < DL_STATUS_CLASSES; s++) {
             if (server->routes[i].requests[s] == 0) continue;
             dl_text_printf(&text, "dlmodel_requests_total{route=\"%s\",code=\"%dxx\"} %llu\n",
-                           route_name(server, i), s,
-                           (unsigned long long)server->routes[i].requests[s]);
+                           route_name(i), s, (unsigned long long)server->routes[i].requests[s]);
         }
     }
     dl_text_add(&text, "# HELP dlmodel_request_seconds from the last byte of a request to its "
                        "answer\n# TYPE dlmodel_request_seconds histogram\n");
     for (int i = 0; i <= dl_route_count(); i++) {
-        if (server->routes[i].time_s > 0)
-            add_times(&text, route_name(server, i), &server->routes[i]);
+        if (server->routes[i].time_s > 0) add_times(&text, route_name(i), &server->routes[i]);
     }
     add_value(&text, "dlmodel_connections", "gauge", "open connections", server->connection_count);
     add_value(&text, "dlmodel_body_bytes", "gauge", "bytes of requests in memory",

@@ -281,6 +281,12 @@ void dl_pool_event(struct dl_pool *pool, void *end, uint32_t events, double now_
 
 void dl_pool_tick(struct dl_pool *pool, double now_s) {
     const struct dl_serve_config *c = pool->service->config;
+    struct dl_err ignored = {0}; /* tried again at the next tick */
+    dl_spawner_reap(&pool->spawner);
+    if (pool->spawner.pid < 0) { /* it was killed, and its workers with it */
+        dl_spawner_stop(&pool->spawner);
+        dl_spawner_start(pool->service, &pool->spawner, &ignored);
+    }
     for (int i = 0; i < pool->end_count; i++) {
         struct dl_worker_end *w = &pool->ends[i];
         const double most_s = w->class == 0 ? c->short_s : c->long_s;
@@ -296,7 +302,7 @@ void dl_pool_tick(struct dl_pool *pool, double now_s) {
 enum dl_code dl_pool_reload(struct dl_pool *pool, struct dl_err *err) {
     struct dl_spawner next;
     DL_TRY(dl_spawner_start(pool->service, &next, err));
-    dl_spawner_stop(&pool->spawner); /* its zombie is reaped at the end of this process */
+    dl_spawner_stop(&pool->spawner); /* reaped by a tick, once its workers have answered */
     pool->spawner = next;
     pool->generation++;
     for (int i = 0; i < pool->end_count; i++) {

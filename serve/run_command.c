@@ -11,7 +11,7 @@
 struct capture {
     struct dl_arena *arena;
     const struct dl_request *request;
-    struct dl_text text, notes;
+    struct dl_text text, remarks;
 };
 
 static enum dl_code take_output(const struct dl_options *options, const char *text,
@@ -30,7 +30,7 @@ static void take_note(const struct dl_context *context, const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     dl_text_printable(text, "\n\t");
-    dl_text_printf(&capture->notes, "%s\n", text);
+    dl_text_printf(&capture->remarks, "%s\n", text);
 }
 
 static int take_progress(void *user, double done_frac, double elapsed_s) {
@@ -62,7 +62,7 @@ void dl_run_command(const struct dl_service *service, const struct dl_command *c
                     struct dl_words *words, const struct dl_request *request,
                     struct dl_arena *arena, struct dl_ran *out) {
     struct capture capture = {
-        .arena = arena, .request = request, .text = {.arena = arena}, .notes = {.arena = arena}};
+        .arena = arena, .request = request, .text = {.arena = arena}, .remarks = {.arena = arena}};
     struct dl_context context = *service->context;
     context.arena = arena;
     context.owner = &capture;
@@ -81,7 +81,7 @@ void dl_run_command(const struct dl_service *service, const struct dl_command *c
     out->code = run(&context, command, words, &out->err);
     if (arena->failed) out->code = dl_fail(&out->err, DL_ERR_SYSTEM, "out of memory");
     out->text = capture.text.length > 0 ? dl_text_string(&capture.text) : NULL;
-    out->notes = capture.notes.length > 0 ? dl_text_string(&capture.notes) : "";
+    out->notes = capture.remarks.length > 0 ? dl_text_string(&capture.remarks) : "";
 }
 
 void dl_answer_text(int status, enum dl_media media, const char *text, struct dl_answer *out) {

@@ -1,4 +1,4 @@
-/* run_command.h - a command of the program, run for a request: what it would print is the answer. */
+/* run_command.h - a command run for a request: the answer is what it would print. */
 #ifndef DL_SERVE_RUN_COMMAND_H
 #define DL_SERVE_RUN_COMMAND_H
 

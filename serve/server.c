@@ -65,26 +65,30 @@ static int timer_fd(void) {
     return fd;
 }
 
-static void reload(struct dl_server *s, struct dl_arena *arena) {
+static void reload(struct dl_server *s) {
     struct dl_err err = {0};
+    struct dl_arena arena = {0};
     const char *tokens[DL_MOST_TOKENS];
     int count = 0;
-    enum dl_code code = dl_tokens_read(s->config->token_file, arena, tokens, &count, &err);
+    enum dl_code code = dl_tokens_read(s->config->token_file, &arena, tokens, &count, &err);
     if (code == DL_OK) code = dl_pool_reload(s->pool, &err);
     if (code != DL_OK) { /* what was loaded goes on */
+        dl_arena_free(&arena);
         fprintf(stderr, "dlmodel serve: not reloaded: %s\n", err.message);
         return;
     }
-    memcpy(s->tokens, tokens, sizeof tokens);
+    dl_arena_free(&s->token_arena);
+    s->token_arena = arena;
+    memcpy(s->tokens, tokens, (size_t)count * sizeof *tokens);
     s->token_count = count;
     fprintf(stderr, "dlmodel serve: data and tokens read again\n");
 }
 
-static void take_signals(struct dl_server *s, int fd, struct dl_arena *arena) {
+static void take_signals(struct dl_server *s, int fd) {
     struct signalfd_siginfo info;
     while (read(fd, &info, sizeof info) == (ssize_t)sizeof info) {
         if (info.ssi_signo == SIGHUP)
-            reload(s, arena);
+            reload(s);
         else
             s->stopping = true;
     }
@@ -97,8 +101,7 @@ static int wait_ms(const struct dl_server *s) {
     return (int)own_ms;
 }
 
-static void loop(struct dl_server *s, int epoll, int signals, int timer, int listening,
-                 struct dl_arena *arena) {
+static void loop(struct dl_server *s, int epoll, int signals, int timer, int listening) {
     double end_s = 0;
     bool quiet = false;
     while (!s->stopping ||
@@ -112,7 +115,7 @@ static void loop(struct dl_server *s, int epoll, int signals, int timer, int lis
             void *who = events[i].data.ptr;
             uint64_t ticks;
             if (who == &signal_source) {
-                take_signals(s, signals, arena);
+                take_signals(s, signals);
             } else if (who == &clock_source) {
                 while (read(timer, &ticks, sizeof ticks) > 0) {
                 }
@@ -140,8 +143,7 @@ static void finish(struct dl_server *s) {
     dl_pool_stop(s->pool);
 }
 
-static enum dl_code run(struct dl_server *s, int listening, struct dl_arena *arena,
-                        struct dl_err *err) {
+static enum dl_code run(struct dl_server *s, int listening, struct dl_err *err) {
     const int epoll = epoll_create1(EPOLL_CLOEXEC), signals = signal_fd(), timer = timer_fd();
     enum dl_code code = dl_pool_start(s->service, epoll, &s->pool, err);
     if (code == DL_OK) code = start_daemon(s, listening, err);
@@ -151,7 +153,7 @@ static enum dl_code run(struct dl_server *s, int listening, struct dl_arena *are
                           add(epoll, signals, (void *)(uintptr_t)&signal_source) &&
                           add(epoll, timer, (void *)(uintptr_t)&clock_source);
         if (good)
-            loop(s, epoll, signals, timer, listening, arena);
+            loop(s, epoll, signals, timer, listening);
         else
             code = dl_fail(err, DL_ERR_SYSTEM, "cannot wait for events: %s", strerror(errno));
         finish(s);
@@ -179,9 +181,14 @@ enum dl_code dl_server_run(const struct dl_context *context, const struct dl_ser
     if (getrandom(&key, sizeof key, 0) != (ssize_t)sizeof key)
         return dl_fail(err, DL_ERR_SYSTEM, "no random numbers: %s", strerror(errno));
     dl_limits_init(&s->limits, config->requests_per_s, key);
-    DL_TRY(dl_tokens_read(config->token_file, context->arena, s->tokens, &s->token_count, err));
+    enum dl_code code =
+        dl_tokens_read(config->token_file, &s->token_arena, s->tokens, &s->token_count, err);
     signal(SIGPIPE, SIG_IGN);
-    DL_TRY(dl_address_listen(config->listen, &listening, err));
-    fprintf(stderr, "dlmodel serve: http://%s/ (^C stops)\n", config->listen);
-    return run(s, listening, context->arena, err);
+    if (code == DL_OK) code = dl_address_listen(config->listen, &listening, err);
+    if (code == DL_OK) {
+        fprintf(stderr, "dlmodel serve: http://%s/ (^C stops)\n", config->listen);
+        code = run(s, listening, err);
+    }
+    dl_arena_free(&s->token_arena);
+    return code;
 }

@@ -5,7 +5,7 @@
 #include <microhttpd.h>
 #include <stdint.h>
 
-#include "serve/limits.h"
+#include "serve/client_limits.h"
 #include "serve/pool.h"
 #include "serve/tokens.h"
 
@@ -27,8 +27,8 @@ struct dl_server {
     struct dl_pool *pool;
     struct dl_limits limits;
     const char *tokens[DL_MOST_TOKENS];
+    struct dl_arena token_arena; /* what they stand in; a reload replaces both */
     int token_count;
-    char port[8]; /* that Host may name */
     struct dl_connection *connections;
     int connection_count;
     size_t body_bytes; /* of all requests that are being read or computed */

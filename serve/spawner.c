@@ -171,6 +171,13 @@ void dl_spawner_kill(const struct dl_spawner *spawner, pid_t pid) {
     (void)!send(spawner->fd, &order, sizeof order, MSG_NOSIGNAL);
 }
 
+void dl_spawner_reap(struct dl_spawner *spawner) {
+    pid_t ended;
+    while ((ended = waitpid(-1, NULL, WNOHANG)) > 0) {
+        if (ended == spawner->pid) spawner->pid = -1;
+    }
+}
+
 void dl_spawner_stop(struct dl_spawner *spawner) {
     if (spawner->fd >= 0) close(spawner->fd);
     *spawner = (struct dl_spawner){-1, -1};

@@ -1,5 +1,5 @@
-/* worker.h - the processes that compute. The front end speaks HTTP and parses nothing else; a worker
- * parses and computes, in a sandbox, and is replaced when it dies or takes too long. */
+/* worker.h - the processes that compute. The front end speaks HTTP and parses nothing else; a
+ * worker parses and computes, in a sandbox, and is replaced when it dies or takes too long. */
 #ifndef DL_SERVE_WORKER_H
 #define DL_SERVE_WORKER_H
 
@@ -21,6 +21,8 @@ enum dl_code dl_spawner_start(const struct dl_service *service, struct dl_spawne
 int dl_spawner_worker(const struct dl_spawner *spawner, pid_t *pid);
 /* Ends a worker at once, whatever it does. */
 void dl_spawner_kill(const struct dl_spawner *spawner, pid_t pid);
+/* Takes leave of spawners that have ended; the pid of this one is -1 when it is among them. */
+void dl_spawner_reap(struct dl_spawner *spawner);
 /* The spawner ends; its workers end when their sockets close. */
 void dl_spawner_stop(struct dl_spawner *spawner);
 /* The same, and waits for it, at most a second. */

@@ -44,7 +44,7 @@ rule 'calibrate does not include its siblings' "$(grep -nE '#include "(predict|s
 rule 'slurm does not include its siblings' "$(grep -nE '#include "(predict|calibrate|serve)/' $(sources slurm))"
 rule 'serve includes model and predict alone' "$(grep -nE '#include "(calibrate|slurm)/' $(sources serve))"
 rule 'only json.c includes cJSON' "$(grep -lE '#include [<"].*cJSON' $(sources model predict calibrate slurm serve) dlmodel.c | grep -v '^model/base/json.c$')"
-rule 'vendor headers in probes alone' "$(grep -lE '#include <(cuda|cublas|cudnn|nccl|mpi|cblas|oneapi|dnnl)' $(sources model predict calibrate slurm) dlmodel.c | grep -v '^calibrate/probes/')"
+rule 'vendor headers in probes alone' "$(grep -lE '#include <(cuda|cublas|cudnn|nccl|mpi|cblas|oneapi|dnnl)' $(sources model predict calibrate slurm serve) dlmodel.c | grep -v '^calibrate/probes/')"
 rule 'the model has no clock and prints nothing' "$(grep -nE '\b(clock_gettime|time\(NULL\)|gettimeofday|printf\(|fprintf\(|puts\(|exit\(|abort\()' $(sources model) | grep -vE 'snprintf|vsnprintf|dl_arena_printf|__attribute__')"
 rule 'the model has no writable globals' "$(grep -nE '^static [a-z].*;$' $(sources model) | grep -vE 'const|\(|^[^:]*:[0-9]*:static (inline|_Noreturn)')"
 rule 'file names are unique' "$(find model predict calibrate slurm serve tests -name '*.[ch]' -not -path 'tests/fake_cuda/include/*' | sed 's|.*/||' | sort | uniq -d)"
@@ -72,6 +72,8 @@ partial_waves winograd_gain spread_gain gather_gain winograd_tiles out_positions
 batch_exponent_3x3 tile_excess tile_exponent tile_64_gain tile_32_gain'
 #   values whose unit stands beside them: fields of files, cells of tables, coordinates of a fitted surface (logarithms)
 #   money and emissions, in the currency and the unit that the file names; keys of a heap; the reduction of a search
+# a bucket of permits: how many it may hold, how many it holds
+limits='burst tokens'
 money='budget cost cost_per_sample run_cost price_per_node_hour pue carbon_g carbon_g_per_kwh efficiency reduction'
 generic='number min max fallback value start_value points weights lengths offset features domain_low domain_high rate bandwidth latency half bytes flop seconds bias low high
 predicted measured numbers list score node_price_per_hour'
@@ -80,9 +82,9 @@ statistics='test_loss alpha_variance beta_variance covariance log_times max_ape 
 #   parameters of fits, in the unit of whatever is fitted, and figures of decisions
 fits='x y prior prior_sigma residuals objective smallest refresh covariate variance mean mean_variance row_variance values all_values sensitivity
 interval_ratio_median rank_correlation'
-unitless=$(sed -nE 's|/\*.*||; /[()]/d; s/^ +(const )?double ([^;]*);.*/\2/p' $(headers model predict calibrate slurm) | tr ',' '\n' | sed -E 's/[][*]|\[[^]]*\]//g; s/ //g; s/\[.*//' |
+unitless=$(sed -nE 's|/\*.*||; /[()]/d; s/^ +(const )?double ([^;]*);.*/\2/p' $(headers model predict calibrate slurm serve) | tr ',' '\n' | sed -E 's/[][*]|\[[^]]*\]//g; s/ //g; s/\[.*//' |
     sort -u | grep -vE '(^|_)(s|us|s2|bytes|flop|count|flop_per_s|bytes_per_s|samples_per_s|samples_per_iteration|s_per_byte|bytes_per_sample|elements|elements_per_sample|samples|hz|w|j|frac|scale|ratio|pct|log|s_per_sample|workers)$' |
-    while read -r name; do case " $(echo $counts $factors $generic $statistics $fits $money) " in *" $name "*) ;; *) echo "$name" ;; esac; done)
+    while read -r name; do case " $(echo $counts $factors $generic $statistics $fits $money $limits) " in *" $name "*) ;; *) echo "$name" ;; esac; done)
 rule 'doubles in headers carry a unit' "$unitless"
 
 # Columns alone select systems and releases: no C source holds a commit, or a row's id, source or words for its machine, or reads notes.
@@ -110,7 +112,7 @@ published() {
     # names of machines and boards: words of five characters and more with a digit
     column system_as_published data/collectives/*.csv | tr -s ' ,;:()' '\n' | grep -E '[A-Za-z].*[0-9]|[0-9].*[A-Za-z]' | grep -E '.{5}' | LC_ALL=C sort -u
 }
-code="$(sources model predict calibrate slurm) dlmodel.c"
+code="$(sources model predict calibrate slurm serve) dlmodel.c"
 strings=$(grep -noE '"([^"\\]|\\.)*"' $code | grep -vE ':"[^"]*\.h"$')
 rule 'C knows no published row' "$(
     names=$(mktemp)
@@ -138,7 +140,7 @@ rule 'data selects nothing by a published row or a commit' "$(
     selectors | grep -P '[":@ ](?=[0-9a-f]*[a-f])(?=[0-9a-f]*[0-9])[0-9a-f]{7,40}[" ;,)]'
 )"
 
-long=$(wc -l $(sources model predict calibrate slurm) dlmodel.c | awk '$1 > 500 && $2 != "total" { print $2 ": " $1 " lines" }')
+long=$(wc -l $(sources model predict calibrate slurm serve) dlmodel.c | awk '$1 > 500 && $2 != "total" { print $2 ": " $1 " lines" }')
 rule 'files stay under 500 lines' "$long"
 rule 'lines stay within 100 columns' "$(everything | LC_ALL=C.UTF-8 xargs grep -nE '^.{101,}' | cut -d : -f 1,2)"
 if command -v python3 > /dev/null 2>&1; then
@@ -161,7 +163,7 @@ else
 fi
 if [ "${1-}" = all ]; then
     if command -v cppcheck > /dev/null 2>&1; then
-        rule 'cppcheck' "$(cppcheck -q --enable=warning,portability --inline-suppr --suppress=missingIncludeSystem --std=c11 -I. model predict calibrate/cmd_calibrate.c calibrate/plan calibrate/run calibrate/fits calibrate/profile calibrate/report slurm dlmodel.c 2>&1)"
+        rule 'cppcheck' "$(cppcheck -q --enable=warning,portability --inline-suppr --suppress=missingIncludeSystem --std=c11 -I. model predict calibrate/cmd_calibrate.c calibrate/plan calibrate/run calibrate/fits calibrate/profile calibrate/report slurm serve dlmodel.c 2>&1)"
     else
         echo 'skip cppcheck: not here'
     fi
@@ -178,7 +180,7 @@ if [ "${1-}" = all ]; then
         checks="$checks,-bugprone-sizeof-expression,-clang-analyzer-security.FloatLoopCounter"
         checks="$checks,-clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling,-clang-analyzer-optin.performance.Padding"
         # A process for each file: in one for all, the analyzer takes every va_list after the first file's for uninitialized.
-        rule 'clang-tidy' "$(find model predict calibrate slurm dlmodel.c -name '*.c' -not -path 'calibrate/probes/*' |
+        rule 'clang-tidy' "$(find model predict calibrate slurm serve dlmodel.c -name '*.c' -not -path 'calibrate/probes/*' |
             xargs -P "$(nproc)" -I FILE clang-tidy --quiet --checks="$checks" FILE -- -std=c11 -D_POSIX_C_SOURCE=200809L -I. 2> /dev/null | grep -E 'warning:|error:')"
     else
         echo 'skip clang-tidy: not here'

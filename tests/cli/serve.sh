@@ -1,5 +1,6 @@
 #!/bin/sh
 # serve: the service's answers (tests/serve/answers.py) and what it does with abuse (tests/serve/abuse.py).
+# SERVE_PART=long adds 250 slow clients and 10,000 connections.
 # shellcheck source=tests/cli/lib.sh
 . tests/cli/lib.sh
 export SCRATCH

@@ -1,5 +1,5 @@
-/* measured.c - watches the folder into which `dlmodel slurm collect` writes. */
-#include "serve/measured.h"
+/* measured_runs.c - watches the folder into which `dlmodel slurm collect` writes. */
+#include "serve/measured_runs.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* limits.c - token buckets and the comparison of tokens. */
-#include "serve/limits.h"
+/* client_limits.c - token buckets and the comparison of tokens. */
+#include "serve/client_limits.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* measured.h - the runs of --measured, which sharpen answers and are shown beside them. */
-#ifndef DL_SERVE_MEASURED_H
-#define DL_SERVE_MEASURED_H
+/* measured_runs.h - the runs of --measured, which sharpen answers and are shown beside them. */
+#ifndef DL_SERVE_MEASURED_RUNS_H
+#define DL_SERVE_MEASURED_RUNS_H
 
 #include "serve/body.h"
 #include "serve/routes.h"

@@ -1,15 +1,14 @@
-/* limits.h - how often and how widely one client may ask, and which connections have had their
- * time. */
-#ifndef DL_SERVE_LIMITS_H
-#define DL_SERVE_LIMITS_H
+/* client_limits.h - how often one client may ask; whether a token is known. */
+#ifndef DL_SERVE_CLIENT_LIMITS_H
+#define DL_SERVE_CLIENT_LIMITS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 enum { DL_CLIENT_SLOTS = 4096 };
 
-/* A token bucket a client, in a table of fixed size: clients that share a slot share a bucket, which
- * is fair enough and cannot be made to grow. */
+/* A token bucket a client, in a table of fixed size: clients that share a slot share a bucket,
+ * which is fair enough and cannot be made to grow. */
 struct dl_limits {
     double requests_per_s, burst; /* requests_per_s 0: no limit */
     uint64_t key;                 /* of the hash, unknown to clients */

@@ -1,0 +1,75 @@
+/* The table of routes: methods, paths that go on, and paths that only look like one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "serve/routes.h"
+#include "tests/check.h"
+
+#ifdef DL_HAVE_MICROHTTPD
+static const struct dl_route *find(const char *method, const char *path, const char **rest,
+                                   bool *known) {
+    return dl_route_find(method, path, rest, known);
+}
+
+static void methods(void **state) {
+    (void)state;
+    const char *rest;
+    bool known;
+    assert_string_equal(find("POST", "/v1/predict", &rest, &known)->command, "predict");
+    assert_null(find("GET", "/v1/predict", &rest, &known));
+    assert_true(known); /* 405 */
+    assert_string_equal(find("HEAD", "/healthz", &rest, &known)->path, "/healthz");
+    assert_null(find("HEAD", "/v1/predict", &rest, &known));
+    assert_null(find("POST", "/healthz", &rest, &known));
+    assert_true(known);
+}
+
+static void paths(void **state) {
+    (void)state;
+    const char *rest;
+    bool known;
+    assert_non_null(find("GET", "/v1/schema/system", &rest, &known));
+    assert_string_equal(rest, "system");
+    assert_non_null(find("POST", "/v1/import/onnx", &rest, &known));
+    assert_string_equal(rest, "onnx");
+    const char *none[] = {"",   "/v1", "/v1/predict/", "/v1/predictx", "/index.html", "//",
+                          "v1", NULL};
+    for (int i = 0; none[i] != NULL; i++) {
+        assert_null(find("GET", none[i], &rest, &known));
+        assert_false(known); /* 404 */
+    }
+}
+
+static void table(void **state) {
+    (void)state;
+    int count = 0;
+    for (const struct dl_route *r = dl_routes; r->path != NULL; r++, count++) {
+        const char *rest;
+        bool known;
+        assert_ptr_equal(find(r->method, r->path, &rest, &known), r); /* no row hides another */
+        assert_true((r->kind == DL_ROUTE_STATIC) == (r->answer == NULL));
+        assert_non_null(r->summary);
+    }
+    assert_int_equal(count, dl_route_count());
+}
+#else
+static void methods(void **state) {
+    (void)state;
+    skip();
+}
+#define paths methods
+#define table methods
+#endif
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(methods),
+        cmocka_unit_test(paths),
+        cmocka_unit_test(table),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
