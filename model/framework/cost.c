@@ -184,8 +184,8 @@ static enum dl_code use_measured(const struct dl_device *device, const struct dl
     return dl_layer_times_apply(times, workload, batch, &lowest, &highest, out, err);
 }
 
-/* What is left of an addition inside another kernel: forward it reads its other inputs; backward the
- * gradient, which all inputs share, is written for them. An activation leaves nothing. */
+/* What is left of an addition inside another kernel: forward it reads its other inputs; backward
+ * the gradient, which all inputs share, is written for them. An activation leaves nothing. */
 static struct dl_pass_cost fused_cost(const struct dl_device *device, enum dl_precision precision,
                                       const struct dl_layer *layer, enum dl_pass pass,
                                       double batch) {

@@ -39,6 +39,7 @@ static const struct {
     {"load_scale", -1},
     {"narrow_load_scale", -1},
     {"flash2_scale", -1},
+    {"grouped_scale", -1},
     {"factor", -1},
     {"direct_conv_scale", -1},
     {"norm_scale", -1},
