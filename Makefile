@@ -215,7 +215,7 @@ plots: all ## the figures of docs/gallery.md, into docs/img
 	$(Q)BUILD=$(BUILD) sh docs/figures.sh
 
 install: all ## PREFIX and DESTDIR are honoured
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/dlmodel $(DESTDIR)$(PREFIX)/share/dlmodel/plots \
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/dlmodel $(DESTDIR)$(PREFIX)/share/dlmodel/plots $(DESTDIR)$(PREFIX)/share/dlmodel/docs/generalize \
 	  $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions \
 	  $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pkgconfig
 	install -m 644 include/dlmodel.h $(DESTDIR)$(PREFIX)/include/
@@ -227,6 +227,8 @@ install: all ## PREFIX and DESTDIR are honoured
 	for f in $$(find data -type f ! -name '*.sh'); do install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/dlmodel/$$f || exit 1; done
 	for f in $$(find slurm/sites slurm/frameworks -type f -name '*.[jpm]*'); do install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/dlmodel/$$f || exit 1; done
 	install -m 644 plots/*.gp $(DESTDIR)$(PREFIX)/share/dlmodel/plots/
+	install -m 644 docs/generalize/source.csv docs/generalize/system.csv docs/generalize/device.csv docs/generalize/framework.csv \
+		$(DESTDIR)$(PREFIX)/share/dlmodel/docs/generalize/
 	$(BUILD)/dlmodel help --man > $(DESTDIR)$(PREFIX)/share/man/man1/dlmodel.1
 	for c in $$($(BUILD)/dlmodel help | sed -n '/^Commands/,/^$$/s/^  \([a-z]*\) .*/\1/p'); do \
 	  $(BUILD)/dlmodel help --man $$c > $(DESTDIR)$(PREFIX)/share/man/man1/dlmodel-$$c.1 || exit 1; done

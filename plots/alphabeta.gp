@@ -44,7 +44,8 @@ if (text) {
     do for [i=0:50:5] { set xtics add (bytes(i) 2.**i) }
     set ylabel 'residual (%)'
     set format y '%.0f'
-    set yrange [-50:50]
+    set yrange [-50:110] # the key above the curves
+    set ytics -50,50,50
     set key notitle inside top right horizontal maxrows 1 font ',13'
     set bmargin 4
     set offsets 0, 0, 0, 0
@@ -53,6 +54,6 @@ if (text) {
     plot for [g=1:groups] data index g-1 using 3:(clip(kind(1, 5))) with linespoints linetype g dashtype 1 pointsize 1.2, \
          for [g=1:groups] data index g-1 using 3:(clip(kind(1, 6))) with linespoints linetype g dashtype (2,4) linewidth 1.2 pointtype 6 pointsize 0.9, \
          NaN with linespoints linecolor rgb black linewidth 2 dashtype 1 pointtype 7 title 'fit', \
-         NaN with linespoints linecolor rgb black linewidth 1.2 dashtype (2,4) pointtype 6 title 'model (beyond 50 % drawn at the edge)'
+         NaN with linespoints linecolor rgb black linewidth 1.2 dashtype (2,4) pointtype 6 title 'model'
     unset multiplot
 }

@@ -8,6 +8,12 @@ array colors[6] = [0x0072B2, 0x9AD0F0, 0x005A41, 0xE69F00, 0xD55E00, 0xFFFFFF]
 array patterns[6] = [3, 3, 3, 3, 4, 3]
 up_to(piece) = sum [c=4:3+piece] column(c) / unit_s
 
+stats data using 10 nooutput
+most_of_all = STATS_max
+array there[6] # parts that some bar has
+do for [p=1:6] { stats data using (column(3 + p)) nooutput; there[p] = STATS_max > 0.002 * most_of_all }
+named(p) = (there[p] ? pieces[p] : '')
+
 set xlabel xtitle
 set ylabel sprintf('time of an iteration (%s)', unit)
 set yrange [0:*]
@@ -19,10 +25,10 @@ set offsets 0.3, 0.3, graph 0.04, 0
 
 # Tallest first: each shorter bar covers the lower part of the one before.
 if (text) {
-    plot for [p=6:1:-1] data using 3:(up_to(p)):xtic(2) with boxes linetype p title pieces[p]
+    plot for [p=6:1:-1] data using 3:(up_to(p)):xtic(2) with boxes linetype p title named(p)
 } else {
     plot for [p=6:1:-1] data using 3:(up_to(p)):xtic(2) with boxes fillstyle pattern patterns[p] border linecolor rgb black \
-             linecolor rgb colors[p] dashtype 1 linewidth 0.6 title pieces[p], \
+             linecolor rgb colors[p] dashtype 1 linewidth 0.6 title named(p), \
          data using 3:($11 / unit_s):(0):(($12 - $11) / unit_s) with vectors heads size graph 0.006,90 linecolor rgb black \
              dashtype 1 linewidth 1.2 title '80 % interval'
 }

@@ -11,6 +11,7 @@ set xlabel sprintf('time (%s)', unit)
 set ylabel 'slot'
 set yrange [slots - 0.4 : -0.6]
 set xrange [0:*]
+if (slots <= 20) { set ytics 1 }
 set grid noytics
 set key horizontal maxrows 2
 set offsets 0, graph 0.02, 0, 0

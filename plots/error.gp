@@ -7,7 +7,7 @@ set yrange [groups + 0.7 : 0.3]
 unset ytics
 longest = 0
 many = text || groups > 12 # no room for second lines
-letters = groups > 30 ? ',9' : ',13'
+letters = groups > 12 ? ',11' : ',13'
 do for [g=1:groups] {
     name = strlen(labels[g]) > 48 ? labels[g][1:47].'...' : labels[g]
     wide = many || strlen(name) > strlen(notes[g]) ? strlen(name) : strlen(notes[g])
@@ -15,7 +15,7 @@ do for [g=1:groups] {
     if (many) { set label name at graph 0, first g right offset -1,0 font letters } \
     else { set label name."\n".notes[g] at graph 0, first g right offset -1,0.4 font ',13' }
 }
-set lmargin (text ? longest + 2 : 0.75 * longest + 3)
+set lmargin (text ? longest + 2 : (many ? 0.74 : 0.75) * longest + 3)
 set grid noytics
 set key horizontal maxrows (narrow ? 2 : 1)
 set arrow from 0, graph 0 to 0, graph 1 nohead linecolor rgb black linewidth 1.5

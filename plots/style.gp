@@ -11,8 +11,8 @@ set datafile commentschars ''
 set datafile missing 'NaN'
 
 text = format eq 'terminal'
-if (format eq 'png') { set terminal pngcairo size wide,high font 'sans,17' noenhanced linewidth 1.5 }
-if (format eq 'svg') { set terminal svg size wide,high font 'sans-serif,17' noenhanced background 'white' linewidth 1.5 }
+if (format eq 'png') { set terminal pngcairo size 2*wide,2*high font 'sans,13' fontscale 2 pointscale 2 noenhanced linewidth 3 }
+if (format eq 'svg') { set terminal svg size wide,high font 'sans-serif,15' noenhanced background 'white' linewidth 1.5 }
 if (format eq 'pdf') { set terminal pdfcairo size 24cm,16cm font 'sans,14' noenhanced linewidth 1.5 }
 if (text && color) { set terminal dumb size columns,lines noenhanced ansi }
 if (text && !color) { set terminal dumb size columns,lines noenhanced mono }
@@ -29,12 +29,13 @@ band_opacity = groups > 3 ? 0.09 : 0.18
 grey = 0x8C8C8C
 black = 0x000000
 
-set title (subtitle eq '' ? title : title."\n".subtitle)
+heading = (subtitle eq '' ? title : title."\n".subtitle)
+set title heading
 set border 3 linewidth 0.8
 set tics nomirror out
 if (text) { set border 15; set tics in } else { set grid linecolor rgb '#DDDDDD' linewidth 0.6 dashtype 1 }
 set autoscale fix
-narrow = !text && format ne 'pdf' && wide < 800 # a small screen: the key in one column
+narrow = !text && format ne 'pdf' && wide < 700 # a small screen: the key in one column
 if (!text) { set xlabel offset 0,(format eq 'svg' ? 0.8 : 0.4) }
 set key outside bottom center vertical Left reverse samplen 3 spacing 1.1 noautotitle maxrows (narrow ? 14 : 5)
 if (!text) { set format '%.10g' } # gnuplot's own leaves room for a sign: labels next to their tics

@@ -8,6 +8,9 @@
 static const char *const precisions[] = {"fp32", "tf32", "mixed", "fp16", "bf16", "fp8", NULL};
 static const char *const optimizers[] = {"sgd", "momentum", "adam", "lamb", NULL};
 
+static const char *const campaign_forms[] = {"steps", "array", NULL};
+static const char *const methods[] = {"deep500", NULL};
+
 static const struct dl_option slurm_options[] = {
     {"framework", 0, "NAME,...", "Runs",
      "frameworks to run ('dlmodel list frameworks'), or custom for a command after --",
@@ -49,6 +52,23 @@ static const struct dl_option slurm_options[] = {
      "profile one task: layer times for 'dlmodel import trace'; with --nodes N: times of the\n"
      "library's all-reduce by size, for 'dlmodel import osu'",
      DL_FLAG(CHOICE(run.profile))},
+    {"campaign", 0, "FILE", "Runs",
+     "submit: run the trials that 'dlmodel campaign --export FILE' wrote, one device each, on "
+     "--nodes N;\n"
+     "collect: print the schedule of that folder of a campaign",
+     DL_TEXT(CHOICE(campaign))},
+    {"as", 0, "steps|array", "Runs",
+     "a campaign is one job with a step for each trial, or an array of jobs; default steps",
+     DL_CHOICE(CHOICE(campaign_form), .choices = campaign_forms)},
+    {"method", 0, "deep500", "Runs",
+     "submit: repeat each configuration until the 95 % interval of the median of its runs is "
+     "narrow enough;\n"
+     "submit again after the jobs have ended, until none is missing",
+     DL_CHOICE(CHOICE(method), .choices = methods, DL_GIVEN(CHOICE(has_method)))},
+    {"interval-width", 0, "PCT", "Runs", "of --method: width of the interval / median; default 5%",
+     DL_NUMBER(CHOICE(interval_width_frac), .unit = DL_UNIT_NONE, .min = 1e-4, .max = 10)},
+    {"most-repeats", 0, "N", "Runs", "of --method: maximum runs of a configuration; default 60",
+     DL_INTEGER(CHOICE(most_repeats), .min = 6, .max = 1000)},
     {"sweep", 0, "FILE", "Runs",
      "submit: instead of runs a job array of 'dlmodel search --sweep FILE'; options of search "
      "after "
@@ -99,6 +119,17 @@ static const char *const examples[] = {
 enum dl_code dl_slurm_bind(const struct dl_options *options, struct dl_slurm_choice *out,
                            struct dl_err *err) {
     return dl_options_bind(options, slurm_options, out, err);
+}
+
+struct dl_options dl_slurm_with(const struct dl_options *options, const char *name,
+                                const char *value) {
+    struct dl_options out = *options;
+    for (const struct dl_option *o = slurm_options; o->name != NULL; o++) {
+        if (strcmp(o->name, name) != 0 || out.given_count == DL_MAX_REPEATS) continue;
+        out.given[out.given_count].option = o;
+        out.given[out.given_count++].value = value;
+    }
+    return out;
 }
 
 enum dl_code dl_slurm_print(struct dl_context *context, const struct dl_options *options,

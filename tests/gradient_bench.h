@@ -30,6 +30,7 @@ static inline void make(struct bench *b, int count, const double *sizes, const d
     b->request.gradients = b->gradients;
     b->request.gradient_count = count;
     b->request.backward_end_s = ready[count - 1];
+    b->request.phase_frac = 0.5;
     b->request.library = DL_LIB_NCCL;
     b->request.arena = &b->fake.arena;
 }

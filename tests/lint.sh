@@ -36,7 +36,7 @@ one_way() { # one_way PARENT FOLDER...
         grep -rnE "#include \"$parent/($(echo "$*" | tr ' ' '|'))/" "$parent/$layer"
     done
 }
-rule 'includes of model/ point one way' "$(one_way model base campaign hardware workload collective plan framework predict parallel search cli)"
+rule 'includes of model/ point one way' "$(one_way model base campaign hardware workload collective plan checkpoint framework predict parallel search advise cli)"
 rule 'includes of calibrate/ point one way' "$(one_way calibrate plan run fits profile report)"
 rule 'includes of slurm/ point one way' "$(one_way slurm cluster run script commands)"
 rule 'predict does not include its siblings' "$(grep -nE '#include "(calibrate|slurm|serve)/' $(sources predict))"
@@ -63,7 +63,7 @@ models='head_dim value_dim queries keys key window rotary kv_channels active_par
 counts='batch channels in_channels out_channels filters groups heads kv_heads hidden rows tables tokens sequence vocabulary transformer_layers
 in out in kernel stride pad dilation size target index parameters ranks nodes per_node workers servers flows flows_per_adapter steps launches
 tree_channels m n k waves half_waves half_m half_n half_k channel_multiple batch_padding stride_area units prefetch_batches
-head_copies score_kernels norm_small_kernels activation_copies copies hops pack_tensors servers_per_node workers_per_node endpoint_cores knl_endpoint_cores kernels reads writes update_launches_per_tensor devices_per_process forward_macs forward_macs_per_sample grid parts spatial_dims
+head_copies score_kernels norm_small_kernels activation_copies copies hops pack_tensors servers_per_node workers_per_node endpoint_cores knl_endpoint_cores kernels reads writes update_launches_per_tensor gradient_launches_per_tensor devices_per_process forward_macs forward_macs_per_sample grid parts spatial_dims
 '"$transformers $models"
 #   plain ratios and factors
 factors='factor memory_efficiency scaling_efficiency bottleneck_share oversubscription bisection scale compute_scale dropout power stride_exponent wave_exponent wave_steps stride_channels_exponent stride_filters_exponent
@@ -78,7 +78,7 @@ money='budget cost cost_per_sample run_cost price_per_node_hour pue carbon_g car
 generic='number min max fallback value start_value points weights lengths offset features domain_low domain_high rate bandwidth latency half bytes flop seconds bias low high
 predicted measured numbers list score node_price_per_hour'
 #   statistics of fits: variances in squares of the fitted unit, relative errors, logarithms, load averages
-statistics='alpha_variance beta_variance covariance log_times max_ape median_ape p90_ape one_factor_median_ape one_factor_p90_ape load_before load_after load_average'
+statistics='test_loss alpha_variance beta_variance covariance log_times max_ape median_ape p90_ape one_factor_median_ape one_factor_p90_ape load_before load_after load_average'
 #   parameters of fits, in the unit of whatever is fitted, and figures of decisions
 fits='x y prior prior_sigma residuals objective smallest refresh covariate variance mean mean_variance row_variance values all_values sensitivity
 interval_ratio_median rank_correlation'

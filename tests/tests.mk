@@ -118,6 +118,7 @@ formulas: ## write docs/formulas.md, the index of formulas
 
 golden-accept: all ## record the present output as the expected one (review the diff)
 	$(Q)DLMODEL=$(abspath $(BUILD)/dlmodel) sh tests/golden/golden.sh accept
+	$(Q)DLMODEL=$(abspath $(BUILD)/dlmodel) sh docs/decisions.sh > docs/decisions.md
 
 valgrind: all ## the main commands under valgrind (a few minutes)
 	$(Q)sh tests/valgrind.sh $(abspath $(BUILD)/dlmodel)

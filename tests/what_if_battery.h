@@ -1,6 +1,6 @@
 /* what_if_battery.h - for test_what_if: the figures that a what-if of a machine may move, and a
- * machine whose files have every member. Include after <cmocka.h>; `resnet`, `bert`, `gpt` and
- * `frameworks` are set by the test.
+ * machine whose files have every member. Include after <cmocka.h>; `resnet`, `bert`, `gpt`,
+ * `experts` and * `frameworks` are set by the test.
  */
 #ifndef TESTS_WHAT_IF_BATTERY_H
 #define TESTS_WHAT_IF_BATTERY_H
@@ -12,7 +12,7 @@
 #include "tests/check.h"
 
 enum { METRICS = 128, FRAMEWORKS = 10 };
-static const struct dl_workload *resnet, *bert, *gpt;
+static const struct dl_workload *resnet, *bert, *gpt, *experts;
 static const char *const framework_names[FRAMEWORKS] = {
     "horovod-tensorflow", "pytorch-ddp",           "tensorflow-ps", "tensorflow-mirrored",
     "mxnet-dist-sync",    "keras-multi-gpu",       "caffe-mlsl",    "megatron-core",
@@ -64,14 +64,16 @@ static void put_memory(struct sums *s, const struct dl_system *system, bool shar
     const struct dl_framework *f = frameworks[sharded ? 8 : 1];
     const bool done = dl_plan_complete(system, resnet, f, &plan, &err) == DL_OK &&
                       dl_predict(system, resnet, f, &plan, NULL, &arena, &p, &err) == DL_OK;
+    const struct dl_checkpoint_way way = {.interval_s = 600};
     bool over = false; /* more nodes than there are */
     for (int i = 0; done && i < p.warning_count; i++)
         over = over || strstr(p.warnings[i], " are extrapolated") != NULL;
     put(s, over ? 2 : 1);
     put(s, done ? p.memory.total_bytes / p.memory.capacity_bytes : NAN);
-    put(s, done && dl_checkpoint_plan(system, resnet, &plan, &p, 600, &c, &err) == DL_OK
-               ? c.stretch_ratio
-               : NAN);
+    const bool saved =
+        done && dl_checkpoint_plan(system, resnet, &plan, &p, &way, &c, &err) == DL_OK;
+    put(s, saved ? c.stretch_ratio : NAN);
+    put(s, saved ? 1 / c.two_level_goodput_frac : NAN);
     dl_arena_free(&arena);
 }
 
@@ -93,8 +95,10 @@ static void predict_all(const struct dl_system *system, double *out) {
     plan.precision = DL_BF16, plan.attention = DL_ATTENTION_FLASH;
     put_plan(&s, system, gpt, frameworks[7], plan);
     put_plan(&s, system, gpt, frameworks[8], plan);
+    put_plan(&s, system, experts, frameworks[8], plan);
     plan.precision = DL_FP8;
     put_plan(&s, system, gpt, frameworks[7], plan);
+    put_plan(&s, system, experts, frameworks[8], plan);
     plan = (struct dl_plan){.nodes = 16,
                             .batch_per_device_samples = 64,
                             .precision = DL_MIXED,
@@ -145,7 +149,8 @@ static const char MADE_SYSTEM[] =
     "\"fabric\":{\"topology\":\"fat-tree\",\"oversubscription\":2,\"nodes_per_leaf\":16,"
     "\"hop_latency_s\":5e-7},"
     "\"storage\":{\"kind\":\"nvme\",\"read_bytes_per_s\":3e8,\"write_bytes_per_s\":2e8,"
-    "\"total_read_bytes_per_s\":4e9,\"total_write_bytes_per_s\":3e9,\"open_s\":1e-4},"
+    "\"total_read_bytes_per_s\":4e9,\"total_write_bytes_per_s\":3e9,\"open_s\":1e-4,"
+    "\"local_write_bytes_per_s\":5e8,\"local_recovery_frac\":0.7},"
     "\"collectives\":[{\"library\":\"nccl\",\"operation\":\"all_reduce\",\"nodes\":1,\"ranks\":4,"
     "\"samples\":[{\"bytes\":1024,\"time_s\":3e-5},{\"bytes\":268435456,\"time_s\":0.05}],"
     "\"pieces\":[{\"max_bytes\":1e10,\"alpha_s\":3e-5,\"beta_s_per_byte\":2e-10},"

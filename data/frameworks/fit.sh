@@ -52,7 +52,7 @@ systems() {
     done
 }
 # How much the devices of a job differ from step to step (F-STRAGGLER), from the scaling alone (--anchor): one value for NVIDIA's own
-# DGX servers, one for virtual machines in clouds, one for all other machines. vTrain's runs (DGX A100) are in no fit: their scaling
+# DGX servers, one for all other machines. vTrain's runs (DGX A100) are in no fit: their scaling
 # errs by 4.4 % with one value for all systems and by 3.1 % with that of the DGX-1.
 jitter() {
     what=$1 systems=$2
@@ -64,21 +64,6 @@ jitter() {
 runs='data/runs/dlperf_oneflow.csv data/runs/nvidia_deeplearningexamples.csv data/runs/tensorflow_2017.csv data/runs/azure_batch_ai.csv
 data/runs/paradl_abci.csv'
 dgx=$(ls data/systems/dgx*.json)
-clouds=$(ls data/systems/aws-*.json data/systems/azure-*.json data/systems/gc*.json data/systems/h200-8x.json)
-others=$(ls data/systems/*.json | grep -v -x -F "$dgx
-$clouds")
+others=$(ls data/systems/*.json | grep -v -x -F "$dgx")
 jitter 'DGX servers' dgx1-v100,dgx1-p100 $dgx
-jitter 'virtual machines' gce-k80,azure-nc24rs-p100,azure-nc24r-k80 $clouds
-jitter 'other machines' v100-8x-edr,abci-v100 $others
-# What kernels of NCCL 1's ring take from the backward pass that runs concurrently (F-SLOWDOWN).
-release tensorflow-mirrored '1.1' 'overlap_slowdown_frac=0.2' framework=tensorflow-mirrored 'framework_version~1.1' --anchor
-runs=data/runs/azure_batch_ai.csv
-rate=$(fit 'links.inter.nccl_bandwidth_bytes_per_s=1e9' backend=nccl workload=resnet50,resnet101,resnet152 system=azure-nc24rs-p100 --anchor | cut -d' ' -f2)
-systems links.inter.nccl_bandwidth_bytes_per_s "$rate" data/systems/azure-nc24r-k80.json data/systems/azure-nc24rs-p100.json data/systems/azure-nc24rs-v100.json data/systems/azure-nd24rs-p40.json
-echo "NCCL between Azure nodes: $rate byte/s"
-# What NCCL's kernels take on a K80 from the backward pass that runs concurrently: from the NCCL runs there. More than 1 is possible, because they hold
-# multiprocessors also while they wait for their partners' kernels, which is no part of the transfers.
-slowdown=$(fit 'device.collective_slowdown_frac=0.5' system=azure-nc24r-k80 backend=nccl --anchor | cut -d' ' -f2)
-jq --argjson v "$slowdown" '.collective_slowdown_frac = $v' data/devices/k80.json > "$new"
-[ -s "$new" ] && cat "$new" > data/devices/k80.json
-echo "collective_slowdown_frac of the K80: $slowdown"
+jitter 'other machines' v100-8x-edr,abci-v100,gce-k80,azure-nc24rs-p100,azure-nc24r-k80 $others

@@ -18,17 +18,27 @@ static double covariate(const struct dl_mixed_effect *e, size_t row) {
     return e->covariate != NULL ? e->covariate[row] : 1;
 }
 
+double dl_mixed_row_variance(const struct dl_mixed_model *m, size_t row) {
+    double sum = m->row_variance;
+    for (int p = 0; p < m->part_count; p++) {
+        const double w = m->parts[p].covariate[row];
+        sum += w * w * m->parts[p].variance;
+    }
+    return sum;
+}
+
 /* Z'Z / row variance + the inverse variances of the levels, and Z'y / row variance. */
 static void make_equations(const struct dl_mixed_model *m, struct work *w) {
     gsl_matrix_set_zero(w->inverse);
     gsl_vector_set_zero(w->right);
     for (size_t i = 0; i < m->row_count; i++) {
         if (isnan(m->y[i])) continue;
+        const double variance = dl_mixed_row_variance(m, i);
         for (int a = 0; a < m->effect_count; a++) {
             const struct dl_mixed_effect *ea = &m->effects[a];
             if (ea->level[i] < 0) continue;
             const size_t at = w->first[a] + (size_t)ea->level[i];
-            const double z = covariate(ea, i) / m->row_variance;
+            const double z = covariate(ea, i) / variance;
             *gsl_vector_ptr(w->right, at) += z * m->y[i];
             for (int b = 0; b < m->effect_count; b++) {
                 const struct dl_mixed_effect *eb = &m->effects[b];
@@ -86,15 +96,30 @@ static double row_mean(const struct dl_mixed_model *m, const struct work *w, siz
     return sum;
 }
 
-/* The variances that the expected squares of levels and rows give. */
-static void maximize(struct dl_mixed_model *m, const struct work *w) {
-    double rows = 0, squares = 0;
+/* The rows' variances: each part by its share in the expected squares over that in the variances.
+ * With one part, their mean. */
+static void maximize_rows(struct dl_mixed_model *m, const struct work *w) {
+    double squares[DL_MIXED_PARTS + 1] = {0}, variances[DL_MIXED_PARTS + 1] = {0};
     for (size_t i = 0; i < m->row_count; i++) {
         if (isnan(m->y[i])) continue;
-        const double left = m->y[i] - row_mean(m, w, i);
-        squares += left * left + row_uncertainty(m, w, i);
-        rows++;
+        const double left = m->y[i] - row_mean(m, w, i),
+                     square = left * left + row_uncertainty(m, w, i),
+                     variance = dl_mixed_row_variance(m, i);
+        for (int p = 0; p <= m->part_count; p++) {
+            const double z = p == m->part_count ? 1 : m->parts[p].covariate[i];
+            squares[p] += z * z * square / (variance * variance);
+            variances[p] += z * z / variance;
+        }
     }
+    for (int p = 0; p <= m->part_count; p++) {
+        double *variance = p == m->part_count ? &m->row_variance : &m->parts[p].variance;
+        if (variances[p] > 0)
+            *variance = fmax(LEAST_VARIANCE, *variance * squares[p] / variances[p]);
+    }
+}
+
+/* The variances that the expected squares of levels and rows give. */
+static void maximize(struct dl_mixed_model *m, const struct work *w) {
     for (int e = 0; e < m->effect_count; e++) {
         struct dl_mixed_effect *effect = &m->effects[e];
         double sum = 0;
@@ -106,7 +131,7 @@ static void maximize(struct dl_mixed_model *m, const struct work *w) {
         if (effect->level_count > 0)
             effect->variance = fmax(LEAST_VARIANCE, sum / (double)effect->level_count);
     }
-    if (rows > 0) m->row_variance = fmax(LEAST_VARIANCE, squares / rows);
+    maximize_rows(m, w);
 }
 
 static void keep(struct dl_mixed_model *m, const struct work *w) {

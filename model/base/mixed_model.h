@@ -1,9 +1,11 @@
 /* mixed_model.h - a linear model of random effects: how much of the scatter of many measurements
  * is common to a source, a framework, a device, ..., and how much is each row's own. F-MIXED
  *
- *   y_i = sum_e z_ei u_e[level_e(i)] + r_i,  u_e ~ N(0, variance_e),  r_i ~ N(0, row_variance)
+ *   y_i = sum_e z_ei u_e[level_e(i)] + r_i,  u_e ~ N(0, variance_e),
+ *   r_i ~ N(0, row_variance + sum_p w_pi^2 variance_p)
  *
- * Estimated by EM on Henderson's equations (Searle, Casella and McCulloch 1992, chapter 8). */
+ * Estimated by EM on Henderson's equations (Searle, Casella and McCulloch 1992, chapter 8); the
+ * rows' variances by scoring. */
 #ifndef DL_MODEL_BASE_MIXED_MODEL_H
 #define DL_MODEL_BASE_MIXED_MODEL_H
 
@@ -11,7 +13,7 @@
 
 #include "model/base/status.h"
 
-enum { DL_MIXED_EFFECTS = 8 };
+enum { DL_MIXED_EFFECTS = 8, DL_MIXED_PARTS = 8 };
 
 struct dl_mixed_effect {
     size_t level_count;
@@ -22,15 +24,26 @@ struct dl_mixed_effect {
     double *mean_variance;   /* out: what is left of the variance of each level; NULL: not wanted */
 };
 
+/* A part of the rows' own variance that grows with a covariate of the row. */
+struct dl_mixed_part {
+    const double *covariate; /* w of each row */
+    double variance;         /* in: a start above 0, or what is known */
+};
+
 struct dl_mixed_model {
     size_t row_count;
     const double *y; /* NAN: the row does not count */
     struct dl_mixed_effect effects[DL_MIXED_EFFECTS];
     int effect_count;
     double row_variance; /* in: a start above 0, or what is known */
+    struct dl_mixed_part parts[DL_MIXED_PARTS];
+    int part_count;
 };
 
 /* So many steps of EM; 0: only the levels, with the variances as given. DL_ERR_SYSTEM: memory. */
 enum dl_code dl_mixed_fit(struct dl_mixed_model *model, int steps, struct dl_err *err);
+
+/* The variance of a row's own, of all parts. */
+double dl_mixed_row_variance(const struct dl_mixed_model *model, size_t row);
 
 #endif

@@ -102,6 +102,35 @@ void dl_median_interval(const double *sorted, size_t n, double *low, double *hig
     *high = sorted[n - rank];
 }
 
+size_t dl_repeats_wanted(const double *sorted, size_t n, double width_frac) {
+    enum { FEWEST = 6 };
+    double low, high;
+    if (n < FEWEST) return FEWEST;
+    dl_median_interval(sorted, n, &low, &high);
+    const double width = (high - low) / dl_quantile_sorted(sorted, n, 0.5) / width_frac;
+    if (width <= 1) return n;
+    return (size_t)fmin(2 * (double)n, ceil((double)n * width * width));
+}
+
+size_t dl_warmup_samples(const double *x, size_t n, double *scratch) {
+    enum { FEWEST = 12, ROW = 5 };
+    double low, high;
+    if (n < FEWEST) return 0;
+    const size_t half = n / 2, rest = n - half;
+    memcpy(scratch, x + half, rest * sizeof *x);
+    dl_sort(scratch, rest);
+    dl_median_interval(scratch, rest, &low, &high);
+    const double least = scratch[0], most = scratch[rest - 1];
+    for (size_t i = 0; i < half; i++) {
+        double row[ROW], sorted[ROW];
+        if (!(x[i] >= 0.99 * least && x[i] <= 1.01 * most)) continue;
+        memcpy(row, x + i, sizeof row);
+        const double median = dl_median(row, ROW, sorted);
+        if (median >= 0.99 * low && median <= 1.01 * high) return i;
+    }
+    return half;
+}
+
 size_t dl_outliers(const double *x, size_t n, bool *outlier, double *scratch) {
     /* 1.4826 MAD estimates sigma of a normal distribution; where more than half of the samples are
      * equal MAD is 0, and 1.2533 (mean absolute deviation) takes its place (Iglewicz and Hoaglin

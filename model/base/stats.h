@@ -15,6 +15,15 @@ double dl_mad(const double *x, size_t n, double *scratch);
 /* Distribution-free 95 % confidence interval of the median from order statistics (binomial); n >=
  * 6, else min and max. */
 void dl_median_interval(const double *sorted, size_t n, double *low, double *high);
+/* F-REPEATS: how many samples make the 95 % interval of the median at most width_frac of it wide,
+ * from n sorted ones: 6 before there are 6; n where it is; else n (width / width_frac)^2, for the
+ * interval shrinks with the root of their number, at most 2 n. width_frac > 0, sorted[0] > 0. */
+size_t dl_repeats_wanted(const double *sorted, size_t n, double width_frac);
+/* F-WARMUP: how many of the first samples are not yet like the others: those before the first that
+ * lies in the range of the second half and begins five whose median lies in the 95 % interval of
+ * the second half's median, both 1 % wider on either side; at most n / 2, 0 for n < 12. scratch: n
+ * doubles. */
+size_t dl_warmup_samples(const double *x, size_t n, double *scratch);
 /* Marks outlier[i] and returns their number: modified z-score |x - median| / (1.4826 MAD) above 3.5
  * (Iglewicz and Hoaglin 1993). Where the MAD is 0, 1.2533 times the mean absolute deviation
  * replaces it. A NAN in x: no outliers. */

@@ -80,21 +80,22 @@ static enum dl_code load_device(const struct dl_data *data, const char *path, st
     return DL_OK;
 }
 
-/* Reads the device that `device` borrows kernel times from; `key`: where doc names it. */
+/* Reads what `device` and its lenders borrow kernel times from; `key`: where doc names it. */
 static enum dl_code load_borrowed(const struct dl_data *data, struct dl_device *device,
                                   const struct dl_json *doc, const char *key,
                                   struct dl_arena *arena, struct dl_err *err) {
-    if (device->kernel_models_from == NULL) return DL_OK;
-    const char *path = NULL;
-    struct dl_err unknown;
-    if (dl_data_path(data, DL_DATA_DEVICE, device->kernel_models_from, arena, &path, &unknown) !=
-        DL_OK)
-        return dl_json_fail(doc, key, err, "%s", unknown.message);
-    struct dl_json *borrowed_doc = NULL;
-    DL_TRY(dl_data_json(data, path, arena, &borrowed_doc, err));
-    struct dl_device *borrowed = NULL;
-    DL_TRY(load_device(data, path, borrowed_doc, arena, &borrowed, err));
-    device->borrowed = borrowed;
+    struct dl_device *borrowed;
+    for (int i = 0; device->kernel_models_from != NULL; i++, device = borrowed) {
+        const char *path = NULL;
+        struct dl_err unknown = {.message = "devices borrow from each other in a circle"};
+        struct dl_json *borrowed_doc = NULL;
+        if (i > 3 || dl_data_path(data, DL_DATA_DEVICE, device->kernel_models_from, arena, &path,
+                                  &unknown) != DL_OK)
+            return dl_json_fail(doc, key, err, "%s", unknown.message);
+        DL_TRY(dl_data_json(data, path, arena, &borrowed_doc, err));
+        DL_TRY(load_device(data, path, borrowed_doc, arena, &borrowed, err));
+        device->borrowed = borrowed;
+    }
     return DL_OK;
 }
 
@@ -382,7 +383,7 @@ static enum dl_code share_kernels(const struct dl_data *data, struct dl_framewor
     DL_TRY(code);
     const char *name = data->kernels_release != NULL ? data->kernels_release : data->release;
     const struct dl_framework_release *release =
-        name == NULL ? NULL : dl_framework_release_find(from, name);
+        dl_framework_release_for(from, name, data->architecture);
     if (release != NULL) {
         DL_TRY(dl_framework_release_set(release, from_doc, arena, err));
         DL_TRY(dl_data_set_named(data, DL_DATA_FRAMEWORK, from->name, release->name, from_doc,
@@ -399,7 +400,7 @@ static enum dl_code framework_of(const struct dl_data *data, const char *name,
     struct dl_framework *framework = NULL;
     DL_TRY(read_framework(data, name, arena, &doc, &framework, err));
     const struct dl_framework_release *release =
-        data->release == NULL ? NULL : dl_framework_release_find(framework, data->release);
+        dl_framework_release_for(framework, data->release, data->architecture);
     if (release != NULL) {
         DL_TRY(dl_framework_release_set(release, doc, arena, err));
         DL_TRY(dl_data_set_named(data, DL_DATA_FRAMEWORK, framework->name, release->name, doc,

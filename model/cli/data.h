@@ -29,6 +29,7 @@ struct dl_attachment {
     size_t length;
 };
 
+/* A member that loading depends on also belongs to the key of store.c. */
 struct dl_data {
     const char *const *directories;
     int directory_count;
@@ -43,6 +44,8 @@ struct dl_data {
     const char *release; /* of frameworks that have it ("1.12"); NULL: the file's own */
     /* of the framework whose kernels another one runs (`kernels_from`); NULL: `release` */
     const char *kernels_release;
+    /* GPU architecture that selects the release where none is named; NULL: the file's own */
+    const char *architecture;
     /* of compare: profiled times for runs that they fit */
     const struct dl_layer_times *const *layer_times;
     int layer_times_count;

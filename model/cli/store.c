@@ -92,14 +92,17 @@ static bool may_keep(const struct dl_data *data, enum dl_data_kind kind, const c
     return kind == DL_DATA_DEVICE ? !touches_device(data) : data->override_count == 0;
 }
 
+static const char *known(const char *text) { return text != NULL ? text : ""; }
+
+/* Everything in `data` that loading of the kind depends on. */
 static const char *key_of(const struct dl_data *data, enum dl_data_kind kind, const char *name,
                           struct dl_arena *arena) {
-    const bool framework = kind == DL_DATA_FRAMEWORK;
-    return dl_arena_printf(
-        arena, "%d|%d|%d|%s|%s|%s", (int)kind, kind == DL_DATA_WORKLOAD && data->training ? 1 : 0,
-        framework && data->intervals != NULL ? 1 : 0,
-        framework && data->release != NULL ? data->release : "",
-        framework && data->kernels_release != NULL ? data->kernels_release : "", name);
+    if (kind == DL_DATA_FRAMEWORK)
+        return dl_arena_printf(arena, "%d|%d|%s|%s|%s|%s", (int)kind, data->intervals != NULL,
+                               known(data->release), known(data->kernels_release),
+                               known(data->architecture), name);
+    return dl_arena_printf(arena, "%d|%d|%s", (int)kind, kind == DL_DATA_WORKLOAD && data->training,
+                           name);
 }
 
 enum dl_code dl_store_load(const struct dl_data *data, enum dl_data_kind kind, const char *name,

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/base/csv_field.h"
+
 /* A row with only its bus bandwidth is treated as a message of this size. */
 static const double LARGE_BYTES = 1073741824.0;
 
@@ -68,8 +70,6 @@ static const char *take_measurement(const struct dl_coll_row *row, struct dl_col
     return NULL;
 }
 
-static const double MOST_RANKS = 1e8;
-
 /* NULL, or why the model cannot predict the row. */
 static const char *take_request(const struct dl_coll_row *row, struct dl_coll_match *match) {
     const int library = library_of(row->library),
@@ -78,8 +78,6 @@ static const char *take_request(const struct dl_coll_row *row, struct dl_coll_ma
     if (op < 0) return "collective not known";
     if (!(row->nodes >= 1.0) || !(row->ranks >= row->nodes) || fmod(row->ranks, row->nodes) != 0.0)
         return "nodes and ranks are not given";
-    if (row->ranks > MOST_RANKS || row->devices_per_process > MOST_RANKS)
-        return "more ranks than any machine has";
     match->request = (struct dl_collective_request){
         .op = (enum dl_collective_op)op,
         .library = (enum dl_library)library,
@@ -107,11 +105,21 @@ struct dl_coll_match dl_coll_match(const struct dl_coll_row *row) {
         .key = #member, .type = DL_FIELD_STRING, .offset = offsetof(struct dl_coll_row, member),   \
         .required = need, .help = text                                                             \
     }
-#define NUMBER(name, member, need, measure, text)                                                  \
+#define NUMBER(name, member, need, most, measure, text)                                            \
     {                                                                                              \
         .key = name, .type = DL_FIELD_NUMBER, .offset = offsetof(struct dl_coll_row, member),      \
-        .required = need, .unit = measure, .help = text                                            \
+        .required = need, .max = most, .unit = measure, .help = text                               \
     }
+#define COUNT(name, member, need, most, text)                                                      \
+    {                                                                                              \
+        .key = name, .type = DL_FIELD_INTEGER, .offset = offsetof(struct dl_coll_row, member),     \
+        .required = need, .min = 1, .max = most, .unit = DL_UNIT_COUNT, .help = text               \
+    }
+/* as tables, nccl-tests and OSU's benchmarks write them */
+static const char *const dtypes[] = {
+    "float32", "float16",   "bfloat16", "float64",  "float",  "half",   "double", "int8",
+    "uint8",   "int32",     "uint32",   "int64",    "uint64", "int",    "char",   "MPI_CHAR",
+    "MPI_INT", "MPI_FLOAT", "fp8_e4m3", "fp8_e5m2", "f8e4m3", "f8e5m2", NULL};
 /* A required column must be in the header; its cells may be empty. */
 static const struct dl_field columns[] = {
     TEXT(library, true,
@@ -121,18 +129,19 @@ static const struct dl_field columns[] = {
     TEXT(collective, true, "a row of `list collectives`"),
     TEXT(device, true, "as published"),
     TEXT(system, true, "file of data/systems; rows without one are not predicted"),
-    NUMBER("nodes", nodes, true, DL_UNIT_COUNT, "nodes that take part"),
-    NUMBER("ranks", ranks, true, DL_UNIT_COUNT, "ranks on all nodes together"),
+    COUNT("nodes", nodes, true, 1e7, "nodes that take part"),
+    COUNT("ranks", ranks, true, 1e8, "ranks on all nodes together"),
     TEXT(network, true, "as published"),
-    NUMBER("size_bytes", size_bytes, true, DL_UNIT_BYTE, "message size"),
-    NUMBER("time_us", time_s, true, DL_UNIT_NONE, "measured time, us"),
-    NUMBER("busbw_GBs", bus_bytes_per_s, true, DL_UNIT_NONE,
+    {.key = "dtype", .type = DL_FIELD_CHOICE, .choices = dtypes, .help = "type of the elements"},
+    NUMBER("size_bytes", size_bytes, true, 1e15, DL_UNIT_BYTE, "message size"),
+    NUMBER("time_us", time_s, true, 1e12, DL_UNIT_NONE, "measured time, us"),
+    NUMBER("busbw_GBs", bus_bytes_per_s, true, 1e6, DL_UNIT_NONE,
            "bus bandwidth, GB/s; used where size and time are empty"),
     TEXT(buffers, false,
          "buffers passed to MPI: in host memory (also when empty) or device memory"),
     TEXT(algorithm, false, "algorithm imposed on the library; empty: the library's choice"),
-    NUMBER("devices_per_process", devices_per_process, false, DL_UNIT_COUNT,
-           "devices that one host thread drives (nccl-tests -g N); empty: one"),
+    COUNT("devices_per_process", devices_per_process, false, 1e4,
+          "devices that one host thread drives (nccl-tests -g N); empty: one"),
     TEXT(series, false,
          "name of the measurement campaign, where one machine and library release have several"),
     {.key = NULL},
@@ -163,9 +172,9 @@ enum dl_code dl_coll_row_read(const struct dl_csv *csv, int row, struct dl_coll_
         if (field->type == DL_FIELD_STRING) {
             *(const char **)member = csv->rows[row][column];
         } else {
-            double *number = member;
-            DL_TRY(dl_csv_number(csv, row, column, number, err));
-            *number *= si_factor(field->key);
+            double number;
+            DL_TRY(dl_csv_field(csv, row, column, field, &number, err));
+            if (field->type != DL_FIELD_CHOICE) *(double *)member = number * si_factor(field->key);
         }
     }
     *out = read;

@@ -91,6 +91,23 @@ void dl_cost_scale(struct dl_pass_cost *cost, double factor) {
     cost->error_square_s2 *= factor * factor;
 }
 
+/* Weight decay as a term of the loss: per tensor but those of batch norm a norm (read), the product
+ * with its gradient (read, write) and the sum with the data's (two reads, write), in fp32. Source:
+ * kernels-of-frameworks, section 3. F-KERNEL-FACTS */
+static struct dl_optimizer_cost decay_cost(const struct dl_workload *workload,
+                                           const struct dl_framework_kernels *kernels) {
+    struct dl_optimizer_cost cost = {0, 0};
+    if (kernels->weight_decay != DL_DECAY_LOSS || workload->parameter_tensors == 0) return cost;
+    int decayed = workload->parameter_tensors;
+    for (int i = 0; i < workload->layer_count; i++) {
+        const struct dl_layer *layer = &workload->layers[i];
+        if (strcmp(layer->kind->name, "batchnorm") == 0) decayed -= layer->parameter_count;
+    }
+    cost.kernels = 3.0 * decayed / workload->parameter_tensors;
+    cost.bytes = 24;
+    return cost;
+}
+
 static struct dl_pass_cost update_cost(const struct dl_device *device,
                                        const struct dl_workload *workload,
                                        const struct dl_framework *framework,
@@ -102,9 +119,11 @@ static struct dl_pass_cost update_cost(const struct dl_device *device,
     const bool known = kernels->optimizer_kernels > 0 && device->kind == DL_DEVICE_GPU;
     const struct dl_optimizer_cost update = dl_optimizer_cost(
         (enum dl_optimizer_kernels)(known ? kernels->optimizer_kernels : 0), plan->optimizer);
+    const struct dl_optimizer_cost decay =
+        known ? decay_cost(workload, kernels) : (struct dl_optimizer_cost){0, 0};
     double bytes = dl_update_bytes_per_parameter(plan->optimizer, plan->precision);
     if (known)
-        bytes = update.bytes +
+        bytes = update.bytes + decay.bytes +
                 (plan->precision == DL_MIXED
                      ? dl_mixed_update_bytes((enum dl_mixed_policy)fmax(kernels->mixed_policy, 0))
                      : 0);
@@ -114,7 +133,7 @@ static struct dl_pass_cost update_cost(const struct dl_device *device,
         dl_kernel_stream(DL_UPDATE, 2 * workload->parameters, words / 2, words / 2);
     add_kernel(device, DL_FP32, &kernel, 1, &cost, &longest_s);
     cost.launches = workload->parameter_tensors *
-                    (known ? update.kernels : kernels->update_launches_per_tensor);
+                    (known ? update.kernels + decay.kernels : kernels->update_launches_per_tensor);
     /* many small tensors: latency, not bandwidth */
     if (dl_known(device->kernel_latency_s) && cost.launches > 1) {
         const double extra_s = cost.launches * device->kernel_latency_s - cost.time_s;
@@ -163,6 +182,23 @@ static enum dl_code use_measured(const struct dl_device *device, const struct dl
     DL_TRY(dl_cost_compute(device, workload, framework, &bare, first, arena, &lowest, err));
     DL_TRY(dl_cost_compute(device, workload, framework, &bare, last, arena, &highest, err));
     return dl_layer_times_apply(times, workload, batch, &lowest, &highest, out, err);
+}
+
+/* What is left of an addition inside another kernel: forward it reads its other inputs; backward
+ * the gradient, which all inputs share, is written for them. An activation leaves nothing. */
+static struct dl_pass_cost fused_cost(const struct dl_device *device, enum dl_precision precision,
+                                      const struct dl_layer *layer, enum dl_pass pass,
+                                      double batch) {
+    struct dl_pass_cost cost = {0};
+    double longest_s = -1;
+    if (strcmp(layer->kind->name, "add") != 0) return cost;
+    const double n = batch * dl_shape_elements(&layer->out);
+    const struct dl_kernel kernel = pass == DL_FORWARD
+                                        ? dl_kernel_stream(pass, 0, (layer->input_count - 1) * n, 0)
+                                        : dl_kernel_stream(pass, 0, 0, n);
+    add_kernel(device, precision, &kernel, 1, &cost, &longest_s);
+    cost.launches = 0;
+    return cost;
 }
 
 /* One layer in the passes that it has. `forward`: its forward pass is not fused into another. */
@@ -216,8 +252,13 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
     for (int i = 0; i < workload->layer_count; i++) {
         const struct dl_layer *layer = &workload->layers[i];
         const bool fused = facts.fusion != DL_FUSION_NONE && dl_cost_fused(workload, i);
-        if (fused && facts.fusion == DL_FUSION_BOTH) continue;
-        layers[i] = layer_cost(device, framework, plan, layer, &facts, !fused, batch);
+        if (fused && facts.fusion == DL_FUSION_BOTH)
+            layers[i].backward =
+                fused_cost(device, plan->precision, layer, DL_BACKWARD_DATA, batch);
+        else
+            layers[i] = layer_cost(device, framework, plan, layer, &facts, !fused, batch);
+        if (fused)
+            layers[i].forward = fused_cost(device, plan->precision, layer, DL_FORWARD, batch);
         choose_attention(device, framework, plan, layer, &facts, batch, &layers[i]);
         if (!dl_known(layers[i].forward.time_s) || !dl_known(layers[i].backward.time_s)) {
             return dl_fail(err, DL_ERR_USAGE,

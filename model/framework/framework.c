@@ -10,12 +10,15 @@
 
 extern const struct dl_framework_behaviour dl_fw_bucketed, dl_fw_tensor_fusion, dl_fw_concatenated,
     dl_fw_parameter_server, dl_fw_kvstore_device, dl_fw_kvstore_server, dl_fw_central_weights,
-    dl_fw_per_layer, dl_fw_ideal, dl_fw_replicated, dl_fw_quantized;
+    dl_fw_per_layer, dl_fw_ideal, dl_fw_replicated, dl_fw_quantized, dl_fw_top_k, dl_fw_local_steps,
+    dl_fw_sufficient_factors;
 
 const struct dl_framework_behaviour *const dl_framework_behaviours[] = {
-    &dl_fw_bucketed,       &dl_fw_tensor_fusion,  &dl_fw_concatenated,    &dl_fw_parameter_server,
-    &dl_fw_kvstore_device, &dl_fw_kvstore_server, &dl_fw_central_weights, &dl_fw_per_layer,
-    &dl_fw_ideal,          &dl_fw_replicated,     &dl_fw_quantized,       NULL,
+    &dl_fw_bucketed,         &dl_fw_tensor_fusion,      &dl_fw_concatenated,
+    &dl_fw_parameter_server, &dl_fw_kvstore_device,     &dl_fw_kvstore_server,
+    &dl_fw_central_weights,  &dl_fw_per_layer,          &dl_fw_ideal,
+    &dl_fw_replicated,       &dl_fw_quantized,          &dl_fw_top_k,
+    &dl_fw_local_steps,      &dl_fw_sufficient_factors, NULL,
 };
 
 const struct dl_framework_behaviour *dl_framework_behaviour_find(const char *name) {
@@ -58,6 +61,18 @@ const struct dl_framework_release *dl_framework_release_find(const struct dl_fra
     return NULL;
 }
 
+const struct dl_framework_release *dl_framework_release_for(const struct dl_framework *framework,
+                                                            const char *name,
+                                                            const char *architecture) {
+    if (name != NULL) return dl_framework_release_find(framework, name);
+    for (int i = 0; i < framework->device_release_count && architecture != NULL; i++) {
+        const struct dl_map_entry *entry = &framework->device_releases[i];
+        if (strncmp(architecture, entry->key, strlen(entry->key)) == 0)
+            return dl_framework_release_find(framework, entry->text);
+    }
+    return NULL;
+}
+
 enum dl_code dl_framework_release_set(const struct dl_framework_release *release,
                                       struct dl_json *doc, struct dl_arena *arena,
                                       struct dl_err *err) {
@@ -90,15 +105,25 @@ const char *dl_framework_workload(const struct dl_framework *framework,
 void dl_framework_share_kernels(struct dl_framework *framework, const struct dl_framework *from) {
     struct dl_framework_kernels *own = &framework->kernels;
     const struct dl_framework_kernels *theirs = &from->kernels;
-    int *const choices[] = {&own->layernorm,     &own->gelu,
-                            &own->dropout,       &own->softmax,
-                            &own->batchnorm,     &own->bias,
-                            &own->loss,          &own->sums,
-                            &own->fusion,        &own->mixed_fusion,
-                            &own->layout,        &own->mixed_layout,
-                            &own->mixed_policy,  &own->optimizer_kernels,
-                            &own->weight_copies, &own->mixed_batchnorm,
-                            &own->compiler,      &own->compiled_fusion,
+    int *const choices[] = {&own->layernorm,
+                            &own->gelu,
+                            &own->dropout,
+                            &own->softmax,
+                            &own->batchnorm,
+                            &own->bias,
+                            &own->loss,
+                            &own->sums,
+                            &own->fusion,
+                            &own->mixed_fusion,
+                            &own->layout,
+                            &own->mixed_layout,
+                            &own->mixed_policy,
+                            &own->optimizer_kernels,
+                            &own->weight_copies,
+                            &own->weight_decay,
+                            &own->mixed_batchnorm,
+                            &own->compiler,
+                            &own->compiled_fusion,
                             &own->attention};
     double *const numbers[] = {&own->head_copies, &own->score_kernels, &own->norm_small_kernels};
     for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++) {

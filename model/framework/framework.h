@@ -33,13 +33,14 @@ enum dl_server_assignment { DL_SERVERS_ROUND_ROBIN, DL_SERVERS_LEAST_LOADED, DL_
 /* How gradients are synchronized: what all behaviours share, then the policy of each. A
  * behaviour names the members that it requires (dl_framework_behaviour.required). */
 struct dl_sync_policy {
-    int library, cpu_library;     /* enum dl_library; cpu_library -1: this mode needs GPUs */
-    const char *copy_pattern;     /* of DL_LIB_COPY: "star", "ring", ...; NULL: star */
-    double gradient_bytes;        /* width of a synchronized gradient element in fp32 */
-    double mixed_gradient_bytes;  /* the same in mixed precision */
-    double collective_launch_s;   /* host time of one collective */
-    double overlap_slowdown_frac; /* compute slows by this while a collective runs */
-    bool overlaps_backward;       /* synchronization may start before backward ends */
+    int library, cpu_library;            /* enum dl_library; cpu_library -1: this mode needs GPUs */
+    const char *copy_pattern;            /* of DL_LIB_COPY: "star", "ring", ...; NULL: star */
+    double gradient_bytes;               /* width of a synchronized gradient element in fp32 */
+    double mixed_gradient_bytes;         /* the same in mixed precision */
+    double collective_launch_s;          /* host time of one collective */
+    double gradient_launches_per_tensor; /* that the host issues for the exchange of one tensor */
+    double overlap_slowdown_frac;        /* compute slows by this while a collective runs */
+    bool overlaps_backward;              /* synchronization may start before backward ends */
     /* cores of a CPU device that communicate instead of computing, where a plan has several
      * devices (MLSL's endpoints); of a Xeon Phi */
     double endpoint_cores, knl_endpoint_cores;
@@ -82,6 +83,14 @@ struct dl_sync_policy {
         bool worker_per_device;  /* a process for each device; else one for each node */
         bool weights_on_device;  /* central weights live on the first GPU, not the host */
     } messages;
+    struct {                  /* top-k */
+        double gradient_frac; /* elements that a rank sends / all */
+    } sparse;
+    struct {                     /* local SGD */
+        double local_step_count; /* between two averagings of the parameters */
+    } local;
+    /* all-reduce: inside nodes, between nodes by the shards of each device, inside nodes again */
+    bool hierarchical;
     double replica_s; /* host time per parameter tensor and device, of replicas built each step */
 };
 
@@ -96,6 +105,7 @@ struct dl_framework_kernels {
     int mixed_policy;         /* enum dl_mixed_policy */
     int optimizer_kernels;    /* enum dl_optimizer_kernels */
     int weight_copies;        /* enum dl_yes */
+    int weight_decay;         /* enum dl_weight_decay */
     int attention;            /* enum dl_attention_kernel: unless the plan says otherwise */
     int mixed_batchnorm;      /* as batchnorm */
     int compiler;             /* enum dl_compiler that a plan may ask for; OPEN, NONE: no such */
@@ -108,6 +118,11 @@ struct dl_framework_kernels {
 };
 
 enum dl_yes { DL_NO, DL_YES }; /* a flag that may be absent */
+
+enum dl_weight_decay {
+    DL_DECAY_OPTIMIZER, /* part of the update, or none */
+    DL_DECAY_LOSS,      /* a term of the loss for each tensor: its norm and gradient are kernels */
+};
 
 /* How the optimizer updates a parameter: rows of dl_optimizer_cost. */
 enum dl_optimizer_kernels {
@@ -126,6 +141,7 @@ enum dl_optimizer_kernels {
 struct dl_framework_host {
     double dispatch_s;   /* to issue one kernel (Python, executor) */
     double iteration_s;  /* fixed cost of an iteration (session run, optimizer loop) */
+    bool eager_calls;    /* operations are calls of eager PyTorch (F-HOST-EAGER) */
     bool single_process; /* one process issues the kernels of all devices of a node */
     bool single_node;    /* one process or one host only */
 };
@@ -220,10 +236,14 @@ enum dl_framework_default {
 enum dl_framework_status {
     DL_MAINTAINED,
     DL_RETIRED,      /* no further releases */
+    DL_IN_HOUSE,     /* described in a paper; nobody else has it */
     DL_LOSSY,        /* gradients are quantized: other results than plain training */
     DL_ASYNCHRONOUS, /* workers do not wait for each other: a sample is worth less */
 };
 extern const char *const dl_framework_status_names[]; /* NULL at the end */
+
+/* Networks that a framework is made for. */
+enum dl_framework_trains { DL_TRAINS_ANY, DL_TRAINS_TRANSFORMERS };
 
 struct dl_framework_behaviour; /* gradient_sync.h */
 struct dl_interval_model;      /* interval.h */
@@ -245,7 +265,11 @@ struct dl_framework {
     struct dl_transformer_policy transformer;
     /* default row of dl_strategies for this mode; NULL: data */
     const char *strategy;
-    int status;         /* enum dl_framework_status */
+    int status;             /* enum dl_framework_status */
+    const char *checkpoint; /* row of dl_checkpoint_formats that its programs write; NULL: none */
+    int trains;             /* enum dl_framework_trains */
+    /* newest GPUs that its last release runs on; NULL: it is still built for new ones */
+    const char *last_architecture;
     int recompute;      /* default enum dl_recompute */
     bool splits_layers; /* tensor, pipeline, sequence and expert parallelism */
     bool shards;        /* ZeRO stages */
@@ -262,6 +286,9 @@ struct dl_framework {
     int workload_count;
     struct dl_framework_release *releases;
     int release_count;
+    /* GPU architecture -> release that a plan without --release takes */
+    struct dl_map_entry *device_releases;
+    int device_release_count;
     struct dl_map_entry *sources;
     int source_count;
 };
@@ -286,6 +313,11 @@ const struct dl_framework *dl_framework_bound(const struct dl_framework *const *
 /* The release by that name; NULL: none. */
 const struct dl_framework_release *dl_framework_release_find(const struct dl_framework *framework,
                                                              const char *name);
+/* The release by that name; without one (NULL), that of the GPU architecture (NULL: none). NULL:
+ * the file's own. */
+const struct dl_framework_release *dl_framework_release_for(const struct dl_framework *framework,
+                                                            const char *name,
+                                                            const char *architecture);
 /* Sets the release's constants in the framework's document, which must then be loaded again. */
 enum dl_code dl_framework_release_set(const struct dl_framework_release *release,
                                       struct dl_json *doc, struct dl_arena *arena,

@@ -2,6 +2,7 @@
  * this table. Keys are flat; struct dl_framework groups them. */
 #include "model/collective/collective.h"
 #include "model/framework/framework.h"
+#include "model/framework/kernel_names.h"
 #include "model/framework/workspace.h"
 #include "model/plan/plan.h"
 #include "model/workload/kernel_facts.h"
@@ -97,31 +98,6 @@ static const char *const halo_exchange_names[] = {
 static const char *const halo_forward_names[] = {
     [DL_HALO_WINDOWS] = "windows", [DL_HALO_OUTSIDE_BLOCKS] = "outside-blocks", NULL};
 
-static const char *const layernorm_names[] = {"fused",    "moments",  "batchnorm",
-                                              "compiled", "composed", NULL};
-static const char *const gelu_names[] = {"fused", "erf", "composed", NULL};
-static const char *const dropout_names[] = {"fused", "compiled", "composed", NULL};
-static const char *const softmax_names[] = {"fused", "compiled", "composed", NULL};
-static const char *const batchnorm_names[] = {"spatial", "persistent", "transposed", "composed",
-                                              NULL};
-static const char *const bias_names[] = {"epilogue", "kernel", NULL};
-static const char *const loss_names[] = {"fused", "composed", "eager", NULL};
-static const char *const sum_names[] = {"pairs", "at-once", NULL};
-static const char *const fusion_names[] = {"none", "forward", "both", NULL};
-static const char *const layout_names[] = {"nchw", "nhwc", NULL};
-static const char *const policy_names[] = {[DL_MIXED_HALF] = "half",
-                                           [DL_MIXED_AUTOCAST] = "autocast",
-                                           [DL_MIXED_AUTOCAST_GELU] = "autocast-gelu",
-                                           [DL_MIXED_REWRITE] = "rewrite",
-                                           [DL_MIXED_REWRITE_SOFTMAX] = "rewrite-softmax",
-                                           [DL_MIXED_REWRITE_COMPILED] = "rewrite-compiled",
-                                           [DL_MIXED_KERAS] = "keras",
-                                           NULL};
-static const char *const optimizer_names[] = {
-    "fused", "apex",  "tensorflow", "tensorflow2", "tensorflow-script", "pytorch-loop", "pytorch",
-    "mxnet", "keras", "caffe",      NULL};
-static const char *const yes_names[] = {"no", "yes", NULL};
-
 static const char *const default_names[] = {
     [DL_DEFAULT_DATA_PARALLEL] = "data-parallel", [DL_DEFAULT_TRANSFORMER] = "transformer", NULL};
 
@@ -144,8 +120,9 @@ static const char *const attention_library_names[] = {[DL_ATTENTION_NATIVE] = "n
 static const char *const cast_names[] = {
     [DL_CASTS_ALL] = "all", [DL_CASTS_AFTER_NORM] = "after-norm", [DL_CASTS_FUSED] = "fused", NULL};
 
-const char *const dl_framework_status_names[] = {"maintained", "retired", "lossy", "asynchronous",
-                                                 NULL};
+const char *const dl_framework_status_names[] = {"maintained", "retired",      "in-house",
+                                                 "lossy",      "asynchronous", NULL};
+static const char *const trains_names[] = {"any", "transformers", NULL};
 
 #define CHOOSE(place, names, value, text)                                                          \
     {                                                                                              \
@@ -159,7 +136,12 @@ static const struct dl_field framework_fields[] = {
     STRING(TOP(source), true, "key of SOURCES.md for every number without its own"),
     STRING(TOP(release), true, "release that these constants describe"),
     CHOOSE(TOP(status), dl_framework_status_names, DL_MAINTAINED,
-           "retired, lossy and asynchronous frameworks are shown on request, never recommended"),
+           "all but maintained ones are shown on request, never recommended"),
+    CHOOSE(TOP(trains), trains_names, DL_TRAINS_ANY, "networks that it has implementations of"),
+    STRING(TOP(last_architecture), false,
+           "newest GPU architecture that its last release runs on; absent: no limit"),
+    STRING(TOP(checkpoint), false,
+           "what its programs write as a checkpoint: a row of `dlmodel list checkpoints`"),
     {TOP(versions), .count_offset = offsetof(struct dl_framework, version_count),
      .type = DL_FIELD_STRINGS,
      .help = "further values of framework_version that the members of this file cover"},
@@ -211,18 +193,29 @@ static const struct dl_field framework_fields[] = {
          "copy for each"),
     NUMBER(AT(host, dispatch_s), 0, 1, DL_UNIT_S,
            "host time to issue one kernel (absent: that of kernels_from, else 0)"),
+    FLAG(AT(host, eager_calls),
+         "each operation is a call of eager PyTorch: takes eager_call_s of the device at least"),
     DEFAULT(AT(host, iteration_s), 0, 10, DL_UNIT_S, 0, "fixed host time of one iteration"),
     DEFAULT(AT(sync, replica_s), 0, 1, DL_UNIT_S, 0, "host time per parameter tensor and device"),
     DEFAULT(AT(sync, gradient_bytes), 0.03125, 8, DL_UNIT_BYTE, 4,
             "width of one synchronized gradient element in fp32"),
     DEFAULT(AT(sync, mixed_gradient_bytes), 0.03125, 8, DL_UNIT_BYTE, 4,
             "the same in mixed precision"),
+    DEFAULT(AT(sync, gradient_launches_per_tensor), 0, 10, DL_UNIT_COUNT, 0,
+            "operations that the host issues for the exchange of one gradient tensor"),
     DEFAULT(AT(sync, overlap_slowdown_frac), 0, 1, DL_UNIT_NONE, 0,
             "slowdown of compute while a collective runs"),
     FLAG(AT(sync.bucketed, buffers_broadcast),
          "batch-norm statistics are broadcast before each forward pass"),
     DEFAULT(AT(sync.bucketed, bucket_count), 0, 1000, DL_UNIT_COUNT, 0,
             "buckets of equal size instead of buckets of bucket_bytes; 0: by bucket_bytes"),
+    NUMBER(AT(sync.sparse, gradient_frac), 1e-6, 1, DL_UNIT_NONE,
+           "top-k: gradients that a rank sends / all"),
+    NUMBER(AT(sync.local, local_step_count), 1, 1e6, DL_UNIT_COUNT,
+           "local SGD: steps between two averagings of the parameters"),
+    FLAG(AT(sync, hierarchical),
+         "all-reduces run inside nodes, then between nodes by the shard of each device (MPI), then "
+         "inside nodes again"),
     FLAG(AT(sync.bucketed, bucket_views), "gradients are computed in the buckets, without copies"),
     DEFAULT(AT(sync, endpoint_cores), 0, 64, DL_UNIT_COUNT, 0,
             "cores of a CPU device that communicate instead of computing, in jobs of several "
@@ -315,6 +308,8 @@ static const struct dl_field framework_fields[] = {
            "update_launches_per_tensor"),
     CHOICE(AT(kernels, weight_copies), yes_names,
            "each convolution copies its weights to another layout in each pass"),
+    CHOICE(AT(kernels, weight_decay), decay_names,
+           "weight decay: part of the update, or a term of the loss for each parameter tensor"),
     CHOICE(AT(kernels, mixed_batchnorm), batchnorm_names, "batchnorm in mixed precision"),
     CHOICE(
         AT(kernels, compiler), dl_compiler_names,
@@ -380,6 +375,9 @@ static const struct dl_field framework_fields[] = {
     {TOP(releases), .type = DL_FIELD_LIST,
      .count_offset = offsetof(struct dl_framework, release_count), .child = &release_schema,
      .help = "releases whose constants differ; the members above are those of `release`"},
+    {TOP(device_releases), .type = DL_FIELD_MAP,
+     .count_offset = offsetof(struct dl_framework, device_release_count),
+     .help = "GPU architecture -> release that is usual there, where the file's own is not"},
     {TOP(sources), .type = DL_FIELD_MAP,
      .count_offset = offsetof(struct dl_framework, source_count),
      .help = "member -> key of SOURCES.md"},
@@ -434,10 +432,18 @@ static const struct dl_field framework_fields[] = {
     CHOOSE(AT(transformer, attention_library), attention_library_names, DL_ATTENTION_NATIVE,
            "fused attention: kernels written for the device, or FlashAttention 1 or 2 on every "
            "device"),
+    FLAG(AT(transformer, grouped_gemms),
+         "experts by PyTorch's grouped GEMMs, whose time is grouped_scale of the device"),
     FLAG(AT(transformer, eager_operations),
          "RMS norm, rotary embedding and gated activations are many operations: eager PyTorch"),
     CHOICE(AT(transformer, casts), cast_names,
            "casts to 8 or 4 bits that are kernels of their own; absent: no such training"),
+    DEFAULT(AT(transformer, recompute_operation_count), 0, 1000, DL_UNIT_COUNT, 0,
+            "operations that save and restore random states around a recomputed layer"),
+    DEFAULT(AT(transformer, dropout_operation_count), 0, 1000, DL_UNIT_COUNT, 0,
+            "the same around the dropout of attention"),
+    DEFAULT(AT(transformer, gradient_operation_count), 0, 100, DL_UNIT_COUNT, 0,
+            "operations that add one tensor's gradient to those of earlier micro-batches"),
     FLAG(AT(transformer, scales_currently),
          "8-bit scale factors come from the tensor itself: one more pass before each cast"),
     FLAG(AT(transformer, casts_weights_once),

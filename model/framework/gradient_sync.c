@@ -26,9 +26,9 @@ static bool takes_device_memory(const struct dl_system *system, enum dl_library 
     return false;
 }
 
-enum dl_code dl_gradient_sync_collective(const struct dl_gradient_sync_request *request,
-                                         enum dl_collective_op op, double bytes,
-                                         struct dl_message *message, struct dl_err *err) {
+static enum dl_code collective(const struct dl_gradient_sync_request *request,
+                               enum dl_collective_op op, double bytes, struct dl_message *message,
+                               struct dl_err *err) {
     const struct dl_plan *plan = request->plan;
     /* Megatron's rank order: tensor, sequence and expert ranks are neighbours, then replicas, then
      * pipeline stages. The replicas of every shard synchronize concurrently. */
@@ -80,6 +80,54 @@ enum dl_code dl_gradient_sync_collective(const struct dl_gradient_sync_request *
     message->extrapolated = t.extrapolated;
     message->returns = true;
     return DL_OK;
+}
+
+/* F-HIERARCHICAL-SYNC: reduce-scatter inside each node, all-reduce of every device's shard with
+ * those of the other nodes (MPI on host memory, all shards of a node at once), all-gather inside
+ * the node. */
+static enum dl_code hierarchical(const struct dl_gradient_sync_request *request, double bytes,
+                                 struct dl_message *message, struct dl_err *err) {
+    struct dl_gradient_sync_request inside = *request, across = *request;
+    struct dl_plan node = *request->plan, shards = *request->plan;
+    struct dl_message scatter = {0}, gather = {0};
+    const int64_t each = request->plan->devices_per_node;
+    node.nodes = 1;
+    node.dp = each;
+    shards.dp = request->plan->nodes;
+    shards.tp = each; /* ranks of a group are a node apart */
+    inside.plan = &node;
+    across.plan = &shards;
+    across.library = DL_LIB_MPI;
+    inside.memo = across.memo = NULL;
+    DL_TRY(collective(&inside, DL_COLL_REDUCE_SCATTER, bytes, &scatter, err));
+    DL_TRY(collective(&across, DL_COLL_ALL_REDUCE, bytes / (double)each, message, err));
+    DL_TRY(collective(&inside, DL_COLL_ALL_GATHER, bytes, &gather, err));
+    message->bytes = bytes;
+    message->duration_s += scatter.duration_s + gather.duration_s;
+    message->latency_s += scatter.latency_s + gather.latency_s;
+    message->bandwidth_s += scatter.bandwidth_s + gather.bandwidth_s;
+    message->steps += scatter.steps + gather.steps;
+    message->algorithm = "hierarchical";
+    message->formula = "F-HIERARCHICAL-SYNC";
+    return DL_OK;
+}
+
+enum dl_code dl_gradient_sync_collective(const struct dl_gradient_sync_request *request,
+                                         enum dl_collective_op op, double bytes,
+                                         struct dl_message *message, struct dl_err *err) {
+    const struct dl_plan *plan = request->plan;
+    const bool levels = request->framework->sync.hierarchical && op == DL_COLL_ALL_REDUCE &&
+                        plan->nodes > 1 && plan->devices_per_node > 1 &&
+                        plan->tp * plan->pp * plan->sp * plan->ep <= 1;
+    return levels ? hierarchical(request, bytes, message, err)
+                  : collective(request, op, bytes, message, err);
+}
+
+double dl_gradient_sync_cast_s(const struct dl_gradient_sync_request *request) {
+    const double width = request->framework->sync.gradient_bytes;
+    if (request->plan->precision != DL_FP32 || !(width < 4)) return 0;
+    return dl_gradient_sync_device_stream_s(request,
+                                            2 * (4 + width) / 4 * request->parameter_bytes);
 }
 
 double dl_gradient_sync_device_stream_s(const struct dl_gradient_sync_request *request,

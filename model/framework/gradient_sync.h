@@ -50,6 +50,7 @@ struct dl_gradient_sync_request {
     double total_bytes;     /* of all gradients as synchronized */
     double parameter_bytes; /* of all parameters as pulled or broadcast */
     double backward_end_s;
+    double phase_frac; /* of a cycle that the first gradient waits; filled by the timeline */
     enum dl_library library;
     double flows_per_adapter;  /* collectives that share an adapter; 0: 1 */
     struct dl_nccl_memo *memo; /* of collectives; NULL: none */
@@ -80,6 +81,8 @@ struct dl_framework_behaviour {
     const bool polls;
     /* number and sizes of messages depend on when gradients are ready */
     const bool timing_dependent;
+    /* works in cycles whose phase relative to the iteration is unknown (phase_frac) */
+    const bool has_phase;
     const bool lossy;                /* gradients lose precision on the way */
     const bool takes_backup_workers; /* a step can go on without its slowest workers */
     const bool has_servers;          /* parameter servers, of which a plan may say how many */
@@ -105,6 +108,9 @@ enum dl_code dl_gradient_sync_messages(const struct dl_gradient_sync_request *re
 enum dl_code dl_gradient_sync_collective(const struct dl_gradient_sync_request *request,
                                          enum dl_collective_op op, double bytes,
                                          struct dl_message *message, struct dl_err *err);
+/* F-CAST: seconds to narrow all gradients to the framework's gradient_bytes and widen the sums
+ * again, where the training is in fp32: 2 (4 + width) bytes an element; else 0. */
+double dl_gradient_sync_cast_s(const struct dl_gradient_sync_request *request);
 /* F-FW-IDEAL: the piece (its bytes at most the request's total) that moves gradients at the least
  * time per byte, by the libraries that the devices have or by way of servers. */
 enum dl_code dl_gradient_sync_cheapest(const struct dl_gradient_sync_request *request,

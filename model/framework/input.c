@@ -2,6 +2,7 @@
 #include "model/framework/input.h"
 
 #include <math.h>
+#include <stddef.h>
 
 /* Assumed share of the host's memory that the page cache may fill; processes hold the rest. */
 #define CACHE_FRAC 0.7
@@ -87,6 +88,26 @@ static void read_samples(const struct dl_system *system, const struct dl_workloa
     else if (!t->cached)
         t->storage_s = storage_s(system, plan, node_batch * sample_bytes);
     t->decode_s = decode_s(system, framework, plan, node_batch);
+    if (t->unknown == NULL && !(plan->decode_s_per_sample > 0))
+        t->unknown = "the time to decode a sample";
+}
+
+static const char *slowest_of(const struct dl_input_time *t) {
+    const struct {
+        const char *name;
+        double seconds;
+    } parts[] = {{"decoding", t->decode_s},
+                 {"storage", t->storage_s},
+                 {"host-to-device copy", t->copy_s},
+                 {"data loading", t->feed_s}};
+    const char *name = NULL;
+    double most_s = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (!(parts[i].seconds > most_s)) continue;
+        name = parts[i].name;
+        most_s = parts[i].seconds;
+    }
+    return name;
 }
 
 struct dl_input_time dl_input_compute(const struct dl_system *system,
@@ -100,6 +121,7 @@ struct dl_input_time dl_input_compute(const struct dl_system *system,
         copy_s(system, &framework->input, plan, plan->batch_per_device_samples * tensor_bytes);
     t.feed_s = feed_s(framework, plan, tensor_bytes);
     if (!plan->synthetic_input) read_samples(system, workload, framework, plan, &t);
+    t.slowest = slowest_of(&t);
     double ahead_s = t.copy_s;
     if (framework->input.copies_in_step) {
         t.feed_s += t.copy_s;

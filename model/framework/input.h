@@ -18,6 +18,8 @@ struct dl_input_time {
     double feed_s;
     /* with prefetching the slowest of reading, decoding and copy, else their sum */
     double pipeline_s;
+    /* what takes longest, in words ("decoding"); NULL: nothing takes time */
+    const char *slowest;
     /* the dataset fits into the host's memory: later epochs read the page cache */
     bool cached;
     /* missing data for real input ("the storage of the system"); NULL: nothing */

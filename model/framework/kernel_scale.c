@@ -31,9 +31,14 @@ struct dl_kernel_scales dl_kernel_scales(const struct dl_framework *framework,
         [DL_ATTENTION_FLASH2] = offsetof(struct dl_device, flash2_scale)};
     const double attention =
         library == DL_ATTENTION_NATIVE ? 1 : of_device(device, members[library]);
-    return (struct dl_kernel_scales){.workspace_bytes = dl_workspace_limit_bytes(framework),
-                                     .stream_scale = norm ? or_one(device->norm_scale) : 1,
-                                     .attention_scale = attention};
+    const bool grouped = framework->transformer.grouped_gemms && layer->kind == &dl_layer_moe;
+    return (struct dl_kernel_scales){
+        .workspace_bytes = dl_workspace_limit_bytes(framework),
+        .stream_scale = norm ? or_one(device->norm_scale) : 1,
+        .attention_scale = attention,
+        .grouped_scale = grouped ? of_device(device, offsetof(struct dl_device, grouped_scale)) : 1,
+        .narrow_grouped_scale =
+            grouped ? of_device(device, offsetof(struct dl_device, narrow_grouped_scale)) : 1};
 }
 
 static double load_scale(const struct dl_device *device, enum dl_precision precision) {
@@ -41,6 +46,14 @@ static double load_scale(const struct dl_device *device, enum dl_precision preci
     return of_device(device, dl_precision_operand_bytes(precision) < 2
                                  ? offsetof(struct dl_device, narrow_load_scale)
                                  : offsetof(struct dl_device, load_scale));
+}
+
+/* Of experts; their router is a single GEMM. */
+static double grouped_scale(const struct dl_kernel_scales *scales, enum dl_precision precision,
+                            const struct dl_kernel *kernel) {
+    if (!(kernel->count > 1)) return 1;
+    return or_one(dl_precision_operand_bytes(precision) < 2 ? scales->narrow_grouped_scale
+                                                            : scales->grouped_scale);
 }
 
 bool dl_kernel_has_fast_conv(const struct dl_kernel *kernel) {
@@ -61,7 +74,8 @@ double dl_kernel_scale_of(const struct dl_kernel_scales *scales, const struct dl
                           enum dl_precision precision, const struct dl_kernel *kernel) {
     if (kernel->op == DL_OP_STREAM) return scales->stream_scale;
     if (kernel->op == DL_OP_ATTENTION) return scales->attention_scale;
-    if (kernel->op == DL_OP_GEMM) return load_scale(device, precision);
+    if (kernel->op == DL_OP_GEMM)
+        return load_scale(device, precision) * grouped_scale(scales, precision, kernel);
     if (kernel->op != DL_OP_CONV) return 1;
     double scale = 1;
     if (isfinite(scales->workspace_bytes) && device->kind == DL_DEVICE_GPU)

@@ -12,6 +12,8 @@ struct dl_kernel_scales {
     double workspace_bytes; /* maximum workspace of a convolution; INFINITY: no limit */
     double stream_scale;    /* factor on bandwidth-bound kernels: the device's norm_scale, or 1 */
     double attention_scale; /* factor on fused attention by the release's library */
+    /* factors on the experts' GEMMs by the release's grouped kernels, 16 bits and less; 0: 1 */
+    double grouped_scale, narrow_grouped_scale;
 };
 
 /* What the release of a framework and of its libraries makes of that layer's kernels. */
@@ -22,7 +24,7 @@ struct dl_kernel_scales dl_kernel_scales(const struct dl_framework *framework,
 /* The factor on one kernel's time: the device's for batch norms by cuDNN (F-DEVICE-NORM) and for
  * convolutions without a fast algorithm (F-DIRECT-CONV), that of a fast algorithm that lacks
  * workspace (F-CONV-WORKSPACE), of GEMMs under the power limit and of attention by kernels of an
- * older generation (F-KERNEL-LOAD). */
+ * older generation (F-KERNEL-LOAD), of grouped GEMMs (F-KERNEL-GROUPED). */
 double dl_kernel_scale_of(const struct dl_kernel_scales *scales, const struct dl_device *device,
                           enum dl_precision precision, const struct dl_kernel *kernel);
 

@@ -66,12 +66,22 @@ enum dl_code dl_servers_of(const struct dl_gradient_sync_request *r, struct dl_s
     return DL_OK;
 }
 
-static int least_loaded(const double *load, int count) {
-    int least = 0;
-    for (int s = 1; s < count; s++) {
-        if (load[s] < load[least]) least = s;
+/* A heap of servers with the least loaded at its root; of equal loads the first. */
+static bool is_before(const double *load, int a, int b) {
+    return load[a] < load[b] || (!(load[b] < load[a]) && a < b);
+}
+
+/* After the load of the root has grown. */
+static void sink_root(const double *load, int *heap, int count) {
+    const int server = heap[0];
+    int at = 0;
+    for (int next = 1; next < count; next = 2 * at + 1) {
+        if (next + 1 < count && is_before(load, heap[next + 1], heap[next])) next++;
+        if (!is_before(load, heap[next], server)) break;
+        heap[at] = heap[next];
+        at = next;
     }
-    return least;
+    heap[at] = server;
 }
 
 int *dl_servers_assign(const struct dl_gradient_sync_request *r, const struct dl_servers *servers,
@@ -79,8 +89,11 @@ int *dl_servers_assign(const struct dl_gradient_sync_request *r, const struct dl
     const int count = servers->count;
     int *server_of = dl_arena_alloc(r->arena, (size_t)r->gradient_count + 1, sizeof *server_of);
     double *load = dl_arena_alloc(r->arena, (size_t)count, sizeof *load);
-    if (server_of == NULL || load == NULL) return NULL;
-    for (int s = 0; s < count; s++) load[s] = 0;
+    int *heap = dl_arena_alloc(r->arena, (size_t)count, sizeof *heap);
+    if (server_of == NULL || load == NULL || heap == NULL) return NULL;
+    const bool least_loaded =
+        r->framework->sync.messages.server_assignment == DL_SERVERS_LEAST_LOADED;
+    for (int s = 0; s < count; s++) load[s] = 0, heap[s] = s;
     for (int k = 0; k < r->gradient_count; k++) {
         const int g = r->gradient_count - 1 - k; /* gradients are in reverse registration order */
         const struct dl_gradient *gradient = &r->gradients[g];
@@ -89,11 +102,12 @@ int *dl_servers_assign(const struct dl_gradient_sync_request *r, const struct dl
             continue;
         }
         switch (r->framework->sync.messages.server_assignment) {
-        case DL_SERVERS_LEAST_LOADED: server_of[g] = least_loaded(load, count); break;
+        case DL_SERVERS_LEAST_LOADED: server_of[g] = heap[0]; break;
         case DL_SERVERS_HASHED: server_of[g] = (int)((int64_t)k * 9973 % count); break;
         default: server_of[g] = k % count; break;
         }
         load[server_of[g]] += gradient->bytes;
+        if (least_loaded) sink_root(load, heap, count);
     }
     return server_of;
 }

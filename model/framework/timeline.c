@@ -58,6 +58,7 @@ static void run_compute(struct state *s) {
         run_pass(s, &r->cost->layers[i].backward, 0, &s->out->backward_start_s[i]);
         while (next < r->sync.gradient_count && r->gradients[next].layer == i) {
             r->gradients[next++].ready_s = s->device_free_s - s->begin_s;
+            s->host_s += r->gradient_host_s;
         }
     }
     s->out->backward_end_s = s->device_free_s - s->begin_s;
@@ -126,8 +127,8 @@ static enum dl_code run_iteration(struct state *s, struct dl_err *err) {
     return DL_OK;
 }
 
-enum dl_code dl_timeline_run(struct dl_timeline_request *request, struct dl_timeline *out,
-                             struct dl_err *err) {
+static enum dl_code run_steady(struct dl_timeline_request *request, struct dl_timeline *out,
+                               struct dl_err *err) {
     const int layers = request->sync.workload->layer_count;
     struct dl_arena *arena = request->sync.arena;
     memset(out, 0, sizeof *out);
@@ -157,5 +158,27 @@ enum dl_code dl_timeline_run(struct dl_timeline_request *request, struct dl_time
      * mean. */
     enum { SECOND_HALF = MAX_ITERATIONS - MAX_ITERATIONS / 2 };
     out->period_s = (s.begin_s - half_s) / SECOND_HALF;
+    return DL_OK;
+}
+
+enum { PHASES = 5 }; /* odd, so that the middle one is among them */
+
+/* F-CYCLE-PHASE: the period and what the device waits are means over the phases; the lanes, with
+ * all messages, are those of the middle phase. In one phase alone a gradient that is ready a
+ * microsecond later can cost a whole cycle. */
+enum dl_code dl_timeline_run(struct dl_timeline_request *request, struct dl_timeline *out,
+                             struct dl_err *err) {
+    double *const times[] = {&out->period_s, &out->stall_s, &out->slowdown_s, &out->overlap_s};
+    enum { TIMES = sizeof times / sizeof times[0] };
+    double sums_s[TIMES] = {0};
+    request->sync.phase_frac = 0.5;
+    if (request->behaviour == NULL || !request->behaviour->has_phase)
+        return run_steady(request, out, err);
+    for (int p = 0; p < PHASES; p++) { /* the middle one last */
+        request->sync.phase_frac = ((p + PHASES / 2 + 1) % PHASES + 0.5) / PHASES;
+        DL_TRY(run_steady(request, out, err));
+        for (int i = 0; i < TIMES; i++) sums_s[i] += *times[i];
+    }
+    for (int i = 0; i < TIMES; i++) *times[i] = sums_s[i] / PHASES;
     return DL_OK;
 }

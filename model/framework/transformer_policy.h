@@ -72,6 +72,11 @@ struct dl_transformer_policy {
     int selective;           /* enum dl_selective */
     double selective_frac;   /* of the linear layers or the blocks, what is repeated */
     int attention_library;   /* enum dl_attention_library */
+    bool grouped_gemms;      /* experts by PyTorch's grouped kernels (F-KERNEL-GROUPED) */
+    /* operations of the host without kernels of a layer: states of random numbers saved and
+     * restored around a layer that is recomputed, around the dropout of attention; to add the
+     * gradient of one parameter tensor. F-HOST-EAGER */
+    double recompute_operation_count, dropout_operation_count, gradient_operation_count;
     bool eager_operations;   /* RMS norm, rotary embedding, gated activations of many operations */
     int casts;               /* enum dl_casts; -1: it does not train in 8 bits and less */
     bool scales_currently;   /* scale factors from the tensor itself: one more pass before a cast */

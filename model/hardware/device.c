@@ -107,7 +107,14 @@ static const struct dl_field device_fields[] = {
     NUMBER(flash2_scale, 0.2, 10, DL_UNIT_NONE,
            "attention: time of FlashAttention-2, which uses the instructions of Ampere / time of "
            "the kernels written for the device; absent: 1"),
+    NUMBER(
+        grouped_scale, 0.2, 10, DL_UNIT_NONE,
+        "GEMMs of experts: time of PyTorch's grouped kernels in 16 bits / time of a GEMM for each "
+        "expert; absent: 1"),
+    NUMBER(narrow_grouped_scale, 0.2, 10, DL_UNIT_NONE, "the same in 8 bits and less"),
     NUMBER(launch_s, 0, 0.1, DL_UNIT_S, "host time to queue one kernel with the bare runtime"),
+    NUMBER(eager_call_s, 0, 0.1, DL_UNIT_S,
+           "host time of one operation of eager PyTorch, on hosts that such devices come with"),
     NUMBER(context_bytes, 0, 1e12, DL_UNIT_BYTE, "device memory of the runtime and libraries"),
     NUMBER(workspace_bytes, 0, 1e12, DL_UNIT_BYTE,
            "default workspace limit of the convolution library"),
@@ -222,4 +229,12 @@ enum dl_code dl_device_check_at(const struct dl_device *device, const struct dl_
 enum dl_code dl_device_check(const struct dl_device *device, const struct dl_json *doc,
                              struct dl_err *err) {
     return dl_device_check_at(device, doc, "", err);
+}
+
+const char *dl_device_kernels_name(const struct dl_device *device) {
+    return device->kernel_models_from != NULL ? device->kernel_models_from : device->name;
+}
+
+const char *dl_device_architecture(const struct dl_device *device) {
+    return device->architecture != NULL ? device->architecture : "";
 }

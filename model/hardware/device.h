@@ -50,7 +50,11 @@ struct dl_device {
     /* F-KERNEL-LOAD: time of kernels in training / by the models; NAN: that of the borrowed device,
      * else 1 */
     double load_scale, narrow_load_scale, triton_attention_scale, flash2_scale;
+    /* F-KERNEL-GROUPED: time of PyTorch's grouped GEMMs / one GEMM for each group, 16 bits and
+     * less; NAN: that of the borrowed device, else 1 */
+    double grouped_scale, narrow_grouped_scale;
     double launch_s;        /* host time to queue one kernel with the bare runtime */
+    double eager_call_s;    /* host time of one operation of eager PyTorch next to this device */
     double context_bytes;   /* device memory of the runtime and libraries */
     double workspace_bytes; /* default workspace limit of the convolution library */
     struct dl_rate *rates;
@@ -88,5 +92,10 @@ enum dl_code dl_device_check(const struct dl_device *device, const struct dl_jso
 /* The same for a device at `path` of a larger document ("device_profile"). */
 enum dl_code dl_device_check_at(const struct dl_device *device, const struct dl_json *doc,
                                 const char *path, struct dl_err *err);
+
+/* The device that has the kernel-time models: itself, or the one that it borrows them from. */
+const char *dl_device_kernels_name(const struct dl_device *device);
+/* "" where the file names none. */
+const char *dl_device_architecture(const struct dl_device *device);
 
 #endif

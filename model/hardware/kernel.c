@@ -362,8 +362,9 @@ static double work_factor(const struct dl_device *device, enum dl_precision prec
 }
 
 /* The model for a kernel and its *owner, `device` at first: the device's own, else the borrowed
- * one; one of the same arithmetic before one of another. Streams by another device's bandwidth
- * would know less than the datasheet, unless both are of one architecture. */
+ * one, which its owner may have borrowed too; one of the same arithmetic before one of another.
+ * Streams by another device's bandwidth would know less than the datasheet, unless both are of one
+ * architecture. */
 static const struct dl_kernel_model *choose_owner(const struct dl_device **owner,
                                                   enum dl_precision precision,
                                                   const struct dl_kernel *kernel) {
@@ -372,7 +373,7 @@ static const struct dl_kernel_model *choose_owner(const struct dl_device **owner
     if (lender == NULL ||
         (kernel->op == DL_OP_STREAM && (own != NULL || !same_architecture(device, lender))))
         return own;
-    const struct dl_kernel_model *lent = choose(lender, precision, kernel);
+    const struct dl_kernel_model *lent = choose_owner(&lender, precision, kernel);
     const bool of_pass = kernel->op != DL_OP_ATTENTION || own == NULL || lent == NULL ||
                          own->pass == (int)kernel->pass || lent->pass != (int)kernel->pass;
     if (own != NULL && of_pass && same_rate(device, (enum dl_precision)own->precision, precision))

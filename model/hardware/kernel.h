@@ -27,6 +27,10 @@ enum dl_precision {
 };
 /* "fp32","tf32","mixed","fp16","bf16","fp8","mxfp8","nvfp4", NULL */
 extern const char *const dl_precision_names[];
+/* 8 bits and less. */
+static inline bool dl_precision_is_narrow(enum dl_precision precision) {
+    return precision >= DL_FP8 && precision < DL_PRECISIONS;
+}
 /* Bytes of one activation element in memory: 4 for fp32 and tf32, 2 for all others: with 8-bit and
  * 4-bit operands, too, layers keep and pass on 16-bit activations. */
 double dl_precision_bytes(enum dl_precision precision);

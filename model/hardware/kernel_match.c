@@ -3,9 +3,11 @@
  * which is "mixed" here. */
 #include "model/hardware/kernel_match.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "model/base/json.h"
+#include "model/hardware/kernel_columns.h"
 #include "model/hardware/kernel_table.h"
 
 /* Names in DeepBench's device column and the device files that they are; NULL: none (hosts and
@@ -39,7 +41,7 @@ static int find(const char *const *names, const char *word) {
     return -1;
 }
 
-/* Numbers of the named columns; *complete is false when one is empty or negative. */
+/* Numbers of the named columns; *complete is false when one is empty. */
 static enum dl_code read_sizes(const struct dl_csv *csv, int row, const char *const *names,
                                int count, double *values, bool *complete, struct dl_err *err) {
     *complete = true;
@@ -48,15 +50,18 @@ static enum dl_code read_sizes(const struct dl_csv *csv, int row, const char *co
         if (column < 0)
             return dl_fail_at(err, csv->name, 1, 0, names[i],
                               "expected this column in a table of kernel times");
-        DL_TRY(dl_csv_number(csv, row, column, &values[i], err));
-        if (!(values[i] >= 0)) *complete = false;
+        DL_TRY(dl_kernel_number(csv, row, names[i], &values[i], err));
+        if (isnan(values[i])) *complete = false;
     }
     return DL_OK;
 }
 
-static bool transposed(const struct dl_csv *csv, int row, const char *name) {
-    const int column = dl_csv_column(csv, name);
-    return column >= 0 && csv->rows[row][column][0] == 'T';
+static enum dl_code transposed(const struct dl_csv *csv, int row, const char *name, bool *out,
+                               struct dl_err *err) {
+    double storage;
+    DL_TRY(dl_kernel_number(csv, row, name, &storage, err));
+    *out = storage > 0; /* "N", "T" */
+    return DL_OK;
 }
 
 static enum dl_code read_gemm(const struct dl_csv *csv, int row, enum dl_pass pass,
@@ -70,9 +75,8 @@ static enum dl_code read_gemm(const struct dl_csv *csv, int row, enum dl_pass pa
         return DL_OK;
     }
     out->kernel = dl_kernel_gemm(pass, v[0], v[1], v[2], 1);
-    out->kernel.a_trans = transposed(csv, row, "a_trans");
-    out->kernel.b_trans = transposed(csv, row, "b_trans");
-    return DL_OK;
+    DL_TRY(transposed(csv, row, "a_trans", &out->kernel.a_trans, err));
+    return transposed(csv, row, "b_trans", &out->kernel.b_trans, err);
 }
 
 static enum dl_code read_conv(const struct dl_csv *csv, int row, enum dl_pass pass,
@@ -110,7 +114,8 @@ enum dl_code dl_kernel_row_read(const struct dl_csv *csv, int row, struct dl_ker
     const char *const *cells = csv->rows[row];
     double time_ms;
     *out = (struct dl_kernel_row){.device = cells[columns[0]]};
-    DL_TRY(dl_csv_number(csv, row, columns[3], &time_ms, err));
+    DL_TRY(dl_kernel_number(csv, row, "time_ms", &time_ms, err));
+    DL_TRY(dl_kernel_deepbench_op(csv, row, err));
     out->measured_s = time_ms * 1e-3;
     const bool conv = dl_csv_column(csv, "s_filter_w") >= 0;
     if (!conv && dl_csv_column(csv, "m") < 0) {

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/hardware/kernel_columns.h"
+
 const char *dl_kernel_table_cell(const struct dl_csv *csv, int row, const char *name) {
     const int column = dl_csv_column(csv, name);
     return column < 0 ? "" : csv->rows[row][column];
@@ -21,9 +23,7 @@ static bool has(const struct dl_csv *csv, const char *name) {
 /* A number of a named column; `fallback` where the cell is empty or the column missing. */
 static enum dl_code number(const struct dl_csv *csv, int row, const char *name, double fallback,
                            double *out, struct dl_err *err) {
-    const int column = dl_csv_column(csv, name);
-    *out = NAN;
-    if (column >= 0) DL_TRY(dl_csv_number(csv, row, column, out, err));
+    DL_TRY(dl_kernel_number(csv, row, name, out, err));
     if (isnan(*out)) *out = fallback;
     return DL_OK;
 }
@@ -189,6 +189,8 @@ enum dl_code dl_kernel_table_row_read(const struct dl_csv *csv, int row, struct 
     const bool gemm = has(csv, "m") && has(csv, "n") && has(csv, "k") && !has(csv, "stride_h");
     const char *type = dl_kernel_table_cell(csv, row, has(csv, "dtype_a") ? "dtype_a" : "dtype");
     out->precision = precision_of(*type == '\0' && has(csv, "elements") ? "fp32" : type);
+    double known_pass;
+    DL_TRY(dl_kernel_number(csv, row, "pass", &known_pass, err));
     const enum dl_pass pass = pass_of(dl_kernel_table_cell(csv, row, "pass"));
     if (gemm)
         DL_TRY(read_gemm(csv, row, out, err));

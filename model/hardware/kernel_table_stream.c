@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/hardware/kernel_columns.h"
 #include "model/hardware/kernel_table.h"
 
 /* Operations that one kernel does, by the words of the tables; elements read and written, per
@@ -143,10 +144,7 @@ enum dl_code dl_kernel_table_stream(const struct dl_csv *csv, int row, enum dl_p
     if (out->why != NULL) return DL_OK;
     double numbers[2] = {NAN, NAN};
     static const char *const columns[] = {"bytes_min", "elements"};
-    for (int i = 0; i < 2; i++) {
-        const int column = dl_csv_column(csv, columns[i]);
-        if (column >= 0) DL_TRY(dl_csv_number(csv, row, column, &numbers[i], err));
-    }
+    for (int i = 0; i < 2; i++) DL_TRY(dl_kernel_number(csv, row, columns[i], &numbers[i], err));
     if (!(numbers[0] > 0.0) && !(numbers[1] > 0.0)) numbers[1] = rows_by_columns(shape);
     move(op, shape, numbers[0], numbers[1], out, pass);
     out->kernel.work = op->work;

@@ -9,9 +9,17 @@ const char *const dl_network_link_names[] = {"adapter", "host-copy", "host-memor
 
 /* A staged byte is written to host memory and read again, in each direction. */
 static const double STAGED_PASSES = 4.0;
+/* Without GPUDirect, an adapter that shares a PCIe switch with the devices (PIX, PXB): its uplink
+ * carries a copy and the adapter's own access in each direction. */
+static const double SWITCH_PASSES = 2.0;
 /* A dragonfly routes traffic between two groups over a third one (Kim et al. 2008): twice the bytes
  * on its global links. */
 static const double DETOUR = 2.0;
+
+static bool is_near(const struct dl_link *link) {
+    const char *distance = link->distance;
+    return distance != NULL && distance[0] == 'P' && (distance[1] == 'I' || distance[1] == 'X');
+}
 
 static double least(double a, double b) { return a < b ? a : b; }
 
@@ -53,7 +61,8 @@ struct dl_network_share dl_network_share_joined(const struct dl_system *system,
                                   .demand_bytes_per_s = adapter_bytes_per_s,
                                   .use_frac = {1.0, 0.0, 0.0, 0.0}};
     if (device && !link->gpudirect && system->has_host) {
-        const double copy = system->host.copy_bandwidth_bytes_per_s,
+        const double copy = system->host.copy_bandwidth_bytes_per_s /
+                            (is_near(link) ? SWITCH_PASSES : 1.0),
                      memory = system->host.memory_bandwidth_bytes_per_s;
         if (copy < flows.demand_bytes_per_s)
             flows.demand_bytes_per_s = copy, out.limit = DL_NET_COPY;

@@ -80,6 +80,11 @@ static const struct dl_field storage_fields[] = {
            "read bandwidth of the shared file system, all nodes together"),
     NUMBER(struct dl_storage, total_write_bytes_per_s, 1e3, 1e16, DL_UNIT_BYTE_PER_S,
            "write bandwidth of the shared file system, all nodes together"),
+    NUMBER(struct dl_storage, local_write_bytes_per_s, 1e3, 1e14, DL_UNIT_BYTE_PER_S,
+           "write bandwidth of one node to its own disk or memory, for checkpoints of two levels"),
+    NUMBER(struct dl_storage, local_recovery_frac, 0, 1, DL_UNIT_NONE,
+           "share of failures after which checkpoints on the nodes' own storage, with their copies "
+           "on other nodes, are still there"),
     NUMBER(struct dl_storage, open_s, 0, 10, DL_UNIT_S, "time to open a small file"),
     MAP(struct dl_storage, sources, source_count, SOURCES_HELP),
     STRING(struct dl_storage, comment, false, COMMENT_HELP),

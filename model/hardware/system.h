@@ -35,6 +35,8 @@ struct dl_storage {
     double read_bytes_per_s, write_bytes_per_s; /* of one node */
     double total_read_bytes_per_s;              /* of the shared file system, all nodes together */
     double total_write_bytes_per_s;             /* the same of writing */
+    double local_write_bytes_per_s;             /* of a node to its own disk or memory */
+    double local_recovery_frac; /* failures after which what nodes wrote locally is still there */
     double open_s;
     struct dl_map_entry *sources;
     int source_count;

@@ -7,6 +7,7 @@
 
 #include "model/predict/memory.h"
 #include "model/collective/libraries/nccl.h"
+#include "model/framework/host_dispatch.h"
 #include "model/parallel/pipeline.h"
 #include "model/predict/replica.h"
 
@@ -23,8 +24,6 @@ static void add_part(const struct dl_predict_request *r, const struct dl_cost *c
     const struct dl_framework *framework = r->framework;
     const double scale = dl_plan_compute_scale(r->plan);
     const double gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s : 0;
-    const double launch_s =
-        framework->host.dispatch_s > 0 && dl_known(device->launch_s) ? device->launch_s : 0;
     double sum_s = 0, launches = 0;
     for (int i = from; i < to; i++) {
         const struct dl_layer_cost *layer = &cost->layers[i];
@@ -32,8 +31,8 @@ static void add_part(const struct dl_predict_request *r, const struct dl_cost *c
         launches += layer->forward.launches + layer->backward.launches;
     }
     *compute_s += sum_s;
-    *step_s += fmax(sum_s + launches * gap_s * scale,
-                    launches * fmax(framework->host.dispatch_s, launch_s) * scale);
+    *step_s +=
+        fmax(sum_s + launches * gap_s * scale, launches * dl_dispatch_s(framework, device) * scale);
 }
 
 void dl_pipe_layer_steps(const struct dl_predict_request *request, const struct dl_cost *cost,

@@ -120,10 +120,44 @@ static enum dl_code complete_batch(struct dl_plan *plan, double devices, struct 
     return DL_OK;
 }
 
+/* NVIDIA's, oldest first. -1: another vendor's. */
+static int generation_of(const char *architecture) {
+    static const char *const generations[] = {"kepler", "maxwell", "pascal", "volta",    "turing",
+                                              "ampere", "ada",     "hopper", "blackwell"};
+    for (int i = 0; architecture != NULL && i < (int)(sizeof generations / sizeof *generations);
+         i++) {
+        if (strncmp(architecture, generations[i], strlen(generations[i])) == 0) return i;
+    }
+    return -1;
+}
+
+/* What no version of the framework runs: a network, a device, a precision. */
+static enum dl_code check_support(const struct dl_system *system,
+                                  const struct dl_workload *workload,
+                                  const struct dl_framework *framework, const struct dl_plan *plan,
+                                  struct dl_err *err) {
+    const struct dl_device *device = system->device;
+    const char *family = workload->family != NULL ? workload->family : "";
+    const int generation = generation_of(device->architecture);
+    if (framework->trains == DL_TRAINS_TRANSFORMERS && !dl_known(workload->transformer_layers))
+        return dl_fail(err, DL_ERR_USAGE, "%s is made for language models; %s is none",
+                       framework->name, workload->name);
+    if (framework->last_architecture != NULL && device->kind == DL_DEVICE_GPU &&
+        (generation < 0 || generation > generation_of(framework->last_architecture)))
+        return dl_fail(err, DL_ERR_USAGE, "%s: its last release runs on GPUs up to %s; %s is %s",
+                       framework->name, framework->last_architecture, device->name,
+                       device->architecture != NULL ? device->architecture : "of another vendor");
+    if (dl_precision_is_narrow(plan->precision) && strcmp(family, "cnn") == 0)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--precision %s: frameworks cast linear layers, not convolutions; use bf16 "
+                       "for %s",
+                       dl_precision_names[plan->precision], workload->name);
+    return DL_OK;
+}
+
 static enum dl_code check_precision(const struct dl_framework *framework,
                                     enum dl_precision precision, struct dl_err *err) {
-    const bool narrow = precision == DL_FP8 || precision == DL_MXFP8 || precision == DL_NVFP4;
-    if (!narrow || dl_framework_takes_8_bits(framework)) return DL_OK;
+    if (!dl_precision_is_narrow(precision) || dl_framework_takes_8_bits(framework)) return DL_OK;
     return dl_fail(err, DL_ERR_USAGE,
                    "%s does not train in %s: its file states no casts; megatron-core, "
                    "pytorch-fsdp2 and jax-maxtext do",
@@ -235,6 +269,7 @@ enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_wo
     DL_TRY(complete_axes(workload, plan, devices, err));
     DL_TRY(check_library(plan, err));
     DL_TRY(complete_batch(plan, (double)devices, err));
+    DL_TRY(check_support(system, workload, framework, plan, err));
     DL_TRY(dl_plan_check_framework(system, framework, plan, err));
     if (plan->shard > 0 && (plan->strategy->axes & (DL_AXIS_TP | DL_AXIS_PP)) == 0) {
         return dl_fail(err, DL_ERR_USAGE,

@@ -128,6 +128,21 @@ static double alone_s(const struct pipe *pipe) {
            p->stages;
 }
 
+/* Every stage divides its time between the directions as the slowest one does. */
+static enum dl_code stage_times(const struct dl_pipe *p, struct dl_arena *arena,
+                                struct dl_prediction *out, struct dl_err *err) {
+    struct dl_stage_time *times = dl_arena_alloc(arena, (size_t)p->stages, sizeof *times);
+    const double forward_frac = p->forward_s / (p->forward_s + p->backward_s);
+    if (times == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int s = 0; s < p->stages; s++) {
+        times[s] =
+            (struct dl_stage_time){p->step_s[s] * forward_frac, p->step_s[s] * (1 - forward_frac)};
+    }
+    out->stage_times = times;
+    out->micro_batches = p->micro_batches;
+    return DL_OK;
+}
+
 /* Layers have no place on a common timeline: `explain` shows them without. */
 static enum dl_code explain(const struct pipe *pipe, const struct dl_cost *cost,
                             struct dl_prediction *out, struct dl_err *err) {
@@ -149,7 +164,8 @@ static enum dl_code explain(const struct pipe *pipe, const struct dl_cost *cost,
                                    .with_comm = &t,
                                    .without_comm = &t,
                                    .arena = r->arena};
-    return dl_explain_terms(&parts, out, err);
+    DL_TRY(dl_explain_terms(&parts, out, err));
+    return stage_times(p, r->arena, out, err);
 }
 
 static enum dl_code predict_pipe(struct pipe *pipe, struct dl_prediction *out, struct dl_err *err) {

@@ -162,6 +162,7 @@ struct dl_transformer_pass {
     /* exposed collectives; parts of comm_s */
     double comm_s, comm_latency_s, comm_inter_s;
     double comm_error_s, comm_bytes, collective_count; /* bytes: sent by a rank */
+    double host_operation_count;                       /* that the host issues beside the kernels */
     /* all of it: device, gaps and communication, or the host when that takes longer */
     double step_s;
 };

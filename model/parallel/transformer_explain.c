@@ -168,6 +168,10 @@ static void put_overhead(struct sink *s, const struct dl_prediction *p) {
         in.kernel_count += times_of(t, part) / t->choice.micro_batches *
                            (t->micro_batch.forward[part].launches +
                             t->micro_batch.backward[part][t->choice.recompute].launches);
+        in.operation_count +=
+            times_of(t, part) / t->choice.micro_batches *
+            (t->micro_batch.forward[part].host_operation_count +
+             t->micro_batch.backward[part][t->choice.recompute].host_operation_count);
     }
     struct dl_term terms[DL_OVERHEAD_TERMS];
     const int count = dl_explain_overhead(&in, p, t->arena, terms);
@@ -204,5 +208,5 @@ enum dl_code dl_transformer_explain(const struct dl_transformer_parts *t, struct
     put_memory(&s, &p->memory);
     p->terms = s.terms;
     p->term_count = s.count;
-    return DL_OK;
+    return dl_transformer_stage_times(t, p, err);
 }

@@ -22,12 +22,8 @@
 #include "model/parallel/transformer_maker.h"
 #include "model/workload/layer.h"
 
-static bool narrow_precision(enum dl_precision precision) {
-    return precision == DL_FP8 || precision == DL_MXFP8 || precision == DL_NVFP4;
-}
-
 bool dl_transformer_narrow(const struct dl_transformer *tf, const struct dl_transformer_layer *l) {
-    return narrow_precision(tf->precision) && l->part == DL_TRANSFORMER_BODY &&
+    return dl_precision_is_narrow(tf->precision) && l->part == DL_TRANSFORMER_BODY &&
            (l->role == DL_TRANSFORMER_COLUMN || l->role == DL_TRANSFORMER_ROW ||
             l->role == DL_TRANSFORMER_EXPERTS);
 }
@@ -102,7 +98,7 @@ static void add_own(const struct dl_transformer_maker *m, const struct dl_transf
                     const struct dl_layer *layer, enum dl_pass pass, double sign,
                     struct dl_transformer_pass *out) {
     struct dl_kernel kernels[DL_LAYER_KERNELS], unfused[DL_TRANSFORMER_SOFTMAX_KERNELS];
-    const bool wide = narrow_precision(m->tf->precision) && !dl_transformer_narrow(m->tf, l);
+    const bool wide = dl_precision_is_narrow(m->tf->precision) && !dl_transformer_narrow(m->tf, l);
     const struct dl_kernel_scales scales =
         dl_kernel_scales(m->tf->framework, m->tf->system->device, layer);
     const int n = layer->kind->kernels(layer, &m->facts, pass, m->micro_samples, kernels);

@@ -83,9 +83,8 @@ static double gradient_width(const struct dl_transformer *tf) {
 
 /* Bytes of a parameter element, as gathered. */
 static double gather_width(const struct dl_transformer *tf) {
-    const bool narrow =
-        tf->precision == DL_FP8 || tf->precision == DL_MXFP8 || tf->precision == DL_NVFP4;
-    return narrow ? tf->framework->transformer.fp8_gather_bytes : dl_precision_bytes(tf->precision);
+    return dl_precision_is_narrow(tf->precision) ? tf->framework->transformer.fp8_gather_bytes
+                                                 : dl_precision_bytes(tf->precision);
 }
 
 static double part_elements(const struct dl_transformer *tf, const struct dl_transformer_split *s,

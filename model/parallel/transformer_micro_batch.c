@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "model/framework/cost.h"
+#include "model/framework/host_dispatch.h"
 #include "model/framework/facts.h"
 #include "model/workload/layer.h"
 #include "model/parallel/transformer_maker.h"
@@ -148,16 +149,34 @@ static void divide_micro_batch(const struct dl_transformer *tf,
     }
 }
 
-static void finish_pass(const struct dl_transformer *tf, struct dl_transformer_pass *pass) {
+/* F-HOST-EAGER: operations of the host beside the kernels of a layer; `recompute` -1: forward. */
+static double host_operations(const struct dl_transformer *tf, enum dl_transformer_part part,
+                              int recompute) {
+    const struct dl_transformer_policy *policy = &tf->framework->transformer;
+    const bool body = part == DL_TRANSFORMER_BODY && !tf->plain;
+    if (recompute < 0) return body ? policy->dropout_operation_count : 0;
+    const double repeated =
+        !body || recompute == DL_RECOMPUTE_NONE
+            ? 0
+            : policy->recompute_operation_count +
+                  (recompute == DL_RECOMPUTE_FULL || policy->selective == DL_SELECTIVE_ATTENTION
+                       ? policy->dropout_operation_count
+                       : 0);
+    return repeated + policy->gradient_operation_count * tf->tensor_count[part];
+}
+
+static void finish_pass(const struct dl_transformer *tf, double operations,
+                        struct dl_transformer_pass *pass) {
     const struct dl_device *device = tf->system->device;
     const struct dl_framework *framework = tf->framework;
-    const double launch_s = dl_known(device->launch_s) ? device->launch_s : 0;
-    const double dispatch_s =
-        framework->host.dispatch_s > 0 ? fmax(framework->host.dispatch_s, launch_s) : 0;
+    const double dispatch_s = dl_dispatch_s(framework, device);
     const double scale = tf->compute_scale > 0 ? tf->compute_scale : 1;
     const double gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s * scale : 0;
-    const double host_s = pass->launches * dispatch_s * scale +
-                          pass->collective_count * framework->sync.collective_launch_s;
+    const double call_s = framework->host.eager_calls ? dispatch_s * scale : 0;
+    pass->host_operation_count = operations;
+    const double host_s =
+        (pass->launches + operations) * dispatch_s * scale +
+        pass->collective_count * fmax(framework->sync.collective_launch_s, call_s);
     const double device_s = pass->device_s + pass->launches * gap_s + pass->comm_s,
                  most_s = fmax(device_s, host_s);
     pass->step_s = device_s; /* below 0: what the last layer has less than the others */
@@ -186,8 +205,10 @@ enum dl_code dl_transformer_micro_batch_make(const struct dl_transformer *tf,
     else
         add_difference(&m);
     for (int p = 0; p < DL_TRANSFORMER_PARTS; p++) {
-        finish_pass(tf, &out->forward[p]);
-        for (int r = 0; r < DL_TRANSFORMER_RECOMPUTES; r++) finish_pass(tf, &out->backward[p][r]);
+        const enum dl_transformer_part part = (enum dl_transformer_part)p;
+        finish_pass(tf, host_operations(tf, part, -1), &out->forward[p]);
+        for (int r = 0; r < DL_TRANSFORMER_RECOMPUTES; r++)
+            finish_pass(tf, host_operations(tf, part, r), &out->backward[p][r]);
         if (!dl_known(out->forward[p].device_s)) {
             return dl_fail(err, DL_ERR_USAGE,
                            "device %s has no rate for %s; choose another --precision or add the "

@@ -241,11 +241,12 @@ static const char *advice_of(const struct dl_transformer_parts *t) {
     if (t->result.fits) return NULL;
     return dl_arena_printf(
         t->arena,
-        "does not fit: %.3g GiB of %.3g GiB; states %.3g, activations %.3g: more --tp or --pp, "
+        "does not fit: %.3g GiB of %.3g GiB; states %.3g, activations %.3g: %smore --tp or --pp, "
         "sharded states, a smaller --micro-batch or --recompute full",
         m->total_bytes / gib, m->capacity_bytes / gib,
         (m->weights_bytes + m->gradients_bytes + m->optimizer_bytes) / gib,
-        m->activations_bytes / gib);
+        m->activations_bytes / gib,
+        t->plan->tp > 1 && !t->plan->sequence_parallel ? "--sequence-parallel, " : "");
 }
 
 /* One device alone updates all parameters. */

@@ -24,6 +24,7 @@
 #include <string.h>
 
 #include "model/parallel/transformer_maker.h"
+#include "model/parallel/transformer_parts.h"
 
 struct stage { /* of one micro-batch, all of it */
     double forward_s, backward_s, layers;
@@ -321,4 +322,23 @@ void dl_transformer_evaluate(const struct dl_transformer *tf,
     dl_compose_input(&mapping->input, tf->framework, 0, e);
     dl_compose_iteration(e, &out->iteration);
     dl_transformer_hold(tf, mapping, micro_batch, choice, out);
+}
+
+enum dl_code dl_transformer_stage_times(const struct dl_transformer_parts *t,
+                                        struct dl_prediction *out, struct dl_err *err) {
+    const int count = (int)t->mapping.split.pp;
+    struct stage stages[3];
+    if (count <= 1) return DL_OK;
+    struct dl_stage_time *times = dl_arena_alloc(t->arena, (size_t)count, sizeof *times);
+    if (times == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    time_stages(&t->mapping, &t->micro_batch, &t->choice, stages);
+    for (int i = 0; i < count; i++) {
+        const struct stage *stage = &stages[i == 0 ? 0 : i == count - 1 ? 2 : 1];
+        shard_exposed(t->tf, &t->mapping, stage, &times[i].forward_s, &times[i].backward_s);
+        times[i].forward_s += stage->forward_s;
+        times[i].backward_s += stage->backward_s;
+    }
+    out->stage_times = times;
+    out->micro_batches = t->choice.micro_batches;
+    return DL_OK;
 }

@@ -7,13 +7,14 @@
 
 #define Z80 1.2815515655446004 /* 90 % quantile of the normal distribution */
 
-/* Exposed communication by one factor, what the devices and their host do by another. */
+/* Exposed communication by one factor, what the devices do by another, overhead by a third. */
 static void apply(const struct dl_posterior_shift *shift, struct dl_prediction *p) {
     const double compute = exp(shift->compute_log), comm = exp(shift->communication_log),
-                 before_s = p->iteration_s;
-    double *const local[] = {&p->forward_s, &p->backward_s,  &p->update_s,  &p->compute_s,
-                             &p->bubble_s,  &p->straggler_s, &p->overhead_s};
+                 overhead = compute * exp(shift->overhead_log), before_s = p->iteration_s;
+    double *const local[] = {&p->forward_s, &p->backward_s, &p->update_s, &p->compute_s},
+                  *const waits[] = {&p->bubble_s, &p->straggler_s, &p->overhead_s};
     for (size_t i = 0; i < sizeof local / sizeof local[0]; i++) *local[i] *= compute;
+    for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) *waits[i] *= overhead;
     p->comm_s *= comm;
     p->exposed_comm_s *= comm;
     p->iteration_s =
@@ -24,46 +25,63 @@ static void apply(const struct dl_posterior_shift *shift, struct dl_prediction *
     p->scaling_efficiency *= compute / ratio;
 }
 
+struct dl_interval_case dl_interval_case_of(const struct dl_system *system,
+                                            const struct dl_framework *framework,
+                                            const struct dl_plan *plan,
+                                            const struct dl_prediction *p) {
+    const bool runs = p->iteration_s > 0;
+    return (struct dl_interval_case){
+        .framework = framework->name,
+        .release = framework->release,
+        .kernels = dl_device_kernels_name(system->device),
+        .architecture = dl_device_architecture(system->device),
+        .precision = plan->precision,
+        .exposed_frac = runs ? p->exposed_comm_s / p->iteration_s : 0,
+        .overhead_frac = runs ? (p->overhead_s + p->bubble_s) / p->iteration_s : 0,
+        .model_sigma_log = p->model_sigma_log,
+        .anchored = plan->compute_scale > 0,
+    };
+}
+
 void dl_predict_correct(const struct dl_predict_request *r, struct dl_prediction *p) {
     const struct dl_interval_model *model = r->framework->intervals;
-    const double exposed_frac = p->iteration_s > 0 ? p->exposed_comm_s / p->iteration_s : 0;
     if (model == NULL) return;
-    const struct dl_interval_case c = {
-        .framework = r->framework->name,
-        .release = r->framework->release,
-        .device = r->system->device->name,
-        .precision = r->plan->precision,
-        .exposed_frac = exposed_frac,
-        .model_sigma_log = p->model_sigma_log,
-        .anchored = r->plan->compute_scale > 0,
-    };
-    double sigma = dl_interval_sigma_log(model, &c), quantile = model->quantile_ratio;
+    const struct dl_interval_case c = dl_interval_case_of(r->system, r->framework, r->plan, p);
+    double half = dl_interval_half_log(model, &c), sigma = dl_interval_sigma_log(model, &c);
     if (r->framework->measured != NULL) {
-        const struct dl_posterior_shift shift = dl_posterior_shift(
-            r->framework->measured, r->workload->name, r->plan->precision, exposed_frac);
+        const struct dl_posterior_shift shift =
+            dl_posterior_shift(r->framework->measured, r->workload->name, &c);
         apply(&shift, p);
-        if (Z80 * shift.sigma_log < quantile * sigma) {
+        if (Z80 * shift.sigma_log < half) {
             sigma = shift.sigma_log;
-            quantile = Z80;
+            half = Z80 * sigma;
         }
     }
     p->sigma_log = sigma;
-    p->shared_sigma_log =
-        fmin(sigma, hypot(model->source_sigma_log,
-                          hypot(model->device_sigma_log, model->workload_sigma_log)));
-    p->iteration_low_s = p->iteration_s * exp(-quantile * sigma);
-    p->iteration_high_s = p->iteration_s * exp(quantile * sigma);
+    p->plans_sigma_log = model->plans_sigma_log;
+    p->shared_sigma_log = fmin(sigma, dl_interval_shared_sigma_log(model, &c));
+    p->iteration_low_s = p->iteration_s * exp(-half);
+    p->iteration_high_s = p->iteration_s * exp(half);
+}
+
+/* Half of the 80 % interval without the part of the errors that alternatives share. */
+static double own_half_log(const struct dl_prediction *p) {
+    const double half = log(p->iteration_high_s / p->iteration_s), sigma = p->sigma_log,
+                 shared = p->shared_sigma_log;
+    if (!dl_known(sigma) || !dl_known(shared) || !(sigma > 0)) return half;
+    return half * sqrt(fmax(0, 1 - shared * shared / (sigma * sigma)));
+}
+
+/* By throughput: alternatives may differ in samples per iteration. */
+static double apart_log(const struct dl_prediction *a, const struct dl_prediction *b) {
+    return fabs(log(a->throughput_samples_per_s / b->throughput_samples_per_s));
 }
 
 bool dl_prediction_ties(const struct dl_prediction *a, const struct dl_prediction *b) {
-    const double half_a = log(a->iteration_high_s / a->iteration_s),
-                 half_b = log(b->iteration_high_s / b->iteration_s);
-    const double shared = dl_known(a->shared_sigma_log) && dl_known(b->shared_sigma_log)
-                              ? fmin(a->shared_sigma_log, b->shared_sigma_log)
-                              : 0;
-    const double variance_a = fmax(0, half_a * half_a / (Z80 * Z80) - shared * shared),
-                 variance_b = fmax(0, half_b * half_b / (Z80 * Z80) - shared * shared);
-    /* by throughput: alternatives may differ in samples per iteration */
-    const double difference = fabs(log(a->throughput_samples_per_s / b->throughput_samples_per_s));
-    return difference <= Z80 * sqrt(variance_a + variance_b);
+    return apart_log(a, b) <= hypot(own_half_log(a), own_half_log(b));
+}
+
+bool dl_prediction_plans_tie(const struct dl_prediction *a, const struct dl_prediction *b) {
+    const double sigma = hypot(a->plans_sigma_log, b->plans_sigma_log);
+    return sigma > 0 ? apart_log(a, b) <= Z80 * sigma : dl_prediction_ties(a, b);
 }

@@ -2,6 +2,7 @@
 #ifndef DL_MODEL_PREDICT_CORRECT_H
 #define DL_MODEL_PREDICT_CORRECT_H
 
+#include "model/predict/interval.h"
 #include "model/predict/predict.h"
 
 /* F-POSTERIOR, F-INTERVAL: corrects the parts of a prediction by what measured runs of the
@@ -9,8 +10,17 @@
  * no fit (framework->intervals; NULL: nothing changes). */
 void dl_predict_correct(const struct dl_predict_request *request, struct dl_prediction *prediction);
 
-/* Whether the 80 % interval of the difference of two predictions includes none: one is not known to
- * be faster. The part of their errors that alternatives on one machine share cancels. */
+/* What the interval of a prediction depends on. */
+struct dl_interval_case dl_interval_case_of(const struct dl_system *system,
+                                            const struct dl_framework *framework,
+                                            const struct dl_plan *plan,
+                                            const struct dl_prediction *prediction);
+
+/* F-TIE: whether the 80 % interval of the difference of two predictions includes none: one is not
+ * known to be faster. The part of their errors that alternatives on one machine share cancels. */
 bool dl_prediction_ties(const struct dl_prediction *a, const struct dl_prediction *b);
+/* The same of two plans of one job by one framework: errors of framework, device, network and of
+ * whatever else they have in common cancel; what remains was measured as plans_sigma_log. F-TIE */
+bool dl_prediction_plans_tie(const struct dl_prediction *a, const struct dl_prediction *b);
 
 #endif

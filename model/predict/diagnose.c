@@ -114,6 +114,21 @@ static void warn_of_evidence(const struct dl_diagnosis *d, struct dl_prediction 
     }
 }
 
+/* 16-bit numbers at the rate of 32-bit ones. */
+static void warn_of_precision(const struct dl_diagnosis *d, struct dl_prediction *p) {
+    const struct dl_device *device = d->system->device;
+    const enum dl_precision precision = d->plan->precision;
+    if (device->kind != DL_DEVICE_GPU || (precision != DL_MIXED && precision != DL_FP16) ||
+        !(dl_device_peak(device, precision) <= dl_device_peak(device, DL_FP32)))
+        return;
+    warn(p,
+         dl_arena_printf(d->arena,
+                         "%s computes in %s no faster than in fp32: it saves memory, and time only "
+                         "in layers that memory bandwidth limits",
+                         device->name, dl_precision_names[precision]),
+         false);
+}
+
 /* More devices than the system has, or than the cores of their host can run. */
 static void warn_of_devices(const struct dl_diagnosis *d, struct dl_prediction *p) {
     const struct dl_system *system = d->system;
@@ -220,6 +235,7 @@ enum dl_code dl_diagnose(const struct dl_diagnosis *d, struct dl_prediction *p,
     dl_diagnose_bottleneck(d->evidence, p);
     dl_diagnose_interval(d->evidence, d->framework->residual_sigma_log, p);
     warn_of_devices(d, p);
+    warn_of_precision(d, p);
     warn_of_evidence(d, p);
     warn_of_rate(d, p);
     warn_of_memory(d, p);

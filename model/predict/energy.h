@@ -6,7 +6,10 @@
  * draws its devices (idle ones idle) and its host. F-ENERGY: nodes x that x PUE x time. F-COST:
  * nodes x hours x price of a node, which is paid whole. Where the files are silent, stated
  * assumptions stand in: load = rated power, idle = 0.15 of it, host = 0.3 of the rated power of
- * the node's devices, PUE = 1. A price has no substitute.
+ * the node's devices, PUE = 1. A price has no substitute. F-POWER-INTERVAL: the spread of
+ * log(measured / modelled) is that of the published figures in data/energy/power.csv; with assumed
+ * power of the host, also that of the assumption, in the host's share. The 80 % interval is +-1.28
+ * spreads.
  */
 #ifndef DL_MODEL_PREDICT_ENERGY_H
 #define DL_MODEL_PREDICT_ENERGY_H
@@ -26,6 +29,7 @@ struct dl_power {      /* NAN: unknown */
     double host_w;     /* the rest of a node */
     double node_w;     /* both; the user's value if there is one */
     double job_w;      /* all nodes, with PUE */
+    double sigma_log;  /* F-POWER-INTERVAL: spread of log(measured / modelled); 0: as given */
     bool load_assumed; /* rated power stands in for a device's power at load */
     bool host_assumed; /* no power of the host is known */
 };
@@ -35,6 +39,9 @@ struct dl_power {      /* NAN: unknown */
  * given. rates: NULL: none. Errors: none. */
 struct dl_power dl_power_of(const struct dl_system *system, const struct dl_plan *plan,
                             const struct dl_prediction *prediction, const struct dl_rates *rates);
+
+/* Power of one device that waits for work; NAN: unknown. */
+double dl_power_idle_w(const struct dl_device *device);
 
 struct dl_spending { /* of any time span; NAN: unknown */
     double energy_j, carbon_g, cost;

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "model/base/stats.h"
+#include "model/framework/host_dispatch.h"
 
 /* F-STRAGGLER, F-BACKUP: jitter x expected maximum x compute, with the jitter behind the wait. */
 static const char *straggler_inputs(const struct dl_plan *plan, const struct dl_prediction *p,
@@ -41,18 +42,19 @@ int dl_explain_overhead(const struct dl_overhead_inputs *in, const struct dl_pre
                  gap_s = dl_known(in->system->device->kernel_gap_s)
                              ? scale * in->system->device->kernel_gap_s
                              : 0;
-    const double launch_s = f->host.dispatch_s > 0 && dl_known(in->system->device->launch_s)
-                                ? in->system->device->launch_s
-                                : 0;
     const double kernels = in->kernel_count * in->micro_batches,
                  idle_s = fmax(0, p->overhead_s - p->straggler_s);
     const double fixed_s = fmin(idle_s, in->host_count * f->host.iteration_s),
                  gaps_s = fmin(idle_s - fixed_s, gap_s * kernels),
                  late_s = idle_s - fixed_s - gaps_s;
     const double devices = f->host.single_process ? (double)in->plan->devices_per_node : 1;
-    const char *late_inputs =
-        dl_arena_printf(arena, "dispatch_s=%.3g us x %.0f kernels, minus what kernels hide",
-                        1e6 * scale * fmax(f->host.dispatch_s, launch_s) * devices, kernels);
+    const char *more = in->operation_count > 0
+                           ? dl_arena_printf(arena, " and %.0f operations",
+                                             in->operation_count * in->micro_batches)
+                           : "";
+    const char *late_inputs = dl_arena_printf(
+        arena, "dispatch_s=%.3g us x %.0f kernels%s, minus what kernels hide",
+        1e6 * scale * dl_dispatch_s(f, in->system->device) * devices, kernels, more);
     int count = 0;
     count = put(out, count, "launch gaps", "F-HOST-GAP",
                 dl_arena_printf(arena, "kernel_gap=%.3g us x %.0f kernels", 1e6 * gap_s, kernels),

@@ -13,9 +13,10 @@ struct dl_overhead_inputs {
     const struct dl_system *system;
     const struct dl_framework *framework;
     const struct dl_plan *plan;
-    double kernel_count;  /* of one micro-batch and the update */
-    double micro_batches; /* that repeat them */
-    double host_count;    /* how many times the framework's fixed host time counts */
+    double kernel_count;    /* of one micro-batch and the update */
+    double operation_count; /* of the host beside them */
+    double micro_batches;   /* that repeat them */
+    double host_count;      /* how many times the framework's fixed host time counts */
 };
 
 /* Fills out[DL_OVERHEAD_TERMS] with the parts that are not zero; they add up to

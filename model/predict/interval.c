@@ -9,43 +9,68 @@
 #define I(member, type, ...) DL_FIELD(struct dl_interval_model, member, type, __VA_ARGS__)
 #define SIGMA(member, text)                                                                        \
     I(member, NUMBER, DL_RANGE(0, 5, DL_UNIT_NONE), .required = true, .help = text)
-static const struct dl_field framework_fields[] = {
-    DL_FIELD(struct dl_interval_framework, framework, STRING, .required = true, .help = "its name"),
-    DL_FIELD(struct dl_interval_framework, release, STRING, .required = true, .help = "release"),
-    DL_FIELD(struct dl_interval_framework, precision, STRING, .required = true,
+#define LEFT(type)                                                                                 \
+    DL_FIELD(type, sigma_log, NUMBER, DL_RANGE(0, 5, DL_UNIT_NONE), .required = true,              \
+             .help = "what the runs leave unknown of its effect")
+static const struct dl_field release_fields[] = {
+    DL_FIELD(struct dl_interval_release, framework, STRING, .required = true, .help = "its name"),
+    DL_FIELD(struct dl_interval_release, release, STRING, .required = true, .help = "release"),
+    DL_FIELD(struct dl_interval_release, precision, STRING, .required = true,
              .help = "precision of the runs"),
-    DL_FIELD(struct dl_interval_framework, sigma_log, NUMBER, DL_RANGE(0, 5, DL_UNIT_NONE),
-             .required = true, .help = "what the runs leave unknown of its effect"),
+    LEFT(struct dl_interval_release),
+    {.key = NULL},
+};
+static const struct dl_schema release_schema = {.name = "release",
+                                                .summary = "a release in a precision",
+                                                .size = sizeof(struct dl_interval_release),
+                                                .fields = release_fields};
+static const struct dl_field framework_fields[] = {
+    DL_FIELD(struct dl_interval_framework, name, STRING, .required = true,
+             .help = "file of frameworks/"),
+    LEFT(struct dl_interval_framework),
     {.key = NULL},
 };
 static const struct dl_schema framework_schema = {.name = "framework",
-                                                  .summary = "a release in a precision",
+                                                  .summary = "a framework with measured runs",
                                                   .size = sizeof(struct dl_interval_framework),
                                                   .fields = framework_fields};
 static const struct dl_field device_fields[] = {
-    DL_FIELD(struct dl_interval_device, name, STRING, .required = true, .help = "file of devices/"),
-    DL_FIELD(struct dl_interval_device, sigma_log, NUMBER, DL_RANGE(0, 5, DL_UNIT_NONE),
-             .required = true, .help = "what the runs leave unknown of its effect"),
+    DL_FIELD(struct dl_interval_device, kernels, STRING, .required = true,
+             .help = "file of devices/ that has the kernel-time model"),
+    DL_FIELD(struct dl_interval_device, architecture, STRING, .required = true,
+             .help = "architecture of the devices that were measured"),
+    LEFT(struct dl_interval_device),
     {.key = NULL},
 };
 static const struct dl_schema device_schema = {.name = "device",
-                                               .summary = "a device with measured runs",
+                                               .summary = "devices with measured runs",
                                                .size = sizeof(struct dl_interval_device),
                                                .fields = device_fields};
 static const struct dl_field interval_fields[] = {
     SIGMA(source_sigma_log, "spread between those who measure"),
-    SIGMA(framework_sigma_log, "spread between releases of frameworks in a precision"),
+    SIGMA(framework_sigma_log, "spread between frameworks"),
+    SIGMA(release_sigma_log, "spread between releases of a framework in a precision"),
     SIGMA(device_sigma_log, "spread between devices"),
     SIGMA(workload_sigma_log, "spread between networks"),
-    SIGMA(communication_sigma_log, "spread of exposed communication"),
+    SIGMA(communication_sigma_log, "spread of exposed communication between those who measure"),
+    SIGMA(overhead_sigma_log, "spread of overhead between those who measure"),
     SIGMA(row_sigma_log, "spread of single runs"),
-    SIGMA(anchored_sigma_log, "spread of all where a run of the same job was measured"),
-    SIGMA(kernels_sigma_log, "usual spread of kernels and collectives, which is in the others"),
+    SIGMA(row_communication_sigma_log, "spread of exposed communication between runs"),
+    SIGMA(row_overhead_sigma_log, "spread of overhead between runs"),
+    SIGMA(row_narrow_sigma_log, "spread that arithmetic below 32 bit adds to a run"),
+    I(row_kernels_ratio, NUMBER, DL_RANGE(0, 10, DL_UNIT_NONE), .required = true,
+      .help = "spread of a run / that of its kernels and collectives"),
+    I(plans_sigma_log, NUMBER, DL_RANGE(0, 5, DL_UNIT_NONE), .has_fallback = true, .fallback = 0,
+      .help = "spread of the plans of one job around their common error"),
     I(quantile_ratio, NUMBER, DL_RANGE(0.1, 10, DL_UNIT_NONE), .required = true,
       .help = "ends of 80 % intervals / standard deviation"),
+    I(anchored_ratio, NUMBER, DL_RANGE(0.1, 10, DL_UNIT_NONE), .required = true,
+      .help = "the same where a run of the same job was measured"),
     I(constants_hash, STRING, .required = true, .help = "of the constants whose errors these are"),
     I(frameworks, LIST, .count_offset = offsetof(struct dl_interval_model, framework_count),
-      .child = &framework_schema, .help = "releases with measured runs"),
+      .child = &framework_schema, .help = "frameworks with measured runs"),
+    I(releases, LIST, .count_offset = offsetof(struct dl_interval_model, release_count),
+      .child = &release_schema, .help = "releases with measured runs"),
     I(devices, LIST, .count_offset = offsetof(struct dl_interval_model, device_count),
       .child = &device_schema, .help = "devices with measured runs"),
     {.key = NULL},
@@ -62,48 +87,85 @@ static bool same(const char *a, const char *b) {
     return a != NULL && b != NULL && strcmp(a, b) == 0;
 }
 
-static double framework_sigma(const struct dl_interval_model *m, const struct dl_interval_case *c) {
-    for (int i = 0; i < m->framework_count; i++) {
-        const struct dl_interval_framework *f = &m->frameworks[i];
+static double release_sigma(const struct dl_interval_model *m, const struct dl_interval_case *c) {
+    for (int i = 0; i < m->release_count; i++) {
+        const struct dl_interval_release *f = &m->releases[i];
         if (same(f->framework, c->framework) && same(f->release, c->release) &&
             same(f->precision, dl_precision_names[c->precision]))
             return f->sigma_log;
+    }
+    return m->release_sigma_log;
+}
+
+static double framework_sigma(const struct dl_interval_model *m, const struct dl_interval_case *c) {
+    for (int i = 0; i < m->framework_count; i++) {
+        if (same(m->frameworks[i].name, c->framework)) return m->frameworks[i].sigma_log;
     }
     return m->framework_sigma_log;
 }
 
 static double device_sigma(const struct dl_interval_model *m, const struct dl_interval_case *c) {
     for (int i = 0; i < m->device_count; i++) {
-        if (same(m->devices[i].name, c->device)) return m->devices[i].sigma_log;
+        if (same(m->devices[i].kernels, c->kernels) &&
+            same(m->devices[i].architecture, c->architecture))
+            return m->devices[i].sigma_log;
     }
     return m->device_sigma_log;
 }
 
-/* Squares that kernels and collectives add beyond the usual, which is part of what was seen. */
-static double unusual_kernels(const struct dl_interval_model *m, double model_sigma_log) {
-    if (!dl_known(model_sigma_log)) return 0;
-    return fmax(0, model_sigma_log * model_sigma_log - m->kernels_sigma_log * m->kernels_sigma_log);
+static bool is_narrow(enum dl_precision precision) {
+    return precision != DL_FP32 && precision != DL_TF32;
+}
+
+void dl_interval_weights(const struct dl_interval_case *c, double weights[DL_INTERVAL_PARTS]) {
+    weights[DL_INTERVAL_COMMUNICATION] = c->exposed_frac;
+    weights[DL_INTERVAL_OVERHEAD] = c->overhead_frac;
+    weights[DL_INTERVAL_NARROW] = is_narrow(c->precision) ? 1 : 0;
+    weights[DL_INTERVAL_KERNELS] = dl_known(c->model_sigma_log) ? c->model_sigma_log : 0;
+}
+
+static double square(double x) { return x * x; }
+
+/* A run's own variance. */
+static double row_variance(const struct dl_interval_model *m, const struct dl_interval_case *c) {
+    const double sigmas[DL_INTERVAL_PARTS] = {[DL_INTERVAL_COMMUNICATION] =
+                                                  m->row_communication_sigma_log,
+                                              [DL_INTERVAL_OVERHEAD] = m->row_overhead_sigma_log,
+                                              [DL_INTERVAL_NARROW] = m->row_narrow_sigma_log,
+                                              [DL_INTERVAL_KERNELS] = m->row_kernels_ratio};
+    double weights[DL_INTERVAL_PARTS], sum = square(m->row_sigma_log);
+    dl_interval_weights(c, weights);
+    for (int p = 0; p < DL_INTERVAL_PARTS; p++) sum += square(weights[p] * sigmas[p]);
+    return fmax(1e-6, sum);
+}
+
+double dl_interval_shared_sigma_log(const struct dl_interval_model *m,
+                                    const struct dl_interval_case *c) {
+    return hypot(m->source_sigma_log, hypot(device_sigma(m, c), m->workload_sigma_log));
 }
 
 double dl_interval_sigma_log(const struct dl_interval_model *m, const struct dl_interval_case *c) {
-    if (c->anchored) return m->anchored_sigma_log;
-    const double parts[] = {m->source_sigma_log,
-                            framework_sigma(m, c),
-                            device_sigma(m, c),
-                            m->workload_sigma_log,
-                            c->exposed_frac * m->communication_sigma_log,
-                            m->row_sigma_log};
-    double sum = unusual_kernels(m, c->model_sigma_log);
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) sum += parts[i] * parts[i];
+    double sum = row_variance(m, c) + square(c->exposed_frac * m->communication_sigma_log) +
+                 square(c->overhead_frac * m->overhead_sigma_log);
+    if (!c->anchored)
+        sum += square(m->source_sigma_log) + square(framework_sigma(m, c)) +
+               square(release_sigma(m, c)) + square(device_sigma(m, c)) +
+               square(m->workload_sigma_log);
     return sqrt(sum);
 }
 
-/* Effects: this system and framework, its communication, each precision, each network. */
-enum { OWN, COMMUNICATION, FIRST_PRECISION };
+double dl_interval_half_log(const struct dl_interval_model *m, const struct dl_interval_case *c) {
+    return (c->anchored ? m->anchored_ratio : m->quantile_ratio) * dl_interval_sigma_log(m, c);
+}
+
+/* Effects: this system and framework, its communication, its overhead, each precision, each
+ * network. */
+enum { OWN, COMMUNICATION, OVERHEAD, FIRST_PRECISION };
 
 struct dl_posterior {
     const struct dl_interval_model *model;
-    const char **workloads; /* of the runs */
+    struct dl_interval_case first; /* of the first run: all have its framework and device */
+    const char **workloads;        /* of the runs */
     size_t workload_count, run_count, effect_count;
     double *mean;
     gsl_matrix *covariance;
@@ -115,43 +177,51 @@ static size_t workload_effect(const struct dl_posterior *p, const char *workload
     return FIRST_PRECISION + DL_PRECISIONS + i;
 }
 
-static double square(double x) { return x * x; }
-
-static double prior_variance(const struct dl_interval_model *m, size_t effect) {
-    if (effect == OWN) return square(m->source_sigma_log) + square(m->device_sigma_log);
+/* Before any run: narrower where the framework, its release or the device was measured. */
+static double prior_variance(const struct dl_posterior *p, size_t effect) {
+    const struct dl_interval_model *m = p->model;
+    if (effect == OWN)
+        return square(m->source_sigma_log) + square(framework_sigma(m, &p->first)) +
+               square(device_sigma(m, &p->first));
     if (effect == COMMUNICATION)
         return square(m->communication_sigma_log) + square(m->source_sigma_log);
-    return effect < FIRST_PRECISION + DL_PRECISIONS ? square(m->framework_sigma_log)
-                                                    : square(m->workload_sigma_log);
+    if (effect == OVERHEAD) return square(m->overhead_sigma_log);
+    if (effect >= FIRST_PRECISION + DL_PRECISIONS) return square(m->workload_sigma_log);
+    struct dl_interval_case c = p->first;
+    c.precision = (enum dl_precision)(effect - FIRST_PRECISION);
+    return square(release_sigma(m, &c));
 }
 
-enum { TERMS = 4 };
+enum { TERMS = 5 };
 /* The effects of a run and their weights; the last one may be a network without runs. */
 static void terms_of(const struct dl_posterior *p, const char *workload,
-                     enum dl_precision precision, double exposed_frac, size_t effects[TERMS],
+                     const struct dl_interval_case *c, size_t effects[TERMS],
                      double weights[TERMS]) {
-    const size_t of[TERMS] = {OWN, COMMUNICATION, FIRST_PRECISION + (size_t)precision,
+    const size_t of[TERMS] = {OWN, COMMUNICATION, OVERHEAD, FIRST_PRECISION + (size_t)c->precision,
                               workload_effect(p, workload)};
     for (int t = 0; t < TERMS; t++) {
         effects[t] = of[t];
-        weights[t] = of[t] == COMMUNICATION ? exposed_frac : 1 - exposed_frac;
+        weights[t] = of[t] == COMMUNICATION ? c->exposed_frac
+                     : of[t] == OVERHEAD    ? c->overhead_frac
+                                            : 1 - c->exposed_frac;
     }
 }
 
 /* Inverse prior + sum of z z' / row variance, and sum of z y / row variance. */
 static void add_runs(const struct dl_posterior *p, const struct dl_measured_run *runs,
-                     double row_variance, double *right) {
+                     double *right) {
     for (size_t e = 0; e < p->effect_count; e++)
-        gsl_matrix_set(p->covariance, e, e, 1 / fmax(1e-8, prior_variance(p->model, e)));
+        gsl_matrix_set(p->covariance, e, e, 1 / fmax(1e-8, prior_variance(p, e)));
     for (size_t i = 0; i < p->run_count; i++) {
         size_t effects[TERMS];
         double weights[TERMS];
-        terms_of(p, runs[i].workload, runs[i].precision, runs[i].exposed_frac, effects, weights);
+        const double variance = row_variance(p->model, &runs[i].what);
+        terms_of(p, runs[i].workload, &runs[i].what, effects, weights);
         for (int a = 0; a < TERMS; a++) {
-            right[effects[a]] += weights[a] * runs[i].log_ratio / row_variance;
+            right[effects[a]] += weights[a] * runs[i].log_ratio / variance;
             for (int b = 0; b < TERMS; b++)
                 *gsl_matrix_ptr(p->covariance, effects[a], effects[b]) +=
-                    weights[a] * weights[b] / row_variance;
+                    weights[a] * weights[b] / variance;
         }
     }
 }
@@ -168,7 +238,8 @@ enum dl_code dl_posterior_make(const struct dl_interval_model *model,
     gsl_matrix *matrix = dl_arena_alloc(arena, 1, sizeof *matrix);
     if (p == NULL || room == NULL || matrix == NULL)
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    *p = (struct dl_posterior){.model = model, .run_count = count, .mean = room};
+    *p = (struct dl_posterior){
+        .model = model, .first = runs[0].what, .run_count = count, .mean = room};
     p->workloads = dl_arena_alloc(arena, count, sizeof *p->workloads);
     if (p->workloads == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (size_t i = 0; i < count; i++) {
@@ -181,7 +252,7 @@ enum dl_code dl_posterior_make(const struct dl_interval_model *model,
     *matrix = gsl_matrix_view_array(room + 2 * most, p->effect_count, p->effect_count).matrix;
     p->covariance = matrix;
     double *right = room + most;
-    add_runs(p, runs, fmax(1e-6, square(model->row_sigma_log)), right);
+    add_runs(p, runs, right);
     if (!dl_cholesky_invert(p->covariance))
         return dl_fail(err, DL_ERR_SYSTEM, "measured runs: singular equations");
     for (size_t a = 0; a < p->effect_count; a++)
@@ -192,18 +263,20 @@ enum dl_code dl_posterior_make(const struct dl_interval_model *model,
 }
 
 struct dl_posterior_shift dl_posterior_shift(const struct dl_posterior *p, const char *workload,
-                                             enum dl_precision precision, double exposed_frac) {
+                                             const struct dl_interval_case *c) {
     size_t effects[TERMS];
-    double weights[TERMS], variance = square(p->model->row_sigma_log);
-    struct dl_posterior_shift shift = {0, 0, 0};
-    terms_of(p, workload, precision, exposed_frac, effects, weights);
+    double weights[TERMS], variance = row_variance(p->model, c);
+    struct dl_posterior_shift shift = {0, 0, 0, 0};
+    terms_of(p, workload, c, effects, weights);
     for (int a = 0; a < TERMS; a++) {
         if (effects[a] >= p->effect_count) { /* a network without runs */
-            variance += square(weights[a]) * prior_variance(p->model, effects[a]);
+            variance += square(weights[a]) * prior_variance(p, effects[a]);
             continue;
         }
         if (effects[a] == COMMUNICATION)
             shift.communication_log += p->mean[effects[a]];
+        else if (effects[a] == OVERHEAD)
+            shift.overhead_log += p->mean[effects[a]];
         else
             shift.compute_log += p->mean[effects[a]];
         for (int b = 0; b < TERMS; b++) {
@@ -214,6 +287,14 @@ struct dl_posterior_shift dl_posterior_shift(const struct dl_posterior *p, const
     }
     shift.sigma_log = sqrt(variance);
     return shift;
+}
+
+double dl_posterior_factor(const struct dl_posterior_shift *shift,
+                           const struct dl_interval_case *c) {
+    const double rest = fmax(0, 1 - c->exposed_frac - c->overhead_frac);
+    return rest * exp(shift->compute_log) +
+           c->overhead_frac * exp(shift->compute_log + shift->overhead_log) +
+           c->exposed_frac * exp(shift->communication_log);
 }
 
 size_t dl_posterior_runs(const struct dl_posterior *p) { return p->run_count; }

@@ -3,33 +3,46 @@
  * rest. F-INTERVAL, F-POSTERIOR
  *
  * log(measured / predicted) of a run is a sum of independent normal effects: of who measured
- * where (source), of a framework's release in a precision, of the device, of the network, of the
- * exposed communication's share (times that share), and the run's own. */
+ * where (source), of the framework, of its release in a precision, of the device's kernel-time
+ * model, of the network, of exposed communication and of overhead (times their shares of the
+ * iteration), and the run's own, whose spread grows with these shares, with arithmetic below 32 bit
+ * and with the spread of kernels and collectives. */
 #ifndef DL_MODEL_PREDICT_INTERVAL_H
 #define DL_MODEL_PREDICT_INTERVAL_H
 
 #include "model/base/json.h"
 #include "model/hardware/kernel.h"
 
-/* A framework's release in a precision that was measured. */
-struct dl_interval_framework {
+/* What was measured, with what the runs leave unknown of its effect. */
+struct dl_interval_release {
     const char *framework, *release, *precision;
-    double sigma_log; /* what the runs leave unknown of its effect */
+    double sigma_log;
 };
-struct dl_interval_device {
+struct dl_interval_framework {
     const char *name;
+    double sigma_log;
+};
+/* Devices of one architecture that share a kernel-time model. */
+struct dl_interval_device {
+    const char *kernels, *architecture;
     double sigma_log;
 };
 
 struct dl_interval_model {
-    double source_sigma_log, framework_sigma_log, device_sigma_log, workload_sigma_log,
-        communication_sigma_log, row_sigma_log;
-    double anchored_sigma_log;  /* of all that is left when a run of the same job was measured */
-    double kernels_sigma_log;   /* usual spread of kernels and collectives, which is in the above */
+    double source_sigma_log, framework_sigma_log, release_sigma_log, device_sigma_log,
+        workload_sigma_log, communication_sigma_log, overhead_sigma_log;
+    /* a run's own: of all, of communication, of overhead, of arithmetic below 32 bit */
+    double row_sigma_log, row_communication_sigma_log, row_overhead_sigma_log, row_narrow_sigma_log;
+    double row_kernels_ratio; /* of a run's own to that of its kernels and collectives */
+    /* of one plan's error around the mean error of the plans of its job; 0: not known */
+    double plans_sigma_log;
     double quantile_ratio;      /* ends of 80 % intervals / standard deviation */
+    double anchored_ratio;      /* the same where a run of the same job was measured */
     const char *constants_hash; /* of the constants whose errors these are */
     struct dl_interval_framework *frameworks;
     int framework_count;
+    struct dl_interval_release *releases;
+    int release_count;
     struct dl_interval_device *devices;
     int device_count;
 };
@@ -38,25 +51,43 @@ extern const struct dl_schema dl_interval_schema;
 
 /* What an interval depends on. */
 struct dl_interval_case {
-    const char *framework, *release, *device;
+    const char *framework, *release, *kernels, *architecture;
     enum dl_precision precision;
     double exposed_frac;    /* exposed communication / iteration */
+    double overhead_frac;   /* host, bubble and waits / iteration */
     double model_sigma_log; /* of kernels and collectives; NAN: not known */
     bool anchored;          /* a run of the same job was measured */
 };
 
+/* What a run's own spread grows with; weights of the rows' parts in the model. */
+enum dl_interval_part {
+    DL_INTERVAL_COMMUNICATION,
+    DL_INTERVAL_OVERHEAD,
+    DL_INTERVAL_NARROW,
+    DL_INTERVAL_KERNELS,
+    DL_INTERVAL_PARTS
+};
+void dl_interval_weights(const struct dl_interval_case *c, double weights[DL_INTERVAL_PARTS]);
+
 /* F-INTERVAL: standard deviation of log(measured / predicted). More where the framework's release
- * in this precision or the device was never measured; kernels and collectives add what they are
- * less certain than usual. */
+ * in this precision or the device was never measured. Anchored: the run's own and what its
+ * communication and overhead add. */
 double dl_interval_sigma_log(const struct dl_interval_model *model,
                              const struct dl_interval_case *c);
+/* End of the 80 % interval: log(high / predicted). */
+double dl_interval_half_log(const struct dl_interval_model *model,
+                            const struct dl_interval_case *c);
+
+/* Its part that alternatives on one machine have in common: of who measures, of the device, of the
+ * network. */
+double dl_interval_shared_sigma_log(const struct dl_interval_model *model,
+                                    const struct dl_interval_case *c);
 
 /* One measured run of the user's system and framework. */
 struct dl_measured_run {
-    double log_ratio;    /* log(measured / predicted iteration) */
-    double exposed_frac; /* of the prediction */
+    double log_ratio;             /* log(measured / predicted iteration) */
+    struct dl_interval_case what; /* of its prediction */
     const char *workload;
-    enum dl_precision precision;
 };
 
 /* What measured runs say: normal distributions of the effects of this system and framework. */
@@ -69,13 +100,16 @@ enum dl_code dl_posterior_make(const struct dl_interval_model *model,
                                struct dl_err *err);
 
 struct dl_posterior_shift {
-    double compute_log, communication_log; /* logarithms of factors on the prediction's parts */
-    double sigma_log;                      /* of log(measured / corrected) */
+    /* logarithms of factors on the prediction's parts; overhead: of that of compute */
+    double compute_log, communication_log, overhead_log;
+    double sigma_log; /* of log(measured / corrected) */
 };
-/* For a run with that share of exposed communication. */
 struct dl_posterior_shift dl_posterior_shift(const struct dl_posterior *posterior,
-                                             const char *workload, enum dl_precision precision,
-                                             double exposed_frac);
+                                             const char *workload,
+                                             const struct dl_interval_case *c);
+/* Corrected / predicted iteration. */
+double dl_posterior_factor(const struct dl_posterior_shift *shift,
+                           const struct dl_interval_case *c);
 /* Runs that it is made from. */
 size_t dl_posterior_runs(const struct dl_posterior *posterior);
 

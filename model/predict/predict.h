@@ -47,6 +47,11 @@ struct dl_term {
     const char *lane; /* "compute", "communication", "host", "copy"; NULL */
 };
 
+/* One micro-batch on one stage of a pipeline, communication inside it included. */
+struct dl_stage_time {
+    double forward_s, backward_s;
+};
+
 struct dl_heterogeneous_group; /* heterogeneous.h */
 
 struct dl_prediction {
@@ -56,6 +61,8 @@ struct dl_prediction {
     /* of log(measured / iteration) in all, and its part that alternatives on one machine share;
      * NAN: not known */
     double sigma_log, shared_sigma_log;
+    /* of log(measured / iteration) around the mean of the plans of one job; 0: not known */
+    double plans_sigma_log;
     double throughput_samples_per_s, scaling_efficiency, epoch_s;
     double forward_s, backward_s, update_s;
     double compute_s, comm_s, exposed_comm_s, input_s, exposed_input_s, bubble_s, overhead_s;
@@ -76,6 +83,9 @@ struct dl_prediction {
     int warning_count;
     struct dl_term *terms;
     int term_count; /* only on request */
+    /* of a pipeline, with the terms: each stage, first stage first; else NULL */
+    const struct dl_stage_time *stage_times;
+    double micro_batches;
     const char *comm_algorithm, *comm_protocol;
     double comm_bytes;
     int comm_messages;

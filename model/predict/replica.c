@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/framework/host_dispatch.h"
 #include "model/framework/input.h"
 #include "model/collective/libraries/nccl.h"
 #include "model/framework/shared_host.h"
@@ -106,8 +107,8 @@ static enum dl_code run_timeline(const struct dl_parts *parts, const struct dl_c
     const double sharing = framework->host.single_process && !run->one_device
                                ? (double)parts->plan->devices_per_node
                                : 1;
-    const double launch_s = dl_known(device->launch_s) ? device->launch_s : 0;
-    const double local = dl_plan_compute_scale(parts->plan);
+    const double local = dl_plan_compute_scale(parts->plan),
+                 dispatch_s = dl_dispatch_s(framework, device) * sharing * local;
     struct dl_nccl_memo memo = {.system = NULL};
     struct dl_timeline_request request = {
         .cost = cost,
@@ -119,11 +120,11 @@ static enum dl_code run_timeline(const struct dl_parts *parts, const struct dl_c
                  .library = dl_replica_library(parts->system, framework, parts->plan),
                  .memo = &memo,
                  .arena = parts->arena},
-        .dispatch_s =
-            fmax(framework->host.dispatch_s, framework->host.dispatch_s > 0 ? launch_s : 0) *
-            sharing * local,
+        .dispatch_s = dispatch_s,
         .gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s * local : 0,
         .iteration_host_s = framework->host.iteration_s,
+        .gradient_host_s =
+            run->synchronizes ? framework->sync.gradient_launches_per_tensor * dispatch_s : 0,
         .slowdown_frac = dl_replica_slowdown_frac(parts->system, framework, parts->plan),
         .after_forward_s = run->after_forward_s,
         .before_backward_s = run->before_backward_s,
@@ -296,6 +297,14 @@ static enum dl_code single_device_s(const struct dl_replica *replica, const stru
     return DL_OK;
 }
 
+/* Whether the run without communication is that of one device alone. */
+static bool is_quiet_alone(const struct dl_replica *replica, const struct dl_parts *parts,
+                           const struct dl_cost *alone) {
+    const bool shares = parts->framework->host.single_process && parts->plan->devices_per_node > 1;
+    return replica->parts <= 1 && replica->message_count == 0 && !shares &&
+           parts->cost->layers == alone->layers;
+}
+
 /* Both runs of the timeline. *alone: costs of a device alone on its host. */
 static enum dl_code simulate(const struct dl_replica *replica, const struct dl_parts *parts,
                              struct dl_cost *alone, struct dl_cost *cost, struct dl_timeline *busy,
@@ -382,8 +391,9 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
                                    .without_comm = &quiet,
                                    .arena = arena};
     DL_TRY(simulate(replica, &parts, &alone, &cost, &busy, &quiet, err));
-    double single_s;
-    DL_TRY(single_device_s(replica, &parts, &alone, &single_s, err));
+    double single_s = quiet.period_s + accumulate_s(&parts, quiet.period_s);
+    if (!is_quiet_alone(replica, &parts, &alone))
+        DL_TRY(single_device_s(replica, &parts, &alone, &single_s, err));
 
     struct dl_evidence evidence;
     struct dl_prediction p = {0};

@@ -5,15 +5,27 @@
 #ifndef DL_MODEL_SEARCH_CHECKPOINT_H
 #define DL_MODEL_SEARCH_CHECKPOINT_H
 
+#include "model/checkpoint/checkpoint_cost.h"
 #include "model/predict/predict.h"
 
+/* How checkpoints are written. */
+struct dl_checkpoint_way {
+    double interval_s;                         /* 0: the best */
+    const struct dl_checkpoint_format *format; /* NULL: its overhead and its cost are left out */
+    const struct dl_checkpoint_cost *cost;     /* of one core; NULL: unknown, not counted */
+    const struct dl_checkpoint_cost *blocking; /* of an asynchronous format; NULL: not one */
+};
+
 struct dl_checkpoint {
-    double bytes; /* of one checkpoint: weights as held, optimizer, buffers */
+    double
+        bytes; /* of one checkpoint: weights as held, optimizer, buffers, the format's overhead */
     /* nodes that write it: all with sharded states, else the one of rank 0 */
     int64_t writer_nodes;
-    double write_s;    /* the job waits: copy from the devices and writing */
-    double job_mtbf_s; /* mean time between failures of any of its nodes */
-    double restart_s;  /* after a failure until training goes on */
+    double serialize_s; /* part of write_s on the cores; NAN: unknown */
+    double write_s;     /* until it is complete: copy from the devices, serialization, storage */
+    double blocked_s;   /* the job waits; write_s unless the format is asynchronous */
+    double job_mtbf_s;  /* mean time between failures of any of its nodes */
+    double restart_s;   /* after a failure until training goes on */
     /* best interval of work between two checkpoints, first order and Daly's */
     double young_s, daly_s;
     double interval_s, steps; /* the one in use, in whole iterations */
@@ -21,8 +33,21 @@ struct dl_checkpoint {
     double stretch_ratio;
     /* what one failure costs on average: half an interval and the restart */
     double loss_s;
-    double epoch_s; /* epoch x stretch; NAN when the epoch is unknown */
+    double epoch_s;      /* epoch x stretch; NAN when the epoch is unknown */
+    double goodput_frac; /* 1 / stretch: share of the time that trains and is not lost */
+    /* node-local checkpoints between those on the file system; NAN: the system does not say what a
+     * node writes locally and how many failures that survives, or rank 0 writes all */
+    double local_write_s, local_interval_s, global_interval_s, two_level_goodput_frac;
 };
+
+/* F-CKPT-TWO-LEVEL: of failures M apart a share f is repaired from a local checkpoint (d1 seconds),
+ * the others from one on the file system (d2). First order: t1 = sqrt(2 d1 M/f), t2 = n t1 with
+ * n = round(sqrt(2 d2 M/(1-f)) / t1), at least 1; every n-th goes to the file system. Waste
+ * (d1 (n-1)/n + d2/n)/t1 + (f t1/2 + (1-f) t2/2 + R)/M. Returns the goodput 1/(1 + waste); f in
+ * (0, 1). */
+double dl_checkpoint_two_level(double local_s, double global_s, double mtbf_s, double restart_s,
+                               double local_frac, double *local_interval_s,
+                               double *global_interval_s);
 
 /* F-CKPT-YOUNG: sqrt(2 d M) seconds of work between checkpoints that take d = write_s, failures M =
  * mtbf_s apart. */
@@ -34,11 +59,11 @@ double dl_checkpoint_daly_s(double write_s, double mtbf_s);
 double dl_checkpoint_stretch_ratio(double interval_s, double write_s, double mtbf_s,
                                    double restart_s);
 
-/* F-CKPT-COST and all of the above for a predicted plan; interval_s 0: the best. DL_ERR_INPUT when
- * the system lacks node_mtbf_s or what its storage writes; DL_ERR_NO when the job would not get
- * through. */
+/* F-CKPT-COST and all of the above for a predicted plan. DL_ERR_INPUT when the system lacks
+ * node_mtbf_s or what its storage writes; DL_ERR_NO when the job would not get through. */
 enum dl_code dl_checkpoint_plan(const struct dl_system *system, const struct dl_workload *workload,
                                 const struct dl_plan *plan, const struct dl_prediction *prediction,
-                                double interval_s, struct dl_checkpoint *out, struct dl_err *err);
+                                const struct dl_checkpoint_way *way, struct dl_checkpoint *out,
+                                struct dl_err *err);
 
 #endif

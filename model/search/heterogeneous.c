@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "model/parallel/strategy.h"
+#include "model/predict/energy.h"
 
 enum { ROUNDS = 5 };
 
@@ -202,7 +203,8 @@ static enum dl_code check(const struct dl_heterogeneous_job *job,
 }
 
 /* The job's figures in place of the deciding group's. */
-static void make_job(const struct mix *m, double alone_samples_per_s, struct dl_prediction *out) {
+static void make_job(const struct mix *m, const struct dl_prediction *of,
+                     double alone_samples_per_s, struct dl_prediction *out) {
     out->throughput_samples_per_s = m->samples / out->iteration_s;
     const double epoch =
         m->plan->dataset_samples > 0 ? m->plan->dataset_samples : m->workload->epoch_samples;
@@ -212,6 +214,11 @@ static void make_job(const struct mix *m, double alone_samples_per_s, struct dl_
     out->group_count = m->group_count;
     out->fits = true;
     for (int i = 0; i < m->group_count; i++) {
+        /* what is left of the job's step it waits */
+        struct dl_prediction own = of[i];
+        const struct dl_plan plan = {.nodes = m->groups[i].nodes, .devices_per_node = m->each};
+        own.iteration_s = out->iteration_s;
+        m->groups[i].power_w = dl_power_of(&m->systems[i], &plan, &own, NULL).job_w;
         m->groups[i].busy_frac = m->groups[i].iteration_s / out->iteration_s;
         out->fits = out->fits && m->groups[i].fits;
     }
@@ -249,7 +256,7 @@ dl_heterogeneous_predict(const struct dl_heterogeneous_job *job, const struct dl
                        m.samples, devices);
     }
     double batch[DL_MIXED_GROUPS], alone = 0;
-    struct dl_prediction slowest = {0};
+    struct dl_prediction slowest = {0}, all[DL_MIXED_GROUPS];
     DL_TRY(make_systems(&m, err));
     DL_TRY(choose_batches(&m, job->balanced, batch, err));
     for (int i = 0; i < m.group_count; i++) {
@@ -261,13 +268,14 @@ dl_heterogeneous_predict(const struct dl_heterogeneous_job *job, const struct dl
         g->iteration_s = p.iteration_s;
         g->memory = p.memory;
         g->fits = p.fits;
+        all[i] = p;
         alone += devices_of(&m, i) * batch[i] / (p.scaling_efficiency * p.iteration_s);
         if (i > 0 && p.iteration_s <= slowest.iteration_s) continue;
         slowest = p;
         *plan_out = own;
     }
     share_out(&m);
-    make_job(&m, alone, &slowest);
+    make_job(&m, all, alone, &slowest);
     plan_out->global_batch_samples = m.samples;
     *out = slowest;
     return DL_OK;

@@ -22,6 +22,7 @@ struct dl_heterogeneous_group {
     double iteration_s;              /* that it would need by itself */
     /* its own step / the job's: the rest it waits for the slowest group */
     double busy_frac;
+    double power_w; /* of its nodes while the job runs, F-POWER; NAN: unknown */
     struct dl_memory memory;
     bool fits;
 };

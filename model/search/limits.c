@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "model/hardware/what_if.h"
+#include "model/framework/input.h"
 #include "model/parallel/strategy.h"
 
 struct variant { /* a system of which single rates are changed */
@@ -23,6 +24,7 @@ enum resource {
     MEMORY,
     STORAGE,
     HOST_LINK,
+    DECODING,
     RESOURCES
 };
 static const char *const resource_names[RESOURCES] = {
@@ -34,6 +36,7 @@ static const char *const resource_names[RESOURCES] = {
     "memory bandwidth",
     "storage",
     "host.copy_bandwidth",
+    "decoding workers",
 };
 
 static void scale(double *value, double by) {
@@ -79,7 +82,8 @@ static enum dl_code make_variant(const struct dl_system *system, enum resource w
         scale(&v->system.storage.read_bytes_per_s, by);
         scale(&v->system.storage.total_read_bytes_per_s, by);
         break;
-    default: scale(&v->system.host.copy_bandwidth_bytes_per_s, by);
+    case HOST_LINK: scale(&v->system.host.copy_bandwidth_bytes_per_s, by); break;
+    default: break; /* of the plan */
     }
     return dl_system_what_if(system, &v->system, arena, err);
 }
@@ -99,16 +103,30 @@ static enum dl_code ask(struct asker *a, enum resource what, double by, struct d
     struct variant *v = dl_arena_alloc(a->arena, 1, sizeof *v);
     if (v == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(make_variant(a->system, what, by, a->arena, v, err));
-    return dl_predict(&v->system, a->workload, a->framework, a->plan, NULL, a->arena, p, err);
+    struct dl_plan plan = *a->plan;
+    if (what == DECODING) plan.decode_s_per_sample /= by;
+    return dl_predict(&v->system, a->workload, a->framework, &plan, NULL, a->arena, p, err);
+}
+
+/* Resources that samples pass through before they reach a device. */
+static bool without_input(const struct asker *a, int resource) {
+    const bool synthetic = a->plan->synthetic_input;
+    return (resource == STORAGE && (synthetic || !a->system->has_storage)) ||
+           (resource == DECODING && (synthetic || !(a->plan->decode_s_per_sample > 0)));
+}
+
+/* Resources that the plan does not use at all. */
+static bool is_idle(const struct asker *a, int resource) {
+    if (resource == NETWORK || resource == NETWORK_LATENCY) return a->plan->nodes < 2;
+    if (resource == NODE_LINKS || resource == NODE_LATENCY) return a->plan->devices_per_node < 2;
+    return without_input(a, resource);
 }
 
 static enum dl_code find_elasticities(struct asker *a, struct dl_err *err) {
     const double step = 0.01;
     for (int r = 0; r < RESOURCES; r++) {
         struct dl_prediction more = {0}, less = {0};
-        if ((r == NETWORK || r == NETWORK_LATENCY) && a->plan->nodes < 2) continue;
-        if ((r == NODE_LINKS || r == NODE_LATENCY) && a->plan->devices_per_node < 2) continue;
-        if (r == STORAGE && (a->plan->synthetic_input || !a->system->has_storage)) continue;
+        if (is_idle(a, r)) continue;
         DL_TRY(ask(a, (enum resource)r, 1 + step, &more, err));
         DL_TRY(ask(a, (enum resource)r, 1 / (1 + step), &less, err));
         const double value = log(more.iteration_s / less.iteration_s) / (2 * log1p(step));
@@ -136,7 +154,7 @@ static enum dl_code try_resources(struct asker *a, struct dl_err *err) {
     for (int r = 0; r < RESOURCES; r++) {
         struct dl_prediction p = {0};
         const bool latency = r == NETWORK_LATENCY || r == NODE_LATENCY;
-        if (r == STORAGE && a->plan->synthetic_input) continue;
+        if (without_input(a, r)) continue;
         DL_TRY(ask(a, (enum resource)r, latency ? 0.5 : 2, &p, err));
         add_change(
             a,
@@ -213,6 +231,7 @@ static void find_active(struct asker *a) {
     const struct dl_prediction *p = &a->base;
     const struct dl_memory *m = &p->memory;
     const struct dl_plan *plan = a->plan;
+    const struct dl_input_time input = dl_input_compute(a->system, a->workload, a->framework, plan);
     const double states = m->weights_bytes + m->gradients_bytes + m->optimizer_bytes;
     const double replicas =
         (double)(plan->dp > 0 ? plan->dp : 1) * (double)(plan->ep > 0 ? plan->ep : 1);
@@ -225,7 +244,7 @@ static void find_active(struct asker *a) {
                                                 "workload balance and bubble", p->bubble_s, NAN});
     add_active(a->out,
                (struct dl_limit_active){"weight update", "computation", NULL, p->update_s, NAN});
-    add_active(a->out, (struct dl_limit_active){"input waited for", "input", NULL,
+    add_active(a->out, (struct dl_limit_active){"input waited for", "input", input.slowest,
                                                 p->exposed_input_s, NAN});
     add_active(a->out, (struct dl_limit_active){"host and stragglers", "framework", NULL,
                                                 p->overhead_s, NAN});
@@ -257,5 +276,32 @@ enum dl_code dl_limits_of(const struct dl_system *system, const struct dl_worklo
     try_plans(&a);
     /* not: an impossible plan */
     if (arena->failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    return DL_OK;
+}
+
+/* F-GAIN */
+enum dl_code dl_gains_of(const struct dl_system *system, const struct dl_workload *workload,
+                         const struct dl_framework *framework, const struct dl_plan *plan,
+                         struct dl_arena *arena, struct dl_gain *out, int *count_out,
+                         struct dl_err *err) {
+    const double more = 1.1;
+    struct asker a = {.system = system,
+                      .workload = workload,
+                      .framework = framework,
+                      .plan = plan,
+                      .arena = arena};
+    int count = 0;
+    DL_TRY(dl_predict(system, workload, framework, plan, NULL, arena, &a.base, err));
+    for (int r = 0; r < RESOURCES; r++) {
+        struct dl_prediction p = {0};
+        const bool latency = r == NETWORK_LATENCY || r == NODE_LATENCY;
+        if (is_idle(&a, r)) continue;
+        DL_TRY(ask(&a, (enum resource)r, latency ? 1 / more : more, &p, err));
+        const struct dl_gain gain = {resource_names[r], 1 - p.iteration_s / a.base.iteration_s};
+        int at = count++;
+        for (; at > 0 && out[at - 1].saved_frac < gain.saved_frac; at--) out[at] = out[at - 1];
+        out[at] = gain;
+    }
+    *count_out = count;
     return DL_OK;
 }

@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/file.h"
+#include "model/campaign/campaign_file.h"
+#include "predict/inputs/rates.h"
 #include "predict/output/campaign_print.h"
 
 enum { MOST_TRIALS = 1000000 };
@@ -67,10 +70,14 @@ static const struct dl_option own_options[] = {
      "one row for each number of devices per trial, or one for each task of the best; default "
      "widths",
      DL_CHOICE(ASKED(shown), .choices = shown_names)},
+    {"export", 0, "FILE", "Campaign",
+     "also write the trials to FILE, which 'dlmodel slurm submit --campaign FILE' runs; grid and "
+     "random search",
+     DL_TEXT(ASKED(exported))},
     {.name = NULL},
 };
-static const struct dl_option *const tables[] = {own_options, dl_input_options, dl_output_options,
-                                                 NULL};
+static const struct dl_option *const tables[] = {own_options, dl_input_options, dl_rates_options,
+                                                 dl_output_options, NULL};
 static const char *const examples[] = {
     "dlmodel campaign --nodes 8 --workload resnet50 --framework pytorch-ddp --epochs 2 --space "
     "batch=32,64 --space lr=0.1,0.03,0.01,0.003",
@@ -160,7 +167,7 @@ static enum dl_code read_trials(struct dl_campaign_job *job, struct dl_err *err)
 /* Trains on `devices` with the batch of one point; times of the whole trial. DL_ERR_USAGE: this
  * width cannot be. */
 static enum dl_code time_trial(const struct dl_campaign_job *job, int64_t devices, int batch,
-                               double *trial_s, double *low_s, double *high_s, struct dl_err *err) {
+                               double times_s[3], struct dl_power *power, struct dl_err *err) {
     struct dl_inputs inputs = job->inputs;
     struct dl_plan plan;
     struct dl_prediction p;
@@ -181,27 +188,32 @@ static enum dl_code time_trial(const struct dl_campaign_job *job, int64_t device
                        "--epochs: the size of %s's dataset is unknown; give --until-step or "
                        "--dataset",
                        inputs.workload->name);
-    *trial_s = iterations * p.iteration_s;
-    *low_s = iterations * p.iteration_low_s;
-    *high_s = iterations * p.iteration_high_s;
+    times_s[0] = iterations * p.iteration_s;
+    times_s[1] = iterations * p.iteration_low_s;
+    times_s[2] = iterations * p.iteration_high_s;
+    *power = dl_power_of(inputs.system, &plan, &p, &inputs.rates);
     return DL_OK;
 }
 
 static enum dl_code fill_trials(struct dl_campaign_job *job, struct dl_campaign_width *w,
                                 struct dl_err *err) {
-    double times[DL_SPACE_VALUES][3];
+    double times[DL_SPACE_VALUES][3], trial_j = 0;
+    struct dl_power power[DL_SPACE_VALUES];
     const int axis = job->space.batch_axis, values = axis < 0 ? 1 : job->space.axes[axis].count;
     for (int i = 0; i < values; i++)
-        DL_TRY(time_trial(job, w->devices, i, &times[i][0], &times[i][1], &times[i][2], err));
+        DL_TRY(time_trial(job, w->devices, i, times[i], &power[i], err));
     const int count = job->campaign.trial_count;
     for (int i = 0; i < count; i++) {
         job->trial_s[i] = times[job->batch[i]][0];
         job->low_s[i] = times[job->batch[i]][1];
         job->high_s[i] = times[job->batch[i]][2];
+        trial_j += power[job->batch[i]].device_w * job->trial_s[i];
         w->trial_s += job->trial_s[i] / count;
         w->low_s += job->low_s[i] / count;
         w->high_s += job->high_s[i] / count;
     }
+    w->device_w = trial_j / (w->trial_s * count);
+    w->host_w = power[0].host_w;
     return DL_OK;
 }
 
@@ -214,6 +226,23 @@ static enum dl_code simulate(struct dl_campaign_job *job, const double *trial_s,
     return code;
 }
 
+/* F-CAMPAIGN-ENERGY: nodes x (host + devices x (u load + (1 - u) idle)) x PUE x makespan, u: share
+ * of the devices' time that trains; the nodes are paid whole. */
+static void spend(const struct dl_campaign_job *job, struct dl_campaign_width *w) {
+    const struct dl_system *system = job->inputs.system;
+    const struct dl_rates *rates = &job->inputs.rates;
+    const struct dl_campaign *c = &job->campaign;
+    const double span_s = w->result.makespan_s, nodes = (double)c->nodes,
+                 devices = (double)c->devices_per_node;
+    const double used = w->result.train_s * (double)w->devices / (nodes * devices * span_s);
+    const double devices_w =
+        devices * (used * w->device_w + (1 - used) * dl_power_idle_w(system->device));
+    const double node_w =
+        dl_known(rates->node_w) && rates->node_w > 0 ? rates->node_w : w->host_w + devices_w;
+    w->energy_j = nodes * node_w * (dl_known(system->pue) ? system->pue : 1) * span_s;
+    w->cost = nodes * span_s / 3600 * dl_price_of(system, rates);
+}
+
 static enum dl_code try_width(struct dl_campaign_job *job, int64_t devices, struct dl_err *err) {
     struct dl_campaign_width *w = &job->widths[job->width_count++];
     struct dl_err inner = {0};
@@ -223,6 +252,7 @@ static enum dl_code try_width(struct dl_campaign_job *job, int64_t devices, stru
     if (code == DL_OK) code = simulate(job, job->trial_s, &w->result, &inner);
     if (code == DL_OK) code = simulate(job, job->low_s, &w->low, &inner);
     if (code == DL_OK) code = simulate(job, job->high_s, &w->high, &inner);
+    if (code == DL_OK) spend(job, w);
     if (code == DL_OK) return DL_OK;
     if (code != DL_ERR_USAGE && code != DL_ERR_NO) {
         *err = inner;
@@ -278,6 +308,51 @@ static enum dl_code keep_tasks(struct dl_campaign_job *job, const struct dl_camp
     return dl_campaign_simulate(&job->campaign, true, job->context->arena, out, err);
 }
 
+static enum dl_code export_trial(const struct dl_campaign_job *job, int i,
+                                 struct dl_campaign_trial *out, struct dl_err *err) {
+    const struct dl_space *space = &job->space;
+    const bool drawn = job->asked.search != DL_SEARCH_GRID;
+    double batch = job->inputs.plan.batch_per_device_samples;
+    if (space->batch_axis >= 0)
+        batch = space->batch_samples[job->batch[i]];
+    else if (!(batch > 0))
+        batch = dl_default_batch(job->inputs.system, job->inputs.workload);
+    *out = (struct dl_campaign_trial){.batch_per_device = (int64_t)batch};
+    out->parameters = dl_arena_alloc(job->context->arena, DL_SPACE_AXES, sizeof *out->parameters);
+    if (out->parameters == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int a = 0; a < space->axis_count; a++) {
+        if (a == space->batch_axis) continue;
+        const int value = dl_space_value(space, a, drawn, (uint64_t)job->asked.seed, i);
+        out->parameters[out->parameter_count++] = (struct dl_map_entry){
+            .key = space->axes[a].name, .text = space->axes[a].values[value], .number = NAN};
+    }
+    return DL_OK;
+}
+
+/* Writes the trials for `slurm submit --campaign`. */
+static enum dl_code export_trials(const struct dl_campaign_job *job, int64_t devices,
+                                  struct dl_err *err) {
+    const struct dl_inputs *in = &job->inputs;
+    struct dl_arena *arena = job->context->arena;
+    if (job->asked.search != DL_SEARCH_GRID && job->asked.search != DL_SEARCH_RANDOM)
+        return dl_fail(err, DL_ERR_USAGE, "--export: Slurm runs trials of grid and random search");
+    if (!(job->asked.until_step > 0))
+        return dl_fail(err, DL_ERR_USAGE, "--export: give the length of a trial by --until-step");
+    struct dl_campaign_file file = {.workload = in->workload_name,
+                                    .framework = job->framework->name,
+                                    .precision = dl_precision_names[in->plan.precision],
+                                    .optimizer = dl_optimizer_names[in->plan.optimizer],
+                                    .steps = (int64_t)job->asked.until_step,
+                                    .devices_per_trial = devices,
+                                    .trial_count = job->campaign.trial_count};
+    file.trials = dl_arena_alloc(arena, (size_t)file.trial_count, sizeof *file.trials);
+    if (file.trials == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int i = 0; i < file.trial_count; i++) DL_TRY(export_trial(job, i, &file.trials[i], err));
+    const char *text = dl_json_text(&dl_campaign_schema, &file, arena);
+    if (text == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    return dl_file_write(job->asked.exported, text, strlen(text), err);
+}
+
 static enum dl_code load(struct dl_campaign_job *job, const struct dl_options *options,
                          struct dl_err *err) {
     struct dl_inputs *in = &job->inputs;
@@ -293,6 +368,7 @@ static enum dl_code load(struct dl_campaign_job *job, const struct dl_options *o
         return dl_fail(err, DL_ERR_USAGE,
                        "give one of --epochs, --tokens and --until-step: how long a trial is");
     job->framework = in->frameworks[0];
+    DL_TRY(dl_rates_read(options, job->context->arena, &in->rates, err));
     DL_TRY(dl_space_read(options, job->context->arena, &job->space, err));
     if (job->space.batch_axis >= 0 &&
         (in->given.batch_per_device || in->plan.global_batch_samples > 0))
@@ -327,6 +403,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(code);
     dl_inputs_note_files(context, &job->inputs);
     struct dl_campaign_result tasks = {0};
+    if (job->asked.exported != NULL) DL_TRY(export_trials(job, best->devices, err));
     if (job->asked.shown == 1) DL_TRY(keep_tasks(job, best, &tasks, err));
     return dl_campaign_print(job, options, best, &tasks, err);
 }

@@ -25,7 +25,7 @@ static const struct dl_option compare_options[] = {
      NULL},
     {"quartile", 0, NULL, "What",
      "use the lower quartile of the steps instead of their median for runs that other programs "
-     "disturbed",
+     "disturbed; of checkpoints the fastest repeat",
      NULL},
     {"median", 0, NULL, "What",
      "count repeats of a run once, with the median of their measurements", NULL},

@@ -3,8 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/framework/input.h"
 #include "predict/inputs/checkpoint_inputs.h"
 #include "predict/output/explain_limits.h"
+#include "predict/output/gains.h"
 #include "predict/output/explain_table.h"
 #include "predict/inputs/inputs.h"
 #include "predict/inputs/what_if_note.h"
@@ -143,7 +145,17 @@ static void sums_json(struct dl_json_writer *w, const struct dl_prediction *p) {
     dl_jw_end(w);
 }
 
-static void add_summary(struct dl_text *t, const struct dl_prediction *p) {
+/* " (decoding)": what of the input takes longest; "" for other bottlenecks. */
+static const char *input_part(struct dl_arena *arena, const struct dl_prediction_row *row) {
+    if (row->prediction->bottleneck != DL_BOUND_INPUT) return "";
+    const struct dl_input_time t =
+        dl_input_compute(row->system, row->workload, row->framework, row->plan);
+    const char *text = t.slowest == NULL ? NULL : dl_arena_printf(arena, " (%s)", t.slowest);
+    return text == NULL ? "" : text;
+}
+
+static void add_summary(struct dl_text *t, const struct dl_prediction_row *row) {
+    const struct dl_prediction *p = row->prediction;
     dl_text_printf(t,
                    "\n"
                    "F-ITERATION  iteration %.4g ms = compute %.4g + exposed communication %.4g + "
@@ -160,9 +172,10 @@ static void add_summary(struct dl_text *t, const struct dl_prediction *p) {
                    1e3 * p->comm_s, 1e3 * p->input_s);
     dl_text_printf(t,
                    "F-INTERVAL   80 %% interval %.4g to %.4g ms\n"
-                   "F-BOUND      bottleneck %s: %.0f %% of the iteration\n",
+                   "F-BOUND      bottleneck %s%s: %.0f %% of the iteration\n",
                    1e3 * p->iteration_low_s, 1e3 * p->iteration_high_s,
-                   dl_bottleneck_names[p->bottleneck], 100 * p->bottleneck_share);
+                   dl_bottleneck_names[p->bottleneck], input_part(t->arena, row),
+                   100 * p->bottleneck_share);
 }
 
 static enum dl_code print_text(struct dl_context *context, const struct dl_options *options,
@@ -172,6 +185,7 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
     struct dl_arena *arena = context->arena;
     struct dl_text t = {.arena = arena};
     const char *checkpoint;
+    struct dl_gains gains;
     DL_TRY(dl_checkpoint_text(context, options, row, &checkpoint, err));
     dl_text_wrap(&t,
                  dl_arena_printf(arena, "%s %s on %s (%s), %s %s, %lld nodes x %lld devices, %s",
@@ -181,9 +195,11 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
                                  (long long)row->plan->devices_per_node,
                                  dl_inputs_batch(inputs, row->plan, arena)),
                  0, DL_EXPLAIN_WIDTH);
+    DL_TRY(dl_gains_find(row, arena, &gains, err));
+    if (gains.count > 0) dl_text_wrap(&t, dl_gains_text(row, &gains, arena), 0, DL_EXPLAIN_WIDTH);
     dl_text_add(&t, "\n");
     dl_text_add(&t, dl_explain_table_text(table));
-    add_summary(&t, row->prediction);
+    add_summary(&t, row);
     dl_text_add(&t, dl_explain_limits_text(arena, limits));
     dl_text_add(&t, dl_heterogeneous_text(arena, row->prediction));
     if (checkpoint[0] != 0) dl_text_wrap(&t, checkpoint, 0, DL_EXPLAIN_WIDTH);
@@ -201,7 +217,7 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
     dl_jw_array(&w, "results");
     dl_rows_json_open(&w, row);
     dl_heterogeneous_json(&w, row->prediction);
-    DL_TRY(dl_checkpoint_json(options, row, &w, err));
+    DL_TRY(dl_checkpoint_json(context, options, row, &w, err));
     dl_jw_end(&w);
     dl_jw_end(&w);
     dl_jw_array(&w, "terms");

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/checkpoint/checkpoint_format.h"
 #include "model/collective/collective.h"
 #include "model/cli/command.h"
 #include "model/framework/gradient_sync.h"
@@ -37,6 +38,16 @@ static const struct dl_column framework_columns[] = {
     {"summary", "summary", "", DL_COLUMN_STRING, 0, 0},
     {"source", "source", "", DL_COLUMN_STRING, 0, 0},
     {"status", "status", "", DL_COLUMN_STRING, 0, 0},
+};
+
+static const struct dl_column checkpoint_columns[] = {
+    {"name", "name", "", DL_COLUMN_STRING, 0, 0},
+    {"summary", "summary", "", DL_COLUMN_STRING, 0, 0},
+    {"source", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"writers", "written by", "", DL_COLUMN_STRING, 0, 0},
+    {"blocking", "blocking", "", DL_COLUMN_STRING, 0, 0},
+    {"saves", "saves", "", DL_COLUMN_STRING, 0, 0},
+    {"restart_also_needs", NULL, NULL, DL_COLUMN_STRING, 0, 0},
 };
 
 /* The origin of a device's kernel times: its own samples, those of a related device scaled by
@@ -184,6 +195,21 @@ static enum dl_code list_layers(struct dl_context *context, struct dl_table *tab
     return DL_OK;
 }
 
+static enum dl_code list_checkpoints(struct dl_context *context, struct dl_table *table,
+                                     struct dl_err *err) {
+    static const char *const writers[] = {"rank 0", "all, shards", "all, copies"};
+    for (int i = 0; dl_checkpoint_formats[i] != NULL; i++) {
+        const struct dl_checkpoint_format *f = dl_checkpoint_formats[i];
+        DL_TRY(add(table, f->name, f->summary, f->source, err));
+        union dl_cell *cells = last_row(table);
+        cells[3].string = writers[f->writers];
+        cells[4].string = f->is_async ? "no" : "yes";
+        cells[5].string = dl_checkpoint_saves_text(f, context->arena);
+        cells[6].string = f->also;
+    }
+    return DL_OK;
+}
+
 #define COLUMNS(list) list, (int)(sizeof list / sizeof list[0])
 static const struct kind {
     const char *name;
@@ -199,6 +225,7 @@ static const struct kind {
     {"collectives", list_collectives, COLUMNS(plain_columns)},
     {"behaviours", list_behaviours, COLUMNS(plain_columns)},
     {"layers", list_layers, COLUMNS(plain_columns)},
+    {"checkpoints", list_checkpoints, COLUMNS(checkpoint_columns)},
     {NULL, NULL, NULL, 0},
 };
 
@@ -207,7 +234,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     enum dl_format format = DL_FORMAT_TEXT;
     DL_TRY(dl_output_format(options, &format, err));
     const char *all =
-        "systems, devices, workloads, frameworks, strategies, collectives, behaviours or layers";
+        "systems, devices, workloads, frameworks, strategies, collectives, behaviours, layers or "
+        "checkpoints";
     if (options->positional_count > 1)
         return dl_fail(err, DL_ERR_USAGE, "unexpected argument \"%s\"", options->positional[1]);
     if (options->positional_count == 0)
@@ -242,12 +270,15 @@ const struct dl_command dl_cmd_list = {
     .name = "list",
     .summary = "list systems, workloads, frameworks, strategies, ...",
     .usage = "KIND [options]",
-    .purpose = "Lists systems, devices, workloads, frameworks, strategies, collectives, behaviours "
-               "or layers, each with a one-line summary and the source of its numbers. Workloads "
-               "also show parameters, multiply-adds and activations; devices show the origin of "
-               "their kernel times.",
+    .purpose =
+        "Lists systems, devices, workloads, frameworks, strategies, collectives, behaviours, "
+        "layers or formats of checkpoints, each with a one-line summary and the source of its "
+        "numbers. Workloads "
+        "also show parameters, multiply-adds and activations; devices show the origin of "
+        "their kernel times.",
     .examples = examples,
-    .words = "systems devices workloads frameworks strategies collectives behaviours layers",
+    .words = "systems devices workloads frameworks strategies collectives behaviours layers "
+             "checkpoints",
     .options = tables,
     .run = run,
 };

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "model/base/file.h"
+#include "predict/inputs/checkpoint_inputs.h"
 #include "predict/plot/plot.h"
 
 struct asked {
@@ -34,7 +35,8 @@ static const struct dl_option plot_options[] = {
     {"help", 'h', NULL, "Output", "print this text", NULL},
     {.name = NULL},
 };
-static const struct dl_option *const tables[] = {plot_options, dl_input_options, NULL};
+static const struct dl_option *const tables[] = {plot_options, dl_input_options,
+                                                 dl_checkpoint_options, NULL};
 static const char *const examples[] = {
     "dlmodel plot scaling data/runs/azure_batch_ai.csv --workload resnet50 --where backend=nccl -o "
     "scaling.png",
@@ -43,9 +45,13 @@ static const char *const examples[] = {
     "dlmodel plot breakdown --system iris-v100 --framework pytorch-ddp --nodes 1-64*2 -o breakdown",
     "dlmodel plot timeline --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 4 "
     "-o timeline.svg",
+    "dlmodel plot pipeline --system dgx-a100-80 --workload gpt2_xl --framework megatron --nodes 2 "
+    "--pp 4 "
+    "--global-batch 32 --micro-batch 1 --precision bf16 -o pipeline.svg",
     "dlmodel plot strategies --system abci-v100 --workload vgg16 --strategy "
     "data,spatial,filter,channel --nodes 1-16*2",
     "dlmodel plot error data/runs/*.csv -o error.svg",
+    "dlmodel plot error docs/generalize/source.csv -o unseen.svg",
     "dlmodel plot roofline --system iris-v100 --workload resnet50 --precision mixed --framework "
     "pytorch-ddp --nodes 1",
     "dlmodel plot kernels data/kernels/deepbench_conv.csv --where device=V100 --where "
@@ -57,15 +63,17 @@ static const char *const examples[] = {
 
 /* A kind is one row here, one plot_KIND.c and one plots/KIND.gp. */
 static const struct dl_plot_kind kinds[] = {
-    {"scaling", "throughput against devices: measured, predicted with interval, linear", "scaling",
-     dl_plot_scaling},
-    {"efficiency", "scaling efficiency relative to the smallest run", "efficiency",
+    {"scaling", "throughput per device against devices: measured, predicted with interval",
+     "scaling", dl_plot_scaling},
+    {"efficiency", "scaling efficiency relative to the smallest run", "scaling",
      dl_plot_efficiency},
-    {"strategies", "throughput against devices by strategy (--strategy a,b,c or all)", "scaling",
-     dl_plot_strategies},
+    {"strategies", "throughput per device against devices by strategy (--strategy a,b,c or all)",
+     "scaling", dl_plot_strategies},
     {"breakdown", "parts of an iteration against nodes", "breakdown", dl_plot_breakdown},
     {"timeline", "one iteration on device and network, with their overlap", "timeline",
      dl_plot_timeline},
+    {"pipeline", "which micro-batch runs when on each stage of a pipeline (Gantt chart)",
+     "pipeline", dl_plot_pipeline},
     {"memory", "memory of one device by part, and its capacity", "memory", dl_plot_memory},
     {"mfu", "model and hardware flop utilization of each plan", "mfu", dl_plot_mfu},
     {"roofline", "layers of a workload on the roofline of the device", "roofline",
@@ -73,6 +81,8 @@ static const struct dl_plot_kind kinds[] = {
     {"pareto", "Pareto front of time and memory that search found", "pareto", dl_plot_pareto},
     {"campaign", "schedule of a campaign: which task trained on which slot, when", "campaign",
      dl_plot_campaign},
+    {"checkpoint", "time lost to checkpoints and failures against their interval, by format",
+     "checkpoint", dl_plot_checkpoint},
     {"error", "signed error of every compared row, by source", "error", dl_plot_error},
     {"kernels", "predicted against measured kernel times", "kernels", dl_plot_kernels},
     {"alphabeta", "collective times against size: samples, fit, algorithm switches, residuals",
@@ -87,8 +97,8 @@ struct picture {
 
 static enum dl_code find_kind(const struct dl_options *options, const struct dl_plot_kind **out,
                               struct dl_err *err) {
-    const char *names[16], *given = options->positional_count > 0 ? options->positional[0] : NULL;
-    char all[256] = "";
+    const char *names[32], *given = options->positional_count > 0 ? options->positional[0] : NULL;
+    char all[512] = "";
     int count = 0;
     for (const struct dl_plot_kind *k = kinds; k->name != NULL; k++) {
         if (given != NULL && strcmp(k->name, given) == 0) {
@@ -229,16 +239,19 @@ const struct dl_command dl_cmd_plot = {
     .purpose = "Draws with gnuplot. KIND is one of: scaling, efficiency (with files: measured runs "
                "and their predictions; without files: predictions for --nodes), strategies "
                "(--strategy a,b,c or all), breakdown (parts of an iteration), timeline (of one "
-               "iteration), memory (of one device, by part), roofline (layers on the roofline of "
+               "iteration), pipeline (the schedule of a plan with --pp as a Gantt chart), memory "
+               "(of one device, by part), roofline (layers on the roofline of "
                "the device), pareto FILE (the front that search --pareto --csv wrote), error "
-               "FILE... (grouped by --by), kernels FILE... (predicted against measured times), "
+               "FILE... (grouped by --by; of a table of docs/generalize: errors that no fit has "
+               "seen), kernels FILE... (predicted against measured times), "
                "alphabeta FILE... (collective times against size with alpha-beta fits, the "
                "algorithm switches of the model, and residuals; without files: those of the "
                "profile --system). With files, --system, --workload, --framework, --precision and "
                "--where select rows; values may be lists (a,b).",
     .examples = examples,
-    .words = "scaling efficiency strategies breakdown timeline memory roofline pareto error "
-             "kernels alphabeta",
+    .words =
+        "scaling efficiency strategies breakdown timeline pipeline memory roofline pareto error "
+        "kernels alphabeta",
     .options = tables,
     .run = run,
 };

@@ -13,15 +13,19 @@
 #include "predict/inputs/what_if_note.h"
 #include "predict/inputs/rates.h"
 #include "predict/output/advice_print.h"
-#include "predict/output/rows.h"
+#include "predict/output/gains.h"
+#include "predict/output/predicted.h"
 #include "predict/plot/trace.h"
 
 struct asked {
     const char *trace, *export;
+    bool rows;
 };
 #define ASKED(member) struct asked, member
 
 static const struct dl_option predict_options[] = {
+    {"long", 0, NULL, "Output",
+     "a row for each framework and number of nodes, in place of the matrix", DL_FLAG(ASKED(rows))},
     {"trace", 0, "FILE", "Output",
      "write the timeline of the iteration to FILE, for chrome://tracing or Perfetto",
      DL_TEXT(ASKED(trace))},
@@ -47,26 +51,6 @@ static const char *const examples[] = {
     NULL,
 };
 
-struct result {
-    struct dl_plan plan;
-    struct dl_prediction prediction;
-    const struct dl_framework *framework;
-};
-/* strategy NULL: the only one requested */
-struct skipped {
-    const char *framework, *strategy, *why;
-    int64_t nodes;
-    bool is_bound;
-};
-
-struct results {
-    struct result *rows;
-    struct skipped *skipped;
-    int count, skipped_count;
-    bool every_strategy; /* --strategy all */
-    struct dl_advice_limits limits;
-};
-
 static int strategy_count(void) {
     int count = 0;
     while (dl_strategies[count] != NULL) count++;
@@ -75,7 +59,7 @@ static int strategy_count(void) {
 
 /* No framework can run the plan: a reason that also excludes `ideal` lies in the plan, not in a
  * framework. */
-static enum dl_code fail_all(const struct results *results, struct dl_err *err) {
+static enum dl_code fail_all(const struct dl_predicted *results, struct dl_err *err) {
     for (int i = 0; i < results->skipped_count; i++) {
         if (results->skipped[i].is_bound)
             return dl_fail(err, DL_ERR_USAGE, "%s", results->skipped[i].why);
@@ -85,7 +69,7 @@ static enum dl_code fail_all(const struct results *results, struct dl_err *err) 
 }
 
 static enum dl_code predict_all(struct dl_context *context, const struct dl_inputs *inputs,
-                                bool terms, struct results *out, struct dl_err *err) {
+                                bool terms, struct dl_predicted *out, struct dl_err *err) {
     const int strategies = out->every_strategy ? strategy_count() : 1;
     const size_t most = (size_t)inputs->framework_count * inputs->node_count * (size_t)strategies;
     struct dl_inputs own = *inputs;
@@ -98,7 +82,7 @@ static enum dl_code predict_all(struct dl_context *context, const struct dl_inpu
         const struct dl_framework *framework = inputs->frameworks[f / strategies];
         if (out->every_strategy) own.plan.strategy = dl_strategies[f % strategies];
         for (size_t n = 0; n < inputs->node_count; n++) {
-            struct result *row = &out->rows[out->count];
+            struct dl_predicted_row *row = &out->rows[out->count];
             struct dl_err inner = {0};
             row->framework = framework;
             const enum dl_code code =
@@ -108,7 +92,7 @@ static enum dl_code predict_all(struct dl_context *context, const struct dl_inpu
                 out->count++;
             } else if (code == DL_ERR_USAGE && (inputs->framework_all || out->every_strategy) &&
                        most > 1) {
-                out->skipped[out->skipped_count++] = (struct skipped){
+                out->skipped[out->skipped_count++] = (struct dl_predicted_skip){
                     framework->name, out->every_strategy ? own.plan.strategy->name : NULL,
                     dl_arena_strdup(context->arena, inner.message), inputs->nodes[n],
                     dl_framework_is_bound(framework)};
@@ -121,51 +105,24 @@ static enum dl_code predict_all(struct dl_context *context, const struct dl_inpu
     return out->count > 0 ? DL_OK : fail_all(out, err);
 }
 
-static struct dl_prediction_row row_of(const struct dl_inputs *inputs, const struct result *r) {
-    return (struct dl_prediction_row){inputs->system, inputs->workload, r->framework,  &r->plan,
-                                      &r->prediction, &inputs->length,  &inputs->rates};
-}
-
-/* 3: as one device; 2: retired; 1: asynchronous, lossy; 0: a bound. The highest of all wins. */
-static int worth_of(const struct result *r) {
-    const struct dl_framework *f = r->framework;
-    if (dl_framework_is_bound(f)) return 0;
-    if ((f->sync.asynchronous && r->plan.nodes > 1) || f->status == DL_LOSSY) return 1;
-    return f->status == DL_MAINTAINED ? 3 : 2;
-}
-
-static const struct result *best_of(const struct results *results, int most_worth) {
-    const struct result *best = NULL;
-    for (int i = 0; i < results->count; i++) {
-        const struct result *r = &results->rows[i];
-        const int worth = worth_of(r), before = best == NULL ? -1 : worth_of(best);
-        if (!r->prediction.fits || worth > most_worth || worth < before) continue;
-        if (worth > before ||
-            r->prediction.throughput_samples_per_s > best->prediction.throughput_samples_per_s)
-            best = r;
-    }
-    return best;
-}
-
 /* The best framework on each number of nodes. NULL: out of memory. */
 static struct dl_advice_request *advice_of(struct dl_context *context,
-                                           const struct dl_inputs *inputs,
-                                           const struct results *results) {
+                                           const struct dl_predicted *results) {
     struct dl_advice_request *q = dl_arena_alloc(context->arena, 1, sizeof *q);
-    const struct result *best = best_of(results, 3);
+    const struct dl_predicted_row *best = dl_recommend(results);
     if (q == NULL) return NULL;
     q->count = 0;
     q->limits = results->limits;
     q->arena = context->arena;
     for (int i = 0; i < results->count && best != NULL && !results->every_strategy; i++) {
-        const struct dl_prediction_row row = row_of(inputs, &results->rows[i]);
+        const struct dl_prediction_row row = dl_predicted_row_of(results, &results->rows[i]);
         if (row.framework == best->framework) dl_advice_add(q, &row);
     }
     return q;
 }
 
 static enum dl_code print_json(struct dl_context *context, const struct dl_options *options,
-                               const struct dl_inputs *inputs, const struct results *results,
+                               const struct dl_inputs *inputs, const struct dl_predicted *results,
                                struct dl_err *err) {
     struct dl_json_writer w;
     dl_jw_init(&w, context->arena, false);
@@ -173,15 +130,22 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
     dl_inputs_json(context, inputs, options, &w);
     dl_jw_array(&w, "results");
     for (int i = 0; i < results->count; i++) {
-        const struct dl_prediction_row row = row_of(inputs, &results->rows[i]);
+        const struct dl_prediction_row row = dl_predicted_row_of(results, &results->rows[i]);
         dl_rows_json_open(&w, &row);
         dl_heterogeneous_json(&w, &results->rows[i].prediction);
-        DL_TRY(dl_checkpoint_json(options, &row, &w, err));
+        DL_TRY(dl_checkpoint_json(context, options, &row, &w, err));
         dl_jw_end(&w);
     }
     dl_jw_end(&w);
-    const struct dl_advice_request *advice = advice_of(context, inputs, results);
+    const struct dl_advice_request *advice = advice_of(context, results);
     if (advice == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    const struct dl_predicted_row *best = dl_recommend(results);
+    struct dl_gains gains = {.count = 0};
+    if (best != NULL) {
+        const struct dl_prediction_row row = dl_predicted_row_of(results, best);
+        DL_TRY(dl_gains_find(&row, context->arena, &gains, err));
+    }
+    dl_recommend_json(&w, results, &gains);
     dl_advice_json(&w, advice);
     dl_jw_array(&w, "skipped");
     for (int i = 0; i < results->skipped_count; i++) {
@@ -199,147 +163,15 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
                            w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
 }
 
-/* F-TIE: frameworks on as many nodes whose 80 % intervals reach that of the best. */
-static const char *ties(struct dl_context *context, const struct results *results,
-                        const struct result *best) {
-    struct dl_text names = {.arena = context->arena};
-    int tied = 0;
-    for (int i = 0; i < results->count && !results->every_strategy; i++) {
-        const struct result *r = &results->rows[i];
-        if (r == best || r->plan.nodes != best->plan.nodes || worth_of(r) < worth_of(best) ||
-            !r->prediction.fits ||
-            r->prediction.iteration_low_s > best->prediction.iteration_high_s)
-            continue;
-        if (tied++ < 3) dl_text_printf(&names, "%s%s", tied > 1 ? ", " : "", r->framework->name);
-    }
-    if (tied == 0) return "";
-    if (tied > 3) dl_text_printf(&names, " and %d more", tied - 3);
-    return dl_arena_printf(context->arena, " A tie, by the intervals, with %s.",
-                           dl_text_string(&names));
+static double samples_of(const struct dl_predicted_row *r) {
+    return r->plan.batch_per_device_samples;
 }
-
-/* Sentences on the fastest plan: its interval, its bottleneck, and the command that shows every
- * term. */
-static const char *sentence(struct dl_context *context, const struct dl_options *options,
-                            const struct results *results) {
-    const struct result *best = best_of(results, 3);
-    if (best == NULL) return "No plan fits in memory.\n";
-    const struct result *loose = best_of(results, worth_of(best) - 1);
-    const bool passed =
-        loose != NULL && worth_of(loose) > 0 && loose->plan.nodes == best->plan.nodes &&
-        loose->prediction.throughput_samples_per_s > best->prediction.throughput_samples_per_s;
-    const char *faster =
-        !passed
-            ? ""
-            : dl_arena_printf(context->arena, " (%s reaches %.0f samples/s, but %s.)",
-                              loose->framework->name, loose->prediction.throughput_samples_per_s,
-                              dl_reservation_text(loose->framework));
-    const struct dl_prediction *p = &best->prediction;
-    const double samples = p->throughput_samples_per_s;
-    char low[32], high[32];
-    dl_units_format(p->iteration_low_s, DL_UNIT_S, low, sizeof low);
-    dl_units_format(p->iteration_high_s, DL_UNIT_S, high, sizeof high);
-    return dl_arena_printf(
-        context->arena,
-        "%s%s%s%s on %lld node%s: %.*f samples/s; with 80 %% probability an iteration takes %s to "
-        "%s. Bottleneck: %s, %.0f %% of the iteration.%s%s\n"
-        "Every term: %s%s%s\n",
-        results->count > 1 ? "The fastest is " : "", best->framework->name,
-        results->every_strategy ? ", " : "",
-        results->every_strategy ? best->plan.strategy->name : "", (long long)best->plan.nodes,
-        best->plan.nodes == 1 ? "" : "s", samples < 100 ? 1 : 0, samples, low, high,
-        dl_bottleneck_names[p->bottleneck], 100 * p->bottleneck_share, faster,
-        ties(context, results, best),
-        dl_inputs_command(context, options, "explain", best->framework, best->plan.nodes),
-        results->every_strategy ? " --strategy " : "",
-        results->every_strategy ? best->plan.strategy->name : "");
-}
-
-static bool said_before(const struct results *results, int row, const char *text) {
-    for (int i = 0; i < row; i++) {
-        for (int k = 0; k < results->rows[i].prediction.warning_count; k++) {
-            if (strcmp(results->rows[i].prediction.warnings[k], text) == 0) return true;
-        }
-    }
-    return false;
-}
-
-/* The part of the reason for an omitted framework that follows its name. */
-static const char *reason_of(const struct skipped *s) {
-    const size_t length = strlen(s->framework);
-    return strncmp(s->why, s->framework, length) == 0
-               ? s->why + length + strspn(s->why + length, ": ")
-               : s->why;
-}
-
-/* Each strategy that the one framework cannot run, with its reason; for all frameworks, only
- * their number. */
-static void note_strategies(struct dl_context *context, const struct results *results) {
-    for (int i = 0; i < results->skipped_count; i++) {
-        const struct skipped *s = &results->skipped[i];
-        if (strcmp(s->framework, results->skipped[0].framework) != 0 ||
-            strcmp(s->framework, results->rows[0].framework->name) != 0) {
-            context->note(context,
-                          "%d plans of other frameworks cannot run; --framework NAME or --json "
-                          "gives the reasons",
-                          results->skipped_count - i);
-            return;
-        }
-        if (i == 0 || strcmp(s->strategy, s[-1].strategy) != 0)
-            context->note(context, "not shown: %s (%s)", s->strategy, s->why);
-    }
-}
-
-/* Frameworks omitted for the same reason on one line. */
-static void note_skipped(struct dl_context *context, const struct results *results) {
-    for (int i = 0; i < results->skipped_count; i++) {
-        const struct skipped *first = &results->skipped[i];
-        bool listed = false;
-        for (int k = 0; k < i && !listed; k++)
-            listed = strcmp(reason_of(&results->skipped[k]), reason_of(first)) == 0;
-        if (listed) continue;
-        const char *names = first->framework;
-        for (int k = i + 1; k < results->skipped_count; k++) {
-            const struct skipped *s = &results->skipped[k];
-            if (strcmp(reason_of(s), reason_of(first)) != 0 ||
-                strcmp(s->framework, results->skipped[k - 1].framework) == 0)
-                continue;
-            names = dl_arena_printf(context->arena, "%s, %s", names, s->framework);
-        }
-        if (first->nodes == 1)
-            context->note(context, "not shown: %s (%s)", names, reason_of(first));
-        else
-            context->note(context, "not shown from %lld nodes on: %s (%s)", (long long)first->nodes,
-                          names, reason_of(first));
-    }
-}
-
-static void note_all(struct dl_context *context, const struct dl_inputs *inputs,
-                     const struct results *results) {
-    for (int i = 0; i < results->count; i++) {
-        for (int k = 0; k < results->rows[i].prediction.warning_count; k++) {
-            const char *text = results->rows[i].prediction.warnings[k];
-            if (!said_before(results, i, text)) context->note(context, "warning: %s", text);
-        }
-    }
-    if (results->every_strategy)
-        note_strategies(context, results);
-    else
-        note_skipped(context, results);
-    if (inputs->left_out > 0)
-        context->note(context,
-                      "not shown: %d retired, lossy or asynchronous framework%s "
-                      "(--all-frameworks shows them, dlmodel list frameworks names them)",
-                      inputs->left_out, inputs->left_out == 1 ? "" : "s");
-}
-
-static double samples_of(const struct result *r) { return r->plan.batch_per_device_samples; }
 
 static const char *batch_text(struct dl_context *context, const struct dl_inputs *inputs,
-                              const struct results *results) {
-    const struct result *low = &results->rows[0], *high = low;
+                              const struct dl_predicted *results) {
+    const struct dl_predicted_row *low = &results->rows[0], *high = low;
     for (int i = 1; i < results->count; i++) { /* with --batch-per-device max they differ */
-        const struct result *r = &results->rows[i];
+        const struct dl_predicted_row *r = &results->rows[i];
         if (samples_of(r) < samples_of(low)) low = r;
         if (samples_of(r) > samples_of(high)) high = r;
     }
@@ -350,7 +182,7 @@ static const char *batch_text(struct dl_context *context, const struct dl_inputs
 }
 
 /* "data parallel", or that each framework has its own. */
-static const char *strategy_text(struct dl_context *context, const struct results *results) {
+static const char *strategy_text(struct dl_context *context, const struct dl_predicted *results) {
     const struct dl_strategy *strategy = results->rows[0].plan.strategy;
     if (results->every_strategy) return "every strategy that can run";
     for (int i = 1; i < results->count; i++) {
@@ -364,80 +196,106 @@ static const char *one_line(struct dl_context *context, const char *text) {
                         : dl_arena_printf(context->arena, "%.*s", (int)strcspn(text, "\n"), text);
 }
 
-static enum dl_code print_rows(struct dl_context *context, const struct dl_options *options,
-                               const struct dl_inputs *inputs, const struct results *results,
-                               enum dl_format format, struct dl_err *err) {
+/* The rows as text, or as CSV. */
+static enum dl_code rows_text(struct dl_context *context, const struct dl_predicted *results,
+                              bool csv, const char **out, struct dl_err *err) {
     struct dl_table table;
-    const struct dl_prediction_row first = row_of(inputs, &results->rows[0]);
-    const bool tokens = dl_known(dl_rows_throughput(&first).tokens);
-    DL_TRY(dl_rows_init(
-        &table, context->arena,
-        (results->every_strategy ? DL_ROWS_STRATEGY : 0u) | (tokens ? DL_ROWS_TOKENS : 0u), err));
+    const struct dl_prediction_row first = dl_predicted_row_of(results, &results->rows[0]);
+    unsigned show = results->every_strategy ? DL_ROWS_STRATEGY : 0u;
+    if (dl_known(dl_rows_throughput(&first).tokens)) show |= DL_ROWS_TOKENS;
+    if (dl_known(dl_rows_total(&first).time_s)) show |= DL_ROWS_RUN;
+    for (int i = 0; i < results->count && !results->every_strategy; i++)
+        if (dl_rows_is_chosen(&results->rows[i].plan)) show |= DL_ROWS_PLAN;
+    DL_TRY(dl_rows_init(&table, context->arena, show, err));
     for (int i = 0; i < results->count; i++) {
-        const struct dl_prediction_row row = row_of(inputs, &results->rows[i]);
+        const struct dl_prediction_row row = dl_predicted_row_of(results, &results->rows[i]);
         DL_TRY(dl_rows_add(&table, &row, err));
     }
-    if (format == DL_FORMAT_CSV) {
-        DL_TRY(context->output(options, dl_table_csv(&table), err));
-        context->note(context, "%s", one_line(context, sentence(context, options, results)));
-        return DL_OK;
-    }
+    *out = csv ? dl_table_csv(&table) : dl_table_text(&table);
+    return *out != NULL ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+}
+
+/* "resnet50 bf16 (this device's default), data parallel, 32 samples per device, on ..." */
+static const char *heading(struct dl_context *context, const struct dl_predicted *results) {
+    const struct dl_inputs *inputs = results->inputs;
     const struct dl_plan *plan = &results->rows[0].plan;
     const char *measured =
         inputs->system->measured_on == NULL
             ? ""
             : dl_arena_printf(context->arena, ", calibrated %s on %s", inputs->system->measured_at,
                               inputs->system->measured_on);
-    const char *text = dl_table_text(&table);
-    const struct result *best = best_of(results, 3);
-    if (text != NULL && inputs->heterogeneous != NULL) {
-        const char *groups = dl_heterogeneous_text(
-            context->arena, &(best != NULL ? best : &results->rows[0])->prediction);
-        text = groups == NULL ? NULL : dl_arena_printf(context->arena, "%s%s", text, groups);
-    }
-    const struct dl_prediction_row shown = row_of(inputs, best != NULL ? best : &results->rows[0]);
-    const char *checkpoint, *length = dl_rows_length_text(&shown, context->arena),
-                            *stages = dl_rows_stages_text(shown.prediction, context->arena),
-                            *spending = dl_spending_text(&shown, context->arena);
-    const struct dl_advice_request *q = advice_of(context, inputs, results);
-    const char *advice = q == NULL ? NULL : dl_advice_text(q);
-    DL_TRY(dl_checkpoint_text(context, options, &shown, &checkpoint, err));
-    return context->output(
-        options,
-        text == NULL || length == NULL || stages == NULL || spending == NULL || advice == NULL
-            ? NULL
-            : dl_arena_printf(context->arena, "%s %s, %s, %s, on %s (%s%s)\n\n%s\n%s%s%s%s%s%s",
-                              inputs->workload->name, dl_precision_names[plan->precision],
-                              strategy_text(context, results), batch_text(context, inputs, results),
-                              inputs->system->name,
-                              inputs->heterogeneous != NULL ? "several devices"
-                                                            : inputs->system->device->name,
-                              measured, text, sentence(context, options, results), stages, length,
-                              spending, checkpoint, advice),
-        err);
+    return dl_arena_printf(
+        context->arena, "%s %s%s, %s, %s, on %s (%s%s)\n\n", inputs->workload->name,
+        dl_precision_names[plan->precision],
+        !inputs->given.precision && plan->precision != DL_FP32 ? " (this device's default)" : "",
+        strategy_text(context, results), batch_text(context, inputs, results), inputs->system->name,
+        inputs->heterogeneous != NULL ? "several devices" : inputs->system->device->name, measured);
 }
 
-static enum dl_code write_trace(const char *path, const struct dl_inputs *inputs,
-                                const struct results *results, struct dl_arena *arena,
-                                struct dl_err *err) {
+static enum dl_code print_text(struct dl_context *context, const struct dl_options *options,
+                               const struct dl_predicted *results, bool every_row,
+                               struct dl_err *err) {
+    const struct dl_inputs *inputs = results->inputs;
+    const struct dl_predicted_row *best = dl_recommend(results);
+    const struct dl_prediction_row shown =
+        dl_predicted_row_of(results, best != NULL ? best : &results->rows[0]);
+    const bool matrix = !every_row && !results->every_strategy && inputs->node_count > 1 &&
+                        inputs->framework_count > 1 && inputs->heterogeneous == NULL;
+    const struct dl_advice_request *q = advice_of(context, results);
+    struct dl_text text = {.arena = context->arena};
+    const char *rows, *checkpoint;
+    struct dl_gains gains;
+    if (matrix)
+        rows = dl_predicted_matrix(context, results);
+    else
+        DL_TRY(rows_text(context, results, false, &rows, err));
+    DL_TRY(dl_checkpoint_text(context, options, &shown, &checkpoint, err));
+    DL_TRY(dl_gains_find(&shown, context->arena, &gains, err));
+    dl_text_add(&text, heading(context, results));
+    dl_text_add(&text, rows);
+    if (inputs->heterogeneous != NULL)
+        dl_text_add(&text, dl_heterogeneous_text(context->arena, shown.prediction));
+    dl_text_add(&text, "\n");
+    dl_text_add(&text, dl_recommend_text(context, options, results));
+    dl_text_add(&text, dl_gains_text(&shown, &gains, context->arena));
+    if (matrix) dl_text_add(&text, dl_rows_plan_text(&shown, context->arena));
+    dl_text_add(&text, dl_rows_stages_text(shown.prediction, context->arena));
+    dl_text_add(&text, dl_rows_length_text(&shown, context->arena));
+    dl_text_add(&text, dl_spending_text(&shown, context->arena));
+    dl_text_add(&text, checkpoint);
+    dl_text_add(&text, q == NULL ? NULL : dl_advice_text(q));
+    return context->output(options, dl_text_string(&text), err);
+}
+
+static enum dl_code print_csv(struct dl_context *context, const struct dl_options *options,
+                              const struct dl_predicted *results, struct dl_err *err) {
+    const char *text;
+    DL_TRY(rows_text(context, results, true, &text, err));
+    DL_TRY(context->output(options, text, err));
+    context->note(context, "%s", one_line(context, dl_recommend_text(context, options, results)));
+    return DL_OK;
+}
+
+static enum dl_code write_trace(const char *path, const struct dl_predicted *results,
+                                struct dl_arena *arena, struct dl_err *err) {
     if (results->count != 1) {
         return dl_fail(
             err, DL_ERR_USAGE,
             "--trace writes one timeline: give one --framework and one number of --nodes");
     }
-    const struct dl_prediction_row row = row_of(inputs, &results->rows[0]);
+    const struct dl_prediction_row row = dl_predicted_row_of(results, &results->rows[0]);
     return dl_trace_write(path, &row, arena, err);
 }
 
 /* The one plan in a framework's words. */
 static enum dl_code print_export(struct dl_context *context, const struct dl_options *options,
-                                 const struct dl_inputs *inputs, const struct results *results,
+                                 const struct dl_inputs *inputs, const struct dl_predicted *results,
                                  const char *format, struct dl_err *err) {
     const char *text;
     if (results->count != 1 || inputs->heterogeneous != NULL)
         return dl_fail(err, DL_ERR_USAGE,
                        "--export prints one plan: give one --framework and one number of --nodes");
-    const struct dl_prediction_row row = row_of(inputs, &results->rows[0]);
+    const struct dl_prediction_row row = dl_predicted_row_of(results, &results->rows[0]);
     const struct dl_export_request request = {.row = &row, .arena = context->arena};
     DL_TRY(dl_export_write(format, &request, &text, err));
     return context->output(options, text, err);
@@ -448,7 +306,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     enum dl_format format = DL_FORMAT_TEXT;
     struct dl_inputs inputs;
     const char *strategy = dl_option_text(options, "strategy");
-    struct results results = {.every_strategy = strategy != NULL && strcmp(strategy, "all") == 0};
+    struct dl_predicted results = {.every_strategy =
+                                       strategy != NULL && strcmp(strategy, "all") == 0};
     const struct dl_options without =
         results.every_strategy ? dl_options_without(options, "strategy") : *options;
     options = &without;
@@ -458,17 +317,20 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(dl_inputs_load(context, options, &inputs, err));
     DL_TRY(dl_rates_read(options, context->arena, &inputs.rates, err));
     DL_TRY(dl_limits_read(options, &inputs, context->arena, &results.limits, err));
+    results.inputs = &inputs;
     DL_TRY(predict_all(context, &inputs, asked.trace != NULL, &results, err));
-    if (asked.trace != NULL)
-        DL_TRY(write_trace(asked.trace, &inputs, &results, context->arena, err));
+    if (asked.trace != NULL) DL_TRY(write_trace(asked.trace, &results, context->arena, err));
     dl_inputs_note_files(context, &inputs);
     if (asked.export != NULL)
         DL_TRY(print_export(context, options, &inputs, &results, asked.export, err));
     else if (format == DL_FORMAT_JSON)
         DL_TRY(print_json(context, options, &inputs, &results, err));
+    else if (format == DL_FORMAT_CSV)
+        DL_TRY(print_csv(context, options, &results, err));
     else
-        DL_TRY(print_rows(context, options, &inputs, &results, format, err));
-    note_all(context, &inputs, &results);
+        DL_TRY(print_text(context, options, &results, asked.rows, err));
+    dl_predicted_note_warnings(context, &results);
+    dl_predicted_note_skipped(context, &results);
     DL_TRY(dl_what_if_note(context, options, &inputs, NULL, err));
     bool any_fits = false, extrapolated = false;
     for (int i = 0; i < results.count; i++) {

@@ -4,11 +4,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "predict/inputs/rates.h"
 #include "predict/report/report.h"
 
 struct asked {
     bool markdown, no_figures, where_given;
-    const char *title, *path;
+    const char *title, *path, *attach;
 };
 #define ASKED(member) struct asked, member
 
@@ -27,13 +28,17 @@ static const struct dl_option report_options[] = {
      DL_FLAG(ASKED(markdown))},
     {"no-figures", 0, NULL, "Output", "write tables and text only; needs no gnuplot",
      DL_FLAG(ASKED(no_figures))},
+    {"attach", 0, "FOLDER", "Output",
+     "also write each figure to FOLDER, as PDF and its numbers as CSV, to attach to a paper",
+     DL_TEXT(ASKED(attach))},
     {"output", 'o', "FILE", "Output",
      "write to FILE instead of stdout; FILE is replaced only when the page is complete",
      DL_TEXT(ASKED(path))},
     {"help", 'h', NULL, "Output", "print this text", NULL},
     {.name = NULL},
 };
-static const struct dl_option *const tables[] = {report_options, dl_input_options, NULL};
+static const struct dl_option *const tables[] = {report_options, dl_input_options, dl_rates_options,
+                                                 NULL};
 static const char *const examples[] = {
     "dlmodel report --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 1-16*2 -o "
     "report.html",
@@ -68,6 +73,16 @@ static enum dl_code choose_form(const struct asked *asked, bool *markdown, struc
     return DL_OK;
 }
 
+/* Whether the first file is the schedule of a campaign. */
+static enum dl_code is_schedule(struct dl_context *context, const struct dl_options *options,
+                                bool *out, struct dl_err *err) {
+    struct dl_csv csv;
+    if (options->positional_count == 0) return DL_OK;
+    DL_TRY(dl_csv_read(options->positional[0], context->arena, &csv, err));
+    *out = dl_report_is_schedule(&csv);
+    return DL_OK;
+}
+
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,
                         struct dl_err *err) {
     struct dl_report *r = dl_arena_alloc(context->arena, 1, sizeof *r);
@@ -77,6 +92,10 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     struct asked asked = {.markdown = false};
     DL_TRY(dl_options_bind(options, report_options, &asked, err));
     r->figures = !asked.no_figures;
+    r->attach = asked.attach;
+    r->attached = 0;
+    if (asked.attach != NULL && asked.no_figures)
+        return dl_fail(err, DL_ERR_USAGE, "--attach writes figures, --no-figures none");
     DL_TRY(choose_form(&asked, &r->page.markdown, err));
     /* the first word of a figure's options is its kind */
     if (options->positional_count == DL_MAX_POSITIONAL)
@@ -85,7 +104,11 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
         r->options.positional[i] = options->positional[i - 1];
     r->options.positional[0] = "report";
     r->options.positional_count = options->positional_count + 1;
-    if (options->positional_count > 0)
+    bool schedule = false;
+    DL_TRY(is_schedule(context, options, &schedule, err));
+    if (schedule)
+        DL_TRY(dl_report_of_campaign(r, asked.title, err));
+    else if (options->positional_count > 0)
         DL_TRY(dl_report_of_runs(r, asked.title, err));
     else if (asked.where_given)
         return dl_fail(err, DL_ERR_USAGE, "--where selects rows of files: give a file");
@@ -111,7 +134,10 @@ const struct dl_command dl_cmd_report = {
     .purpose = "Writes a page to share: question and answer, the machine and its calibration, "
                "scaling, breakdown of time, memory, limits and changes that pay, accuracy of the "
                "model, method. Without files the page is about --system, --workload, --framework "
-               "and --nodes; with files of measured runs it compares those with their predictions. "
+               "and --nodes, with cost and energy where prices and power are known; with files of "
+               "measured runs it compares those with their predictions and "
+               "tells how they were measured; with one or two schedules of a campaign (predicted, "
+               "measured) it is about that. "
                "Figures and style are embedded: the page loads nothing.",
     .examples = examples,
     .options = tables,

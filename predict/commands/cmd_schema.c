@@ -4,6 +4,7 @@
 #include "model/cli/command.h"
 #include "model/collective/coll_match.h"
 #include "model/framework/layer_times.h"
+#include "model/hardware/kernel_columns.h"
 #include "model/hardware/kernel_model.h"
 #include "predict/compare/compare_runs.h"
 #include "predict/output/rows.h"
@@ -30,12 +31,13 @@ static const struct kind {
     {"layers", &dl_layer_times_schema},
     {"runs", &dl_run_row_schema},
     {"collectives", &dl_coll_row_schema},
+    {"kernels", &dl_kernel_row_schema},
     {"prediction", NULL},
     {NULL, NULL},
 };
 static const char *const kind_names[] = {
-    "system", "device", "workload", "framework", "kernel-models", "layers", "prediction",
-    "site",   "run",    "runlog",   "runs",      "collectives",   NULL};
+    "system", "device", "workload", "framework", "kernel-models", "layers",  "prediction",
+    "site",   "run",    "runlog",   "runs",      "collectives",   "kernels", NULL};
 
 static const struct dl_column columns[] = {
     {"key", "key", "", DL_COLUMN_STRING, 0, 0},
@@ -125,7 +127,7 @@ static enum dl_code find_kind(const struct dl_context *context, const struct dl_
                               const struct kind **out, struct dl_err *err) {
     struct kind *more = dl_arena_alloc(context->arena, 1, sizeof *more);
     const char *all = "expected one of system, device, workload, framework, kernel-models, layers, "
-                      "runs, collectives, prediction, site, run or runlog";
+                      "runs, collectives, kernels, prediction, site, run or runlog";
     if (options->positional_count == 0) return dl_fail(err, DL_ERR_USAGE, "%s", all);
     if (options->positional_count > 1)
         return dl_fail(err, DL_ERR_USAGE, "unexpected argument \"%s\"", options->positional[1]);
@@ -183,16 +185,19 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 const struct dl_command dl_cmd_schema = {
     .name = "schema",
     .summary = "print the fields of each file format",
-    .usage = "system|device|workload|framework|kernel-models|layers|runs|collectives|prediction|"
-             "site|run|"
-             "runlog [options]",
+    .usage =
+        "system|device|workload|framework|kernel-models|layers|runs|collectives|kernels|prediction|"
+        "site|run|"
+        "runlog [options]",
     .purpose = "Prints the keys of a file format, or the columns of a table of measurements (runs, "
-               "collectives), with type, unit, range, default and meaning. The program loads files "
+               "collectives, kernels), with type, unit, range, default and meaning. The program "
+               "loads files "
                "with the same tables.",
     .examples = examples,
-    .words = "system device workload framework kernel-models layers runs collectives prediction "
-             "site run "
-             "runlog",
+    .words =
+        "system device workload framework kernel-models layers runs collectives kernels prediction "
+        "site run "
+        "runlog",
     .options = tables,
     .run = run,
 };

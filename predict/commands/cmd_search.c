@@ -6,9 +6,12 @@
 #include <unistd.h>
 
 #include "model/parallel/strategy.h"
+#include "model/predict/correct.h"
+#include "predict/inputs/heterogeneous_inputs.h"
 #include "predict/inputs/layer_inputs.h"
 #include "predict/inputs/rates.h"
 #include "predict/inputs/what_if_note.h"
+#include "predict/output/heterogeneous_search.h"
 #include "predict/output/search_print.h"
 #include "predict/output/search_sweep.h"
 #include "predict/output/search_threads.h"
@@ -19,7 +22,7 @@ struct asked {
     int64_t max_devices, top, threads;
     double memory_bytes, deadline_s, device_w;
     bool pareto;
-    const char *shard, *sweep;
+    const char *shard, *sweep, *jobs;
 };
 #define ASKED(member) struct asked, member
 
@@ -57,10 +60,16 @@ static const struct dl_option own_options[] = {
      "do not search: combine the CSV files of all parts; give --merge once per part and all other "
      "options as in the parts",
      DL_REPEATED},
+    {"jobs", 0, "NAME,...", "Search",
+     "with --heterogeneous: place these networks, each trained for an epoch (--epochs N) on nodes "
+     "of "
+     "one kind, all at the same time",
+     DL_TEXT(ASKED(jobs))},
     {.name = NULL},
 };
 
-static const struct dl_option *const tables[] = {own_options, dl_rates_options, dl_input_options,
+static const struct dl_option *const tables[] = {own_options,       dl_heterogeneous_options,
+                                                 dl_rates_options,  dl_input_options,
                                                  dl_output_options, NULL};
 static const char *const examples[] = {
     "dlmodel search --system dgx-a100-80 --nodes 4 --workload gpt2_xl --global-batch 256 "
@@ -208,10 +217,31 @@ static void sort_rows(const struct dl_search_request *r, struct dl_found *found,
     }
 }
 
-/* F-TIE: whether the 80 % intervals of a plan and of the best one overlap. */
-static bool is_tied(const struct dl_prediction *best, const struct dl_prediction *p) {
-    return log(p->iteration_low_s) <= log(best->iteration_high_s) &&
-           log(best->iteration_low_s) <= log(p->iteration_high_s);
+/* Cost (node-hours where no price is known) and energy of an iteration. */
+static void spend(const struct dl_search_request *r, const struct dl_rates *rates,
+                  const struct dl_searched *row, double *cost, double *energy_j) {
+    const struct dl_power power = dl_power_of(r->system, row->plan, row->prediction, rates);
+    *cost = (double)row->plan->nodes * row->prediction->iteration_s;
+    *energy_j = dl_known(power.job_w) ? power.job_w * row->prediction->iteration_s : *cost;
+}
+
+/* F-COST-FRONT: of the front of time, memory and devices, which holds them all, the plans that
+ * nothing beats in time, cost and energy. */
+static void mark_cost_front(const struct dl_search_request *r, const struct dl_rates *rates,
+                            struct dl_searched *rows, int count) {
+    for (int i = 0; i < count; i++) {
+        double cost, energy_j, other_cost, other_energy_j;
+        spend(r, rates, &rows[i], &cost, &energy_j);
+        rows[i].cost_front = true;
+        for (int k = 0; k < count && rows[i].cost_front; k++) {
+            const double time_s = rows[i].prediction->iteration_s,
+                         other_s = rows[k].prediction->iteration_s;
+            spend(r, rates, &rows[k], &other_cost, &other_energy_j);
+            const bool less = other_s < time_s || other_cost < cost || other_energy_j < energy_j;
+            rows[i].cost_front =
+                !(less && other_s <= time_s && other_cost <= cost && other_energy_j <= energy_j);
+        }
+    }
 }
 
 /* Every plan found, predicted whole: terms of the best one alone. */
@@ -239,7 +269,8 @@ static enum dl_code predict_found(struct dl_context *context, const struct dl_op
             .plan = plan, .prediction = prediction, .command = command, .front = front};
     }
     sort_rows(r, found, rows, front ? 0 : count);
-    for (int i = 0; i < count; i++) rows[i].tied = is_tied(rows[0].prediction, rows[i].prediction);
+    for (int i = 0; i < count; i++)
+        rows[i].tied = dl_prediction_plans_tie(rows[0].prediction, rows[i].prediction);
     *out = rows;
     return DL_OK;
 }
@@ -354,6 +385,25 @@ static enum dl_code note_best(struct dl_context *context, const struct dl_option
 }
 
 extern const struct dl_command dl_cmd_search;
+/* Nodes of several kinds: data parallelism alone. */
+static enum dl_code run_heterogeneous(struct dl_context *context, const struct dl_options *options,
+                                      const struct asked *asked, const struct dl_inputs *inputs,
+                                      enum dl_format format, struct dl_err *err) {
+    static const enum dl_objective from[] = {DL_BY_TIME, DL_BY_ENERGY, DL_BY_COST};
+    int objective = asked->objective == DL_BY_THROUGHPUT ? 0 : -1;
+    for (int i = 0; i < 3; i++)
+        if (asked->objective == from[i]) objective = i;
+    if (objective < 0)
+        return dl_fail(err, DL_ERR_USAGE, "--objective: with --heterogeneous time, energy or cost");
+    const struct dl_framework *framework =
+        inputs->framework_all ? dl_framework_default(inputs->frameworks, inputs->framework_count,
+                                                     DL_DEFAULT_DATA_PARALLEL)
+                              : inputs->frameworks[0];
+    if (framework == NULL) return dl_fail(err, DL_ERR_USAGE, "--framework: name one");
+    return dl_heterogeneous_search(context, options, inputs, framework,
+                                   (enum dl_placement_objective)objective, asked->jobs, asked->top,
+                                   format, err);
+}
 
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,
                         struct dl_err *err) {
@@ -374,6 +424,9 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(dl_inputs_load(context, options, &inputs, err));
     DL_TRY(dl_rates_read(options, context->arena, &inputs.rates, err));
     DL_TRY(check_inputs(&inputs, err));
+    if (inputs.heterogeneous != NULL)
+        return run_heterogeneous(context, options, &asked, &inputs, format, err);
+    if (asked.jobs != NULL) return dl_fail(err, DL_ERR_USAGE, "--jobs needs --heterogeneous");
     DL_TRY(choose_framework(&inputs, context->arena, &report.framework, err));
     if (inputs.framework_all) {
         const bool ideal = dl_framework_is_bound(report.framework);
@@ -392,6 +445,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(explain_best(context, &request, &rows[0], err));
     DL_TRY(predict_found(context, options, search, &request, found->front,
                          by_time(found->front, found->front_count), true, &front, err));
+    mark_cost_front(&request, &inputs.rates, front, found->front_count);
     report.rows = rows;
     report.row_count = found->best_count;
     report.front = front;

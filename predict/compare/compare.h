@@ -56,7 +56,7 @@ struct dl_compared *dl_comparison_add(struct dl_comparison *comparison);
 
 /* One table of measurements each; the header determines their kind. DL_ERR_INPUT for a broken
  * table; a row that cannot be predicted is added as skipped, with the reason. */
-/* Any of the three kinds; anchor is an error for all but runs. */
+/* Any of the four kinds; anchor is an error for all but runs. */
 enum dl_code dl_compare_table(const struct dl_data *data, const struct dl_csv *csv, bool anchor,
                               struct dl_comparison *out, struct dl_err *err);
 enum dl_code dl_compare_runs(const struct dl_data *data, const struct dl_csv *csv, bool anchor,
@@ -70,6 +70,9 @@ enum dl_calibrated { DL_CALIBRATED_SIZES, DL_CALIBRATED_RANKS };
 enum dl_code dl_compare_calibrated(const struct dl_data *data, const struct dl_csv *csv,
                                    enum dl_calibrated mode, struct dl_comparison *out,
                                    struct dl_err *err);
+/* Two rows each: size and time; costs from the probe in the table (checkpoint_cost.h). */
+enum dl_code dl_compare_checkpoints(const struct dl_data *data, const struct dl_csv *csv,
+                                    struct dl_comparison *out, struct dl_err *err);
 enum dl_code dl_compare_kernels(const struct dl_data *data, const struct dl_csv *csv,
                                 struct dl_comparison *out, struct dl_err *err);
 

@@ -106,18 +106,22 @@ enum dl_code dl_compare_join_repeats(const struct dl_csv *csv, struct dl_arena *
 
 enum dl_code dl_compare_take_quartiles(const struct dl_csv *csv, struct dl_arena *arena,
                                        struct dl_csv *out, struct dl_err *err) {
-    const int quartile = dl_csv_column(csv, "quartile_s"), value = dl_csv_column(csv, "value"),
+    /* of checkpoints, which have no record of disturbances, the fastest repeat */
+    const bool checkpoints = dl_csv_column(csv, "write_s") >= 0;
+    const int quartile = dl_csv_column(csv, checkpoints ? "low_s" : "quartile_s"),
+              value = dl_csv_column(csv, checkpoints ? "write_s" : "value"),
               metric = dl_csv_column(csv, "metric");
     const int disturbed = dl_csv_column(csv, "disturbed");
     *out = *csv;
-    if (quartile < 0 || value < 0 || metric < 0 || disturbed < 0 || csv->row_count == 0)
-        return DL_OK;
+    if (quartile < 0 || value < 0 || csv->row_count == 0) return DL_OK;
+    if (!checkpoints && (metric < 0 || disturbed < 0)) return DL_OK;
     const char *const **rows = dl_arena_alloc(arena, (size_t)csv->row_count, sizeof *rows);
     if (rows == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < csv->row_count; i++) {
         rows[i] = csv->rows[i];
-        if (strcmp(rows[i][disturbed], "yes") != 0 || strcmp(rows[i][metric], "iteration") != 0 ||
-            rows[i][quartile][0] == 0)
+        if (rows[i][quartile][0] == 0) continue;
+        if (!checkpoints &&
+            (strcmp(rows[i][disturbed], "yes") != 0 || strcmp(rows[i][metric], "iteration") != 0))
             continue;
         const char **row = dl_arena_alloc(arena, (size_t)csv->column_count, sizeof *row);
         if (row == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");

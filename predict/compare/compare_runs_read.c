@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/base/csv_field.h"
 #include "model/collective/collective.h"
 #include "model/framework/layer_times.h"
 #include "model/framework/release.h"
@@ -15,8 +16,16 @@
 #define COLUMN(name, kind, need, text)                                                             \
     { .key = name, .type = kind, .required = need, .help = text }
 #define TEXT(name, need, text) COLUMN(name, DL_FIELD_STRING, need, text)
-#define COUNT(name, need, text) COLUMN(name, DL_FIELD_INTEGER, need, text)
-#define NUMBER(name, need, text) COLUMN(name, DL_FIELD_NUMBER, need, text)
+#define COUNT(name, need, text)                                                                    \
+    {                                                                                              \
+        .key = name, .type = DL_FIELD_INTEGER, .required = need, DL_RANGE(1, 1e9, DL_UNIT_COUNT),  \
+        .help = text                                                                               \
+    }
+#define NUMBER(name, need, text)                                                                   \
+    {                                                                                              \
+        .key = name, .type = DL_FIELD_NUMBER, .required = need,                                    \
+        DL_RANGE(1e-9, 1e15, DL_UNIT_NONE), .help = text                                           \
+    }
 static const struct dl_field columns[DL_RUN_COLUMNS + 1] = {
     [DL_RUN_ID] = TEXT("id", true, "name of the row, once in a table"),
     [DL_RUN_SOURCE] = TEXT("source", true, "publication; errors are summarized by it"),
@@ -246,23 +255,17 @@ static const char *unknown(const struct dl_run_rows *r, int row, enum dl_run_col
 static enum dl_code number(const struct dl_run_rows *r, int row, enum dl_run_column column,
                            double *out, struct dl_err *err) {
     *out = NAN;
-    return r->columns[column] < 0 ? DL_OK
-                                  : dl_csv_number(r->csv, row, r->columns[column], out, err);
+    return r->columns[column] < 0
+               ? DL_OK
+               : dl_csv_field(r->csv, row, r->columns[column], &columns[column], out, err);
 }
 
-/* A cell that is empty (0) or a whole number from 1 to 10^9. */
+/* A cell that is empty (0) or a count. */
 static enum dl_code count(const struct dl_run_rows *r, int row, enum dl_run_column column,
                           int64_t *out, struct dl_err *err) {
     double value;
-    *out = 0;
     DL_TRY(number(r, row, column, &value, err));
-    if (!dl_known(value)) return DL_OK;
-    if (!(value >= 1 && value <= 1e9) || value != floor(value)) {
-        return dl_csv_fault(r->csv, row, r->columns[column], err,
-                            "expected a whole number from 1 to 1000000000, got \"%.60s\"",
-                            dl_run_cell(r, row, column));
-    }
-    *out = (int64_t)value;
+    *out = dl_known(value) ? (int64_t)value : 0;
     return DL_OK;
 }
 
@@ -270,13 +273,7 @@ static enum dl_code count(const struct dl_run_rows *r, int row, enum dl_run_colu
 static enum dl_code positive(const struct dl_run_rows *r, int row, enum dl_run_column column,
                              double *out, struct dl_err *err) {
     DL_TRY(number(r, row, column, out, err));
-    if (!dl_known(*out))
-        *out = 0;
-    else if (*out <= 0) {
-        return dl_csv_fault(r->csv, row, r->columns[column], err,
-                            "expected a number above 0, got \"%.60s\"",
-                            dl_run_cell(r, row, column));
-    }
+    if (!dl_known(*out)) *out = 0;
     return DL_OK;
 }
 
@@ -409,6 +406,19 @@ static enum dl_code read_data(const struct dl_run_rows *r, int row, struct dl_pl
 }
 
 /* Of several reasons, one is reported: strategy before choices, metric and counts. */
+/* A node has so many devices; the cores of one are shared by any number of tasks. */
+static enum dl_code check_node(const struct dl_run_rows *r, int row, const struct dl_run_row *run,
+                               struct dl_err *err) {
+    const struct dl_system *system = run->system;
+    if (system->device->kind != DL_DEVICE_GPU ||
+        run->plan.devices_per_node <= system->devices_per_node)
+        return DL_OK;
+    return dl_csv_fault(r->csv, row, r->columns[DL_RUN_DEVICES_PER_NODE], err,
+                        "expected at most the %lld devices of a node of %s, got \"%.60s\"",
+                        (long long)system->devices_per_node, system->name,
+                        dl_run_cell(r, row, DL_RUN_DEVICES_PER_NODE));
+}
+
 static enum dl_code read_run(struct dl_run_rows *r, int row, struct dl_run_row *run,
                              struct dl_err *err) {
     struct dl_plan *plan = &run->plan;
@@ -433,6 +443,7 @@ static enum dl_code read_run(struct dl_run_rows *r, int row, struct dl_run_row *
         return code;
     }
     if (run->why != NULL) return DL_OK;
+    DL_TRY(check_node(r, row, run, err));
     plan->layer_times = layers_for(r->data, run);
     if (optimizer == DL_OPTIMIZERS) plan->optimizer = dl_default_optimizer(run->workload);
     return DL_OK;

@@ -29,12 +29,15 @@ static bool is_table_of_runs(const struct dl_csv *csv) {
 
 static enum dl_code compare_others(const struct dl_data *data, const struct dl_csv *csv,
                                    struct dl_comparison *out, struct dl_err *err) {
+    if (dl_csv_column(csv, "format") >= 0 && dl_csv_column(csv, "write_s") >= 0)
+        return dl_compare_checkpoints(data, csv, out, err);
     if (dl_csv_column(csv, "collective") >= 0) return dl_compare_collectives(data, csv, out, err);
     if ((dl_csv_column(csv, "op") >= 0 && dl_csv_column(csv, "pass") >= 0) || dl_kernel_header(csv))
         return dl_compare_kernels(data, csv, out, err);
     return dl_fail_at(err, csv->name, 1, 1, NULL,
                       "expected the header of a table of runs (workload, metric, ...), collectives "
-                      "(collective, ...) or kernels (op, pass, ...)");
+                      "(collective, ...), kernels (op, pass, ...) or checkpoints (format, write_s, "
+                      "...)");
 }
 
 enum dl_code dl_compare_table(const struct dl_data *data, const struct dl_csv *csv, bool anchor,

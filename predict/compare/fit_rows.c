@@ -34,23 +34,33 @@ static enum dl_code part_of(const struct dl_fit_rows *f, int csv, const bool *wa
     return DL_OK;
 }
 
+static struct dl_fit_prediction taken_from(const struct dl_prediction *p) {
+    return (struct dl_fit_prediction){
+        .iteration_s = p->iteration_s,
+        .low_s = p->iteration_low_s,
+        .high_s = p->iteration_high_s,
+        .overhead_frac = (p->overhead_s + p->bubble_s) / p->iteration_s,
+        .exposed_frac = p->exposed_comm_s / p->iteration_s,
+        .model_sigma_log = p->model_sigma_log,
+    };
+}
+
+static const struct dl_fit_prediction no_prediction = {.iteration_s = NAN,
+                                                       .low_s = NAN,
+                                                       .high_s = NAN,
+                                                       .overhead_frac = NAN,
+                                                       .exposed_frac = NAN,
+                                                       .model_sigma_log = NAN};
+
 static enum dl_code predict_one(const struct dl_run_row *run, struct dl_fit_prediction *out,
                                 struct dl_err *err) {
     struct dl_arena arena = {0};
     struct dl_prediction p;
-    *out = (struct dl_fit_prediction){
-        .iteration_s = NAN, .overhead_frac = NAN, .exposed_frac = NAN, .model_sigma_log = NAN};
+    *out = no_prediction;
     if (run->why != NULL) return DL_OK;
     const enum dl_code code =
         dl_predict(run->system, run->workload, run->framework, &run->plan, NULL, &arena, &p, err);
-    if (code == DL_OK) {
-        out->iteration_s = p.iteration_s;
-        out->low_s = p.iteration_low_s;
-        out->high_s = p.iteration_high_s;
-        out->overhead_frac = (p.overhead_s + p.bubble_s) / p.iteration_s;
-        out->exposed_frac = p.exposed_comm_s / p.iteration_s;
-        out->model_sigma_log = p.model_sigma_log;
-    }
+    if (code == DL_OK) *out = taken_from(&p);
     dl_arena_free(&arena);
     return code == DL_ERR_USAGE || code == DL_ERR_INPUT ? DL_OK : code;
 }
@@ -71,6 +81,20 @@ static enum dl_code predict_all(const struct dl_fit_rows *f, const struct dl_dat
     return DL_OK;
 }
 
+struct dl_interval_case dl_fit_case(const struct dl_fit_row *row,
+                                    const struct dl_fit_prediction *p) {
+    return (struct dl_interval_case){
+        .framework = row->framework,
+        .release = row->release,
+        .kernels = row->kernels,
+        .architecture = row->architecture,
+        .precision = row->precision,
+        .exposed_frac = dl_known(p->exposed_frac) ? p->exposed_frac : 0,
+        .overhead_frac = dl_known(p->overhead_frac) ? p->overhead_frac : 0,
+        .model_sigma_log = p->model_sigma_log,
+    };
+}
+
 /* Through `compare --anchor`, whose groups need every row of a part. */
 static enum dl_code anchor_all(const struct dl_fit_rows *f, const struct dl_data *data,
                                const bool *wanted, struct dl_arena *arena,
@@ -84,14 +108,7 @@ static enum dl_code anchor_all(const struct dl_fit_rows *f, const struct dl_data
         DL_TRY(dl_compare_runs(data, &part, true, &compared, err));
         for (int i = 0; i < part.row_count; i++) {
             const struct dl_compared *row = &compared.rows[i];
-            out[numbers[i]] = (struct dl_fit_prediction){
-                .iteration_s = row->skipped ? NAN : row->iteration_s,
-                .low_s = NAN,
-                .high_s = NAN,
-                .overhead_frac = NAN,
-                .exposed_frac = NAN,
-                .model_sigma_log = NAN,
-            };
+            out[numbers[i]] = row->skipped ? no_prediction : taken_from(row->modelled.prediction);
         }
     }
     return DL_OK;
@@ -153,6 +170,8 @@ static struct dl_fit_row row_of(const struct dl_run_rows *r, int csv, int i) {
     };
     if (run->why != NULL) return row;
     row.device = run->system->device->name;
+    row.kernels = dl_device_kernels_name(run->system->device);
+    row.architecture = dl_device_architecture(run->system->device);
     row.release = run->framework->release;
     row.measured_s = run->throughput ? run->global_batch_samples / run->measured : run->measured;
     return row;

@@ -2,11 +2,13 @@
 #ifndef DL_PREDICT_COMPARE_FIT_ROWS_H
 #define DL_PREDICT_COMPARE_FIT_ROWS_H
 
+#include "model/predict/interval.h"
 #include "predict/compare/compare.h"
 
 /* What a row is, whatever the constants are. */
 struct dl_fit_row {
     const char *id, *source, *system, *framework, *version, *release, *device, *workload;
+    const char *kernels, *architecture; /* of the device: dl_interval_case */
     enum dl_precision precision;
     int64_t devices;
     bool throughput; /* was measured, else an iteration */
@@ -34,6 +36,10 @@ struct dl_fit_prediction {
     double constants_sigma_log; /* what the constants of the fit leave unknown; 0: not asked */
     double model_sigma_log;     /* of kernels and collectives together */
 };
+
+/* What the interval of a prediction depends on. */
+struct dl_interval_case dl_fit_case(const struct dl_fit_row *row,
+                                    const struct dl_fit_prediction *prediction);
 
 /* Reads the tables. DL_ERR_USAGE where one is not a table of runs. */
 enum dl_code dl_fit_rows_read(const struct dl_data *data, const struct dl_csv *csvs, int csv_count,

@@ -12,29 +12,31 @@
 #include "model/base/stats.h"
 
 #define COVERAGE 0.8
-enum { SOURCE, FRAMEWORK, DEVICE, WORKLOAD, COMMUNICATION, EFFECTS };
+enum { SOURCE, FRAMEWORK, RELEASE, DEVICE, WORKLOAD, COMMUNICATION, OVERHEAD, EFFECTS };
 enum { STEPS_ALL = 40, STEPS_WITHOUT = 4 };
 
 struct fit {
     struct dl_generalized *g;
     size_t n;
-    double *errors;              /* log(measured / predicted); NAN: none */
-    double *y;                   /* the same without extremes */
-    double *exposed;             /* of each row */
-    int *level[EFFECTS];         /* of each row */
-    const char **names[EFFECTS]; /* of each level */
+    double *errors;                     /* log(measured / predicted); NAN: none */
+    double *y;                          /* the same without extremes */
+    double *exposed, *overhead;         /* of each row */
+    double *weights[DL_INTERVAL_PARTS]; /* of each row: what its own spread grows with */
+    int *level[EFFECTS];                /* of each row */
+    const char **names[EFFECTS];        /* of each level */
     size_t level_count[EFFECTS];
-    double *level_variance[EFFECTS];       /* what is left of each level's */
-    double kernels_sigma, constants_sigma; /* usual ones */
+    double *level_variance[EFFECTS]; /* what is left of each level's */
+    double constants_sigma;          /* the usual one */
 };
 
 static const char *level_name(const struct dl_fit_row *row, const char *group, int effect,
                               struct dl_arena *arena) {
     switch (effect) {
-    case FRAMEWORK:
+    case FRAMEWORK: return row->framework;
+    case RELEASE:
         return dl_arena_printf(arena, "%s\n%s\n%s", row->framework, row->release,
                                dl_precision_names[row->precision]);
-    case DEVICE: return row->device;
+    case DEVICE: return dl_arena_printf(arena, "%s\n%s", row->kernels, row->architecture);
     case WORKLOAD: return dl_arena_printf(arena, "%s\n%s", group, row->workload);
     default: return group;
     }
@@ -72,29 +74,37 @@ static double errors_of(const struct dl_generalized *g, const struct dl_fit_pred
     return log(measured_s / p[row].iteration_s);
 }
 
+static void find_weights(struct fit *f, size_t row) {
+    double weights[DL_INTERVAL_PARTS] = {0};
+    const struct dl_generalized *g = f->g;
+    if (!isnan(f->y[row])) {
+        const struct dl_interval_case c = dl_fit_case(&g->rows->rows[row], &g->held_out[row]);
+        dl_interval_weights(&c, weights);
+    }
+    for (int p = 0; p < DL_INTERVAL_PARTS; p++) f->weights[p][row] = weights[p];
+}
+
 static enum dl_code prepare(struct fit *f, struct dl_arena *arena, struct dl_err *err) {
     const struct dl_generalized *g = f->g;
-    f->y = dl_arena_alloc(arena, 5 * f->n + 5, sizeof *f->y);
+    f->y = dl_arena_alloc(arena, (4 + DL_INTERVAL_PARTS) * (f->n + 1), sizeof *f->y);
     if (f->y == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    f->exposed = f->y + f->n;
-    f->errors = f->exposed + f->n;
-    double *known = f->errors + f->n, *scratch = known + f->n, square = 0;
+    f->errors = f->y + f->n;
+    double *known = f->errors + f->n, *scratch = known + f->n;
+    for (int p = 0; p < DL_INTERVAL_PARTS; p++)
+        f->weights[p] = scratch + (size_t)(p + 1) * (f->n + 1);
+    f->exposed = f->weights[DL_INTERVAL_COMMUNICATION];
+    f->overhead = f->weights[DL_INTERVAL_OVERHEAD];
     size_t count = 0;
     for (size_t i = 0; i < f->n; i++) {
         f->y[i] = f->errors[i] = errors_of(g, g->held_out, i);
-        f->exposed[i] = isnan(f->y[i]) ? 0 : g->held_out[i].exposed_frac;
+        find_weights(f, i);
         if (isnan(f->y[i])) continue;
+        scratch[count] = g->held_out[i].constants_sigma_log;
         known[count++] = f->y[i];
-        const double sigma = g->held_out[i].model_sigma_log;
-        square += isnan(sigma) ? 0 : sigma * sigma;
     }
     if (count == 0) return dl_fail(err, DL_ERR_INPUT, "no row could be predicted");
-    f->kernels_sigma = sqrt(square / (double)count);
-    size_t others = 0;
-    for (size_t i = 0; i < f->n; i++)
-        if (!isnan(f->y[i])) scratch[others++] = g->held_out[i].constants_sigma_log;
-    dl_sort(scratch, others);
-    f->constants_sigma = dl_quantile_sorted(scratch, others, 0.5);
+    dl_sort(scratch, count);
+    f->constants_sigma = dl_quantile_sorted(scratch, count, 0.5);
     const double most = 4 * 1.4826 * fmax(0.02, dl_mad(known, count, scratch));
     for (size_t i = 0; i < f->n; i++) {
         if (isnan(f->y[i])) continue;
@@ -104,17 +114,24 @@ static enum dl_code prepare(struct fit *f, struct dl_arena *arena, struct dl_err
 }
 
 static struct dl_mixed_model start_of(const struct fit *f) {
-    struct dl_mixed_model m = {
-        .row_count = f->n, .y = f->y, .effect_count = EFFECTS, .row_variance = 0.01};
+    struct dl_mixed_model m = {.row_count = f->n,
+                               .y = f->y,
+                               .effect_count = EFFECTS,
+                               .row_variance = 0.01,
+                               .part_count = DL_INTERVAL_PARTS};
     for (int e = 0; e < EFFECTS; e++) {
         m.effects[e] = (struct dl_mixed_effect){
             .level_count = f->level_count[e],
             .level = f->level[e],
-            .covariate = e == COMMUNICATION ? f->exposed : NULL,
+            .covariate = e == COMMUNICATION ? f->exposed
+                         : e == OVERHEAD    ? f->overhead
+                                            : NULL,
             .variance = 0.01,
             .mean_variance = f->level_variance[e],
         };
     }
+    for (int p = 0; p < DL_INTERVAL_PARTS; p++)
+        m.parts[p] = (struct dl_mixed_part){.covariate = f->weights[p], .variance = 0.01};
     return m;
 }
 
@@ -129,20 +146,32 @@ static bool seen(const struct fit *f, int effect, size_t row, size_t without) {
     return false;
 }
 
+static void find_known(const struct fit *f, size_t row, size_t without, bool known[EFFECTS]) {
+    for (int e = FRAMEWORK; e <= DEVICE; e++) known[e] = seen(f, e, row, without);
+}
+
 /* As dl_interval_sigma_log, for a row whose group is not known. */
 static double sigma_of(const struct fit *f, const struct dl_mixed_model *m, size_t row,
                        const bool known[EFFECTS]) {
-    double sum = m->row_variance;
+    double sum = dl_mixed_row_variance(m, row);
     for (int e = 0; e < EFFECTS; e++) {
-        const double z = e == COMMUNICATION ? f->exposed[row] : 1;
+        const double *covariate = m->effects[e].covariate, z = covariate ? covariate[row] : 1;
         const int level = f->level[e][row];
         sum +=
             z * z * (known[e] && level >= 0 ? f->level_variance[e][level] : m->effects[e].variance);
     }
     const double constants = f->g->held_out[row].constants_sigma_log;
     sum += fmax(0, constants * constants - f->constants_sigma * f->constants_sigma);
-    const double kernels = f->g->held_out[row].model_sigma_log;
-    if (!isnan(kernels)) sum += fmax(0, kernels * kernels - f->kernels_sigma * f->kernels_sigma);
+    return sqrt(sum);
+}
+
+/* The same where a run of the same job was measured: its own, communication, overhead. */
+static double anchored_sigma_of(const struct dl_mixed_model *m, size_t row) {
+    double sum = dl_mixed_row_variance(m, row);
+    for (int e = COMMUNICATION; e <= OVERHEAD; e++) {
+        const double z = m->effects[e].covariate[row];
+        sum += z * z * m->effects[e].variance;
+    }
     return sqrt(sum);
 }
 
@@ -178,19 +207,72 @@ static double weight_of(const struct fit *f, const double *errors, size_t row) {
 
 /* |error| / standard deviation that intervals reach to, over all groups but one. */
 static double calibrate(const struct fit *f, const struct dl_mixed_model *m, size_t without,
-                        const double *errors, const double *weights, struct ratio *room) {
+                        bool anchored, const double *errors, const double *weights,
+                        struct ratio *room) {
     size_t count = 0;
     for (size_t i = 0; i < f->n; i++) {
         if (isnan(errors[i]) || f->g->group_of[i] == without) continue;
         bool known[EFFECTS] = {false};
-        if (m != NULL) {
-            known[FRAMEWORK] = seen(f, FRAMEWORK, i, without);
-            known[DEVICE] = seen(f, DEVICE, i, without);
+        if (!anchored) {
+            find_known(f, i, without, known);
         }
-        room[count++] = (struct ratio){fabs(errors[i]) / (m != NULL ? sigma_of(f, m, i, known) : 1),
-                                       weights[i]};
+        const double sigma = anchored ? anchored_sigma_of(m, i) : sigma_of(f, m, i, known);
+        room[count++] = (struct ratio){fabs(errors[i]) / sigma, weights[i]};
     }
     return quantile_of(room, count);
+}
+
+/* Whether rows are of one job, and of one plan of it. */
+static bool same_job(const struct dl_fit_row *a, const struct dl_fit_row *b) {
+    return a->decision.plans[0] != 0 && strcmp(a->decision.plans, b->decision.plans) == 0;
+}
+static bool same_plan(const struct dl_fit_row *a, const struct dl_fit_row *b) {
+    return same_job(a, b) && strcmp(a->decision.plan, b->decision.plan) == 0;
+}
+
+/* Mean error of the plan of row `first` over its repeats, which are then done. */
+static double mean_of_plan(const struct fit *f, size_t first, bool *done) {
+    const struct dl_fit_row *rows = f->g->rows->rows;
+    double times = 0, sum = 0;
+    for (size_t i = first; i < f->n; i++) {
+        if (done[i] || isnan(f->y[i]) || !same_plan(&rows[i], &rows[first])) continue;
+        done[i] = true;
+        times++;
+        sum += f->y[i];
+    }
+    return sum / times;
+}
+
+/* F-TIE: spread of plans around the mean error of their job, over jobs with at least two; each
+ * group of rows (source) counts the same. 0: no such jobs. */
+static enum dl_code spread_of_plans(const struct fit *f, struct dl_arena *arena, double *out,
+                                    struct dl_err *err) {
+    const struct dl_generalized *g = f->g;
+    const struct dl_fit_row *rows = g->rows->rows;
+    double *squares = dl_arena_alloc(arena, 2 * g->group_count + 2, sizeof *squares);
+    bool *done = dl_arena_alloc(arena, f->n + 1, sizeof *done);
+    if (squares == NULL || done == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    double *freedom = squares + g->group_count, variance = 0, groups = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        double count = 0, sum = 0, square = 0;
+        for (size_t j = i; j < f->n; j++) { /* the plans of its job */
+            if (done[j] || isnan(f->y[j]) || !same_job(&rows[j], &rows[i])) continue;
+            const double mean = mean_of_plan(f, j, done);
+            count++;
+            sum += mean;
+            square += mean * mean;
+        }
+        if (count < 2) continue;
+        squares[g->group_of[i]] += fmax(0, square - sum * sum / count);
+        freedom[g->group_of[i]] += count - 1;
+    }
+    for (size_t k = 0; k < g->group_count; k++) {
+        if (!(freedom[k] > 0)) continue;
+        variance += squares[k] / freedom[k];
+        groups++;
+    }
+    *out = groups > 0 ? sqrt(variance / groups) : 0;
+    return DL_OK;
 }
 
 static void set_interval(struct dl_fit_prediction *p, double half_log) {
@@ -208,56 +290,76 @@ static enum dl_code without_group(struct fit *f, const struct dl_mixed_model *al
     for (size_t i = 0; i < f->n; i++) y[i] = g->group_of[i] == group ? NAN : f->y[i];
     m.y = y;
     enum dl_code code = dl_mixed_fit(&m, STEPS_WITHOUT, err);
-    const double quantile = code == DL_OK ? calibrate(f, &m, group, f->errors, weights, room) : NAN;
+    const double quantile =
+        code == DL_OK ? calibrate(f, &m, group, false, f->errors, weights, room) : NAN;
     for (size_t i = 0; i < f->n && code == DL_OK; i++) {
         if (g->group_of[i] != group || isnan(f->y[i])) continue;
-        const bool known[EFFECTS] = {
-            [FRAMEWORK] = seen(f, FRAMEWORK, i, group), [DEVICE] = seen(f, DEVICE, i, group)};
+        bool known[EFFECTS] = {false};
+        find_known(f, i, group, known);
         set_interval(&g->held_out[i], quantile * sigma_of(f, &m, i, known));
     }
     free(y);
     return code;
 }
 
-static enum dl_code anchored(struct fit *f, struct ratio *room, struct dl_arena *arena,
-                             struct dl_interval_model *out, struct dl_err *err) {
+static enum dl_code anchored(struct fit *f, const struct dl_mixed_model *m, struct ratio *room,
+                             struct dl_arena *arena, struct dl_interval_model *out,
+                             struct dl_err *err) {
     struct dl_generalized *g = f->g;
     double *errors = dl_arena_alloc(arena, 2 * f->n + 2, sizeof *errors), *weights = errors + f->n;
     if (errors == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (size_t i = 0; i < f->n; i++) errors[i] = errors_of(g, g->anchored, i);
     for (size_t i = 0; i < f->n; i++) weights[i] = weight_of(f, errors, i);
     for (size_t group = 0; group < g->group_count; group++) {
-        const double half = calibrate(f, NULL, group, errors, weights, room);
+        const double ratio = calibrate(f, m, group, true, errors, weights, room);
         for (size_t i = 0; i < f->n; i++)
-            if (g->group_of[i] == group && !isnan(errors[i])) set_interval(&g->anchored[i], half);
+            if (g->group_of[i] == group && !isnan(errors[i]))
+                set_interval(&g->anchored[i], ratio * anchored_sigma_of(m, i));
     }
-    const double half = calibrate(f, NULL, g->group_count, errors, weights, room);
-    out->anchored_sigma_log = isnan(half) ? out->row_sigma_log : half / out->quantile_ratio;
+    const double ratio = calibrate(f, m, g->group_count, true, errors, weights, room);
+    out->anchored_ratio = isnan(ratio) ? out->quantile_ratio : ratio;
     return DL_OK;
+}
+
+/* The parts of a level's name, which are lines. */
+enum { NAME_PARTS = 3 };
+static bool split_name(const char *name, int count, struct dl_arena *arena,
+                       const char *parts[NAME_PARTS]) {
+    char *text = dl_arena_strdup(arena, name);
+    for (int i = 0; i < count && text != NULL; i++) {
+        parts[i] = text;
+        text = strchr(text, '\n');
+        if (text != NULL) *text++ = 0;
+        if (text == NULL && i + 1 < count) return false;
+    }
+    return parts[count - 1] != NULL;
 }
 
 /* Levels that were measured, with what is left of their variance. */
 static enum dl_code list_known(const struct fit *f, struct dl_arena *arena,
                                struct dl_interval_model *out, struct dl_err *err) {
-    out->frameworks = dl_arena_alloc(arena, f->level_count[FRAMEWORK] + 1, sizeof *out->frameworks);
-    out->devices = dl_arena_alloc(arena, f->level_count[DEVICE] + 1, sizeof *out->devices);
-    if (out->frameworks == NULL || out->devices == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    for (size_t k = 0; k < f->level_count[FRAMEWORK]; k++) {
-        char *name = dl_arena_strdup(arena, f->names[FRAMEWORK][k]);
-        char *release = name == NULL ? NULL : strchr(name, '\n'), *precision = NULL;
-        if (release != NULL) {
-            *release++ = 0;
-            precision = strchr(release, '\n');
-        }
-        if (precision == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-        *precision++ = 0;
+    const size_t *count = f->level_count;
+    out->frameworks = dl_arena_alloc(arena, count[FRAMEWORK] + 1, sizeof *out->frameworks);
+    out->releases = dl_arena_alloc(arena, count[RELEASE] + 1, sizeof *out->releases);
+    out->devices = dl_arena_alloc(arena, count[DEVICE] + 1, sizeof *out->devices);
+    if (arena->failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (size_t k = 0; k < count[FRAMEWORK]; k++)
         out->frameworks[out->framework_count++] = (struct dl_interval_framework){
-            name, release, precision, sqrt(f->level_variance[FRAMEWORK][k])};
+            f->names[FRAMEWORK][k], sqrt(f->level_variance[FRAMEWORK][k])};
+    for (size_t k = 0; k < count[RELEASE]; k++) {
+        const char *parts[NAME_PARTS] = {NULL};
+        if (!split_name(f->names[RELEASE][k], 3, arena, parts))
+            return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        out->releases[out->release_count++] = (struct dl_interval_release){
+            parts[0], parts[1], parts[2], sqrt(f->level_variance[RELEASE][k])};
     }
-    for (size_t k = 0; k < f->level_count[DEVICE]; k++)
+    for (size_t k = 0; k < count[DEVICE]; k++) {
+        const char *parts[NAME_PARTS] = {NULL};
+        if (!split_name(f->names[DEVICE][k], 2, arena, parts))
+            return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         out->devices[out->device_count++] =
-            (struct dl_interval_device){f->names[DEVICE][k], sqrt(f->level_variance[DEVICE][k])};
+            (struct dl_interval_device){parts[0], parts[1], sqrt(f->level_variance[DEVICE][k])};
+    }
     return DL_OK;
 }
 
@@ -278,15 +380,21 @@ enum dl_code dl_interval_fit(struct dl_generalized *g, struct dl_arena *arena,
     *out = (struct dl_interval_model){
         .source_sigma_log = sqrt(m.effects[SOURCE].variance),
         .framework_sigma_log = sqrt(m.effects[FRAMEWORK].variance),
+        .release_sigma_log = sqrt(m.effects[RELEASE].variance),
         .device_sigma_log = sqrt(m.effects[DEVICE].variance),
         .workload_sigma_log = sqrt(m.effects[WORKLOAD].variance),
         .communication_sigma_log = sqrt(m.effects[COMMUNICATION].variance),
+        .overhead_sigma_log = sqrt(m.effects[OVERHEAD].variance),
         .row_sigma_log = sqrt(m.row_variance),
-        .kernels_sigma_log = f.kernels_sigma,
-        .quantile_ratio = calibrate(&f, &m, g->group_count, f.errors, weights, room),
+        .row_communication_sigma_log = sqrt(m.parts[DL_INTERVAL_COMMUNICATION].variance),
+        .row_overhead_sigma_log = sqrt(m.parts[DL_INTERVAL_OVERHEAD].variance),
+        .row_narrow_sigma_log = sqrt(m.parts[DL_INTERVAL_NARROW].variance),
+        .row_kernels_ratio = sqrt(m.parts[DL_INTERVAL_KERNELS].variance),
+        .quantile_ratio = calibrate(&f, &m, g->group_count, false, f.errors, weights, room),
         .constants_hash = dl_arena_printf(arena, "%016" PRIx64, g->constants->hash),
     };
-    DL_TRY(anchored(&f, room, arena, out, err));
+    DL_TRY(spread_of_plans(&f, arena, &out->plans_sigma_log, err));
+    DL_TRY(anchored(&f, &m, room, arena, out, err));
     return list_known(&f, arena, out, err);
 }
 

@@ -34,9 +34,8 @@ static struct dl_measured_run run_of(const struct dl_fit_row *row,
                                      const struct dl_fit_prediction *p) {
     return (struct dl_measured_run){
         .log_ratio = log(row->measured_s / p->iteration_s),
-        .exposed_frac = p->exposed_frac,
+        .what = dl_fit_case(row, p),
         .workload = row->workload,
-        .precision = row->precision,
     };
 }
 
@@ -57,10 +56,9 @@ static enum dl_code judge(const struct curve *c, const struct group *g, int give
         const struct dl_fit_prediction *q = &p[g->rows[i]];
         double predicted_s = q->iteration_s, half = log(q->high_s / q->iteration_s);
         if (posterior != NULL) {
-            const struct dl_posterior_shift s =
-                dl_posterior_shift(posterior, row->workload, row->precision, q->exposed_frac);
-            predicted_s *= (1 - q->exposed_frac) * exp(s.compute_log) +
-                           q->exposed_frac * exp(s.communication_log);
+            const struct dl_interval_case what = dl_fit_case(row, q);
+            const struct dl_posterior_shift s = dl_posterior_shift(posterior, row->workload, &what);
+            predicted_s *= dl_posterior_factor(&s, &what);
             half = fmin(half, Z80 * s.sigma_log);
         }
         out->error += fabs(row->throughput ? row->measured_s / predicted_s - 1

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/predict/correct.h"
 #include "predict/compare/compare_runs.h"
 
 /* As the inputs name a workload: with its parameters, where it has them. */
@@ -30,9 +31,8 @@ static bool measure(const struct dl_run_rows *r, int row, struct dl_arena *arena
                                          : run->measured / p.iteration_s;
     *out = (struct dl_measured_run){
         .log_ratio = log(ratio),
-        .exposed_frac = p.exposed_comm_s / p.iteration_s,
+        .what = dl_interval_case_of(run->system, run->framework, &run->plan, &p),
         .workload = workload_name(r, row),
-        .precision = run->plan.precision,
     };
     return true;
 }

@@ -55,14 +55,28 @@ enum dl_code dl_space_read(const struct dl_options *options, struct dl_arena *ar
     return DL_OK;
 }
 
+/* Points of the grid between two changes of an axis: later axes run first. */
+static int64_t stride_of(const struct dl_space *space, int axis) {
+    int64_t stride = 1;
+    for (int i = space->axis_count - 1; i > axis && axis >= 0; i--) stride *= space->axes[i].count;
+    return stride;
+}
+
 void dl_space_batches(const struct dl_space *space, bool random, uint64_t seed, int count,
                       int *batch_out) {
     const int axis = space->batch_axis;
-    const int64_t values = axis < 0 ? 1 : space->axes[axis].count;
-    int64_t stride = 1; /* points of the grid between changes of the batch: later axes run first */
-    for (int i = space->axis_count - 1; i > axis && axis >= 0; i--) stride *= space->axes[i].count;
+    const int64_t values = axis < 0 ? 1 : space->axes[axis].count, stride = stride_of(space, axis);
     for (int i = 0; i < count; i++) {
         const int64_t drawn = (int64_t)(dl_campaign_random(&seed) * (double)values);
         batch_out[i] = (int)(random ? drawn : (i / stride) % values);
     }
+}
+
+int dl_space_value(const struct dl_space *space, int axis, bool random, uint64_t seed, int i) {
+    const int64_t values = space->axes[axis].count;
+    double drawn = 0;
+    if (!random) return (int)((i / stride_of(space, axis)) % values);
+    if (axis != space->batch_axis) seed += 1000003U * (uint64_t)(axis + 1);
+    for (int k = 0; k <= i; k++) drawn = dl_campaign_random(&seed);
+    return (int)(drawn * (double)values);
 }

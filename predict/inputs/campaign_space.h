@@ -28,4 +28,8 @@ enum dl_code dl_space_read(const struct dl_options *options, struct dl_arena *ar
 void dl_space_batches(const struct dl_space *space, bool random, uint64_t seed, int count,
                       int *batch_out);
 
+/* The value of an axis for trial `i`, as a place in its values: that of dl_space_batches for the
+ * batch, and drawn on its own for the others. */
+int dl_space_value(const struct dl_space *space, int axis, bool random, uint64_t seed, int i);
+
 #endif

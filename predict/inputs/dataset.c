@@ -19,12 +19,12 @@ static enum dl_code positive(const struct dl_csv *csv, int row, const char *colu
                         csv->rows[row][c]);
 }
 
-enum dl_code dl_dataset_apply(const struct dl_data *data, const char *name, struct dl_arena *arena,
-                              struct dl_plan *plan, struct dl_err *err) {
-    const char *names[MOST_DATASETS + 2] = {"synthetic"};
-    int count = 1;
-    plan->synthetic_input = strcmp(name, "synthetic") == 0;
-    if (plan->synthetic_input) return DL_OK;
+/* Fills the plan from the row of that name; *found: there is one. names: room for MOST_DATASETS + 2
+ * names, of which the first *count are given, for a message; NULL: none wanted. */
+static enum dl_code find(const struct dl_data *data, const char *name, struct dl_arena *arena,
+                         struct dl_plan *plan, const char **names, int *count, bool *found,
+                         struct dl_err *err) {
+    *found = false;
     for (int d = 0; d < data->directory_count; d++) {
         const char *path = dl_arena_printf(arena, "%s/datasets.csv", data->directories[d]);
         struct dl_csv csv;
@@ -36,13 +36,35 @@ enum dl_code dl_dataset_apply(const struct dl_data *data, const char *name, stru
             return dl_fail_at(err, path, 1, 1, "name", "a table of datasets needs this column");
         for (int r = 0; r < csv.row_count; r++) {
             if (strcmp(csv.rows[r][column], name) == 0) {
+                *found = true;
                 DL_TRY(positive(&csv, r, "samples", &plan->dataset_samples, err));
                 DL_TRY(positive(&csv, r, "sample_bytes", &plan->sample_bytes, err));
                 return positive(&csv, r, "decode_s_per_sample", &plan->decode_s_per_sample, err);
             }
-            if (count < MOST_DATASETS) names[count++] = csv.rows[r][column];
+            if (names != NULL && *count < MOST_DATASETS) names[(*count)++] = csv.rows[r][column];
         }
     }
+    return DL_OK;
+}
+
+enum dl_code dl_dataset_usual(const struct dl_data *data, const struct dl_workload *workload,
+                              struct dl_arena *arena, struct dl_plan *plan, bool *found,
+                              struct dl_err *err) {
+    int ignored = 0;
+    *found = false;
+    if (workload->dataset == NULL) return DL_OK;
+    return find(data, workload->dataset, arena, plan, NULL, &ignored, found, err);
+}
+
+enum dl_code dl_dataset_apply(const struct dl_data *data, const char *name, struct dl_arena *arena,
+                              struct dl_plan *plan, struct dl_err *err) {
+    const char *names[MOST_DATASETS + 2] = {"synthetic"};
+    int count = 1;
+    bool found;
+    plan->synthetic_input = strcmp(name, "synthetic") == 0;
+    if (plan->synthetic_input) return DL_OK;
+    DL_TRY(find(data, name, arena, plan, names, &count, &found, err));
+    if (found) return DL_OK;
     names[count] = NULL;
     const char *near = dl_suggest(name, names), *all = "synthetic";
     for (int i = 1; i < count; i++) all = dl_arena_printf(arena, "%s, %s", all, names[i]);

@@ -59,7 +59,8 @@ const struct dl_option dl_input_options[] = {
     {"global-batch", 'B', "N", "Plan", "samples per iteration over all devices",
      DL_NUMBER(PLAN(global_batch_samples), .unit = DL_UNIT_COUNT, .min = 1, .max = 1e12)},
     {"precision", 'p', "fp32|tf32|mixed|fp16|bf16|fp8|mxfp8|nvfp4", "Plan",
-     "arithmetic; default fp32", DL_CHOICE(PLAN(precision), .choices = dl_precision_names)},
+     "arithmetic; default bf16 on devices that have it, else fp32",
+     DL_CHOICE(PLAN(precision), .choices = dl_precision_names, DL_GIVEN(INPUT(given.precision)))},
     {"optimizer", 0, "sgd|momentum|adam|lamb", "Plan",
      "optimizer; default adam for transformers, momentum for other networks",
      DL_CHOICE(PLAN(optimizer), .choices = dl_optimizer_names, DL_GIVEN(INPUT(given.optimizer)))},
@@ -87,7 +88,7 @@ const struct dl_option dl_input_options[] = {
      DL_INTEGER(PLAN(ep), .min = 1, .max = MOST_RANKS)},
     {"micro-batch", 0, "N|max", "Plan",
      "samples per micro-batch, or max: as many as divide the batch and fit in memory; default: the "
-     "strategy chooses",
+     "whole share of a data rank, or what fits of it; 1 with pipeline stages",
      DL_NUMBER(PLAN(micro_batch_samples), .unit = DL_UNIT_COUNT, .min = 1, .max = 1e7,
                DL_OR_WORD("max", INPUT(max_micro_batch)))},
     {"backup-workers", 0, "N", "Plan",
@@ -131,13 +132,14 @@ const struct dl_option dl_input_options[] = {
      "default nothing",
      DL_CHOICE(PLAN(assume), .choices = dl_assume_names)},
     {"input", 0, "synthetic|real", "Plan",
-     "data created on the device, or read from the system's storage; default synthetic",
+     "data created on the device, or the workload's usual dataset read from storage and decoded; "
+     "default synthetic",
      DL_CHOICE(INPUT(input), .choices = input_names, DL_GIVEN(INPUT(given.input)))},
     {"dataset", 0, "NAME", "Plan",
      "real input with that dataset's sizes: imagenet, openimages-v4, cifar10, ...; or synthetic",
      DL_TEXT(INPUT(dataset))},
     {"decode-workers", 0, "N", "Plan",
-     "processes or threads per device that decode real input; default: all cores",
+     "processes or threads per device that decode real input; default: all cores of the node",
      DL_NUMBER(PLAN(decode_workers), .unit = DL_UNIT_COUNT, .min = 1, .max = 1e5)},
     {"first-epoch", 0, NULL, "Plan",
      "read real input from storage even if it would fit in the page cache",
@@ -172,8 +174,8 @@ static enum dl_code find_strategy(struct dl_inputs *in, struct dl_err *err) {
     return in->plan.strategy != NULL ? DL_OK : unknown_strategy(in->strategy_name, err);
 }
 
-/* --dataset is real input of one dataset's sizes; with only --input real, the sizes are those of
- * the workload. */
+/* --dataset is real input of one dataset's sizes; with only --input real, the workload's usual
+ * dataset is looked up once the workload is loaded. */
 static enum dl_code apply_dataset(struct dl_context *context, struct dl_inputs *in,
                                   struct dl_err *err) {
     in->plan.synthetic_input = in->input == 0;

@@ -1,5 +1,6 @@
 /* inputs.c - loads the systems, workloads and frameworks that the options name. */
 #include "predict/inputs/inputs.h"
+#include "predict/inputs/dataset.h"
 
 #include <math.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 
 #include "model/framework/input.h"
 #include "predict/compare/measured.h"
+#include "predict/inputs/default_plan.h"
 #include "predict/inputs/heterogeneous_inputs.h"
 #include "predict/inputs/layer_inputs.h"
 
@@ -139,6 +141,13 @@ enum dl_optimizer dl_default_optimizer(const struct dl_workload *workload) {
                                                                                     : DL_MOMENTUM;
 }
 
+enum dl_precision dl_default_precision(const struct dl_system *system) {
+    for (int i = 0; i < system->device->rate_count; i++) {
+        if (system->device->rates[i].precision == DL_BF16) return DL_BF16;
+    }
+    return DL_FP32;
+}
+
 double dl_default_batch(const struct dl_system *system, const struct dl_workload *workload) {
     const bool images = workload->family != NULL && strcmp(workload->family, "cnn") == 0;
     const bool cpu = system->device->kind == DL_DEVICE_CPU;
@@ -189,8 +198,7 @@ static enum dl_code load_workload(struct dl_context *context, struct dl_data *da
     if (out->framework_count == 1) {
         const struct dl_framework *framework = out->frameworks[0];
         name = dl_framework_workload(
-            framework,
-            data->release == NULL ? NULL : dl_framework_release_find(framework, data->release),
+            framework, dl_framework_release_for(framework, data->release, data->architecture),
             name);
     }
     data->training = true;
@@ -207,6 +215,27 @@ static enum dl_code name_workload(struct dl_context *context, struct dl_inputs *
     *named = *out->workload;
     named->name = out->workload_name;
     out->workload = named;
+    return DL_OK;
+}
+
+/* Real input without --dataset: the workload's usual one, with its time to decode. */
+static enum dl_code usual_dataset(struct dl_context *context, struct dl_inputs *in,
+                                  struct dl_err *err) {
+    bool found;
+    if (in->plan.synthetic_input) {
+        return in->plan.decode_workers > 0
+                   ? dl_fail(err, DL_ERR_USAGE,
+                             "--decode-workers: synthetic input is not decoded; give --input real "
+                             "or --dataset NAME")
+                   : DL_OK;
+    }
+    if (in->dataset != NULL) return DL_OK;
+    DL_TRY(dl_dataset_usual(&context->data, in->workload, context->arena, &in->plan, &found, err));
+    if (found)
+        context->note(context,
+                      "real input: sizes and time to decode are those of %s; --dataset "
+                      "NAME chooses another",
+                      in->workload->dataset);
     return DL_OK;
 }
 
@@ -251,6 +280,7 @@ enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options 
         DL_TRY(dl_data_system(&data, out->system_name, context->arena, &out->system, err));
     DL_TRY(nodes_of_gpus(out, err));
     data.release = out->release;
+    data.architecture = out->system->device->architecture;
     DL_TRY(load_frameworks(context, &data, out, err));
     DL_TRY(check_release(context, data.release, out, err));
     DL_TRY(load_workload(context, &data, out, err));
@@ -259,10 +289,12 @@ enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options 
     if (out->measured != NULL) DL_TRY(dl_measured_load(context, &data, out->measured, out, err));
     DL_TRY(dl_inputs_overrides_used(context, &data, err));
     DL_TRY(name_workload(context, out, err));
+    DL_TRY(usual_dataset(context, out, err));
     DL_TRY(check_length(out, err));
     struct dl_plan *plan = &out->plan;
     if (!out->max_batch && plan->batch_per_device_samples <= 0 && plan->global_batch_samples <= 0)
         plan->batch_per_device_samples = dl_default_batch(out->system, out->workload);
+    if (!out->given.precision) plan->precision = dl_default_precision(out->system);
     if (!out->given.optimizer) plan->optimizer = dl_default_optimizer(out->workload);
     DL_TRY(dl_layer_inputs_load(context, out, err));
     note_input(context, out);
@@ -302,6 +334,24 @@ static enum dl_code largest_micro_batch(const struct dl_inputs *inputs,
                    inputs->workload->name, inputs->system->name);
 }
 
+/* F-DEFAULT-PLAN: what the user left open is chosen before or after the first prediction. */
+static enum dl_code predict_default(const struct dl_inputs *inputs,
+                                    const struct dl_framework *framework, struct dl_plan *plan,
+                                    const struct dl_predict_options *options,
+                                    struct dl_arena *arena, struct dl_plan *plan_out,
+                                    struct dl_prediction *out, struct dl_err *err) {
+    bool changed;
+    DL_TRY(dl_default_plan(inputs, framework, NULL, plan, &changed, err));
+    do {
+        *plan_out = *plan;
+        DL_TRY(dl_plan_complete(inputs->system, inputs->workload, framework, plan_out, err));
+        DL_TRY(dl_predict(inputs->system, inputs->workload, framework, plan_out, options, arena,
+                          out, err));
+        DL_TRY(dl_default_plan(inputs, framework, out, plan, &changed, err));
+    } while (changed);
+    return DL_OK;
+}
+
 enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_framework *framework,
                                int64_t nodes, bool terms, struct dl_arena *arena,
                                struct dl_plan *plan_out, struct dl_prediction *out,
@@ -332,8 +382,5 @@ enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_f
         plan.batch_per_device_samples = out->max_batch_samples;
     }
     if (inputs->max_micro_batch) DL_TRY(largest_micro_batch(inputs, framework, &plan, arena, err));
-    DL_TRY(dl_plan_complete(inputs->system, inputs->workload, framework, &plan, err));
-    *plan_out = plan;
-    return dl_predict(inputs->system, inputs->workload, framework, &plan, &options, arena, out,
-                      err);
+    return predict_default(inputs, framework, &plan, &options, arena, plan_out, out, err);
 }

@@ -39,8 +39,8 @@ struct dl_inputs {
     bool max_micro_batch;  /* --micro-batch max */
     bool strict;
     struct {
-        bool system, nodes, gpus, batch_per_device, optimizer, context, spatial, recompute,
-            sequence_parallel, zero, mapping, schedule, input;
+        bool system, nodes, gpus, batch_per_device, precision, optimizer, context, spatial,
+            recompute, sequence_parallel, zero, mapping, schedule, input;
     } given;
 };
 
@@ -64,6 +64,9 @@ enum dl_code dl_inputs_overrides(struct dl_context *context, const struct dl_opt
 /* Default samples per device: 32 for images on a GPU, 8 for sequences on a GPU, a quarter of
  * either on a CPU socket. An arbitrary choice, printed with every result. */
 double dl_default_batch(const struct dl_system *system, const struct dl_workload *workload);
+
+/* bf16 on devices that have a rate for it (NVIDIA's from A100 on), else fp32. */
+enum dl_precision dl_default_precision(const struct dl_system *system);
 
 /* The optimizer that a network is usually trained with: Adam for transformers, else momentum. */
 enum dl_optimizer dl_default_optimizer(const struct dl_workload *workload);

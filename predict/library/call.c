@@ -225,6 +225,7 @@ DL_PUBLIC struct dlmodel_answer *dlmodel_call(struct dlmodel_context *context, c
     enum dl_code code = answer(context, request != NULL ? request : "", watch, a, &who, &err);
     if (a->arena.failed) code = dl_fail(&err, DL_ERR_SYSTEM, "out of memory");
     a->status = (enum dlmodel_status)code;
+    if (code == DL_OK && a->json == NULL) a->json = ""; /* it had nothing to say */
     if (code != DL_OK) {
         static const char no_memory[] =
             "{\"error\": {\"status\": 5, \"kind\": \"system\", \"message\": \"out of memory\"}}\n";

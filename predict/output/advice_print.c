@@ -54,6 +54,7 @@ const char *dl_spending_text(const struct dl_prediction_row *row, struct dl_aren
 
 const char *dl_reservation_text(const struct dl_framework *framework) {
     if (framework->sync.asynchronous) return "its workers do not wait for each other";
+    if (framework->status == DL_IN_HOUSE) return "it is not published";
     return framework->status == DL_LOSSY ? "it rounds gradients" : "it is retired";
 }
 

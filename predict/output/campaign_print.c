@@ -21,6 +21,8 @@ static const struct dl_column width_columns[] = {
     {"utilization_frac", "used", "%", DL_COLUMN_NUMBER, 0.01, 3},
     {"node_hours", "node", "h", DL_COLUMN_NUMBER, 0, 4},
     {"device_hours", "device", "h", DL_COLUMN_NUMBER, 0, 4},
+    {"cost", "cost", "", DL_COLUMN_NUMBER, 0, 4},
+    {"energy_j", "energy", "kWh", DL_COLUMN_NUMBER, 3.6e6, 4},
     {"tasks", "tasks", NULL, DL_COLUMN_INTEGER, 0, 0},
     {"failures", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
     {"trials_in_full", "full", NULL, DL_COLUMN_INTEGER, 0, 0},
@@ -45,15 +47,17 @@ static enum dl_code add_width(const struct dl_campaign_job *job, const struct dl
                               r->longest_first_bound_s,
                               r->utilization_frac,
                               hours * nodes,
-                              hours * nodes * (double)job->campaign.devices_per_node};
+                              hours * nodes * (double)job->campaign.devices_per_node,
+                              w->cost,
+                              w->energy_j};
     c[0].integer = w->devices;
     c[1].integer = can ? r->slots : DL_ABSENT;
-    for (int i = 0; i < 10; i++) c[2 + i].number = can ? numbers[i] : (double)NAN;
-    c[12].integer = can ? r->task_count : DL_ABSENT;
-    c[13].integer = can ? r->failure_count : DL_ABSENT;
-    c[14].integer = can ? r->full_count : DL_ABSENT;
-    c[15].string = w->best ? "best" : w->tie ? "tie" : can ? "" : "not possible";
-    c[16].string = w->why;
+    for (int i = 0; i < 12; i++) c[2 + i].number = can ? numbers[i] : (double)NAN;
+    c[14].integer = can ? r->task_count : DL_ABSENT;
+    c[15].integer = can ? r->failure_count : DL_ABSENT;
+    c[16].integer = can ? r->full_count : DL_ABSENT;
+    c[17].string = w->best ? "best" : w->tie ? "tie" : can ? "" : "not possible";
+    c[18].string = w->why;
     return DL_OK;
 }
 
@@ -127,6 +131,13 @@ static enum dl_code print_text(struct dl_campaign_job *job, const struct dl_opti
                    "no schedule takes less than %.3g h.\nWhat would shorten it: %s.\n",
                    (long long)best->devices, best->devices == 1 ? "" : "s", makespan, low, high,
                    best->result.lower_bound_s / 3600, limits_text(job, best));
+    const char *currency = dl_currency_of(job->inputs.system, &job->inputs.rates);
+    if (dl_known(best->cost))
+        dl_text_printf(&t, "It costs %.4g %s", best->cost, currency == NULL ? "" : currency);
+    if (dl_known(best->energy_j))
+        dl_text_printf(&t, "%s %.4g kWh of energy", dl_known(best->cost) ? " and" : "It takes",
+                       best->energy_j / 3.6e6);
+    if (dl_known(best->cost) || dl_known(best->energy_j)) dl_text_add(&t, ".\n");
     for (int i = 0; i < job->width_count; i++) {
         if (job->widths[i].why != NULL)
             dl_text_printf(&t, "Not with %lld devices: %s.\n", (long long)job->widths[i].devices,
@@ -147,6 +158,9 @@ static enum dl_code print_json(struct dl_campaign_job *job, const struct dl_opti
     dl_jw_string(&w, "search", dl_campaign_search_names[job->asked.search]);
     dl_jw_string(&w, "order", dl_campaign_order_names[job->asked.order]);
     dl_jw_integer(&w, "best_devices_per_trial", best->devices);
+    dl_jw_number(&w, "cost", best->cost);
+    dl_jw_string(&w, "currency", dl_currency_of(job->inputs.system, &job->inputs.rates));
+    dl_jw_number(&w, "energy_j", best->energy_j);
     dl_jw_object(&w, "change_of_makespan_frac");
     dl_jw_number(&w, "twice_the_nodes", l->slots_frac);
     dl_jw_number(&w, "equal_trials", l->longest_frac);

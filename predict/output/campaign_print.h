@@ -24,7 +24,7 @@ struct dl_campaign_asked {
     bool best;
     double until_step, reduction, dispatch_s, startup_s, resume_s, stage_bytes, checkpoint_s,
         repair_s;
-    const char *survive;
+    const char *survive, *exported;
     int shown;
 };
 /* "grid","random","successive-halving","hyperband","asha","median-stop", NULL */
@@ -38,6 +38,9 @@ struct dl_campaign_width {
     struct dl_campaign_limits limits;
     const char *why; /* it cannot be; NULL: it can */
     bool best, tie;
+    /* nodes that compute the whole makespan; NAN: no price, no power is known */
+    double cost, energy_j;
+    double device_w, host_w; /* mean of a device that trains; of a node without devices */
 };
 
 struct dl_campaign_job {

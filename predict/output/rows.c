@@ -20,6 +20,7 @@ static const struct dl_column columns[] = {
     {"workload", NULL, NULL, DL_COLUMN_STRING, 0, 0},
     {"framework", "framework", "", DL_COLUMN_STRING, 0, 0},
     {"strategy", "strategy", "", DL_COLUMN_STRING, 0, 0},
+    {"plan", "plan", "", DL_COLUMN_STRING, 0, 0},
     {"precision", NULL, NULL, DL_COLUMN_STRING, 0, 0},
     {"nodes", "nodes", "", DL_COLUMN_INTEGER, 0, 0},
     {"devices", "dev", "", DL_COLUMN_INTEGER, 0, 0},
@@ -43,9 +44,10 @@ static const struct dl_column columns[] = {
     {"model_flop_per_s_per_device", "model", "TFLOP/s", DL_COLUMN_NUMBER, TERA, 0},
     {"mfu_frac", "MFU", "%", DL_COLUMN_NUMBER, 0.01, 0},
     {"hfu_frac", "HFU", "%", DL_COLUMN_NUMBER, 0.01, 0},
-    {"cost", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
-    {"energy_j", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
-    {"gpu_hours", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"run_s", "run", "h", DL_COLUMN_NUMBER, 3600, 0},
+    {"cost", "cost", "", DL_COLUMN_NUMBER, 0, 4},
+    {"energy_j", "energy", "kWh", DL_COLUMN_NUMBER, 3.6e6, 0},
+    {"gpu_hours", "device", "h", DL_COLUMN_NUMBER, 0, 4},
     {"carbon_g", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
     {"power_w", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
     {"iteration_energy_j", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
@@ -71,6 +73,13 @@ static const struct dl_column columns[] = {
     {"extrapolated", NULL, NULL, DL_COLUMN_BOOL, 0, 0},
     {"max_micro_batch_samples", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
     {"currency", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"ep", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
+    {"micro_batch_samples", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"schedule", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"virtual_stages", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
+    {"recompute", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"sequence_parallel", NULL, NULL, DL_COLUMN_BOOL, 0, 0},
+    {"zero", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
@@ -80,6 +89,8 @@ static const char *const helps[] = {
     "name of the workload",
     "a framework in one distributed mode",
     "parallel strategy",
+    "ranks, micro-batch, schedule, recomputation and ZeRO stage in short; absent of plain data "
+    "parallelism",
     "arithmetic",
     "nodes of the job",
     "devices of the job",
@@ -103,7 +114,8 @@ static const char *const helps[] = {
     "flop that the model needs (F-MODEL-FLOP) per second and device",
     "that rate / the device's dense datasheet rate at this precision (F-MFU)",
     "the same with what is recomputed (F-HFU)",
-    "cost of the run of --tokens or --epochs; absent when unknown",
+    "time of the run of --tokens or --epochs; absent without them",
+    "cost of that run; absent when unknown",
     "energy of that run; absent when unknown",
     "device-hours of that run; absent without --tokens and --epochs",
     "carbon dioxide of that run; absent without --carbon",
@@ -133,6 +145,13 @@ static const char *const helps[] = {
     "largest micro-batch with which every pipeline stage fits; absent where the model does not "
     "tell",
     "currency of cost; absent where no price is known",
+    "expert-parallel ranks",
+    "samples per micro-batch; absent where the batch is not divided",
+    "pipeline schedule; absent without a pipeline",
+    "virtual pipeline stages per device",
+    "activations recomputed in backward: none, selective or full",
+    "layers outside attention and MLP are split along the sequence",
+    "ZeRO stage, 0 to 3",
 };
 _Static_assert(sizeof helps / sizeof helps[0] == COLUMNS, "one meaning per column");
 
@@ -193,14 +212,54 @@ struct dl_spending dl_rows_spending(const struct dl_prediction_row *row, double 
     return out;
 }
 
+static int64_t zero_of(const struct dl_plan *plan) {
+    return plan->strategy->shard > 0 ? plan->strategy->shard : plan->shard;
+}
+
+bool dl_rows_is_chosen(const struct dl_plan *plan) {
+    return plan->tp * plan->pp * plan->sp * plan->ep > 1 || plan->micro_batch_samples > 0 ||
+           plan->recompute != DL_RECOMPUTE_NONE;
+}
+
+/* "tp4 pp8 v2 mb1 selective zero1"; NULL where there is nothing to tell, or out of memory. */
+static const char *plan_text(const struct dl_plan *plan, struct dl_arena *arena) {
+    struct dl_text text = {.arena = arena};
+    const struct {
+        const char *name;
+        int64_t ranks;
+    } axes[] = {{"tp", plan->tp}, {"pp", plan->pp}, {"cp", plan->sp}, {"ep", plan->ep}};
+    if (!dl_rows_is_chosen(plan)) return NULL;
+    for (size_t i = 0; i < sizeof axes / sizeof axes[0]; i++) {
+        if (axes[i].ranks > 1)
+            dl_text_printf(&text, "%s%lld ", axes[i].name, (long long)axes[i].ranks);
+    }
+    if (plan->pp > 1 && plan->virtual_stages > 1)
+        dl_text_printf(&text, "v%lld ", (long long)plan->virtual_stages);
+    if (plan->micro_batch_samples > 0) dl_text_printf(&text, "mb%g ", plan->micro_batch_samples);
+    if (plan->recompute != DL_RECOMPUTE_NONE)
+        dl_text_printf(&text, "%s ", dl_recompute_names[plan->recompute]);
+    if (zero_of(plan) > 0) dl_text_printf(&text, "zero%lld ", (long long)zero_of(plan));
+    if (text.length > 0) text.bytes[text.length - 1] = 0; /* the last blank */
+    return dl_text_string(&text);
+}
+
+const char *dl_rows_plan_text(const struct dl_prediction_row *row, struct dl_arena *arena) {
+    if (!dl_rows_is_chosen(row->plan)) return "";
+    return dl_arena_printf(arena, "Plan of %s on %lld nodes: dp%lld %s\n", row->framework->name,
+                           (long long)row->plan->nodes, (long long)row->plan->dp,
+                           plan_text(row->plan, arena));
+}
+
 /* The columns that identify a row. Returns how many. */
-static int fill_plan(union dl_cell *c, const struct dl_prediction_row *row) {
+static int fill_plan(union dl_cell *c, const struct dl_prediction_row *row,
+                     struct dl_arena *arena) {
     const struct dl_plan *plan = row->plan;
     int i = 0;
     c[i++].string = row->system->name;
     c[i++].string = row->workload->name;
     c[i++].string = row->framework->name;
     c[i++].string = plan->strategy->name;
+    c[i++].string = plan_text(plan, arena);
     c[i++].string = dl_precision_names[plan->precision];
     c[i++].integer = plan->nodes;
     c[i++].integer = plan->nodes * plan->devices_per_node;
@@ -213,13 +272,13 @@ static int fill_plan(union dl_cell *c, const struct dl_prediction_row *row) {
     return i;
 }
 
-static void fill(union dl_cell *c, const struct dl_prediction_row *row) {
+static void fill(union dl_cell *c, const struct dl_prediction_row *row, struct dl_arena *arena) {
     const struct dl_prediction *p = row->prediction;
     const struct dl_memory *m = &p->memory;
     const struct dl_throughput t = dl_rows_throughput(row);
     const struct dl_run_total total = dl_rows_total(row);
     const struct dl_spending run = dl_rows_spending(row, total.time_s);
-    int i = fill_plan(c, row);
+    int i = fill_plan(c, row, arena);
     const double times[] = {p->compute_s,
                             p->comm_s,
                             p->exposed_comm_s,
@@ -234,6 +293,7 @@ static void fill(union dl_cell *c, const struct dl_prediction_row *row) {
                             t.device_model_flop_per_s,
                             t.mfu_frac,
                             t.hfu_frac,
+                            total.time_s,
                             run.cost,
                             run.energy_j,
                             total.device_time_s / 3600,
@@ -263,6 +323,14 @@ static void fill(union dl_cell *c, const struct dl_prediction_row *row) {
     c[i++].boolean = p->extrapolated;
     c[i++].number = p->stage_count > 0 ? p->max_micro_batch_samples : NAN;
     c[i++].string = dl_currency_of(row->system, row->rates);
+    const struct dl_plan *plan = row->plan;
+    c[i++].integer = plan->ep;
+    c[i++].number = plan->micro_batch_samples > 0 ? plan->micro_batch_samples : NAN;
+    c[i++].string = plan->pp > 1 ? dl_schedule_names[plan->schedule] : NULL;
+    c[i++].integer = plan->virtual_stages > 0 ? plan->virtual_stages : 1;
+    c[i++].string = dl_recompute_names[plan->recompute];
+    c[i++].boolean = plan->sequence_parallel;
+    c[i++].integer = zero_of(plan);
 }
 
 /* Columns that a reader wants of some tables alone. */
@@ -275,6 +343,11 @@ static const struct {
     {"model_flop_per_s_per_device", DL_ROWS_TOKENS},
     {"mfu_frac", DL_ROWS_TOKENS},
     {"hfu_frac", DL_ROWS_TOKENS},
+    {"plan", DL_ROWS_PLAN},
+    {"run_s", DL_ROWS_RUN},
+    {"cost", DL_ROWS_RUN},
+    {"energy_j", DL_ROWS_RUN},
+    {"gpu_hours", DL_ROWS_RUN},
 };
 
 enum dl_code dl_rows_init(struct dl_table *table, struct dl_arena *arena, unsigned show,
@@ -296,7 +369,7 @@ enum dl_code dl_rows_add(struct dl_table *table, const struct dl_prediction_row 
                          struct dl_err *err) {
     union dl_cell *cells = dl_table_row(table);
     if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    fill(cells, row);
+    fill(cells, row, table->arena);
     return DL_OK;
 }
 
@@ -365,7 +438,7 @@ static void stages_json(struct dl_json_writer *w, const struct dl_prediction *p)
 void dl_rows_json_open(struct dl_json_writer *w, const struct dl_prediction_row *row) {
     union dl_cell cells[COLUMNS];
     bool in_memory = false;
-    fill(cells, row);
+    fill(cells, row, w->arena);
     dl_jw_object(w, NULL);
     for (int i = 0; i < COLUMNS; i++) {
         const char *dot = strchr(columns[i].key, '.'),

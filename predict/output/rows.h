@@ -29,8 +29,14 @@ struct dl_row_field {
 };
 bool dl_rows_field(int index, struct dl_row_field *out);
 
-/* What the text shows besides: the strategy of each row; tokens, model flop/s, MFU and HFU. */
-enum { DL_ROWS_STRATEGY = 1, DL_ROWS_TOKENS = 2 };
+/* What the text shows besides: the strategy of each row; tokens, model flop/s, MFU and HFU; how
+ * the row splits, shards and recomputes; time, cost, energy and device-hours of a whole run. */
+enum { DL_ROWS_STRATEGY = 1, DL_ROWS_TOKENS = 2, DL_ROWS_PLAN = 4, DL_ROWS_RUN = 8 };
+/* Whether a plan has more to tell than its data ranks. */
+bool dl_rows_is_chosen(const struct dl_plan *plan);
+/* "Plan of megatron-core: dp 8, tp 4, ...\n"; "" where there is nothing to tell; NULL: out of
+ * memory. */
+const char *dl_rows_plan_text(const struct dl_prediction_row *row, struct dl_arena *arena);
 /* DL_ERR_SYSTEM: out of memory. */
 enum dl_code dl_rows_init(struct dl_table *table, struct dl_arena *arena, unsigned show,
                           struct dl_err *err);

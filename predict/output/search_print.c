@@ -132,8 +132,8 @@ static const char *commands_text(struct dl_context *context,
     for (int i = 1; i < report->row_count; i++) tied += report->rows[i].tied;
     if (tied > 0)
         dl_text_printf(&text,
-                       "The intervals of %d of these plans reach that of the best one: tied, the "
-                       "model cannot tell them apart.\n\n",
+                       "%d of these plans are tied with the best one: the model cannot tell "
+                       "them apart.\n\n",
                        tied);
     dl_text_add(&text, "The rows again, one command each:\n");
     for (int i = 0; i < report->row_count; i++)
@@ -156,8 +156,11 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
     const char *fronts =
         report->front_count == 0
             ? ""
-            : dl_arena_printf(context->arena, "\nPareto front of time, memory and devices:\n\n%s",
-                              dl_table_text(front));
+            : dl_arena_printf(
+                  context->arena,
+                  "\nPareto front of time, memory and devices (cheap: nothing beats it in time, "
+                  "cost and energy either):\n\n%s",
+                  dl_table_text(front));
     if (plans == NULL || terms == NULL || commands == NULL)
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     return context->output(
@@ -183,15 +186,9 @@ static void plan_json(struct dl_json_writer *w, const struct dl_search_report *r
     const struct dl_prediction_row r = dl_searched_row(report, row);
     const struct dl_plan *plan = row->plan;
     dl_rows_json_open(w, &r);
-    dl_jw_integer(w, "ep", plan->ep);
-    dl_jw_number(w, "micro_batch_samples", plan->micro_batch_samples);
-    dl_jw_string(w, "schedule", dl_schedule_names[plan->schedule]);
-    dl_jw_integer(w, "virtual_stages", plan->virtual_stages > 0 ? plan->virtual_stages : 1);
-    dl_jw_string(w, "recompute", dl_recompute_names[plan->recompute]);
-    dl_jw_bool(w, "sequence_parallel", plan->sequence_parallel);
-    dl_jw_integer(w, "zero", dl_search_rows_zero(plan));
     dl_jw_string(w, "mapping", dl_mapping_names[plan->mapping]);
     dl_jw_bool(w, "tied_with_best", row->tied);
+    if (row->front) dl_jw_bool(w, "cost_front", row->cost_front);
     dl_jw_string(w, "command", row->command);
     dl_jw_end(w);
 }
@@ -257,10 +254,14 @@ enum dl_code dl_search_print(struct dl_context *context, const struct dl_options
                              struct dl_err *err) {
     if (format == DL_FORMAT_JSON) return print_json(context, options, report, err);
     struct dl_table table, front;
-    const bool csv = format == DL_FORMAT_CSV, in_ms = is_short(report),
-               tokens = dl_known(dl_tokens_per_sample(report->inputs->workload));
-    DL_TRY(dl_search_rows_init(&table, context->arena, in_ms, csv, tokens, err));
-    DL_TRY(dl_search_rows_init(&front, context->arena, in_ms, csv, tokens, err));
+    const bool csv = format == DL_FORMAT_CSV, in_ms = is_short(report);
+    const struct dl_run_length *length = &report->inputs->length;
+    unsigned show =
+        dl_known(dl_tokens_per_sample(report->inputs->workload)) ? DL_SEARCH_TOKENS : 0u;
+    if (length->tokens > 0 || length->epoch_count > 0) show |= DL_SEARCH_RUN;
+    DL_TRY(dl_search_rows_init(&table, context->arena, in_ms, csv, show, err));
+    DL_TRY(
+        dl_search_rows_init(&front, context->arena, in_ms, csv, show | DL_SEARCH_FRONT_ROWS, err));
     for (int i = 0; i < report->row_count; i++)
         DL_TRY(dl_search_rows_add(&table, report, &report->rows[i], err));
     for (int i = 0; i < report->front_count; i++)

@@ -12,6 +12,7 @@ struct dl_searched {
     const struct dl_prediction *prediction;
     const char *command; /* that gives the prediction again */
     bool front;          /* nothing beats it in time, memory and devices */
+    bool cost_front;     /* of those: nothing beats it in time, cost and energy */
     bool tied;           /* its interval reaches that of the best plan */
 };
 

@@ -36,9 +36,13 @@ enum {
     MODEL_FLOP,
     MFU,
     HFU,
+    RUN,
     COST,
     ENERGY,
     GPU_HOURS,
+    ITERATION_COST,
+    ITERATION_ENERGY,
+    COST_FRONT,
     COMPUTE,
     EXPOSED,
     BUBBLE,
@@ -77,9 +81,13 @@ static const struct dl_column columns[] = {
     {"model_flop_per_s_per_device", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
     {"mfu_frac", "MFU", "%", DL_COLUMN_NUMBER, 0.01, 3},
     {"hfu_frac", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
-    {"cost", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
-    {"energy_j", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
-    {"gpu_hours", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"run_s", "run", "h", DL_COLUMN_NUMBER, 3600, 0},
+    {"cost", "cost", "", DL_COLUMN_NUMBER, 0, 4},
+    {"energy_j", "energy", "kWh", DL_COLUMN_NUMBER, 3.6e6, 4},
+    {"gpu_hours", "device", "h", DL_COLUMN_NUMBER, 0, 4},
+    {"iteration_cost", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"iteration_energy_j", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"cost_front", "cheap", "", DL_COLUMN_BOOL, 0, 0},
     {"compute_s", "compute", "s", DL_COLUMN_NUMBER, 0, 3},
     {"exposed_comm_s", "exposed", "s", DL_COLUMN_NUMBER, 0, 3},
     {"bubble_s", "bubble", "s", DL_COLUMN_NUMBER, 0, 3},
@@ -101,12 +109,14 @@ static const struct dl_column columns[] = {
 _Static_assert(sizeof columns / sizeof columns[0] == COLUMNS, "one name per column");
 
 enum dl_code dl_search_rows_init(struct dl_table *table, struct dl_arena *arena, bool in_ms,
-                                 bool csv, bool tokens, struct dl_err *err) {
+                                 bool csv, unsigned show, struct dl_err *err) {
     struct dl_column *shown = dl_arena_alloc(arena, COLUMNS, sizeof *shown);
     if (shown == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     memcpy(shown, columns, sizeof columns);
     if (!csv) shown[MICRO].type = DL_COLUMN_STRING;
-    if (!tokens) shown[TOKENS].heading = shown[MFU].heading = NULL;
+    if ((show & DL_SEARCH_TOKENS) == 0) shown[TOKENS].heading = shown[MFU].heading = NULL;
+    if ((show & DL_SEARCH_FRONT_ROWS) == 0) shown[COST_FRONT].heading = NULL;
+    for (int i = RUN; i <= GPU_HOURS && (show & DL_SEARCH_RUN) == 0; i++) shown[i].heading = NULL;
     for (int i = 0; i < COLUMNS && in_ms; i++) {
         if (shown[i].unit == NULL || strcmp(shown[i].unit, "s") != 0) continue;
         shown[i].unit = "ms";
@@ -158,6 +168,11 @@ enum dl_code dl_search_rows_add(struct dl_table *table, const struct dl_search_r
     c[HFU].number = t.hfu_frac;
     const struct dl_run_total total = dl_rows_total(&r);
     const struct dl_spending run = dl_rows_spending(&r, total.time_s);
+    const struct dl_spending once = dl_rows_spending(&r, p->iteration_s);
+    c[RUN].number = total.time_s;
+    c[ITERATION_COST].number = once.cost;
+    c[ITERATION_ENERGY].number = once.energy_j;
+    c[COST_FRONT].boolean = row->cost_front;
     c[COST].number = run.cost;
     c[ENERGY].number = run.energy_j;
     c[GPU_HOURS].number = total.device_time_s / 3600;

@@ -17,6 +17,18 @@ struct dl_plot_parameter { /* a variable of the script: text when there is one, 
     double number;
 };
 
+/* How a terminal shows a figure with Unicode blocks. Bars: a row of the table is one, of the
+ * parts in `count` columns from `first`. Lanes: a row is a stretch of its group's lane, from
+ * `first` to the column after it, of the kind (from 1) in the next one. */
+struct dl_plot_blocks {
+    bool lanes;
+    int first, count; /* count 0: gnuplot draws with letters */
+    int sum, limit;   /* columns of bars; limit -1: none */
+    const char *const *names;
+    double unit_scale; /* of the axis, in SI units */
+    const char *unit_name, *limit_name;
+};
+
 struct dl_figure {
     /* first column: number of the group from 1; rows of a group are consecutive */
     struct dl_table table;
@@ -24,8 +36,10 @@ struct dl_figure {
     const char *notes[DL_PLOT_GROUPS];  /* a second line under a label; NULL: none */
     int group_count;
     const char *title, *subtitle;
+    const char *script; /* in place of the kind's; NULL: that */
+    struct dl_plot_blocks blocks;
     struct dl_plot_parameter parameters[DL_PLOT_PARAMETERS + 1]; /* ends with name NULL */
-    int width, height;                                           /* of PNG and SVG; 0: 1200 x 800 */
+    int width, height;                                           /* of PNG and SVG; 0: 800 x 540 */
 };
 
 struct dl_plot_kind {
@@ -59,9 +73,18 @@ enum dl_code dl_plot_strategies(struct dl_context *context, const struct dl_opti
                                 struct dl_figure *out, struct dl_err *err);
 enum dl_code dl_plot_timeline(struct dl_context *context, const struct dl_options *options,
                               struct dl_figure *out, struct dl_err *err);
+enum dl_code dl_plot_pipeline(struct dl_context *context, const struct dl_options *options,
+                              struct dl_figure *out, struct dl_err *err);
 enum dl_code dl_plot_campaign(struct dl_context *context, const struct dl_options *options,
                               struct dl_figure *out, struct dl_err *err);
+enum dl_code dl_plot_checkpoint(struct dl_context *context, const struct dl_options *options,
+                                struct dl_figure *out, struct dl_err *err);
 enum dl_code dl_plot_pareto(struct dl_context *context, const struct dl_options *options,
+                            struct dl_figure *out, struct dl_err *err);
+
+/* Whether a table holds errors by group of `compare --generalize`, and their figure. */
+bool dl_plot_unseen_table(const struct dl_csv *csv);
+enum dl_code dl_plot_unseen(struct dl_context *context, const struct dl_csv *csv,
                             struct dl_figure *out, struct dl_err *err);
 
 /* The table that plots/scaling.gp draws: throughputs against devices, by group. */
@@ -123,6 +146,21 @@ struct dl_plot_predictions {
 enum dl_code dl_plot_predict(struct dl_context *context, const struct dl_options *options,
                              const char *kind, struct dl_plot_predictions *out, struct dl_err *err);
 
+/* One prediction with its terms for a figure of one iteration: a single number of nodes; of several
+ * frameworks, the default one. */
+struct dl_plot_one {
+    struct dl_inputs inputs;
+    const struct dl_framework *framework;
+    struct dl_plan plan;
+    struct dl_prediction prediction;
+    const char *title;
+};
+enum dl_code dl_plot_predict_one(struct dl_context *context, const struct dl_options *options,
+                                 const char *kind, struct dl_plot_one *out, struct dl_err *err);
+
+/* The unit of a time axis that ends at `longest_s`, as the parameters unit and unit_s. */
+void dl_plot_time_unit(double longest_s, struct dl_plot_parameter *two);
+
 /* Bars of predictions, at most DL_PLOT_BARS: fills groups, title and two parameters (xtitle,
  * slanted) of the figure. */
 struct dl_plot_bar {
@@ -139,6 +177,12 @@ const char *dl_plot_title(struct dl_arena *arena, const struct dl_inputs *inputs
 
 /* "a, b" of two parts that may be empty, in the arena. */
 const char *dl_plot_join(struct dl_arena *arena, const char *a, const char *b);
+
+/* Whether the figure has blocks and the locale is UTF-8 (LC_ALL, LC_CTYPE, LANG). */
+bool dl_plot_blocks_wanted(const struct dl_figure *figure);
+/* The figure with blocks; NULL: out of memory. */
+const char *dl_plot_blocks_text(const struct dl_figure *figure, int columns, bool color,
+                                struct dl_arena *arena);
 
 enum dl_plot_format { DL_PLOT_PNG, DL_PLOT_SVG, DL_PLOT_PDF, DL_PLOT_TERMINAL };
 extern const char *const dl_plot_formats[]; /* "png", "svg", "pdf", "terminal", NULL */

@@ -38,5 +38,6 @@ enum dl_code dl_plot_bars(struct dl_context *context, const struct dl_plot_predi
                                                             : same_nodes ? ""
                                                                          : "framework, nodes"};
     out->parameters[1] = (struct dl_plot_parameter){.name = "slanted", .number = one ? 0 : 1};
+    if (!one) out->height = 640; /* room for slanted labels */
     return out->title == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }

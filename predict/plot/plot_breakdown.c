@@ -23,6 +23,9 @@ static const struct dl_column columns[] = {
 };
 enum { GROUP, LABEL, POSITION, PIECES, ITERATION = 9, FRAMEWORK = 12, NODES };
 
+static const char *const piece_names[] = {
+    "forward", "backward", "update", "exposed communication", "exposed input", "overhead"};
+
 static enum dl_code add_bar(struct dl_table *table, const struct dl_plot_prediction *r,
                             const struct dl_plot_bar *bar, struct dl_err *err) {
     const struct dl_prediction *p = &r->prediction;
@@ -55,14 +58,13 @@ enum dl_code dl_plot_breakdown(struct dl_context *context, const struct dl_optio
         longest_s = fmax(longest_s, p.rows[i].prediction.iteration_high_s);
     }
     out->subtitle = "predicted iteration with its 80 % interval";
-    const bool seconds = longest_s >= 10, micro = longest_s < 1e-3;
-    out->parameters[2] = (struct dl_plot_parameter){.name = "unit",
-                                                    .text = seconds ? "s"
-                                                            : micro ? "µs"
-                                                                    : "ms"};
-    out->parameters[3] = (struct dl_plot_parameter){.name = "unit_s",
-                                                    .number = seconds ? 1
-                                                              : micro ? 1e-6
-                                                                      : 1e-3};
+    dl_plot_time_unit(longest_s, &out->parameters[2]);
+    out->blocks = (struct dl_plot_blocks){.first = PIECES,
+                                          .count = ITERATION - PIECES,
+                                          .sum = ITERATION,
+                                          .limit = -1,
+                                          .names = piece_names,
+                                          .unit_scale = out->parameters[3].number,
+                                          .unit_name = out->parameters[2].text};
     return DL_OK;
 }

@@ -62,6 +62,7 @@ static double base_of(const struct dl_table *t, int64_t group, int column) {
 enum dl_code dl_plot_efficiency(struct dl_context *context, const struct dl_options *options,
                                 struct dl_figure *out, struct dl_err *err) {
     DL_TRY(dl_plot_scaling(context, options, out, err));
+    out->parameters[1].number = 1;
     const struct dl_table from = out->table;
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
     for (int i = 0; i < from.row_count; i++) {

@@ -120,6 +120,10 @@ enum dl_code dl_plot_error(struct dl_context *context, const struct dl_options *
             err, DL_ERR_USAGE,
             "plot error needs files of measurements: dlmodel plot error data/runs/*.csv");
     }
+    struct dl_csv first;
+    DL_TRY(dl_csv_read(options->positional[1], context->arena, &first, err));
+    if (options->positional_count == 2 && dl_plot_unseen_table(&first))
+        return dl_plot_unseen(context, &first, out, err);
     int key = DL_KEY_SOURCE;
     DL_TRY(dl_option_choice(options, "by", dl_plot_keys, &key, err));
     struct dl_plot_runs runs = {0};
@@ -139,6 +143,7 @@ enum dl_code dl_plot_error(struct dl_context *context, const struct dl_options *
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
     for (int g = 1; g <= out->group_count; g++)
         DL_TRY(fill_group(context, &runs, g, scratch, out, err));
+    if (out->group_count > 12) out->height = 200 + 22 * out->group_count;
     out->title =
         dl_arena_printf(context->arena, "error of %d predictions by %s", drawn, dl_plot_keys[key]);
     out->subtitle =

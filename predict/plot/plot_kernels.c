@@ -97,7 +97,6 @@ enum dl_code dl_plot_kernels(struct dl_context *context, const struct dl_options
         return dl_fail(err, DL_ERR_USAGE, "none of the %d rows can be predicted", runs.count);
     out->title = dl_arena_printf(context->arena, "%d kernels%s, predicted and measured",
                                  out->table.row_count, chosen(context, options));
-    out->subtitle =
-        "for each kind: median and 90th percentile of |error|; the fits were made to these shapes";
+    out->subtitle = "median, 90th percentile of |error| by kind; the fits have seen these shapes";
     return out->title == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }

@@ -23,6 +23,14 @@ static const struct dl_column columns[] = {
 };
 enum { PARTS = 3, FRAMEWORK = 12, NODES };
 
+static const char *const part_names[] = {"weights",
+                                         "gradients",
+                                         "optimizer",
+                                         "activations",
+                                         "workspace",
+                                         "communication buffers",
+                                         "context, fragmentation"};
+
 static enum dl_code add_bar(struct dl_table *table, const struct dl_plot_prediction *r,
                             const struct dl_plot_bar *bar, struct dl_err *err) {
     const struct dl_memory *m = &r->prediction.memory;
@@ -68,6 +76,14 @@ enum dl_code dl_plot_memory(struct dl_context *context, const struct dl_options 
     out->parameters[2] = (struct dl_plot_parameter){.name = "unit", .text = small ? "MiB" : "GiB"};
     out->parameters[3] =
         (struct dl_plot_parameter){.name = "unit_bytes", .number = small ? 1048576 : 1073741824};
+    out->blocks = (struct dl_plot_blocks){.first = PARTS,
+                                          .count = 7,
+                                          .sum = PARTS + 7,
+                                          .limit = dl_known(capacity_bytes) ? PARTS + 8 : -1,
+                                          .limit_name = "capacity",
+                                          .names = part_names,
+                                          .unit_scale = small ? 1048576 : 1073741824,
+                                          .unit_name = small ? "MiB" : "GiB"};
     out->parameters[4] = (struct dl_plot_parameter){
         .name = "capacity_bytes", .number = dl_known(capacity_bytes) ? capacity_bytes : 0};
     return DL_OK;

@@ -110,3 +110,36 @@ enum dl_code dl_plot_predict(struct dl_context *context, const struct dl_options
     }
     return DL_OK;
 }
+
+enum dl_code dl_plot_predict_one(struct dl_context *context, const struct dl_options *options,
+                                 const char *kind, struct dl_plot_one *out, struct dl_err *err) {
+    struct dl_plot_predictions p = {.count = 0};
+    DL_TRY(dl_plot_predict(context, options, kind, &p, err));
+    const struct dl_framework *framework = p.rows[0].framework;
+    for (int i = 0; p.inputs.framework_all && i < p.count; i++) { /* not named: as in explain */
+        if (p.rows[i].framework->default_for == DL_DEFAULT_DATA_PARALLEL)
+            framework = p.rows[i].framework;
+    }
+    if (p.inputs.node_count != 1)
+        return dl_fail(err, DL_ERR_USAGE, "--nodes: plot %s shows one number of nodes", kind);
+    out->inputs = p.inputs;
+    out->framework = framework;
+    DL_TRY(dl_inputs_predict(&p.inputs, framework, p.inputs.nodes[0], true, context->arena,
+                             &out->plan, &out->prediction, err));
+    const char *more = dl_arena_printf(context->arena, "%s, %lld node%s", framework->name,
+                                       (long long)out->plan.nodes, out->plan.nodes == 1 ? "" : "s");
+    out->title = dl_plot_title(context->arena, &p.inputs, &out->plan, more);
+    return out->title == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+}
+
+void dl_plot_time_unit(double longest_s, struct dl_plot_parameter *two) {
+    const bool seconds = longest_s >= 10, micro = longest_s < 1e-3;
+    two[0] = (struct dl_plot_parameter){.name = "unit",
+                                        .text = seconds ? "s"
+                                                : micro ? "µs"
+                                                        : "ms"};
+    two[1] = (struct dl_plot_parameter){.name = "unit_s",
+                                        .number = seconds ? 1
+                                                  : micro ? 1e-6
+                                                          : 1e-3};
+}

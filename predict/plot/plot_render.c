@@ -191,8 +191,8 @@ static void describe(struct arguments *a, const struct dl_context *context,
     set(a, arena, "format", quoted(arena, dl_plot_formats[format], '\''));
     set(a, arena, "columns", dl_arena_printf(arena, "%" PRId64, columns));
     set(a, arena, "lines", dl_arena_printf(arena, "%" PRId64, lines));
-    set(a, arena, "wide", dl_arena_printf(arena, "%d", figure->width > 0 ? figure->width : 1200));
-    set(a, arena, "high", dl_arena_printf(arena, "%d", figure->height > 0 ? figure->height : 800));
+    set(a, arena, "wide", dl_arena_printf(arena, "%d", figure->width > 0 ? figure->width : 800));
+    set(a, arena, "high", dl_arena_printf(arena, "%d", figure->height > 0 ? figure->height : 540));
     set(a, arena, "color", context->color ? "1" : "0");
     set(a, arena, "title", quoted(arena, figure->title == NULL ? "" : figure->title, '\''));
     set(a, arena, "subtitle",
@@ -280,9 +280,20 @@ static const char *complaint(char *messages) {
     return text[0] != 0 ? text : "it gave no reason";
 }
 
-enum dl_code dl_plot_render(struct dl_context *context, const struct dl_figure *figure,
-                            const char *script, enum dl_plot_format format, char **bytes_out,
-                            size_t *length_out, struct dl_err *err) {
+static enum dl_code draw_blocks(struct dl_context *context, const struct dl_figure *figure,
+                                char **bytes_out, size_t *length_out, struct dl_err *err) {
+    int64_t columns, lines;
+    canvas_size(&columns, &lines);
+    const char *text = dl_plot_blocks_text(figure, (int)columns, context->color, context->arena);
+    *bytes_out = text == NULL ? NULL : dl_arena_strdup(context->arena, text);
+    if (*bytes_out == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    *length_out = strlen(*bytes_out);
+    return DL_OK;
+}
+
+static enum dl_code draw_gnuplot(struct dl_context *context, const struct dl_figure *figure,
+                                 const char *script, enum dl_plot_format format, char **bytes_out,
+                                 size_t *length_out, struct dl_err *err) {
     const char *style = script_path(context, "style"), *path = script_path(context, script);
     if (style == NULL || path == NULL) {
         return dl_fail(
@@ -322,4 +333,13 @@ enum dl_code dl_plot_render(struct dl_context *context, const struct dl_figure *
         return dl_fail(err, DL_ERR_SYSTEM, "gnuplot printed something that is no %s file",
                        dl_plot_formats[format]);
     return DL_OK;
+}
+
+enum dl_code dl_plot_render(struct dl_context *context, const struct dl_figure *figure,
+                            const char *script, enum dl_plot_format format, char **bytes_out,
+                            size_t *length_out, struct dl_err *err) {
+    if (format == DL_PLOT_TERMINAL && dl_plot_blocks_wanted(figure))
+        return draw_blocks(context, figure, bytes_out, length_out, err);
+    return draw_gnuplot(context, figure, figure->script != NULL ? figure->script : script, format,
+                        bytes_out, length_out, err);
 }

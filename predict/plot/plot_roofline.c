@@ -62,6 +62,15 @@ static double share_of_bandwidth(const struct dl_cost *cost, const struct dl_wor
     return bound_s / *all_s;
 }
 
+static int above_the_roof(const struct dl_table *table) {
+    int count = 0;
+    for (int r = 0; r < table->row_count; r++) {
+        const union dl_cell *c = &table->cells[(size_t)r * (size_t)table->column_count];
+        count += c[4].number > 1.001 * c[5].number;
+    }
+    return count;
+}
+
 enum dl_code dl_plot_roofline(struct dl_context *context, const struct dl_options *options,
                               struct dl_figure *out, struct dl_err *err) {
     struct dl_plot_predictions p = {.count = 0};
@@ -91,13 +100,15 @@ enum dl_code dl_plot_roofline(struct dl_context *context, const struct dl_option
         return dl_fail(err, DL_ERR_USAGE, "no layer of %s computes anything", workload->name);
     out->group_count = 2;
     out->title = dl_plot_title(context->arena, &p.inputs, plan, p.rows[0].framework->name);
-    out->subtitle =
-        dl_arena_printf(context->arena, "%s: memory bandwidth limits %.0f %% of the kernels' time",
-                        device->name, 100 * bandwidth_share);
+    const int above = above_the_roof(&out->table);
+    out->subtitle = dl_arena_printf(
+        context->arena, "%s: %.0f %% of the time is limited by memory%s", device->name,
+        100 * bandwidth_share, above == 0 ? "" : "; above the roof: Winograd, FFT");
     out->parameters[0] =
         (struct dl_plot_parameter){.name = "peak_flop_per_s", .number = roof.peak_flop_per_s};
     out->parameters[1] = (struct dl_plot_parameter){.name = "bandwidth_bytes_per_s",
                                                     .number = roof.bandwidth_bytes_per_s};
+    out->parameters[2] = (struct dl_plot_parameter){.name = "above", .number = above};
     return out->title == NULL || out->subtitle == NULL
                ? dl_fail(err, DL_ERR_SYSTEM, "out of memory")
                : DL_OK;

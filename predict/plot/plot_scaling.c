@@ -322,6 +322,7 @@ enum dl_code dl_plot_scaling(struct dl_context *context, const struct dl_options
                              struct dl_figure *out, struct dl_err *err) {
     const bool files = options->positional_count > 1;
     out->parameters[0] = (struct dl_plot_parameter){.name = "measured", .number = files};
+    out->parameters[1] = (struct dl_plot_parameter){.name = "share", .number = 0};
     return files ? from_files(context, options, out, err)
                  : predicted_only(context, options, out, err);
 }

@@ -138,5 +138,6 @@ enum dl_code dl_plot_strategies(struct dl_context *context, const struct dl_opti
     out->title = dl_plot_title(context->arena, &inputs, plan, framework->name);
     out->subtitle = "predictions by strategy; no measurements";
     out->parameters[0] = (struct dl_plot_parameter){.name = "measured", .number = 0};
+    out->parameters[1] = (struct dl_plot_parameter){.name = "share", .number = 0};
     return out->title == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }

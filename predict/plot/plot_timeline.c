@@ -78,49 +78,34 @@ static enum dl_code add_parts(struct dl_table *table, const struct dl_prediction
 
 enum dl_code dl_plot_timeline(struct dl_context *context, const struct dl_options *options,
                               struct dl_figure *out, struct dl_err *err) {
-    struct dl_plot_predictions p = {.count = 0};
-    struct dl_plan plan;
-    struct dl_prediction one;
+    struct dl_plot_one *p = dl_arena_alloc(context->arena, 1, sizeof *p);
     double device_s = 0, network_s = 0;
-    DL_TRY(dl_plot_predict(context, options, "timeline", &p, err));
-    const struct dl_framework *framework = p.rows[0].framework;
-    for (int i = 0; p.inputs.framework_all && i < p.count; i++) { /* not named: as in explain */
-        if (p.rows[i].framework->default_for == DL_DEFAULT_DATA_PARALLEL)
-            framework = p.rows[i].framework;
-    }
-    if (p.inputs.node_count != 1)
-        return dl_fail(err, DL_ERR_USAGE, "--nodes: a timeline shows one number of nodes");
-    DL_TRY(dl_inputs_predict(&p.inputs, framework, p.inputs.nodes[0], true, context->arena, &plan,
-                             &one, err));
+    if (p == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    DL_TRY(dl_plot_predict_one(context, options, "timeline", p, err));
+    const struct dl_prediction *one = &p->prediction;
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
-    DL_TRY(add_lane(&out->table, &one, "compute", DEVICE, &device_s, err));
-    DL_TRY(add_lane(&out->table, &one, "communication", NETWORK, &network_s, err));
+    DL_TRY(add_lane(&out->table, one, "compute", DEVICE, &device_s, err));
+    DL_TRY(add_lane(&out->table, one, "communication", NETWORK, &network_s, err));
     if (device_s <= 0) {
-        return dl_fail(
-            err, DL_ERR_USAGE,
-            "this strategy has no timeline of single layers; plot breakdown shows its parts");
+        return dl_fail(err, DL_ERR_USAGE,
+                       "this strategy has no timeline of single layers; plot %s shows its parts",
+                       one->stage_times != NULL ? "pipeline" : "breakdown");
     }
-    DL_TRY(add_parts(&out->table, &one, err));
+    DL_TRY(add_parts(&out->table, one, err));
     for (int i = 0; lanes[i] != NULL; i++) out->labels[out->group_count++] = lanes[i];
-    const double longest_s = fmax(one.iteration_s, fmax(device_s, network_s));
-    const char *more = dl_arena_printf(context->arena, "%s, %lld node%s", framework->name,
-                                       (long long)plan.nodes, plan.nodes == 1 ? "" : "s");
-    out->title = dl_plot_title(context->arena, &p.inputs, &plan, more);
+    out->title = p->title;
     out->subtitle = dl_arena_printf(
         context->arena, "one iteration, predicted: %.4g ms; %.0f %% of the communication is hidden",
-        1e3 * one.iteration_s, one.comm_s > 0 ? 100 * (1 - one.exposed_comm_s / one.comm_s) : 0);
-    const bool seconds = longest_s >= 10, micro = longest_s < 1e-3;
-    out->parameters[0] = (struct dl_plot_parameter){.name = "unit",
-                                                    .text = seconds ? "s"
-                                                            : micro ? "µs"
-                                                                    : "ms"};
-    out->parameters[1] = (struct dl_plot_parameter){.name = "unit_s",
-                                                    .number = seconds ? 1
-                                                              : micro ? 1e-6
-                                                                      : 1e-3};
+        1e3 * one->iteration_s,
+        one->comm_s > 0 ? 100 * (1 - one->exposed_comm_s / one->comm_s) : 0);
+    dl_plot_time_unit(fmax(one->iteration_s, fmax(device_s, network_s)), out->parameters);
+    out->blocks = (struct dl_plot_blocks){.lanes = true,
+                                          .first = 2,
+                                          .count = OVERHEAD + 1,
+                                          .names = kinds,
+                                          .unit_scale = out->parameters[1].number,
+                                          .unit_name = out->parameters[0].text};
     out->parameters[2] =
-        (struct dl_plot_parameter){.name = "iteration_s", .number = one.iteration_s};
-    return out->title == NULL || out->subtitle == NULL
-               ? dl_fail(err, DL_ERR_SYSTEM, "out of memory")
-               : DL_OK;
+        (struct dl_plot_parameter){.name = "iteration_s", .number = one->iteration_s};
+    return out->subtitle == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }

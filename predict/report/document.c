@@ -42,7 +42,9 @@ static const char *const style[] = {
     "ul{padding-left:1.2rem;margin:.5rem 0}li{margin:.2rem 0;overflow-wrap:anywhere}\n",
     "@media(max-width:40rem){main{padding:1rem .8rem "
     "2rem}h1{font-size:1.35rem}.wide{display:none}.narrow{display:block}\n",
-    "dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:.4rem}th,td{padding:.28rem .45rem}}\n",
+    "dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:.4rem}th,td{padding:.28rem .4rem}\n",
+    "table{font-size:.82rem}th:first-child,td:first-child{position:sticky;left:0;background:#fff}}"
+    "\n",
     "@media print{@page{margin:16mm "
     "14mm}body{font-size:10pt}main{max-width:none;padding:0}.wide{display:block}.narrow{display:"
     "none}\n",
@@ -157,11 +159,23 @@ static bool left(const struct dl_column *c) {
     return c->type == DL_COLUMN_STRING || c->type == DL_COLUMN_BOOL;
 }
 
+/* Without heading, or of which nothing is known. */
+static bool hidden(const struct dl_table *table, int column) {
+    if (table->columns[column].heading == NULL) return true;
+    if (table->columns[column].type != DL_COLUMN_NUMBER || table->row_count == 0) return false;
+    for (int r = 0; r < table->row_count; r++) {
+        const union dl_cell *c =
+            &table->cells[(size_t)r * (size_t)table->column_count + (size_t)column];
+        if (dl_known(c->number)) return false;
+    }
+    return true;
+}
+
 static void html_head(struct dl_document *d, const struct dl_table *table) {
     dl_text_add(&d->text, "<thead><tr>");
     for (int c = 0; c < table->column_count; c++) {
         const struct dl_column *column = &table->columns[c];
-        if (column->heading == NULL) continue;
+        if (hidden(table, c)) continue;
         dl_text_add(&d->text, left(column) ? "<th class=\"t\">" : "<th>");
         add(d, column->heading);
         if (column->unit != NULL && column->unit[0] != 0) {
@@ -178,7 +192,7 @@ static void markdown_head(struct dl_document *d, const struct dl_table *table) {
     dl_text_add(&d->text, "|");
     for (int c = 0; c < table->column_count; c++) {
         const struct dl_column *column = &table->columns[c];
-        if (column->heading == NULL) continue;
+        if (hidden(table, c)) continue;
         dl_text_add(&d->text, " ");
         add(d, column->heading);
         if (column->unit != NULL && column->unit[0] != 0)
@@ -187,8 +201,7 @@ static void markdown_head(struct dl_document *d, const struct dl_table *table) {
     }
     dl_text_add(&d->text, "\n|");
     for (int c = 0; c < table->column_count; c++) {
-        if (table->columns[c].heading != NULL)
-            dl_text_add(&d->text, left(&table->columns[c]) ? "---|" : "---:|");
+        if (!hidden(table, c)) dl_text_add(&d->text, left(&table->columns[c]) ? "---|" : "---:|");
     }
     dl_text_add(&d->text, "\n");
 }
@@ -205,7 +218,7 @@ void dl_document_table(struct dl_document *d, const struct dl_table *table, cons
     for (int r = 0; r < table->row_count; r++) {
         raw(d, "<tr>", "|");
         for (int c = 0; c < table->column_count; c++) {
-            if (table->columns[c].heading == NULL) continue;
+            if (hidden(table, c)) continue;
             const char *cell = dl_table_cell_text(table, r, c, d->text.arena);
             const bool lines = cell != NULL && strlen(cell) > LONG_CELL;
             raw(d,

@@ -27,7 +27,7 @@ void dl_document_paragraph(struct dl_document *d, const char *text);
 /* The answer: highlighted. */
 void dl_document_answer(struct dl_document *d, const char *text);
 void dl_document_facts(struct dl_document *d, const struct dl_fact *facts, int count);
-/* Columns without heading are left out. */
+/* Columns without heading, and of numbers of which none is known, are left out. */
 void dl_document_table(struct dl_document *d, const struct dl_table *table, const char *caption);
 void dl_document_code(struct dl_document *d, const char *text);
 /* of a list; consecutive ones are one list */

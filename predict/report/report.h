@@ -12,7 +12,9 @@ struct dl_report {
     struct dl_context *context;
     struct dl_options options; /* as given, but for the first positional word: what to plot */
     struct dl_document page;
-    bool figures; /* draw */
+    bool figures;       /* draw */
+    const char *attach; /* folder that gets each figure as PDF and CSV; NULL: none */
+    int attached;       /* figures in it */
 };
 
 /* A figure of the kind that `build` fills, drawn by plots/SCRIPT.gp. DL_ERR_USAGE when these
@@ -41,6 +43,14 @@ enum dl_code dl_report_limits(struct dl_report *r, const struct dl_modelled *m, 
 /* Errors of compared rows by source, by system and all. */
 enum dl_code dl_report_errors(struct dl_report *r, const struct dl_comparison *c,
                               const char *caption, struct dl_err *err);
+/* Errors for runs like this plan's that no fit has seen; nothing where no table is installed. */
+enum dl_code dl_report_unseen(struct dl_report *r, const struct dl_modelled *m, struct dl_err *err);
+/* How many nodes of `framework`, and their time, cost and energy. */
+enum dl_code dl_report_cost(struct dl_report *r, const struct dl_inputs *inputs,
+                            const struct dl_plot_prediction *rows, int count,
+                            const struct dl_framework *framework, struct dl_err *err);
+/* How the runs of the files were measured: repeats with intervals, environment. */
+enum dl_code dl_report_repeats(struct dl_report *r, struct dl_err *err);
 /* How the page was made: method, formulas of a prediction (NULL: none), command line, files. */
 enum dl_code dl_report_method(struct dl_report *r, const struct dl_prediction *p,
                               const char *const *files, int file_count, struct dl_err *err);
@@ -50,9 +60,12 @@ const char *dl_report_count(struct dl_arena *arena, long long count, const char 
 /* A quantity with its unit, in the arena; "unknown" for NAN. */
 const char *dl_report_quantity(struct dl_arena *arena, double value, enum dl_unit unit);
 
-/* The whole page between its title and its end, from a system and a workload, or from files of
- * runs. */
+/* The whole page between its title and its end, from a system and a workload, from the schedule of
+ * a campaign, or from files of runs. */
 enum dl_code dl_report_of_plan(struct dl_report *r, const char *title, struct dl_err *err);
 enum dl_code dl_report_of_runs(struct dl_report *r, const char *title, struct dl_err *err);
+/* One or two schedules of a campaign. */
+enum dl_code dl_report_of_campaign(struct dl_report *r, const char *title, struct dl_err *err);
+bool dl_report_is_schedule(const struct dl_csv *csv);
 
 #endif

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/base/file.h"
 #include "model/base/stats.h"
 #include "predict/report/report.h"
 
@@ -65,11 +66,30 @@ static const char *trimmed(char *text) {
     return begin;
 }
 
+/* A figure as files to attach to a paper: FOLDER/figure-N-KIND.pdf and .csv. */
+static enum dl_code attach(struct dl_report *r, struct dl_figure *figure, const char *script,
+                           struct dl_err *err) {
+    char *pdf;
+    size_t length;
+    struct dl_arena *arena = r->context->arena;
+    const char *csv = dl_table_csv(&figure->table);
+    const int number = ++r->attached;
+    const char *path = dl_arena_printf(arena, "%s/figure-%d-%s.pdf", r->attach, number, script),
+               *table = dl_arena_printf(arena, "%s/figure-%d-%s.csv", r->attach, number, script);
+    if (csv == NULL || path == NULL || table == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    DL_TRY(dl_file_mkdirs(r->attach, err));
+    DL_TRY(dl_plot_render(r->context, figure, script, DL_PLOT_PDF, &pdf, &length, err));
+    DL_TRY(dl_file_write(path, pdf, length, err));
+    return dl_file_write(table, csv, strlen(csv), err);
+}
+
 enum dl_code dl_report_drawn(struct dl_report *r, struct dl_figure *figure, const char *script,
                              const char *caption, struct dl_err *err) {
     char *wide, *narrow;
     size_t length;
     if (!r->figures) return DL_OK;
+    if (r->attach != NULL) DL_TRY(attach(r, figure, script, err));
     if (r->page.markdown) {
         struct dl_context plain = *r->context;
         plain.color = false;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/parallel/strategy.h"
+#include "predict/inputs/rates.h"
 #include "predict/output/rows.h"
 #include "predict/report/report.h"
 
@@ -89,20 +90,21 @@ static const char *answer_text(struct dl_arena *arena, const struct answer *a) {
         dl_bottleneck_names[p->bottleneck], memory);
 }
 
+/* What a phone shows without scrolling comes first. */
 static const struct dl_column scaling_columns[] = {
     {"framework", NULL, "", DL_COLUMN_STRING, 0, 0},
     {"nodes", "nodes", "", DL_COLUMN_INTEGER, 0, 0},
-    {"devices", "devices", "", DL_COLUMN_INTEGER, 0, 0},
     {"throughput", "throughput", "samples/s", DL_COLUMN_NUMBER, 0, 4},
+    {"memory", "memory", "GiB", DL_COLUMN_NUMBER, 1073741824, 0},
+    {"bottleneck", "bottleneck", "", DL_COLUMN_STRING, 0, 0},
+    {"efficiency", "efficiency", "%", DL_COLUMN_NUMBER, 0.01, 0},
     {"iteration", "iteration", "ms", DL_COLUMN_NUMBER, 1e-3, 0},
     {"low", "low", "ms", DL_COLUMN_NUMBER, 1e-3, 0},
     {"high", "high", "ms", DL_COLUMN_NUMBER, 1e-3, 0},
-    {"efficiency", "efficiency", "%", DL_COLUMN_NUMBER, 0.01, 0},
     {"compute", "compute", "ms", DL_COLUMN_NUMBER, 1e-3, 0},
     {"comm", "communication", "ms", DL_COLUMN_NUMBER, 1e-3, 0},
     {"exposed", "exposed", "ms", DL_COLUMN_NUMBER, 1e-3, 0},
-    {"memory", "memory", "GiB", DL_COLUMN_NUMBER, 1073741824, 0},
-    {"bottleneck", "bottleneck", "", DL_COLUMN_STRING, 0, 0},
+    {"devices", "devices", "", DL_COLUMN_INTEGER, 0, 0},
     {"tokens_per_device", "tokens", "1/s/device", DL_COLUMN_NUMBER, 0, 4},
     {"model_rate", "model", "TFLOP/s/device", DL_COLUMN_NUMBER, 1e12, 0},
     {"mfu", "MFU", "%", DL_COLUMN_NUMBER, 0.01, 0},
@@ -118,15 +120,16 @@ static enum dl_code add_row(struct dl_table *table, const struct dl_inputs *inpu
     const struct dl_throughput t = dl_rows_throughput(&row);
     union dl_cell *c = dl_table_row(table);
     if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    const double values[] = {
-        p->throughput_samples_per_s, p->iteration_s, p->iteration_low_s, p->iteration_high_s,
-        p->scaling_efficiency,       p->compute_s,   p->comm_s,          p->exposed_comm_s,
-        p->memory.total_bytes};
+    const double times[] = {p->iteration_s, p->iteration_low_s, p->iteration_high_s,
+                            p->compute_s,   p->comm_s,          p->exposed_comm_s};
     c[0].string = r->framework->name;
     c[1].integer = r->plan.nodes;
-    c[2].integer = r->plan.nodes * r->plan.devices_per_node;
-    for (int i = 0; i < 9; i++) c[3 + i].number = values[i];
-    c[12].string = dl_bottleneck_names[p->bottleneck];
+    c[2].number = p->throughput_samples_per_s;
+    c[3].number = p->memory.total_bytes;
+    c[4].string = dl_bottleneck_names[p->bottleneck];
+    c[5].number = p->scaling_efficiency;
+    for (int i = 0; i < 6; i++) c[6 + i].number = times[i];
+    c[12].integer = r->plan.nodes * r->plan.devices_per_node;
     if (table->column_count <= 13) return DL_OK;
     const double rates[] = {t.device_tokens_per_s, t.device_model_flop_per_s, t.mfu_frac,
                             t.hfu_frac};
@@ -193,6 +196,11 @@ static enum dl_code pictures(struct dl_report *r, const struct answer *a,
                             "that better kernels or larger batches could save.",
                             a->all->inputs.system->device->name),
             err));
+    if (a->best->prediction.stage_count > 1)
+        DL_TRY(dl_report_figure(r, &last, dl_plot_pipeline, "pipeline",
+                                "Schedule of the pipeline: which micro-batch runs when on each "
+                                "stage.",
+                                err));
     if (dl_known(dl_tokens_per_sample(a->all->inputs.workload)) &&
         dl_known(dl_device_peak(a->all->inputs.system->device, plan->precision)))
         DL_TRY(dl_report_figure(r, a->all->inputs.framework_count > 1 ? &every : &best, dl_plot_mfu,
@@ -383,6 +391,7 @@ enum dl_code dl_report_of_plan(struct dl_report *r, const char *title, struct dl
     struct dl_plot_predictions p = {.count = 0};
     DL_TRY(default_nodes(r, &options, err));
     DL_TRY(dl_plot_predict(r->context, &options, "report", &p, err));
+    DL_TRY(dl_rates_read(&options, arena, &p.inputs.rates, err));
     const struct answer a = find_answer(&p);
     const struct dl_plan *plan = &a.best->plan;
     const struct dl_modelled modelled = {p.inputs.system, p.inputs.workload, a.best->framework,
@@ -403,12 +412,14 @@ enum dl_code dl_report_of_plan(struct dl_report *r, const char *title, struct dl
     DL_TRY(dl_report_system(r, p.inputs.system, plan->precision, err));
     dl_document_section(&r->page, "Scaling");
     DL_TRY(dl_report_figure(r, &options, dl_plot_scaling, "scaling",
-                            "Throughput against devices, with 80 % intervals.", err));
+                            "Throughput per device against devices.", err));
     DL_TRY(tables(r, &a, err));
+    DL_TRY(dl_report_cost(r, &p.inputs, p.rows, p.count, a.best->framework, err));
     DL_TRY(pictures(r, &a, &options, err));
     dl_document_section(&r->page, "Limits, and what to change");
     DL_TRY(dl_report_limits(r, &modelled, err));
     DL_TRY(accuracy(r, &a, err));
+    DL_TRY(dl_report_unseen(r, &modelled, err));
     dl_document_section(&r->page, "Calibration of the machine");
     DL_TRY(dl_report_calibration(r, p.inputs.system, err));
     return method(r, &a, &options, err);

@@ -366,6 +366,7 @@ enum dl_code dl_report_of_runs(struct dl_report *r, const char *title, struct dl
                              values_of(x, DL_KEY_SOURCE, sources, 2) > 1 ? "source" : "workload");
     if (x->predicted > 0)
         DL_TRY(dl_report_figure(r, &by, dl_plot_error, "error", "Signed error of every run.", err));
+    DL_TRY(dl_report_repeats(r, err));
     dl_document_section(&r->page, "Calibration of the machines");
     DL_TRY(machines(r, x, true, err));
     const char *files[DL_MAX_POSITIONAL];

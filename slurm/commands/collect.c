@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "model/base/csv.h"
 #include "model/base/file.h"
@@ -185,6 +186,10 @@ static enum dl_code collect_run(struct dl_context *context, struct collected *c,
         c->open++;
         return DL_OK;
     }
+    if (access(dl_arena_printf(arena, "%s/campaign.json", run->folder), F_OK) == 0) {
+        report(context, c, run->id, "is a campaign: slurm collect --campaign FOLDER");
+        return DL_OK;
+    }
     if (run->profile) {
         c->profiles++;
         return DL_OK;
@@ -293,7 +298,9 @@ enum dl_code dl_slurm_collect(struct dl_context *context, const struct dl_option
     struct collected c = {.complete = 0};
     struct dl_table all;
     struct dl_err slurm = {0};
-    const char *path = dl_option_text(options, "output");
+    const char *path = dl_option_text(options, "output"),
+               *campaign = dl_option_text(options, "campaign");
+    if (campaign != NULL) return dl_slurm_collect_campaign(context, options, campaign, err);
     DL_TRY(dl_slurm_read_runs(context, options, &runs, &accounting, err));
     const enum dl_code asked = dl_slurm_states(&runs, accounting, context->arena, &states, &slurm);
     dl_table_init(&c.table, context->arena, columns, COLUMNS);

@@ -224,6 +224,8 @@ static enum dl_code read_choice(struct dl_context *context, const struct dl_opti
         (struct dl_slurm_choice){.site = *site,
                                  .time_limit_s = site->time_limit_s,
                                  .repeats = 1,
+                                 .interval_width_frac = 0.05,
+                                 .most_repeats = 60,
                                  .batch_per_device = DL_ABSENT,
                                  .global_batch = DL_ABSENT,
                                  .run = {.devices_per_node = profile ? 1 : site->devices_per_node,
@@ -258,6 +260,7 @@ enum dl_code dl_slurm_plan_make(struct dl_context *context, const struct dl_opti
     if (choice == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(read_choice(context, o, choice, err));
     plan->site = &choice->site;
+    plan->choice = choice;
     plan->time_limit_s = choice->time_limit_s;
     DL_TRY(read_wanted(context, o, choice, &w, err));
     DL_TRY(dl_site_programs(context, &plan->programs, err));
@@ -294,7 +297,8 @@ enum dl_code dl_slurm_plan_script(const struct dl_slurm_plan *plan, int i, struc
                                      .run = &plan->runs[i],
                                      .run_folder = folder,
                                      .program_folder = plan->programs,
-                                     .time_limit_s = plan->time_limit_s};
+                                     .time_limit_s = plan->time_limit_s,
+                                     .trials = plan->trials};
     if (folder == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     return dl_script_text(&script, arena, out, err);
 }

@@ -18,7 +18,13 @@ struct dl_slurm_choice {
     const char *frameworks, *workloads, *nodes; /* NULL: not given */
     const char *name;
     struct dl_run_record run; /* what all runs have in common */
-    const char *sweep;        /* of submit: a table of searches, in place of runs */
+    const char *campaign;     /* NULL: single runs */
+    int campaign_form;        /* 0 steps of one job, 1 array of jobs */
+    int method;
+    bool has_method;
+    double interval_width_frac; /* of --method, a fraction */
+    int64_t most_repeats;
+    const char *sweep; /* of submit: a table of searches, in place of runs */
     int64_t repeats, batch_per_device, global_batch, parts;
     struct dl_site site; /* with the job's own partition, account, ... */
     double time_limit_s;
@@ -26,6 +32,10 @@ struct dl_slurm_choice {
 /* Stores the options that were given; the others keep what *out holds. */
 enum dl_code dl_slurm_bind(const struct dl_options *options, struct dl_slurm_choice *out,
                            struct dl_err *err);
+
+/* The same options with one more. */
+struct dl_options dl_slurm_with(const struct dl_options *options, const char *name,
+                                const char *value);
 
 /* The runs requested by the options of script and submit: frameworks x workloads x node counts x
  * repeats. Their ids are not unique yet. */
@@ -36,13 +46,28 @@ struct dl_slurm_plan {
     const char **networks;             /* text of network.json per run; NULL for "custom" */
     int count;
     double time_limit_s;
-    const char *folder, *programs; /* absolute */
+    const char *folder, *programs;         /* absolute */
+    const struct dl_script_trials *trials; /* of a campaign, whose only run it is; NULL: none */
+    const char *campaign;                  /* its file's text */
+    const struct dl_slurm_choice *choice;
 };
 enum dl_code dl_slurm_plan_make(struct dl_context *context, const struct dl_options *options,
                                 struct dl_slurm_plan *out, struct dl_err *err);
 /* The job script of run i, whose folder is `folder`/id. */
 enum dl_code dl_slurm_plan_script(const struct dl_slurm_plan *plan, int i, struct dl_arena *arena,
                                   const char **out, struct dl_err *err);
+
+/* submit --campaign: one run that is a whole campaign. */
+enum dl_code dl_slurm_plan_campaign(struct dl_context *context, const struct dl_options *options,
+                                    const char *path, struct dl_slurm_plan *out,
+                                    struct dl_err *err);
+/* collect --campaign FOLDER: the schedule as it ran, with what trials reached. */
+enum dl_code dl_slurm_collect_campaign(struct dl_context *context, const struct dl_options *options,
+                                       const char *folder, struct dl_err *err);
+/* submit --method: leaves as many repeats in the plan as are missing until the interval of each
+ * configuration's median is narrow enough (F-REPEATS), and prints where each one is. */
+enum dl_code dl_slurm_plan_repeats(struct dl_context *context, const struct dl_options *options,
+                                   struct dl_slurm_plan *plan, struct dl_err *err);
 
 /* Submits a job array that searches the rows of --sweep. */
 dl_slurm_action dl_slurm_submit_sweep;

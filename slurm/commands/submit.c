@@ -43,11 +43,19 @@ static void add_row(struct dl_table *table, const struct dl_slurm_plan *plan, in
     cells[9].string = run->folder;
 }
 
+/* The runs asked for, or a whole campaign as one. */
+static enum dl_code make_plan(struct dl_context *context, const struct dl_options *options,
+                              struct dl_slurm_plan *plan, struct dl_err *err) {
+    const char *campaign = dl_option_text(options, "campaign");
+    return campaign != NULL ? dl_slurm_plan_campaign(context, options, campaign, plan, err)
+                            : dl_slurm_plan_make(context, options, plan, err);
+}
+
 enum dl_code dl_slurm_script(struct dl_context *context, const struct dl_options *options,
                              struct dl_err *err) {
     struct dl_slurm_plan plan;
     const char *text = NULL;
-    DL_TRY(dl_slurm_plan_make(context, options, &plan, err));
+    DL_TRY(make_plan(context, options, &plan, err));
     if (plan.count != 1) {
         return dl_fail(err, DL_ERR_USAGE,
                        "script prints one job, but %d are requested; give one framework, workload "
@@ -88,6 +96,11 @@ static enum dl_code write_folder(struct dl_slurm_plan *plan, int i, struct dl_ar
     if (plan->networks[i] != NULL)
         DL_TRY(dl_file_write(network, plan->networks[i], strlen(plan->networks[i]), err));
     DL_TRY(dl_file_write(path, script, strlen(script), err));
+    if (plan->campaign != NULL) {
+        const char *trials = dl_arena_printf(arena, "%s/campaign.json", run->folder);
+        if (trials == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        DL_TRY(dl_file_write(trials, plan->campaign, strlen(plan->campaign), err));
+    }
     return dl_run_write(run, arena, err);
 }
 
@@ -118,6 +131,20 @@ static enum dl_code submit_one(struct dl_run_record *run, struct dl_arena *arena
     return dl_run_write(run, arena, err);
 }
 
+/* What to do after the jobs have ended. */
+static void note_next(struct dl_context *context, const struct dl_slurm_plan *plan) {
+    if (plan->count == 0) return;
+    if (plan->campaign != NULL)
+        context->note(context,
+                      "after the job has ended, run: dlmodel slurm collect --campaign %s -o "
+                      "schedule.csv",
+                      plan->runs[0].folder);
+    else
+        context->note(context,
+                      "after the jobs have ended, run: dlmodel slurm collect --dir %s -o runs.csv",
+                      plan->folder);
+}
+
 enum dl_code dl_slurm_submit(struct dl_context *context, const struct dl_options *options,
                              struct dl_err *err) {
     struct dl_slurm_plan plan;
@@ -127,7 +154,8 @@ enum dl_code dl_slurm_submit(struct dl_context *context, const struct dl_options
     enum dl_format format = DL_FORMAT_TEXT;
     if (dl_option_given(options, "sweep")) return dl_slurm_submit_sweep(context, options, err);
     DL_TRY(dl_output_format(options, &format, err)); /* before any job is submitted */
-    DL_TRY(dl_slurm_plan_make(context, options, &plan, err));
+    DL_TRY(make_plan(context, options, &plan, err));
+    if (plan.choice->has_method) DL_TRY(dl_slurm_plan_repeats(context, options, &plan, err));
     dl_table_init(&table, context->arena, columns, COLUMNS);
     if (dl_option_given(options, "dry-run")) {
         for (int i = 0; i < plan.count; i++) {
@@ -165,8 +193,6 @@ enum dl_code dl_slurm_submit(struct dl_context *context, const struct dl_options
         *err = print;
         return printed;
     }
-    context->note(context,
-                  "after the jobs have ended, run: dlmodel slurm collect --dir %s -o runs.csv",
-                  plan.folder);
+    note_next(context, &plan);
     return DL_OK;
 }

@@ -47,7 +47,7 @@ class Log:
         os.fsync(self.file)
 
 
-def options():
+def parser():
     p = argparse.ArgumentParser(description="a benchmark program of dlmodel slurm; started by its job scripts")
     p.add_argument("--run", required=True, help="folder of the run")
     p.add_argument("--network", default="network.json", help="the network, in that folder")
@@ -66,7 +66,16 @@ def options():
     p.add_argument("--tp", type=int, default=1)
     p.add_argument("--pp", type=int, default=1)
     p.add_argument("--profile", action="store_true", help="times of layers in trace.json")
-    return p.parse_args()
+    return p
+
+
+def options():
+    return parser().parse_args()
+
+
+def own_name():
+    """The node as Slurm calls it."""
+    return os.environ.get("SLURMD_NODENAME") or socket.gethostname()
 
 
 def threads():

@@ -1,4 +1,7 @@
-"""A dlmodel-network as a Keras model (functional API, channels last, which runs on CPUs and GPUs): one entry of KINDS a kind of layer."""
+"""A dlmodel-network as a Keras model (functional API, channels last, which runs on CPUs and GPUs): one entry of KINDS a kind of layer.
+
+Functions of Lambda layers import TensorFlow when they run: a model that holds on to a module cannot be saved.
+"""
 
 
 def whole(values):
@@ -16,8 +19,7 @@ def pad_layer(keras, layer, x, value=0.0):
         return x
     sides = [(int(p), int(p + 0.5)) for p in pad]
     if value:
-        import tensorflow as tf
-        return keras.layers.Lambda(lambda t: tf.pad(t, [(0, 0)] + sides + [(0, 0)], constant_values=value), name=name(layer) + "_pad")(x)
+        return keras.layers.Lambda(lambda t: __import__("tensorflow").pad(t, [(0, 0)] + sides + [(0, 0)], constant_values=value), name=name(layer) + "_pad")(x)
     kind = {1: keras.layers.ZeroPadding1D, 2: keras.layers.ZeroPadding2D, 3: keras.layers.ZeroPadding3D}[dims(layer)]
     return kind(sides[0] if dims(layer) == 1 else tuple(sides), name=name(layer) + "_pad")(x)
 
@@ -41,9 +43,8 @@ def pool(keras, layer, xs):
         spare[i] = max(0, int(need - layer["in"][i + 1] - 2 * layer.get("pad", [0] * d)[i]))
     x = pad_layer(keras, layer, x, -1e30 if largest else 0.0)
     if any(spare):
-        import tensorflow as tf
-        x = keras.layers.Lambda(lambda t: tf.pad(t, [(0, 0)] + [(0, s) for s in spare] + [(0, 0)], constant_values=-1e30 if largest else 0),
-                                name=name(layer) + "_spare")(x)
+        sides, value = [(0, 0)] + [(0, s) for s in spare] + [(0, 0)], -1e30 if largest else 0.0
+        x = keras.layers.Lambda(lambda t: __import__("tensorflow").pad(t, sides, constant_values=value), name=name(layer) + "_spare")(x)
     kind = getattr(keras.layers, ("MaxPool" if largest else "AveragePooling") + "%dD" % d)
     return kind(whole(layer["kernel"]), whole(layer["stride"]), name=name(layer))(x)
 
@@ -90,10 +91,8 @@ def tokens(keras, layer, xs):
 
 
 def global_pool(keras, layer, xs):
-    axes = list(range(1, dims(layer) + 1))
-    keep = len(layer["out"]) > 1
-    import tensorflow as tf
-    return keras.layers.Lambda(lambda t: tf.reduce_mean(t, axes, keepdims=keep), name=name(layer))(xs[0])
+    axes, keep = list(range(1, dims(layer) + 1)), len(layer["out"]) > 1
+    return keras.layers.Lambda(lambda t: __import__("tensorflow").reduce_mean(t, axes, keepdims=keep), name=name(layer))(xs[0])
 
 
 def merge(kind):

@@ -88,6 +88,10 @@ static enum dl_code directives(struct builder *b, struct dl_err *err) {
     const struct dl_site *site = b->s->site;
     const struct dl_run_record *run = b->s->run;
     DL_TRY(dl_script_head(site, run->job_name, &b->out, err));
+    if (b->s->trials != NULL && b->s->trials->is_array) {
+        add_integer(b, "#SBATCH --array=0-", b->s->trials->count - 1, "");
+        add_integer(b, "%", b->s->trials->slots, "\n");
+    }
     add_integer(b, "#SBATCH --nodes=", run->nodes, "\n");
     add_integer(b, "#SBATCH --ntasks-per-node=", dl_script_tasks(b->s), "\n");
     add_integer(b, "#SBATCH --cpus-per-task=", dl_script_cores(b->s), "\n");
@@ -227,7 +231,8 @@ static void program(struct builder *b) {
         return;
     }
     add_quoted(b, "    ", python_of(b), " ");
-    add_quoted(b, "\"$programs/\"", s->launch->program, "\n    --run=\"$run\"");
+    add_quoted(b, "\"$programs/\"", s->trials != NULL ? s->trials->program : s->launch->program,
+               "\n    --run=\"$run\"");
     const struct {
         const char *key, *value;
     } words[] = {
@@ -305,6 +310,35 @@ static void launch(struct builder *b) {
            "training=$!\nwait \"$training\"\n"); /* so that traps run while srun does */
 }
 
+/* srun of one trial, on one device; DLMODEL_TRIAL_START: when Slurm was asked for it. */
+static void launch_trial(struct builder *b, const char *trial) {
+    add(b, "DLMODEL_TRIAL_START=\"$(date +%s.%N)\" srun --exact --kill-on-bad-exit=1 "
+           "--input=none --mem=0 --nodes=1 --ntasks=1");
+    add_integer(b, " --cpus-per-task=", dl_script_cores(b->s), " \\\n       ");
+    binding(b);
+    dl_text_printf(&b->out, " -- \"${program[@]}\" --trial=\"%s\" &\n", trial);
+}
+
+/* A step starts when a slot is free. */
+static void launch_trials(struct builder *b) {
+    const struct dl_script_trials *t = b->s->trials;
+    if (t->is_array) {
+        launch_trial(b, "$SLURM_ARRAY_TASK_ID");
+        add(b, "training=$!\nwait \"$training\"\n");
+        return;
+    }
+    add(b, "steps=() failed=0\n");
+    add_integer(b, "for ((trial = 0; trial < ", t->count, "; trial++)); do\n");
+    add_integer(b, "    while ((${#steps[@]} >= ", t->slots, ")); do\n");
+    add(b, "        wait -n \"${steps[@]}\" || failed=1\n        live=()\n"
+           "        for p in \"${steps[@]}\"; do kill -0 \"$p\" 2> /dev/null && live+=(\"$p\"); "
+           "done\n"
+           "        steps=(${live[@]+\"${live[@]}\"})\n    done\n    ");
+    launch_trial(b, "$trial");
+    add(b, "    steps+=($!)\n    helpers+=($!)\ndone\n"
+           "for p in \"${steps[@]}\"; do wait \"$p\" || failed=1; done\n(exit \"$failed\")\n");
+}
+
 enum dl_code dl_script_text(const struct dl_script *script, struct dl_arena *arena,
                             const char **out, struct dl_err *err) {
     struct builder b = {.s = script,
@@ -317,7 +351,10 @@ enum dl_code dl_script_text(const struct dl_script *script, struct dl_arena *are
     program(&b);
     preflight(&b);
     helpers(&b);
-    launch(&b);
+    if (script->trials != NULL)
+        launch_trials(&b);
+    else
+        launch(&b);
     *out = dl_text_string(&b.out);
     return *out == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }

@@ -15,6 +15,15 @@ struct dl_script {
     const char *run_folder;     /* absolute; the job writes everything there */
     const char *program_folder; /* absolute */
     double time_limit_s;
+    const struct dl_script_trials *trials; /* of a campaign; NULL: one training */
+};
+
+/* Trainings of a campaign, which one script starts: an array of jobs, or one job with a step for
+ * each, as many at once as there are slots. */
+struct dl_script_trials {
+    int64_t count, slots;
+    bool is_array;
+    const char *program; /* file of slurm/frameworks/ */
 };
 
 /* Training tasks per node, and cores per task. */

@@ -17,7 +17,7 @@ has 'status of a lossy framework' 'cntk-1bit .* lossy'
 has 'status of an asynchronous framework' 'mxnet-dist-async .* asynchronous'
 has 'status of the others' 'pytorch-ddp .* maintained'
 predict --nodes 2
-check 'predict names how many are left out' 0 '9 retired, lossy or asynchronous frameworks'
+check 'predict names how many are left out' 0 '1[0-9] frameworks, which are retired, in-house, lossy or asynchronous'
 hasnt 'they are not shown' 'mxnet|cntk|chainermn|caffe'
 predict --nodes 2 --all-frameworks
 has 'they are shown on request' 'cntk-1bit'
@@ -28,6 +28,59 @@ run predict --system dgx-h100 --workload gpt3_175b --framework deepspeed-zero3 -
 check 'a framework without casts' 2 'deepspeed-zero3 does not train in fp8'
 predict --framework pytorch-ddp,horovod-pytorch
 has 'a tie is told' 'A tie, by the intervals, with (pytorch-ddp|horovod-pytorch)'
+
+# frameworks that cannot do it are not shown
+run predict --system dgx-h100 --workload resnet50 --all-frameworks --json
+for f in chainermn caffe-nccl cntk-1bit megatron megatron-core internevo jax-maxtext jax-pax alpa; do
+    if [ "$(of "[.results[].framework] | index(\"$f\")")" = null ]; then echo "ok no ResNet-50 on an H100 with $f"; else bad "no ResNet-50 on an H100 with $f" shown; fi
+done
+run predict --system dgx1-v100 --workload resnet50 --framework chainermn
+check 'ChainerMN on a V100' 0
+run predict --system dgx-h100 --workload resnet50 --framework pytorch-fsdp2 --precision fp8
+check 'convolutions in 8 bits' 2 'frameworks cast linear layers, not convolutions'
+run predict --system dgx-h100 --workload bert_large --framework megatron-core --precision fp8
+check 'linear layers in 8 bits' 0
+# of those tied, the one that splits and shards least
+run predict --system dgx-h100 --workload resnet50 --json
+if [ "$(of '.recommendation | .framework as $take | .strategy == "data" and .fastest == "pytorch-fsdp2" and (.tied_with_fastest | index($take) != null)')" = true ]; then
+    echo 'ok a tie goes to plain data parallelism'; else bad 'a tie goes to plain data parallelism' "$(of .recommendation)"; fi
+run predict --system dgx-h100 --workload resnet50
+has 'and it is said' '^Take [a-z-]*: of those tied, it splits and shards least'
+
+# defaults: precision by device, release by device, plans that fit
+has 'bf16 on an H100, in the heading' "^resnet50 bf16 \(this device's default\)"
+run predict --system iris-v100 --framework pytorch-ddp
+has 'fp32 on a V100' '^resnet50 fp32, '
+run explain --system dgx-h100 --workload resnet50 --framework pytorch-ddp
+has 'PyTorch 2 on an H100' 'pytorch-ddp 2\.0'
+run explain --system iris-v100 --workload resnet50 --framework pytorch-ddp
+has 'PyTorch 1.8 on a V100' 'pytorch-ddp 1\.8'
+run predict --system dgx1-v100 --workload bert_large --framework megatron,pytorch-ddp --json
+agree 'BERT-large on Megatron is split no further than it must' "$(of '.results[0] | .tp * .pp')" 1
+if [ "$(of '.results[0].iteration_s < 1.2 * .results[1].iteration_s')" = true ]; then echo 'ok and is as fast as DDP'; else bad 'and is as fast as DDP' "$(of '.results[0].iteration_s')"; fi
+run predict --system dgx-a100-80 --workload gpt3_175b --framework megatron --nodes 64 --json
+check 'GPT-3 on 64 nodes' 0
+if [ "$(of '.results[0] | .fits and .pp > 1 and .tp > 1 and .memory.total_bytes <= 0.9 * .memory.capacity_bytes')" = true ]; then echo 'ok pipelines, and room to spare'; else bad 'pipelines, and room to spare' "$(of '.results[0] | [.tp, .pp, .fits]')"; fi
+for f in megatron-core pytorch-fsdp2 deepspeed-zero3; do
+    run predict --system dgx-h100 --workload llama3_8b --framework $f --json
+    check "Llama 3 8B fits in a DGX H100 with $f" 0
+done
+run predict --system dgx-h100 --workload llama3_8b --framework pytorch-ddp
+check 'but not with DDP' 1
+run predict --system dgx-h100 --workload llama3_8b --framework megatron-core --tp 8 --json
+agree 'an axis that is given is kept' "$(of '.results[0].tp')" 8
+run explain --system dgx-h100 --workload llama3_8b --framework megatron-core --json
+check 'explain takes the same plan' 0
+
+# many frameworks on several numbers of nodes: a matrix; warnings once
+run predict --system iris-v100 --nodes '1-8*2'
+has 'the matrix' 'framework +1 node +2 nodes +4 nodes +8 nodes +eff'
+has 'dashes where a framework cannot run' '^ pytorch-dp +[0-9]+ +- +- +- '
+run predict --system iris-v100 --nodes '1-8*2' --long
+has 'the long form' '^ pytorch-ddp +8 +32 +'
+run predict --system dgx-h100 --workload resnet50
+if [ "$(grep -c 'outside the kernel samples' "$work/err")" -le 1 ]; then echo 'ok one warning of a kind'; else bad 'one warning of a kind' "$(grep -c 'outside the kernel' "$work/err")"; fi
+check 'it names frameworks and what to do' 0 'warning: .*: [0-9]+ to [0-9]+ % of the layers.* time lies outside the kernel samples of h100_sxm; calibrate'
 
 # cost, energy and carbon dioxide of a run
 predict --framework pytorch-ddp --nodes 4 --epochs 90 --carbon 300 --json

@@ -84,3 +84,52 @@ check 'a rung below 0' 3 'bad\.csv:2:[0-9]+: error: rung: expected a whole numbe
 printf 'a,b\n1,2\n' > "$SCRATCH/other.csv"
 run plot campaign "$SCRATCH/other.csv" --csv
 check 'no schedule' 3 'expected the schedule of a campaign'
+
+# Cost and energy by hand: 2 nodes held for the makespan. Trials for Slurm.
+# shellcheck disable=SC2086
+run campaign $base --nodes 2 --until-step 500 --space batch=32,64 --space lr=0.1,0.01 --devices-per-trial 1 --price 4 --power 1000 --export "$SCRATCH/trials.json" --json
+check 'cost and energy' 0
+same 'cost of the nodes' "abs(d['cost'] - 2 * 4 * d['results'][0]['makespan_s'] / 3600) < 1e-9"
+same 'energy of the nodes' "abs(d['energy_j'] - 2 * 1000 * d['results'][0]['makespan_s']) < 1e-3 * d['energy_j']"
+cp "$SCRATCH/trials.json" "$SCRATCH/out"
+same 'trials in the order of the grid' "[(t['batch_per_device'], t['parameters']['lr']) for t in d['trials']] == [(32, '0.1'), (32, '0.01'), (64, '0.1'), (64, '0.01')]"
+same 'what a trial is' "d['format'] == 'dlmodel-campaign' and d['steps'] == 500 and d['devices_per_trial'] == 1 and d['framework'] == 'pytorch-ddp'"
+# shellcheck disable=SC2086
+run campaign $base --nodes 2 --until-step 500 --trials 9 --search asha --export "$SCRATCH/asha.json"
+check 'Slurm does not stop trials' 2 'grid and random'
+# shellcheck disable=SC2086
+run campaign $base --nodes 2 --epochs 1 --trials 9 --export "$SCRATCH/epochs.json"
+check 'trials by steps' 2 'until-step'
+
+# As a job with steps, and as an array. A folder that has no trials yet.
+site="$PWD/tests/slurm/bed.json"
+run slurm script --site "$site" --campaign "$SCRATCH/trials.json"
+check 'one job script' 0
+has 'steps of a job' 'trial=.*\$trial'
+mkdir -p "$SCRATCH/bin"
+printf '#!/bin/sh\necho 7\n' > "$SCRATCH/bin/sbatch"
+chmod +x "$SCRATCH/bin/sbatch"
+export PATH="$SCRATCH/bin:$PATH"
+for form in steps array; do
+    run slurm submit --site "$site" --campaign "$SCRATCH/trials.json" --as $form --nodes 2 --dir "$SCRATCH/$form"
+    check "submit $form" 0 'slurm collect --campaign'
+    bash -n "$SCRATCH/$form"/campaign-*/job.sh && echo "ok $form: the script is one"
+done
+grep -q -- '--array=0-3%2' "$SCRATCH/array"/campaign-*/job.sh && echo 'ok an array of four, two at once'
+grep -q 'trial < 4' "$SCRATCH/steps"/campaign-*/job.sh && echo 'ok four steps'
+folder=$(echo "$SCRATCH/steps"/campaign-*)
+run slurm collect --campaign "$folder"
+check 'no trial has ended' 3 'no trial has ended'
+mkdir -p "$folder/trials"
+printf '{"event":"trial","trial":0,"asked_s":100,"train_s":103,"trained_s":108,"end_s":110,"batch":32,"loss":0.5,"accuracy":0.75,"node":"a"}\n' > "$folder/trials/trial-0.jsonl"
+printf '{"event":"fail","trial":1,"asked_s":101,"end_s":104,"text":"no"}\n{"event":"tri' > "$folder/trials/trial-1.jsonl"
+printf '{"event":"trial","trial":2,"asked_s":104.5,"train_s":106,"trained_s":112,"end_s":113,"batch":64,"loss":0.4,"accuracy":0.5,"node":"b"}\n' > "$folder/trials/trial-2.jsonl"
+run slurm collect --campaign "$folder" -o "$SCRATCH/measured.csv"
+check 'three of four trials' 0 '3 of 4 trials ended in 13.0 s, 1 of them failed'
+run slurm collect --campaign "$folder"
+has 'a trial in its slot' '^2,0,1,4.5,6,13,false,b,64,lr=0.1,0.4,0.5'
+has 'a failed one' '^1,0,1,1,4,4,true'
+run report "$SCRATCH/schedule.csv" "$SCRATCH/measured.csv" --markdown --no-figures
+check 'report of a campaign' 0
+has 'predicted and measured' 'the prediction is .* off'
+has 'the best trial' 'batch 32 lr=0\\?\.1: accuracy 75'

@@ -351,7 +351,30 @@ row 'no devices in a row' devices_per_node 'b,s,iris-v100,ideal,data,resnet50,1,
 row 'batch of a row below 0' batch_per_device 'b,s,iris-v100,ideal,data,resnet50,1,4,-32,throughput,100'
 row 'measured nothing' value 'b,s,iris-v100,ideal,data,resnet50,1,4,32,throughput,0'
 row 'measured NaN' value 'b,s,iris-v100,ideal,data,resnet50,1,4,32,throughput,nan'
+row 'more devices than a node has' devices_per_node 'b,s,iris-v100,ideal,data,resnet50,1,1000,32,throughput,100'
+row 'measured more than any machine does' value 'b,s,iris-v100,ideal,data,resnet50,1,4,32,throughput,1e308'
 row 'measured infinity' value 'b,s,iris-v100,ideal,data,resnet50,1,4,32,throughput,1e999'
+# other tables: ranges and words as of runs, with file, line and column
+table() { # table NAME KEY HEADER ROW
+    printf '%s\n%s\n' "$3" "$4" > "$work/table.csv"
+    run compare "$work/table.csv"
+    check "$1" 3 "table\\.csv:2:[0-9]+: error: $2: expected"
+}
+deepbench='device,op,m,n,k,a_trans,b_trans,precision,pass,time_ms'
+table 'a GEMM without rows' m "$deepbench" 'V100,gemm,0,16,1760,N,N,fp32,fwd,0.1'
+table 'one and a half rows' m "$deepbench" 'V100,gemm,1.5,16,1760,N,N,fp32,fwd,0.1'
+table '10^18 columns' n "$deepbench" 'V100,gemm,16,1e18,1760,N,N,fp32,fwd,0.1'
+table 'negative time of a kernel' time_ms "$deepbench" 'V100,gemm,16,16,1760,N,N,fp32,fwd,-1'
+table 'an operation that DeepBench has not' op "$deepbench" 'V100,fft,16,16,1760,N,N,fp32,fwd,0.1'
+table 'a storage order that there is not' a_trans "$deepbench" 'V100,gemm,16,16,1760,X,N,fp32,fwd,0.1'
+by_gpu='gpu,op,pass,batch,m,n,k,dtype_a,library,time_us,timing,source'
+table 'a GEMM by GPU without rows' m "$by_gpu" 'A10,matmul,fwd,1,0,16,16,fp32,torch,10,,a'
+table 'a pass that there is not' pass "$by_gpu" 'A10,matmul,sideways,1,16,16,16,fp32,torch,10,,a'
+collectives='library,lib_version,collective,device,system,nodes,ranks,network,dtype,size_bytes,time_us,algbw_GBs,busbw_GBs,source,notes'
+table '10^18 ranks' ranks "$collectives" 'NCCL,2.18.3,all_reduce,V100,dgx1-v100,1,1e18,,float32,1024,10,,,a,'
+table 'half a rank' ranks "$collectives" 'NCCL,2.18.3,all_reduce,V100,dgx1-v100,1,2.5,,float32,1024,10,,,a,'
+table 'a type that there is not' dtype "$collectives" 'NCCL,2.18.3,all_reduce,V100,dgx1-v100,1,8,,float1024,1024,10,,,a,'
+table 'negative bandwidth' busbw_GBs "$collectives" 'NCCL,2.18.3,all_reduce,V100,dgx1-v100,1,8,,float32,,,,-5,a,'
 csv heading "$columns\n"
 check 'a header alone' 3 'heading\.csv:1:1: error: expected a row'
 csv twice "$columns,value\na,s,iris-v100,ideal,data,resnet50,1,4,32,throughput,100,5\n"
@@ -386,7 +409,7 @@ cell() { # cell VALUE METRIC UNIT: a table of one run
     run compare "$work/run.csv" --rows
 }
 cell -5 throughput samples/s
-check 'a fault is found in its column' 3 'run\.csv:2:77: error: value: expected a number above 0'
+check 'a fault is found in its column' 3 'run\.csv:2:77: error: value: expected a number from 1e-09 to'
 cell '"1,5"' throughput samples/s
 check 'a decimal comma' 3 'value: expected a number, got "1,5" \(a decimal point'
 cell 1300 throughput samples/s

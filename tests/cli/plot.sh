@@ -12,6 +12,15 @@ magic() { # magic NAME FILE HEX: the file begins with these bytes
     *) bad "$1" "$2 begins with '$got', expected $3" ;;
     esac
 }
+sound() { # sound NAME FILE: an SVG that every engine draws
+    cp "$2" "$work/sound.svg"
+    python3 tests/cli/svg_rules.py "$work/sound.svg" > "$work/out" 2>&1
+    has "$1" '^good$'
+    command -v rsvg-convert > /dev/null 2>&1 || return 0
+    rsvg-convert "$work/sound.svg" -o "$work/sound.png" > "$work/out" 2> "$work/err"
+    status=$?
+    check "$1, in rsvg-convert" 0
+}
 absent() { # absent NAME FILE
     if [ -e "$2" ]; then bad "$1" "$2 exists"; else printf 'ok %s\n' "$1"; fi
 }
@@ -58,6 +67,21 @@ awk -F, 'NR > 1 { sum += $8; if ($4 < 2 && $5 > $6) above++; kinds[$9]++ }
     END { print above + 0, (sum > 0.5 && sum <= 1.000001), (kinds["compute"] > 10 && kinds["memory-bandwidth"] > 10) }' "$work/out" > "$work/judged"
 cp "$work/judged" "$work/out"
 has 'roofline: below the roof, shares, both limits' '^0 1 1$'
+run plot error docs/generalize/source.csv --csv
+check 'never seen errors as numbers' 0
+awk -F, 'NR > 1 { if ($4 < last) wrong = 1; last = $4; n += $3 } END { print wrong + 0, (n > 1000) }' "$work/out" > "$work/judged"
+cp "$work/judged" "$work/out"
+has 'best first, all runs' '^0 1$'
+run plot pipeline --system dgx-a100-80 --workload gpt2_xl --framework megatron --nodes 2 --pp 4 --global-batch 32 --micro-batch 1 --precision bf16 --csv
+check 'a pipeline as numbers' 0
+# 4 stages x 8 micro-batches forward and backward, and one bar each; no stage does two things at once.
+awk -F, 'NR > 1 { n++; if ($1 == stage && $3 < last - 1e-9) overlap = 1; stage = $1; last = $4 } END { print n, overlap + 0 }' "$work/out" > "$work/judged"
+cp "$work/judged" "$work/out"
+has 'every pass once' '^68 0$'
+run plot pipeline --system iris-v100 --framework pytorch-ddp
+check 'no pipeline' 2 'this plan has no pipeline; give --pp'
+run plot timeline --system dgx-a100-80 --workload gpt2_xl --framework megatron --nodes 2 --pp 4 --global-batch 32 --micro-batch 1 --precision bf16
+check 'a pipeline has no timeline of layers' 2 'plot pipeline'
 run plot kernels data/kernels/deepbench_conv.csv --where device=V100 --where precision=fp32 --csv
 check 'kernels as numbers' 0
 awk -F, 'NR > 1 { n++; e = 100 * ($4 - $3) / $3 - $5; if (e > 1e-6 || e < -1e-6) wrong++ } END { print n, wrong + 0 }' "$work/out" > "$work/judged"
@@ -169,13 +193,49 @@ run plot roofline --system iris-v100 --workload resnet50 --framework pytorch-ddp
 magic 'PNG of a roofline' "$work/roofline.png" 89504e470d0a1a0a
 run plot kernels data/kernels/deepbench_gemm.csv --where device=V100 -o "$work/kernels.svg"
 magic 'SVG of kernels' "$work/kernels.svg" 3c3f786d6c
-for kind in timeline memory mfu efficiency strategies; do
+for kind in scaling timeline memory mfu efficiency strategies; do
     run plot $kind --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 2 -o "$work/$kind.svg"
     check "$kind as SVG" 0
     magic "SVG of $kind" "$work/$kind.svg" 3c3f786d6c
+    sound "$kind is sound" "$work/$kind.svg"
     run plot $kind --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 2
     check "$kind in the terminal" 0
 done
+run plot scaling --system iris-v100 --workload vgg16 --framework pytorch-ddp,horovod-tensorflow --nodes 1-4*2 -o "$work/two.svg"
+cp "$work/two.svg" "$work/out"
+has 'a curve has its name next to it' '>horovod-tensorflow<'
+hasnt 'what is absent is not explained' 'points: measured'
+has 'the band belongs to one' 'band: 80 % interval, [a-z-]*; dashed'
+run plot strategies --system abci-v100 --workload vgg16 --strategy data,spatial,filter,data+spatial,data+filter --nodes 1-4*2 -o "$work/panels.svg"
+check 'small multiples' 0
+sound 'small multiples are sound' "$work/panels.svg"
+cp "$work/panels.svg" "$work/out"
+has 'a panel each' 'grey: the others'
+run plot pipeline --system dgx-a100-80 --workload gpt2_xl --framework megatron --nodes 2 --pp 4 --global-batch 32 --micro-batch 1 --precision bf16 -o "$work/pipeline.svg"
+check 'a pipeline as SVG' 0
+sound 'a pipeline is sound' "$work/pipeline.svg"
+run plot error docs/generalize/source.csv -o "$work/unseen.svg"
+check 'errors that no fit has seen' 0
+sound 'they are sound' "$work/unseen.svg"
+cp "$work/unseen.svg" "$work/out"
+hasnt 'averages are no group' '>(all|macro-average) '
+run plot roofline --system iris-v100 --workload resnet50 --framework ideal --nodes 1 -o "$work/above.svg"
+cp "$work/above.svg" "$work/out"
+has 'points above the roof are explained' 'above the roof: Winograd'
+LC_ALL=C.UTF-8
+export LC_ALL
+run plot breakdown --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 1-4*2 --color never
+check 'bars of blocks' 0
+has 'three parts of a bar' '^ +4 █+▓+.* ms$'
+COLUMNS=80 run plot memory --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 2 --color never
+has 'the capacity' '│ 16 GiB: capacity'
+run plot timeline --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 4 --color never
+has 'lanes of blocks' '^ +device █+ ?▓+'
+run plot pipeline --system dgx-a100-80 --workload gpt2_xl --framework megatron --nodes 2 --pp 4 --global-batch 32 --micro-batch 1 --precision bf16 --color always
+has 'stages in colour' 'stage 4.*\[38;5;25m█'
+run plot timeline --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 4 --color never --title "$(printf 'a\033[31mb')"
+if grep -q "$(printf '\033')" "$work/out"; then bad 'no escape sequence of a title' 'there is one'; else printf 'ok no escape sequence of a title\n'; fi
+unset LC_ALL
 run plot pareto "$work/front.csv" -o "$work/front.png"
 check 'a front as PNG' 0
 magic 'PNG of a front' "$work/front.png" 89504e470d0a1a0a

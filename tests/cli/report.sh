@@ -50,7 +50,7 @@ judge 'a page without figures is whole and gives what predict does' "$work/plan.
     'Question and answer' 'The machine' 'Scaling' 'Memory' 'Limits, and what to change' 'Accuracy' 'Calibration of the machine' 'Method'
 run report --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 1-4*2 --no-figures --markdown
 check 'Markdown' 0
-has 'a table in Markdown' '^\| nodes \| devices \| throughput \(samples/s\) \|'
+has 'a table in Markdown' '^\| nodes \| throughput \(samples/s\) \| memory \(GiB\) \| bottleneck \|'
 has 'the same answer in Markdown' "pytorch-ddp on 4 nodes \(16 devices\): $samples samples/s"
 hasnt 'no HTML in Markdown' '<[a-z]'
 run report --framework pytorch-ddp --no-figures
@@ -61,6 +61,25 @@ check 'a page about runs' 0
 run compare data/runs/tensorflow_2017.csv --where workload=resnet50
 median=$(sed -n 's/.* \([0-9.]*\) % in the median.*/\1/p' "$work/out")
 judge 'the errors are those of compare' "$work/runs.html" '16 of 16 runs are predicted' "$median" 'tfb-0002'
+
+# What it costs, what no fit has seen, and the page about a campaign
+run report --system dgx-a100-80 --workload gpt2_xl --framework megatron --nodes 1-4*2 --global-batch 64 --micro-batch 1 --precision bf16 --pp 4 \
+    --tokens 1G --price 30USD --carbon 300 --no-figures -o "$work/cost.html"
+check 'a page with prices' 0
+judge 'time, cost and energy of the run, advice, never seen errors' "$work/cost.html" 'How many nodes, and at what price' 'device-hours' 'USD' 'kWh' 'CO2' \
+    'MFU' 'Error for runs that no fit has seen' 'each source (mean over sources)'
+run predict --system dgx-a100-80 --workload gpt2_xl --framework megatron --nodes 4 --global-batch 64 --micro-batch 1 --precision bf16 --pp 4 --tokens 1G \
+    --price 30USD --csv
+cost=$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "cost") at = i; next } { printf "%.4g", $at }' "$work/out")
+judge 'the cost is that of predict' "$work/cost.html" "$cost"
+run report --framework pytorch-ddp --nodes 1,2 --no-figures --markdown
+check 'a page without prices' 0
+hasnt 'unknown cost is no column' '\| cost'
+run campaign --nodes 4 --workload resnet50 --framework pytorch-ddp --epochs 1 --trials 9 --search asha --show schedule --csv
+cp "$work/out" "$work/schedule.csv"
+run report "$work/schedule.csv" --no-figures -o "$work/campaign.html"
+check 'a page about a campaign' 0
+judge 'the campaign in one sentence and by rung' "$work/campaign.html" 'slots take' 'The tasks by rung; a search without rungs has one.'
 
 # Names that would like to be markup.
 evil='<script>alert(1)</script>"'"'"'&amp;<img src=x onerror=alert(2)>|`*'

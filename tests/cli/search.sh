@@ -29,7 +29,8 @@ again() { # again NAME: the commands of the rows in out, best first, each run as
     if ! command -v jq > /dev/null 2>&1; then echo "skip $1: no jq"; return; fi
     cp "$work/out" "$work/rows.json"
     if jq -e '[.results[].iteration_s] | . == sort' "$work/rows.json" > /dev/null; then echo "ok $1: best first"; else echo "not ok $1: best first"; fi
-    if jq -e '.results[0].iteration_high_s as $h | all(.results[]; .tied_with_best == (.iteration_low_s <= $h))' "$work/rows.json" > /dev/null; then
+    if jq -e --argjson sigma "$(jq .plans_sigma_log "${DLMODEL_ROOT:-.}/data/intervals.json")" '.results[0].iteration_s as $best |
+        all(.results[]; .tied_with_best == ((.iteration_s / $best | log) <= 1.2815515655446004 * (2 | sqrt) * $sigma))' "$work/rows.json" > /dev/null; then
         echo "ok $1: ties"; else echo "not ok $1: ties"; fi
     jq -r '.results[] | "\(.iteration_s)\t\(.memory.total_bytes)\t\(.command)"' "$work/rows.json" > "$work/rows.txt"
     wrong=0 tried=0
@@ -151,3 +152,16 @@ has 'short iterations in ms' '^ +\[ms\]'
 has 'the rest of the terms is summed' '[0-9]+ shorter terms +- .*dlmodel explain prints them all'
 if [ "$(wc -l < "$SCRATCH/out")" -le 80 ]; then echo 'ok it fits on a screen or two'; else bad 'it fits on a screen or two' "$(wc -l < "$SCRATCH/out") lines"; fi
 has 'batches that are not split have no micro-batch' '^ data +2 +8 +8 +1 +1 +1 +1 +- '
+
+# Cost and energy: columns of a run, and of the front the plans that nothing beats in time, cost and energy.
+run search --system aws-p4d-24xlarge --workload gpt2_xl --nodes 1-4*2 --global-batch 256 --precision bf16 --objective cost --pareto --tokens 100G
+check 'search by cost' 0
+has 'cost, energy and device-hours of the run' ' run +cost +energy +device '
+has 'the front says what is cheap' 'cheap: nothing beats it in time, cost and energy'
+run search --system aws-p4d-24xlarge --workload gpt2_xl --nodes 1-4*2 --global-batch 256 --precision bf16 --objective energy --pareto --tokens 100G --json
+check 'search by energy' 0
+if jq -e '[.front[] | select(.cost_front)] as $c | ($c | length > 0) and
+    all($c[]; . as $x | all($c[]; (.iteration_s >= $x.iteration_s or .cost > $x.cost or .energy_j > $x.energy_j or . == $x) or
+        (.iteration_s < $x.iteration_s and (.cost > $x.cost or .energy_j > $x.energy_j))))' "$work/out" > /dev/null; then
+    echo 'ok nothing on the front of cost beats another'; else bad 'nothing on the front of cost beats another' "$(jq -c '[.front[] | select(.cost_front) | [.iteration_s, .cost, .energy_j]]' "$work/out" | head -c 400)"; fi
+if jq -e '([.front[].cost] | min) as $least | any(.front[]; .cost_front and .cost == $least)' "$work/out" > /dev/null; then echo 'ok the cheapest is on it'; else bad 'the cheapest is on it' "$(head -c 200 "$work/out")"; fi

@@ -103,3 +103,38 @@ run predict --system dgx-a100-80 --workload bert_large --framework pytorch-ddp -
 check 'not a time' 2 'expected best or a time above 0 such as 30min'
 run predict --system dgx-a100-80 --workload bert_large --framework pytorch-ddp --checkpoint 10h --set node_mtbf=100s
 check 'hopeless' 1 'does not get through'
+
+# Formats of checkpoints: sizes, who writes, two levels, an asynchronous one.
+plan='--system dgx-a100-80 --workload bert_large --framework pytorch-ddp --nodes 8 --set node_mtbf=20000h'
+# shellcheck disable=SC2086
+run predict $plan --checkpoint best
+has 'the format of the framework' 'as torch-save on 8 nodes.*goodput 9'
+has 'what a restart needs' 'A bit-exact restart also needs: RNG'
+# shellcheck disable=SC2086
+run predict $plan --checkpoint best --checkpoint-format all --set storage.local_write=6GB/s --set storage.local_recovery=0.8 --json
+check 'all formats' 0
+formats=$(python3 -c "
+import json
+d = json.load(open('$SCRATCH/out'))['results'][0]
+f = {r['format']: r for r in d['checkpoint_formats']}
+print(len(f), f['torch-dcp']['write_s'] < f['torch-save']['write_s'], f['torch-dcp-async']['blocked_s'] < f['torch-dcp-async']['write_s'],
+      f['chainermn']['bytes'] > 50 * f['npz-compressed']['bytes'], f['torch-dcp']['two_level_goodput_frac'] > 0.9, f['torch-save']['two_level_goodput_frac'] is None)")
+if [ "$formats" = '14 True True True True True' ]; then echo 'ok formats differ as they should'; else bad 'formats differ as they should' "$formats"; fi
+# shellcheck disable=SC2086
+run predict $plan --checkpoint best --checkpoint-format tar
+check 'no such format' 2 'checkpoint format "tar" is unknown'
+# shellcheck disable=SC2086
+run predict $plan --checkpoint-format keras
+check 'a format without checkpoints' 2 'give --checkpoint best too'
+printf 'platform,format\n' > "$SCRATCH/probe.csv"
+# shellcheck disable=SC2086
+run predict $plan --checkpoint best --checkpoint-probe "$SCRATCH/probe.csv"
+check 'a broken probe' 3 'probe.csv:1:1: error: state: expected this column'
+# shellcheck disable=SC2086
+run plot checkpoint $plan --checkpoint-format torch-save,torch-dcp --csv
+check 'plot checkpoint' 0
+if [ "$(wc -l < "$SCRATCH/out")" -eq 125 ]; then echo 'ok two curves'; else bad 'two curves' "$(wc -l < "$SCRATCH/out")"; fi
+run compare data/checkpoints/xeon_2_cores.csv --quartile --csv
+check 'compare measured checkpoints' 0
+run list checkpoints --json
+check 'list checkpoints' 0

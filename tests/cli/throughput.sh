@@ -72,3 +72,17 @@ run predict --framework pytorch-ddp,pytorch-ddp
 check 'one twice' 2 'names one twice'
 run explain --framework pytorch-ddp,pytorch-dp
 check 'explain takes one' 2 'takes one framework'
+
+# Published totals of whole trainings (data/energy/gpu_hours.csv): each includes restarts and pauses, which the model leaves out, and plans that the
+# program chooses by itself (F-DEFAULT-PLAN); half to a third more of them, and in the median a tenth to two fifths less.
+tail -n +2 data/energy/gpu_hours.csv | sed 's/,"\(gpt:[^"]*\)",/,@,/' > "$work/totals"
+: > "$work/ratios"
+while IFS=, read -r id _ system workload framework nodes batch precision tokens hours _; do
+    [ "$workload" != @ ] || workload=$(sed -n "s/^$id,.*\"\(gpt:[^\"]*\)\".*/\1/p" data/energy/gpu_hours.csv)
+    run predict --system "$system" --workload "$workload" --framework "$framework" --nodes "$nodes" --global-batch "$batch" --precision "$precision" \
+        --tokens "$tokens" --json < /dev/null
+    echo "$id $(of '.results[0].gpu_hours') $hours" | awk '{ print $1, $2 / $3 }' >> "$work/ratios"
+    if tail -n 1 "$work/ratios" | awk '{ exit !($2 > 0.5 && $2 < 1.34) }'; then echo "ok GPU-hours of $id"; else bad "GPU-hours of $id" "$(tail -n 1 "$work/ratios") of the published"; fi
+done < "$work/totals"
+if sort -k 2 -g "$work/ratios" | awk '{ r[NR] = $2 } END { m = r[int((NR + 1) / 2)]; exit !(NR >= 9 && m > 0.6 && m < 0.9) }'; then
+    echo 'ok GPU-hours in the median'; else bad 'GPU-hours in the median' "$(sort -k 2 -g "$work/ratios" | tr '\n' ' ')"; fi

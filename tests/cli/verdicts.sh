@@ -31,6 +31,21 @@ verdict 'ResNet-50 in a DGX-1' compute -s dgx1-v100 -w resnet50 -f horovod-tenso
 verdict 'ResNet-50 on 16 nodes of Iris' compute -s iris-v100 -w resnet50 -f pytorch-ddp -n 16 -b 64
 verdict 'Inception v3 on one K80' compute -s single-k80 -w inception_v3 -f tensorflow-mirrored -n 1 -b 32
 verdict 'ResNet-50 on KNL' compute -s stampede2-knl -w resnet50_v1 -f caffe-mlsl -n 4 -b 32
+# One voice: what 10 % more of a resource saves is what predict says with that much more, and where that is not the bottleneck's own resource, it says so.
+run predict --json -q -s iris-v100 -w vgg16 -f pytorch-ddp -n 8
+first=$(jq -r '.recommendation.gains[0].resource' "$SCRATCH/out")
+said=$(jq -r '.recommendation.gains[0].saved_frac' "$SCRATCH/out") base=$(jq -r '.results[0].iteration_s' "$SCRATCH/out")
+run predict --json -q -s iris-v100 -w vgg16 -f pytorch-ddp -n 8 --set host.copy_bandwidth=12.21GB/s
+more=$(jq -r '.results[0].iteration_s' "$SCRATCH/out")
+if [ "$first" = host.copy_bandwidth ] && echo "$said $base $more" | awk '{ d = $1 - (1 - $3 / $2); exit !($1 > 0.01 && d < 1e-6 && -d < 1e-6) }'; then
+    echo 'ok what 10 % more saves'; else bad 'what 10 % more saves' "$first: $said of $base, $more"; fi
+run predict -s iris-v100 -w vgg16 -f pytorch-ddp -n 8
+has 'it is said first, with the difference from the bottleneck' '10 % more of one resource saves.*host.copy_bandwidth [0-9.]+ %, .*compute has the largest share.*host.copy_bandwidth.* is what to raise first'
+run predict -s dgx1-v100 -w resnet50 -f pytorch-ddp -n 1
+hasnt 'no such sentence where they agree' 'what to raise first'
+run explain -s iris-v100 -w vgg16 -f pytorch-ddp -n 8
+has 'explain says it too' '10 % more of one resource saves'
+
 # What does not fit, and what bandwidth bounds.
 verdict 'BERT large on 16 GB with a large batch' memory-capacity -s iris-v100 -w bert_large -f pytorch-ddp -n 1 -b 128
 verdict 'ResNet-50 in mixed precision: normalization and activation' 'memory-bandwidth' -s dgx1-v100 -w resnet50 -f pytorch-ddp -n 1 -b 256 -p mixed --release 'NGC 19.03'

@@ -161,7 +161,7 @@ static void efficiency_is_named(void **state) {
     uint64_t seed = 20261122;
     int above = 0, cases = 0;
     /* further plans where none was above 1 yet: the warning has to be seen */
-    for (int i = 0; i < 6000 / EVERY || (above == 0 && i < 6000); i++) {
+    for (int i = 0; i < 9000 / EVERY || (above == 0 && i < 9000); i++) {
         struct dl_arena arena = {0};
         struct dl_prediction p;
         struct cell c = {

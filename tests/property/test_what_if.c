@@ -39,6 +39,7 @@ static const struct {
     {"load_scale", -1},
     {"narrow_load_scale", -1},
     {"flash2_scale", -1},
+    {"grouped_scale", -1},
     {"factor", -1},
     {"direct_conv_scale", -1},
     {"norm_scale", -1},
@@ -436,7 +437,11 @@ static int load(void **state) {
     if (dl_data_workload(&plain, "resnet50", &kept, &resnet, &err) != DL_OK ||
         dl_data_workload(&plain, "bert_base", &kept, &bert, &err) != DL_OK ||
         dl_data_workload(&plain, "gpt:layers=4,hidden=1024,heads=16,seq=1024,vocab=1024", &kept,
-                         &gpt, &err) != DL_OK)
+                         &gpt, &err) != DL_OK ||
+        dl_data_workload(&plain,
+                         "gpt:layers=4,hidden=1024,heads=16,seq=1024,vocab=1024,"
+                         "experts=8,topk=2",
+                         &kept, &experts, &err) != DL_OK)
         return -1;
     for (int f = 0; f < FRAMEWORKS; f++)
         if (dl_data_framework(&plain, framework_names[f], &kept, &frameworks[f], &err) != DL_OK)

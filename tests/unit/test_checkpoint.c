@@ -65,8 +65,8 @@ static struct dl_prediction prediction = {.iteration_s = 2, .epoch_s = 1000};
 
 static enum dl_code plan(struct dl_fake *f, double interval_s, struct dl_checkpoint *out,
                          struct dl_err *err) {
-    return dl_checkpoint_plan(&f->system, &f->workload, &f->plan, &prediction, interval_s, out,
-                              err);
+    const struct dl_checkpoint_way way = {.interval_s = interval_s};
+    return dl_checkpoint_plan(&f->system, &f->workload, &f->plan, &prediction, &way, out, err);
 }
 
 static void make(struct dl_fake *f) {
@@ -79,6 +79,8 @@ static void make(struct dl_fake *f) {
                                             .write_bytes_per_s = 2e9,
                                             .total_read_bytes_per_s = NAN,
                                             .total_write_bytes_per_s = NAN,
+                                            .local_write_bytes_per_s = NAN,
+                                            .local_recovery_frac = NAN,
                                             .open_s = NAN};
 }
 
@@ -126,6 +128,44 @@ static void shared_out(void **state) {
     dl_arena_free(&f.arena);
 }
 
+/* d1 = 5, d2 = 100, M = 10000, f = 0.8: t1 = sqrt(125000) = 353.553, t2 = sqrt(1e7) = 3162.28, n =
+ * round(8.94) = 9: one of 9 goes to the file system. Waste (5 x 8 + 100)/9/353.553 + (0.8 x
+ * 353.553/2 + 0.2 x 3181.98/2 + 10)/10000 = 0.0439983 + 0.0469620. */
+static void two_levels(void **state) {
+    (void)state;
+    double local_s, global_s;
+    const double goodput = dl_checkpoint_two_level(5, 100, 1e4, 10, 0.8, &local_s, &global_s);
+    check_close(local_s, 353.5534, 1e-6);
+    check_close(global_s, 3181.981, 1e-6);
+    check_close(goodput, 1 / (1 + 0.0439983 + 0.0469620), 1e-6);
+}
+
+/* An asynchronous format blocks for the copies; a failure costs what is not complete too. */
+static void asynchronous(void **state) {
+    (void)state;
+    struct dl_fake f;
+    struct dl_checkpoint c;
+    struct dl_err err = {0};
+    const struct dl_checkpoint_cost cost = {.cached_s_per_byte = 1e-9, .large_s_per_byte = 1e-9},
+                                    blocking = {.cached_s_per_byte = 0.25e-9,
+                                                .large_s_per_byte = 0.25e-9};
+    const struct dl_checkpoint_way way = {.format = dl_checkpoint_format_find("torch-dcp-async"),
+                                          .cost = &cost,
+                                          .blocking = &blocking};
+    make(&f);
+    f.system.storage.local_write_bytes_per_s = 8e9, f.system.storage.local_recovery_frac = 0.8;
+    assert_int_equal(
+        dl_checkpoint_plan(&f.system, &f.workload, &f.plan, &prediction, &way, &c, &err), DL_OK);
+    assert_int_equal(c.writer_nodes, 2);
+    assert_true(c.blocked_s < c.write_s);
+    check_close(c.young_s, dl_checkpoint_young_s(c.blocked_s, c.job_mtbf_s), 1e-12);
+    check_close(c.loss_s, c.interval_s / 2 + 60 + c.write_s - c.blocked_s, 1e-12);
+    check_close(c.goodput_frac * c.stretch_ratio, 1, 1e-12);
+    assert_true(c.local_write_s < c.write_s);
+    assert_true(c.two_level_goodput_frac > 0.9 && c.two_level_goodput_frac < 1);
+    dl_arena_free(&f.arena);
+}
+
 static void refused(void **state) {
     (void)state;
     struct dl_fake f;
@@ -145,8 +185,10 @@ static void refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(intervals),  cmocka_unit_test(expected_time), cmocka_unit_test(by_hand),
-        cmocka_unit_test(shared_out), cmocka_unit_test(refused),
+        cmocka_unit_test(intervals),  cmocka_unit_test(expected_time),
+        cmocka_unit_test(by_hand),    cmocka_unit_test(shared_out),
+        cmocka_unit_test(two_levels), cmocka_unit_test(asynchronous),
+        cmocka_unit_test(refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,6 +42,7 @@ static void power_by_hand(void **state) {
     assert_false(p.load_assumed || p.host_assumed);
     p = dl_power_of(&nodes, &half, &one_second, NULL);
     check_close(p.node_w, 2 * BY_HAND + 2 * 10 + 60, 1e-12);
+    check_close(p.sigma_log, 0.065, 1e-12);
     /* what the user says replaces the node alone */
     const struct dl_rates rates = {.node_w = 500};
     check_close(dl_power_of(&nodes, &plan, &one_second, &rates).job_w, 1.5 * 3 * 500, 1e-12);
@@ -69,6 +70,7 @@ static void assumptions_are_told(void **state) {
     struct dl_power p = dl_power_of(&system, &plan, &busy, NULL);
     assert_true(p.load_assumed && p.host_assumed);
     check_close(p.job_w, 2 * 100 + 0.3 * 200, 1e-12);
+    check_close(p.sigma_log, hypot(0.065, 0.3 * 60 / 260), 1e-12);
     check_close(dl_power_of(&system, &plan, &idle, NULL).device_w, 15 + 0.5 * 85, 1e-12);
     plain.power_limit_w = 60;
     check_close(dl_power_of(&system, &plan, &busy, NULL).device_w, 60, 1e-12);
@@ -171,13 +173,16 @@ static double ratio_of(struct table *t, int row) {
     return predicted_w / number(t, row, "value_w");
 }
 
-/* At least 20 published figures; half of them within 6 %, all within 25 %. */
+/* At least 20 published figures; half of them within 6 %, all within 25 %. The constants were
+ * chosen by the rows marked `in`; of the others half are within 10 %. F-POWER-INTERVAL: 80 %
+ * intervals hold at least 80 % of either. */
 static void published_power(void **state) {
     (void)state;
     static struct table t;
     struct dl_err err = {0};
     char path[4200];
-    double errors[MOST_ROWS];
+    double errors[MOST_ROWS], out[MOST_ROWS];
+    int out_count = 0, held = 0, out_held = 0;
     snprintf(t.directory, sizeof t.directory, "%s/data", check_root());
     snprintf(path, sizeof path, "%s/energy/power.csv", t.directory);
     t.directories[0] = t.directory;
@@ -187,11 +192,25 @@ static void published_power(void **state) {
     for (int i = 0; i < t.csv.row_count; i++) {
         errors[i] = fabs(ratio_of(&t, i) - 1);
         assert_true(errors[i] < 0.25);
+        const bool inside = errors[i] < exp(1.2816 * 0.065) - 1; /* rows of known hosts alone */
+        held += inside;
+        if (strcmp(cell(&t, i, "sample"), "out") != 0) continue;
+        out[out_count++] = errors[i];
+        out_held += inside;
     }
     dl_sort(errors, (size_t)t.csv.row_count);
     print_message("median %.1f %%, largest %.1f %% of %d\n", 100 * errors[t.csv.row_count / 2],
                   100 * errors[t.csv.row_count - 1], t.csv.row_count);
     assert_true(errors[t.csv.row_count / 2] < 0.06);
+    assert_true(out_count >= 10);
+    dl_sort(out, (size_t)out_count);
+    print_message(
+        "out of sample: median %.1f %%, largest %.1f %% of %d; intervals hold %d of %d, %d "
+        "of %d\n",
+        100 * out[out_count / 2], 100 * out[out_count - 1], out_count, held, t.csv.row_count,
+        out_held, out_count);
+    assert_true(out[out_count / 2] < 0.1);
+    assert_true(held >= 0.8 * t.csv.row_count && out_held >= 0.8 * out_count);
     dl_arena_free(&t.arena);
 }
 

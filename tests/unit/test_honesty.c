@@ -181,45 +181,91 @@ static void shrinkage_in_closed_form(void **state) {
 
 static const struct dl_interval_model model = {
     .source_sigma_log = 0.2,
-    .framework_sigma_log = 0.3,
+    .framework_sigma_log = 0,
+    .release_sigma_log = 0.3,
     .device_sigma_log = 0.1,
     .workload_sigma_log = 0,
     .communication_sigma_log = 0.4,
+    .overhead_sigma_log = 0.6,
     .row_sigma_log = 0.05,
-    .anchored_sigma_log = 0.06,
-    .kernels_sigma_log = 0.15,
     .quantile_ratio = 1.28,
-    .frameworks = (struct dl_interval_framework[]){{"f", "1", "fp32", 0.05}},
+    .anchored_ratio = 1.1,
+    .frameworks = (struct dl_interval_framework[]){{"f", 0.01}},
     .framework_count = 1,
-    .devices = (struct dl_interval_device[]){{"d", 0.02}},
+    .releases = (struct dl_interval_release[]){{"f", "1", "fp32", 0.05}},
+    .release_count = 1,
+    .devices = (struct dl_interval_device[]){{"d", "volta", 0.02}},
     .device_count = 1,
 };
 
-/* Squares add; what was measured is narrower, unusual kernels and communication are wider. */
+/* Squares add; what was measured is narrower, communication and overhead are wider. */
 static void intervals_by_hand(void **state) {
     (void)state;
     struct dl_interval_case c = {.framework = "f",
                                  .release = "1",
-                                 .device = "d",
+                                 .kernels = "d",
+                                 .architecture = "volta",
                                  .precision = DL_FP32,
                                  .model_sigma_log = NAN};
-    const double known = dl_interval_sigma_log(&model, &c);
-    check_close(known, sqrt(0.04 + 0.0025 + 0.0004 + 0.0025), 1e-12);
+    const double known = dl_interval_sigma_log(&model, &c), rest = 0.04 + 0.0001 + 0.0025;
+    check_close(known, sqrt(rest + 0.0025 + 0.0004), 1e-12);
+    check_close(dl_interval_half_log(&model, &c), 1.28 * known, 1e-12);
     c.precision = DL_MIXED;
-    check_close(dl_interval_sigma_log(&model, &c), sqrt(0.04 + 0.09 + 0.0004 + 0.0025), 1e-12);
+    check_close(dl_interval_sigma_log(&model, &c), sqrt(rest + 0.09 + 0.0004), 1e-12);
     c.precision = DL_FP32;
-    c.device = "e";
-    check_close(dl_interval_sigma_log(&model, &c), sqrt(0.04 + 0.0025 + 0.01 + 0.0025), 1e-12);
-    c.device = "d";
+    c.architecture = "ampere"; /* borrows the kernel times, measured on volta alone */
+    check_close(dl_interval_sigma_log(&model, &c), sqrt(rest + 0.0025 + 0.01), 1e-12);
+    c.architecture = "volta";
     c.exposed_frac = 0.5;
     check_close(dl_interval_sigma_log(&model, &c), hypot(known, 0.2), 1e-12);
-    c.exposed_frac = 0;
-    c.model_sigma_log = 0.15; /* the usual: no more */
-    check_close(dl_interval_sigma_log(&model, &c), known, 1e-12);
-    c.model_sigma_log = 0.25;
-    check_close(dl_interval_sigma_log(&model, &c), sqrt(known * known + 0.0625 - 0.0225), 1e-12);
+    c.overhead_frac = 0.25;
+    check_close(dl_interval_sigma_log(&model, &c), hypot(hypot(known, 0.2), 0.15), 1e-12);
     c.anchored = true;
-    check_close(dl_interval_sigma_log(&model, &c), 0.06, 1e-12);
+    check_close(dl_interval_half_log(&model, &c), 1.1 * hypot(0.05, 0.25), 1e-12);
+}
+
+/* What a run's own spread grows with. */
+static void rows_spread_by_hand(void **state) {
+    (void)state;
+    struct dl_interval_model m = {.row_sigma_log = 0.05,
+                                  .row_communication_sigma_log = 0.2,
+                                  .row_overhead_sigma_log = 0.4,
+                                  .row_narrow_sigma_log = 0.03,
+                                  .row_kernels_ratio = 0.5};
+    struct dl_interval_case c = {.precision = DL_TF32, .model_sigma_log = NAN};
+    check_close(dl_interval_sigma_log(&m, &c), 0.05, 1e-12);
+    c.precision = DL_FP8;
+    check_close(dl_interval_sigma_log(&m, &c), hypot(0.05, 0.03), 1e-12);
+    c.precision = DL_FP32;
+    c.model_sigma_log = 0.24;
+    check_close(dl_interval_sigma_log(&m, &c), 0.13, 1e-12);
+    c.exposed_frac = 0.5, c.overhead_frac = 0.25, c.model_sigma_log = 0;
+    check_close(dl_interval_sigma_log(&m, &c), sqrt(0.0025 + 0.01 + 0.01), 1e-12);
+}
+
+/* Rows of two kinds, one with standard deviation 0.1, the other with hypot(0.1, 2 x 0.2). */
+static void a_mixed_model_finds_parts_of_rows(void **state) {
+    (void)state;
+    enum { ROWS = 4000 };
+    static double y[ROWS], weight[ROWS];
+    static int level[ROWS];
+    uint64_t seed = 5;
+    for (int i = 0; i < ROWS; i++) {
+        weight[i] = i % 2 == 0 ? 0 : 2;
+        y[i] = hypot(0.1, 0.2 * weight[i]) * normal(&seed);
+    }
+    struct dl_mixed_model m = {.row_count = ROWS,
+                               .y = y,
+                               .effects = {{1, level, NULL, 0.01, NULL, NULL}},
+                               .effect_count = 1,
+                               .row_variance = 0.01,
+                               .parts = {{weight, 0.01}},
+                               .part_count = 1};
+    struct dl_err err = {0};
+    assert_int_equal(dl_mixed_fit(&m, 60, &err), DL_OK);
+    check_close(sqrt(m.row_variance), 0.1, 0.05);
+    check_close(sqrt(m.parts[0].variance), 0.2, 0.05);
+    check_close(dl_mixed_row_variance(&m, 1), m.row_variance + 4 * m.parts[0].variance, 1e-12);
 }
 
 /* No communication, one network: own and precision effects have variance 0.05 and 0.09 together,
@@ -230,26 +276,46 @@ static void a_posterior_in_closed_form(void **state) {
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     const struct dl_posterior *p;
-    struct dl_measured_run runs[] = {{0.2, 0, "resnet50", DL_FP32},
-                                     {0.2, 0, "resnet50", DL_FP32},
-                                     {0.6, 0.5, "resnet50", DL_FP32}};
+    const struct dl_interval_case quiet = {.precision = DL_FP32, .model_sigma_log = NAN},
+                                  loud = {.precision = DL_FP32,
+                                          .model_sigma_log = NAN,
+                                          .exposed_frac = 0.5},
+                                  mixed = {.precision = DL_MIXED, .model_sigma_log = NAN};
+    struct dl_measured_run runs[] = {
+        {0.2, quiet, "resnet50"}, {0.2, quiet, "resnet50"}, {0.6, loud, "resnet50"}};
     assert_int_equal(dl_posterior_make(&model, runs, 0, &arena, &p, &err), DL_OK);
     assert_null(p);
     assert_int_equal(dl_posterior_make(&model, runs, 2, &arena, &p, &err), DL_OK);
-    struct dl_posterior_shift s = dl_posterior_shift(p, "resnet50", DL_FP32, 0);
+    struct dl_posterior_shift s = dl_posterior_shift(p, "resnet50", &quiet);
     check_close(s.compute_log, 0.2 * 2 * 0.14 / (2 * 0.14 + 0.0025), 1e-5);
     check_close(s.sigma_log, sqrt(0.14 * 0.0025 / (2 * 0.14 + 0.0025) + 0.0025), 1e-4);
-    const double unknown_part = dl_posterior_shift(p, "resnet50", DL_FP32, 0.5).sigma_log;
+    const double unknown_part = dl_posterior_shift(p, "resnet50", &loud).sigma_log;
     assert_true(unknown_part > s.sigma_log);
     /* another precision shares the system's effect: 0.05 of 0.14 */
-    const struct dl_posterior_shift other = dl_posterior_shift(p, "vgg16", DL_MIXED, 0);
+    const struct dl_posterior_shift other = dl_posterior_shift(p, "vgg16", &mixed);
     check_close(other.compute_log, 0.2 * 2 * 0.05 / (2 * 0.14 + 0.0025), 1e-4);
     assert_true(other.sigma_log > 2 * s.sigma_log);
     assert_int_equal(dl_posterior_make(&model, runs, 3, &arena, &p, &err), DL_OK);
-    s = dl_posterior_shift(p, "resnet50", DL_FP32, 0.5);
+    s = dl_posterior_shift(p, "resnet50", &loud);
     check_close(s.compute_log, 0.2, 0.05);
     check_close(s.communication_log, 1, 0.06);
     assert_true(s.sigma_log < unknown_part);
+    check_close(dl_posterior_factor(&s, &loud),
+                0.5 * exp(s.compute_log) + 0.5 * exp(s.communication_log), 1e-12);
+    /* a run with overhead alone: the rest keeps its factor */
+    const struct dl_interval_case late = {.framework = "f",
+                                          .release = "1",
+                                          .kernels = "d",
+                                          .architecture = "volta",
+                                          .precision = DL_FP32,
+                                          .model_sigma_log = NAN,
+                                          .overhead_frac = 0.5};
+    const struct dl_measured_run slow = {0.3, late, "resnet50"};
+    assert_int_equal(dl_posterior_make(&model, &slow, 1, &arena, &p, &err), DL_OK);
+    s = dl_posterior_shift(p, "resnet50", &late);
+    assert_true(s.overhead_log > 2 * s.compute_log);
+    check_close(dl_posterior_factor(&s, &late),
+                0.5 * exp(s.compute_log) + 0.5 * exp(s.compute_log + s.overhead_log), 1e-12);
     dl_arena_free(&arena);
 }
 
@@ -310,8 +376,17 @@ static void ties(void **state) {
     c.iteration_high_s = 1.2;
     d.iteration_high_s = 1.32;
     assert_true(dl_prediction_ties(&c, &d));
-    c.shared_sigma_log = d.shared_sigma_log = log(1.2) / 1.2816 * 0.97;
+    c.sigma_log = d.sigma_log = log(1.2);
+    c.shared_sigma_log = d.shared_sigma_log = 0.97 * log(1.2);
     assert_false(dl_prediction_ties(&c, &d)); /* most of it is common to both */
+    /* plans of one job: 1.2816 x sqrt(2) x 0.05 = 9.1 %, less than log(1.1); 0.06: 10.9 % */
+    c.shared_sigma_log = d.shared_sigma_log = NAN;
+    c.plans_sigma_log = d.plans_sigma_log = 0.05;
+    assert_false(dl_prediction_plans_tie(&c, &d));
+    c.plans_sigma_log = d.plans_sigma_log = 0.06;
+    assert_true(dl_prediction_plans_tie(&c, &d));
+    c.plans_sigma_log = d.plans_sigma_log = 0; /* not known: as others */
+    assert_true(dl_prediction_plans_tie(&c, &d));
 }
 
 int main(void) {
@@ -321,6 +396,8 @@ int main(void) {
         cmocka_unit_test(a_mixed_model_finds_its_variances),
         cmocka_unit_test(shrinkage_in_closed_form),
         cmocka_unit_test(intervals_by_hand),
+        cmocka_unit_test(rows_spread_by_hand),
+        cmocka_unit_test(a_mixed_model_finds_parts_of_rows),
         cmocka_unit_test(a_posterior_in_closed_form),
         cmocka_unit_test(regret_and_ranks_by_hand),
         cmocka_unit_test(decisions_by_hand),

@@ -36,6 +36,7 @@ static void stages_by_hand(void **state) {
     /* 256 x 4000 B, two devices on a host link of 12 GB/s */
     check_close(t.copy_s, 256 * 4000.0 * 2 / 12e9, 1e-12);
     assert_true(t.feed_s == 0 && !t.cached && t.unknown == NULL);
+    assert_string_equal(t.slowest, "decoding");
     check_close(t.pipeline_s, 1024 * 0.01 / 28, 1e-12); /* the slowest stage: they overlap */
     f.framework.input.prefetch_batches = 0;
     const struct dl_input_time serial =

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "include/dlmodel.h"
+#include "model/base/json.h"
 #include "tests/check.h"
 
 static struct dlmodel *open_data(void) {
@@ -97,8 +98,84 @@ static void errors_are_sentences(void **state) {
     dlmodel_close(m);
 }
 
+static struct dlmodel_answer *ask(struct dlmodel_context *c, const char *request, int status) {
+    struct dlmodel_answer *a = dlmodel_call(c, request, NULL);
+    assert_non_null(a);
+    if ((int)dlmodel_answer_status(a) != status)
+        fail_msg("%s: %d %s", request, (int)dlmodel_answer_status(a), dlmodel_answer_json(a));
+    return a;
+}
+
+static void requests_in_a_shared_context(void **state) {
+    (void)state;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/data", check_root());
+    const struct dlmodel_settings settings = {.data_directory = path, .names_only = 1};
+    struct dlmodel_context *c = dlmodel_context_open(&settings);
+    struct dlmodel *m = dlmodel_open_in(c);
+    assert_non_null(m);
+    predict(m);
+    struct dlmodel_answer *a =
+        ask(c,
+            "{\"command\": \"predict\", \"options\": {\"system\": \"iris-v100\", \"framework\": "
+            "\"pytorch-ddp\", \"nodes\": 1, \"first-epoch\": false}}",
+            DLMODEL_OK);
+    char number[64], digits[DL_NUMBER_TEXT];
+    dl_number_text(dlmodel_value(m, "iteration_s"), digits);
+    snprintf(number, sizeof number, "\"iteration_s\": %s,", digits);
+    check_contains(dlmodel_answer_json(a), number);
+    assert_null(dlmodel_answer_error(a));
+    dlmodel_close(m);
+    dlmodel_context_close(c); /* answers live on */
+    check_contains(dlmodel_answer_json(a), "dlmodel-prediction");
+    dlmodel_answer_free(a);
+    dlmodel_answer_free(NULL);
+}
+
+static void refused_requests(void **state) {
+    (void)state;
+    static const struct {
+        const char *request, *says;
+        int status;
+    } cases[] = {
+        {"", "empty", DLMODEL_INPUT},
+        {"{\"command\": 1}", "\"line\": 1", DLMODEL_INPUT},
+        {"{\"command\": \"predict\", \"sytem\": 1}", "unknown key", DLMODEL_INPUT},
+        {"{\"command\": \"calibrate\"}", "no command", DLMODEL_USAGE},
+        {"{\"command\": \"predict\", \"options\": {\"output\": \"x\"}}", "no option of a request",
+         DLMODEL_USAGE},
+        {"{\"command\": \"predict\", \"options\": {\"strict\": 2}}", "true or false",
+         DLMODEL_USAGE},
+        {"{\"command\": \"predict\", \"options\": {\"system\": \"/etc/x.json\"}}", "not read here",
+         DLMODEL_USAGE},
+        {"{\"command\": \"compare\", \"arguments\": [\"/etc/passwd\"]}", "not read here",
+         DLMODEL_USAGE},
+        {"{\"command\": \"predict\", \"set\": {\"links.nothing\": 1}}", "no field", DLMODEL_USAGE},
+        {"{\"command\": \"compare\", \"arguments\": [\"r.csv\"], \"files\": {\"r.csv\": \"id\"}}",
+         "\"file\": \"r.csv\"", DLMODEL_INPUT},
+    };
+    char path[4096];
+    snprintf(path, sizeof path, "%s/data", check_root());
+    const struct dlmodel_settings settings = {.data_directory = path, .names_only = 1};
+    struct dlmodel_context *c = dlmodel_context_open(&settings);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct dlmodel_answer *a = ask(c, cases[i].request, cases[i].status);
+        check_contains(dlmodel_answer_error(a), cases[i].says);
+        check_contains(dlmodel_answer_error(a), "\"kind\"");
+        assert_string_equal(dlmodel_answer_json(a), dlmodel_answer_error(a));
+        dlmodel_answer_free(a);
+    }
+    dlmodel_context_close(c);
+    const struct dlmodel_settings nowhere = {.data_directory = "/nonexistent"};
+    c = dlmodel_context_open(&nowhere);
+    dlmodel_answer_free(ask(c, "{\"command\": \"predict\"}", DLMODEL_SYSTEM));
+    dlmodel_context_close(c);
+    dlmodel_context_close(NULL);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_prediction_by_names),
-                                       cmocka_unit_test(errors_are_sentences)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_prediction_by_names), cmocka_unit_test(errors_are_sentences),
+        cmocka_unit_test(requests_in_a_shared_context), cmocka_unit_test(refused_requests)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -162,6 +162,33 @@ static void test_normal_expected_max(void **state) {
     check_nan(dl_normal_expected_max((double)NAN));
 }
 
+/* Ten runs of 100 to 109: ranks 2 and 9 enclose the median 104.5 in 101..108: 7 / 104.5 = 6.70 %.
+ * For 5 %: 10 x 1.3397^2 = 17.9; for 1 %, 449, but at most twice as many. */
+static void repeats_by_hand(void **state) {
+    (void)state;
+    double x[10];
+    for (int i = 0; i < 10; i++) x[i] = 100 + i;
+    assert_int_equal(dl_repeats_wanted(x, 10, 0.05), 18);
+    assert_int_equal(dl_repeats_wanted(x, 10, 0.01), 20);
+    assert_int_equal(dl_repeats_wanted(x, 10, 0.07), 10);
+    assert_int_equal(dl_repeats_wanted(x, 5, 0.5), 6);
+    assert_int_equal(dl_repeats_wanted(x, 0, 0.5), 6);
+}
+
+static void warm_up_by_hand(void **state) {
+    (void)state;
+    double x[20], scratch[20];
+    for (int i = 0; i < 20; i++) x[i] = 10 + 0.1 * (i % 3);
+    assert_int_equal(dl_warmup_samples(x, 20, scratch), 0);
+    x[0] = 30, x[1] = 15, x[2] = 11;
+    assert_int_equal(dl_warmup_samples(x, 20, scratch), 3);
+    x[1] = 10; /* one step that is fast by chance ends it, for the next four are steady but x[2] */
+    assert_int_equal(dl_warmup_samples(x, 20, scratch), 1);
+    for (int i = 0; i < 10; i++) x[i] = 20; /* never: half of them */
+    assert_int_equal(dl_warmup_samples(x, 20, scratch), 10);
+    assert_int_equal(dl_warmup_samples(x, 11, scratch), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_moments),
@@ -171,6 +198,8 @@ int main(void) {
         cmocka_unit_test(test_outliers),
         cmocka_unit_test(test_normal_quantile),
         cmocka_unit_test(test_normal_expected_max),
+        cmocka_unit_test(repeats_by_hand),
+        cmocka_unit_test(warm_up_by_hand),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,6 +40,17 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     out->prologue_s = prologue_s;
     return DL_OK;
 }
+/* Gradients ready in the last two fifths of a cycle wait for 5 s more. */
+static enum dl_code synchronize_in_cycles(const struct dl_gradient_sync_request *r,
+                                          struct dl_gradient_sync *out, struct dl_err *err) {
+    DL_TRY(synchronize(r, out, err));
+    for (int m = 0; m < out->message_count; m++)
+        out->messages[m].ready_s += r->phase_frac > 0.6 ? 5 : 0;
+    return DL_OK;
+}
+static const struct dl_framework_behaviour in_cycles = {
+    .name = "cycles", .has_phase = true, .synchronize = synchronize_in_cycles};
+
 static const struct dl_framework_behaviour behaviour = {.name = "test", .synchronize = synchronize};
 
 static void make(struct bench *b) {
@@ -121,6 +132,23 @@ static void hidden_but_for_the_last(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
+/* The host, far ahead, issues the exchange of layer 1's gradient before layer 0's backward pass,
+ * which can begin at 7. 3 s of it are hidden; 8 s are not: the pass begins at 8 and ends at 10. */
+static void exchanges_take_host_time(void **state) {
+    (void)state;
+    struct bench b;
+    struct dl_timeline t;
+    make(&b);
+    message_s = 1;
+    b.request.gradient_host_s = 3;
+    run(&b, &t);
+    check_close(t.period_s, 11, 1e-12);
+    b.request.gradient_host_s = 8;
+    run(&b, &t);
+    check_close(t.backward_end_s, 10, 1e-12);
+    dl_arena_free(&b.fake.arena);
+}
+
 /* Waiting per layer, messages of 1 s: layer 1's is back at 8, layer 0's at 10 = when the compute
  * lane (9 + update 1) begins the next forward: nothing exposed, period 10. With 3 s: layer 1's is
  * back at 10, layer 0's at 13, so that the next forward begins at 13: period 13. */
@@ -190,15 +218,33 @@ static void compute_is_slower_beside_messages(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
+/* F-CYCLE-PHASE: 12 s without the wait, in two of five phases 5 s more; the lanes are those of the
+ * middle phase, without it. */
+static void a_mean_over_phases(void **state) {
+    (void)state;
+    struct bench b;
+    struct dl_timeline t;
+    make(&b);
+    b.request.behaviour = &in_cycles;
+    message_s = 2;
+    run(&b, &t);
+    check_close(t.period_s, 12 + 5 * 0.4, 1e-12);
+    check_close(t.comm_s, 4, 1e-12);
+    check_close(t.sync.messages[1].end_s, 11, 1e-12);
+    dl_arena_free(&b.fake.arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_exchange),
         cmocka_unit_test(update_waits_for_all),
         cmocka_unit_test(hidden_but_for_the_last),
+        cmocka_unit_test(exchanges_take_host_time),
         cmocka_unit_test(next_forward_hides_communication),
         cmocka_unit_test(a_full_lane_sets_the_pace),
         cmocka_unit_test(compute_is_slower_beside_messages),
         cmocka_unit_test(a_slow_host_leaves_gaps),
+        cmocka_unit_test(a_mean_over_phases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

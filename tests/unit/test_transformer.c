@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "model/framework/host_dispatch.h"
 #include "model/parallel/strategy.h"
 #include "tests/fake_transformer.h"
 
@@ -343,6 +344,38 @@ static void host_and_device(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
+/* F-HOST-EAGER: calls of eager PyTorch of 1 s, so that the host decides; a recomputed layer has 8
+ * operations more, each dropout 4, each parameter tensor one. */
+static void eager_host(void **state) {
+    (void)state;
+    struct gpt g;
+    make(&g);
+    struct dl_err err = {0};
+    struct dl_transformer_micro_batch cell;
+    const struct dl_transformer_split s = split(1, 1, 1, 1);
+    struct dl_framework *f = &g.f.framework;
+    f->host.dispatch_s = 1e-6;
+    f->host.eager_calls = true;
+    f->transformer.recompute_operation_count = 8;
+    f->transformer.dropout_operation_count = 4;
+    f->transformer.gradient_operation_count = 1;
+    g.f.device.launch_s = 0;
+    g.f.device.eager_call_s = 1; /* seconds: nothing of the device counts beside them */
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, &err), DL_OK);
+    const struct dl_transformer_pass *forward = &cell.forward[DL_TRANSFORMER_BODY],
+                                     *back = cell.backward[DL_TRANSFORMER_BODY];
+    const double tensors = g.tf.tensor_count[DL_TRANSFORMER_BODY];
+    check_close(forward->step_s, forward->launches + 4, 1e-9);
+    check_close(back[DL_RECOMPUTE_NONE].step_s, back[DL_RECOMPUTE_NONE].launches + tensors, 1e-9);
+    check_close(back[DL_RECOMPUTE_FULL].step_s, back[DL_RECOMPUTE_FULL].launches + 8 + 4 + tensors,
+                1e-9);
+    f->host.eager_calls = false; /* dispatch_s alone */
+    check_close(dl_dispatch_s(f, &g.f.device), 1e-6, 1e-12);
+    f->host.dispatch_s = 0; /* compiled: the host does nothing */
+    check_close(dl_dispatch_s(f, &g.f.device), 0, 0);
+    dl_arena_free(&g.f.arena);
+}
+
 /* What cannot be says why and what is nearest. */
 static void impossible(void **state) {
     (void)state;
@@ -385,7 +418,8 @@ int main(void) {
         cmocka_unit_test(volumes_of_tensor), cmocka_unit_test(groups_of_ranks),
         cmocka_unit_test(schedules),         cmocka_unit_test(overlap_leaves),
         cmocka_unit_test(one_rank_is_data),  cmocka_unit_test(hybrid_sharding),
-        cmocka_unit_test(host_and_device),   cmocka_unit_test(impossible),
+        cmocka_unit_test(host_and_device),   cmocka_unit_test(eager_host),
+        cmocka_unit_test(impossible),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,8 +50,12 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     /* The copy into the bucket, with the division by n, and the copy out of it: one read and one
      * write each; a CPU also reads each cache line before it writes it. */
     const bool cpu = r->system->device->kind == DL_DEVICE_CPU;
+    /* what narrows gradients to the network works on the buckets */
+    const double kept_bytes =
+        r->plan->precision == DL_FP32 ? fmax(r->parameter_bytes, r->total_bytes) : r->total_bytes;
     if (!r->framework->sync.bucketed.bucket_views)
-        out->device_copy_s = dl_gradient_sync_device_stream_s(r, (cpu ? 6 : 4) * r->total_bytes);
+        out->device_copy_s = dl_gradient_sync_device_stream_s(r, (cpu ? 6 : 4) * kept_bytes);
+    out->device_copy_s += dl_gradient_sync_cast_s(r);
     if (r->framework->sync.bucketed.buffers_broadcast && r->workload->buffer_elements > 0) {
         struct dl_message broadcast = {0};
         DL_TRY(dl_gradient_sync_collective(r, DL_COLL_BROADCAST, 4 * r->workload->buffer_elements,

@@ -1,6 +1,7 @@
 /* fw_parameter_server.c - TensorFlow's between-graph parameter servers, synchronous.
  *
- * F-FW-PS. A variable sits whole on one server. A step pulls every variable (each layer's forward
+ * F-FW-PS. A variable sits whole on one server; where big_key_elements is given, a partitioner
+ * splits larger ones evenly over all. A step pulls every variable (each layer's forward
  * pass waits for its own) and pushes every gradient once it is computed; the server adds the
  * workers' gradients and updates; the step ends when all are applied. No fusion: one message per
  * variable in each direction. Between nodes messages queue at workers and servers (servers.h,
@@ -133,7 +134,8 @@ static enum dl_code synchronize_network(const struct dl_gradient_sync_request *r
     DL_TRY(dl_servers_of(r, &servers, err));
     DL_TRY(dl_server_queue_init(&servers, false, r->arena, &push, err));
     DL_TRY(dl_server_queue_init(&servers, true, r->arena, &pull, err));
-    const int *server_of = dl_servers_assign(r, &servers, NAN);
+    const double split = r->framework->sync.kvstore.big_key_elements;
+    const int *server_of = dl_servers_assign(r, &servers, split > 0 ? split : NAN);
     if (server_of == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const int count = r->gradient_count;
     const double copy_s = r->framework->sync.messages.worker_per_device

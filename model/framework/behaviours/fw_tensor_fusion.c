@@ -6,9 +6,9 @@
  * to fusion_bytes, a larger tensor is reduced alone. Tensors that share a message are copied into
  * the fusion buffer and back on the collective's stream: each by itself up to 0.20, all by one
  * kernel from 0.21; on a CPU they take its memory from the computation. The phase of the cycles
- * relative to the iteration is unknown: the first one ends half a cycle after the first gradient,
- * the mean. With a host library the framework copies each tensor to the host and back, at message_s
- * each. Source: horovod-source (operations.cc). */
+ * relative to the iteration is unknown: the timeline averages over it (F-CYCLE-PHASE). With a host
+ * library the framework copies each tensor to the host and back, at message_s each. Source:
+ * horovod-source (operations.cc). */
 #include <math.h>
 #include <stddef.h>
 
@@ -86,7 +86,7 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     const double cycle_s = r->framework->sync.fusion.cycle_s;
     DL_TRY(dl_gradient_sync_messages(r, r->gradient_count, out, err));
     out->message_count = 0;
-    double now_s = r->gradient_count > 0 ? r->gradients[0].ready_s + cycle_s / 2 : 0;
+    double now_s = r->gradient_count > 0 ? r->gradients[0].ready_s + cycle_s * r->phase_frac : 0;
     double copied_bytes = 0;
     /* A gradient waits for two cycles at most, the second after rounding. Times that do not advance
      * (NAN, or a cycle below the resolution of a double) end here instead of never. */
@@ -110,7 +110,8 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
         }
         now_s += fmax(cycle_s, agreed_s);
     }
-    out->device_copy_s = dl_gradient_sync_device_stream_s(r, 4 * copied_bytes);
+    out->device_copy_s =
+        dl_gradient_sync_device_stream_s(r, 4 * copied_bytes) + dl_gradient_sync_cast_s(r);
     return DL_OK;
 }
 
@@ -125,6 +126,7 @@ const struct dl_framework_behaviour dl_fw_tensor_fusion = {
     .source = "horovod-source",
     .polls = true,
     .timing_dependent = true,
+    .has_phase = true,
     .required = required,
     .synchronize = synchronize,
 };

@@ -1,0 +1,45 @@
+/* checkpoint_cost.h - the time to write a checkpoint, from a probe of the machine: a table that
+ * tests/checkpoint/run.sh measured. The probe writes few large tensors, more that fit in a core's
+ * cache, many small ones, and one, so each cost is a difference of two of them.
+ */
+#ifndef DL_MODEL_CHECKPOINT_CHECKPOINT_COST_H
+#define DL_MODEL_CHECKPOINT_CHECKPOINT_COST_H
+
+#include "model/base/csv.h"
+#include "model/checkpoint/checkpoint_format.h"
+
+/* F-CKPT-SERIALIZE. Costs of one core; NAN: the probe lacks it. */
+struct dl_checkpoint_cost {
+    double base_s;             /* of a checkpoint */
+    double rank_s;             /* the same for each rank beyond the first */
+    double layer_s;            /* of a layer, where the format has groups of layers */
+    double tensor_s;           /* of a tensor, on the first rank while the others wait */
+    double shared_tensor_s;    /* of a tensor, on the rank that writes it */
+    double cached_s_per_byte;  /* of tensors in a core's cache, without the storage */
+    double large_s_per_byte;   /* of larger ones */
+    double storage_s_per_byte; /* of the probe's storage, as the format uses it (fsync or not) */
+};
+
+/* Who writes, and on what. */
+struct dl_checkpoint_scale {
+    double ranks;
+    double node_rank_count, node_core_count; /* NAN: unknown, a core for each rank */
+    double storage_s_per_byte;               /* of all writers together; NAN: that of the probe */
+};
+
+/* Fits the format's costs to the rows "probe-*" of a table; blocking: to what training waits
+ * for (column blocking_s). DL_ERR_INPUT: a broken table. *known: whether it has the format. */
+enum dl_code dl_checkpoint_cost_read(const struct dl_csv *csv,
+                                     const struct dl_checkpoint_format *format, bool blocking,
+                                     struct dl_checkpoint_cost *out, bool *known,
+                                     struct dl_err *err);
+
+/* F-CKPT-SERIALIZE: base + rank (r - 1) o + layer L + (tensor + shared o / w) n + (cached B_c +
+ * large B_l) o / w + storage B; w writers, o ranks that time-slice a core. Bytes are those of
+ * memory: a compressed format's costs count them too. */
+double dl_checkpoint_write_s(const struct dl_checkpoint_format *format,
+                             const struct dl_checkpoint_cost *cost,
+                             const struct dl_checkpoint_content *content,
+                             const struct dl_checkpoint_scale *scale);
+
+#endif

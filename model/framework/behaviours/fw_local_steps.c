@@ -1,0 +1,39 @@
+/* fw_local_steps.c - local SGD: each rank trains by itself and parameters are averaged once in
+ * local_step_count steps.
+ *
+ * F-FW-LOCAL-STEPS. Every H steps one all-reduce averages all parameters, after the step and hidden
+ * by nothing; an iteration pays 1/H of it and of the division (read and write of every parameter).
+ * The wait for the slowest rank is counted as in synchronous training, so that the gain is a lower
+ * bound. Source: local-sgd.
+ */
+#include <math.h>
+#include <stddef.h>
+
+#include "model/framework/gradient_sync.h"
+
+static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
+                                struct dl_gradient_sync *out, struct dl_err *err) {
+    const double steps = fmax(1, r->framework->sync.local.local_step_count);
+    DL_TRY(dl_gradient_sync_messages(r, 1, out, err));
+    struct dl_message *all = &out->messages[0];
+    all->first = 0;
+    all->count = r->gradient_count;
+    DL_TRY(dl_gradient_sync_collective(r, DL_COLL_ALL_REDUCE, r->parameter_bytes, all, err));
+    all->duration_s /= steps;
+    all->latency_s /= steps;
+    all->bandwidth_s /= steps;
+    all->ready_s = r->backward_end_s;
+    out->device_copy_s = dl_gradient_sync_device_stream_s(r, 2 * r->parameter_bytes) / steps;
+    return DL_OK;
+}
+
+static const char *const required[] = {"local_step_count", NULL};
+
+const struct dl_framework_behaviour dl_fw_local_steps = {
+    .name = "local-steps",
+    .lossy = true,
+    .summary = "ranks train by themselves; parameters are averaged every few steps",
+    .source = "local-sgd",
+    .required = required,
+    .synchronize = synchronize,
+};

@@ -1,0 +1,65 @@
+/* gains.c - see the header. */
+#include "predict/output/gains.h"
+
+#include <string.h>
+
+#include "model/base/text.h"
+
+enum dl_code dl_gains_find(const struct dl_prediction_row *row, struct dl_arena *arena,
+                           struct dl_gains *out, struct dl_err *err) {
+    out->count = 0;
+    if (row->prediction->group_count > 0 || !row->prediction->fits) return DL_OK;
+    return dl_gains_of(row->system, row->workload, row->framework, row->plan, arena, out->list,
+                       &out->count, err);
+}
+
+static bool is_kernels(enum dl_bottleneck bottleneck) {
+    return bottleneck == DL_BOUND_COMPUTE || bottleneck == DL_BOUND_MEMORY_BANDWIDTH ||
+           bottleneck == DL_BOUND_LATENCY;
+}
+
+static bool of_kernels(const char *resource) {
+    return strcmp(resource, "peak") == 0 || strcmp(resource, "memory bandwidth") == 0;
+}
+
+const char *dl_gains_text(const struct dl_prediction_row *row, const struct dl_gains *gains,
+                          struct dl_arena *arena) {
+    const double SHOWN = 5e-4; /* 0.05 % */
+    const struct dl_prediction *p = row->prediction;
+    struct dl_text text = {.arena = arena};
+    double kernels = 0;
+    int shown = 0;
+    for (int i = 0; i < gains->count; i++) {
+        const struct dl_gain *g = &gains->list[i];
+        if (of_kernels(g->resource)) kernels += g->saved_frac;
+        if (g->saved_frac < SHOWN) continue;
+        dl_text_printf(&text, "%s%s %.1f %%", shown++ > 0 ? ", " : "", g->resource,
+                       100 * g->saved_frac);
+    }
+    if (shown == 0) return "";
+    const struct dl_gain *first = &gains->list[0];
+    const bool differs =
+        is_kernels(p->bottleneck) && !of_kernels(first->resource) && first->saved_frac > kernels;
+    const char *said = dl_text_string(&text);
+    return dl_arena_printf(
+        arena, "10 %% more of one resource saves, of an iteration: %s%s.%s\n",
+        said != NULL ? said : "", shown < gains->count ? "; others less than 0.05 %" : "",
+        !differs ? ""
+                 : dl_arena_printf(
+                       arena,
+                       " %s has the largest share of the time, but %s, on which %.3g ms of "
+                       "communication depend (%.3g ms of it exposed), is what to raise first.",
+                       dl_bottleneck_names[p->bottleneck], first->resource, 1e3 * p->comm_s,
+                       1e3 * p->exposed_comm_s));
+}
+
+void dl_gains_json(struct dl_json_writer *w, const struct dl_gains *gains) {
+    dl_jw_array(w, "gains");
+    for (int i = 0; i < gains->count; i++) {
+        dl_jw_object(w, NULL);
+        dl_jw_string(w, "resource", gains->list[i].resource);
+        dl_jw_number(w, "saved_frac", gains->list[i].saved_frac);
+        dl_jw_end(w);
+    }
+    dl_jw_end(w);
+}

@@ -1,0 +1,245 @@
+/* heterogeneous_search.c - see the header. */
+#include "predict/output/heterogeneous_search.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/base/text.h"
+
+static const struct dl_column subset_columns[] = {
+    {"nodes", "nodes", "", DL_COLUMN_STRING, 0, 0},
+    {"split", "split", "", DL_COLUMN_STRING, 0, 0},
+    {"throughput_samples_per_s", "samples", "1/s", DL_COLUMN_NUMBER, 1, 4},
+    {"throughput_low_samples_per_s", "low", "1/s", DL_COLUMN_NUMBER, 1, 3},
+    {"throughput_high_samples_per_s", "high", "1/s", DL_COLUMN_NUMBER, 1, 3},
+    {"iteration_s", "iter", "ms", DL_COLUMN_NUMBER, 1e-3, 3},
+    {"sample_energy_j", "energy", "J", DL_COLUMN_NUMBER, 1, 3},
+    {"cost_per_sample", "cost", "per sample", DL_COLUMN_NUMBER, 0, 3},
+    {"fits", "fits", "", DL_COLUMN_BOOL, 0, 0},
+    {"command", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+};
+static const struct dl_column job_columns[] = {
+    {"workload", "job", "", DL_COLUMN_STRING, 0, 0},
+    {"system", "system", "", DL_COLUMN_STRING, 0, 0},
+    {"nodes", "nodes", "", DL_COLUMN_INTEGER, 0, 0},
+    {"time_s", "time", "s", DL_COLUMN_NUMBER, 1, 4},
+    {"energy_j", "energy", "kWh", DL_COLUMN_NUMBER, 3.6e6, 3},
+    {"cost", "cost", "", DL_COLUMN_NUMBER, 0, 3},
+};
+
+/* "A:2,B:8"; kinds without nodes are left out. */
+static const char *nodes_text(struct dl_arena *arena, const struct dl_heterogeneous_job *all,
+                              const struct dl_subset *s) {
+    struct dl_text text = {.arena = arena};
+    const char *comma = "";
+    for (int i = 0; i < all->group_count; i++) {
+        if (s->nodes[i] == 0) continue;
+        dl_text_printf(&text, "%s%s:%lld", comma, all->groups[i].system->name,
+                       (long long)s->nodes[i]);
+        comma = ",";
+    }
+    return dl_text_string(&text);
+}
+
+/* The same choice as a command of predict. */
+static const char *command_of(struct dl_context *context, const struct dl_options *options,
+                              const struct dl_framework *framework, const char *nodes,
+                              bool balanced) {
+    struct dl_options own = *options;
+    int kept = 0;
+    bool split = false;
+    for (int i = 0; i < own.given_count; i++) {
+        struct dl_given g = own.given[i];
+        if (strcmp(g.option->name, "heterogeneous") == 0) g.value = nodes;
+        if (strcmp(g.option->name, "split") == 0) {
+            g.value = balanced ? "balanced" : "equal";
+            split = true;
+        }
+        own.given[kept++] = g;
+    }
+    own.given_count = kept;
+    return dl_arena_printf(context->arena, "%s%s",
+                           dl_inputs_command(context, &own, "predict", framework, 1),
+                           balanced && !split ? " --split balanced" : "");
+}
+
+static enum dl_code put(struct dl_context *context, const struct dl_options *options,
+                        const char *format_name, struct dl_table *table, const char *sentence,
+                        enum dl_format format, struct dl_err *err) {
+    struct dl_json_writer w;
+    if (format == DL_FORMAT_CSV) return context->output(options, dl_table_csv(table), err);
+    if (format == DL_FORMAT_TEXT)
+        return context->output(
+            options, dl_arena_printf(context->arena, "%s\n%s\n", dl_table_text(table), sentence),
+            err);
+    dl_jw_init(&w, context->arena, false);
+    dl_output_header(&w, format_name);
+    dl_jw_array(&w, "results");
+    dl_table_json(table, &w);
+    dl_jw_end(&w);
+    dl_jw_end(&w);
+    return context->output(options,
+                           w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
+}
+
+static enum dl_code search_nodes(struct dl_context *context, const struct dl_options *options,
+                                 const struct dl_inputs *inputs,
+                                 const struct dl_framework *framework,
+                                 enum dl_placement_objective objective, int64_t top,
+                                 enum dl_format format, struct dl_err *err) {
+    const struct dl_heterogeneous_job *all = inputs->heterogeneous;
+    struct dl_subset *list;
+    struct dl_table table;
+    int count;
+    DL_TRY(dl_subsets(all, inputs->workload, framework, &inputs->plan, objective, context->arena,
+                      &list, &count, err));
+    dl_table_init(&table, context->arena, subset_columns,
+                  sizeof subset_columns / sizeof *subset_columns);
+    for (int i = 0; i < count && i < top; i++) {
+        const struct dl_subset *s = &list[i];
+        const char *nodes = nodes_text(context->arena, all, s);
+        union dl_cell *c = dl_table_row(&table);
+        if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        const double values[] = {s->samples_per_s, s->low_samples_per_s, s->high_samples_per_s,
+                                 s->iteration_s,   s->sample_energy_j,   s->cost_per_sample};
+        c[0].string = nodes;
+        c[1].string = s->balanced ? "balanced" : "equal";
+        for (int k = 0; k < 6; k++) c[2 + k].number = values[k];
+        c[8].boolean = s->fits;
+        c[9].string = command_of(context, options, framework, nodes, s->balanced);
+    }
+    if (!list[0].fits) return dl_fail(err, DL_ERR_NO, "no choice of nodes fits in memory");
+    return put(
+        context, options, "dlmodel-heterogeneous", &table,
+        dl_arena_printf(context->arena,
+                        "Best by %s of %d choices with %s (F-HETEROGENEOUS-NODES): %s, %s "
+                        "batches.\nEvery term: %s",
+                        dl_placement_objectives[objective], count, framework->name,
+                        nodes_text(context->arena, all, &list[0]),
+                        list[0].balanced ? "balanced" : "equal",
+                        command_of(context, options, framework,
+                                   nodes_text(context->arena, all, &list[0]), list[0].balanced)),
+        format, err);
+}
+
+/* ---- several jobs ---- */
+
+struct jobs {
+    const char *names[DL_PLACED_JOBS];
+    int count;
+    const struct dl_workload *workloads[DL_PLACED_JOBS];
+    const struct dl_heterogeneous_job *all;
+    struct dl_job_times *times[DL_PLACED_JOBS][DL_MIXED_GROUPS]; /* [n - 1] */
+};
+
+static const struct dl_job_times *times_of(const void *data, int job, int kind, int64_t n) {
+    return &((const struct jobs *)data)->times[job][kind][n - 1];
+}
+
+/* One job alone on n nodes of a kind; NAN: it cannot run, or does not fit. */
+static enum dl_code time_job(struct dl_context *context, const struct dl_inputs *inputs,
+                             const struct dl_framework *framework, const struct jobs *jobs, int job,
+                             int kind, int64_t n, struct dl_job_times *out, struct dl_err *err) {
+    const struct dl_system *system = jobs->all->groups[kind].system;
+    const struct dl_workload *workload = jobs->workloads[job];
+    struct dl_plan plan = inputs->plan;
+    struct dl_prediction p;
+    struct dl_err refusal = {.code = DL_OK};
+    plan.nodes = n;
+    if (plan.batch_per_device_samples > 0)
+        plan.batch_per_device_samples = inputs->given.batch_per_device
+                                            ? plan.batch_per_device_samples
+                                            : dl_default_batch(system, workload);
+    plan.optimizer = inputs->given.optimizer ? plan.optimizer : dl_default_optimizer(workload);
+    *out = (struct dl_job_times){NAN, NAN, NAN};
+    enum dl_code code = dl_plan_complete(system, workload, framework, &plan, &refusal);
+    if (code == DL_OK)
+        code = dl_predict(system, workload, framework, &plan, NULL, context->arena, &p, &refusal);
+    if (code == DL_ERR_SYSTEM) return dl_fail(err, code, "%s", refusal.message);
+    if (code != DL_OK || !p.fits) return DL_OK;
+    const double epochs = inputs->length.epoch_count > 0 ? inputs->length.epoch_count : 1,
+                 time_s = epochs * p.epoch_s;
+    const struct dl_power power = dl_power_of(system, &plan, &p, NULL);
+    const struct dl_spending s = dl_spending_of(system, &plan, &power, NULL, time_s);
+    *out = (struct dl_job_times){time_s, s.energy_j, s.cost};
+    return DL_OK;
+}
+
+static enum dl_code load_jobs(struct dl_context *context, const struct dl_inputs *inputs,
+                              const struct dl_framework *framework, const char *list,
+                              struct jobs *jobs, struct dl_err *err) {
+    jobs->all = inputs->heterogeneous;
+    for (const char *s = list;; s++) {
+        const size_t length = strcspn(s, ",");
+        if (jobs->count == DL_PLACED_JOBS)
+            return dl_fail(err, DL_ERR_USAGE, "--jobs: more than %d", DL_PLACED_JOBS);
+        const int j = jobs->count++;
+        jobs->names[j] = dl_arena_strndup(context->arena, s, length);
+        if (jobs->names[j] == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        DL_TRY(dl_data_workload(&context->data, jobs->names[j], context->arena, &jobs->workloads[j],
+                                err));
+        if (!dl_known(jobs->workloads[j]->epoch_samples))
+            return dl_fail(err, DL_ERR_USAGE, "--jobs: %s has no usual dataset", jobs->names[j]);
+        for (int k = 0; k < jobs->all->group_count; k++) {
+            const int64_t most = jobs->all->groups[k].nodes;
+            if (most > DL_SUBSETS)
+                return dl_fail(err, DL_ERR_USAGE, "--jobs: at most %d nodes of a kind", DL_SUBSETS);
+            jobs->times[j][k] =
+                dl_arena_alloc(context->arena, (size_t)most, sizeof *jobs->times[j][k]);
+            if (jobs->times[j][k] == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+            for (int64_t n = 1; n <= most; n++)
+                DL_TRY(time_job(context, inputs, framework, jobs, j, k, n,
+                                &jobs->times[j][k][n - 1], err));
+        }
+        s += length;
+        if (*s == 0) return DL_OK;
+    }
+}
+
+static enum dl_code place_jobs(struct dl_context *context, const struct dl_options *options,
+                               const struct dl_inputs *inputs, const struct dl_framework *framework,
+                               enum dl_placement_objective objective, const char *list,
+                               enum dl_format format, struct dl_err *err) {
+    struct jobs *jobs = dl_arena_alloc(context->arena, 1, sizeof *jobs);
+    struct dl_placement best;
+    struct dl_table table;
+    if (jobs == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    DL_TRY(load_jobs(context, inputs, framework, list, jobs, err));
+    struct dl_placement_request request = {.jobs = jobs->count,
+                                           .kinds = jobs->all->group_count,
+                                           .times = times_of,
+                                           .data = jobs,
+                                           .objective = objective};
+    for (int k = 0; k < request.kinds; k++) request.nodes[k] = jobs->all->groups[k].nodes;
+    DL_TRY(dl_placement_of(&request, context->arena, &best, err));
+    dl_table_init(&table, context->arena, job_columns, sizeof job_columns / sizeof *job_columns);
+    for (int j = 0; j < jobs->count; j++) {
+        const struct dl_job_times *t = times_of(jobs, j, best.kind[j], best.nodes[j]);
+        union dl_cell *c = dl_table_row(&table);
+        if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        c[0].string = jobs->names[j];
+        c[1].string = jobs->all->groups[best.kind[j]].system->name;
+        c[2].integer = best.nodes[j];
+        c[3].number = t->time_s;
+        c[4].number = t->energy_j;
+        c[5].number = t->cost;
+    }
+    return put(
+        context, options, "dlmodel-placement", &table,
+        dl_arena_printf(context->arena,
+                        "Least %s with %s, all jobs at once (F-HETEROGENEOUS-JOBS): the last "
+                        "ends after %.4g s, %.4g kWh in all.",
+                        dl_placement_objectives[objective], framework->name, best.time_s,
+                        best.energy_j / 3.6e6),
+        format, err);
+}
+
+enum dl_code dl_heterogeneous_search(struct dl_context *context, const struct dl_options *options,
+                                     const struct dl_inputs *inputs,
+                                     const struct dl_framework *framework,
+                                     enum dl_placement_objective objective, const char *jobs,
+                                     int64_t top, enum dl_format format, struct dl_err *err) {
+    return jobs != NULL
+               ? place_jobs(context, options, inputs, framework, objective, jobs, format, err)
+               : search_nodes(context, options, inputs, framework, objective, top, format, err);
+}

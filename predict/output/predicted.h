@@ -1,0 +1,56 @@
+/* predicted.h - what `predict` found: one row for each framework and number of nodes. What is said
+ * about the rows: which one to take (recommend.c), the matrix of many (matrix.c), what to mind and
+ * what is missing (predicted_notes.c). */
+#ifndef DL_PREDICT_OUTPUT_PREDICTED_H
+#define DL_PREDICT_OUTPUT_PREDICTED_H
+
+#include "model/predict/advice.h"
+#include "predict/inputs/inputs.h"
+#include "predict/output/gains.h"
+#include "predict/output/rows.h"
+
+struct dl_predicted_row {
+    struct dl_plan plan;
+    struct dl_prediction prediction;
+    const struct dl_framework *framework;
+};
+struct dl_predicted_skip {
+    const char *framework, *strategy, *why; /* strategy NULL: the only one requested */
+    int64_t nodes;
+    bool is_bound;
+};
+struct dl_predicted {
+    const struct dl_inputs *inputs;
+    struct dl_predicted_row *rows;
+    struct dl_predicted_skip *skipped;
+    int count, skipped_count;
+    bool every_strategy; /* --strategy all */
+    struct dl_advice_limits limits;
+};
+
+struct dl_prediction_row dl_predicted_row_of(const struct dl_predicted *p,
+                                             const struct dl_predicted_row *row);
+
+/* The fastest row that fits, of the best frameworks there are (maintained ones before retired ones,
+ * these before lossy and asynchronous ones, a bound last); NULL: none fits. */
+const struct dl_predicted_row *dl_recommend_fastest(const struct dl_predicted *p);
+/* F-TIE: of the rows tied with that one, on as many nodes, the one whose plan splits and shards
+ * least; the fastest of these. NULL: none fits. */
+const struct dl_predicted_row *dl_recommend(const struct dl_predicted *p);
+/* Sentences on both: interval, bottleneck, ties, the command that shows every term. NULL: out of
+ * memory. */
+const char *dl_recommend_text(struct dl_context *context, const struct dl_options *options,
+                              const struct dl_predicted *p);
+/* A member "recommendation" of the open object; nothing where no plan fits. */
+void dl_recommend_json(struct dl_json_writer *w, const struct dl_predicted *p,
+                       const struct dl_gains *gains);
+
+/* Frameworks x numbers of nodes, fastest first: throughput, and efficiency, memory and bottleneck
+ * on the most nodes. NULL: out of memory. */
+const char *dl_predicted_matrix(struct dl_context *context, const struct dl_predicted *p);
+
+/* Warnings, each kind once with the frameworks that it concerns; what is not shown, and why. */
+void dl_predicted_note_warnings(struct dl_context *context, const struct dl_predicted *p);
+void dl_predicted_note_skipped(struct dl_context *context, const struct dl_predicted *p);
+
+#endif

@@ -1,0 +1,174 @@
+/* recommend.c - which of the predicted rows to take. */
+#include <string.h>
+
+#include "model/base/text.h"
+#include "model/base/units.h"
+#include "model/framework/gradient_sync.h"
+#include "model/parallel/strategy.h"
+#include "model/predict/correct.h"
+#include "predict/output/advice_print.h"
+#include "predict/output/predicted.h"
+
+struct dl_prediction_row dl_predicted_row_of(const struct dl_predicted *p,
+                                             const struct dl_predicted_row *row) {
+    const struct dl_inputs *in = p->inputs;
+    return (struct dl_prediction_row){in->system,       in->workload, row->framework, &row->plan,
+                                      &row->prediction, &in->length,  &in->rates};
+}
+
+/* 3: as one device; 2: retired; 1: asynchronous, lossy; 0: a bound. The highest of all wins. */
+static int worth_of(const struct dl_predicted_row *r) {
+    const struct dl_framework *f = r->framework;
+    if (dl_framework_is_bound(f)) return 0;
+    if ((f->sync.asynchronous && r->plan.nodes > 1) || f->status == DL_LOSSY) return 1;
+    return f->status == DL_MAINTAINED ? 3 : 2;
+}
+
+static const struct dl_predicted_row *best_of(const struct dl_predicted *p, int most_worth) {
+    const struct dl_predicted_row *best = NULL;
+    for (int i = 0; i < p->count; i++) {
+        const struct dl_predicted_row *r = &p->rows[i];
+        const int worth = worth_of(r), before = best == NULL ? -1 : worth_of(best);
+        if (!r->prediction.fits || worth > most_worth || worth < before) continue;
+        if (worth > before ||
+            r->prediction.throughput_samples_per_s > best->prediction.throughput_samples_per_s)
+            best = r;
+    }
+    return best;
+}
+
+const struct dl_predicted_row *dl_recommend_fastest(const struct dl_predicted *p) {
+    return best_of(p, 3);
+}
+
+/* 0: plain data parallelism; 1 to 3: sharded; 4: split, or with servers to run. */
+static int effort_of(const struct dl_predicted_row *r) {
+    const struct dl_plan *plan = &r->plan;
+    if (plan->tp * plan->pp * plan->sp * plan->ep > 1 || r->framework->behaviour->has_servers)
+        return 4;
+    return (int)(plan->strategy->shard > 0 ? plan->strategy->shard : plan->shard);
+}
+
+/* The framework that commands take by themselves, on GPUs. */
+static bool is_usual(const struct dl_predicted *p, const struct dl_predicted_row *r) {
+    return r->framework->default_for == DL_DEFAULT_DATA_PARALLEL &&
+           p->inputs->system->device->kind == DL_DEVICE_GPU;
+}
+
+static bool tied(const struct dl_predicted *p, const struct dl_predicted_row *best,
+                 const struct dl_predicted_row *r) {
+    return r != best && !p->every_strategy && r->plan.nodes == best->plan.nodes &&
+           worth_of(r) >= worth_of(best) && r->prediction.fits &&
+           dl_prediction_ties(&r->prediction, &best->prediction);
+}
+
+/* Whether `r` is to be taken before `before`: it splits and shards less; then the framework that
+ * the program takes by itself; then the faster one. */
+static bool comes_before(const struct dl_predicted *p, const struct dl_predicted_row *r,
+                         const struct dl_predicted_row *before) {
+    const int less = effort_of(before) - effort_of(r), usual = is_usual(p, r) - is_usual(p, before);
+    if (less != 0) return less > 0;
+    if (usual != 0) return usual > 0;
+    return r->prediction.throughput_samples_per_s > before->prediction.throughput_samples_per_s;
+}
+
+const struct dl_predicted_row *dl_recommend(const struct dl_predicted *p) {
+    const struct dl_predicted_row *best = dl_recommend_fastest(p), *take = best;
+    for (int i = 0; i < p->count && best != NULL; i++) {
+        if (tied(p, best, &p->rows[i]) && comes_before(p, &p->rows[i], take)) take = &p->rows[i];
+    }
+    return take;
+}
+
+/* The fastest of those tied that is slower than `than`; NULL: none. */
+static const struct dl_predicted_row *next_tied(const struct dl_predicted *p,
+                                                const struct dl_predicted_row *best,
+                                                const struct dl_predicted_row *than) {
+    const struct dl_predicted_row *next = NULL;
+    for (int i = 0; i < p->count; i++) {
+        const struct dl_predicted_row *r = &p->rows[i];
+        const double rate = r->prediction.throughput_samples_per_s,
+                     limit = than->prediction.throughput_samples_per_s;
+        const bool after = rate < limit || (rate == limit && r > than);
+        if (tied(p, best, r) && after &&
+            (next == NULL || rate > next->prediction.throughput_samples_per_s))
+            next = r;
+    }
+    return next;
+}
+
+static const char *ties_text(struct dl_arena *arena, const struct dl_predicted *p,
+                             const struct dl_predicted_row *best) {
+    const struct dl_predicted_row *take = dl_recommend(p), *r = best;
+    struct dl_text names = {.arena = arena};
+    int count = 0;
+    while ((r = next_tied(p, best, r)) != NULL) {
+        if (count++ < 3) dl_text_printf(&names, "%s%s", count > 1 ? ", " : "", r->framework->name);
+    }
+    if (count == 0) return "";
+    if (count > 3) dl_text_printf(&names, " and %d more", count - 3);
+    return dl_arena_printf(
+        arena, " A tie, by the intervals, with %s.%s%s%s", dl_text_string(&names),
+        take != best ? "\nTake " : "", take != best ? take->framework->name : "",
+        take == best                        ? ""
+        : effort_of(take) < effort_of(best) ? ": of those tied, it splits and shards least."
+                                            : ": of those tied, the usual one.");
+}
+
+static const char *speed_text(struct dl_arena *arena, const struct dl_predicted_row *r) {
+    const double samples = r->prediction.throughput_samples_per_s;
+    return dl_arena_printf(arena, "%.*f samples/s", samples < 100 ? 1 : 0, samples);
+}
+
+/* Fewer samples are worth less with a framework that nobody should take. */
+static const char *passed_text(struct dl_arena *arena, const struct dl_predicted *p,
+                               const struct dl_predicted_row *best) {
+    const struct dl_predicted_row *loose = best_of(p, worth_of(best) - 1);
+    if (loose == NULL || worth_of(loose) == 0 || loose->plan.nodes != best->plan.nodes ||
+        loose->prediction.throughput_samples_per_s <= best->prediction.throughput_samples_per_s)
+        return "";
+    return dl_arena_printf(arena, " (%s reaches %s, but %s.)", loose->framework->name,
+                           speed_text(arena, loose), dl_reservation_text(loose->framework));
+}
+
+const char *dl_recommend_text(struct dl_context *context, const struct dl_options *options,
+                              const struct dl_predicted *p) {
+    const struct dl_predicted_row *best = dl_recommend_fastest(p), *take = dl_recommend(p);
+    struct dl_arena *arena = context->arena;
+    if (best == NULL) return "No plan fits in memory.\n";
+    const struct dl_prediction *q = &best->prediction;
+    char low[32], high[32];
+    dl_units_format(q->iteration_low_s, DL_UNIT_S, low, sizeof low);
+    dl_units_format(q->iteration_high_s, DL_UNIT_S, high, sizeof high);
+    return dl_arena_printf(
+        arena,
+        "%s%s%s%s on %lld node%s: %s; with 80 %% probability an iteration takes %s to %s. "
+        "Bottleneck: %s, %.0f %% of the iteration.%s%s\n"
+        "Every term: %s%s%s\n",
+        p->count > 1 ? "The fastest is " : "", best->framework->name, p->every_strategy ? ", " : "",
+        p->every_strategy ? best->plan.strategy->name : "", (long long)best->plan.nodes,
+        best->plan.nodes == 1 ? "" : "s", speed_text(arena, best), low, high,
+        dl_bottleneck_names[q->bottleneck], 100 * q->bottleneck_share, passed_text(arena, p, best),
+        ties_text(arena, p, best),
+        dl_inputs_command(context, options, "explain", take->framework, take->plan.nodes),
+        p->every_strategy ? " --strategy " : "",
+        p->every_strategy ? take->plan.strategy->name : "");
+}
+
+void dl_recommend_json(struct dl_json_writer *w, const struct dl_predicted *p,
+                       const struct dl_gains *gains) {
+    const struct dl_predicted_row *best = dl_recommend_fastest(p), *take = dl_recommend(p);
+    if (best == NULL) return;
+    dl_jw_object(w, "recommendation");
+    dl_jw_string(w, "framework", take->framework->name);
+    dl_jw_string(w, "strategy", take->plan.strategy->name);
+    dl_jw_integer(w, "nodes", take->plan.nodes);
+    dl_jw_string(w, "fastest", best->framework->name);
+    dl_jw_array(w, "tied_with_fastest");
+    for (int i = 0; i < p->count; i++) {
+        if (tied(p, best, &p->rows[i])) dl_jw_string(w, NULL, p->rows[i].framework->name);
+    }
+    dl_jw_end(w);
+    dl_gains_json(w, gains);
+    dl_jw_end(w);
+}

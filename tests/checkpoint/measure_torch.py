@@ -1,0 +1,123 @@
+"""Checkpoints of PyTorch: torch.save, safetensors and the distributed checkpoint, by ranks that hold the same weights (DDP).
+
+measure_torch.py --ranks N --folder EMPTY --out TABLE.csv [--repeats N] NETWORK.json...; without networks: the probe.
+"""
+import argparse
+import os
+import socket
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "slurm", "frameworks")]
+
+os.environ.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")  # a rank has one core
+
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+import torch.multiprocessing as mp
+from safetensors.torch import save_file
+
+import common
+
+
+def probe_state(tensors, elements):
+    return {"model": {"layer%d.weight" % i: torch.randn(elements) for i in range(tensors)}}
+
+
+def network_state(path):
+    """Weights and Adam's states after one step, as a training program saves them."""
+    import net_torch
+    model = net_torch.Network(common.network(path))
+    optimizer = torch.optim.Adam(model.parameters())
+    for p in model.parameters():
+        p.grad = torch.randn_like(p)
+    optimizer.step()
+    return {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+
+
+def flat(state):
+    """safetensors hold a flat dictionary of tensors."""
+    found = dict(state["model"])
+    for i, states in state.get("optimizer", {}).get("state", {}).items():
+        found.update({"optimizer.%s.%s" % (i, k): v for k, v in states.items()})
+    return {k: v.contiguous() for k, v in found.items()}
+
+
+def savers(state, rank):
+    """format -> save(folder). Where all ranks hold the same state only rank 0 writes."""
+    def torch_save(folder):
+        if rank == 0:
+            torch.save(state, os.path.join(folder, "checkpoint.pt"))
+
+    def safetensors(folder):
+        if rank == 0:
+            save_file(flat(state), os.path.join(folder, "checkpoint.safetensors"))
+
+    def sharded(folder):
+        dcp.save(state, checkpoint_id=folder)
+
+    def sharded_async(folder):
+        import time
+        begin = time.perf_counter()
+        pending = dcp.async_save(state, checkpoint_id=folder)
+        blocking_s = time.perf_counter() - begin
+        pending.result()
+        return blocking_s
+
+    def npz(compressed):
+        import numpy
+        arrays = {k: v.numpy() for k, v in flat(state).items()} if rank == 0 else {}
+
+        def save(folder):
+            if rank == 0:
+                (numpy.savez_compressed if compressed else numpy.savez)(os.path.join(folder, "checkpoint.npz"), **arrays)
+        return save
+
+    return {"raw": lambda folder: common.raw_write(folder) if rank == 0 else None, "torch-save": torch_save,
+            "raw-sync": lambda folder: common.raw_write(folder, True) if rank == 0 else None, "safetensors": safetensors, "torch-dcp": sharded, "torch-dcp-async": sharded_async,
+            "npz": npz(False), "npz-compressed": npz(True)}
+
+
+def work(rank, args, port):
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    store = dist.TCPStore("127.0.0.1", port, args.ranks, rank == 0)
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=args.ranks)
+    states = {os.path.basename(n)[:-5]: lambda n=n: network_state(n) for n in args.networks}
+    if not states:
+        states = {name: lambda c=count: probe_state(*c) for name, count in common.PROBES.items()}
+    for name, make in states.items():
+        state = make()
+        tensors = flat(state)
+        for kind, save in savers(state, rank).items():
+            if kind.startswith("raw") and name != "probe-large":
+                continue
+            folder = os.path.join(args.folder, kind)
+            if kind == "npz-compressed" and (args.ranks > 1 or sum(t.numel() for t in tensors.values()) > 50e6):
+                continue  # deflate takes 20 s for 300 MB, on one core whatever the ranks
+            times, blocked = common.timed(folder, save, 2 if kind == "npz-compressed" else args.repeats, dist.barrier, rank == 0)
+            if rank == 0:
+                common.row(args.out, {"platform": "pytorch", "version": torch.__version__, "format": kind, "state": name,
+                                      "optimizer": "adam" if args.networks else "none", "ranks": args.ranks, "layers": 0, "tensors": len(tensors),
+                                      "elements": sum(t.numel() for t in tensors.values())}, folder, times, blocked)
+    dist.barrier()
+    os._exit(0)  # taking Gloo's pairs apart has been seen to spin
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--ranks", type=int, default=1)
+    p.add_argument("--folder", required=True)
+    p.add_argument("--out", required=True)
+    p.add_argument("--repeats", type=int, default=5)
+    p.add_argument("networks", nargs="*")
+    args = p.parse_args()
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    mp.spawn(work, (args, port), args.ranks)
+
+
+if __name__ == "__main__":
+    main()

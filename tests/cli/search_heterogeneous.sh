@@ -1,0 +1,68 @@
+#!/bin/sh
+# search_heterogeneous.sh - which nodes a job takes, which job takes which nodes; and match, which compares machines.
+cd "$(dirname "$0")/../.." || exit 2
+. tests/cli/lib.sh
+kinds='--heterogeneous dgx1-v100:2,dgx1-p100:2 --framework pytorch-ddp'
+field() { python3 -c "import json; d=json.load(open('$SCRATCH/out')); print($1)"; }
+for objective in time energy; do
+    # shellcheck disable=SC2086
+    run search $kinds --workload resnet50 --global-batch 1024 --objective $objective --top 64 --json
+    check "nodes by $objective" 0
+    cp "$SCRATCH/out" "$SCRATCH/$objective.json"
+done
+cp "$SCRATCH/time.json" "$SCRATCH/out"
+# 3 x 3 - 1 choices; the four with both kinds also with balanced batches
+if [ "$(field 'len(d["results"])')" = 12 ]; then echo 'ok every choice'; else bad 'every choice' "$(field 'len(d["results"])')"; fi
+best=$(field 'd["results"][0]["throughput_samples_per_s"]')
+python3 - "$SCRATCH/time.json" "$SCRATCH/energy.json" << 'PY'
+import json, os, shlex, subprocess, sys
+time, energy = (json.load(open(p))["results"] for p in sys.argv[1:3])
+print("ok sorted by time" if all(a["throughput_samples_per_s"] >= b["throughput_samples_per_s"] for a, b in zip(time, time[1:])) else "not ok sorted by time")
+print("ok sorted by energy" if all(a["sample_energy_j"] <= b["sample_energy_j"] for a, b in zip(energy, energy[1:])) else "not ok sorted by energy")
+rates = []
+for r in time:
+    words = shlex.split(r["command"])
+    words[0] = os.environ["DLMODEL"]
+    done = subprocess.run(words + ["--json"], capture_output=True, text=True, check=False)
+    rates.append(json.loads(done.stdout)["results"][0]["throughput_samples_per_s"])
+same = all(abs(rate / r["throughput_samples_per_s"] - 1) < 1e-12 for rate, r in zip(rates, time))
+print("ok commands give the figures" if same else "not ok commands give the figures")
+PY
+# brute force over all choices by predict alone
+python3 - "$best" << 'PY'
+import json, os, subprocess, sys
+best = 0
+for v in range(3):
+    for p in range(3):
+        nodes = ",".join("%s:%d" % (s, n) for s, n in (("dgx1-v100", v), ("dgx1-p100", p)) if n)
+        for split in ("equal", "balanced"):
+            if not nodes:
+                continue
+            words = [os.environ["DLMODEL"], "predict", "--heterogeneous", nodes, "--split", split, "--workload", "resnet50", "--framework", "pytorch-ddp", "--global-batch", "1024", "--json"]
+            done = subprocess.run(words, capture_output=True, text=True, check=False)
+            best = max(best, json.loads(done.stdout)["results"][0]["throughput_samples_per_s"])
+print("ok the best of all choices" if abs(best / float(sys.argv[1]) - 1) < 1e-12 else "not ok the best of all choices: %g" % best)
+PY
+run search --heterogeneous iris-v100:4,das5-titanx:8,cartesius-knl:8 --framework horovod-tensorflow --jobs resnet50,vgg16,alexnet
+check 'jobs on kinds of nodes' 0
+has 'each job has its nodes' '^ vgg16 +[a-z0-9-]+ +[1-8] '
+run search --heterogeneous iris-v100:1,das5-titanx:1 --framework pytorch-ddp --jobs resnet50,vgg16,alexnet
+check 'more jobs than nodes' 1 'do not fit on these nodes together'
+run search --jobs resnet50 --framework pytorch-ddp
+check 'jobs without kinds' 2 'jobs needs --heterogeneous'
+run search --heterogeneous iris-v100:1,das5-titanx:1 --framework pytorch-ddp --objective memory
+check 'another objective' 2 'time, energy or cost'
+run search --heterogeneous iris-v100:1,das5-titanx:1 --framework pytorch-ddp --objective cost
+check 'no price' 2 'price'
+
+run match --systems iris-v100,das5-titanx --workloads resnet50,vgg16 --framework pytorch-ddp,mxnet-device --json
+check 'match' 0
+if [ "$(field 'len(d["results"])')" = 8 ]; then echo 'ok all combinations'; else bad 'all combinations' "$(field 'len(d["results"])')"; fi
+first=$(field 'd["results"][0]["throughput_samples_per_s"]') joule=$(field 'd["results"][0]["samples_per_joule"]')
+run predict --system iris-v100 --workload resnet50 --framework pytorch-ddp --json
+same=$(field "abs(d['results'][0]['throughput_samples_per_s'] - $first) < 1e-9 and abs($first / $joule * d['results'][0]['iteration_s'] / d['results'][0]['iteration_energy_j'] - 1) < 1e-9")
+if [ "$same" = True ]; then echo 'ok as predict'; else bad 'as predict' "$same"; fi
+run match --systems nowhere
+check 'an unknown system' 2 'nowhere'
+run match --system iris-v100
+check 'one system' 2 'give --systems and --workloads'

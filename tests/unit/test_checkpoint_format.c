@@ -1,0 +1,151 @@
+/* Formats of checkpoints: what a network saves, bytes of each format by hand, costs from a probe
+ * (F-CKPT-CONTENT, F-CKPT-BYTES, F-CKPT-SERIALIZE), and the sizes of measured files. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "model/checkpoint/checkpoint_cost.h"
+#include "tests/check.h"
+#include "tests/load_workload.h"
+
+static const struct dl_checkpoint_format *find(const char *name) {
+    const struct dl_checkpoint_format *f = dl_checkpoint_format_find(name);
+    if (f == NULL) fail_msg("no format %s", name);
+    return f;
+}
+
+/* ResNet-50: 25557032 weights in 161 tensors, 53 batch norms with 53120 statistics. PyTorch with
+ * Adam: 161 x 4 (weight, two moments, step) + 53 x 3 = 803 tensors, of 76724430 elements (two of
+ * them 8 bytes in each batch norm's counter). Keras: 161 x 3 + 106 + 2 = 591. */
+static void contents(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_workload w;
+    struct dl_checkpoint_content c;
+    load_name("resnet50", NULL, 0, &arena, &w);
+    dl_checkpoint_content(find("torch-save"), &w, DL_ADAM, 4, &c);
+    check_close(c.tensor_count, 803, 0);
+    check_close(c.data_bytes, 4 * 76724430.0 + 4 * 53, 0);
+    assert_true(c.large_bytes > 0.5 * c.data_bytes && c.large_bytes < c.data_bytes);
+    dl_checkpoint_content(find("keras"), &w, DL_ADAM, 4, &c);
+    check_close(c.tensor_count, 591, 0);
+    dl_checkpoint_content(find("mxnet-params"), &w, DL_SGD, 4, &c);
+    check_close(c.tensor_count, 267, 0);
+    check_close(c.data_bytes, 4 * (25557032.0 + 53120), 0);
+    dl_arena_free(&arena);
+}
+
+/* Two tensors of 100 floats, names of 12 characters, two dimensions. */
+static void bytes_by_hand(void **state) {
+    (void)state;
+    const struct dl_checkpoint_content c = {
+        .layers = 2, .tensor_count = 2, .data_bytes = 800, .name_char_count = 12, .dim_count = 2};
+    /* 8 + half of 8, each 48 + 12 + 2 x 4 + 2 x 3 digits */
+    check_close(dl_checkpoint_bytes(find("safetensors"), &c, 1), 800 + 12 + 2 * 74, 1e-12);
+    /* 32, each 4 + 4 + 4 + 16 + 8 + 4 and 8 + 12 */
+    check_close(dl_checkpoint_bytes(find("mxnet-params"), &c, 1), 800 + 32 + 2 * 60, 1e-12);
+    /* 22, each 30 + 16 + 148 + 46 + 16 */
+    check_close(dl_checkpoint_bytes(find("npz"), &c, 1), 800 + 22 + 2 * 256, 1e-12);
+    /* 1200, each 30 + 19 + 51.5 + 46 + 19 and 92 */
+    check_close(dl_checkpoint_bytes(find("torch-save"), &c, 1), 800 + 1200 + 2 * 257.5, 1e-12);
+    /* every rank its copy, deflated */
+    check_close(dl_checkpoint_bytes(find("chainermn"), &c, 4), 4 * (800 * 0.926 + 22 + 2 * 192),
+                1e-12);
+}
+
+/* Storage 1 ns a byte, 2 with a sync. Sharded: one 1 ms, 2 ms with two ranks; 101 tensors 1 + 100 x
+ * (0.2 + 0.1) ms, with two ranks 2 + 100 x (0.2 + 0.05): half of a tensor's 0.3 ms is shared out
+ * twice: 0.1. Medium: 4 MB at 3 ns, large 40 MB at 5 ns, both and the storage's 2. */
+static const char probe[] =
+    "platform,format,state,optimizer,ranks,cores,layers,tensors,elements,bytes,write_s,blocking_s\n"
+    "t,raw,probe-large,none,1,2,0,1,1000000,4000000,0.004,0.004\n"
+    "t,raw-sync,probe-large,none,1,2,0,1,1000000,4000000,0.008,0.008\n"
+    "t,torch-dcp,probe-one,none,1,2,0,1,1,4,0.001,0.001\n"
+    "t,torch-dcp,probe-many,none,1,2,0,101,101,404,0.031,0.031\n"
+    "t,torch-dcp,probe-medium,none,1,2,0,1,1000000,4000000,0.0213,0.0213\n"
+    "t,torch-dcp,probe-large,none,1,2,0,1,10000000,40000000,0.2813,0.2813\n"
+    "t,torch-dcp,probe-one,none,2,2,0,1,1,4,0.002,0.002\n"
+    "t,torch-dcp,probe-many,none,2,2,0,101,101,404,0.027,0.027\n";
+
+static enum dl_code read_probe(const char *text, struct dl_arena *arena,
+                               struct dl_checkpoint_cost *out, bool *known, struct dl_err *err) {
+    struct dl_csv csv;
+    DL_TRY(dl_csv_parse("probe.csv", text, strlen(text), arena, &csv, err));
+    return dl_checkpoint_cost_read(&csv, find("torch-dcp"), false, out, known, err);
+}
+
+static void costs_by_hand(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_checkpoint_cost cost;
+    struct dl_err err = {0};
+    bool known;
+    assert_int_equal(read_probe(probe, &arena, &cost, &known, &err), DL_OK);
+    assert_true(known);
+    check_close(cost.base_s, 1e-3, 1e-9);
+    check_close(cost.rank_s, 1e-3, 1e-9);
+    check_close(cost.tensor_s, 2e-4, 1e-9);
+    check_close(cost.shared_tensor_s, 1e-4, 1e-9);
+    check_close(cost.storage_s_per_byte, 2e-9, 1e-9);
+    check_close(cost.cached_s_per_byte, 3e-9, 1e-9);
+    check_close(cost.large_s_per_byte, 5e-9, 1e-9);
+    /* 4 ranks on 2 cores: 1 + 3 x 2 ms, 10 tensors of 0.2 + 0.05 ms, 1 MB at 1.5 and 2 at 2.5 ns,
+     * 3 MB to storage at 2 */
+    const struct dl_checkpoint_content c = {
+        .tensor_count = 10, .data_bytes = 3e6, .large_bytes = 2e6};
+    const struct dl_checkpoint_scale scale = {
+        .ranks = 4, .node_rank_count = 4, .node_core_count = 2, .storage_s_per_byte = NAN};
+    check_close(dl_checkpoint_write_s(find("torch-dcp"), &cost, &c, &scale),
+                7e-3 + 2.5e-3 + 1.5e-3 + 5e-3 + 6e-3, 1e-9);
+    dl_arena_free(&arena);
+}
+
+static void broken_probes(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_checkpoint_cost cost;
+    struct dl_err err = {0};
+    bool known;
+    assert_int_equal(read_probe("platform,format\nt,torch-dcp\n", &arena, &cost, &known, &err),
+                     DL_ERR_INPUT);
+    check_contains(err.message, "column");
+    char text[sizeof probe];
+    memcpy(text, probe, sizeof probe);
+    memcpy(strstr(text, "0.031,"), "-.031,", 6);
+    assert_int_equal(read_probe(text, &arena, &cost, &known, &err), DL_ERR_INPUT);
+    assert_int_equal(err.line, 5);
+    /* without its large tensors the format is unknown */
+    memcpy(text, probe, sizeof probe);
+    memcpy(strstr(text, "probe-large,none,1,2,0,1,10000000"), "other-large", 11);
+    assert_int_equal(read_probe(text, &arena, &cost, &known, &err), DL_OK);
+    assert_false(known);
+    dl_arena_free(&arena);
+}
+
+static void rows_are_whole(void **state) {
+    (void)state;
+    const struct dl_checkpoint_content c = {
+        .layers = 3, .tensor_count = 9, .data_bytes = 1e6, .name_char_count = 10, .dim_count = 2};
+    for (int i = 0; dl_checkpoint_formats[i] != NULL; i++) {
+        const struct dl_checkpoint_format *f = dl_checkpoint_formats[i];
+        assert_ptr_equal(dl_checkpoint_format_find(f->name), f);
+        assert_non_null(f->summary);
+        assert_non_null(f->source);
+        assert_true((f->saves & DL_SAVES_WEIGHTS) != 0);
+        assert_true(f->probe == NULL || dl_checkpoint_format_find(f->probe) != NULL);
+        assert_true(dl_checkpoint_bytes(f, &c, 2) > f->ratio * 1e6);
+        assert_true(dl_checkpoint_bytes(f, &c, 2) < 2.1e6);
+    }
+    assert_null(dl_checkpoint_format_find("tar"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(contents),       cmocka_unit_test(bytes_by_hand),
+        cmocka_unit_test(costs_by_hand),  cmocka_unit_test(broken_probes),
+        cmocka_unit_test(rows_are_whole),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

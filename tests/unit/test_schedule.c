@@ -1,0 +1,96 @@
+/* F-PIPE-ORDER: the schedules against the closed forms of F-PIPE-GPIPE, and an order by hand. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "model/parallel/pipeline.h"
+#include "model/parallel/schedule.h"
+#include "tests/check.h"
+
+static const double forward_s[] = {1, 1, 1, 1}, backward_s[] = {2, 2, 2, 2};
+
+static double makespan_s(const struct dl_pipeline_pass *passes, int count) {
+    double end_s = 0;
+    for (int i = 0; i < count; i++) end_s = fmax(end_s, passes[i].end_s);
+    return end_s;
+}
+
+/* Equal stages: (m + bubble steps) (t_f + t_b), nothing twice on one stage at a time. */
+static void closed_forms(void **state) {
+    (void)state;
+    static const struct {
+        enum dl_schedule schedule;
+        int parts, micro_batches;
+    } cases[] = {{DL_1F1B, 1, 8},        {DL_1F1B, 1, 2},        {DL_GPIPE, 1, 8},
+                 {DL_INTERLEAVED, 2, 8}, {DL_INTERLEAVED, 3, 4}, {DL_INTERLEAVED, 2, 12}};
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        struct dl_arena arena = {0};
+        struct dl_err err = {0};
+        struct dl_pipeline_pass *passes;
+        int count;
+        const struct dl_pipeline_order order = {cases[c].schedule,      4,         cases[c].parts,
+                                                cases[c].micro_batches, forward_s, backward_s};
+        assert_int_equal(dl_pipeline_passes(&order, &arena, &passes, &count, &err), DL_OK);
+        assert_int_equal(count, 2 * 4 * cases[c].parts * cases[c].micro_batches);
+        check_close(makespan_s(passes, count),
+                    3 * (cases[c].micro_batches +
+                         dl_pipeline_bubble_steps(cases[c].schedule, 4, cases[c].parts)),
+                    1e-12);
+        for (int i = 1; i < count; i++) {
+            if (passes[i].stage == passes[i - 1].stage)
+                assert_true(passes[i].start_s >= passes[i - 1].end_s - 1e-12);
+        }
+        dl_arena_free(&arena);
+    }
+}
+
+/* 1F1B, 2 stages, 3 micro-batches: stage 1 runs F1 F2 B1 F3 B2 B3, stage 2 F1 B1 F2 B2 F3 B3. B1 of
+ * stage 1 waits until 4 for that of stage 2. */
+static void an_order_by_hand(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_err err = {0};
+    struct dl_pipeline_pass *passes;
+    int count;
+    const struct dl_pipeline_order order = {DL_1F1B, 2, 1, 3, forward_s, backward_s};
+    static const struct {
+        int stage, micro_batch;
+        bool backward;
+        double start_s;
+    } wanted[] = {{0, 0, false, 0}, {0, 1, false, 1}, {0, 0, true, 4},  {0, 2, false, 6},
+                  {0, 1, true, 7},  {0, 2, true, 10}, {1, 0, false, 1}, {1, 0, true, 2},
+                  {1, 1, false, 4}, {1, 1, true, 5},  {1, 2, false, 7}, {1, 2, true, 8}};
+    assert_int_equal(dl_pipeline_passes(&order, &arena, &passes, &count, &err), DL_OK);
+    assert_int_equal(count, 12);
+    for (int i = 0; i < count; i++) {
+        assert_int_equal(passes[i].stage, wanted[i].stage);
+        assert_int_equal(passes[i].micro_batch, wanted[i].micro_batch);
+        assert_int_equal(passes[i].backward, wanted[i].backward);
+        check_close(passes[i].start_s, wanted[i].start_s, 1e-12);
+    }
+    dl_arena_free(&arena);
+}
+
+static void groups_of_stages(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_err err = {0};
+    struct dl_pipeline_pass *passes;
+    int count;
+    const struct dl_pipeline_order order = {DL_INTERLEAVED, 4, 2, 6, forward_s, backward_s};
+    assert_int_equal(dl_pipeline_passes(&order, &arena, &passes, &count, &err), DL_ERR_USAGE);
+    dl_arena_free(&arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(closed_forms),
+        cmocka_unit_test(an_order_by_hand),
+        cmocka_unit_test(groups_of_stages),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
