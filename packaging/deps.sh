@@ -5,14 +5,14 @@
 #   build   compiler and the libraries that dlmodel links
 #   demo    also what a calibration of a CPU measures with, and gnuplot
 #   check   also what the tests need (default), a real Slurm and PyTorch among them: what is not there is counted as skipped
-#   all     also what coverage, fuzzing, valgrind and static analysis need, which are run by hand
+#   all     also Chromium, in which tests drive the page of `serve`, and what coverage, fuzzing, valgrind and static analysis need, which are run by hand
 set -u
 what=${1:-check}
 build='gcc libc6-dev make pkg-config libgsl-dev libcjson-dev'
 demo='libdnnl-dev libopenblas-dev libopenmpi-dev openmpi-bin gnuplot-nox'
 check='libcmocka-dev python3 shellcheck clang-format libmicrohttpd-dev libprotobuf-c-dev protobuf-c-compiler jq zsh locales
     slurm-wlm slurm-client slurm-wlm-basic-plugins munge slurmdbd mariadb-server python3-torch'
-all='gcovr clang clang-tidy libclang-rt-14-dev cppcheck valgrind'
+all='gcovr clang clang-tidy libclang-rt-14-dev cppcheck valgrind chromium'
 case $what in
 build) packages=$build ;;
 demo) packages="$build $demo" ;;

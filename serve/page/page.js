@@ -48,10 +48,10 @@ function askToken() {
 }
 
 // ---- the set-up
-const INTER = [0, 1, 1.25, 2.5, 3, 5, 6.25, 8, 10, 12.5, 16, 25, 32, 50, 64, 100, 200, 400, 800]; // GB/s; 0: as it is
+const LINK = [0, 1, 1.25, 2.5, 3, 5, 6.25, 8, 10, 12.5, 16, 25, 32, 50, 64, 100, 200, 400, 800]; // GB/s; 0: as it is
 const BATCH = (i) => (i < 0 ? null : 2 ** i);
 const JITTER = (i) => (i < 0 ? null : i / 100);
-const initial = { workload: 'resnet50', system: 'iris-v100', framework: 'pytorch-ddp', nodes: 3, batch: -1, precision: '', inter: 0,
+const initial = { workload: 'resnet50', system: 'iris-v100', framework: 'pytorch-ddp', nodes: 3, batch: -1, precision: '', inter: 0, intra: 0,
   jitter: -1, epochs: '', tokens: '', price: '' };
 let state = { ...initial };
 let own = {}; // documents of the user: {workload: {name, document}, measured: {name, text}}
@@ -72,14 +72,14 @@ function showControls() {
   for (const f of fields) if ($(f) && $(f).value !== String(state[f])) $(f).value = state[f];
   $('nodes-shown').textContent = 2 ** state.nodes;
   $('batch-shown').textContent = BATCH(state.batch) ?? 'as usual';
-  $('inter-shown').textContent = INTER[state.inter] ? INTER[state.inter] + ' GB/s' : 'as it is';
+  for (const f of ['inter', 'intra']) $(f + '-shown').textContent = LINK[state[f]] ? LINK[state[f]] + ' GB/s' : 'as it is';
   $('jitter-shown').textContent = JITTER(state.jitter) === null ? 'as measured' : percent(JITTER(state.jitter));
   // a screen reader says what the position means
-  for (const f of ['nodes', 'batch', 'inter', 'jitter']) $(f).setAttribute('aria-valuetext', $(f + '-shown').textContent);
+  for (const f of ['nodes', 'batch', 'inter', 'intra', 'jitter']) $(f).setAttribute('aria-valuetext', $(f + '-shown').textContent);
 }
 function settings(s) {
   const set = {};
-  if (INTER[s.inter]) set['links.inter.bandwidth'] = INTER[s.inter] + 'GB/s';
+  for (const f of ['inter', 'intra']) if (LINK[s[f]]) set[`links.${f}.bandwidth`] = LINK[s[f]] + 'GB/s';
   if (JITTER(s.jitter) !== null) set['system.jitter_frac'] = JITTER(s.jitter);
   return set;
 }

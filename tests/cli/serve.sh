@@ -1,6 +1,6 @@
 #!/bin/sh
 # serve: the service's answers (tests/serve/answers.py) and what it does with abuse (tests/serve/abuse.py).
-# SERVE_PART=long adds 250 slow clients and 10,000 connections.
+# SERVE_PART=long adds 250 slow clients, 10,000 connections and the page in Chromium (tests/serve/page.py).
 # shellcheck source=tests/cli/lib.sh
 . tests/cli/lib.sh
 export SCRATCH
@@ -27,3 +27,4 @@ if ! command -v python3 > /dev/null 2>&1; then
 fi
 PYTHONDONTWRITEBYTECODE=1 python3 tests/serve/answers.py
 PYTHONDONTWRITEBYTECODE=1 python3 tests/serve/abuse.py
+if [ "${SERVE_PART-}" = long ]; then PYTHONDONTWRITEBYTECODE=1 python3 tests/serve/page.py; fi

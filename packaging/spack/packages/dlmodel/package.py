@@ -20,6 +20,7 @@ class Dlmodel(MakefilePackage):
     variant("mpi", default=True, description="probes of MPI messages")
     variant("cpu", default=True, description="probes of CPU arithmetic (OpenBLAS, oneDNN 2)")
     variant("onnx", default=True, description="import of ONNX models")
+    variant("serve", default=False, description="predictions over HTTP")
 
     depends_on("c", type="build")
     depends_on("gmake", type="build")
@@ -30,6 +31,7 @@ class Dlmodel(MakefilePackage):
     depends_on("openblas", when="+cpu")
     depends_on("onednn@2", when="+cpu")
     depends_on("protobuf-c", when="+onnx")
+    depends_on("libmicrohttpd", when="+serve")
     depends_on("cuda@11.8:", when="+cuda")
     depends_on("cudnn@8:", when="+cuda")
     depends_on("nccl", when="+cuda")
@@ -43,6 +45,7 @@ class Dlmodel(MakefilePackage):
             "OPENBLAS=" + on("cpu"),
             "ONEDNN=" + on("cpu"),
             "PROTOBUF_C=" + on("onnx"),
+            "MICROHTTPD=" + on("serve"),
             "CUDA=" + on("cuda"),
             "CUDNN=" + on("cuda"),
             "NCCL=" + on("cuda"),

@@ -1,0 +1,174 @@
+"""page.py - the page in a browser: controls, files, search, wizard, keyboard, widths, and the same number as the command line."""
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+
+from browser import Browser, program
+from service import DLMODEL, SCRATCH, Service, check
+
+READY = "document.readyState === 'complete' && /samples\\/s/.test(document.querySelector('#sentence')?.textContent)"
+OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+PICTURES = os.environ.get("SERVE_PICTURES")  # a folder, to look at them
+
+
+def picture(b, name):
+    if PICTURES:
+        b.picture(os.path.join(PICTURES, name + ".png"))
+
+
+def give(b, field, value):
+    b.run(f"(() => {{ const e = document.getElementById('{field}'); e.value = {value!r}; e.dispatchEvent(new Event('input')); "
+          "e.dispatchEvent(new Event('change')); })()")
+
+
+def controls(b, at):
+    b.open(at)
+    check("page: a first answer", b.until(READY))
+    for field, value in {"workload": "vgg16", "nodes": "2", "batch": "6", "inter": "3", "intra": "12", "jitter": "4",
+                         "precision": "mixed", "framework": "horovod-tensorflow", "epochs": "3", "price": "10EUR"}.items():
+        before = b.run("document.querySelector('#command').textContent")
+        give(b, field, value)
+        changed = b.until(f"document.querySelector('#command').textContent !== {before!r}", 5)
+        check(f"page: {field} changes the set-up", changed, before)
+    b.until("/vgg16/.test(document.querySelector('#sentence').textContent) && /horovod-tensorflow/.test(document.querySelector('#sentence').textContent)")
+    b.run("new Promise(r => setTimeout(r, 500))")
+    line = b.run("document.querySelector('#command').textContent")
+    shown = b.run("shown.row.iteration_s")
+    words = shlex.split(line)
+    table = subprocess.run([DLMODEL, *words[1:], "--json"], capture_output=True, check=False)
+    rows = json.loads(table.stdout)["results"]
+    check("page: the command line shown gives the same number", rows and rows[0]["iteration_s"] == shown, (line, shown, table.stderr))
+    link = b.run("location.href")
+    sentence = b.run("document.querySelector('#sentence').textContent")
+    b.open(link)
+    check("page: its link leads back", b.until(READY) and b.until(f"document.querySelector('#sentence').textContent === {sentence!r}"), link)
+    give(b, "workload", "no such network")
+    check("page: a wrong name is told", b.until("!document.querySelector('#problem').hidden"))
+    give(b, "workload", "resnet50")
+    check("page: and forgotten", b.until("document.querySelector('#problem').hidden"))
+
+
+def files(b, at):
+    b.open(at)
+    b.until(READY)
+    wrong = tempfile.NamedTemporaryFile(dir=SCRATCH, suffix=".onnx", delete=False)
+    wrong.write(os.urandom(3000))
+    wrong.close()
+    b.choose("#file", wrong.name)
+    check("page: a wrong upload is told", b.until("/onnx: (?!Reading)/.test(document.querySelector('#own').textContent)"))
+    b.choose("#file", "tests/fixtures/config/llama.json")
+    check("page: config.json is the network", b.until("/is the network now/.test(document.querySelector('#own').textContent)"))
+    b.open(at)
+    b.until(READY)
+    b.choose("#file", "data/runs/keras_aws.csv")
+    check("page: measured runs are taken", b.until("/runs now correct/.test(document.querySelector('#own').textContent)"),
+          b.run("document.querySelector('#own').textContent"))
+
+
+def figures(b, at):
+    b.open(at)
+    b.until(READY)
+    b.until("document.querySelectorAll('figure svg').length === 4")
+    names = b.run("(() => { const names = []; const click = HTMLAnchorElement.prototype.click; HTMLAnchorElement.prototype.click = function () "
+                  "{ names.push(this.download); }; for (const t of document.querySelectorAll('figure .tools button')) t.click(); "
+                  "HTMLAnchorElement.prototype.click = click; return names; })()")
+    check("page: each figure as SVG and CSV", len(names) == 8 and sum(n.endswith(".svg") for n in names) == 4, names)
+    b.run("document.querySelector('#keep').click()")
+    give(b, "nodes", "1")
+    check("page: two set-ups side by side", b.until("/kept/.test(document.querySelector('#numbers').textContent)"))
+
+
+def search(b, at):
+    b.open(at + "#workload=gpt2_xl&system=dgx-a100-80&framework=megatron-core&nodes=1")
+    b.until(READY)
+    b.run("document.querySelector('#search').click()")
+    check("page: a search ends with plans", b.until("document.querySelectorAll('#plans tr').length > 1", 40),
+          b.run("document.querySelector('#search-state').textContent"))
+    picture(b, "search")
+    b.open(at + "#workload=llama3_405b&system=dgx-h100&framework=megatron-core&nodes=10")
+    b.until("document.querySelector('#sentence')?.textContent.length > 20")
+    b.run("document.querySelector('#search').click()")
+    b.until("!document.querySelector('#cancel').hidden")
+    b.run("document.querySelector('#cancel').click()")
+    check("page: a search is cancelled", b.until("/Cancelled/.test(document.querySelector('#search-state').textContent)"))
+
+
+def wizard(b, at):
+    b.open(at)
+    b.until(READY)
+    b.run("document.querySelector('[data-view=wizard]').click()")
+    b.run("document.querySelector('#recommend').click()")
+    check("page: three questions, a recommendation with a job", b.until("/Take|deadline/.test(document.querySelector('#advice h2')?.textContent) && "
+          "/#SBATCH/.test(document.querySelector('#advice pre')?.textContent)"), b.run("document.querySelector('#advice').textContent.slice(0, 500)"))
+    picture(b, "wizard")
+
+
+def keyboard(b, at):
+    b.open(at)
+    b.until(READY)
+    seen, hidden = [], []
+    for _ in range(60):
+        b.key("Tab", 9)
+        name, ring = b.run("[document.activeElement.id || document.activeElement.textContent.slice(0, 20), "
+                           "getComputedStyle(document.activeElement).outlineStyle]")
+        if ring == "none":
+            hidden.append(name)
+        seen.append(name)
+    order = ["workload", "system", "framework", "nodes", "batch", "precision", "inter", "intra", "jitter", "keep", "file", "search", "copy"]
+    places = [seen.index(n) if n in seen else -1 for n in order]
+    check("page: Tab reaches every control in order", -1 not in places and places == sorted(places), seen)
+    check("page: the focus is seen", not [n for n in hidden if n in order], hidden)
+    b.run("document.querySelector('#nodes').focus()")
+    before = b.run("document.querySelector('#nodes-shown').textContent")
+    b.key("ArrowRight", 39)
+    check("page: an arrow moves a slider", b.run("document.querySelector('#nodes-shown').textContent") != before)
+    check("page: each control has a label", b.run("[...document.querySelectorAll('input, select')].every(e => e.labels.length > 0)"))
+
+
+def looks(b, at):
+    for name, width, height in (("phone", 360, 740), ("tablet", 800, 1100), ("desktop", 1280, 900), ("4k", 3840, 2160)):
+        b.size(width, height, name == "phone")
+        b.open(at)
+        b.until(READY)
+        b.until("document.querySelectorAll('figure svg').length === 4")
+        check(f"page: nothing sticks out at {width} pixels", b.run(OVERFLOW) <= 0, b.run(OVERFLOW))
+        picture(b, name)
+    b.size(1280, 900)
+    light = b.run("getComputedStyle(document.documentElement).backgroundColor")
+    b.media(prefers_color_scheme="dark", prefers_reduced_motion="reduce")
+    dark = b.run("getComputedStyle(document.documentElement).backgroundColor")
+    check("page: dark and light", light != dark, (light, dark))
+    check("page: reduced motion", b.run("[...document.querySelectorAll('*')].every(e => parseFloat(getComputedStyle(e).transitionDuration) === 0)"))
+    picture(b, "dark")
+    b.media()
+
+
+def health():
+    with tempfile.TemporaryDirectory(dir=SCRATCH) as folder, Service("--measured", folder) as s:
+        with open("data/runs/dlperf_oneflow.csv", encoding="utf-8") as f, open(os.path.join(folder, "runs.csv"), "w", encoding="utf-8") as to:
+            to.write("".join(f.readlines()[:13]))
+        with Browser() as b:
+            b.open(f"http://127.0.0.1:{s.port}/")
+            b.until(READY)
+            check("page: measured runs have a view", b.until("!document.querySelector('#health-tab').hidden"))
+            b.run("document.querySelector('#health-tab').click()")
+            check("page: runs beside their predictions", b.until("document.querySelectorAll('#health-rows tr').length > 5 && Boolean(document.querySelector('#f-health svg'))"))
+            picture(b, "health")
+
+
+def main():
+    if program() is None:
+        print("skip serve: page: no chromium")
+        sys.exit(0)
+    with Service("--site", "iris") as s, Browser() as b:
+        at = f"http://127.0.0.1:{s.port}/"
+        for part in (controls, files, figures, search, wizard, keyboard, looks):
+            part(b, at)
+        check("page: no error of its program, nothing refused by its policy", not b.faults(), b.faults())
+    health()
+
+
+main()
