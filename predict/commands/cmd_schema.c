@@ -185,14 +185,12 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 const struct dl_command dl_cmd_schema = {
     .name = "schema",
     .summary = "print the fields of each file format",
-    .usage =
-        "system|device|workload|framework|kernel-models|layers|runs|collectives|kernels|prediction|"
-        "site|run|"
-        "runlog [options]",
-    .purpose = "Prints the keys of a file format, or the columns of a table of measurements (runs, "
-               "collectives, kernels), with type, unit, range, default and meaning. The program "
-               "loads files "
-               "with the same tables.",
+    .usage = "KIND [options]",
+    .purpose = "Prints the keys of a file format, or the columns of a table of measurements, with "
+               "type, unit, range, default and meaning. The program loads files with the same "
+               "tables. Files: system, device, workload, framework, kernel-models, layers, site, "
+               "run, runlog, and prediction, what --json prints; tables: runs, collectives, "
+               "kernels.",
     .examples = examples,
     .words =
         "system device workload framework kernel-models layers runs collectives kernels prediction "

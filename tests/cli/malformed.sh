@@ -261,7 +261,8 @@ usage 'batch nan' '--batch-per-device' predict --batch-per-device nan
 usage 'both batches' 'not both' predict --batch-per-device 8 --global-batch 64
 usage 'fewer samples than devices' 'fewer than' predict --system iris-v100 --nodes 4 --global-batch 3 --framework ideal
 usage 'precision' '--precision: expected one of' predict --precision fp31
-usage 'precision that the device lacks' 'no rate for' predict --system iris-v100 --precision fp8 --framework ideal
+usage 'precision that the device lacks' 'no rate for' predict --system iris-v100 --workload gpt2 --precision fp8 --framework ideal
+usage 'convolutions in 8 bits' 'linear layers, not convolutions' predict --system dgx-h100 --precision fp8 --framework ideal
 usage 'optimizer' '--optimizer: expected one of' predict --optimizer adman
 usage 'strategy' 'strateg' predict --strategy dat
 usage 'axis that the strategy does not split over' '--tp: strategy data' predict --strategy data --tp 2

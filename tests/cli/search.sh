@@ -145,7 +145,7 @@ run predict --system iris-v100 --nodes 2 --framework pytorch-ddp --strategy zero
 check 'a framework that does not shard' 2 'does not shard states; take --framework'
 
 # plans come first on a screen: of the kernels of a convolutional network the longest are shown
-run search --nodes 2 --global-batch 256 --threads 1
+run search --strategy data --nodes 2 --global-batch 256 --threads 1
 check 'a network of many layers' 0
 check 'the framework that is taken is told' 0 'using framework ideal, the bound'
 has 'short iterations in ms' '^ +\[ms\]'
