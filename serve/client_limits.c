@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/base/hash.h"
+
 void dl_limits_init(struct dl_limits *limits, double requests_per_s, uint64_t key) {
     memset(limits, 0, sizeof *limits);
     limits->requests_per_s = requests_per_s;
@@ -12,11 +14,9 @@ void dl_limits_init(struct dl_limits *limits, double requests_per_s, uint64_t ke
     for (int i = 0; i < DL_CLIENT_SLOTS; i++) limits->slots[i].tokens = limits->burst;
 }
 
-/* FNV-1a from a secret start: a client cannot choose a slot. */
+/* From a secret start: a client cannot choose a slot. */
 static unsigned slot_of(const struct dl_limits *limits, const char *client) {
-    uint64_t hash = 14695981039346656037u ^ limits->key;
-    for (const char *c = client; *c != '\0'; c++)
-        hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+    const uint64_t hash = dl_hash_text(DL_HASH_START ^ limits->key, client);
     return (unsigned)((hash ^ (hash >> 32)) % DL_CLIENT_SLOTS);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/hash.h"
 #include "serve/http.h"
 #include "serve/page_data.h"
 
@@ -98,9 +99,8 @@ enum MHD_Result dl_http_problem(struct dl_http_request *r, int status, const cha
 
 static enum MHD_Result send_file(struct dl_http_request *r, const struct dl_page_file *file) {
     char etag[32];
-    uint64_t hash = 14695981039346656037u;
-    for (const char *c = file->begin; c < file->end; c++)
-        hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+    const uint64_t hash =
+        dl_hash_bytes(DL_HASH_START, file->begin, (size_t)(file->end - file->begin));
     snprintf(etag, sizeof etag, "\"%016llx\"", (unsigned long long)hash);
     const char *known =
         MHD_lookup_connection_value(r->connection->mhd, MHD_HEADER_KIND, "If-None-Match");

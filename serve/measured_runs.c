@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "model/base/hash.h"
 #include "model/base/file.h"
 #include "model/base/text.h"
 #include "serve/run_command.h"
@@ -47,15 +48,13 @@ static int find_tables(const char *folder, const char **paths, struct dl_arena *
 }
 
 static uint64_t state_of(const char *const *paths, int count) {
-    uint64_t state = 14695981039346656037u;
+    uint64_t state = DL_HASH_START;
     for (int i = 0; i < count; i++) {
         struct stat s;
         if (stat(paths[i], &s) != 0) continue;
-        for (const char *c = paths[i]; *c != '\0'; c++)
-            state = (state ^ (unsigned char)*c) * 1099511628211u;
-        state = (state ^ (uint64_t)s.st_size) * 1099511628211u;
-        state = (state ^ (uint64_t)s.st_mtim.tv_sec) * 1099511628211u;
-        state = (state ^ (uint64_t)s.st_mtim.tv_nsec) * 1099511628211u;
+        state = dl_hash_text(state, paths[i]);
+        state = dl_hash_bytes(state, &s.st_size, sizeof s.st_size);
+        state = dl_hash_bytes(state, &s.st_mtim, sizeof s.st_mtim);
     }
     return state;
 }

@@ -4,16 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint64_t dl_hash_bytes(uint64_t hash, const void *bytes, size_t length) {
-    const unsigned char *at = bytes;
-    for (size_t i = 0; i < length; i++) hash = (hash ^ at[i]) * 0x100000001b3u;
-    return hash;
-}
-
-uint64_t dl_hash_text(uint64_t hash, const char *text) {
-    return dl_hash_bytes(hash, text, strlen(text) + 1);
-}
-
 /* Of each class by its first thing: the last one so far, and the class after it in its slot. */
 struct chain {
     uint64_t hash;

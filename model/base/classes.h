@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "model/base/arena.h"
+#include "model/base/hash.h"
 #include "model/base/status.h"
 
 struct dl_class_keys {
@@ -24,10 +25,5 @@ struct dl_classes {
 /* In the arena. DL_ERR_SYSTEM: out of memory. */
 enum dl_code dl_classes_make(const struct dl_class_keys *keys, int count, struct dl_arena *arena,
                              struct dl_classes *out, struct dl_err *err);
-
-/* FNV-1a: begin with DL_HASH_START, then add text (with its end) or bytes. */
-#define DL_HASH_START 0xcbf29ce484222325u
-uint64_t dl_hash_bytes(uint64_t hash, const void *bytes, size_t length);
-uint64_t dl_hash_text(uint64_t hash, const char *text);
 
 #endif

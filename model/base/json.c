@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "model/base/file.h"
+#include "model/base/hash.h"
 #include "model/base/json_node.h"
 
 enum { FEW_MEMBERS = 16 };
@@ -208,14 +209,9 @@ enum dl_code dl_json_read(const char *path, struct dl_arena *arena, struct dl_js
 
 const char *dl_json_name(const struct dl_json *doc) { return doc->name; }
 
-uint64_t dl_fnv1a(const char *text, size_t length) {
-    uint64_t hash = 0xcbf29ce484222325u; /* offset basis and prime of 64 bits */
-
-    for (size_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3u;
-    return hash;
+uint64_t dl_json_hash(const struct dl_json *doc) {
+    return dl_hash_bytes(DL_HASH_START, doc->text, doc->length);
 }
-
-uint64_t dl_json_hash(const struct dl_json *doc) { return dl_fnv1a(doc->text, doc->length); }
 
 /* The node that a path "layers[3].kernel" (or "layers.3.kernel") leads to, or the last one on the
  * way. */

@@ -160,7 +160,6 @@ const char *dl_json_with_number(const struct dl_json *doc, const char *const *pa
                                 struct dl_arena *arena);
 
 const char *dl_json_name(const struct dl_json *doc); /* the file's name */
-uint64_t dl_fnv1a(const char *text, size_t length);  /* FNV-1a hash, 64 bits */
 /* FNV-1a hash of its text, for the "inputs" of a result */
 uint64_t dl_json_hash(const struct dl_json *doc);
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "model/base/file.h"
+#include "model/base/hash.h"
 #include "model/base/name_hint.h"
 #include "model/cli/store.h"
 
@@ -182,7 +183,7 @@ static enum dl_code hash_of(const struct dl_data *data, const char *path, struct
     uint64_t *hash = dl_arena_alloc(arena, 1, sizeof *hash);
     enum dl_code code = hash == NULL ? no_memory(err) : DL_OK;
     if (code == DL_OK) code = dl_data_read(data, path, 64u << 20, &scratch, &text, &length, err);
-    if (code == DL_OK) *hash = dl_fnv1a(text, length);
+    if (code == DL_OK) *hash = dl_hash_bytes(DL_HASH_START, text, length);
     dl_arena_free(&scratch);
     *out = hash;
     return code;

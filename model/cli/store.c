@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/cli/data_parts.h"
+#include "model/base/hash.h"
 
 enum { BUCKETS = 1024, STORE_BYTES = 256 << 20 };
 
@@ -111,7 +112,7 @@ enum dl_code dl_store_load(const struct dl_data *data, enum dl_data_kind kind, c
     if (!may_keep(data, kind, name)) return load(data, name, arena, out, err);
     const char *key = key_of(data, kind, name, arena);
     if (key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    const uint64_t hash = dl_fnv1a(key, strlen(key));
+    const uint64_t hash = dl_hash_text(DL_HASH_START, key);
     const struct kept *kept = find(data->store, hash, key);
     if (kept != NULL) {
         *out = kept->value;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "model/base/hash.h"
 #include "model/base/file.h"
 
 enum { MOST_PARTS = 12, MOST_CONSTANTS = 200 };
@@ -123,15 +124,9 @@ static enum dl_code read_value(const struct dl_data *data, const struct dl_json 
     return DL_OK;
 }
 
-static uint64_t add_hash(uint64_t hash, const void *bytes, size_t length) {
-    const unsigned char *at = bytes;
-    for (size_t i = 0; i < length; i++) hash = (hash ^ at[i]) * 1099511628211u;
-    return hash;
-}
-
 enum dl_code dl_constants_read(const struct dl_data *data, struct dl_arena *arena,
                                struct dl_constants *out, struct dl_err *err) {
-    *out = (struct dl_constants){.hash = 14695981039346656037u};
+    *out = (struct dl_constants){.hash = DL_HASH_START};
     const char *path = NULL;
     for (int d = 0; d < data->directory_count && path == NULL; d++) {
         path = dl_arena_printf(arena, "%s/constants.json", data->directories[d]);
@@ -146,14 +141,14 @@ enum dl_code dl_constants_read(const struct dl_data *data, struct dl_arena *aren
     DL_TRY(dl_json_read(path, arena, &doc, err));
     DL_TRY(dl_json_load(doc, &dl_constants_schema, arena, out, err));
     out->path = path;
-    out->hash = 14695981039346656037u;
+    out->hash = DL_HASH_START;
     for (int i = 0; i < out->count; i++) {
         struct dl_constant *c = &out->list[i];
         DL_TRY(read_value(data, doc, i, arena, c, err));
-        out->hash = add_hash(out->hash, c->key, strlen(c->key));
-        out->hash = add_hash(out->hash, &c->low, sizeof c->low);
-        out->hash = add_hash(out->hash, &c->high, sizeof c->high);
-        out->hash = add_hash(out->hash, &c->value, sizeof c->value);
+        out->hash = dl_hash_bytes(out->hash, c->key, strlen(c->key));
+        out->hash = dl_hash_bytes(out->hash, &c->low, sizeof c->low);
+        out->hash = dl_hash_bytes(out->hash, &c->high, sizeof c->high);
+        out->hash = dl_hash_bytes(out->hash, &c->value, sizeof c->value);
     }
     return DL_OK;
 }

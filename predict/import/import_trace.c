@@ -1,6 +1,7 @@
 /* import_trace.c - see the header. PyTorch's profiler writes {"traceEvents": [...]} (Kineto) or
  * the list alone (before it); times are in us. Used members of an event: ph "X", name, cat, ts,
  * dur, pid, tid, args: correlation, "Sequence number", "Fwd thread id". */
+#include "model/base/hash.h"
 #include "predict/import/import_trace.h"
 
 #include <limits.h>
@@ -70,12 +71,8 @@ static double number_of(const struct dl_json_node *n) {
 }
 
 static uint64_t mix(uint64_t hash, const struct dl_json_node *n) {
-    double number = number_of(n);
-    const unsigned char *bytes = (const unsigned char *)&number;
-    for (const char *at = text_of(n); *at != 0; at++)
-        hash = (hash ^ (unsigned char)*at) * 1099511628211u;
-    for (size_t i = 0; i < sizeof number; i++) hash = (hash ^ bytes[i]) * 1099511628211u;
-    return hash;
+    const double number = number_of(n);
+    return dl_hash_bytes(dl_hash_text(hash, text_of(n)), &number, sizeof number);
 }
 
 static bool one_of(const char *text, const char *const *list) {
@@ -193,7 +190,7 @@ static enum dl_code read_event(struct reader *r, const struct dl_json_node *n, i
                           "event %d ('%.60s'): expected numbers ts and dur, dur from 0 to 1e12 us",
                           index, name);
     }
-    e.thread = mix(mix(14695981039346656037u, member(n, "pid")), member(n, "tid"));
+    e.thread = mix(mix(DL_HASH_START, member(n, "pid")), member(n, "tid"));
     if (on_device) return add_kernel(r, number_of(member(args, "correlation")), e.dur_us);
     /* the same range once more, on the device's line */
     if (strcmp(cat, "gpu_user_annotation") == 0) return DL_OK;
