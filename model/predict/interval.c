@@ -66,6 +66,8 @@ static const struct dl_field interval_fields[] = {
       .help = "ends of 80 % intervals / standard deviation"),
     I(anchored_ratio, NUMBER, DL_RANGE(0.1, 10, DL_UNIT_NONE), .required = true,
       .help = "the same where a run of the same job was measured"),
+    I(update_ratio, NUMBER, DL_RANGE(0.01, 1, DL_UNIT_NONE), .has_fallback = true, .fallback = 1,
+      .help = "spread of communication and overhead that measured runs may move / their spread"),
     I(constants_hash, STRING, .required = true, .help = "of the constants whose errors these are"),
     I(frameworks, LIST, .count_offset = offsetof(struct dl_interval_model, framework_count),
       .child = &framework_schema, .help = "frameworks with measured runs"),
@@ -184,8 +186,8 @@ static double prior_variance(const struct dl_posterior *p, size_t effect) {
         return square(m->source_sigma_log) + square(framework_sigma(m, &p->first)) +
                square(device_sigma(m, &p->first));
     if (effect == COMMUNICATION)
-        return square(m->communication_sigma_log) + square(m->source_sigma_log);
-    if (effect == OVERHEAD) return square(m->overhead_sigma_log);
+        return square(m->update_ratio * m->communication_sigma_log) + square(m->source_sigma_log);
+    if (effect == OVERHEAD) return square(m->update_ratio * m->overhead_sigma_log);
     if (effect >= FIRST_PRECISION + DL_PRECISIONS) return square(m->workload_sigma_log);
     struct dl_interval_case c = p->first;
     c.precision = (enum dl_precision)(effect - FIRST_PRECISION);

@@ -38,6 +38,9 @@ struct dl_interval_model {
     double plans_sigma_log;
     double quantile_ratio;      /* ends of 80 % intervals / standard deviation */
     double anchored_ratio;      /* the same where a run of the same job was measured */
+    /* spread of the effects of communication and overhead that measured runs may move / their
+     * spread over all sources, whose tails would let one run move the others too far */
+    double update_ratio;
     const char *constants_hash; /* of the constants whose errors these are */
     struct dl_interval_framework *frameworks;
     int framework_count;

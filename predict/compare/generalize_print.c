@@ -410,6 +410,7 @@ enum dl_code dl_generalize_run(struct dl_context *context, const struct dl_optio
     DL_TRY(dl_generalize(&rows, &constants, &choice, context->arena, &g, err));
     struct dl_interval_model intervals;
     DL_TRY(dl_interval_fit(&g, context->arena, &intervals, err));
+    DL_TRY(dl_learning_choose(&rows, g.held_out, &intervals, context->arena, err));
     if (dl_option_given(options, "intervals")) {
         if (by != DL_LEAVE_SOURCE)
             return dl_fail(err, DL_ERR_USAGE, "--intervals: goes with --generalize source");

@@ -318,6 +318,7 @@ static enum dl_code anchored(struct fit *f, const struct dl_mixed_model *m, stru
     }
     const double ratio = calibrate(f, m, g->group_count, true, errors, weights, room);
     out->anchored_ratio = isnan(ratio) ? out->quantile_ratio : ratio;
+    out->update_ratio = 1; /* until dl_learning_choose */
     return DL_OK;
 }
 

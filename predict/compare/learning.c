@@ -135,3 +135,21 @@ enum dl_code dl_learning_curve(const struct dl_fit_rows *f,
     }
     return DL_OK;
 }
+
+enum dl_code dl_learning_choose(const struct dl_fit_rows *rows,
+                                const struct dl_fit_prediction *predictions,
+                                struct dl_interval_model *model, struct dl_arena *arena,
+                                struct dl_err *err) {
+    double best = INFINITY, chosen = 1;
+    for (double ratio = 1; ratio > 0.05; ratio /= 2) {
+        struct dl_learning curve[DL_LEARNING_STEPS];
+        double sum = 0;
+        model->update_ratio = ratio;
+        DL_TRY(dl_learning_curve(rows, predictions, model, arena, curve, err));
+        for (int step = 1; step < DL_LEARNING_STEPS; step++)
+            sum += curve[step].mape_pct + curve[step].smallest_mape_pct;
+        if (sum < best) best = sum, chosen = ratio;
+    }
+    model->update_ratio = chosen;
+    return DL_OK;
+}

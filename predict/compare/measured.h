@@ -29,4 +29,11 @@ enum dl_code dl_learning_curve(const struct dl_fit_rows *rows,
                                const struct dl_interval_model *model, struct dl_arena *arena,
                                struct dl_learning out[DL_LEARNING_STEPS], struct dl_err *err);
 
+/* Sets model->update_ratio to that of 1, 1/2, 1/4, 1/8, 1/16 with which the mean error of the rest,
+ * over all numbers of runs, given at random and as the smallest, is least. F-POSTERIOR */
+enum dl_code dl_learning_choose(const struct dl_fit_rows *rows,
+                                const struct dl_fit_prediction *predictions,
+                                struct dl_interval_model *model, struct dl_arena *arena,
+                                struct dl_err *err);
+
 #endif

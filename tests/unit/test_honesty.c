@@ -190,6 +190,7 @@ static const struct dl_interval_model model = {
     .row_sigma_log = 0.05,
     .quantile_ratio = 1.28,
     .anchored_ratio = 1.1,
+    .update_ratio = 1,
     .frameworks = (struct dl_interval_framework[]){{"f", 0.01}},
     .framework_count = 1,
     .releases = (struct dl_interval_release[]){{"f", "1", "fp32", 0.05}},
