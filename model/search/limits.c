@@ -279,7 +279,7 @@ enum dl_code dl_limits_of(const struct dl_system *system, const struct dl_worklo
     return DL_OK;
 }
 
-/* F-GAIN */
+/* F-SAVING */
 enum dl_code dl_gains_of(const struct dl_system *system, const struct dl_workload *workload,
                          const struct dl_framework *framework, const struct dl_plan *plan,
                          struct dl_arena *arena, struct dl_gain *out, int *count_out,

@@ -38,7 +38,7 @@ struct dl_limits {
     int change_count; /* best first */
 };
 
-/* What 10 % more of a resource (of a latency: a tenth less) saves of the iteration. F-GAIN */
+/* What 10 % more of a resource (of a latency: a tenth less) saves of the iteration. F-SAVING */
 struct dl_gain {
     const char *resource;
     double saved_frac;

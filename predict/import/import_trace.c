@@ -230,6 +230,7 @@ static const struct link *find(const struct link *links, int count, double numbe
 static enum dl_code nest(struct reader *r) {
     int *stack = dl_arena_alloc(r->arena, (size_t)r->count, sizeof *stack), depth = 0;
     if (stack == NULL) return no_memory(r->err);
+    if (r->count == 0) return DL_OK;
     qsort(r->events, (size_t)r->count, sizeof *r->events, by_start);
     for (int i = 0; i < r->count; i++) {
         struct event *e = &r->events[i];
