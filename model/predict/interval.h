@@ -36,8 +36,8 @@ struct dl_interval_model {
     double row_kernels_ratio; /* of a run's own to that of its kernels and collectives */
     /* of one plan's error around the mean error of the plans of its job; 0: not known */
     double plans_sigma_log;
-    double quantile_ratio;      /* ends of 80 % intervals / standard deviation */
-    double anchored_ratio;      /* the same where a run of the same job was measured */
+    double quantile_ratio; /* ends of 80 % intervals / standard deviation */
+    double anchored_ratio; /* the same where a run of the same job was measured */
     /* spread of the effects of communication and overhead that measured runs may move / their
      * spread over all sources, whose tails would let one run move the others too far */
     double update_ratio;
