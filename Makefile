@@ -94,7 +94,7 @@ LIBRARY_OBJECTS += $(ONNX_OBJECT)
 # `help theory` prints the manual that the program was built with.
 THEORY_OBJECT := $(BUILD)/predict/manual/theory_text.o
 LIBRARY_OBJECTS += $(THEORY_OBJECT)
-LIBS += $(PROTOBUF_C_LIBS) $(MICROHTTPD_LIBS)
+LIBS += $(PROTOBUF_C_LIBS) $(if $(HAVE_MICROHTTPD),-ldl)
 MODEL_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(call sources,model))
 PROBE_COMMON := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probes/common/*.c))
 PROBE_CPU := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probes/cpu/*.c))
@@ -158,6 +158,9 @@ $(PROBE_NCCL): FILE_FLAGS := $(CUDA_CFLAGS) $(if $(HAVE_MPI),$(MPI_CFLAGS) -DDL_
 $(PROBE_MPI) $(PROBE_CPU) $(PROBE_GPU) $(PROBE_CUDA) $(PROBE_CUDNN) $(PROBE_NCCL) $(BUILD)/predict/import/import_onnx.o $(BUILD)/serve/cmd_serve.o: $(BUILD)/parts
 $(BUILD)/serve/cmd_serve.o $(BUILD)/tests/unit/test_serve_routes.o: FILE_FLAGS := $(if $(HAVE_MICROHTTPD),-DDL_HAVE_MICROHTTPD)
 $(BUILD)/serve/page_data.o: $(wildcard serve/page/*)
+# Loaded by the name under which programs of this machine link it.
+$(BUILD)/serve/mhd.o: FILE_FLAGS = -DDL_MICROHTTPD='"$(MICROHTTPD_SONAME)"'
+$(BUILD)/serve/mhd.o: $(BUILD)/parts
 $(ABOUT_OBJECTS): FILE_FLAGS = $(ABOUT)
 ifneq ($(ONNX_OBJECT),)
 $(BUILD)/predict/import/import_onnx.o: FILE_FLAGS := -DDL_HAVE_PROTOBUF_C -I$(BUILD) $(PROTOBUF_C_CFLAGS)

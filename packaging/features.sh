@@ -111,6 +111,12 @@ feature microhttpd MICROHTTPD "${MICROHTTPD:-auto}" 'apt install libmicrohttpd-d
 int main(void) { return MHD_get_version() == 0; }
 C
 
+# Not linked but loaded: under the name that a program linked with it asks for.
+if [ -x "$work/MICROHTTPD" ]; then
+    soname=$(readelf -d "$work/MICROHTTPD" 2> /dev/null | sed -n 's/.*(NEEDED).*\[\(libmicrohttpd[^]]*\)\].*/\1/p' | head -n 1)
+    printf 'MICROHTTPD_SONAME := %s\n' "${soname:-libmicrohttpd.so}" >> "$config"
+fi
+
 printf 'FEATURES := %s\n' "${found_all# }" >> "$config"
 mv "$config" "$build/config.mk"
 cat "$report"

@@ -28,7 +28,7 @@ void dl_http_started(void *server, struct MHD_Connection *connection, void **slo
         *slot = c;
         if (c == NULL) return;
         const union MHD_ConnectionInfo *info =
-            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+            dl_mhd.MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
         c->mhd = connection;
         if (info != NULL) client_text(info->client_addr, c->client, sizeof c->client);
         c->deadline_s = dl_now_s() + HEAD_S;
@@ -47,7 +47,7 @@ void dl_http_started(void *server, struct MHD_Connection *connection, void **slo
 
 static struct dl_connection *connection_of(struct MHD_Connection *connection) {
     const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+        dl_mhd.MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     return info == NULL ? NULL : info->socket_context;
 }
 
@@ -113,9 +113,10 @@ static enum MHD_Result add_argument(void *target, enum MHD_ValueKind kind, const
 /* The rest of the path, the query; the body follows. */
 static bool begin_job(struct dl_http_request *r, const char *rest) {
     struct query q = {.request = r, .good = true};
-    const char *accept = MHD_lookup_connection_value(r->connection->mhd, MHD_HEADER_KIND, "Accept");
+    const char *accept =
+        dl_mhd.MHD_lookup_connection_value(r->connection->mhd, MHD_HEADER_KIND, "Accept");
     if (!add_bytes(r, rest, strlen(rest) + 1)) return false;
-    MHD_get_connection_values(r->connection->mhd, MHD_GET_ARGUMENT_KIND, add_argument, &q);
+    dl_mhd.MHD_get_connection_values(r->connection->mhd, MHD_GET_ARGUMENT_KIND, add_argument, &q);
     if (!q.good || !add_bytes(r, "", 1)) return false;
     r->prefix = r->job.count;
     r->job.route = r->route;
@@ -157,7 +158,7 @@ static enum MHD_Result submit(struct dl_http_request *r) {
     r->submitted = true;
     if (!r->job.streamed) {
         r->suspended = true;
-        MHD_suspend_connection(r->connection->mhd);
+        dl_mhd.MHD_suspend_connection(r->connection->mhd);
     }
     if (!dl_pool_submit(r->server->pool, &r->job, r->ready_s)) {
         r->submitted = false;
@@ -238,7 +239,7 @@ void dl_http_tick(struct dl_server *server, double now_s) {
             dl_http_event(r, NULL, "working"); /* finds out whether the client is still there */
         if (c->deadline_s == 0 || now_s < c->deadline_s) continue;
         const union MHD_ConnectionInfo *info =
-            MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+            dl_mhd.MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
         if (info != NULL) shutdown(info->connect_fd, SHUT_RDWR);
         c->deadline_s = 0;
     }

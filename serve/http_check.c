@@ -7,7 +7,7 @@
 #include "serve/http.h"
 
 static const char *header(const struct dl_http_request *r, const char *name) {
-    return MHD_lookup_connection_value(r->connection->mhd, MHD_HEADER_KIND, name);
+    return dl_mhd.MHD_lookup_connection_value(r->connection->mhd, MHD_HEADER_KIND, name);
 }
 
 static bool same_host(const char *host, const char *name) {

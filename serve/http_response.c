@@ -32,15 +32,17 @@ static void add_headers(struct MHD_Response *response, const char *media, const 
         {"Permissions-Policy", "camera=(), geolocation=(), microphone=()"},
     };
     for (size_t i = 0; i < sizeof always / sizeof always[0]; i++)
-        MHD_add_response_header(response, always[i][0], always[i][1]);
-    MHD_add_response_header(response, "Content-Type", media);
-    MHD_add_response_header(response, "Cache-Control", etag != NULL ? "no-cache" : "no-store");
-    if (etag != NULL) MHD_add_response_header(response, "ETag", etag);
+        dl_mhd.MHD_add_response_header(response, always[i][0], always[i][1]);
+    dl_mhd.MHD_add_response_header(response, "Content-Type", media);
+    dl_mhd.MHD_add_response_header(response, "Cache-Control",
+                                   etag != NULL ? "no-cache" : "no-store");
+    if (etag != NULL) dl_mhd.MHD_add_response_header(response, "ETag", etag);
 }
 
 static enum MHD_Result queue(struct dl_http_request *r, int status, struct MHD_Response *response) {
-    const enum MHD_Result done = MHD_queue_response(r->connection->mhd, (unsigned)status, response);
-    MHD_destroy_response(response);
+    const enum MHD_Result done =
+        dl_mhd.MHD_queue_response(r->connection->mhd, (unsigned)status, response);
+    dl_mhd.MHD_destroy_response(response);
     r->answered = true;
     r->status = status;
     r->connection->deadline_s = dl_now_s() + 60; /* to take it */
@@ -49,7 +51,7 @@ static enum MHD_Result queue(struct dl_http_request *r, int status, struct MHD_R
 
 enum MHD_Result dl_http_send(struct dl_http_request *r, int status, const char *media,
                              char *owned_text, size_t bytes, const char *etag) {
-    struct MHD_Response *response = MHD_create_response_from_buffer(
+    struct MHD_Response *response = dl_mhd.MHD_create_response_from_buffer(
         bytes, owned_text, owned_text == NULL ? MHD_RESPMEM_PERSISTENT : MHD_RESPMEM_MUST_FREE);
     if (response == NULL) {
         free(owned_text);
@@ -59,7 +61,7 @@ enum MHD_Result dl_http_send(struct dl_http_request *r, int status, const char *
     if (r->job.exit > 0) {
         char exit[16];
         snprintf(exit, sizeof exit, "%d", r->job.exit);
-        MHD_add_response_header(response, "Dlmodel-Exit", exit);
+        dl_mhd.MHD_add_response_header(response, "Dlmodel-Exit", exit);
     }
     return queue(r, status, response);
 }
@@ -83,17 +85,18 @@ enum MHD_Result dl_http_problem(struct dl_http_request *r, int status, const cha
                                 "  \"status\": %d,\n  \"detail\": \"%s\"\n}\n",
                                 title, status, detail);
     struct MHD_Response *response =
-        MHD_create_response_from_buffer((size_t)length, text, MHD_RESPMEM_MUST_COPY);
+        dl_mhd.MHD_create_response_from_buffer((size_t)length, text, MHD_RESPMEM_MUST_COPY);
     if (response == NULL) return MHD_NO;
     add_headers(response, dl_media_text(DL_MEDIA_PROBLEM), NULL);
-    if (status == 401) MHD_add_response_header(response, "WWW-Authenticate", "Bearer");
-    if (status == 405 && r->route == NULL) MHD_add_response_header(response, "Allow", "GET, POST");
+    if (status == 401) dl_mhd.MHD_add_response_header(response, "WWW-Authenticate", "Bearer");
+    if (status == 405 && r->route == NULL)
+        dl_mhd.MHD_add_response_header(response, "Allow", "GET, POST");
     if (retry_s > 0) {
         snprintf(number, sizeof number, "%.0f", retry_s < 1 ? 1 : retry_s);
-        MHD_add_response_header(response, "Retry-After", number);
+        dl_mhd.MHD_add_response_header(response, "Retry-After", number);
     }
     /* What is left of the body is not read. */
-    if (!r->accepted) MHD_add_response_header(response, "Connection", "close");
+    if (!r->accepted) dl_mhd.MHD_add_response_header(response, "Connection", "close");
     return queue(r, status, response);
 }
 
@@ -103,11 +106,11 @@ static enum MHD_Result send_file(struct dl_http_request *r, const struct dl_page
         dl_hash_bytes(DL_HASH_START, file->begin, (size_t)(file->end - file->begin));
     snprintf(etag, sizeof etag, "\"%016llx\"", (unsigned long long)hash);
     const char *known =
-        MHD_lookup_connection_value(r->connection->mhd, MHD_HEADER_KIND, "If-None-Match");
+        dl_mhd.MHD_lookup_connection_value(r->connection->mhd, MHD_HEADER_KIND, "If-None-Match");
     const bool same = known != NULL && strstr(known, etag) != NULL;
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(same ? 0 : (size_t)(file->end - file->begin),
-                                        (void *)(uintptr_t)file->begin, MHD_RESPMEM_PERSISTENT);
+    struct MHD_Response *response = dl_mhd.MHD_create_response_from_buffer(
+        same ? 0 : (size_t)(file->end - file->begin), (void *)(uintptr_t)file->begin,
+        MHD_RESPMEM_PERSISTENT);
     if (response == NULL) return MHD_NO;
     add_headers(response, file->media, etag);
     return queue(r, same ? 304 : 200, response);
@@ -135,7 +138,7 @@ static ssize_t read_events(void *request, uint64_t position, char *out, size_t m
     if (count == 0) {
         if (r->job.state == DL_JOB_DONE) return MHD_CONTENT_READER_END_OF_STREAM;
         r->suspended = true;
-        MHD_suspend_connection(r->connection->mhd);
+        dl_mhd.MHD_suspend_connection(r->connection->mhd);
         return 0;
     }
     memcpy(out, r->events + r->event_sent, count);
@@ -146,10 +149,11 @@ static ssize_t read_events(void *request, uint64_t position, char *out, size_t m
 
 enum MHD_Result dl_http_stream(struct dl_http_request *r) {
     struct MHD_Response *response =
-        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 4096, read_events, r, NULL);
+        dl_mhd.MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 4096, read_events, r, NULL);
     if (response == NULL) return MHD_NO;
     add_headers(response, "text/event-stream", NULL);
-    MHD_add_response_header(response, "X-Accel-Buffering", "no"); /* nginx passes it on at once */
+    dl_mhd.MHD_add_response_header(response, "X-Accel-Buffering",
+                                   "no"); /* nginx passes it on at once */
     r->streaming = true;
     const enum MHD_Result done = queue(r, 200, response);
     r->connection->deadline_s = 0;
@@ -190,5 +194,5 @@ void dl_http_event(struct dl_http_request *r, const char *name, const char *text
 void dl_http_resume(struct dl_http_request *r) {
     if (!r->suspended) return;
     r->suspended = false;
-    MHD_resume_connection(r->connection->mhd);
+    dl_mhd.MHD_resume_connection(r->connection->mhd);
 }

@@ -31,7 +31,7 @@ double dl_now_s(void) {
 
 static enum dl_code start_daemon(struct dl_server *s, int fd, struct dl_err *err) {
     const struct dl_serve_config *c = s->config;
-    s->daemon = MHD_start_daemon(
+    s->daemon = dl_mhd.MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, dl_http_request, s,
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)c->connections,
         MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)c->connections_per_client,
@@ -97,7 +97,7 @@ static void take_signals(struct dl_server *s, int fd) {
 /* The library may have work left that no descriptor tells of: connections just resumed. */
 static int wait_ms(const struct dl_server *s) {
     MHD_UNSIGNED_LONG_LONG own_ms;
-    if (MHD_get_timeout(s->daemon, &own_ms) != MHD_YES || own_ms > TICK_MS) return TICK_MS;
+    if (dl_mhd.MHD_get_timeout(s->daemon, &own_ms) != MHD_YES || own_ms > TICK_MS) return TICK_MS;
     return (int)own_ms;
 }
 
@@ -125,11 +125,11 @@ static void loop(struct dl_server *s, int epoll, int signals, int timer, int lis
                 dl_pool_event(s->pool, who, events[i].events, now_s);
             }
         }
-        MHD_run(s->daemon);
+        dl_mhd.MHD_run(s->daemon);
         if (s->stopping && !quiet) {
             quiet = true;
             end_s = now_s + END_S;
-            if (MHD_quiesce_daemon(s->daemon) != MHD_INVALID_SOCKET) close(listening);
+            if (dl_mhd.MHD_quiesce_daemon(s->daemon) != MHD_INVALID_SOCKET) close(listening);
         }
     }
 }
@@ -138,8 +138,8 @@ static void loop(struct dl_server *s, int epoll, int signals, int timer, int lis
 static void finish(struct dl_server *s) {
     for (struct dl_connection *c = s->connections; c != NULL; c = dl_http_abandon(c)) {
     }
-    MHD_run(s->daemon);
-    MHD_stop_daemon(s->daemon);
+    dl_mhd.MHD_run(s->daemon);
+    dl_mhd.MHD_stop_daemon(s->daemon);
     dl_pool_stop(s->pool);
 }
 
@@ -148,7 +148,8 @@ static enum dl_code run(struct dl_server *s, int listening, struct dl_err *err) 
     enum dl_code code = dl_pool_start(s->service, epoll, &s->pool, err);
     if (code == DL_OK) code = start_daemon(s, listening, err);
     if (code == DL_OK) {
-        const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+        const union MHD_DaemonInfo *info =
+            dl_mhd.MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD);
         const bool good = info != NULL && add(epoll, info->epoll_fd, s) &&
                           add(epoll, signals, (void *)(uintptr_t)&signal_source) &&
                           add(epoll, timer, (void *)(uintptr_t)&clock_source);
@@ -184,6 +185,7 @@ enum dl_code dl_server_run(const struct dl_context *context, const struct dl_ser
     enum dl_code code =
         dl_tokens_read(config->token_file, &s->token_arena, s->tokens, &s->token_count, err);
     signal(SIGPIPE, SIG_IGN);
+    if (code == DL_OK) code = dl_mhd_load(err);
     if (code == DL_OK) code = dl_address_listen(config->listen, &listening, err);
     if (code == DL_OK) {
         fprintf(stderr, "dlmodel serve: http://%s/ (^C stops)\n", config->listen);

@@ -2,7 +2,7 @@
 #ifndef DL_SERVE_SERVER_H
 #define DL_SERVE_SERVER_H
 
-#include <microhttpd.h>
+#include "serve/mhd.h"
 #include <stdint.h>
 
 #include "serve/client_limits.h"
