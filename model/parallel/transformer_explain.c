@@ -45,8 +45,9 @@ static void put_pass(struct sink *s, int part, bool forward) {
     if (pass->device_s <= 0 || (part == DL_TRANSFORMER_BEFORE && !t->result.before) ||
         (part == DL_TRANSFORMER_AFTER && !t->result.after))
         return;
-    put(s, dl_arena_printf(arena, "%s x %g", part_names[part], times),
-        forward ? "forward" : "backward", "F-TRANSFORMER-LAYER",
+    const char *group = forward ? "forward" : "backward";
+    put(s, dl_arena_printf(arena, "%s %s x %g", part_names[part], group, times), group,
+        "F-TRANSFORMER-LAYER",
         dl_arena_printf(
             arena, "%g samples, tp=%lld cp=%lld: %.3g GFLOP, %.3g MB, %.0f kernels, %.4g ms each%s",
             t->micro_samples, (long long)t->mapping.split.tp, (long long)t->mapping.split.sp,
@@ -185,7 +186,7 @@ enum dl_code dl_transformer_explain(const struct dl_transformer_parts *t, struct
     if (s.terms == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int part = 0; part < DL_TRANSFORMER_PARTS; part++) put_pass(&s, part, true);
     for (int part = DL_TRANSFORMER_PARTS - 1; part >= 0; part--) put_pass(&s, part, false);
-    put(&s, "optimizer", "update", "F-UPDATE-BYTES",
+    put(&s, "optimizer step", "update", "F-UPDATE-BYTES",
         dl_arena_printf(t->arena, "%.4g parameters%s", t->mapping.updated_elements,
                         t->mapping.shard > 0 ? ", the rank's shard" : ""),
         t->tf->system->device->name, p->update_s, NAN, "compute");

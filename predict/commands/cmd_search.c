@@ -44,7 +44,8 @@ static const struct dl_option own_options[] = {
     {"threads", 0, "N", "Search", "threads that search; default: all cores",
      DL_INTEGER(ASKED(threads), .min = 1, .max = 256)},
     {"device-power", 0, "WATT", "Search",
-     "power of a device under load, for --objective energy; default: its rated power",
+     "power of a device under load, the same in all plans, for --objective energy; default: "
+     "modelled for each plan (help theory F-POWER)",
      DL_NUMBER(ASKED(device_w), .min = 0.1, .max = 1e6)},
     {"shard", 0, "I/N", "Search",
      "search only part I (from 0) of N, to split a search into N jobs; write each part with --csv, "
@@ -159,6 +160,11 @@ static enum dl_code fix_batch(struct dl_search_request *r, struct dl_err *err) {
 
 static double known(double value) { return dl_known(value) ? value : 0; }
 
+/* Whether each plan's own power decides, not one power of a device for all. */
+static bool models_power(const struct asked *asked) {
+    return asked->objective == DL_BY_ENERGY && asked->device_w <= 0;
+}
+
 static enum dl_code read_request(const struct asked *asked, const struct dl_inputs *inputs,
                                  const struct dl_framework *framework, struct dl_search_request *r,
                                  struct dl_err *err) {
@@ -168,7 +174,7 @@ static enum dl_code read_request(const struct asked *asked, const struct dl_inpu
         .workload = inputs->workload,
         .framework = framework,
         .fixed = inputs->plan,
-        .keep = (int)asked->top,
+        .keep = models_power(asked) ? DL_SEARCH_KEPT : (int)asked->top,
         .objective = asked->objective,
         .front = asked->pareto,
         .memory_bytes = asked->memory_bytes,
@@ -223,6 +229,36 @@ static void spend(const struct dl_search_request *r, const struct dl_rates *rate
     const struct dl_power power = dl_power_of(r->system, row->plan, row->prediction, rates);
     *cost = (double)row->plan->nodes * row->prediction->iteration_s;
     *energy_j = dl_known(power.job_w) ? power.job_w * row->prediction->iteration_s : *cost;
+}
+
+static double energy_of(const struct dl_search_request *r, const struct dl_rates *rates,
+                        const struct dl_searched *row) {
+    double cost, energy_j;
+    spend(r, rates, row, &cost, &energy_j);
+    return energy_j;
+}
+
+/* The search keeps the most plans by rated power times time, which orders plans as their energy
+ * does but for how busy they keep the devices; of these the modelled energy of F-POWER decides.
+ * Stable; returns how many are left. */
+static int rank_by_energy(const struct dl_search_request *r, const struct dl_rates *rates,
+                          struct dl_searched *rows, int count, int top) {
+    for (int i = 1; i < count; i++) {
+        const struct dl_searched row = rows[i];
+        int at = i;
+        for (; at > 0 && energy_of(r, rates, &rows[at - 1]) > energy_of(r, rates, &row); at--)
+            rows[at] = rows[at - 1];
+        rows[at] = row;
+    }
+    const int left = count < top ? count : top;
+    struct dl_prediction best = *rows[0].prediction, other;
+    best.throughput_samples_per_s = 1 / energy_of(r, rates, &rows[0]); /* F-TIE of the energies */
+    for (int i = 0; i < left; i++) {
+        other = *rows[i].prediction;
+        other.throughput_samples_per_s = 1 / energy_of(r, rates, &rows[i]);
+        rows[i].tied = dl_prediction_plans_tie(&best, &other);
+    }
+    return left;
 }
 
 /* F-COST-FRONT: of the front of time, memory and devices, which holds them all, the plans that
@@ -442,12 +478,15 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     if (found->best_count == 0) return nothing(context, search, &request, found, err);
     DL_TRY(predict_found(context, options, search, &request, found->best, found->best_count, false,
                          &rows, err));
+    report.row_count = found->best_count;
+    if (models_power(&asked))
+        report.row_count =
+            rank_by_energy(&request, &inputs.rates, rows, found->best_count, (int)asked.top);
     DL_TRY(explain_best(context, &request, &rows[0], err));
     DL_TRY(predict_found(context, options, search, &request, found->front,
                          by_time(found->front, found->front_count), true, &front, err));
     mark_cost_front(&request, &inputs.rates, front, found->front_count);
     report.rows = rows;
-    report.row_count = found->best_count;
     report.front = front;
     report.front_count = found->front_count;
     report.objective = dl_objective_names[request.objective];

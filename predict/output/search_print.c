@@ -259,9 +259,12 @@ enum dl_code dl_search_print(struct dl_context *context, const struct dl_options
     unsigned show =
         dl_known(dl_tokens_per_sample(report->inputs->workload)) ? DL_SEARCH_TOKENS : 0u;
     if (length->tokens > 0 || length->epoch_count > 0) show |= DL_SEARCH_RUN;
-    DL_TRY(dl_search_rows_init(&table, context->arena, in_ms, csv, show, err));
-    DL_TRY(
-        dl_search_rows_init(&front, context->arena, in_ms, csv, show | DL_SEARCH_FRONT_ROWS, err));
+    if (strcmp(report->objective, "energy") == 0) show |= DL_SEARCH_ENERGY;
+    if (dl_known(dl_price_of(report->inputs->system, &report->inputs->rates)))
+        show |= DL_SEARCH_COST;
+    DL_TRY(dl_search_rows_init(&table, context->arena, in_ms, csv, show, report, err));
+    DL_TRY(dl_search_rows_init(&front, context->arena, in_ms, csv, show | DL_SEARCH_FRONT_ROWS,
+                               report, err));
     for (int i = 0; i < report->row_count; i++)
         DL_TRY(dl_search_rows_add(&table, report, &report->rows[i], err));
     for (int i = 0; i < report->front_count; i++)

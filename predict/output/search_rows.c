@@ -108,14 +108,34 @@ static const struct dl_column columns[] = {
 };
 _Static_assert(sizeof columns / sizeof columns[0] == COLUMNS, "one name per column");
 
+/* Shows a quantity of an iteration for so many samples: every plan has the same global batch. */
+static void per_sample(struct dl_column *column, const char *heading, const char *unit,
+                       const struct dl_search_report *report, double samples) {
+    column->heading = heading;
+    column->unit = unit;
+    column->scale = report->rows[0].plan->global_batch_samples / samples;
+    column->digits = 4;
+}
+
+static const char *currency_of(const struct dl_search_report *report) {
+    const char *currency = dl_currency_of(report->inputs->system, &report->inputs->rates);
+    return currency == NULL ? "" : currency;
+}
+
 enum dl_code dl_search_rows_init(struct dl_table *table, struct dl_arena *arena, bool in_ms,
-                                 bool csv, unsigned show, struct dl_err *err) {
+                                 bool csv, unsigned show, const struct dl_search_report *report,
+                                 struct dl_err *err) {
     struct dl_column *shown = dl_arena_alloc(arena, COLUMNS, sizeof *shown);
     if (shown == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     memcpy(shown, columns, sizeof columns);
     if (!csv) shown[MICRO].type = DL_COLUMN_STRING;
     if ((show & DL_SEARCH_TOKENS) == 0) shown[TOKENS].heading = shown[MFU].heading = NULL;
     if ((show & DL_SEARCH_FRONT_ROWS) == 0) shown[COST_FRONT].heading = NULL;
+    if ((show & DL_SEARCH_ENERGY) != 0)
+        per_sample(&shown[ITERATION_ENERGY], "energy", "J/sample", report, 1);
+    if ((show & DL_SEARCH_COST) != 0)
+        per_sample(&shown[ITERATION_COST], "cost",
+                   dl_arena_printf(arena, "%s/Msample", currency_of(report)), report, 1e6);
     for (int i = RUN; i <= GPU_HOURS && (show & DL_SEARCH_RUN) == 0; i++) shown[i].heading = NULL;
     for (int i = 0; i < COLUMNS && in_ms; i++) {
         if (shown[i].unit == NULL || strcmp(shown[i].unit, "s") != 0) continue;

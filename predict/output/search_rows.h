@@ -6,12 +6,19 @@
 #include "predict/output/search_print.h"
 
 /* What the text shows besides: tokens/s and MFU; time, cost, energy and device-hours of a run;
- * which rows of the front nothing beats in time, cost and energy. */
-enum { DL_SEARCH_TOKENS = 1, DL_SEARCH_RUN = 2, DL_SEARCH_FRONT_ROWS = 4 };
-/* An empty table of plans. in_ms: times in ms; csv: numbers as they are. DL_ERR_SYSTEM: out of
- * memory. */
+ * which rows of the front nothing beats in time, cost and energy; energy, cost of the samples. */
+enum {
+    DL_SEARCH_TOKENS = 1,
+    DL_SEARCH_RUN = 2,
+    DL_SEARCH_FRONT_ROWS = 4,
+    DL_SEARCH_ENERGY = 8,
+    DL_SEARCH_COST = 16
+};
+/* An empty table of plans. in_ms: times in ms; csv: numbers as they are; report: of the rows, for
+ * DL_SEARCH_ENERGY and DL_SEARCH_COST (otherwise NULL). DL_ERR_SYSTEM: out of memory. */
 enum dl_code dl_search_rows_init(struct dl_table *table, struct dl_arena *arena, bool in_ms,
-                                 bool csv, unsigned show, struct dl_err *err);
+                                 bool csv, unsigned show, const struct dl_search_report *report,
+                                 struct dl_err *err);
 enum dl_code dl_search_rows_add(struct dl_table *table, const struct dl_search_report *report,
                                 const struct dl_searched *row, struct dl_err *err);
 /* For people: whole micro-batches, nothing where the batch is not split. */

@@ -158,8 +158,13 @@ run search --system aws-p4d-24xlarge --workload gpt2_xl --nodes 1-4*2 --global-b
 check 'search by cost' 0
 has 'cost, energy and device-hours of the run' ' run +cost +energy +device '
 has 'the front says what is cheap' 'cheap: nothing beats it in time, cost and energy'
+has 'the cost of samples' 'USD/Msample'
+run search --system aws-p4d-24xlarge --workload gpt2_xl --nodes 1-4*2 --global-batch 256 --precision bf16 --objective energy
+has 'the energy of a sample' 'J/sample'
 run search --system aws-p4d-24xlarge --workload gpt2_xl --nodes 1-4*2 --global-batch 256 --precision bf16 --objective energy --pareto --tokens 100G --json
 check 'search by energy' 0
+if jq -e '[.results[].iteration_energy_j] | . == sort and .[0] < .[-1]' "$work/out" > /dev/null; then echo 'ok plans by the modelled energy'; else bad 'plans by the modelled energy' "$(jq -c '[.results[].iteration_energy_j]' "$work/out")"; fi
+if jq -e '[.results[] | .power_w / .nodes] | max / min > 1.01' "$work/out" > /dev/null; then echo 'ok the power of a node differs between plans'; else bad 'the power of a node differs between plans' "$(jq -c '[.results[].power_w]' "$work/out")"; fi
 if jq -e '[.front[] | select(.cost_front)] as $c | ($c | length > 0) and
     all($c[]; . as $x | all($c[]; (.iteration_s >= $x.iteration_s or .cost > $x.cost or .energy_j > $x.energy_j or . == $x) or
         (.iteration_s < $x.iteration_s and (.cost > $x.cost or .energy_j > $x.energy_j))))' "$work/out" > /dev/null; then
