@@ -29,6 +29,25 @@ struct dl_plot_blocks {
     const char *unit_name, *limit_name;
 };
 
+/* How a terminal shows curves and points with Unicode: columns of the table (0: none, but for
+ * curve and point: -1), each row a place of its group's curve, a point, or both. */
+struct dl_plot_curves {
+    int x, curve, point;
+    int over;                         /* the column that both are divided by */
+    int kind, curve_kind, point_kind; /* the column that tells which of both a row is */
+    bool log_x, log_y;
+    double x_unit, y_unit;       /* of the axes, in units of the table */
+    const char *x_name, *y_name; /* with units; NULL: no such figure */
+    const char *curve_name;      /* of a curve that all groups share; NULL: each has its own */
+    const char *point_note;      /* what the points of a curve are, after its name */
+};
+
+/* Values of a group's rows along a line of a terminal. */
+struct dl_plot_strip {
+    int column;
+    const char *symbol, *name; /* symbol NULL: end of the list */
+};
+
 struct dl_figure {
     /* first column: number of the group from 1; rows of a group are consecutive */
     struct dl_table table;
@@ -38,6 +57,9 @@ struct dl_figure {
     const char *title, *subtitle;
     const char *script; /* in place of the kind's; NULL: that */
     struct dl_plot_blocks blocks;
+    struct dl_plot_curves curves;
+    const struct dl_plot_strip *strips; /* later ones above earlier ones; NULL: none */
+    const char *strip_axis;             /* with its unit */
     struct dl_plot_parameter parameters[DL_PLOT_PARAMETERS + 1]; /* ends with name NULL */
     int width, height;                                           /* of PNG and SVG; 0: 800 x 540 */
 };
@@ -95,6 +117,8 @@ struct dl_plot_point {
     double measured, predicted, low, high, ideal_samples_per_s; /* samples/s; NAN: none */
 };
 void dl_plot_scaling_table(struct dl_table *table, struct dl_arena *arena);
+/* That table in a terminal: throughput per device; measured: with points. */
+void dl_plot_scaling_curves(struct dl_figure *out, bool measured);
 enum dl_code dl_plot_scaling_add(struct dl_table *table, const struct dl_plot_point *point,
                                  struct dl_err *err);
 
@@ -178,11 +202,20 @@ const char *dl_plot_title(struct dl_arena *arena, const struct dl_inputs *inputs
 /* "a, b" of two parts that may be empty, in the arena. */
 const char *dl_plot_join(struct dl_arena *arena, const char *a, const char *b);
 
-/* Whether the figure has blocks and the locale is UTF-8 (LC_ALL, LC_CTYPE, LANG). */
+/* Whether the figure has blocks, curves or strips and the locale is UTF-8 (LC_ALL, LC_CTYPE, LANG). */
 bool dl_plot_blocks_wanted(const struct dl_figure *figure);
 /* The figure with blocks; NULL: out of memory. */
 const char *dl_plot_blocks_text(const struct dl_figure *figure, int columns, bool color,
                                 struct dl_arena *arena);
+
+/* The figure with curves; NULL: out of memory. */
+const char *dl_plot_canvas_text(const struct dl_figure *figure, int columns, int lines, bool color,
+                                struct dl_arena *arena);
+/* The figure with strips; NULL: out of memory. */
+const char *dl_plot_strips_text(const struct dl_figure *figure, int columns, bool color,
+                                struct dl_arena *arena);
+/* At most `most` bytes of a text that may hold anything, safe for a terminal; never NULL. */
+const char *dl_plot_label(struct dl_arena *arena, const char *text, size_t most);
 
 enum dl_plot_format { DL_PLOT_PNG, DL_PLOT_SVG, DL_PLOT_PDF, DL_PLOT_TERMINAL };
 extern const char *const dl_plot_formats[]; /* "png", "svg", "pdf", "terminal", NULL */

@@ -237,5 +237,18 @@ enum dl_code dl_plot_alphabeta(struct dl_context *context, const struct dl_optio
     out->title = "time of a collective: samples, alpha-beta pieces and model";
     out->subtitle =
         "points: measured, lines: fit, dots: model of the system file with its switches";
+    out->curves = (struct dl_plot_curves){.x = 2,
+                                          .curve = 3,
+                                          .point = 3,
+                                          .kind = 1,
+                                          .curve_kind = FIT,
+                                          .point_kind = SAMPLE,
+                                          .log_x = true,
+                                          .log_y = true,
+                                          .x_unit = 1,
+                                          .y_unit = 1e-6,
+                                          .x_name = "message size (bytes)",
+                                          .y_name = "time (µs)",
+                                          .point_note = ", measured; line: fit"};
     return DL_OK;
 }

@@ -13,7 +13,8 @@ static const int colors[GLYPHS] = {25, 117, 22, 214, 166, 250, 240}; /* of 256, 
 
 bool dl_plot_blocks_wanted(const struct dl_figure *figure) {
     static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-    if (figure->blocks.count == 0) return false;
+    if (figure->blocks.count == 0 && figure->curves.x_name == NULL && figure->strips == NULL)
+        return false;
     for (int i = 0; i < 3; i++) { /* the first that is set decides, as in setlocale */
         const char *value = getenv(variables[i]);
         if (value == NULL || value[0] == 0) continue;
@@ -44,17 +45,12 @@ static void put_cells(struct dl_text *out, const int *cells, int width, int mark
     }
 }
 
-/* At most `most` bytes of a text that may hold anything, safe for a terminal. */
-static const char *safe(struct dl_arena *arena, const char *text, size_t most) {
+const char *dl_plot_label(struct dl_arena *arena, const char *text, size_t most) {
+    if (text == NULL) return "";
     char *copy = dl_arena_strndup(arena, text, strnlen(text, most));
-    if (copy != NULL) dl_text_printable(copy, "");
+    if (copy == NULL) return "";
+    dl_text_printable(copy, "");
     return copy;
-}
-
-/* printf takes no NULL. */
-static const char *label(struct dl_arena *arena, const char *text, size_t most) {
-    const char *copy = safe(arena, text, most);
-    return copy == NULL ? "" : copy;
 }
 
 static int place(double value, double most, int width) {
@@ -97,7 +93,7 @@ static void put_bars(const struct dl_figure *f, int width, bool color, struct dl
             for (const int end = place(sum, most, width); at < end; at++) cells[at] = p;
         }
         const int mark = b->limit >= 0 ? place(number_of(f, r, b->limit), most, width) - 1 : -1;
-        dl_text_printf(out, " %*s ", margin, label(out->arena, labels[r], (size_t)margin));
+        dl_text_printf(out, " %*s ", margin, dl_plot_label(out->arena, labels[r], (size_t)margin));
         put_cells(out, cells, width, mark, color);
         dl_text_printf(out, " %.4g %s\n", number_of(f, r, b->sum) / b->unit_scale, b->unit_name);
     }
@@ -123,7 +119,8 @@ static void put_lanes(const struct dl_figure *f, int width, bool color, struct d
                       to = place(c[b->first + 1].number, most, width);
             for (int i = from; i < to; i++) cells[i] = (int)c[b->first + 2].integer - 1;
         }
-        dl_text_printf(out, " %*s ", margin, label(out->arena, f->labels[g - 1], (size_t)margin));
+        dl_text_printf(out, " %*s ", margin,
+                       dl_plot_label(out->arena, f->labels[g - 1], (size_t)margin));
         put_cells(out, cells, width, -1, color);
         dl_text_add(out, "\n");
     }
@@ -139,7 +136,7 @@ const char *dl_plot_blocks_text(const struct dl_figure *figure, int columns, boo
     const char *const heads[] = {figure->title, figure->subtitle};
     for (int i = 0; i < 2; i++) {
         dl_text_add(&out, " ");
-        dl_text_add(&out, safe(arena, heads[i], MOST_TITLE));
+        dl_text_add(&out, dl_plot_label(arena, heads[i], MOST_TITLE));
         dl_text_add(&out, i == 0 ? "\n" : "\n\n");
     }
     (b->lanes ? put_lanes : put_bars)(figure, width, color, &out);

@@ -70,5 +70,18 @@ enum dl_code dl_plot_checkpoint(struct dl_context *context, const struct dl_opti
         context->arena, &p.inputs, &p.rows[0].plan,
         dl_arena_printf(context->arena, "%lld nodes", (long long)p.rows[0].plan.nodes));
     out->subtitle = "time that checkpoints, failures and restarts take; circles: best interval";
+    out->curves = (struct dl_plot_curves){.x = 1,
+                                          .curve = 2,
+                                          .point = 2,
+                                          .kind = 3,
+                                          .point_note = ", best interval",
+                                          .curve_kind = 0,
+                                          .point_kind = 1,
+                                          .log_x = true,
+                                          .log_y = true,
+                                          .x_unit = 60,
+                                          .y_unit = 0.01,
+                                          .x_name = "interval between checkpoints (min)",
+                                          .y_name = "time lost to checkpoints and failures (%)"};
     return out->title == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }

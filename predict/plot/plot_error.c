@@ -144,6 +144,10 @@ enum dl_code dl_plot_error(struct dl_context *context, const struct dl_options *
     for (int g = 1; g <= out->group_count; g++)
         DL_TRY(fill_group(context, &runs, g, scratch, out, err));
     if (out->group_count > 12) out->height = 200 + 22 * out->group_count;
+    static const struct dl_plot_strip strips[] = {
+        {ERROR, "•", "one row"}, {MEDIAN, "▒", "median"}, {MEAN, "◆", "mean"}, {0, NULL, NULL}};
+    out->strips = strips;
+    out->strip_axis = "signed error of the prediction (%)";
     out->title =
         dl_arena_printf(context->arena, "error of %d predictions by %s", drawn, dl_plot_keys[key]);
     out->subtitle =

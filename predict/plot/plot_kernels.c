@@ -98,5 +98,15 @@ enum dl_code dl_plot_kernels(struct dl_context *context, const struct dl_options
     out->title = dl_arena_printf(context->arena, "%d kernels%s, predicted and measured",
                                  out->table.row_count, chosen(context, options));
     out->subtitle = "median, 90th percentile of |error| by kind; the fits have seen these shapes";
+    out->curves = (struct dl_plot_curves){.x = 2,
+                                          .curve = 2,
+                                          .curve_name = "equal",
+                                          .point = 3,
+                                          .log_x = true,
+                                          .log_y = true,
+                                          .x_unit = 1e-6,
+                                          .y_unit = 1e-6,
+                                          .x_name = "measured (µs)",
+                                          .y_name = "predicted (µs)"};
     return out->title == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }

@@ -151,5 +151,14 @@ enum dl_code dl_plot_pareto(struct dl_context *context, const struct dl_options 
     }
     out->title = dl_arena_printf(context->arena, "%d plans on the front of time and memory", count);
     out->subtitle = "predicted; left and below is better";
+    out->curves = (struct dl_plot_curves){.x = 2,
+                                          .curve = -1,
+                                          .point = 3,
+                                          .log_x = true,
+                                          .log_y = true,
+                                          .x_unit = 1073741824,
+                                          .y_unit = 1,
+                                          .x_name = "memory of one device (GiB)",
+                                          .y_name = "iteration (s)"};
     return out->title == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }

@@ -284,7 +284,14 @@ static enum dl_code draw_blocks(struct dl_context *context, const struct dl_figu
                                 char **bytes_out, size_t *length_out, struct dl_err *err) {
     int64_t columns, lines;
     canvas_size(&columns, &lines);
-    const char *text = dl_plot_blocks_text(figure, (int)columns, context->color, context->arena);
+    struct dl_arena *arena = context->arena;
+    const char *text;
+    if (figure->curves.x_name != NULL)
+        text = dl_plot_canvas_text(figure, (int)columns, (int)lines, context->color, arena);
+    else if (figure->strips != NULL)
+        text = dl_plot_strips_text(figure, (int)columns, context->color, arena);
+    else
+        text = dl_plot_blocks_text(figure, (int)columns, context->color, arena);
     *bytes_out = text == NULL ? NULL : dl_arena_strdup(context->arena, text);
     if (*bytes_out == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     *length_out = strlen(*bytes_out);

@@ -109,6 +109,17 @@ enum dl_code dl_plot_roofline(struct dl_context *context, const struct dl_option
     out->parameters[1] = (struct dl_plot_parameter){.name = "bandwidth_bytes_per_s",
                                                     .number = roof.bandwidth_bytes_per_s};
     out->parameters[2] = (struct dl_plot_parameter){.name = "above", .number = above};
+    out->curves =
+        (struct dl_plot_curves){.x = 3,
+                                .curve = 5,
+                                .curve_name = "roof",
+                                .point = 4,
+                                .log_x = true,
+                                .log_y = true,
+                                .x_unit = 1,
+                                .y_unit = 1e12,
+                                .x_name = "arithmetic intensity (flop per byte of memory traffic)",
+                                .y_name = "TFLOP/s"};
     return out->title == NULL || out->subtitle == NULL
                ? dl_fail(err, DL_ERR_SYSTEM, "out of memory")
                : DL_OK;

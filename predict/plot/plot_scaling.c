@@ -47,6 +47,19 @@ void dl_plot_scaling_table(struct dl_table *table, struct dl_arena *arena) {
     dl_table_init(table, arena, columns, sizeof columns / sizeof columns[0]);
 }
 
+void dl_plot_scaling_curves(struct dl_figure *out, bool measured) {
+    out->curves = (struct dl_plot_curves){.x = DEVICES,
+                                          .curve = PREDICTED,
+                                          .point = measured ? MEASURED : -1,
+                                          .over = DEVICES,
+                                          .log_x = true,
+                                          .x_unit = 1,
+                                          .y_unit = 1,
+                                          .x_name = "devices",
+                                          .y_name = "samples/s of one device",
+                                          .point_note = ", measured"};
+}
+
 enum dl_code dl_plot_scaling_add(struct dl_table *table, const struct dl_plot_point *point,
                                  struct dl_err *err) {
     union dl_cell *cells = dl_table_row(table);
@@ -323,6 +336,7 @@ enum dl_code dl_plot_scaling(struct dl_context *context, const struct dl_options
     const bool files = options->positional_count > 1;
     out->parameters[0] = (struct dl_plot_parameter){.name = "measured", .number = files};
     out->parameters[1] = (struct dl_plot_parameter){.name = "share", .number = 0};
+    dl_plot_scaling_curves(out, files);
     return files ? from_files(context, options, out, err)
                  : predicted_only(context, options, out, err);
 }

@@ -139,5 +139,6 @@ enum dl_code dl_plot_strategies(struct dl_context *context, const struct dl_opti
     out->subtitle = "predictions by strategy; no measurements";
     out->parameters[0] = (struct dl_plot_parameter){.name = "measured", .number = 0};
     out->parameters[1] = (struct dl_plot_parameter){.name = "share", .number = 0};
+    dl_plot_scaling_curves(out, false);
     return out->title == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }

@@ -99,6 +99,13 @@ enum dl_code dl_plot_unseen(struct dl_context *context, const struct dl_csv *csv
     out->script = "unseen";
     out->height = 190 + 19 * count;
     out->parameters[0] = (struct dl_plot_parameter){.name = "mean_pct", .number = mean};
+    static const struct dl_plot_strip strips[] = {{5, "·", "nine of ten rows are below"},
+                                                  {4, "▒", "median"},
+                                                  {6, "○", "mean in-sample"},
+                                                  {3, "◆", "mean"},
+                                                  {0, NULL, NULL}};
+    out->strips = strips;
+    out->strip_axis = "error (%)";
     out->title = "Error for runs that no fit has seen";
     out->subtitle = dl_arena_printf(
         context->arena,
