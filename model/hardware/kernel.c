@@ -161,6 +161,13 @@ static const struct dl_kernel_model *find_model(const struct dl_device *device, 
     return NULL;
 }
 
+/* A GPU without matrix units that computes faster in fp16 (GP100). Frameworks ask cuDNN for fp32
+ * arithmetic on 16-bit tensors in mixed precision; benchmarks of its convolutions compute in fp16,
+ * which fp16 alone may take. */
+static bool has_fast_half(const struct dl_device *device) {
+    return dl_device_peak(device, DL_FP16) > 1.5 * dl_device_peak(device, DL_MIXED);
+}
+
 /* A GEMM is the same in every pass; other kernels without samples of their pass take the forward
  * model. */
 static const struct dl_kernel_model *choose_of(const struct dl_device *device,
@@ -169,8 +176,9 @@ static const struct dl_kernel_model *choose_of(const struct dl_device *device,
                                                enum dl_variant variant) {
     static const enum dl_precision of_streams[] = {DL_FP32, DL_MIXED, DL_PRECISIONS};
     const bool wide = kernel->op == DL_OP_STREAM && dl_precision_bytes(precision) >= 4.0;
-    for (const enum dl_precision *p = wide ? of_streams : stand_ins(precision); *p != DL_PRECISIONS;
-         p++) {
+    const bool fp32 = kernel->op == DL_OP_CONV && precision == DL_MIXED && has_fast_half(device);
+    for (const enum dl_precision *p = wide ? of_streams : stand_ins(fp32 ? DL_FP32 : precision);
+         *p != DL_PRECISIONS; p++) {
         const struct dl_kernel_model *model =
             find_model(device, kernel->op, kernel->pass, *p, work, variant);
         if (model == NULL) model = find_model(device, kernel->op, DL_FORWARD, *p, work, variant);

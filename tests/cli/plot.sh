@@ -233,6 +233,20 @@ run plot timeline --system iris-v100 --workload vgg16 --framework pytorch-ddp --
 has 'lanes of blocks' '^ +device █+ ?▓+'
 run plot pipeline --system dgx-a100-80 --workload gpt2_xl --framework megatron --nodes 2 --pp 4 --global-batch 32 --micro-batch 1 --precision bf16 --color always
 has 'stages in colour' 'stage 4.*\[38;5;25m█'
+run plot scaling --system iris-v100 --workload vgg16 --framework pytorch-ddp,tensorflow-ps --nodes 1-8*2
+check 'curves' 0
+has 'the curve of each framework ends at its name' '│.*[^ ] +pytorch-ddp$'
+has 'and that of the slower one' '│.*[^ ] +tensorflow-ps$'
+has 'the numbers of devices are the ticks' '^ +4 +8 +16 +32$'
+has 'what is drawn' 'devices; vertical: samples/s of one device$'
+run plot roofline --system iris-v100 --workload resnet50 --framework pytorch-ddp --nodes 1
+has 'the roof has its name' '[^ ] +roof$'
+has 'a symbol for each pass' '^ ● forward   ▲ backward$'
+run plot error "$DLMODEL_ROOT/docs/generalize/source.csv"
+has 'an error of each source' '^ +OneFlow .*│.*◆.*·'
+has 'symbols of errors' '· nine of ten rows are below   ▒ median   ○ mean in-sample   ◆ mean'
+run plot error "$DLMODEL_ROOT/data/runs/azure_batch_ai.csv" --color always
+has 'rows and mean in colour' '\[38;5;22m◆'
 run plot timeline --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 4 --color never --title "$(printf 'a\033[31mb')"
 if grep -q "$(printf '\033')" "$work/out"; then bad 'no escape sequence of a title' 'there is one'; else printf 'ok no escape sequence of a title\n'; fi
 unset LC_ALL
