@@ -107,8 +107,10 @@ static const char *const tensor_overlap_names[] = {[DL_TENSOR_EXPOSED] = "none",
                                                    NULL};
 static const char *const context_names[] = {
     [DL_CONTEXT_RING] = "ring", [DL_CONTEXT_GATHER] = "all-gather", NULL};
-static const char *const expert_names[] = {
-    [DL_EXPERT_ALL_TO_ALL] = "all-to-all", [DL_EXPERT_GATHER] = "all-gather", NULL};
+static const char *const expert_names[] = {[DL_EXPERT_ALL_TO_ALL] = "all-to-all",
+                                           [DL_EXPERT_GATHER] = "all-gather",
+                                           [DL_EXPERT_ONCE] = "once-per-node",
+                                           NULL};
 static const char *const selective_names[] = {[DL_SELECTIVE_ATTENTION] = "attention",
                                               [DL_SELECTIVE_OPERATIONS] = "operations",
                                               [DL_SELECTIVE_BLOCKS] = "blocks",
@@ -419,8 +421,10 @@ static const struct dl_field framework_fields[] = {
            "collectives of tensor parallelism that GEMMs hide"),
     CHOOSE(AT(transformer, context_exchange), context_names, DL_CONTEXT_RING,
            "how context-parallel ranks exchange keys and values"),
-    CHOOSE(AT(transformer, expert_exchange), expert_names, DL_EXPERT_ALL_TO_ALL,
-           "how tokens reach experts on other ranks"),
+    CHOOSE(
+        AT(transformer, expert_exchange), expert_names, DL_EXPERT_ALL_TO_ALL,
+        "how tokens reach experts on other ranks: once-per-node sends a token to a node once and "
+        "forwards it there (DeepEP, Hybrid-EP)"),
     DEFAULT(AT(transformer, expert_imbalance), 1, 8, DL_UNIT_NONE, 1,
             "tokens of the fullest rank of experts / mean, where no capacity limits them"),
     CHOOSE(AT(transformer, selective), selective_names, DL_SELECTIVE_ATTENTION,

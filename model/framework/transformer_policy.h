@@ -26,6 +26,7 @@ enum dl_context_exchange {
 enum dl_expert_exchange {
     DL_EXPERT_ALL_TO_ALL, /* each token to the ranks of its experts */
     DL_EXPERT_GATHER,     /* all tokens to all ranks; results are reduce-scattered */
+    DL_EXPERT_ONCE,       /* each token once to every node of its experts, which forwards it */
 };
 
 /* Which casts to 8 or 4 bits are kernels of their own. F-TRANSFORMER-CASTS */

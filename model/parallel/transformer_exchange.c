@@ -15,7 +15,10 @@
  * F-TRANSFORMER-EXPERT: with e expert ranks each layer's tokens go to their experts and back: 2
  * all-to-all forward and 2 backward of b s h k c bytes(element), of which a rank sends (e-1)/e; k
  * experts for each token, capacity factor or imbalance c. With the all-gather dispatcher all tokens
- * of e ranks instead. F-TRANSFORMER-CONTEXT: with context parallelism c, keys and values go around
+ * of e ranks instead. Once per node: of E experts on n nodes a token's k lie on
+ * n (1 - prod_{i<k} (E - E/n - i)/(E - i)) of them on average, when all are equally likely; so many
+ * copies cross the network, and those for the ranks (e in place of n) go from there inside the
+ * node, at the same time: the longer of both. F-TRANSFORMER-CONTEXT: with context parallelism c, keys and values go around
  * a ring: c - 1 messages of 2 b (s/c) h_kv / t elements forward, twice that backward; hidden behind
  * the attention of one share each. Or an all-gather before attention, a second one and a
  * reduce-scatter of their gradients backward, exposed.
@@ -195,6 +198,42 @@ static enum dl_code make_context(struct dl_transformer_maker *m, double tokens, 
                                      &m->key_gradients, err);
 }
 
+/* Places among n, with E/n experts each, that hold some of the k experts of a token, on average. */
+static double places_of(double experts, double chosen, double n) {
+    double none = 1; /* the probability that a place holds none of them */
+    for (double i = 0; i < chosen; i++) none *= fmax(0, experts - experts / n - i) / (experts - i);
+    return n * (1 - none);
+}
+
+/* Ranks of a group that share the links inside a node, or inside a domain of several nodes. */
+static int64_t ranks_together(const struct dl_transformer *tf,
+                              const struct dl_transformer_split *split,
+                              struct dl_transformer_group group) {
+    const int64_t nodes = tf->system->intra.domain_nodes > 1 ? tf->system->intra.domain_nodes : 1,
+                  fit = nodes * split->devices_per_node / group.stride;
+    return fit < 1 ? 1 : fit < group.ranks ? fit : group.ranks;
+}
+
+static enum dl_code make_once(struct dl_transformer_maker *m, struct dl_transformer_group group,
+                              double share, struct dl_err *err) {
+    const struct dl_transformer *tf = m->tf;
+    struct dl_transformer_micro_batch *b = m->micro_batch;
+    const struct dl_transformer_group inside = {ranks_together(tf, m->split, group), group.stride};
+    const double nodes = ceil((double)group.ranks / (double)inside.ranks),
+                 /* of one copy of each token, with what a capacity or imbalance adds */
+        copy_bytes = b->collective_bytes / share * tf->routed / tf->chosen;
+    struct dl_collective_time across;
+    b->route_bytes = copy_bytes * places_of(tf->experts, tf->chosen, (double)group.ranks);
+    DL_TRY(dl_transformer_collective(tf, m->split, inside, DL_COLL_ALL_TO_ALL, b->route_bytes,
+                                     &b->route, err));
+    if (nodes <= 1) return DL_OK;
+    DL_TRY(dl_transformer_collective(tf, m->split, group, DL_COLL_ALL_TO_ALL,
+                                     copy_bytes * places_of(tf->experts, tf->chosen, nodes),
+                                     &across, err));
+    if (across.time_s > b->route.time_s) b->route = across;
+    return DL_OK;
+}
+
 static enum dl_code make_experts(struct dl_transformer_maker *m, struct dl_err *err) {
     const struct dl_transformer *tf = m->tf;
     const struct dl_transformer_split *split = m->split;
@@ -207,6 +246,8 @@ static enum dl_code make_experts(struct dl_transformer_maker *m, struct dl_err *
         return dl_transformer_collective(tf, split, group, DL_COLL_ALL_TO_ALL, b->route_bytes,
                                          &b->route, err);
     }
+    if (tf->framework->transformer.expert_exchange == DL_EXPERT_ONCE)
+        return make_once(m, group, share, err);
     b->route_bytes = b->collective_bytes / share * (double)split->ep;
     DL_TRY(dl_transformer_collective(tf, split, group, DL_COLL_ALL_GATHER, b->route_bytes,
                                      &b->route, err));

@@ -135,6 +135,48 @@ static void messages(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
+/* 4 experts on 4 ranks of 2 nodes, 2 a token: it needs 2 ranks, on 2 (1 - 1/2 x 1/3) = 5/3 nodes. */
+static void once_per_node(void **state) {
+    (void)state;
+    struct gpt g;
+    struct dl_err err = {0};
+    struct dl_transformer_micro_batch cell;
+    struct dl_collective_time inside, across, slower;
+    make(&g, "1.25");
+    g.f.framework.transformer.expert_exchange = DL_EXPERT_ONCE;
+    struct dl_transformer_split s = split(1, 4, 1);
+    const double copy = 3 * TOKENS * H * 2 * 1.25;
+    s.nodes = s.devices_per_node = 2;
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &cell, &err), DL_OK);
+    check_close(cell.route_bytes, 2 * copy, 1e-12);
+    const struct dl_transformer_group all = {4, 1}, node = {2, 1};
+    assert_int_equal(
+        dl_transformer_collective(&g.tf, &s, node, DL_COLL_ALL_TO_ALL, 2 * copy, &inside, &err),
+        DL_OK);
+    assert_int_equal(
+        dl_transformer_collective(&g.tf, &s, all, DL_COLL_ALL_TO_ALL, 5 * copy / 3, &across, &err),
+        DL_OK);
+    assert_true(across.time_s > inside.time_s);
+    check_close(cell.route.time_s, across.time_s, 1e-12);
+    check_close(cell.forward[DL_TRANSFORMER_BODY].comm_s, 2 * across.time_s, 1e-12);
+    g.f.framework.transformer.expert_exchange = DL_EXPERT_ALL_TO_ALL;
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &cell, &err), DL_OK);
+    slower = cell.route;
+    assert_true(slower.time_s > across.time_s);
+    /* one node: nothing to save, as each rank holds one expert */
+    s = split(1, 4, 1);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &cell, &err), DL_OK);
+    slower = cell.route;
+    g.f.framework.transformer.expert_exchange = DL_EXPERT_ONCE;
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &cell, &err), DL_OK);
+    check_close(cell.route.time_s, slower.time_s, 1e-12);
+    /* two experts a rank: 2 (1 - 1/3 x ...) = 5/3 copies instead of 2 */
+    s = split(1, 2, 2);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &cell, &err), DL_OK);
+    check_close(cell.route_bytes, 5 * copy / 3, 1e-12);
+    dl_arena_free(&g.f.arena);
+}
+
 /* F-TRANSFORMER-STATES, F-TRANSFORMER-DATA with 2 expert ranks and 4 data ranks: half of the
  * experts on a rank, held by 4; all else by 8. */
 static void states_and_gradients(void **state) {
@@ -205,7 +247,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts),   cmocka_unit_test(kernels),
         cmocka_unit_test(messages), cmocka_unit_test(states_and_gradients),
-        cmocka_unit_test(limits),
+        cmocka_unit_test(limits),   cmocka_unit_test(once_per_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
