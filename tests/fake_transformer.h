@@ -44,4 +44,12 @@ static inline struct dl_transformer_split gpt_split(int64_t tp, int64_t sp, int6
                                          .devices_per_node = each};
 }
 
+/* Bytes that a layer keeps for backward at the split. */
+static inline double gpt_kept_bytes(const struct gpt *g, const struct dl_transformer_layer *l,
+                                    const struct dl_transformer_split *split,
+                                    enum dl_recompute recompute) {
+    const struct dl_layer layer = dl_transformer_layer_at(&g->tf, l, split);
+    return dl_transformer_kept_bytes(&g->tf, l, &layer, split, recompute);
+}
+
 #endif

@@ -84,7 +84,8 @@ struct dl_transformer {
     double tensor_count[DL_TRANSFORMER_PARTS]; /* parameter tensors */
     /* of the embedding that the head uses too: a copy on the last stage of a pipeline */
     double tied_elements;
-    bool by_tokens; /* the input is a sequence: it can be split along it */
+    bool by_tokens;            /* the input is a sequence: it can be split along it */
+    struct dl_cost_memo *memo; /* for one thread alone; NULL: none */
     /* no stack: `stack` equal units of an arbitrary network, for sharded data parallelism alone */
     bool plain;
 };
@@ -119,10 +120,11 @@ struct dl_transformer_split {
 struct dl_layer dl_transformer_layer_at(const struct dl_transformer *tf,
                                         const struct dl_transformer_layer *layer,
                                         const struct dl_transformer_split *split);
-/* Bytes kept for backward by that layer for one sample; `recompute` none or selective.
+/* Bytes kept for backward by that layer, `layer` at the split, for one sample; `recompute` none or
+ * selective.
  * F-TRANSFORMER-ACTIVATIONS */
 double dl_transformer_kept_bytes(const struct dl_transformer *tf,
-                                 const struct dl_transformer_layer *layer,
+                                 const struct dl_transformer_layer *l, const struct dl_layer *layer,
                                  const struct dl_transformer_split *split,
                                  enum dl_recompute recompute);
 

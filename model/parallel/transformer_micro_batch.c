@@ -77,25 +77,44 @@ static enum dl_attention_kernel fastest_attention(const struct dl_transformer_ma
     return best;
 }
 
-/* One layer into its part; the last body layer goes into the part after it with what it has more or
- * less than the others. */
-static void add_layer(struct dl_transformer_maker *m, const struct dl_transformer_layer *l) {
-    struct dl_transformer_micro_batch *micro_batch = m->micro_batch;
+/* What the device does in one layer, whatever the links do. */
+struct layer_kernels {
+    bool fused; /* into another layer: nothing of its own */
+    struct dl_transformer_layer_passes passes;
+    double kept_bytes[DL_TRANSFORMER_RECOMPUTES];
+};
+
+static void time_layer(struct dl_transformer_maker *m, const struct dl_transformer_layer *l,
+                       struct layer_kernels *out) {
     const struct dl_transformer *tf = m->tf;
     const struct dl_layer layer = dl_transformer_layer_at(tf, l, m->split);
+    struct dl_transformer_layer_passes *p = &out->passes;
+    memset(out, 0, sizeof *out);
     for (int r = 0; r < DL_TRANSFORMER_RECOMPUTES; r++) {
-        micro_batch->kept_bytes[l->part][r] +=
-            m->micro_samples * dl_transformer_kept_bytes(tf, l, m->split, (enum dl_recompute)r);
+        out->kept_bytes[r] = m->micro_samples * dl_transformer_kept_bytes(tf, l, &layer, m->split,
+                                                                          (enum dl_recompute)r);
     }
-    if (dl_cost_fuses(tf->framework, tf->precision) && dl_cost_fused(tf->workload, l->index))
-        return;
+    out->fused =
+        dl_cost_fuses(tf->framework, tf->precision) && dl_cost_fused(tf->workload, l->index);
+    if (out->fused) return;
     const enum dl_attention_kernel asked = m->facts.attention;
     m->facts.attention = fastest_attention(m, l, &layer);
-    struct dl_transformer_layer_passes p = {.forward = {0}};
-    dl_transformer_add_kernels(m, l, &layer, DL_FORWARD, 1, &p.forward);
-    dl_transformer_add_kernels(m, l, &layer, DL_BACKWARD_DATA, 1, &p.data);
-    dl_transformer_add_kernels(m, l, &layer, DL_BACKWARD_WEIGHTS, 1, &p.weights);
+    dl_transformer_add_kernels(m, l, &layer, DL_FORWARD, 1, &p->forward);
+    dl_transformer_add_kernels(m, l, &layer, DL_BACKWARD_DATA, 1, &p->data);
+    dl_transformer_add_kernels(m, l, &layer, DL_BACKWARD_WEIGHTS, 1, &p->weights);
     m->facts.attention = asked;
+}
+
+/* One layer into its part; the last body layer goes into the part after it with what it has more or
+ * less than the others. */
+static void add_layer(struct dl_transformer_maker *m, const struct dl_transformer_layer *l,
+                      const struct layer_kernels *kernels) {
+    struct dl_transformer_micro_batch *micro_batch = m->micro_batch;
+    const struct dl_transformer *tf = m->tf;
+    for (int r = 0; r < DL_TRANSFORMER_RECOMPUTES; r++)
+        micro_batch->kept_bytes[l->part][r] += kernels->kept_bytes[r];
+    if (kernels->fused) return;
+    struct dl_transformer_layer_passes p = kernels->passes;
     const struct dl_transformer_pass again = p.forward;
     dl_transformer_add_exchanges(m, l, &p);
     dl_transformer_add_pass(&micro_batch->forward[l->part], &p.forward, 1);
@@ -109,24 +128,100 @@ static void add_layer(struct dl_transformer_maker *m, const struct dl_transforme
 
 /* The last layer of the body has fewer readers than the others: what adding their gradients costs
  * less. */
-static void add_difference(struct dl_transformer_maker *m) {
+static struct dl_transformer_pass difference_of(const struct dl_transformer_maker *m) {
     const struct dl_transformer *tf = m->tf;
     const struct dl_transformer_layer *end = NULL;
+    struct dl_transformer_pass difference = {0};
     for (int i = 0; i < tf->layer_count; i++) {
         if (tf->layers[i].part == DL_TRANSFORMER_BODY) end = &tf->layers[i];
     }
-    if (end == NULL || tf->stack < 2) return;
+    if (end == NULL || tf->stack < 2) return difference;
     const int last = end->index + (int)(tf->stack - 2) * tf->body_count;
-    if (tf->workload->layers[last].consumers == tf->workload->layers[end->index].consumers) return;
-    struct dl_transformer_layer l = *end;
-    struct dl_transformer_pass difference = {0};
-    struct dl_layer layer = dl_transformer_layer_at(tf, &l, m->split);
-    if (dl_cost_fuses(tf->framework, tf->precision) && dl_cost_fused(tf->workload, l.index)) return;
-    dl_transformer_add_kernels(m, &l, &layer, DL_BACKWARD_DATA, -1, &difference);
+    if (tf->workload->layers[last].consumers == tf->workload->layers[end->index].consumers ||
+        (dl_cost_fuses(tf->framework, tf->precision) && dl_cost_fused(tf->workload, end->index)))
+        return difference;
+    struct dl_layer layer = dl_transformer_layer_at(tf, end, m->split);
+    dl_transformer_add_kernels(m, end, &layer, DL_BACKWARD_DATA, -1, &difference);
     layer.consumers = tf->workload->layers[last].consumers;
-    dl_transformer_add_kernels(m, &l, &layer, DL_BACKWARD_DATA, 1, &difference);
+    dl_transformer_add_kernels(m, end, &layer, DL_BACKWARD_DATA, 1, &difference);
+    return difference;
+}
+
+/* All that the device does in one micro-batch, and what that depends on. */
+struct dl_transformer_kernels {
+    const struct dl_device *device;
+    const struct dl_workload *workload;
+    const struct dl_framework *framework;
+    enum dl_precision precision;
+    enum dl_attention_kernel attention;
+    double compute_scale, micro_samples;
+    int64_t tp, sp, ep;
+    bool sequence_parallel;
+    struct layer_kernels *layers;
+    struct dl_transformer_pass difference;
+    const struct dl_transformer_kernels *before;
+};
+
+static struct dl_transformer_kernels key_of(const struct dl_transformer_maker *m) {
+    const struct dl_transformer *tf = m->tf;
+    return (struct dl_transformer_kernels){.device = tf->system->device,
+                                           .workload = tf->workload,
+                                           .framework = tf->framework,
+                                           .precision = tf->precision,
+                                           .attention = tf->input.attention,
+                                           .compute_scale = tf->compute_scale,
+                                           .micro_samples = m->micro_samples,
+                                           .tp = m->split->tp,
+                                           .sp = m->split->sp,
+                                           .ep = m->split->ep,
+                                           .sequence_parallel = m->split->sequence_parallel};
+}
+
+static bool same_kernels(const struct dl_transformer_kernels *a,
+                         const struct dl_transformer_kernels *b) {
+    return a->device == b->device && a->workload == b->workload && a->framework == b->framework &&
+           a->precision == b->precision && a->attention == b->attention &&
+           a->compute_scale == b->compute_scale && a->micro_samples == b->micro_samples &&
+           a->tp == b->tp && a->sp == b->sp && a->ep == b->ep &&
+           a->sequence_parallel == b->sequence_parallel;
+}
+
+/* From the memo, or into it. NULL: out of memory. */
+static const struct dl_transformer_kernels *recall(struct dl_transformer_maker *m,
+                                                   struct dl_cost_memo *memo) {
+    const struct dl_transformer *tf = m->tf;
+    const struct dl_transformer_kernels asked = key_of(m), *found = memo->kernels;
+    while (found != NULL && !same_kernels(found, &asked)) found = found->before;
+    if (found != NULL) return found;
+    struct dl_transformer_kernels *made = dl_arena_alloc(memo->arena, 1, sizeof *made);
+    if (made == NULL) return NULL;
+    *made = asked;
+    made->layers = dl_arena_alloc(memo->arena, (size_t)tf->layer_count, sizeof *made->layers);
+    if (made->layers == NULL) return NULL;
+    for (int i = 0; i < tf->layer_count; i++) time_layer(m, &tf->layers[i], &made->layers[i]);
+    if (!tf->plain) made->difference = difference_of(m);
+    made->before = memo->kernels;
+    memo->kernels = made;
+    return made;
+}
+
+/* All layers, and for a stack how its last one differs. */
+static enum dl_code add_layers(struct dl_transformer_maker *m, struct dl_err *err) {
+    const struct dl_transformer *tf = m->tf;
+    const struct dl_transformer_kernels *known = NULL;
+    if (tf->memo != NULL && (known = recall(m, tf->memo)) == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int i = 0; i < tf->layer_count; i++) {
+        struct layer_kernels own;
+        if (known == NULL) time_layer(m, &tf->layers[i], &own);
+        add_layer(m, &tf->layers[i], known != NULL ? &known->layers[i] : &own);
+    }
+    if (tf->plain) return DL_OK;
+    const struct dl_transformer_pass difference =
+        known != NULL ? known->difference : difference_of(m);
     for (int r = 0; r < DL_TRANSFORMER_RECOMPUTES; r++)
         dl_transformer_add_pass(&m->micro_batch->backward[DL_TRANSFORMER_AFTER][r], &difference, 1);
+    return DL_OK;
 }
 
 /* One unit of a network that is no stack. */
@@ -199,11 +294,8 @@ enum dl_code dl_transformer_micro_batch_make(const struct dl_transformer *tf,
     out->split = *split;
     out->micro_samples = micro_samples;
     DL_TRY(dl_transformer_make_collectives(&m, err));
-    for (int i = 0; i < tf->layer_count; i++) add_layer(&m, &tf->layers[i]);
-    if (tf->plain)
-        divide_micro_batch(tf, out);
-    else
-        add_difference(&m);
+    DL_TRY(add_layers(&m, err));
+    if (tf->plain) divide_micro_batch(tf, out);
     for (int p = 0; p < DL_TRANSFORMER_PARTS; p++) {
         const enum dl_transformer_part part = (enum dl_transformer_part)p;
         finish_pass(tf, host_operations(tf, part, -1), &out->forward[p]);

@@ -310,6 +310,7 @@ enum dl_code dl_transformer_predict(const struct dl_predict_request *request,
     struct dl_transformer_parts t = {.tf = &tf, .plan = &plan, .arena = request->arena};
     DL_TRY(dl_transformer_prepare(request->system, request->workload, request->framework, &plan,
                                   request->arena, &tf, err));
+    if (request->options != NULL) tf.memo = request->options->memo;
     dl_transformer_choice_of(&plan, &t.choice, &t.micro_samples);
     if (plan.tp * plan.pp * plan.sp * plan.ep == 1)
         plan.batch_per_device_samples = t.choice.micro_batches * t.micro_samples;

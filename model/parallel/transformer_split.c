@@ -378,11 +378,10 @@ static double kept_selectively(const struct dl_transformer *tf,
 }
 
 double dl_transformer_kept_bytes(const struct dl_transformer *tf,
-                                 const struct dl_transformer_layer *l,
+                                 const struct dl_transformer_layer *l, const struct dl_layer *layer,
                                  const struct dl_transformer_split *split,
                                  enum dl_recompute recompute) {
     const struct dl_layer *whole = &tf->workload->layers[l->index];
-    const struct dl_layer layer = dl_transformer_layer_at(tf, l, split);
     const double tp = (double)split->tp, width = kept_width(tf, l, whole);
     struct dl_shape kept = whole->out;
     divide_tokens(tf, &kept,
@@ -390,6 +389,6 @@ double dl_transformer_kept_bytes(const struct dl_transformer *tf,
                       (l->out == DL_TRANSFORMER_WHOLE && split->sequence_parallel ? tp : 1));
     if (l->out == DL_TRANSFORMER_SPLIT) kept.channels /= tp;
     const double out = whole->saved_elements > whole->own_elements ? dl_shape_elements(&kept) : 0;
-    const double all = out * width + own_bytes(tf, &layer);
+    const double all = out * width + own_bytes(tf, layer);
     return recompute == DL_RECOMPUTE_SELECTIVE ? kept_selectively(tf, l, all, out * width) : all;
 }

@@ -4,6 +4,7 @@
 #ifndef DL_MODEL_PREDICT_PREDICT_H
 #define DL_MODEL_PREDICT_PREDICT_H
 
+#include "model/framework/cost.h"
 #include "model/framework/framework.h"
 #include "model/plan/plan.h"
 #include "model/hardware/system.h"
@@ -96,6 +97,8 @@ struct dl_prediction {
 
 struct dl_predict_options {
     bool terms;
+    bool times_only;           /* memory may be left out: then the plan fits */
+    struct dl_cost_memo *memo; /* of predictions that share kernels; NULL: none */
 };
 
 /* The inputs of a prediction. */

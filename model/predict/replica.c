@@ -279,6 +279,11 @@ static enum dl_code share_host(const struct dl_system *system, const struct dl_f
     return DL_OK;
 }
 
+static struct dl_cost_memo *memo_of(const struct dl_predict_request *request) {
+    const struct dl_predict_options *options = request->options;
+    return options != NULL ? options->memo : NULL;
+}
+
 /* Seconds that one device alone would take for all samples of the replica, without its input. */
 static enum dl_code single_device_s(const struct dl_replica *replica, const struct dl_parts *parts,
                                     const struct dl_cost *own, double *out, struct dl_err *err) {
@@ -289,8 +294,9 @@ static enum dl_code single_device_s(const struct dl_replica *replica, const stru
     if (replica->parts > 1) {
         whole.workload = replica->request->workload;
         whole.cost = &cost;
-        DL_TRY(dl_cost_compute(parts->system->device, whole.workload, parts->framework, parts->plan,
-                               replica->samples, parts->arena, &cost, err));
+        DL_TRY(dl_cost_recall(memo_of(replica->request), parts->system->device, whole.workload,
+                              parts->framework, parts->plan, replica->samples, parts->arena, &cost,
+                              err));
     }
     DL_TRY(run_timeline(&whole, replica->parts > 1 ? &cost : own, &alone, &single, err));
     *out = single.period_s + accumulate_s(parts, single.period_s);
@@ -366,6 +372,12 @@ static void hold(const struct dl_replica *replica, const struct dl_parts *parts,
     }
 }
 
+/* Managed memory that does not fit takes time. */
+static bool needs_memory(const struct dl_replica *replica) {
+    const struct dl_predict_options *options = replica->request->options;
+    return options == NULL || !options->times_only || is_managed(replica);
+}
+
 enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_prediction *out,
                                 struct dl_err *err) {
     const struct dl_predict_request *request = replica->request;
@@ -378,8 +390,8 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
     struct dl_cost alone, cost;
     const double at_once =
         plan.micro_batch_samples > 0 ? plan.micro_batch_samples : replica->samples;
-    DL_TRY(
-        dl_cost_compute(system->device, workload, framework, &plan, at_once, arena, &alone, err));
+    DL_TRY(dl_cost_recall(memo_of(request), system->device, workload, framework, &plan, at_once,
+                          arena, &alone, err));
     DL_TRY(share_host(system, framework, &plan, workload, &alone, arena, &cost, err));
     struct dl_timeline busy, quiet;
     const struct dl_parts parts = {.system = system,
@@ -396,7 +408,7 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
         DL_TRY(single_device_s(replica, &parts, &alone, &single_s, err));
 
     struct dl_evidence evidence;
-    struct dl_prediction p = {0};
+    struct dl_prediction p = {.fits = true};
     gather_evidence(&parts, replica, &evidence);
     struct dl_diagnosis diagnosis = {
         .system = system,
@@ -409,7 +421,7 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
                                             "their share of the time of the whole layer"
                                           : NULL,
         .arena = arena};
-    hold(replica, &parts, at_once, &diagnosis, &p);
+    if (needs_memory(replica)) hold(replica, &parts, at_once, &diagnosis, &p);
     evidence.host_s += paging_s(replica, &p.memory);
     dl_compose(&evidence, workload, &plan, alone_s(&parts, replica, single_s), &p);
     describe_comm(&busy.sync, &p);

@@ -64,12 +64,14 @@ static enum dl_code scale_device(const struct dl_device *measured, struct dl_dev
     return dl_device_what_if(measured, device, arena, err);
 }
 
+static bool is_of_device(enum resource what) { return what == PEAK || what == MEMORY; }
+
 /* F-WHAT-IF: as `--set` would, so that both agree. */
 static enum dl_code make_variant(const struct dl_system *system, enum resource what, double by,
                                  struct dl_arena *arena, struct variant *v, struct dl_err *err) {
     v->system = *system;
     v->device = *system->device;
-    v->system.device = &v->device;
+    if (is_of_device(what)) v->system.device = &v->device;
     if (v->system.as_measured == NULL) v->system.as_measured = system;
     switch (what) {
     case NETWORK: scale_link(&v->system.inter, by, 1); break;
@@ -94,18 +96,21 @@ struct asker {
     const struct dl_framework *framework;
     const struct dl_plan *plan;
     struct dl_arena *arena;
+    struct dl_cost_memo memo; /* links do not change what kernels take */
     struct dl_prediction base;
     struct dl_limits *out;
 };
 
-static enum dl_code ask(struct asker *a, enum resource what, double by, struct dl_prediction *p,
-                        struct dl_err *err) {
+/* times_only: without memory. */
+static enum dl_code ask(struct asker *a, enum resource what, double by, bool times_only,
+                        struct dl_prediction *p, struct dl_err *err) {
+    const struct dl_predict_options options = {.times_only = times_only, .memo = &a->memo};
     struct variant *v = dl_arena_alloc(a->arena, 1, sizeof *v);
     if (v == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(make_variant(a->system, what, by, a->arena, v, err));
     struct dl_plan plan = *a->plan;
     if (what == DECODING) plan.decode_s_per_sample /= by;
-    return dl_predict(&v->system, a->workload, a->framework, &plan, NULL, a->arena, p, err);
+    return dl_predict(&v->system, a->workload, a->framework, &plan, &options, a->arena, p, err);
 }
 
 /* Resources that samples pass through before they reach a device. */
@@ -127,8 +132,8 @@ static enum dl_code find_elasticities(struct asker *a, struct dl_err *err) {
     for (int r = 0; r < RESOURCES; r++) {
         struct dl_prediction more = {0}, less = {0};
         if (is_idle(a, r)) continue;
-        DL_TRY(ask(a, (enum resource)r, 1 + step, &more, err));
-        DL_TRY(ask(a, (enum resource)r, 1 / (1 + step), &less, err));
+        DL_TRY(ask(a, (enum resource)r, 1 + step, true, &more, err));
+        DL_TRY(ask(a, (enum resource)r, 1 / (1 + step), true, &less, err));
         const double value = log(more.iteration_s / less.iteration_s) / (2 * log1p(step));
         a->out->elasticity[a->out->elasticity_count++] =
             (struct dl_elasticity){resource_names[r], value};
@@ -155,7 +160,7 @@ static enum dl_code try_resources(struct asker *a, struct dl_err *err) {
         struct dl_prediction p = {0};
         const bool latency = r == NETWORK_LATENCY || r == NODE_LATENCY;
         if (without_input(a, r)) continue;
-        DL_TRY(ask(a, (enum resource)r, latency ? 0.5 : 2, &p, err));
+        DL_TRY(ask(a, (enum resource)r, latency ? 0.5 : 2, false, &p, err));
         add_change(
             a,
             dl_arena_printf(a->arena, latency ? "half the %s" : "twice the %s", resource_names[r]),
@@ -267,9 +272,11 @@ enum dl_code dl_limits_of(const struct dl_system *system, const struct dl_worklo
                       .framework = framework,
                       .plan = plan,
                       .arena = arena,
+                      .memo = {.arena = arena},
                       .out = out};
+    const struct dl_predict_options options = {.memo = &a.memo};
     memset(out, 0, sizeof *out);
-    DL_TRY(dl_predict(system, workload, framework, plan, NULL, arena, &a.base, err));
+    DL_TRY(dl_predict(system, workload, framework, plan, &options, arena, &a.base, err));
     find_active(&a);
     DL_TRY(find_elasticities(&a, err));
     DL_TRY(try_resources(&a, err));
@@ -280,24 +287,24 @@ enum dl_code dl_limits_of(const struct dl_system *system, const struct dl_worklo
 }
 
 /* F-SAVING */
-enum dl_code dl_gains_of(const struct dl_system *system, const struct dl_workload *workload,
-                         const struct dl_framework *framework, const struct dl_plan *plan,
-                         struct dl_arena *arena, struct dl_gain *out, int *count_out,
-                         struct dl_err *err) {
+enum dl_code dl_gains_of(const struct dl_predict_request *request, double iteration_s,
+                         struct dl_gain *out, int *count_out, struct dl_err *err) {
     const double more = 1.1;
-    struct asker a = {.system = system,
-                      .workload = workload,
-                      .framework = framework,
-                      .plan = plan,
-                      .arena = arena};
+    struct asker a = {.system = request->system,
+                      .workload = request->workload,
+                      .framework = request->framework,
+                      .plan = request->plan,
+                      .arena = request->arena,
+                      .memo = {.arena = request->arena}};
     int count = 0;
-    DL_TRY(dl_predict(system, workload, framework, plan, NULL, arena, &a.base, err));
+    if (request->options != NULL && request->options->memo != NULL)
+        a.memo = *request->options->memo;
     for (int r = 0; r < RESOURCES; r++) {
         struct dl_prediction p = {0};
         const bool latency = r == NETWORK_LATENCY || r == NODE_LATENCY;
         if (is_idle(&a, r)) continue;
-        DL_TRY(ask(&a, (enum resource)r, latency ? 1 / more : more, &p, err));
-        const struct dl_gain gain = {resource_names[r], 1 - p.iteration_s / a.base.iteration_s};
+        DL_TRY(ask(&a, (enum resource)r, latency ? 1 / more : more, true, &p, err));
+        const struct dl_gain gain = {resource_names[r], 1 - p.iteration_s / iteration_s};
         int at = count++;
         for (; at > 0 && out[at - 1].saved_frac < gain.saved_frac; at--) out[at] = out[at - 1];
         out[at] = gain;

@@ -43,11 +43,11 @@ struct dl_gain {
     const char *resource;
     double saved_frac;
 };
-/* The most effective first; at most DL_MAX_LIMITS. *count_out: how many. */
-enum dl_code dl_gains_of(const struct dl_system *system, const struct dl_workload *workload,
-                         const struct dl_framework *framework, const struct dl_plan *plan,
-                         struct dl_arena *arena, struct dl_gain *out, int *count_out,
-                         struct dl_err *err);
+/* Of a request and its predicted iteration. The most effective first; at most DL_MAX_LIMITS.
+ * *count_out: how many. With the memo of that prediction kernels are timed for two resources alone.
+ */
+enum dl_code dl_gains_of(const struct dl_predict_request *request, double iteration_s,
+                         struct dl_gain *out, int *count_out, struct dl_err *err);
 
 enum dl_code dl_limits_of(const struct dl_system *system, const struct dl_workload *workload,
                           const struct dl_framework *framework, const struct dl_plan *plan,

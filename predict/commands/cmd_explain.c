@@ -195,7 +195,7 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
                                  (long long)row->plan->devices_per_node,
                                  dl_inputs_batch(inputs, row->plan, arena)),
                  0, DL_EXPLAIN_WIDTH);
-    DL_TRY(dl_gains_find(row, arena, &gains, err));
+    DL_TRY(dl_gains_find(row, inputs->memo, arena, &gains, err));
     if (gains.count > 0) dl_text_wrap(&t, dl_gains_text(row, &gains, arena), 0, DL_EXPLAIN_WIDTH);
     dl_text_add(&t, "\n");
     dl_text_add(&t, dl_explain_table_text(table));
@@ -248,6 +248,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     const struct dl_framework *usual =
         dl_framework_default(inputs.frameworks, inputs.framework_count, DL_DEFAULT_DATA_PARALLEL);
     if (inputs.framework_all && usual != NULL) framework = usual;
+    struct dl_cost_memo memo = {.arena = context->arena};
+    inputs.memo = &memo;
     DL_TRY(dl_inputs_predict(&inputs, framework, inputs.nodes[0], true, context->arena, &plan,
                              &prediction, err));
     dl_inputs_note_files(context, &inputs);

@@ -143,7 +143,7 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
     struct dl_gains gains = {.count = 0};
     if (best != NULL) {
         const struct dl_prediction_row row = dl_predicted_row_of(results, best);
-        DL_TRY(dl_gains_find(&row, context->arena, &gains, err));
+        DL_TRY(dl_gains_find(&row, inputs->memo, context->arena, &gains, err));
     }
     dl_recommend_json(&w, results, &gains);
     dl_advice_json(&w, advice);
@@ -250,7 +250,7 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
     else
         DL_TRY(rows_text(context, results, false, &rows, err));
     DL_TRY(dl_checkpoint_text(context, options, &shown, &checkpoint, err));
-    DL_TRY(dl_gains_find(&shown, context->arena, &gains, err));
+    DL_TRY(dl_gains_find(&shown, inputs->memo, context->arena, &gains, err));
     dl_text_add(&text, heading(context, results));
     dl_text_add(&text, rows);
     if (inputs->heterogeneous != NULL)
@@ -317,6 +317,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(dl_inputs_load(context, options, &inputs, err));
     DL_TRY(dl_rates_read(options, context->arena, &inputs.rates, err));
     DL_TRY(dl_limits_read(options, &inputs, context->arena, &results.limits, err));
+    struct dl_cost_memo memo = {.arena = context->arena};
+    inputs.memo = &memo;
     results.inputs = &inputs;
     DL_TRY(predict_all(context, &inputs, asked.trace != NULL, &results, err));
     if (asked.trace != NULL) DL_TRY(write_trace(asked.trace, &results, context->arena, err));

@@ -357,7 +357,7 @@ enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_f
                                struct dl_plan *plan_out, struct dl_prediction *out,
                                struct dl_err *err) {
     struct dl_plan plan = inputs->plan;
-    const struct dl_predict_options options = {.terms = terms};
+    const struct dl_predict_options options = {.terms = terms, .memo = inputs->memo};
     plan.nodes = nodes;
     plan.layer_times = dl_layer_inputs_for(inputs, framework);
     if (inputs->heterogeneous != NULL) {

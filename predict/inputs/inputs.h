@@ -38,6 +38,7 @@ struct dl_inputs {
     bool max_batch;        /* --batch-per-device max */
     bool max_micro_batch;  /* --micro-batch max */
     bool strict;
+    struct dl_cost_memo *memo; /* of all predictions with these inputs; NULL: none */
     struct {
         bool system, nodes, gpus, batch_per_device, precision, optimizer, context, spatial,
             recompute, sequence_parallel, zero, mapping, schedule, input;

@@ -5,12 +5,18 @@
 
 #include "model/base/text.h"
 
-enum dl_code dl_gains_find(const struct dl_prediction_row *row, struct dl_arena *arena,
-                           struct dl_gains *out, struct dl_err *err) {
+enum dl_code dl_gains_find(const struct dl_prediction_row *row, struct dl_cost_memo *memo,
+                           struct dl_arena *arena, struct dl_gains *out, struct dl_err *err) {
+    const struct dl_predict_options options = {.memo = memo};
+    const struct dl_predict_request request = {.system = row->system,
+                                               .workload = row->workload,
+                                               .framework = row->framework,
+                                               .plan = row->plan,
+                                               .options = &options,
+                                               .arena = arena};
     out->count = 0;
     if (row->prediction->group_count > 0 || !row->prediction->fits) return DL_OK;
-    return dl_gains_of(row->system, row->workload, row->framework, row->plan, arena, out->list,
-                       &out->count, err);
+    return dl_gains_of(&request, row->prediction->iteration_s, out->list, &out->count, err);
 }
 
 static bool is_kernels(enum dl_bottleneck bottleneck) {

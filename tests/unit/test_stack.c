@@ -168,7 +168,7 @@ static void kept_by_attention(void **state) {
         for (int k = 0; k < g.tf.layer_count; k++) {
             const struct dl_transformer_layer *l = &g.tf.layers[k];
             if (l->role != DL_TRANSFORMER_HEADS) continue;
-            check_close(dl_transformer_kept_bytes(&g.tf, l, &split, DL_RECOMPUTE_NONE),
+            check_close(gpt_kept_bytes(&g, l, &split, DL_RECOMPUTE_NONE),
                         context + (cases[i].kept ? scores : rows), 0);
         }
         const enum dl_attention_kernel run = dl_framework_attention(&g.f.framework, cases[i].plan);

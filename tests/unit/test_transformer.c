@@ -69,7 +69,7 @@ static void activations_of_a_layer(void **state) {
         double bytes = 0;
         for (int k = 0; k < g.tf.layer_count; k++) {
             if (g.tf.layers[k].part == DL_TRANSFORMER_BODY)
-                bytes += dl_transformer_kept_bytes(&g.tf, &g.tf.layers[k], &s, cases[i].recompute);
+                bytes += gpt_kept_bytes(&g, &g.tf.layers[k], &s, cases[i].recompute);
         }
         const double statistics = 16 * 512.0 / (cases[i].sequence ? (double)cases[i].tp : 1);
         check_close(bytes - statistics, 512.0 * 1024 * cases[i].factor, 1e-9);

@@ -388,7 +388,7 @@ static void flash_keeps_no_scores(void **state) {
     g.tf.input.attention = DL_ATTENTION_FLASH;
     for (int i = 0; i < g.tf.layer_count; i++) {
         if (g.tf.layers[i].part == DL_TRANSFORMER_BODY)
-            bytes += dl_transformer_kept_bytes(&g.tf, &g.tf.layers[i], &one, DL_RECOMPUTE_NONE);
+            bytes += gpt_kept_bytes(&g, &g.tf.layers[i], &one, DL_RECOMPUTE_NONE);
     }
     check_close(bytes, 512.0 * 1024 * 34 + 16 * 512 + 4 * 16 * 512, 1e-9);
     /* F-TRANSFORMER-CASTS: 8-bit linear layers keep what two norms (h each) and GELU (4 h) write in
@@ -397,8 +397,7 @@ static void flash_keeps_no_scores(void **state) {
     double narrow_bytes = 0;
     for (int i = 0; i < g.tf.layer_count; i++) {
         if (g.tf.layers[i].part == DL_TRANSFORMER_BODY)
-            narrow_bytes +=
-                dl_transformer_kept_bytes(&g.tf, &g.tf.layers[i], &one, DL_RECOMPUTE_NONE);
+            narrow_bytes += gpt_kept_bytes(&g, &g.tf.layers[i], &one, DL_RECOMPUTE_NONE);
     }
     check_close(bytes - narrow_bytes, 512.0 * 1024 * 6, 1e-9);
     dl_arena_free(&g.f.arena);
