@@ -62,5 +62,5 @@ void dl_answer_script(const struct dl_service *service, const struct dl_request 
     }
     ran->code = read_words(service, command, request, arena, words, &ran->err);
     if (ran->code == DL_OK) dl_run_command(service, command, words, request, arena, ran);
-    dl_answer_ran(ran, DL_MEDIA_TEXT, arena, out);
+    dl_answer_ran(service, ran, DL_MEDIA_TEXT, arena, out);
 }

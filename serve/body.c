@@ -64,7 +64,7 @@ enum dl_code dl_words_attach(struct dl_words *words, const char *name, const cha
     for (int i = 2; own != NULL && is_taken(words, own); i++)
         own = dl_arena_printf(arena, "%s (%d)", name, i);
     if (own == NULL) return no_memory(err);
-    words->attached[words->attached_count++] = (struct dl_attachment){own, text, bytes};
+    words->attached[words->attached_count++] = (struct dl_attachment){own, text, bytes, false};
     *name_out = own;
     return DL_OK;
 }

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { CLASSES = 2, MOST_QUEUED = 256, MOST_ENDS = 128 };
+enum { CLASSES = 2, MOST_QUEUED = 256, MOST_ENDS = 128, FORSAKEN_S = 1 };
 
 /* The front end's end of a worker. */
 struct dl_worker_end {
@@ -19,7 +19,8 @@ struct dl_worker_end {
     int fd; /* -1: to be replaced */
     pid_t pid;
     int class, generation;
-    struct dl_job *job; /* NULL: idle */
+    struct dl_job *job; /* NULL: idle, or forsaken */
+    bool forsaken;      /* it computes what nobody waits for any more */
     double started_s;
     size_t sent; /* bytes of the job's header and bytes */
     struct dl_frame in;
@@ -52,6 +53,7 @@ static void forget_input(struct dl_worker_end *w) {
 static void drop(struct dl_worker_end *w) {
     if (w->fd >= 0) close(w->fd); /* leaves epoll; an idle worker ends by itself */
     w->fd = -1;
+    w->forsaken = false;
     forget_input(w);
 }
 
@@ -135,7 +137,7 @@ static void start(struct dl_worker_end *w, struct dl_job *job, double now_s) {
 static struct dl_worker_end *idle_of(struct dl_pool *pool, int class) {
     for (int i = 0; i < pool->end_count; i++) {
         struct dl_worker_end *w = &pool->ends[i];
-        if (w->class == class && w->fd >= 0 && w->job == NULL) return w;
+        if (w->class == class && w->fd >= 0 && w->job == NULL && !w->forsaken) return w;
     }
     return NULL;
 }
@@ -206,13 +208,20 @@ static void unqueue(struct dl_pool *pool, struct dl_job *job) {
     }
 }
 
+/* A short request is over sooner than a new worker has read its data: it may end by itself. */
+static void forsake(struct dl_worker_end *w) {
+    const struct dl_job *job = w->job;
+    w->job = NULL;
+    w->forsaken = w->class == 0 && w->sent == sizeof job->head + job->count;
+    if (w->forsaken) return;
+    dl_spawner_kill(&w->pool->spawner, w->pid);
+    drop(w);
+}
+
 void dl_pool_cancel(struct dl_pool *pool, struct dl_job *job) {
     if (job->state == DL_JOB_QUEUED) unqueue(pool, job);
     if (job->state == DL_JOB_RUNNING) {
-        struct dl_worker_end *w = job->worker;
-        w->job = NULL;
-        dl_spawner_kill(&pool->spawner, w->pid);
-        drop(w);
+        forsake(job->worker);
         pool->counts.cancelled++;
     }
     job->state = DL_JOB_DONE;
@@ -236,6 +245,7 @@ static void take_frame(struct dl_worker_end *w, double now_s) {
     }
     forget_input(w);
     w->job = NULL;
+    w->forsaken = false;
     if (w->generation != pool->generation) drop(w); /* replaced at the next tick */
     if (job != NULL) finish(job);
     feed(pool, w->class, now_s);
@@ -289,10 +299,13 @@ void dl_pool_tick(struct dl_pool *pool, double now_s) {
     }
     for (int i = 0; i < pool->end_count; i++) {
         struct dl_worker_end *w = &pool->ends[i];
-        const double most_s = w->class == 0 ? c->short_s : c->long_s;
-        if (w->job != NULL && now_s - w->started_s > most_s) {
+        const double most_s = w->class == 0 ? c->short_s : c->long_s, took_s = now_s - w->started_s;
+        if (w->job != NULL && took_s > most_s) {
             pool->counts.timed_out++;
             lose(w, 504, "Gateway Timeout", "the request took longer than the service allows");
+        } else if (w->forsaken && took_s > FORSAKEN_S) {
+            dl_spawner_kill(&pool->spawner, w->pid);
+            drop(w);
         }
         if (w->fd < 0 && !revive(w)) drop(w);
     }
@@ -306,7 +319,7 @@ enum dl_code dl_pool_reload(struct dl_pool *pool, struct dl_err *err) {
     pool->spawner = next;
     pool->generation++;
     for (int i = 0; i < pool->end_count; i++) {
-        if (pool->ends[i].job == NULL) drop(&pool->ends[i]);
+        if (pool->ends[i].job == NULL) drop(&pool->ends[i]); /* one forsaken ends by itself */
     }
     return DL_OK;
 }
@@ -314,7 +327,7 @@ enum dl_code dl_pool_reload(struct dl_pool *pool, struct dl_err *err) {
 struct dl_pool_counts dl_pool_counts(const struct dl_pool *pool) {
     struct dl_pool_counts counts = pool->counts;
     for (int i = 0; i < pool->end_count; i++) {
-        if (pool->ends[i].job != NULL)
+        if (pool->ends[i].job != NULL || pool->ends[i].forsaken)
             counts.busy++;
         else if (pool->ends[i].fd >= 0)
             counts.idle++;

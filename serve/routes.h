@@ -53,10 +53,10 @@ struct dl_route {
 extern const struct dl_route dl_routes[]; /* ended by path NULL */
 int dl_route_count(void);
 
-/* The row for a method and path; NULL: none. *rest: behind the path. *known: the path exists with
- * another method. */
+/* The row for a method and path; NULL: none. *rest: behind the path. *allowed: NULL, or the methods
+ * that the path has where this is none of them. */
 const struct dl_route *dl_route_find(const char *method, const char *path, const char **rest,
-                                     bool *known);
+                                     const char **allowed);
 
 /* Answers of the api_*.c files and form.c. */
 dl_answer_fn dl_answer_command, dl_answer_list, dl_answer_schema, dl_answer_import,

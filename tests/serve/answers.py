@@ -20,6 +20,10 @@ def untimed(text):
     return re.sub(rb'"(elapsed_s|threads)": [^,\n]*', b"", text)
 
 
+def results(answer):
+    return json.loads(answer)["results"]
+
+
 def same_bytes(s):
     check("predict: the bytes of the command line",
           s.ask("POST", "/v1/predict", RUN)[2] == command_line("predict", *LINE, "--json"))
@@ -137,6 +141,14 @@ def measured():
         with Service() as other:
             differs = s.ask("POST", "/v1/predict", run)[2] != other.ask("POST", "/v1/predict", run)[2]
         check("measured runs sharpen answers", differs and plain)
+        check("and leave those of other machines as they are", results(s.ask("POST", "/v1/predict", RUN)[2]) == results(plain))
+        check("also of all frameworks, and of a form", s.ask("POST", "/v1/predict", {**RUN, "framework": "all"})[0] == 200
+              and s.ask("GET", "/form?system=iris-v100&workload=vgg16&framework=pytorch-ddp")[0] == 200)
+        for name in ("more.csv", "runs.csv"):
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+                f.write("no,such,columns\n1,2,3\n")
+        check("tables that are none do not stop predictions", results(s.ask("POST", "/v1/predict", RUN)[2]) == results(plain))
+        s.problem("the view of measured runs says what is wrong with them", 422, "GET", "/v1/measured")
 
 
 def stream(s):

@@ -2,10 +2,12 @@
 import json
 import os
 import shlex
+import statistics
 import subprocess
 import sys
 import tempfile
 
+from axe import violations
 from browser import Browser, program
 from service import DLMODEL, SCRATCH, Service, check
 
@@ -22,6 +24,13 @@ def picture(b, name):
 def give(b, field, value):
     b.run(f"(() => {{ const e = document.getElementById('{field}'); e.value = {value!r}; e.dispatchEvent(new Event('input')); "
           "e.dispatchEvent(new Event('change')); })()")
+
+
+def accessible(b, name):
+    """axe-core's rules of WCAG A and AA on what is shown now."""
+    found = violations(b)
+    if found is not None:
+        check(f"page: axe-core finds nothing: {name}", not found, "\n".join(found))
 
 
 def controls(b, at):
