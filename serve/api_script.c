@@ -1,5 +1,6 @@
 /* api_script.c - POST /v1/script: the job that `dlmodel slurm script` writes for the site. */
 #include <string.h>
+#include <unistd.h>
 
 #include "serve/run_command.h"
 #include "serve/serve.h"
@@ -51,6 +52,19 @@ static enum dl_code read_words(const struct dl_service *service, const struct dl
     return dl_words_add(words, dl_arena_strdup(arena, "script"), err);
 }
 
+/* The folder of the run is below that from which the user submits, not below that of this process. */
+static const char *from_submission(const char *script, struct dl_arena *arena) {
+    char here[4096];
+    const char *begin = script == NULL ? NULL : strstr(script, "\nrun='");
+    if (begin == NULL || getcwd(here, sizeof here - 1) == NULL) return script;
+    begin += strlen("\nrun=");
+    strcat(here, "/");
+    const size_t length = strlen(here);
+    if (strncmp(begin + 1, here, length) != 0) return script; /* the site's own folder */
+    return dl_arena_printf(arena, "%.*s\"${SLURM_SUBMIT_DIR:-.}\"'/%s", (int)(begin - script),
+                           script, begin + 1 + length);
+}
+
 void dl_answer_script(const struct dl_service *service, const struct dl_request *request,
                       struct dl_arena *arena, struct dl_answer *out) {
     const struct dl_command *command = dl_service_command(service, "slurm");
@@ -62,5 +76,6 @@ void dl_answer_script(const struct dl_service *service, const struct dl_request 
     }
     ran->code = read_words(service, command, request, arena, words, &ran->err);
     if (ran->code == DL_OK) dl_run_command(service, command, words, request, arena, ran);
+    ran->text = from_submission(ran->text, arena);
     dl_answer_ran(service, ran, DL_MEDIA_TEXT, arena, out);
 }

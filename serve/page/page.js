@@ -18,7 +18,7 @@ const draw = (tag, attributes = {}, ...children) => {
 // ---- numbers as people read them
 const known = (x) => typeof x === 'number' && Number.isFinite(x);
 const digits = (x, n = 3) => !known(x) ? '–' : x === 0 ? '0'
-  : Math.abs(x) >= 1e5 ? x.toExponential(2) : Number(x.toPrecision(n)).toLocaleString('en');
+  : Math.abs(x) >= 1e7 ? x.toExponential(2) : Number(x.toPrecision(n)).toLocaleString('en');
 const seconds = (s) => !known(s) ? '–' : s < 1e-3 ? digits(s * 1e6) + ' µs' : s < 1 ? digits(s * 1e3) + ' ms'
   : s < 120 ? digits(s) + ' s' : s < 7200 ? digits(s / 60) + ' min' : s < 2 * 86400 ? digits(s / 3600) + ' h'
   : digits(s / 86400) + ' days';
@@ -131,7 +131,7 @@ function figure(id, caption, question, svg, header, rows) {
   svg.setAttribute('aria-label', question);
   const body = rows.map((r) => make('tr', {}, ...r.map((c, i) => make(i ? 'td' : 'th', i ? {} : { scope: 'row' }, String(c)))));
   const table = make('table', {}, make('thead', {}, make('tr', {}, ...header.map((h) => make('th', { scope: 'col' }, h)))), make('tbody', {}, ...body));
-  const details = make('details', {}, make('summary', {}, 'As a table'), make('div', { class: 'scroll' }, table));
+  const details = make('details', {}, make('summary', {}, 'As a table'), make('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption + ' as a table' }, table));
   const open = f.querySelector('details')?.open;
   if (open) details.open = true;
   const svgButton = make('button', { type: 'button' }, 'SVG'), csvButton = make('button', { type: 'button' }, 'CSV');
@@ -246,7 +246,7 @@ const memoryBar = (name, r) => ({ name: `${name}: ${gib(r.memory.total_bytes)}${
 function drawFrameworks(list) {
   room('f-frameworks');
   const rows = list.filter((r) => r.fits && r.framework !== 'ideal').sort((a, b) => b.throughput_samples_per_s - a.throughput_samples_per_s).slice(0, 10);
-  const h = 22 * rows.length + 26, left = Math.min(W / 2, 14 + 7.2 * Math.max(...rows.map((r) => r.framework.length), 8)), svg = draw('svg', { viewBox: `0 0 ${W} ${h}` });
+  const h = 22 * rows.length + 26, left = Math.min(W / 2, 14 + 7.7 * Math.max(...rows.map((r) => r.framework.length), 8)), svg = draw('svg', { viewBox: `0 0 ${W} ${h}` });
   const high = (r) => r.global_batch_samples / r.iteration_low_s, low = (r) => r.global_batch_samples / r.iteration_high_s;
   const most = Math.max(...rows.map(high), 1), x = (v) => left + (v / most) * (W - left - 76);
   rows.forEach((r, i) => {
@@ -270,7 +270,17 @@ const NUMBERS = [['iteration', (r) => `${seconds(r.iteration_s)} (${seconds(r.it
   ['energy', (r) => (known(r.energy_j) ? energy(r.energy_j) : 'give how long it trains')], ['power', (r) => (known(r.power_w) ? digits(r.power_w / 1e3) + ' kW' : '–')]];
 function table(target, header, rows, caption) {
   target.replaceChildren(...(caption ? [make('caption', {}, caption)] : []), make('thead', {}, make('tr', {}, ...header.map((h) => make('th', { scope: 'col' }, h)))),
-    make('tbody', {}, ...rows.map((r) => make('tr', {}, ...r.map((c, i) => make(i ? 'td' : 'th', i ? {} : { scope: 'row' }, String(c)))))));
+    make('tbody', { role: 'rowgroup' }, ...rows.map((r) => make('tr', { role: 'row' }, ...r.map((c, i) => make(i ? 'td' : 'th', i ? { role: 'cell', 'data-label': header[i] } : { scope: 'row', role: 'rowheader' },
+      c instanceof Node ? c : String(c)))))));
+}
+function copyButton(text, label) {
+  const b = make('button', { type: 'button', 'aria-label': label }, 'Copy');
+  b.onclick = () => copy(b, text);
+  return b;
+}
+async function copy(button, text, shownBy = button) {
+  try { await navigator.clipboard.writeText(text); button.textContent = 'Copied'; } catch { getSelection().selectAllChildren(shownBy); button.textContent = shownBy === button ? text : 'Selected'; }
+  setTimeout(() => { button.textContent = 'Copy'; }, 2000);
 }
 
 // ---- predicting
@@ -322,6 +332,7 @@ async function compareFrameworks() {
   } catch (e) { problem(e); }
 }
 function show(s, rows, row) {
+  if (!shown) performance.mark('answered'); // tests/serve/timing.py reads it
   shown = { state: s, rows, row };
   $('sentence').textContent = `${s.framework} trains ${s.workload} on ${row.devices} devices at ${digits(row.throughput_samples_per_s, 4)} samples/s; with 80 % probability an iteration takes ${seconds(row.iteration_low_s)} to ${seconds(row.iteration_high_s)}. ` +
     `The bottleneck is ${row.bottleneck}, ${percent(row.bottleneck_share)} of the time.${row.fits ? '' : ' It does not fit in memory.'}` +
@@ -395,9 +406,9 @@ async function* events(body) {
 function showPlans(a) {
   const tied = a.results.filter((r) => r.tied_with_best).length;
   $('search-state').textContent = `${a.evaluated_count.toLocaleString('en')} plans in ${seconds(a.elapsed_s)}.` + (tied > 1 ? ` The first ${tied} cannot be told apart: a tie.` : '');
-  table($('plans'), ['plan', 'iteration', '80 %', 'samples/s', 'memory', 'MFU', 'command'], a.results.map((r) => [
+  table($('plans'), ['plan', 'iteration', '80 %', 'samples/s', 'memory', 'MFU', 'command'], a.results.map((r, i) => [
     [r.strategy, ...['dp', 'tp', 'pp', 'sp', 'ep'].filter((k) => r[k] > 1).map((k) => k + ' ' + r[k]), r.recompute && r.recompute !== 'none' ? 'recompute ' + r.recompute : '', r.zero ? 'ZeRO ' + r.zero : ''].filter(Boolean).join(', '),
-    seconds(r.iteration_s), seconds(r.iteration_low_s) + ' to ' + seconds(r.iteration_high_s), digits(r.throughput_samples_per_s, 4), gib(r.memory.total_bytes), percent(r.mfu_frac), r.command]));
+    seconds(r.iteration_s), seconds(r.iteration_low_s) + ' to ' + seconds(r.iteration_high_s), digits(r.throughput_samples_per_s, 4), gib(r.memory.total_bytes), percent(r.mfu_frac), copyButton(r.command, `Copy the command of plan ${i + 1}`)]));
   const why = Object.entries(a.rejected || {}), limits = (a.limits || []).filter((l) => known(l.cost_s)).sort((p, q) => q.cost_s - p.cost_s);
   $('others').replaceChildren(...(why.length ? [make('h3', {}, 'Why the others lose'), make('ul', {}, ...why.map(([k, n]) => make('li', {}, `${n.toLocaleString('en')} plans: ${k}`)))] : []),
     ...(limits.length ? [make('h3', {}, 'What limits the best'), make('ul', {}, ...limits.map((l) => make('li', {}, `${l.name}: ${seconds(l.cost_s)}`)))] : []));
@@ -426,8 +437,10 @@ async function take(file) {
 }
 
 // ---- three questions
-// A date becomes the time until then.
+// A date becomes the time until then; days and weeks become hours.
 function untilWhen(text) {
+  const long = text.match(/^([\d.]+)\s*([dw])(ays?|eeks?)?$/i);
+  if (long) return Number(long[1]) * (long[2].toLowerCase() === 'w' ? 168 : 24) + 'h';
   if (!/^\d{4}-\d/.test(text)) return text;
   const left_h = (new Date(/[ T]\d/.test(text) ? text.replace(' ', 'T') : text + 'T00:00') - Date.now()) / 3.6e6;
   if (!(left_h > 0)) throw new Error(`until when: expected a date to come, got ${text}`);
@@ -450,31 +463,31 @@ async function recommend(event) {
     const row = all.results.find((r) => r.framework === advice.framework && r.nodes === pick.nodes);
     const total = row.total_s ?? row.train_s ?? (base.epochs && known(row.epoch_s) ? row.epoch_s * base.epochs : null);
     const meets = Boolean(advice.deadline?.nodes);
-    out.replaceChildren(make('h2', {}, meets ? `Take ${pick.nodes} ${pick.nodes === 1 ? 'node' : 'nodes'} with ${advice.framework}` : 'The deadline cannot be met'),
-      make('p', {}, meets ? `It is ${pick.why}.` : `${advice.deadline?.why || ''} The best that there is: ${pick.nodes} nodes with ${advice.framework}, ${pick.why}.`),
-      make('p', {}, known(total) ? `In all ${seconds(total)}. ` : '', `With 80 % probability an iteration takes ${seconds(row.iteration_low_s)} to ${seconds(row.iteration_high_s)}. Bottleneck: ${row.bottleneck}.`));
-    const reasons = ['knee', 'fastest', 'cheapest', 'below_80'].filter((k) => advice[k]).map((k) => make('li', {}, (advice[k].nodes ? `${advice[k].nodes} nodes: ` : '') + advice[k].why));
+    out.replaceChildren(make('h2', {}, meets ? `Take ${nodesText(pick.nodes)} with ${advice.framework}` : 'The deadline cannot be met'),
+      make('p', {}, meets ? `It is ${pick.why}.` : `${advice.deadline?.why || ''} The best that there is: ${nodesText(pick.nodes)} with ${advice.framework}, ${pick.why}.`),
+      make('p', {}, known(total) && !meets ? `In all ${seconds(total)}. ` : '', `With 80 % probability an iteration takes ${seconds(row.iteration_low_s)} to ${seconds(row.iteration_high_s)}. Bottleneck: ${row.bottleneck}.`));
+    const reasons = ['knee', 'fastest', 'cheapest', 'below_80'].filter((k) => advice[k]).map((k) => make('li', {}, (advice[k].nodes ? nodesText(advice[k].nodes) + ': ' : '') + advice[k].why));
     out.append(make('h3', {}, 'The alternatives'), make('ul', {}, ...reasons));
     await addScript(out, base, advice.framework, pick.nodes, row);
     const go = make('button', { type: 'button' }, 'Explore this set-up');
     go.onclick = () => { Object.assign(state, { workload: base.workload, system: base.system, framework: advice.framework, nodes: Math.round(Math.log2(pick.nodes)), epochs: base.epochs || '', tokens: base.tokens || '' }); view('explore'); predict(); };
-    out.append(go);
+    out.append(make('div', { class: 'buttons' }, go));
   } catch (e) {
     out.replaceChildren(make('p', { class: 'problem', role: 'alert' }, (e.key ? e.key + ': ' : '') + e.message));
   }
 }
+const nodesText = (n) => (n === 1 ? '1 node' : n + ' nodes');
 async function addScript(out, base, framework, nodes, row) {
   const run = { framework, workload: base.workload, nodes, precision: row.precision, batch_per_device: row.batch_per_device_samples };
   const attempts = [
     ['The training as a job for Slurm', '', () => ask('/v1/predict', JSON.stringify({ ...base, framework, nodes, export: 'sbatch' }))],
-    ['A job for Slurm that measures this', 'It needs a folder with the network, which this makes, and submits it: ' +
-      `dlmodel slurm submit --framework ${quote(framework)} --workload ${quote(base.workload)} --nodes ${nodes} --batch-per-device ${run.batch_per_device} --precision ${run.precision}`,
-      () => ask('/v1/script', JSON.stringify(run))]];
-  for (const [title, note, attempt] of attempts) {
+    ['A job for Slurm that measures this', 'It runs in a folder with the network. This command makes the folder and submits the job:',
+      () => ask('/v1/script', JSON.stringify(run)), `dlmodel slurm submit --framework ${quote(framework)} --workload ${quote(base.workload)} --nodes ${nodes} --batch-per-device ${run.batch_per_device} --precision ${run.precision}`]];
+  for (const [title, note, attempt, line] of attempts) {
     try {
       const text = await (await attempt()).text(), button = make('button', { type: 'button' }, 'Save the job');
       button.onclick = () => save('job.sh', 'text/x-shellscript', text);
-      out.append(make('h3', {}, title), ...(note ? [make('p', {}, note)] : []), make('pre', { tabindex: '0', role: 'region', 'aria-label': title }, text), button);
+      out.append(make('h3', {}, title), ...(note ? [make('p', {}, note), make('div', { class: 'command' }, make('code', {}, line), copyButton(line, 'Copy the command'))] : []), make('pre', { tabindex: '0', role: 'region', 'aria-label': title }, text), make('div', { class: 'buttons' }, button));
       return;
     } catch { /* the next one */ }
   }
@@ -498,7 +511,10 @@ function drawHealth(rows) {
   const x = (v) => left + ((Math.log10(v) - low) / (high - low || 1)) * (W - left - 16), y = (v) => H - bottom - ((Math.log10(v) - low) / (high - low || 1)) * (H - bottom - 12);
   if (!all.length) return;
   svg.append(draw('line', { class: 'axis', x1: x(10 ** low), y1: y(10 ** low), x2: x(10 ** high), y2: y(10 ** high) }));
-  for (let e = Math.ceil(low); e <= high; e++) svg.append(words(x(10 ** e), H - bottom + 18, digits(10 ** e), { 'text-anchor': 'middle', class: 'soft' }), words(left - 6, y(10 ** e) + 4, digits(10 ** e), { 'text-anchor': 'end', class: 'soft' }));
+  for (let e = Math.floor(low); e <= high; e++) for (const v of (high - low > 2 ? [1] : [1, 2, 5]).map((m) => m * 10 ** e)) {
+    if (v < 10 ** low || v > 10 ** high) continue;
+    svg.append(words(x(v), H - bottom + 18, digits(v), { 'text-anchor': 'middle', class: 'soft' }), words(left - 6, y(v) + 4, digits(v), { 'text-anchor': 'end', class: 'soft' }));
+  }
   svg.append(words(W / 2, H - 6, 'measured', { 'text-anchor': 'middle', class: 'soft' }), words(left + 4, 22, 'predicted', { class: 'soft' }));
   for (const r of rows) {
     const bad = known(r.predicted_low) && (r.measured < r.predicted_low || r.measured > r.predicted_high);
@@ -527,7 +543,7 @@ async function restore() {
   if (planned && shows === 'explore') search();
 }
 async function names(what) { return (await ask('/v1/' + what)).json(); }
-async function start() {
+async function fillLists() {
   try {
     const [systems, workloads, frameworks] = await Promise.all(['systems', 'workloads', 'frameworks'].map(names));
     $('systems').replaceChildren(...systems.map((s) => make('option', { value: s.name }, s.summary || '')));
@@ -536,6 +552,9 @@ async function start() {
     const use = frameworks.filter((f) => !f.status || f.status === 'maintained');
     $('framework').replaceChildren(group('maintained', use), group('retired, lossy or asynchronous', frameworks.filter((f) => !use.includes(f))));
   } catch (e) { problem(e); }
+  showControls();
+}
+function start() {
   for (const f of fields) $(f)?.addEventListener('input', () => change(f, $(f).value));
   $('setup').addEventListener('submit', (e) => { e.preventDefault(); predict(); });
   $('keep').onclick = () => { kept = shown; $('forget').hidden = false; predict(); };
@@ -544,10 +563,7 @@ async function start() {
   document.querySelector('.skip').addEventListener('click', (e) => { e.preventDefault(); $('answer').focus(); });
   $('search').onclick = search;
   $('cancel').onclick = () => searching?.abort();
-  $('copy').onclick = async () => {
-    try { await navigator.clipboard.writeText($('command').textContent); $('copy').textContent = 'Copied'; } catch { getSelection().selectAllChildren($('command')); $('copy').textContent = 'Selected'; }
-    setTimeout(() => { $('copy').textContent = 'Copy'; }, 2000);
-  };
+  $('copy').onclick = () => copy($('copy'), $('command').textContent, $('command'));
   $('file').onchange = () => $('file').files[0] && take($('file').files[0]);
   document.addEventListener('dragover', (e) => { e.preventDefault(); document.body.classList.add('dragging'); });
   document.addEventListener('dragleave', () => document.body.classList.remove('dragging'));
@@ -555,7 +571,8 @@ async function start() {
   $('ask').addEventListener('submit', recommend);
   for (const b of document.querySelectorAll('nav button')) b.onclick = () => { view(b.dataset.view); if (shows === 'explore') predict(); };
   window.addEventListener('hashchange', () => { if (isSetup()) restore(); });
-  await restore();
+  restore();
+  fillLists();
   fetch('/v1/measured', { headers: token ? { Authorization: 'Bearer ' + token } : {} }).then((r) => r.json()).then((a) => { $('health-tab').hidden = !(a.rows || []).length; }).catch(() => {});
 }
 start();
