@@ -23,15 +23,21 @@ static const char *const taken[] = {"framework",
                                     "pp",
                                     NULL};
 
+static bool takes(const char *name, size_t length) {
+    for (int i = 0; taken[i] != NULL; i++) {
+        if (strlen(taken[i]) == length && strncmp(taken[i], name, length) == 0) return true;
+    }
+    return false;
+}
+
+bool dl_script_takes(const char *option) { return takes(option, strlen(option)); }
+
 static enum dl_code check(const struct dl_words *words, bool *has_site, struct dl_err *err) {
     *has_site = false;
     for (int i = 0; i < words->count; i++) {
         const char *name = words->list[i] + strspn(words->list[i], "-");
         const size_t length = strcspn(name, "=");
-        bool good = false;
-        for (int k = 0; taken[k] != NULL && !good; k++)
-            good = strlen(taken[k]) == length && strncmp(taken[k], name, length) == 0;
-        if (!good)
+        if (!takes(name, length))
             return dl_fail_at(err, "request", 0, 0, NULL,
                               "%.*s: not an option of a run that a request may describe",
                               (int)length, name);

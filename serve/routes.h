@@ -62,4 +62,9 @@ const struct dl_route *dl_route_find(const char *method, const char *path, const
 dl_answer_fn dl_answer_command, dl_answer_list, dl_answer_schema, dl_answer_import,
     dl_answer_script, dl_answer_openapi, dl_answer_form, dl_answer_measured;
 
+/* For the description of the interface: kinds of files that /v1/import/ takes, ended by NULL, and
+ * whether /v1/script takes an option. */
+extern const char *const dl_import_kinds[];
+bool dl_script_takes(const char *option);
+
 #endif

@@ -336,7 +336,7 @@ function show(s, rows, row) {
   shown = { state: s, rows, row };
   $('sentence').textContent = `${s.framework} trains ${s.workload} on ${row.devices} devices at ${digits(row.throughput_samples_per_s, 4)} samples/s; with 80 % probability an iteration takes ${seconds(row.iteration_low_s)} to ${seconds(row.iteration_high_s)}. ` +
     `The bottleneck is ${row.bottleneck}, ${percent(row.bottleneck_share)} of the time.${row.fits ? '' : ' It does not fit in memory.'}` +
-    (kept ? ` That is ${digits(row.throughput_samples_per_s / kept.row.throughput_samples_per_s)} times the throughput of what was kept.` : '');
+    (kept && JSON.stringify(kept.state) !== JSON.stringify(s) ? ` That is ${digits(row.throughput_samples_per_s / kept.row.throughput_samples_per_s)} times the throughput of what was kept.` : '');
   $('brief').textContent = `${digits(row.throughput_samples_per_s, 4)} samples/s · ${seconds(row.iteration_s)} (${seconds(row.iteration_low_s)} to ${seconds(row.iteration_high_s)})${row.fits ? '' : ' · does not fit'}`;
   $('warnings').replaceChildren(...row.warnings.map((w) => make('li', {}, w)));
   drawScaling(rows, kept?.rows);
