@@ -22,7 +22,8 @@ struct dl_worker_end {
     struct dl_job *job; /* NULL: idle, or forsaken */
     bool forsaken;      /* it computes what nobody waits for any more */
     double started_s;
-    size_t sent; /* bytes of the job's header and bytes */
+    size_t sent;  /* bytes of the job's header and bytes */
+    bool stalled; /* the socket was full: epoll tells when it is not */
     struct dl_frame in;
     size_t in_head; /* bytes of the answer's header that have come */
     char *in_bytes;
@@ -53,7 +54,7 @@ static void forget_input(struct dl_worker_end *w) {
 static void drop(struct dl_worker_end *w) {
     if (w->fd >= 0) close(w->fd); /* leaves epoll; an idle worker ends by itself */
     w->fd = -1;
-    w->forsaken = false;
+    w->forsaken = w->stalled = false;
     forget_input(w);
 }
 
@@ -107,21 +108,18 @@ static void lose(struct dl_worker_end *w, int status, const char *title, const c
 
 static void send_more(struct dl_worker_end *w) {
     const struct dl_job *job = w->job;
-    const size_t head = sizeof job->head;
-    while (w->sent < head + job->count) {
-        const char *from =
-            w->sent < head ? (const char *)&job->head + w->sent : job->bytes + (w->sent - head);
-        const size_t left = w->sent < head ? head - w->sent : job->count - (w->sent - head);
-        const ssize_t done = send(w->fd, from, left, MSG_NOSIGNAL);
-        if (done < 0 && errno == EINTR) continue;
+    while (w->sent < sizeof job->head + job->count) {
+        const ssize_t done = dl_frame_send(w->fd, &job->head, job->bytes, w->sent);
         if (done < 0 && errno == EAGAIN) {
             watch(w, EPOLLIN | EPOLLOUT);
+            w->stalled = true;
             return;
         }
         if (done <= 0) return; /* its end closes, which epoll tells */
         w->sent += (size_t)done;
     }
-    watch(w, EPOLLIN);
+    if (w->stalled) watch(w, EPOLLIN);
+    w->stalled = false;
 }
 
 static void start(struct dl_worker_end *w, struct dl_job *job, double now_s) {
@@ -251,9 +249,9 @@ static void take_frame(struct dl_worker_end *w, double now_s) {
     feed(pool, w->class, now_s);
 }
 
-/* Reads what there is; false: the worker has gone. */
+/* Reads what there is of one frame (epoll tells of more); false: the worker has gone. */
 static bool receive(struct dl_worker_end *w, double now_s) {
-    while (w->fd >= 0) {
+    for (;;) {
         const bool head = w->in_head < sizeof w->in;
         char *to = head ? (char *)&w->in + w->in_head : w->in_bytes + w->in_count;
         const size_t want = head ? sizeof w->in - w->in_head : (size_t)w->in.bytes - w->in_count;
@@ -272,9 +270,10 @@ static bool receive(struct dl_worker_end *w, double now_s) {
             if (w->in_bytes == NULL) return false;
             w->in_bytes[w->in.bytes] = '\0';
         }
-        if (w->in_count == w->in.bytes) take_frame(w, now_s);
+        if (w->in_count < w->in.bytes) continue;
+        take_frame(w, now_s);
+        return true;
     }
-    return true;
 }
 
 void dl_pool_event(struct dl_pool *pool, void *end, uint32_t events, double now_s) {
