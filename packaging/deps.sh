@@ -5,14 +5,15 @@
 #   build   compiler and the libraries that dlmodel links
 #   demo    also what a calibration of a CPU measures with, and gnuplot
 #   check   also what the tests need (default), a real Slurm and PyTorch among them: what is not there is counted as skipped
-#   all     also Chromium, in which tests drive the page of `serve`, and what coverage, fuzzing, valgrind and static analysis need, which are run by hand
+#   all     also Chromium, in which tests drive the page of `serve`, and what coverage, fuzzing, valgrind and static analysis need, which are
+#           run by hand; from PyPI into build/python, axe-core (rules of accessibility) and Schemathesis (requests from the OpenAPI document)
 set -u
 what=${1:-check}
 build='gcc libc6-dev make pkg-config libgsl-dev libcjson-dev'
 demo='libdnnl-dev libopenblas-dev libopenmpi-dev openmpi-bin gnuplot-nox'
 check='libcmocka-dev python3 shellcheck clang-format libmicrohttpd-dev libprotobuf-c-dev protobuf-c-compiler jq zsh locales
     slurm-wlm slurm-client slurm-wlm-basic-plugins munge slurmdbd mariadb-server python3-torch'
-all='gcovr clang clang-tidy libclang-rt-14-dev cppcheck valgrind chromium'
+all='gcovr clang clang-tidy libclang-rt-14-dev cppcheck valgrind chromium python3-venv python3-pip nginx-light caddy openssl'
 case $what in
 build) packages=$build ;;
 demo) packages="$build $demo" ;;
@@ -61,12 +62,27 @@ T
     exit 1
 fi
 
+# What Debian does not have; tests without it are counted as skipped.
+from_pypi() {
+    [ "$what" = all ] || return 0
+    at=$(cd "$(dirname "$0")/.." && pwd)/build/python
+    [ ! -d "$at/axe_playwright_python" ] || [ ! -x "$at/schemathesis/bin/schemathesis" ] || return 0
+    echo 'Installing from PyPI into build/python: axe-playwright-python (for its axe-core), schemathesis'
+    python3 -m pip install -q --no-deps --target "$at" 'axe-playwright-python==0.1.8' &&
+        python3 -m venv "$at/schemathesis" &&
+        "$at/schemathesis/bin/pip" install -q 'schemathesis==4.32.5' ||
+        echo 'Going on without: tests that need them will be skipped.' >&2
+}
+
 # dpkg-query complains about names that it has never heard of, and those are missing.
 # shellcheck disable=SC2086
 missing=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' $packages 2> /dev/null | awk -v want="$packages" '
     $1 == "installed" { have[$2] = 1 }
     END { n = split(want, p); for (i = 1; i <= n; i++) if (!(p[i] in have)) printf " %s", p[i] }')
-[ -z "$missing" ] && exit 0
+if [ -z "$missing" ]; then
+    from_pypi
+    exit 0
+fi
 
 echo "Installing:$missing"
 sudo=
@@ -87,3 +103,4 @@ listed() { [ -n "$(find /var/lib/apt/lists -name '*_Packages*' 2> /dev/null | he
 listed || apt update || give_up 'apt-get update failed: check the network and the package sources.'
 # shellcheck disable=SC2086
 apt -y install --no-install-recommends $missing || give_up "apt-get could not install:$missing"
+from_pypi

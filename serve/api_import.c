@@ -5,12 +5,12 @@
 #include "serve/run_command.h"
 
 /* Kinds of one file that fits into memory; a trace may have gigabytes and is read as a stream. */
-static const char *const kinds[] = {"onnx",     "config", "nccl-tests", "osu",
-                                    "megatron", "nemo",   "torchtitan", NULL};
+const char *const dl_import_kinds[] = {"onnx",     "config", "nccl-tests", "osu",
+                                       "megatron", "nemo",   "torchtitan", NULL};
 
 static bool is_kind(const char *name) {
-    for (int i = 0; kinds[i] != NULL; i++) {
-        if (strcmp(kinds[i], name) == 0) return true;
+    for (int i = 0; dl_import_kinds[i] != NULL; i++) {
+        if (strcmp(dl_import_kinds[i], name) == 0) return true;
     }
     return false;
 }
@@ -42,5 +42,5 @@ void dl_answer_import(const struct dl_service *service, const struct dl_request 
     ran->code = read_words(command, request, arena, words, &ran->err);
     if (ran->code == DL_OK) dl_run_command(service, command, words, request, arena, ran);
     const bool json = ran->text != NULL && (ran->text[0] == '{' || ran->text[0] == '[');
-    dl_answer_ran(ran, json ? DL_MEDIA_JSON : DL_MEDIA_TEXT, arena, out);
+    dl_answer_ran(service, ran, json ? DL_MEDIA_JSON : DL_MEDIA_TEXT, arena, out);
 }

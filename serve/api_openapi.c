@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "serve/run_command.h"
+#include "serve/serve.h"
 
 static const char *with_underscores(const char *name, struct dl_arena *arena) {
     char *copy = dl_arena_strdup(arena, name);
@@ -19,13 +20,13 @@ static void add_type(struct dl_json_writer *w, const char *type) {
 
 /* A number may be text with a unit; text may be a list; a document may stand for a file. */
 static void add_kinds(struct dl_json_writer *w, const struct dl_option *o) {
-    const enum dl_value_kind kind = o->value == NULL ? DL_VALUE_UNBOUND : o->value->kind;
     dl_jw_array(w, "anyOf");
     add_type(w, "string");
     add_type(w, "number");
-    if (kind != DL_VALUE_NUMBER && kind != DL_VALUE_INTEGER) {
+    if (dl_option_takes_list(o)) {
         dl_jw_object(w, NULL);
         dl_jw_string(w, "type", "array");
+        dl_jw_integer(w, "minItems", 1);
         dl_jw_object(w, "items");
         dl_jw_array(w, "type");
         dl_jw_string(w, NULL, "string");
@@ -44,8 +45,7 @@ static void add_option(struct dl_json_writer *w, const struct dl_option *o,
     dl_jw_string(w, "description", o->help);
     if (o->argument == NULL) {
         dl_jw_string(w, "type", "boolean");
-    } else if (o->value != NULL && o->value->choices != NULL && !o->value->repeatable &&
-               (o->value->kind == DL_VALUE_CHOICE || o->value->kind == DL_VALUE_WORD)) {
+    } else if (!dl_option_takes_list(o) && o->value->choices != NULL) {
         dl_jw_string(w, "type", "string");
         dl_jw_array(w, "enum");
         for (int i = 0; o->value->choices[i] != NULL; i++)
@@ -68,8 +68,9 @@ static bool seen_before(const struct dl_command *command, int table,
     return false;
 }
 
-static void add_options(struct dl_json_writer *w, const struct dl_command *command,
-                        struct dl_arena *arena) {
+static void add_options(struct dl_json_writer *w, const struct dl_route *route,
+                        const struct dl_command *command, struct dl_arena *arena) {
+    const bool script = route->answer == dl_answer_script;
     dl_jw_object(w, "requestBody");
     dl_jw_object(w, "content");
     dl_jw_object(w, "application/json");
@@ -78,7 +79,8 @@ static void add_options(struct dl_json_writer *w, const struct dl_command *comma
     dl_jw_object(w, "properties");
     for (int t = 0; command->options[t] != NULL; t++) {
         for (const struct dl_option *o = command->options[t]; o->name != NULL; o++) {
-            if (dl_request_option(command, o->name) == o && !seen_before(command, t, o))
+            if (dl_request_option(command, o->name) == o && !seen_before(command, t, o) &&
+                (!script || dl_script_takes(o->name)))
                 add_option(w, o, arena);
         }
     }
@@ -96,18 +98,20 @@ static void add_options(struct dl_json_writer *w, const struct dl_command *comma
     for (int i = 0; i < 4; i++) dl_jw_end(w);
 }
 
+/* kind: of the JSON; NULL: of another type. */
 static void add_response(struct dl_json_writer *w, const char *status, const char *description,
-                         const char *media) {
+                         const char *media, const char *kind) {
     dl_jw_object(w, status);
     dl_jw_string(w, "description", description);
     dl_jw_object(w, "content");
     dl_jw_object(w, media);
     dl_jw_object(w, "schema");
-    if (strstr(media, "json") != NULL) dl_jw_string(w, "type", "object");
+    if (kind != NULL) dl_jw_string(w, "type", kind);
     for (int i = 0; i < 4; i++) dl_jw_end(w);
 }
 
 static const char *media_of(const struct dl_route *r) {
+    if (r->answer == dl_answer_script) return "text/plain";
     if (strstr(r->path, "/v1/") != NULL) return "application/json";
     if (strcmp(r->path, "/metrics") == 0 || strcmp(r->path, "/healthz") == 0) return "text/plain";
     if (strstr(r->path, ".js") != NULL) return "text/javascript";
@@ -123,6 +127,11 @@ static void add_rest_of_path(struct dl_json_writer *w, const struct dl_route *r)
     dl_jw_bool(w, "required", true);
     dl_jw_object(w, "schema");
     dl_jw_string(w, "type", "string");
+    if (r->answer == dl_answer_import) {
+        dl_jw_array(w, "enum");
+        for (int i = 0; dl_import_kinds[i] != NULL; i++) dl_jw_string(w, NULL, dl_import_kinds[i]);
+        dl_jw_end(w);
+    }
     dl_jw_end(w);
     dl_jw_end(w);
     dl_jw_end(w);
@@ -137,12 +146,12 @@ static void add_route(struct dl_json_writer *w, const struct dl_service *service
     dl_jw_object(w, strcmp(r->method, "GET") == 0 ? "get" : "post");
     dl_jw_string(w, "summary", r->summary);
     add_rest_of_path(w, r);
-    if (r->open) {
+    if (r->open && service->config->token_file != NULL) {
         dl_jw_array(w, "security");
         dl_jw_end(w);
     }
     if (command != NULL && !rest) {
-        add_options(w, command, arena);
+        add_options(w, r, command, arena);
     } else if (command != NULL) {
         dl_jw_object(w, "requestBody");
         dl_jw_object(w, "content");
@@ -151,8 +160,27 @@ static void add_route(struct dl_json_writer *w, const struct dl_service *service
         for (int i = 0; i < 4; i++) dl_jw_end(w);
     }
     dl_jw_object(w, "responses");
-    add_response(w, "200", "as dlmodel prints it with --json", media_of(r));
-    add_response(w, "default", "what was expected, with the key", "application/problem+json");
+    const char *media = media_of(r);
+    const bool json = strstr(media, "json") != NULL, list = r->answer == dl_answer_list;
+    add_response(w, "200", json ? "as dlmodel prints it with --json" : r->summary, media,
+                 list   ? "array"
+                 : json ? "object"
+                        : NULL);
+    add_response(w, "default", "what was expected, with the key", "application/problem+json",
+                 "object");
+    for (int i = 0; i < 3; i++) dl_jw_end(w);
+}
+
+static void add_security(struct dl_json_writer *w) {
+    dl_jw_object(w, "components");
+    dl_jw_object(w, "securitySchemes");
+    dl_jw_object(w, "token");
+    dl_jw_string(w, "type", "http");
+    dl_jw_string(w, "scheme", "bearer");
+    for (int i = 0; i < 3; i++) dl_jw_end(w);
+    dl_jw_array(w, "security");
+    dl_jw_object(w, NULL);
+    dl_jw_array(w, "token");
     for (int i = 0; i < 3; i++) dl_jw_end(w);
 }
 
@@ -176,16 +204,8 @@ void dl_answer_openapi(const struct dl_service *service, const struct dl_request
             add_route(&w, service, r, arena);
     }
     dl_jw_end(&w);
-    dl_jw_object(&w, "components");
-    dl_jw_object(&w, "securitySchemes");
-    dl_jw_object(&w, "token");
-    dl_jw_string(&w, "type", "http");
-    dl_jw_string(&w, "scheme", "bearer");
-    for (int i = 0; i < 3; i++) dl_jw_end(&w);
-    dl_jw_array(&w, "security");
-    dl_jw_object(&w, NULL);
-    dl_jw_array(&w, "token");
-    for (int i = 0; i < 4; i++) dl_jw_end(&w);
+    if (service->config->token_file != NULL) add_security(&w);
+    dl_jw_end(&w);
     dl_answer_text(200, DL_MEDIA_JSON, w.failed ? NULL : dl_arena_printf(arena, "%s\n", w.text),
                    out);
 }

@@ -1,5 +1,6 @@
 /* api_script.c - POST /v1/script: the job that `dlmodel slurm script` writes for the site. */
 #include <string.h>
+#include <unistd.h>
 
 #include "serve/run_command.h"
 #include "serve/serve.h"
@@ -22,15 +23,21 @@ static const char *const taken[] = {"framework",
                                     "pp",
                                     NULL};
 
+static bool takes(const char *name, size_t length) {
+    for (int i = 0; taken[i] != NULL; i++) {
+        if (strlen(taken[i]) == length && strncmp(taken[i], name, length) == 0) return true;
+    }
+    return false;
+}
+
+bool dl_script_takes(const char *option) { return takes(option, strlen(option)); }
+
 static enum dl_code check(const struct dl_words *words, bool *has_site, struct dl_err *err) {
     *has_site = false;
     for (int i = 0; i < words->count; i++) {
         const char *name = words->list[i] + strspn(words->list[i], "-");
         const size_t length = strcspn(name, "=");
-        bool good = false;
-        for (int k = 0; taken[k] != NULL && !good; k++)
-            good = strlen(taken[k]) == length && strncmp(taken[k], name, length) == 0;
-        if (!good)
+        if (!takes(name, length))
             return dl_fail_at(err, "request", 0, 0, NULL,
                               "%.*s: not an option of a run that a request may describe",
                               (int)length, name);
@@ -51,6 +58,19 @@ static enum dl_code read_words(const struct dl_service *service, const struct dl
     return dl_words_add(words, dl_arena_strdup(arena, "script"), err);
 }
 
+/* The folder of the run is below that from which the user submits, not below that of this process. */
+static const char *from_submission(const char *script, struct dl_arena *arena) {
+    char here[4096];
+    const char *begin = script == NULL ? NULL : strstr(script, "\nrun='");
+    if (begin == NULL || getcwd(here, sizeof here - 1) == NULL) return script;
+    begin += strlen("\nrun=");
+    strcat(here, "/");
+    const size_t length = strlen(here);
+    if (strncmp(begin + 1, here, length) != 0) return script; /* the site's own folder */
+    return dl_arena_printf(arena, "%.*s\"${SLURM_SUBMIT_DIR:-.}\"'/%s", (int)(begin - script),
+                           script, begin + 1 + length);
+}
+
 void dl_answer_script(const struct dl_service *service, const struct dl_request *request,
                       struct dl_arena *arena, struct dl_answer *out) {
     const struct dl_command *command = dl_service_command(service, "slurm");
@@ -62,5 +82,6 @@ void dl_answer_script(const struct dl_service *service, const struct dl_request 
     }
     ran->code = read_words(service, command, request, arena, words, &ran->err);
     if (ran->code == DL_OK) dl_run_command(service, command, words, request, arena, ran);
-    dl_answer_ran(ran, DL_MEDIA_TEXT, arena, out);
+    ran->text = from_submission(ran->text, arena);
+    dl_answer_ran(service, ran, DL_MEDIA_TEXT, arena, out);
 }

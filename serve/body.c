@@ -26,6 +26,15 @@ static bool is_withheld(const char *name) {
     return false;
 }
 
+bool dl_option_takes_list(const struct dl_option *option) {
+    const struct dl_value *v = option->value;
+    if (option->argument == NULL) return false;
+    if (v == NULL) return true;
+    if (v->kind == DL_VALUE_NUMBER || v->kind == DL_VALUE_INTEGER) return false;
+    return v->choices == NULL || v->repeatable ||
+           (v->kind != DL_VALUE_CHOICE && v->kind != DL_VALUE_WORD);
+}
+
 bool dl_option_takes_document(const struct dl_option *option) {
     return option->argument != NULL && strstr(option->argument, "FILE") != NULL;
 }
@@ -64,7 +73,7 @@ enum dl_code dl_words_attach(struct dl_words *words, const char *name, const cha
     for (int i = 2; own != NULL && is_taken(words, own); i++)
         own = dl_arena_printf(arena, "%s (%d)", name, i);
     if (own == NULL) return no_memory(err);
-    words->attached[words->attached_count++] = (struct dl_attachment){own, text, bytes};
+    words->attached[words->attached_count++] = (struct dl_attachment){own, text, bytes, false};
     *name_out = own;
     return DL_OK;
 }
@@ -155,6 +164,8 @@ static enum dl_code add_scalar(const struct place *p, const struct dl_option *op
 /* Repeated for an option that may be, else joined by commas. */
 static enum dl_code add_list(struct place p, const struct dl_option *option) {
     const char *joined = NULL;
+    if (!dl_option_takes_list(option)) return refuse(&p, "expected one value, not a list");
+    if (p.node->child == NULL) return refuse(&p, "expected a list of at least one value");
     for (const struct dl_json_node *n = p.node->child; n != NULL; n = n->next) {
         struct place item = p;
         item.node = n;
@@ -167,7 +178,7 @@ static enum dl_code add_list(struct place p, const struct dl_option *option) {
         joined = joined == NULL ? text : dl_arena_printf(p.arena, "%s,%s", joined, text);
         if (joined == NULL) return no_memory(p.err);
     }
-    return joined == NULL ? DL_OK : add_value(&p, option, joined);
+    return joined == NULL ? DL_OK : add_value(&p, option, joined); /* NULL: repeated */
 }
 
 /* "set": {"links.inter.bandwidth": "25GB/s"} */

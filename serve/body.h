@@ -35,7 +35,8 @@ enum dl_code dl_words_attach(struct dl_words *words, const char *name, const cha
 
 /* The option of a command by its name, NULL: it has none, or none that a request may give. */
 const struct dl_option *dl_request_option(const struct dl_command *command, const char *name);
-/* What may stand in its place: a document. */
+/* What may stand in place of one value: a document, a list. */
 bool dl_option_takes_document(const struct dl_option *option);
+bool dl_option_takes_list(const struct dl_option *option);
 
 #endif

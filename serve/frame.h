@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum { DL_FRAME_MOST_BYTES = 256 << 20 };
 
@@ -22,6 +23,9 @@ struct dl_frame {
     uint32_t query;  /* of a request: bytes of the query before the body */
     uint64_t bytes;  /* that follow; at most DL_FRAME_MOST_BYTES */
 };
+
+/* Sends what is left behind `sent` bytes of header and bytes, in one call; as send() returns. */
+ssize_t dl_frame_send(int fd, const struct dl_frame *frame, const void *bytes, size_t sent);
 
 /* Whole frames over a blocking socket. dl_frame_read allocates *bytes with malloc, with a NUL
  * behind. false: the other end has gone, the frame is too large, or memory is exhausted. */

@@ -144,7 +144,7 @@ static enum MHD_Result begin(struct dl_server *s, struct MHD_Connection *connect
     c->request = r;
     c->deadline_s = dl_now_s() + BODY_S;
     const int status = dl_http_check(r, url, method, &rest, &detail, &retry_s);
-    if (status != 0) return dl_http_problem(r, status, detail, retry_s);
+    if (status != 0 || r->route == NULL) return dl_http_problem(r, status, detail, retry_s);
     if (s->body_bytes > MOST_BODIES)
         return dl_http_problem(r, 503, "too many large requests at once", 5);
     if (r->route->kind != DL_ROUTE_STATIC && !begin_job(r, rest)) return MHD_NO;

@@ -17,6 +17,7 @@ struct dl_http_request {
     struct dl_server *server;
     struct dl_connection *connection;
     const struct dl_route *route; /* NULL: none fits */
+    const char *allowed;          /* methods of the path, where it has others; else NULL */
     bool accepted;                /* its head was; the body follows */
     bool suspended, submitted, answered, streaming;
     double ready_s; /* when its last byte had come */

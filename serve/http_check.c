@@ -81,7 +81,6 @@ static int check_body(const struct dl_http_request *r, const char **detail) {
 int dl_http_check(struct dl_http_request *r, const char *url, const char *method, const char **rest,
                   const char **detail, double *retry_s) {
     struct dl_server *s = r->server;
-    bool known;
     if (s->config->forwarded)
         forwarded_client(r, r->connection->client, sizeof r->connection->client);
     *detail = "too many requests of this client";
@@ -90,9 +89,9 @@ int dl_http_check(struct dl_http_request *r, const char *url, const char *method
     if (!host_is_ours(r)) return 421;
     *detail = "requests of other sites are refused";
     if (strcmp(method, "POST") == 0 && from_elsewhere(r)) return 403;
-    const struct dl_route *route = dl_route_find(method, url, rest, &known);
-    *detail = known ? "this resource has another method" : "no such resource";
-    if (route == NULL) return known ? 405 : 404;
+    const struct dl_route *route = dl_route_find(method, url, rest, &r->allowed);
+    *detail = r->allowed != NULL ? "this resource has another method" : "no such resource";
+    if (route == NULL) return r->allowed != NULL ? 405 : 404;
     *detail = "expected Authorization: Bearer with a token of this service";
     if (!route->open && !token_is_known(r)) return 401;
     *detail = "the service is stopping";

@@ -89,8 +89,7 @@ enum MHD_Result dl_http_problem(struct dl_http_request *r, int status, const cha
     if (response == NULL) return MHD_NO;
     add_headers(response, dl_media_text(DL_MEDIA_PROBLEM), NULL);
     if (status == 401) dl_mhd.MHD_add_response_header(response, "WWW-Authenticate", "Bearer");
-    if (status == 405 && r->route == NULL)
-        dl_mhd.MHD_add_response_header(response, "Allow", "GET, POST");
+    if (status == 405) dl_mhd.MHD_add_response_header(response, "Allow", r->allowed);
     if (retry_s > 0) {
         snprintf(number, sizeof number, "%.0f", retry_s < 1 ? 1 : retry_s);
         dl_mhd.MHD_add_response_header(response, "Retry-After", number);

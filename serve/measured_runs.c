@@ -110,8 +110,10 @@ enum dl_code dl_measured_attach(const struct dl_service *service, struct dl_word
     size_t bytes;
     const char *text = dl_measured_table(service, &bytes);
     *name = NULL;
-    return text == NULL ? DL_OK
-                        : dl_words_attach(words, "measured runs", text, bytes, arena, name, err);
+    if (text == NULL) return DL_OK;
+    DL_TRY(dl_words_attach(words, "measured runs", text, bytes, arena, name, err));
+    words->attached[words->attached_count - 1].if_it_fits = true;
+    return DL_OK;
 }
 
 /* GET /v1/measured: what `dlmodel compare` says of the tables: each run beside its prediction, with
@@ -136,5 +138,5 @@ void dl_answer_measured(const struct dl_service *service, const struct dl_reques
     if (ran.code == DL_OK)
         dl_run_command(service, dl_service_command(service, "compare"), words, request, arena,
                        &ran);
-    dl_answer_ran(&ran, DL_MEDIA_JSON, arena, out);
+    dl_answer_ran(service, &ran, DL_MEDIA_JSON, arena, out);
 }

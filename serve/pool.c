@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { CLASSES = 2, MOST_QUEUED = 256, MOST_ENDS = 128 };
+enum { CLASSES = 2, MOST_QUEUED = 256, MOST_ENDS = 128, FORSAKEN_S = 1 };
 
 /* The front end's end of a worker. */
 struct dl_worker_end {
@@ -19,9 +19,11 @@ struct dl_worker_end {
     int fd; /* -1: to be replaced */
     pid_t pid;
     int class, generation;
-    struct dl_job *job; /* NULL: idle */
+    struct dl_job *job; /* NULL: idle, or forsaken */
+    bool forsaken;      /* it computes what nobody waits for any more */
     double started_s;
-    size_t sent; /* bytes of the job's header and bytes */
+    size_t sent;  /* bytes of the job's header and bytes */
+    bool stalled; /* the socket was full: epoll tells when it is not */
     struct dl_frame in;
     size_t in_head; /* bytes of the answer's header that have come */
     char *in_bytes;
@@ -52,6 +54,7 @@ static void forget_input(struct dl_worker_end *w) {
 static void drop(struct dl_worker_end *w) {
     if (w->fd >= 0) close(w->fd); /* leaves epoll; an idle worker ends by itself */
     w->fd = -1;
+    w->forsaken = w->stalled = false;
     forget_input(w);
 }
 
@@ -105,21 +108,18 @@ static void lose(struct dl_worker_end *w, int status, const char *title, const c
 
 static void send_more(struct dl_worker_end *w) {
     const struct dl_job *job = w->job;
-    const size_t head = sizeof job->head;
-    while (w->sent < head + job->count) {
-        const char *from =
-            w->sent < head ? (const char *)&job->head + w->sent : job->bytes + (w->sent - head);
-        const size_t left = w->sent < head ? head - w->sent : job->count - (w->sent - head);
-        const ssize_t done = send(w->fd, from, left, MSG_NOSIGNAL);
-        if (done < 0 && errno == EINTR) continue;
+    while (w->sent < sizeof job->head + job->count) {
+        const ssize_t done = dl_frame_send(w->fd, &job->head, job->bytes, w->sent);
         if (done < 0 && errno == EAGAIN) {
             watch(w, EPOLLIN | EPOLLOUT);
+            w->stalled = true;
             return;
         }
         if (done <= 0) return; /* its end closes, which epoll tells */
         w->sent += (size_t)done;
     }
-    watch(w, EPOLLIN);
+    if (w->stalled) watch(w, EPOLLIN);
+    w->stalled = false;
 }
 
 static void start(struct dl_worker_end *w, struct dl_job *job, double now_s) {
@@ -135,7 +135,7 @@ static void start(struct dl_worker_end *w, struct dl_job *job, double now_s) {
 static struct dl_worker_end *idle_of(struct dl_pool *pool, int class) {
     for (int i = 0; i < pool->end_count; i++) {
         struct dl_worker_end *w = &pool->ends[i];
-        if (w->class == class && w->fd >= 0 && w->job == NULL) return w;
+        if (w->class == class && w->fd >= 0 && w->job == NULL && !w->forsaken) return w;
     }
     return NULL;
 }
@@ -206,13 +206,20 @@ static void unqueue(struct dl_pool *pool, struct dl_job *job) {
     }
 }
 
+/* A short request is over sooner than a new worker has read its data: it may end by itself. */
+static void forsake(struct dl_worker_end *w) {
+    const struct dl_job *job = w->job;
+    w->job = NULL;
+    w->forsaken = w->class == 0 && w->sent == sizeof job->head + job->count;
+    if (w->forsaken) return;
+    dl_spawner_kill(&w->pool->spawner, w->pid);
+    drop(w);
+}
+
 void dl_pool_cancel(struct dl_pool *pool, struct dl_job *job) {
     if (job->state == DL_JOB_QUEUED) unqueue(pool, job);
     if (job->state == DL_JOB_RUNNING) {
-        struct dl_worker_end *w = job->worker;
-        w->job = NULL;
-        dl_spawner_kill(&pool->spawner, w->pid);
-        drop(w);
+        forsake(job->worker);
         pool->counts.cancelled++;
     }
     job->state = DL_JOB_DONE;
@@ -236,14 +243,15 @@ static void take_frame(struct dl_worker_end *w, double now_s) {
     }
     forget_input(w);
     w->job = NULL;
+    w->forsaken = false;
     if (w->generation != pool->generation) drop(w); /* replaced at the next tick */
     if (job != NULL) finish(job);
     feed(pool, w->class, now_s);
 }
 
-/* Reads what there is; false: the worker has gone. */
+/* Reads what there is of one frame (epoll tells of more); false: the worker has gone. */
 static bool receive(struct dl_worker_end *w, double now_s) {
-    while (w->fd >= 0) {
+    for (;;) {
         const bool head = w->in_head < sizeof w->in;
         char *to = head ? (char *)&w->in + w->in_head : w->in_bytes + w->in_count;
         const size_t want = head ? sizeof w->in - w->in_head : (size_t)w->in.bytes - w->in_count;
@@ -262,9 +270,10 @@ static bool receive(struct dl_worker_end *w, double now_s) {
             if (w->in_bytes == NULL) return false;
             w->in_bytes[w->in.bytes] = '\0';
         }
-        if (w->in_count == w->in.bytes) take_frame(w, now_s);
+        if (w->in_count < w->in.bytes) continue;
+        take_frame(w, now_s);
+        return true;
     }
-    return true;
 }
 
 void dl_pool_event(struct dl_pool *pool, void *end, uint32_t events, double now_s) {
@@ -289,10 +298,13 @@ void dl_pool_tick(struct dl_pool *pool, double now_s) {
     }
     for (int i = 0; i < pool->end_count; i++) {
         struct dl_worker_end *w = &pool->ends[i];
-        const double most_s = w->class == 0 ? c->short_s : c->long_s;
-        if (w->job != NULL && now_s - w->started_s > most_s) {
+        const double most_s = w->class == 0 ? c->short_s : c->long_s, took_s = now_s - w->started_s;
+        if (w->job != NULL && took_s > most_s) {
             pool->counts.timed_out++;
             lose(w, 504, "Gateway Timeout", "the request took longer than the service allows");
+        } else if (w->forsaken && took_s > FORSAKEN_S) {
+            dl_spawner_kill(&pool->spawner, w->pid);
+            drop(w);
         }
         if (w->fd < 0 && !revive(w)) drop(w);
     }
@@ -306,7 +318,7 @@ enum dl_code dl_pool_reload(struct dl_pool *pool, struct dl_err *err) {
     pool->spawner = next;
     pool->generation++;
     for (int i = 0; i < pool->end_count; i++) {
-        if (pool->ends[i].job == NULL) drop(&pool->ends[i]);
+        if (pool->ends[i].job == NULL) drop(&pool->ends[i]); /* one forsaken ends by itself */
     }
     return DL_OK;
 }
@@ -314,7 +326,7 @@ enum dl_code dl_pool_reload(struct dl_pool *pool, struct dl_err *err) {
 struct dl_pool_counts dl_pool_counts(const struct dl_pool *pool) {
     struct dl_pool_counts counts = pool->counts;
     for (int i = 0; i < pool->end_count; i++) {
-        if (pool->ends[i].job != NULL)
+        if (pool->ends[i].job != NULL || pool->ends[i].forsaken)
             counts.busy++;
         else if (pool->ends[i].fd >= 0)
             counts.idle++;

@@ -43,7 +43,8 @@ enum dl_code dl_pool_start(const struct dl_service *service, int epoll, struct d
                            struct dl_err *err);
 /* false: too many wait. */
 bool dl_pool_submit(struct dl_pool *pool, struct dl_job *job, double now_s);
-/* Forgets a job, whose worker is ended if it runs; told() is not called. */
+/* Forgets a job; told() is not called. Its worker ends a short one by itself, and is ended with a
+ * long one. */
 void dl_pool_cancel(struct dl_pool *pool, struct dl_job *job);
 /* An event of epoll whose pointer is `end`. */
 void dl_pool_event(struct dl_pool *pool, void *end, uint32_t events, double now_s);

@@ -50,14 +50,18 @@ static const char *behind(const struct dl_route *route, const char *path) {
 }
 
 const struct dl_route *dl_route_find(const char *method, const char *path, const char **rest,
-                                     bool *known) {
-    *known = false;
+                                     const char **allowed) {
+    bool get = false, post = false;
+    *allowed = NULL;
     for (const struct dl_route *r = dl_routes; r->path != NULL; r++) {
         *rest = behind(r, path);
         if (*rest == NULL) continue;
-        const bool head = strcmp(method, "HEAD") == 0 && strcmp(r->method, "GET") == 0;
+        const bool is_get = strcmp(r->method, "GET") == 0,
+                   head = strcmp(method, "HEAD") == 0 && is_get;
         if (head || strcmp(r->method, method) == 0) return r;
-        *known = true;
+        get = get || is_get;
+        post = post || !is_get;
     }
+    if (get || post) *allowed = !post ? "GET, HEAD" : get ? "GET, HEAD, POST" : "POST";
     return NULL;
 }

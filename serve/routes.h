@@ -53,13 +53,18 @@ struct dl_route {
 extern const struct dl_route dl_routes[]; /* ended by path NULL */
 int dl_route_count(void);
 
-/* The row for a method and path; NULL: none. *rest: behind the path. *known: the path exists with
- * another method. */
+/* The row for a method and path; NULL: none. *rest: behind the path. *allowed: NULL, or the methods
+ * that the path has where this is none of them. */
 const struct dl_route *dl_route_find(const char *method, const char *path, const char **rest,
-                                     bool *known);
+                                     const char **allowed);
 
 /* Answers of the api_*.c files and form.c. */
 dl_answer_fn dl_answer_command, dl_answer_list, dl_answer_schema, dl_answer_import,
     dl_answer_script, dl_answer_openapi, dl_answer_form, dl_answer_measured;
+
+/* For the description of the interface: kinds of files that /v1/import/ takes, ended by NULL, and
+ * whether /v1/script takes an option. */
+extern const char *const dl_import_kinds[];
+bool dl_script_takes(const char *option);
 
 #endif

@@ -130,6 +130,17 @@ void dl_answer_problem(int status, const char *detail, const char *key, int line
                    w.failed ? NULL : dl_arena_printf(arena, "%s\n", w.text), out);
 }
 
+/* Where the service keeps its data is nothing that a client needs: "systems/x.json" will do. */
+static const char *without_folder(const struct dl_service *service, const char *file) {
+    const struct dl_data *data = &service->context->data;
+    for (int i = 0; i < data->directory_count; i++) {
+        const size_t length = strlen(data->directories[i]);
+        if (strncmp(file, data->directories[i], length) == 0 && file[length] == '/')
+            return file + length + 1;
+    }
+    return file;
+}
+
 static int status_of(enum dl_code code) {
     switch (code) {
     case DL_OK: return 200;
@@ -141,8 +152,8 @@ static int status_of(enum dl_code code) {
     }
 }
 
-void dl_answer_ran(const struct dl_ran *ran, enum dl_media media, struct dl_arena *arena,
-                   struct dl_answer *out) {
+void dl_answer_ran(const struct dl_service *service, const struct dl_ran *ran, enum dl_media media,
+                   struct dl_arena *arena, struct dl_answer *out) {
     /* "No" after a whole answer, such as a plan that does not fit, is an answer. */
     if (ran->code == DL_OK ||
         (ran->text != NULL && (ran->code == DL_ERR_NO || ran->code == DL_ERR_RANGE))) {
@@ -150,7 +161,9 @@ void dl_answer_ran(const struct dl_ran *ran, enum dl_media media, struct dl_aren
     } else {
         const struct dl_err *e = &ran->err;
         const char *detail =
-            e->file[0] == '\0' ? e->message : dl_arena_printf(arena, "%s: %s", e->file, e->message);
+            e->file[0] == '\0'
+                ? e->message
+                : dl_arena_printf(arena, "%s: %s", without_folder(service, e->file), e->message);
         dl_answer_problem(status_of(ran->code), detail, e->key, e->line, e->col, arena, out);
     }
     out->exit = ran->code;

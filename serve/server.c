@@ -3,6 +3,9 @@
 #include "serve/server.h"
 
 #include <errno.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,6 +97,17 @@ static void take_signals(struct dl_server *s, int fd) {
     }
 }
 
+/* Bodies and answers of all sizes leave holes in the heap: pages that nothing uses go back. */
+static void return_memory(double now_s) {
+    enum { EACH_S = 30 };
+    static double next_s;
+    if (now_s < next_s) return;
+    next_s = now_s + EACH_S;
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
 /* The library may have work left that no descriptor tells of: connections just resumed. */
 static int wait_ms(const struct dl_server *s) {
     MHD_UNSIGNED_LONG_LONG own_ms;
@@ -121,6 +135,7 @@ static void loop(struct dl_server *s, int epoll, int signals, int timer, int lis
                 }
                 dl_pool_tick(s->pool, now_s);
                 dl_http_tick(s, now_s);
+                return_memory(now_s);
             } else if (who != s) {
                 dl_pool_event(s->pool, who, events[i].events, now_s);
             }

@@ -2,6 +2,7 @@
 #include "serve/worker.h"
 
 #include <locale.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +19,23 @@ static void send_progress(void *target, const char *text) {
     if (!dl_frame_write(*(const int *)target, &frame, text)) _exit(0); /* nobody listens */
 }
 
+/* Seconds that the request may still take; 0: there is none. */
+static volatile sig_atomic_t left_s;
+
+static void count_down(int number) {
+    (void)number;
+    if (left_s > 0 && --left_s == 0) _exit(1);
+}
+
 /* The front end ends what takes too long; a worker that it has lost sight of ends itself. */
 static void limit_time(double time_s) {
-    const struct itimerval at = {.it_value.tv_sec = time_s > 0 ? (time_t)time_s + 2 : 0};
-    setitimer(ITIMER_REAL, &at, NULL); /* SIGALRM ends the process */
+    left_s = time_s > 0 ? (sig_atomic_t)fmin(time_s, 1e6) + 2 : 0;
+}
+
+static void start_clock(void) {
+    const struct itimerval each = {{1, 0}, {1, 0}};
+    sigaction(SIGALRM, &(struct sigaction){.sa_handler = count_down, .sa_flags = SA_RESTART}, NULL);
+    setitimer(ITIMER_REAL, &each, NULL);
 }
 
 /* The frame's bytes are the rest of the path, a NUL, the query, a NUL, the body. */
@@ -61,6 +75,7 @@ _Noreturn void dl_worker_run(const struct dl_service *given, int fd) {
         folders[sandbox.folder_count++] = service->config->measured;
     context.data.store = dl_store_open(); /* NULL: each request reads its files */
     setlocale(LC_ALL, "C");
+    start_clock();
     dl_sandbox_enter(&sandbox);
     for (;;) {
         struct dl_arena arena = {0};

@@ -27,6 +27,7 @@ struct dl_store;       /* store.h */
 struct dl_attachment {
     const char *name, *text;
     size_t length;
+    bool if_it_fits; /* of --measured: where it has nothing for the prediction, go on without */
 };
 
 /* A member that loading depends on also belongs to the key of store.c. */

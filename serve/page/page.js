@@ -18,7 +18,7 @@ const draw = (tag, attributes = {}, ...children) => {
 // ---- numbers as people read them
 const known = (x) => typeof x === 'number' && Number.isFinite(x);
 const digits = (x, n = 3) => !known(x) ? '–' : x === 0 ? '0'
-  : Math.abs(x) >= 1e5 ? x.toExponential(2) : Number(x.toPrecision(n)).toLocaleString('en');
+  : Math.abs(x) >= 1e7 ? x.toExponential(2) : Number(x.toPrecision(n)).toLocaleString('en');
 const seconds = (s) => !known(s) ? '–' : s < 1e-3 ? digits(s * 1e6) + ' µs' : s < 1 ? digits(s * 1e3) + ' ms'
   : s < 120 ? digits(s) + ' s' : s < 7200 ? digits(s / 60) + ' min' : s < 2 * 86400 ? digits(s / 3600) + ' h'
   : digits(s / 86400) + ' days';
@@ -52,20 +52,34 @@ const LINK = [0, 1, 1.25, 2.5, 3, 5, 6.25, 8, 10, 12.5, 16, 25, 32, 50, 64, 100,
 const BATCH = (i) => (i < 0 ? null : 2 ** i);
 const JITTER = (i) => (i < 0 ? null : i / 100);
 const initial = { workload: 'resnet50', system: 'iris-v100', framework: 'pytorch-ddp', nodes: 3, batch: -1, precision: '', inter: 0, intra: 0,
-  jitter: -1, epochs: '', tokens: '', price: '' };
+  jitter: -1, epochs: '', tokens: '', price: '', global: '' };
 let state = { ...initial };
 let own = {}; // documents of the user: {workload: {name, document}, measured: {name, text}}
-let kept = null; // {state, rows}
+let kept = null; // {state, rows, row}; without rows: still to be predicted
+let shows = 'explore', asked = false, planned = false; // the view; whether its questions were answered, the plans searched
+const questions = ['a-workload', 'a-length', 'a-system', 'a-most', 'a-deadline'];
 
 const fields = Object.keys(initial);
+// Everything that is shown has its link: the set-up, what was kept beside it ("kept.nodes=2"), the view, its questions, the search.
 function readAddress() {
   const given = new URLSearchParams(location.hash.slice(1));
-  state = { ...initial };
-  for (const f of fields) if (given.has(f)) state[f] = typeof initial[f] === 'number' ? Number(given.get(f)) : given.get(f);
+  const read = (prefix) => Object.fromEntries(fields.map((f) => [f, !given.has(prefix + f) ? initial[f] : typeof initial[f] === 'number' ? Number(given.get(prefix + f)) : given.get(prefix + f)]));
+  state = read('');
+  kept = given.has('kept') ? { state: read('kept.') } : null;
+  shows = ['wizard', 'health'].includes(given.get('view')) ? given.get('view') : 'explore';
+  asked = given.has('asked');
+  planned = given.has('plans');
+  for (const q of questions) if (given.has(q)) $(q).value = given.get(q);
 }
 function writeAddress() {
   const p = new URLSearchParams();
-  for (const f of fields) if (state[f] !== initial[f]) p.set(f, state[f]);
+  const write = (prefix, s) => { for (const f of fields) if (s[f] !== initial[f]) p.set(prefix + f, s[f]); };
+  write('', state);
+  if (kept) { p.set('kept', ''); write('kept.', kept.state); }
+  if (shows !== 'explore') p.set('view', shows);
+  if (shows === 'wizard') for (const q of questions) if ($(q).value !== $(q).defaultValue) p.set(q, $(q).value);
+  if (shows === 'wizard' && asked) p.set('asked', '');
+  if (planned) p.set('plans', '');
   history.replaceState(null, '', '#' + p);
 }
 function showControls() {
@@ -83,12 +97,14 @@ function settings(s) {
   if (JITTER(s.jitter) !== null) set['system.jitter_frac'] = JITTER(s.jitter);
   return set;
 }
+const billions = (text) => text.replace(/\s*b$/i, 'G'); // "20B"
 function options(s, extra = {}) {
   const o = { system: s.system, workload: s.workload, framework: s.framework, nodes: 2 ** s.nodes, ...extra };
   if (own.workload && s.workload === own.workload.name) o.workload = own.workload.document;
   if (own.measured) o.measured = own.measured;
   if (BATCH(s.batch)) o.batch_per_device = BATCH(s.batch);
-  for (const f of ['precision', 'tokens', 'price']) if (s[f]) o[f] = s[f];
+  for (const f of ['precision', 'price']) if (s[f]) o[f] = s[f];
+  if (s.tokens) o.tokens = billions(s.tokens);
   if (s.epochs) o.epochs = Number(s.epochs);
   if (Object.keys(settings(s)).length) o.set = settings(s);
   return o;
@@ -115,7 +131,7 @@ function figure(id, caption, question, svg, header, rows) {
   svg.setAttribute('aria-label', question);
   const body = rows.map((r) => make('tr', {}, ...r.map((c, i) => make(i ? 'td' : 'th', i ? {} : { scope: 'row' }, String(c)))));
   const table = make('table', {}, make('thead', {}, make('tr', {}, ...header.map((h) => make('th', { scope: 'col' }, h)))), make('tbody', {}, ...body));
-  const details = make('details', {}, make('summary', {}, 'As a table'), make('div', { class: 'scroll' }, table));
+  const details = make('details', {}, make('summary', {}, 'As a table'), make('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption + ' as a table' }, table));
   const open = f.querySelector('details')?.open;
   if (open) details.open = true;
   const svgButton = make('button', { type: 'button' }, 'SVG'), csvButton = make('button', { type: 'button' }, 'CSV');
@@ -230,7 +246,7 @@ const memoryBar = (name, r) => ({ name: `${name}: ${gib(r.memory.total_bytes)}${
 function drawFrameworks(list) {
   room('f-frameworks');
   const rows = list.filter((r) => r.fits && r.framework !== 'ideal').sort((a, b) => b.throughput_samples_per_s - a.throughput_samples_per_s).slice(0, 10);
-  const h = 22 * rows.length + 26, left = 150, svg = draw('svg', { viewBox: `0 0 ${W} ${h}` });
+  const h = 22 * rows.length + 26, left = Math.min(W / 2, 14 + 7.7 * Math.max(...rows.map((r) => r.framework.length), 8)), svg = draw('svg', { viewBox: `0 0 ${W} ${h}` });
   const high = (r) => r.global_batch_samples / r.iteration_low_s, low = (r) => r.global_batch_samples / r.iteration_high_s;
   const most = Math.max(...rows.map(high), 1), x = (v) => left + (v / most) * (W - left - 76);
   rows.forEach((r, i) => {
@@ -245,60 +261,102 @@ function drawFrameworks(list) {
     ['framework', 'samples/s', 'low', 'high'], rows.map((r) => [r.framework, digits(r.throughput_samples_per_s, 4), digits(low(r), 4), digits(high(r), 4)]));
 }
 
+const epochEnergy = (r) => (known(r.iteration_energy_j) && known(r.epoch_s) ? r.iteration_energy_j * r.epoch_s / r.iteration_s : null);
 const NUMBERS = [['iteration', (r) => `${seconds(r.iteration_s)} (${seconds(r.iteration_low_s)} to ${seconds(r.iteration_high_s)})`], ['samples/s', (r) => digits(r.throughput_samples_per_s, 4)],
   ['tokens/s', (r) => digits(r.tokens_per_s, 4)], ['efficiency', (r) => percent(r.scaling_efficiency)], ['bottleneck', (r) => `${r.bottleneck}, ${percent(r.bottleneck_share)}`],
-  ['memory of a device', (r) => gib(r.memory.total_bytes)], ['MFU', (r) => percent(r.mfu_frac)], ['an epoch', (r) => seconds(r.epoch_s)], ['GPU-hours', (r) => digits(r.gpu_hours)],
-  ['cost', (r) => (known(r.cost) ? digits(r.cost, 4) + ' ' + (r.currency || '') : '–')], ['energy', (r) => energy(r.energy_j)], ['power', (r) => (known(r.power_w) ? digits(r.power_w / 1e3) + ' kW' : '–')]];
+  ['memory of a device', (r) => gib(r.memory.total_bytes)], ['MFU', (r) => percent(r.mfu_frac)], ['an epoch', (r) => seconds(r.epoch_s)], ['energy of an epoch', (r) => energy(epochEnergy(r))],
+  ['the whole training', (r) => seconds(r.run_s)], ['GPU-hours', (r) => digits(r.gpu_hours)],
+  ['cost', (r) => (known(r.cost) ? digits(r.cost, 4) + ' ' + (r.currency || '') : known(r.run_s) ? 'give the price of a node and hour' : 'give how long it trains, and the price')],
+  ['energy', (r) => (known(r.energy_j) ? energy(r.energy_j) : 'give how long it trains')], ['power', (r) => (known(r.power_w) ? digits(r.power_w / 1e3) + ' kW' : '–')]];
 function table(target, header, rows, caption) {
   target.replaceChildren(...(caption ? [make('caption', {}, caption)] : []), make('thead', {}, make('tr', {}, ...header.map((h) => make('th', { scope: 'col' }, h)))),
-    make('tbody', {}, ...rows.map((r) => make('tr', {}, ...r.map((c, i) => make(i ? 'td' : 'th', i ? {} : { scope: 'row' }, String(c)))))));
+    make('tbody', { role: 'rowgroup' }, ...rows.map((r) => make('tr', { role: 'row' }, ...r.map((c, i) => make(i ? 'td' : 'th', i ? { role: 'cell', 'data-label': header[i] } : { scope: 'row', role: 'rowheader' },
+      c instanceof Node ? c : String(c)))))));
+}
+function copyButton(text, label) {
+  const b = make('button', { type: 'button', 'aria-label': label }, 'Copy');
+  b.onclick = () => copy(b, text);
+  return b;
+}
+async function copy(button, text, shownBy = button) {
+  try { await navigator.clipboard.writeText(text); button.textContent = 'Copied'; } catch { getSelection().selectAllChildren(shownBy); button.textContent = shownBy === button ? text : 'Selected'; }
+  setTimeout(() => { button.textContent = 'Copy'; }, 2000);
 }
 
 // ---- predicting
-let running = null, frameworksOf = '';
+let busy = false, again = false, frameworksOf = '', later = 0;
+const PAUSE_MS = 200;
 function problem(e) {
-  if (e.name === 'AbortError') return;
   $('problem').hidden = false;
+  $('brief').textContent = '';
   $('problem').textContent = (e.key ? e.key + ': ' : '') + e.message;
 }
 const series = (n) => Array.from({ length: Math.max(n + 2, 3) }, (_, i) => 2 ** i);
+// One request at a time, always for where the sliders are now: what they passed in between is left out.
 async function predict() {
-  running?.abort();
-  running = new AbortController();
-  const signal = running.signal, s = { ...state };
   showControls();
   writeAddress();
-  $('command').textContent = commandLine(s);
+  $('command').textContent = commandLine(state);
+  clearTimeout(later);
+  if (busy) { again = true; return; }
+  busy = true;
+  do {
+    again = false;
+    await answer({ ...state });
+  } while (again);
+  busy = false;
+  later = setTimeout(compareFrameworks, PAUSE_MS);
+}
+const at = (rows, s) => rows.find((r) => r.nodes === 2 ** s.nodes) || rows[rows.length - 1];
+const scaling = async (s) => (await post('predict', options(s, { nodes: series(s.nodes) }))).results;
+async function answer(s) {
   try {
-    const answer = await post('predict', options(s, { nodes: series(s.nodes) }), signal);
-    const rows = answer.results, row = rows.find((r) => r.nodes === 2 ** s.nodes) || rows[rows.length - 1];
-    $('problem').hidden = true;
-    show(s, rows, row);
-    const key = JSON.stringify(options(s, { framework: '' }));
-    if (key !== frameworksOf) {
-      const others = await post('predict', options(s, { framework: 'all' }), signal);
-      frameworksOf = key;
-      drawFrameworks(others.results);
+    if (kept && !kept.rows) {
+      const rows = await scaling(kept.state);
+      kept = { ...kept, rows, row: at(rows, kept.state) };
+      $('forget').hidden = false;
     }
+    const rows = await scaling(s);
+    $('problem').hidden = true;
+    show(s, rows, at(rows, s));
+  } catch (e) { problem(e); }
+}
+// All frameworks are many predictions: once the sliders rest.
+async function compareFrameworks() {
+  const s = { ...state }, key = JSON.stringify(options(s, { framework: '' }));
+  if (key === frameworksOf || !shown) return;
+  try {
+    const others = await post('predict', options(s, { framework: 'all' }));
+    frameworksOf = key;
+    drawFrameworks(others.results);
   } catch (e) { problem(e); }
 }
 function show(s, rows, row) {
+  if (!shown) performance.mark('answered'); // tests/serve/timing.py reads it
   shown = { state: s, rows, row };
   $('sentence').textContent = `${s.framework} trains ${s.workload} on ${row.devices} devices at ${digits(row.throughput_samples_per_s, 4)} samples/s; with 80 % probability an iteration takes ${seconds(row.iteration_low_s)} to ${seconds(row.iteration_high_s)}. ` +
-    `The bottleneck is ${row.bottleneck}, ${percent(row.bottleneck_share)} of the time.${row.fits ? '' : ' It does not fit in memory.'}`;
+    `The bottleneck is ${row.bottleneck}, ${percent(row.bottleneck_share)} of the time.${row.fits ? '' : ' It does not fit in memory.'}` +
+    (kept && JSON.stringify(kept.state) !== JSON.stringify(s) ? ` That is ${digits(row.throughput_samples_per_s / kept.row.throughput_samples_per_s)} times the throughput of what was kept.` : '');
+  $('brief').textContent = `${digits(row.throughput_samples_per_s, 4)} samples/s · ${seconds(row.iteration_s)} (${seconds(row.iteration_low_s)} to ${seconds(row.iteration_high_s)})${row.fits ? '' : ' · does not fit'}`;
   $('warnings').replaceChildren(...row.warnings.map((w) => make('li', {}, w)));
   drawScaling(rows, kept?.rows);
   const both = (bar) => [bar(kept ? 'now' : 'this set-up', row), ...(kept ? [bar('kept', kept.row)] : [])];
   drawBars('f-time', 'Where the time of an iteration goes', `Of ${seconds(row.iteration_s)}: ${PARTS.filter(([k]) => row[k] > 0).map(([k, n]) => n + ' ' + seconds(row[k])).join(', ')}.`, both(timeBar), seconds);
   drawBars('f-memory', 'Memory of a device', `${gib(row.memory.total_bytes)} of ${gib(row.memory.capacity_bytes)}.`, both(memoryBar), gib);
   table($('numbers'), ['', kept ? 'now' : 'this set-up', ...(kept ? ['kept'] : [])], [['set-up', describe(s), ...(kept ? [describe(kept.state)] : [])],
-    ...NUMBERS.map(([n, f]) => [n, f(row), ...(kept ? [f(kept.row)] : [])])]);
+    ...NUMBERS.map(([n, f]) => [n, f(row), ...(kept ? [f(kept.row)] : [])]).filter((r) => r.slice(1).some((v) => v !== '–'))]);
 }
 const describe = (s) => `${s.workload}, ${s.system}, ${s.framework}, ${2 ** s.nodes} nodes`;
 let shown = null, waiting = 0;
 function change(field, value) {
   state[field] = typeof initial[field] === 'number' ? Number(value) : value;
   showControls();
+  if (planned && !searching) { // the plans were for another set-up
+    planned = false;
+    $('search-state').textContent = '';
+    $('plans').replaceChildren();
+    $('others').replaceChildren();
+  }
   if (!waiting) waiting = requestAnimationFrame(() => { waiting = 0; predict(); });
 }
 
@@ -306,13 +364,15 @@ function change(field, value) {
 let searching = null;
 async function search() {
   searching = new AbortController();
+  planned = true;
+  writeAddress();
   $('search').hidden = true;
   $('cancel').hidden = false;
   $('search-state').textContent = 'Searching…';
   const o = options(state), each = shown?.row;
   delete o.epochs;
   delete o.batch_per_device;
-  o.global_batch = Number($('global').value) || each?.global_batch_samples;
+  o.global_batch = Number(state.global) || each?.global_batch_samples;
   try {
     const answer = await fetch('/v1/search', { method: 'POST', signal: searching.signal, body: JSON.stringify(o),
       headers: { 'Content-Type': 'application/json', Accept: 'text/event-stream', ...(token ? { Authorization: 'Bearer ' + token } : {}) } });
@@ -325,6 +385,7 @@ async function search() {
   } catch (e) {
     $('search-state').textContent = e.name === 'AbortError' ? 'Cancelled.' : (e.key ? e.key + ': ' : '') + e.message;
   }
+  searching = null;
   $('search').hidden = false;
   $('cancel').hidden = true;
 }
@@ -345,9 +406,9 @@ async function* events(body) {
 function showPlans(a) {
   const tied = a.results.filter((r) => r.tied_with_best).length;
   $('search-state').textContent = `${a.evaluated_count.toLocaleString('en')} plans in ${seconds(a.elapsed_s)}.` + (tied > 1 ? ` The first ${tied} cannot be told apart: a tie.` : '');
-  table($('plans'), ['plan', 'iteration', '80 %', 'samples/s', 'memory', 'MFU', 'command'], a.results.map((r) => [
+  table($('plans'), ['plan', 'iteration', '80 %', 'samples/s', 'memory', 'MFU', 'command'], a.results.map((r, i) => [
     [r.strategy, ...['dp', 'tp', 'pp', 'sp', 'ep'].filter((k) => r[k] > 1).map((k) => k + ' ' + r[k]), r.recompute && r.recompute !== 'none' ? 'recompute ' + r.recompute : '', r.zero ? 'ZeRO ' + r.zero : ''].filter(Boolean).join(', '),
-    seconds(r.iteration_s), seconds(r.iteration_low_s) + ' to ' + seconds(r.iteration_high_s), digits(r.throughput_samples_per_s, 4), gib(r.memory.total_bytes), percent(r.mfu_frac), r.command]));
+    seconds(r.iteration_s), seconds(r.iteration_low_s) + ' to ' + seconds(r.iteration_high_s), digits(r.throughput_samples_per_s, 4), gib(r.memory.total_bytes), percent(r.mfu_frac), copyButton(r.command, `Copy the command of plan ${i + 1}`)]));
   const why = Object.entries(a.rejected || {}), limits = (a.limits || []).filter((l) => known(l.cost_s)).sort((p, q) => q.cost_s - p.cost_s);
   $('others').replaceChildren(...(why.length ? [make('h3', {}, 'Why the others lose'), make('ul', {}, ...why.map(([k, n]) => make('li', {}, `${n.toLocaleString('en')} plans: ${k}`)))] : []),
     ...(limits.length ? [make('h3', {}, 'What limits the best'), make('ul', {}, ...limits.map((l) => make('li', {}, `${l.name}: ${seconds(l.cost_s)}`)))] : []));
@@ -376,42 +437,57 @@ async function take(file) {
 }
 
 // ---- three questions
+// A date becomes the time until then; days and weeks become hours.
+function untilWhen(text) {
+  const long = text.match(/^([\d.]+)\s*([dw])(ays?|eeks?)?$/i);
+  if (long) return Number(long[1]) * (long[2].toLowerCase() === 'w' ? 168 : 24) + 'h';
+  if (!/^\d{4}-\d/.test(text)) return text;
+  const left_h = (new Date(/[ T]\d/.test(text) ? text.replace(' ', 'T') : text + 'T00:00') - Date.now()) / 3.6e6;
+  if (!(left_h > 0)) throw new Error(`until when: expected a date to come, got ${text}`);
+  return left_h.toFixed(2) + 'h';
+}
 async function recommend(event) {
-  event.preventDefault();
+  event?.preventDefault();
   const length = $('a-length').value.trim(), out = $('advice'), tokens = /[a-z]$/i.test(length);
-  const base = { system: $('a-system').value, workload: $('a-workload').value, ...(tokens ? { tokens: length } : { epochs: Number(length) }) };
+  asked = true;
+  writeAddress();
+  const base = { system: $('a-system').value, workload: $('a-workload').value, ...(tokens ? { tokens: billions(length) } : { epochs: Number(length) }) };
   const most = Number($('a-most').value) || 1, nodes = [];
   for (let n = 1; n <= most; n *= 2) nodes.push(n);
   if (nodes[nodes.length - 1] !== most) nodes.push(most);
   out.replaceChildren(make('p', {}, 'Computing…'));
   try {
-    const all = await post('predict', { ...base, framework: 'all', nodes, deadline: $('a-deadline').value });
+    const all = await post('predict', { ...base, framework: 'all', nodes, deadline: untilWhen($('a-deadline').value.trim()) });
     const advice = all.advice, pick = advice?.deadline?.nodes ? advice.deadline : advice?.fastest;
     if (!pick) throw new Error('no plan fits in the memory of these devices');
     const row = all.results.find((r) => r.framework === advice.framework && r.nodes === pick.nodes);
     const total = row.total_s ?? row.train_s ?? (base.epochs && known(row.epoch_s) ? row.epoch_s * base.epochs : null);
     const meets = Boolean(advice.deadline?.nodes);
-    out.replaceChildren(make('h2', {}, meets ? `Take ${pick.nodes} ${pick.nodes === 1 ? 'node' : 'nodes'} with ${advice.framework}` : 'The deadline cannot be met'),
-      make('p', {}, meets ? `It is ${pick.why}.` : `${advice.deadline?.why || ''} The best that there is: ${pick.nodes} nodes with ${advice.framework}, ${pick.why}.`),
-      make('p', {}, known(total) ? `In all ${seconds(total)}. ` : '', `With 80 % probability an iteration takes ${seconds(row.iteration_low_s)} to ${seconds(row.iteration_high_s)}. Bottleneck: ${row.bottleneck}.`));
-    const reasons = ['knee', 'fastest', 'cheapest', 'below_80'].filter((k) => advice[k]).map((k) => make('li', {}, (advice[k].nodes ? `${advice[k].nodes} nodes: ` : '') + advice[k].why));
+    out.replaceChildren(make('h2', {}, meets ? `Take ${nodesText(pick.nodes)} with ${advice.framework}` : 'The deadline cannot be met'),
+      make('p', {}, meets ? `It is ${pick.why}.` : `${advice.deadline?.why || ''} The best that there is: ${nodesText(pick.nodes)} with ${advice.framework}, ${pick.why}.`),
+      make('p', {}, known(total) && !meets ? `In all ${seconds(total)}. ` : '', `With 80 % probability an iteration takes ${seconds(row.iteration_low_s)} to ${seconds(row.iteration_high_s)}. Bottleneck: ${row.bottleneck}.`));
+    const reasons = ['knee', 'fastest', 'cheapest', 'below_80'].filter((k) => advice[k]).map((k) => make('li', {}, (advice[k].nodes ? nodesText(advice[k].nodes) + ': ' : '') + advice[k].why));
     out.append(make('h3', {}, 'The alternatives'), make('ul', {}, ...reasons));
     await addScript(out, base, advice.framework, pick.nodes, row);
     const go = make('button', { type: 'button' }, 'Explore this set-up');
     go.onclick = () => { Object.assign(state, { workload: base.workload, system: base.system, framework: advice.framework, nodes: Math.round(Math.log2(pick.nodes)), epochs: base.epochs || '', tokens: base.tokens || '' }); view('explore'); predict(); };
-    out.append(go);
+    out.append(make('div', { class: 'buttons' }, go));
   } catch (e) {
     out.replaceChildren(make('p', { class: 'problem', role: 'alert' }, (e.key ? e.key + ': ' : '') + e.message));
   }
 }
+const nodesText = (n) => (n === 1 ? '1 node' : n + ' nodes');
 async function addScript(out, base, framework, nodes, row) {
   const run = { framework, workload: base.workload, nodes, precision: row.precision, batch_per_device: row.batch_per_device_samples };
-  const { epochs, tokens, ...plan } = base;
-  for (const attempt of [() => ask('/v1/script', JSON.stringify(run)), () => ask('/v1/predict', JSON.stringify({ ...plan, framework, nodes, export: 'sbatch', ...(tokens ? { tokens } : {}) }))]) {
+  const attempts = [
+    ['The training as a job for Slurm', '', () => ask('/v1/predict', JSON.stringify({ ...base, framework, nodes, export: 'sbatch' }))],
+    ['A job for Slurm that measures this', 'It runs in a folder with the network. This command makes the folder and submits the job:',
+      () => ask('/v1/script', JSON.stringify(run)), `dlmodel slurm submit --framework ${quote(framework)} --workload ${quote(base.workload)} --nodes ${nodes} --batch-per-device ${run.batch_per_device} --precision ${run.precision}`]];
+  for (const [title, note, attempt, line] of attempts) {
     try {
       const text = await (await attempt()).text(), button = make('button', { type: 'button' }, 'Save the job');
       button.onclick = () => save('job.sh', 'text/x-shellscript', text);
-      out.append(make('h3', {}, 'A job for Slurm'), make('pre', { tabindex: '0' }, text), button);
+      out.append(make('h3', {}, title), ...(note ? [make('p', {}, note), make('div', { class: 'command' }, make('code', {}, line), copyButton(line, 'Copy the command'))] : []), make('pre', { tabindex: '0', role: 'region', 'aria-label': title }, text), make('div', { class: 'buttons' }, button));
       return;
     } catch { /* the next one */ }
   }
@@ -435,7 +511,10 @@ function drawHealth(rows) {
   const x = (v) => left + ((Math.log10(v) - low) / (high - low || 1)) * (W - left - 16), y = (v) => H - bottom - ((Math.log10(v) - low) / (high - low || 1)) * (H - bottom - 12);
   if (!all.length) return;
   svg.append(draw('line', { class: 'axis', x1: x(10 ** low), y1: y(10 ** low), x2: x(10 ** high), y2: y(10 ** high) }));
-  for (let e = Math.ceil(low); e <= high; e++) svg.append(words(x(10 ** e), H - bottom + 18, digits(10 ** e), { 'text-anchor': 'middle', class: 'soft' }), words(left - 6, y(10 ** e) + 4, digits(10 ** e), { 'text-anchor': 'end', class: 'soft' }));
+  for (let e = Math.floor(low); e <= high; e++) for (const v of (high - low > 2 ? [1] : [1, 2, 5]).map((m) => m * 10 ** e)) {
+    if (v < 10 ** low || v > 10 ** high) continue;
+    svg.append(words(x(v), H - bottom + 18, digits(v), { 'text-anchor': 'middle', class: 'soft' }), words(left - 6, y(v) + 4, digits(v), { 'text-anchor': 'end', class: 'soft' }));
+  }
   svg.append(words(W / 2, H - 6, 'measured', { 'text-anchor': 'middle', class: 'soft' }), words(left + 4, 22, 'predicted', { class: 'soft' }));
   for (const r of rows) {
     const bad = known(r.predicted_low) && (r.measured < r.predicted_low || r.measured > r.predicted_high);
@@ -450,11 +529,21 @@ function drawHealth(rows) {
 function view(name) {
   for (const v of document.querySelectorAll('.view')) v.hidden = v.id !== name;
   for (const b of document.querySelectorAll('nav button')) b.setAttribute('aria-pressed', String(b.dataset.view === name));
+  shows = name;
+  writeAddress();
   if (name === 'health') health();
 }
-async function names(what) { return (await ask('/v1/' + what)).json(); }
-async function start() {
+// A link inside the page is no set-up.
+const isSetup = () => !location.hash || location.hash.includes('=');
+async function restore() {
   readAddress();
+  view(shows);
+  if (shows === 'wizard' && asked) recommend();
+  await predict();
+  if (planned && shows === 'explore') search();
+}
+async function names(what) { return (await ask('/v1/' + what)).json(); }
+async function fillLists() {
   try {
     const [systems, workloads, frameworks] = await Promise.all(['systems', 'workloads', 'frameworks'].map(names));
     $('systems').replaceChildren(...systems.map((s) => make('option', { value: s.name }, s.summary || '')));
@@ -463,24 +552,27 @@ async function start() {
     const use = frameworks.filter((f) => !f.status || f.status === 'maintained');
     $('framework').replaceChildren(group('maintained', use), group('retired, lossy or asynchronous', frameworks.filter((f) => !use.includes(f))));
   } catch (e) { problem(e); }
+  showControls();
+}
+function start() {
   for (const f of fields) $(f)?.addEventListener('input', () => change(f, $(f).value));
   $('setup').addEventListener('submit', (e) => { e.preventDefault(); predict(); });
   $('keep').onclick = () => { kept = shown; $('forget').hidden = false; predict(); };
   $('forget').onclick = () => { kept = null; $('forget').hidden = true; predict(); };
+  for (const q of questions) $(q).addEventListener('input', () => { asked = false; writeAddress(); });
+  document.querySelector('.skip').addEventListener('click', (e) => { e.preventDefault(); $('answer').focus(); });
   $('search').onclick = search;
   $('cancel').onclick = () => searching?.abort();
-  $('copy').onclick = async () => {
-    try { await navigator.clipboard.writeText($('command').textContent); $('copy').textContent = 'Copied'; } catch { getSelection().selectAllChildren($('command')); $('copy').textContent = 'Selected'; }
-    setTimeout(() => { $('copy').textContent = 'Copy'; }, 2000);
-  };
+  $('copy').onclick = () => copy($('copy'), $('command').textContent, $('command'));
   $('file').onchange = () => $('file').files[0] && take($('file').files[0]);
   document.addEventListener('dragover', (e) => { e.preventDefault(); document.body.classList.add('dragging'); });
   document.addEventListener('dragleave', () => document.body.classList.remove('dragging'));
   document.addEventListener('drop', (e) => { e.preventDefault(); document.body.classList.remove('dragging'); if (e.dataTransfer.files[0]) take(e.dataTransfer.files[0]); });
   $('ask').addEventListener('submit', recommend);
-  for (const b of document.querySelectorAll('nav button')) b.onclick = () => view(b.dataset.view);
-  window.addEventListener('hashchange', () => { readAddress(); predict(); });
-  predict();
+  for (const b of document.querySelectorAll('nav button')) b.onclick = () => { view(b.dataset.view); if (shows === 'explore') predict(); };
+  window.addEventListener('hashchange', () => { if (isSetup()) restore(); });
+  restore();
+  fillLists();
   fetch('/v1/measured', { headers: token ? { Authorization: 'Bearer ' + token } : {} }).then((r) => r.json()).then((a) => { $('health-tab').hidden = !(a.rows || []).length; }).catch(() => {});
 }
 start();

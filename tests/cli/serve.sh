@@ -1,6 +1,7 @@
 #!/bin/sh
 # serve: the service's answers (tests/serve/answers.py) and what it does with abuse (tests/serve/abuse.py).
-# SERVE_PART=long adds 250 slow clients, 10,000 connections and the page in Chromium (tests/serve/page.py).
+# SERVE_PART=long adds 250 slow clients, 10,000 connections, the page in Chromium (tests/serve/page.py), requests made from the OpenAPI
+# document (contract.py), nginx and Caddy in front (proxy.py) and five minutes of mixed load (soak.py; an hour by hand).
 # shellcheck source=tests/cli/lib.sh
 . tests/cli/lib.sh
 export SCRATCH
@@ -27,4 +28,8 @@ if ! command -v python3 > /dev/null 2>&1; then
 fi
 PYTHONDONTWRITEBYTECODE=1 python3 tests/serve/answers.py
 PYTHONDONTWRITEBYTECODE=1 python3 tests/serve/abuse.py
-if [ "${SERVE_PART-}" = long ]; then PYTHONDONTWRITEBYTECODE=1 python3 tests/serve/page.py; fi
+if [ "${SERVE_PART-}" = long ]; then
+    export PYTHONDONTWRITEBYTECODE=1
+    for part in page contract proxy; do python3 "tests/serve/$part.py"; done
+    python3 tests/serve/soak.py --minutes 5
+fi

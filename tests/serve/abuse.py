@@ -9,11 +9,10 @@ import subprocess
 import threading
 import time
 
-from service import JSON, RUN, SCRATCH, Service, check
+from service import JSON, RUN, SCRATCH, SLOW, Service, check
 
 LONG = os.environ.get("SERVE_PART") == "long"
-SLOW = {"system": "dgx-h100", "workload": "llama3_405b", "framework": "megatron-core", "max_devices": 16384, "nodes": 1024,
-        "precision": "bf16", "top": 64}
+
 
 
 def first_line(got):
@@ -142,7 +141,7 @@ def vanishing(s):
         if s.metric("dlmodel_workers_busy") == 0:
             ended = True
             break
-    check("a client that leaves ends its search", ended, (before, s.metric("dlmodel_cancelled_total")))
+    check("a client that leaves ends its search", ended and s.metric("dlmodel_cancelled_total") == before + 1, (before, s.metric("dlmodel_cancelled_total")))
 
 
 def workers_of(s):

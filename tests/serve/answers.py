@@ -20,6 +20,10 @@ def untimed(text):
     return re.sub(rb'"(elapsed_s|threads)": [^,\n]*', b"", text)
 
 
+def results(answer):
+    return json.loads(answer)["results"]
+
+
 def same_bytes(s):
     check("predict: the bytes of the command line",
           s.ask("POST", "/v1/predict", RUN)[2] == command_line("predict", *LINE, "--json"))
@@ -53,11 +57,16 @@ def errors(s):
     s.problem("text for a flag", 422, "POST", "/v1/predict", {**RUN, "strict": "yes"}, key="strict")
     s.problem("null", 422, "POST", "/v1/predict", {**RUN, "nodes": None}, key="nodes")
     s.problem("an object for a number", 422, "POST", "/v1/predict", {**RUN, "nodes": {"a": 1}}, key="nodes")
+    s.problem("a list for one value", 422, "POST", "/v1/predict", {**RUN, "epochs": [5]}, key="epochs")
+    s.problem("an empty list", 422, "POST", "/v1/predict", {**RUN, "nodes": []}, key="nodes")
     s.problem("a list", 422, "POST", "/v1/predict", [1])
     s.problem("no JSON", 422, "POST", "/v1/predict", b"{", headers=JSON)
     s.problem("no such resource", 404, "GET", "/v1/nothing")
     s.problem("no such schema", 404, "GET", "/v1/schema/nothing")
     s.problem("another method", 405, "GET", "/v1/predict")
+    check("which one is told", [s.ask(m, p)[1].get("Allow") for m, p in (("GET", "/v1/predict"), ("DELETE", "/v1/systems"))] == ["POST", "GET, HEAD"])
+    body = s.ask("POST", "/v1/predict", {**RUN, "set": {"device.memory_bandwidth": "0"}})[2]
+    check("no folder of this machine in an error", b"detail" in body and os.getcwd().encode() not in body, body)
     s.problem("a form of another site", 415, "POST", "/v1/predict", b"a=b",
               headers={"Content-Type": "application/x-www-form-urlencoded"})
     for name in ("output", "trace", "threads", "data", "format", "write"):
@@ -137,6 +146,14 @@ def measured():
         with Service() as other:
             differs = s.ask("POST", "/v1/predict", run)[2] != other.ask("POST", "/v1/predict", run)[2]
         check("measured runs sharpen answers", differs and plain)
+        check("and leave those of other machines as they are", results(s.ask("POST", "/v1/predict", RUN)[2]) == results(plain))
+        check("also of all frameworks, and of a form", s.ask("POST", "/v1/predict", {**RUN, "framework": "all"})[0] == 200
+              and s.ask("GET", "/form?system=iris-v100&workload=vgg16&framework=pytorch-ddp")[0] == 200)
+        for name in ("more.csv", "runs.csv"):
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+                f.write("no,such,columns\n1,2,3\n")
+        check("tables that are none do not stop predictions", results(s.ask("POST", "/v1/predict", RUN)[2]) == results(plain))
+        s.problem("the view of measured runs says what is wrong with them", 422, "GET", "/v1/measured")
 
 
 def stream(s):

@@ -11,6 +11,9 @@ import time
 DLMODEL = os.environ["DLMODEL"]
 SCRATCH = os.environ["SCRATCH"]
 JSON = {"Content-Type": "application/json"}
+# a search of some seconds
+SLOW = {"system": "dgx-h100", "workload": "deepseek_v3", "framework": "megatron-core", "max_devices": 40320, "nodes": 5040,
+        "global_batch": 80640, "precision": "bf16", "top": 64}
 RUN = {"system": "iris-v100", "workload": "resnet50", "framework": "pytorch-ddp", "nodes": 4}
 
 
@@ -101,8 +104,8 @@ class Service:
                 pass
             return got
 
-    def metric(self, name):
-        for line in self.ask("GET", "/metrics")[2].decode().splitlines():
+    def metric(self, name, headers=None):
+        for line in self.ask("GET", "/metrics", headers=headers)[2].decode().splitlines():
             if line.startswith(name + " "):
                 return float(line.split()[1])
         return None
