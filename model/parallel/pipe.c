@@ -223,6 +223,14 @@ static enum dl_code communicate(struct dl_pipe *p, double *comm_s, double *expos
     return DL_OK;
 }
 
+/* F-PIPE-BUBBLE: while the first micro-batch passes the other stages, the slowest one waits. */
+static double bubble_s(const struct dl_pipe *p) {
+    double others_s = 0;
+    if (p->plan.schedule == DL_ASYNC) return 0;
+    for (int s = 0; s < p->stages; s++) others_s += s != p->slowest ? p->step_s[s] : 0;
+    return others_s / dl_pipe_virtual_stages(&p->plan);
+}
+
 enum dl_code dl_pipe_evidence(struct dl_pipe *p, struct dl_evidence *e, struct dl_err *err) {
     const struct dl_predict_request *r = p->request;
     memset(e, 0, sizeof *e);
@@ -231,8 +239,7 @@ enum dl_code dl_pipe_evidence(struct dl_pipe *p, struct dl_evidence *e, struct d
     e->forward_s = p->micro_batches * p->forward_s;
     e->backward_s = p->micro_batches * p->backward_s;
     e->update_s = p->update_s;
-    e->bubble_s = p->step_max_s * dl_pipeline_bubble_steps(p->plan.schedule, p->stages,
-                                                           dl_pipe_virtual_stages(&p->plan));
+    e->bubble_s = bubble_s(p);
     e->host_s = p->micro_batches * fmax(0, p->step_max_s - p->compute_s[p->slowest]) +
                 r->framework->host.iteration_s;
     e->straggler_frac = dl_straggler_frac(r->system, r->framework, &p->plan);

@@ -5,11 +5,6 @@
 
 #include "model/workload/layer.h"
 
-double dl_pipeline_bubble_steps(enum dl_schedule schedule, double stages, double virtual_stages) {
-    if (schedule == DL_ASYNC) return 0;
-    return (stages - 1) / (schedule == DL_INTERLEAVED ? fmax(1, virtual_stages) : 1);
-}
-
 double dl_pipeline_in_flight(enum dl_schedule schedule, double stage, double stages,
                              double micro_batches, double virtual_stages) {
     double count = stages - stage;

@@ -1,14 +1,18 @@
 /* pipeline.h - consecutive layers on every device, micro-batches flowing through: schedules,
  * balance of stages.
  *
- * With m micro-batches, p stages, v parts of the network on each device, and a slowest stage that
- * takes t_f + t_b per micro-batch:
+ * With m micro-batches, p stages that take t_s = forward + backward for each, v parts of the network
+ * on each device:
  *
- *   flush (GPipe, 1F1B)  T = (m + p - 1) (t_f + t_b)      F-PIPE-GPIPE; (p - 1) / (m + p - 1) of it
- *                                                         is idle (F-PIPE-BUBBLE)
- *   interleaved          T = (m + (p - 1) / v) (t_f + t_b)
- *   asynchronous         T = m (t_f + t_b)                keeps old versions of the weights instead
+ *   flush (GPipe, 1F1B)  T = (m - 1) max t_s + sum t_s    F-PIPE-GPIPE; the sum of all but the
+ *                                                         slowest is idle time (F-PIPE-BUBBLE)
+ *   interleaved          T = m max t_s + (sum t_s - max t_s) / v
+ *   asynchronous         T = m max t_s                    keeps old versions of the weights instead
  *                                                         of flushing
+ *
+ * Exact for equal stages and for GPipe (where the same stage is slowest in both directions); under
+ * the other schedules a slow stage that is not the last has work while it waits, and T is an upper
+ * bound.
  */
 #ifndef DL_MODEL_PARALLEL_PIPELINE_H
 #define DL_MODEL_PARALLEL_PIPELINE_H
@@ -16,8 +20,6 @@
 #include "model/plan/plan.h"
 #include "model/workload/workload.h"
 
-/* Idle time of a device in units of t_f + t_b: p - 1, (p - 1) / v, or 0. */
-double dl_pipeline_bubble_steps(enum dl_schedule schedule, double stages, double virtual_stages);
 /* Micro-batches whose activations stage `stage` (0 first) holds at once: GPipe m; 1F1B and
  * asynchronous min(p - stage, m); interleaved min(p (1 + (p - 1) / (p v)), m), in micro-batches
  * through all parts of the device. */

@@ -214,15 +214,11 @@ static void bubbles(void **state) {
     (void)state;
     for (double p = 1; p <= 64; p *= 2) {
         for (double m = 1; m <= 256; m *= 4) {
-            const double bubble = dl_pipeline_bubble_steps(DL_1F1B, p, 1);
-            equal(bubble / (m + bubble), (p - 1) / (m + p - 1), "share of the flush schedules");
-            equal(dl_pipeline_bubble_steps(DL_INTERLEAVED, p, 4), (p - 1) / 4, "interleaved");
             equal(dl_pipeline_in_flight(DL_GPIPE, 0, p, m, 1), m, "GPipe holds all");
             equal(dl_pipeline_in_flight(DL_1F1B, 0, p, m, 1), fmin(p, m),
                   "1F1B holds as many as stages");
         }
     }
-    equal(dl_pipeline_bubble_steps(DL_ASYNC, 8, 1), 0, "asynchronous");
     equal(dl_pipeline_weight_versions(DL_ASYNC, 0, 8), 8, "versions");
     struct world w; /* and in a prediction: the bubble is (p - 1) steps, compute and stalls are m */
     load(&w, "abci-v100", "resnet50", "ideal");

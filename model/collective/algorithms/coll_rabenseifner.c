@@ -6,7 +6,9 @@
 static double rabenseifner_s(const struct dl_hockney *link, double ranks, double bytes,
                              double segment_bytes) {
     (void)segment_bytes;
-    double share = (ranks - 1.0) / ranks, fold = ranks <= 1.0 || dl_power_of_two(ranks) ? 0.0 : 1.0;
+    const double others = dl_power(dl_lg_floor(ranks)); /* those that halve and double */
+    const double share = (others - 1.0) / others,
+                 fold = ranks <= 1.0 || dl_power_of_two(ranks) ? 0.0 : 1.0;
     return (2.0 * dl_lg_floor(ranks) + 2.0 * fold) * link->alpha_s +
            (2.0 * share + 2.0 * fold) * bytes * link->beta_s_per_byte +
            (share + fold) * bytes * link->gamma_s_per_byte;

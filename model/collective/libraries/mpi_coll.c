@@ -127,9 +127,11 @@ static struct dl_cost_parts doubling_cost(const struct dl_coll_links *links, dou
 /* As blocks halve, their distance doubles: the large ones stay in the node, (g-1)/g of S; then
  * (N-1)/N of S/g go between nodes, g concurrently. */
 static struct dl_cost_parts rabenseifner_cost(const struct dl_coll_links *links, double bytes) {
-    double in = dl_lg_ceil(links->per_node), out = dl_lg_ceil(links->nodes);
+    /* of nodes with one rank a power of two is left after the fold */
+    const double nodes = links->per_node > 1.0 ? links->nodes : dl_power(dl_lg_floor(links->nodes));
+    double in = dl_lg_ceil(links->per_node), out = dl_lg_ceil(nodes);
     double in_bytes = bytes * (links->per_node - 1.0) / links->per_node;
-    double out_bytes = bytes / links->per_node * (links->nodes - 1.0) / links->nodes;
+    double out_bytes = bytes / links->per_node * (nodes - 1.0) / nodes;
     double fold = dl_power_of_two(links->ranks) ? 0.0 : 2.0;
     double out_s_per_byte = links->per_node * links->inter.beta_s_per_byte * links->bisection;
     const struct dl_hockney *folded = links->per_node > 1.0 ? &links->intra : &links->inter;

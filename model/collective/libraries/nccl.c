@@ -8,11 +8,18 @@ static const double tree_correction[DL_NCCL_PROTOCOLS][TREE_BINS] = {
     {1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1},
     {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1},
     {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9}};
+/* Up to 2.7, to 128 MB. */
+static const double tree_correction_2_7[DL_NCCL_PROTOCOLS][TREE_BINS] = {
+    {1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1},
+    {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .5, .6, .6, .7, .7, .8, .9, .9, 1, 1},
+    {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .5, .5, .6, .6, .7, .8, .9, 1}};
 
 /* Bandwidth caps in GB/s, [generation][one node, two nodes, more]. */
 static const double ll_max[DL_NCCL_GENERATIONS][3] = {
     {39, 39, 20.4}, {87.7, 22.5, 19}, {87.7, 22.5, 19}, {282, 90, 70}};
 static const double ll_max_2_21[3] = {141, 45, 35}; /* Hopper from 2.21 */
+/* Blackwell from 2.28 */
+static const double tree_cap_2_28[3] = {70, 42.8, 24}, tree_ll128_cap_2_28[3] = {55.6, 31.67, 20};
 static const double tree_cap[DL_NCCL_GENERATIONS][3] = {
     {26.5, 18.5, 10}, {24, 23.6, 17.8}, {38.7, 41.4, 36}, {77.4, 82.8, 72}};
 static const double ring_ll128_cap[DL_NCCL_GENERATIONS] = {20, 20, 36.7, 73.4};
@@ -53,17 +60,25 @@ static double ring_steps(enum dl_collective_op op, double ranks) {
     return op == DL_COLL_ALL_GATHER || op == DL_COLL_REDUCE_SCATTER ? ranks - 1.0 : ranks;
 }
 
+/* Cap of LL: by the GPU inside a node, by the vendor of the CPUs (an AMD host has the row of Ampere,
+ * others that of Volta) between nodes. */
+static double ll_cap(int version, const struct dl_nccl_graph *graph, int span) {
+    const int row = span == 0         ? (int)graph->generation
+                    : graph->amd_host ? DL_NCCL_AMPERE
+                                      : DL_NCCL_VOLTA;
+    return row == DL_NCCL_HOPPER && version >= 2100 ? ll_max_2_21[span] : ll_max[row][span];
+}
+
 static inline struct shared shared_of(int version, const struct dl_nccl_version *row,
                                       const struct dl_nccl_graph *graph, enum dl_collective_op op) {
-    const int span = span_of_nodes(graph->nodes), generation = (int)graph->generation;
+    const int span = span_of_nodes(graph->nodes);
     const double extra_us = graph->net_latency_s * 1e6;
     return (struct shared){
         .table = row->latencies,
         .hop_us = graph->nvlink ? row->latencies->nvlink_us : row->latencies->pci_us,
         .frac = graph->attained_frac > 0.0 ? graph->attained_frac : 1.0,
         .per_node = graph->ranks / graph->nodes,
-        .ll_cap = generation == DL_NCCL_HOPPER && version >= 2100 ? ll_max_2_21[span]
-                                                                  : ll_max[generation][span],
+        .ll_cap = ll_cap(version, graph, span),
         .net_us = {extra_us, extra_us * 2.0},
         .ring_steps = ring_steps(op, graph->ranks),
         .ll_hop_scale = version >= 700 && version < 1800 && graph->nodes > 1.0 ? 1.8 : 1.0,
@@ -90,9 +105,10 @@ static inline bool whole(enum dl_collective_op op) {
 }
 
 /* S / the tree's correction; with `monotone` at least the value at the end of the bin below. */
-static double corrected_bytes(enum dl_nccl_protocol protocol, double bytes, bool monotone) {
+static double corrected_bytes(int version, enum dl_nccl_protocol protocol, double bytes,
+                              bool monotone) {
     int bin = bytes < 64.0 ? -1 : (int)dl_lg_floor(bytes / 64.0);
-    const double *table = tree_correction[protocol];
+    const double *table = (version < 800 ? tree_correction_2_7 : tree_correction)[protocol];
     double here = bytes / (bin >= 0 && bin < TREE_BINS ? table[bin] : 1.0);
     if (!monotone || bin < 1 || bin > TREE_BINS) return here;
     return dl_most(here, 64.0 * dl_power(bin) / table[bin - 1]);
@@ -107,7 +123,8 @@ struct line {
 
 /* What the protocols of a ring share. */
 struct ring {
-    double inter_steps, intra_steps, overhead_us;
+    double inter_steps, overhead_us;
+    double intra_steps;  /* -2 where NCCL counts 2N steps between N nodes of one device each */
     double simple_scale; /* factor of the latency of Simple at this size */
     int net;             /* row of the network latency that applies */
 };
@@ -122,12 +139,12 @@ static inline struct ring ring_of(const struct shared *s, const struct dl_nccl_g
         .net = version >= 2300 && graph->ranks <= graph->nodes ? DL_NCCL_TREE : DL_NCCL_RING};
     if (graph->nodes <= 1.0) return ring;
     const bool plus_one = version >= 1200 && version < 2300; /* the 2N form */
-    const double rounds = op == DL_COLL_ALL_REDUCE ? 2.0 : 1.0;
-    ring.inter_steps =
-        whole(op) ? graph->nodes - 1.0 : rounds * (plus_one ? graph->nodes : graph->nodes - 1.0);
-    ring.intra_steps = dl_most(0.0, s->ring_steps - ring.inter_steps);
+    ring.inter_steps = op != DL_COLL_ALL_REDUCE ? graph->nodes - 1.0
+                       : plus_one               ? 2.0 * graph->nodes
+                                                : 2.0 * (graph->nodes - 1.0);
+    ring.intra_steps = s->ring_steps - ring.inter_steps;
     if (version >= 1400) ring.overhead_us = graph->amd_host ? 2.0 : 1.0;
-    if (version >= 700) {
+    if (version >= 700 && op == DL_COLL_ALL_REDUCE) {
         /* at least 64 bytes per rank and channel, without a division */
         const bool plateau = version >= 1800 ? bytes >= 64.0 * (graph->channels * graph->ranks)
                                              : bytes >= graph->ranks / 16.0 * 65536.0;
@@ -172,7 +189,8 @@ static inline void ring_extra(const struct shared *s, const struct dl_nccl_graph
     if (protocol == DL_NCCL_LL) {
         const double seen_us = dl_most(hop_inside_us(s, DL_NCCL_RING, protocol), ring->overhead_us);
         line->extra_us = own->ll_base_us - base_us[protocol] +
-                         ring->intra_steps * (dl_most(own->ll_hop_us, ring->overhead_us) - seen_us);
+                         dl_most(0.0, ring->intra_steps) *
+                             (dl_most(own->ll_hop_us, ring->overhead_us) - seen_us);
         return;
     }
     line->extra_us = own->simple_base_us - base_us[protocol];
@@ -188,7 +206,9 @@ static inline double ring_bandwidth(const struct shared *s, const struct dl_nccl
     if (graph->generation == DL_NCCL_AMPERE && version >= 700 && version < 1800)
         bus = dl_least(bus, s->frac * 235.0);
     if (protocol == DL_NCCL_LL) {
-        bus /= version >= 2100 ? 2.0 : 4.0;
+        const bool one_way =
+            version >= 700 && s->span == 0 && op != DL_COLL_ALL_REDUCE && op != DL_COLL_REDUCE;
+        bus /= version >= 2100 ? 2.0 : one_way ? 3.0 : 4.0;
         if (s->ll_capped) bus = dl_least(bus, s->frac * s->ll_cap);
     } else if (protocol == DL_NCCL_LL128) {
         double cap = version < 700   ? ll128_old_caps[op].total
@@ -206,21 +226,48 @@ static inline double tree_latency_us(const struct shared *s, enum dl_nccl_protoc
                   depth * hop_between_us(s, DL_NCCL_TREE, protocol));
 }
 
+/* Cap in GB/s of a tree before its protocol takes its share. */
+static inline double tree_cap_of(const struct shared *s, const struct dl_nccl_graph *graph,
+                                 enum dl_nccl_protocol protocol) {
+    const int version = s->version, span = s->span;
+    if (version < 600) return span == 0 ? 90.0 : 70.0;
+    if (version < 800) {
+        const bool tuned =
+            version >= 700 && graph->generation == DL_NCCL_AMPERE && protocol == DL_NCCL_LL128;
+        return span <= 1 ? (tuned ? 130.0 : 110.0) : tuned ? 105.0 : 80.0;
+    }
+    const bool newer = version >= 2800 && graph->generation == DL_NCCL_BLACKWELL;
+    return graph->tree_channels * (newer ? tree_cap_2_28 : tree_cap[graph->generation])[span];
+}
+
+/* GB/s. 2.6, which was not read, takes what 2.7 has. */
+static inline double tree_ll128_bus(const struct shared *s, const struct dl_nccl_graph *graph,
+                                    double bus) {
+    const int version = s->version, span = s->span;
+    const bool one_node = graph->nodes <= 1.0, old = version < 800,
+               newer = version >= 2800 && graph->generation == DL_NCCL_BLACKWELL;
+    if (version < 600) return bus * 7.0 / 9.0;
+    const double cap = old     ? ll128_old_caps[DL_COLL_ALL_REDUCE].per_channel * 7.0 / 9.0
+                       : newer ? tree_ll128_cap_2_28[span]
+                               : tree_ll128_cap[graph->generation][span];
+    return dl_least(bus * (one_node ? 7.0 / 9.0
+                           : old    ? 0.915
+                                    : 120.0 / 128.0),
+                    s->frac * graph->tree_channels * cap);
+}
+
 static inline double tree_bandwidth(const struct shared *s, const struct dl_nccl_graph *graph,
                                     enum dl_nccl_protocol protocol) {
-    const int version = s->version, span = s->span, generation = (int)graph->generation;
-    const double cap = version < 600   ? (span == 0 ? 90.0 : 70.0)
-                       : version < 800 ? (span <= 1 ? 110.0 : 80.0)
-                                       : graph->tree_channels * tree_cap[generation][span];
-    double bus =
-        dl_least(0.92 * graph->tree_channels * graph->tree_bytes_per_s / 1e9, s->frac * cap);
+    const int version = s->version;
+    double bus = graph->tree_channels * graph->tree_bytes_per_s / 1e9;
+    if (graph->generation == DL_NCCL_AMPERE && version >= 700 && version < 1800)
+        bus = dl_least(bus, s->frac * 235.0);
+    bus = dl_least((version < 800 ? 0.9 : 0.92) * bus, s->frac * tree_cap_of(s, graph, protocol));
     if (protocol == DL_NCCL_LL) {
         bus = bus / 3.8;
         if (s->ll_capped) bus = dl_least(bus, s->frac * s->ll_cap);
     } else if (protocol == DL_NCCL_LL128) {
-        const double share = graph->nodes <= 1.0 ? 7.0 / 9.0 : 120.0 / 128.0;
-        bus = dl_least(bus * share,
-                       s->frac * graph->tree_channels * tree_ll128_cap[generation][span]);
+        bus = tree_ll128_bus(s, graph, bus);
     }
     return bus * 0.5;
 }
@@ -332,8 +379,7 @@ static bool pat_cost(int version, const struct dl_nccl_graph *graph, enum dl_col
     if (op != DL_COLL_ALL_GATHER && op != DL_COLL_REDUCE_SCATTER) return false;
     *latency_us = 8.0 + dl_lg_floor(graph->nodes) * (14.0 + graph->net_latency_s * 2e6) / 3.5 +
                   2.8 * graph->ranks;
-    *bandwidth = graph->channels * graph->ring_bytes_per_s / 1e9 * (version >= 2400 ? 0.75 : 0.85) *
-                 graph->ranks / (graph->ranks - 1.0);
+    *bandwidth = graph->channels * graph->ring_bytes_per_s / 1e9 * (version >= 2400 ? 0.75 : 0.85);
     return true;
 }
 
@@ -363,7 +409,7 @@ bool dl_nccl_cost(int version, const struct dl_nccl_version *row, const struct d
         if (!has_tree(version, graph, op)) return false;
         line = (struct line){tree_latency_us(&s, protocol, dl_lg_floor(graph->nodes)),
                              tree_bandwidth(&s, graph, protocol),
-                             corrected_bytes(protocol, bytes, monotone), 0.0, 0.0};
+                             corrected_bytes(version, protocol, bytes, monotone), 0.0, 0.0};
     } else if (protocol != DL_NCCL_SIMPLE ||
                !other_line(version, graph, op, algorithm, bytes, &line)) {
         return false;
@@ -390,7 +436,8 @@ static inline void consider_trees(struct choice *c) {
         const double latency_us = tree_latency_us(c->s, protocol, depth);
         if (!c->allowed[p] || hopeless(&c->best, latency_us)) continue;
         struct line line = {latency_us, tree_bandwidth(c->s, c->graph, protocol),
-                            corrected_bytes(protocol, c->bytes, c->monotone), 0.0, 0.0};
+                            corrected_bytes(c->s->version, protocol, c->bytes, c->monotone), 0.0,
+                            0.0};
         tree_extra(c->s, c->graph, protocol, &line);
         consider(&c->best, c->s->frac, line, DL_NCCL_TREE, p);
     }

@@ -1,0 +1,236 @@
+/* Pipelines against a simulation of every micro-batch that knows nothing of model/: passes as nodes
+ * of a graph, whose edges are "needs the output of" and "runs on the same stage after", and start
+ * times that rise until every edge holds. The order on a stage follows the papers: GPipe (Huang et
+ * al. 2019), 1F1B (Narayanan et al. 2019), interleaved stages (Narayanan et al. 2021). */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "model/parallel/pipeline.h"
+#include "model/parallel/schedule.h"
+#include "tests/check.h"
+#include "tests/fake.h"
+
+enum { CASES = 300, MOST_STAGES = 8, MOST_PARTS = 4, MOST_BATCHES = 48 };
+enum { PASSES = 2 * MOST_STAGES * MOST_PARTS * MOST_BATCHES };
+
+struct pass {
+    int stage, part, batch;
+    bool backward;
+    int needs, before; /* indices of passes; -1: none */
+    double seconds, start_s;
+};
+struct simulation {
+    enum dl_schedule schedule;
+    int stages, parts, batches, count;
+    double forward_s[MOST_STAGES], backward_s[MOST_STAGES];
+    struct pass passes[PASSES]; /* stage by stage, as they run there */
+};
+static struct simulation sim;
+
+static int find(int place, int batch, bool backward) {
+    const int stage = place % sim.stages, part = place / sim.stages;
+    for (int i = 0; i < sim.count; i++) {
+        const struct pass *p = &sim.passes[i];
+        if (p->stage == stage && p->part == part && p->batch == batch && p->backward == backward)
+            return i;
+    }
+    return -1;
+}
+
+static void put(int stage, int nth, bool backward) {
+    struct pass *p = &sim.passes[sim.count];
+    *p = (struct pass){.stage = stage, .batch = nth, .backward = backward, .before = -1};
+    if (sim.parts > 1) { /* as many micro-batches as stages pass a part before the next part */
+        p->part = nth / sim.stages % sim.parts;
+        if (backward) p->part = sim.parts - 1 - p->part;
+        p->batch = nth % sim.stages + nth / (sim.stages * sim.parts) * sim.stages;
+    }
+    p->seconds = (backward ? sim.backward_s : sim.forward_s)[stage] / sim.parts;
+    if (sim.count > 0 && sim.passes[sim.count - 1].stage == stage) p->before = sim.count - 1;
+    sim.count++;
+}
+
+/* Forward passes that a stage may run before its first backward pass has to come. */
+static int ahead_of(int stage) {
+    const int all = sim.batches * sim.parts, later = sim.stages - stage - 1;
+    if (sim.schedule == DL_GPIPE) return all;
+    const int ahead = sim.parts == 1 ? later : 2 * later + (sim.parts - 1) * sim.stages;
+    return ahead < all ? ahead : all;
+}
+
+static void simulate(void) {
+    const int all = sim.batches * sim.parts, last = sim.stages * sim.parts - 1;
+    sim.count = 0;
+    for (int s = 0; s < sim.stages; s++) {
+        int forward = 0, backward = 0;
+        while (forward < ahead_of(s)) put(s, forward++, false);
+        while (backward < all) {
+            if (forward < all) put(s, forward++, false);
+            put(s, backward++, true);
+        }
+    }
+    for (int i = 0; i < sim.count; i++) {
+        struct pass *p = &sim.passes[i];
+        const int place = p->part * sim.stages + p->stage;
+        p->needs = -1;
+        if (!p->backward && place > 0) p->needs = find(place - 1, p->batch, false);
+        if (p->backward) p->needs = find(place == last ? place : place + 1, p->batch, place < last);
+    }
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (int i = 0; i < sim.count; i++) {
+            struct pass *p = &sim.passes[i];
+            const int edges[] = {p->needs, p->before};
+            for (int e = 0; e < 2; e++) {
+                if (edges[e] < 0) continue;
+                const struct pass *first = &sim.passes[edges[e]];
+                if (p->start_s >= first->start_s + first->seconds) continue;
+                p->start_s = first->start_s + first->seconds;
+                moved = true;
+            }
+        }
+    }
+}
+
+static double end_s(void) {
+    double end = 0;
+    for (int i = 0; i < sim.count; i++)
+        end = fmax(end, sim.passes[i].start_s + sim.passes[i].seconds);
+    return end;
+}
+
+/* Micro-batches (a part counts as a share of one) whose activations a stage holds at most. */
+static double held(int stage) {
+    int now = 0, most = 0;
+    for (int i = 0; i < sim.count; i++) {
+        if (sim.passes[i].stage != stage) continue;
+        now += sim.passes[i].backward ? -1 : 1;
+        if (now > most) most = now;
+    }
+    return (double)most / sim.parts;
+}
+
+static uint64_t seed;
+static int upto(int most) { return 1 + (int)(check_random(&seed) % (uint64_t)most); }
+
+static void random_case(bool equal) {
+    static const enum dl_schedule schedules[] = {DL_GPIPE, DL_1F1B, DL_INTERLEAVED};
+    sim.schedule = schedules[upto(3) - 1];
+    sim.stages = 1 + upto(MOST_STAGES - 1);
+    sim.parts = sim.schedule == DL_INTERLEAVED ? 1 + upto(MOST_PARTS - 1) : 1;
+    sim.batches = sim.parts > 1 ? sim.stages * upto(3) : upto(24);
+    for (int s = 0; s < sim.stages; s++) {
+        sim.forward_s[s] = s > 0 && equal ? sim.forward_s[0] : 0.5 + check_uniform(&seed);
+        sim.backward_s[s] = s > 0 && equal ? sim.backward_s[0] : 1.0 + 2.0 * check_uniform(&seed);
+    }
+    simulate();
+}
+
+static void every_pass(void **state) {
+    (void)state;
+    seed = 2019;
+    for (int c = 0; c < CASES; c++) {
+        random_case(false);
+        struct dl_arena arena = {0};
+        struct dl_err err = {0};
+        struct dl_pipeline_pass *passes;
+        int count;
+        const struct dl_pipeline_order order = {sim.schedule, sim.stages,    sim.parts,
+                                                sim.batches,  sim.forward_s, sim.backward_s};
+        assert_int_equal(dl_pipeline_passes(&order, &arena, &passes, &count, &err), DL_OK);
+        assert_int_equal(count, sim.count);
+        for (int i = 0; i < count; i++) {
+            const struct pass *p = &sim.passes[i];
+            assert_int_equal(passes[i].stage, p->stage);
+            assert_int_equal(passes[i].part, p->part);
+            assert_int_equal(passes[i].micro_batch, p->batch);
+            assert_int_equal(passes[i].backward, p->backward);
+            check_close(passes[i].start_s, p->start_s, 1e-12);
+            check_close(passes[i].end_s, p->start_s + p->seconds, 1e-12);
+        }
+        dl_arena_free(&arena);
+    }
+}
+
+static void equal_stages_take_the_closed_form(void **state) {
+    (void)state;
+    seed = 2021;
+    for (int c = 0; c < CASES; c++) {
+        random_case(true);
+        const double steps = (sim.stages - 1.0) / sim.parts;
+        check_close(end_s(), (sim.batches + steps) * (sim.forward_s[0] + sim.backward_s[0]), 1e-12);
+    }
+}
+
+/* The formula for interleaved stages is that of the first, which holds most. */
+static void activations_that_a_stage_holds(void **state) {
+    (void)state;
+    seed = 2022;
+    for (int c = 0; c < CASES; c++) {
+        random_case(false);
+        for (int s = 0; s < sim.stages; s++) {
+            const double model =
+                dl_pipeline_in_flight(sim.schedule, s, sim.stages, sim.batches, sim.parts);
+            if (sim.parts == 1 || s == 0)
+                check_close(model, held(s), 1e-12);
+            else
+                assert_true(held(s) <= model * (1 + 1e-12));
+        }
+    }
+}
+
+/* A network cut into stages that differ: the prediction against the simulation of its own stage
+ * times. It is exact for GPipe. In the other schedules a slow stage that is not the last finds work
+ * while it waits, which the formula leaves out: up to a tenth here. */
+static void predicted_plans(void **state) {
+    (void)state;
+    seed = 2023;
+    double worst = 0;
+    for (int c = 0; c < CASES; c++) {
+        struct dl_fake f;
+        struct dl_prediction p;
+        double features[17];
+        fake_make(&f);
+        for (int i = 0; i < 17; i++) features[i] = 64 * upto(32);
+        fake_layers(&f, 16, features);
+        static const enum dl_schedule schedules[] = {DL_GPIPE, DL_1F1B, DL_INTERLEAVED};
+        f.plan.strategy = dl_strategy_find("pipeline");
+        f.plan.nodes = 1;
+        f.plan.devices_per_node = f.plan.pp = 1 + upto(3);
+        f.plan.schedule = schedules[upto(3) - 1];
+        f.plan.virtual_stages = f.plan.schedule == DL_INTERLEAVED ? 2 : 0;
+        f.plan.micro_batch_samples = 16;
+        f.plan.batch_per_device_samples = 16 * upto(6);
+        assert_int_equal(fake_predict(&f, &p), DL_OK);
+        sim.schedule = f.plan.schedule;
+        sim.stages = (int)f.plan.pp;
+        sim.parts = f.plan.schedule == DL_INTERLEAVED ? 2 : 1;
+        sim.batches = (int)p.micro_batches;
+        double most_s = 0;
+        for (int s = 0; s < sim.stages; s++) {
+            sim.forward_s[s] = p.stage_times[s].forward_s;
+            sim.backward_s[s] = p.stage_times[s].backward_s;
+            most_s = fmax(most_s, sim.forward_s[s] + sim.backward_s[s]);
+        }
+        simulate();
+        const double model_s = sim.batches * most_s + p.bubble_s;
+        if (sim.schedule == DL_GPIPE) check_close(model_s, end_s(), 1e-9);
+        assert_true(model_s >= end_s() * (1 - 1e-9));
+        worst = fmax(worst, model_s / end_s());
+        dl_arena_free(&f.arena);
+    }
+    if (worst > 1.15) fail_msg("%.3f times the simulated time", worst);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_pass), cmocka_unit_test(equal_stages_take_the_closed_form),
+        cmocka_unit_test(activations_that_a_stage_holds), cmocka_unit_test(predicted_plans)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
