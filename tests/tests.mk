@@ -47,14 +47,40 @@ TEST_LIBRARY := $(BUILD)/tests/library.a
 $(TEST_LIBRARY): $(LIBRARY_OBJECTS)
 	$(Q)mkdir -p $(@D)
 	$(call say,AR,$@) rm -f $@; $(AR) rcsT $@ $^
+# For mutants and MC/DC (SHARED_TESTS=1, with names visible) one library that all load, and before it one in whose place
+# tests/mutate.py puts a mutant: nothing is linked again for it. Programs with wrapped calls keep the archive.
+SHARED_TESTS ?= 0
+ifneq ($(SHARED_TESTS),0)
+TESTED := $(BUILD)/tests/libtested.so
+WRAPPING := $(addprefix $(BUILD)/tests/unit/,test_out_of_memory test_file_faults)
+SHARED_PROGRAMS := $(filter-out $(WRAPPING),$(TEST_PROGRAMS))
+PLAIN_MUTANT := $(BUILD)/tests/plain/libmutant.so
+$(TESTED): $(LIBRARY_OBJECTS)
+	$(Q)mkdir -p $(@D)
+	$(call say,LINK,$@) $(CC) $(LDFLAGS) -shared $^ -o $@ $(LIBS)
+$(PLAIN_MUTANT): $(BUILD)/flags
+	$(Q)mkdir -p $(@D)
+	$(Q)echo 'extern int dl_no_mutant; int dl_no_mutant;' | $(CC) -shared -fPIC -x c - -o $@
+link_shared = $(call say,LINK,$@) $(CC) $(LDFLAGS) $(filter %.o,$^) -o $@ -Wl,--no-as-needed -L$(BUILD)/tests/plain -lmutant \
+  -L$(BUILD)/tests -ltested -Wl,--enable-new-dtags,-rpath,'$(CURDIR)/$(BUILD)/tests/plain:$(CURDIR)/$(BUILD)/tests' -Wl,--as-needed
+$(SHARED_PROGRAMS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(TESTED) $(PLAIN_MUTANT)
+	$(link_shared) -lcmocka $(LIBS)
+$(BUILD)/tests/dlmodel: $(BUILD)/dlmodel.o $(TESTED) $(PLAIN_MUTANT)
+	$(link_shared) $(LIBS)
+	$(Q)cp $@ $(BUILD)/dlmodel; ln -sfn $(CURDIR) $(BUILD)/source
+shared-tests: $(BUILD)/tests/dlmodel $(SHARED_PROGRAMS) $(WRAPPING)
+	$(Q)printf '%s\n' '-lcmocka $(LIBS)' 'test_out_of_memory $(WRAPPED_MEMORY)' 'test_file_faults $(WRAPPED_FILES)' > $(BUILD)/tests/libraries
+endif
 $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(TEST_LIBRARY)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ -lcmocka $(LIBS)
 $(BUILD)/tests/property/%: $(BUILD)/tests/property/%.o $(TEST_LIBRARY)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ -lcmocka $(LIBS)
 # Calls that fail when a test decides so.
 wrapped = $(foreach f,$(1),-Wl,--wrap=$(f))
-$(BUILD)/tests/unit/test_out_of_memory: LINK_FLAGS += $(call wrapped,malloc realloc dl_arena_alloc dl_arena_strdup dl_arena_strndup dl_arena_printf)
-$(BUILD)/tests/unit/test_file_faults: LINK_FLAGS += $(call wrapped,open read write fsync fchmod close rename realpath __realpath_chk fstat stat mkdir)
+WRAPPED_MEMORY := $(call wrapped,malloc realloc dl_arena_alloc dl_arena_strdup dl_arena_strndup dl_arena_printf)
+WRAPPED_FILES := $(call wrapped,open read write fsync fchmod close rename realpath __realpath_chk fstat stat mkdir)
+$(BUILD)/tests/unit/test_out_of_memory: LINK_FLAGS += $(WRAPPED_MEMORY)
+$(BUILD)/tests/unit/test_file_faults: LINK_FLAGS += $(WRAPPED_FILES)
 $(BUILD)/tests/fuzz/replay_%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/replay_main.o $(TEST_LIBRARY)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
 # Fuzzers link the instrumented library: `make fuzz` builds both with clang in a folder of their own.
