@@ -249,9 +249,15 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
     struct dl_layer_cost *layers =
         dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *layers);
     if (layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    const bool fuses = facts.fusion != DL_FUSION_NONE;
     for (int i = 0; i < workload->layer_count; i++) {
         const struct dl_layer *layer = &workload->layers[i];
-        const bool fused = facts.fusion != DL_FUSION_NONE && dl_cost_fused(workload, i);
+        const bool fused = fuses && dl_cost_fused(workload, i);
+        const int twin = dl_layer_twin(workload->layers, i);
+        if (twin < i && fused == (fuses && dl_cost_fused(workload, twin))) {
+            layers[i] = layers[twin];
+            continue;
+        }
         if (fused && facts.fusion == DL_FUSION_BOTH)
             layers[i].backward =
                 fused_cost(device, plan->precision, layer, DL_BACKWARD_DATA, batch);

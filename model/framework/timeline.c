@@ -13,6 +13,12 @@ struct state {
     double lane_free_s, device_free_s, host_s, begin_s;
     double stall_s;
     double carried_s; /* lane time of the previous iteration that extends into this one */
+    /* Since the iteration began, when nothing waits for messages: the next iteration, and the next
+     * phase, begin alike. */
+    struct {
+        bool known;
+        double prologue_s, host_s, stall_s;
+    } computed;
 };
 
 /* Queues one pass of one layer: the device starts when it is free, the host has issued the pass and
@@ -96,21 +102,42 @@ static double busy_overlap_s(const struct dl_gradient_sync *x, double carried_s,
     return sum_s;
 }
 
+/* Forward and backward, as before where nothing differs. */
+static bool compute_again(struct state *s) {
+    const struct dl_timeline *out = s->out;
+    const double prologue_s = out->sync.prologue_s; /* known from the iteration before */
+    const bool waits = out->sync.wait_each;
+    if (!waits && s->computed.known && s->computed.prologue_s == prologue_s) {
+        s->device_free_s = s->begin_s + out->backward_end_s;
+        s->host_s = s->begin_s + s->computed.host_s;
+        s->stall_s = s->computed.stall_s;
+        return false;
+    }
+    s->stall_s = 0;
+    s->host_s = s->begin_s + s->request->iteration_host_s;
+    s->device_free_s = s->begin_s + prologue_s;
+    run_compute(s);
+    s->computed.known = !waits;
+    s->computed.prologue_s = prologue_s;
+    s->computed.host_s = s->host_s - s->begin_s;
+    s->computed.stall_s = s->stall_s;
+    return true;
+}
+
 static enum dl_code run_iteration(struct state *s, struct dl_err *err) {
     struct dl_timeline_request *r = s->request;
     struct dl_timeline *out = s->out;
     const struct dl_pass_cost *update = &r->cost->update;
-    s->stall_s = 0;
-    s->host_s = s->begin_s + r->iteration_host_s;
-    s->device_free_s = s->begin_s + out->sync.prologue_s; /* known from the iteration before */
     out->comm_s = 0;
     out->comm_latency_s = 0;
     out->slowdown_s = 0;
-    run_compute(s);
+    const bool changed = compute_again(s);
     if (r->behaviour != NULL) {
-        r->sync.backward_end_s = out->backward_end_s;
-        memset(&out->sync, 0, sizeof out->sync);
-        DL_TRY(r->behaviour->synchronize(&r->sync, &out->sync, err));
+        if (changed || out->sync.messages == NULL) {
+            r->sync.backward_end_s = out->backward_end_s;
+            memset(&out->sync, 0, sizeof out->sync);
+            DL_TRY(r->behaviour->synchronize(&r->sync, &out->sync, err));
+        }
         run_lane(s);
         out->overlap_s = busy_overlap_s(&out->sync, s->carried_s, out->backward_end_s);
         out->slowdown_s = r->slowdown_frac * out->overlap_s;
@@ -127,37 +154,46 @@ static enum dl_code run_iteration(struct state *s, struct dl_err *err) {
     return DL_OK;
 }
 
-static enum dl_code run_steady(struct dl_timeline_request *request, struct dl_timeline *out,
-                               struct dl_err *err) {
-    const int layers = request->sync.workload->layer_count;
+static enum dl_code start(struct dl_timeline_request *request, struct dl_timeline *out,
+                          struct state *s, struct dl_err *err) {
+    const size_t layers = (size_t)request->sync.workload->layer_count;
     struct dl_arena *arena = request->sync.arena;
     memset(out, 0, sizeof *out);
-    struct state s = {.request = request, .out = out};
-    out->forward_start_s = dl_arena_alloc(arena, (size_t)layers, sizeof(double));
-    out->backward_start_s = dl_arena_alloc(arena, (size_t)layers, sizeof(double));
-    s.parameters_ready_s = dl_arena_alloc(arena, (size_t)layers, sizeof(double));
-    if (out->forward_start_s == NULL || out->backward_start_s == NULL ||
-        s.parameters_ready_s == NULL) {
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    }
+    *s = (struct state){.request = request, .out = out};
+    out->forward_start_s = dl_arena_alloc(arena, layers, sizeof(double));
+    out->backward_start_s = dl_arena_alloc(arena, layers, sizeof(double));
+    s->parameters_ready_s = dl_arena_alloc(arena, layers, sizeof(double));
+    return out->forward_start_s != NULL && out->backward_start_s != NULL &&
+                   s->parameters_ready_s != NULL
+               ? DL_OK
+               : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+}
+
+/* From the first iteration on; another phase of the cycles begins with no messages under way. */
+static enum dl_code run_steady(struct state *s, struct dl_err *err) {
+    struct dl_timeline *out = s->out;
     double previous_s = -1, half_s = 0;
+    s->begin_s = s->lane_free_s = 0;
+    memset(&out->sync, 0, sizeof out->sync);
+    memset(s->parameters_ready_s, 0,
+           (size_t)s->request->sync.workload->layer_count * sizeof *s->parameters_ready_s);
     for (int i = 0; i < MAX_ITERATIONS; i++) {
-        if (i == MAX_ITERATIONS / 2) half_s = s.begin_s;
-        DL_TRY(run_iteration(&s, err));
-        out->period_s = s.device_free_s - s.begin_s;
+        if (i == MAX_ITERATIONS / 2) half_s = s->begin_s;
+        DL_TRY(run_iteration(s, err));
+        out->period_s = s->device_free_s - s->begin_s;
         if (isnan(out->period_s))
             return dl_fail(err, DL_ERR_INPUT,
                            "framework %s: the time of an iteration is not a number",
-                           request->sync.framework->name);
+                           s->request->sync.framework->name);
         /* Without carry-over the second iteration equals the first except for the prologue. */
         if (i > 0 && fabs(out->period_s - previous_s) <= 1e-9 * out->period_s) return DL_OK;
         previous_s = out->period_s;
-        s.begin_s = s.device_free_s;
+        s->begin_s = s->device_free_s;
     }
     /* When messages fill the lane, short and long iterations can alternate: the period is their
      * mean. */
     enum { SECOND_HALF = MAX_ITERATIONS - MAX_ITERATIONS / 2 };
-    out->period_s = (s.begin_s - half_s) / SECOND_HALF;
+    out->period_s = (s->begin_s - half_s) / SECOND_HALF;
     return DL_OK;
 }
 
@@ -171,12 +207,13 @@ enum dl_code dl_timeline_run(struct dl_timeline_request *request, struct dl_time
     double *const times[] = {&out->period_s, &out->stall_s, &out->slowdown_s, &out->overlap_s};
     enum { TIMES = sizeof times / sizeof times[0] };
     double sums_s[TIMES] = {0};
+    struct state s;
     request->sync.phase_frac = 0.5;
-    if (request->behaviour == NULL || !request->behaviour->has_phase)
-        return run_steady(request, out, err);
+    DL_TRY(start(request, out, &s, err));
+    if (request->behaviour == NULL || !request->behaviour->has_phase) return run_steady(&s, err);
     for (int p = 0; p < PHASES; p++) { /* the middle one last */
         request->sync.phase_frac = ((p + PHASES / 2 + 1) % PHASES + 0.5) / PHASES;
-        DL_TRY(run_steady(request, out, err));
+        DL_TRY(run_steady(&s, err));
         for (int i = 0; i < TIMES; i++) sums_s[i] += *times[i];
     }
     for (int i = 0; i < TIMES; i++) *times[i] = sums_s[i] / PHASES;

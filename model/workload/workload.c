@@ -420,6 +420,7 @@ static enum dl_code copy_results(struct dl_build *b, struct dl_workload *out) {
     memcpy(layers, b->layers, (size_t)b->layer_count * sizeof *layers);
     for (int i = 0; i < b->layer_count; i++)
         layers[i].block = dl_layer_block(layers[i].name, &layers[i].block_prefix);
+    dl_layer_find_twins(layers, b->layer_count);
     out->layers = layers;
     out->layer_count = b->layer_count;
     for (int i = 0; i < b->value_count; i++) {

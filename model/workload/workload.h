@@ -105,9 +105,17 @@ struct dl_layer {
     /* of "h.7.attn.qkv": 7 and the length of "h.7."; the length is 0 for other names */
     int block;
     size_t block_prefix;
+    /* so many layers before it, one of equal shapes was the first: dl_layer_twin; 0: none known */
+    int twin_before;
 };
 
 enum { DL_KEEPS_INPUT = 1, DL_KEEPS_OUTPUT = 2 };
+
+/* The first layer whose kernels are those of layer `index`, maybe itself: what one takes, the other
+ * takes. Compares, so that it holds for changed copies of a workload. */
+int dl_layer_twin(const struct dl_layer *layers, int index);
+/* Finds twin_before. */
+void dl_layer_find_twins(struct dl_layer *layers, int count);
 
 enum { DL_LAYER_KERNELS = 24 }; /* most kernels one layer emits in one pass */
 
