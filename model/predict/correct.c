@@ -5,7 +5,7 @@
 
 #include "model/predict/interval.h"
 
-#define Z80 1.2815515655446004 /* 90 % quantile of the normal distribution */
+#define Z80 DL_NORMAL_80
 
 /* Exposed communication by one factor, what the devices do by another, overhead by a third. */
 static void apply(const struct dl_posterior_shift *shift, struct dl_prediction *p) {
@@ -64,12 +64,15 @@ void dl_predict_correct(const struct dl_predict_request *r, struct dl_prediction
     p->iteration_high_s = p->iteration_s * exp(half);
 }
 
-/* Half of the 80 % interval without the part of the errors that alternatives share. */
-static double own_half_log(const struct dl_prediction *p) {
+double dl_prediction_own_half_log(const struct dl_prediction *p) {
     const double half = log(p->iteration_high_s / p->iteration_s), sigma = p->sigma_log,
                  shared = p->shared_sigma_log;
     if (!dl_known(sigma) || !dl_known(shared) || !(sigma > 0)) return half;
     return half * sqrt(fmax(0, 1 - shared * shared / (sigma * sigma)));
+}
+
+double dl_prediction_plan_half_log(const struct dl_prediction *p) {
+    return p->plans_sigma_log > 0 ? Z80 * p->plans_sigma_log : dl_prediction_own_half_log(p);
 }
 
 /* By throughput: alternatives may differ in samples per iteration. */
@@ -78,10 +81,9 @@ static double apart_log(const struct dl_prediction *a, const struct dl_predictio
 }
 
 bool dl_prediction_ties(const struct dl_prediction *a, const struct dl_prediction *b) {
-    return apart_log(a, b) <= hypot(own_half_log(a), own_half_log(b));
+    return apart_log(a, b) <= hypot(dl_prediction_own_half_log(a), dl_prediction_own_half_log(b));
 }
 
 bool dl_prediction_plans_tie(const struct dl_prediction *a, const struct dl_prediction *b) {
-    const double sigma = hypot(a->plans_sigma_log, b->plans_sigma_log);
-    return sigma > 0 ? apart_log(a, b) <= Z80 * sigma : dl_prediction_ties(a, b);
+    return apart_log(a, b) <= hypot(dl_prediction_plan_half_log(a), dl_prediction_plan_half_log(b));
 }

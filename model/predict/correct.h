@@ -16,6 +16,11 @@ struct dl_interval_case dl_interval_case_of(const struct dl_system *system,
                                             const struct dl_plan *plan,
                                             const struct dl_prediction *prediction);
 
+/* F-TIE: half of the 80 % interval without the part of the errors that alternatives on one machine
+ * share; and without what plans of one job by one framework share. */
+double dl_prediction_own_half_log(const struct dl_prediction *p);
+double dl_prediction_plan_half_log(const struct dl_prediction *p);
+
 /* F-TIE: whether the 80 % interval of the difference of two predictions includes none: one is not
  * known to be faster. The part of their errors that alternatives on one machine share cancels. */
 bool dl_prediction_ties(const struct dl_prediction *a, const struct dl_prediction *b);

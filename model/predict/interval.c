@@ -46,6 +46,27 @@ static const struct dl_schema device_schema = {.name = "device",
                                                .summary = "devices with measured runs",
                                                .size = sizeof(struct dl_interval_device),
                                                .fields = device_fields};
+#define WIDTH(index, name, text)                                                                   \
+    {                                                                                              \
+        .key = name, .type = DL_FIELD_NUMBER,                                                      \
+        .offset = offsetof(struct dl_interval_widths, of[index]), DL_RANGE(0, 10, DL_UNIT_NONE),   \
+        .has_fallback = true, .fallback = 0, .help = text                                          \
+    }
+static const struct dl_field width_fields[] = {
+    WIDTH(DL_WIDTH_ALL, "all_log", "of every run"),
+    WIDTH(DL_WIDTH_FRAMEWORK, "framework_log", "of a framework that was never measured"),
+    WIDTH(DL_WIDTH_RELEASE, "release_log", "of a release in a precision never measured"),
+    WIDTH(DL_WIDTH_DEVICE, "device_log", "of a device that was never measured"),
+    WIDTH(DL_WIDTH_COMMUNICATION, "communication_log", "of exposed communication alone"),
+    WIDTH(DL_WIDTH_OVERHEAD, "overhead_log", "of overhead alone"),
+    WIDTH(DL_WIDTH_MIXED, "mixed_log", "of automatic mixed precision"),
+    WIDTH(DL_WIDTH_KERNELS, "kernels_ratio", "ends / spread of kernels and collectives"),
+    {.key = NULL},
+};
+static const struct dl_schema width_schema = {.name = "widths",
+                                              .summary = "ends of 80 % intervals",
+                                              .size = sizeof(struct dl_interval_widths),
+                                              .fields = width_fields};
 static const struct dl_field interval_fields[] = {
     SIGMA(source_sigma_log, "spread between those who measure"),
     SIGMA(framework_sigma_log, "spread between frameworks"),
@@ -62,10 +83,12 @@ static const struct dl_field interval_fields[] = {
       .help = "spread of a run / that of its kernels and collectives"),
     I(plans_sigma_log, NUMBER, DL_RANGE(0, 5, DL_UNIT_NONE), .has_fallback = true, .fallback = 0,
       .help = "spread of the plans of one job around their common error"),
-    I(quantile_ratio, NUMBER, DL_RANGE(0.1, 10, DL_UNIT_NONE), .required = true,
-      .help = "ends of 80 % intervals / standard deviation"),
-    I(anchored_ratio, NUMBER, DL_RANGE(0.1, 10, DL_UNIT_NONE), .required = true,
+    I(widths, OBJECT, .child = &width_schema, .required = true,
+      .help = "ends of 80 % intervals: the squares of those that concern a run add"),
+    I(anchored_widths, OBJECT, .child = &width_schema, .required = true,
       .help = "the same where a run of the same job was measured"),
+    I(quantile_ratio, NUMBER, DL_RANGE(0.1, 10, DL_UNIT_NONE), .required = true,
+      .help = "80 % quantile of the errors / standard deviation"),
     I(update_ratio, NUMBER, DL_RANGE(0.01, 1, DL_UNIT_NONE), .has_fallback = true, .fallback = 1,
       .help = "spread of communication and overhead that measured runs may move / their spread"),
     I(constants_hash, STRING, .required = true, .help = "of the constants whose errors these are"),
@@ -89,30 +112,48 @@ static bool same(const char *a, const char *b) {
     return a != NULL && b != NULL && strcmp(a, b) == 0;
 }
 
-static double release_sigma(const struct dl_interval_model *m, const struct dl_interval_case *c) {
+/* NULL where it was never measured. */
+static const double *release_of(const struct dl_interval_model *m,
+                                const struct dl_interval_case *c) {
     for (int i = 0; i < m->release_count; i++) {
         const struct dl_interval_release *f = &m->releases[i];
         if (same(f->framework, c->framework) && same(f->release, c->release) &&
             same(f->precision, dl_precision_names[c->precision]))
-            return f->sigma_log;
+            return &f->sigma_log;
     }
-    return m->release_sigma_log;
+    return NULL;
 }
 
-static double framework_sigma(const struct dl_interval_model *m, const struct dl_interval_case *c) {
-    for (int i = 0; i < m->framework_count; i++) {
-        if (same(m->frameworks[i].name, c->framework)) return m->frameworks[i].sigma_log;
-    }
-    return m->framework_sigma_log;
+static const double *framework_of(const struct dl_interval_model *m,
+                                  const struct dl_interval_case *c) {
+    for (int i = 0; i < m->framework_count; i++)
+        if (same(m->frameworks[i].name, c->framework)) return &m->frameworks[i].sigma_log;
+    return NULL;
 }
 
-static double device_sigma(const struct dl_interval_model *m, const struct dl_interval_case *c) {
+static const double *device_of(const struct dl_interval_model *m,
+                               const struct dl_interval_case *c) {
     for (int i = 0; i < m->device_count; i++) {
         if (same(m->devices[i].kernels, c->kernels) &&
             same(m->devices[i].architecture, c->architecture))
-            return m->devices[i].sigma_log;
+            return &m->devices[i].sigma_log;
     }
-    return m->device_sigma_log;
+    return NULL;
+}
+
+static double release_sigma(const struct dl_interval_model *m, const struct dl_interval_case *c) {
+    const double *measured = release_of(m, c);
+    return measured != NULL ? *measured : m->release_sigma_log;
+}
+
+static double framework_sigma(const struct dl_interval_model *m, const struct dl_interval_case *c) {
+    const double *measured = framework_of(m, c);
+    return measured != NULL ? *measured : m->framework_sigma_log;
+}
+
+static double device_sigma(const struct dl_interval_model *m, const struct dl_interval_case *c) {
+    const double *measured = device_of(m, c);
+    return measured != NULL ? *measured : m->device_sigma_log;
 }
 
 static bool is_narrow(enum dl_precision precision) {
@@ -156,8 +197,26 @@ double dl_interval_sigma_log(const struct dl_interval_model *m, const struct dl_
     return sqrt(sum);
 }
 
+void dl_interval_covariates(const struct dl_interval_case *c, const bool known[3],
+                            double covariates[DL_WIDTHS]) {
+    const bool mixed = c->precision == DL_MIXED || c->precision == DL_FP16;
+    covariates[DL_WIDTH_ALL] = 1;
+    for (int i = 0; i < 3; i++)
+        covariates[DL_WIDTH_FRAMEWORK + i] = c->anchored || known[i] ? 0 : 1;
+    covariates[DL_WIDTH_COMMUNICATION] = c->exposed_frac;
+    covariates[DL_WIDTH_OVERHEAD] = c->overhead_frac;
+    covariates[DL_WIDTH_MIXED] = mixed ? 1 : 0;
+    covariates[DL_WIDTH_KERNELS] = dl_known(c->model_sigma_log) ? c->model_sigma_log : 0;
+}
+
 double dl_interval_half_log(const struct dl_interval_model *m, const struct dl_interval_case *c) {
-    return (c->anchored ? m->anchored_ratio : m->quantile_ratio) * dl_interval_sigma_log(m, c);
+    const bool known[3] = {framework_of(m, c) != NULL, release_of(m, c) != NULL,
+                           device_of(m, c) != NULL};
+    const struct dl_interval_widths *widths = c->anchored ? &m->anchored_widths : &m->widths;
+    double covariates[DL_WIDTHS], sum = 0;
+    dl_interval_covariates(c, known, covariates);
+    for (int k = 0; k < DL_WIDTHS; k++) sum += square(widths->of[k] * covariates[k]);
+    return sqrt(sum);
 }
 
 /* Effects: this system and framework, its communication, its overhead, each precision, each

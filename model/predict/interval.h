@@ -2,7 +2,8 @@
  * (`make generalize` writes data/intervals.json), and what measured runs of one's own say about the
  * rest. F-INTERVAL, F-POSTERIOR
  *
- * log(measured / predicted) of a run is a sum of independent normal effects: of who measured
+ * The ends of an interval have widths of their own (F-INTERVAL); what runs say of others follows
+ * from a model of their errors (F-POSTERIOR): log(measured / predicted) of a run is a sum of independent normal effects: of who measured
  * where (source), of the framework, of its release in a precision, of the device's kernel-time
  * model, of the network, of exposed communication and of overhead (times their shares of the
  * iteration), and the run's own, whose spread grows with these shares, with arithmetic below 32 bit
@@ -12,6 +13,9 @@
 
 #include "model/base/json.h"
 #include "model/hardware/kernel.h"
+
+/* 90 % quantile of the normal distribution: end of an 80 % interval / standard deviation */
+#define DL_NORMAL_80 1.2815515655446004
 
 /* What was measured, with what the runs leave unknown of its effect. */
 struct dl_interval_release {
@@ -28,6 +32,23 @@ struct dl_interval_device {
     double sigma_log;
 };
 
+/* Half of an 80 % interval is the root of the sum of squares of widths times what a run has of
+ * them. */
+enum dl_interval_width {
+    DL_WIDTH_ALL,           /* 1 */
+    DL_WIDTH_FRAMEWORK,     /* 1 where the framework was never measured */
+    DL_WIDTH_RELEASE,       /* 1 where its release in this precision was never measured */
+    DL_WIDTH_DEVICE,        /* 1 where the device's kernel-time model was never measured */
+    DL_WIDTH_COMMUNICATION, /* exposed communication / iteration */
+    DL_WIDTH_OVERHEAD,      /* overhead / iteration */
+    DL_WIDTH_MIXED,         /* 1 where a framework chooses what runs in fp16 */
+    DL_WIDTH_KERNELS,       /* spread of kernels and collectives */
+    DL_WIDTHS
+};
+struct dl_interval_widths {
+    double of[DL_WIDTHS];
+};
+
 struct dl_interval_model {
     double source_sigma_log, framework_sigma_log, release_sigma_log, device_sigma_log,
         workload_sigma_log, communication_sigma_log, overhead_sigma_log;
@@ -36,8 +57,9 @@ struct dl_interval_model {
     double row_kernels_ratio; /* of a run's own to that of its kernels and collectives */
     /* of one plan's error around the mean error of the plans of its job; 0: not known */
     double plans_sigma_log;
-    double quantile_ratio; /* ends of 80 % intervals / standard deviation */
-    double anchored_ratio; /* the same where a run of the same job was measured */
+    struct dl_interval_widths widths;
+    struct dl_interval_widths anchored_widths; /* where a run of the same job was measured */
+    double quantile_ratio;                     /* 80 % quantile of errors / standard deviation */
     /* spread of the effects of communication and overhead that measured runs may move / their
      * spread over all sources, whose tails would let one run move the others too far */
     double update_ratio;
@@ -72,12 +94,16 @@ enum dl_interval_part {
 };
 void dl_interval_weights(const struct dl_interval_case *c, double weights[DL_INTERVAL_PARTS]);
 
-/* F-INTERVAL: standard deviation of log(measured / predicted). More where the framework's release
+/* F-POSTERIOR: standard deviation of log(measured / predicted). More where the framework's release
  * in this precision or the device was never measured. Anchored: the run's own and what its
  * communication and overhead add. */
 double dl_interval_sigma_log(const struct dl_interval_model *model,
                              const struct dl_interval_case *c);
-/* End of the 80 % interval: log(high / predicted). */
+/* Which widths concern a run, times how much. `known`: whether its framework, release and device
+ * were measured. */
+void dl_interval_covariates(const struct dl_interval_case *c, const bool known[3],
+                            double covariates[DL_WIDTHS]);
+/* F-INTERVAL: end of the 80 % interval, log(high / predicted). */
 double dl_interval_half_log(const struct dl_interval_model *model,
                             const struct dl_interval_case *c);
 

@@ -7,6 +7,7 @@
 #include "model/base/classes.h"
 #include "model/base/ranking.h"
 #include "model/base/text.h"
+#include "model/predict/correct.h"
 #include "model/parallel/strategy.h"
 
 /* Cells of plan options but for dp, which follows from the others. */
@@ -48,22 +49,36 @@ struct dl_decision_keys dl_decision_keys(const struct dl_run_rows *r, int row) {
 /* The alternatives of one job. */
 struct job {
     const char **names;
-    double *predicted, *measured;
+    double *predicted, *measured, *half_log;
     int *times;
     int count;
 };
 
-static void add_alternative(struct job *job, const char *name, const struct dl_decision_row *row) {
+static void add_alternative(struct job *job, const char *name, const struct dl_decision_row *row,
+                            bool frameworks) {
     int i = 0;
     while (i < job->count && strcmp(job->names[i], name) != 0) i++;
     if (i == job->count) {
         job->names[job->count++] = name;
         job->predicted[i] = job->measured[i] = 0;
         job->times[i] = 0;
+        job->half_log[i] = frameworks ? row->framework_half_log : row->plan_half_log;
     }
     const int n = ++job->times[i];
     job->predicted[i] += (row->predicted_s - job->predicted[i]) / n;
     job->measured[i] += (row->measured_s - job->measured[i]) / n;
+}
+
+/* Whether the 80 % interval of no other alternative's difference from the best includes none. */
+static bool told_apart(const struct job *job) {
+    int best = 0;
+    for (int i = 1; i < job->count; i++)
+        if (job->predicted[i] < job->predicted[best]) best = i;
+    for (int i = 0; i < job->count; i++) {
+        const double apart = log(job->predicted[i] / job->predicted[best]);
+        if (i != best && !(apart > hypot(job->half_log[i], job->half_log[best]))) return false;
+    }
+    return true;
 }
 
 static const char *group_of(const struct dl_decision_row *row, bool frameworks) {
@@ -100,7 +115,8 @@ static enum dl_code decide(const struct kind *kind, int count, struct job *job, 
         job->count = 0;
         for (int k = i; k >= 0; k = groups.next[k]) {
             const struct dl_decision_keys *names = &kind->rows[k].keys;
-            add_alternative(job, kind->frameworks ? names->framework : names->plan, &kind->rows[k]);
+            add_alternative(job, kind->frameworks ? names->framework : names->plan, &kind->rows[k],
+                            kind->frameworks);
         }
         if (job->count < 2) continue;
         const size_t n = (size_t)job->count;
@@ -108,6 +124,7 @@ static enum dl_code decide(const struct kind *kind, int count, struct job *job, 
             .group = group,
             .frameworks = kind->frameworks,
             .alternatives = job->count,
+            .told_apart = told_apart(job),
             .regret_pct = 100 * dl_regret_frac(job->predicted, job->measured, n),
             .rank_correlation = dl_rank_correlation(job->predicted, job->measured, n, scratch),
         };
@@ -117,10 +134,11 @@ static enum dl_code decide(const struct kind *kind, int count, struct job *job, 
 
 enum dl_code dl_decisions(const struct dl_decision_row *rows, size_t count, struct dl_arena *arena,
                           struct dl_decision **out, int *count_out, struct dl_err *err) {
-    double *scratch = dl_arena_alloc(arena, 4 * count + 1, sizeof *scratch);
+    double *scratch = dl_arena_alloc(arena, 5 * count + 1, sizeof *scratch);
     struct job job = {.names = dl_arena_alloc(arena, count + 1, sizeof *job.names),
                       .predicted = scratch,
                       .measured = scratch == NULL ? NULL : scratch + count,
+                      .half_log = scratch == NULL ? NULL : scratch + 4 * count,
                       .times = dl_arena_alloc(arena, count + 1, sizeof *job.times)};
     *out = dl_arena_alloc(arena, 2 * count + 1, sizeof **out);
     *count_out = 0;
@@ -143,9 +161,13 @@ enum dl_code dl_decisions_of(const struct dl_comparison *c, struct dl_decision_l
         rows[i].predicted_s = NAN;
         if (row->decision.plans == NULL || row->skipped) continue; /* not a run */
         const bool rate = strcmp(row->unit, "s") != 0;
-        rows[i] = (struct dl_decision_row){row->decision, row->iteration_s,
-                                           rate ? row->samples_per_iteration / row->measured
-                                                : row->measured};
+        const struct dl_prediction *p = row->modelled.prediction;
+        rows[i] = (struct dl_decision_row){
+            .keys = row->decision,
+            .predicted_s = row->iteration_s,
+            .measured_s = rate ? row->samples_per_iteration / row->measured : row->measured,
+            .plan_half_log = dl_prediction_plan_half_log(p),
+            .framework_half_log = dl_prediction_own_half_log(p)};
     }
     return dl_decisions(rows, n, c->arena, &out->list, &out->count, err);
 }
@@ -158,12 +180,19 @@ struct dl_decision_summary dl_decision_summary(const struct dl_decision *list, i
         s.jobs++;
         s.regret_mean_pct += list[i].regret_pct;
         s.regret_max_pct = fmax(s.regret_max_pct, list[i].regret_pct);
+        if (list[i].told_apart) {
+            s.told_jobs++;
+            s.told_mean_pct += list[i].regret_pct;
+            s.told_max_pct = fmax(s.told_max_pct, list[i].regret_pct);
+        }
         if (list[i].alternatives < 3 || !dl_known(list[i].rank_correlation)) continue;
         s.ranked_jobs++;
         s.rank_correlation += list[i].rank_correlation;
     }
     s.regret_mean_pct = s.jobs > 0 ? s.regret_mean_pct / s.jobs : NAN;
     s.regret_max_pct = s.jobs > 0 ? s.regret_max_pct : NAN;
+    s.told_mean_pct = s.told_jobs > 0 ? s.told_mean_pct / s.told_jobs : NAN;
+    s.told_max_pct = s.told_jobs > 0 ? s.told_max_pct : NAN;
     s.rank_correlation = s.ranked_jobs > 0 ? s.rank_correlation / s.ranked_jobs : NAN;
     return s;
 }
@@ -175,6 +204,7 @@ void dl_decisions_json(const struct dl_decision *list, int count, struct dl_json
         dl_jw_string(w, "group", list[i].group);
         dl_jw_string(w, "kind", list[i].frameworks ? "frameworks" : "plans");
         dl_jw_integer(w, "alternatives", list[i].alternatives);
+        dl_jw_bool(w, "told_apart", list[i].told_apart);
         dl_jw_number(w, "regret_pct", list[i].regret_pct);
         dl_jw_number(w, "rank_correlation", list[i].rank_correlation);
         dl_jw_end(w);
@@ -193,6 +223,10 @@ const char *dl_decisions_text(const struct dl_decision *list, int count, struct 
             "over %d job%s",
             kind == 1 ? "frameworks" : "plans", s.regret_mean_pct, s.regret_max_pct, s.jobs,
             s.jobs == 1 ? "" : "s");
+        if (s.told_jobs > 0 && s.told_jobs < s.jobs)
+            dl_text_printf(&text,
+                           "; %.2g %% and %.2g %% over the %d whose best the intervals tell apart",
+                           s.told_mean_pct, s.told_max_pct, s.told_jobs);
         if (s.ranked_jobs > 0)
             dl_text_printf(&text, "; rank correlation %.2f over %d with three and more",
                            s.rank_correlation, s.ranked_jobs);

@@ -12,12 +12,15 @@ struct dl_decision_keys dl_decision_keys(const struct dl_run_rows *runs, int row
 struct dl_decision_row {
     struct dl_decision_keys keys;
     double predicted_s, measured_s; /* of an iteration; NAN: does not count */
+    /* half of the 80 % interval that is its own among plans, and among frameworks (F-TIE) */
+    double plan_half_log, framework_half_log;
 };
 
 struct dl_decision {
     const char *group; /* the job */
     bool frameworks;   /* else plans */
     int alternatives;
+    bool told_apart; /* no other alternative is tied with the one that is predicted best (F-TIE) */
     double regret_pct, rank_correlation; /* NAN: for two that are equal */
 };
 
@@ -34,10 +37,12 @@ struct dl_decision_list {
 enum dl_code dl_decisions_of(const struct dl_comparison *comparison, struct dl_decision_list *out,
                              struct dl_err *err);
 
-/* Means over plans or frameworks; rank correlation over jobs with three alternatives and more. */
+/* Means over plans or frameworks; rank correlation over jobs with three alternatives and more.
+ * told: jobs whose best alternative is told apart from the others; NAN without any. */
 struct dl_decision_summary {
-    int jobs, ranked_jobs;
+    int jobs, ranked_jobs, told_jobs;
     double regret_mean_pct, regret_max_pct, rank_correlation;
+    double told_mean_pct, told_max_pct;
 };
 struct dl_decision_summary dl_decision_summary(const struct dl_decision *list, int count,
                                                bool frameworks);

@@ -29,12 +29,11 @@ struct dl_fit_rows {
 
 /* One prediction of a row, in seconds of an iteration. */
 struct dl_fit_prediction {
-    double iteration_s;         /* NAN: none */
-    double low_s, high_s;       /* its interval; NAN: none */
-    double overhead_frac;       /* host, bubble and waits / iteration */
-    double exposed_frac;        /* exposed communication / iteration */
-    double constants_sigma_log; /* what the constants of the fit leave unknown; 0: not asked */
-    double model_sigma_log;     /* of kernels and collectives together */
+    double iteration_s;     /* NAN: none */
+    double low_s, high_s;   /* its interval; NAN: none */
+    double overhead_frac;   /* host, bubble and waits / iteration */
+    double exposed_frac;    /* exposed communication / iteration */
+    double model_sigma_log; /* of kernels and collectives together */
 };
 
 /* What the interval of a prediction depends on. */

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/linear.h"
 #include "model/base/robust_fit.h"
 
 #define LOSS_SCALE 0.05 /* errors above 5 % count by their size, not their square */
@@ -221,53 +220,6 @@ static enum dl_code fit_all(struct shared *s, int threads, struct dl_err *err) {
     return code;
 }
 
-/* Sum of w J'J over the mean square of the residuals, and what the ranges say, inverted: how
- * uncertain the constants are. false: out of memory. */
-static bool covariance_of(const struct dl_robust_problem *p, const struct dl_robust_fit *fit,
-                          const double *jacobian, gsl_matrix *out) {
-    const size_t k = p->parameter_count;
-    double squares = 0, weights = 1e-9;
-    gsl_matrix_set_zero(out);
-    for (size_t i = 0; i < p->row_count; i++) {
-        if (!(p->weights[i] > 0) || isnan(fit->residuals[i])) continue;
-        squares += p->weights[i] * fit->residuals[i] * fit->residuals[i];
-        weights += p->weights[i];
-    }
-    const double variance = fmax(p->loss_scale * p->loss_scale, squares / weights);
-    for (size_t i = 0; i < p->row_count; i++) {
-        const double *row = jacobian + i * k;
-        if (!(p->weights[i] > 0) || isnan(fit->residuals[i])) continue;
-        for (size_t a = 0; a < k; a++) {
-            for (size_t b = 0; row[a] != 0 && b < k; b++)
-                *gsl_matrix_ptr(out, a, b) += p->weights[i] * row[a] * row[b] / variance;
-        }
-    }
-    for (size_t a = 0; a < k; a++) /* of an even distribution over the range */
-        *gsl_matrix_ptr(out, a, a) += 12 / ((p->high[a] - p->low[a]) * (p->high[a] - p->low[a]));
-    return dl_cholesky_invert(out);
-}
-
-/* What the constants, as the other groups leave them, add to the errors of this one's rows. */
-static enum dl_code uncertain_constants(const struct shared *s, const struct dl_robust_problem *p,
-                                        size_t group, const struct dl_robust_fit *fit,
-                                        const double *jacobian, struct dl_err *err) {
-    const size_t k = p->parameter_count;
-    if (k == 0) return DL_OK;
-    gsl_matrix *c = gsl_matrix_alloc(k, k);
-    const bool ok = c != NULL && covariance_of(p, fit, jacobian, c);
-    for (size_t i = 0; i < p->row_count && ok; i++) {
-        const double *row = jacobian + i * k;
-        double sum = 0;
-        if (s->out->group_of[i] != group) continue;
-        for (size_t a = 0; a < k; a++)
-            for (size_t b = 0; row[a] != 0 && b < k; b++)
-                sum += row[a] * row[b] * gsl_matrix_get(c, a, b);
-        s->out->held_out[i].constants_sigma_log = sqrt(fmax(0, sum));
-    }
-    if (c != NULL) gsl_matrix_free(c);
-    return ok ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "the constants' equations are singular");
-}
-
 /* Without one group, which is then predicted. */
 static enum dl_code fit_without(struct shared *s, size_t group, struct dl_err *err) {
     struct dl_generalized *g = s->out;
@@ -293,7 +245,6 @@ static enum dl_code fit_without(struct shared *s, size_t group, struct dl_err *e
                 dl_fit_rows_predict(s->rows, s->keys, values, (int)k, e.wanted, e.predictions, err);
         for (size_t i = 0; i < n && code == DL_OK; i++)
             if (g->group_of[i] == group) g->held_out[i] = e.predictions[i];
-        if (code == DL_OK) code = uncertain_constants(s, &problem, group, &fit, jacobian, err);
         if (code == DL_OK)
             code = dl_fit_rows_anchored(s->rows, s->keys, values, (int)k, e.wanted, e.predictions,
                                         err);

@@ -99,8 +99,18 @@ struct report {
     int decision_count;
 };
 
-static enum dl_code make_report(const struct dl_generalized *g, bool anchor, struct dl_arena *arena,
-                                struct report *out, struct dl_err *err) {
+/* As dl_prediction_own_half_log. */
+static double own_half_log(const struct dl_interval_model *model, const struct dl_fit_row *row,
+                           const struct dl_fit_prediction *p) {
+    const struct dl_interval_case c = dl_fit_case(row, p);
+    const double half = log(p->high_s / p->iteration_s), sigma = dl_interval_sigma_log(model, &c),
+                 shared = fmin(sigma, dl_interval_shared_sigma_log(model, &c));
+    return half * sqrt(1 - shared * shared / (sigma * sigma));
+}
+
+static enum dl_code make_report(const struct dl_generalized *g,
+                                const struct dl_interval_model *model, bool anchor,
+                                struct dl_arena *arena, struct report *out, struct dl_err *err) {
     const size_t n = g->rows->count;
     *out = (struct report){.g = g,
                            .anchor = anchor,
@@ -113,10 +123,16 @@ static enum dl_code make_report(const struct dl_generalized *g, bool anchor, str
     DL_TRY(dl_compare_summarize(&out->in_sample, &out->in_sample_list, &out->in_sample_count, err));
     struct dl_decision_row *rows = dl_arena_alloc(arena, n + 1, sizeof *rows);
     if (rows == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    for (size_t i = 0; i < n; i++)
-        rows[i] =
-            (struct dl_decision_row){g->rows->rows[i].decision, out->predictions[i].iteration_s,
-                                     g->rows->rows[i].measured_s};
+    for (size_t i = 0; i < n; i++) {
+        const double half = own_half_log(model, &g->rows->rows[i], &out->predictions[i]);
+        rows[i] = (struct dl_decision_row){
+            .keys = g->rows->rows[i].decision,
+            .predicted_s = out->predictions[i].iteration_s,
+            .measured_s = g->rows->rows[i].measured_s,
+            .plan_half_log =
+                model->plans_sigma_log > 0 ? DL_NORMAL_80 * model->plans_sigma_log : half,
+            .framework_half_log = half};
+    }
     return dl_decisions(rows, n, arena, &out->decisions, &out->decision_count, err);
 }
 
@@ -233,13 +249,14 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
 }
 
 static enum dl_code print(struct dl_context *context, const struct dl_options *options,
-                          const struct dl_generalized *g, struct dl_err *err) {
+                          const struct dl_generalized *g, const struct dl_interval_model *model,
+                          struct dl_err *err) {
     struct dl_table groups, rows;
     struct report r;
     enum dl_format format = DL_FORMAT_TEXT;
     DL_TRY(dl_output_format(options, &format, err));
     const bool people = format == DL_FORMAT_TEXT, all = dl_option_given(options, "rows") || !people;
-    DL_TRY(make_report(g, dl_option_given(options, "anchor"), context->arena, &r, err));
+    DL_TRY(make_report(g, model, dl_option_given(options, "anchor"), context->arena, &r, err));
     dl_table_init(&groups, context->arena, columns, sizeof columns / sizeof columns[0]);
     dl_table_init(&rows, context->arena, row_columns, sizeof row_columns / sizeof row_columns[0]);
     DL_TRY(fill_groups(&r, people, &groups, err));
@@ -323,6 +340,9 @@ static enum dl_code decision_table(struct dl_context *context, const struct repo
         {"jobs", "jobs", "", DL_COLUMN_INTEGER, 0, 0},
         {"regret_mean_pct", "mean regret", "%", DL_COLUMN_NUMBER, 0, 3},
         {"regret_max_pct", "worst", "%", DL_COLUMN_NUMBER, 0, 3},
+        {"told_jobs", "told apart", "", DL_COLUMN_INTEGER, 0, 0},
+        {"told_mean_pct", "mean regret of these", "%", DL_COLUMN_NUMBER, 0, 3},
+        {"told_max_pct", "worst of these", "%", DL_COLUMN_NUMBER, 0, 3},
         {"ranked_jobs", "jobs of three and more", "", DL_COLUMN_INTEGER, 0, 0},
         {"rank_correlation", "rank correlation", "", DL_COLUMN_NUMBER, 0, 3},
     };
@@ -337,8 +357,11 @@ static enum dl_code decision_table(struct dl_context *context, const struct repo
         cells[1].integer = s.jobs;
         cells[2].number = s.regret_mean_pct;
         cells[3].number = s.regret_max_pct;
-        cells[4].integer = s.ranked_jobs;
-        cells[5].number = s.rank_correlation;
+        cells[4].integer = s.told_jobs;
+        cells[5].number = s.told_mean_pct;
+        cells[6].number = s.told_max_pct;
+        cells[7].integer = s.ranked_jobs;
+        cells[8].number = s.rank_correlation;
     }
     return DL_OK;
 }
@@ -352,7 +375,7 @@ static enum dl_code write_tables(struct dl_context *context, const char *folder,
     struct report r;
     DL_TRY(dl_file_mkdirs(folder, err));
     for (int anchor = 0; anchor < 2; anchor++) {
-        DL_TRY(make_report(g, anchor == 1, context->arena, &r, err));
+        DL_TRY(make_report(g, intervals, anchor == 1, context->arena, &r, err));
         dl_table_init(&table, context->arena, columns, sizeof columns / sizeof columns[0]);
         DL_TRY(fill_groups(&r, false, &table, err));
         const char *name = dl_arena_printf(context->arena, "%s%s", by, anchor ? "_anchored" : "");
@@ -421,5 +444,5 @@ enum dl_code dl_generalize_run(struct dl_context *context, const struct dl_optio
         DL_TRY(write_tables(context, dl_option_text(options, "tables"), &g, &intervals, err));
     if (learning) return print_learning(context, options, &rows, g.held_out, &intervals, err);
     return fit ? dl_fit_constants_run(context, options, data, &g, err)
-               : print(context, options, &g, err);
+               : print(context, options, &g, &intervals, err);
 }

@@ -10,10 +10,11 @@
 #include "model/base/file.h"
 #include "model/base/mixed_model.h"
 #include "model/base/stats.h"
+#include "predict/compare/interval_widths.h"
 
 #define COVERAGE 0.8
 enum { SOURCE, FRAMEWORK, RELEASE, DEVICE, WORKLOAD, COMMUNICATION, OVERHEAD, EFFECTS };
-enum { STEPS_ALL = 40, STEPS_WITHOUT = 4 };
+enum { STEPS_ALL = 40 };
 
 struct fit {
     struct dl_generalized *g;
@@ -26,7 +27,7 @@ struct fit {
     const char **names[EFFECTS];        /* of each level */
     size_t level_count[EFFECTS];
     double *level_variance[EFFECTS]; /* what is left of each level's */
-    double constants_sigma;          /* the usual one */
+    double most;                     /* larger errors count as that */
 };
 
 static const char *level_name(const struct dl_fit_row *row, const char *group, int effect,
@@ -99,16 +100,13 @@ static enum dl_code prepare(struct fit *f, struct dl_arena *arena, struct dl_err
         f->y[i] = f->errors[i] = errors_of(g, g->held_out, i);
         find_weights(f, i);
         if (isnan(f->y[i])) continue;
-        scratch[count] = g->held_out[i].constants_sigma_log;
         known[count++] = f->y[i];
     }
     if (count == 0) return dl_fail(err, DL_ERR_INPUT, "no row could be predicted");
-    dl_sort(scratch, count);
-    f->constants_sigma = dl_quantile_sorted(scratch, count, 0.5);
-    const double most = 4 * 1.4826 * fmax(0.02, dl_mad(known, count, scratch));
+    f->most = 4 * 1.4826 * fmax(0.02, dl_mad(known, count, scratch));
     for (size_t i = 0; i < f->n; i++) {
         if (isnan(f->y[i])) continue;
-        f->y[i] = fmax(-most, fmin(most, f->y[i]));
+        f->y[i] = fmax(-f->most, fmin(f->most, f->y[i]));
     }
     return find_levels(f, arena, err);
 }
@@ -160,18 +158,6 @@ static double sigma_of(const struct fit *f, const struct dl_mixed_model *m, size
         sum +=
             z * z * (known[e] && level >= 0 ? f->level_variance[e][level] : m->effects[e].variance);
     }
-    const double constants = f->g->held_out[row].constants_sigma_log;
-    sum += fmax(0, constants * constants - f->constants_sigma * f->constants_sigma);
-    return sqrt(sum);
-}
-
-/* The same where a run of the same job was measured: its own, communication, overhead. */
-static double anchored_sigma_of(const struct dl_mixed_model *m, size_t row) {
-    double sum = dl_mixed_row_variance(m, row);
-    for (int e = COMMUNICATION; e <= OVERHEAD; e++) {
-        const double z = m->effects[e].covariate[row];
-        sum += z * z * m->effects[e].variance;
-    }
     return sqrt(sum);
 }
 
@@ -196,30 +182,28 @@ static double quantile_of(struct ratio *list, size_t count) {
     return NAN;
 }
 
-/* A row of a group of n weighs n^-1/2: large groups count more than small ones, and one does not
- * decide. */
-static double weight_of(const struct fit *f, const double *errors, size_t row) {
+/* A row of a group of n weighs n^-POWER: of a large group less than of a small one, which does not
+ * decide alone. */
+static double weight_of(const struct fit *f, const double *errors, size_t row, double power) {
     size_t same = 0;
     for (size_t i = 0; i < f->n; i++)
         same += !isnan(errors[i]) && f->g->group_of[i] == f->g->group_of[row];
-    return 1 / sqrt((double)same);
+    return pow((double)same, -power);
 }
 
-/* |error| / standard deviation that intervals reach to, over all groups but one. */
-static double calibrate(const struct fit *f, const struct dl_mixed_model *m, size_t without,
-                        bool anchored, const double *errors, const double *weights,
-                        struct ratio *room) {
+/* 80 % quantile of |error| / standard deviation over all groups. */
+static double quantile_ratio(const struct fit *f, const struct dl_mixed_model *m,
+                             struct dl_arena *arena) {
+    struct ratio *room = dl_arena_alloc(arena, f->n + 1, sizeof *room);
     size_t count = 0;
-    for (size_t i = 0; i < f->n; i++) {
-        if (isnan(errors[i]) || f->g->group_of[i] == without) continue;
+    for (size_t i = 0; room != NULL && i < f->n; i++) {
+        if (isnan(f->y[i])) continue;
         bool known[EFFECTS] = {false};
-        if (!anchored) {
-            find_known(f, i, without, known);
-        }
-        const double sigma = anchored ? anchored_sigma_of(m, i) : sigma_of(f, m, i, known);
-        room[count++] = (struct ratio){fabs(errors[i]) / sigma, weights[i]};
+        find_known(f, i, f->g->group_count, known);
+        room[count++] = (struct ratio){fabs(f->errors[i]) / sigma_of(f, m, i, known),
+                                       weight_of(f, f->y, i, 0.5)};
     }
-    return quantile_of(room, count);
+    return room == NULL ? NAN : quantile_of(room, count);
 }
 
 /* Whether rows are of one job, and of one plan of it. */
@@ -280,45 +264,59 @@ static void set_interval(struct dl_fit_prediction *p, double half_log) {
     p->high_s = p->iteration_s * exp(half_log);
 }
 
-/* Intervals of one group from the others' errors. */
-static enum dl_code without_group(struct fit *f, const struct dl_mixed_model *all, size_t group,
-                                  const double *weights, struct ratio *room, struct dl_err *err) {
-    struct dl_generalized *g = f->g;
-    double *y = malloc((f->n + 1) * sizeof *y);
-    if (y == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    struct dl_mixed_model m = *all;
-    for (size_t i = 0; i < f->n; i++) y[i] = g->group_of[i] == group ? NAN : f->y[i];
-    m.y = y;
-    enum dl_code code = dl_mixed_fit(&m, STEPS_WITHOUT, err);
-    const double quantile =
-        code == DL_OK ? calibrate(f, &m, group, false, f->errors, weights, room) : NAN;
-    for (size_t i = 0; i < f->n && code == DL_OK; i++) {
-        if (g->group_of[i] != group || isnan(f->y[i])) continue;
+/* What the widths are fitted to, and which groups have it. */
+struct width_fit {
+    const struct fit *fit;
+    struct dl_fit_prediction *predictions; /* held out or anchored */
+    bool anchored;
+    double *errors; /* log(measured / predicted); NAN: none */
+    double *weights;
+    struct dl_width_row *rows;
+};
+
+/* Rows as they are when one group (group_count: none) is not known. */
+static void fill_rows(const struct width_fit *w, size_t without) {
+    const struct fit *f = w->fit;
+    for (size_t i = 0; i < f->n; i++) {
+        struct dl_width_row *row = &w->rows[i];
+        *row = (struct dl_width_row){.weight = 0};
+        if (isnan(w->errors[i])) continue;
         bool known[EFFECTS] = {false};
-        find_known(f, i, group, known);
-        set_interval(&g->held_out[i], quantile * sigma_of(f, &m, i, known));
+        struct dl_interval_case c = dl_fit_case(&f->g->rows->rows[i], &w->predictions[i]);
+        c.anchored = w->anchored;
+        if (!w->anchored) find_known(f, i, without, known);
+        dl_interval_covariates(&c, known + FRAMEWORK, row->covariates);
+        row->error_log = fmin(f->most, fabs(w->errors[i]));
+        row->weight = f->g->group_of[i] == without ? 0 : w->weights[i];
     }
-    free(y);
-    return code;
 }
 
-static enum dl_code anchored(struct fit *f, const struct dl_mixed_model *m, struct ratio *room,
-                             struct dl_arena *arena, struct dl_interval_model *out,
-                             struct dl_err *err) {
-    struct dl_generalized *g = f->g;
-    double *errors = dl_arena_alloc(arena, 2 * f->n + 2, sizeof *errors), *weights = errors + f->n;
-    if (errors == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    for (size_t i = 0; i < f->n; i++) errors[i] = errors_of(g, g->anchored, i);
-    for (size_t i = 0; i < f->n; i++) weights[i] = weight_of(f, errors, i);
-    for (size_t group = 0; group < g->group_count; group++) {
-        const double ratio = calibrate(f, m, group, true, errors, weights, room);
+static double half_of(const struct dl_interval_widths *widths, const struct dl_width_row *row) {
+    double sum = 0;
+    for (int k = 0; k < DL_WIDTHS; k++)
+        sum += widths->of[k] * widths->of[k] * row->covariates[k] * row->covariates[k];
+    return sqrt(sum);
+}
+
+/* Intervals of each group from the others' errors; the widths of all into *out. */
+static enum dl_code fit_widths(const struct fit *f, struct dl_fit_prediction *predictions,
+                               bool anchored, struct dl_arena *arena,
+                               struct dl_interval_widths *out, struct dl_err *err) {
+    const struct dl_generalized *g = f->g;
+    struct width_fit w = {.fit = f, .predictions = predictions, .anchored = anchored};
+    w.rows = dl_arena_alloc(arena, f->n + 1, sizeof *w.rows);
+    w.errors = dl_arena_alloc(arena, 2 * f->n + 2, sizeof *w.errors);
+    if (w.rows == NULL || w.errors == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    w.weights = w.errors + f->n;
+    for (size_t i = 0; i < f->n; i++) w.errors[i] = errors_of(g, predictions, i);
+    for (size_t i = 0; i < f->n; i++) w.weights[i] = weight_of(f, w.errors, i, 0.25);
+    for (size_t group = 0; group <= g->group_count; group++) {
+        fill_rows(&w, group);
+        DL_TRY(dl_widths_fit(w.rows, f->n, out, err));
         for (size_t i = 0; i < f->n; i++)
-            if (g->group_of[i] == group && !isnan(errors[i]))
-                set_interval(&g->anchored[i], ratio * anchored_sigma_of(m, i));
+            if (g->group_of[i] == group && !isnan(w.errors[i]))
+                set_interval(&predictions[i], half_of(out, &w.rows[i]));
     }
-    const double ratio = calibrate(f, m, g->group_count, true, errors, weights, room);
-    out->anchored_ratio = isnan(ratio) ? out->quantile_ratio : ratio;
-    out->update_ratio = 1; /* until dl_learning_choose */
     return DL_OK;
 }
 
@@ -369,15 +367,8 @@ enum dl_code dl_interval_fit(struct dl_generalized *g, struct dl_arena *arena,
     struct fit f = {.g = g, .n = g->rows->count};
     DL_TRY(prepare(&f, arena, err));
     struct dl_mixed_model m = start_of(&f);
-    struct ratio *room = dl_arena_alloc(arena, f.n + 1, sizeof *room);
-    double *weights = dl_arena_alloc(arena, f.n + 1, sizeof *weights);
-    if (room == NULL || weights == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    for (size_t i = 0; i < f.n; i++) weights[i] = weight_of(&f, f.y, i);
     DL_TRY(dl_mixed_fit(&m, STEPS_ALL, err));
-    const struct dl_mixed_model all = m;
-    for (size_t group = 0; group < g->group_count; group++)
-        DL_TRY(without_group(&f, &all, group, weights, room, err));
-    DL_TRY(dl_mixed_fit(&m, 0, err)); /* the levels' variances again, of all groups */
+    DL_TRY(dl_mixed_fit(&m, 0, err)); /* the levels' variances */
     *out = (struct dl_interval_model){
         .source_sigma_log = sqrt(m.effects[SOURCE].variance),
         .framework_sigma_log = sqrt(m.effects[FRAMEWORK].variance),
@@ -391,11 +382,13 @@ enum dl_code dl_interval_fit(struct dl_generalized *g, struct dl_arena *arena,
         .row_overhead_sigma_log = sqrt(m.parts[DL_INTERVAL_OVERHEAD].variance),
         .row_narrow_sigma_log = sqrt(m.parts[DL_INTERVAL_NARROW].variance),
         .row_kernels_ratio = sqrt(m.parts[DL_INTERVAL_KERNELS].variance),
-        .quantile_ratio = calibrate(&f, &m, g->group_count, false, f.errors, weights, room),
+        .quantile_ratio = quantile_ratio(&f, &m, arena),
+        .update_ratio = 1, /* until dl_learning_choose */
         .constants_hash = dl_arena_printf(arena, "%016" PRIx64, g->constants->hash),
     };
     DL_TRY(spread_of_plans(&f, arena, &out->plans_sigma_log, err));
-    DL_TRY(anchored(&f, &m, room, arena, out, err));
+    DL_TRY(fit_widths(&f, g->held_out, false, arena, &out->widths, err));
+    DL_TRY(fit_widths(&f, g->anchored, true, arena, &out->anchored_widths, err));
     return list_known(&f, arena, out, err);
 }
 

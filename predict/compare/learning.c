@@ -6,7 +6,7 @@
 
 #include "predict/compare/measured.h"
 
-#define Z80 1.2815515655446004 /* 90 % quantile of the normal distribution */
+#define Z80 DL_NORMAL_80
 enum { TRIALS = 20 };
 static const int given_runs[DL_LEARNING_STEPS] = {0, 1, 2, 4, 8};
 

@@ -17,6 +17,7 @@
 #include "model/predict/correct.h"
 #include "model/predict/interval.h"
 #include "predict/compare/decisions.h"
+#include "predict/compare/interval_widths.h"
 #include "tests/check.h"
 
 /* Evenly distributed in (0, 1), the same in every run. */
@@ -189,7 +190,8 @@ static const struct dl_interval_model model = {
     .overhead_sigma_log = 0.6,
     .row_sigma_log = 0.05,
     .quantile_ratio = 1.28,
-    .anchored_ratio = 1.1,
+    .widths = {{0.3, 0.4, 0.5, 0.6, 0.8, 1.6, 0.7, 2}},
+    .anchored_widths = {{0.1, 9, 9, 9, 0.2, 0.4, 0.3, 1}},
     .update_ratio = 1,
     .frameworks = (struct dl_interval_framework[]){{"f", 0.01}},
     .framework_count = 1,
@@ -210,7 +212,6 @@ static void intervals_by_hand(void **state) {
                                  .model_sigma_log = NAN};
     const double known = dl_interval_sigma_log(&model, &c), rest = 0.04 + 0.0001 + 0.0025;
     check_close(known, sqrt(rest + 0.0025 + 0.0004), 1e-12);
-    check_close(dl_interval_half_log(&model, &c), 1.28 * known, 1e-12);
     c.precision = DL_MIXED;
     check_close(dl_interval_sigma_log(&model, &c), sqrt(rest + 0.09 + 0.0004), 1e-12);
     c.precision = DL_FP32;
@@ -221,8 +222,57 @@ static void intervals_by_hand(void **state) {
     check_close(dl_interval_sigma_log(&model, &c), hypot(known, 0.2), 1e-12);
     c.overhead_frac = 0.25;
     check_close(dl_interval_sigma_log(&model, &c), hypot(hypot(known, 0.2), 0.15), 1e-12);
-    c.anchored = true;
-    check_close(dl_interval_half_log(&model, &c), 1.1 * hypot(0.05, 0.25), 1e-12);
+}
+
+/* Ends of intervals: squares of the widths that concern a run add. */
+static void widths_by_hand(void **state) {
+    (void)state;
+    struct dl_interval_case c = {.framework = "f",
+                                 .release = "1",
+                                 .kernels = "d",
+                                 .architecture = "volta",
+                                 .precision = DL_FP32,
+                                 .model_sigma_log = NAN};
+    check_close(dl_interval_half_log(&model, &c), 0.3, 1e-12);
+    c.model_sigma_log = 0.2;
+    check_close(dl_interval_half_log(&model, &c), 0.5, 1e-12);
+    c.model_sigma_log = 0, c.exposed_frac = 0.5;
+    check_close(dl_interval_half_log(&model, &c), 0.5, 1e-12);
+    c.exposed_frac = 0, c.overhead_frac = 0.25;
+    check_close(dl_interval_half_log(&model, &c), 0.5, 1e-12);
+    c.overhead_frac = 0, c.precision = DL_MIXED; /* its release was measured in fp32 alone */
+    check_close(dl_interval_half_log(&model, &c), sqrt(0.09 + 0.25 + 0.49), 1e-12);
+    c.precision = DL_BF16;
+    check_close(dl_interval_half_log(&model, &c), sqrt(0.09 + 0.25), 1e-12);
+    c.precision = DL_FP32, c.framework = "g"; /* nothing of it was measured */
+    check_close(dl_interval_half_log(&model, &c), sqrt(0.09 + 0.16 + 0.25), 1e-12);
+    c.framework = "f", c.architecture = "ampere";
+    check_close(dl_interval_half_log(&model, &c), hypot(0.3, 0.6), 1e-12);
+    c.anchored = true, c.precision = DL_MIXED; /* its own job was measured: nothing is new */
+    check_close(dl_interval_half_log(&model, &c), hypot(0.1, 0.3), 1e-12);
+}
+
+/* Errors of 10 % in all runs and, independent of them, of twice the covariate in half of them:
+ * the ends of 80 % intervals of both, 1.2816 standard deviations each. */
+static void widths_find_quantiles(void **state) {
+    (void)state;
+    enum { ROWS = 20000 };
+    static struct dl_width_row rows[ROWS];
+    uint64_t seed = 9;
+    for (int i = 0; i < ROWS; i++) {
+        const double overhead = i % 2 == 0 ? 0 : 0.1;
+        rows[i] = (struct dl_width_row){.error_log = fabs(hypot(0.1, 2 * overhead) * normal(&seed)),
+                                        .weight = 1};
+        rows[i].covariates[DL_WIDTH_ALL] = 1;
+        rows[i].covariates[DL_WIDTH_OVERHEAD] = overhead;
+    }
+    for (int i = 0; i < ROWS; i += 10) rows[i].error_log = 9, rows[i].weight = 0; /* left out */
+    struct dl_interval_widths widths;
+    struct dl_err err = {0};
+    assert_int_equal(dl_widths_fit(rows, ROWS, &widths, &err), DL_OK);
+    check_close(widths.of[DL_WIDTH_ALL], 0.12816, 0.03);
+    check_close(widths.of[DL_WIDTH_OVERHEAD], 2 * 1.2816, 0.05);
+    check_close(widths.of[DL_WIDTH_DEVICE], exp(-3), 1e-3); /* concerns no row */
 }
 
 /* What a run's own spread grows with. */
@@ -340,10 +390,10 @@ static void decisions_by_hand(void **state) {
     struct dl_decision *list;
     int count;
     const struct dl_decision_row rows[] = {
-        {{"j", "tp=1", "", ""}, 1, 1.1}, {{"j", "tp=2", "", ""}, 2, 1.0},
-        {{"j", "tp=1", "", ""}, 1, 1.3}, /* measured twice: 1.2 */
-        {{"k", "tp=1", "f", "a"}, 1, 1}, {{"l", "tp=1", "f", "b"}, 2, 3},
-        {{"j", "tp=4", "", ""}, NAN, 1},
+        {{"j", "tp=1", "", ""}, 1, 1.1, 0.5, 9}, {{"j", "tp=2", "", ""}, 2, 1.0, 0.47, 9},
+        {{"j", "tp=1", "", ""}, 1, 1.3, 0.5, 9}, /* measured twice: 1.2 */
+        {{"k", "tp=1", "f", "a"}, 1, 1, 9, 0.5}, {{"l", "tp=1", "f", "b"}, 2, 3, 9, 0.49},
+        {{"j", "tp=4", "", ""}, NAN, 1, 0, 0},
     };
     assert_int_equal(dl_decisions(rows, 6, &arena, &list, &count, &err), DL_OK);
     assert_int_equal(count, 2);
@@ -351,11 +401,18 @@ static void decisions_by_hand(void **state) {
     assert_int_equal(list[0].alternatives, 2);
     check_close(list[0].regret_pct, 20, 1e-9);
     check_close(list[0].rank_correlation, -1, 1e-9);
+    assert_true(list[0].told_apart); /* log(2) = 0.6931 > hypot(0.5, 0.47) = 0.6862 */
     assert_true(list[1].frameworks);
+    assert_false(list[1].told_apart); /* hypot(0.5, 0.49) = 0.7001 */
     assert_true(fabs(list[1].regret_pct) < 1e-9);
     const struct dl_decision_summary s = dl_decision_summary(list, count, false);
     assert_int_equal(s.jobs, 1);
     check_close(s.regret_max_pct, 20, 1e-9);
+    assert_int_equal(s.told_jobs, 1);
+    check_close(s.told_mean_pct, 20, 1e-9);
+    const struct dl_decision_summary f = dl_decision_summary(list, count, true);
+    assert_int_equal(f.told_jobs, 0);
+    assert_true(isnan(f.told_mean_pct));
     dl_arena_free(&arena);
 }
 
@@ -397,6 +454,8 @@ int main(void) {
         cmocka_unit_test(a_mixed_model_finds_its_variances),
         cmocka_unit_test(shrinkage_in_closed_form),
         cmocka_unit_test(intervals_by_hand),
+        cmocka_unit_test(widths_by_hand),
+        cmocka_unit_test(widths_find_quantiles),
         cmocka_unit_test(rows_spread_by_hand),
         cmocka_unit_test(a_mixed_model_finds_parts_of_rows),
         cmocka_unit_test(a_posterior_in_closed_form),
