@@ -332,6 +332,11 @@ static void loaded_device(void **state) {
     check_close(forward_of(&g, "attention", &one).device_s, attention_s, 1e-9);
     g.f.framework.transformer.attention_library = DL_ATTENTION_FLASH2;
     check_close(forward_of(&g, "attention", &one).device_s, 2 * attention_s, 1e-9);
+    g.f.framework.transformer.attention_library = DL_ATTENTION_SDPA;
+    check_close(forward_of(&g, "attention", &one).device_s, 2 * attention_s, 1e-9);
+    g.f.device.architecture = "blackwell"; /* cuDNN's kernels */
+    g.f.device.attention_scale = 0.75;     /* on faster units than those of the samples */
+    check_close(forward_of(&g, "attention", &one).device_s, 0.75 * attention_s, 1e-9);
     dl_arena_free(&g.f.arena);
 }
 
