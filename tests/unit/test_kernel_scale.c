@@ -161,9 +161,8 @@ static void shared_kernels(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fast_algorithms), cmocka_unit_test(release),
-        cmocka_unit_test(device),          cmocka_unit_test(device_norm),
-        cmocka_unit_test(grouped),
-        cmocka_unit_test(loaded),         cmocka_unit_test(shared_kernels)};
+        cmocka_unit_test(fast_algorithms), cmocka_unit_test(release), cmocka_unit_test(device),
+        cmocka_unit_test(device_norm),     cmocka_unit_test(grouped), cmocka_unit_test(loaded),
+        cmocka_unit_test(shared_kernels)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
