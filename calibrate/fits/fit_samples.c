@@ -120,7 +120,7 @@ static size_t drop_hidden(struct dl_kernel_sample *samples, size_t n, double *ca
  * convolutions. */
 static bool is_of_model(const struct dl_kernel *kernel, enum dl_variant variant) {
     static const enum dl_variant apart[DL_OPS][3] = {
-        [DL_OP_STREAM] = {DL_VARIANT_ENGINE},
+        [DL_OP_STREAM] = {DL_VARIANT_ENGINE, DL_VARIANT_STRIDED},
         [DL_OP_CONV] = {DL_VARIANT_DEPTHWISE, DL_VARIANT_VOLUME}};
     for (const enum dl_variant *v = apart[kernel->op]; *v != DL_VARIANT_PLAIN; v++)
         if (kernel->variant == *v) return variant == *v;
@@ -219,7 +219,8 @@ static enum dl_code fit_all(const struct dl_kernel_sample *samples, size_t n,
     double *scratch = dl_arena_alloc(arena, n, sizeof *scratch);
     if (part == NULL || scratch == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     static const enum dl_variant variants[] = {DL_VARIANT_PLAIN, DL_VARIANT_ENGINE,
-                                               DL_VARIANT_DEPTHWISE, DL_VARIANT_VOLUME};
+                                               DL_VARIANT_DEPTHWISE, DL_VARIANT_VOLUME,
+                                               DL_VARIANT_STRIDED};
     const int variant_count = (int)(sizeof variants / sizeof variants[0]);
     for (int c = 0; c < variant_count * COMBINATIONS; c++) {
         struct dl_fit_report_row row = {

@@ -30,7 +30,9 @@ def short(row, column):
         return "" if row["bytes_min"] else text
     if column == "source":
         return text.split("@")[0].split("#")[0].split("/")[-1].split(" ")[0]
-    return text.split(" (")[0][:40].strip() if column == "library" else text
+    if column == "library" and "(Hugging Face)" not in text:  # whose modules hold several kernels
+        return text.split(" (")[0][:40].strip()
+    return text
 
 
 def wanted(kind, row):

@@ -62,7 +62,8 @@ struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
                                     .norm_small_kernels = or_none(k->norm_small_kernels),
                                     .weight_copies = k->weight_copies == DL_YES,
                                     .activation_copies = mixed && layout == DL_LAYOUT_NCHW,
-                                    .eager = framework->transformer.eager_operations};
+                                    .eager = framework->transformer.eager_operations,
+                                    .wide_norms = framework->transformer.wide_norms};
 }
 
 void dl_facts_compile(struct dl_kernel_facts *facts, const struct dl_framework *framework,

@@ -118,6 +118,7 @@ static const char *const selective_names[] = {[DL_SELECTIVE_ATTENTION] = "attent
 static const char *const attention_library_names[] = {[DL_ATTENTION_NATIVE] = "native",
                                                       [DL_ATTENTION_TRITON] = "triton",
                                                       [DL_ATTENTION_FLASH2] = "flash2",
+                                                      [DL_ATTENTION_SDPA] = "sdpa",
                                                       NULL};
 static const char *const cast_names[] = {
     [DL_CASTS_ALL] = "all", [DL_CASTS_AFTER_NORM] = "after-norm", [DL_CASTS_FUSED] = "fused", NULL};
@@ -434,10 +435,13 @@ static const struct dl_field framework_fields[] = {
             "share of the linear layers (operations) or blocks that selective recomputation "
             "repeats"),
     CHOOSE(AT(transformer, attention_library), attention_library_names, DL_ATTENTION_NATIVE,
-           "fused attention: kernels written for the device, or FlashAttention 1 or 2 on every "
-           "device"),
+           "fused attention: kernels written for the device, FlashAttention 1 or 2 on every "
+           "device, or what PyTorch chooses (sdpa: cuDNN on Blackwell, FlashAttention 2 before)"),
     FLAG(AT(transformer, grouped_gemms),
          "experts by PyTorch's grouped GEMMs, whose time is grouped_scale of the device"),
+    FLAG(AT(transformer, wide_norms), "RMS norms take their input cast to fp32"),
+    FLAG(AT(transformer, recomputes_norms),
+         "norms are computed again in backward also where nothing else is"),
     FLAG(AT(transformer, eager_operations),
          "RMS norm, rotary embedding and gated activations are many operations: eager PyTorch"),
     CHOICE(AT(transformer, casts), cast_names,

@@ -20,29 +20,41 @@ static double of_device(const struct dl_device *device, size_t member) {
     return or_one(value);
 }
 
+/* Time of fused attention over that of the device's kernel-time models. */
+static double attention_scale(const struct dl_framework *framework,
+                              const struct dl_device *device) {
+    const bool blackwell =
+        device->architecture != NULL && strcmp(device->architecture, "blackwell") == 0;
+    const double own = or_one(device->attention_scale);
+    switch ((enum dl_attention_library)framework->transformer.attention_library) {
+    case DL_ATTENTION_TRITON:
+        return own * of_device(device, offsetof(struct dl_device, triton_attention_scale));
+    case DL_ATTENTION_SDPA:
+        if (blackwell) return own; /* cuDNN */
+        break;
+    case DL_ATTENTION_FLASH2: break;
+    case DL_ATTENTION_NATIVE: return own;
+    }
+    return own * of_device(device, offsetof(struct dl_device, flash2_scale));
+}
+
 struct dl_kernel_scales dl_kernel_scales(const struct dl_framework *framework,
                                          const struct dl_device *device,
                                          const struct dl_layer *layer) {
     const bool norm = strcmp(layer->kind->name, "batchnorm") == 0 &&
                       framework->kernels.batchnorm != (int)DL_BATCHNORM_COMPOSED;
-    const int library = framework->transformer.attention_library;
-    static const size_t members[] = {
-        [DL_ATTENTION_TRITON] = offsetof(struct dl_device, triton_attention_scale),
-        [DL_ATTENTION_FLASH2] = offsetof(struct dl_device, flash2_scale)};
-    const double attention =
-        library == DL_ATTENTION_NATIVE ? 1 : of_device(device, members[library]);
     const bool grouped = framework->transformer.grouped_gemms && layer->kind == &dl_layer_moe;
     return (struct dl_kernel_scales){
         .workspace_bytes = dl_workspace_limit_bytes(framework),
         .stream_scale = norm ? or_one(device->norm_scale) : 1,
-        .attention_scale = attention,
+        .attention_scale = attention_scale(framework, device),
         .grouped_scale = grouped ? of_device(device, offsetof(struct dl_device, grouped_scale)) : 1,
         .narrow_grouped_scale =
             grouped ? of_device(device, offsetof(struct dl_device, narrow_grouped_scale)) : 1};
 }
 
 static double load_scale(const struct dl_device *device, enum dl_precision precision) {
-    if (precision == DL_FP32) return 1;
+    if (precision == DL_FP32 || precision == DL_NVFP4) return 1; /* 4 bits: not known */
     return of_device(device, dl_precision_operand_bytes(precision) < 2
                                  ? offsetof(struct dl_device, narrow_load_scale)
                                  : offsetof(struct dl_device, load_scale));

@@ -48,6 +48,7 @@ enum dl_attention_library {
     DL_ATTENTION_NATIVE, /* those written for the device: cuDNN, FlashAttention-3, Triton */
     DL_ATTENTION_TRITON, /* the first FlashAttention in Triton, before FlashAttention-2 */
     DL_ATTENTION_FLASH2, /* FlashAttention-2, with the instructions of Ampere on what came later */
+    DL_ATTENTION_SDPA,   /* PyTorch's choice: cuDNN on Blackwell, FlashAttention-2 before it */
 };
 
 struct dl_transformer_policy {
@@ -78,6 +79,8 @@ struct dl_transformer_policy {
      * restored around a layer that is recomputed, around the dropout of attention; to add the
      * gradient of one parameter tensor. F-HOST-EAGER */
     double recompute_operation_count, dropout_operation_count, gradient_operation_count;
+    bool wide_norms;         /* RMS norms take their input cast to fp32 */
+    bool recomputes_norms;   /* norms are computed again in backward where nothing else is */
     bool eager_operations;   /* RMS norm, rotary embedding, gated activations of many operations */
     int casts;               /* enum dl_casts; -1: it does not train in 8 bits and less */
     bool scales_currently;   /* scale factors from the tensor itself: one more pass before a cast */

@@ -101,7 +101,11 @@ static const struct dl_field device_fields[] = {
     NUMBER(load_scale, 0.5, 2, DL_UNIT_NONE,
            "16-bit GEMMs in hours of training: time / time of short measurements: the clock under "
            "the power limit; absent: 1"),
-    NUMBER(narrow_load_scale, 0.5, 2, DL_UNIT_NONE, "the same of 8-bit and 4-bit GEMMs"),
+    NUMBER(narrow_load_scale, 0.5, 2, DL_UNIT_NONE,
+           "the same of 8-bit GEMMs: also the training library's kernels / those measured"),
+    NUMBER(attention_scale, 0.2, 10, DL_UNIT_NONE,
+           "fused attention: time / time on the device whose kernel-time models this one borrows; "
+           "absent: 1"),
     NUMBER(triton_attention_scale, 0.5, 10, DL_UNIT_NONE,
            "the same as flash2_scale, of the first FlashAttention in Triton"),
     NUMBER(flash2_scale, 0.2, 10, DL_UNIT_NONE,

@@ -96,10 +96,12 @@ enum dl_variant {
     DL_VARIANT_VENDOR,    /* stream: the vendor library's normalization, not the framework's */
     DL_VARIANT_DEPTHWISE, /* convolution: one input channel per group */
     DL_VARIANT_VOLUME,    /* convolution: by the library's three-dimensional kernels */
+    DL_VARIANT_STRIDED,   /* stream: an operand is repeated (broadcast) or the order of the elements
+                             changes, so that the kernel moves one element at a time */
     DL_VARIANTS
 };
 extern const char *const dl_variant_names[]; /* "plain","paged","engine","blocks","flash2",
-                                                "vendor","depthwise","volume", NULL */
+                                                "vendor","depthwise","volume","strided", NULL */
 
 struct dl_kernel {
     enum dl_op op;

@@ -46,6 +46,9 @@ static void add_again(const struct dl_transformer *tf, const struct dl_transform
     const bool body = l->part == DL_TRANSFORMER_BODY,
                linear = l->role == DL_TRANSFORMER_COLUMN || l->role == DL_TRANSFORMER_ROW;
     if (recompute == DL_RECOMPUTE_FULL && body) dl_transformer_add_pass(to, forward, 1);
+    if (recompute == DL_RECOMPUTE_NONE && body && policy->recomputes_norms &&
+        strstr(layer->kind->name, "norm") != NULL)
+        dl_transformer_add_pass(to, alone, 1);
     if (recompute != DL_RECOMPUTE_SELECTIVE) return;
     if (policy->selective == DL_SELECTIVE_ATTENTION && layer->recomputable)
         dl_transformer_add_pass(to, alone, 1);

@@ -49,6 +49,8 @@ enum dl_loss_kernels {
     DL_LOSS_COMPOSED, /* log-softmax, one-hot, product, sum */
     DL_LOSS_EAGER,    /* logits to fp32, log-softmax, its gradient, back to 16 bits: PyTorch */
     DL_LOSS_PARALLEL, /* to fp32, maximum, difference, exponential, sum, quotient: Megatron */
+    DL_LOSS_SCORED, /* to fp32, fused; then the loss by kinds of data, accuracy (maximum twice, its
+                         place) and perplexity (difference, exponential, sum): InternEvo */
 };
 enum dl_sum_kernels {
     DL_SUM_PAIRS,  /* gradients of a tensor with several readers are added two at a time */
@@ -92,6 +94,7 @@ struct dl_kernel_facts {
     /* RMS norm, rotary embedding, gated activations are composed of the operations of PyTorch, in
      * fp32 where the reference code of Llama casts */
     bool eager;
+    bool wide_norms; /* RMS norms take their input cast to fp32 by a kernel of its own */
 };
 
 /* No framework: each operation is one fused kernel in the precision of the plan. */

@@ -38,6 +38,7 @@ static const struct {
     {"collective_slowdown_frac", -1},
     {"load_scale", -1},
     {"narrow_load_scale", -1},
+    {"attention_scale", -1},
     {"flash2_scale", -1},
     {"grouped_scale", -1},
     {"factor", -1},

@@ -95,6 +95,24 @@ static void grouped(void **state) {
     dl_arena_free(&f.arena);
 }
 
+/* F-KERNEL-LOAD: 16 bits by load_scale, 8 bits by narrow_load_scale; nothing is known of 4 bits. */
+static void loaded(void **state) {
+    (void)state;
+    struct dl_fake f;
+    fake_make(&f);
+    f.device.load_scale = 1.2;
+    f.device.narrow_load_scale = 0.8;
+    const struct dl_layer dense = {.kind = &dl_layer_dense};
+    const struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 8, 8, 8, 1);
+    const struct dl_kernel_scales s = dl_kernel_scales(&f.framework, &f.device, &dense);
+    check_close(dl_kernel_scale_of(&s, &f.device, DL_BF16, &gemm), 1.2, 1e-12);
+    check_close(dl_kernel_scale_of(&s, &f.device, DL_FP8, &gemm), 0.8, 1e-12);
+    check_close(dl_kernel_scale_of(&s, &f.device, DL_MXFP8, &gemm), 0.8, 1e-12);
+    check_close(dl_kernel_scale_of(&s, &f.device, DL_NVFP4, &gemm), 1, 1e-12);
+    check_close(dl_kernel_scale_of(&s, &f.device, DL_FP32, &gemm), 1, 1e-12);
+    dl_arena_free(&f.arena);
+}
+
 /* Batch norms of a device whose cuDNN takes 2.5 times the passes' time; not those that a framework
  * composes, nor activations. F-DEVICE-NORM */
 static void device_norm(void **state) {
@@ -143,8 +161,8 @@ static void shared_kernels(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fast_algorithms), cmocka_unit_test(release),
-        cmocka_unit_test(device),          cmocka_unit_test(device_norm),
-        cmocka_unit_test(grouped),         cmocka_unit_test(shared_kernels)};
+        cmocka_unit_test(fast_algorithms), cmocka_unit_test(release), cmocka_unit_test(device),
+        cmocka_unit_test(device_norm),     cmocka_unit_test(grouped), cmocka_unit_test(loaded),
+        cmocka_unit_test(shared_kernels)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,12 +62,18 @@ static void streams(void **state) {
         const char *row;
         double read, write, extra;
         enum dl_work work;
+        enum dl_variant variant;
         bool by_call;
     } cases[] = {
-        {"X,rms_norm,bwd,M=4; H=8,,bf16,liger,9,,do_bench\n", 64, 32, 0, DL_WORK_RMSNORM, true},
-        {"X,add,fwd,4x8; 8,32,bf16,torch,9,,\n", 40, 32, 0, DL_WORK_ANY, false},
-        {"X,copy_,fwd,4x8; 4x8,32,bf16,torch,9,,\n", 32, 32, 0, DL_WORK_ANY, false},
-        {"X,gelu,fwd,4x8,32,fp32,torch,9,256,\n", 0, 0, 256, DL_WORK_ACTIVATION, false},
+        {"X,rms_norm,bwd,M=4; H=8,,bf16,liger,9,,do_bench\n", 64, 32, 0, DL_WORK_RMSNORM,
+         DL_VARIANT_PLAIN, true},
+        {"X,add,fwd,4x8; 8,32,bf16,torch,9,,\n", 40, 32, 0, DL_WORK_ANY, DL_VARIANT_STRIDED, false},
+        {"X,add,fwd,4x8; 4x8,32,bf16,torch,9,,\n", 64, 32, 0, DL_WORK_ANY, DL_VARIANT_PLAIN, false},
+        {"X,mul,fwd,4x8; 1,32,bf16,torch,9,,\n", 33, 32, 0, DL_WORK_ANY, DL_VARIANT_PLAIN, false},
+        {"X,copy_,fwd,4x8; 4x8,32,bf16,torch,9,,\n", 32, 32, 0, DL_WORK_ANY, DL_VARIANT_STRIDED,
+         false},
+        {"X,gelu,fwd,4x8,32,fp32,torch,9,256,\n", 0, 0, 256, DL_WORK_ACTIVATION, DL_VARIANT_PLAIN,
+         false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct dl_kernel_row row =
@@ -77,6 +83,7 @@ static void streams(void **state) {
         check_close(row.kernel.write_elements, cases[i].write, 0);
         check_close(row.kernel.extra_bytes, cases[i].extra, 0);
         assert_int_equal(row.kernel.work, cases[i].work);
+        assert_int_equal(row.kernel.variant, cases[i].variant);
         assert_int_equal(row.by_call, cases[i].by_call);
     }
     check_contains(
@@ -85,6 +92,11 @@ static void streams(void **state) {
             &arena)
             .why,
         "several kernels");
+    check_contains(first_row(dl_arena_printf(&arena, "%sX,silu,fwd,4x8,32,bf16,%s,9,128,\n", header,
+                                             "torch eager (Hugging Face)"),
+                             &arena)
+                       .why,
+                   "several kernels");
     dl_arena_free(&arena);
 }
 

@@ -332,6 +332,11 @@ static void loaded_device(void **state) {
     check_close(forward_of(&g, "attention", &one).device_s, attention_s, 1e-9);
     g.f.framework.transformer.attention_library = DL_ATTENTION_FLASH2;
     check_close(forward_of(&g, "attention", &one).device_s, 2 * attention_s, 1e-9);
+    g.f.framework.transformer.attention_library = DL_ATTENTION_SDPA;
+    check_close(forward_of(&g, "attention", &one).device_s, 2 * attention_s, 1e-9);
+    g.f.device.architecture = "blackwell"; /* cuDNN's kernels */
+    g.f.device.attention_scale = 0.75;     /* on faster units than those of the samples */
+    check_close(forward_of(&g, "attention", &one).device_s, 0.75 * attention_s, 1e-9);
     dl_arena_free(&g.f.arena);
 }
 
@@ -376,6 +381,56 @@ static void eager_operations(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
+static double norm_bytes(const struct dl_layer *norm, const struct dl_kernel_facts *facts,
+                         enum dl_pass pass) {
+    struct dl_kernel kernels[DL_LAYER_KERNELS];
+    double bytes = 0;
+    const int n = norm->kind->kernels(norm, facts, pass, 1, kernels);
+    for (int j = 0; j < n; j++)
+        bytes +=
+            2 * (kernels[j].read_elements + kernels[j].write_elements) + kernels[j].extra_bytes;
+    return bytes;
+}
+
+/* InternEvo, m = 512 tokens of h = 1024: an RMS norm of fp32 moves 2 + 4 + 4 + 2 bytes an element
+ * forward, 2 + 4 + 4 + 4 + 2 and 2 + 4 backward; recomputed, backward has the forward kernels too,
+ * with full recomputation once as everything else. */
+static void wide_norms(void **state) {
+    (void)state;
+    static struct dl_override overrides[] = {
+        {.key = "layers", .value = "4"},    {.key = "seq", .value = "512"},
+        {.key = "hidden", .value = "1024"}, {.key = "heads", .value = "16"},
+        {.key = "ffn", .value = "4096"},    {.key = "norm", .value = "rmsnorm"},
+        {.key = "vocab", .value = "51200"}};
+    struct gpt g;
+    gpt_make(&g, overrides, sizeof overrides / sizeof overrides[0]);
+    const struct dl_kernel_facts facts = {.precision = DL_BF16, .wide_norms = true};
+    const struct dl_layer *norm = NULL;
+    for (int k = 0; k < g.tf.layer_count && norm == NULL; k++) {
+        const struct dl_layer *layer = &g.workload.layers[g.tf.layers[k].index];
+        if (strcmp(layer->kind->name, "rmsnorm") == 0) norm = layer;
+    }
+    assert_non_null(norm);
+    const double elements = 512.0 * 1024;
+    check_close(norm_bytes(norm, &facts, DL_FORWARD), 12 * elements, 1e-9);
+    check_close(norm_bytes(norm, &facts, DL_BACKWARD_DATA), 16 * elements, 1e-9);
+    check_close(norm_bytes(norm, &facts, DL_BACKWARD_WEIGHTS), 6 * elements, 1e-9);
+    const struct dl_transformer_split one = gpt_split(1, 1, 1, 1, 1);
+    struct dl_transformer_micro_batch kept, again;
+    struct dl_err err = {0};
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &one, 1, &kept, &err), DL_OK);
+    g.f.framework.transformer.recomputes_norms = true;
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &one, 1, &again, &err), DL_OK);
+    const enum dl_transformer_part body = DL_TRANSFORMER_BODY;
+    check_close(again.backward[body][DL_RECOMPUTE_NONE].moved_bytes -
+                    kept.backward[body][DL_RECOMPUTE_NONE].moved_bytes,
+                2 * norm_bytes(norm, &(struct dl_kernel_facts){.precision = DL_BF16}, DL_FORWARD),
+                1e-9);
+    check_close(again.backward[body][DL_RECOMPUTE_FULL].moved_bytes,
+                kept.backward[body][DL_RECOMPUTE_FULL].moved_bytes, 1e-12);
+    dl_arena_free(&g.f.arena);
+}
+
 /* F-TRANSFORMER-ACTIVATIONS: with scores on chip a layer keeps 34 s h bytes of a sample
  * (Korthikanti et al. without 5 a s^2), the norms' statistics (16 s) and 4 bytes for each of a
  * heads and query. */
@@ -416,6 +471,7 @@ int main(void) {
         cmocka_unit_test(loaded_device),
         cmocka_unit_test(flash_keeps_no_scores),
         cmocka_unit_test(eager_operations),
+        cmocka_unit_test(wide_norms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

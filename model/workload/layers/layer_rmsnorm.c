@@ -5,7 +5,9 @@
  * head of queries and keys with weights that all heads share; values pass by, untouched. Eager
  * PyTorch (facts): to fp32, square, mean, product, to 16 bits, weight: 6 kernels and 36 bytes an
  * element forward; 10 and 64 for the gradient of the input, 2 and 12 for that of the weight
- * (counted in the reference code of Llama).
+ * (counted in the reference code of Llama). A fused norm of an input cast to fp32 (wide_norms) moves
+ * 2 + 4 bytes in the cast and 4 + 2 in the norm; backward 2 + 4 + 4 and 4 + 2 in the cast of the
+ * gradient, and 2 + 4 for that of the weight.
  */
 #include "model/workload/layer.h"
 
@@ -33,6 +35,12 @@ static void emit_norm(struct dl_emit *emit, double n, double statistics_bytes) {
         if (emit->pass == DL_FORWARD) emit_eager(emit, n, 6.0, 36.0);
         if (emit->pass == DL_BACKWARD_DATA) emit_eager(emit, n, 10.0, 64.0);
         if (emit->pass == DL_BACKWARD_WEIGHTS) emit_eager(emit, n, 2.0, 12.0);
+        return;
+    }
+    if (emit->facts->wide_norms) {
+        if (emit->pass == DL_FORWARD) emit_eager(emit, n, 2.0, 12.0);
+        if (emit->pass == DL_BACKWARD_DATA) emit_eager(emit, n, 2.0, 16.0);
+        if (emit->pass == DL_BACKWARD_WEIGHTS) emit_eager(emit, n, 1.0, 6.0);
         return;
     }
     if (emit->pass == DL_FORWARD) dl_emit_stream(emit, 4.0 * n, n, n, statistics_bytes);
