@@ -69,6 +69,35 @@ static double decode_s(const struct dl_system *system, const struct dl_framework
     return workers > 0 ? samples * plan->decode_s_per_sample / workers : 0;
 }
 
+/* Adapters of a node together. */
+static double adapter_bytes_per_s(const struct dl_system *system) {
+    const struct dl_link *inter = &system->inter;
+    const double adapters =
+        inter->adapters_per_node == DL_ABSENT ? 1 : (double)inter->adapters_per_node;
+    return system->has_inter ? inter->bandwidth_bytes_per_s * adapters : NAN;
+}
+
+/* Other nodes read, decode and send the tensors of all samples of the job. */
+static void read_elsewhere(const struct dl_system *system, const struct dl_workload *workload,
+                           const struct dl_plan *plan, double node_batch, double sample_bytes,
+                           struct dl_input_time *t) {
+    const struct dl_system *there = plan->input_nodes;
+    const double nodes = (double)plan->nodes, count = (double)plan->input_node_count,
+                 samples = node_batch * nodes;
+    const struct dl_plan all = {.nodes = plan->input_node_count};
+    if (!t->cached) t->storage_s = storage_s(there, &all, samples / count * sample_bytes);
+    t->decode_s = there->has_host && there->host.cores != DL_ABSENT
+                      ? samples * plan->decode_s_per_sample / (count * (double)there->host.cores)
+                      : NAN;
+    t->transfer_s =
+        workload->input_bytes_per_sample * fmax(node_batch / adapter_bytes_per_s(system),
+                                                samples / count / adapter_bytes_per_s(there));
+    if (!dl_known(t->decode_s)) t->unknown = "the cores of the nodes that decode";
+    if (!dl_known(t->transfer_s)) t->unknown = "the network to the nodes that decode";
+    if (!dl_known(t->decode_s)) t->decode_s = 0;
+    if (!dl_known(t->transfer_s)) t->transfer_s = 0;
+}
+
 /* Storage and decoding of stored samples. */
 static void read_samples(const struct dl_system *system, const struct dl_workload *workload,
                          const struct dl_framework *framework, const struct dl_plan *plan,
@@ -79,14 +108,19 @@ static void read_samples(const struct dl_system *system, const struct dl_workloa
     const double dataset_bytes =
         sample_bytes *
         (plan->dataset_samples > 0 ? plan->dataset_samples : workload->epoch_samples);
-    t->cached = !plan->first_epoch && system->has_host && dl_known(system->host.memory_bytes) &&
-                dataset_bytes <= CACHE_FRAC * system->host.memory_bytes;
+    const struct dl_system *reader = plan->input_nodes != NULL ? plan->input_nodes : system;
+    t->cached = !plan->first_epoch && reader->has_host && dl_known(reader->host.memory_bytes) &&
+                dataset_bytes <= CACHE_FRAC * reader->host.memory_bytes;
     if (!dl_known(sample_bytes))
         t->unknown = "the stored size of a sample";
-    else if (!system->has_storage && !t->cached)
+    else if (!reader->has_storage && !t->cached)
         t->unknown = "the storage of the system";
-    else if (!t->cached)
+    else if (!t->cached && plan->input_nodes == NULL)
         t->storage_s = storage_s(system, plan, node_batch * sample_bytes);
+    if (plan->input_nodes != NULL) {
+        read_elsewhere(system, workload, plan, node_batch, sample_bytes, t);
+        return;
+    }
     t->decode_s = decode_s(system, framework, plan, node_batch);
     if (t->unknown == NULL && !(plan->decode_s_per_sample > 0))
         t->unknown = "the time to decode a sample";
@@ -97,6 +131,7 @@ static const char *slowest_of(const struct dl_input_time *t) {
         const char *name;
         double seconds;
     } parts[] = {{"decoding", t->decode_s},
+                 {"samples from other nodes", t->transfer_s},
                  {"storage", t->storage_s},
                  {"host-to-device copy", t->copy_s},
                  {"data loading", t->feed_s}};
@@ -128,7 +163,7 @@ struct dl_input_time dl_input_compute(const struct dl_system *system,
         ahead_s = 0;
     }
     t.pipeline_s = framework->input.prefetch_batches > 0
-                       ? fmax(ahead_s, fmax(t.storage_s, t.decode_s))
-                       : ahead_s + t.storage_s + t.decode_s;
+                       ? fmax(fmax(ahead_s, t.transfer_s), fmax(t.storage_s, t.decode_s))
+                       : ahead_s + t.storage_s + t.decode_s + t.transfer_s;
     return t;
 }

@@ -9,16 +9,30 @@ int64_t dl_server_count(const struct dl_framework *framework, const struct dl_pl
     return plan->nodes * (each >= 1 ? (int64_t)each : 1);
 }
 
+bool dl_servers_colocated(const struct dl_framework *framework, const struct dl_plan *plan) {
+    return framework->sync.messages.servers_colocated && plan->server_nodes == NULL;
+}
+
+static const struct dl_system *system_of_servers(const struct dl_gradient_sync_request *r) {
+    return r->plan->server_nodes != NULL ? r->plan->server_nodes : r->system;
+}
+
+double dl_servers_sum_s(const struct dl_gradient_sync_request *r, double bytes, double terms) {
+    struct dl_gradient_sync_request there = *r;
+    there.system = system_of_servers(r);
+    return dl_gradient_sync_host_sum_s(&there, bytes, terms);
+}
+
 /* Seconds per byte of a rate that may be absent: no limit. */
 static double inverse(double bytes_per_s) {
     return dl_known(bytes_per_s) && bytes_per_s > 0 ? 1 / bytes_per_s : 0;
 }
 
 /* Seconds per byte of a node's adapters; 0 inside one node, NAN when the system has none. */
-static double adapter_s_per_byte(const struct dl_gradient_sync_request *r, bool leaves_node) {
-    const struct dl_link *inter = &r->system->inter;
+static double adapter_s_per_byte(const struct dl_system *system, bool leaves_node) {
+    const struct dl_link *inter = &system->inter;
     if (!leaves_node) return 0;
-    if (!r->system->has_inter || !dl_known(inter->bandwidth_bytes_per_s)) return NAN;
+    if (!system->has_inter || !dl_known(inter->bandwidth_bytes_per_s)) return NAN;
     const double adapters =
         inter->adapters_per_node == DL_ABSENT ? 1 : (double)inter->adapters_per_node;
     return 1 / (inter->bandwidth_bytes_per_s * adapters);
@@ -31,7 +45,7 @@ enum dl_code dl_servers_of(const struct dl_gradient_sync_request *r, struct dl_s
     const double each =
         r->framework->sync.messages.worker_per_device ? (double)plan->devices_per_node : 1;
     const double count = (double)dl_server_count(r->framework, plan), workers = nodes * each;
-    const bool colocated = r->framework->sync.messages.servers_colocated;
+    const bool colocated = dl_servers_colocated(r->framework, plan);
     /* nodes that run servers, and how many the fullest of them runs */
     const double hosts = colocated ? fmin(nodes, count) : count, per_host = ceil(count / hosts);
     /* A worker without a server on its node sends everything away; with one on each, each keeps
@@ -41,16 +55,18 @@ enum dl_code dl_servers_of(const struct dl_gradient_sync_request *r, struct dl_s
     const double receive_s = inverse(r->framework->sync.messages.message_copy_bytes_per_s),
                  send_s = inverse(r->framework->sync.messages.send_bytes_per_s),
                  sum_s = inverse(r->framework->sync.messages.sum_bytes_per_s);
-    const double adapter_s = adapter_s_per_byte(r, nodes > 1 || !colocated),
-                 memory_s = dl_gradient_sync_host_sum_s(r, 1, workers) * per_host;
+    const struct dl_system *there = system_of_servers(r);
+    const double adapter_s = adapter_s_per_byte(r->system, nodes > 1 || !colocated),
+                 server_adapter_s = adapter_s_per_byte(there, nodes > 1 || !colocated),
+                 memory_s = dl_servers_sum_s(r, 1, workers) * per_host;
     const double message_s = r->framework->sync.messages.message_s;
-    if (!dl_known(adapter_s) || !dl_known(memory_s)) {
+    if (!dl_known(adapter_s) || !dl_known(server_adapter_s) || !dl_known(memory_s)) {
         return dl_fail(err, DL_ERR_INPUT,
                        "system %s lacks links.inter or host.memory_bandwidth_bytes_per_s, which "
                        "parameter servers need",
-                       r->system->name);
+                       dl_known(adapter_s) ? there->name : r->system->name);
     }
-    const double at_server_s = others * per_host * adapter_s;
+    const double at_server_s = others * per_host * server_adapter_s;
     *out = (struct dl_servers){
         .count = (int)count,
         .workers = workers,

@@ -35,12 +35,20 @@ struct dl_server_queue {
 /* Server processes of a plan: as it says, or the framework's for each node. */
 int64_t dl_server_count(const struct dl_framework *framework, const struct dl_plan *plan);
 
+/* Whether servers run next to the plan's workers. */
+bool dl_servers_colocated(const struct dl_framework *framework, const struct dl_plan *plan);
+
+/* F-HOST-SUM on the nodes that run the servers: seconds to add `terms` buffers of `bytes`; NAN when
+ * their system lacks the memory bandwidth. */
+double dl_servers_sum_s(const struct dl_gradient_sync_request *request, double bytes, double terms);
+
 /* Rates of the request's servers; DL_ERR_INPUT when the system lacks a link or the host's memory
  * bandwidth. F-PS-QUEUE: a byte takes a worker max(r d / B, 1/send) to push, with 1/receive to
  * pull, and a server with W workers max(R n / B, W / receive, W / sum, (W + 1) n / M) to take the
  * pushes and max(R n / B, W / send) to answer the pulls. d: workers of a node, n: servers of a
  * node, r: share of a worker's bytes that leave its node, R: workers on other nodes than the
- * server, B: adapters x bandwidth, M: memory bandwidth of the host. */
+ * server, B: adapters x bandwidth, M: memory bandwidth of the host; at a server those of the plan's
+ * server_nodes, where it names them. */
 enum dl_code dl_servers_of(const struct dl_gradient_sync_request *request, struct dl_servers *out,
                            struct dl_err *err);
 

@@ -108,32 +108,38 @@ static struct dl_workload stage_workload(const struct dl_pipe *p, int stage,
     return own;
 }
 
+double dl_pipe_stage_memory(const struct dl_pipe *p, int stage, double held,
+                            struct dl_layer *layers, struct dl_memory *out, const char **unknown,
+                            bool most_too) {
+    const struct dl_predict_request *r = p->request;
+    const struct dl_workload own = stage_workload(p, stage, layers);
+    struct dl_plan plan = p->plan;
+    const double versions = dl_pipeline_weight_versions(plan.schedule, stage, p->stages) - 1;
+    /* buffers for gradient synchronization only where there is any */
+    plan.nodes = plan.devices_per_node = plan.dp > 1 ? 2 : 1;
+    dl_memory_compute(r->system, &own, r->framework, &plan, held * plan.micro_batch_samples, out,
+                      unknown);
+    const double stash = versions * own.parameters * dl_memory_weight_bytes(plan.precision);
+    const double boundaries =
+        4 * p->cut_elements[p->first[stage]] * plan.micro_batch_samples *
+        dl_precision_bytes(plan.precision); /* in and out, activation and gradient */
+    out->weights_bytes += stash;
+    out->buffers_bytes += boundaries;
+    out->total_bytes += (stash + boundaries) / (1 - r->framework->memory.fragmentation_frac);
+    return most_too ? dl_memory_max_batch(r->system, &own, r->framework, &plan) : NAN;
+}
+
 void dl_pipe_memory(const struct dl_pipe *p, struct dl_layer *layers, struct dl_memory *out,
                     const char **unknown, double *samples_max) {
-    const struct dl_predict_request *r = p->request;
     out->total_bytes = -1;
     double samples = HUGE_VAL;
     for (int s = 0; s < p->stages; s++) {
-        const struct dl_workload own = stage_workload(p, s, layers);
-        struct dl_plan plan = p->plan;
-        const double held = dl_pipeline_in_flight(plan.schedule, s, p->stages, p->micro_batches,
-                                                  dl_pipe_virtual_stages(&plan));
-        const double versions = dl_pipeline_weight_versions(plan.schedule, s, p->stages) - 1;
-        /* buffers for gradient synchronization only where there is any */
-        plan.nodes = plan.devices_per_node = plan.dp > 1 ? 2 : 1;
+        const double held = dl_pipeline_in_flight(p->plan.schedule, s, p->stages, p->micro_batches,
+                                                  dl_pipe_virtual_stages(&p->plan));
         struct dl_memory m;
-        dl_memory_compute(r->system, &own, r->framework, &plan, held * plan.micro_batch_samples, &m,
-                          unknown);
-        const double stash = versions * own.parameters * dl_memory_weight_bytes(plan.precision);
-        const double boundaries =
-            4 * p->cut_elements[p->first[s]] * plan.micro_batch_samples *
-            dl_precision_bytes(plan.precision); /* in and out, activation and gradient */
-        m.weights_bytes += stash;
-        m.buffers_bytes += boundaries;
-        m.total_bytes += (stash + boundaries) / (1 - r->framework->memory.fragmentation_frac);
         /* samples held at once */
         const double most =
-            samples_max != NULL ? dl_memory_max_batch(r->system, &own, r->framework, &plan) : NAN;
+            dl_pipe_stage_memory(p, s, held, layers, &m, unknown, samples_max != NULL);
         if (dl_known(most))
             samples = fmin(samples, floor(most / held) * p->micro_batches / p->stages);
         if (m.total_bytes > out->total_bytes) *out = m;

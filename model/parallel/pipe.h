@@ -53,4 +53,10 @@ enum dl_code dl_pipe_evidence(struct dl_pipe *pipe, struct dl_evidence *out, str
 void dl_pipe_memory(const struct dl_pipe *pipe, struct dl_layer *layers, struct dl_memory *out,
                     const char **unknown, double *samples_max);
 
+/* Memory of one stage's device that holds `held` micro-batches. Returns the samples at which it is
+ * full, where most_too asks for them; else NAN. layers, unknown: as above. */
+double dl_pipe_stage_memory(const struct dl_pipe *pipe, int stage, double held,
+                            struct dl_layer *layers, struct dl_memory *out, const char **unknown,
+                            bool most_too);
+
 #endif

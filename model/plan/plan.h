@@ -30,6 +30,7 @@ extern const char *const dl_compiler_names[]; /* "open","none","xla","inductor",
 struct dl_strategy; /* strategy.h */
 
 struct dl_layer_times;
+struct dl_system;
 
 struct dl_plan {
     const struct dl_strategy *strategy;
@@ -51,6 +52,8 @@ struct dl_plan {
     enum dl_attention_kernel attention; /* OPEN: the framework's, else the layer's */
     enum dl_compiler compiler;
     int64_t servers; /* parameter servers; 0: one per node, next to its workers */
+    /* Servers run on nodes of this system, apart from the workers; NULL: as the framework says. */
+    const struct dl_system *server_nodes;
 
     /* Input. */
     bool synthetic_input;
@@ -58,6 +61,9 @@ struct dl_plan {
     double decode_s_per_sample;           /* on one core; 0: not counted */
     double decode_workers;                /* per device; 0: all cores of the node */
     bool first_epoch;                     /* the page cache is empty */
+    /* Nodes of another system read and decode all samples and send them; NULL: those that train. */
+    const struct dl_system *input_nodes;
+    int64_t input_node_count;
     int64_t replica_devices; /* derived: devices that share the samples of one replica; 0: 1 */
 
     int64_t backup_workers; /* nodes that a synchronous step does not wait for, the slowest */

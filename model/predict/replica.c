@@ -36,7 +36,7 @@ struct dl_replica dl_replica_of_device(const struct dl_predict_request *request)
         .samples = ceil(plan->batch_per_device_samples - 1e-9),
         .parts = 1,
         /* Parameter servers on cores that carry their messages cost one worker as much. */
-        .synchronizes = plan->nodes * plan->devices_per_node > 1 ||
+        .synchronizes = plan->nodes * plan->devices_per_node > 1 || plan->server_nodes != NULL ||
                         (request->framework->sync.messages.servers_colocated &&
                          dl_shared_host_carries(request->system)),
     };

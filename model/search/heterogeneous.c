@@ -35,35 +35,45 @@ static double network_bytes_per_s(const struct dl_system *system) {
     return system->has_inter && dl_known(rate) ? rate * adapters : 0;
 }
 
-/* Every group as if all nodes were of its kind, over the slowest of the networks. */
-static enum dl_code make_systems(struct mix *m, struct dl_err *err) {
-    const struct dl_system *slowest = m->groups[0].system;
-    m->systems = dl_arena_alloc(m->arena, (size_t)m->group_count, sizeof *m->systems);
-    if (m->systems == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    for (int i = 1; i < m->group_count; i++) {
-        if (network_bytes_per_s(m->groups[i].system) < network_bytes_per_s(slowest))
-            slowest = m->groups[i].system;
+enum dl_code dl_heterogeneous_systems(const struct dl_heterogeneous_group *groups, int group_count,
+                                      int64_t nodes, struct dl_arena *arena, struct dl_system **out,
+                                      struct dl_err *err) {
+    const struct dl_system *slowest = groups[0].system;
+    struct dl_system *systems = dl_arena_alloc(arena, (size_t)group_count, sizeof *systems);
+    if (systems == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int i = 1; i < group_count; i++) {
+        if (network_bytes_per_s(groups[i].system) < network_bytes_per_s(slowest))
+            slowest = groups[i].system;
     }
+    for (int i = 0; i < group_count; i++) {
+        const struct dl_system *own = groups[i].system;
+        if (groups[i].nodes > own->nodes) {
+            return dl_fail(err, DL_ERR_USAGE, "%s has %lld nodes, not %lld", own->name,
+                           (long long)own->nodes, (long long)groups[i].nodes);
+        }
+        systems[i] = *own;
+        systems[i].nodes = nodes;
+        if (own == slowest) continue;
+        systems[i].inter = slowest->inter;
+        systems[i].has_inter = slowest->has_inter;
+        systems[i].fabric = slowest->fabric;
+        systems[i].has_fabric = slowest->has_fabric;
+        systems[i].collective_count = 0; /* they were measured over its own network */
+    }
+    *out = systems;
+    return DL_OK;
+}
+
+static enum dl_code make_systems(struct mix *m, struct dl_err *err) {
     for (int i = 0; i < m->group_count; i++) {
         const struct dl_system *own = m->groups[i].system;
-        if (m->groups[i].nodes > own->nodes) {
-            return dl_fail(err, DL_ERR_USAGE, "%s has %lld nodes, not %lld", own->name,
-                           (long long)own->nodes, (long long)m->groups[i].nodes);
-        }
         if (m->each > own->devices_per_node) {
             return dl_fail(err, DL_ERR_USAGE, "%s has %lld devices a node, not %lld", own->name,
                            (long long)own->devices_per_node, (long long)m->each);
         }
-        m->systems[i] = *own;
-        m->systems[i].nodes = m->nodes;
-        if (own == slowest) continue;
-        m->systems[i].inter = slowest->inter;
-        m->systems[i].has_inter = slowest->has_inter;
-        m->systems[i].fabric = slowest->fabric;
-        m->systems[i].has_fabric = slowest->has_fabric;
-        m->systems[i].collective_count = 0; /* they were measured over its own network */
     }
-    return DL_OK;
+    return dl_heterogeneous_systems(m->groups, m->group_count, m->nodes, m->arena, &m->systems,
+                                    err);
 }
 
 /* The step of a job of this group's kind alone. */

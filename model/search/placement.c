@@ -21,12 +21,12 @@ static int64_t after(int64_t n, int64_t most, bool every) {
     return n < most && 2 * n > most ? most : 2 * n;
 }
 
-/* Prices of the nodes in use per second; NAN without a price of each, in one currency. */
-static double price_per_s(const struct dl_heterogeneous_job *job) {
+double dl_placement_price_per_s(const struct dl_heterogeneous_job *job) {
     const char *currency = NULL;
     double sum = 0;
     for (int i = 0; i < job->group_count; i++) {
         const struct dl_system *system = job->groups[i].system;
+        if (job->groups[i].nodes == 0) continue;
         const char *own = dl_currency_of(system, NULL);
         if (own == NULL || (currency != NULL && strcmp(own, currency) != 0)) return NAN;
         currency = own;
@@ -59,7 +59,7 @@ static enum dl_code predict_subset(const struct dl_heterogeneous_job *all,
     s->low_samples_per_s = s->samples_per_s * p.iteration_s / p.iteration_high_s;
     s->high_samples_per_s = s->samples_per_s * p.iteration_s / p.iteration_low_s;
     s->sample_energy_j = power_w / s->samples_per_s;
-    s->cost_per_sample = price_per_s(&job) / s->samples_per_s;
+    s->cost_per_sample = dl_placement_price_per_s(&job) / s->samples_per_s;
     return DL_OK;
 }
 

@@ -9,6 +9,10 @@
 enum dl_placement_objective { DL_PLACE_TIME, DL_PLACE_ENERGY, DL_PLACE_COST };
 extern const char *const dl_placement_objectives[]; /* "time","energy","cost", NULL */
 
+/* Prices of the job's nodes, of all kinds, per second; NAN without a price of each kind in use, in
+ * one currency. */
+double dl_placement_price_per_s(const struct dl_heterogeneous_job *job);
+
 /* ---- one job: which nodes to leave out ---- */
 
 struct dl_subset {

@@ -6,6 +6,7 @@
 
 #include "model/base/file.h"
 #include "predict/inputs/checkpoint_inputs.h"
+#include "predict/inputs/match.h"
 #include "predict/plot/plot.h"
 
 struct asked {
@@ -36,7 +37,7 @@ static const struct dl_option plot_options[] = {
     {.name = NULL},
 };
 static const struct dl_option *const tables[] = {plot_options, dl_input_options,
-                                                 dl_checkpoint_options, NULL};
+                                                 dl_checkpoint_options, dl_match_options, NULL};
 static const char *const examples[] = {
     "dlmodel plot scaling data/runs/azure_batch_ai.csv --workload resnet50 --where backend=nccl -o "
     "scaling.png",
@@ -50,6 +51,9 @@ static const char *const examples[] = {
     "--global-batch 32 --micro-batch 1 --precision bf16 -o pipeline.svg",
     "dlmodel plot strategies --system abci-v100 --workload vgg16 --strategy "
     "data,spatial,filter,channel --nodes 1-16*2",
+    "dlmodel plot advise --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 8 -o "
+    "advise.svg",
+    "dlmodel plot match --framework pytorch-ddp,horovod-tensorflow -o match.svg",
     "dlmodel plot error data/runs/*.csv -o error.svg",
     "dlmodel plot error docs/generalize/source.csv -o unseen.svg",
     "dlmodel plot roofline --system iris-v100 --workload resnet50 --precision mixed --framework "
@@ -83,6 +87,10 @@ static const struct dl_plot_kind kinds[] = {
      dl_plot_campaign},
     {"checkpoint", "time lost to checkpoints and failures against their interval, by format",
      "checkpoint", dl_plot_checkpoint},
+    {"advise", "what each change of settings or network gains, with its interval", "advise",
+     dl_plot_advise},
+    {"match", "samples/s and samples/J of networks on systems (--systems a,b --workloads c,d)",
+     "match", dl_plot_match},
     {"error", "signed error of every compared row, by source", "error", dl_plot_error},
     {"kernels", "predicted against measured kernel times", "kernels", dl_plot_kernels},
     {"alphabeta", "collective times against size: samples, fit, algorithm switches, residuals",
@@ -241,7 +249,10 @@ const struct dl_command dl_cmd_plot = {
                "(--strategy a,b,c or all), breakdown (parts of an iteration), timeline (of one "
                "iteration), pipeline (the schedule of a plan with --pp as a Gantt chart), memory "
                "(of one device, by part), roofline (layers on the roofline of "
-               "the device), pareto FILE (the front that search --pareto --csv wrote), error "
+               "the device), pareto FILE (the front that search --pareto --csv wrote), "
+               "campaign FILE (schedule that campaign --show schedule --csv wrote), checkpoint "
+               "(time lost by interval and format), advise (what changes gain), match (samples/s "
+               "and samples/J of networks on systems), error "
                "FILE... (grouped by --by; of a table of docs/generalize: errors that no fit has "
                "seen), kernels FILE... (predicted against measured times), "
                "alphabeta FILE... (collective times against size with alpha-beta fits, the "
@@ -249,9 +260,8 @@ const struct dl_command dl_cmd_plot = {
                "profile --system). With files, --system, --workload, --framework, --precision and "
                "--where select rows; values may be lists (a,b).",
     .examples = examples,
-    .words =
-        "scaling efficiency strategies breakdown timeline pipeline memory roofline pareto error "
-        "kernels alphabeta",
+    .words = "scaling efficiency strategies breakdown timeline pipeline memory mfu roofline pareto "
+             "campaign checkpoint advise match error kernels alphabeta",
     .options = tables,
     .run = run,
 };

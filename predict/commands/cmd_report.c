@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "predict/inputs/match.h"
 #include "predict/inputs/rates.h"
 #include "predict/report/report.h"
 
@@ -37,11 +38,13 @@ static const struct dl_option report_options[] = {
     {"help", 'h', NULL, "Output", "print this text", NULL},
     {.name = NULL},
 };
-static const struct dl_option *const tables[] = {report_options, dl_input_options, dl_rates_options,
-                                                 NULL};
+static const struct dl_option *const tables[] = {report_options, dl_match_options, dl_input_options,
+                                                 dl_rates_options, NULL};
 static const char *const examples[] = {
     "dlmodel report --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 1-16*2 -o "
     "report.html",
+    "dlmodel report --systems cartesius-k40,das5-titanx,iris-v100 --workloads resnet50,vgg16 -o "
+    "match.html",
     "dlmodel report data/runs/tensorflow_2017.csv --workload resnet50 -o report.html",
     "dlmodel report --system dgx-a100-80 --workload bert_large --precision mixed --nodes 1-8*2 "
     "--markdown -o report.md",
@@ -110,6 +113,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
         DL_TRY(dl_report_of_campaign(r, asked.title, err));
     else if (options->positional_count > 0)
         DL_TRY(dl_report_of_runs(r, asked.title, err));
+    else if (dl_match_asked(options))
+        DL_TRY(dl_report_of_match(r, asked.title, err));
     else if (asked.where_given)
         return dl_fail(err, DL_ERR_USAGE, "--where selects rows of files: give a file");
     else
@@ -134,7 +139,8 @@ const struct dl_command dl_cmd_report = {
     .purpose = "Writes a page to share: question and answer, the machine and its calibration, "
                "scaling, breakdown of time, memory, limits and changes that pay, accuracy of the "
                "model, method. Without files the page is about --system, --workload, --framework "
-               "and --nodes, with cost and energy where prices and power are known; with files of "
+               "and --nodes, with cost and energy where prices and power are known; with --systems "
+               "and --workloads about which of them match (as match prints); with files of "
                "measured runs it compares those with their predictions and "
                "tells how they were measured; with one or two schedules of a campaign (predicted, "
                "measured) it is about that. "

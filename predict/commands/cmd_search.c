@@ -23,6 +23,8 @@ struct asked {
     double memory_bytes, deadline_s, device_w;
     bool pareto;
     const char *shard, *sweep, *jobs;
+    int place;
+    bool place_given;
 };
 #define ASKED(member) struct asked, member
 
@@ -66,6 +68,11 @@ static const struct dl_option own_options[] = {
      "of "
      "one kind, all at the same time",
      DL_TEXT(ASKED(jobs))},
+    {"place", 0, "nodes|stages|parts", "Search",
+     "with --heterogeneous: what goes to which kind of node: whole replicas, some nodes left out "
+     "(nodes), stages of a pipeline (stages), or workers, parameter servers and the decoding of "
+     "real input (parts); default nodes",
+     DL_CHOICE(ASKED(place), .choices = dl_place_names, DL_GIVEN(ASKED(place_given)))},
     {.name = NULL},
 };
 
@@ -436,9 +443,17 @@ static enum dl_code run_heterogeneous(struct dl_context *context, const struct d
                                                      DL_DEFAULT_DATA_PARALLEL)
                               : inputs->frameworks[0];
     if (framework == NULL) return dl_fail(err, DL_ERR_USAGE, "--framework: name one");
-    return dl_heterogeneous_search(context, options, inputs, framework,
-                                   (enum dl_placement_objective)objective, asked->jobs, asked->top,
-                                   format, err);
+    if (asked->jobs != NULL && asked->place_given)
+        return dl_fail(err, DL_ERR_USAGE, "--jobs places whole jobs, --place one: give one");
+    const struct dl_heterogeneous_request request = {.inputs = inputs,
+                                                     .framework = framework,
+                                                     .objective =
+                                                         (enum dl_placement_objective)objective,
+                                                     .place = (enum dl_place)asked->place,
+                                                     .jobs = asked->jobs,
+                                                     .top = asked->top,
+                                                     .format = format};
+    return dl_heterogeneous_search(context, options, &request, err);
 }
 
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,

@@ -32,14 +32,6 @@ static bool add_row(struct dl_table *table, const struct dl_advised *a) {
     return true;
 }
 
-/* The first of each item counts; the rest are other values of the same setting. */
-static bool is_first(const struct dl_advise_report *r, int row) {
-    for (int i = 0; i < row; i++) {
-        if (r->rows[i].change.item == r->rows[row].change.item) return false;
-    }
-    return true;
-}
-
 static enum dl_code print_csv(struct dl_context *context, const struct dl_options *options,
                               const struct dl_advise_report *r, struct dl_err *err) {
     struct dl_table table;
@@ -81,7 +73,7 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
     dl_output_header(&w, "dlmodel-advice");
     dl_inputs_json(context, r->inputs, options, &w);
     dl_jw_string(&w, "framework", r->framework->name);
-    dl_jw_string(&w, "objective", r->objective);
+    dl_jw_string(&w, "objective", r->by_energy ? "energy" : "time");
     dl_jw_object(&w, "base");
     dl_jw_number(&w, "iteration_s", r->base.prediction.iteration_s);
     dl_jw_number(&w, "throughput_samples_per_s", r->base.prediction.throughput_samples_per_s);
@@ -136,7 +128,7 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
     dl_table_init(&table, context->arena, columns, sizeof columns / sizeof *columns);
     for (int i = 0; i < r->count; i++) {
         const struct dl_advised *a = &r->rows[i];
-        if (!is_first(r, i)) continue;
+        if (!dl_advised_is_first(r, i)) continue;
         if (!a->verdict.possible)
             impossible++;
         else if (a->gain.ratio < 1 + r->least_gain_frac && a->verdict.prediction.fits)

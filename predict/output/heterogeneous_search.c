@@ -6,6 +6,8 @@
 
 #include "model/base/text.h"
 
+const char *const dl_place_names[] = {"nodes", "stages", "parts", NULL};
+
 static const struct dl_column subset_columns[] = {
     {"nodes", "nodes", "", DL_COLUMN_STRING, 0, 0},
     {"split", "split", "", DL_COLUMN_STRING, 0, 0},
@@ -63,9 +65,9 @@ static const char *command_of(struct dl_context *context, const struct dl_option
                            balanced && !split ? " --split balanced" : "");
 }
 
-static enum dl_code put(struct dl_context *context, const struct dl_options *options,
-                        const char *format_name, struct dl_table *table, const char *sentence,
-                        enum dl_format format, struct dl_err *err) {
+enum dl_code dl_heterogeneous_put(struct dl_context *context, const struct dl_options *options,
+                                  const char *format_name, struct dl_table *table,
+                                  const char *sentence, enum dl_format format, struct dl_err *err) {
     struct dl_json_writer w;
     if (format == DL_FORMAT_CSV) return context->output(options, dl_table_csv(table), err);
     if (format == DL_FORMAT_TEXT)
@@ -109,7 +111,7 @@ static enum dl_code search_nodes(struct dl_context *context, const struct dl_opt
         c[9].string = command_of(context, options, framework, nodes, s->balanced);
     }
     if (!list[0].fits) return dl_fail(err, DL_ERR_NO, "no choice of nodes fits in memory");
-    return put(
+    return dl_heterogeneous_put(
         context, options, "dlmodel-heterogeneous", &table,
         dl_arena_printf(context->arena,
                         "Best by %s of %d choices with %s (F-HETEROGENEOUS-NODES): %s, %s "
@@ -224,7 +226,7 @@ static enum dl_code place_jobs(struct dl_context *context, const struct dl_optio
         c[4].number = t->energy_j;
         c[5].number = t->cost;
     }
-    return put(
+    return dl_heterogeneous_put(
         context, options, "dlmodel-placement", &table,
         dl_arena_printf(context->arena,
                         "Least %s with %s, all jobs at once (F-HETEROGENEOUS-JOBS): the last "
@@ -235,11 +237,12 @@ static enum dl_code place_jobs(struct dl_context *context, const struct dl_optio
 }
 
 enum dl_code dl_heterogeneous_search(struct dl_context *context, const struct dl_options *options,
-                                     const struct dl_inputs *inputs,
-                                     const struct dl_framework *framework,
-                                     enum dl_placement_objective objective, const char *jobs,
-                                     int64_t top, enum dl_format format, struct dl_err *err) {
-    return jobs != NULL
-               ? place_jobs(context, options, inputs, framework, objective, jobs, format, err)
-               : search_nodes(context, options, inputs, framework, objective, top, format, err);
+                                     const struct dl_heterogeneous_request *r, struct dl_err *err) {
+    if (r->jobs != NULL)
+        return place_jobs(context, options, r->inputs, r->framework, r->objective, r->jobs,
+                          r->format, err);
+    if (r->place == DL_PLACE_STAGES) return dl_heterogeneous_stages(context, options, r, err);
+    if (r->place == DL_PLACE_PARTS) return dl_heterogeneous_parts(context, options, r, err);
+    return search_nodes(context, options, r->inputs, r->framework, r->objective, r->top, r->format,
+                        err);
 }

@@ -101,6 +101,10 @@ enum dl_code dl_plot_campaign(struct dl_context *context, const struct dl_option
                               struct dl_figure *out, struct dl_err *err);
 enum dl_code dl_plot_checkpoint(struct dl_context *context, const struct dl_options *options,
                                 struct dl_figure *out, struct dl_err *err);
+enum dl_code dl_plot_advise(struct dl_context *context, const struct dl_options *options,
+                            struct dl_figure *out, struct dl_err *err);
+enum dl_code dl_plot_match(struct dl_context *context, const struct dl_options *options,
+                           struct dl_figure *out, struct dl_err *err);
 enum dl_code dl_plot_pareto(struct dl_context *context, const struct dl_options *options,
                             struct dl_figure *out, struct dl_err *err);
 

@@ -43,6 +43,9 @@ enum dl_code dl_report_limits(struct dl_report *r, const struct dl_modelled *m, 
 /* Errors of compared rows by source, by system and all. */
 enum dl_code dl_report_errors(struct dl_report *r, const struct dl_comparison *c,
                               const char *caption, struct dl_err *err);
+/* Changes of settings and network that pay, for the one plan of the options. */
+enum dl_code dl_report_advice(struct dl_report *r, const struct dl_options *options,
+                              struct dl_err *err);
 /* Errors for runs like this plan's that no fit has seen; nothing where no table is installed. */
 enum dl_code dl_report_unseen(struct dl_report *r, const struct dl_modelled *m, struct dl_err *err);
 /* How many nodes of `framework`, and their time, cost and energy. */
@@ -60,10 +63,12 @@ const char *dl_report_count(struct dl_arena *arena, long long count, const char 
 /* A quantity with its unit, in the arena; "unknown" for NAN. */
 const char *dl_report_quantity(struct dl_arena *arena, double value, enum dl_unit unit);
 
-/* The whole page between its title and its end, from a system and a workload, from the schedule of
- * a campaign, or from files of runs. */
+/* The whole page between its title and its end, from a system and a workload, from several of both,
+ * from the schedule of a campaign, or from files of runs. */
 enum dl_code dl_report_of_plan(struct dl_report *r, const char *title, struct dl_err *err);
 enum dl_code dl_report_of_runs(struct dl_report *r, const char *title, struct dl_err *err);
+/* --systems, --workloads */
+enum dl_code dl_report_of_match(struct dl_report *r, const char *title, struct dl_err *err);
 /* One or two schedules of a campaign. */
 enum dl_code dl_report_of_campaign(struct dl_report *r, const char *title, struct dl_err *err);
 bool dl_report_is_schedule(const struct dl_csv *csv);

@@ -418,6 +418,11 @@ enum dl_code dl_report_of_plan(struct dl_report *r, const char *title, struct dl
     DL_TRY(pictures(r, &a, &options, err));
     dl_document_section(&r->page, "Limits, and what to change");
     DL_TRY(dl_report_limits(r, &modelled, err));
+    const struct dl_options one = dl_report_with(
+        &options, "framework", dl_inputs_framework_word(&options, a.best->framework));
+    const struct dl_options last =
+        dl_report_with(&one, "nodes", dl_arena_printf(arena, "%" PRId64, a.best->plan.nodes));
+    DL_TRY(dl_report_advice(r, &last, err));
     DL_TRY(accuracy(r, &a, err));
     DL_TRY(dl_report_unseen(r, &modelled, err));
     dl_document_section(&r->page, "Calibration of the machine");

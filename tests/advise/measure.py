@@ -1,6 +1,7 @@
 """measure.py FOLDER WORKLOAD: iterations of PyTorch DDP with two ranks of one core each, for the settings that `dlmodel advise` proposes.
 
-FOLDER holds WORKLOAD.json, a network as `dlmodel slurm submit` writes it. The settings take turns in every round, so that what drifts meets all of them.
+FOLDER holds WORKLOAD.json, a network as `dlmodel slurm submit` writes it. The settings take turns in every round, forwards and backwards in alternate rounds
+(ABBA), so that what drifts meets all of them alike.
 Writes FOLDER/advise_WORKLOAD.csv: one row a setting and round, the median of its steps.
 """
 import contextlib
@@ -17,13 +18,15 @@ import torch.multiprocessing as mp
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "slurm", "frameworks"))
 
-ROUNDS = 5
+ROUNDS = 6
 # of each network: steps to warm up and to time; settings: name, bucket in MiB, samples of a rank and step, samples of a micro-batch
 NETWORKS = {
     "resnet18": (3, 12, [("base", 25, 4, 4), ("bucket-1", 1, 4, 4), ("bucket-4", 4, 4, 4), ("bucket-100", 100, 4, 4), ("accumulate-2", 25, 8, 4),
                          ("accumulate-4", 25, 16, 4), ("batch-8", 25, 8, 8), ("batch-16", 25, 16, 16)]),
     # a bucket for each tensor, as bucket_cap_mb=0.001 makes them
     "lenet": (20, 100, [("tensor", 0.001, 8, 8), ("bucket-25", 25, 8, 8)]),
+    # 364 tensors, of which half have less than 2 KiB: hundreds of messages or a few
+    "densenet121": (2, 10, [("tensor", 0.001, 2, 2), ("bucket-1", 1, 2, 2), ("bucket-25", 25, 2, 2), ("bucket-100", 100, 2, 2)]),
 }
 
 
@@ -53,7 +56,7 @@ def work(rank, folder, name_of_net, port):
     warmup, steps, settings = NETWORKS[name_of_net]
     rows = []
     for round_ in range(1, ROUNDS + 1):
-        for name, bucket, samples, micro in settings:
+        for name, bucket, samples, micro in settings if round_ % 2 else settings[::-1]:
             model = torch.nn.parallel.DistributedDataParallel(net_torch.Network(net, None), bucket_cap_mb=bucket)
             optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
             step = step_of(model, optimizer, net_torch.batch_of(net, samples, torch.device("cpu")), micro)

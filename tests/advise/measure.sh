@@ -1,10 +1,13 @@
 #!/bin/bash
-# measure.sh FOLDER - what `dlmodel advise` promises, measured with PyTorch DDP (Gloo) on two cores of this machine: about 5 minutes. Needs root, Slurm,
+# measure.sh FOLDER [WORKLOAD...] - what `dlmodel advise` promises, measured with PyTorch DDP (Gloo) on two cores of this machine: about 5 minutes. Needs root, Slurm,
 # Debian's python3-torch and a machine that does nothing else. Leaves in FOLDER: system.json (calibrate, with Gloo's all-reduce), layers-WORKLOAD.json (profiles
-# of one task at the batches that are predicted), advise_WORKLOAD.csv (runs). tests/cli/advise_measured.sh compares those kept in tests/fixtures/advise.
+# of one task at the batches that are predicted), advise_WORKLOAD.csv (runs); what is there already is not measured again.
+# tests/cli/advise_measured.sh compares those kept in tests/fixtures/advise.
 set -eu
 mkdir -p "$1"
 folder=$(realpath "$1")
+shift
+[ $# -gt 0 ] || set -- resnet18 lenet densenet121
 cd "$(dirname "$0")/../.."
 : "${DLMODEL:=$PWD/build/dlmodel}"
 export PATH=$PATH:/usr/sbin:/sbin
@@ -24,13 +27,19 @@ if [ ! -s "$folder/system.json" ]; then
 fi
 measure() { # measure WORKLOAD INPUT BATCHES
     local traces=() batch
+    if [ -s "$folder/layers-$1.json" ]; then return; fi
     for batch in $(echo "$3" | tr , ' '); do
         one "$1-$batch" --profile --workload "$1" --input "$2" --batch-per-device "$batch" --warmup 3 --steps 12
         traces+=("$folder/runs/$1-$batch"/*/trace.json)
         cp "$folder/runs/$1-$batch"/*/network.json "$folder/$1.json"
     done
     "$DLMODEL" -q import trace "${traces[@]}" --workload "$1" --framework pytorch-ddp --batch "$3" --system "$folder/system.json" -o "$folder/layers-$1.json"
-    /usr/bin/python3 tests/advise/measure.py "$folder" "$1"
 }
-measure resnet18 64x64 4,8,16
-measure lenet 28x28 8
+for workload; do
+    case $workload in
+    resnet18) measure resnet18 64x64 4,8,16 ;;
+    lenet) measure lenet 28x28 8 ;;
+    densenet121) measure densenet121 32x32 2 ;;
+    esac
+    [ -s "$folder/advise_$workload.csv" ] || /usr/bin/python3 tests/advise/measure.py "$folder" "$workload"
+done

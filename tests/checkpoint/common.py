@@ -1,17 +1,25 @@
 """What the measurements of checkpoints share: networks, the clock, the rows of a table.
 
 A case writes one checkpoint several times into an empty folder; its time is the median, its size the sum of the files of the last one.
-Nothing asks the disk to sync but the format itself, as in training: what is measured is what the training program waits for.
+Nothing asks the disk to sync during a write but the format itself, as in training: what is measured is what the training program waits for. Before each
+write the disk has what was written before (sync): training writes its checkpoints minutes apart, so that none meets the dirty pages of the last one.
+
+How often: until the 95 % interval of the median (order statistics, no assumption about the distribution) is within PRECISION of it, at least `repeats`
+and at most MOST times; PATIENCE_S of writing end a case in any case. The first write of a case, cold (imports, first allocation, page cache), has a column of its own.
 """
 import csv
 import json
+import math
 import os
 import shutil
 import time
 
 WARM_UP = 2  # the first ones import, allocate and make room in the page cache
 COLUMNS = ["platform", "version", "format", "state", "optimizer", "ranks", "cores", "layers", "tensors", "elements", "files", "bytes", "write_s",
-           "low_s", "high_s", "blocking_s", "repeats"]
+           "low_s", "high_s", "blocking_s", "repeats", "median_low_s", "median_high_s", "first_s"]
+PRECISION = 0.05  # asked of the median, each way
+MOST = 15
+PATIENCE_S = 5
 # Of the probe: few tensors beyond a core's cache, more that fit in it, many small ones, one; (tensors, elements of each). Many is not more than that: on a
 # machine that limits bursts of its cores, 0.1 s of work takes 0.1 or 0.2 s.
 PROBES = {"probe-large": (8, 4 << 20), "probe-medium": (64, 1 << 16), "probe-many": (200, 64), "probe-one": (1, 64)}
@@ -33,27 +41,50 @@ def middle(values, frac):
     return values[min(len(values) - 1, int(frac * len(values)))]
 
 
-def timed(folder, save, repeats, barrier=lambda: None, first=True):
-    """save(folder) writes; returns its times. The folder is emptied before each. save may return what it blocked for."""
+def interval(values):
+    """95 % interval of the median: the largest rank k for which fewer than k of n values lie below the median with at most 2.5 % probability, from both ends.
+    All values where n is too small for 95 %."""
+    n, below, k = len(values), 0.0, 0
+    while (below := below + math.comb(n, k) / 2 ** n) <= 0.025:
+        k += 1
+    values = sorted(values)
+    return values[max(k - 1, 0)], values[n - 1 - max(k - 1, 0)]
+
+
+def enough(times, repeats):
+    low, high = interval(times)
+    median = middle(times, 0.5)
+    precise = len(times) >= 6 and max(median - low, high - median) <= PRECISION * median
+    return len(times) >= repeats and precise or len(times) >= MOST or sum(times) >= PATIENCE_S
+
+
+def timed(folder, save, repeats, barrier=lambda: None, first=True, agree=lambda done: done):
+    """save(folder) writes; returns its times, the first of all first, and what each blocked for, without the WARM_UP. The folder is emptied before each.
+    save may return what it blocked for. agree(done): whether the first rank has enough, on every rank."""
     times, blocked = [], []
-    for _ in range(repeats + WARM_UP):
+    while True:
         if first:
             shutil.rmtree(folder, ignore_errors=True)
             os.makedirs(folder)
+            os.sync()
         barrier()
         begin = time.perf_counter()
         blocking_s = save(folder)
         barrier()
         times.append(time.perf_counter() - begin)
         blocked.append(blocking_s if blocking_s is not None else times[-1])
-        time.sleep(0.1 + times[-1])  # dirty pages go to disk, and a machine that limits bursts of its cores recovers
-    return times[WARM_UP:], blocked[WARM_UP:]
+        if agree(len(times) > WARM_UP and enough(times[WARM_UP:], repeats)):
+            return times, blocked[WARM_UP:]
+        time.sleep(0.02 + 0.5 * times[-1])  # a machine that limits bursts of its cores recovers
 
 
 def row(out, facts, folder, times, blocked):
     size, files = size_of(folder)
-    facts = dict(facts, cores=os.cpu_count(), bytes=size, files=files, write_s="%.6f" % middle(times, 0.5), low_s="%.6f" % min(times), high_s="%.6f" % max(times),
-                 blocking_s="%.6f" % middle(blocked, 0.5), repeats=len(times))
+    first_s, times = times[0], times[WARM_UP:]
+    low_s, high_s = interval(times)
+    seconds = {"write_s": middle(times, 0.5), "low_s": min(times), "high_s": max(times), "blocking_s": middle(blocked, 0.5), "median_low_s": low_s,
+               "median_high_s": high_s, "first_s": first_s}
+    facts = dict(facts, cores=os.cpu_count(), bytes=size, files=files, repeats=len(times), **{k: "%.6f" % v for k, v in seconds.items()})
     new = not os.path.exists(out)
     with open(out, "a", newline="", encoding="utf-8") as f:
         writer = csv.DictWriter(f, COLUMNS)

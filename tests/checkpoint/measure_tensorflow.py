@@ -1,6 +1,6 @@
 """Checkpoints of TensorFlow and Keras: tf.train.Checkpoint (V2: an index and data), .keras, .h5 and .weights.h5; rank 0 writes, the others wait.
 
-measure_tensorflow.py --ranks N --folder EMPTY --out TABLE.csv [--repeats N] NETWORK.json...; without networks: the probe.
+measure_tensorflow.py --ranks N --folder EMPTY --out TABLE.csv [--repeats N] [--formats NAME,...] NETWORK.json...; without networks: the probe.
 """
 import argparse
 import multiprocessing
@@ -46,7 +46,7 @@ def savers(tf, model):
             "keras-weights-h5": lambda folder: model.save_weights(os.path.join(folder, "checkpoint.weights.h5"))}
 
 
-def work(rank, args, barrier):
+def work(rank, args, barrier, answer):
     import absl.logging
     import keras
     import tensorflow as tf
@@ -54,6 +54,14 @@ def work(rank, args, barrier):
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
     keras.utils.set_random_seed(0)
+    def agree(done):
+        if rank == 0:
+            answer.value = done
+        barrier.wait()
+        done = bool(answer.value)
+        barrier.wait()  # nobody changes it before all have read it
+        return done
+
     models = {os.path.basename(n)[:-5]: lambda n=n: network_model(keras, tf, n) for n in args.networks}
     if not models:
         models = {name: lambda c=count: probe_model(keras, *c) for name, count in common.PROBES.items()}
@@ -63,10 +71,10 @@ def work(rank, args, barrier):
         model = make()
         variables = model.variables + (model.optimizer.variables if getattr(model, "optimizer", None) is not None else [])
         for kind, save in savers(tf, model).items():
-            if kind == "raw" and name != "probe-large":
+            if kind == "raw" and name != "probe-large" or args.formats and kind not in args.formats.split(","):
                 continue
             folder = os.path.join(args.folder, kind)
-            times, blocked = common.timed(folder, save if rank == 0 else lambda f: None, args.repeats, barrier.wait, rank == 0)
+            times, blocked = common.timed(folder, save if rank == 0 else lambda f: None, args.repeats, barrier.wait, rank == 0, agree)
             if rank == 0:
                 common.row(args.out, {"platform": "tensorflow", "version": "%s, keras %s" % (tf.__version__, keras.__version__), "format": kind,
                                       "state": name, "optimizer": "adam" if args.networks or name == "probe-adam" else "none", "ranks": args.ranks,
@@ -79,11 +87,12 @@ def main():
     p.add_argument("--folder", required=True)
     p.add_argument("--out", required=True)
     p.add_argument("--repeats", type=int, default=5)
+    p.add_argument("--formats", help="only these")
     p.add_argument("networks", nargs="*")
     args = p.parse_args()
     spawn = multiprocessing.get_context("spawn")
-    barrier = spawn.Barrier(args.ranks)
-    tasks = [spawn.Process(target=work, args=(r, args, barrier)) for r in range(args.ranks)]
+    barrier, answer = spawn.Barrier(args.ranks), spawn.Value("b", 0)
+    tasks = [spawn.Process(target=work, args=(r, args, barrier, answer)) for r in range(args.ranks)]
     for t in tasks:
         t.start()
     for t in tasks:

@@ -1,6 +1,6 @@
 """Checkpoints of PyTorch: torch.save, safetensors and the distributed checkpoint, by ranks that hold the same weights (DDP).
 
-measure_torch.py --ranks N --folder EMPTY --out TABLE.csv [--repeats N] NETWORK.json...; without networks: the probe.
+measure_torch.py --ranks N --folder EMPTY --out TABLE.csv [--repeats N] [--formats NAME,...] NETWORK.json...; without networks: the probe.
 """
 import argparse
 import os
@@ -79,6 +79,13 @@ def savers(state, rank):
             "npz": npz(False), "npz-compressed": npz(True)}
 
 
+def agree(done):
+    """Rank 0's answer on every rank."""
+    answer = torch.tensor([done], dtype=torch.uint8)
+    dist.broadcast(answer, 0)
+    return bool(answer.item())
+
+
 def work(rank, args, port):
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -91,12 +98,12 @@ def work(rank, args, port):
         state = make()
         tensors = flat(state)
         for kind, save in savers(state, rank).items():
-            if kind.startswith("raw") and name != "probe-large":
+            if kind.startswith("raw") and name != "probe-large" or args.formats and kind not in args.formats.split(","):
                 continue
             folder = os.path.join(args.folder, kind)
             if kind == "npz-compressed" and (args.ranks > 1 or sum(t.numel() for t in tensors.values()) > 50e6):
                 continue  # deflate takes 20 s for 300 MB, on one core whatever the ranks
-            times, blocked = common.timed(folder, save, 2 if kind == "npz-compressed" else args.repeats, dist.barrier, rank == 0)
+            times, blocked = common.timed(folder, save, args.repeats, dist.barrier, rank == 0, agree)
             if rank == 0:
                 common.row(args.out, {"platform": "pytorch", "version": torch.__version__, "format": kind, "state": name,
                                       "optimizer": "adam" if args.networks else "none", "ranks": args.ranks, "layers": 0, "tensors": len(tensors),
@@ -111,6 +118,7 @@ def main():
     p.add_argument("--folder", required=True)
     p.add_argument("--out", required=True)
     p.add_argument("--repeats", type=int, default=5)
+    p.add_argument("--formats", help="only these")
     p.add_argument("networks", nargs="*")
     args = p.parse_args()
     with socket.socket() as s:

@@ -204,7 +204,7 @@ static enum dl_code synchronize_server(const struct dl_gradient_sync_request *r,
         /* the server updates when the last worker's has come: variable and sum in, variable out */
         const double updated_s =
             dl_server_queue_pass(&push, server_of[g], bytes, summed_s, &start_s, &sent_s) +
-            dl_gradient_sync_host_sum_s(r, bytes, 2);
+            dl_servers_sum_s(r, bytes, 2);
         const double back_s =
             dl_server_queue_pass(&pull, server_of[g], bytes, updated_s, &asked_s, &end_s);
         describe(r, m, g, sent_s - start_s, from_host(&way, g, bytes, back_s), &lane_s);

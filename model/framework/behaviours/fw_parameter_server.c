@@ -148,7 +148,7 @@ static enum dl_code synchronize_network(const struct dl_gradient_sync_request *r
         copied_s = fmax(copied_s, r->gradients[g].ready_s) + copy_s * bytes;
         const double arrived_s = queue_message(&push, server_of[g], bytes, copied_s, 0, m);
         /* read variable and gradient, write the variable */
-        applied_s = fmax(applied_s, arrived_s + dl_gradient_sync_host_sum_s(r, bytes, 2));
+        applied_s = fmax(applied_s, arrived_s + dl_servers_sum_s(r, bytes, 2));
         m->name = "push";
         m->first = g;
     }
@@ -176,7 +176,7 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     DL_TRY(dl_gradient_sync_messages(r, 2 * count, out, err));
     /* one core: messages do not overlap with compute */
     const bool carried = dl_shared_host_carries(r->system);
-    if (!carried && (r->plan->nodes > 1 || !r->framework->sync.messages.servers_colocated))
+    if (!carried && (r->plan->nodes > 1 || !dl_servers_colocated(r->framework, r->plan)))
         return synchronize_network(r, &rates, out, err);
     double tail_s = 0;
     for (int g = 0; g < count; g++) {

@@ -1,0 +1,523 @@
+/* stage_plan.c - see stage_plan.h. */
+#include "model/search/stage_plan.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/framework/input.h"
+#include "model/parallel/pipe.h"
+#include "model/parallel/pipeline.h"
+#include "model/predict/diagnose.h"
+#include "model/predict/energy.h"
+#include "model/predict/memory.h"
+#include "model/predict/replica.h"
+
+enum { MICRO_BATCH_CHOICES = 9 }; /* 1, 2, 4, ..., 256 micro-batches */
+
+/* One possible stage: some pieces on n nodes of a kind. */
+struct part {
+    double step_s, compute_s, forward_s, backward_s, update_s, sync_s;
+    double in_s, out_s; /* a message of a micro-batch across its ends, one way */
+    int held_max;       /* micro-batches that its memory holds; 0: not even one */
+};
+
+/* One kind of node for one size of micro-batch: [n - 1][from][to]. */
+struct kind {
+    struct dl_cost *costs; /* [n - 1]: of all layers at the batch of each device */
+    struct part *parts;
+};
+
+struct planner {
+    const struct dl_heterogeneous_job *all;
+    const struct dl_workload *workload;
+    const struct dl_framework *framework;
+    const struct dl_plan *plan;
+    struct dl_arena *arena;
+    struct dl_system *systems; /* of the kinds, over the slowest network */
+    double *cuts;              /* elements of a sample across each cut */
+    int first[DL_STAGE_PIECES + 1], pieces;
+    struct dl_layer *layers; /* room for the network's */
+    struct kind kinds[DL_MIXED_GROUPS];
+    double samples, micro_samples, micro_batches; /* of an iteration and the whole pipeline */
+};
+
+static int64_t devices_of(const struct planner *p, int kind) {
+    const int64_t own = p->all->groups[kind].system->devices_per_node,
+                  asked = p->plan->devices_per_node;
+    return asked > 0 && asked < own ? asked : own;
+}
+
+/* ---- where the network may be cut ---- */
+
+/* Before layers that multiply, where only the output of the layer before crosses. */
+static bool may_cut(const struct planner *p, int cut) {
+    const struct dl_layer *layers = p->workload->layers;
+    return layers[cut].forward_macs > 0 &&
+           p->cuts[cut] <= dl_shape_elements(&layers[cut - 1].out) * (1 + 1e-9);
+}
+
+/* Joins the two neighbours that compute least, until few enough are left. */
+static void join_smallest(const struct planner *p, int *first, int *pieces, int most) {
+    while (*pieces > most) {
+        double least = INFINITY;
+        int at = 1;
+        for (int i = 1; i < *pieces; i++) {
+            double macs = 0;
+            for (int k = first[i - 1]; k < first[i + 1]; k++)
+                macs += p->workload->layers[k].forward_macs;
+            if (macs < least) least = macs, at = i;
+        }
+        memmove(&first[at], &first[at + 1], (size_t)(*pieces - at) * sizeof *first);
+        --*pieces;
+    }
+}
+
+static enum dl_code find_pieces(struct planner *p, struct dl_err *err) {
+    const int count = p->workload->layer_count;
+    int *first = dl_arena_alloc(p->arena, (size_t)count + 1, sizeof *first);
+    p->cuts = dl_arena_alloc(p->arena, (size_t)count + 1, sizeof *p->cuts);
+    p->layers = dl_arena_alloc(p->arena, (size_t)count, sizeof *p->layers);
+    if (first == NULL || p->cuts == NULL || p->layers == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    dl_pipeline_cuts(p->workload, p->cuts);
+    int pieces = 0, most = DL_STAGE_PIECES;
+    int64_t uses = 1;
+    first[pieces++] = 0;
+    for (int cut = 1; cut < count; cut++)
+        if (may_cut(p, cut)) first[pieces++] = cut;
+    first[pieces] = count;
+    for (int k = 0; k < p->all->group_count; k++) uses *= p->all->groups[k].nodes + 1;
+    /* many nodes leave room for fewer pieces */
+    const int64_t room = DL_STAGE_STATES / (DL_STAGES + 1) / uses - 1;
+    if (room < most) most = (int)room;
+    if (most < 2)
+        return dl_fail(err, DL_ERR_USAGE, "too many nodes to place stages: at most %d choices",
+                       DL_STAGE_STATES / (DL_STAGES + 1) / 3);
+    join_smallest(p, first, &pieces, most);
+    memcpy(p->first, first, ((size_t)pieces + 1) * sizeof *first);
+    p->pieces = pieces;
+    return DL_OK;
+}
+
+/* ---- costs of possible stages ---- */
+
+static struct part *part_of(const struct planner *p, int kind, int64_t n, int from, int to) {
+    return &p->kinds[kind].parts[((n - 1) * p->pieces + from) * (p->pieces + 1) + to];
+}
+
+/* Batch of each device of a stage; below 1 the stage has more devices than samples. */
+static double device_batch(const struct planner *p, int kind, int64_t n) {
+    return p->micro_samples / (double)(n * devices_of(p, kind));
+}
+
+/* A plan for the devices of a stage: what memory and collectives of data parallelism ask. */
+static struct dl_plan stage_plan(const struct planner *p, int kind, int64_t n) {
+    struct dl_plan plan = *p->plan;
+    plan.nodes = n;
+    plan.devices_per_node = devices_of(p, kind);
+    plan.dp = n * plan.devices_per_node;
+    plan.tp = plan.pp = plan.sp = plan.ep = 1;
+    plan.micro_batch_samples = device_batch(p, kind, n);
+    plan.batch_per_device_samples = plan.micro_batch_samples;
+    plan.global_batch_samples = p->micro_samples;
+    plan.schedule = DL_1F1B;
+    plan.replica_devices = 1;
+    return plan;
+}
+
+/* A message across a cut by one node of a stage of n nodes. */
+static enum dl_code message_s(const struct planner *p, int kind, int64_t n, int cut, double *out,
+                              struct dl_err *err) {
+    const double width = dl_precision_bytes(p->plan->precision);
+    const struct dl_system *system = &p->systems[kind];
+    struct dl_collective_time t;
+    const struct dl_collective_request one = {
+        .op = DL_COLL_P2P,
+        .library = dl_replica_library(system, p->framework, p->plan),
+        .bytes = p->cuts[cut] * p->micro_samples * width / (double)n,
+        .nodes = 2,
+        .ranks_per_node = 1,
+        .flows_per_adapter = 1};
+    *out = 0;
+    if (cut == 0 || cut == p->workload->layer_count) return DL_OK;
+    DL_TRY(dl_collective_time(system, &one, &t, err));
+    *out = t.time_s + p->framework->sync.collective_launch_s;
+    return DL_OK;
+}
+
+/* The gradients of a stage among its devices. */
+static enum dl_code sync_s(const struct planner *p, int kind, int64_t n, double elements,
+                           double *out, struct dl_err *err) {
+    const struct dl_plan plan = stage_plan(p, kind, n);
+    const double bytes =
+        elements * (plan.precision == DL_MIXED ? p->framework->sync.mixed_gradient_bytes
+                                               : p->framework->sync.gradient_bytes);
+    const struct dl_collective_request sum = {
+        .op = DL_COLL_ALL_REDUCE,
+        .library = dl_replica_library(&p->systems[kind], p->framework, &plan),
+        .bytes = bytes,
+        .nodes = n,
+        .ranks_per_node = plan.devices_per_node,
+        .flows_per_adapter = 1};
+    struct dl_collective_time t;
+    *out = 0;
+    if (plan.dp == 1 || !(bytes > 0)) return DL_OK;
+    DL_TRY(dl_collective_time(&p->systems[kind], &sum, &t, err));
+    *out = t.time_s + p->framework->sync.collective_launch_s;
+    return DL_OK;
+}
+
+/* The pieces as the last stage of a pipeline of two (or of one, where they begin the network). */
+struct pipe {
+    struct dl_pipe p;
+    struct dl_predict_request request;
+    struct dl_plan plan;
+    int first[3], stage;
+    double step_s[2], compute_s[2], parameters[2];
+};
+static void make_pipe(const struct planner *p, int kind, int64_t n, int from, int to,
+                      struct pipe *out) {
+    out->plan = stage_plan(p, kind, n);
+    out->stage = from > 0;
+    out->first[0] = 0;
+    out->first[out->stage] = p->first[from];
+    out->first[out->stage + 1] = p->first[to];
+    out->request = (struct dl_predict_request){.system = &p->systems[kind],
+                                               .workload = p->workload,
+                                               .framework = p->framework,
+                                               .plan = &out->plan,
+                                               .arena = p->arena};
+    out->p = (struct dl_pipe){.stages = out->stage + 1,
+                              .parts = out->stage + 1,
+                              .first = out->first,
+                              .step_s = out->step_s,
+                              .compute_s = out->compute_s,
+                              .parameters = out->parameters,
+                              .cut_elements = p->cuts,
+                              .request = &out->request,
+                              .plan = out->plan,
+                              .micro_batches = p->micro_batches};
+}
+
+/* The most micro-batches that fit, up to all of them; by bisection, since memory grows with them. */
+static int held_max(const struct planner *p, const struct pipe *pipe) {
+    const int most = (int)fmin(p->micro_batches, DL_STAGES);
+    int fits = 0, none = most + 1;
+    for (int held = most; none - fits > 1; held = (fits + none) / 2) {
+        struct dl_memory m;
+        const char *unknown;
+        dl_pipe_stage_memory(&pipe->p, pipe->stage, held, p->layers, &m, &unknown, false);
+        *(dl_memory_fits(&m) ? &fits : &none) = held;
+    }
+    return fits;
+}
+
+static enum dl_code fill_part(const struct planner *p, int kind, int64_t n, int from, int to,
+                              struct dl_err *err) {
+    const struct dl_cost *cost = &p->kinds[kind].costs[n - 1];
+    struct part *part = part_of(p, kind, n, from, to);
+    struct pipe pipe;
+    make_pipe(p, kind, n, from, to, &pipe);
+    const int s = pipe.stage;
+    dl_pipe_split(&pipe.p, &pipe.request, cost);
+    *part = (struct part){.step_s = pipe.step_s[s],
+                          .compute_s = pipe.compute_s[s],
+                          .update_s = p->workload->parameters > 0
+                                          ? cost->update.time_s * pipe.parameters[s] /
+                                                p->workload->parameters
+                                          : 0,
+                          .held_max = held_max(p, &pipe)};
+    for (int i = p->first[from]; i < p->first[to]; i++) {
+        part->forward_s += cost->layers[i].forward.time_s;
+        part->backward_s += cost->layers[i].backward.time_s;
+    }
+    if (part->held_max == 0) return DL_OK;
+    DL_TRY(message_s(p, kind, n, p->first[from], &part->in_s, err));
+    DL_TRY(message_s(p, kind, n, p->first[to], &part->out_s, err));
+    return sync_s(p, kind, n, pipe.parameters[s], &part->sync_s, err);
+}
+
+static enum dl_code fill_kind(struct planner *p, int kind, struct dl_err *err) {
+    const int64_t most = p->all->groups[kind].nodes;
+    struct kind *k = &p->kinds[kind];
+    k->costs = dl_arena_alloc(p->arena, (size_t)most, sizeof *k->costs);
+    k->parts = dl_arena_alloc(p->arena, (size_t)(most * p->pieces * (p->pieces + 1)),
+                              sizeof *k->parts); /* zero: no micro-batch fits */
+    if (k->costs == NULL || k->parts == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int64_t n = 1; n <= most; n++) {
+        const struct dl_plan plan = stage_plan(p, kind, n);
+        if (device_batch(p, kind, n) < 1) continue;
+        DL_TRY(dl_cost_compute(p->systems[kind].device, p->workload, p->framework, &plan,
+                               plan.micro_batch_samples, p->arena, &k->costs[n - 1], err));
+        for (int from = 0; from < p->pieces; from++)
+            for (int to = from + 1; to <= p->pieces; to++)
+                DL_TRY(fill_part(p, kind, n, from, to, err));
+    }
+    return DL_OK;
+}
+
+static bool cost_of(const void *data, int from, int to, int kind, int64_t n, int behind,
+                    struct dl_stage_cost *out) {
+    const struct planner *p = data;
+    const struct part *part = part_of(p, kind, n, from, to);
+    if (fmin(p->micro_batches, behind + 1) > part->held_max) return false;
+    const double message = 2 * fmax(part->in_s, part->out_s);
+    *out = (struct dl_stage_cost){.through_s = part->step_s + 2 * part->in_s,
+                                  .steady_s = (p->micro_batches - 1) * fmax(part->step_s, message) +
+                                              part->update_s + part->sync_s};
+    return true;
+}
+
+/* ---- the prediction of a placement ---- */
+
+/* What the device of a stage does in an iteration, all else as bubble. */
+static void stage_evidence(const struct planner *p, const struct dl_stages *placed, int s,
+                           struct dl_evidence *e) {
+    const struct dl_stage *own = &placed->stages[s];
+    const struct part *part = part_of(p, own->kind, own->nodes, own->from, own->to);
+    const struct dl_cost *cost = &p->kinds[own->kind].costs[own->nodes - 1];
+    const struct dl_cost layers = {.layers = cost->layers + p->first[own->from]};
+    *e = (struct dl_evidence){.forward_s = p->micro_batches * part->forward_s,
+                              .backward_s = p->micro_batches * part->backward_s,
+                              .update_s = part->update_s};
+    dl_evidence_of_cost(&layers, p->first[own->to] - p->first[own->from], p->micro_batches, e);
+    const double message = 2 * fmax(part->in_s, part->out_s);
+    e->host_s =
+        p->micro_batches * fmax(0, part->step_s - part->compute_s) + p->framework->host.iteration_s;
+    e->exposed_comm_s = (p->micro_batches - 1) * fmax(0, message - part->step_s) + part->sync_s;
+    e->comm_s = part->sync_s;
+    e->inter_s = p->micro_batches * (part->in_s + part->out_s);
+    *(own->nodes > 1 ? &e->inter_s : &e->intra_s) += part->sync_s;
+    for (int k = 0; k < placed->count; k++) {
+        const struct dl_stage *other = &placed->stages[k];
+        const struct part *there = part_of(p, other->kind, other->nodes, other->from, other->to);
+        e->exposed_comm_s += 2 * there->in_s;
+        e->comm_s += 2 * p->micro_batches * there->in_s;
+        if (k != s) e->bubble_s += there->step_s;
+    }
+    e->comm_s = fmax(e->comm_s, e->exposed_comm_s);
+}
+
+/* The stage that sets the pace. */
+static int slowest_of(const struct planner *p, const struct dl_stages *placed) {
+    double most = -1;
+    int at = 0;
+    for (int s = 0; s < placed->count; s++) {
+        const struct dl_stage *own = &placed->stages[s];
+        struct dl_stage_cost c;
+        if (!cost_of(p, own->from, own->to, own->kind, own->nodes, placed->count - 1 - s, &c))
+            continue;
+        if (c.steady_s > most) most = c.steady_s, at = s;
+    }
+    return at;
+}
+
+static void stage_memory(const struct planner *p, const struct dl_stages *placed, int s,
+                         struct dl_memory *out) {
+    const struct dl_stage *own = &placed->stages[s];
+    struct pipe pipe;
+    const char *unknown;
+    make_pipe(p, own->kind, own->nodes, own->from, own->to, &pipe);
+    dl_pipe_stage_memory(&pipe.p, pipe.stage,
+                         dl_pipeline_in_flight(DL_1F1B, s, placed->count, p->micro_batches, 1),
+                         p->layers, out, &unknown, false);
+}
+
+/* The whole job's plan on the nodes of the stage that sets the pace. */
+static struct dl_plan job_plan(const struct planner *p, const struct dl_stages *placed,
+                               int slowest) {
+    struct dl_plan plan =
+        stage_plan(p, placed->stages[slowest].kind, placed->stages[slowest].nodes);
+    plan.nodes = 0;
+    for (int s = 0; s < placed->count; s++) plan.nodes += placed->stages[s].nodes;
+    plan.pp = placed->count;
+    plan.global_batch_samples = p->samples;
+    plan.micro_batch_samples = p->micro_samples;
+    return plan;
+}
+
+static enum dl_code compose(const struct planner *p, const struct dl_stages *placed,
+                            struct dl_staged *out, struct dl_err *err) {
+    const int slowest = slowest_of(p, placed);
+    const struct dl_plan plan = job_plan(p, placed, slowest);
+    const struct dl_system *system = &p->systems[placed->stages[slowest].kind];
+    struct dl_evidence e;
+    stage_evidence(p, placed, slowest, &e);
+    e.straggler_frac = dl_straggler_frac(system, p->framework, &plan);
+    struct dl_plan first = stage_plan(p, placed->stages[0].kind, placed->stages[0].nodes);
+    first.batch_per_device_samples *= p->micro_batches; /* the first stage reads all samples */
+    const struct dl_input_time input =
+        dl_input_compute(&p->systems[placed->stages[0].kind], p->workload, p->framework, &first);
+    dl_compose_input(&input, p->framework, 0, &e);
+    struct dl_prediction result = {0};
+    dl_compose(&e, p->workload, &plan, 0, &result);
+    result.max_batch_samples = NAN;
+    for (int s = 0; s < placed->count; s++) {
+        struct dl_memory m;
+        stage_memory(p, placed, s, &m);
+        if (s == 0 || m.total_bytes > result.memory.total_bytes) result.memory = m;
+    }
+    result.fits = true;
+    result.micro_batches = p->micro_batches;
+    const struct dl_diagnosis diagnosis = {.system = system,
+                                           .framework = p->framework,
+                                           .plan = &plan,
+                                           .evidence = &e,
+                                           .arena = p->arena};
+    DL_TRY(dl_diagnose(&diagnosis, &result, err));
+    out->prediction = result;
+    return DL_OK;
+}
+
+static void describe_stage(const struct planner *p, const struct dl_stages *placed, int s,
+                           struct dl_staged *out) {
+    const struct dl_stage *own = &placed->stages[s];
+    const struct part *part = part_of(p, own->kind, own->nodes, own->from, own->to);
+    const struct dl_plan plan = stage_plan(p, own->kind, own->nodes);
+    struct dl_prediction alone = {0};
+    struct dl_evidence e;
+    struct dl_memory m;
+    stage_evidence(p, placed, s, &e);
+    dl_compose(&e, p->workload, &plan, 0, &alone);
+    alone.iteration_s = out->prediction.iteration_s;
+    stage_memory(p, placed, s, &m);
+    out->stages[s] = (struct dl_staged_stage){
+        .first = p->workload->layers[p->first[own->from]].name,
+        .last = p->workload->layers[p->first[own->to] - 1].name,
+        .kind = own->kind,
+        .nodes = own->nodes,
+        .devices = own->nodes * devices_of(p, own->kind),
+        .step_s = part->step_s,
+        .busy_frac = (p->micro_batches * part->step_s + part->update_s) / alone.iteration_s,
+        .memory_bytes = m.total_bytes,
+        .power_w = dl_power_of(&p->systems[own->kind], &plan, &alone, NULL).job_w};
+}
+
+static enum dl_code describe(const struct planner *p, const struct dl_stages *placed,
+                             struct dl_staged *out, struct dl_err *err) {
+    *out = (struct dl_staged){.count = placed->count,
+                              .micro_batch_samples = p->micro_samples,
+                              .micro_batches = p->micro_batches};
+    struct dl_heterogeneous_group groups[DL_MIXED_GROUPS];
+    const struct dl_heterogeneous_job used = {.groups = groups, .group_count = p->all->group_count};
+    for (int k = 0; k < p->all->group_count; k++) {
+        out->nodes[k] = placed->used[k];
+        groups[k] = (struct dl_heterogeneous_group){.system = p->all->groups[k].system,
+                                                    .nodes = placed->used[k]};
+    }
+    DL_TRY(compose(p, placed, out, err));
+    double power_w = 0;
+    for (int s = 0; s < placed->count; s++) {
+        describe_stage(p, placed, s, out);
+        power_w += out->stages[s].power_w;
+    }
+    out->sample_energy_j = power_w / out->prediction.throughput_samples_per_s;
+    out->cost_per_sample =
+        dl_placement_price_per_s(&used) / out->prediction.throughput_samples_per_s;
+    return DL_OK;
+}
+
+/* ---- all choices ---- */
+
+static double score_of(const struct dl_staged *s, enum dl_placement_objective objective) {
+    if (objective == DL_PLACE_ENERGY) return s->sample_energy_j;
+    return objective == DL_PLACE_COST ? s->cost_per_sample : s->prediction.iteration_s;
+}
+
+static bool same_nodes(const struct dl_staged *a, const struct dl_staged *b) {
+    return memcmp(a->nodes, b->nodes, sizeof a->nodes) == 0;
+}
+
+/* Keeps the better of two pipelines on the same nodes, and the list in order. */
+static void insert(struct dl_staged *list, int *count, const struct dl_staged *one,
+                   enum dl_placement_objective objective) {
+    int at = 0;
+    while (at < *count && !same_nodes(&list[at], one)) at++;
+    if (at == *count)
+        ++*count;
+    else if (!(score_of(one, objective) < score_of(&list[at], objective)))
+        return;
+    for (; at > 0 && score_of(one, objective) < score_of(&list[at - 1], objective); at--)
+        list[at] = list[at - 1];
+    list[at] = *one;
+}
+
+static enum dl_code search_micro_batch(struct planner *p, enum dl_placement_objective objective,
+                                       struct dl_staged *list, int *count, struct dl_err *err) {
+    const struct dl_heterogeneous_job *all = p->all;
+    struct dl_stages_request request = {
+        .pieces = p->pieces, .kinds = all->group_count, .cost = cost_of, .data = p};
+    struct dl_stages *placed;
+    struct dl_staged one;
+    int placed_count;
+    for (int k = 0; k < all->group_count; k++) {
+        request.nodes[k] = all->groups[k].nodes;
+        DL_TRY(fill_kind(p, k, err));
+    }
+    DL_TRY(dl_stages_place(&request, p->arena, &placed, &placed_count, err));
+    for (int i = 0; i < placed_count; i++) {
+        DL_TRY(describe(p, &placed[i], &one, err));
+        if (!dl_known(score_of(&one, objective)))
+            return dl_fail(err, DL_ERR_USAGE,
+                           "--objective %s: no %s of every kind of node is known",
+                           dl_placement_objectives[objective],
+                           objective == DL_PLACE_COST ? "price in one currency" : "power");
+        insert(list, count, &one, objective);
+    }
+    return DL_OK;
+}
+
+static enum dl_code prepare(struct planner *p, struct dl_err *err) {
+    const struct dl_heterogeneous_job *all = p->all;
+    const struct dl_plan *plan = p->plan;
+    double devices = 0;
+    int64_t nodes = 0;
+    if (p->framework->sync.asynchronous)
+        return dl_fail(err, DL_ERR_USAGE, "%s: asynchronous workers have no pipeline",
+                       p->framework->name);
+    if (plan->tp > 1 || plan->sp > 1 || plan->ep > 1)
+        return dl_fail(err, DL_ERR_USAGE, "--place stages: splits the network into stages alone");
+    for (int k = 0; k < all->group_count; k++) {
+        devices += (double)(all->groups[k].nodes * devices_of(p, k));
+        nodes += all->groups[k].nodes;
+    }
+    p->samples = plan->global_batch_samples > 0 ? plan->global_batch_samples
+                                                : plan->batch_per_device_samples * devices;
+    DL_TRY(
+        dl_heterogeneous_systems(all->groups, all->group_count, nodes, p->arena, &p->systems, err));
+    return find_pieces(p, err);
+}
+
+enum dl_code dl_staged_search(const struct dl_heterogeneous_job *all,
+                              const struct dl_workload *workload,
+                              const struct dl_framework *framework, const struct dl_plan *plan,
+                              enum dl_placement_objective objective, struct dl_arena *arena,
+                              struct dl_staged **out, int *count, struct dl_err *err) {
+    struct planner p = {
+        .all = all, .workload = workload, .framework = framework, .plan = plan, .arena = arena};
+    struct dl_err refusal = {.code = DL_OK};
+    int64_t uses = 1;
+    DL_TRY(prepare(&p, err));
+    for (int k = 0; k < all->group_count; k++) uses *= all->groups[k].nodes + 1;
+    *out = dl_arena_alloc(arena, (size_t)uses, sizeof **out);
+    if (*out == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    *count = 0;
+    for (int i = 0; i < MICRO_BATCH_CHOICES; i++) {
+        const double asked = plan->micro_batch_samples;
+        p.micro_batches = asked > 0 ? p.samples / asked : (double)(1 << i);
+        p.micro_samples = p.samples / p.micro_batches;
+        const bool whole = fabs(p.micro_batches - round(p.micro_batches)) < 1e-9 &&
+                           fabs(p.micro_samples - round(p.micro_samples)) < 1e-9;
+        if (asked > 0 && !whole)
+            return dl_fail(err, DL_ERR_USAGE, "--micro-batch %g does not divide the %g samples",
+                           asked, p.samples);
+        if (whole) {
+            const enum dl_code code = search_micro_batch(&p, objective, *out, count, &refusal);
+            if (code != DL_OK && code != DL_ERR_NO)
+                return dl_fail(err, code, "%s", refusal.message);
+        }
+        if (asked > 0) break;
+    }
+    return *count > 0 ? DL_OK
+                      : dl_fail(err, DL_ERR_NO, "no pipeline over these nodes fits in memory");
+}

@@ -1,0 +1,37 @@
+# match.gp - which architecture for which network: samples/s on the left, samples/J on the right, by system.
+# Columns: 1 group (network), 2 line, 3 system, 4 to 6 samples/s with its interval, 7 to 9 samples/J with its interval. Also set: number of systems.
+# Written to standard output.
+
+array names[64]
+longest = 0
+named(line, name) = (names[int(line + 0.5)] = name, longest = (strlen(name) > longest ? strlen(name) : longest), 0)
+stats data using (named($2, strcol(3))) nooutput
+set logscale x
+set yrange [systems + 0.6 : 0.4]
+unset ytics
+set grid noytics
+set format x '%g'
+if (text) {
+    do for [s=1:systems] { set label s names[s] at graph 0, first s right offset -1,0 }
+    set lmargin longest + 2
+    set xlabel 'samples/s'
+    plot for [g=1:groups] data index g-1 using 4:2 with points linetype g title labels[g]
+} else {
+    set multiplot layout 1,2 title heading noenhanced
+    unset title
+    do for [s=1:systems] { set label s names[s] at graph 0, first s right offset -1,0 font ',13' }
+    set lmargin at screen 0.01 * longest + (narrow ? 0.12 : 0.06)
+    set rmargin at screen 0.6
+    set tmargin at screen 0.86
+    set bmargin at screen 0.22
+    set xlabel 'samples/s'
+    set key at screen 0.5, screen 0.02 center bottom horizontal maxrows 1
+    plot for [g=1:groups] data index g-1 using 4:2:5:6 with xerrorbars linetype g dashtype 1 pointsize 1.3 title labels[g]
+    do for [s=1:systems] { unset label s }
+    set lmargin at screen 0.63
+    set rmargin at screen 0.98
+    set xlabel 'samples/J'
+    unset key
+    plot for [g=1:groups] data index g-1 using 7:2:8:9 with xerrorbars linetype g dashtype 1 pointsize 1.3
+    unset multiplot
+}

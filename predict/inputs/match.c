@@ -1,0 +1,149 @@
+/* match.c - see match.h. */
+#include "predict/inputs/match.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double Z80 = 1.2815515655446004;
+
+struct asked {
+    const char *systems, *workloads;
+};
+#define ASKED(member) struct asked, member
+
+const struct dl_option dl_match_options[] = {
+    {"systems", 0, "NAME,...", "Match",
+     "systems to compare; default: cartesius-knl,cartesius-k40,das5-titanx,das5-titanx-pascal,"
+     "iris-v100,iris-skylake",
+     DL_TEXT(ASKED(systems))},
+    {"workloads", 0, "NAME,...", "Match", "networks to compare; default: resnet50,vgg16,bert_base",
+     DL_TEXT(ASKED(workloads))},
+    {.name = NULL},
+};
+
+struct search {
+    struct dl_context *context;
+    const struct dl_options *options;
+    struct dl_match *out;
+};
+
+/* "a,b,c" into names; returns how many, -1: too many or out of memory. A workload with parameters
+ * holds commas: "gpt:layers=24,hidden=1024" counts as one when it is alone. */
+static int split(struct dl_arena *arena, const char *list, const char **names) {
+    int count = 0;
+    if (strchr(list, ':') != NULL) {
+        names[0] = list;
+        return 1;
+    }
+    for (const char *s = list;; s++) {
+        const size_t length = strcspn(s, ",");
+        if (count == DL_MATCH_NAMES) return -1;
+        names[count] = dl_arena_strndup(arena, s, length);
+        if (names[count++] == NULL) return -1;
+        s += length;
+        if (*s == 0) return count;
+    }
+}
+
+static enum dl_code add(struct search *m, const char *system, const char *workload,
+                        const struct dl_framework *framework, struct dl_err *err) {
+    const struct dl_advise_change change = {
+        .options = {{"system", system}, {"workload", workload}, {"framework", framework->name}},
+        .option_count = 3};
+    struct dl_options merged;
+    struct dl_verdict v;
+    DL_TRY(dl_advise_options(m->context->arena, m->options, &change, &merged, err));
+    DL_TRY(dl_advise_judge(m->context, &merged, NULL, &v, err));
+    if (!v.possible) {
+        m->out->impossible++;
+        return DL_OK;
+    }
+    if (m->out->count == DL_MATCH_ROWS)
+        return dl_fail(err, DL_ERR_USAGE, "more than %d combinations", DL_MATCH_ROWS);
+    const struct dl_prediction *p = &v.prediction;
+    const double rate = p->throughput_samples_per_s, per_j = rate / v.job_w,
+                 half = log(p->iteration_high_s / p->iteration_s), power = Z80 * v.power_sigma_log;
+    m->out->rows[m->out->count++] =
+        (struct dl_match_row){.workload = workload,
+                              .framework = framework->name,
+                              .system = system,
+                              .device = v.device,
+                              .rate = rate,
+                              .rate_low = rate * p->iteration_s / p->iteration_high_s,
+                              .rate_high = rate * p->iteration_s / p->iteration_low_s,
+                              .per_j = per_j,
+                              .per_j_low = per_j * exp(-hypot(half, power)),
+                              .per_j_high = per_j * exp(hypot(half, power)),
+                              .fits = p->fits,
+                              .bound = dl_framework_is_bound(framework),
+                              .asynchronous = framework->sync.asynchronous};
+    return DL_OK;
+}
+
+/* Whether x comes before y: what trains as asked, then the higher value. */
+static bool is_better(const struct dl_match_row *x, const struct dl_match_row *y, bool by_energy) {
+    const bool other_x = x->bound || x->asynchronous, other_y = y->bound || y->asynchronous;
+    if (other_x != other_y) return other_y;
+    return by_energy ? x->per_j > y->per_j : x->rate > y->rate;
+}
+
+const struct dl_match_row *dl_match_best(const struct dl_match *match, const char *workload,
+                                         const char *system, bool by_energy) {
+    const struct dl_match_row *found = NULL;
+    for (int i = 0; i < match->count; i++) {
+        const struct dl_match_row *r = &match->rows[i];
+        if (strcmp(r->workload, workload) != 0 || !r->fits) continue;
+        if (system != NULL && strcmp(r->system, system) != 0) continue;
+        if (!dl_known(by_energy ? r->per_j : r->rate)) continue;
+        if (found == NULL || is_better(r, found, by_energy)) found = r;
+    }
+    return found;
+}
+
+bool dl_match_asked(const struct dl_options *options) {
+    return dl_option_given(options, "systems") || dl_option_given(options, "workloads");
+}
+
+static enum dl_code read_names(struct search *m, struct dl_err *err) {
+    struct dl_context *context = m->context;
+    struct dl_match *out = m->out;
+    struct asked asked = {
+        "cartesius-knl,cartesius-k40,das5-titanx,das5-titanx-pascal,iris-v100,iris-skylake",
+        "resnet50,vgg16,bert_base"};
+    DL_TRY(dl_options_bind(m->options, dl_match_options, &asked, err));
+    out->system_count = split(context->arena, asked.systems, out->systems);
+    out->workload_count = split(context->arena, asked.workloads, out->workloads);
+    if (out->system_count < 1 || out->workload_count < 1)
+        return dl_fail(err, DL_ERR_USAGE, "--systems, --workloads: at most %d names",
+                       DL_MATCH_NAMES);
+    for (int s = 0; s < out->system_count; s++) { /* unknown names are errors, not impossible */
+        const struct dl_system *known;
+        DL_TRY(dl_data_system(&context->data, out->systems[s], context->arena, &known, err));
+    }
+    for (int w = 0; w < out->workload_count; w++) {
+        const struct dl_workload *known;
+        DL_TRY(dl_data_workload(&context->data, out->workloads[w], context->arena, &known, err));
+    }
+    return DL_OK;
+}
+
+enum dl_code dl_match_run(struct dl_context *context, const struct dl_options *options,
+                          struct dl_match *out, struct dl_err *err) {
+    struct search m = {.context = context, .options = options, .out = out};
+    struct dl_inputs *inputs = dl_arena_alloc(context->arena, 1, sizeof *inputs);
+    *out =
+        (struct dl_match){.rows = dl_arena_alloc(context->arena, DL_MATCH_ROWS, sizeof *out->rows)};
+    if (inputs == NULL || out->rows == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    if (dl_option_given(options, "system") || dl_option_given(options, "workload"))
+        return dl_fail(err, DL_ERR_USAGE, "match compares several: give --systems and --workloads");
+    DL_TRY(dl_inputs_load(context, options, inputs, err)); /* checks, and names frameworks */
+    DL_TRY(read_names(&m, err));
+    out->nodes = inputs->nodes[0];
+    for (int w = 0; w < out->workload_count; w++)
+        for (int f = 0; f < inputs->framework_count; f++)
+            for (int s = 0; s < out->system_count; s++)
+                DL_TRY(add(&m, out->systems[s], out->workloads[w], inputs->frameworks[f], err));
+    return out->count > 0
+               ? DL_OK
+               : dl_fail(err, DL_ERR_NO, "none of %d combinations can run", out->impossible);
+}

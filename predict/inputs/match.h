@@ -1,0 +1,43 @@
+/* match.h - which architecture for which framework and network: every combination of the systems,
+ * networks and frameworks of the options, predicted as `dlmodel predict` does. */
+#ifndef DL_PREDICT_INPUTS_MATCH_H
+#define DL_PREDICT_INPUTS_MATCH_H
+
+#include "predict/inputs/advise_judge.h"
+
+enum { DL_MATCH_NAMES = 64, DL_MATCH_ROWS = 4096 };
+
+extern const struct dl_option dl_match_options[]; /* --systems, --workloads */
+
+/* One combination on the nodes asked for; samples/s and, hosts included, samples/J of all nodes,
+ * with the ends of their 80 % intervals. NAN: unknown power. */
+struct dl_match_row {
+    const char *workload, *framework, *system, *device;
+    double rate, rate_low, rate_high, per_j, per_j_low, per_j_high;
+    bool fits;
+    bool bound;        /* the ideal, which no framework reaches */
+    bool asynchronous; /* whose steps do not wait for each other: other training */
+};
+
+struct dl_match {
+    const char *systems[DL_MATCH_NAMES], *workloads[DL_MATCH_NAMES];
+    int system_count, workload_count;
+    int64_t nodes;
+    struct dl_match_row *rows; /* by workload, framework, system */
+    int count, impossible;
+};
+
+/* Whether options ask for a match: --systems or --workloads are given. */
+bool dl_match_asked(const struct dl_options *options);
+
+/* DL_ERR_USAGE: unknown names, --system or --workload given; DL_ERR_NO: no combination can run. */
+enum dl_code dl_match_run(struct dl_context *context, const struct dl_options *options,
+                          struct dl_match *out, struct dl_err *err);
+
+/* The best combination of a workload that fits, by samples per second or per joule, on one system
+ * (NULL: on any); the bound and asynchronous frameworks count only where nothing else runs. NULL:
+ * none. */
+const struct dl_match_row *dl_match_best(const struct dl_match *match, const char *workload,
+                                         const char *system, bool by_energy);
+
+#endif
