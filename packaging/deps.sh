@@ -13,7 +13,7 @@ build='gcc libc6-dev make pkg-config libgsl-dev libcjson-dev'
 demo='libdnnl-dev libopenblas-dev libopenmpi-dev openmpi-bin gnuplot-nox'
 check='libcmocka-dev python3 shellcheck clang-format libmicrohttpd-dev libprotobuf-c-dev protobuf-c-compiler jq zsh locales
     slurm-wlm slurm-client slurm-wlm-basic-plugins munge slurmdbd mariadb-server python3-torch'
-all='gcovr clang clang-tidy libclang-rt-14-dev cppcheck valgrind chromium python3-venv python3-pip nginx-light caddy openssl'
+all='gcovr clang clang-tidy libclang-rt-14-dev cppcheck valgrind chromium python3-venv python3-pip nginx-light caddy openssl ruby'
 case $what in
 build) packages=$build ;;
 demo) packages="$build $demo" ;;

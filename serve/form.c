@@ -97,16 +97,16 @@ void dl_answer_form(const struct dl_service *service, const struct dl_request *r
                 "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\">"
                 "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
                 "<title>dlmodel: prediction</title>"
-                "<link rel=\"stylesheet\" href=\"/page.css\"></head>\n<body class=\"plain\">\n"
+                "<link rel=\"stylesheet\" href=\"page.css\"></head>\n<body class=\"plain\">\n"
                 "<main>\n<h1>How will this training scale?</h1>\n"
-                "<form action=\"/form\" method=\"get\" class=\"fields\">\n");
+                "<form action=\"form\" method=\"get\" class=\"fields\">\n");
     for (int i = 0; i < FIELDS; i++) add_field(&page, i, words);
     dl_text_add(&page, "<button>Predict</button>\n</form>\n");
     add_list(&page, service, "workloads", DL_DATA_WORKLOAD, arena);
     add_list(&page, service, "systems", DL_DATA_SYSTEM, arena);
     add_list(&page, service, "frameworks", DL_DATA_FRAMEWORK, arena);
     add_answer(&page, ran);
-    dl_text_add(&page, "<p><a href=\"/\">The page with pictures</a></p>\n</main>\n</body>\n"
+    dl_text_add(&page, "<p><a href=\"./\">The page with pictures</a></p>\n</main>\n</body>\n"
                        "</html>\n");
     dl_answer_text(200, DL_MEDIA_HTML, dl_text_string(&page), out);
     if (ran->code != DL_OK && ran->text == NULL) out->status = 422;

@@ -147,7 +147,8 @@ static enum MHD_Result begin(struct dl_server *s, struct MHD_Connection *connect
     if (status != 0 || r->route == NULL) return dl_http_problem(r, status, detail, retry_s);
     if (s->body_bytes > MOST_BODIES)
         return dl_http_problem(r, 503, "too many large requests at once", 5);
-    if (r->route->kind != DL_ROUTE_STATIC && !begin_job(r, rest)) return MHD_NO;
+    if (r->route->kind != DL_ROUTE_STATIC && !begin_job(r, rest))
+        return dl_http_problem(r, 400, "expected a shorter query", 0);
     r->accepted = true;
     return MHD_YES;
 }

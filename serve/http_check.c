@@ -10,9 +10,63 @@ static const char *header(const struct dl_http_request *r, const char *name) {
     return dl_mhd.MHD_lookup_connection_value(r->connection->mhd, MHD_HEADER_KIND, name);
 }
 
+/* Fields that a proxy before us might read otherwise than we do (request smuggling). */
+struct fields {
+    const char *odd; /* what is wrong; NULL: nothing */
+    int hosts, lengths, encodings;
+};
+
+static bool is_token(const char *text, size_t length) {
+    for (size_t i = 0; i < length; i++) {
+        if (!isalnum((unsigned char)text[i]) && strchr("!#$%&'*+-.^_`|~", text[i]) == NULL)
+            return false;
+    }
+    return length > 0 && memchr(text, '\0', length) == NULL;
+}
+
+static bool is_text(const char *text, size_t length) {
+    for (size_t i = 0; i < length; i++) {
+        const unsigned char c = (unsigned char)text[i];
+        if ((c < ' ' && c != '\t') || c == 0x7f) return false;
+    }
+    return true;
+}
+
+static enum MHD_Result look_at_field(void *target, enum MHD_ValueKind kind, const char *name,
+                                     size_t name_length, const char *value, size_t length) {
+    struct fields *f = target;
+    (void)kind;
+    if (!is_token(name, name_length)) f->odd = "expected names of headers without other characters";
+    if (value != NULL && !is_text(value, length))
+        f->odd = "expected headers without control characters";
+    if (f->odd != NULL) return MHD_NO;
+    f->hosts += strcasecmp(name, "Host") == 0;
+    f->lengths += strcasecmp(name, "Content-Length") == 0;
+    if (strcasecmp(name, "Transfer-Encoding") == 0) {
+        f->encodings++;
+        if (value == NULL || strcasecmp(value, "chunked") != 0)
+            f->odd = "expected no Transfer-Encoding but chunked";
+    }
+    return MHD_YES;
+}
+
+/* NULL: one reading alone is possible. */
+static const char *odd_fields(const struct dl_http_request *r) {
+    struct fields f = {.odd = NULL};
+    dl_mhd.MHD_get_connection_values_n(r->connection->mhd, MHD_HEADER_KIND, look_at_field, &f);
+    if (f.odd != NULL) return f.odd;
+    if (f.hosts > 1) return "expected one Host";
+    if (f.lengths + f.encodings > 1)
+        return "expected one Content-Length or one Transfer-Encoding, not both";
+    return NULL;
+}
+
 static bool same_host(const char *host, const char *name) {
     const size_t length = strlen(name);
-    return strncasecmp(host, name, length) == 0 && (host[length] == '\0' || host[length] == ':');
+    if (strncasecmp(host, name, length) != 0) return false;
+    if (host[length] == '\0') return true;
+    return host[length] == ':' &&
+           host[length + 1 + strspn(host + length + 1, "0123456789")] == '\0';
 }
 
 static bool on_loopback(const char *listen) {
@@ -65,14 +119,14 @@ static void forwarded_client(const struct dl_http_request *r, char *out, size_t 
 static int check_body(const struct dl_http_request *r, const char **detail) {
     const bool import = r->route->path[strlen(r->route->path) - 1] == '/';
     const char *length = header(r, "Content-Length");
-    /* Two ends of one body: a proxy before us might take the other (request smuggling). */
-    *detail = "expected a Content-Length or a Transfer-Encoding, not both";
-    if (length != NULL && header(r, "Transfer-Encoding") != NULL) return 400;
+    const char *coding = header(r, "Content-Encoding");
     if (strcmp(r->route->method, "POST") != 0) return 0;
     *detail = import ? "expected Content-Type: application/octet-stream or application/json"
                      : "expected Content-Type: application/json";
     if (!has_media(r, "application/json") && !(import && has_media(r, "application/octet-stream")))
         return 415;
+    *detail = "expected a body without Content-Encoding";
+    if (coding != NULL && strcasecmp(coding, "identity") != 0) return 415;
     *detail = "the body is larger than the service takes";
     if (length != NULL && strtod(length, NULL) > r->server->config->body_bytes) return 413;
     return 0;
@@ -85,6 +139,8 @@ int dl_http_check(struct dl_http_request *r, const char *url, const char *method
         forwarded_client(r, r->connection->client, sizeof r->connection->client);
     *detail = "too many requests of this client";
     if (!dl_limits_take(&s->limits, r->connection->client, dl_now_s(), retry_s)) return 429;
+    *detail = odd_fields(r);
+    if (*detail != NULL) return 400;
     *detail = "the Host of this request is not a name of this service";
     if (!host_is_ours(r)) return 421;
     *detail = "requests of other sites are refused";

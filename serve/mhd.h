@@ -15,6 +15,7 @@
     X(MHD_destroy_response)                                                                        \
     X(MHD_get_connection_info)                                                                     \
     X(MHD_get_connection_values)                                                                   \
+    X(MHD_get_connection_values_n)                                                                 \
     X(MHD_get_daemon_info)                                                                         \
     X(MHD_get_timeout)                                                                             \
     X(MHD_lookup_connection_value)                                                                 \

@@ -38,9 +38,9 @@ static enum dl_code start_daemon(struct dl_server *s, int fd, struct dl_err *err
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, dl_http_request, s,
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)c->connections,
         MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)c->connections_per_client,
-        MHD_OPTION_CONNECTION_TIMEOUT, 60u, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)16384,
-        MHD_OPTION_NOTIFY_CONNECTION, dl_http_started, s, MHD_OPTION_NOTIFY_COMPLETED,
-        dl_http_completed, s, MHD_OPTION_END);
+        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_CONNECTION_TIMEOUT, 60u,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)16384, MHD_OPTION_NOTIFY_CONNECTION,
+        dl_http_started, s, MHD_OPTION_NOTIFY_COMPLETED, dl_http_completed, s, MHD_OPTION_END);
     return s->daemon != NULL ? DL_OK
                              : dl_fail(err, DL_ERR_SYSTEM, "the HTTP library could not be started");
 }

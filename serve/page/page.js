@@ -40,7 +40,7 @@ async function ask(path, body, signal, media = 'application/json') {
   if (answer.ok) return answer;
   throw new Problem(await answer.json().catch(() => ({})), answer.status);
 }
-const post = async (command, options, signal) => (await ask('/v1/' + command, JSON.stringify(options), signal)).json();
+const post = async (command, options, signal) => (await ask('v1/' + command, JSON.stringify(options), signal)).json();
 function askToken() {
   const given = window.prompt('This service asks for a token:');
   token = given || '';
@@ -70,6 +70,7 @@ function readAddress() {
   asked = given.has('asked');
   planned = given.has('plans');
   for (const q of questions) if (given.has(q)) $(q).value = given.get(q);
+  token = given.get('token') || token; // of a portal that starts the service for its user; writeAddress() does not repeat it
 }
 function writeAddress() {
   const p = new URLSearchParams();
@@ -374,7 +375,7 @@ async function search() {
   delete o.batch_per_device;
   o.global_batch = Number(state.global) || each?.global_batch_samples;
   try {
-    const answer = await fetch('/v1/search', { method: 'POST', signal: searching.signal, body: JSON.stringify(o),
+    const answer = await fetch('v1/search', { method: 'POST', signal: searching.signal, body: JSON.stringify(o),
       headers: { 'Content-Type': 'application/json', Accept: 'text/event-stream', ...(token ? { Authorization: 'Bearer ' + token } : {}) } });
     if (!answer.ok) throw new Problem(await answer.json().catch(() => ({})), answer.status);
     for await (const event of events(answer.body)) {
@@ -424,7 +425,7 @@ async function take(file) {
       $('own').textContent = `${file.name}: these runs now correct the predictions for the same machine and framework.`;
     } else {
       const kind = file.name.endsWith('.onnx') ? 'onnx' : 'config', name = file.name.replace(/\.\w+$/, '').replace(/[^\w-]+/g, '-');
-      const document = await (await ask(`/v1/import/${kind}?name=${encodeURIComponent(name)}`, file, undefined, 'application/octet-stream')).json();
+      const document = await (await ask(`v1/import/${kind}?name=${encodeURIComponent(name)}`, file, undefined, 'application/octet-stream')).json();
       own.workload = { name, document };
       state.workload = name;
       $('own').textContent = `${file.name} is the network now, as ${name}.`;
@@ -480,9 +481,9 @@ const nodesText = (n) => (n === 1 ? '1 node' : n + ' nodes');
 async function addScript(out, base, framework, nodes, row) {
   const run = { framework, workload: base.workload, nodes, precision: row.precision, batch_per_device: row.batch_per_device_samples };
   const attempts = [
-    ['The training as a job for Slurm', '', () => ask('/v1/predict', JSON.stringify({ ...base, framework, nodes, export: 'sbatch' }))],
+    ['The training as a job for Slurm', '', () => ask('v1/predict', JSON.stringify({ ...base, framework, nodes, export: 'sbatch' }))],
     ['A job for Slurm that measures this', 'It runs in a folder with the network. This command makes the folder and submits the job:',
-      () => ask('/v1/script', JSON.stringify(run)), `dlmodel slurm submit --framework ${quote(framework)} --workload ${quote(base.workload)} --nodes ${nodes} --batch-per-device ${run.batch_per_device} --precision ${run.precision}`]];
+      () => ask('v1/script', JSON.stringify(run)), `dlmodel slurm submit --framework ${quote(framework)} --workload ${quote(base.workload)} --nodes ${nodes} --batch-per-device ${run.batch_per_device} --precision ${run.precision}`]];
   for (const [title, note, attempt, line] of attempts) {
     try {
       const text = await (await attempt()).text(), button = make('button', { type: 'button' }, 'Save the job');
@@ -496,7 +497,7 @@ async function addScript(out, base, framework, nodes, row) {
 // ---- measured runs
 async function health() {
   try {
-    const a = await (await ask('/v1/measured')).json(), rows = (a.rows || []).filter((r) => !r.skipped);
+    const a = await (await ask('v1/measured')).json(), rows = (a.rows || []).filter((r) => !r.skipped);
     const off = rows.filter((r) => known(r.predicted_low) && (r.measured < r.predicted_low || r.measured > r.predicted_high));
     $('health-sentence').textContent = `${rows.length} runs; ${off.length} lie outside their interval.`;
     drawHealth(rows);
@@ -542,7 +543,7 @@ async function restore() {
   await predict();
   if (planned && shows === 'explore') search();
 }
-async function names(what) { return (await ask('/v1/' + what)).json(); }
+async function names(what) { return (await ask('v1/' + what)).json(); }
 async function fillLists() {
   try {
     const [systems, workloads, frameworks] = await Promise.all(['systems', 'workloads', 'frameworks'].map(names));
@@ -573,6 +574,6 @@ function start() {
   window.addEventListener('hashchange', () => { if (isSetup()) restore(); });
   restore();
   fillLists();
-  fetch('/v1/measured', { headers: token ? { Authorization: 'Bearer ' + token } : {} }).then((r) => r.json()).then((a) => { $('health-tab').hidden = !(a.rows || []).length; }).catch(() => {});
+  fetch('v1/measured', { headers: token ? { Authorization: 'Bearer ' + token } : {} }).then((r) => r.json()).then((a) => { $('health-tab').hidden = !(a.rows || []).length; }).catch(() => {});
 }
 start();

@@ -31,5 +31,6 @@ PYTHONDONTWRITEBYTECODE=1 python3 tests/serve/abuse.py
 if [ "${SERVE_PART-}" = long ]; then
     export PYTHONDONTWRITEBYTECODE=1
     for part in page contract proxy; do python3 "tests/serve/$part.py"; done
+    sh tests/serve/portal.sh
     python3 tests/serve/soak.py --minutes 5
 fi

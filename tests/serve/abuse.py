@@ -52,6 +52,80 @@ def malformed(s):
     check("pipelined requests", s.raw(both).count(b"HTTP/1.1 200") == 20)
 
 
+def smuggling(s):
+    """Heads that a proxy before the service might read otherwise: refused, and what follows on the connection is not answered."""
+    start, chunks = b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n", b"\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
+    get = b"GET /healthz HTTP/1.1\r\n"
+    cases = {
+        **{f"Transfer-Encoding{more.decode()!r}": start + b"Transfer-Encoding" + more + chunks for more in (
+            b": xchunked", b" : chunked", b": \x0bchunked", b": chunked, identity", b": gzip, chunked", b": chunked\r\nTransfer-Encoding: identity",
+            b": chunked\r\nContent-Length: 2")},
+        **{f"Content-Length{more.decode()!r}": start + b"Content-Length" + more + b"\r\n\r\n{}" for more in (
+            b": +2", b": 2, 2", b": 0x2", b": 2 2", b" : 2", b":", b": 2\r\nContent-Length: 2", b": 2\r\nContent-Length: 20")},
+        **{f"a chunk of {size.decode()!r}": start + b"Transfer-Encoding: chunked\r\n\r\n" + size + b"\r\n{}\r\n0\r\n\r\n" for size in (b"0x2", b"+2", b" 2", b"-2", b"2x")},
+        "a chunk longer than it says": start + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}X0\r\n\r\n",
+        "five thousand trailers": start + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n" + b"A: b\r\n" * 5000 + b"\r\n",
+        "a header in a header": get + b"Host: localhost\r\nA: b\nTransfer-Encoding: chunked\r\n\r\n",
+        "a CR in a header": get + b"Host: localhost\r\nA: b\rC: d\r\n\r\n",
+        "a header without a colon": get + b"Host: localhost\r\nAbc\r\n\r\n",
+        "a header that begins with a blank": get + b" Host: localhost\r\n\r\n",
+        "two Hosts": get + b"Host: localhost\r\nHost: localhost\r\n\r\n",
+        "a Host with a user": get + b"Host: localhost:80@evil.example\r\n\r\n",
+        "an absolute address": b"GET http://evil.example/healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "HTTP/2's preface": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        "a later protocol": b"GET /healthz HTTP/9.1\r\nHost: localhost\r\n\r\n",
+        "CONNECT": b"CONNECT evil.example:443 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "TRACE": b"TRACE / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "a packed body": start + b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}",
+    }
+    for name, data in cases.items():
+        got = s.raw(data + b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", half=False)
+        check(f"{name}: refused, the connection closed", got.startswith((b"HTTP/1.1 4", b"HTTP/1.1 5")) and b"HTTP/1.1 2" not in got, got[:300])
+    for name, more in {"h2c": b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n",
+                       "a websocket": b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: eA==\r\nSec-WebSocket-Version: 13\r\n",
+                       "a range of a range": b"Range: bytes=0-5,0-5,0-5\r\n"}.items():
+        got = s.raw(get + b"Host: localhost\r\n" + more + b"Connection: close\r\n\r\n")
+        check(f"{name}: answered as if it had not been asked for", got.startswith(b"HTTP/1.1 200"), got[:300])
+    for path in ("..%2f..%2fetc/passwd", "%252e%252e/etc/passwd", "%c0%ae%c0%ae/etc/passwd", "..\\..\\etc\\passwd", "/etc/passwd", "%00/etc/passwd"):
+        for before in ("/", "/v1/schema/", "/v1/import/"):
+            got = s.raw(f"GET {before}{path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode(), half=False)
+            check(f"{before}{path}: nothing", got[9:12] in (b"404", b"405") or path.startswith("%00"), got[:200])
+    for query in ("output=/tmp/x", "name=../../x", "name=/tmp/x", "data=/etc"):
+        s.problem(f"import?{query}", 422, "POST", "/v1/import/config?" + query, b"{}", headers=JSON)
+
+
+def fast_leavers(s):
+    """Streams begun and left at once, answers never read, and more requests on one connection than anybody waits for."""
+    left, before = 60, s.metric("dlmodel_cancelled_total")
+    for _ in range(left):
+        c = socket.create_connection(("127.0.0.1", s.port))
+        body = json.dumps(SLOW).encode()
+        c.sendall(b"POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: text/event-stream\r\n"
+                  b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        c.close()
+    held = []
+    for _ in range(20):
+        c = socket.socket()
+        c.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        c.connect(("127.0.0.1", s.port))
+        c.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            for _ in range(200):
+                c.sendall(b"GET /v1/workloads HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20)
+        held.append(c)
+    check("others are answered meanwhile", s.ask("POST", "/v1/predict", RUN, timeout=20)[0] == 200)
+    for c in held:
+        c.close()
+    ended = False
+    for _ in range(120):
+        if s.metric("dlmodel_workers_busy") == 0 and s.metric("dlmodel_queued") == 0:
+            ended = True
+            break
+        time.sleep(0.25)
+    check("streams that were left end", ended, (before, s.metric("dlmodel_cancelled_total"), s.metric("dlmodel_workers_busy"), s.metric("dlmodel_queued")))
+    check("and searches are answered again", s.ask("POST", "/v1/search", {"system": "dgx-a100-80", "workload": "gpt2", "nodes": 1})[0] == 200)
+
+
 def bombs(s):
     for name, body in {
         "JSON of 100,000 brackets": b"[" * 100000,
@@ -234,8 +308,10 @@ def stopping():
 def main():
     with Service() as s:
         malformed(s)
+        smuggling(s)
         bombs(s)
         vanishing(s)
+        fast_leavers(s)
         sandbox(s)
         killed_workers(s)
         killed_spawner(s)

@@ -1,10 +1,12 @@
 """page.py - the page in a browser: controls, files, search, wizard, links, keyboard, widths, axe-core's rules, and the same number as the command line."""
+import http.server
 import json
 import os
 import shlex
 import subprocess
 import sys
 import tempfile
+import threading
 
 from axe import violations
 from browser import Browser, program
@@ -211,6 +213,44 @@ def looks(b, at):
         accessible(b, "plain form " + name)
 
 
+class Below(http.server.BaseHTTPRequestHandler):
+    """A portal that shows the service below a path of its own, as Open OnDemand's /rnode does."""
+    service, prefix, timeout = None, "/rnode/node1/8080", 20
+
+    def forward(self):
+        if not self.path.startswith(self.prefix + "/"):
+            self.send_error(404)
+            return
+        length = int(self.headers.get("Content-Length", 0))
+        headers = {k: self.headers[k] for k in ("Content-Type", "Authorization", "Accept") if k in self.headers}
+        status, told, body = self.service.ask(self.command, self.path[len(self.prefix):], self.rfile.read(length), headers)
+        self.send_response(status)
+        for k in ("Content-Type", "Content-Security-Policy"):
+            self.send_header(k, told[k])
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_POST = forward
+
+    def log_message(self, *_):
+        pass
+
+
+def below_a_path():
+    token, path = "a-token-of-this-test", os.path.join(SCRATCH, "page-tokens")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(token + "\n")
+    os.chmod(path, 0o600)
+    with Service("--token-file", path) as s, http.server.ThreadingHTTPServer(("127.0.0.1", 0), Below) as portal, Browser() as b:
+        Below.service = s
+        threading.Thread(target=portal.serve_forever, daemon=True).start()
+        b.open(f"http://127.0.0.1:{portal.server_port}{Below.prefix}/#token={token}")
+        check("page: below another path, with the token of its link", b.until(READY) and b.until("document.querySelectorAll('figure svg').length === 4"), b.faults())
+        check("page: the token does not stay in the address", "token" not in b.run("location.href"), b.run("location.href"))
+        portal.shutdown()
+
+
 def health():
     with tempfile.TemporaryDirectory(dir=SCRATCH) as folder, Service("--measured", folder) as s:
         with open("data/runs/dlperf_oneflow.csv", encoding="utf-8") as f, open(os.path.join(folder, "runs.csv"), "w", encoding="utf-8") as to:
@@ -246,6 +286,7 @@ def main():
             part(b, at)
         check("page: no error of its program, nothing refused by its policy", not b.faults(), b.faults())
     health()
+    below_a_path()
 
 
 main()

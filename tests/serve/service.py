@@ -91,13 +91,14 @@ class Service:
             good = False
         check(name, good, (got, body))
 
-    def raw(self, data, wait=3):
+    def raw(self, data, wait=3, half=True):
         """Sends bytes as they are; all that comes back until the other end closes or is silent."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=wait) as s:
             got = b""
             try:
                 s.sendall(data)
-                s.shutdown(socket.SHUT_WR)
+                if half:
+                    s.shutdown(socket.SHUT_WR)
                 while part := s.recv(65536):
                     got += part
             except OSError:
