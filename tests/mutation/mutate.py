@@ -26,9 +26,9 @@ from test_list import ROOT, WRAPPING, environment, run, tests
 
 # Where a wrong number would be a wrong prediction.
 COST_FOLDERS = ("collective", "hardware", "framework", "parallel", "predict")
+ASKED_PCT, ASKED_COST_PCT = 92.0, 97.0
 # Instrumented, a test takes at most so many times as long: one that then took longer is never run.
 SLOWER = 8.0
-ASKED_PCT, ASKED_COST_PCT = 92.0, 97.0
 
 Mutant = collections.namedtuple("Mutant", "file line old new")
 
@@ -266,9 +266,7 @@ def main():
                 out.write(f"{file}:{line}\t{rows[key][0]}\t{rows[key][1]}\t{old}\t{new}\n")
             if rows[key][0] in ("killed", "survived"):
                 sample.append(mutant)
-    good = report(sample, rows, equivalent, (# Instrumented, a test takes at most so many times as long: one that then took longer is never run.
-SLOWER = 8.0
-ASKED_PCT, ASKED_COST_PCT))
+    good = report(sample, rows, equivalent, (ASKED_PCT, ASKED_COST_PCT))
     if len(sample) < args.count:
         return 3
     return 0 if good else 1
