@@ -2,8 +2,8 @@
 
 TEST_SOURCES := $(wildcard tests/unit/test_*.c tests/property/test_*.c)
 TEST_PROGRAMS := $(TEST_SOURCES:%.c=$(BUILD)/%)
-.PHONY: tests unit-tests quick-tests replays fuzzers check check-all check-fast bench tsan validate validate-net validate-gpu valgrind format lint cov fuzz \
-  golden-accept accuracy generalize formulas
+.PHONY: tests unit-tests quick-tests shared-tests replays fuzzers check check-all check-fast bench tsan validate validate-net validate-gpu valgrind format lint cov \
+  mcdc mutate fuzz golden-accept accuracy generalize formulas
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
 REPLAY_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/tests/fuzz/replay_%)
 FUZZ_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/tests/fuzz/%)
@@ -161,6 +161,28 @@ cov: ## line and branch coverage of model/ by the unit and property tests (needs
 	+$(Q)$(MAKE) --no-print-directory -j$(JOBS) BUILD=build-cov OPTIMIZE="-O0 -g --coverage -fprofile-update=atomic -DDL_ONE_COPY" LDFLAGS="$(LDFLAGS) --coverage" quick-tests
 	$(Q)BUILD=build-cov sh tests/cov.sh
 quick-tests: $(BUILD)/dlmodel $(TEST_PROGRAMS)
+
+# clang counts conditions from release 18 on. The reach of each test is kept: only what changed runs again (COMMIT would change all).
+CLANG ?= $(firstword $(foreach n,22 21 20 19 18,$(if $(shell command -v clang-$(n) 2> /dev/null),clang-$(n))) clang)
+LLVM = $(patsubst clang%,%,$(CLANG))
+MUTANTS ?= 500
+SEED ?= 1
+# seconds of tests that a mutant may take
+PATIENCE ?= 20
+shared = $(MAKE) --no-print-directory -j$(JOBS) SHARED_TESTS=1 HARDENING=0 COMMIT=none
+mcdc: ## modified condition/decision coverage of model/ by the unit and property tests (needs clang 18 and llvm; 10 minutes)
+	@echo 'int main(int n, char **v) { return n > 1 && v; }' | $(CLANG) -fprofile-instr-generate -fcoverage-mapping -fcoverage-mcdc -x c - -o /dev/null 2> /dev/null && \
+	  command -v llvm-cov$(LLVM) > /dev/null || { echo 'skip mcdc: no clang with -fcoverage-mcdc and its llvm-cov here (18 or later): make deps DEPS=all'; exit 0; }; \
+	$(shared) BUILD=build-mcdc CC="$(CLANG)" LDFLAGS="$(LDFLAGS) -fprofile-instr-generate" \
+	  OPTIMIZE="-O0 -fvisibility=default -fprofile-instr-generate -fcoverage-mapping -fcoverage-mcdc -DDL_ONE_COPY" shared-tests && \
+	$(PYTHON) tests/mutation/reach.py build-mcdc $(LLVM) && $(PYTHON) tests/mutation/mcdc.py build-mcdc $(LLVM)
+
+mutate: ## mutation score of model/: MUTANTS changes drawn by SEED, against unit and property tests and goldens (after mcdc; an hour; goes on where it was)
+	@$(PYTHON) -c 'import universalmutator' 2> /dev/null || { echo 'skip mutate: no universalmutator here: pip install --no-deps universalmutator'; exit 0; }; \
+	[ -s build-mcdc/reach.json ] || { echo 'skip mutate: which tests reach a line is not known: make mcdc'; exit 0; }; \
+	$(shared) BUILD=build-mutate OPTIMIZE="-O1 -fvisibility=default" shared-tests && \
+	$(PYTHON) tests/mutation/mutate.py build-mutate build-mcdc/reach.json --seed $(SEED) --count $(MUTANTS) --patience $(PATIENCE) \
+	  --cc "$(CC)" --flags "-std=c11 -D_POSIX_C_SOURCE=200809L -ffp-contract=off -fPIC -O1 -fvisibility=default -I." $(MUTATE_FLAGS)
 
 fuzz: ## every fuzzer for FUZZ_SECONDS each (needs clang)
 	@command -v clang > /dev/null || { echo 'error: the fuzzers need clang with libFuzzer: make deps DEPS=all, or apt install clang libclang-rt-14-dev' >&2; exit 1; }

@@ -266,7 +266,10 @@ enum dl_code dl_transformer_make_collectives(struct dl_transformer_maker *m, str
     DL_TRY(make_tensor(m, err));
     DL_TRY(make_context(m, tokens, width, err));
     DL_TRY(make_experts(m, err));
-    b->extrapolated = b->reduce.extrapolated || b->route.extrapolated || b->gather.extrapolated ||
-                      b->scatter.extrapolated || m->ring.extrapolated || m->keys.extrapolated;
+    const struct dl_collective_time *all[] = {
+        &b->reduce,        &b->gather,         &b->scatter, &b->route, &b->route_back,
+        &b->expert_gather, &b->expert_scatter, &m->ring,    &m->keys,  &m->key_gradients};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i]->extrapolated) b->extrapolated = true;
     return DL_OK;
 }

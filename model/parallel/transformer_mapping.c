@@ -317,9 +317,10 @@ static enum dl_code time_sync(const struct dl_transformer *tf, struct dl_transfo
                                          tf->tied_elements / (double)s->tp * gradient_width(tf),
                                          &out->tied, err));
     }
-    out->extrapolated = out->reduce.extrapolated || out->gather.extrapolated ||
-                        out->unit_gather.extrapolated || out->unit_reduce.extrapolated ||
-                        out->tied.extrapolated;
+    const struct dl_collective_time *all[] = {&out->reduce, &out->gather, &out->unit_gather,
+                                              &out->unit_reduce, &out->tied};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i]->extrapolated) out->extrapolated = true;
     return DL_OK;
 }
 

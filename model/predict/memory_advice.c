@@ -102,7 +102,7 @@ const char *dl_memory_advice(const struct dl_system *system, const struct dl_wor
     };
     const struct answer *best = NULL;
     for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
-        if (answers[i].change == NULL) continue;
+        if (answers[i].change == NULL || !(answers[i].saved_bytes > 0)) continue;
         if (answers[i].fits) {
             return dl_arena_printf(arena, "does not fit, %s too much: %s saves %s and makes it fit",
                                    gib(over, arena), answers[i].change,

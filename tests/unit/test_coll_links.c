@@ -289,6 +289,55 @@ static void colocated_servers(void **state) {
     dl_arena_free(&f->arena);
 }
 
+/* 3 us and 0.2 ns/B inside, 2 us and 0.1 ns/B between, sums at 0.25 ns/B; 1 MB. Ring: 4 (p - 1) messages of the slower start,
+ * (p - 1)/p of the bytes twice and summed. Halving and doubling over 2 and then 2: 2 starts, the bytes once and half of the sums
+ * at each level; cube: twice the bytes and all sums. */
+static void gloo_and_grpc(void **state) {
+    (void)state;
+    static const struct {
+        enum dl_library library;
+        const char *algorithm, *ran;
+        int64_t nodes, per_node;
+        double bytes, latency_us, bandwidth_us, steps;
+    } cases[] = {{DL_LIB_GLOO, NULL, "ring", 2, 2, 1e6, 36, 487.5, 12},
+                 {DL_LIB_GLOO, "ring", "ring", 1, 4, 1e6, 36, 487.5, 12},
+                 {DL_LIB_GLOO, "ring", "ring", 2, 1, 1e6, 8, 225, 4},
+                 {DL_LIB_GLOO, "halving_doubling", "halving_doubling", 2, 2, 1e6, 10, 550, 4},
+                 {DL_LIB_GLOO, "bcube", "bcube", 2, 2, 1e6, 10, 1100, 4},
+                 /* an RPC is 100 us, a stream 0.4 ns/B; blocks of 4 MiB at most */
+                 {DL_LIB_GRPC, NULL, "ring", 2, 1, 1e6, 204, 525, 2},
+                 {DL_LIB_GRPC, NULL, "ring", 2, 1, 16777216, 408, 8388.608 * 1.05, 4},
+                 {DL_LIB_GRPC, NULL, "ring", 1, 2, 1e6, 206, 525, 2}};
+    struct dl_fake *f = start();
+    struct dl_err err = {0};
+    struct dl_collective_time t;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct dl_collective_request r = {.op = DL_COLL_ALL_REDUCE,
+                                                .library = cases[i].library,
+                                                .bytes = cases[i].bytes,
+                                                .nodes = cases[i].nodes,
+                                                .ranks_per_node = cases[i].per_node,
+                                                .flows_per_adapter = 1,
+                                                .algorithm = cases[i].algorithm};
+        if (dl_collective_time(&f->system, &r, &t, &err) != DL_OK) fail_msg("%s", err.message);
+        check_close(t.latency_s * 1e6, cases[i].latency_us, 1e-9);
+        check_close(t.bandwidth_s * 1e6, cases[i].bandwidth_us, 1e-9);
+        check_close(t.steps, cases[i].steps, 0);
+        assert_string_equal(t.algorithm, cases[i].ran);
+        assert_string_equal(t.limit, cases[i].nodes > 1 ? "inter" : "intra");
+    }
+    const struct dl_collective_request r = {.op = DL_COLL_ALL_REDUCE,
+                                            .library = DL_LIB_GLOO,
+                                            .bytes = 1,
+                                            .nodes = 2,
+                                            .ranks_per_node = 1,
+                                            .flows_per_adapter = 1,
+                                            .algorithm = "tree"};
+    assert_int_equal(dl_collective_time(&f->system, &r, &t, &err), DL_ERR_USAGE);
+    check_contains(err.message, "Gloo has no all-reduce 'tree'");
+    dl_arena_free(&f->arena);
+}
+
 /* 10 bytes in segments of 4: 3 of them, of at most 4 bytes. */
 static void segments(void **state) {
     (void)state;
@@ -301,14 +350,11 @@ static void segments(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(links_between_processes),
-                                       cmocka_unit_test(memory_of_the_host),
-                                       cmocka_unit_test(device_memory),
-                                       cmocka_unit_test(device_memory_over_a_graph),
-                                       cmocka_unit_test(adapters_and_staging),
-                                       cmocka_unit_test(pieces_of_a_link),
-                                       cmocka_unit_test(push_and_pull),
-                                       cmocka_unit_test(colocated_servers),
-                                       cmocka_unit_test(segments)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(links_between_processes), cmocka_unit_test(memory_of_the_host),
+        cmocka_unit_test(device_memory),           cmocka_unit_test(device_memory_over_a_graph),
+        cmocka_unit_test(adapters_and_staging),    cmocka_unit_test(pieces_of_a_link),
+        cmocka_unit_test(push_and_pull),           cmocka_unit_test(colocated_servers),
+        cmocka_unit_test(gloo_and_grpc),           cmocka_unit_test(segments)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
