@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_ITERATIONS = 24 };
+enum { MAX_ITERATIONS = 96 };
 
 struct state {
     struct dl_timeline_request *request;
@@ -134,6 +134,13 @@ static enum dl_code run_iteration(struct state *s, struct dl_err *err) {
     return DL_OK;
 }
 
+/* How long after the device's work the last message of the iteration arrives. */
+static double behind_s(const struct state *s, int layers) {
+    double last_s = s->lane_free_s;
+    for (int i = 0; i < layers; i++) last_s = fmax(last_s, s->parameters_ready_s[i]);
+    return last_s - s->device_free_s;
+}
+
 static enum dl_code run_steady(struct dl_timeline_request *request, struct dl_timeline *out,
                                struct dl_err *err) {
     const int layers = request->sync.workload->layer_count;
@@ -158,8 +165,7 @@ static enum dl_code run_steady(struct dl_timeline_request *request, struct dl_ti
                            request->sync.framework->name);
         /* Without carry-over the second iteration equals the first except for the prologue. With
          * it, messages may fall behind for some iterations before one waits for them. */
-        const double carried_s = fmax(0, s.lane_free_s - s.device_free_s),
-                     same_s = 1e-9 * out->period_s;
+        const double carried_s = fmax(0, behind_s(&s, layers)), same_s = 1e-9 * out->period_s;
         if (i > 0 && fabs(out->period_s - previous_s) <= same_s &&
             fabs(carried_s - previous_carried_s) <= same_s)
             return DL_OK;

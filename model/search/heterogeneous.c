@@ -2,6 +2,7 @@
 #include "model/search/heterogeneous.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "model/parallel/strategy.h"
 #include "model/predict/energy.h"
@@ -35,14 +36,29 @@ static double network_bytes_per_s(const struct dl_system *system) {
     return system->has_inter && dl_known(rate) ? rate * adapters : 0;
 }
 
+static double known_or_zero(double value) { return dl_known(value) ? value : 0; }
+
+/* Which network sets the pace. One order for all: of equal rates the later one, then the one that
+ * costs hosts more, then by name, so that the order of the groups does not matter. */
+static bool is_slower(const struct dl_system *a, const struct dl_system *b) {
+    const double rates[] = {network_bytes_per_s(a), network_bytes_per_s(b)},
+                 late_s[] = {known_or_zero(a->inter.latency_s), known_or_zero(b->inter.latency_s)},
+                 host_s[] = {known_or_zero(a->inter.per_message_cpu_s),
+                             known_or_zero(b->inter.per_message_cpu_s)};
+    if (rates[0] < rates[1] || rates[0] > rates[1]) return rates[0] < rates[1];
+    if (late_s[0] < late_s[1] || late_s[0] > late_s[1]) return late_s[0] > late_s[1];
+    if (host_s[0] < host_s[1] || host_s[0] > host_s[1]) return host_s[0] > host_s[1];
+    if (a->inter.rdma != b->inter.rdma) return !a->inter.rdma;
+    return a->name != NULL && b->name != NULL && strcmp(a->name, b->name) < 0;
+}
+
 /* Every group as if all nodes were of its kind, over the slowest of the networks. */
 static enum dl_code make_systems(struct mix *m, struct dl_err *err) {
     const struct dl_system *slowest = m->groups[0].system;
     m->systems = dl_arena_alloc(m->arena, (size_t)m->group_count, sizeof *m->systems);
     if (m->systems == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 1; i < m->group_count; i++) {
-        if (network_bytes_per_s(m->groups[i].system) < network_bytes_per_s(slowest))
-            slowest = m->groups[i].system;
+        if (is_slower(m->groups[i].system, slowest)) slowest = m->groups[i].system;
     }
     for (int i = 0; i < m->group_count; i++) {
         const struct dl_system *own = m->groups[i].system;
