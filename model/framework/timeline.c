@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_ITERATIONS = 24 };
+enum { MAX_ITERATIONS = 96 };
 
 struct state {
     struct dl_timeline_request *request;
@@ -12,7 +12,9 @@ struct state {
     double *parameters_ready_s; /* absolute, per layer */
     double lane_free_s, device_free_s, host_s, begin_s;
     double stall_s;
-    double carried_s; /* lane time of the previous iteration that extends into this one */
+    double backward_stall_s; /* of it, from the first backward pass to the last */
+    double lane_s;           /* sum of the messages of an iteration */
+    double carried_s;        /* lane time of the previous iteration that extends into this one */
     /* Since the iteration began, when nothing waits for messages: the next iteration, and the next
      * phase, begin alike. */
     struct {
@@ -59,6 +61,7 @@ static void run_compute(struct state *s) {
         run_blocking(s, r->after_forward_s, i);
     }
     int next = 0; /* gradients are in backward order */
+    const double forward_stall_s = s->stall_s;
     for (int i = workload->layer_count - 1; i >= 0; i--) {
         run_blocking(s, r->before_backward_s, i);
         run_pass(s, &r->cost->layers[i].backward, 0, &s->out->backward_start_s[i]);
@@ -68,6 +71,7 @@ static void run_compute(struct state *s) {
         }
     }
     s->out->backward_end_s = s->device_free_s - s->begin_s;
+    s->backward_stall_s = s->stall_s - forward_stall_s;
 }
 
 /* Messages through the one network lane, in order. */
@@ -76,11 +80,13 @@ static void run_lane(struct state *s) {
     const struct dl_timeline_request *r = s->request;
     double free_s = s->lane_free_s > s->begin_s ? s->lane_free_s - s->begin_s : 0;
     s->carried_s = free_s;
+    s->lane_s = 0;
     for (int m = 0; m < x->message_count; m++) {
         struct dl_message *message = &x->messages[m];
         message->start_s = fmax(message->ready_s, free_s);
         message->end_s = message->start_s + message->duration_s;
         free_s = message->end_s;
+        s->lane_s += message->duration_s;
         s->out->comm_s += message->duration_s;
         s->out->comm_latency_s += message->latency_s;
         if (!message->returns) continue;
@@ -140,7 +146,8 @@ static enum dl_code run_iteration(struct state *s, struct dl_err *err) {
         }
         run_lane(s);
         out->overlap_s = busy_overlap_s(&out->sync, s->carried_s, out->backward_end_s);
-        out->slowdown_s = r->slowdown_frac * out->overlap_s;
+        /* slower kernels first take the time in which the device waits for the host */
+        out->slowdown_s = fmax(0, r->slowdown_frac * out->overlap_s - s->backward_stall_s);
         s->device_free_s += out->slowdown_s;
         out->comm_s += out->sync.device_copy_s + out->sync.host_s + out->sync.prologue_s;
         s->device_free_s += out->sync.device_copy_s;
@@ -152,6 +159,13 @@ static enum dl_code run_iteration(struct state *s, struct dl_err *err) {
     out->update_start_s = start_s;
     out->stall_s = s->stall_s;
     return DL_OK;
+}
+
+/* How long after the device's work the last message of the iteration arrives. */
+static double behind_s(const struct state *s, int layers) {
+    double last_s = s->lane_free_s;
+    for (int i = 0; i < layers; i++) last_s = fmax(last_s, s->parameters_ready_s[i]);
+    return last_s - s->device_free_s;
 }
 
 static enum dl_code start(struct dl_timeline_request *request, struct dl_timeline *out,
@@ -172,11 +186,11 @@ static enum dl_code start(struct dl_timeline_request *request, struct dl_timelin
 /* From the first iteration on; another phase of the cycles begins with no messages under way. */
 static enum dl_code run_steady(struct state *s, struct dl_err *err) {
     struct dl_timeline *out = s->out;
-    double previous_s = -1, half_s = 0;
+    const int layers = s->request->sync.workload->layer_count;
+    double previous_s = -1, previous_carried_s = 0, half_s = 0;
     s->begin_s = s->lane_free_s = 0;
     memset(&out->sync, 0, sizeof out->sync);
-    memset(s->parameters_ready_s, 0,
-           (size_t)s->request->sync.workload->layer_count * sizeof *s->parameters_ready_s);
+    memset(s->parameters_ready_s, 0, (size_t)layers * sizeof *s->parameters_ready_s);
     for (int i = 0; i < MAX_ITERATIONS; i++) {
         if (i == MAX_ITERATIONS / 2) half_s = s->begin_s;
         DL_TRY(run_iteration(s, err));
@@ -185,15 +199,20 @@ static enum dl_code run_steady(struct state *s, struct dl_err *err) {
             return dl_fail(err, DL_ERR_INPUT,
                            "framework %s: the time of an iteration is not a number",
                            s->request->sync.framework->name);
-        /* Without carry-over the second iteration equals the first except for the prologue. */
-        if (i > 0 && fabs(out->period_s - previous_s) <= 1e-9 * out->period_s) return DL_OK;
+        /* Without carry-over the second iteration equals the first except for the prologue. With
+         * it, messages may fall behind for some iterations before one waits for them. */
+        const double carried_s = fmax(0, behind_s(s, layers)), same_s = 1e-9 * out->period_s;
+        if (i > 0 && fabs(out->period_s - previous_s) <= same_s &&
+            fabs(carried_s - previous_carried_s) <= same_s)
+            return DL_OK;
         previous_s = out->period_s;
+        previous_carried_s = carried_s;
         s->begin_s = s->device_free_s;
     }
     /* When messages fill the lane, short and long iterations can alternate: the period is their
      * mean. */
     enum { SECOND_HALF = MAX_ITERATIONS - MAX_ITERATIONS / 2 };
-    out->period_s = (s->begin_s - half_s) / SECOND_HALF;
+    out->period_s = fmax((s->begin_s - half_s) / SECOND_HALF, s->lane_s);
     return DL_OK;
 }
 

@@ -2,6 +2,7 @@
 #include "model/search/heterogeneous.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "model/parallel/strategy.h"
 #include "model/predict/energy.h"
@@ -35,6 +36,22 @@ static double network_bytes_per_s(const struct dl_system *system) {
     return system->has_inter && dl_known(rate) ? rate * adapters : 0;
 }
 
+static double known_or_zero(double value) { return dl_known(value) ? value : 0; }
+
+/* Which network sets the pace. One order for all: of equal rates the later one, then the one that
+ * costs hosts more, then by name, so that the order of the groups does not matter. */
+static bool is_slower(const struct dl_system *a, const struct dl_system *b) {
+    const double rates[] = {network_bytes_per_s(a), network_bytes_per_s(b)},
+                 late_s[] = {known_or_zero(a->inter.latency_s), known_or_zero(b->inter.latency_s)},
+                 host_s[] = {known_or_zero(a->inter.per_message_cpu_s),
+                             known_or_zero(b->inter.per_message_cpu_s)};
+    if (rates[0] < rates[1] || rates[0] > rates[1]) return rates[0] < rates[1];
+    if (late_s[0] < late_s[1] || late_s[0] > late_s[1]) return late_s[0] > late_s[1];
+    if (host_s[0] < host_s[1] || host_s[0] > host_s[1]) return host_s[0] > host_s[1];
+    if (a->inter.rdma != b->inter.rdma) return !a->inter.rdma;
+    return a->name != NULL && b->name != NULL && strcmp(a->name, b->name) < 0;
+}
+
 enum dl_code dl_heterogeneous_systems(const struct dl_heterogeneous_group *groups, int group_count,
                                       int64_t nodes, struct dl_arena *arena, struct dl_system **out,
                                       struct dl_err *err) {
@@ -42,8 +59,7 @@ enum dl_code dl_heterogeneous_systems(const struct dl_heterogeneous_group *group
     struct dl_system *systems = dl_arena_alloc(arena, (size_t)group_count, sizeof *systems);
     if (systems == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 1; i < group_count; i++) {
-        if (network_bytes_per_s(groups[i].system) < network_bytes_per_s(slowest))
-            slowest = groups[i].system;
+        if (is_slower(groups[i].system, slowest)) slowest = groups[i].system;
     }
     for (int i = 0; i < group_count; i++) {
         const struct dl_system *own = groups[i].system;

@@ -199,6 +199,30 @@ static double message_bytes(enum dl_mpi_algorithm algorithm, double ranks, doubl
     return algorithm == DL_MPI_RABENSEIFNER ? bytes / 2.0 : bytes;
 }
 
+/* The cost of an algorithm, for a reduce and a broadcast at least that of a shorter message for which
+ * their own rules take another tree. */
+static struct dl_cost_parts cost_without_falls(enum dl_mpi_kind kind,
+                                               enum dl_mpi_algorithm algorithm,
+                                               const struct dl_coll_links *links, double bytes) {
+    enum { SWITCHES = 12 };
+    static const enum dl_collective_op ops[] = {DL_COLL_REDUCE, DL_COLL_BROADCAST};
+    struct dl_cost_parts cost = dl_mpi_all_reduce_cost(kind, algorithm, links, bytes);
+    for (int i = 0; i < 2 && algorithm == DL_MPI_NONOVERLAPPING; i++) {
+        double at = bytes, unused;
+        for (int guard = 0; guard < SWITCHES; guard++) {
+            const double below = dl_mpi_other_choice(kind, ops[i], links->ranks, at).below_bytes;
+            at = below * (1.0 - 1e-12);
+            if (!(below > 0.0) ||
+                dl_mpi_all_reduce_choice(kind, links->ranks, at, &unused) != algorithm)
+                break;
+            const struct dl_cost_parts before = dl_mpi_all_reduce_cost(kind, algorithm, links, at);
+            if (before.latency_s + before.bandwidth_s > cost.latency_s + cost.bandwidth_s)
+                cost = before;
+        }
+    }
+    return cost;
+}
+
 static enum dl_code all_reduce(const struct dl_system *system,
                                const struct dl_collective_request *request,
                                struct dl_collective_time *out, struct dl_err *err) {
@@ -225,6 +249,8 @@ static enum dl_code all_reduce(const struct dl_system *system,
         algorithm == DL_MPI_NONOVERLAPPING
             ? nonoverlapping_cost(kind, &links, request->bytes, &broadcast)
             : dl_mpi_all_reduce_cost(kind, algorithm, &links, request->bytes);
+    if (algorithm == DL_MPI_NONOVERLAPPING && request->algorithm == NULL && !request->as_run)
+        cost = cost_without_falls(kind, algorithm, &links, request->bytes);
     double time_s = cost.latency_s + cost.bandwidth_s;
     /* As messages grow, the rules may switch to a cheaper algorithm. A prediction must not fall
      * with size: it keeps the cost of the message just below the switch. */
@@ -232,7 +258,7 @@ static enum dl_code all_reduce(const struct dl_system *system,
         double at = below * (1.0 - 1e-12);
         enum dl_mpi_algorithm other = dl_mpi_all_reduce_choice(
             kind, ranks, kind == DL_MPI_MPICH || kind == DL_MPI_INTEL ? below : at, &below);
-        struct dl_cost_parts before = dl_mpi_all_reduce_cost(kind, other, &links, at);
+        struct dl_cost_parts before = cost_without_falls(kind, other, &links, at);
         if (before.latency_s + before.bandwidth_s <= time_s) continue;
         time_s = before.latency_s + before.bandwidth_s, cost = before;
     }

@@ -178,7 +178,7 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     const bool carried = dl_shared_host_carries(r->system);
     if (!carried && (r->plan->nodes > 1 || !dl_servers_colocated(r->framework, r->plan)))
         return synchronize_network(r, &rates, out, err);
-    double tail_s = 0;
+    double tail_s = 0, pushed_s = 0;
     for (int g = 0; g < count; g++) {
         struct dl_message *push = &out->messages[g];
         fill(r, &rates, push, r->gradients[g].bytes);
@@ -186,12 +186,14 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
         push->first = g;
         push->ready_s = carried ? r->backward_end_s : r->gradients[g].ready_s;
         tail_s = push->tail_s + rates.apply_s_per_byte * push->bytes;
+        pushed_s += push->duration_s;
     }
     /* The next step's pulls start after the last gradient was applied; adding and updating overlap
-     * with the pushes as long as the servers' memory keeps up. */
-    const double late_s =
-        fmax(0, rates.apply_s_per_byte * r->total_bytes -
-                    (r->backward_end_s - (count > 0 ? r->gradients[0].ready_s : 0)));
+     * with the pushes, which take as long as backward or the copies, as long as the servers' memory
+     * keeps up. */
+    const double backward_s = r->backward_end_s - (count > 0 ? r->gradients[0].ready_s : 0),
+                 late_s = fmax(0, rates.apply_s_per_byte * r->total_bytes -
+                                      fmax(backward_s, carried ? 0 : pushed_s));
     for (int g = 0; g < count; g++) {
         struct dl_message *pull = &out->messages[count + g];
         const int from = count - 1 - g; /* first layers first */
