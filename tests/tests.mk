@@ -57,9 +57,10 @@ $(BUILD)/tests/unit/test_out_of_memory: LINK_FLAGS += $(call wrapped,malloc real
 $(BUILD)/tests/unit/test_file_faults: LINK_FLAGS += $(call wrapped,open read write fsync fchmod close rename realpath __realpath_chk fstat stat mkdir)
 $(BUILD)/tests/fuzz/replay_%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/replay_main.o $(TEST_LIBRARY)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
+FUZZ_LINK ?= -fsanitize=fuzzer,address,undefined,float-cast-overflow
 # Fuzzers link the instrumented library: `make fuzz` builds both with clang in a folder of their own.
 $(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(TEST_LIBRARY)
-	$(call say,FUZZ,$@) $(CC) -fsanitize=fuzzer,address,undefined,float-cast-overflow $^ -o $@ $(LIBS)
+	$(call say,FUZZ,$@) $(CC) $(FUZZ_LINK) $^ -o $@ $(LIBS)
 
 # Calls that fail, for tests/cli/faults.sh.
 FAULT_LIBRARY := $(BUILD)/tests/fault/libfault.so

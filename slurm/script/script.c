@@ -197,7 +197,7 @@ static void preflight(struct builder *b) {
         "grep -viE 'token|key|secret|pass|cred|auth|jwt|cookie' | tr '\\n' ' ')\"\n"
         "(umask 077; for name in $speed_variables; do [ -z \"${!name+x}\" ] || "
         "printf '%s=%s\\n' \"$name\" \"${!name}\"; done | sort > \"$run/environment.txt\")\n");
-    add(b, "preflight=(python3 \"$programs/preflight.py\" --run=\"$run\")\n"
+    add(b, "preflight=(python3 \"$programs/preflight.py\" --run=\"$run\" --script=$$)\n"
            "on_nodes=(srun --overlap --ntasks=\"$SLURM_JOB_NUM_NODES\" --ntasks-per-node=1 "
            "--cpus-per-task=1 --mem=0 --mpi=none --input=none)\n"
            "\"${on_nodes[@]}\" \"${preflight[@]}\" --look || say "
