@@ -4,7 +4,10 @@ TEST_SOURCES := $(wildcard tests/unit/test_*.c tests/property/test_*.c)
 TEST_PROGRAMS := $(TEST_SOURCES:%.c=$(BUILD)/%)
 .PHONY: tests unit-tests quick-tests replays fuzzers check check-all check-fast bench tsan validate validate-net validate-gpu valgrind format lint cov fuzz \
   golden-accept accuracy generalize formulas
-FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
+# Two fuzzers compare with jansson, which nothing else uses.
+HAVE_JANSSON := $(shell $(PKG_CONFIG) --exists jansson 2>/dev/null && echo 1)
+JANSSON_FUZZERS := tests/fuzz/fuzz_json_differ.c tests/fuzz/fuzz_output.c
+FUZZ_SOURCES := $(filter-out $(if $(HAVE_JANSSON),,$(JANSSON_FUZZERS)),$(wildcard tests/fuzz/fuzz_*.c))
 REPLAY_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/tests/fuzz/replay_%)
 FUZZ_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/tests/fuzz/%)
 # The same programs on a GPU that is none: fake CUDA libraries, with headers of their own (tests/fake_cuda/fake_gpu.h).
@@ -55,12 +58,18 @@ $(BUILD)/tests/property/%: $(BUILD)/tests/property/%.o $(TEST_LIBRARY)
 wrapped = $(foreach f,$(1),-Wl,--wrap=$(f))
 $(BUILD)/tests/unit/test_out_of_memory: LINK_FLAGS += $(call wrapped,malloc realloc dl_arena_alloc dl_arena_strdup dl_arena_strndup dl_arena_printf)
 $(BUILD)/tests/unit/test_file_faults: LINK_FLAGS += $(call wrapped,open read write fsync fchmod close rename realpath __realpath_chk fstat stat mkdir)
+JANSSON_PROGRAMS := $(JANSSON_FUZZERS:tests/fuzz/%.c=$(BUILD)/tests/fuzz/%) $(JANSSON_FUZZERS:tests/fuzz/%.c=$(BUILD)/tests/fuzz/replay_%)
+$(JANSSON_PROGRAMS): FUZZ_LIBS := -ljansson -lcmocka
+ifneq ($(ONNX_OBJECT),)
+$(BUILD)/tests/fuzz/fuzz_onnx.o: FILE_FLAGS := -DDL_HAVE_PROTOBUF_C -I$(BUILD) $(PROTOBUF_C_CFLAGS)
+$(BUILD)/tests/fuzz/fuzz_onnx.o: $(BUILD)/predict/import/onnx.pb-c.h
+endif
 $(BUILD)/tests/fuzz/replay_%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/replay_main.o $(TEST_LIBRARY)
-	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
-FUZZ_LINK ?= -fsanitize=fuzzer,address,undefined,float-cast-overflow
+	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(FUZZ_LIBS) $(LIBS)
 # Fuzzers link the instrumented library: `make fuzz` builds both with clang in a folder of their own.
+FUZZ_LINK ?= -fsanitize=fuzzer,address,undefined,float-cast-overflow
 $(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(TEST_LIBRARY)
-	$(call say,FUZZ,$@) $(CC) $(FUZZ_LINK) $^ -o $@ $(LIBS)
+	$(call say,FUZZ,$@) $(CC) $(FUZZ_LINK) $^ -o $@ $(FUZZ_LIBS) $(LIBS)
 
 # Calls that fail, for tests/cli/faults.sh.
 FAULT_LIBRARY := $(BUILD)/tests/fault/libfault.so

@@ -43,7 +43,8 @@ enum dl_code dl_onnx_shape(const struct dl_onnx_graph *g, const struct dl_onnx_n
         if (dims[i] < 0)
             return dl_onnx_fail(g, n, err, "dimension %d of its output would be %lld", i,
                                 (long long)dims[i]);
-        elements *= (double)dims[i];
+        /* what is empty has factors that are products elsewhere */
+        if (dims[i] > 0) elements *= (double)dims[i];
         v->dims[i] = dims[i];
     }
     if (!(elements <= 9007199254740992.0))
@@ -198,14 +199,13 @@ static enum dl_code infer_window(struct dl_onnx_graph *g, const struct dl_onnx_n
         return dl_onnx_fail(g, n, err, "expected an input of 3 to 5 dimensions%s",
                             conv ? " and a kernel of as many" : "");
     }
+    const double channels = conv ? (double)w->dims[1] * dl_onnx_number(n, "group", 1) : 0;
+    if (!(channels >= 0 && channels <= 9e15))
+        return dl_onnx_fail(g, n, err, "%g channels in its groups", channels);
     dims[0] = x->dims[0];
-    dims[1] = !conv        ? x->dims[1]
-              : transposed ? w->dims[1] * (int64_t)dl_onnx_number(n, "group", 1)
-                           : w->dims[0];
-    if (conv && !transposed &&
-        (double)w->dims[1] * dl_onnx_number(n, "group", 1) != (double)x->dims[1]) {
-        return dl_onnx_fail(g, n, err, "a kernel for %g channels, an input of %lld",
-                            (double)w->dims[1] * dl_onnx_number(n, "group", 1),
+    dims[1] = !conv ? x->dims[1] : transposed ? (int64_t)channels : w->dims[0];
+    if (conv && !transposed && channels != (double)x->dims[1]) {
+        return dl_onnx_fail(g, n, err, "a kernel for %g channels, an input of %lld", channels,
                             (long long)x->dims[1]);
     }
     for (int d = 0; d < x->rank - 2; d++) {

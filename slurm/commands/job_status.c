@@ -197,6 +197,19 @@ static void update_open(const struct dl_run_list *runs, struct dl_job_states *ou
     }
 }
 
+/* Jobs that neither of them knows. */
+static void add_lost(const struct dl_run_list *runs, int capacity, struct dl_job_states *out) {
+    const struct dl_job_states known = *out; /* sorted */
+    for (int i = 0; i < runs->count && out->count < capacity; i++) {
+        const struct dl_run_record *run = &runs->runs[i];
+        if (run->job_id == NULL || !is_own(run) || dl_slurm_state_of(&known, run->job_id) != NULL)
+            continue;
+        out->jobs[out->count++] = (struct dl_job_state){
+            .job_id = run->job_id, .state = DL_SLURM_LOST, .elapsed_s = NAN, .energy_j = NAN};
+    }
+    qsort(out->jobs, (size_t)out->count, sizeof *out->jobs, by_job);
+}
+
 enum dl_code dl_slurm_states(struct dl_run_list *runs, bool accounting, struct dl_arena *arena,
                              struct dl_job_states *out, struct dl_err *err) {
     const int capacity = 4 * runs->count + 20000; /* the user may have other jobs in the queue */
@@ -216,6 +229,7 @@ enum dl_code dl_slurm_states(struct dl_run_list *runs, bool accounting, struct d
         find_lost_ids(runs, &listed);
         update_open(runs, out, &listed);
         add_new(out, capacity, &listed);
+        if (code == DL_OK) add_lost(runs, capacity, out);
     }
     if (code != DL_OK && err != NULL) *err = first;
     if (code == DL_OK && queue != DL_OK && err != NULL) *err = second;

@@ -100,8 +100,8 @@ struct dl_job_states {
     struct dl_job_state *jobs;
     int count;
 };
-/* State of a job that the accounting has for open and the queue no longer has: slurmctld died before
- * its state was on disk, or the end of the job never reached slurmdbd. */
+/* State of a job of this user that the queue does not have, and the accounting has for open or not
+ * at all: slurmctld died before the job was on disk, or its end never reached slurmdbd. */
 #define DL_SLURM_LOST "LOST"
 /* Queries sacct for all submitted runs, and squeue for those that have not ended or that sacct does
  * not list yet. A run without a job id gets that of the job that was submitted in its folder.

@@ -7,8 +7,10 @@
 
 #include "model/base/csv.h"
 #include "model/base/table.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+MUTATE_CSV()
 
 /* What a spreadsheet would run as a formula is written with an apostrophe in front. */
 static bool same_cell(const char *written, const char *cell) {

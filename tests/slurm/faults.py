@@ -171,6 +171,7 @@ class Round:
         self.steps, self.period_s = self.random.randint(8, 14), self.random.choice([0.03, 0.05, 0.08])
         self.nodes = self.random.choice(["1", "1,2", "2", "1"])
         self.messages = ""
+        self.healer = None
 
     def say(self, what):
         self.bad.append(what)
@@ -283,9 +284,10 @@ class Round:
         if self.phase in ("pending", "start", "run", "end"):
             until(lambda: self.reached(self.phase), 40, 0.05)
             self.strike_and_heal()
-        self.healer.join()
-        if not until(self.ended, 120, 0.3):
-            self.say("jobs did not end: %s" % self.bed.queue())
+        if self.healer is not None:
+            self.healer.join()
+        if not until(self.ended, 90, 0.3):
+            self.say("jobs did not end: %s" % run(["squeue", "-h", "-a", "-o", "%A|%T|%r"], 10).stdout)
         if self.phase == "collect":
             self.collect("first.csv", self.strike_and_heal)
             self.healer.join()
@@ -306,6 +308,7 @@ class Round:
         for line in queue:
             job, state = line.split("|")
             if state in ("PENDING", "REQUEUED"):
+                run(["scontrol", "release", job], 10)
                 run(["scontrol", "update", "jobid=" + job, "starttime=now"], 10)
         return not queue
 
@@ -377,7 +380,7 @@ class Round:
         def none():
             left[:] = processes(self.base, job_ids)
             return not left
-        if not until(none, 12, 0.5):
+        if not until(none, 25, 0.5):
             self.say("left behind: " + "; ".join("%d %s" % p for p in left))
             for pid, _ in left:
                 try:
