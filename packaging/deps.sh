@@ -11,7 +11,7 @@ what=${1:-check}
 build='gcc libc6-dev make pkg-config libgsl-dev libcjson-dev'
 demo='libdnnl-dev libopenblas-dev libopenmpi-dev openmpi-bin gnuplot-nox'
 check='libcmocka-dev python3 shellcheck clang-format libmicrohttpd-dev libprotobuf-c-dev protobuf-c-compiler jq zsh locales
-    slurm-wlm slurm-client slurm-wlm-basic-plugins munge slurmdbd mariadb-server python3-torch'
+    slurm-wlm slurm-client slurm-wlm-basic-plugins munge slurmdbd mariadb-server python3-torch libjansson-dev strace faketime python3-fusepy'
 all='gcovr clang clang-tidy libclang-rt-14-dev cppcheck valgrind chromium'
 case $what in
 build) packages=$build ;;

@@ -98,6 +98,13 @@ static int64_t given_extent(const struct dl_onnx_dim *dims, int count, const cha
     return extent;
 }
 
+/* Whether all products of some of its extents are whole numbers of a double. */
+static bool is_countable(const struct dl_onnx_value *v) {
+    double elements = 1;
+    for (int d = 0; d < v->rank; d++) elements *= v->dims[d] > 0 ? (double)v->dims[d] : 1;
+    return elements <= 9007199254740992.0;
+}
+
 enum dl_code dl_onnx_set_inputs(struct dl_onnx_graph *g, const struct dl_onnx_dim *dims,
                                 int dim_count, struct dl_err *err) {
     bool used[DIMS_USED] = {false};
@@ -120,9 +127,7 @@ enum dl_code dl_onnx_set_inputs(struct dl_onnx_graph *g, const struct dl_onnx_di
             if (i == 0 && d == 0) batch_name = v->symbols[d];
             v->dims[d] = extent;
         }
-        double elements = 1;
-        for (int d = 0; d < v->rank; d++) elements *= v->dims[d] > 0 ? (double)v->dims[d] : 1;
-        if (!(elements <= 9007199254740992.0))
+        if (!is_countable(v))
             return dl_fail(err, DL_ERR_INPUT, "%.200s: input '%.60s' has more than 2^53 elements",
                            g->file, v->name);
         v->known = true;

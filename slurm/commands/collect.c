@@ -307,8 +307,8 @@ enum dl_code dl_slurm_collect(struct dl_context *context, const struct dl_option
     for (int i = 0; i < runs.count; i++) {
         struct dl_arena arena = {0};
         const enum dl_code code =
-            collect_run(context, &c, &runs.runs[i],
-                        dl_slurm_state_of(&states, runs.runs[i].job_id), &arena, err);
+            collect_run(context, &c, &runs.runs[i], dl_slurm_state_of(&states, runs.runs[i].job_id),
+                        &arena, err);
         dl_arena_free(&arena);
         if (code != DL_OK) return code;
     }

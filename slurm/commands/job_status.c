@@ -135,8 +135,8 @@ static enum dl_code query_sacct(const struct dl_run_list *runs, int capacity,
  * accounting may lag. */
 static enum dl_code query_squeue(int capacity, struct dl_arena *arena, struct dl_job_states *out,
                                  struct dl_err *err) {
-    const char *const argv[] = {"squeue",       "--me",           "--noheader",
-                                "--states=all", "--format=%A|%T|%Z", NULL};
+    const char *const argv[] = {"squeue", "--me", "--noheader", "--states=all", "--format=%A|%T|%Z",
+                                NULL};
     struct dl_client_result result;
     *out = (struct dl_job_states){
         .jobs = dl_arena_alloc(arena, (size_t)capacity + 1, sizeof *out->jobs)};
@@ -171,7 +171,8 @@ static void find_lost_ids(struct dl_run_list *runs, const struct dl_job_states *
     for (int i = 0; i < runs->count; i++) {
         struct dl_run_record *run = &runs->runs[i];
         for (int k = 0; run->job_id == NULL && k < queue->count; k++)
-            if (same_folder(queue->jobs[k].folder, run->folder)) run->job_id = queue->jobs[k].job_id;
+            if (same_folder(queue->jobs[k].folder, run->folder))
+                run->job_id = queue->jobs[k].job_id;
     }
 }
 

@@ -19,8 +19,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const struct dl_schema *const kinds[] = {
-    &dl_system_schema,    &dl_device_schema, &dl_framework_schema, &dl_kernel_model_set_schema,
-    &dl_layer_times_schema, &dl_site_schema, &dl_run_schema,       &dl_runlog_schema};
+    &dl_system_schema,      &dl_device_schema, &dl_framework_schema, &dl_kernel_model_set_schema,
+    &dl_layer_times_schema, &dl_site_schema,   &dl_run_schema,       &dl_runlog_schema};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 static void demand(bool truth) {

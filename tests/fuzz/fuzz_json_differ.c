@@ -1,6 +1,6 @@
-/* fuzz_json_differ.c - libFuzzer entry: the program's JSON loader against jansson, which was written
- * apart from it. Both take the same texts, but for limits that the program sets on purpose, and read
- * the same values from them. */
+/* fuzz_json_differ.c - libFuzzer entry: the program's JSON loader against jansson, which was
+ * written apart from it. Both take the same texts, but for limits that the program sets on purpose,
+ * and read the same values from them. */
 #include <jansson.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -20,7 +20,9 @@ static void same(const struct dl_json_node *ours, const json_t *theirs) {
     size_t index = 0;
     switch (ours->kind) {
     case DL_JSON_NULL: demand(json_is_null(theirs)); break;
-    case DL_JSON_BOOL: demand(json_is_boolean(theirs) && ours->boolean == json_is_true(theirs)); break;
+    case DL_JSON_BOOL:
+        demand(json_is_boolean(theirs) && ours->boolean == json_is_true(theirs));
+        break;
     case DL_JSON_NUMBER:
         demand(json_is_real(theirs) && ours->number == json_real_value(theirs));
         break;
@@ -59,7 +61,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct dl_json *doc = NULL;
     const char *text = (const char *)data;
     json_error_t error;
-    if (memchr(text, 0, size) != NULL) return 0; /* outside of strings jansson takes it for the end */
+    if (memchr(text, 0, size) != NULL)
+        return 0; /* outside of strings jansson takes it for the end */
     const enum dl_code code = dl_json_parse("input", text, size, &arena, &doc, &err);
     const size_t mark = size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     json_t *theirs = json_loadb(text + mark, size - mark,

@@ -67,7 +67,8 @@ static void judge_shown(const char *shown, const struct dl_column *c, double val
     const double number = strtod(shown, &end), scale = c->scale != 0 ? c->scale : 1;
     const double digits = c->digits != 0 ? c->digits : 3;
     demand(end != shown && *end == 0);
-    demand(fabs(number - value / scale) <= 0.51 * pow(10, 1 - digits) * fabs(value / scale) + 1e-300);
+    demand(fabs(number - value / scale) <=
+           0.51 * pow(10, 1 - digits) * fabs(value / scale) + 1e-300);
 }
 
 static void judge_cell(const struct dl_table *t, const struct dl_csv *csv, int column,

@@ -22,9 +22,10 @@ static inline size_t mutate_below(uint32_t *state, size_t limit) {
 }
 
 static const char *const mutate_values[] = {
-    "0",     "1",      "-1",   "0.5",   "1e308", "-0",  "9007199254740993", "1e-320", "2147483648",
-    "1e18",  "1e400",  "nan",  "null",  "true",  "\"\"", "\"a\"",            "[]",     "{}",
-    "[[1]]", "\"1 GB\"", "1.5",  "65536", "3",     "64",  "\"=1\"",           "1000000000"};
+    "0",      "1",          "-1",   "0.5",    "1e308",     "-0",       "9007199254740993",
+    "1e-320", "2147483648", "1e18", "1e400",  "nan",       "null",     "true",
+    "\"\"",   "\"a\"",      "[]",   "{}",     "[[1]]",     "\"1 GB\"", "1.5",
+    "65536",  "3",          "64",   "\"=1\"", "1000000000"};
 enum { MUTATE_VALUES = sizeof mutate_values / sizeof mutate_values[0] };
 
 /* Replaces bytes [begin, end) by others; the size stays when there is no room. */
@@ -62,10 +63,8 @@ static inline size_t mutate_pieces(uint8_t *data, size_t size, size_t max_size, 
     const char *value = mutate_values[mutate_below(&state, MUTATE_VALUES)];
     switch (mutate_below(&state, 5)) {
     case 0:
-    case 1:
-        return mutate_splice(data, size, max_size, begin, end, value, strlen(value));
-    case 2:
-        return mutate_splice(data, size, max_size, begin, end, data + other, other_end - other);
+    case 1: return mutate_splice(data, size, max_size, begin, end, value, strlen(value));
+    case 2: return mutate_splice(data, size, max_size, begin, end, data + other, other_end - other);
     case 3: return mutate_splice(data, size, max_size, begin, end < size ? end + 1 : end, "", 0);
     default: {
         const size_t stop = other_end < size ? other_end + 1 : other_end;

@@ -11,16 +11,65 @@
 #ifdef DL_HAVE_PROTOBUF_C
 #include "predict/import/onnx.pb-c.h"
 
-static const int64_t mutate_extents[] = {0, 1, 2, 3, 4, 7, 8, 64, 224, 1000, 65536, -1, -2, 4096,
-                                         2147483648, 9007199254740992, 9000000000000000,
-                                         4611686018427387904, INT64_MAX, INT64_MIN};
-static const char *const mutate_operators[] = {
-    "Add",       "Mul",       "Div",      "Where",    "Reshape",    "Flatten",   "Transpose",
-    "Squeeze",   "Unsqueeze", "Concat",   "Split",    "Slice",      "Gather",    "Expand",
-    "Tile",      "Shape",     "Constant", "Range",    "Conv",       "MatMul",    "Gemm",
-    "MaxPool",   "Relu",      "Softmax",  "Resize",   "Pad",        "Cast",      "ReduceMean",
-    "LSTM",      "Identity",  "Attention", "ConstantOfShape", "ConvTranspose", "BatchNormalization",
-    "GlobalAveragePool", "LayerNormalization", "AveragePool", "DepthToSpace", "ReduceProd"};
+static const int64_t mutate_extents[] = {0,
+                                         1,
+                                         2,
+                                         3,
+                                         4,
+                                         7,
+                                         8,
+                                         64,
+                                         224,
+                                         1000,
+                                         65536,
+                                         -1,
+                                         -2,
+                                         4096,
+                                         2147483648,
+                                         9007199254740992,
+                                         9000000000000000,
+                                         4611686018427387904,
+                                         INT64_MAX,
+                                         INT64_MIN};
+static const char *const mutate_operators[] = {"Add",
+                                               "Mul",
+                                               "Div",
+                                               "Where",
+                                               "Reshape",
+                                               "Flatten",
+                                               "Transpose",
+                                               "Squeeze",
+                                               "Unsqueeze",
+                                               "Concat",
+                                               "Split",
+                                               "Slice",
+                                               "Gather",
+                                               "Expand",
+                                               "Tile",
+                                               "Shape",
+                                               "Constant",
+                                               "Range",
+                                               "Conv",
+                                               "MatMul",
+                                               "Gemm",
+                                               "MaxPool",
+                                               "Relu",
+                                               "Softmax",
+                                               "Resize",
+                                               "Pad",
+                                               "Cast",
+                                               "ReduceMean",
+                                               "LSTM",
+                                               "Identity",
+                                               "Attention",
+                                               "ConstantOfShape",
+                                               "ConvTranspose",
+                                               "BatchNormalization",
+                                               "GlobalAveragePool",
+                                               "LayerNormalization",
+                                               "AveragePool",
+                                               "DepthToSpace",
+                                               "ReduceProd"};
 enum {
     MUTATE_EXTENTS = sizeof mutate_extents / sizeof mutate_extents[0],
     MUTATE_OPERATORS = sizeof mutate_operators / sizeof mutate_operators[0]
@@ -41,6 +90,13 @@ static void mutate_tensor(DlOnnx__TensorProto *t, uint32_t *state) {
                &mutate_extents[mutate_below(state, MUTATE_EXTENTS)], 8);
     else
         t->data_type = (int32_t)mutate_below(state, 17);
+}
+
+static void mutate_attribute(DlOnnx__AttributeProto *a, uint32_t *state) {
+    if (a == NULL) return;
+    if (a->n_ints > 0) a->ints[mutate_below(state, a->n_ints)] = mutate_extent(state);
+    if (a->has_i) a->i = mutate_extent(state);
+    if (a->has_f) a->f = (float)mutate_extent(state);
 }
 
 static void mutate_node(DlOnnx__GraphProto *g, DlOnnx__NodeProto *n, uint32_t *state) {
@@ -64,12 +120,7 @@ static void mutate_node(DlOnnx__GraphProto *g, DlOnnx__NodeProto *n, uint32_t *s
         if (mutate_below(state, 2) == 0 && n->n_input > 0) free(n->input[--n->n_input]);
         if (mutate_below(state, 4) == 0 && n->n_output > 0) free(n->output[--n->n_output]);
         break;
-    case 3:
-        if (a != NULL && a->n_ints > 0)
-            a->ints[mutate_below(state, a->n_ints)] = mutate_extent(state);
-        if (a != NULL && a->has_i) a->i = mutate_extent(state);
-        if (a != NULL && a->has_f) a->f = (float)mutate_extent(state);
-        break;
+    case 3: mutate_attribute(a, state); break;
     case 4:
         if (a != NULL) mutate_tensor(a->t, state);
         break;

@@ -1,3 +1,4 @@
+#!/usr/bin/python3
 """Faults on a real Slurm (testbed.sh): seeded rounds of submit, run and collect, in each of which one thing goes wrong in one phase.
 
 Whatever goes wrong, afterwards: every job that Slurm accepted belongs to one run, each run has one row in the table or a message that says why
@@ -696,8 +697,12 @@ class InterruptedSubmit(Fault):
 
 
 class KillStep(Fault):
-    name, what = "slurmstepd killed", "the slurmstepd of a job's step gets SIGKILL"
+    name, what = "slurmstepd killed", "the slurmstepd of a job's step gets SIGKILL, and the user, who sees no progress, cancels all runs"
     phases = ["start", "run"]
+    longest_s = 4.0
+
+    def heal(self, r):
+        run(r.argv(["cancel", "--all", "--dir", r.runs]), 60)
 
     def strike(self, r):
         steps = [pid for pid, c in processes(r.base, list(r.bed.jobs(r.runs))) if c.startswith("slurmstepd:")]

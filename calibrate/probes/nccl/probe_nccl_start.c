@@ -184,8 +184,8 @@ static void describe_end(const struct dl_meeting *node, int spawn, int local, in
     const int rank = node->rank * spawn + local;
     out[0] = 0;
     if (WIFSIGNALED(status))
-        snprintf(out, out_size, "rank %d of %d (GPU %d of its node) was killed by signal %d\n", rank,
-                 node->ranks * spawn, local, WTERMSIG(status));
+        snprintf(out, out_size, "rank %d of %d (GPU %d of its node) was killed by signal %d\n",
+                 rank, node->ranks * spawn, local, WTERMSIG(status));
     else if (WEXITSTATUS(status) == 127)
         snprintf(out, out_size, "cannot start rank %d\n", rank);
 }

@@ -46,7 +46,7 @@ speed_variables+=" $(compgen -e | grep -E '^(OMP|KMP|MKL|NCCL|GLOO|HOROVOD|OMPI_
 (umask 077; for name in $speed_variables; do [ -z "${!name+x}" ] || printf '%s=%s\n' "$name" "${!name}"; done | sort > "$run/environment.txt")
 preflight=(python3 "$programs/preflight.py" --run="$run" --script=$$)
 on_nodes=(srun --overlap --ntasks="$SLURM_JOB_NUM_NODES" --ntasks-per-node=1 --cpus-per-task=1 --mem=0 --mpi=none --input=none)
-"${on_nodes[@]}" "${preflight[@]}" --look || say '{"event":"note","text":"preflight failed"}'
+timeout -k 10 300 "${on_nodes[@]}" "${preflight[@]}" --look || say '{"event":"note","text":"preflight failed"}'
 "${on_nodes[@]}" "${preflight[@]}" --watch &
 watcher=$!
 srun --overlap --kill-on-bad-exit=1 --input=none --mem=0 --ntasks=16 --ntasks-per-node=4 --cpus-per-task=7 \
