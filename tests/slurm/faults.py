@@ -5,7 +5,7 @@ Whatever goes wrong, afterwards: every job that Slurm accepted belongs to one ru
 not, no step is lost or counted twice, collecting again changes nothing, and no process of the round is left.
 
 Prints "ok NAME", "not ok NAME" and "skip NAME: REASON" lines, one for each fault, and the table of faults (FAULTS_TABLE: also into that file).
-$DLMODEL is the program, $SCRATCH an empty folder; SEED (1), ROUNDS (12), FIRST (0: number of the first round), ONLY (fault or fault/phase).
+$DLMODEL is the program, $SCRATCH an empty folder; SEED (1), ROUNDS (8), FIRST (0: number of the first round), ONLY (fault or fault/phase).
 Needs root: the test bed starts daemons, mounts folders and runs jobs of two users.
 """
 import csv
@@ -756,7 +756,7 @@ def main():
         if not shutil.which(c):
             skip("%s is not here (make deps)" % c)
     scratch = os.path.realpath(os.environ.get("SCRATCH") or tempfile.mkdtemp())
-    seed, rounds, first = os.environ.get("SEED", "1"), int(os.environ.get("ROUNDS", "12")), int(os.environ.get("FIRST", "0"))
+    seed, rounds, first = os.environ.get("SEED", "1"), int(os.environ.get("ROUNDS", "8")), int(os.environ.get("FIRST", "0"))
     for name in ("LD_PRELOAD", "FAKETIME"):
         os.environ.pop(name, None)
     bed = Bed(scratch)
