@@ -68,7 +68,7 @@ LIBS := -lcjson -lgsl -lgslcblas -lm -lpthread
 # What this machine has is found by compiling and linking a few lines (packaging/features.sh), and kept in config.mk. Goals that must
 # work on a bare machine, or that call make again, do without.
 CONFIG := $(BUILD)/config.mk
-BARE_GOALS := formulas help deps features objects check check-all check-fast demo format lint cov fuzz dist uninstall clean
+BARE_GOALS := formulas help deps features objects check check-all check-fast demo format lint cov fuzz fuzz-programs dist uninstall clean
 # Found again when an answer could differ: another compiler, other flags, another choice, packages installed since. (A phony target
 # would be made again too, but make would not read it again.)
 FEATURE_KEY := $(CC) $(CUDA) $(NCCL) $(CUDNN) $(MPI) $(ONEDNN) $(OPENBLAS) $(PROTOBUF_C) $(PROTOC_C) $(MICROHTTPD) $(CUDA_HOME) $(subst ",,$(CPPFLAGS) $(CFLAGS) $(LDFLAGS))

@@ -12,7 +12,7 @@ what=${1:-check}
 build='gcc libc6-dev make pkg-config libgsl-dev libcjson-dev'
 demo='libdnnl-dev libopenblas-dev libopenmpi-dev openmpi-bin gnuplot-nox'
 check='libcmocka-dev python3 shellcheck clang-format libmicrohttpd-dev libprotobuf-c-dev protobuf-c-compiler jq zsh locales
-    slurm-wlm slurm-client slurm-wlm-basic-plugins munge slurmdbd mariadb-server python3-torch'
+    slurm-wlm slurm-client slurm-wlm-basic-plugins munge slurmdbd mariadb-server python3-torch libjansson-dev strace faketime python3-fusepy'
 all='gcovr clang clang-tidy libclang-rt-14-dev cppcheck valgrind chromium python3-venv python3-pip nginx-light caddy openssl ruby'
 # The first clang that counts conditions (18 or later), where the distribution has one: make mcdc.
 release=$(apt-cache pkgnames clang- 2> /dev/null | sed -n 's/^clang-\(1[89]\|2[0-9]\)$/\1/p' | sort -n | head -n 1)

@@ -191,7 +191,8 @@ const struct dl_command dl_cmd_slurm = {
         "runs for 'dlmodel compare'; cancel cancels the jobs of the named runs. A site file "
         "describes "
         "the cluster. Each job monitors its nodes before and during the run, and marks a disturbed "
-        "run.",
+        "run. State LOST: Slurm no longer knows the job; what it measured is kept. Of a requeued "
+        "job the last attempt counts.",
     .examples = examples,
     .words = "script submit status collect",
     .options = tables,

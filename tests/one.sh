@@ -4,8 +4,8 @@
 #   NUMBER.log     what the test said, when something failed
 #   NUMBER.skips   what was skipped, and why
 #   NUMBER.done    "PASSED FAILED SKIPPED SECONDS NAME"
-# KIND is cmocka (a program; test functions count), corpus (a fuzzer's replay program; the corpus counts as one) or tap (a script that
-# prints "ok NAME", "not ok NAME", "skip NAME: REASON" lines). A crash, a timeout and a test that says nothing are one failure.
+# KIND is cmocka (a program; test functions count), corpus (a fuzzer's replay program; the corpus counts as one), fuzz (a fuzzer for a few
+# seconds) or tap (a script that prints "ok NAME", "not ok NAME", "skip NAME: REASON" lines). A crash, a timeout and a test that says nothing are one failure.
 # Environment: TEST_TIMEOUT, the seconds that a program may take (300); a script may take three times that.
 set -u
 folder=$1 number=$2
@@ -26,6 +26,13 @@ limited() { # limited SECONDS COMMAND...: NUMBER.pid is there while it runs, for
     status=$?
     rm -f "$folder/$number.pid"
 }
+# tests.mk builds these only where there is jansson
+jansson_or_skip() { # jansson_or_skip PROGRAM
+    [ ! -x "$1" ] && grep -q '^#include <jansson.h>' "$file" || return 1
+    echo "$name: jansson is not here (make deps)" > "$folder/$number.skips"
+    skipped=1 status=0
+    : > "$said"
+}
 
 start=$(date +%s%N)
 case $kind in
@@ -35,11 +42,24 @@ cmocka)
     failed=$(($(lines '^\[  FAILED  \] [a-z]') / 2)) # cmocka names each failed test twice: when it fails and in its summary
     skipped=$(($(lines '^\[  SKIPPED \] [a-z]') / 2))
     ;;
+fuzz)
+    target=$(basename "$file" .c)
+    name="${prefix}fuzz ${target#fuzz_}"
+    mkdir -p "$folder/$number.corpus"
+    jansson_or_skip "$dir/tests/fuzz/$target" ||
+        limited "$limit" "$dir/tests/fuzz/$target" -max_total_time="${FUZZ_SECONDS:-5}" -max_len=2048 -timeout=60 \
+            -artifact_prefix="$folder/$number." "$folder/$number.corpus" "tests/fuzz/corpus/${target#fuzz_}"
+    # the input that it found, for whoever reads the log
+    for found in "$folder/$number".*-*; do [ ! -e "$found" ] || { echo "${found##*/}, base64:"; base64 "$found"; } >> "$said"; done
+    [ "$status" -ne 0 ] || [ "$skipped" -ne 0 ] || passed=1
+    rm -rf "$folder/$number.corpus"
+    ;;
 corpus)
     target=$(basename "$file" .c)
     name="${prefix}corpus ${target#fuzz_}"
-    limited "$limit" "$dir/tests/fuzz/replay_$target" "tests/fuzz/corpus/${target#fuzz_}"
-    [ $status -ne 0 ] || passed=1
+    jansson_or_skip "$dir/tests/fuzz/replay_$target" ||
+        limited "$limit" "$dir/tests/fuzz/replay_$target" "tests/fuzz/corpus/${target#fuzz_}"
+    [ "$status" -ne 0 ] || [ "$skipped" -ne 0 ] || passed=1
     ;;
 tap)
     scratch=$folder/$number.scratch
@@ -52,12 +72,12 @@ tap)
     failed=$(lines '^not ok ')
     skipped=$(lines '^skip ')
     grep '^skip ' "$said" | sed "s/^skip /$prefix/" > "$folder/$number.skips"
-    [ "$failed" -eq 0 ] && [ $status -eq 0 ] || { grep -v '^ok ' "$said" > "$said.bad"; mv "$said.bad" "$said"; }
+    [ "$failed" -eq 0 ] && [ "$status" -eq 0 ] || { grep -v '^ok ' "$said" > "$said.bad"; mv "$said.bad" "$said"; }
     ;;
 *) echo "one.sh: no kind of test is named $kind" > "$said"; status=2 ;;
 esac
-[ $status -eq 0 ] || [ "$failed" -gt 0 ] || failed=1
-[ $status -ne 124 ] || echo "no end after the limit (TEST_TIMEOUT=$limit)" >> "$said"
+[ "$status" -eq 0 ] || [ "$failed" -gt 0 ] || failed=1
+[ "$status" -ne 124 ] || echo "no end after the limit (TEST_TIMEOUT=$limit)" >> "$said"
 if [ $((passed + failed + skipped)) -eq 0 ]; then
     failed=1
     echo 'it said nothing that could be counted' >> "$said"

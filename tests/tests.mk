@@ -3,8 +3,11 @@
 TEST_SOURCES := $(wildcard tests/unit/test_*.c tests/property/test_*.c)
 TEST_PROGRAMS := $(TEST_SOURCES:%.c=$(BUILD)/%)
 .PHONY: tests unit-tests quick-tests shared-tests replays fuzzers check check-all check-fast bench tsan validate validate-net validate-gpu valgrind format lint cov \
-  mcdc mutate fuzz golden-accept accuracy generalize formulas
-FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
+  mcdc mutate fuzz golden-accept accuracy generalize formulas fuzz-programs slurm-faults
+# Two fuzzers compare with jansson, which nothing else uses.
+HAVE_JANSSON := $(shell $(PKG_CONFIG) --exists jansson 2>/dev/null && echo 1)
+JANSSON_FUZZERS := tests/fuzz/fuzz_json_differ.c tests/fuzz/fuzz_output.c
+FUZZ_SOURCES := $(filter-out $(if $(HAVE_JANSSON),,$(JANSSON_FUZZERS)),$(wildcard tests/fuzz/fuzz_*.c))
 REPLAY_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/tests/fuzz/replay_%)
 FUZZ_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/tests/fuzz/%)
 # The same programs on a GPU that is none: fake CUDA libraries, with headers of their own (tests/fake_cuda/fake_gpu.h).
@@ -81,11 +84,18 @@ WRAPPED_MEMORY := $(call wrapped,malloc realloc dl_arena_alloc dl_arena_strdup d
 WRAPPED_FILES := $(call wrapped,open read write fsync fchmod close rename realpath __realpath_chk fstat stat mkdir)
 $(BUILD)/tests/unit/test_out_of_memory: LINK_FLAGS += $(WRAPPED_MEMORY)
 $(BUILD)/tests/unit/test_file_faults: LINK_FLAGS += $(WRAPPED_FILES)
+JANSSON_PROGRAMS := $(JANSSON_FUZZERS:tests/fuzz/%.c=$(BUILD)/tests/fuzz/%) $(JANSSON_FUZZERS:tests/fuzz/%.c=$(BUILD)/tests/fuzz/replay_%)
+$(JANSSON_PROGRAMS): FUZZ_LIBS := -ljansson -lcmocka
+ifneq ($(ONNX_OBJECT),)
+$(BUILD)/tests/fuzz/fuzz_onnx.o: FILE_FLAGS := -DDL_HAVE_PROTOBUF_C -I$(BUILD) $(PROTOBUF_C_CFLAGS)
+$(BUILD)/tests/fuzz/fuzz_onnx.o: $(BUILD)/predict/import/onnx.pb-c.h
+endif
 $(BUILD)/tests/fuzz/replay_%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/replay_main.o $(TEST_LIBRARY)
-	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
+	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(FUZZ_LIBS) $(LIBS)
 # Fuzzers link the instrumented library: `make fuzz` builds both with clang in a folder of their own.
+FUZZ_LINK ?= $(FUZZ_LINK_sanitized)
 $(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(TEST_LIBRARY)
-	$(call say,FUZZ,$@) $(CC) -fsanitize=fuzzer,address,undefined,float-cast-overflow $^ -o $@ $(LIBS)
+	$(call say,FUZZ,$@) $(CC) $(FUZZ_LINK) $^ -o $@ $(FUZZ_LIBS) $(LIBS)
 
 # Calls that fail, for tests/cli/faults.sh.
 FAULT_LIBRARY := $(BUILD)/tests/fault/libfault.so
@@ -120,6 +130,10 @@ bench: all $(BUILD)/tests/threads/threads $(BUILD)/tests/bench/bench ## timings:
 	$(Q)sh tests/bench/run.sh $(BUILD)
 $(BUILD)/tests/bench/bench: $(BUILD)/tests/bench/bench.o $(TEST_LIBRARY)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
+
+slurm-faults: all ## ROUNDS=200 rounds of faults on a real Slurm by SEED (root; 12 s a round)
+	$(Q)mkdir -p $(BUILD)/slurm-faults; DLMODEL=$(abspath $(BUILD)/dlmodel) SCRATCH=$(abspath $(BUILD))/slurm-faults SEED=$(or $(SEED),1) ROUNDS=$(or $(ROUNDS),200) \
+	  FAULTS_TABLE=$(BUILD)/slurm-faults.md /usr/bin/python3 tests/slurm/faults.py; status=$$?; rm -rf $(BUILD)/slurm-faults; exit $$status
 
 validate: all ## predicted against measured on the Slurm test bed: PyTorch, TensorFlow, Keras, MXNet, Horovod (root, 45 minutes, quiet machine)
 	$(Q)DLMODEL=$(abspath $(BUILD)/dlmodel) bash tests/slurm/validate.sh
@@ -162,6 +176,7 @@ cov: ## line and branch coverage of model/ by the unit and property tests (needs
 	$(Q)BUILD=build-cov sh tests/cov.sh
 quick-tests: $(BUILD)/dlmodel $(TEST_PROGRAMS)
 
+<<<<<<< HEAD
 # clang counts conditions from release 18 on. The reach of each test is kept: only what changed runs again (COMMIT would change all).
 CLANG ?= $(firstword $(foreach n,22 21 20 19 18,$(if $(shell command -v clang-$(n) 2> /dev/null),clang-$(n))) clang)
 LLVM = $(patsubst clang%,%,$(CLANG))
@@ -185,10 +200,23 @@ mutate: ## mutation score of model/: MUTANTS changes drawn by SEED, against unit
 	  --cc "$(CC)" --flags "-std=c11 -D_POSIX_C_SOURCE=200809L -ffp-contract=off -fPIC -O1 -fvisibility=default -I." $(MUTATE_FLAGS)
 
 fuzz: ## every fuzzer for FUZZ_SECONDS each (needs clang)
+=======
+# FUZZ=fast traps where the other reports, and leaves AddressSanitizer out: several times as many inputs a second.
+FUZZ ?= sanitized
+FUZZ_CC ?= clang
+FUZZ_BUILD := build-fuzz$(if $(filter fast,$(FUZZ)),-fast)
+FUZZ_CHECKS := undefined,float-cast-overflow
+FUZZ_OPTIMIZE_sanitized := -O1 -g -fsanitize=fuzzer-no-link,address,$(FUZZ_CHECKS) -fno-sanitize-recover=all
+FUZZ_OPTIMIZE_fast := -O2 -g1 -fsanitize-coverage=inline-8bit-counters,pc-table -fsanitize=$(FUZZ_CHECKS) -fsanitize-trap=all
+FUZZ_LINK_sanitized := -fsanitize=fuzzer,address,$(FUZZ_CHECKS)
+FUZZ_LINK_fast := -fsanitize=fuzzer
+fuzz-programs:
+>>>>>>> p-f
 	@command -v clang > /dev/null || { echo 'error: the fuzzers need clang with libFuzzer: make deps DEPS=all, or apt install clang libclang-rt-14-dev' >&2; exit 1; }
-	+$(Q)$(MAKE) --no-print-directory -j$(JOBS) BUILD=build-fuzz CC=clang OPTIMIZE="-O1 -g -fsanitize=fuzzer-no-link,address,undefined,float-cast-overflow -fno-sanitize-recover=all" fuzzers
-	$(Q)for n in $(FUZZ_SOURCES:tests/fuzz/fuzz_%.c=%); do mkdir -p build-fuzz/corpus/$$n; \
-	  build-fuzz/tests/fuzz/fuzz_$$n -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 build-fuzz/corpus/$$n tests/fuzz/corpus/$$n || exit 1; done
+	+$(Q)$(MAKE) --no-print-directory -j$(JOBS) BUILD=$(FUZZ_BUILD) HARDENING=0 CC="$(FUZZ_CC)" OPTIMIZE="$(FUZZ_OPTIMIZE_$(FUZZ))" \
+	  FUZZ_LINK="$(FUZZ_LINK_$(FUZZ))" fuzzers
+fuzz: fuzz-programs ## every fuzzer for FUZZ_SECONDS each (needs clang; FUZZ=fast: more inputs, fewer checks)
+	$(Q)TURNS=1 sh tests/fuzz/campaign.sh $(FUZZ_BUILD) $(FUZZ_SECONDS)
 fuzzers: $(FUZZ_PROGRAMS)
 
 -include $(TEST_SOURCES:%.c=$(BUILD)/%.d) $(FUZZ_SOURCES:%.c=$(BUILD)/%.d) $(BUILD)/tests/fuzz/replay_main.d $(BUILD)/tests/bench/bench.d $(BUILD)/tests/threads/threads.d \

@@ -124,7 +124,8 @@ static enum dl_code read_header(struct reader *r, const char **header, size_t ca
     }
     /* After empty lines a byte order mark would be part of the first name until the table is
      * written. */
-    if (strncmp(header[0], "\xef\xbb\xbf", 3) == 0)
+    if (strncmp(header[0], "\xef\xbb\xbf", 3) == 0 || strncmp(header[0], "\xff\xfe", 2) == 0 ||
+        strncmp(header[0], "\xfe\xff", 2) == 0)
         return dl_fail_at(r->err, r->name, r->line, 1, NULL,
                           "expected a byte order mark only as the first bytes of the file");
     for (int i = 0; i < count; i++)

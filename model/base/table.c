@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/base/text.h"
@@ -200,11 +201,14 @@ char *dl_table_text(const struct dl_table *table) {
     return t.failed ? NULL : t.bytes;
 }
 
-/* A spreadsheet runs a cell that begins so as a formula; a number it does not. */
+/* A spreadsheet runs a cell that begins so as a formula ("-1+A1" too); a number it does not. */
 static bool is_formula(const char *text) {
+    char *end;
+
     if (text[0] == '=' || text[0] == '@') return true;
-    return (text[0] == '+' || text[0] == '-') && text[1] != '\0' &&
-           strspn(text + 1, "0123456789.") == 0;
+    if ((text[0] != '+' && text[0] != '-') || text[1] == '\0') return false;
+    (void)strtod(text, &end);
+    return *end != '\0';
 }
 
 /* A formula is preceded by an apostrophe, which spreadsheets take as the mark of text. */

@@ -7,6 +7,7 @@
 
 enum { DL_BENCH_TOKENS = 32 };
 #define DL_BENCH_MOST_BYTES 1e15 /* more than any memory holds */
+#define DL_BENCH_LEAST_US 1e-6   /* a picosecond; of bandwidths 1 byte/s */
 #define DL_BENCH_MOST_US 1e12    /* eleven days */
 
 struct dl_bench_row {

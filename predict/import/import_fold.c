@@ -102,7 +102,7 @@ static bool fold_one(const struct operands *o, const char *op, const struct dl_o
 enum dl_code dl_onnx_fold_elements(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
                                    bool binary, struct dl_err *err) {
     struct dl_onnx_value *out = dl_onnx_out(g, n, 0);
-    const double count = dl_onnx_elements(out);
+    const double count = out == NULL ? NAN : dl_onnx_elements(out);
     struct operands o;
     if (!(count <= DL_ONNX_NUMBERS) || !find_operands(g, n, binary, &o)) return DL_OK;
     double *numbers = dl_arena_alloc(g->arena, (size_t)count, sizeof *numbers);

@@ -222,7 +222,8 @@ static enum dl_code add_row(struct reader *r, char **tokens, double size, int ha
     double time_us, alg, bus = 0, wrong = 0;
     const char *found = tokens[c->time[half]];
     if (strcmp(found, "N/A") == 0) return DL_OK; /* this collective has no such variant */
-    if (!dl_bench_number(found, &time_us) || !(time_us > 0 && time_us <= DL_BENCH_MOST_US))
+    if (!dl_bench_number(found, &time_us) ||
+        !(time_us >= DL_BENCH_LEAST_US && time_us <= DL_BENCH_MOST_US))
         return bad(r, "time", "expected a time in microseconds", found);
     if (c->alg[half] < 0 || !dl_bench_number(tokens[c->alg[half]], &alg))
         return bad(r, "algbw", "expected a bandwidth in GB/s",

@@ -98,6 +98,13 @@ static int64_t given_extent(const struct dl_onnx_dim *dims, int count, const cha
     return extent;
 }
 
+/* Whether all products of some of its extents are whole numbers of a double. */
+static bool is_countable(const struct dl_onnx_value *v) {
+    double elements = 1;
+    for (int d = 0; d < v->rank; d++) elements *= v->dims[d] > 0 ? (double)v->dims[d] : 1;
+    return elements <= 9007199254740992.0;
+}
+
 enum dl_code dl_onnx_set_inputs(struct dl_onnx_graph *g, const struct dl_onnx_dim *dims,
                                 int dim_count, struct dl_err *err) {
     bool used[DIMS_USED] = {false};
@@ -120,6 +127,9 @@ enum dl_code dl_onnx_set_inputs(struct dl_onnx_graph *g, const struct dl_onnx_di
             if (i == 0 && d == 0) batch_name = v->symbols[d];
             v->dims[d] = extent;
         }
+        if (!is_countable(v))
+            return dl_fail(err, DL_ERR_INPUT, "%.200s: input '%.60s' has more than 2^53 elements",
+                           g->file, v->name);
         v->known = true;
         if (i == 0 && v->rank > 0) g->batch = v->dims[0];
     }
@@ -255,12 +265,13 @@ static enum dl_code read_tensor(struct dl_onnx_graph *g, const DlOnnx__TensorPro
     for (size_t i = 0; i < t->n_dims; i++) {
         if (t->dims[i] < 0) return bad(g, err, "a negative dimension of tensor", t->name);
         v->dims[i] = t->dims[i];
-        elements *= (double)t->dims[i];
+        if (t->dims[i] > 0) elements *= (double)t->dims[i];
     }
     if (!(elements <= 9007199254740992.0))
         return bad(g, err, "more than 2^53 elements in tensor", t->name);
     v->rank = (int)t->n_dims;
     v->known = v->constant = v->made = true;
+    elements = dl_onnx_elements(v);
     v->floating = is_float(t->data_type);
     const bool data = t->n_float_data + t->n_int64_data + t->n_int32_data + t->n_double_data > 0 ||
                       t->raw_data.len > 0;

@@ -153,7 +153,8 @@ static enum dl_code read_row(struct reader *r, char *line) {
     if (!dl_bench_number(tokens[0], &size) || !(size <= DL_BENCH_MOST_BYTES) || size != floor(size))
         return dl_fail_at(r->err, r->name, r->line, 1, "Size",
                           "expected a size in bytes, found \"%.40s\"", tokens[0]);
-    if (!dl_bench_number(tokens[1], &value) || !(value > 0 && value <= DL_BENCH_MOST_US)) {
+    if (!dl_bench_number(tokens[1], &value) ||
+        !(value >= DL_BENCH_LEAST_US && value <= DL_BENCH_MOST_US)) {
         return dl_fail_at(r->err, r->name, r->line, 1,
                           r->title->bandwidth ? "Bandwidth" : "Latency",
                           "expected a number above 0, found \"%.40s\"", tokens[1]);

@@ -43,7 +43,8 @@ enum dl_code dl_onnx_shape(const struct dl_onnx_graph *g, const struct dl_onnx_n
         if (dims[i] < 0)
             return dl_onnx_fail(g, n, err, "dimension %d of its output would be %lld", i,
                                 (long long)dims[i]);
-        elements *= (double)dims[i];
+        /* what is empty has factors that are products elsewhere */
+        if (dims[i] > 0) elements *= (double)dims[i];
         v->dims[i] = dims[i];
     }
     if (!(elements <= 9007199254740992.0))
@@ -189,6 +190,19 @@ static double window_extent(const struct dl_onnx_node *n, int d, int dims, doubl
     return steps >= 0 ? out : NAN;
 }
 
+/* Channels of a convolution's output; those of its input must fit the kernel. */
+static enum dl_code window_channels(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
+                                    const struct dl_onnx_value *x, const struct dl_onnx_value *w,
+                                    bool transposed, int64_t *out, struct dl_err *err) {
+    const double channels = (double)w->dims[1] * dl_onnx_number(n, "group", 1);
+    if (!(channels >= 0 && channels <= 9e15))
+        return dl_onnx_fail(g, n, err, "%g channels in its groups", channels);
+    *out = transposed ? (int64_t)channels : w->dims[0];
+    if (transposed || channels == (double)x->dims[1]) return DL_OK;
+    return dl_onnx_fail(g, n, err, "a kernel for %g channels, an input of %lld", channels,
+                        (long long)x->dims[1]);
+}
+
 static enum dl_code infer_window(struct dl_onnx_graph *g, const struct dl_onnx_node *n, bool conv,
                                  bool transposed, struct dl_err *err) {
     const struct dl_onnx_value *x = dl_onnx_in(g, n, 0), *w = dl_onnx_in(g, n, 1);
@@ -199,15 +213,8 @@ static enum dl_code infer_window(struct dl_onnx_graph *g, const struct dl_onnx_n
                             conv ? " and a kernel of as many" : "");
     }
     dims[0] = x->dims[0];
-    dims[1] = !conv        ? x->dims[1]
-              : transposed ? w->dims[1] * (int64_t)dl_onnx_number(n, "group", 1)
-                           : w->dims[0];
-    if (conv && !transposed &&
-        (double)w->dims[1] * dl_onnx_number(n, "group", 1) != (double)x->dims[1]) {
-        return dl_onnx_fail(g, n, err, "a kernel for %g channels, an input of %lld",
-                            (double)w->dims[1] * dl_onnx_number(n, "group", 1),
-                            (long long)x->dims[1]);
-    }
+    dims[1] = x->dims[1];
+    if (conv) DL_TRY(window_channels(g, n, x, w, transposed, &dims[1], err));
     for (int d = 0; d < x->rank - 2; d++) {
         const double kernel = conv ? (double)w->dims[d + 2] : list_at(n, "kernel_shape", d, NAN);
         const double out =

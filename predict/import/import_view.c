@@ -287,8 +287,9 @@ static enum dl_code gather(struct dl_onnx_graph *g, const struct dl_onnx_node *n
 /* The extent of one dimension of Expand and Tile. */
 static enum dl_code expand_extent(struct dl_onnx_graph *g, const struct dl_onnx_node *n, double own,
                                   double asked, bool tile, int64_t *out, struct dl_err *err) {
-    if (!(asked >= 0 && asked <= 9e15))
-        return dl_onnx_fail(g, n, err, "expected extents of at least 0, found %g", asked);
+    if (!(asked >= 0 && asked <= 9e15 && own * asked <= 9e15))
+        return dl_onnx_fail(g, n, err, "expected extents of at least 0 and at most 9e15, found %g",
+                            asked);
     if (!tile && own != asked && own != 1 && asked != 1)
         return dl_onnx_fail(g, n, err, "%.0f does not expand to %.0f", own, asked);
     *out = (int64_t)(tile ? own * asked : own == 1 ? asked : own);

@@ -10,7 +10,6 @@
 
 #include "model/base/csv.h"
 #include "model/base/file.h"
-#include "slurm/run/runlog.h"
 #include "slurm/commands/slurm_parts.h"
 
 /* The columns that all tables of runs have, then those of collect. */
@@ -117,8 +116,7 @@ static enum dl_code add_row(struct collected *c, const struct dl_run_record *run
                             const struct dl_runlog *log, const struct dl_run_summary *sum,
                             const struct dl_job_state *job, bool complete, const char *disturbance,
                             struct dl_arena *arena, struct dl_err *err) {
-    const char *state = job != NULL ? job->state : "unknown",
-               *job_id = run->job_id != NULL ? run->job_id : log->job_id;
+    const char *state = job != NULL ? job->state : "unknown";
     const int64_t devices = run->nodes * run->devices_per_node;
     const int64_t batch =
         log->global_batch != DL_ABSENT ? log->global_batch : devices * run->batch_per_device;
@@ -145,7 +143,7 @@ static enum dl_code add_row(struct collected *c, const struct dl_run_record *run
         number_text(arena, sum->median_s),
         "s",
         notes_of(run, log, sum, state, complete, disturbance, arena),
-        or_empty(job_id),
+        or_empty(run->job_id),
         state,
         integer_text(arena, sum->kept),
         integer_text(arena, sum->outliers),
@@ -175,9 +173,11 @@ static enum dl_code collect_run(struct dl_context *context, struct collected *c,
     struct dl_runlog log;
     struct dl_run_summary sum;
     DL_TRY(dl_runlog_read(run->folder, arena, &log, err));
-    const bool ended = job != NULL ? dl_slurm_state_final(job->state) : log.exited;
+    /* what the log knows of a job that Slurm forgot is more */
+    if (job != NULL && strcmp(job->state, DL_SLURM_LOST) == 0 && log.exited) job = NULL;
+    const bool ended = dl_slurm_job_ended(job, &log);
     const char *state = job != NULL ? job->state : log.exited ? "ended" : "unknown";
-    if (run->job_id == NULL && log.job_id == NULL) {
+    if (run->job_id == NULL) {
         c->unsubmitted++;
         report(context, c, run->id, "was never submitted");
         return DL_OK;
@@ -306,16 +306,9 @@ enum dl_code dl_slurm_collect(struct dl_context *context, const struct dl_option
     dl_table_init(&c.table, context->arena, columns, COLUMNS);
     for (int i = 0; i < runs.count; i++) {
         struct dl_arena arena = {0};
-        struct dl_runlog log;
-        const char *job_id = runs.runs[i].job_id;
-        enum dl_code code = DL_OK;
-        if (job_id == NULL) { /* submit died before it recorded the job id; the log has it */
-            code = dl_runlog_read(runs.runs[i].folder, &arena, &log, err);
-            if (code == DL_OK) job_id = log.job_id;
-        }
-        if (code == DL_OK)
-            code = collect_run(context, &c, &runs.runs[i], dl_slurm_state_of(&states, job_id),
-                               &arena, err);
+        const enum dl_code code =
+            collect_run(context, &c, &runs.runs[i], dl_slurm_state_of(&states, runs.runs[i].job_id),
+                        &arena, err);
         dl_arena_free(&arena);
         if (code != DL_OK) return code;
     }

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "slurm/cluster/client.h"
 #include "slurm/run/runlog.h"
@@ -29,6 +31,10 @@ bool dl_slurm_state_final(const char *state) {
         if (strcmp(*s, state) == 0) return false;
     }
     return true;
+}
+
+bool dl_slurm_job_ended(const struct dl_job_state *job, const struct dl_runlog *log) {
+    return job != NULL ? dl_slurm_state_final(job->state) : log->exited;
 }
 
 /* Returns the next field of a line separated by '|'; NULL after the last. */
@@ -85,6 +91,8 @@ void dl_slurm_take_lines(struct dl_job_states *out, int capacity, char *text, bo
                 job.energy_j = number_of(next_field(&at));
                 /* a site without energy meters reports 0 or nothing */
                 if (!(job.energy_j > 0)) job.energy_j = NAN;
+            } else {
+                job.folder = at; /* the rest of the line: a name may hold a bar */
             }
             out->jobs[out->count++] = job;
         }
@@ -123,46 +131,107 @@ static enum dl_code query_sacct(const struct dl_run_list *runs, int capacity,
     return DL_OK;
 }
 
-/* squeue lists a job at once; accounting may lag. */
+/* The user's jobs, those that ended in the last minutes among them; squeue lists a job at once,
+ * accounting may lag. */
 static enum dl_code query_squeue(int capacity, struct dl_arena *arena, struct dl_job_states *out,
                                  struct dl_err *err) {
-    const char *const argv[] = {"squeue",       "--me",           "--noheader",
-                                "--states=all", "--format=%A|%T", NULL};
+    const char *const argv[] = {"squeue", "--me", "--noheader", "--states=all", "--format=%A|%T|%Z",
+                                NULL};
     struct dl_client_result result;
-    struct dl_job_states queue = {
-        .jobs = dl_arena_alloc(arena, (size_t)capacity + 1, sizeof *queue.jobs)};
-    if (queue.jobs == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    *out = (struct dl_job_states){
+        .jobs = dl_arena_alloc(arena, (size_t)capacity + 1, sizeof *out->jobs)};
+    if (out->jobs == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_client_run(argv, 120, arena, &result, err));
     if (result.exit_status != 0) {
         return dl_fail(err, DL_ERR_BACKEND, "squeue failed: %s",
                        *result.words != 0 ? result.words : "no message");
     }
-    dl_slurm_take_lines(&queue, capacity, result.out, false);
-    const int known = out->count;
-    for (int i = 0; i < queue.count && out->count < capacity; i++) {
-        const struct dl_job_states sorted = {.jobs = out->jobs, .count = known};
-        const struct dl_job_state *old = dl_slurm_state_of(&sorted, queue.jobs[i].job_id);
-        if (old == NULL) out->jobs[out->count++] = queue.jobs[i];
-    }
+    dl_slurm_take_lines(out, capacity, result.out, false);
     qsort(out->jobs, (size_t)out->count, sizeof *out->jobs, by_job);
     return DL_OK;
 }
 
-enum dl_code dl_slurm_states(const struct dl_run_list *runs, bool accounting,
-                             struct dl_arena *arena, struct dl_job_states *out,
-                             struct dl_err *err) {
+static void add_new(struct dl_job_states *out, int capacity, const struct dl_job_states *queue) {
+    const struct dl_job_states known = *out; /* sorted */
+    for (int i = 0; i < queue->count && out->count < capacity; i++) {
+        if (dl_slurm_state_of(&known, queue->jobs[i].job_id) == NULL)
+            out->jobs[out->count++] = queue->jobs[i];
+    }
+    qsort(out->jobs, (size_t)out->count, sizeof *out->jobs, by_job);
+}
+
+static bool same_folder(const char *left, const char *right) {
+    struct stat a, b;
+    return left != NULL && stat(left, &a) == 0 && stat(right, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
+/* submit may have died after sbatch had taken the job. */
+static void find_lost_ids(struct dl_run_list *runs, const struct dl_job_states *queue) {
+    for (int i = 0; i < runs->count; i++) {
+        struct dl_run_record *run = &runs->runs[i];
+        for (int k = 0; run->job_id == NULL && k < queue->count; k++)
+            if (same_folder(queue->jobs[k].folder, run->folder))
+                run->job_id = queue->jobs[k].job_id;
+    }
+}
+
+/* squeue --me says nothing of another user's job. */
+static bool is_own(const struct dl_run_record *run) {
+    struct stat info;
+    return stat(run->folder, &info) == 0 && info.st_uid == geteuid();
+}
+
+/* What the queue says of jobs that the accounting has for open is newer. */
+static void update_open(const struct dl_run_list *runs, struct dl_job_states *out,
+                        const struct dl_job_states *queue) {
+    for (int i = 0; i < runs->count; i++) {
+        const struct dl_run_record *run = &runs->runs[i];
+        const struct dl_job_state *job = dl_slurm_state_of(out, run->job_id),
+                                  *listed = dl_slurm_state_of(queue, run->job_id);
+        if (job == NULL || dl_slurm_state_final(job->state)) continue;
+        if (listed != NULL && !dl_slurm_state_final(listed->state)) continue;
+        if (listed == NULL && !is_own(run)) continue;
+        struct dl_job_state *newer = &out->jobs[job - out->jobs];
+        newer->state = listed != NULL ? listed->state : DL_SLURM_LOST;
+        newer->elapsed_s = newer->energy_j = NAN; /* not the last word */
+    }
+}
+
+/* Jobs that neither of them knows. */
+static void add_lost(const struct dl_run_list *runs, int capacity, struct dl_job_states *out) {
+    const struct dl_job_states known = *out; /* sorted */
+    for (int i = 0; i < runs->count && out->count < capacity; i++) {
+        const struct dl_run_record *run = &runs->runs[i];
+        if (run->job_id == NULL || !is_own(run) || dl_slurm_state_of(&known, run->job_id) != NULL)
+            continue;
+        out->jobs[out->count++] = (struct dl_job_state){
+            .job_id = run->job_id, .state = DL_SLURM_LOST, .elapsed_s = NAN, .energy_j = NAN};
+    }
+    qsort(out->jobs, (size_t)out->count, sizeof *out->jobs, by_job);
+}
+
+enum dl_code dl_slurm_states(struct dl_run_list *runs, bool accounting, struct dl_arena *arena,
+                             struct dl_job_states *out, struct dl_err *err) {
     const int capacity = 4 * runs->count + 20000; /* the user may have other jobs in the queue */
     struct dl_err first = {0}, second = {0};
+    struct dl_job_states listed = {.count = 0};
     *out = (struct dl_job_states){
         .jobs = dl_arena_alloc(arena, (size_t)capacity + 1, sizeof *out->jobs)};
     if (out->jobs == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const enum dl_code code = accounting ? query_sacct(runs, capacity, arena, out, &first) : DL_OK;
-    bool missing = false;
+    bool ask = false;
     for (int i = 0; i < runs->count; i++) {
-        missing = missing || (runs->runs[i].job_id != NULL &&
-                              dl_slurm_state_of(out, runs->runs[i].job_id) == NULL);
+        const struct dl_job_state *job = dl_slurm_state_of(out, runs->runs[i].job_id);
+        ask = ask || job == NULL || !dl_slurm_state_final(job->state);
     }
-    const enum dl_code queue = missing ? query_squeue(capacity, arena, out, &second) : DL_OK;
+    const enum dl_code queue = ask ? query_squeue(capacity, arena, &listed, &second) : DL_OK;
+    if (ask && queue == DL_OK) {
+        find_lost_ids(runs, &listed);
+        update_open(runs, out, &listed);
+        add_new(out, capacity, &listed);
+        if (code == DL_OK) add_lost(runs, capacity, out);
+    }
     if (code != DL_OK && err != NULL) *err = first;
     if (code == DL_OK && queue != DL_OK && err != NULL) *err = second;
     return code != DL_OK ? code : queue;
@@ -195,6 +264,12 @@ enum dl_code dl_slurm_read_runs(struct dl_context *context, const struct dl_opti
         dl_err_text(&runs->fault, "dlmodel slurm", text, sizeof text);
         context->note(context, "warning: %d folders were skipped; the first: %s", runs->unreadable,
                       text);
+    }
+    for (int i = 0; i < runs->count; i++) {
+        struct dl_runlog log;
+        if (runs->runs[i].job_id != NULL) continue;
+        DL_TRY(dl_runlog_read(runs->runs[i].folder, context->arena, &log, err));
+        runs->runs[i].job_id = log.job_id;
     }
     return DL_OK;
 }
@@ -241,6 +316,13 @@ enum dl_code dl_slurm_cancel(struct dl_context *context, const struct dl_options
     struct dl_run_list runs;
     bool accounting = true;
     DL_TRY(dl_slurm_read_runs(context, options, &runs, &accounting, err));
+    for (int i = 0; i < runs.count; i++) {
+        struct dl_job_states queue;
+        if (runs.runs[i].job_id != NULL) continue;
+        DL_TRY(query_squeue(20000, context->arena, &queue, err));
+        find_lost_ids(&runs, &queue);
+        break;
+    }
     const char **argv = dl_arena_alloc(context->arena, (size_t)runs.count + 2, sizeof *argv);
     if (argv == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     int count = 0, named = 0;

@@ -49,8 +49,7 @@ static enum dl_code take_run(struct state *s, const struct dl_run_record *run,
     struct dl_runlog log;
     struct dl_run_summary sum;
     enum dl_code code = dl_runlog_read(run->folder, &arena, &log, err);
-    const bool ended =
-        code == DL_OK && (job != NULL ? dl_slurm_state_final(job->state) : log.exited);
+    const bool ended = code == DL_OK && dl_slurm_job_ended(job, &log);
     if (code == DL_OK && !ended) s->open += run->job_id != NULL;
     if (ended && log.step_count >= 3 && s->ended < MOST_RUNS) {
         double *scratch = dl_arena_alloc(&arena, (size_t)log.step_count, sizeof *scratch);

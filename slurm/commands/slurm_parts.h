@@ -5,6 +5,7 @@
 
 #include "model/cli/command.h"
 #include "slurm/run/run_record.h"
+#include "slurm/run/runlog.h"
 #include "slurm/script/script.h"
 
 /* A subcommand. Positional 0 is its name. */
@@ -82,8 +83,9 @@ enum dl_code dl_slurm_print(struct dl_context *context, const struct dl_options 
                             enum dl_format format, const char *kind, const struct dl_table *table,
                             struct dl_err *err);
 
-/* Reads the runs in the folder of the options, with a warning about unreadable ones. *accounting:
- * whether the site has sacct. */
+/* Reads the runs in the folder of the options, with a warning about unreadable ones. The job id of
+ * a run whose submit died before it recorded it comes from the log. *accounting: whether the site
+ * has sacct. */
 enum dl_code dl_slurm_read_runs(struct dl_context *context, const struct dl_options *options,
                                 struct dl_run_list *runs, bool *accounting, struct dl_err *err);
 
@@ -92,16 +94,21 @@ struct dl_job_state {
     const char *job_id, *state; /* "COMPLETED", "CANCELLED", "RUNNING", ... */
     double elapsed_s, energy_j; /* NAN: unknown */
     const char *nodes, *exit_code;
+    const char *folder; /* where it was submitted; only from squeue */
 };
 struct dl_job_states {
     struct dl_job_state *jobs;
     int count;
 };
-/* Queries sacct for all submitted runs, and squeue for those that sacct does not list yet.
+/* State of a job of this user that the queue does not have, and the accounting has for open or not
+ * at all: slurmctld died before the job was on disk, or its end never reached slurmdbd. */
+#define DL_SLURM_LOST "LOST"
+/* Queries sacct for all submitted runs, and squeue for those that have not ended or that sacct does
+ * not list yet. A run without a job id gets that of the job that was submitted in its folder.
  * DL_ERR_BACKEND: sacct failed. */
-enum dl_code dl_slurm_states(const struct dl_run_list *runs, bool accounting,
-                             struct dl_arena *arena, struct dl_job_states *out, struct dl_err *err);
-/* Parses lines "ID|STATE" (squeue) or "ID|STATE|ELAPSED|NODES|EXIT|ENERGY" (accounting) into
+enum dl_code dl_slurm_states(struct dl_run_list *runs, bool accounting, struct dl_arena *arena,
+                             struct dl_job_states *out, struct dl_err *err);
+/* Parses lines "ID|STATE|FOLDER" (squeue) or "ID|STATE|ELAPSED|NODES|EXIT|ENERGY" (accounting) into
  * out->jobs, which has room for `capacity`; skips lines without a state. Modifies `text` and keeps
  * pointers into it. */
 void dl_slurm_take_lines(struct dl_job_states *out, int capacity, char *text, bool accounting);
@@ -109,5 +116,7 @@ void dl_slurm_take_lines(struct dl_job_states *out, int capacity, char *text, bo
 const struct dl_job_state *dl_slurm_state_of(const struct dl_job_states *states,
                                              const char *job_id);
 bool dl_slurm_state_final(const char *state);
+/* Whether the job of a run has ended, by Slurm or, where Slurm does not know, by the log. */
+bool dl_slurm_job_ended(const struct dl_job_state *job, const struct dl_runlog *log);
 
 #endif

@@ -114,11 +114,12 @@ def free_port():
 
 
 class Meeting:
-    """Tasks tell each other short texts through files of the run's folder, which all nodes see. Names of one job only: a folder that
-    was used before does no harm."""
+    """Tasks tell each other short texts through files of the run's folder, which all nodes see. Names of one attempt of one job only:
+    a folder that was used before, also by this job before it was requeued, does no harm."""
 
     def __init__(self, folder, job):
-        self.folder = os.path.join(folder, "meet-" + job)
+        attempt = os.environ.get("SLURM_RESTART_COUNT", "0")
+        self.folder = os.path.join(folder, "meet-" + job + ("" if attempt in ("", "0") else "." + attempt))
         os.makedirs(self.folder, exist_ok=True)
 
     def tell(self, name, text):

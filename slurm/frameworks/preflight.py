@@ -125,12 +125,13 @@ def network_s(task, meeting):
             for _ in range(task.size - 1):
                 try:
                     peer, _ = server.accept()
+                    with peer:
+                        peer.settimeout(30)
+                        peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                        for data in iter(lambda p=peer: p.recv(8), b""):
+                            peer.sendall(data)
                 except OSError:
-                    return None  # a node did not come: it will say why itself
-                with peer:
-                    peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                    for data in iter(lambda p=peer: p.recv(8), b""):
-                        peer.sendall(data)
+                    return None  # a node did not come or fell silent: it will say why itself
         return None
     host, port = meeting.hear("preflight", 30).split()
     best = None
@@ -164,6 +165,52 @@ def write_bytes_per_s(folder, rank):
             pass
 
 
+def started(pid):
+    """When a process began, in ticks since the machine did: a number is given again, this is not. None: there is no such process."""
+    try:
+        with open("/proc/%d/stat" % pid, "rb") as f:
+            return int(f.read().rsplit(b")", 1)[1].split()[19])
+    except (OSError, ValueError):
+        return None
+
+
+class Over:
+    """Whether the job is over. Slurm ends a watch with SIGTERM, but where a node's slurmd has died nobody does, and the watch sees for itself:
+    the script wrote its exit, or is gone (which only the first node sees, and tells the others), or what started the watch is gone."""
+
+    def __init__(self, folder, task, script):
+        self.log, self.size, self.parent = os.path.join(folder, "job.jsonl"), -1, os.getppid()
+        self.meeting, self.folder = Meeting(folder, task.job), folder
+        self.first, self.script = task.rank == 0, script
+        self.script_began = started(script) if self.first and script else None
+        self.exited = False
+
+    def script_exited(self):
+        size = os.stat(self.log).st_size
+        if size != self.size:
+            self.size = size
+            with open(self.log, "rb") as f:  # a job that was requeued wrote "exit" before its last "job"
+                events = [e for e in f.read().split(b"\n") if e.startswith((b'{"event":"job"', b'{"event":"exit"'))]
+            self.exited = bool(events) and b'"exit"' in events[-1][:16]
+        return self.exited
+
+    def __call__(self):
+        if os.getppid() != self.parent or not os.path.isdir(self.folder):
+            return True
+        try:
+            if self.script_exited() or os.path.exists(os.path.join(self.meeting.folder, "over")):
+                return True
+        except OSError:
+            pass  # a folder that does not answer says nothing
+        if self.script_began is None or started(self.script) == self.script_began:
+            return False
+        try:
+            self.meeting.tell("over", "")
+        except OSError:
+            pass
+        return True
+
+
 def facts(usage):
     found = {"time_s": round(time.time(), 3), "load_average": round(os.getloadavg()[0], 2), "others_frac": usage.others_frac(),
              "free_memory_bytes": free_memory_bytes(), "cores": len(usage.cores)}
@@ -177,6 +224,7 @@ def main():
     p.add_argument("--look", action="store_true")
     p.add_argument("--watch", action="store_true")
     p.add_argument("--period", type=float, default=10.0)
+    p.add_argument("--script", type=int, default=0, help="process of the job script, on the first node")
     args = p.parse_args()
     task = Task()
     node = os.environ.get("SLURMD_NODENAME", socket.gethostname())
@@ -192,10 +240,17 @@ def main():
     ended = []
     signal.signal(signal.SIGTERM, lambda *_: ended.append(True))
     signal.signal(signal.SIGINT, lambda *_: ended.append(True))
+    over = Over(args.run, task, args.script)
     while not ended:
         end = time.monotonic() + args.period
+        look_again = time.monotonic()
         while not ended and time.monotonic() < end:
             time.sleep(0.2)
+            if time.monotonic() < look_again:
+                continue
+            look_again = time.monotonic() + 1
+            if over():
+                return  # what others did since the job ended is not of this run
         log.write("watch", node=node, **facts(usage))
 
 

@@ -125,6 +125,9 @@ static void take(struct dl_runlog *log, const struct dl_runlog_line *line, struc
     else if (strcmp(event, "look") == 0 || strcmp(event, "watch") == 0)
         take_node(log, line);
     else if (strcmp(event, "start") == 0) {
+        /* an operator may requeue the job: only its last attempt counts */
+        log->step_count = log->core_reading_count = log->warmup_count = 0;
+        log->ended = false;
         log->started = true;
         log->ranks = line->ranks;
         log->global_batch = line->global_batch;
@@ -140,6 +143,8 @@ static void take(struct dl_runlog *log, const struct dl_runlog_line *line, struc
     } else if (strcmp(event, "job") == 0) {
         log->job_id = line->job_id;
         log->nodes = line->nodes;
+        log->exited = false; /* it began again */
+        log->exit_status = DL_ABSENT;
     } else if (strcmp(event, "exit") == 0) {
         log->exited = true;
         log->exit_status = line->status;

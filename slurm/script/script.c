@@ -197,10 +197,10 @@ static void preflight(struct builder *b) {
         "grep -viE 'token|key|secret|pass|cred|auth|jwt|cookie' | tr '\\n' ' ')\"\n"
         "(umask 077; for name in $speed_variables; do [ -z \"${!name+x}\" ] || "
         "printf '%s=%s\\n' \"$name\" \"${!name}\"; done | sort > \"$run/environment.txt\")\n");
-    add(b, "preflight=(python3 \"$programs/preflight.py\" --run=\"$run\")\n"
+    add(b, "preflight=(python3 \"$programs/preflight.py\" --run=\"$run\" --script=$$)\n"
            "on_nodes=(srun --overlap --ntasks=\"$SLURM_JOB_NUM_NODES\" --ntasks-per-node=1 "
            "--cpus-per-task=1 --mem=0 --mpi=none --input=none)\n"
-           "\"${on_nodes[@]}\" \"${preflight[@]}\" --look || say "
+           "timeout -k 10 300 \"${on_nodes[@]}\" \"${preflight[@]}\" --look || say "
            "'{\"event\":\"note\",\"text\":\"preflight failed\"}'\n"
            "\"${on_nodes[@]}\" \"${preflight[@]}\" --watch &\nwatcher=$!\n");
 }

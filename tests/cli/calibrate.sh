@@ -76,6 +76,14 @@ says() { # says NAME CONDITION...: a result line for a shell condition
     shift
     if "$@"; then printf 'ok %s\n' "$name"; else bad "$name" "failed: $*"; fi
 }
+measured() { # measured COUNT: waits until $pid has measured so much (or has ended): a busy machine may take its time
+    for _ in $(seq 1 1200); do
+        now=$(samples)
+        [ "${now:-0}" -ge "$1" ] && return
+        kill -0 "$pid" 2> /dev/null || return
+        sleep 0.05
+    done
+}
 samples() { grep -c '"sample"' "$journal" 2> /dev/null; }
 cal() { PATH=$slow_path run calibrate "$@"; }
 
@@ -177,7 +185,8 @@ while [ $round -lt 20 ] && [ ! -e "$profile" ]; do
     round=$((round + 1))
     PATH=$slow_path "$DLMODEL" calibrate --quick --resume -o "$profile" > "$work/out" 2> "$work/err" < /dev/null &
     pid=$!
-    sleep "0.$((round % 3))$((round * 7 % 10))"
+    measured $((before + 1))
+    sleep "0.0$((round * 3 % 10))"
     kill -9 $pid 2> /dev/null
     wait $pid 2> /dev/null
     [ -e "$profile" ] && break
@@ -201,9 +210,10 @@ says 'kill -9: the probes end too' [ $torn -eq 0 ]
 # Ctrl-C and SIGTERM
 cp "$profile" "$work/before.json"
 for signal in INT TERM; do
+    rm -f "$journal"
     FAKE_SLEEP=0.05 PATH=$slow_path "$DLMODEL" calibrate --quick -o "$profile" > "$work/out" 2> "$work/err" < /dev/null &
     pid=$!
-    sleep 0.5
+    measured 2 # it listens to signals by then
     kill -$signal $pid
     wait $pid
     status=$?
@@ -214,9 +224,10 @@ cal --quick --resume -o "$profile"
 check 'after signals --resume completes' 0
 
 # Two at a time
+rm -f "$journal"
 FAKE_SLEEP=0.05 PATH=$slow_path "$DLMODEL" calibrate --quick -o "$profile" > /dev/null 2>&1 < /dev/null &
 pid=$!
-sleep 0.3
+measured 1
 cal --quick -o "$profile"
 check 'a second calibration of the same profile is refused' 5 'another calibration'
 kill $pid

@@ -137,13 +137,28 @@ has 'more ranks than there are' '"skipped".*4 ranks on 1 nodes'
 FAKE_RANK=1 FAKE_CALL=7 && export FAKE_RANK FAKE_CALL
 probe die 3 nccl --spawn 3 --points nccl-allreduce 'bytes=3000 ranks=3' gpu 0.01
 check 'a rank that dies' 6 'rank 1 of 3 .* was killed by signal 9'
-FAKE_CALL=7 DLMODEL_PATIENCE_S=1 && export FAKE_CALL DLMODEL_PATIENCE_S
+# The others end because of it, and a busy machine may show their ends first: the one that started them looks when all have ended.
+FAKE_CUDA=die FAKE_CUDA_COUNT=3 LD_LIBRARY_PATH=$fakes "$fakes/dlmodel-probe-nccl" --spawn 3 --points nccl-allreduce 'bytes=3000 ranks=3' gpu 0.01 \
+    > "$work/out" 2> "$work/err" < /dev/null &
+pid=$!
+for _ in $(seq 1 600); do [ "$(pgrep -c -P $pid)" -eq 3 ] && break; sleep 0.01; done
+kill -STOP $pid
+for _ in $(seq 1 600); do # pgrep does not find those that have ended
+    [ "$(ps -o stat= --ppid $pid | grep -c '^Z')" -eq 3 ] && break
+    sleep 0.1
+done
+says 'all ranks end with the one that dies' [ "$(ps -o stat= --ppid $pid | grep -c '^Z')" -eq 3 ]
+kill -CONT $pid
+wait $pid
+status=$?
+check 'a rank that dies, found last' 6 'rank 1 of 3 .* was killed by signal 9'
+FAKE_CALL=7 DLMODEL_PATIENCE_S=3 && export FAKE_CALL DLMODEL_PATIENCE_S
 probe mute 3 nccl --spawn 3 --points nccl-allreduce 'bytes=3000 ranks=3' gpu 0.01
-check 'a rank that hangs in a collective is named' 6 'rank 1 of 3 hangs: .* after 1 s'
+check 'a rank that hangs in a collective is named' 6 'rank 1 of 3 hangs: .* after 3 s'
 probe late 3 nccl --spawn 3 --points nccl-allreduce 'bytes=3000 ranks=3' gpu 0.01
 check 'a rank that does not join' 6 'the communicator was not created'
 probe stopped 3 nccl --spawn 3 --points nccl-allreduce 'bytes=3000 ranks=3' gpu 0.01
-check 'a rank that hangs between collectives is named' 6 'rank 1 of 3 hangs: it has not answered for 1 s'
+check 'a rank that hangs between collectives is named' 6 'rank 1 of 3 hangs: it has not answered for 3 s'
 unset FAKE_RANK FAKE_CALL DLMODEL_PATIENCE_S
 rm -f "$work"/fake-nccl-* # of ranks that never met
 probe wrong 2 nccl --spawn 2 --points nccl-allreduce 'bytes=3000 ranks=2' gpu 0.01

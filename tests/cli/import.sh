@@ -228,6 +228,9 @@ check 'nccl-tests: cut off' 3 'cut.txt:29:1: error: expected 13 columns as in th
 sed 's/ 34\.00 / -34.0 /' "$bench/nccl_2.18_a100.txt" > "$work/negative.txt"
 run import nccl-tests "$work/negative.txt"
 check 'nccl-tests: a negative time' 3 'time: expected a time in microseconds, found "-34.0"'
+sed 's/ 34\.00 / 1e-320 /' "$bench/nccl_2.18_a100.txt" > "$work/short.txt"
+run import nccl-tests "$work/short.txt"
+check 'nccl-tests: a time that is 0 in seconds' 3 'time: expected a time in microseconds, found "1e-320"'
 sed '/float/d' "$bench/nccl_2.18_a100.txt" > "$work/norow.txt"
 run import nccl-tests "$work/norow.txt"
 check 'nccl-tests: no rows' 3 'the run printed none'
@@ -289,6 +292,9 @@ check 'osu: cut off' 3 'osu.txt:3:1: error: expected a size and a value: the lin
 printf '# OSU MPI Allreduce Latency Test v5.9\n# Size       Avg Latency(us)\n4   nan\n' > "$work/osu.txt"
 run import osu "$work/osu.txt" --nodes 2 --ranks 2
 check 'osu: nan' 3 'Latency: expected a number above 0, found "nan"'
+printf '# OSU MPI Allreduce Latency Test v5.9\n# Size       Avg Latency(us)\n4   1e-320\n' > "$work/osu.txt"
+run import osu "$work/osu.txt" --nodes 2 --ranks 2
+check 'osu: a time that is 0 in seconds' 3 'Latency: expected a number above 0, found "1e-320"'
 printf '# OSU MPI Bandwidth Test v5.9\n# Size      Bandwidth (MB/s)\n0   12\n' > "$work/osu.txt"
 run import osu "$work/osu.txt" --nodes 2
 check 'osu: bandwidth of nothing' 3 'a bandwidth needs a size above 0'

@@ -116,7 +116,7 @@ python_is_here=$(command -v python3 || true)
 [ -n "$python_is_here" ] || { echo '# no python3: collecting was not tested'; exit 0; }
 python3 tests/slurm/fake_runs.py "$work/spool" 7 > /dev/null
 printf '#!/bin/sh\nexec python3 "%s/tests/slurm/fake_sacct.py" "%s/spool" "$@"\n' "$PWD" "$work" > "$work/bin/sacct"
-printf '#!/bin/sh\nexit 0\n' > "$work/bin/squeue"
+printf '#!/bin/sh\necho "1006|RUNNING|/elsewhere"\n' > "$work/bin/squeue"
 chmod +x "$work/bin/sacct" "$work/bin/squeue"
 PATH=$work/bin:$PATH
 run slurm collect --dir "$work/spool" -o "$work/runs.csv"
@@ -144,6 +144,56 @@ run slurm status --dir "$work/spool"
 check 'status' 0
 has 'a running job' 'r0006 .*RUNNING'
 has 'why it failed' 'r0005 .*FAILED.*no such device'
+
+# slurmctld died and forgot the job: the accounting has it for running for ever. What was measured is kept.
+cp -r "$work/spool" "$work/forgotten"
+for i in 0 1 2 3 4 5; do printf '{"event":"step","step":%d,"step_s":0.1}\n' $i; done >> "$work/forgotten/r0006/bench-00000.jsonl"
+printf '#!/bin/sh\necho "7|RUNNING|/elsewhere"\n' > "$work/bin/squeue"
+run slurm collect --dir "$work/forgotten" -o "$work/forgotten.csv"
+check 'a job that Slurm forgot' 0 'r0006: LOST after'
+cp "$work/forgotten.csv" "$work/out"
+has 'its steps are kept' '^r0006,.*incomplete: LOST after .*,1006,LOST,'
+printf '#!/bin/sh\necho "1006|COMPLETED|/elsewhere"\n' > "$work/bin/squeue"
+run slurm collect --dir "$work/forgotten" -o "$work/behind.csv"
+cp "$work/behind.csv" "$work/out"
+has 'the queue knows of an end before the accounting' '^r0006,.*,1006,COMPLETED,'
+# submit died after sbatch had taken the job, and before it wrote the number down
+sed -i 's/, "job_id": "1006"//' "$work/forgotten/r0006/run.json"
+rm -f "$work/forgotten/r0006/job.jsonl"
+printf '#!/bin/sh\necho "1006|RUNNING|%s"\n' "$work/forgotten/r0006" > "$work/bin/squeue"
+run slurm status --dir "$work/forgotten"
+has 'a job whose number was not written down is found in the queue' 'r0006 .*1006 .*RUNNING'
+printf '#!/bin/sh\necho "$@" > "%s/cancelled"\n' "$work" > "$work/bin/scancel"
+chmod +x "$work/bin/scancel"
+run slurm cancel r0006 --dir "$work/forgotten"
+grep -qx 1006 "$work/cancelled" && echo 'ok and cancelled' || bad 'and cancelled' "$(cat "$work/log")"
+# An operator requeued the job: only its last attempt counts.
+{ printf '{"event":"start"}\n'; for i in 0 1 2 3; do printf '{"event":"step","step":%d,"step_s":0.7}\n' $i; done; printf '{"event":"end"}\n'; } > "$work/again"
+cat "$work/again" "$work/forgotten/r0000/bench-00000.jsonl" > "$work/both" && mv "$work/both" "$work/forgotten/r0000/bench-00000.jsonl"
+run slurm collect --dir "$work/forgotten" -o "$work/requeued.csv"
+cmp -s "$work/requeued.csv" "$work/first.csv" && echo 'ok a requeued run is its last attempt' || bad 'a requeued run is its last attempt' "$(diff "$work/requeued.csv" "$work/first.csv")"
+printf '#!/bin/sh\necho "1006|RUNNING|/elsewhere"\n' > "$work/bin/squeue"
+(cd slurm/frameworks && SLURM_RESTART_COUNT=2 python3 -B -c 'import sys, common; print(common.Meeting(sys.argv[1], "7").folder)' "$work") > "$work/out"
+has 'tasks of a requeued job meet anew' '/meet-7\.2$'
+# Nobody ends the watch of a node whose slurmd has died: it sees the exit of the script, or that the script or its own parent is gone.
+watch() { # watch NAME SECONDS COMMAND: a watch in the folder $work/watched, and whether COMMAND ended it within SECONDS
+    rm -rf "$work/watched" && mkdir "$work/watched"
+    printf '{"event":"job","job_id":"9"}\n' > "$work/watched/job.jsonl"
+    sleep 300 & script=$!
+    sh -c 'SLURM_JOB_ID=9 python3 -B slurm/frameworks/preflight.py --run="$1" --script="$2" --watch --period 300 & echo $! > "$1/pid"; wait' sh "$work/watched" "$script" &
+    parent=$!
+    sleep 3
+    pid=$(cat "$work/watched/pid")
+    kill -0 "$pid" 2> /dev/null || bad "$1" 'it did not begin'
+    eval "$3"
+    for _ in $(seq 1 $(($2 * 5))); do kill -0 "$pid" 2> /dev/null || break; sleep 0.2; done
+    if kill -0 "$pid" 2> /dev/null; then bad "$1" 'the watch goes on'; kill -9 "$pid"; else echo "ok $1"; fi
+    kill "$script" "$parent" 2> /dev/null
+    wait "$script" "$parent" 2> /dev/null
+}
+watch 'a watch ends with the exit of the script' 10 'printf "{\"event\":\"exit\",\"status\":0}\n" >> "$work/watched/job.jsonl"'
+watch 'a watch ends when the script is killed' 10 'kill -9 "$script"'
+watch 'a watch ends with the process that started it' 10 'kill -9 "$parent"'
 
 # Slurm does not answer: what is there is kept, and the next time all is well.
 printf '#!/bin/sh\necho "sacct: error: slurm_persist_conn_open: Connection refused" >&2\nexit 1\n' > "$work/bin/sacct"

@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "predict/import/import_config.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+MUTATE_JSON()
 
 static void demand(bool truth) {
     if (!truth) abort();

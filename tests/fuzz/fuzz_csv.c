@@ -7,8 +7,17 @@
 
 #include "model/base/csv.h"
 #include "model/base/table.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+MUTATE_CSV()
+
+/* What a spreadsheet would run as a formula is written with an apostrophe in front. */
+static bool same_cell(const char *written, const char *cell) {
+    if (strcmp(written, cell) == 0) return strchr("=@", cell[0]) == NULL || cell[0] == '\0';
+    return written[0] == '\'' && strchr("=@+-", cell[0]) != NULL && cell[0] != '\0' &&
+           strcmp(written + 1, cell) == 0;
+}
 
 static void check_written(const struct dl_csv *csv, struct dl_arena *arena) {
     struct dl_column *columns = dl_arena_alloc(arena, (size_t)csv->column_count, sizeof *columns);
@@ -18,8 +27,9 @@ static void check_written(const struct dl_csv *csv, struct dl_arena *arena) {
     char *text;
 
     if (columns == NULL) return;
+    /* the program's own names, of which none is a formula */
     for (int c = 0; c < csv->column_count; c++)
-        columns[c] = (struct dl_column){.key = csv->header[c], .heading = "h"};
+        columns[c] = (struct dl_column){.key = dl_arena_printf(arena, "c%d", c), .heading = "h"};
     dl_table_init(&table, arena, columns, csv->column_count);
     for (int r = 0; r < csv->row_count; r++) {
         union dl_cell *row = dl_table_row(&table);
@@ -35,7 +45,7 @@ static void check_written(const struct dl_csv *csv, struct dl_arena *arena) {
     if (again.row_count != csv->row_count || again.column_count != csv->column_count) abort();
     for (int r = 0; r < csv->row_count; r++)
         for (int c = 0; c < csv->column_count; c++)
-            if (strcmp(again.rows[r][c], csv->rows[r][c]) != 0) abort();
+            if (!same_cell(again.rows[r][c], csv->rows[r][c])) abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -8,8 +8,10 @@
 
 #include "model/base/json.h"
 #include "tests/rich_schema.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+MUTATE_JSON()
 
 enum { MAX_OVERRIDES = 4 };
 

@@ -1,7 +1,9 @@
 /* fuzz_nccl_tests.c - libFuzzer entry for output of nccl-tests: rows have positive times. */
 #include "tests/fuzz/bench_rows.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+MUTATE_BY_PIECES(" \n")
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return fuzz_bench_rows(dl_nccl_tests_parse, data, size);

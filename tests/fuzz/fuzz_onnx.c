@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "predict/import/import_stack.h"
+#include "tests/fuzz/mutate_onnx.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

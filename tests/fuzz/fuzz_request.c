@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "serve/body.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+MUTATE_BY_PIECES(",:{}[] \n&=%")
 
 extern const struct dl_command dl_cmd_predict, dl_cmd_search, dl_cmd_compare, dl_cmd_import;
 static const struct dl_command *const commands[] = {&dl_cmd_predict, &dl_cmd_search,

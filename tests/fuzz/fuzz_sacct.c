@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "slurm/commands/slurm_parts.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+MUTATE_BY_PIECES("|\n")
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     enum { CAPACITY = 64 };

@@ -7,8 +7,10 @@
 #include "model/base/text.h"
 #include "predict/import/import_plan.h"
 #include "predict/import/toml.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+MUTATE_BY_PIECES("=,[] \n")
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct dl_arena arena = {0};

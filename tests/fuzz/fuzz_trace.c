@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "predict/import/import_trace.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+MUTATE_JSON()
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct dl_arena arena = {0};

@@ -8,10 +8,12 @@
 #include <string.h>
 
 #include "model/workload/workload.h"
+#include "tests/fuzz/mutate.h"
 
 static const struct dl_kernel_facts PLAIN = {.precision = DL_FP32};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+MUTATE_JSON()
 
 enum { MAX_OVERRIDES = 4 };
 

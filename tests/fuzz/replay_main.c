@@ -10,6 +10,13 @@
 #include <sys/stat.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
+
+/* libFuzzer's, which mutators of the targets call; nothing is mutated here. */
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size) {
+    (void)data;
+    return size < max_size ? size : max_size;
+}
 
 static int replay_file(const char *path) {
     FILE *file = fopen(path, "rb");

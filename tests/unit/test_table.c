@@ -72,6 +72,25 @@ static void test_csv(void **state) {
     dl_arena_free(&arena);
 }
 
+/* What a spreadsheet would run is text for it; what is a number stays one. */
+static void test_formulas(void **state) {
+    static const struct dl_column one_column[] = {{.key = "a", .heading = "a"}};
+    static const char *const cells[][2] = {
+        {"=1", "'="}, {"@SUM(1)", "'@"}, {"-1+A1", "'-1+A1"}, {"+2*A1", "'+2*"}, {"--tp", "'--"},
+        {"-1", "-1"}, {"+1.5e-3", "+1"}, {"-", "-"},          {"a=1", "a="}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++) {
+        struct dl_arena arena = {0};
+        struct dl_table table;
+        dl_table_init(&table, &arena, one_column, 1);
+        dl_table_row(&table)->string = cells[i][0];
+        const char *text = dl_table_csv(&table);
+        assert_non_null(text);
+        assert_memory_equal(text + 2, cells[i][1], strlen(cells[i][1]));
+        dl_arena_free(&arena);
+    }
+}
+
 static void test_json(void **state) {
     struct dl_arena arena = {0};
     struct dl_json_writer w;
@@ -155,11 +174,9 @@ static void test_many_rows_and_odd_strings(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_csv),
-        cmocka_unit_test(test_json),
-        cmocka_unit_test(test_digits),
-        cmocka_unit_test(test_many_rows_and_odd_strings),
+        cmocka_unit_test(test_text),     cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_formulas), cmocka_unit_test(test_json),
+        cmocka_unit_test(test_digits),   cmocka_unit_test(test_many_rows_and_odd_strings),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,10 +178,31 @@ static void become_rank(const struct dl_meeting *node, int spawn, int local, cha
     _exit(127);
 }
 
-/* The first failing rank decides the status; the others get a moment to report, then are killed. */
+/* Why a rank ended, where it cannot have said so itself; "" otherwise. */
+static void describe_end(const struct dl_meeting *node, int spawn, int local, int status, char *out,
+                         size_t out_size) {
+    const int rank = node->rank * spawn + local;
+    out[0] = 0;
+    if (WIFSIGNALED(status))
+        snprintf(out, out_size, "rank %d of %d (GPU %d of its node) was killed by signal %d\n",
+                 rank, node->ranks * spawn, local, WTERMSIG(status));
+    else if (WEXITSTATUS(status) == 127)
+        snprintf(out, out_size, "cannot start rank %d\n", rank);
+}
+
+static int index_of(const pid_t *pids, int count, pid_t pid) {
+    for (int i = 0; i < count; i++)
+        if (pids[i] == pid) return i;
+    return -1;
+}
+
+/* The first failing rank decides the status; the others get a moment to report, then are killed.
+ * Ranks that miss a dead one end too, and this process may learn of them first: a rank that was
+ * killed is the cause in whatever order they are found. */
 static int wait_for_ranks(const struct dl_meeting *node, int spawn, const pid_t *pids) {
     static const double GRACE_S = 5;
     char cause[160] = ""; /* printed last: calibrate shows the end of this output */
+    bool killed = false;
     int left = spawn, result = 0;
     double end_s = HUGE_VAL;
     while (left > 0) {
@@ -192,21 +214,16 @@ static int wait_for_ranks(const struct dl_meeting *node, int spawn, const pid_t 
             if (dl_now_s() > end_s) {
                 for (int i = 0; i < spawn; i++) kill(pids[i], SIGKILL);
                 end_s = HUGE_VAL;
+                killed = true;
             }
             nanosleep(&pause, NULL);
             continue;
         }
         left--;
         if (WIFEXITED(status) && WEXITSTATUS(status) == 0) continue;
-        for (int i = 0; i < spawn && result == 0; i++) {
-            if (pids[i] != pid) continue;
-            if (WIFSIGNALED(status))
-                snprintf(cause, sizeof cause,
-                         "rank %d of %d (GPU %d of its node) was killed by signal %d\n",
-                         node->rank * spawn + i, node->ranks * spawn, i, WTERMSIG(status));
-            else if (WEXITSTATUS(status) == 127)
-                snprintf(cause, sizeof cause, "cannot start rank %d\n", node->rank * spawn + i);
-        }
+        const int local = index_of(pids, spawn, pid);
+        if (cause[0] == 0 && !killed && local >= 0)
+            describe_end(node, spawn, local, status, cause, sizeof cause);
         if (result == 0) {
             result = DL_ERR_BACKEND;
             end_s = dl_now_s() + GRACE_S;

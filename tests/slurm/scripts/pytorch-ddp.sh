@@ -47,9 +47,9 @@ program=(
 speed_variables='PATH LD_LIBRARY_PATH PYTHONPATH VIRTUAL_ENV LOADEDMODULES SLURM_CLUSTER_NAME SLURM_JOB_ID SLURM_JOB_PARTITION SLURM_JOB_NODELIST SLURM_JOB_NUM_NODES SLURM_NTASKS SLURM_NTASKS_PER_NODE SLURM_CPUS_PER_TASK SLURM_CPUS_ON_NODE SLURM_GPUS_ON_NODE SLURM_MEM_PER_NODE SLURM_CPU_BIND SLURM_DISTRIBUTION SLURM_HINT TF_CPP_MIN_LOG_LEVEL TF_GPU_THREAD_MODE TF_GPU_THREAD_COUNT TF_FORCE_GPU_ALLOW_GROWTH TF_ENABLE_ONEDNN_OPTS TF_XLA_FLAGS XLA_FLAGS MXNET_CUDNN_AUTOTUNE_DEFAULT MXNET_ENGINE_TYPE TORCH_NCCL_ASYNC_ERROR_HANDLING DLMODEL_SITE DLMODEL_DATA'
 speed_variables+=" $(compgen -e | grep -E '^(OMP|KMP|MKL|NCCL|GLOO|HOROVOD|OMPI_MCA|UCX|FI|CUDA)_' | grep -viE 'token|key|secret|pass|cred|auth|jwt|cookie' | tr '\n' ' ')"
 (umask 077; for name in $speed_variables; do [ -z "${!name+x}" ] || printf '%s=%s\n' "$name" "${!name}"; done | sort > "$run/environment.txt")
-preflight=(python3 "$programs/preflight.py" --run="$run")
+preflight=(python3 "$programs/preflight.py" --run="$run" --script=$$)
 on_nodes=(srun --overlap --ntasks="$SLURM_JOB_NUM_NODES" --ntasks-per-node=1 --cpus-per-task=1 --mem=0 --mpi=none --input=none)
-"${on_nodes[@]}" "${preflight[@]}" --look || say '{"event":"note","text":"preflight failed"}'
+timeout -k 10 300 "${on_nodes[@]}" "${preflight[@]}" --look || say '{"event":"note","text":"preflight failed"}'
 "${on_nodes[@]}" "${preflight[@]}" --watch &
 watcher=$!
 srun --overlap --kill-on-bad-exit=1 --input=none --mem=0 --ntasks=16 --ntasks-per-node=4 --cpus-per-task=7 \
