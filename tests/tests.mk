@@ -176,7 +176,6 @@ cov: ## line and branch coverage of model/ by the unit and property tests (needs
 	$(Q)BUILD=build-cov sh tests/cov.sh
 quick-tests: $(BUILD)/dlmodel $(TEST_PROGRAMS)
 
-<<<<<<< HEAD
 # clang counts conditions from release 18 on. The reach of each test is kept: only what changed runs again (COMMIT would change all).
 CLANG ?= $(firstword $(foreach n,22 21 20 19 18,$(if $(shell command -v clang-$(n) 2> /dev/null),clang-$(n))) clang)
 LLVM = $(patsubst clang%,%,$(CLANG))
@@ -199,8 +198,6 @@ mutate: ## mutation score of model/: MUTANTS changes drawn by SEED, against unit
 	$(PYTHON) tests/mutation/mutate.py build-mutate build-mcdc/reach.json --seed $(SEED) --count $(MUTANTS) --patience $(PATIENCE) \
 	  --cc "$(CC)" --flags "-std=c11 -D_POSIX_C_SOURCE=200809L -ffp-contract=off -fPIC -O1 -fvisibility=default -I." $(MUTATE_FLAGS)
 
-fuzz: ## every fuzzer for FUZZ_SECONDS each (needs clang)
-=======
 # FUZZ=fast traps where the other reports, and leaves AddressSanitizer out: several times as many inputs a second.
 FUZZ ?= sanitized
 FUZZ_CC ?= clang
@@ -211,7 +208,6 @@ FUZZ_OPTIMIZE_fast := -O2 -g1 -fsanitize-coverage=inline-8bit-counters,pc-table 
 FUZZ_LINK_sanitized := -fsanitize=fuzzer,address,$(FUZZ_CHECKS)
 FUZZ_LINK_fast := -fsanitize=fuzzer
 fuzz-programs:
->>>>>>> p-f
 	@command -v clang > /dev/null || { echo 'error: the fuzzers need clang with libFuzzer: make deps DEPS=all, or apt install clang libclang-rt-14-dev' >&2; exit 1; }
 	+$(Q)$(MAKE) --no-print-directory -j$(JOBS) BUILD=$(FUZZ_BUILD) HARDENING=0 CC="$(FUZZ_CC)" OPTIMIZE="$(FUZZ_OPTIMIZE_$(FUZZ))" \
 	  FUZZ_LINK="$(FUZZ_LINK_$(FUZZ))" fuzzers

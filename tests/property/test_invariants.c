@@ -253,7 +253,7 @@ static bool improve(struct subject *s, enum change what, double by, struct dl_ar
 }
 
 /* Where a change for the better can make a job slower, and by how much at most. */
-enum cause { NONE, CYCLES, TRANSFERRED, CHOICE, CHANNELS, SHIFT, CAUSES };
+enum cause { NONE, CYCLES, TRANSFERRED, CHOICE, CHANNELS, SHIFT, CUT, SERVERS, CAUSES };
 static const struct {
     const char *why;
     double most;
@@ -261,7 +261,7 @@ static const struct {
     [NONE] = {"", 1e-9},
     /* Horovod's cycles: a gradient that is ready earlier can leave with fewer others
      * (test_oracle_timeline has the same times). */
-    [CYCLES] = {"what is ready when a cycle ends", 0.1},
+    [CYCLES] = {"what is ready when a cycle ends", 0.2},
     /* F-KERNEL-MODEL on a device that borrows it: with more arithmetic for each byte, tiles have to
      * be larger (`half` of dl_kernel_model_scale), which costs short sides more than it gains. */
     [TRANSFERRED] = {"tiles of a borrowed kernel-time model", 0.25},
@@ -271,14 +271,25 @@ static const struct {
     /* NCCL doubles its channels on faster links, and each holds a multiprocessor. */
     [CHANNELS] = {"more channels of NCCL", 0.1},
     /* Messages that slow kernels beside them move from the next iteration's start into backward. */
-    [SHIFT] = {"messages beside other kernels", 0.005},
+    [SHIFT] = {"messages beside other kernels", 0.02},
+    /* Layers are balanced one by one; that the host is ahead in one part of a stage and behind in
+     * another shows only after the cut. */
+    [CUT] = {"another cut of a pipeline", 0.2},
+    /* Periods that alternate are known as a mean of 48. */
+    [SERVERS] = {"a mean of alternating periods", 1e-4},
 };
 static int64_t pairs, known[CAUSES];
 
+static bool is_cut(const struct subject *s) {
+    return s->plan.pp > 1 || s->plan.strategy->way == DL_WAY_STAGES;
+}
+
 static enum cause known_cause(const struct subject *s, enum change what, bool is_fake) {
     if (what == PEAK && !is_fake) return TRANSFERRED;
+    if (is_cut(s)) return CUT;
     if (s->framework.behaviour->has_phase) return CYCLES;
     if (s->framework.sync.overlap_slowdown_frac > 0) return SHIFT;
+    if (s->framework.behaviour->has_servers) return SERVERS;
     if (is_fake || what != LINKS) return NONE;
     return s->plan.strategy->way == DL_WAY_TRANSFORMER ? CHANNELS : CHOICE;
 }
@@ -286,9 +297,8 @@ static enum cause known_cause(const struct subject *s, enum change what, bool is
 /* A pipeline is cut where compute balances, whatever crosses the cut and whichever stage then has
  * the largest tables to update: the law is for what the cut balances. */
 static double judged_s(const struct subject *s, const struct dl_prediction *p) {
-    const bool cut = s->plan.pp > 1 || s->plan.strategy->way == DL_WAY_STAGES;
-    return cut ? p->forward_s + p->backward_s + p->bubble_s + p->overhead_s - p->straggler_s
-               : p->iteration_s;
+    return is_cut(s) ? p->forward_s + p->backward_s + p->bubble_s + p->overhead_s - p->straggler_s
+                     : p->iteration_s;
 }
 
 static void check_better(const struct subject *s, const struct dl_prediction *p, bool is_fake,
