@@ -22,6 +22,7 @@ import subprocess
 import sys
 import time
 
+from reach import stamp
 from test_list import ROOT, WRAPPING, environment, run, tests
 
 # Where a wrong number would be a wrong prediction.
@@ -95,24 +96,25 @@ class Bench:
         self.wraps = dict(line.split(" ", 1) for line in wraps)
 
     def check_plain(self):
-        """Every test passes on the code as it is; how long each takes."""
-        known = f"{self.build}/plain-seconds.json"
-        stamp = max(os.path.getmtime(p) for p in [f"{self.build}/tests/libtested.so"] +
-                    [t.command[0] for t in self.tests.values()])
-        if os.path.exists(known) and os.path.getmtime(known) > stamp:
-            with open(known, encoding="utf-8") as text:
-                self.seconds = json.load(text)
-            if set(self.seconds) == set(self.tests):
-                return
+        """Every test passes on the code as it is; how long each takes. What is as it was is not run again."""
+        path, known = f"{self.build}/plain.json", {}
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as text:
+                known = json.load(text)
         for name, test in self.tests.items():
-            if self.reach.get(name, {"seconds": 0.0})["seconds"] > SLOWER * self.patience_s:
-                self.seconds[name] = float("inf")
+            now = stamp(self.build, test)
+            if known.get(name, {"stamp": ""})["stamp"] == now:
                 continue
-            passed, why, self.seconds[name] = run(test, environment())
+            if self.reach.get(name, {"seconds": 0.0})["seconds"] > SLOWER * self.patience_s:
+                known.pop(name, None)
+                continue
+            passed, why, seconds = run(test, environment())
             if not passed:
                 sys.exit(f"error: {name} fails without a mutant ({why})")
-        with open(known, "w", encoding="utf-8") as out:
-            json.dump(self.seconds, out)
+            known[name] = {"stamp": now, "seconds": seconds}
+        self.seconds = {name: known[name]["seconds"] if name in known else float("inf") for name in self.tests}
+        with open(path, "w", encoding="utf-8") as out:
+            json.dump(known, out)
 
     def compiled(self, file, text, name):
         """Machine code of the text in place of the file, or None."""
