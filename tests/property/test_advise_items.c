@@ -1,5 +1,6 @@
-/* Laws of every piece of advice on anything in data/: what is proposed is complete, an option of predict, not in force already and
- * not said twice; a rewritten network is one. Every piece is proposed somewhere, and not everywhere. */
+/* Laws of every piece of advice on anything in data/: what is proposed is complete, an option of
+ * predict, not in force already and not said twice; a rewritten network is one. Every piece is
+ * proposed somewhere, and not everywhere. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
-/* Every way to synchronize gradients on a system that lacks something or is small: messages of known times, or an error that says
- * what is missing; never a number that is none. Then what a plan costs in memory and power, and ties. */
+/* Every way to synchronize gradients on a system that lacks something or is small: messages of
+ * known times, or an error that says what is missing; never a number that is none. Then what a
+ * plan costs in memory and power, and ties. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -93,7 +94,8 @@ static void every_behaviour_lacking_something(void **state) {
     assert_true(failed > 1000 && ran > 5000); /* both happen */
 }
 
-/* 8.5 million parameters at 16 B of state each, and activations of a sample: what saves enough comes first. */
+/* 8.5 million parameters at 16 B of state each, and activations of a sample: what saves enough
+ * comes first. */
 static void advice_on_memory(void **state) {
     (void)state;
     struct dl_fake f;
@@ -126,7 +128,8 @@ static void advice_on_memory(void **state) {
     dl_arena_free(&f.arena);
 }
 
-/* 4 devices of 300 W beside a host of 500 W: rated only where the device states its power and all nodes are alike. */
+/* 4 devices of 300 W beside a host of 500 W: rated only where the device states its power and
+ * all nodes are alike. */
 static void power_of_a_node(void **state) {
     (void)state;
     struct dl_fake f;

@@ -1,5 +1,5 @@
-/* Edges of the collectives: columns that a table may lack, samples that do not apply, copies without a path, what NCCL chooses when
- * its measured constants or its rings are missing. */
+/* Edges of the collectives: columns that a table may lack, samples that do not apply, copies
+ * without a path, what NCCL chooses when its measured constants or its rings are missing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,8 +47,9 @@ static double time_of(struct dl_system *s, struct dl_collective_request r) {
     return t.time_s;
 }
 
-/* One sample of 1 s of the request's own rank set, which holds for the plain request alone: a request with an algorithm, a protocol,
- * a stride or company takes measured / model on its own model. */
+/* One sample of 1 s of the request's own rank set, which holds for the plain request alone: a
+ * request with an algorithm, a protocol, a stride or company takes measured / model on its own
+ * model. */
 static void samples_of_the_plain_request(void **state) {
     (void)state;
     struct dl_fake f;
@@ -93,7 +94,8 @@ static void samples_of_the_plain_request(void **state) {
     dl_arena_free(&f.arena);
 }
 
-/* The model at the samples, filled once or asked each time: the same answer. Sets that nothing asks for stay empty. */
+/* The model at the samples, filled once or asked each time: the same answer. Sets that nothing
+ * asks for stay empty. */
 static void samples_filled_ahead(void **state) {
     (void)state;
     struct dl_fake f;
@@ -197,7 +199,8 @@ static void copies_without_a_path(void **state) {
     dl_arena_free(&f.arena);
 }
 
-/* NVLink of 120 GB/s over 4: a pair of a full mesh has a third of it, of a bus or a switch all. The ring passes the bridge. */
+/* NVLink of 120 GB/s over 4: a pair of a full mesh has a third of it, of a bus or a switch all.
+ * The ring passes the bridge. */
 static void copies_over_links(void **state) {
     (void)state;
     struct dl_fake f;
@@ -241,8 +244,9 @@ static struct dl_cost_parts chosen(const struct dl_nccl_graph *g, int algorithm,
     return cost;
 }
 
-/* In the switch, measured: 67 us and NCCL's rate, or 29 us and 0.69 of it, whichever is shorter; other sizes of a node share
- * (9/8) / (1 + 1/p). Without measured constants 23 us and NCCL's rate. */
+/* In the switch, measured: 67 us and NCCL's rate, or 29 us and 0.69 of it, whichever is shorter;
+ * other sizes of a node share (9/8) / (1 + 1/p). Without measured constants 23 us and NCCL's
+ * rate. */
 static void measured_switches(void **state) {
     (void)state;
     struct dl_nccl_graph g = {.ranks = 8,
@@ -278,7 +282,8 @@ static void measured_switches(void **state) {
     check_nan(chosen(&g, DL_NCCL_TREE, "2.19.3", 1e4).latency_s);
 }
 
-/* Two nodes of 4, Simple above the plateau: 1.9 times the latency, from 2.17 on 1.5 with Hopper, from 2.18 on 1.4 with Ampere. */
+/* Two nodes of 4, Simple above the plateau: 1.9 times the latency, from 2.17 on 1.5 with Hopper,
+ * from 2.18 on 1.4 with Ampere. */
 static void latency_of_simple_between_nodes(void **state) {
     (void)state;
     static const struct {

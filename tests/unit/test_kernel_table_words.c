@@ -1,4 +1,5 @@
-/* Words of tables of kernel times, one at a time: headers, passes, timings, shapes, libraries; kernels by hand. */
+/* Words of tables of kernel times, one at a time: headers, passes, timings, shapes, libraries;
+ * kernels by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -93,7 +94,8 @@ static void streams_by_shape(void **state) {
     dl_arena_free(&arena);
 }
 
-/* Of each operation by its elements: what a fused kernel reads and writes an element, forward and backward; -1: it has none. */
+/* Of each operation by its elements: what a fused kernel reads and writes an element, forward
+ * and backward; -1: it has none. */
 static void streams_by_elements(void **state) {
     (void)state;
     static const struct {
@@ -309,7 +311,8 @@ static void deepbench_rows(void **state) {
     dl_arena_free(&arena);
 }
 
-/* Winograd on 2 x 8 x 8 outputs: 8 tiles of 36 numbers, of 32 inputs, 16 outputs, and 32 x 16 filters; 4 B each. */
+/* Winograd on 2 x 8 x 8 outputs: 8 tiles of 36 numbers, of 32 inputs, 16 outputs, and 32 x 16
+ * filters; 4 B each. */
 static void workspace_of_winograd(void **state) {
     (void)state;
     const double in[DL_DIMS] = {1, 8, 8}, kernel[DL_DIMS] = {1, 3, 3}, one[DL_DIMS] = {1, 1, 1},

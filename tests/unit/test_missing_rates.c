@@ -1,5 +1,5 @@
-/* What a behaviour of a framework needs of the system, taken away one by one: it says what lacks, and never a number. And how each
- * message names its formula. */
+/* What a behaviour of a framework needs of the system, taken away one by one: it says what
+ * lacks, and never a number. And how each message names its formula. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,8 +72,8 @@ static void names_of_messages(void **state) {
     }
 }
 
-/* 56 MB of MPI's all-reduce between host memories: copied out and back over links of 12 GB/s that two GPUs share. MPI that was
- * measured on device memory copies nothing; nor does a CPU. */
+/* 56 MB of MPI's all-reduce between host memories: copied out and back over links of 12 GB/s
+ * that two GPUs share. MPI that was measured on device memory copies nothing; nor does a CPU. */
 static void staging_of_host_libraries(void **state) {
     (void)state;
     struct dl_message message;
@@ -153,7 +153,8 @@ static void levels_of_an_all_reduce(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
-/* Copies of a node: two devices a link, and 4 of them on a memory of 8 GB/s; a host without a pageable rate copies as pinned. */
+/* Copies of a node: two devices a link, and 4 of them on a memory of 8 GB/s; a host without a
+ * pageable rate copies as pinned. */
 static void copies_and_sums_of_a_host(void **state) {
     (void)state;
     start();
@@ -179,7 +180,8 @@ static void copies_and_sums_of_a_host(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
-/* Half of a worker's bytes leave each of two nodes at 12 GB/s; two adapters, a copy of 6 GB/s, a fuller server. */
+/* Half of a worker's bytes leave each of two nodes at 12 GB/s; two adapters, a copy of 6 GB/s, a
+ * fuller server. */
 static void bytes_of_a_server(void **state) {
     (void)state;
     start();

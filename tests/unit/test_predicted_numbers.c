@@ -1,5 +1,6 @@
-/* Small rules of a prediction, each side of each condition: tokens and run lengths, the best point of a sweep, layer times, input,
- * MPI's releases and names (F-THROUGHPUT, F-LAYER-TIMES, F-INPUT, F-MPI-CHOICE). */
+/* Small rules of a prediction, each side of each condition: tokens and run lengths, the best
+ * point of a sweep, layer times, input, MPI's releases and names (F-THROUGHPUT, F-LAYER-TIMES,
+ * F-INPUT, F-MPI-CHOICE). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +30,8 @@ static void tokens_of_sequences(void **state) {
     check_nan(dl_tokens_per_sample(&w));
 }
 
-/* 10 iterations of 0.5 s and 64 samples are 5 s and 20 s of 4 devices; a part of one counts as one. */
+/* 10 iterations of 0.5 s and 64 samples are 5 s and 20 s of 4 devices; a part of one counts as
+ * one. */
 static void lengths_of_runs(void **state) {
     (void)state;
     const struct dl_workload w = {
@@ -192,7 +194,8 @@ static void input_of_a_node(void **state) {
     dl_arena_free(&f.arena);
 }
 
-/* 1000 samples of 100 MB are more than 0.7 of 140 GB, 970 less; the first epoch is never in the cache. */
+/* 1000 samples of 100 MB are more than 0.7 of 140 GB, 970 less; the first epoch is never in the
+ * cache. */
 static void samples_of_a_node(void **state) {
     (void)state;
     struct dl_fake f;

@@ -1,5 +1,5 @@
-/* Which networks are stacks of blocks (dl_transformer_is_stack), one condition at a time; what shares a device's multiprocessors;
- * how layers divide over stages. */
+/* Which networks are stacks of blocks (dl_transformer_is_stack), one condition at a time; what
+ * shares a device's multiprocessors; how layers divide over stages. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -86,7 +86,8 @@ static void differ(struct made *m, int block, enum member member, int by) {
     if (member == NAME) snprintf(m->names[1 + block * EACH + 1], 32, "h.%d.f%d", block, by);
 }
 
-/* Blocks that differ at the front are a lead; that take turns, a period; that all differ, no stack. */
+/* Blocks that differ at the front are a lead; that take turns, a period; that all differ, no
+ * stack. */
 static void blocks_that_differ(void **state) {
     (void)state;
     struct made m;
