@@ -145,17 +145,19 @@ class Bench:
         return "invalid" if done.returncode else None
 
     def tests_of(self, mutant):
-        """Names of the tests that reach the line; of the file, where lines do not run (tables). Fastest first."""
-        reached, known, of_file = [], False, []
+        """Names of the tests that reach the line, the fastest first. A line that does not run (of a table) may be read by any:
+        first by those that run its file."""
+        reached, known, of_file = [], False, set()
         for name, reach in self.reach.items():
             ran, idle = reach["lines"].get(mutant.file, ([], []))
             if ran:
-                of_file.append(name)
+                of_file.add(name)
             known = known or mutant.line in ran or mutant.line in idle
             if mutant.line in ran:
                 reached.append(name)
-        chosen = reached if known else of_file
-        return sorted(chosen, key=lambda name: self.seconds.get(name, 0.0))
+        if known:
+            return sorted(reached, key=lambda name: self.seconds.get(name, 0.0))
+        return sorted(self.reach, key=lambda name: (name not in of_file, self.seconds.get(name, 0.0)))
 
     def relink(self, test):
         """A program with wrapped calls has the code in itself."""

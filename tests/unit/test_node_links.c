@@ -64,6 +64,14 @@ static void worst_group_of_a_node(void **state) {
     chain[2] = (struct dl_edge){0, 2, 1, ""}, chain[4] = (struct dl_edge){3, 4, 0, ""};
     dl_topology_fill(&link, 6);
     assert_int_equal(link.group_channels[1][3], DL_GROUP_APART); /* 3 hangs on nothing */
+    struct dl_edge both[] = {{0, 1, 1, ""}, {1, 2, 1, ""}, {3, 4, 1, ""}};
+    link = (struct dl_link){.edges = both, .edge_count = 3};
+    dl_topology_fill(&link, 6);
+    assert_int_equal(link.group_channels[1][3], DL_GROUP_APART); /* a chain, then 5 apart */
+    both[0] = (struct dl_edge){3, 5, 1, ""};                     /* and the other way round */
+    both[1] = (struct dl_edge){1, 2, 1, ""};
+    dl_topology_fill(&link, 6);
+    assert_int_equal(link.group_channels[1][3], DL_GROUP_APART);
     link.edge_count = 0;
     dl_topology_fill(&link, 6);
     assert_int_equal(link.group_channels[1][3], DL_GROUP_UNKNOWN);
