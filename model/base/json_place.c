@@ -5,11 +5,10 @@
 #include "model/base/json_node.h"
 #include "model/base/text.h"
 
-/* The element of that name (member "name") or index of an array. */
+/* The element of an array whose member "name" has that text. */
 static const struct dl_json_node *element(const struct dl_json_node *array, const char *part,
                                           size_t length) {
-    int index = 0;
-    for (const struct dl_json_node *e = array->child; e != NULL; e = e->next, index++) {
+    for (const struct dl_json_node *e = array->child; e != NULL; e = e->next) {
         const struct dl_json_node *name =
             e->kind == DL_JSON_OBJECT ? dl_json_member(e, "name", 4) : NULL;
         if (name != NULL && name->kind == DL_JSON_STRING && strlen(name->string) == length &&

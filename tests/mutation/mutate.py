@@ -22,6 +22,7 @@ import subprocess
 import sys
 import time
 
+from reach import stamp
 from test_list import ROOT, WRAPPING, environment, run, tests
 
 # Where a wrong number would be a wrong prediction.
@@ -85,7 +86,7 @@ class Bench:
         self.compile_words = [w for w in shlex.split(compiler) if w != "ccache"] + [
             w for w in shlex.split(flags) if w not in ("-MMD", "-MP")] + ["-w", "-c"]
         self.compiler = self.compile_words[0]
-        self.tests = tests(build)
+        self.tests = {n: t for n, t in tests(build).items() if os.path.exists(t.command[0])}  # a draft is not built yet
         with open(reach_path, encoding="utf-8") as text:
             self.reach = {name: r for name, r in json.load(text).items() if name in self.tests}
         self.env = environment(LD_LIBRARY_PATH=self.folder, CMOCKA_TEST_ABORT="0")
@@ -95,24 +96,25 @@ class Bench:
         self.wraps = dict(line.split(" ", 1) for line in wraps)
 
     def check_plain(self):
-        """Every test passes on the code as it is; how long each takes."""
-        known = f"{self.build}/plain-seconds.json"
-        stamp = max(os.path.getmtime(p) for p in [f"{self.build}/tests/libtested.so"] +
-                    [t.command[0] for t in self.tests.values()])
-        if os.path.exists(known) and os.path.getmtime(known) > stamp:
-            with open(known, encoding="utf-8") as text:
-                self.seconds = json.load(text)
-            if set(self.seconds) == set(self.tests):
-                return
+        """Every test passes on the code as it is; how long each takes. What is as it was is not run again."""
+        path, known = f"{self.build}/plain.json", {}
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as text:
+                known = json.load(text)
         for name, test in self.tests.items():
-            if self.reach.get(name, {"seconds": 0.0})["seconds"] > SLOWER * self.patience_s:
-                self.seconds[name] = float("inf")
+            now = stamp(self.build, test)
+            if known.get(name, {"stamp": ""})["stamp"] == now:
                 continue
-            passed, why, self.seconds[name] = run(test, environment())
+            if self.reach.get(name, {"seconds": 0.0})["seconds"] > SLOWER * self.patience_s:
+                known.pop(name, None)
+                continue
+            passed, why, seconds = run(test, environment())
             if not passed:
                 sys.exit(f"error: {name} fails without a mutant ({why})")
-        with open(known, "w", encoding="utf-8") as out:
-            json.dump(self.seconds, out)
+            known[name] = {"stamp": now, "seconds": seconds}
+        self.seconds = {name: known[name]["seconds"] if name in known else float("inf") for name in self.tests}
+        with open(path, "w", encoding="utf-8") as out:
+            json.dump(known, out)
 
     def compiled(self, file, text, name):
         """Machine code of the text in place of the file, or None."""
@@ -143,17 +145,19 @@ class Bench:
         return "invalid" if done.returncode else None
 
     def tests_of(self, mutant):
-        """Names of the tests that reach the line; of the file, where lines do not run (tables). Fastest first."""
-        reached, known, of_file = [], False, []
+        """Names of the tests that reach the line, the fastest first. A line that does not run (of a table) may be read by any:
+        first by those that run its file."""
+        reached, known, of_file = [], False, set()
         for name, reach in self.reach.items():
             ran, idle = reach["lines"].get(mutant.file, ([], []))
             if ran:
-                of_file.append(name)
+                of_file.add(name)
             known = known or mutant.line in ran or mutant.line in idle
             if mutant.line in ran:
                 reached.append(name)
-        chosen = reached if known else of_file
-        return sorted(chosen, key=lambda name: self.seconds.get(name, 0.0))
+        if known:
+            return sorted(reached, key=lambda name: self.seconds.get(name, 0.0))
+        return sorted(self.reach, key=lambda name: (name not in of_file, self.seconds.get(name, 0.0)))
 
     def relink(self, test):
         """A program with wrapped calls has the code in itself."""

@@ -1,5 +1,5 @@
-/* Conditions between members of systems, links, kernel-time models, layer times and frameworks, one at a time on the structures
- * themselves: next to each refusal a case that passes. */
+/* Conditions between members of systems, links, kernel-time models, layer times and frameworks,
+ * one at a time on the structures themselves: next to each refusal a case that passes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
-/* F-COLL-LINKS by hand: which links of a system a library on the host uses, and at what cost; the push and pull of
- * parameter servers over them (F-PS-PUSH-PULL). Values are round: 4 GB/s of one core is 0.25 ns/B. */
+/* F-COLL-LINKS by hand: which links of a system a library on the host uses, and at what cost;
+ * the push and pull of parameter servers over them (F-PS-PUSH-PULL). Values are round: 4 GB/s of
+ * one core is 0.25 ns/B. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +41,8 @@ static const struct dl_collective_request one_node = {
 static const struct dl_collective_request two_nodes = {
     .op = DL_COLL_ALL_REDUCE, .nodes = 2, .ranks_per_node = 1};
 
-/* shm, upi and qpi join processes; any other word, however near, leaves the copy through a buffer: 0.5 us, 2 / 4 GB/s. */
+/* shm, upi and qpi join processes; any other word, however near, leaves the copy through a
+ * buffer: 0.5 us, 2 / 4 GB/s. */
 static void links_between_processes(void **state) {
     (void)state;
     static const char *const host[] = {"shm", "upi", "qpi"};
@@ -70,8 +72,9 @@ static void links_between_processes(void **state) {
     dl_arena_free(&f->arena);
 }
 
-/* 4 B of memory traffic a byte and rank: 4 x 4 / 16 GB/s = 1 ns/B; 3 groups at once, 3 ns/B. With 160 GB/s the core limits.
- * Sums: 3 x 4 / 16 GB/s = 0.75 ns/B; with 160 GB/s one core's 0.25. */
+/* 4 B of memory traffic a byte and rank: 4 x 4 / 16 GB/s = 1 ns/B; 3 groups at once, 3 ns/B.
+ * With 160 GB/s the core limits. Sums: 3 x 4 / 16 GB/s = 0.75 ns/B; with 160 GB/s one core's
+ * 0.25. */
 static void memory_of_the_host(void **state) {
     (void)state;
     struct dl_fake *f = start();
@@ -95,7 +98,8 @@ static void memory_of_the_host(void **state) {
     dl_arena_free(&f->arena);
 }
 
-/* MPI that moves device memory: a pair has a third of an NVLink mesh of 4; all of a switch, a bus, a pair of devices. */
+/* MPI that moves device memory: a pair has a third of an NVLink mesh of 4; all of a switch, a
+ * bus, a pair of devices. */
 static void device_memory(void **state) {
     (void)state;
     struct dl_fake *f = start();
@@ -180,7 +184,8 @@ static void adapters_and_staging(void **state) {
     dl_arena_free(&f->arena);
 }
 
-/* Pieces up to 1 kB and 1 MB: 1 us + 1 ns/B, then 0.5 us + 0.2 ns/B, which never costs less than 1 kB did: 2 us. */
+/* Pieces up to 1 kB and 1 MB: 1 us + 1 ns/B, then 0.5 us + 0.2 ns/B, which never costs less than
+ * 1 kB did: 2 us. */
 static void pieces_of_a_link(void **state) {
     (void)state;
     struct dl_fake *f = start();
@@ -258,7 +263,8 @@ static void push_and_pull(void **state) {
     dl_arena_free(&f->arena);
 }
 
-/* Servers on the workers' nodes: 3/4 of the bytes leave; alone on a node only copies cost. 4 adapters carry four times. */
+/* Servers on the workers' nodes: 3/4 of the bytes leave; alone on a node only copies cost. 4
+ * adapters carry four times. */
 static void colocated_servers(void **state) {
     (void)state;
     struct dl_fake *f = start();
@@ -289,9 +295,10 @@ static void colocated_servers(void **state) {
     dl_arena_free(&f->arena);
 }
 
-/* 3 us and 0.2 ns/B inside, 2 us and 0.1 ns/B between, sums at 0.25 ns/B; 1 MB. Ring: 4 (p - 1) messages of the slower start,
- * (p - 1)/p of the bytes twice and summed. Halving and doubling over 2 and then 2: 2 starts, the bytes once and half of the sums
- * at each level; cube: twice the bytes and all sums. */
+/* 3 us and 0.2 ns/B inside, 2 us and 0.1 ns/B between, sums at 0.25 ns/B; 1 MB. Ring: 4 (p - 1)
+ * messages of the slower start, (p - 1)/p of the bytes twice and summed. Halving and doubling
+ * over 2 and then 2: 2 starts, the bytes once and half of the sums at each level; cube: twice
+ * the bytes and all sums. */
 static void gloo_and_grpc(void **state) {
     (void)state;
     static const struct {

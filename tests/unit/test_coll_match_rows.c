@@ -1,5 +1,6 @@
-/* Rows of a table of collectives: which become requests, with what, and why the others do not; requests that the model
- * refuses; which of a system's measured collectives serve a request (F-COLL-MEASURED, F-COLL-SCALED). */
+/* Rows of a table of collectives: which become requests, with what, and why the others do not;
+ * requests that the model refuses; which of a system's measured collectives serve a request
+ * (F-COLL-MEASURED, F-COLL-SCALED). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -182,7 +183,8 @@ static void requests_that_are_refused(void **state) {
     dl_arena_free(&f.arena);
 }
 
-/* A library without samples of its own rank set: measured / model of the nearest. One sample, so that the ratio is flat. */
+/* A library without samples of its own rank set: measured / model of the nearest. One sample, so
+ * that the ratio is flat. */
 static double scaled_by(struct dl_coll_measured *list, int count, struct dl_collective_request r) {
     struct dl_fake f;
     struct dl_err err;
@@ -265,7 +267,8 @@ static struct dl_coll_reading read_at(const struct dl_coll_measured *m, dl_libra
     return out;
 }
 
-/* Spread: 0.02 at least; log(4) / 3.92 where the interval is a factor of 4 wide. Beyond the largest sample 0.05 a doubling. */
+/* Spread: 0.02 at least; log(4) / 3.92 where the interval is a factor of 4 wide. Beyond the
+ * largest sample 0.05 a doubling. */
 static void spread_of_samples(void **state) {
     (void)state;
     struct dl_coll_sample samples[] = {{1000, 2, 1, 4}, {2000, 4, NAN, NAN}, {4000, 8, 9, 8}};
@@ -291,7 +294,8 @@ static void spread_of_samples(void **state) {
     assert_false(read_at(&m, one_second, "ring", 0).extrapolated);
 }
 
-/* No model: the last two samples go on, 4 s / 2000 B; samples that do not rise, at the rate of the last: 8 s / 4000 B. */
+/* No model: the last two samples go on, 4 s / 2000 B; samples that do not rise, at the rate of
+ * the last: 8 s / 4000 B. */
 static void beyond_samples_without_a_model(void **state) {
     (void)state;
     struct dl_coll_sample samples[] = {

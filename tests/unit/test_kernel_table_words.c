@@ -1,4 +1,5 @@
-/* Words of tables of kernel times, one at a time: headers, passes, timings, shapes, libraries; kernels by hand. */
+/* Words of tables of kernel times, one at a time: headers, passes, timings, shapes, libraries;
+ * kernels by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -90,6 +91,58 @@ static void streams_by_shape(void **state) {
         check_close(row.kernel.write_elements, cases[i].write, 0);
         check_close(row.kernel.extra_bytes, cases[i].extra, 0);
     }
+    dl_arena_free(&arena);
+}
+
+/* Of each operation by its elements: what a fused kernel reads and writes an element, forward
+ * and backward; -1: it has none. */
+static void streams_by_elements(void **state) {
+    (void)state;
+    static const struct {
+        const char *names[10];
+        double forward_read, forward_write, backward_read, backward_write;
+    } cases[] = {
+        /* one tensor in, one out; backward the gradient and what was kept */
+        {{"gelu", "GELU_", "relu", "relu_", "silu", "sigmoid", "tanh", "clamp_min", "clamp_min_"},
+         1,
+         1,
+         2,
+         1},
+        {{"rms_norm", "rmsnorm", "layer_norm", "layernorm", "native_layer_norm", "softmax"},
+         1,
+         1,
+         2,
+         1},
+        {{"fused_add_rms_norm"}, 2, 2, 3, 1}, /* and the sum in and out */
+        {{"dropout"}, 1, 1, 1, 1},            /* the mask is drawn again */
+        {{"add", "add_"}, 2, 1, 2, 1},
+        {{"add tensor+tensor", "mul", "mul tensor*tensor", "div tensor/tensor"}, 2, 1, -1, -1},
+        {{"add scalar", "mul scalar", "div scalar", "copy_"}, 1, 1, -1, -1},
+        {{"silu_and_mul", "embedding lookup", "fp8 quantization with a given scale"},
+         -1,
+         -1,
+         -1,
+         -1}};
+    struct dl_arena arena = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int n = 0; n < 10 && cases[i].names[n] != NULL; n++)
+            for (int back = 0; back < 2; back++) {
+                const double read = back ? cases[i].backward_read : cases[i].forward_read,
+                             write = back ? cases[i].backward_write : cases[i].forward_write;
+                const struct dl_kernel_row row =
+                    row_of(dl_arena_printf(&arena,
+                                           "gpu,op,pass,elements,dtype,library,time_us,bytes_"
+                                           "min\nX,%s,%s,10,bf16,own,9,\n",
+                                           cases[i].names[n], back ? "bwd" : "fwd"),
+                           &arena);
+                if (read < 0) {
+                    check_contains(row.why, "neither bytes nor elements");
+                    continue;
+                }
+                assert_null(row.why);
+                check_close(row.kernel.read_elements, 10 * read, 0);
+                check_close(row.kernel.write_elements, 10 * write, 0);
+            }
     dl_arena_free(&arena);
 }
 
@@ -258,7 +311,8 @@ static void deepbench_rows(void **state) {
     dl_arena_free(&arena);
 }
 
-/* Winograd on 2 x 8 x 8 outputs: 8 tiles of 36 numbers, of 32 inputs, 16 outputs, and 32 x 16 filters; 4 B each. */
+/* Winograd on 2 x 8 x 8 outputs: 8 tiles of 36 numbers, of 32 inputs, 16 outputs, and 32 x 16
+ * filters; 4 B each. */
 static void workspace_of_winograd(void **state) {
     (void)state;
     const double in[DL_DIMS] = {1, 8, 8}, kernel[DL_DIMS] = {1, 3, 3}, one[DL_DIMS] = {1, 1, 1},
@@ -287,6 +341,7 @@ static void workspace_of_winograd(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(headers),
                                        cmocka_unit_test(streams_by_shape),
+                                       cmocka_unit_test(streams_by_elements),
                                        cmocka_unit_test(libraries),
                                        cmocka_unit_test(passes_types_and_timings),
                                        cmocka_unit_test(convolutions_without_a_size),

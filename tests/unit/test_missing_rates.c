@@ -1,5 +1,5 @@
-/* What a behaviour of a framework needs of the system, taken away one by one: it says what lacks, and never a number. And how each
- * message names its formula. */
+/* What a behaviour of a framework needs of the system, taken away one by one: it says what
+ * lacks, and never a number. And how each message names its formula. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,8 +72,8 @@ static void names_of_messages(void **state) {
     }
 }
 
-/* 56 MB of MPI's all-reduce between host memories: copied out and back over links of 12 GB/s that two GPUs share. MPI that was
- * measured on device memory copies nothing; nor does a CPU. */
+/* 56 MB of MPI's all-reduce between host memories: copied out and back over links of 12 GB/s
+ * that two GPUs share. MPI that was measured on device memory copies nothing; nor does a CPU. */
 static void staging_of_host_libraries(void **state) {
     (void)state;
     struct dl_message message;
@@ -153,7 +153,53 @@ static void levels_of_an_all_reduce(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
-/* Copies of a node: two devices a link, and 4 of them on a memory of 8 GB/s; a host without a pageable rate copies as pinned. */
+/* Tensor groups of 4 fill a node: each device sums with its like on the other node, all four pairs
+ * at once. With one group of all, nothing is apart. */
+static void ranks_of_a_group(void **state) {
+    (void)state;
+    struct dl_message message;
+    struct dl_collective_time wanted;
+    struct dl_collective_request r = {.op = DL_COLL_ALL_REDUCE,
+                                      .library = DL_LIB_NCCL,
+                                      .bytes = 56e6,
+                                      .nodes = 2,
+                                      .ranks_per_node = 4,
+                                      .flows_per_adapter = 1,
+                                      .group_size = 2,
+                                      .group_stride = 4,
+                                      .concurrent = 4};
+    start();
+    b.fake.plan.tp = 4, b.fake.plan.dp = 2, b.fake.plan.pp = b.fake.plan.sp = b.fake.plan.ep = 1;
+    assert_int_equal(dl_collective_time(&b.fake.system, &r, &wanted, &err), DL_OK);
+    assert_int_equal(
+        dl_gradient_sync_collective(&b.request, DL_COLL_ALL_REDUCE, 56e6, &message, &err), DL_OK);
+    check_close(message.duration_s, wanted.time_s, 1e-12);
+    b.fake.plan.tp = 1, b.fake.plan.dp = 8;
+    r.group_size = r.group_stride = r.concurrent = 0;
+    const double pairs_s = wanted.time_s;
+    assert_int_equal(dl_collective_time(&b.fake.system, &r, &wanted, &err), DL_OK);
+    assert_int_equal(
+        dl_gradient_sync_collective(&b.request, DL_COLL_ALL_REDUCE, 56e6, &message, &err), DL_OK);
+    check_close(message.duration_s, wanted.time_s, 1e-12);
+    assert_true(fabs(pairs_s / wanted.time_s - 1) > 0.01);
+    dl_arena_free(&b.fake.arena);
+}
+
+/* Servers whose cores carry all traffic themselves: the same words. */
+static void names_where_cores_carry(void **state) {
+    (void)state;
+    start();
+    b.fake.device.kind = DL_DEVICE_CPU, b.fake.system.inter.kind = "loopback",
+    b.request.library = DL_LIB_PSLITE;
+    b.fake.system.devices_per_node = b.fake.plan.devices_per_node = 1, b.fake.plan.dp = 2;
+    if (synchronize("kvstore-server") != DL_OK) fail_msg("%s", err.message);
+    for (int m = 0; m < b.sync.message_count; m++)
+        assert_string_equal(b.sync.messages[m].formula, "F-FW-KVSTORE-SERVER");
+    dl_arena_free(&b.fake.arena);
+}
+
+/* Copies of a node: two devices a link, and 4 of them on a memory of 8 GB/s; a host without a
+ * pageable rate copies as pinned. */
 static void copies_and_sums_of_a_host(void **state) {
     (void)state;
     start();
@@ -179,7 +225,8 @@ static void copies_and_sums_of_a_host(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
-/* Half of a worker's bytes leave each of two nodes at 12 GB/s; two adapters, a copy of 6 GB/s, a fuller server. */
+/* Half of a worker's bytes leave each of two nodes at 12 GB/s; two adapters, a copy of 6 GB/s, a
+ * fuller server. */
 static void bytes_of_a_server(void **state) {
     (void)state;
     start();
@@ -208,6 +255,7 @@ static void bytes_of_a_server(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_servers_need),         cmocka_unit_test(names_of_messages),
+        cmocka_unit_test(ranks_of_a_group),          cmocka_unit_test(names_where_cores_carry),
         cmocka_unit_test(staging_of_host_libraries), cmocka_unit_test(levels_of_an_all_reduce),
         cmocka_unit_test(copies_and_sums_of_a_host), cmocka_unit_test(bytes_of_a_server)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
-/* The error for an unknown name: those that contain it, at most eight; else the nearest; else where the list is. */
+/* The error for an unknown name: those that contain it, at most eight; else the nearest; else
+ * where the list is. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
-/* Parts of NCCL's model that few machines reach, by hand from its formulas (F-NCCL, F-NCCL-SENDS, F-NCCL-GRAPH): caps of LL128
- * before 2.8, reduction in switches, PAT, sends, names that a job imposes, and how links become rings. */
+/* Parts of NCCL's model that few machines reach, by hand from its formulas (F-NCCL,
+ * F-NCCL-SENDS, F-NCCL-GRAPH): caps of LL128 before 2.8, reduction in switches, PAT, sends,
+ * names that a job imposes, and how links become rings. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,8 +23,9 @@ static struct dl_cost_parts cost_of(const char *version, const struct dl_nccl_gr
     return cost;
 }
 
-/* 10 channels of 25 GB/s, of which LL128 uses 0.92: 230 GB/s. 2.5 caps the whole, 2.7 each channel. Times the ratio of ranks
- * to steps: 8/14 of all-reduce, 8/7 of all-gather and reduce-scatter, 1 where the whole buffer passes every rank. */
+/* 10 channels of 25 GB/s, of which LL128 uses 0.92: 230 GB/s. 2.5 caps the whole, 2.7 each
+ * channel. Times the ratio of ranks to steps: 8/14 of all-reduce, 8/7 of all-gather and
+ * reduce-scatter, 1 where the whole buffer passes every rank. */
 static void ll128_before_2_8(void **state) {
     (void)state;
     const struct dl_nccl_graph g = {.ranks = 8,
@@ -68,8 +70,9 @@ static void ll128_before_2_8(void **state) {
     check_nan(cost_of("2.4.8", &g, DL_COLL_BROADCAST, DL_NCCL_RING, DL_NCCL_LL128, 1e9).latency_s);
 }
 
-/* LL moves 4 bytes of data a word of 8 and in 2.8 at most 39 GB/s of Volta's ring; Ampere 87.7; Hopper 141 from 2.21 on, where
- * the share is a half. 2.7 to 2.17 add 0.8 of a hop inside where there are several nodes. */
+/* LL moves 4 bytes of data a word of 8 and in 2.8 at most 39 GB/s of Volta's ring; Ampere 87.7;
+ * Hopper 141 from 2.21 on, where the share is a half. 2.7 to 2.17 add 0.8 of a hop inside where
+ * there are several nodes. */
 static void ll_caps(void **state) {
     (void)state;
     struct dl_nccl_graph g = {.ranks = 8,
@@ -122,8 +125,8 @@ static void ll_caps(void **state) {
                 (6.6 + 6 * 2.0 + 2.7) * 1e-6, 1e-12);
 }
 
-/* 8 channels of 40 GB/s: 320. NVLS: 23 us, 25 from 2.21, 0.85 x 5/6 of the rate (Blackwell 0.74). Over 4 nodes 2 x 2 levels of
- * 14 us, 20.9 from 2.28. */
+/* 8 channels of 40 GB/s: 320. NVLS: 23 us, 25 from 2.21, 0.85 x 5/6 of the rate (Blackwell
+ * 0.74). Over 4 nodes 2 x 2 levels of 14 us, 20.9 from 2.28. */
 static void reduction_in_switches(void **state) {
     (void)state;
     struct dl_nccl_graph g = {.ranks = 8,
@@ -166,7 +169,8 @@ static void reduction_in_switches(void **state) {
     check_nan(cost_of("2.28.3", &g, op, DL_NCCL_NVLS_TREE, DL_NCCL_SIMPLE, 1e9).latency_s);
     g.nvls = true, g.ranks = 4; /* one device a node */
     check_nan(cost_of("2.28.3", &g, op, DL_NCCL_NVLS_TREE, DL_NCCL_SIMPLE, 1e9).latency_s);
-    /* SHARP over 4 x 8: a chain of 7 hops of 2.8 us up and down and 30; direct 3.7 + 7 x 0.4 twice and 31 */
+    /* SHARP over 4 x 8: a chain of 7 hops of 2.8 us up and down and 30; direct 3.7 + 7 x 0.4
+     * twice and 31 */
     g.ranks = 32, g.net_latency_s = 0;
     check_nan(cost_of("2.18.3", &g, op, DL_NCCL_COLLNET_CHAIN, DL_NCCL_SIMPLE, 1e9).latency_s);
     check_nan(cost_of("2.18.3", &g, op, DL_NCCL_COLLNET_DIRECT, DL_NCCL_SIMPLE, 1e9).latency_s);
@@ -184,7 +188,8 @@ static void reduction_in_switches(void **state) {
     check_nan(cost_of("2.18.3", &g, op, DL_NCCL_COLLNET_DIRECT, DL_NCCL_SIMPLE, 1e9).latency_s);
 }
 
-/* PAT over 4 nodes of one device: 8 + 2 x 14 / 3.5 + 2.8 x 4 = 27.2 us; 0.85 (2.24: 0.75) of 20 GB/s x 4/3. */
+/* PAT over 4 nodes of one device: 8 + 2 x 14 / 3.5 + 2.8 x 4 = 27.2 us; 0.85 (2.24: 0.75) of 20
+ * GB/s x 4/3. */
 static void parallel_aggregated_trees(void **state) {
     (void)state;
     struct dl_nccl_graph g = {.ranks = 4,
@@ -218,7 +223,8 @@ static void parallel_aggregated_trees(void **state) {
         cost_of("2.24.3", &g, DL_COLL_ALL_GATHER, DL_NCCL_PAT, DL_NCCL_SIMPLE, 1e9).latency_s);
 }
 
-/* PCIe of 10 GB/s inside, 12 GB/s between, 2.8.3: start 8.4 us, 5.7 a hop inside, 9.6 between, one hop for 8 peers. */
+/* PCIe of 10 GB/s inside, 12 GB/s between, 2.8.3: start 8.4 us, 5.7 a hop inside, 9.6 between,
+ * one hop for 8 peers. */
 static struct dl_fake *pcie_nodes(void) {
     static struct dl_fake f;
     fake_make(&f);
@@ -301,8 +307,8 @@ static enum dl_code imposed(struct dl_fake *f, enum dl_collective_op op, const c
     return dl_collective_time(&f->system, &r, t, err);
 }
 
-/* A request's own word is the user's error, the system's word that of the file; the file's algorithm binds operations that have
- * it, the others choose. */
+/* A request's own word is the user's error, the system's word that of the file; the file's
+ * algorithm binds operations that have it, the others choose. */
 static void imposed_names(void **state) {
     (void)state;
     struct dl_fake *f = pcie_nodes();
@@ -381,8 +387,8 @@ static void hosts_and_generations(void **state) {
     dl_arena_free(&f->arena);
 }
 
-/* Devices on two sockets of 4, joined at 6 GB/s: the ring that crosses has that, shared by the groups that cross. Without peer
- * access, copies of 12 GB/s, two devices a link. */
+/* Devices on two sockets of 4, joined at 6 GB/s: the ring that crosses has that, shared by the
+ * groups that cross. Without peer access, copies of 12 GB/s, two devices a link. */
 static void rings_over_the_host(void **state) {
     (void)state;
     struct dl_fake *f = pcie_nodes();
@@ -408,7 +414,8 @@ static void rings_over_the_host(void **state) {
     dl_arena_free(&f->arena);
 }
 
-/* A mesh of NVLinks of 20 GB/s: 6 rings over 4, a subset of 3 devices has two thirds of them. A switch gives all. */
+/* A mesh of NVLinks of 20 GB/s: 6 rings over 4, a subset of 3 devices has two thirds of them. A
+ * switch gives all. */
 static void rings_over_nvlink(void **state) {
     (void)state;
     struct dl_fake *f = pcie_nodes();

@@ -1,5 +1,6 @@
-/* What the links of a node and its host make of a plan, one condition at a time: link graphs, what-ifs, shares of the
- * network, copies between devices, owners of keys, devices that share a host, releases of a framework. */
+/* What the links of a node and its host make of a plan, one condition at a time: link graphs,
+ * what-ifs, shares of the network, copies between devices, owners of keys, devices that share a
+ * host, releases of a framework. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +18,8 @@
 #include "tests/check.h"
 #include "tests/fake.h"
 
-/* Edges that name no two devices of the node, or no link, are none. Three double links of a triangle: two rings each way. */
+/* Edges that name no two devices of the node, or no link, are none. Three double links of a
+ * triangle: two rings each way. */
 static void edges_that_are_none(void **state) {
     (void)state;
     const struct dl_edge edges[] = {{0, 1, 2, ""},  {1, 2, 2, ""}, {2, 0, 2, ""}, {-1, 0, 9, ""},
@@ -34,7 +36,8 @@ static void edges_that_are_none(void **state) {
     assert_false(dl_topology_connected(edges, 2, 4));
 }
 
-/* Six devices: 0-1 two links, 2-3 one, 4 and 5 apart. The worst pair of neighbours decides; 0-2-4 has no links. */
+/* Six devices: 0-1 two links, 2-3 one, 4 and 5 apart. The worst pair of neighbours decides;
+ * 0-2-4 has no links. */
 static void worst_group_of_a_node(void **state) {
     (void)state;
     struct dl_edge edges[] = {{0, 1, 2, "nvlink2"}, {2, 3, 1, "nvlink2"}, {3, 4, 1, "nvlink2"}};
@@ -61,6 +64,14 @@ static void worst_group_of_a_node(void **state) {
     chain[2] = (struct dl_edge){0, 2, 1, ""}, chain[4] = (struct dl_edge){3, 4, 0, ""};
     dl_topology_fill(&link, 6);
     assert_int_equal(link.group_channels[1][3], DL_GROUP_APART); /* 3 hangs on nothing */
+    struct dl_edge both[] = {{0, 1, 1, ""}, {1, 2, 1, ""}, {3, 4, 1, ""}};
+    link = (struct dl_link){.edges = both, .edge_count = 3};
+    dl_topology_fill(&link, 6);
+    assert_int_equal(link.group_channels[1][3], DL_GROUP_APART); /* a chain, then 5 apart */
+    both[0] = (struct dl_edge){3, 5, 1, ""};                     /* and the other way round */
+    both[1] = (struct dl_edge){1, 2, 1, ""};
+    dl_topology_fill(&link, 6);
+    assert_int_equal(link.group_channels[1][3], DL_GROUP_APART);
     link.edge_count = 0;
     dl_topology_fill(&link, 6);
     assert_int_equal(link.group_channels[1][3], DL_GROUP_UNKNOWN);
@@ -76,7 +87,8 @@ static struct dl_link measured_link(void) {
                             .assumed = true};
 }
 
-/* Links inside a node: twice the rate of a channel makes twice the bandwidth of both; other nodes follow nothing. */
+/* Links inside a node: twice the rate of a channel makes twice the bandwidth of both; other
+ * nodes follow nothing. */
 static void links_follow(void **state) {
     (void)state;
     struct dl_arena arena = {0};
@@ -120,7 +132,8 @@ static void links_follow(void **state) {
     dl_arena_free(&arena);
 }
 
-/* Pieces follow unless they are set themselves; without a latency beside them, the first piece's start is it. */
+/* Pieces follow unless they are set themselves; without a latency beside them, the first piece's
+ * start is it. */
 static void pieces_follow(void **state) {
     (void)state;
     struct dl_arena arena = {0};
@@ -191,6 +204,10 @@ static void members_without_effect(void **state) {
     static const char *const some[] = {"links.intra.channels",
                                        "links.inter.rdma",
                                        "tdpx",
+                                       "sum",
+                                       "storage.ope",
+                                       "links.inter.channel",
+                                       "links.intra.rdm",
                                        "links.intra.channelsx",
                                        "tdp_x",
                                        "rates.0.peak",
@@ -203,7 +220,8 @@ static void members_without_effect(void **state) {
             fail_msg("%s: %s", some[i], dl_what_if_reason(some[i]));
 }
 
-/* One group of 4 ranks over one adapter of 12 GB/s. Without GPUDirect a copy of 10 GB/s limits, half behind a PCIe switch. */
+/* One group of 4 ranks over one adapter of 12 GB/s. Without GPUDirect a copy of 10 GB/s limits,
+ * half behind a PCIe switch. */
 static void paths_to_the_adapter(void **state) {
     (void)state;
     struct dl_fake f;
@@ -241,7 +259,8 @@ static void paths_to_the_adapter(void **state) {
     check_close(dl_network_share(&f.system, 12e9, 2, 4, 1, true).bytes_per_s, 12e9, 1e-12);
     inter->distance = NULL;
     check_close(dl_network_share(&f.system, 12e9, 2, 4, 1, true).bytes_per_s, 12e9, 1e-12);
-    /* two groups share the adapter; staged in memory of 24 GB/s, four passes a byte, 6 GB/s in all */
+    /* two groups share the adapter; staged in memory of 24 GB/s, four passes a byte, 6 GB/s in
+     * all */
     inter->gpudirect = false, f.system.host.memory_bandwidth_bytes_per_s = 24e9;
     share = dl_network_share(&f.system, 12e9, 2, 4, 2, true);
     check_close(share.bytes_per_s, 3e9, 1e-12);
@@ -250,7 +269,8 @@ static void paths_to_the_adapter(void **state) {
     dl_arena_free(&f.arena);
 }
 
-/* Copies through the host at 10 GB/s, two devices a link: 2 turns of 10 us, and 4 devices read 100 MB at 20 GB/s. */
+/* Copies through the host at 10 GB/s, two devices a link: 2 turns of 10 us, and 4 devices read
+ * 100 MB at 20 GB/s. */
 static void copies_through_the_host(void **state) {
     (void)state;
     struct dl_fake f;
@@ -310,7 +330,8 @@ static void copies_through_the_host(void **state) {
     dl_arena_free(&f.arena);
 }
 
-/* A reduction is half an all-reduce by the same pattern, and a sum of none; an all-reduce there and back. */
+/* A reduction is half an all-reduce by the same pattern, and a sum of none; an all-reduce there
+ * and back. */
 static void patterns_of_copies(void **state) {
     (void)state;
     struct dl_fake f;

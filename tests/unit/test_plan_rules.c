@@ -1,5 +1,6 @@
-/* Plans that are refused, each for its own reason and next to one that is not; what a plan leaves open; messages beyond the sizes
- * that were measured, which a transformer's collectives report (F-COLL-MEASURED). */
+/* Plans that are refused, each for its own reason and next to one that is not; what a plan
+ * leaves open; messages beyond the sizes that were measured, which a transformer's collectives
+ * report (F-COLL-MEASURED). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -147,7 +148,8 @@ static void servers_and_spare_workers(void **state) {
     dl_arena_free(&f.arena);
 }
 
-/* Ranks that the strategy does not split over make it 3d, or expert; sharded states go along as a stage. */
+/* Ranks that the strategy does not split over make it 3d, or expert; sharded states go along as
+ * a stage. */
 static void strategies_that_follow_from_ranks(void **state) {
     (void)state;
     struct gpt g;

@@ -1,5 +1,6 @@
-/* Small rules of a prediction, each side of each condition: tokens and run lengths, the best point of a sweep, layer times, input,
- * MPI's releases and names (F-THROUGHPUT, F-LAYER-TIMES, F-INPUT, F-MPI-CHOICE). */
+/* Small rules of a prediction, each side of each condition: tokens and run lengths, the best
+ * point of a sweep, layer times, input, MPI's releases and names (F-THROUGHPUT, F-LAYER-TIMES,
+ * F-INPUT, F-MPI-CHOICE). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 #include "model/framework/input.h"
 #include "model/framework/layer_times.h"
 #include "model/predict/advice.h"
+#include "model/predict/memory.h"
 #include "model/predict/throughput.h"
 #include "tests/check.h"
 #include "tests/fake.h"
@@ -29,7 +31,8 @@ static void tokens_of_sequences(void **state) {
     check_nan(dl_tokens_per_sample(&w));
 }
 
-/* 10 iterations of 0.5 s and 64 samples are 5 s and 20 s of 4 devices; a part of one counts as one. */
+/* 10 iterations of 0.5 s and 64 samples are 5 s and 20 s of 4 devices; a part of one counts as
+ * one. */
 static void lengths_of_runs(void **state) {
     (void)state;
     const struct dl_workload w = {
@@ -192,7 +195,8 @@ static void input_of_a_node(void **state) {
     dl_arena_free(&f.arena);
 }
 
-/* 1000 samples of 100 MB are more than 0.7 of 140 GB, 970 less; the first epoch is never in the cache. */
+/* 1000 samples of 100 MB are more than 0.7 of 140 GB, 970 less; the first epoch is never in the
+ * cache. */
 static void samples_of_a_node(void **state) {
     (void)state;
     struct dl_fake f;
@@ -310,12 +314,64 @@ static void imposed_and_near_messages(void **state) {
     dl_arena_free(&f.arena);
 }
 
+/* Between two nodes up to 600 kB cost 1 ns a byte, longer ones 2: doubling sends all of 1 MB at
+ * once, Rabenseifner's algorithm halves and a ring halves of them. Sums: 0.25 ns a byte of one
+ * core. */
+static void messages_of_an_algorithm(void **state) {
+    (void)state;
+    struct dl_fake f;
+    struct dl_err err = {0};
+    struct dl_collective_time t;
+    struct dl_piece pieces[] = {{6e5, 1e-6, 1e-9}, {1e9, 1e-6, 2e-9}};
+    static const struct {
+        const char *algorithm;
+        double bandwidth_us;
+    } cases[] = {
+        {"recursive_doubling", 2000 + 250}, {"rabenseifner", 1000 + 125}, {"ring", 1000 + 125}};
+    fake_make(&f);
+    f.system.host.memory_bandwidth_bytes_per_s = NAN;
+    f.system.inter.pieces = pieces, f.system.inter.piece_count = 2;
+    for (int i = 0; i < 3; i++) {
+        const struct dl_collective_request r = {.op = DL_COLL_ALL_REDUCE,
+                                                .library = DL_LIB_MPI,
+                                                .bytes = 1e6,
+                                                .nodes = 2,
+                                                .ranks_per_node = 1,
+                                                .flows_per_adapter = 1,
+                                                .algorithm = cases[i].algorithm};
+        assert_int_equal(dl_collective_time(&f.system, &r, &t, &err), DL_OK);
+        check_close(t.bandwidth_s * 1e6, cases[i].bandwidth_us, 1e-9);
+    }
+    dl_arena_free(&f.arena);
+}
+
+/* What fills the memory to the byte fits. */
+static void the_largest_batch(void **state) {
+    (void)state;
+    struct dl_fake f;
+    struct dl_memory m = {0};
+    fake_make(&f);
+    for (int batch = 1; batch <= 4; batch++) {
+        f.plan.batch_per_device_samples = batch;
+        dl_memory_compute(&f.system, &f.workload, &f.framework, &f.plan, batch, &m, NULL);
+        f.device.memory_bytes = m.total_bytes;
+        check_close(dl_memory_max_batch(&f.system, &f.workload, &f.framework, &f.plan), batch, 0);
+        f.device.memory_bytes = m.total_bytes - 1;
+        check_close(dl_memory_max_batch(&f.system, &f.workload, &f.framework, &f.plan), batch - 1,
+                    0);
+    }
+    f.device.memory_bytes = NAN;
+    check_nan(dl_memory_max_batch(&f.system, &f.workload, &f.framework, &f.plan));
+    dl_arena_free(&f.arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tokens_of_sequences),       cmocka_unit_test(lengths_of_runs),
         cmocka_unit_test(best_points_of_a_sweep),    cmocka_unit_test(layer_times_that_fit),
         cmocka_unit_test(nearest_batch_that_has_it), cmocka_unit_test(input_of_a_node),
         cmocka_unit_test(samples_of_a_node),         cmocka_unit_test(releases_of_mpi),
-        cmocka_unit_test(imposed_and_near_messages)};
+        cmocka_unit_test(imposed_and_near_messages), cmocka_unit_test(messages_of_an_algorithm),
+        cmocka_unit_test(the_largest_batch)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
