@@ -58,7 +58,8 @@ static enum dl_code read_words(const struct dl_service *service, const struct dl
     return dl_words_add(words, dl_arena_strdup(arena, "script"), err);
 }
 
-/* The folder of the run is below that from which the user submits, not below that of this process. */
+/* The folder of the run is below that from which the user submits, not below that of this process.
+ */
 static const char *from_submission(const char *script, struct dl_arena *arena) {
     char here[4096];
     const char *begin = script == NULL ? NULL : strstr(script, "\nrun='");

@@ -1,7 +1,8 @@
 #!/bin/sh
 # serve: the service's answers (tests/serve/answers.py) and what it does with abuse (tests/serve/abuse.py).
 # SERVE_PART=long adds 250 slow clients, 10,000 connections, the page in Chromium (tests/serve/page.py), requests made from the OpenAPI
-# document (contract.py), nginx and Caddy in front (proxy.py) and five minutes of mixed load (soak.py; an hour by hand).
+# document (contract.py), nginx and Caddy in front (proxy.py) and the app for Open OnDemand (portal.sh). By hand: soak.py (memory under an
+# hour of mixed load), load.sh (predictions per second), timing.py (how soon the page answers).
 # shellcheck source=tests/cli/lib.sh
 . tests/cli/lib.sh
 export SCRATCH
@@ -32,5 +33,4 @@ if [ "${SERVE_PART-}" = long ]; then
     export PYTHONDONTWRITEBYTECODE=1
     for part in page contract proxy; do python3 "tests/serve/$part.py"; done
     sh tests/serve/portal.sh
-    python3 tests/serve/soak.py --minutes 5
 fi

@@ -59,7 +59,8 @@ static void values(void **state) {
     check_words(BODY("{\"batch_per_device\":32}"), "--batch-per-device=32");
     check_words(BODY("{\"batch-per-device\":32}"), "--batch-per-device=32");
     check_words(BODY("{\"nodes\":[1,2,\"4-8\"]}"), "--nodes=1,2,4-8");
-    check_words(BODY("{\"nodes\":[]}"), "");
+    check_refused(BODY("{\"nodes\":[]}"), "nodes", "at least one value");
+    check_refused(BODY("{\"epochs\":[5]}"), "epochs", "one value, not a list");
     check_words(BODY("{\"strict\":true}"), "--strict");
     check_words(BODY("{\"strict\":false}"), "");
 }
