@@ -49,8 +49,8 @@ static const struct dl_schema device_schema = {.name = "device",
 #define WIDTH(index, name, text)                                                                   \
     {                                                                                              \
         .key = name, .type = DL_FIELD_NUMBER,                                                      \
-        .offset = offsetof(struct dl_interval_widths, of[index]), DL_RANGE(0, 10, DL_UNIT_NONE),   \
-        .has_fallback = true, .fallback = 0, .help = text                                          \
+        .offset = offsetof(struct dl_interval_widths, half_log[index]),                            \
+        DL_RANGE(0, 10, DL_UNIT_NONE), .has_fallback = true, .fallback = 0, .help = text           \
     }
 static const struct dl_field width_fields[] = {
     WIDTH(DL_WIDTH_ALL, "all_log", "of every run"),
@@ -198,24 +198,23 @@ double dl_interval_sigma_log(const struct dl_interval_model *m, const struct dl_
 }
 
 void dl_interval_covariates(const struct dl_interval_case *c, const bool known[3],
-                            double covariates[DL_WIDTHS]) {
+                            double covariate[DL_WIDTHS]) {
     const bool mixed = c->precision == DL_MIXED || c->precision == DL_FP16;
-    covariates[DL_WIDTH_ALL] = 1;
-    for (int i = 0; i < 3; i++)
-        covariates[DL_WIDTH_FRAMEWORK + i] = c->anchored || known[i] ? 0 : 1;
-    covariates[DL_WIDTH_COMMUNICATION] = c->exposed_frac;
-    covariates[DL_WIDTH_OVERHEAD] = c->overhead_frac;
-    covariates[DL_WIDTH_MIXED] = mixed ? 1 : 0;
-    covariates[DL_WIDTH_KERNELS] = dl_known(c->model_sigma_log) ? c->model_sigma_log : 0;
+    covariate[DL_WIDTH_ALL] = 1;
+    for (int i = 0; i < 3; i++) covariate[DL_WIDTH_FRAMEWORK + i] = c->anchored || known[i] ? 0 : 1;
+    covariate[DL_WIDTH_COMMUNICATION] = c->exposed_frac;
+    covariate[DL_WIDTH_OVERHEAD] = c->overhead_frac;
+    covariate[DL_WIDTH_MIXED] = mixed ? 1 : 0;
+    covariate[DL_WIDTH_KERNELS] = dl_known(c->model_sigma_log) ? c->model_sigma_log : 0;
 }
 
 double dl_interval_half_log(const struct dl_interval_model *m, const struct dl_interval_case *c) {
     const bool known[3] = {framework_of(m, c) != NULL, release_of(m, c) != NULL,
                            device_of(m, c) != NULL};
     const struct dl_interval_widths *widths = c->anchored ? &m->anchored_widths : &m->widths;
-    double covariates[DL_WIDTHS], sum = 0;
-    dl_interval_covariates(c, known, covariates);
-    for (int k = 0; k < DL_WIDTHS; k++) sum += square(widths->of[k] * covariates[k]);
+    double covariate[DL_WIDTHS], sum = 0;
+    dl_interval_covariates(c, known, covariate);
+    for (int k = 0; k < DL_WIDTHS; k++) sum += square(widths->half_log[k] * covariate[k]);
     return sqrt(sum);
 }
 

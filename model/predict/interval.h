@@ -2,12 +2,12 @@
  * (`make generalize` writes data/intervals.json), and what measured runs of one's own say about the
  * rest. F-INTERVAL, F-POSTERIOR
  *
- * The ends of an interval have widths of their own (F-INTERVAL); what runs say of others follows
- * from a model of their errors (F-POSTERIOR): log(measured / predicted) of a run is a sum of independent normal effects: of who measured
- * where (source), of the framework, of its release in a precision, of the device's kernel-time
- * model, of the network, of exposed communication and of overhead (times their shares of the
- * iteration), and the run's own, whose spread grows with these shares, with arithmetic below 32 bit
- * and with the spread of kernels and collectives. */
+ * The ends of an interval have widths of their own (F-INTERVAL). What runs say of others follows
+ * from a model of their errors (F-POSTERIOR): log(measured / predicted) of a run is a sum of
+ * independent normal effects: of who measured where (source), of the framework, of its release in
+ * a precision, of the device's kernel-time model, of the network, of exposed communication and of
+ * overhead (times their shares of the iteration), and the run's own, whose spread grows with these
+ * shares, with arithmetic below 32 bit and with the spread of kernels and collectives. */
 #ifndef DL_MODEL_PREDICT_INTERVAL_H
 #define DL_MODEL_PREDICT_INTERVAL_H
 
@@ -46,7 +46,7 @@ enum dl_interval_width {
     DL_WIDTHS
 };
 struct dl_interval_widths {
-    double of[DL_WIDTHS];
+    double half_log[DL_WIDTHS];
 };
 
 struct dl_interval_model {
@@ -102,7 +102,7 @@ double dl_interval_sigma_log(const struct dl_interval_model *model,
 /* Which widths concern a run, times how much. `known`: whether its framework, release and device
  * were measured. */
 void dl_interval_covariates(const struct dl_interval_case *c, const bool known[3],
-                            double covariates[DL_WIDTHS]);
+                            double covariate[DL_WIDTHS]);
 /* F-INTERVAL: end of the 80 % interval, log(high / predicted). */
 double dl_interval_half_log(const struct dl_interval_model *model,
                             const struct dl_interval_case *c);

@@ -117,13 +117,14 @@ static enum dl_code step_s(const struct mix *m, int group, double batch, double 
 }
 
 /* Batches at which the steps meet: each step taken as a line through two batches around the present
- * one. */
+ * one, closer to it in each round: what overlaps ends in kinks. */
 static enum dl_code meet(const struct mix *m, double *batch, struct dl_err *err) {
     for (int round = 0; round < ROUNDS; round++) {
         double base_s[DL_MIXED_GROUPS] = {0}, slope_s[DL_MIXED_GROUPS] = {0}, per_s = 0, offset = 0;
+        const double span = 0.25 / (double)(1 << 2 * round);
         for (int i = 0; i < m->group_count; i++) {
-            const double low = fmax(1, floor(0.75 * batch[i])),
-                         high = ceil(fmax(1.25 * batch[i], low + 1));
+            const double low = fmax(1, floor((1 - span) * batch[i])),
+                         high = ceil(fmax((1 + span) * batch[i], low + 1));
             double low_s = 0, high_s = 0;
             DL_TRY(step_s(m, i, low, &low_s, err));
             DL_TRY(step_s(m, i, high, &high_s, err));

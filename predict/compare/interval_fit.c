@@ -279,22 +279,22 @@ static void fill_rows(const struct width_fit *w, size_t without) {
     const struct fit *f = w->fit;
     for (size_t i = 0; i < f->n; i++) {
         struct dl_width_row *row = &w->rows[i];
-        *row = (struct dl_width_row){.weight = 0};
+        *row = (struct dl_width_row){.weight_ratio = 0};
         if (isnan(w->errors[i])) continue;
         bool known[EFFECTS] = {false};
         struct dl_interval_case c = dl_fit_case(&f->g->rows->rows[i], &w->predictions[i]);
         c.anchored = w->anchored;
         if (!w->anchored) find_known(f, i, without, known);
-        dl_interval_covariates(&c, known + FRAMEWORK, row->covariates);
+        dl_interval_covariates(&c, known + FRAMEWORK, row->covariate);
         row->error_log = fmin(f->most, fabs(w->errors[i]));
-        row->weight = f->g->group_of[i] == without ? 0 : w->weights[i];
+        row->weight_ratio = f->g->group_of[i] == without ? 0 : w->weights[i];
     }
 }
 
 static double half_of(const struct dl_interval_widths *widths, const struct dl_width_row *row) {
     double sum = 0;
     for (int k = 0; k < DL_WIDTHS; k++)
-        sum += widths->of[k] * widths->of[k] * row->covariates[k] * row->covariates[k];
+        sum += widths->half_log[k] * widths->half_log[k] * row->covariate[k] * row->covariate[k];
     return sqrt(sum);
 }
 

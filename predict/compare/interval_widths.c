@@ -32,10 +32,10 @@ static double score(const struct search *s, double log_width) {
     double sum = 0;
     for (size_t i = 0; i < s->count; i++) {
         const struct dl_width_row *row = &s->rows[i];
-        if (!(row->weight > 0)) continue;
-        const double h = sqrt(s->rest[i] + variance * square(row->covariates[s->width]));
+        if (!(row->weight_ratio > 0)) continue;
+        const double h = sqrt(s->rest[i] + variance * square(row->covariate[s->width]));
         const double beyond = row->error_log - h;
-        sum += row->weight * (2 * h + MISS * (beyond + hypot(beyond, SMOOTH)) / 2);
+        sum += row->weight_ratio * (2 * h + MISS * (beyond + hypot(beyond, SMOOTH)) / 2);
     }
     return sum / s->weights + PRIOR * square(log_width - USUAL);
 }
@@ -68,7 +68,7 @@ static void leave_out(struct search *s, const double logs[DL_WIDTHS], int width)
     for (size_t i = 0; i < s->count; i++) {
         s->rest[i] = 0;
         for (int k = 0; k < DL_WIDTHS; k++)
-            if (k != width) s->rest[i] += exp(2 * logs[k]) * square(s->rows[i].covariates[k]);
+            if (k != width) s->rest[i] += exp(2 * logs[k]) * square(s->rows[i].covariate[k]);
     }
 }
 
@@ -78,7 +78,7 @@ enum dl_code dl_widths_fit(const struct dl_width_row *rows, size_t count,
     double logs[DL_WIDTHS], before = HUGE_VAL;
     s.rest = malloc((count + 1) * sizeof *s.rest);
     if (s.rest == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    for (size_t i = 0; i < count; i++) s.weights += rows[i].weight;
+    for (size_t i = 0; i < count; i++) s.weights += rows[i].weight_ratio;
     for (int k = 0; k < DL_WIDTHS; k++) logs[k] = USUAL;
     for (int sweep = 0; sweep < MOST_SWEEPS; sweep++) {
         double after = 0;
@@ -91,6 +91,6 @@ enum dl_code dl_widths_fit(const struct dl_width_row *rows, size_t count,
         before = after;
     }
     free(s.rest);
-    for (int k = 0; k < DL_WIDTHS; k++) out->of[k] = exp(logs[k]);
+    for (int k = 0; k < DL_WIDTHS; k++) out->half_log[k] = exp(logs[k]);
     return DL_OK;
 }

@@ -7,14 +7,14 @@
 #include "model/predict/interval.h"
 
 struct dl_width_row {
-    double error_log; /* abs(log(measured / predicted)) */
-    double weight;    /* 0: left out */
-    double covariates[DL_WIDTHS];
+    double error_log;    /* abs(log(measured / predicted)) */
+    double weight_ratio; /* 0: left out */
+    double covariate[DL_WIDTHS];
 };
 
 /* Minimizes the mean interval score, 2 h + 10 max(0, error - h), over the rows (Gneiting and
- * Raftery 2007, with a coverage of 80 %; F-WIDTHS), h^2 = sum of (width x covariate)^2. A weak prior keeps
- * widths that no row concerns at a usual value. DL_ERR_SYSTEM: out of memory. */
+ * Raftery 2007, with a coverage of 80 %; F-WIDTHS), h^2 = sum of (width x covariate)^2. A weak
+ * prior keeps widths that no row concerns at a usual value. DL_ERR_SYSTEM: out of memory. */
 enum dl_code dl_widths_fit(const struct dl_width_row *rows, size_t count,
                            struct dl_interval_widths *out, struct dl_err *err);
 

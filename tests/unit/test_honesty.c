@@ -262,17 +262,18 @@ static void widths_find_quantiles(void **state) {
     for (int i = 0; i < ROWS; i++) {
         const double overhead = i % 2 == 0 ? 0 : 0.1;
         rows[i] = (struct dl_width_row){.error_log = fabs(hypot(0.1, 2 * overhead) * normal(&seed)),
-                                        .weight = 1};
-        rows[i].covariates[DL_WIDTH_ALL] = 1;
-        rows[i].covariates[DL_WIDTH_OVERHEAD] = overhead;
+                                        .weight_ratio = 1};
+        rows[i].covariate[DL_WIDTH_ALL] = 1;
+        rows[i].covariate[DL_WIDTH_OVERHEAD] = overhead;
     }
-    for (int i = 0; i < ROWS; i += 10) rows[i].error_log = 9, rows[i].weight = 0; /* left out */
+    for (int i = 0; i < ROWS; i += 10)
+        rows[i].error_log = 9, rows[i].weight_ratio = 0; /* left out */
     struct dl_interval_widths widths;
     struct dl_err err = {0};
     assert_int_equal(dl_widths_fit(rows, ROWS, &widths, &err), DL_OK);
-    check_close(widths.of[DL_WIDTH_ALL], 0.12816, 0.03);
-    check_close(widths.of[DL_WIDTH_OVERHEAD], 2 * 1.2816, 0.05);
-    check_close(widths.of[DL_WIDTH_DEVICE], exp(-3), 1e-3); /* concerns no row */
+    check_close(widths.half_log[DL_WIDTH_ALL], 0.12816, 0.03);
+    check_close(widths.half_log[DL_WIDTH_OVERHEAD], 2 * 1.2816, 0.05);
+    check_close(widths.half_log[DL_WIDTH_DEVICE], exp(-3), 1e-3); /* concerns no row */
 }
 
 /* What a run's own spread grows with. */

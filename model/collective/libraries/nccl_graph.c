@@ -31,8 +31,8 @@ static const double ASSUMED_FRAC[2] = {0.8, 1.25};
 static const double VERBS_LATENCY_S = 1.5e-6;
 /* NCCL's proxy hands chunks from the device's copy through host memory to the adapter in a few
  * slots, which overlap only in part. nccl-tests of at least 150 MB over two and four nodes by
- * machines without GPUDirect attain this part of the slower of the two (geometric mean of five: 0.58
- * to 0.90; keys "deepbench" and "nccl-issues"). */
+ * machines without GPUDirect attain this part of the slower of the two (geometric mean of five:
+ * 0.58 to 0.90; keys "deepbench" and "nccl-issues"). */
 static const double STAGED_FRAC = 0.7;
 /* search.cc doubles channels from this intra-node rate on */
 static const double DUPLICATE_BYTES_PER_S = 25e9;
@@ -239,6 +239,12 @@ double dl_nccl_adapter_bytes_per_s(const struct dl_link *inter) {
     return own > 0.0 ? dl_least(own, inter->bandwidth_bytes_per_s) : inter->bandwidth_bytes_per_s;
 }
 
+/* A file's own rate of NCCL is what NCCL attains; TCP sockets copy more than this anyway. */
+static double staged_frac(const struct dl_link *inter) {
+    const bool own = inter->nccl_bandwidth_bytes_per_s > 0.0;
+    return inter->rdma && !inter->gpudirect && !own ? STAGED_FRAC : 1.0;
+}
+
 static enum dl_code between(const struct dl_system *system,
                             const struct dl_collective_request *request,
                             const struct inside *inside, struct dl_nccl_graph *graph,
@@ -254,9 +260,7 @@ static enum dl_code between(const struct dl_system *system,
     struct dl_network_share share = dl_network_share_joined(
         system, dl_nccl_adapter_bytes_per_s(link), (double)request->nodes,
         (double)request->ranks_per_node, groups, true, (double)request->domain_nodes);
-    /* a file's own rate of NCCL is what NCCL attains */
-    const bool staged = link->rdma && !link->gpudirect && !(link->nccl_bandwidth_bytes_per_s > 0.0);
-    double total = share.bytes_per_s * (staged ? STAGED_FRAC : 1.0), channels = share.rail_count;
+    double total = share.bytes_per_s * staged_frac(link), channels = share.rail_count;
     bool several = request->ranks_per_node > 1;
     if (several && inside->ring_bytes_per_s >= DUPLICATE_BYTES_PER_S * channels) channels *= 2.0;
     graph->inside_limits = several && inside->ring_bytes_per_s < total;
