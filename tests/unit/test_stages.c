@@ -135,7 +135,6 @@ static void as_brute_force(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(by_hand),
-                                       cmocka_unit_test(as_brute_force)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(by_hand), cmocka_unit_test(as_brute_force)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
