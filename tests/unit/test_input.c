@@ -46,8 +46,8 @@ static void stages_by_hand(void **state) {
 }
 
 /* Three other nodes of 100 cores and 0.5 GB/s decode all 2 x 1024 samples and send 4000 B of each:
- * 2048 x 0.01 / 300 s of decoding; 2048 / 3 x 4000 B / 0.5 GB/s = 5.46 ms at a sender, 1024 x 4000 B
- * / 12 GB/s at a receiver. Their storage gives each a third of 204.8 MB: 68.3 ms at 1 GB/s. */
+ * 2048 x 0.01 / 300 s of decoding; 2048 / 3 x 4000 B / 0.5 GB/s = 5.46 ms at a sender, 1024 x 4000
+ * B / 12 GB/s at a receiver. Their storage gives each a third of 204.8 MB: 68.3 ms at 1 GB/s. */
 static void decoded_elsewhere(void **state) {
     (void)state;
     struct dl_fake f;

@@ -79,11 +79,12 @@ static enum dl_code search(struct two *t, enum dl_placement_objective objective,
                            &t->b.fake.arena, out, count, err);
 }
 
-/* Workers on 1 or 2 nodes of either kind; servers next to them or on what is left. Of one kind's two
- * nodes: 1 worker node leaves 1 there and 2 of the other kind, 2 leave 2: (1 + 1 + 2) + (1 + 2) = 7,
- * for both kinds 14. With input likewise: worker nodes 1: servers none, 1 own, 1 or 2 other; each
- * with input none or on what is left: (1 + 1 + 2) + (1 + 0 + 2) + (1 + 1 + 1) + (1 + 1 + 0) = 12;
- * worker nodes 2: (1 + 2) + (1 + 1) + (1 + 0) = 6; 36 for both kinds. */
+/* Workers on 1 or 2 nodes of either kind; servers next to them or on what is left. Of one
+ * kind's two nodes: 1 worker node leaves 1 there and 2 of the other kind, 2 leave 2: (1 + 1 +
+ * 2) + (1 + 2) = 7, for both kinds 14. With input likewise: worker nodes 1: servers none, 1
+ * own, 1 or 2 other; each with input none or on what is left: (1 + 1 + 2) + (1 + 0 + 2) + (1 +
+ * 1 + 1) + (1 + 1 + 0) = 12; worker nodes 2: (1 + 2) + (1 + 1) + (1 + 0) = 6; 36 for both
+ * kinds. */
 static void by_hand(void **state) {
     (void)state;
     struct two t;
