@@ -44,8 +44,9 @@ dl_heterogeneous_predict(const struct dl_heterogeneous_job *job, const struct dl
                          const struct dl_predict_options *options, struct dl_arena *arena,
                          struct dl_plan *plan_out, struct dl_prediction *out, struct dl_err *err);
 
-/* Every group's system as if all `nodes` were of its kind, over the slowest of the groups' networks:
- * an array of group_count in the arena. DL_ERR_USAGE: a system has fewer nodes than its group. */
+/* Every group's system as if all `nodes` were of its kind, over the slowest of the groups'
+ * networks: an array of group_count in the arena. DL_ERR_USAGE: a system has fewer nodes than
+ * its group. */
 enum dl_code dl_heterogeneous_systems(const struct dl_heterogeneous_group *groups, int group_count,
                                       int64_t nodes, struct dl_arena *arena, struct dl_system **out,
                                       struct dl_err *err);

@@ -11,6 +11,7 @@
 #include "model/predict/energy.h"
 #include "model/predict/memory.h"
 #include "model/predict/replica.h"
+#include "model/search/stage_pieces.h"
 
 enum { MICRO_BATCH_CHOICES = 9 }; /* 1, 2, 4, ..., 256 micro-batches */
 
@@ -45,58 +46,6 @@ static int64_t devices_of(const struct planner *p, int kind) {
     const int64_t own = p->all->groups[kind].system->devices_per_node,
                   asked = p->plan->devices_per_node;
     return asked > 0 && asked < own ? asked : own;
-}
-
-/* ---- where the network may be cut ---- */
-
-/* Before layers that multiply, where only the output of the layer before crosses. */
-static bool may_cut(const struct planner *p, int cut) {
-    const struct dl_layer *layers = p->workload->layers;
-    return layers[cut].forward_macs > 0 &&
-           p->cuts[cut] <= dl_shape_elements(&layers[cut - 1].out) * (1 + 1e-9);
-}
-
-/* Joins the two neighbours that compute least, until few enough are left. */
-static void join_smallest(const struct planner *p, int *first, int *pieces, int most) {
-    while (*pieces > most) {
-        double least = INFINITY;
-        int at = 1;
-        for (int i = 1; i < *pieces; i++) {
-            double macs = 0;
-            for (int k = first[i - 1]; k < first[i + 1]; k++)
-                macs += p->workload->layers[k].forward_macs;
-            if (macs < least) least = macs, at = i;
-        }
-        memmove(&first[at], &first[at + 1], (size_t)(*pieces - at) * sizeof *first);
-        --*pieces;
-    }
-}
-
-static enum dl_code find_pieces(struct planner *p, struct dl_err *err) {
-    const int count = p->workload->layer_count;
-    int *first = dl_arena_alloc(p->arena, (size_t)count + 1, sizeof *first);
-    p->cuts = dl_arena_alloc(p->arena, (size_t)count + 1, sizeof *p->cuts);
-    p->layers = dl_arena_alloc(p->arena, (size_t)count, sizeof *p->layers);
-    if (first == NULL || p->cuts == NULL || p->layers == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    dl_pipeline_cuts(p->workload, p->cuts);
-    int pieces = 0, most = DL_STAGE_PIECES;
-    int64_t uses = 1;
-    first[pieces++] = 0;
-    for (int cut = 1; cut < count; cut++)
-        if (may_cut(p, cut)) first[pieces++] = cut;
-    first[pieces] = count;
-    for (int k = 0; k < p->all->group_count; k++) uses *= p->all->groups[k].nodes + 1;
-    /* many nodes leave room for fewer pieces */
-    const int64_t room = DL_STAGE_STATES / (DL_STAGES + 1) / uses - 1;
-    if (room < most) most = (int)room;
-    if (most < 2)
-        return dl_fail(err, DL_ERR_USAGE, "too many nodes to place stages: at most %d choices",
-                       DL_STAGE_STATES / (DL_STAGES + 1) / 3);
-    join_smallest(p, first, &pieces, most);
-    memcpy(p->first, first, ((size_t)pieces + 1) * sizeof *first);
-    p->pieces = pieces;
-    return DL_OK;
 }
 
 /* ---- costs of possible stages ---- */
@@ -199,7 +148,7 @@ static void make_pipe(const struct planner *p, int kind, int64_t n, int from, in
                               .micro_batches = p->micro_batches};
 }
 
-/* The most micro-batches that fit, up to all of them; by bisection, since memory grows with them. */
+/* The most micro-batches that fit, up to all of them; memory grows with them. */
 static int held_max(const struct planner *p, const struct pipe *pipe) {
     const int most = (int)fmin(p->micro_batches, DL_STAGES);
     int fits = 0, none = most + 1;
@@ -485,7 +434,11 @@ static enum dl_code prepare(struct planner *p, struct dl_err *err) {
                                                 : plan->batch_per_device_samples * devices;
     DL_TRY(
         dl_heterogeneous_systems(all->groups, all->group_count, nodes, p->arena, &p->systems, err));
-    return find_pieces(p, err);
+    p->cuts = dl_arena_alloc(p->arena, (size_t)p->workload->layer_count + 1, sizeof *p->cuts);
+    p->layers = dl_arena_alloc(p->arena, (size_t)p->workload->layer_count, sizeof *p->layers);
+    if (p->cuts == NULL || p->layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    dl_pipeline_cuts(p->workload, p->cuts);
+    return dl_stage_pieces(all, p->workload, p->cuts, p->arena, p->first, &p->pieces, err);
 }
 
 enum dl_code dl_staged_search(const struct dl_heterogeneous_job *all,

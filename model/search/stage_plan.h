@@ -31,11 +31,11 @@ struct dl_staged {
     double sample_energy_j, cost_per_sample; /* NAN: unknown */
 };
 
-/* The fastest pipeline for each choice of 1 to N_k nodes of each kind (and none) for which there is
- * one, by the objective per sample. `plan`: batch of the job, or per device of all nodes; micro-batch
- * of the whole pipeline, 0: the best of those with 1, 2, 4, ... micro-batches. Errors: DL_ERR_NO when
- * nothing fits; DL_ERR_USAGE: asynchronous frameworks, too many nodes, an objective without power or
- * prices. */
+/* The fastest pipeline for each choice of 0 to N_k nodes of each kind for which there is one, by
+ * the objective per sample. `plan`: batch of the job, or per device of all nodes; micro-batch of
+ * the whole pipeline, 0: the best of those with 1, 2, 4, ... micro-batches. Errors: DL_ERR_NO when
+ * nothing fits; DL_ERR_USAGE: asynchronous frameworks, too many nodes, an objective without power
+ * or prices. */
 enum dl_code dl_staged_search(const struct dl_heterogeneous_job *all,
                               const struct dl_workload *workload,
                               const struct dl_framework *framework, const struct dl_plan *plan,

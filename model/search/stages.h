@@ -1,9 +1,9 @@
-/* stages.h - where the stages of a pipeline run when nodes are of several kinds: which layers form a
- * stage, which kind of node it gets, and how many of them. Exact. F-HETEROGENEOUS-STAGES.
+/* stages.h - where the stages of a pipeline run when nodes are of several kinds: which layers form
+ * a stage, which kind of node it gets, and how many of them. Exact. F-HETEROGENEOUS-STAGES.
  *
  * Stages hold consecutive pieces of the network; one stage takes n nodes of one kind, which share
- * each micro-batch. With t_s the seconds that a micro-batch adds on its way through stage s, and w_s
- * what all later micro-batches and the update hold that stage up, an iteration takes
+ * each micro-batch. With t_s the seconds that a micro-batch adds on its way through stage s, and
+ * w_s what all later micro-batches and the update hold that stage up, an iteration takes
  *
  *   T = sum_s t_s + max_s w_s
  *

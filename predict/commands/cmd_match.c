@@ -50,8 +50,8 @@ static enum dl_code fill(const struct dl_match *m, struct dl_context *context,
         c[1].string = r->framework;
         c[2].string = r->system;
         c[3].string = r->device;
-        const double values[] = {r->rate,  r->rate_low,  r->rate_high,
-                                 r->per_j, r->per_j_low, r->per_j_high};
+        const double values[] = {r->samples_per_s, r->low_samples_per_s, r->high_samples_per_s,
+                                 r->samples_per_j, r->low_samples_per_j, r->high_samples_per_j};
         for (int k = 0; k < 6; k++) c[4 + k].number = values[k];
         c[10].boolean = r->fits;
     }
@@ -72,9 +72,9 @@ static enum dl_code fill_best(const struct dl_match *m, struct dl_table *table,
             c[0].string = m->workloads[w];
             c[1].string = m->systems[s];
             c[2].string = fast->framework;
-            c[3].number = fast->rate;
+            c[3].number = fast->samples_per_s;
             c[4].string = frugal == NULL ? "" : frugal->framework;
-            c[5].number = frugal == NULL ? NAN : frugal->per_j;
+            c[5].number = frugal == NULL ? NAN : frugal->samples_per_j;
         }
     }
     return DL_OK;
@@ -95,10 +95,10 @@ static enum dl_code print_text(const struct dl_match *m, struct dl_context *cont
                                   *frugal = dl_match_best(m, m->workloads[i], NULL, true);
         if (fast == NULL) continue;
         dl_text_printf(&text, "%s: the fastest is %s on %s, %.4g samples/s", m->workloads[i],
-                       fast->framework, fast->system, fast->rate);
+                       fast->framework, fast->system, fast->samples_per_s);
         if (frugal != NULL)
             dl_text_printf(&text, "; the least energy takes %s on %s, %.3g samples/J",
-                           frugal->framework, frugal->system, frugal->per_j);
+                           frugal->framework, frugal->system, frugal->samples_per_j);
         dl_text_add(&text, ".\n");
     }
     dl_text_printf(&text, "%d combinations cannot run.\n", m->impossible);

@@ -68,12 +68,12 @@ static enum dl_code add(struct search *m, const char *system, const char *worklo
                               .framework = framework->name,
                               .system = system,
                               .device = v.device,
-                              .rate = rate,
-                              .rate_low = rate * p->iteration_s / p->iteration_high_s,
-                              .rate_high = rate * p->iteration_s / p->iteration_low_s,
-                              .per_j = per_j,
-                              .per_j_low = per_j * exp(-hypot(half, power)),
-                              .per_j_high = per_j * exp(hypot(half, power)),
+                              .samples_per_s = rate,
+                              .low_samples_per_s = rate * p->iteration_s / p->iteration_high_s,
+                              .high_samples_per_s = rate * p->iteration_s / p->iteration_low_s,
+                              .samples_per_j = per_j,
+                              .low_samples_per_j = per_j * exp(-hypot(half, power)),
+                              .high_samples_per_j = per_j * exp(hypot(half, power)),
                               .fits = p->fits,
                               .bound = dl_framework_is_bound(framework),
                               .asynchronous = framework->sync.asynchronous};
@@ -84,7 +84,7 @@ static enum dl_code add(struct search *m, const char *system, const char *worklo
 static bool is_better(const struct dl_match_row *x, const struct dl_match_row *y, bool by_energy) {
     const bool other_x = x->bound || x->asynchronous, other_y = y->bound || y->asynchronous;
     if (other_x != other_y) return other_y;
-    return by_energy ? x->per_j > y->per_j : x->rate > y->rate;
+    return by_energy ? x->samples_per_j > y->samples_per_j : x->samples_per_s > y->samples_per_s;
 }
 
 const struct dl_match_row *dl_match_best(const struct dl_match *match, const char *workload,
@@ -94,7 +94,7 @@ const struct dl_match_row *dl_match_best(const struct dl_match *match, const cha
         const struct dl_match_row *r = &match->rows[i];
         if (strcmp(r->workload, workload) != 0 || !r->fits) continue;
         if (system != NULL && strcmp(r->system, system) != 0) continue;
-        if (!dl_known(by_energy ? r->per_j : r->rate)) continue;
+        if (!dl_known(by_energy ? r->samples_per_j : r->samples_per_s)) continue;
         if (found == NULL || is_better(r, found, by_energy)) found = r;
     }
     return found;

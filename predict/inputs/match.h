@@ -13,7 +13,8 @@ extern const struct dl_option dl_match_options[]; /* --systems, --workloads */
  * with the ends of their 80 % intervals. NAN: unknown power. */
 struct dl_match_row {
     const char *workload, *framework, *system, *device;
-    double rate, rate_low, rate_high, per_j, per_j_low, per_j_high;
+    double samples_per_s, low_samples_per_s, high_samples_per_s;
+    double samples_per_j, low_samples_per_j, high_samples_per_j;
     bool fits;
     bool bound;        /* the ideal, which no framework reaches */
     bool asynchronous; /* whose steps do not wait for each other: other training */

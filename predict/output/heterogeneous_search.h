@@ -1,5 +1,5 @@
-/* heterogeneous_search.h - `search --heterogeneous`: which nodes a job takes, which of its parts runs
- * where, and which of several jobs goes to which kind of node. */
+/* heterogeneous_search.h - `search --heterogeneous`: which nodes a job takes, which of its parts
+ * runs where, and which of several jobs goes to which kind of node. */
 #ifndef DL_PREDICT_OUTPUT_HETEROGENEOUS_SEARCH_H
 #define DL_PREDICT_OUTPUT_HETEROGENEOUS_SEARCH_H
 

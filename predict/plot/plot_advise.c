@@ -1,5 +1,5 @@
-/* plot_advise.c - what each change brings on this machine: gain with its interval, by what the change
- * does to the mathematics, and the combination of changes. */
+/* plot_advise.c - what each change brings on this machine: gain with its interval, by what the
+ * change does to the mathematics, and the combination of changes. */
 #include <math.h>
 
 #include "predict/inputs/adviser.h"

@@ -23,8 +23,8 @@ static enum dl_code add(const struct dl_match *m, struct dl_table *table, int w,
                         const char *label, const struct dl_match_row *r, struct dl_err *err) {
     union dl_cell *c = dl_table_row(table);
     if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    const double values[] = {r->rate,  r->rate_low,  r->rate_high,
-                             r->per_j, r->per_j_low, r->per_j_high};
+    const double values[] = {r->samples_per_s, r->low_samples_per_s, r->high_samples_per_s,
+                             r->samples_per_j, r->low_samples_per_j, r->high_samples_per_j};
     c[0].integer = w + 1;
     c[1].number = line + 0.6 * ((w + 0.5) / m->workload_count - 0.5);
     c[2].string = label;

@@ -109,8 +109,8 @@ static enum dl_code add_match(struct dl_table *table, const struct dl_match_row 
     union dl_cell *c = dl_table_row(table);
     if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const char *const texts[] = {row->workload, row->system, row->device, row->framework};
-    const double values[] = {row->rate,  row->rate_low,  row->rate_high,
-                             row->per_j, row->per_j_low, row->per_j_high};
+    const double values[] = {row->samples_per_s, row->low_samples_per_s, row->high_samples_per_s,
+                             row->samples_per_j, row->low_samples_per_j, row->high_samples_per_j};
     for (int i = 0; i < 4; i++) c[i].string = texts[i];
     for (int i = 0; i < 6; i++) c[4 + i].number = values[i];
     return DL_OK;
@@ -155,13 +155,15 @@ static const char *match_answer(struct dl_arena *arena, const struct dl_match *m
         return dl_arena_printf(arena, "%s fits on none of these systems.", m->workloads[w]);
     const char *text =
         dl_arena_printf(arena, "%s: %s on %s trains %.4g samples/s (%.4g to %.4g)", m->workloads[w],
-                        fast->framework, fast->system, fast->rate, fast->rate_low, fast->rate_high);
-    return frugal == NULL ? dl_arena_printf(arena, "%s.", text)
-                          : dl_arena_printf(arena,
-                                            "%s; the least energy takes %s on %s, %.3g samples/J "
-                                            "(%.3g to %.3g).",
-                                            text, frugal->framework, frugal->system, frugal->per_j,
-                                            frugal->per_j_low, frugal->per_j_high);
+                        fast->framework, fast->system, fast->samples_per_s, fast->low_samples_per_s,
+                        fast->high_samples_per_s);
+    return frugal == NULL
+               ? dl_arena_printf(arena, "%s.", text)
+               : dl_arena_printf(arena,
+                                 "%s; the least energy takes %s on %s, %.3g samples/J "
+                                 "(%.3g to %.3g).",
+                                 text, frugal->framework, frugal->system, frugal->samples_per_j,
+                                 frugal->low_samples_per_j, frugal->high_samples_per_j);
 }
 
 enum dl_code dl_report_of_match(struct dl_report *r, const char *title, struct dl_err *err) {

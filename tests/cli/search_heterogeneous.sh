@@ -66,3 +66,35 @@ run match --systems nowhere
 check 'an unknown system' 2 'nowhere'
 run match --system iris-v100
 check 'one system' 2 'give --systems and --workloads'
+
+# Stages: on one kind as the strategy pipeline orders them; commands give what is asked.
+run search --heterogeneous iris-v100:2,das5-titanx:4 --workload resnet50 --framework pytorch-ddp --global-batch 256 --place stages --devices-per-node 1 --json
+check 'stages' 0
+ordered=$(field 'all(a["throughput_samples_per_s"] >= b["throughput_samples_per_s"] for a, b in zip(d["results"], d["results"][1:]))')
+if [ "$ordered" = True ]; then echo 'ok stages sorted by time'; else bad 'stages sorted by time' "$ordered"; fi
+both=$(field 'max(r["throughput_samples_per_s"] for r in d["results"] if "iris" in r["nodes"] and "das5" in r["nodes"])')
+alone=$(field 'max(r["throughput_samples_per_s"] for r in d["results"] if r["nodes"] == "iris-v100:2")')
+if python3 -c "import sys; sys.exit(not $both > $alone)"; then echo 'ok four slow nodes help two fast ones'; else bad 'slow nodes help' "$both $alone"; fi
+run search --heterogeneous iris-v100:2,das5-titanx:4 --workload resnet50 --framework pytorch-ddp --global-batch 256 --place stages --micro-batch 100
+check 'micro-batches that do not divide' 2 'does not divide'
+run search --heterogeneous iris-v100:2,das5-titanx:2 --framework pytorch-ddp --place stages --jobs resnet50
+check 'stages of several jobs' 2 'give one'
+
+# Parts: servers on other nodes, and decoding on nodes with many cores.
+run search --heterogeneous iris-v100:2,cartesius-knl:2 --workload vgg16 --framework tensorflow-ps --input real --place parts --json
+check 'parts' 0
+ordered=$(field 'all(a["throughput_samples_per_s"] >= b["throughput_samples_per_s"] for a, b in zip(d["results"], d["results"][1:]) if a["fits"] == b["fits"])')
+if [ "$ordered" = True ]; then echo 'ok parts sorted by time'; else bad 'parts sorted by time' "$ordered"; fi
+run search --heterogeneous iris-v100:2,cartesius-knl:2 --framework pytorch-ddp --place parts
+check 'no part to place' 2 'has no parameter servers'
+
+# Figures and pages of match and advise.
+run plot match --systems iris-v100,das5-titanx --workloads resnet50,vgg16 --framework pytorch-ddp --csv
+check 'numbers of plot match' 0
+has 'a row for each network and system' '^2,.*das5-titanx'
+run plot advise --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 8 --csv
+check 'numbers of plot advise' 0
+has 'the combination is there' 'together'
+run report --systems iris-v100,das5-titanx --workloads resnet50 --framework pytorch-ddp,horovod-tensorflow --no-figures --markdown
+check 'a page about match' 0
+has 'its answer' 'resnet50: .* on iris-v100 trains [0-9]+ samples/s'

@@ -45,6 +45,37 @@ static void stages_by_hand(void **state) {
     dl_arena_free(&f.arena);
 }
 
+/* Three other nodes of 100 cores and 0.5 GB/s decode all 2 x 1024 samples and send 4000 B of each:
+ * 2048 x 0.01 / 300 s of decoding; 2048 / 3 x 4000 B / 0.5 GB/s = 5.46 ms at a sender, 1024 x 4000
+ * B / 12 GB/s at a receiver. Their storage gives each a third of 204.8 MB: 68.3 ms at 1 GB/s. */
+static void decoded_elsewhere(void **state) {
+    (void)state;
+    struct dl_fake f;
+    real_input(&f);
+    struct dl_system there = f.system;
+    there.host.cores = 100;
+    there.inter.bandwidth_bytes_per_s = 0.5e9;
+    there.storage.total_read_bytes_per_s = NAN;
+    f.plan.input_nodes = &there;
+    f.plan.input_node_count = 3;
+    f.workload.input_bytes_per_sample = 4000;
+    const struct dl_input_time t = dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan);
+    check_close(t.decode_s, 2048 * 0.01 / 300, 1e-12);
+    check_close(t.transfer_s, 2048 / 3.0 * 4000 / 0.5e9, 1e-12);
+    check_close(t.storage_s, 2048 / 3.0 * 1e5 / 1e9, 1e-12);
+    check_close(t.pipeline_s, fmax(t.storage_s, t.decode_s), 1e-12);
+    assert_true(t.unknown == NULL);
+    there.inter.bandwidth_bytes_per_s = 1e12; /* then the receiver's adapter */
+    const struct dl_input_time fast =
+        dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan);
+    check_close(fast.transfer_s, 1024 * 4000 / 12e9, 1e-12);
+    there.has_host = false;
+    const struct dl_input_time coreless =
+        dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan);
+    assert_non_null(coreless.unknown);
+    dl_arena_free(&f.arena);
+}
+
 static void workers_are_at_most_the_cores(void **state) {
     (void)state;
     struct dl_fake f;
@@ -138,6 +169,7 @@ static void micro_batches_accumulate(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stages_by_hand),
+        cmocka_unit_test(decoded_elsewhere),
         cmocka_unit_test(workers_are_at_most_the_cores),
         cmocka_unit_test(page_cache_after_the_first_epoch),
         cmocka_unit_test(feeding_one_process),

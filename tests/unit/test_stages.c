@@ -30,10 +30,11 @@ static bool cost_of(const void *data, int from, int to, int kind, int64_t n, int
     return true;
 }
 
-/* Pieces of 6, 6 and 12 s, 5 micro-batches, one node of kind 0 and one of half its speed. All on
- * kind 0: 24 + 4 x 24 = 120 s. Two stages: kind 0 takes the last two (18 s), kind 1 the first (12 s):
- * 12 + 18 + 1 + 4 x 18 = 103 s. The other way round, kind 0 first with 12 s and kind 1 with 24 s:
- * 12 + 24 + 1 + 4 x 24 = 133 s. Where a kind holds one piece at most, two nodes hold too few. */
+/* Pieces of 6, 6 and 12 s, 5 micro-batches, one node of kind 0 and one of half its speed. All
+ * on kind 0: 24 + 4 x 24 = 120 s. Two stages: kind 0 takes the last two (18 s), kind 1 the
+ * first (12 s): 12 + 18 + 1 + 4 x 18 = 103 s. The other way round, kind 0 first with 12 s and
+ * kind 1 with 24 s: 12 + 24 + 1 + 4 x 24 = 133 s. Where a kind holds one piece at most, two
+ * nodes hold too few. */
 static void by_hand(void **state) {
     (void)state;
     struct dl_arena arena = {0};
@@ -135,7 +136,6 @@ static void as_brute_force(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(by_hand),
-                                       cmocka_unit_test(as_brute_force)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(by_hand), cmocka_unit_test(as_brute_force)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,124 @@
+/* Workers, parameter servers and decoding on kinds of nodes (F-HETEROGENEOUS-PARTS). */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "model/framework/servers.h"
+#include "model/search/parts.h"
+#include "tests/check.h"
+#include "tests/gradient_bench.h"
+
+struct two {
+    struct bench b; /* its system is the workers' */
+    struct dl_system cpu;
+    struct dl_heterogeneous_group groups[2];
+    struct dl_heterogeneous_job job;
+};
+
+/* CPU nodes with twice the network of the workers' and 10 times the cores. */
+static void make_two(struct two *t) {
+    const double sizes[] = {70e6, 10e6}, ready[] = {1, 2};
+    make(&t->b, 2, sizes, ready);
+    t->b.fake.framework.sync.messages.servers_colocated = true;
+    t->b.fake.framework.behaviour = dl_framework_behaviour_find("parameter-server");
+    t->b.fake.system.inter.bandwidth_bytes_per_s = 1e9;
+    t->b.fake.device.tdp_w = 200;
+    t->cpu = t->b.fake.system;
+    t->cpu.name = "cpu";
+    t->cpu.inter.bandwidth_bytes_per_s = 2e9;
+    t->cpu.host.memory_bandwidth_bytes_per_s = 100e9;
+    t->cpu.host.cores = 280;
+    t->groups[0] = (struct dl_heterogeneous_group){.system = &t->b.fake.system, .nodes = 2};
+    t->groups[1] = (struct dl_heterogeneous_group){.system = &t->cpu, .nodes = 2};
+    t->job = (struct dl_heterogeneous_job){.groups = t->groups, .group_count = 2};
+}
+
+/* Two workers of 1 GB/s and one server of 2 GB/s apart from them: all bytes leave the worker, 1 ns
+ * each; the server takes those of both at 2 x 0.5 = 1 ns, its memory 3 bytes of 100 GB/s, 0.03 ns.
+ * Next to the workers (one server): 1 ns, and one worker's bytes come from the other node: 1 ns. */
+static void servers_apart(void **state) {
+    (void)state;
+    struct two t;
+    struct dl_servers s;
+    struct dl_err err = {0};
+    make_two(&t);
+    struct dl_plan plan = t.b.fake.plan;
+    plan.nodes = 2, plan.devices_per_node = 1, plan.servers = 1;
+    const struct dl_gradient_sync_request r = {.system = &t.b.fake.system,
+                                               .workload = &t.b.fake.workload,
+                                               .framework = &t.b.fake.framework,
+                                               .plan = &plan,
+                                               .arena = &t.b.fake.arena};
+    assert_int_equal(dl_servers_of(&r, &s, &err), DL_OK);
+    check_close(s.worker_push_s_per_byte, 1e-9, 1e-12);
+    check_close(s.server_push_s_per_byte, 1e-9, 1e-12);
+    plan.server_nodes = &t.cpu;
+    assert_int_equal(dl_servers_of(&r, &s, &err), DL_OK);
+    check_close(s.worker_push_s_per_byte, 1e-9, 1e-12);
+    check_close(s.server_push_s_per_byte, 1e-9, 1e-12);
+    plan.servers = 2; /* each half of the variables, so a byte still meets one server */
+    t.cpu.inter.bandwidth_bytes_per_s = 0.5e9;
+    assert_int_equal(dl_servers_of(&r, &s, &err), DL_OK);
+    check_close(s.server_push_s_per_byte, 4e-9, 1e-12);
+    check_close(dl_servers_sum_s(&r, 1e9, 2), 3 * 1e9 / 100e9, 1e-12);
+    t.cpu.has_inter = false;
+    assert_int_equal(dl_servers_of(&r, &s, &err), DL_ERR_INPUT);
+    check_contains(err.message, "cpu");
+    dl_arena_free(&t.b.fake.arena);
+}
+
+static enum dl_code search(struct two *t, enum dl_placement_objective objective,
+                           struct dl_parted **out, int *count, struct dl_err *err) {
+    struct dl_plan plan = t->b.fake.plan;
+    plan.nodes = 0, plan.dp = 0, plan.devices_per_node = 0;
+    return dl_parts_search(&t->job, &t->b.fake.workload, &t->b.fake.framework, &plan, objective,
+                           &t->b.fake.arena, out, count, err);
+}
+
+/* Workers on 1 or 2 nodes of either kind; servers next to them or on what is left. Of one
+ * kind's two nodes: 1 worker node leaves 1 there and 2 of the other kind, 2 leave 2: (1 + 1 +
+ * 2) + (1 + 2) = 7, for both kinds 14. With input likewise: worker nodes 1: servers none, 1
+ * own, 1 or 2 other; each with input none or on what is left: (1 + 1 + 2) + (1 + 0 + 2) + (1 +
+ * 1 + 1) + (1 + 1 + 0) = 12; worker nodes 2: (1 + 2) + (1 + 1) + (1 + 0) = 6; 36 for both
+ * kinds. */
+static void by_hand(void **state) {
+    (void)state;
+    struct two t;
+    struct dl_parted *list;
+    struct dl_err err = {0};
+    int count;
+    make_two(&t);
+    assert_int_equal(search(&t, DL_PLACE_TIME, &list, &count, &err), DL_OK);
+    assert_int_equal(count, 14);
+    for (int i = 1; i < count; i++) assert_true(list[i - 1].samples_per_s >= list[i].samples_per_s);
+    t.b.fake.plan.synthetic_input = false;
+    t.b.fake.plan.sample_bytes = 1e5;
+    t.b.fake.plan.dataset_samples = 1e4;
+    t.b.fake.plan.decode_s_per_sample = 0.1;
+    assert_int_equal(search(&t, DL_PLACE_TIME, &list, &count, &err), DL_OK);
+    assert_int_equal(count, 36);
+    /* 28 cores decode 280 samples/s, 280 decode 2,800: that limits every choice */
+    assert_true(list[0].input_kind == 1 || list[0].worker_kind == 1);
+    assert_true(list[0].samples_per_s <= 5600 * (1 + 1e-9));
+    assert_int_equal(search(&t, DL_PLACE_ENERGY, &list, &count, &err), DL_OK);
+    for (int i = 1; i < count; i++)
+        assert_true(list[i - 1].sample_energy_j <= list[i].sample_energy_j);
+    /* of these, the one that needs no further nodes: 4 devices of 200 W and 30 % for the host at
+     * most */
+    const struct dl_parted *least = &list[0];
+    const int64_t nodes = least->worker_nodes + least->server_nodes + least->input_nodes;
+    assert_true(least->sample_energy_j * least->samples_per_s <=
+                (double)nodes * 4 * 200 * 1.3 * (1 + 1e-9));
+    assert_int_equal(search(&t, DL_PLACE_COST, &list, &count, &err), DL_ERR_USAGE);
+    check_contains(err.message, "price");
+    dl_arena_free(&t.b.fake.arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(servers_apart), cmocka_unit_test(by_hand)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
