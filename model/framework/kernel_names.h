@@ -16,7 +16,8 @@ static const char *const softmax_names[] = {"fused", "compiled", "composed", NUL
 static const char *const batchnorm_names[] = {"spatial", "persistent", "transposed", "composed",
                                               NULL};
 static const char *const bias_names[] = {"epilogue", "kernel", NULL};
-static const char *const loss_names[] = {"fused", "composed", "eager", "parallel", "scored", NULL};
+static const char *const loss_names[] = {"fused",    "composed", "eager", "parallel",
+                                         "compiled", "scored",   NULL};
 static const char *const sum_names[] = {"pairs", "at-once", NULL};
 static const char *const fusion_names[] = {"none", "forward", "both", NULL};
 static const char *const layout_names[] = {"nchw", "nhwc", NULL};

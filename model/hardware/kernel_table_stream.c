@@ -88,8 +88,8 @@ static double rows_by_columns(const char *shape) {
 }
 
 /* A normalization that PyTorch composes of several kernels; the activation of a Hugging Face MLP,
- * timed with the product that follows it (five passes in the table's two: 3.0 TB/s on an H100, where
- * two would be 1.2 and the same kernel alone attains 2.6). */
+ * timed with the product that follows it (five passes in the table's two: 3.0 TB/s on an H100,
+ * where two would be 1.2 and the same kernel alone attains 2.6). */
 static bool composed(const char *name, const char *library) {
     const bool norm = strcmp(name, "rms_norm") == 0 || strcmp(name, "fused_add_rms_norm") == 0;
     if (strcmp(name, "silu") == 0 && strstr(library, "(Hugging Face)") != NULL) return true;

@@ -71,6 +71,7 @@ struct dl_passes dl_passes_loss(enum dl_loss_kernels how, enum dl_pass pass) {
         [DL_LOSS_COMPOSED] = {{6, 6, 3, 0}, {5, 6, 4, 0}},
         [DL_LOSS_EAGER] = {{3, 1.5, 2, 0}, {3, 3, 2.5, 0}}, /* the 16-bit passes count half */
         [DL_LOSS_PARALLEL] = {{6, 5.5, 4, 0}, {3, 2, 1.5, 0}},
+        [DL_LOSS_COMPILED] = {{3, 2.5, 4, 0}, {1, 1, 0.5, 0}},
         [DL_LOSS_SCORED] = {{9, 8.5, 3, 0}, {2, 2, 1.5, 0}},
     };
     return table[how][column(pass)];

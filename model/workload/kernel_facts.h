@@ -49,6 +49,7 @@ enum dl_loss_kernels {
     DL_LOSS_COMPOSED, /* log-softmax, one-hot, product, sum */
     DL_LOSS_EAGER,    /* logits to fp32, log-softmax, its gradient, back to 16 bits: PyTorch */
     DL_LOSS_PARALLEL, /* to fp32, maximum, difference, exponential, sum, quotient: Megatron */
+    DL_LOSS_COMPILED, /* the same in three compiled kernels, and one backward: Megatron-Core */
     DL_LOSS_SCORED, /* to fp32, fused; then the loss by kinds of data, accuracy (maximum twice, its
                          place) and perplexity (difference, exponential, sum): InternEvo */
 };

@@ -5,9 +5,9 @@
  * head of queries and keys with weights that all heads share; values pass by, untouched. Eager
  * PyTorch (facts): to fp32, square, mean, product, to 16 bits, weight: 6 kernels and 36 bytes an
  * element forward; 10 and 64 for the gradient of the input, 2 and 12 for that of the weight
- * (counted in the reference code of Llama). A fused norm of an input cast to fp32 (wide_norms) moves
- * 2 + 4 bytes in the cast and 4 + 2 in the norm; backward 2 + 4 + 4 and 4 + 2 in the cast of the
- * gradient, and 2 + 4 for that of the weight.
+ * (counted in the reference code of Llama). A fused norm of an input cast to fp32 (wide_norms)
+ * moves 2 + 4 bytes in the cast and 4 + 2 in the norm; backward 2 + 4 + 4 and 4 + 2 in the cast of
+ * the gradient, and 2 + 4 for that of the weight.
  */
 #include "model/workload/layer.h"
 
