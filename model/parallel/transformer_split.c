@@ -7,9 +7,7 @@
  * whole ones, or with sequence parallelism on a share of the tokens. Context parallelism splits the
  * tokens of everything; queries meet the keys of all ranks.
  */
-#include <ctype.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "model/framework/facts.h"
@@ -26,94 +24,14 @@ static enum dl_code no_stack(const struct dl_workload *workload, struct dl_err *
         workload->name);
 }
 
-/* The repeated part of a network. Blocks (h.0, h.1, ...) need not be equal: models begin with
- * dense layers before those with experts, or alternate (windows, experts in every second layer).
- * The body is the longest end of the blocks that repeats after `period` of them; one body layer is
- * that many blocks. Blocks before it, the lead, are split as it is and belong to what comes before.
- */
-struct stack {
-    int lead, first, count, each; /* workload layers: first of all blocks, first of the body; body
-                                     layers; workload layers of one */
-};
-
-/* All blocks: numbers from 0 up, one after another. */
-struct blocks {
-    int first, end; /* workload layers */
-    long count;
-};
-
-static bool find_blocks(const struct dl_workload *workload, struct blocks *out) {
-    *out = (struct blocks){.first = -1};
-    const char *prefix = NULL;
-    size_t prefix_length = 0;
-    long last = -1;
-    for (int i = 0; i < workload->layer_count; i++) {
-        const char *name = workload->layers[i].name;
-        const long number = workload->layers[i].block;
-        if (workload->layers[i].block_prefix == 0) continue;
-        const size_t stem = (size_t)(strchr(name, '.') - name);
-        if (prefix == NULL) {
-            prefix = name;
-            prefix_length = stem;
-            out->first = i;
-        } else if (out->end != i) {
-            return false; /* something lies between them */
-        }
-        /* a second stack */
-        if (stem != prefix_length || strncmp(name, prefix, stem) != 0) return false;
-        if (number != last && number != last + 1) return false;
-        last = number;
-        out->end = i + 1;
-    }
-    out->count = last + 1;
-    return out->first >= 0 && (double)out->count == workload->transformer_layers;
-}
-
-/* Whether two layers do the same at the same place of their blocks. */
-static bool alike(const struct dl_layer *a, const struct dl_layer *b) {
-    return a->kind == b->kind && a->parameter_elements == b->parameter_elements &&
-           a->window == b->window && a->heads == b->heads &&
-           strcmp(a->name + a->block_prefix, b->name + b->block_prefix) == 0;
-}
-
-/* Workload layers of the last `period` blocks. */
-static int layers_of(const struct dl_workload *workload, const struct blocks *blocks, int period) {
-    int i = blocks->end;
-    while (i > blocks->first && workload->layers[i - 1].block >= blocks->count - period) i--;
-    return blocks->end - i;
-}
-
-static bool find_stack(const struct dl_workload *workload, struct stack *out) {
-    enum { LONGEST_PERIOD = 8 };
-    struct blocks blocks;
-    *out = (struct stack){.first = -1};
-    if (!find_blocks(workload, &blocks)) return false;
-    for (int period = 1; period <= LONGEST_PERIOD && period <= blocks.count; period++) {
-        const int each = layers_of(workload, &blocks, period);
-        int i = blocks.end - each;
-        while (i > blocks.first && alike(&workload->layers[i - 1], &workload->layers[i - 1 + each]))
-            i--;
-        const int count = (blocks.end - i) / each, first = blocks.end - count * each;
-        if (count == 1 && blocks.count > 1) continue; /* nothing repeats */
-        if (out->first < 0 || first < out->first)
-            *out =
-                (struct stack){.lead = blocks.first, .first = first, .count = count, .each = each};
-        if (first == blocks.first) break;
-    }
-    /* most of the blocks must repeat */
-    return out->first >= 0 && 2 * (blocks.end - out->first) > blocks.end - blocks.first;
-}
-
 bool dl_transformer_is_stack(const struct dl_workload *workload) {
-    struct stack stack;
-    if (!dl_known(workload->transformer_layers) || !find_stack(workload, &stack)) return false;
-    for (int i = 0; i < workload->layer_count; i++) {
+    for (int i = 0; i < workload->layer_count && workload->stack.count > 0; i++) {
         if (workload->layers[i].kind == &dl_layer_attention) return true;
     }
     return false;
 }
 
-static enum dl_transformer_part part_of(const struct stack *stack, int index) {
+static enum dl_transformer_part part_of(const struct dl_stack *stack, int index) {
     if (index < stack->first) return DL_TRANSFORMER_BEFORE;
     return index < stack->first + stack->count * stack->each ? DL_TRANSFORMER_BODY
                                                              : DL_TRANSFORMER_AFTER;
@@ -148,17 +66,40 @@ static void assign_role(const struct dl_workload *workload, bool lead,
     }
 }
 
-/* Roles of all layers, in one pass: a layer comes after those that it reads. */
-static void mark_roles(const struct dl_workload *workload, const struct stack *stack,
+/* The body layer that represents the others: the second, where there is one. */
+static int middle_of(const struct dl_stack *stack) {
+    return stack->first + (stack->count > 1 ? stack->each : 0);
+}
+
+static int body_end(const struct dl_stack *stack) {
+    return stack->first + stack->count * stack->each;
+}
+
+/* After layer i comes the next one; after those of the middle body layer, which has the roles of
+ * all further ones, what comes after the body. */
+static int next_layer(const struct dl_stack *stack, int i) {
+    return i + 1 == middle_of(stack) + stack->each ? body_end(stack) : i + 1;
+}
+
+static enum dl_transformer_state output_of(const struct dl_stack *stack,
+                                           const struct dl_transformer_layer *all, int from) {
+    if (from < 0) return DL_TRANSFORMER_WHOLE;
+    const int middle = middle_of(stack);
+    if (from >= middle + stack->each && from < body_end(stack))
+        from = middle + (from - stack->first) % stack->each;
+    return all[from].out;
+}
+
+/* Roles of the layers that differ, in one pass: a layer comes after those that it reads. */
+static void mark_roles(const struct dl_workload *workload, const struct dl_stack *stack,
                        struct dl_transformer_layer *all) {
     bool input_gathered = false;
-    for (int i = 0; i < workload->layer_count; i++) {
+    for (int i = 0; i < workload->layer_count; i = next_layer(stack, i)) {
         const struct dl_layer *layer = &workload->layers[i];
         struct dl_transformer_layer *l = &all[i];
         const int from = layer->inputs[0];
-        *l = (struct dl_transformer_layer){.index = i,
-                                           .part = part_of(stack, i),
-                                           .in = from < 0 ? DL_TRANSFORMER_WHOLE : all[from].out};
+        *l = (struct dl_transformer_layer){
+            .index = i, .part = part_of(stack, i), .in = output_of(stack, all, from)};
         assign_role(workload, i >= stack->lead && i < stack->first, l);
         if (l->role != DL_TRANSFORMER_COLUMN) continue;
         bool *gathered = from < 0 ? &input_gathered : &all[from].gathered;
@@ -190,18 +131,17 @@ static void count_parameters(struct dl_transformer *tf, const struct dl_transfor
 
 /* Keeps the layers that represent the others: everything before, the second layer of the body, its
  * last one, everything after. */
-static enum dl_code choose_layers(struct dl_transformer *tf, const struct stack *stack,
+static enum dl_code choose_layers(struct dl_transformer *tf, const struct dl_stack *stack,
                                   const struct dl_transformer_layer *all, struct dl_arena *arena,
                                   struct dl_err *err) {
     const struct dl_workload *workload = tf->workload;
     tf->layers = dl_arena_alloc(arena, (size_t)workload->layer_count + 2 * (size_t)stack->each,
                                 sizeof *tf->layers);
     if (tf->layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    const int body = stack->first + (stack->count > 1 ? stack->each : 0);
+    const int middle = middle_of(stack);
     tf->layer_count = 0;
-    for (int i = 0; i < workload->layer_count; i++) {
-        const bool middle = i >= body && i < body + stack->each;
-        if (all[i].part == DL_TRANSFORMER_BODY && !middle) continue;
+    for (int i = 0; i < workload->layer_count; i = next_layer(stack, i)) {
+        if (all[i].part == DL_TRANSFORMER_BODY && i < middle) continue;
         tf->layers[tf->layer_count++] = all[i];
         count_parameters(tf, &all[i], 1);
     }
@@ -215,7 +155,7 @@ static double imbalance_of(const struct dl_transformer *tf, const struct dl_laye
     return layer->dropless && imbalance > 1 ? imbalance : 1;
 }
 
-static enum dl_code find_limits(struct dl_transformer *tf, const struct stack *stack,
+static enum dl_code find_limits(struct dl_transformer *tf, const struct dl_stack *stack,
                                 struct dl_err *err) {
     tf->hidden = tf->workload->layers[stack->first + stack->each - 1].out.channels;
     for (int i = 0; i < tf->layer_count; i++) {
@@ -271,8 +211,8 @@ enum dl_code dl_transformer_prepare(const struct dl_system *system,
                                     const struct dl_framework *framework,
                                     const struct dl_plan *plan, struct dl_arena *arena,
                                     struct dl_transformer *out, struct dl_err *err) {
-    struct stack stack = {.first = -1};
-    const bool stacked = dl_known(workload->transformer_layers) && find_stack(workload, &stack);
+    const struct dl_stack *stack = &workload->stack;
+    const bool stacked = stack->count > 0;
     if (!stacked && plan->tp * plan->sp * plan->pp * plan->ep != 1) return no_stack(workload, err);
     struct dl_transformer_layer *all =
         dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *all);
@@ -284,16 +224,16 @@ enum dl_code dl_transformer_prepare(const struct dl_system *system,
                                 .optimizer = plan->optimizer,
                                 .compute_scale = plan->compute_scale,
                                 .input = *plan,
-                                .stack = stack.count,
+                                .stack = stack->count,
                                 .library = dl_replica_library(system, framework, plan)};
     if (!stacked) {
         DL_TRY(prepare_plain(&tf, arena, err));
         *out = tf;
         return DL_OK;
     }
-    mark_roles(workload, &stack, all);
-    DL_TRY(choose_layers(&tf, &stack, all, arena, err));
-    DL_TRY(find_limits(&tf, &stack, err));
+    mark_roles(workload, stack, all);
+    DL_TRY(choose_layers(&tf, stack, all, arena, err));
+    DL_TRY(find_limits(&tf, stack, err));
     *out = tf;
     return DL_OK;
 }

@@ -423,6 +423,7 @@ static enum dl_code copy_results(struct dl_build *b, struct dl_workload *out) {
     dl_layer_find_twins(layers, b->layer_count);
     out->layers = layers;
     out->layer_count = b->layer_count;
+    out->stack = dl_workload_find_stack(out);
     for (int i = 0; i < b->value_count; i++) {
         values[i].key = dl_arena_strdup(b->arena, b->values[i].key);
         const char *word = dl_build_word_of(b, &b->values[i]);

@@ -140,6 +140,12 @@ extern const struct dl_layer_kind *const dl_layer_kinds[]; /* NULL-terminated */
 /* The kind with that name or alias; NULL: none. */
 const struct dl_layer_kind *dl_layer_kind_find(const char *name);
 
+/* The repeated part of a network (workload_stack.c): layers of the workload. */
+struct dl_stack {
+    int lead, first; /* first of all blocks, first of the body */
+    int count, each; /* body layers, 0: none; workload layers of one */
+};
+
 struct dl_workload {
     const char *name, *summary, *source;
     const char *family;   /* "cnn", "transformer", "rnn", "recommendation" */
@@ -163,9 +169,13 @@ struct dl_workload {
     double model_macs_per_sample;
     /* of GPT-like models, for tensor and pipeline parallelism; NAN for others */
     double transformer_layers, hidden, heads, sequence, vocabulary;
+    struct dl_stack stack;
     struct dl_map_entry *values; /* parameters in force (input size, seq, classes, ...) */
     int value_count;
 };
+
+/* Its repeated part, from its layers. */
+struct dl_stack dl_workload_find_stack(const struct dl_workload *workload);
 
 /* Name of the workload that the document "extends" (not a path); *name_out = NULL when there is
  * none. The caller (dl_data_workload) reads that file too, and so on up the chain.

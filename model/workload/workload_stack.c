@@ -1,0 +1,84 @@
+/* workload_stack.c - the repeated part of a network.
+ *
+ * Blocks (h.0, h.1, ...) need not be equal: models begin with dense layers before those with
+ * experts, or alternate (windows, experts in every second layer). The body is the longest end of
+ * the blocks that repeats after a period of them; one body layer is that many blocks. Blocks before
+ * it, the lead, are split as it is and belong to what comes before.
+ */
+#include <string.h>
+
+#include "model/workload/workload.h"
+
+/* All blocks: numbers from 0 up, one after another. */
+struct blocks {
+    int first, end; /* workload layers */
+    long count;
+};
+
+static bool find_blocks(const struct dl_workload *workload, struct blocks *out) {
+    *out = (struct blocks){.first = -1};
+    const char *prefix = NULL;
+    size_t prefix_length = 0;
+    long last = -1;
+    for (int i = 0; i < workload->layer_count; i++) {
+        const char *name = workload->layers[i].name;
+        const long number = workload->layers[i].block;
+        if (workload->layers[i].block_prefix == 0) continue;
+        const size_t stem = (size_t)(strchr(name, '.') - name);
+        if (prefix == NULL) {
+            prefix = name;
+            prefix_length = stem;
+            out->first = i;
+        } else if (out->end != i) {
+            return false; /* something lies between them */
+        }
+        /* a second stack */
+        if (stem != prefix_length || strncmp(name, prefix, stem) != 0) return false;
+        if (number != last && number != last + 1) return false;
+        last = number;
+        out->end = i + 1;
+    }
+    out->count = last + 1;
+    return out->first >= 0 && (double)out->count == workload->transformer_layers;
+}
+
+/* Whether two layers do the same at the same place of their blocks. */
+static bool alike(const struct dl_layer *a, const struct dl_layer *b) {
+    return a->kind == b->kind && a->parameter_elements == b->parameter_elements &&
+           a->window == b->window && a->heads == b->heads &&
+           strcmp(a->name + a->block_prefix, b->name + b->block_prefix) == 0;
+}
+
+/* Workload layers of the last `period` blocks. */
+static int layers_of(const struct dl_workload *workload, const struct blocks *blocks, int period) {
+    int i = blocks->end;
+    while (i > blocks->first && workload->layers[i - 1].block >= blocks->count - period) i--;
+    return blocks->end - i;
+}
+
+static bool find(const struct dl_workload *workload, struct dl_stack *out) {
+    enum { LONGEST_PERIOD = 8 };
+    struct blocks blocks;
+    *out = (struct dl_stack){.first = -1};
+    if (!find_blocks(workload, &blocks)) return false;
+    for (int period = 1; period <= LONGEST_PERIOD && period <= blocks.count; period++) {
+        const int each = layers_of(workload, &blocks, period);
+        int i = blocks.end - each;
+        while (i > blocks.first && alike(&workload->layers[i - 1], &workload->layers[i - 1 + each]))
+            i--;
+        const int count = (blocks.end - i) / each, first = blocks.end - count * each;
+        if (count == 1 && blocks.count > 1) continue; /* nothing repeats */
+        if (out->first < 0 || first < out->first)
+            *out = (struct dl_stack){
+                .lead = blocks.first, .first = first, .count = count, .each = each};
+        if (first == blocks.first) break;
+    }
+    /* most of the blocks must repeat */
+    return out->first >= 0 && 2 * (blocks.end - out->first) > blocks.end - blocks.first;
+}
+
+struct dl_stack dl_workload_find_stack(const struct dl_workload *workload) {
+    struct dl_stack stack;
+    if (dl_known(workload->transformer_layers) && find(workload, &stack)) return stack;
+    return (struct dl_stack){.count = 0};
+}
