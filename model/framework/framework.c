@@ -8,6 +8,9 @@
 #include "model/framework/gradient_sync.h"
 #include "model/framework/release.h"
 
+const char *const dl_framework_status_names[] = {"maintained", "retired",      "in-house",
+                                                 "lossy",      "asynchronous", NULL};
+
 extern const struct dl_framework_behaviour dl_fw_bucketed, dl_fw_tensor_fusion, dl_fw_concatenated,
     dl_fw_parameter_server, dl_fw_kvstore_device, dl_fw_kvstore_server, dl_fw_central_weights,
     dl_fw_per_layer, dl_fw_ideal, dl_fw_replicated, dl_fw_quantized, dl_fw_top_k, dl_fw_local_steps,

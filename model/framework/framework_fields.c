@@ -123,8 +123,6 @@ static const char *const attention_library_names[] = {[DL_ATTENTION_NATIVE] = "n
 static const char *const cast_names[] = {
     [DL_CASTS_ALL] = "all", [DL_CASTS_AFTER_NORM] = "after-norm", [DL_CASTS_FUSED] = "fused", NULL};
 
-const char *const dl_framework_status_names[] = {"maintained", "retired",      "in-house",
-                                                 "lossy",      "asynchronous", NULL};
 static const char *const trains_names[] = {"any", "transformers", NULL};
 
 #define CHOOSE(place, names, value, text)                                                          \
@@ -422,10 +420,8 @@ static const struct dl_field framework_fields[] = {
            "collectives of tensor parallelism that GEMMs hide"),
     CHOOSE(AT(transformer, context_exchange), context_names, DL_CONTEXT_RING,
            "how context-parallel ranks exchange keys and values"),
-    CHOOSE(
-        AT(transformer, expert_exchange), expert_names, DL_EXPERT_ALL_TO_ALL,
-        "how tokens reach experts on other ranks: once-per-node sends a token to a node once and "
-        "forwards it there (DeepEP, Hybrid-EP)"),
+    CHOOSE(AT(transformer, expert_exchange), expert_names, DL_EXPERT_ALL_TO_ALL,
+           "how tokens reach experts on other ranks"),
     DEFAULT(AT(transformer, expert_imbalance), 1, 8, DL_UNIT_NONE, 1,
             "tokens of the fullest rank of experts / mean, where no capacity limits them"),
     CHOOSE(AT(transformer, selective), selective_names, DL_SELECTIVE_ATTENTION,

@@ -1,8 +1,8 @@
 /* pipeline.h - consecutive layers on every device, micro-batches flowing through: schedules,
  * balance of stages.
  *
- * With m micro-batches, p stages that take t_s = forward + backward for each, v parts of the network
- * on each device:
+ * With m micro-batches, p stages that take t_s = forward + backward for each, v parts of the
+ * network on each device:
  *
  *   flush (GPipe, 1F1B)  T = (m - 1) max t_s + sum t_s    F-PIPE-GPIPE; the sum of all but the
  *                                                         slowest is idle time (F-PIPE-BUBBLE)

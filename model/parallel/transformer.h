@@ -75,7 +75,7 @@ struct dl_transformer {
     double stack, tokens, hidden; /* body layers; tokens of a sample; channels between layers */
     /* rows of experts for each token: k x capacity factor; 0 without experts */
     double routed;
-    double chosen; /* k */
+    double chosen_count;             /* k */
     double kv_channels;              /* of the keys of a token; values have about as many */
     double heads, kv_heads, experts; /* what can be split; experts: 0 when there are none */
     /* parameters; body: of one layer */

@@ -18,8 +18,9 @@
  * of e ranks instead. Once per node: of E experts on n nodes a token's k lie on
  * n (1 - prod_{i<k} (E - E/n - i)/(E - i)) of them on average, when all are equally likely; so many
  * copies cross the network, and those for the ranks (e in place of n) go from there inside the
- * node, at the same time: the longer of both. F-TRANSFORMER-CONTEXT: with context parallelism c, keys and values go around
- * a ring: c - 1 messages of 2 b (s/c) h_kv / t elements forward, twice that backward; hidden behind
+ * node, at the same time: the longer of both.
+ *
+ * F-TRANSFORMER-CONTEXT: with context parallelism c, keys and values go around a ring: c - 1 messages of 2 b (s/c) h_kv / t elements forward, twice that backward; hidden behind
  * the attention of one share each. Or an all-gather before attention, a second one and a
  * reduce-scatter of their gradients backward, exposed.
  *
@@ -221,14 +222,14 @@ static enum dl_code make_once(struct dl_transformer_maker *m, struct dl_transfor
     const struct dl_transformer_group inside = {ranks_together(tf, m->split, group), group.stride};
     const double nodes = ceil((double)group.ranks / (double)inside.ranks),
                  /* of one copy of each token, with what a capacity or imbalance adds */
-        copy_bytes = b->collective_bytes / share * tf->routed / tf->chosen;
+        copy_bytes = b->collective_bytes / share * tf->routed / tf->chosen_count;
     struct dl_collective_time across;
-    b->route_bytes = copy_bytes * places_of(tf->experts, tf->chosen, (double)group.ranks);
+    b->route_bytes = copy_bytes * places_of(tf->experts, tf->chosen_count, (double)group.ranks);
     DL_TRY(dl_transformer_collective(tf, m->split, inside, DL_COLL_ALL_TO_ALL, b->route_bytes,
                                      &b->route, err));
     if (nodes <= 1) return DL_OK;
     DL_TRY(dl_transformer_collective(tf, m->split, group, DL_COLL_ALL_TO_ALL,
-                                     copy_bytes * places_of(tf->experts, tf->chosen, nodes),
+                                     copy_bytes * places_of(tf->experts, tf->chosen_count, nodes),
                                      &across, err));
     if (across.time_s > b->route.time_s) b->route = across;
     return DL_OK;

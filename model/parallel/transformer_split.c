@@ -171,7 +171,7 @@ static enum dl_code find_limits(struct dl_transformer *tf, const struct dl_stack
         }
         if (layer->kind == &dl_layer_moe && tf->experts == 0) {
             tf->experts = layer->experts;
-            tf->chosen = layer->top_k;
+            tf->chosen_count = layer->top_k;
             tf->routed = layer->top_k * layer->capacity * imbalance_of(tf, layer);
         }
         if (tf->layers[i].part != DL_TRANSFORMER_AFTER || layer->tied_to < 0) continue;

@@ -13,6 +13,7 @@
 #include "predict/inputs/what_if_note.h"
 #include "predict/output/heterogeneous_search.h"
 #include "predict/output/search_print.h"
+#include "predict/output/search_rank.h"
 #include "predict/output/search_sweep.h"
 #include "predict/output/search_threads.h"
 
@@ -230,63 +231,6 @@ static void sort_rows(const struct dl_search_request *r, struct dl_found *found,
     }
 }
 
-/* Cost (node-hours where no price is known) and energy of an iteration. */
-static void spend(const struct dl_search_request *r, const struct dl_rates *rates,
-                  const struct dl_searched *row, double *cost, double *energy_j) {
-    const struct dl_power power = dl_power_of(r->system, row->plan, row->prediction, rates);
-    *cost = (double)row->plan->nodes * row->prediction->iteration_s;
-    *energy_j = dl_known(power.job_w) ? power.job_w * row->prediction->iteration_s : *cost;
-}
-
-static double energy_of(const struct dl_search_request *r, const struct dl_rates *rates,
-                        const struct dl_searched *row) {
-    double cost, energy_j;
-    spend(r, rates, row, &cost, &energy_j);
-    return energy_j;
-}
-
-/* The search keeps the most plans by rated power times time, which orders plans as their energy
- * does but for how busy they keep the devices; of these the modelled energy of F-POWER decides.
- * Stable; returns how many are left. */
-static int rank_by_energy(const struct dl_search_request *r, const struct dl_rates *rates,
-                          struct dl_searched *rows, int count, int top) {
-    for (int i = 1; i < count; i++) {
-        const struct dl_searched row = rows[i];
-        int at = i;
-        for (; at > 0 && energy_of(r, rates, &rows[at - 1]) > energy_of(r, rates, &row); at--)
-            rows[at] = rows[at - 1];
-        rows[at] = row;
-    }
-    const int left = count < top ? count : top;
-    struct dl_prediction best = *rows[0].prediction, other;
-    best.throughput_samples_per_s = 1 / energy_of(r, rates, &rows[0]); /* F-TIE of the energies */
-    for (int i = 0; i < left; i++) {
-        other = *rows[i].prediction;
-        other.throughput_samples_per_s = 1 / energy_of(r, rates, &rows[i]);
-        rows[i].tied = dl_prediction_plans_tie(&best, &other);
-    }
-    return left;
-}
-
-/* F-COST-FRONT: of the front of time, memory and devices, which holds them all, the plans that
- * nothing beats in time, cost and energy. */
-static void mark_cost_front(const struct dl_search_request *r, const struct dl_rates *rates,
-                            struct dl_searched *rows, int count) {
-    for (int i = 0; i < count; i++) {
-        double cost, energy_j, other_cost, other_energy_j;
-        spend(r, rates, &rows[i], &cost, &energy_j);
-        rows[i].cost_front = true;
-        for (int k = 0; k < count && rows[i].cost_front; k++) {
-            const double time_s = rows[i].prediction->iteration_s,
-                         other_s = rows[k].prediction->iteration_s;
-            spend(r, rates, &rows[k], &other_cost, &other_energy_j);
-            const bool less = other_s < time_s || other_cost < cost || other_energy_j < energy_j;
-            rows[i].cost_front =
-                !(less && other_s <= time_s && other_cost <= cost && other_energy_j <= energy_j);
-        }
-    }
-}
-
 /* Every plan found, predicted whole: terms of the best one alone. */
 static enum dl_code predict_found(struct dl_context *context, const struct dl_options *options,
                                   const struct dl_search *search, const struct dl_search_request *r,
@@ -462,8 +406,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     struct dl_inputs inputs;
     struct dl_search_request request;
     struct dl_search *search;
-    struct asked asked = {
-        .objective = DL_BY_TIME, .top = 10, .threads = (int64_t)sysconf(_SC_NPROCESSORS_ONLN)};
+    struct asked asked = {.top = 10, .threads = (int64_t)sysconf(_SC_NPROCESSORS_ONLN)};
     struct dl_search_worker *found = dl_arena_alloc(context->arena, 1, sizeof *found);
     struct dl_search_report report = {.inputs = &inputs, .found = found};
     struct dl_searched *rows, *front;
@@ -495,12 +438,12 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
                          &rows, err));
     report.row_count = found->best_count;
     if (models_power(&asked))
-        report.row_count =
-            rank_by_energy(&request, &inputs.rates, rows, found->best_count, (int)asked.top);
+        report.row_count = dl_search_rank_by_energy(&request, &inputs.rates, rows,
+                                                    found->best_count, (int)asked.top);
     DL_TRY(explain_best(context, &request, &rows[0], err));
     DL_TRY(predict_found(context, options, search, &request, found->front,
                          by_time(found->front, found->front_count), true, &front, err));
-    mark_cost_front(&request, &inputs.rates, front, found->front_count);
+    dl_search_mark_cost_front(&request, &inputs.rates, front, found->front_count);
     report.rows = rows;
     report.front = front;
     report.front_count = found->front_count;

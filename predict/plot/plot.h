@@ -36,7 +36,7 @@ struct dl_plot_curves {
     int over;                         /* the column that both are divided by */
     int kind, curve_kind, point_kind; /* the column that tells which of both a row is */
     bool log_x, log_y;
-    double x_unit, y_unit;       /* of the axes, in units of the table */
+    double x_scale, y_scale;     /* of the axes, in units of the table */
     const char *x_name, *y_name; /* with units; NULL: no such figure */
     const char *curve_name;      /* of a curve that all groups share; NULL: each has its own */
     const char *point_note;      /* what the points of a curve are, after its name */
@@ -206,7 +206,8 @@ const char *dl_plot_title(struct dl_arena *arena, const struct dl_inputs *inputs
 /* "a, b" of two parts that may be empty, in the arena. */
 const char *dl_plot_join(struct dl_arena *arena, const char *a, const char *b);
 
-/* Whether the figure has blocks, curves or strips and the locale is UTF-8 (LC_ALL, LC_CTYPE, LANG). */
+/* Whether the figure has blocks, curves or strips, and the locale (LC_ALL, LC_CTYPE, LANG) is
+ * UTF-8. */
 bool dl_plot_blocks_wanted(const struct dl_figure *figure);
 /* The figure with blocks; NULL: out of memory. */
 const char *dl_plot_blocks_text(const struct dl_figure *figure, int columns, bool color,

@@ -245,8 +245,8 @@ enum dl_code dl_plot_alphabeta(struct dl_context *context, const struct dl_optio
                                           .point_kind = SAMPLE,
                                           .log_x = true,
                                           .log_y = true,
-                                          .x_unit = 1,
-                                          .y_unit = 1e-6,
+                                          .x_scale = 1,
+                                          .y_scale = 1e-6,
                                           .x_name = "message size (bytes)",
                                           .y_name = "time (µs)",
                                           .point_note = ", measured; line: fit"};

@@ -39,7 +39,7 @@ void dl_axis_widen(struct dl_axis *axis, double share) {
 
 void dl_axis_choose_ticks(struct dl_axis *axis) {
     static const double factors[] = {1, 2, 5};
-    const double low = axis->low / axis->unit, high = axis->high / axis->unit;
+    const double low = axis->low / axis->scale, high = axis->high / axis->scale;
     axis->tick_count = 0;
     if (axis->log) {
         const double decades = log10(high / low);
@@ -49,7 +49,7 @@ void dl_axis_choose_ticks(struct dl_axis *axis) {
             for (int i = 0; i < used; i++) {
                 const double at = factors[i] * pow(10, k);
                 if (at >= low && at <= high && axis->tick_count < DL_AXIS_TICKS)
-                    axis->ticks[axis->tick_count++] = at * axis->unit;
+                    axis->values[axis->tick_count++] = at * axis->scale;
             }
         }
         if (axis->tick_count >= 2) return;
@@ -62,7 +62,7 @@ void dl_axis_choose_ticks(struct dl_axis *axis) {
     }
     for (double at = ceil(low / step) * step; at <= high && axis->tick_count < DL_AXIS_TICKS;
          at += step)
-        axis->ticks[axis->tick_count++] = (fabs(at) < step / 2 ? 0 : at) * axis->unit;
+        axis->values[axis->tick_count++] = (fabs(at) < step / 2 ? 0 : at) * axis->scale;
 }
 
 double dl_axis_along(const struct dl_axis *axis, double value) {
@@ -73,6 +73,6 @@ double dl_axis_along(const struct dl_axis *axis, double value) {
 int dl_axis_clamp(int value, int most) { return value < 0 ? 0 : value > most ? most : value; }
 
 const char *dl_axis_tick(const struct dl_axis *axis, int tick, struct dl_arena *arena) {
-    const char *text = dl_arena_printf(arena, "%.4g", axis->ticks[tick] / axis->unit);
+    const char *text = dl_arena_printf(arena, "%.4g", axis->values[tick] / axis->scale);
     return text == NULL ? "" : text;
 }

@@ -8,9 +8,9 @@ enum { DL_AXIS_TICKS = 12, DL_SYMBOLS = 6 };
 extern const int dl_symbol_colors[DL_SYMBOLS]; /* of 256, as in plots/ */
 
 struct dl_axis {
-    double low, high, unit; /* in units of the table; the text shows value / unit */
+    double low, high, scale; /* in units of the table; the text shows value / scale */
     bool log;
-    double ticks[DL_AXIS_TICKS];
+    double values[DL_AXIS_TICKS];
     int tick_count;
 };
 

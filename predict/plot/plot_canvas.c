@@ -42,7 +42,7 @@ static void ticks_of_rows(const struct dl_figure *f, struct dl_axis *axis) {
         values[count++] = x;
     }
     dl_sort(values, (size_t)count);
-    for (int i = 0; i < count; i++) axis->ticks[i] = values[i];
+    for (int i = 0; i < count; i++) axis->values[i] = values[i];
     axis->tick_count = count;
 }
 
@@ -139,7 +139,7 @@ static void put_rows(const struct dl_figure *f, const struct canvas *c, bool col
     for (int row = 0; row < c->height; row++) {
         const char *tick = NULL;
         for (int i = 0; i < c->y.tick_count; i++) {
-            if (row_at(c, c->y.ticks[i], 1) == row) tick = dl_axis_tick(&c->y, i, out->arena);
+            if (row_at(c, c->y.values[i], 1) == row) tick = dl_axis_tick(&c->y, i, out->arena);
         }
         dl_text_printf(out, "%*s %s", LEFT - 2, tick == NULL ? "" : tick, tick == NULL ? "│" : "┤");
         for (int column = 0; column < c->width; column++) put_cell(c, row, column, color, out);
@@ -156,7 +156,7 @@ static void put_rows(const struct dl_figure *f, const struct canvas *c, bool col
 /* The axis with its ticks, and below it as many of their numbers as there is room for. */
 static void put_abscissa(const struct dl_figure *f, const struct canvas *c, struct dl_text *out) {
     bool at[MOST_COLUMNS] = {false};
-    for (int i = 0; i < c->x.tick_count; i++) at[column_of(c, c->x.ticks[i], 1)] = true;
+    for (int i = 0; i < c->x.tick_count; i++) at[column_of(c, c->x.values[i], 1)] = true;
     dl_text_printf(out, "%*s└", LEFT - 1, "");
     for (int i = 0; i < c->width; i++) dl_text_add(out, at[i] ? "┬" : "─");
     dl_text_add(out, "\n");
@@ -164,7 +164,7 @@ static void put_abscissa(const struct dl_figure *f, const struct canvas *c, stru
     for (int i = 0; i < c->x.tick_count; i++) {
         const char *text = dl_axis_tick(&c->x, i, out->arena);
         const int length = (int)strlen(text),
-                  from = LEFT + column_of(c, c->x.ticks[i], 1) - length / 2;
+                  from = LEFT + column_of(c, c->x.values[i], 1) - length / 2;
         if (from <= end && end > 0) continue;
         dl_text_printf(out, "%*s%s", from - end, "", text);
         end = from + length;
@@ -197,8 +197,8 @@ const char *dl_plot_canvas_text(const struct dl_figure *figure, int columns, int
     c->width = (columns < MOST_COLUMNS ? columns : MOST_COLUMNS) - LEFT - right;
     c->height = (lines < MOST_ROWS ? lines : MOST_ROWS) - 8;
     memset(c->symbol, -1, sizeof c->symbol);
-    c->x = (struct dl_axis){INFINITY, -INFINITY, p->x_unit, p->log_x, {0}, 0};
-    c->y = (struct dl_axis){INFINITY, -INFINITY, p->y_unit, p->log_y, {0}, 0};
+    c->x = (struct dl_axis){INFINITY, -INFINITY, p->x_scale, p->log_x, {0}, 0};
+    c->y = (struct dl_axis){INFINITY, -INFINITY, p->y_scale, p->log_y, {0}, 0};
     for (int r = 0; r < figure->table.row_count; r++) {
         const double x = dl_plot_cell(&figure->table, r, p->x);
         for (int of_curve = 0; of_curve < 2; of_curve++) {

@@ -79,8 +79,8 @@ enum dl_code dl_plot_checkpoint(struct dl_context *context, const struct dl_opti
                                           .point_kind = 1,
                                           .log_x = true,
                                           .log_y = true,
-                                          .x_unit = 60,
-                                          .y_unit = 0.01,
+                                          .x_scale = 60,
+                                          .y_scale = 0.01,
                                           .x_name = "interval between checkpoints (min)",
                                           .y_name = "time lost to checkpoints and failures (%)"};
     return out->title == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;

@@ -84,7 +84,7 @@ enum dl_code dl_plot_efficiency(struct dl_context *context, const struct dl_opti
         cells[ID] = c[SCALING_ID];
     }
     out->curves.over = 0;
-    out->curves.y_unit = 0.01;
+    out->curves.y_scale = 0.01;
     out->curves.y_name = "scaling efficiency (%)";
     return DL_OK;
 }

@@ -104,8 +104,8 @@ enum dl_code dl_plot_kernels(struct dl_context *context, const struct dl_options
                                           .point = 3,
                                           .log_x = true,
                                           .log_y = true,
-                                          .x_unit = 1e-6,
-                                          .y_unit = 1e-6,
+                                          .x_scale = 1e-6,
+                                          .y_scale = 1e-6,
                                           .x_name = "measured (µs)",
                                           .y_name = "predicted (µs)"};
     return out->title == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;

@@ -156,8 +156,8 @@ enum dl_code dl_plot_pareto(struct dl_context *context, const struct dl_options 
                                           .point = 3,
                                           .log_x = true,
                                           .log_y = true,
-                                          .x_unit = 1073741824,
-                                          .y_unit = 1,
+                                          .x_scale = 1073741824,
+                                          .y_scale = 1,
                                           .x_name = "memory of one device (GiB)",
                                           .y_name = "iteration (s)"};
     return out->title == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;

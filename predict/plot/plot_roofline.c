@@ -116,8 +116,8 @@ enum dl_code dl_plot_roofline(struct dl_context *context, const struct dl_option
                                 .point = 4,
                                 .log_x = true,
                                 .log_y = true,
-                                .x_unit = 1,
-                                .y_unit = 1e12,
+                                .x_scale = 1,
+                                .y_scale = 1e12,
                                 .x_name = "arithmetic intensity (flop per byte of memory traffic)",
                                 .y_name = "TFLOP/s"};
     return out->title == NULL || out->subtitle == NULL

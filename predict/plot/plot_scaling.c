@@ -53,8 +53,8 @@ void dl_plot_scaling_curves(struct dl_figure *out, bool measured) {
                                           .point = measured ? MEASURED : -1,
                                           .over = DEVICES,
                                           .log_x = true,
-                                          .x_unit = 1,
-                                          .y_unit = 1,
+                                          .x_scale = 1,
+                                          .y_scale = 1,
                                           .x_name = "devices",
                                           .y_name = "samples/s of one device",
                                           .point_note = ", measured"};

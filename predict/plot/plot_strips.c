@@ -62,7 +62,8 @@ const char *dl_plot_strips_text(const struct dl_figure *figure, int columns, boo
     int end = -margin - 2;
     for (int i = 0; i < axis.tick_count; i++) {
         const char *text = dl_axis_tick(&axis, i, arena);
-        const int from = (int)(dl_axis_along(&axis, axis.ticks[i]) * width) - (int)strlen(text) / 2;
+        const int from =
+            (int)(dl_axis_along(&axis, axis.values[i]) * width) - (int)strlen(text) / 2;
         if (from <= end) continue;
         dl_text_printf(&out, "%*s%s", from - end, "", text);
         end = from + (int)strlen(text);

@@ -4,8 +4,8 @@
  *   identities   parts add up to the whole; throughput x iteration = samples
  *   bounds       the ideal framework is never beaten, no arithmetic above the peak, no memory below
  *                the states, efficiency in (0, 1]
- *   monotony     more bandwidth, less latency, fewer bytes, a faster device or host never make a job
- *                slower; what is known to break this stands at `known_cause`
+ *   monotony     more bandwidth, less latency, fewer bytes, a faster device or host never make a
+ * job                slower; what is known to break this stands at `known_cause`
  *   scale        a device with all rates doubled and all times halved takes half the time; so does
  *                a collective
  *   permutation  groups of nodes, and links of a node, in any order
@@ -449,6 +449,15 @@ static void check_bound(const struct subject *s, const struct dl_prediction *p,
     require(s, "faster than ideal", p->iteration_s >= least * (1 - 1e-9), least, p->iteration_s);
 }
 
+static void check_laws(struct subject *s, const struct dl_prediction *p, bool is_fake,
+                       struct dl_arena *arena) {
+    check_one(s, p);
+    for (int i = 0; i < 3; i++) check_better(s, p, is_fake, arena);
+    if (!is_fake && once_in(16)) check_groups(s, arena);
+    if (!is_fake && once_in(2)) check_bound(s, p, arena);
+    if (is_fake && once_in(4)) check_scale(s, arena);
+}
+
 static void any_prediction(void **state) {
     (void)state;
     const char *count = getenv("DL_INVARIANTS"), *first = getenv("DL_INVARIANTS_SEED");
@@ -469,15 +478,10 @@ static void any_prediction(void **state) {
             random_fake(&s);
         else
             random_catalog(&s);
-        if (predict(&s, &arena, &p)) {
-            check_one(&s, &p);
-            for (int i = 0; i < 3; i++) check_better(&s, &p, is_fake, &arena);
-            if (!is_fake && once_in(16)) check_groups(&s, &arena);
-            if (!is_fake && once_in(2)) check_bound(&s, &p, &arena);
-            if (is_fake && once_in(4)) check_scale(&s, &arena);
-        } else {
+        if (predict(&s, &arena, &p))
+            check_laws(&s, &p, is_fake, &arena);
+        else
             refused++;
-        }
         check_collective();
         if (once_in(64)) check_topology();
         dl_arena_free(&arena);

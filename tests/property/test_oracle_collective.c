@@ -329,8 +329,8 @@ static void random_topologies(void **state) {
 }
 
 /* NCCL's ring passes blocks on without waiting: the time of the latencies is that of the slowest
- * path of 2 (p - 1) hops. Its latency for N nodes of k devices (releases 2.12 to 2.22) is exact from
- * k = 3 on. */
+ * path of 2 (p - 1) hops. Its latency for N nodes of k devices (releases 2.12 to 2.22) is exact
+ * from k = 3 on. */
 static void latency_of_nccls_ring(void **state) {
     (void)state;
     int number = 0;

@@ -27,7 +27,8 @@ static const struct expectation expectations[] = {
     {"all_reduce.segmented_ring", {0, 14.6, 20.8, 24.9, 36.05}}, /* one phase */
     /* lg p (1 + 12 + 1.2); p=3: one level + 2*13 + 1.2 */
     {"all_reduce.recursive_doubling", {0, 14.2, 14.2 + 27.2, 28.4, 42.6}},
-    /* 2 lg p + 24 (p-1)/p + 1.2 (p-1)/p; p=3: two ranks halve and double: 4 + (1+2) 12 + (1/2+1) 1.2 */
+    /* 2 lg p + 24 (p-1)/p + 1.2 (p-1)/p; p=3: two ranks halve and double: 4 + (1+2) 12 + (1/2+1)
+     * 1.2 */
     {"all_reduce.rabenseifner", {0, 14.6, 41.8, 22.9, 28.05}},
     /* ceil(lg p)(2*13 + 1.2) */
     {"all_reduce.reduce_broadcast", {0, 27.2, 54.4, 54.4, 81.6}},

@@ -135,7 +135,7 @@ static void messages(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
-/* 4 experts on 4 ranks of 2 nodes, 2 a token: it needs 2 ranks, on 2 (1 - 1/2 x 1/3) = 5/3 nodes. */
+/* 4 experts on 4 ranks of 2 nodes, 2 a token: 2 ranks, on 2 (1 - 1/2 x 1/3) = 5/3 nodes. */
 static void once_per_node(void **state) {
     (void)state;
     struct gpt g;

@@ -94,7 +94,8 @@ enum dl_code dl_pslite_time(const struct dl_system *system,
     struct dl_parameter_server_time time = {0};
     DL_TRY(dl_parameter_server_time(system, &servers, &time, err));
     if (servers.message_count > 1.0 && !request->as_run) {
-        /* pushes and pulls of shards overlap: yet no larger key takes less than the largest whole */
+        /* pushes and pulls of shards overlap, yet no larger key takes less than the largest
+         * whole */
         struct dl_parameter_server_time whole = {0};
         servers.total_bytes = BIG_KEY_BYTES, servers.largest_server_bytes = BIG_KEY_BYTES / nodes;
         servers.message_count = 1.0;

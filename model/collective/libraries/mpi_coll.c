@@ -199,8 +199,8 @@ static double message_bytes(enum dl_mpi_algorithm algorithm, double ranks, doubl
     return algorithm == DL_MPI_RABENSEIFNER ? bytes / 2.0 : bytes;
 }
 
-/* The cost of an algorithm, for a reduce and a broadcast at least that of a shorter message for which
- * their own rules take another tree. */
+/* The cost of an algorithm, for a reduce and a broadcast at least that of a shorter message for
+ * which their own rules take another tree. */
 static struct dl_cost_parts cost_without_falls(enum dl_mpi_kind kind,
                                                enum dl_mpi_algorithm algorithm,
                                                const struct dl_coll_links *links, double bytes) {

@@ -1,39 +1,7 @@
 /* nccl.c - F-NCCL: T(S) = latency + S / bandwidth for each algorithm and protocol, and the choice
  * of the cheapest. See nccl.h. */
 #include "model/collective/libraries/nccl.h"
-
-enum { TREE_BINS = 23 };
-/* Tree correction by floor(lg(S / 64)): 64 B to 256 MB; 1 beyond. */
-static const double tree_correction[DL_NCCL_PROTOCOLS][TREE_BINS] = {
-    {1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1},
-    {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1},
-    {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9}};
-/* Up to 2.7, to 128 MB. */
-static const double tree_correction_2_7[DL_NCCL_PROTOCOLS][TREE_BINS] = {
-    {1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1},
-    {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .5, .6, .6, .7, .7, .8, .9, .9, 1, 1},
-    {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .5, .5, .6, .6, .7, .8, .9, 1}};
-
-/* Bandwidth caps in GB/s, [generation][one node, two nodes, more]. */
-static const double ll_max[DL_NCCL_GENERATIONS][3] = {
-    {39, 39, 20.4}, {87.7, 22.5, 19}, {87.7, 22.5, 19}, {282, 90, 70}};
-static const double ll_max_2_21[3] = {141, 45, 35}; /* Hopper from 2.21 */
-/* Blackwell from 2.28 */
-static const double tree_cap_2_28[3] = {70, 42.8, 24}, tree_ll128_cap_2_28[3] = {55.6, 31.67, 20};
-static const double tree_cap[DL_NCCL_GENERATIONS][3] = {
-    {26.5, 18.5, 10}, {24, 23.6, 17.8}, {38.7, 41.4, 36}, {77.4, 82.8, 72}};
-static const double ring_ll128_cap[DL_NCCL_GENERATIONS] = {20, 20, 36.7, 73.4};
-static const double tree_ll128_cap[DL_NCCL_GENERATIONS][3] = {
-    {20, 20, 20}, {20, 20, 20}, {36.7, 36.7, 29}, {73.4, 73.4, 58}};
-/* NCCL 2.5 to 2.7: LL128 caps in GB/s, of the whole operation (2.5, 2.6) and per channel (2.7). */
-struct ll128_old {
-    double total, per_channel;
-};
-static const struct ll128_old ll128_old_caps[DL_COLL_OPS] = {[DL_COLL_ALL_REDUCE] = {100, 16.7},
-                                                             [DL_COLL_BROADCAST] = {113, 18.8},
-                                                             [DL_COLL_REDUCE] = {72, 12},
-                                                             [DL_COLL_ALL_GATHER] = {110, 18.3},
-                                                             [DL_COLL_REDUCE_SCATTER] = {91, 15.2}};
+#include "model/collective/libraries/nccl_caps.h"
 
 static int span_of_nodes(double nodes) { return nodes <= 1.0 ? 0 : nodes <= 2.0 ? 1 : 2; }
 
@@ -60,8 +28,8 @@ static double ring_steps(enum dl_collective_op op, double ranks) {
     return op == DL_COLL_ALL_GATHER || op == DL_COLL_REDUCE_SCATTER ? ranks - 1.0 : ranks;
 }
 
-/* Cap of LL: by the GPU inside a node, by the vendor of the CPUs (an AMD host has the row of Ampere,
- * others that of Volta) between nodes. */
+/* Cap of LL: by the GPU inside a node, by the vendor of the CPUs (an AMD host has the row of
+ * Ampere, others that of Volta) between nodes. */
 static double ll_cap(int version, const struct dl_nccl_graph *graph, int span) {
     const int row = span == 0         ? (int)graph->generation
                     : graph->amd_host ? DL_NCCL_AMPERE
