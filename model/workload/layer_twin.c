@@ -5,7 +5,7 @@
 
 #include "model/workload/workload.h"
 
-/* All that kernels are made from lies between these members; padding is zero as allocated, and
+/* All that kernels are made from lies between these members. Padding is zero as allocated, and
  * where it is not, two layers count as different. */
 static bool same_shapes(const struct dl_layer *a, const struct dl_layer *b) {
     const size_t from = offsetof(struct dl_layer, in), to = offsetof(struct dl_layer, parameters);
@@ -24,7 +24,7 @@ static bool same_work(const struct dl_layer *a, const struct dl_layer *b) {
 
 int dl_layer_twin(const struct dl_layer *layers, int index) {
     const int twin = index - layers[index].twin_before;
-    return twin < index && same_work(&layers[twin], &layers[index]) ? twin : index;
+    return twin >= 0 && twin < index && same_work(&layers[twin], &layers[index]) ? twin : index;
 }
 
 void dl_layer_find_twins(struct dl_layer *layers, int count) {

@@ -112,7 +112,7 @@ struct dl_layer {
 enum { DL_KEEPS_INPUT = 1, DL_KEEPS_OUTPUT = 2 };
 
 /* The first layer whose kernels are those of layer `index`, maybe itself: what one takes, the other
- * takes. Compares, so that it holds for changed copies of a workload. */
+ * takes. Compares, so that it holds for changed copies of a workload, and for parts of one. */
 int dl_layer_twin(const struct dl_layer *layers, int index);
 /* Finds twin_before. */
 void dl_layer_find_twins(struct dl_layer *layers, int count);

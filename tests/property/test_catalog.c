@@ -256,6 +256,66 @@ static void check_limits(const struct a_case *c, int number, const struct dl_pla
         HOLDS(limits.changes[i].iteration_s > 0 && limits.changes[i].text != NULL);
 }
 
+/* With the memo as without it. */
+static void check_remembered(const struct a_case *c, int number, const struct dl_system *system,
+                             const struct dl_plan *plan, struct dl_cost_memo *memo) {
+    const struct dl_predict_options with = {.times_only = true, .memo = memo};
+    struct dl_prediction p, plain;
+    struct dl_err err = {0};
+    for (int i = 0; i < 2; i++) {
+        if (dl_predict(system, c->workload, &c->framework, plan, NULL, memo->arena, &plain, &err) !=
+            DL_OK)
+            return; /* this variant is impossible */
+        HOLDS(dl_predict(system, c->workload, &c->framework, plan, &with, memo->arena, &p, &err) ==
+              DL_OK);
+        HOLDS(p.iteration_s == plain.iteration_s);
+    }
+}
+
+/* What is remembered of kernels changes nothing: on another system of equal devices, which shares
+ * them, nor for other devices, batches and factors, which do not. */
+static void check_memo(const struct a_case *c, int number, const struct dl_plan *plan,
+                       struct dl_arena *arena) {
+    struct dl_cost_memo memo = {.arena = arena};
+    struct dl_system links = c->system, devices = c->system;
+    struct dl_device bare = *c->system.device;
+    struct dl_plan twice = *plan, slower = *plan;
+    links.inter.bandwidth_bytes_per_s *= 2;
+    links.intra.latency_s *= 3;
+    bare.memory_bandwidth_bytes_per_s /= 2;
+    bare.kernel_model_count = 0;
+    bare.borrowed = NULL;
+    devices.device = &bare;
+    twice.batch_per_device_samples *= 2;
+    twice.global_batch_samples *= 2;
+    slower.compute_scale = 2;
+    check_remembered(c, number, &c->system, plan, &memo);
+    check_remembered(c, number, &links, plan, &memo);
+    check_remembered(c, number, &devices, plan, &memo);
+    check_remembered(c, number, &c->system, &twice, &memo);
+    check_remembered(c, number, &c->system, &slower, &memo);
+}
+
+/* A layer takes what its twin takes; a twin before the part of a network that one looks at (a stage
+ * of a pipeline) is none. */
+static void check_twins(const struct a_case *c, int number, const struct dl_plan *plan,
+                        double iteration_s, struct dl_arena *arena) {
+    struct dl_workload apart = *c->workload;
+    struct dl_layer *layers = dl_arena_alloc(arena, (size_t)apart.layer_count, sizeof *layers);
+    struct dl_prediction p = {0};
+    struct dl_err err = {0};
+    HOLDS(layers != NULL);
+    for (int i = 0; i < apart.layer_count; i++) {
+        layers[i] = c->workload->layers[i];
+        const int twin = dl_layer_twin(c->workload->layers + i / 2, i - i / 2);
+        HOLDS(twin >= 0 && twin <= i - i / 2);
+        layers[i].twin_before = 0;
+    }
+    apart.layers = layers;
+    HOLDS(dl_predict(&c->system, &apart, &c->framework, plan, NULL, arena, &p, &err) == DL_OK);
+    HOLDS(p.iteration_s == iteration_s);
+}
+
 static void any_plan(void **state) {
     (void)state;
     int made = 0, refused = 0, too_large = 0;
@@ -284,6 +344,8 @@ static void any_plan(void **state) {
                              &plain, &err) == DL_OK);
             HOLDS(plain.term_count == 0 && plain.iteration_s == p.iteration_s &&
                   plain.memory.total_bytes == p.memory.total_bytes);
+            check_memo(c, number, &plan, &arena);
+            check_twins(c, number, &plan, p.iteration_s, &arena);
             if (made++ % 16 == 0) check_limits(c, number, &plan, &arena);
             const char *advice = dl_memory_advice(&one.system, one.workload, &one.framework, &plan,
                                                   plan.batch_per_device_samples, &arena);

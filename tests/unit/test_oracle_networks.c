@@ -111,9 +111,10 @@ static void pairs_one_by_one(void **state) {
 
 /* Weights, gradients, momentum and activations with the rounding of blocks against what tensors and
  * blocks took at the peak. The model leaves out gradients of activations while backward runs: the
- * logits of gpt and the first layers of lenet are large. PyTorch 1.13 keeps the input of an in-place
- * ReLU6 as well, which mobilenet_v2 has behind every convolution. The segments of the allocator
- * take 7 to 34 % more than the blocks (LeNet 90 %), which framework files may give as memory.fragmentation_frac. */
+ * logits of gpt and the first layers of lenet are large. PyTorch 1.13 keeps the input of an
+ * in-place ReLU6 as well, which mobilenet_v2 has behind every convolution. The segments of the
+ * allocator take 7 to 34 % more than the blocks (LeNet 90 %), which framework files may give as
+ * memory.fragmentation_frac. */
 static void peaks_of_the_allocator(void **state) {
     (void)state;
     static const struct {
