@@ -20,9 +20,10 @@
  * copies cross the network, and those for the ranks (e in place of n) go from there inside the
  * node, at the same time: the longer of both.
  *
- * F-TRANSFORMER-CONTEXT: with context parallelism c, keys and values go around a ring: c - 1 messages of 2 b (s/c) h_kv / t elements forward, twice that backward; hidden behind
- * the attention of one share each. Or an all-gather before attention, a second one and a
- * reduce-scatter of their gradients backward, exposed.
+ * F-TRANSFORMER-CONTEXT: with context parallelism c, keys and values go around a ring: c - 1
+ * messages of 2 b (s/c) h_kv / t elements forward, twice that backward; hidden behind the attention
+ * of one share each. Or an all-gather before attention, a second one and a reduce-scatter of their
+ * gradients backward, exposed.
  *
  * F-TRANSFORMER-CONTENTION: a collective in C channels occupies C of a device's M multiprocessors:
  * compute next to it loses C/M of the time that both take.

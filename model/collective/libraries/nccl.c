@@ -179,8 +179,8 @@ static inline double ring_bandwidth(const struct shared *s, const struct dl_nccl
         bus /= version >= 2100 ? 2.0 : one_way ? 3.0 : 4.0;
         if (s->ll_capped) bus = dl_least(bus, s->frac * s->ll_cap);
     } else if (protocol == DL_NCCL_LL128) {
-        double cap = version < 700   ? ll128_old_caps[op].total
-                     : version < 800 ? graph->channels * ll128_old_caps[op].per_channel
+        double cap = version < 700   ? ll128_old_caps[op].bandwidth
+                     : version < 800 ? graph->channels * ll128_old_caps[op].rate
                                      : graph->channels * ring_ll128_cap[graph->generation];
         bus = dl_least(bus * (s->per_node < 2.0 && version < 2300 ? 0.7 : 0.92), s->frac * cap);
     }
@@ -215,7 +215,7 @@ static inline double tree_ll128_bus(const struct shared *s, const struct dl_nccl
     const bool one_node = graph->nodes <= 1.0, old = version < 800,
                newer = version >= 2800 && graph->generation == DL_NCCL_BLACKWELL;
     if (version < 600) return bus * 7.0 / 9.0;
-    const double cap = old     ? ll128_old_caps[DL_COLL_ALL_REDUCE].per_channel * 7.0 / 9.0
+    const double cap = old     ? ll128_old_caps[DL_COLL_ALL_REDUCE].rate * 7.0 / 9.0
                        : newer ? tree_ll128_cap_2_28[span]
                                : tree_ll128_cap[graph->generation][span];
     return dl_least(bus * (one_node ? 7.0 / 9.0

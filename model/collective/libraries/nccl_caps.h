@@ -29,7 +29,7 @@ static const double tree_ll128_cap[DL_NCCL_GENERATIONS][3] = {
     {20, 20, 20}, {20, 20, 20}, {36.7, 36.7, 29}, {73.4, 73.4, 58}};
 /* NCCL 2.5 to 2.7: LL128 caps in GB/s, of the whole operation (2.5, 2.6) and per channel (2.7). */
 struct ll128_old {
-    double total, per_channel;
+    double bandwidth, rate; /* GB/s: of the whole operation, of a channel */
 };
 static const struct ll128_old ll128_old_caps[DL_COLL_OPS] = {[DL_COLL_ALL_REDUCE] = {100, 16.7},
                                                              [DL_COLL_BROADCAST] = {113, 18.8},
