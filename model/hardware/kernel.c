@@ -161,11 +161,12 @@ static const struct dl_kernel_model *find_model(const struct dl_device *device, 
     return NULL;
 }
 
-/* A GPU without matrix units that computes faster in fp16 (GP100). Frameworks ask cuDNN for fp32
- * arithmetic on 16-bit tensors in mixed precision; benchmarks of its convolutions compute in fp16,
- * which fp16 alone may take. */
-static bool has_fast_half(const struct dl_device *device) {
-    return dl_device_peak(device, DL_FP16) > 1.5 * dl_device_peak(device, DL_MIXED);
+/* Without matrix units frameworks ask cuDNN for fp32 arithmetic on 16-bit tensors in mixed
+ * precision; benchmarks of convolutions on GP100 compute in fp16, which fp16 alone may take. */
+static bool has_matrix_units(const struct dl_device *device) {
+    for (int i = 0; i < device->rate_count; i++)
+        if (device->rates[i].unit == 1) return true;
+    return false;
 }
 
 /* A GEMM is the same in every pass; other kernels without samples of their pass take the forward
@@ -176,7 +177,8 @@ static const struct dl_kernel_model *choose_of(const struct dl_device *device,
                                                enum dl_variant variant) {
     static const enum dl_precision of_streams[] = {DL_FP32, DL_MIXED, DL_PRECISIONS};
     const bool wide = kernel->op == DL_OP_STREAM && dl_precision_bytes(precision) >= 4.0;
-    const bool fp32 = kernel->op == DL_OP_CONV && precision == DL_MIXED && has_fast_half(device);
+    const bool fp32 =
+        kernel->op == DL_OP_CONV && precision == DL_MIXED && !has_matrix_units(device);
     for (const enum dl_precision *p = wide ? of_streams : stand_ins(fp32 ? DL_FP32 : precision);
          *p != DL_PRECISIONS; p++) {
         const struct dl_kernel_model *model =

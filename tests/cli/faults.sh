@@ -142,6 +142,7 @@ if command -v python3 > /dev/null 2>&1; then
     python3 tests/slurm/fake_runs.py "$work/before/spool" 7 > /dev/null
     printf '#!/bin/sh\nexec python3 "%s/tests/slurm/fake_sacct.py" "%s/before/spool" "$@"\n' "$root" "$work" > "$work/bin/sacct"
     chmod +x "$work/bin/sacct"
+    printf '#!/bin/sh\nexit 0\n' > "$work/bin/squeue" && chmod +x "$work/bin/squeue" # nothing runs any more
     PATH=$work/bin:$PATH
     found=$PATH
     (cd "$work/before" && "$DLMODEL" -q slurm collect --dir spool -o runs.csv > /dev/null 2>&1)

@@ -55,7 +55,7 @@ check 'DataParallel is of one node' 2 'use --nodes 1'
 
 run compare data/runs/keras_aws.csv --fit message_s=0.0001 --csv
 check 'a fit' 0
-has 'a fit prints key, start and value' '^all,message_s,0.0001,[1-9][0-9.]*e-05,3,'
+has 'a fit prints key, start and value' '^all,message_s,0.0001,(0\.0001[0-9]+|[1-9][0-9.]*e-05),3,'
 run compare data/runs/keras_aws.csv --fit nosuchfield=1
 check 'a fit of a field that nothing has' 2 "no row has the field 'nosuchfield'"
 run compare data/runs/keras_aws.csv --fit replicate_s

@@ -43,8 +43,8 @@ for line in "$@"; do
 done
 zpty -d z
 END
-DLMODEL_DATA=${DLMODEL_DATA:-$(pwd)/data} zsh -f "$work/try.zsh" "$work" 'dlmodel ' 'dlmodel repo' 'dlmodel report --mark' 'dlmodel predict --system iris' \
-    'dlmodel predict --system=iris' 'dlmodel predict -s iris' 'dlmodel predict --framework horovod-k' 'dlmodel predict --strategy data+sp' 'dlmodel predict --format c' \
+DLMODEL_DATA=${DLMODEL_DATA:-$(pwd)/data} zsh -f "$work/try.zsh" "$work" 'dlmodel ' 'dlmodel repo' 'dlmodel report --mark' 'dlmodel predict --system abci' \
+    'dlmodel predict --system=abci' 'dlmodel predict -s abci' 'dlmodel predict --framework horovod-k' 'dlmodel predict --strategy data+sp' 'dlmodel predict --format c' \
     'dlmodel predict --precision fp' 'dlmodel predict -p mi' 'dlmodel plot alpha' 'dlmodel plot scaling tab' 'dlmodel schema runl' 'dlmodel slurm sub' \
     'dlmodel help --compl' 'dlmodel compare tab' 'dlmodel --col' < /dev/null 2> "$work/err" | tr -d '\r\007' > "$work/shown"
 of() { awk -v want="=== $1" '$0 == want { on = 1; next } /^=== / { on = 0 } on' "$work/shown" > "$work/out"; }
@@ -60,9 +60,9 @@ done
 has 'zsh shows what a command does' 'predict +-- predict time per iteration'
 line 'dlmodel repo' 'dlmodel report '
 line 'dlmodel report --mark' 'dlmodel report --markdown '
-line 'dlmodel predict --system iris' 'dlmodel predict --system iris-v100 '
-line 'dlmodel predict --system=iris' 'dlmodel predict --system=iris-v100 '
-line 'dlmodel predict -s iris' 'dlmodel predict -s iris-v100 '
+line 'dlmodel predict --system abci' 'dlmodel predict --system abci-v100 '
+line 'dlmodel predict --system=abci' 'dlmodel predict --system=abci-v100 '
+line 'dlmodel predict -s abci' 'dlmodel predict -s abci-v100 '
 line 'dlmodel predict --framework horovod-k' 'dlmodel predict --framework horovod-keras '
 line 'dlmodel predict --strategy data+sp' 'dlmodel predict --strategy data+spatial '
 line 'dlmodel predict --format c' 'dlmodel predict --format csv '

@@ -51,6 +51,7 @@ for document in README.md CONTRIBUTING.md model/README.md docs/*.md packaging/RE
         case $path in
         ./* | ../*) ;;
         build/*) continue ;; # a run makes it
+        /rnode/* | /var/www/*) continue ;; # of another machine
         */*) [ -e "$first" ] || [ -e "$folder/$first" ] || continue ;; # a path of another project
         *.md) ;;
         *) continue ;;

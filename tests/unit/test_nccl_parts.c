@@ -84,12 +84,12 @@ static void ll_caps(void **state) {
                               .nvlink = true,
                               .ll128 = true};
     check_close(cost_of("2.7.8", &g, DL_COLL_BROADCAST, DL_NCCL_RING, DL_NCCL_LL, 1e9).bandwidth_s,
-                1 / 100.0, 1e-12);
+                3 / 400.0, 1e-12); /* one way: a third of 16 x 25 GB/s inside a node */
     check_close(cost_of("2.8.3", &g, DL_COLL_BROADCAST, DL_NCCL_RING, DL_NCCL_LL, 1e9).bandwidth_s,
                 1 / 39.0, 1e-12);
     g.generation = DL_NCCL_AMPERE; /* 235 GB/s at most from 2.7 to 2.17 */
     check_close(cost_of("2.8.3", &g, DL_COLL_BROADCAST, DL_NCCL_RING, DL_NCCL_LL, 1e9).bandwidth_s,
-                4 / 235.0, 1e-12);
+                3 / 235.0, 1e-12);
     check_close(cost_of("2.18.3", &g, DL_COLL_BROADCAST, DL_NCCL_RING, DL_NCCL_LL, 1e9).bandwidth_s,
                 1 / 87.7, 1e-12);
     g.generation = DL_NCCL_HOPPER;
@@ -99,10 +99,10 @@ static void ll_caps(void **state) {
                 1 / 141.0, 1e-12);
     g.nodes = 2;
     check_close(cost_of("2.21.5", &g, DL_COLL_BROADCAST, DL_NCCL_RING, DL_NCCL_LL, 1e9).bandwidth_s,
-                1 / 45.0, 1e-12);
+                1 / 39.0, 1e-12); /* the row of Volta: hosts that are not AMD */
     g.ranks = 24, g.nodes = 3;
     check_close(cost_of("2.21.5", &g, DL_COLL_BROADCAST, DL_NCCL_RING, DL_NCCL_LL, 1e9).bandwidth_s,
-                1 / 35.0, 1e-12);
+                1 / 20.4, 1e-12);
     /* all-gather over 2 x 4 by 2.8: 3.6 + 2 x 2.7 between (nodes + 0: 2 - 1 = 1 step of 7) */
     g = (struct dl_nccl_graph){.ranks = 8,
                                .nodes = 2,
@@ -189,7 +189,7 @@ static void reduction_in_switches(void **state) {
 }
 
 /* PAT over 4 nodes of one device: 8 + 2 x 14 / 3.5 + 2.8 x 4 = 27.2 us; 0.85 (2.24: 0.75) of 20
- * GB/s x 4/3. */
+ * GB/s. */
 static void parallel_aggregated_trees(void **state) {
     (void)state;
     struct dl_nccl_graph g = {.ranks = 4,
@@ -201,11 +201,11 @@ static void parallel_aggregated_trees(void **state) {
     struct dl_cost_parts cost =
         cost_of("2.23.4", &g, DL_COLL_ALL_GATHER, DL_NCCL_PAT, DL_NCCL_SIMPLE, 1e9);
     check_close(cost.latency_s, 27.2e-6, 1e-12);
-    check_close(cost.bandwidth_s, 1 / (20 * 0.85 * 4 / 3), 1e-12);
+    check_close(cost.bandwidth_s, 1 / (20 * 0.85), 1e-12);
     check_close(cost.steps, 2, 0);
     check_close(
         cost_of("2.24.3", &g, DL_COLL_REDUCE_SCATTER, DL_NCCL_PAT, DL_NCCL_SIMPLE, 1e9).bandwidth_s,
-        1 / 20.0, 1e-12);
+        1 / 15.0, 1e-12);
     g.net_latency_s = 1.75e-6; /* 3.5 us there and back */
     check_close(
         cost_of("2.24.3", &g, DL_COLL_REDUCE_SCATTER, DL_NCCL_PAT, DL_NCCL_SIMPLE, 1e9).latency_s,

@@ -70,6 +70,7 @@ static void what_a_format_saves(void **state) {
 static void corrected_by_runs(void **state) {
     (void)state;
     const struct dl_interval_model model = {.quantile_ratio = 1.3,
+                                            .widths = {{0.05}},
                                             .framework_sigma_log = 0.3,
                                             .release_sigma_log = 0.1,
                                             .device_sigma_log = 0.2,

@@ -42,33 +42,39 @@ static void make(struct made *m) {
     }
 }
 
+/* The stack is found when a workload is built. */
+static bool is_stack(struct dl_workload *workload) {
+    workload->stack = dl_workload_find_stack(workload);
+    return dl_transformer_is_stack(workload);
+}
+
 static void stacks_and_none(void **state) {
     (void)state;
     struct made m;
     make(&m);
-    assert_true(dl_transformer_is_stack(&m.workload));
+    assert_true(is_stack(&m.workload));
     m.workload.transformer_layers = 5;
-    assert_false(dl_transformer_is_stack(&m.workload));
+    assert_false(is_stack(&m.workload));
     m.workload.transformer_layers = NAN;
-    assert_false(dl_transformer_is_stack(&m.workload));
+    assert_false(is_stack(&m.workload));
     make(&m), strcpy(m.names[8], "g.3.fc"); /* a second stack */
-    assert_false(dl_transformer_is_stack(&m.workload));
+    assert_false(is_stack(&m.workload));
     make(&m), strcpy(m.names[8], "hh.3.fc"), m.layers[8].block_prefix = 5;
-    assert_false(dl_transformer_is_stack(&m.workload));
+    assert_false(is_stack(&m.workload));
     make(&m), m.layers[7].block = m.layers[8].block = 4; /* one is missing */
-    assert_false(dl_transformer_is_stack(&m.workload));
+    assert_false(is_stack(&m.workload));
     make(&m), m.layers[8].block = 2; /* and one comes back */
-    assert_false(dl_transformer_is_stack(&m.workload));
+    assert_false(is_stack(&m.workload));
     make(&m), m.layers[4].block_prefix = 0; /* something lies between */
-    assert_false(dl_transformer_is_stack(&m.workload));
+    assert_false(is_stack(&m.workload));
     make(&m);
     for (int i = 0; i < LAYERS; i++) m.layers[i].block_prefix = 0;
-    assert_false(dl_transformer_is_stack(&m.workload));
+    assert_false(is_stack(&m.workload));
     m.workload.transformer_layers = 0;
-    assert_false(dl_transformer_is_stack(&m.workload));
+    assert_false(is_stack(&m.workload));
     make(&m);
     for (int i = 0; i < LAYERS; i++) m.layers[i].kind = &dl_layer_dense; /* nothing attends */
-    assert_false(dl_transformer_is_stack(&m.workload));
+    assert_false(is_stack(&m.workload));
 }
 
 enum member { PARAMETERS, WINDOW, HEADS, KIND, NAME, MEMBERS };
@@ -93,14 +99,14 @@ static void blocks_that_differ(void **state) {
     struct made m;
     for (enum member member = PARAMETERS; member < MEMBERS; member++) {
         make(&m), differ(&m, 0, member, 1); /* three of four are alike */
-        assert_true(dl_transformer_is_stack(&m.workload));
+        assert_true(is_stack(&m.workload));
         make(&m), differ(&m, 0, member, 1), differ(&m, 2, member, 1); /* two by two */
-        assert_true(dl_transformer_is_stack(&m.workload));
+        assert_true(is_stack(&m.workload));
         make(&m), differ(&m, 0, member, 1), differ(&m, 1, member, 2), differ(&m, 2, member, 3),
             differ(&m, 3, member, 4);
-        assert_false(dl_transformer_is_stack(&m.workload));
+        assert_false(is_stack(&m.workload));
         make(&m), differ(&m, 0, member, 1), differ(&m, 1, member, 2); /* two of four are not most */
-        assert_false(dl_transformer_is_stack(&m.workload));
+        assert_false(is_stack(&m.workload));
     }
 }
 
