@@ -76,6 +76,9 @@ check 'explain takes the same plan' 0
 run predict --system iris-v100 --nodes '1-8*2'
 has 'the matrix' 'framework +1 node +2 nodes +4 nodes +8 nodes +eff'
 has 'dashes where a framework cannot run' '^ pytorch-dp +[0-9]+ +- +- +- '
+run predict --system iris-v100 --nodes '1-24'
+has 'a long list shows numbers of nodes that double, and the last' 'framework +1 node +2 nodes +4 nodes +8 nodes +16 nodes +24 nodes +eff'
+has 'and says how many there are' '^6 of 24 numbers of nodes; all of them: --long, --csv'
 run predict --system iris-v100 --nodes '1-8*2' --long
 has 'the long form' '^ pytorch-ddp +8 +32 +'
 run predict --system dgx-h100 --workload resnet50
