@@ -75,7 +75,6 @@ void dl_diagnose_interval(const struct dl_evidence *e, double residual_sigma_log
 }
 
 enum { MAX_WARNINGS = 12 };
-static const double TIGHT = 0.9; /* share of a device's memory */
 
 static void warn(struct dl_prediction *p, const char *text, bool extrapolates) {
     if (text == NULL || p->warning_count >= MAX_WARNINGS) return;
@@ -209,7 +208,7 @@ static void warn_of_rate(const struct dl_diagnosis *d, struct dl_prediction *p) 
 static void warn_of_memory(const struct dl_diagnosis *d, struct dl_prediction *p) {
     const double used = p->memory.total_bytes / p->memory.capacity_bytes; /* NAN: unknown */
     const char *text = d->advice;
-    if (p->fits && used > TIGHT)
+    if (p->fits && used > DL_TIGHT_FRAC)
         warn(p,
              dl_arena_printf(d->arena,
                              "memory is tight: %.0f %% of the device's; what the model leaves out "

@@ -31,6 +31,10 @@ struct dl_memory {
         buffers_bytes, context_bytes, total_bytes, capacity_bytes;
 };
 
+/* Share of a device's memory above which a plan that fits is called tight: allocators fragment, and
+ * libraries take what the model leaves out. */
+#define DL_TIGHT_FRAC 0.9
+
 /* One line of `explain`: a quantity and its derivation. */
 struct dl_term {
     const char *name; /* "layer2.0.conv1 forward", "all-reduce bucket 3" */

@@ -8,7 +8,6 @@
 #include "model/parallel/strategy.h"
 #include "model/search/search.h"
 
-static const double AMPLE_FRAC = 0.9; /* of a device's memory; above, a plan is tight */
 /* Longer sequences are worth context parallelism. */
 static const double LONG_SEQUENCE = 16384;
 
@@ -38,7 +37,7 @@ static void read_request(const struct dl_inputs *inputs, const struct dl_framewo
         .keep = 1,
         .any_schedule = !inputs->given.schedule,
         .any_sequence_parallel = !inputs->given.sequence_parallel,
-        .memory_bytes = AMPLE_FRAC * inputs->system->device->memory_bytes,
+        .memory_bytes = DL_TIGHT_FRAC * inputs->system->device->memory_bytes,
     };
     struct dl_plan *fixed = &r->fixed;
     if (fixed->devices_per_node <= 0) fixed->devices_per_node = inputs->system->devices_per_node;
@@ -82,7 +81,7 @@ enum dl_code dl_default_plan(const struct dl_inputs *inputs, const struct dl_fra
     if (own == NULL || !dl_known(inputs->workload->transformer_layers) ||
         !(splits ? tried == NULL : own->shard > 0 && tried != NULL) || !is_open(inputs, plan))
         return DL_OK;
-    if (tried != NULL && tried->memory.total_bytes <= AMPLE_FRAC * tried->memory.capacity_bytes)
+    if (tried != NULL && tried->memory.total_bytes <= DL_TIGHT_FRAC * tried->memory.capacity_bytes)
         return DL_OK;
     struct dl_search_worker *worker = malloc(sizeof *worker);
     if (worker == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");

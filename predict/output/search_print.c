@@ -124,7 +124,30 @@ static const char *rejected_text(struct dl_context *context, const struct dl_sea
     return text == NULL || text[0] != 0 ? text : "none";
 }
 
-/* The command that gives each row again. */
+static bool is_tight(const struct dl_searched *row) {
+    const struct dl_memory *m = &row->prediction->memory;
+    return m->total_bytes > DL_TIGHT_FRAC * m->capacity_bytes;
+}
+
+/* How many plans leave a device less than a tenth of its memory, and the best one that leaves more. */
+static void add_tight(struct dl_text *text, const struct dl_search_report *report) {
+    int tight = 0, roomy = -1;
+    for (int i = 0; i < report->row_count; i++) {
+        tight += is_tight(&report->rows[i]);
+        if (roomy < 0 && !is_tight(&report->rows[i])) roomy = i;
+    }
+    if (tight == 0) return;
+    dl_text_printf(text, "Memory is tight, above %.0f %% of the device's, in %d of these plans",
+                   100 * DL_TIGHT_FRAC, tight);
+    if (roomy < 0)
+        dl_text_add(text, ": none leaves more; --top shows further plans.\n\n");
+    else
+        dl_text_printf(
+            text, "; the best with room is row %d, %.3g times the best one's time.\n\n", roomy + 1,
+            report->rows[roomy].prediction->iteration_s / report->rows[0].prediction->iteration_s);
+}
+
+/* Ties and tight plans, and the command that gives each row again. */
 static const char *commands_text(struct dl_context *context,
                                  const struct dl_search_report *report) {
     struct dl_text text = {.arena = context->arena};
@@ -135,6 +158,7 @@ static const char *commands_text(struct dl_context *context,
                        "%d of these plans are tied with the best one: the model cannot tell "
                        "them apart.\n\n",
                        tied);
+    add_tight(&text, report);
     dl_text_add(&text, "The rows again, one command each:\n");
     for (int i = 0; i < report->row_count; i++)
         dl_text_printf(&text, "  %s\n", report->rows[i].command);

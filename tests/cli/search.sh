@@ -43,6 +43,8 @@ again() { # again NAME: the commands of the rows in out, best first, each run as
     if [ "$wrong" -eq 0 ] && [ "$tried" -gt 2 ]; then echo "ok $1: $tried commands give their rows again"; else echo "not ok $1: $wrong of $tried commands"; fi
 }
 again 'search of a transformer'
+run search --system dgx-h100 --nodes 16 --global-batch 256 --precision bf16 --framework megatron --workload llama3_8b
+has 'tight plans are counted, and the best with room is named' 'Memory is tight, above 90 % of the device.s, in [0-9]+ of these plans; the best with room is row [0-9]+, 1[.0-9]* times'
 run search --system dgx-h100 --nodes 16 --global-batch 256 --precision bf16 --framework megatron --workload \
     gpt:layers=32,hidden=4096,heads=32,seq=4096,vocab=32000,ffn=21504,experts=8,topk=2,capacity=1,flash=1 --json --top 24
 again 'search of a mixture on many nodes'
