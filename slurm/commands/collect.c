@@ -315,6 +315,10 @@ enum dl_code dl_slurm_collect(struct dl_context *context, const struct dl_option
     DL_TRY(merge(path, &c.table, &all, context->arena, err));
     DL_TRY(put(context, options, path, dl_table_csv(&all), err));
     summary(context, &c);
+    if (states.queue.code != DL_OK)
+        context->note(context, "warning: %s; ends are taken from %s", states.queue.message,
+                      accounting && asked == DL_OK ? "the accounting, else from the logs"
+                                                   : "the logs");
     if (asked != DL_OK) {
         *err = slurm;
         context->note(context, "the states of the jobs are unknown; the rows use the logs alone. "
