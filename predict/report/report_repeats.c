@@ -9,7 +9,7 @@
 #include "predict/inputs/where.h"
 #include "predict/report/report.h"
 
-enum { MOST_GROUPS = 200, MOST_ENVIRONMENTS = 40 };
+enum { MOST_GROUPS = 200, MOST_ENVIRONMENTS = 40, MOST_LINES = 24, FEWEST_RUNS = 6 };
 
 /* Columns in which repeats of one configuration agree. */
 static const char *const keys[] = {"source",
@@ -100,7 +100,7 @@ static enum dl_code add_group(struct dl_table *table, struct group *g, struct dl
     const double devices = number(csv, g->row, "nodes") * number(csv, g->row, "devices_per_node");
     double low = NAN, high = NAN;
     dl_sort(g->values, g->count);
-    if (g->count >= 6) dl_median_interval(g->values, g->count, &low, &high);
+    if (g->count >= FEWEST_RUNS) dl_median_interval(g->values, g->count, &low, &high);
     const double median = dl_quantile_sorted(g->values, g->count, 0.5);
     c[0].string =
         dl_arena_printf(table->arena, "%s %s%s%s %s", cell(csv, g->row, "framework"),
@@ -119,6 +119,72 @@ static enum dl_code add_group(struct dl_table *table, struct group *g, struct dl
     c[10].number = (high - low) / median;
     c[11].string = cell(csv, g->row, "unit");
     return DL_OK;
+}
+
+static const struct dl_column figure_columns[] = {
+    {"kind", NULL, NULL, DL_COLUMN_INTEGER, 0, 0}, /* 1 a run, 2 the median of the runs */
+    {"line", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
+    {"configuration", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"value", NULL, NULL, DL_COLUMN_NUMBER, 0, 6},
+    {"low", NULL, NULL, DL_COLUMN_NUMBER, 0, 6},
+    {"high", NULL, NULL, DL_COLUMN_NUMBER, 0, 6},
+    {"unit", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"from_median_frac", NULL, NULL, DL_COLUMN_NUMBER, 0, 4},
+    {"low_frac", NULL, NULL, DL_COLUMN_NUMBER, 0, 4},
+    {"high_frac", NULL, NULL, DL_COLUMN_NUMBER, 0, 4},
+};
+
+/* A row of the figure; low and high NAN: a run. */
+static enum dl_code add_point(struct dl_table *table, const struct group *g, int line, double value,
+                              double low, double high, struct dl_err *err) {
+    union dl_cell *c = dl_table_row(table);
+    if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    const double median = dl_quantile_sorted(g->values, g->count, 0.5);
+    c[0].integer = isnan(low) ? 1 : 2;
+    c[1].integer = line;
+    c[2].string = dl_arena_printf(table->arena, "%s %s %s x %s", cell(g->csv, g->row, "framework"),
+                                  cell(g->csv, g->row, "workload"), cell(g->csv, g->row, "nodes"),
+                                  cell(g->csv, g->row, "devices_per_node"));
+    if (c[2].string == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    c[6].string = cell(g->csv, g->row, "unit");
+    const double values[] = {value, low, high};
+    for (int i = 0; i < 3; i++) {
+        c[3 + i].number = values[i];
+        c[7 + i].number = values[i] / median - 1;
+    }
+    return DL_OK;
+}
+
+/* The runs of each repeated configuration about their median, and its interval; the first
+ * MOST_LINES of them. */
+static enum dl_code draw(struct dl_report *r, const struct group *groups, int count,
+                         struct dl_err *err) {
+    struct dl_figure figure = {.group_count = 2,
+                               .labels = {"a run", "median of the runs, 95 % interval"},
+                               .title = "Repeats of each configuration",
+                               .subtitle = "difference of a run from the median of all"};
+    int lines = 0;
+    dl_table_init(&figure.table, r->context->arena, figure_columns,
+                  sizeof figure_columns / sizeof *figure_columns);
+    for (int kind = 1; kind <= 2; kind++) {
+        lines = 0;
+        for (int g = 0; g < count && lines < MOST_LINES; g++) {
+            const struct group *one = &groups[g];
+            double low, high;
+            if (one->count < FEWEST_RUNS) continue;
+            lines++;
+            dl_median_interval(one->values, one->count, &low, &high);
+            if (kind == 2)
+                DL_TRY(add_point(&figure.table, one, lines,
+                                 dl_quantile_sorted(one->values, one->count, 0.5), low, high, err));
+            for (size_t i = 0; kind == 1 && i < one->count; i++)
+                DL_TRY(add_point(&figure.table, one, lines, one->values[i], NAN, NAN, err));
+        }
+    }
+    if (lines == 0) return DL_OK;
+    figure.parameters[0] = (struct dl_plot_parameter){.name = "configurations", .number = lines};
+    return dl_report_drawn(r, &figure, "repeats",
+                           "Runs of each configuration about their median, and its interval.", err);
 }
 
 static const struct dl_column environment_columns[] = {
@@ -159,7 +225,9 @@ static void method(struct dl_report *r, bool repeated) {
         "configuration the table gives the median and its 95 % interval from order statistics, "
         "which assumes no distribution; fewer than six runs have none. Levels are those of "
         "Deep500: "
-        "2 training on one device, 3 distributed training. A run is disturbed when other processes "
+        "2 training on one device, 3 distributed training (0, operators, and 1, a network, are "
+        "what dlmodel calibrate and slurm submit --profile measure). A run is disturbed when other "
+        "processes "
         "used its nodes, or clocks fell.");
     if (!repeated)
         dl_document_paragraph(&r->page, "No configuration was repeated six times: the runs have no "
@@ -205,11 +273,12 @@ enum dl_code dl_report_repeats(struct dl_report *r, struct dl_err *err) {
     }
     for (int g = 0; g < count; g++) {
         DL_TRY(add_group(&table, &groups[g], err));
-        repeated = repeated || groups[g].count >= 6;
+        repeated = repeated || groups[g].count >= FEWEST_RUNS;
     }
     dl_document_section(&r->page, "How it was measured");
     method(r, repeated);
     dl_document_table(&r->page, &table, "Repeats, and the interval of their median.");
+    DL_TRY(draw(r, groups, count, err));
     dl_document_table(&r->page, &environment, "Environment of the runs.");
     return DL_OK;
 }

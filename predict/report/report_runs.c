@@ -252,7 +252,8 @@ static enum dl_code run_table(struct dl_report *r, const struct runs *x, struct 
     struct dl_column *columns = dl_arena_alloc(r->context->arena, RUN_COLUMNS, sizeof *columns);
     if (columns == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     memcpy(columns, run_columns, sizeof run_columns);
-    for (int k = 0; k < 3; k++) { /* keys that all runs share are omitted */
+    if (x->predicted == 0) columns[14].heading = NULL; /* the answer says why */
+    for (int k = 0; k < 3; k++) {                      /* keys that all runs share are omitted */
         const char *two[2];
         if (values_of(x, keys[k], two, 2) < 2) columns[k + 1].heading = NULL;
     }
@@ -283,6 +284,8 @@ static enum dl_code run_table(struct dl_report *r, const struct runs *x, struct 
             ? dl_arena_printf(r->context->arena,
                               "The first %d of %d runs; dlmodel compare --rows --csv prints all.",
                               (int)SHOWN_RUNS, x->all.count)
+        : x->predicted == 0
+            ? "Each run."
             : "Each run, its prediction with the ends of the 80 % interval, and the predicted "
               "parts of an iteration.");
     return DL_OK;
@@ -334,25 +337,9 @@ static enum dl_code limits(struct dl_report *r, const struct runs *x, struct dl_
     return DL_OK;
 }
 
-enum dl_code dl_report_of_runs(struct dl_report *r, const char *title, struct dl_err *err) {
-    struct dl_arena *arena = r->context->arena;
-    struct runs *x = dl_arena_alloc(arena, 1, sizeof *x);
+/* Sections about predictions of the runs. */
+static enum dl_code judged(struct dl_report *r, const struct runs *x, struct dl_err *err) {
     const char *sources[2];
-    if (x == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    DL_TRY(dl_plot_runs_read(r->context, &r->options, true, &x->all, err));
-    DL_TRY(measure(r, x, err));
-    const char *what = named(arena, x, DL_KEY_WORKLOAD), *where = named(arena, x, DL_KEY_SYSTEM);
-    dl_document_begin(
-        &r->page, arena, r->page.markdown,
-        title != NULL ? title : dl_arena_printf(arena, "Measured runs of %s on %s", what, where),
-        dl_arena_printf(arena, "%s from %s", dl_report_count(arena, x->all.count, "run"),
-                        named(arena, x, DL_KEY_SOURCE)));
-    DL_TRY(answer(r, x));
-    dl_document_section(&r->page, "The machines");
-    DL_TRY(machines(r, x, false, err));
-    DL_TRY(scaling(r, x, err));
-    dl_document_section(&r->page, "Where the time goes");
-    DL_TRY(run_table(r, x, err));
     dl_document_section(&r->page, "Limits, and what to change");
     DL_TRY(causes(r, x));
     DL_TRY(limits(r, x, err));
@@ -364,11 +351,35 @@ enum dl_code dl_report_of_runs(struct dl_report *r, const char *title, struct dl
             ? r->options
             : dl_report_with(&r->options, "by",
                              values_of(x, DL_KEY_SOURCE, sources, 2) > 1 ? "source" : "workload");
-    if (x->predicted > 0)
-        DL_TRY(dl_report_figure(r, &by, dl_plot_error, "error", "Signed error of every run.", err));
+    return dl_report_figure(r, &by, dl_plot_error, "error", "Signed error of every run.", err);
+}
+
+enum dl_code dl_report_of_runs(struct dl_report *r, const char *title, struct dl_err *err) {
+    struct dl_arena *arena = r->context->arena;
+    struct runs *x = dl_arena_alloc(arena, 1, sizeof *x);
+    if (x == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    DL_TRY(dl_plot_runs_read(r->context, &r->options, true, &x->all, err));
+    DL_TRY(measure(r, x, err));
+    const char *what = named(arena, x, DL_KEY_WORKLOAD), *where = named(arena, x, DL_KEY_SYSTEM);
+    dl_document_begin(
+        &r->page, arena, r->page.markdown,
+        title != NULL ? title : dl_arena_printf(arena, "Measured runs of %s on %s", what, where),
+        dl_arena_printf(arena, "%s from %s", dl_report_count(arena, x->all.count, "run"),
+                        named(arena, x, DL_KEY_SOURCE)));
+    DL_TRY(answer(r, x));
+    if (x->predicted > 0) {
+        dl_document_section(&r->page, "The machines");
+        DL_TRY(machines(r, x, false, err));
+        DL_TRY(scaling(r, x, err));
+    }
+    dl_document_section(&r->page, x->predicted > 0 ? "Where the time goes" : "The runs");
+    DL_TRY(run_table(r, x, err));
+    if (x->predicted > 0) DL_TRY(judged(r, x, err));
     DL_TRY(dl_report_repeats(r, err));
-    dl_document_section(&r->page, "Calibration of the machines");
-    DL_TRY(machines(r, x, true, err));
+    if (x->predicted > 0) {
+        dl_document_section(&r->page, "Calibration of the machines");
+        DL_TRY(machines(r, x, true, err));
+    }
     const char *files[DL_MAX_POSITIONAL];
     for (int i = 1; i < r->options.positional_count; i++) files[i - 1] = r->options.positional[i];
     return dl_report_method(r, NULL, files, r->options.positional_count - 1, err);

@@ -172,6 +172,7 @@ static enum dl_code collect_run(struct dl_context *context, struct collected *c,
                                 struct dl_arena *arena, struct dl_err *err) {
     struct dl_runlog log;
     struct dl_run_summary sum;
+    int cold;
     DL_TRY(dl_runlog_read(run->folder, arena, &log, err));
     /* what the log knows of a job that Slurm forgot is more */
     if (job != NULL && strcmp(job->state, DL_SLURM_LOST) == 0 && log.exited) job = NULL;
@@ -194,7 +195,8 @@ static enum dl_code collect_run(struct dl_context *context, struct collected *c,
         c->profiles++;
         return DL_OK;
     }
-    dl_run_summarize(log.steps, log.step_count, arena, &sum);
+    dl_runlog_summarize(&log, arena, &sum, &cold);
+    log.warmup_count += cold;
     const bool complete = log.ended && log.step_count >= run->steps;
     const char *cause = log.failure != NULL ? log.failure
                         : log.files == 0    ? "it wrote no log"
@@ -315,6 +317,10 @@ enum dl_code dl_slurm_collect(struct dl_context *context, const struct dl_option
     DL_TRY(merge(path, &c.table, &all, context->arena, err));
     DL_TRY(put(context, options, path, dl_table_csv(&all), err));
     summary(context, &c);
+    if (states.queue.code != DL_OK)
+        context->note(context, "warning: %s; ends are taken from %s", states.queue.message,
+                      accounting && asked == DL_OK ? "the accounting, else from the logs"
+                                                   : "the logs");
     if (asked != DL_OK) {
         *err = slurm;
         context->note(context, "the states of the jobs are unknown; the rows use the logs alone. "

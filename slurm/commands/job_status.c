@@ -214,27 +214,23 @@ static void add_lost(const struct dl_run_list *runs, int capacity, struct dl_job
 enum dl_code dl_slurm_states(struct dl_run_list *runs, bool accounting, struct dl_arena *arena,
                              struct dl_job_states *out, struct dl_err *err) {
     const int capacity = 4 * runs->count + 20000; /* the user may have other jobs in the queue */
-    struct dl_err first = {0}, second = {0};
     struct dl_job_states listed = {.count = 0};
     *out = (struct dl_job_states){
         .jobs = dl_arena_alloc(arena, (size_t)capacity + 1, sizeof *out->jobs)};
     if (out->jobs == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    const enum dl_code code = accounting ? query_sacct(runs, capacity, arena, out, &first) : DL_OK;
+    const enum dl_code code = accounting ? query_sacct(runs, capacity, arena, out, err) : DL_OK;
     bool ask = false;
     for (int i = 0; i < runs->count; i++) {
         const struct dl_job_state *job = dl_slurm_state_of(out, runs->runs[i].job_id);
         ask = ask || job == NULL || !dl_slurm_state_final(job->state);
     }
-    const enum dl_code queue = ask ? query_squeue(capacity, arena, &listed, &second) : DL_OK;
-    if (ask && queue == DL_OK) {
+    if (ask && query_squeue(capacity, arena, &listed, &out->queue) == DL_OK) {
         find_lost_ids(runs, &listed);
         update_open(runs, out, &listed);
         add_new(out, capacity, &listed);
         if (code == DL_OK) add_lost(runs, capacity, out);
     }
-    if (code != DL_OK && err != NULL) *err = first;
-    if (code == DL_OK && queue != DL_OK && err != NULL) *err = second;
-    return code != DL_OK ? code : queue;
+    return code;
 }
 
 static const struct dl_column columns[] = {
@@ -284,7 +280,11 @@ enum dl_code dl_slurm_status(struct dl_context *context, const struct dl_options
     enum dl_format format = DL_FORMAT_TEXT;
     DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(dl_slurm_read_runs(context, options, &runs, &accounting, err));
-    const enum dl_code asked = dl_slurm_states(&runs, accounting, context->arena, &states, &slurm);
+    enum dl_code asked = dl_slurm_states(&runs, accounting, context->arena, &states, &slurm);
+    if (asked == DL_OK && states.queue.code != DL_OK) {
+        slurm = states.queue; /* what is open now is the question */
+        asked = slurm.code;
+    }
     dl_table_init(&table, context->arena, columns, sizeof columns / sizeof columns[0]);
     for (int i = 0; i < runs.count; i++) {
         const struct dl_run_record *run = &runs.runs[i];

@@ -52,13 +52,10 @@ static enum dl_code take_run(struct state *s, const struct dl_run_record *run,
     const bool ended = code == DL_OK && dl_slurm_job_ended(job, &log);
     if (code == DL_OK && !ended) s->open += run->job_id != NULL;
     if (ended && log.step_count >= 3 && s->ended < MOST_RUNS) {
-        double *scratch = dl_arena_alloc(&arena, (size_t)log.step_count, sizeof *scratch);
-        if (scratch == NULL) code = dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-        const size_t cold =
-            scratch == NULL ? 0 : dl_warmup_samples(log.steps, (size_t)log.step_count, scratch);
-        dl_run_summarize(log.steps + cold, log.step_count - (int)cold, &arena, &sum);
+        int cold;
+        dl_runlog_summarize(&log, &arena, &sum, &cold);
         s->values_s[s->ended++] = sum.median_s;
-        s->warm += (int)cold;
+        s->warm += cold;
         s->disturbed += dl_runlog_disturbance(&log, &arena) != NULL;
     }
     dl_arena_free(&arena);

@@ -99,13 +99,15 @@ struct dl_job_state {
 struct dl_job_states {
     struct dl_job_state *jobs;
     int count;
+    struct dl_err queue; /* why squeue did not answer; code DL_OK: it did, or was not asked */
 };
 /* State of a job of this user that the queue does not have, and the accounting has for open or not
  * at all: slurmctld died before the job was on disk, or its end never reached slurmdbd. */
 #define DL_SLURM_LOST "LOST"
 /* Queries sacct for all submitted runs, and squeue for those that have not ended or that sacct does
  * not list yet. A run without a job id gets that of the job that was submitted in its folder.
- * DL_ERR_BACKEND: sacct failed. */
+ * DL_ERR_BACKEND: sacct failed. Where squeue fails out->queue says why, and jobs have the state
+ * that the accounting gives, or none. */
 enum dl_code dl_slurm_states(struct dl_run_list *runs, bool accounting, struct dl_arena *arena,
                              struct dl_job_states *out, struct dl_err *err);
 /* Parses lines "ID|STATE|FOLDER" (squeue) or "ID|STATE|ELAPSED|NODES|EXIT|ENERGY" (accounting) into

@@ -155,6 +155,9 @@ enum dl_code dl_slurm_submit(struct dl_context *context, const struct dl_options
     if (dl_option_given(options, "sweep")) return dl_slurm_submit_sweep(context, options, err);
     DL_TRY(dl_output_format(options, &format, err)); /* before any job is submitted */
     DL_TRY(make_plan(context, options, &plan, err));
+    if (!plan.choice->has_method &&
+        (dl_option_given(options, "interval-width") || dl_option_given(options, "most-repeats")))
+        return dl_fail(err, DL_ERR_USAGE, "--interval-width and --most-repeats belong to --method");
     if (plan.choice->has_method) DL_TRY(dl_slurm_plan_repeats(context, options, &plan, err));
     dl_table_init(&table, context->arena, columns, COLUMNS);
     if (dl_option_given(options, "dry-run")) {

@@ -274,6 +274,14 @@ void dl_run_summarize(const double *steps, int count, struct dl_arena *arena,
     out->quartile_s = sorted[first + (out->kept - 1) / 4];
 }
 
+void dl_runlog_summarize(const struct dl_runlog *log, struct dl_arena *arena,
+                         struct dl_run_summary *out, int *cold) {
+    double *scratch = dl_arena_alloc(arena, (size_t)log->step_count + 1, sizeof *scratch);
+    *cold =
+        scratch == NULL ? 0 : (int)dl_warmup_samples(log->steps, (size_t)log->step_count, scratch);
+    dl_run_summarize(log->steps + *cold, log->step_count - *cold, arena, out);
+}
+
 /* 90th percentile of the readings of the core's speed by the 10th; 1 where they are too few. */
 static double core_spread(const struct dl_runlog *log, struct dl_arena *arena) {
     enum { FEWEST = 8 };

@@ -65,6 +65,11 @@ struct dl_run_summary {
 void dl_run_summarize(const double *steps, int count, struct dl_arena *arena,
                       struct dl_run_summary *out);
 
+/* The same of a log's steps from the first that is like the others on: *cold are before it
+ * (F-WARMUP). */
+void dl_runlog_summarize(const struct dl_runlog *log, struct dl_arena *arena,
+                         struct dl_run_summary *out, int *cold);
+
 /* What disturbed the run; NULL: nothing was detected. */
 const char *dl_runlog_disturbance(const struct dl_runlog *log, struct dl_arena *arena);
 

@@ -205,6 +205,26 @@ printf '#!/bin/sh\nexec python3 "%s/tests/slurm/fake_sacct.py" "%s/spool" "$@"\n
 run slurm collect --dir "$work/spool" -o "$work/down.csv"
 cmp -s "$work/down.csv" "$work/first.csv" && echo 'ok the next time it is complete' || bad 'the next time it is complete' "$(diff "$work/down.csv" "$work/first.csv")"
 
+# No controller answers, as after the end of an allocation: the accounting and the logs do.
+cp "$work/bin/squeue" "$work/squeue"
+printf '#!/bin/sh\necho "slurm_load_jobs error: Unable to contact slurm controller (connect failure)" >&2\nexit 1\n' > "$work/bin/squeue"
+run slurm collect --dir "$work/spool" -o "$work/away.csv"
+check 'no controller answers' 0 'warning: squeue failed: .*Unable to contact slurm controller.*; ends are taken from the accounting'
+cmp -s "$work/away.csv" "$work/first.csv" && echo 'ok the table is that of a controller that answers' || bad 'the table is that of a controller that answers' "$(diff "$work/away.csv" "$work/first.csv")"
+run slurm status --dir "$work/spool"
+check 'status without a controller says so' 6 'squeue failed: .*Unable to contact'
+has 'and what the accounting says' 'r0003 .*TIMEOUT'
+mv "$work/bin/sacct" "$work/sacct"
+run slurm collect --dir "$work/spool" -o "$work/away.csv"
+check 'neither of them is here' 6 'warning: squeue failed: .*; ends are taken from the logs'
+mv "$work/sacct" "$work/bin/sacct"
+sed 's/"exclusive": true/&,\n  "accounting": false/' tests/slurm/bed.json > "$work/bare.json"
+run slurm collect --site "$work/bare.json" --dir "$work/spool" -o "$work/bare.csv"
+check 'no controller and no accounting: the logs' 0 'warning: squeue failed: .*; ends are taken from the logs'
+cp "$work/bare.csv" "$work/out"
+has 'a run that logged its end' '^r0000,.*,iteration,0\.11,s,.*,1000,unknown,'
+mv "$work/squeue" "$work/bin/squeue"
+
 # Full disk: no half table, nothing lost
 if [ -w /dev/full ]; then
     run slurm collect --dir "$work/spool" -o /dev/full
