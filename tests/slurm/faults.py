@@ -302,10 +302,15 @@ class Round:
         self.healer.start()
 
     def ended(self):
-        """No job of the round waits or runs. Those that wait for a moment far away (requeued) may begin now."""
+        """No job of the round waits or runs. Those that wait for a moment far away (requeued) may begin now; so may those that wait for a
+        node which Slurm took out: a slurmctld killed before it saved its state starts a job again, and drains the node that had it already."""
         queue = self.bed.queue()
         if queue is None:
             return False
+        for line in run(["sinfo", "-h", "-N", "-t", "drain", "-o", "%N|%E"], 10).stdout.splitlines() if queue else []:
+            node, reason = line.split("|", 1)
+            if reason.startswith("Duplicate jobid"):
+                run(["scontrol", "update", "nodename=" + node, "state=resume"], 10)
         for line in queue:
             job, state = line.split("|")
             if state in ("PENDING", "REQUEUED"):
