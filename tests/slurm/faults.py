@@ -287,13 +287,17 @@ class Round:
             self.strike_and_heal()
         if self.healer is not None:
             self.healer.join()
-        if not until(self.ended, 90, 0.3):
-            self.say("jobs did not end: %s" % run(["squeue", "-h", "-a", "-o", "%A|%T|%r"], 10).stdout)
+        self.wait_for_end()
         if self.phase == "collect":
             self.collect("first.csv", self.strike_and_heal)
             self.healer.join()
         self.bed_answers()
+        self.wait_for_end()  # a slurmctld killed before it saved its state runs a job again that had ended
         self.judge(status)
+
+    def wait_for_end(self):
+        if not until(self.ended, 90, 0.3):
+            self.say("jobs did not end: %s" % run(["squeue", "-h", "-a", "-o", "%A|%T|%r"], 10).stdout)
 
     def strike_and_heal(self):
         """The heal comes by itself: what was struck may hold up whoever waits, this program too."""
