@@ -204,9 +204,11 @@ FUZZ_CC ?= clang
 FUZZ_BUILD := build-fuzz$(if $(filter fast,$(FUZZ)),-fast)
 FUZZ_CHECKS := undefined,float-cast-overflow
 FUZZ_OPTIMIZE_sanitized := -O1 -g -fsanitize=fuzzer-no-link,address,$(FUZZ_CHECKS) -fno-sanitize-recover=all
-FUZZ_OPTIMIZE_fast := -O2 -g1 -fsanitize-coverage=inline-8bit-counters,pc-table -fsanitize=$(FUZZ_CHECKS) -fsanitize-trap=all
+FUZZ_OPTIMIZE_fast := -O2 -g1 -fsanitize-coverage=inline-8bit-counters,pc-table -fsanitize=$(FUZZ_CHECKS) -fsanitize-trap=all \
+  -ffunction-sections -fdata-sections -DDL_ARENA_BLOCK_BYTES=960
 FUZZ_LINK_sanitized := -fsanitize=fuzzer,address,$(FUZZ_CHECKS)
-FUZZ_LINK_fast := -fsanitize=fuzzer
+# at each run libFuzzer goes through the counters of all that is linked: what the fuzzer does not call stays out
+FUZZ_LINK_fast := -fsanitize=fuzzer -Wl,--gc-sections,-z,start-stop-gc
 fuzz-programs:
 	@command -v clang > /dev/null || { echo 'error: the fuzzers need clang with libFuzzer: make deps DEPS=all, or apt install clang libclang-rt-14-dev' >&2; exit 1; }
 	+$(Q)$(MAKE) --no-print-directory -j$(JOBS) BUILD=$(FUZZ_BUILD) HARDENING=0 CC="$(FUZZ_CC)" OPTIMIZE="$(FUZZ_OPTIMIZE_$(FUZZ))" \

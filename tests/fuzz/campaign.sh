@@ -2,6 +2,7 @@
 # campaign.sh BUILD SECONDS [TARGETS...] - runs the fuzzers of BUILD in turns of SECONDS each, one at a time: $TURNS of each target, or until
 # it is ended. Adds a line "DATE BUILD TARGET RUNS SECONDS STATUS" to $FUZZ_LOG (BUILD/fuzz.log) for each; `campaign.sh --sum LOG` adds up.
 # What a target finds lies in BUILD/finds; its turns go on, and the exit status is 1. FUZZ_CORPUS: where the growing corpora are (BUILD/corpus).
+# Inputs are at most 1024 bytes in one turn, 256 in the next, which is up to three times as fast, then 1024 and 8192, for whole models and traces.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 if [ "${1-}" = --sum ]; then
@@ -24,12 +25,13 @@ fi
 turn=0 finds=0
 while [ "$turn" -lt "${TURNS:-1000000000}" ]; do
     turn=$((turn + 1))
+    case $((turn % 4)) in 0) bytes=8192 ;; 2) bytes=256 ;; *) bytes=1024 ;; esac
     for target in "$@"; do
         program=$build/tests/fuzz/fuzz_$target
         [ -x "$program" ] || continue
         mkdir -p "$corpus/$target"
         began=$(date +%s)
-        "$program" -max_total_time="$seconds" -max_len=1024 -timeout=20 -rss_limit_mb=1024 -entropic=0 -print_final_stats=1 \
+        "$program" -max_total_time="$seconds" -max_len="$bytes" -timeout=20 -rss_limit_mb=1024 -entropic=0 -print_final_stats=1 \
             -artifact_prefix="$build/finds/$target-" "$corpus/$target" "tests/fuzz/corpus/$target" > "$build/finds/$target.said" 2>&1 &
         child=$!
         wait "$child"

@@ -12,11 +12,20 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 MUTATE_CSV()
 
+/* Without strcmp(), of which libFuzzer takes note at every cell: that took a quarter of the time. */
+static bool same_text(const char *a, const char *b) {
+    while (*a != '\0' && *a == *b) a++, b++;
+    return *a == *b;
+}
+static bool is_one_of(const char *set, char c) {
+    while (*set != '\0' && *set != c) set++;
+    return *set != '\0';
+}
+
 /* What a spreadsheet would run as a formula is written with an apostrophe in front. */
 static bool same_cell(const char *written, const char *cell) {
-    if (strcmp(written, cell) == 0) return strchr("=@", cell[0]) == NULL || cell[0] == '\0';
-    return written[0] == '\'' && strchr("=@+-", cell[0]) != NULL && cell[0] != '\0' &&
-           strcmp(written + 1, cell) == 0;
+    if (same_text(written, cell)) return !is_one_of("=@", cell[0]);
+    return written[0] == '\'' && is_one_of("=@+-", cell[0]) && same_text(written + 1, cell);
 }
 
 static void check_written(const struct dl_csv *csv, struct dl_arena *arena) {

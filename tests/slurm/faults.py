@@ -287,13 +287,17 @@ class Round:
             self.strike_and_heal()
         if self.healer is not None:
             self.healer.join()
-        if not until(self.ended, 90, 0.3):
-            self.say("jobs did not end: %s" % run(["squeue", "-h", "-a", "-o", "%A|%T|%r"], 10).stdout)
+        self.wait_for_end()
         if self.phase == "collect":
             self.collect("first.csv", self.strike_and_heal)
             self.healer.join()
         self.bed_answers()
+        self.wait_for_end()  # a slurmctld killed before it saved its state runs a job again that had ended
         self.judge(status)
+
+    def wait_for_end(self):
+        if not until(self.ended, 90, 0.3):
+            self.say("jobs did not end: %s" % run(["squeue", "-h", "-a", "-o", "%A|%T|%r"], 10).stdout)
 
     def strike_and_heal(self):
         """The heal comes by itself: what was struck may hold up whoever waits, this program too."""
@@ -302,10 +306,15 @@ class Round:
         self.healer.start()
 
     def ended(self):
-        """No job of the round waits or runs. Those that wait for a moment far away (requeued) may begin now."""
+        """No job of the round waits or runs. Those that wait for a moment far away (requeued) may begin now; so may those that wait for a
+        node which Slurm took out: a slurmctld killed before it saved its state starts a job again, and drains the node that had it already."""
         queue = self.bed.queue()
         if queue is None:
             return False
+        for line in run(["sinfo", "-h", "-N", "-t", "drain", "-o", "%N|%E"], 10).stdout.splitlines() if queue else []:
+            node, reason = line.split("|", 1)
+            if reason.startswith("Duplicate jobid"):
+                run(["scontrol", "update", "nodename=" + node, "state=resume"], 10)
         for line in queue:
             job, state = line.split("|")
             if state in ("PENDING", "REQUEUED"):
