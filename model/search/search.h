@@ -64,6 +64,8 @@ struct dl_search_request {
     bool every; /* no bounds: each plan is evaluated (tests, timings) */
     /* this search does tasks i with i mod count = index; count 0: all */
     int64_t shard_index, shard_count;
+    /* kernels that are timed already, of a search in one thread; NULL: none */
+    struct dl_cost_memo *memo;
 };
 
 struct dl_found { /* one plan */

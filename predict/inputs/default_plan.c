@@ -39,6 +39,7 @@ static void read_request(const struct dl_inputs *inputs, const struct dl_framewo
         .any_schedule = !inputs->given.schedule,
         .any_sequence_parallel = !inputs->given.sequence_parallel,
         .memory_bytes = AMPLE_FRAC * inputs->system->device->memory_bytes,
+        .memo = inputs->memo,
     };
     struct dl_plan *fixed = &r->fixed;
     if (fixed->devices_per_node <= 0) fixed->devices_per_node = inputs->system->devices_per_node;
