@@ -60,7 +60,7 @@ static enum dl_code run_search(const struct dl_search_request *r, struct dl_aren
                                struct dl_err *err) {
     struct dl_search *search;
     DL_TRY(dl_search_prepare(r, arena, &search, err));
-    memset(worker, 0, sizeof *worker);
+    dl_search_worker_clear(worker);
     for (int64_t i = 0; i < dl_search_cost_count(search); i++)
         DL_TRY(dl_search_make_cost(search, i, err));
     for (int64_t i = 0; i < dl_search_tasks(search); i++)
