@@ -68,7 +68,8 @@ struct dlmodel_settings { /* zeros: the defaults */
 };
 
 /* NULL when memory is exhausted; a missing folder is an error of each call. settings NULL: all
- * defaults. Files are read when they are first needed; a change of one shows in a new context. */
+ * defaults. Files are read when they are first needed; a change of one shows in a new context.
+ * Kernel times of networks of the data folder are kept too, up to 32 MB for each call at once. */
 struct dlmodel_context *dlmodel_context_open(const struct dlmodel_settings *settings);
 /* After the last call in it has returned, and after dlmodel_close of those opened in it. Answers
  * live on. context may be NULL. */

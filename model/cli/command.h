@@ -11,6 +11,8 @@
 struct dl_command;
 struct dl_context;
 
+struct dl_cost_memo; /* model/framework/cost_memo.h */
+
 struct dl_context {
     struct dl_data data; /* search path; overrides are added by each command */
     const char *program; /* path of this executable, for probes next to it; "" when unknown */
@@ -35,6 +37,7 @@ struct dl_context {
     /* Told how far a long command is; anything but 0 stops it with DL_ERR_CANCELLED. NULL: none. */
     int (*watch)(void *user, double done_frac, double elapsed_s);
     void *watch_user;
+    struct dl_cost_memo *memo; /* kernels that earlier calls timed; NULL: none */
     const struct dl_option *global_options; /* for help */
     /* of file formats private to one folder (slurm/), for `schema`; NULL-terminated */
     const struct dl_schema *const *schemas;

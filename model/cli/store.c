@@ -2,6 +2,7 @@
 #include "model/cli/store.h"
 
 #include <pthread.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +12,8 @@
 enum { BUCKETS = 1024, STORE_BYTES = 256 << 20 };
 
 struct kept {
-    struct kept *next;
-    struct dl_arena arena; /* of the value and of what it refers to */
+    struct kept *next, *next_value; /* of its buckets by key and by value */
+    struct dl_arena arena;          /* of the value and of what it refers to */
     uint64_t hash;
     const char *key;
     const void *value;
@@ -20,7 +21,7 @@ struct kept {
 
 struct dl_store {
     pthread_mutex_t lock;
-    struct kept *buckets[BUCKETS];
+    struct kept *buckets[BUCKETS], *values[BUCKETS];
     const void *intervals; /* those of the data directories: frameworks refer to them */
     size_t bytes;
 };
@@ -54,6 +55,18 @@ static const struct kept *find(struct dl_store *store, uint64_t hash, const char
     return k;
 }
 
+static struct kept **value_bucket(struct dl_store *store, const void *value) {
+    return &store->values[(uintptr_t)value / 16 % BUCKETS];
+}
+
+bool dl_store_holds(struct dl_store *store, const void *value) {
+    pthread_mutex_lock(&store->lock);
+    const struct kept *k = *value_bucket(store, value);
+    while (k != NULL && k->value != value) k = k->next_value;
+    pthread_mutex_unlock(&store->lock);
+    return k != NULL;
+}
+
 /* Adds it unless another thread was faster, or there is no room; the one that is in the list. NULL:
  * none. */
 static const struct kept *add(struct dl_store *store, struct kept *made, bool intervals) {
@@ -66,6 +79,9 @@ static const struct kept *add(struct dl_store *store, struct kept *made, bool in
         if (intervals) store->intervals = made->value;
         made->next = *bucket;
         *bucket = made;
+        struct kept **by_value = value_bucket(store, made->value);
+        made->next_value = *by_value;
+        *by_value = made;
         k = made;
     }
     pthread_mutex_unlock(&store->lock);

@@ -24,4 +24,7 @@ enum dl_code dl_store_load(const struct dl_data *data, enum dl_data_kind kind, c
                            dl_load_fn *load, struct dl_arena *arena, const void **out,
                            struct dl_err *err);
 
+/* Whether it is a value that the store keeps until it is closed. */
+bool dl_store_holds(struct dl_store *store, const void *value);
+
 #endif

@@ -287,24 +287,38 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
     return DL_OK;
 }
 
-/* What dl_cost_compute reads. */
-struct dl_cost_kept {
-    const struct dl_device *device;
-    const struct dl_workload *workload;
-    const struct dl_framework *framework;
-    struct dl_plan plan;
-    double batch;
+/* What dl_cost_compute reads beside the objects and the batch, and what it gave. */
+struct kept {
+    struct dl_memo_entry entry; /* first */
+    enum dl_precision precision;
+    enum dl_optimizer optimizer;
+    enum dl_attention_kernel attention;
+    enum dl_compiler compiler;
+    enum dl_recompute recompute;
+    double compute_scale;
     struct dl_cost cost;
-    const struct dl_cost_kept *before;
 };
 
-static bool same_cost(const struct dl_cost_kept *k, const struct dl_cost_kept *asked) {
-    const struct dl_plan *a = &k->plan, *b = &asked->plan;
-    return k->device == asked->device && k->workload == asked->workload &&
-           k->framework == asked->framework && k->batch == asked->batch &&
-           a->precision == b->precision && a->optimizer == b->optimizer &&
-           a->attention == b->attention && a->compiler == b->compiler &&
-           a->recompute == b->recompute && a->layer_times == b->layer_times &&
+static struct kept key_of(const struct dl_device *device, const struct dl_workload *workload,
+                          const struct dl_framework *framework, const struct dl_plan *plan,
+                          double batch) {
+    return (struct kept){.entry = {.device = device,
+                                   .workload = workload,
+                                   .framework = framework,
+                                   .layer_times = plan->layer_times,
+                                   .samples = batch},
+                         .precision = plan->precision,
+                         .optimizer = plan->optimizer,
+                         .attention = plan->attention,
+                         .compiler = plan->compiler,
+                         .recompute = plan->recompute,
+                         .compute_scale = plan->compute_scale};
+}
+
+static bool same_cost(const struct kept *a, const struct kept *b) {
+    return dl_memo_entry_same(&a->entry, &b->entry) && a->precision == b->precision &&
+           a->optimizer == b->optimizer && a->attention == b->attention &&
+           a->compiler == b->compiler && a->recompute == b->recompute &&
            a->compute_scale == b->compute_scale;
 }
 
@@ -313,25 +327,21 @@ enum dl_code dl_cost_recall(struct dl_cost_memo *memo, const struct dl_device *d
                             const struct dl_framework *framework, const struct dl_plan *plan,
                             double batch, struct dl_arena *arena, struct dl_cost *out,
                             struct dl_err *err) {
-    const struct dl_cost_kept asked = {.device = device,
-                                       .workload = workload,
-                                       .framework = framework,
-                                       .plan = *plan,
-                                       .batch = batch};
-    for (const struct dl_cost_kept *k = memo != NULL ? memo->costs : NULL; k != NULL;
-         k = k->before) {
-        if (!same_cost(k, &asked)) continue;
-        *out = k->cost;
-        return DL_OK;
-    }
+    const struct kept asked = key_of(device, workload, framework, plan, batch);
     if (memo == NULL)
         return dl_cost_compute(device, workload, framework, plan, batch, arena, out, err);
+    for (const struct dl_memo_entry *e = dl_cost_memo_first(memo, DL_MEMO_LAYERS, &asked.entry);
+         e != NULL; e = e->next) {
+        const struct kept *known = (const struct kept *)e;
+        if (!same_cost(known, &asked)) continue;
+        *out = known->cost;
+        return DL_OK;
+    }
     DL_TRY(dl_cost_compute(device, workload, framework, plan, batch, memo->arena, out, err));
-    struct dl_cost_kept *kept = dl_arena_alloc(memo->arena, 1, sizeof *kept);
-    if (kept == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    *kept = asked;
-    kept->cost = *out;
-    kept->before = memo->costs;
-    memo->costs = kept;
+    struct kept *made = dl_arena_alloc(memo->arena, 1, sizeof *made);
+    if (made == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    *made = asked;
+    made->cost = *out;
+    dl_cost_memo_add(memo, DL_MEMO_LAYERS, &made->entry);
     return DL_OK;
 }

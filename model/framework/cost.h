@@ -3,6 +3,7 @@
 #ifndef DL_MODEL_FRAMEWORK_COST_H
 #define DL_MODEL_FRAMEWORK_COST_H
 
+#include "model/framework/cost_memo.h"
 #include "model/framework/framework.h"
 #include "model/plan/plan.h"
 #include "model/hardware/system.h"
@@ -37,15 +38,6 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
                              double batch, struct dl_arena *arena, struct dl_cost *out,
                              struct dl_err *err);
 
-/* Costs that were asked for before: a plan is predicted again on systems that differ in links
- * alone. For one thread. Devices, workloads and frameworks are known by their addresses: they must
- * not change while it is used. */
-struct dl_cost_memo {
-    struct dl_arena *arena; /* holds them */
-    /* the last ones; NULL: none yet */
-    const struct dl_cost_kept *costs;             /* of all layers */
-    const struct dl_transformer_kernels *kernels; /* of a stack of equal layers (transformer.h) */
-};
 /* As dl_cost_compute, from the memo where the same was asked before; memo NULL: computes. The
  * layers are constant. */
 enum dl_code dl_cost_recall(struct dl_cost_memo *memo, const struct dl_device *device,

@@ -150,68 +150,62 @@ static struct dl_transformer_pass difference_of(const struct dl_transformer_make
     return difference;
 }
 
-/* All that the device does in one micro-batch, and what that depends on. */
-struct dl_transformer_kernels {
-    const struct dl_device *device;
-    const struct dl_workload *workload;
-    const struct dl_framework *framework;
+/* All that the device does in one micro-batch, and what that depends on beside the objects. */
+struct kept {
+    struct dl_memo_entry entry; /* first; parts: tp */
     enum dl_precision precision;
     enum dl_attention_kernel attention;
-    double compute_scale, micro_samples;
-    int64_t tp, sp, ep;
+    double compute_scale;
+    int64_t sp, ep;
     bool sequence_parallel;
     struct layer_kernels *layers;
     struct dl_transformer_pass difference;
-    const struct dl_transformer_kernels *before;
 };
 
-static struct dl_transformer_kernels key_of(const struct dl_transformer_maker *m) {
+static struct kept key_of(const struct dl_transformer_maker *m) {
     const struct dl_transformer *tf = m->tf;
-    return (struct dl_transformer_kernels){.device = tf->system->device,
-                                           .workload = tf->workload,
-                                           .framework = tf->framework,
-                                           .precision = tf->precision,
-                                           .attention = tf->input.attention,
-                                           .compute_scale = tf->compute_scale,
-                                           .micro_samples = m->micro_samples,
-                                           .tp = m->split->tp,
-                                           .sp = m->split->sp,
-                                           .ep = m->split->ep,
-                                           .sequence_parallel = m->split->sequence_parallel};
+    return (struct kept){.entry = {.device = tf->system->device,
+                                   .workload = tf->workload,
+                                   .framework = tf->framework,
+                                   .samples = m->micro_samples,
+                                   .parts = m->split->tp},
+                         .precision = tf->precision,
+                         .attention = tf->input.attention,
+                         .compute_scale = tf->compute_scale,
+                         .sp = m->split->sp,
+                         .ep = m->split->ep,
+                         .sequence_parallel = m->split->sequence_parallel};
 }
 
-static bool same_kernels(const struct dl_transformer_kernels *a,
-                         const struct dl_transformer_kernels *b) {
-    return a->device == b->device && a->workload == b->workload && a->framework == b->framework &&
-           a->precision == b->precision && a->attention == b->attention &&
-           a->compute_scale == b->compute_scale && a->micro_samples == b->micro_samples &&
-           a->tp == b->tp && a->sp == b->sp && a->ep == b->ep &&
-           a->sequence_parallel == b->sequence_parallel;
+static bool same_kernels(const struct kept *a, const struct kept *b) {
+    return dl_memo_entry_same(&a->entry, &b->entry) && a->precision == b->precision &&
+           a->attention == b->attention && a->compute_scale == b->compute_scale && a->sp == b->sp &&
+           a->ep == b->ep && a->sequence_parallel == b->sequence_parallel;
 }
 
 /* From the memo, or into it. NULL: out of memory. */
-static const struct dl_transformer_kernels *recall(struct dl_transformer_maker *m,
-                                                   struct dl_cost_memo *memo) {
+static const struct kept *recall(struct dl_transformer_maker *m, struct dl_cost_memo *memo) {
     const struct dl_transformer *tf = m->tf;
-    const struct dl_transformer_kernels asked = key_of(m), *found = memo->kernels;
-    while (found != NULL && !same_kernels(found, &asked)) found = found->before;
-    if (found != NULL) return found;
-    struct dl_transformer_kernels *made = dl_arena_alloc(memo->arena, 1, sizeof *made);
+    const struct kept asked = key_of(m);
+    for (const struct dl_memo_entry *e = dl_cost_memo_first(memo, DL_MEMO_STACK, &asked.entry);
+         e != NULL; e = e->next) {
+        if (same_kernels((const struct kept *)e, &asked)) return (const struct kept *)e;
+    }
+    struct kept *made = dl_arena_alloc(memo->arena, 1, sizeof *made);
     if (made == NULL) return NULL;
     *made = asked;
     made->layers = dl_arena_alloc(memo->arena, (size_t)tf->layer_count, sizeof *made->layers);
     if (made->layers == NULL) return NULL;
     for (int i = 0; i < tf->layer_count; i++) time_layer(m, &tf->layers[i], &made->layers[i]);
     if (!tf->plain) made->difference = difference_of(m);
-    made->before = memo->kernels;
-    memo->kernels = made;
+    dl_cost_memo_add(memo, DL_MEMO_STACK, &made->entry);
     return made;
 }
 
 /* All layers, and for a stack how its last one differs. */
 static enum dl_code add_layers(struct dl_transformer_maker *m, struct dl_err *err) {
     const struct dl_transformer *tf = m->tf;
-    const struct dl_transformer_kernels *known = NULL;
+    const struct kept *known = NULL;
     if (tf->memo != NULL && (known = recall(m, tf->memo)) == NULL)
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < tf->layer_count; i++) {

@@ -81,13 +81,30 @@ static int next_layer(const struct dl_stack *stack, int i) {
     return i + 1 == middle_of(stack) + stack->each ? body_end(stack) : i + 1;
 }
 
+/* Place of layer i, one of those, among them. */
+static int place_of(const struct dl_stack *stack, int i) {
+    const int kept = middle_of(stack) + stack->each;
+    return i < kept ? i : i - (body_end(stack) - kept);
+}
+
 static enum dl_transformer_state output_of(const struct dl_stack *stack,
                                            const struct dl_transformer_layer *all, int from) {
     if (from < 0) return DL_TRANSFORMER_WHOLE;
     const int middle = middle_of(stack);
     if (from >= middle + stack->each && from < body_end(stack))
         from = middle + (from - stack->first) % stack->each;
-    return all[from].out;
+    return all[place_of(stack, from)].out;
+}
+
+/* Whether a column layer reads the output of layer `from`. Those of the body that others stand for
+ * have places behind all others. */
+static bool *gathered_of(const struct dl_workload *workload, const struct dl_stack *stack,
+                         struct dl_transformer_layer *all, int from) {
+    const bool stands = from < middle_of(stack) + stack->each || from >= body_end(stack);
+    const int place =
+        stands ? place_of(stack, from)
+               : place_of(stack, workload->layer_count) + (from - stack->first) % stack->each;
+    return &all[place].gathered;
 }
 
 /* Roles of the layers that differ, in one pass: a layer comes after those that it reads. */
@@ -96,13 +113,13 @@ static void mark_roles(const struct dl_workload *workload, const struct dl_stack
     bool input_gathered = false;
     for (int i = 0; i < workload->layer_count; i = next_layer(stack, i)) {
         const struct dl_layer *layer = &workload->layers[i];
-        struct dl_transformer_layer *l = &all[i];
+        struct dl_transformer_layer *l = &all[place_of(stack, i)];
         const int from = layer->inputs[0];
         *l = (struct dl_transformer_layer){
             .index = i, .part = part_of(stack, i), .in = output_of(stack, all, from)};
         assign_role(workload, i >= stack->lead && i < stack->first, l);
         if (l->role != DL_TRANSFORMER_COLUMN) continue;
-        bool *gathered = from < 0 ? &input_gathered : &all[from].gathered;
+        bool *gathered = from < 0 ? &input_gathered : gathered_of(workload, stack, all, from);
         l->gathers = !*gathered;
         *gathered = true;
     }
@@ -135,15 +152,16 @@ static enum dl_code choose_layers(struct dl_transformer *tf, const struct dl_sta
                                   const struct dl_transformer_layer *all, struct dl_arena *arena,
                                   struct dl_err *err) {
     const struct dl_workload *workload = tf->workload;
-    tf->layers = dl_arena_alloc(arena, (size_t)workload->layer_count + 2 * (size_t)stack->each,
-                                sizeof *tf->layers);
+    const int most = place_of(stack, workload->layer_count);
+    tf->layers = dl_arena_alloc(arena, (size_t)most, sizeof *tf->layers);
     if (tf->layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const int middle = middle_of(stack);
     tf->layer_count = 0;
     for (int i = 0; i < workload->layer_count; i = next_layer(stack, i)) {
-        if (all[i].part == DL_TRANSFORMER_BODY && i < middle) continue;
-        tf->layers[tf->layer_count++] = all[i];
-        count_parameters(tf, &all[i], 1);
+        const struct dl_transformer_layer *l = &all[place_of(stack, i)];
+        if (l->part == DL_TRANSFORMER_BODY && i < middle) continue;
+        tf->layers[tf->layer_count++] = *l;
+        count_parameters(tf, l, 1);
     }
     tf->body_count = stack->each;
     return DL_OK;
@@ -214,9 +232,6 @@ enum dl_code dl_transformer_prepare(const struct dl_system *system,
     const struct dl_stack *stack = &workload->stack;
     const bool stacked = stack->count > 0;
     if (!stacked && plan->tp * plan->sp * plan->pp * plan->ep != 1) return no_stack(workload, err);
-    struct dl_transformer_layer *all =
-        dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *all);
-    if (all == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     struct dl_transformer tf = {.system = system,
                                 .workload = workload,
                                 .framework = framework,
@@ -231,6 +246,9 @@ enum dl_code dl_transformer_prepare(const struct dl_system *system,
         *out = tf;
         return DL_OK;
     }
+    const int places = place_of(stack, workload->layer_count) + stack->each;
+    struct dl_transformer_layer *all = dl_arena_alloc(arena, (size_t)places, sizeof *all);
+    if (all == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     mark_roles(workload, stack, all);
     DL_TRY(choose_layers(&tf, stack, all, arena, err));
     DL_TRY(find_limits(&tf, stack, err));

@@ -10,11 +10,6 @@
 #include "model/framework/input.h"
 #include "model/parallel/strategy.h"
 
-struct variant { /* a system of which single rates are changed */
-    struct dl_system system;
-    struct dl_device device;
-};
-
 enum resource {
     NETWORK,
     NETWORK_LATENCY,
@@ -50,44 +45,64 @@ static void scale_link(struct dl_link *link, double bandwidth, double latency) {
     scale(&link->per_message_cpu_s, latency);
 }
 
-static enum dl_code scale_device(const struct dl_device *measured, struct dl_device *device,
-                                 double rate, double bandwidth, struct dl_arena *arena,
+/* `measured` with more or less of one resource. */
+static enum dl_code scale_device(const struct dl_device *measured, enum resource what, double by,
+                                 struct dl_arena *arena, struct dl_device *device,
                                  struct dl_err *err) {
-    struct dl_rate *rates = dl_arena_alloc(arena, (size_t)device->rate_count + 1, sizeof *rates);
-    if (rates == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    for (int i = 0; i < device->rate_count; i++) {
-        rates[i] = device->rates[i];
-        rates[i].peak_flop_per_s *= rate;
+    *device = *measured;
+    if (what == MEMORY) device->memory_bandwidth_bytes_per_s *= by;
+    if (what == PEAK) {
+        struct dl_rate *rates =
+            dl_arena_alloc(arena, (size_t)measured->rate_count + 1, sizeof *rates);
+        if (rates == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        for (int i = 0; i < measured->rate_count; i++) {
+            rates[i] = measured->rates[i];
+            rates[i].peak_flop_per_s *= by;
+        }
+        device->rates = rates;
     }
-    device->rates = rates;
-    device->memory_bandwidth_bytes_per_s *= bandwidth;
     return dl_device_what_if(measured, device, arena, err);
 }
 
-static bool is_of_device(enum resource what) { return what == PEAK || what == MEMORY; }
+/* The same from the memo, or into it: it names what its kernels take. */
+static enum dl_code recall_device(struct dl_cost_memo *memo, const struct dl_device *measured,
+                                  enum resource what, double by, const struct dl_device **out,
+                                  struct dl_err *err) {
+    *out = dl_cost_memo_device(memo, measured, (int)what, by);
+    if (*out != NULL) return DL_OK;
+    struct dl_memo_device *made = dl_arena_alloc(memo->arena, 1, sizeof *made);
+    if (made == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    DL_TRY(scale_device(measured, what, by, memo->arena, &made->device, err));
+    made->of = measured;
+    made->resource = (int)what;
+    made->by = by;
+    made->next = memo->devices;
+    memo->devices = made;
+    *out = &made->device;
+    return DL_OK;
+}
 
 /* F-WHAT-IF: as `--set` would, so that both agree. */
 static enum dl_code make_variant(const struct dl_system *system, enum resource what, double by,
-                                 struct dl_arena *arena, struct variant *v, struct dl_err *err) {
-    v->system = *system;
-    v->device = *system->device;
-    if (is_of_device(what)) v->system.device = &v->device;
-    if (v->system.as_measured == NULL) v->system.as_measured = system;
+                                 struct dl_cost_memo *memo, struct dl_arena *arena,
+                                 struct dl_system *out, struct dl_err *err) {
+    *out = *system;
+    if (out->as_measured == NULL) out->as_measured = system;
     switch (what) {
-    case NETWORK: scale_link(&v->system.inter, by, 1); break;
-    case NETWORK_LATENCY: scale_link(&v->system.inter, 1, by); break;
-    case NODE_LINKS: scale_link(&v->system.intra, by, 1); break;
-    case NODE_LATENCY: scale_link(&v->system.intra, 1, by); break;
-    case PEAK: DL_TRY(scale_device(system->device, &v->device, by, 1, arena, err)); break;
-    case MEMORY: DL_TRY(scale_device(system->device, &v->device, 1, by, arena, err)); break;
+    case NETWORK: scale_link(&out->inter, by, 1); break;
+    case NETWORK_LATENCY: scale_link(&out->inter, 1, by); break;
+    case NODE_LINKS: scale_link(&out->intra, by, 1); break;
+    case NODE_LATENCY: scale_link(&out->intra, 1, by); break;
+    case PEAK:
+    case MEMORY: DL_TRY(recall_device(memo, system->device, what, by, &out->device, err)); break;
     case STORAGE:
-        scale(&v->system.storage.read_bytes_per_s, by);
-        scale(&v->system.storage.total_read_bytes_per_s, by);
+        scale(&out->storage.read_bytes_per_s, by);
+        scale(&out->storage.total_read_bytes_per_s, by);
         break;
-    case HOST_LINK: scale(&v->system.host.copy_bandwidth_bytes_per_s, by); break;
+    case HOST_LINK: scale(&out->host.copy_bandwidth_bytes_per_s, by); break;
     default: break; /* of the plan */
     }
-    return dl_system_what_if(system, &v->system, arena, err);
+    return dl_system_what_if(system, out, arena, err);
 }
 
 struct asker {
@@ -96,7 +111,7 @@ struct asker {
     const struct dl_framework *framework;
     const struct dl_plan *plan;
     struct dl_arena *arena;
-    struct dl_cost_memo memo; /* links do not change what kernels take */
+    struct dl_cost_memo *memo; /* links do not change what kernels take */
     struct dl_prediction base;
     struct dl_limits *out;
 };
@@ -104,13 +119,13 @@ struct asker {
 /* times_only: without memory. */
 static enum dl_code ask(struct asker *a, enum resource what, double by, bool times_only,
                         struct dl_prediction *p, struct dl_err *err) {
-    const struct dl_predict_options options = {.times_only = times_only, .memo = &a->memo};
-    struct variant *v = dl_arena_alloc(a->arena, 1, sizeof *v);
-    if (v == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    DL_TRY(make_variant(a->system, what, by, a->arena, v, err));
+    const struct dl_predict_options options = {.times_only = times_only, .memo = a->memo};
+    struct dl_system *system = dl_arena_alloc(a->arena, 1, sizeof *system);
+    if (system == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    DL_TRY(make_variant(a->system, what, by, a->memo, a->arena, system, err));
     struct dl_plan plan = *a->plan;
     if (what == DECODING) plan.decode_s_per_sample /= by;
-    return dl_predict(&v->system, a->workload, a->framework, &plan, &options, a->arena, p, err);
+    return dl_predict(system, a->workload, a->framework, &plan, &options, a->arena, p, err);
 }
 
 /* Resources that samples pass through before they reach a device. */
@@ -267,14 +282,15 @@ static void find_active(struct asker *a) {
 enum dl_code dl_limits_of(const struct dl_system *system, const struct dl_workload *workload,
                           const struct dl_framework *framework, const struct dl_plan *plan,
                           struct dl_arena *arena, struct dl_limits *out, struct dl_err *err) {
+    struct dl_cost_memo memo = {.arena = arena};
     struct asker a = {.system = system,
                       .workload = workload,
                       .framework = framework,
                       .plan = plan,
                       .arena = arena,
-                      .memo = {.arena = arena},
+                      .memo = &memo,
                       .out = out};
-    const struct dl_predict_options options = {.memo = &a.memo};
+    const struct dl_predict_options options = {.memo = &memo};
     memset(out, 0, sizeof *out);
     DL_TRY(dl_predict(system, workload, framework, plan, &options, arena, &a.base, err));
     find_active(&a);
@@ -290,15 +306,15 @@ enum dl_code dl_limits_of(const struct dl_system *system, const struct dl_worklo
 enum dl_code dl_gains_of(const struct dl_predict_request *request, double iteration_s,
                          struct dl_gain *out, int *count_out, struct dl_err *err) {
     const double more = 1.1;
+    struct dl_cost_memo own = {.arena = request->arena};
+    const bool shared = request->options != NULL && request->options->memo != NULL;
     struct asker a = {.system = request->system,
                       .workload = request->workload,
                       .framework = request->framework,
                       .plan = request->plan,
                       .arena = request->arena,
-                      .memo = {.arena = request->arena}};
+                      .memo = shared ? request->options->memo : &own};
     int count = 0;
-    if (request->options != NULL && request->options->memo != NULL)
-        a.memo = *request->options->memo;
     for (int r = 0; r < RESOURCES; r++) {
         struct dl_prediction p = {0};
         const bool latency = r == NETWORK_LATENCY || r == NODE_LATENCY;

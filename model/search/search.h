@@ -64,6 +64,8 @@ struct dl_search_request {
     bool every; /* no bounds: each plan is evaluated (tests, timings) */
     /* this search does tasks i with i mod count = index; count 0: all */
     int64_t shard_index, shard_count;
+    /* kernels that are timed already, of a search in one thread; NULL: none */
+    struct dl_cost_memo *memo;
 };
 
 struct dl_found { /* one plan */
@@ -98,6 +100,8 @@ struct dl_search_worker { /* one a thread; merged afterwards */
     bool has_nearest; /* least memory of what did not fit */
     int64_t evaluated_count, feasible_count, rejected_count[DL_REJECTIONS];
 };
+/* Has found nothing; does not touch the room for what it will find. */
+void dl_search_worker_clear(struct dl_search_worker *worker);
 enum dl_code dl_search_run_task(const struct dl_search *search, int64_t index,
                                 struct dl_search_worker *worker, struct dl_err *err);
 /* Adds what another worker found. */

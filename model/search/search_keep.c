@@ -19,6 +19,13 @@ const char *const dl_rejection_names[] = {
     NULL,
 };
 
+void dl_search_worker_clear(struct dl_search_worker *w) {
+    w->best_count = w->front_count = 0;
+    w->has_nearest = false;
+    w->evaluated_count = w->feasible_count = 0;
+    memset(w->rejected_count, 0, sizeof w->rejected_count);
+}
+
 static bool better(const struct dl_found *a, const struct dl_found *b) {
     if (a->score != b->score) return a->score < b->score;
     if (a->iteration_s != b->iteration_s) return a->iteration_s < b->iteration_s;

@@ -254,6 +254,7 @@ enum dl_code dl_search_prepare(const struct dl_search_request *request, struct d
     DL_TRY(dl_plan_check_framework(request->system, request->framework, &plan, err));
     DL_TRY(dl_transformer_prepare(request->system, request->workload, request->framework, &plan,
                                   arena, &s->tf, err));
+    s->tf.memo = request->memo;
     s->by_network = !dl_plan_stacks(request->workload, request->framework);
     s->capacity_bytes =
         request->memory_bytes > 0 ? request->memory_bytes : request->system->device->memory_bytes;

@@ -249,7 +249,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
         dl_framework_default(inputs.frameworks, inputs.framework_count, DL_DEFAULT_DATA_PARALLEL);
     if (inputs.framework_all && usual != NULL) framework = usual;
     struct dl_cost_memo memo = {.arena = context->arena};
-    inputs.memo = &memo;
+    inputs.memo = context->memo != NULL ? context->memo : &memo;
     DL_TRY(dl_inputs_predict(&inputs, framework, inputs.nodes[0], true, context->arena, &plan,
                              &prediction, err));
     dl_inputs_note_files(context, &inputs);

@@ -318,7 +318,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(dl_rates_read(options, context->arena, &inputs.rates, err));
     DL_TRY(dl_limits_read(options, &inputs, context->arena, &results.limits, err));
     struct dl_cost_memo memo = {.arena = context->arena};
-    inputs.memo = &memo;
+    inputs.memo = context->memo != NULL ? context->memo : &memo;
     results.inputs = &inputs;
     DL_TRY(predict_all(context, &inputs, asked.trace != NULL, &results, err));
     if (asked.trace != NULL) DL_TRY(write_trace(asked.trace, &results, context->arena, err));

@@ -38,6 +38,7 @@ static void read_request(const struct dl_inputs *inputs, const struct dl_framewo
         .any_schedule = !inputs->given.schedule,
         .any_sequence_parallel = !inputs->given.sequence_parallel,
         .memory_bytes = DL_TIGHT_FRAC * inputs->system->device->memory_bytes,
+        .memo = inputs->memo,
     };
     struct dl_plan *fixed = &r->fixed;
     if (fixed->devices_per_node <= 0) fixed->devices_per_node = inputs->system->devices_per_node;
@@ -58,7 +59,7 @@ static enum dl_code run_search(const struct dl_search_request *r, struct dl_aren
                                struct dl_err *err) {
     struct dl_search *search;
     DL_TRY(dl_search_prepare(r, arena, &search, err));
-    memset(worker, 0, sizeof *worker);
+    dl_search_worker_clear(worker);
     for (int64_t i = 0; i < dl_search_cost_count(search); i++)
         DL_TRY(dl_search_make_cost(search, i, err));
     for (int64_t i = 0; i < dl_search_tasks(search); i++)

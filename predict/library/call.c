@@ -56,6 +56,7 @@ static const struct dl_schema request_schema = {.name = "request",
 enum { MOST_MESSAGES = 256 };
 struct dlmodel_answer {
     struct dl_arena arena;
+    struct dl_lent_memo *lent; /* during the call */
     enum dlmodel_status status;
     const char *json, *error;
     const char *messages[MOST_MESSAGES];
@@ -175,6 +176,7 @@ static enum dl_code answer(struct dlmodel_context *c, const char *text,
                                  .note = take_note,
                                  .owner = a,
                                  .profile_path = c->local_profile,
+                                 .memo = a->lent != NULL ? &a->lent->memo : NULL,
                                  .data = dl_library_data(c)};
     if (options == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (watch != NULL) {
@@ -222,7 +224,10 @@ DL_PUBLIC struct dlmodel_answer *dlmodel_call(struct dlmodel_context *context, c
     const char *who = "dlmodel";
     if (a == NULL) return NULL;
     const locale_t callers = uselocale(context->plain);
+    a->lent = dl_library_lend(context);
     enum dl_code code = answer(context, request != NULL ? request : "", watch, a, &who, &err);
+    dl_library_take_back(context, a->lent);
+    a->lent = NULL;
     if (a->arena.failed) code = dl_fail(&err, DL_ERR_SYSTEM, "out of memory");
     a->status = (enum dlmodel_status)code;
     if (code == DL_OK && a->json == NULL) a->json = ""; /* it had nothing to say */

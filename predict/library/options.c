@@ -21,7 +21,8 @@ struct dlmodel {
     struct dl_context context;
     struct dl_arena arena; /* of the last prediction */
     struct dlmodel_context *data;
-    bool own_data; /* opened with it */
+    struct dl_lent_memo *lent; /* during a prediction */
+    bool own_data;             /* opened with it */
     struct given given[MOST_OPTIONS];
     int given_count;
     struct dl_options options; /* of the last prediction; large, so here */
@@ -185,6 +186,7 @@ static enum dl_code predict(struct dlmodel *m, struct dl_err *err) {
     DL_TRY(dl_library_check(m->data, err));
     DL_TRY(read_options(m, err));
     DL_TRY(dl_inputs_load(&m->context, &m->options, &m->inputs, err));
+    m->inputs.memo = m->lent != NULL ? &m->lent->memo : NULL;
     if (m->inputs.framework_count != 1 || m->inputs.node_count != 1)
         return dl_fail(err, DL_ERR_USAGE,
                        "one framework and one number of nodes at a time; found %d and %zu",
@@ -210,7 +212,10 @@ DL_PUBLIC enum dlmodel_status dlmodel_predict(struct dlmodel *m) {
     struct dl_err err = {0};
     forget_results(m);
     const locale_t callers = uselocale(m->data->plain);
+    m->lent = dl_library_lend(m->data);
     const enum dl_code code = predict(m, &err);
+    dl_library_take_back(m->data, m->lent);
+    m->lent = NULL;
     uselocale(callers);
     if (code == DL_OK) return DLMODEL_OK;
     forget_results(m);

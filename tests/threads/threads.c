@@ -24,6 +24,17 @@ static const char *const requests[] = {
     "\"bert_large\", \"framework\": \"horovod-pytorch\", \"nodes\": 8}}",
     "{\"command\": \"search\", \"options\": {\"system\": \"dgx-a100-80\", \"workload\": "
     "\"gpt2_xl\", \"nodes\": 4, \"global-batch\": 256, \"threads\": 1}}",
+    /* objects that live for one call, so that memory of theirs is used again */
+    "{\"command\": \"predict\", \"options\": {\"system\": \"dgx-a100-80\", \"workload\": "
+    "\"gpt:layers=24,hidden=1024,heads=16,seq=1024,vocab=51200\", \"framework\": \"megatron\", "
+    "\"nodes\": 2}}",
+    "{\"command\": \"predict\", \"options\": {\"system\": \"dgx-a100-80\", \"workload\": "
+    "\"gpt:layers=24,hidden=2048,heads=16,seq=1024,vocab=51200\", \"framework\": \"megatron\", "
+    "\"nodes\": 2}}",
+    "{\"command\": \"predict\", \"options\": {\"system\": \"iris-v100\", \"framework\": "
+    "\"pytorch-ddp\", \"nodes\": 2}, \"set\": {\"device.memory_bandwidth\": \"450GB/s\"}}",
+    "{\"command\": \"predict\", \"options\": {\"system\": \"iris-v100\", \"framework\": "
+    "\"pytorch-ddp\", \"nodes\": 2}, \"set\": {\"device.memory_bandwidth\": \"1800GB/s\"}}",
     "{\"command\": \"predict\", \"options\": {\"workload\": \"vgg61\"}}",
     "{\"command\": \"predict\", \"options\": {\"workload\": ",
 };
