@@ -59,7 +59,8 @@ static bool same_group(const struct dl_run_rows *r, bool whole, int a, int b) {
     return same_batch(samples_per_device(&all[a]), samples_per_device(&all[b]));
 }
 
-/* The median of repeats: one disturbed run must not move all that it corrects. */
+/* The median of repeats: one disturbed run must not move all that it corrects. Those that name
+ * their backend count before those that leave it open. */
 static struct dl_run_group group_with(const struct dl_run_rows *r, bool whole, int row,
                                       double *room) {
     const struct dl_run_row *all = r->rows;
@@ -67,12 +68,16 @@ static struct dl_run_group group_with(const struct dl_run_rows *r, bool whole, i
     double *measured = room, *scratch = room + r->csv->row_count;
     int64_t fewest = INT64_MAX, most = 0;
     size_t repeats = 0;
+    bool named = false;
     for (int i = r->alike.first[row]; i >= 0; i = r->alike.next[i]) {
         const int64_t devices = dl_run_devices(&all[i]);
         if (all[i].why != NULL || !same_group(r, whole, i, row)) continue;
-        if (devices < fewest) fewest = devices, group.anchor = i, repeats = 0;
-        if (devices == fewest) measured[repeats++] = all[i].measured;
+        const bool names = dl_run_cell(r, i, DL_RUN_BACKEND)[0] != 0;
         if (devices > most) most = devices;
+        if (devices > fewest || (devices == fewest && named && !names)) continue;
+        if (devices < fewest || (names && !named)) group.anchor = i, repeats = 0;
+        fewest = devices, named = names;
+        measured[repeats++] = all[i].measured;
     }
     group.measured = repeats > 0 ? dl_median(measured, repeats, scratch) : 0;
     if (most <= fewest) group.anchor = -1;
