@@ -73,7 +73,7 @@ struct dl_run_group {
     /* the first run with the fewest devices that can be predicted; -1: no runs with other device
      * counts */
     int anchor;
-    double measured; /* of that run; the mean where it was measured several times */
+    double measured; /* of that run; the median where it was measured several times */
 };
 
 struct dl_run_rows {

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/base/stats.h"
+#include "model/predict/replica.h"
 #include "predict/compare/compare_cause.h"
 #include "predict/compare/compare_runs.h"
 
@@ -11,10 +13,9 @@ static bool same_batch(double a, double b) {
     return a > 0 && b > 0 && fabs(a - b) <= 0.01 * fmax(a, b);
 }
 
-static const enum dl_run_column same[] = {DL_RUN_SOURCE,   DL_RUN_SYSTEM,    DL_RUN_FRAMEWORK,
-                                          DL_RUN_STRATEGY, DL_RUN_BACKEND,   DL_RUN_WORKLOAD,
-                                          DL_RUN_INPUT,    DL_RUN_PRECISION, DL_RUN_OPTIMIZER,
-                                          DL_RUN_METRIC,   DL_RUN_DATA};
+static const enum dl_run_column same[] = {
+    DL_RUN_SOURCE, DL_RUN_SYSTEM,    DL_RUN_FRAMEWORK, DL_RUN_STRATEGY, DL_RUN_WORKLOAD,
+    DL_RUN_INPUT,  DL_RUN_PRECISION, DL_RUN_OPTIMIZER, DL_RUN_METRIC,   DL_RUN_DATA};
 enum { SAME = sizeof same / sizeof same[0] };
 
 static uint64_t hash_of(const void *context, int row) {
@@ -24,13 +25,30 @@ static uint64_t hash_of(const void *context, int row) {
     return hash;
 }
 
+/* Where no backend is given, as for many runs on one device, a run has its framework's library. */
+static bool same_backend(const struct dl_run_rows *r, int a, int b) {
+    const struct dl_run_row *x = &r->rows[a], *y = &r->rows[b];
+    if (x->why != NULL || y->why != NULL) return x->why != NULL && y->why != NULL;
+    return dl_replica_library(x->system, x->framework, &x->plan) ==
+               dl_replica_library(y->system, y->framework, &y->plan) &&
+           strcmp(x->plan.variable_placement, y->plan.variable_placement) == 0;
+}
+
 /* The same run and release but for the number of devices and the batch. */
 static bool alike(const void *context, int a, int b) {
     const struct dl_run_rows *r = context;
     for (int i = 0; i < SAME; i++) {
         if (strcmp(dl_run_cell(r, a, same[i]), dl_run_cell(r, b, same[i])) != 0) return false;
     }
-    return r->rows[a].framework == r->rows[b].framework && dl_run_plan_same(r, a, b);
+    return r->rows[a].framework == r->rows[b].framework && same_backend(r, a, b) &&
+           dl_run_plan_same(r, a, b);
+}
+
+/* Tables of transformers give the global batch alone. */
+static double samples_per_device(const struct dl_run_row *run) {
+    return run->plan.batch_per_device_samples > 0
+               ? run->plan.batch_per_device_samples
+               : run->global_batch_samples / (double)dl_run_devices(run);
 }
 
 /* More devices either get the batch that each had (weak scaling) or share the same global batch
@@ -38,21 +56,30 @@ static bool alike(const void *context, int a, int b) {
 static bool same_group(const struct dl_run_rows *r, bool whole, int a, int b) {
     const struct dl_run_row *all = r->rows;
     if (whole) return same_batch(all[a].global_batch_samples, all[b].global_batch_samples);
-    return same_batch(all[a].plan.batch_per_device_samples, all[b].plan.batch_per_device_samples);
+    return same_batch(samples_per_device(&all[a]), samples_per_device(&all[b]));
 }
 
-static struct dl_run_group group_with(const struct dl_run_rows *r, bool whole, int row) {
+/* The median of repeats: one disturbed run must not move all that it corrects. Those that name
+ * their backend count before those that leave it open. */
+static struct dl_run_group group_with(const struct dl_run_rows *r, bool whole, int row,
+                                      double *room) {
     const struct dl_run_row *all = r->rows;
     struct dl_run_group group = {.whole = whole, .anchor = -1};
+    double *measured = room, *scratch = room + r->csv->row_count;
     int64_t fewest = INT64_MAX, most = 0;
-    int repeats = 0;
+    size_t repeats = 0;
+    bool named = false;
     for (int i = r->alike.first[row]; i >= 0; i = r->alike.next[i]) {
         const int64_t devices = dl_run_devices(&all[i]);
         if (all[i].why != NULL || !same_group(r, whole, i, row)) continue;
-        if (devices < fewest) fewest = devices, group.anchor = i, group.measured = 0, repeats = 0;
-        if (devices == fewest) group.measured += (all[i].measured - group.measured) / ++repeats;
+        const bool names = dl_run_cell(r, i, DL_RUN_BACKEND)[0] != 0;
         if (devices > most) most = devices;
+        if (devices > fewest || (devices == fewest && named && !names)) continue;
+        if (devices < fewest || (names && !named)) group.anchor = i, repeats = 0;
+        fewest = devices, named = names;
+        measured[repeats++] = all[i].measured;
     }
+    group.measured = repeats > 0 ? dl_median(measured, repeats, scratch) : 0;
     if (most <= fewest) group.anchor = -1;
     return group;
 }
@@ -61,7 +88,7 @@ static struct dl_run_group group_with(const struct dl_run_rows *r, bool whole, i
 static uint64_t batch_hash(const void *context, int row) {
     const struct dl_run_rows *r = context;
     const struct dl_run_row *run = &r->rows[row];
-    const double batches[] = {run->plan.batch_per_device_samples, run->global_batch_samples};
+    const double batches[] = {samples_per_device(run), run->global_batch_samples};
     const int kind = r->alike.first[row];
     return dl_hash_bytes(dl_hash_bytes(DL_HASH_START, &kind, sizeof kind), batches, sizeof batches);
 }
@@ -70,7 +97,7 @@ static bool batch_equal(const void *context, int a, int b) {
     const struct dl_run_rows *r = context;
     const struct dl_run_row *x = &r->rows[a], *y = &r->rows[b];
     return r->alike.first[a] == r->alike.first[b] &&
-           x->plan.batch_per_device_samples == y->plan.batch_per_device_samples &&
+           samples_per_device(x) == samples_per_device(y) &&
            x->global_batch_samples == y->global_batch_samples;
 }
 
@@ -80,11 +107,12 @@ enum dl_code dl_run_groups_make(struct dl_run_rows *r, struct dl_err *err) {
     DL_TRY(dl_classes_make(&kinds, count, r->arena, &r->alike, err));
     DL_TRY(dl_classes_make(&batches, count, r->arena, &r->batches, err));
     r->groups = dl_arena_alloc(r->arena, (size_t)count, sizeof *r->groups);
-    if (r->groups == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    double *room = dl_arena_alloc(r->arena, 2 * (size_t)count, sizeof *room);
+    if (r->groups == NULL || room == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int row = 0; row < count; row++) {
         if (r->batches.first[row] != row) continue;
-        r->groups[row] = group_with(r, false, row);
-        if (r->groups[row].anchor < 0) r->groups[row] = group_with(r, true, row);
+        r->groups[row] = group_with(r, false, row, room);
+        if (r->groups[row].anchor < 0) r->groups[row] = group_with(r, true, row, room);
     }
     return DL_OK;
 }
