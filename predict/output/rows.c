@@ -409,9 +409,9 @@ const char *dl_rows_stages_text(const struct dl_prediction *p, struct dl_arena *
         if (p->stage_count > SHOWN && i == SHOWN - 1) dl_text_add(&text, " ...");
         if (p->stage_count > SHOWN && i >= SHOWN - 1 && i < p->stage_count - 1) continue;
         dl_text_printf(&text, " %.3g (%.0f %%%s)", total / GIB, 100 * (1 - total / capacity),
-                       total > capacity         ? ", does not fit"
+                       total > capacity                   ? ", does not fit"
                        : total > DL_TIGHT_FRAC * capacity ? ", tight"
-                                                : "");
+                                                          : "");
     }
     if (dl_known(p->max_micro_batch_samples))
         dl_text_printf(&text, ". The largest micro-batch that fits is %.0f samples.\n",

@@ -129,7 +129,8 @@ static bool is_tight(const struct dl_searched *row) {
     return m->total_bytes > DL_TIGHT_FRAC * m->capacity_bytes;
 }
 
-/* How many plans leave a device less than a tenth of its memory, and the best one that leaves more. */
+/* How many plans leave a device less than a tenth of its memory, and the best one that leaves
+ * more. */
 static void add_tight(struct dl_text *text, const struct dl_search_report *report) {
     int tight = 0, roomy = -1;
     for (int i = 0; i < report->row_count; i++) {
