@@ -757,6 +757,15 @@ def table(counts):
     return "\n".join(lines)
 
 
+def open_to_others(folder):
+    """Whether another user may go through every folder down to this one."""
+    while folder != "/":
+        if not os.stat(folder).st_mode & 0o001:
+            return False
+        folder = os.path.dirname(folder)
+    return True
+
+
 def main():
     if os.getuid() != 0:
         skip("the test bed starts daemons as root")
@@ -765,6 +774,10 @@ def main():
         if not shutil.which(c):
             skip("%s is not here (make deps)" % c)
     scratch = os.path.realpath(os.environ.get("SCRATCH") or tempfile.mkdtemp())
+    own = None
+    if not open_to_others(scratch):  # a second user takes part
+        own = scratch = tempfile.mkdtemp(prefix="faults-")
+        os.chmod(own, 0o711)
     seed, rounds, first = os.environ.get("SEED", "1"), int(os.environ.get("ROUNDS", "8")), int(os.environ.get("FIRST", "0"))
     for name in ("LD_PRELOAD", "FAKETIME"):
         os.environ.pop(name, None)
@@ -800,6 +813,8 @@ def main():
         bed.stop()
         for pid, _ in processes(scratch, []):
             os.kill(pid, signal.SIGKILL)
+        if own:
+            shutil.rmtree(own, ignore_errors=True)
     for name, c in counts.items():
         if "skip" in c:
             print("skip fault %s: %s" % (name, c["skip"]))
