@@ -2,6 +2,7 @@
 #include "model/predict/interval.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "model/base/linear.h"
@@ -73,6 +74,8 @@ static const struct dl_field interval_fields[] = {
     SIGMA(release_sigma_log, "spread between releases of a framework in a precision"),
     SIGMA(device_sigma_log, "spread between devices"),
     SIGMA(workload_sigma_log, "spread between networks"),
+    I(job_sigma_log, NUMBER, DL_RANGE(0, 5, DL_UNIT_NONE), .has_fallback = true, .fallback = 0,
+      .help = "spread between jobs: a network in one release, precision and batch per device"),
     SIGMA(communication_sigma_log, "spread of exposed communication between those who measure"),
     SIGMA(overhead_sigma_log, "spread of overhead between those who measure"),
     SIGMA(row_sigma_log, "spread of single runs"),
@@ -90,7 +93,7 @@ static const struct dl_field interval_fields[] = {
     I(quantile_ratio, NUMBER, DL_RANGE(0.1, 10, DL_UNIT_NONE), .required = true,
       .help = "80 % quantile of the errors / standard deviation"),
     I(update_ratio, NUMBER, DL_RANGE(0.01, 1, DL_UNIT_NONE), .has_fallback = true, .fallback = 1,
-      .help = "spread of communication and overhead that measured runs may move / their spread"),
+      .help = "spread of what a system's runs share that measured runs may move / its spread"),
     I(constants_hash, STRING, .required = true, .help = "of the constants whose errors these are"),
     I(frameworks, LIST, .count_offset = offsetof(struct dl_interval_model, framework_count),
       .child = &framework_schema, .help = "frameworks with measured runs"),
@@ -193,7 +196,7 @@ double dl_interval_sigma_log(const struct dl_interval_model *m, const struct dl_
     if (!c->anchored)
         sum += square(m->source_sigma_log) + square(framework_sigma(m, c)) +
                square(release_sigma(m, c)) + square(device_sigma(m, c)) +
-               square(m->workload_sigma_log);
+               square(m->workload_sigma_log) + square(m->job_sigma_log);
     return sqrt(sum);
 }
 
@@ -219,59 +222,108 @@ double dl_interval_half_log(const struct dl_interval_model *m, const struct dl_i
 }
 
 /* Effects: this system and framework, its communication, its overhead, each precision, each
- * network. */
+ * network, each job. */
 enum { OWN, COMMUNICATION, OVERHEAD, FIRST_PRECISION };
+enum { FIRST_WORKLOAD = FIRST_PRECISION + DL_PRECISIONS };
+
+struct job {
+    const char *workload, *release;
+    enum dl_precision precision;
+    double samples_per_device;
+};
 
 struct dl_posterior {
     const struct dl_interval_model *model;
     struct dl_interval_case first; /* of the first run: all have its framework and device */
     const char **workloads;        /* of the runs */
-    size_t workload_count, run_count, effect_count;
+    struct job *jobs;              /* of the runs */
+    size_t workload_count, job_count, run_count, effect_count;
     double *mean;
     gsl_matrix *covariance;
 };
 
-static size_t workload_effect(const struct dl_posterior *p, const char *workload) {
+static size_t find_workload(const struct dl_posterior *p, const char *workload) {
     size_t i = 0;
     while (i < p->workload_count && strcmp(p->workloads[i], workload) != 0) i++;
-    return FIRST_PRECISION + DL_PRECISIONS + i;
+    return i;
 }
+
+/* Batches within 1 %: they may be printed with rounding. */
+static bool same_job(const struct job *a, const struct job *b) {
+    const double x = a->samples_per_device, y = b->samples_per_device;
+    return a->precision == b->precision && strcmp(a->workload, b->workload) == 0 &&
+           (a->release == b->release || same(a->release, b->release)) &&
+           fabs(x - y) <= 0.01 * fmax(x, y);
+}
+
+static size_t find_job(const struct dl_posterior *p, const struct job *job) {
+    size_t i = 0;
+    while (i < p->job_count && !same_job(&p->jobs[i], job)) i++;
+    return i;
+}
+
+static struct job job_of(const char *workload, const struct dl_interval_case *c) {
+    return (struct job){workload, c->release, c->precision, c->samples_per_device};
+}
+
+enum term { TERM_OWN, TERM_COMMUNICATION, TERM_OVERHEAD, TERM_PRECISION, TERM_WORKLOAD, TERM_JOB };
+enum { TERMS = TERM_JOB + 1 };
 
 /* Before any run: narrower where the framework, its release or the device was measured. */
-static double prior_variance(const struct dl_posterior *p, size_t effect) {
+static double prior_variance(const struct dl_posterior *p, enum term term,
+                             enum dl_precision precision) {
     const struct dl_interval_model *m = p->model;
-    if (effect == OWN)
-        return square(m->source_sigma_log) + square(framework_sigma(m, &p->first)) +
-               square(device_sigma(m, &p->first));
-    if (effect == COMMUNICATION)
-        return square(m->update_ratio * m->communication_sigma_log) + square(m->source_sigma_log);
-    if (effect == OVERHEAD) return square(m->update_ratio * m->overhead_sigma_log);
-    if (effect >= FIRST_PRECISION + DL_PRECISIONS) return square(m->workload_sigma_log);
+    const double ratio = square(m->update_ratio);
     struct dl_interval_case c = p->first;
-    c.precision = (enum dl_precision)(effect - FIRST_PRECISION);
-    return square(release_sigma(m, &c));
+    c.precision = precision;
+    switch (term) {
+    case TERM_OWN:
+        return ratio * (square(m->source_sigma_log) + square(framework_sigma(m, &c)) +
+                        square(device_sigma(m, &c)));
+    case TERM_COMMUNICATION:
+        return ratio * square(m->communication_sigma_log) + square(m->source_sigma_log);
+    case TERM_OVERHEAD: return ratio * square(m->overhead_sigma_log);
+    case TERM_PRECISION: return square(release_sigma(m, &c));
+    case TERM_WORKLOAD: return square(m->workload_sigma_log);
+    default: return square(m->job_sigma_log);
+    }
 }
 
-enum { TERMS = 5 };
-/* The effects of a run and their weights; the last one may be a network without runs. */
+/* The effects of a run and their weights; NO_RUNS: a network or job that no run had. */
+#define NO_RUNS SIZE_MAX
 static void terms_of(const struct dl_posterior *p, const char *workload,
                      const struct dl_interval_case *c, size_t effects[TERMS],
                      double weights[TERMS]) {
-    const size_t of[TERMS] = {OWN, COMMUNICATION, OVERHEAD, FIRST_PRECISION + (size_t)c->precision,
-                              workload_effect(p, workload)};
+    const struct job job = job_of(workload, c);
+    const size_t w = find_workload(p, workload), j = find_job(p, &job);
+    effects[TERM_OWN] = OWN;
+    effects[TERM_COMMUNICATION] = COMMUNICATION;
+    effects[TERM_OVERHEAD] = OVERHEAD;
+    effects[TERM_PRECISION] = FIRST_PRECISION + (size_t)c->precision;
+    effects[TERM_WORKLOAD] = w < p->workload_count ? FIRST_WORKLOAD + w : NO_RUNS;
+    effects[TERM_JOB] = j < p->job_count ? FIRST_WORKLOAD + p->workload_count + j : NO_RUNS;
     for (int t = 0; t < TERMS; t++) {
-        effects[t] = of[t];
-        weights[t] = of[t] == COMMUNICATION ? c->exposed_frac
-                     : of[t] == OVERHEAD    ? c->overhead_frac
-                                            : 1 - c->exposed_frac;
+        weights[t] = t == TERM_COMMUNICATION ? c->exposed_frac
+                     : t == TERM_OVERHEAD    ? c->overhead_frac
+                                             : 1 - c->exposed_frac;
     }
+}
+
+static enum term term_of(const struct dl_posterior *p, size_t effect) {
+    if (effect < FIRST_PRECISION) return (enum term)effect;
+    if (effect < FIRST_WORKLOAD) return TERM_PRECISION;
+    return effect < FIRST_WORKLOAD + p->workload_count ? TERM_WORKLOAD : TERM_JOB;
 }
 
 /* Inverse prior + sum of z z' / row variance, and sum of z y / row variance. */
 static void add_runs(const struct dl_posterior *p, const struct dl_measured_run *runs,
                      double *right) {
-    for (size_t e = 0; e < p->effect_count; e++)
-        gsl_matrix_set(p->covariance, e, e, 1 / fmax(1e-8, prior_variance(p, e)));
+    for (size_t e = 0; e < p->effect_count; e++) {
+        const enum term term = term_of(p, e);
+        const enum dl_precision precision =
+            (enum dl_precision)(term == TERM_PRECISION ? e - FIRST_PRECISION : 0);
+        gsl_matrix_set(p->covariance, e, e, 1 / fmax(1e-8, prior_variance(p, term, precision)));
+    }
     for (size_t i = 0; i < p->run_count; i++) {
         size_t effects[TERMS];
         double weights[TERMS];
@@ -293,7 +345,7 @@ enum dl_code dl_posterior_make(const struct dl_interval_model *model,
     *out = NULL;
     if (count == 0) return DL_OK;
     struct dl_posterior *p = dl_arena_alloc(arena, 1, sizeof *p);
-    const size_t most = FIRST_PRECISION + DL_PRECISIONS + count;
+    const size_t most = FIRST_WORKLOAD + 2 * count;
     double *room = dl_arena_alloc(arena, 2 * most + most * most, sizeof *room);
     gsl_matrix *matrix = dl_arena_alloc(arena, 1, sizeof *matrix);
     if (p == NULL || room == NULL || matrix == NULL)
@@ -301,13 +353,16 @@ enum dl_code dl_posterior_make(const struct dl_interval_model *model,
     *p = (struct dl_posterior){
         .model = model, .first = runs[0].what, .run_count = count, .mean = room};
     p->workloads = dl_arena_alloc(arena, count, sizeof *p->workloads);
-    if (p->workloads == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    p->jobs = dl_arena_alloc(arena, count, sizeof *p->jobs);
+    if (p->workloads == NULL || p->jobs == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (size_t i = 0; i < count; i++) {
-        if (workload_effect(p, runs[i].workload) ==
-            FIRST_PRECISION + DL_PRECISIONS + p->workload_count)
-            p->workloads[p->workload_count++] = runs[i].workload;
+        const struct job job = job_of(runs[i].workload, &runs[i].what);
+        if (find_workload(p, job.workload) == p->workload_count)
+            p->workloads[p->workload_count++] = job.workload;
+        if (find_job(p, &job) == p->job_count) p->jobs[p->job_count++] = job;
     }
-    p->effect_count = FIRST_PRECISION + DL_PRECISIONS + p->workload_count;
+    p->effect_count = FIRST_WORKLOAD + p->workload_count + p->job_count;
     /* the matrix in the arena, so that nothing has to be freed */
     *matrix = gsl_matrix_view_array(room + 2 * most, p->effect_count, p->effect_count).matrix;
     p->covariance = matrix;
@@ -329,8 +384,8 @@ struct dl_posterior_shift dl_posterior_shift(const struct dl_posterior *p, const
     struct dl_posterior_shift shift = {0, 0, 0, 0};
     terms_of(p, workload, c, effects, weights);
     for (int a = 0; a < TERMS; a++) {
-        if (effects[a] >= p->effect_count) { /* a network without runs */
-            variance += square(weights[a]) * prior_variance(p, effects[a]);
+        if (effects[a] == NO_RUNS) {
+            variance += square(weights[a]) * prior_variance(p, (enum term)a, c->precision);
             continue;
         }
         if (effects[a] == COMMUNICATION)
@@ -340,7 +395,7 @@ struct dl_posterior_shift dl_posterior_shift(const struct dl_posterior *p, const
         else
             shift.compute_log += p->mean[effects[a]];
         for (int b = 0; b < TERMS; b++) {
-            if (effects[b] < p->effect_count)
+            if (effects[b] != NO_RUNS)
                 variance +=
                     weights[a] * weights[b] * gsl_matrix_get(p->covariance, effects[a], effects[b]);
         }

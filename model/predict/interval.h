@@ -5,9 +5,10 @@
  * The ends of an interval have widths of their own (F-INTERVAL). What runs say of others follows
  * from a model of their errors (F-POSTERIOR): log(measured / predicted) of a run is a sum of
  * independent normal effects: of who measured where (source), of the framework, of its release in
- * a precision, of the device's kernel-time model, of the network, of exposed communication and of
- * overhead (times their shares of the iteration), and the run's own, whose spread grows with these
- * shares, with arithmetic below 32 bit and with the spread of kernels and collectives. */
+ * a precision, of the device's kernel-time model, of the network, of the job (the network in one
+ * release, precision and batch per device, on any number of devices), of exposed communication and
+ * of overhead (times their shares of the iteration), and the run's own, whose spread grows with
+ * these shares, with arithmetic below 32 bit and with the spread of kernels and collectives. */
 #ifndef DL_MODEL_PREDICT_INTERVAL_H
 #define DL_MODEL_PREDICT_INTERVAL_H
 
@@ -51,7 +52,7 @@ struct dl_interval_widths {
 
 struct dl_interval_model {
     double source_sigma_log, framework_sigma_log, release_sigma_log, device_sigma_log,
-        workload_sigma_log, communication_sigma_log, overhead_sigma_log;
+        workload_sigma_log, job_sigma_log, communication_sigma_log, overhead_sigma_log;
     /* a run's own: of all, of communication, of overhead, of arithmetic below 32 bit */
     double row_sigma_log, row_communication_sigma_log, row_overhead_sigma_log, row_narrow_sigma_log;
     double row_kernels_ratio; /* of a run's own to that of its kernels and collectives */
@@ -60,8 +61,9 @@ struct dl_interval_model {
     struct dl_interval_widths widths;
     struct dl_interval_widths anchored_widths; /* where a run of the same job was measured */
     double quantile_ratio;                     /* 80 % quantile of errors / standard deviation */
-    /* spread of the effects of communication and overhead that measured runs may move / their
-     * spread over all sources, whose tails would let one run move the others too far */
+    /* spread of what all runs of a system share (its own effect, communication, overhead) that
+     * measured runs may move / its spread over all sources, whose tails would let one run move the
+     * others too far */
     double update_ratio;
     const char *constants_hash; /* of the constants whose errors these are */
     struct dl_interval_framework *frameworks;
@@ -78,10 +80,11 @@ extern const struct dl_schema dl_interval_schema;
 struct dl_interval_case {
     const char *framework, *release, *kernels, *architecture;
     enum dl_precision precision;
-    double exposed_frac;    /* exposed communication / iteration */
-    double overhead_frac;   /* host, bubble and waits / iteration */
-    double model_sigma_log; /* of kernels and collectives; NAN: not known */
-    bool anchored;          /* a run of the same job was measured */
+    double exposed_frac;       /* exposed communication / iteration */
+    double overhead_frac;      /* host, bubble and waits / iteration */
+    double model_sigma_log;    /* of kernels and collectives; NAN: not known */
+    double samples_per_device; /* of an iteration; 0: not known */
+    bool anchored;             /* a run of the same job was measured */
 };
 
 /* What a run's own spread grows with; weights of the rows' parts in the model. */

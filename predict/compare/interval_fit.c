@@ -13,7 +13,8 @@
 #include "predict/compare/interval_widths.h"
 
 #define COVERAGE 0.8
-enum { SOURCE, FRAMEWORK, RELEASE, DEVICE, WORKLOAD, COMMUNICATION, OVERHEAD, EFFECTS };
+enum { SOURCE, FRAMEWORK, RELEASE, DEVICE, WORKLOAD, JOB, COMMUNICATION, OVERHEAD, EFFECTS };
+_Static_assert((int)EFFECTS <= (int)DL_MIXED_EFFECTS, "the mixed model has room");
 enum { STEPS_ALL = 40 };
 
 struct fit {
@@ -39,6 +40,11 @@ static const char *level_name(const struct dl_fit_row *row, const char *group, i
                                dl_precision_names[row->precision]);
     case DEVICE: return dl_arena_printf(arena, "%s\n%s", row->kernels, row->architecture);
     case WORKLOAD: return dl_arena_printf(arena, "%s\n%s", group, row->workload);
+    case JOB:
+        return dl_arena_printf(arena, "%s\n%s\n%s\n%s\n%s\n%s\n%.3g", group, row->system,
+                               row->workload, row->framework, row->release,
+                               dl_precision_names[row->precision],
+                               row->samples / (double)row->devices);
     default: return group;
     }
 }
@@ -375,6 +381,7 @@ enum dl_code dl_interval_fit(struct dl_generalized *g, struct dl_arena *arena,
         .release_sigma_log = sqrt(m.effects[RELEASE].variance),
         .device_sigma_log = sqrt(m.effects[DEVICE].variance),
         .workload_sigma_log = sqrt(m.effects[WORKLOAD].variance),
+        .job_sigma_log = sqrt(m.effects[JOB].variance),
         .communication_sigma_log = sqrt(m.effects[COMMUNICATION].variance),
         .overhead_sigma_log = sqrt(m.effects[OVERHEAD].variance),
         .row_sigma_log = sqrt(m.row_variance),
