@@ -7,20 +7,33 @@
 
 #include "calibrate/run/cal_journal.h"
 #include "model/base/json.h"
+#include "model/campaign/campaign_file.h"
 #include "model/framework/framework.h"
 #include "model/framework/layer_times.h"
 #include "model/hardware/kernel_model.h"
 #include "model/hardware/system.h"
+#include "predict/compare/constants.h"
 #include "slurm/cluster/site.h"
 #include "slurm/run/run_record.h"
 #include "slurm/run/runlog.h"
+#include "slurm/run/trial_log.h"
 #include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const struct dl_schema *const kinds[] = {
-    &dl_system_schema,      &dl_device_schema, &dl_framework_schema, &dl_kernel_model_set_schema,
-    &dl_layer_times_schema, &dl_site_schema,   &dl_run_schema,       &dl_runlog_schema};
+/* NULL: a line of calibrate's journal */
+static const struct dl_schema *const kinds[] = {&dl_system_schema,
+                                                &dl_device_schema,
+                                                &dl_framework_schema,
+                                                &dl_kernel_model_set_schema,
+                                                &dl_layer_times_schema,
+                                                &dl_site_schema,
+                                                &dl_run_schema,
+                                                &dl_runlog_schema,
+                                                NULL,
+                                                &dl_campaign_schema,
+                                                &dl_trial_schema,
+                                                &dl_constants_schema};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 static void demand(bool truth) {
@@ -52,7 +65,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct dl_cal_line line;
     if (size == 0) return 0;
     const char *text = (const char *)data + 1;
-    if (data[0] % (KINDS + 1) == KINDS) {
+    const struct dl_schema *kind = kinds[data[0] % KINDS];
+    if (kind == NULL) {
         if (dl_cal_line_parse("input", 1, text, size - 1, &arena, &line, &err) == DL_OK)
             demand(line.has_header + line.has_sample + line.has_fact + line.has_probe +
                        line.has_skipped ==
@@ -60,7 +74,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         else
             demand(err.message[0] != 0);
     } else {
-        const struct dl_schema *kind = kinds[data[0] % (KINDS + 1)];
         void *object = dl_arena_alloc(&arena, 1, kind->size);
         demand(object != NULL);
         if (dl_json_parse("input", text, size - 1, &arena, &doc, &err) == DL_OK &&
