@@ -4,8 +4,10 @@
 set xlabel 'interval between checkpoints (min)'
 set ylabel 'time lost to checkpoints and failures (%)'
 set logscale xy
+# 1, 2 and 5 of each decade: a curve often spans one or two
+set for [d=-3:6] xtics add (sprintf('%g', 10.0**d) 10.0**d, sprintf('%g', 2 * 10.0**d) 2 * 10.0**d, sprintf('%g', 5 * 10.0**d) 5 * 10.0**d)
+set for [d=-4:2] ytics add (sprintf('%g', 10.0**d) 10.0**d, sprintf('%g', 2 * 10.0**d) 2 * 10.0**d, sprintf('%g', 5 * 10.0**d) 5 * 10.0**d)
 set grid
-set key outside right
 lost(g) = (column(1) == g && column(4) == 0 ? 100 * column(3) : NaN)
 best(x) = (column(4) == 1 ? x : NaN)
 

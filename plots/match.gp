@@ -7,6 +7,7 @@ longest = 0
 named(line, name) = (names[int(line + 0.5)] = name, longest = (strlen(name) > longest ? strlen(name) : longest), 0)
 stats data using (named($2, strcol(3))) nooutput
 set logscale x
+set offsets graph 0.02, graph 0.02, 0, 0
 set yrange [systems + 0.6 : 0.4]
 unset ytics
 set grid noytics
@@ -31,6 +32,7 @@ if (text) {
     set lmargin at screen 0.63
     set rmargin at screen 0.98
     set xlabel 'samples/J'
+    set for [d=-4:3] xtics add (sprintf('%g', 10.0**d) 10.0**d, sprintf('%g', 2 * 10.0**d) 2 * 10.0**d, sprintf('%g', 5 * 10.0**d) 5 * 10.0**d)
     unset key
     plot for [g=1:groups] data index g-1 using 7:2:8:9 with xerrorbars linetype g dashtype 1 pointsize 1.3
     unset multiplot

@@ -16,7 +16,10 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "slurm", "frameworks"))
+TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+sys.path[:0] = [TESTS, os.path.join(TESTS, "..", "slurm", "frameworks")]
+
+from come_first import come_first
 
 ROUNDS = 6
 # of each network: steps to warm up and to time; settings: name, bucket in MiB, samples of a rank and step, samples of a micro-batch
@@ -79,4 +82,5 @@ def work(rank, folder, name_of_net, port):
 
 if __name__ == "__main__":
     import common
+    come_first()
     mp.spawn(work, (sys.argv[1], sys.argv[2], common.free_port()), 2)

@@ -8,11 +8,12 @@ import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "slurm", "frameworks")]
+sys.path[:0] = [HERE, os.path.join(HERE, ".."), os.path.join(HERE, "..", "..", "slurm", "frameworks")]
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
 os.environ.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")  # a rank has one core
 import common
+from come_first import come_first
 
 
 def probe_model(keras, tensors, elements, adam=False):
@@ -90,6 +91,7 @@ def main():
     p.add_argument("--formats", help="only these")
     p.add_argument("networks", nargs="*")
     args = p.parse_args()
+    come_first()
     spawn = multiprocessing.get_context("spawn")
     barrier, answer = spawn.Barrier(args.ranks), spawn.Value("b", 0)
     tasks = [spawn.Process(target=work, args=(r, args, barrier, answer)) for r in range(args.ranks)]

@@ -8,7 +8,7 @@ import socket
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "slurm", "frameworks")]
+sys.path[:0] = [HERE, os.path.join(HERE, ".."), os.path.join(HERE, "..", "..", "slurm", "frameworks")]
 
 os.environ.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")  # a rank has one core
 
@@ -19,6 +19,7 @@ import torch.multiprocessing as mp
 from safetensors.torch import save_file
 
 import common
+from come_first import come_first
 
 
 def probe_state(tensors, elements):
@@ -121,6 +122,7 @@ def main():
     p.add_argument("--formats", help="only these")
     p.add_argument("networks", nargs="*")
     args = p.parse_args()
+    come_first()
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
