@@ -371,9 +371,9 @@ static void a_posterior_in_closed_form(void **state) {
     dl_arena_free(&arena);
 }
 
-/* A run of one job: its batch on other devices gets the job's share too (variance 0.09 beside 0.14),
- * another batch does not, and its spread keeps that variance. With half the spread to move, the
- * system's effect has a quarter of its 0.05. */
+/* A run of one job: its batch on other devices gets the job's share too (variance 0.09 beside
+ * 0.14), another batch does not, and its spread keeps that variance. With half the spread to move,
+ * the system's effect has a quarter of its 0.05. */
 static void a_job_is_a_network_with_its_batch(void **state) {
     (void)state;
     struct dl_arena arena = {0};
