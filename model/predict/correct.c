@@ -39,9 +39,9 @@ struct dl_interval_case dl_interval_case_of(const struct dl_system *system,
         .exposed_frac = runs ? p->exposed_comm_s / p->iteration_s : 0,
         .overhead_frac = runs ? (p->overhead_s + p->bubble_s) / p->iteration_s : 0,
         .model_sigma_log = p->model_sigma_log,
-        .samples_per_device = runs ? p->iteration_s * p->throughput_samples_per_s /
-                                         (double)(plan->nodes * plan->devices_per_node)
-                                   : 0,
+        .batch_per_device_samples = runs ? p->iteration_s * p->throughput_samples_per_s /
+                                               (double)(plan->nodes * plan->devices_per_node)
+                                         : 0,
         .anchored = plan->compute_scale > 0,
     };
 }

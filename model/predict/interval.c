@@ -229,7 +229,7 @@ enum { FIRST_WORKLOAD = FIRST_PRECISION + DL_PRECISIONS };
 struct job {
     const char *workload, *release;
     enum dl_precision precision;
-    double samples_per_device;
+    double batch_per_device_samples;
 };
 
 struct dl_posterior {
@@ -250,7 +250,7 @@ static size_t find_workload(const struct dl_posterior *p, const char *workload) 
 
 /* Batches within 1 %: they may be printed with rounding. */
 static bool same_job(const struct job *a, const struct job *b) {
-    const double x = a->samples_per_device, y = b->samples_per_device;
+    const double x = a->batch_per_device_samples, y = b->batch_per_device_samples;
     return a->precision == b->precision && strcmp(a->workload, b->workload) == 0 &&
            (a->release == b->release || same(a->release, b->release)) &&
            fabs(x - y) <= 0.01 * fmax(x, y);
@@ -263,7 +263,7 @@ static size_t find_job(const struct dl_posterior *p, const struct job *job) {
 }
 
 static struct job job_of(const char *workload, const struct dl_interval_case *c) {
-    return (struct job){workload, c->release, c->precision, c->samples_per_device};
+    return (struct job){workload, c->release, c->precision, c->batch_per_device_samples};
 }
 
 enum term { TERM_OWN, TERM_COMMUNICATION, TERM_OVERHEAD, TERM_PRECISION, TERM_WORKLOAD, TERM_JOB };

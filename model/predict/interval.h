@@ -80,11 +80,11 @@ extern const struct dl_schema dl_interval_schema;
 struct dl_interval_case {
     const char *framework, *release, *kernels, *architecture;
     enum dl_precision precision;
-    double exposed_frac;       /* exposed communication / iteration */
-    double overhead_frac;      /* host, bubble and waits / iteration */
-    double model_sigma_log;    /* of kernels and collectives; NAN: not known */
-    double samples_per_device; /* of an iteration; 0: not known */
-    bool anchored;             /* a run of the same job was measured */
+    double exposed_frac;             /* exposed communication / iteration */
+    double overhead_frac;            /* host, bubble and waits / iteration */
+    double model_sigma_log;          /* of kernels and collectives; NAN: not known */
+    double batch_per_device_samples; /* of an iteration; 0: not known */
+    bool anchored;                   /* a run of the same job was measured */
 };
 
 /* What a run's own spread grows with; weights of the rows' parts in the model. */

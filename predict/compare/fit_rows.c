@@ -92,7 +92,7 @@ struct dl_interval_case dl_fit_case(const struct dl_fit_row *row,
         .exposed_frac = dl_known(p->exposed_frac) ? p->exposed_frac : 0,
         .overhead_frac = dl_known(p->overhead_frac) ? p->overhead_frac : 0,
         .model_sigma_log = p->model_sigma_log,
-        .samples_per_device = row->devices > 0 ? row->samples / (double)row->devices : 0,
+        .batch_per_device_samples = row->devices > 0 ? row->samples / (double)row->devices : 0,
     };
 }
 

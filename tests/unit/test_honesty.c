@@ -371,9 +371,9 @@ static void a_posterior_in_closed_form(void **state) {
     dl_arena_free(&arena);
 }
 
-/* A run of one job: its batch on other devices gets the job's share too (variance 0.09 beside 0.14),
- * another batch does not, and its spread keeps that variance. With half the spread to move, the
- * system's effect has a quarter of its 0.05. */
+/* A run of one job: its batch on other devices gets the job's share too (variance 0.09 beside
+ * 0.14), another batch does not, and its spread keeps that variance. With half the spread to move,
+ * the system's effect has a quarter of its 0.05. */
 static void a_job_is_a_network_with_its_batch(void **state) {
     (void)state;
     struct dl_arena arena = {0};
@@ -381,15 +381,17 @@ static void a_job_is_a_network_with_its_batch(void **state) {
     const struct dl_posterior *p;
     struct dl_interval_model jobs = model;
     jobs.job_sigma_log = 0.3;
-    const struct dl_interval_case small = {
-        .precision = DL_FP32, .release = "1", .model_sigma_log = NAN, .samples_per_device = 32};
+    const struct dl_interval_case small = {.precision = DL_FP32,
+                                           .release = "1",
+                                           .model_sigma_log = NAN,
+                                           .batch_per_device_samples = 32};
     struct dl_interval_case other = small;
     const struct dl_measured_run run = {0.2, small, "resnet50"};
     const double all = 0.05 + 0.09 + 0.09 + 0.0025;
     assert_int_equal(dl_posterior_make(&jobs, &run, 1, &arena, &p, &err), DL_OK);
-    other.samples_per_device = 32.2; /* as printed */
+    other.batch_per_device_samples = 32.2; /* as printed */
     check_close(dl_posterior_shift(p, "resnet50", &other).compute_log, 0.2 * 0.23 / all, 1e-4);
-    other.samples_per_device = 64;
+    other.batch_per_device_samples = 64;
     struct dl_posterior_shift s = dl_posterior_shift(p, "resnet50", &other);
     check_close(s.compute_log, 0.2 * 0.14 / all, 1e-4);
     check_close(s.sigma_log, sqrt(0.14 - 0.14 * 0.14 / all + 0.09 + 0.0025), 1e-4);
@@ -397,7 +399,7 @@ static void a_job_is_a_network_with_its_batch(void **state) {
     check_close(dl_posterior_shift(p, "resnet50", &other).compute_log, 0.2 * 0.14 / all, 1e-4);
     jobs.update_ratio = 0.5;
     assert_int_equal(dl_posterior_make(&jobs, &run, 1, &arena, &p, &err), DL_OK);
-    other.samples_per_device = 64, other.precision = DL_BF16;
+    other.batch_per_device_samples = 64, other.precision = DL_BF16;
     check_close(dl_posterior_shift(p, "resnet50", &other).compute_log,
                 0.2 * 0.0125 / (all - 0.0375), 1e-3);
     dl_arena_free(&arena);
