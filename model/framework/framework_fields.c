@@ -433,6 +433,8 @@ static const struct dl_field framework_fields[] = {
     CHOOSE(AT(transformer, attention_library), attention_library_names, DL_ATTENTION_NATIVE,
            "fused attention: kernels written for the device, FlashAttention 1 or 2 on every "
            "device, or what PyTorch chooses (sdpa: cuDNN on Blackwell, FlashAttention 2 before)"),
+    FLAG(AT(transformer, recomputes_cudnn),
+         "selective recomputation by operations repeats attention too where PyTorch chooses cuDNN"),
     FLAG(AT(transformer, grouped_gemms),
          "experts by PyTorch's grouped GEMMs, whose time is grouped_scale of the device"),
     FLAG(AT(transformer, wide_norms), "RMS norms take their input cast to fp32"),

@@ -54,7 +54,8 @@ static void add_again(const struct dl_transformer *tf, const struct dl_transform
         dl_transformer_add_pass(to, alone, 1);
     if (policy->selective == DL_SELECTIVE_BLOCKS && body)
         dl_transformer_add_pass(to, forward, policy->selective_frac);
-    if (policy->selective == DL_SELECTIVE_OPERATIONS && body && layer->kind != &dl_layer_attention)
+    if (policy->selective == DL_SELECTIVE_OPERATIONS && body &&
+        !dl_transformer_keeps_attention(tf, layer))
         dl_transformer_add_pass(to, alone, linear ? policy->selective_frac : 1);
 }
 
@@ -157,6 +158,7 @@ struct dl_transformer_kernels {
     const struct dl_framework *framework;
     enum dl_precision precision;
     enum dl_attention_kernel attention;
+    enum dl_compiler compiler;
     double compute_scale, micro_samples;
     int64_t tp, sp, ep;
     bool sequence_parallel;
@@ -172,6 +174,7 @@ static struct dl_transformer_kernels key_of(const struct dl_transformer_maker *m
                                            .framework = tf->framework,
                                            .precision = tf->precision,
                                            .attention = tf->input.attention,
+                                           .compiler = tf->input.compiler,
                                            .compute_scale = tf->compute_scale,
                                            .micro_samples = m->micro_samples,
                                            .tp = m->split->tp,
@@ -184,6 +187,7 @@ static bool same_kernels(const struct dl_transformer_kernels *a,
                          const struct dl_transformer_kernels *b) {
     return a->device == b->device && a->workload == b->workload && a->framework == b->framework &&
            a->precision == b->precision && a->attention == b->attention &&
+           a->compiler == b->compiler &&
            a->compute_scale == b->compute_scale && a->micro_samples == b->micro_samples &&
            a->tp == b->tp && a->sp == b->sp && a->ep == b->ep &&
            a->sequence_parallel == b->sequence_parallel;
@@ -293,6 +297,7 @@ enum dl_code dl_transformer_micro_batch_make(const struct dl_transformer *tf,
         .micro_batch = out,
         .micro_samples = micro_samples,
         .facts = dl_framework_facts(tf->framework, tf->precision, tf->input.attention)};
+    dl_facts_compile(&m.facts, tf->framework, tf->input.compiler);
     memset(out, 0, sizeof *out);
     out->split = *split;
     out->micro_samples = micro_samples;

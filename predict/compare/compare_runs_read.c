@@ -60,6 +60,11 @@ static const struct dl_field columns[DL_RUN_COLUMNS + 1] = {
     [DL_RUN_CORE_S] =
         NUMBER("core_s", false,
                "time of a fixed matrix multiplication next to the steps: the speed of the core"),
+    [DL_RUN_POWER_LIMIT] = {.key = "power_limit_w",
+                            .type = DL_FIELD_NUMBER,
+                            DL_RANGE(0.1, 1e5, DL_UNIT_W),
+                            .help = "limit on the power of each device that its administrator set, "
+                                    "below the rated power; empty: that of the system's file"},
 };
 
 const struct dl_schema dl_run_row_schema = {
@@ -211,14 +216,40 @@ static bool names_data(const char *input) {
     return strcmp(input, "real") == 0 || strcmp(input, "synthetic") == 0;
 }
 
+static enum dl_code number(const struct dl_run_rows *r, int row, enum dl_run_column column,
+                           double *out, struct dl_err *err) {
+    *out = NAN;
+    return r->columns[column] < 0
+               ? DL_OK
+               : dl_csv_field(r->csv, row, r->columns[column], &columns[column], out, err);
+}
+
+/* A copy of the system whose devices have that power limit. */
+static enum dl_code limit_power(struct dl_arena *arena, double power_limit_w,
+                                const struct dl_system **system, struct dl_err *err) {
+    struct dl_system *copy = dl_arena_alloc(arena, 1, sizeof *copy);
+    struct dl_device *device = dl_arena_alloc(arena, 1, sizeof *device);
+    if (copy == NULL || device == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    *copy = **system;
+    *device = *copy->device;
+    device->power_limit_w = power_limit_w;
+    copy->device = device;
+    *system = copy;
+    return DL_OK;
+}
+
 static enum dl_code load_system(struct dl_run_rows *r, int row, struct dl_run_row *run,
                                 struct dl_err *err) {
     const char *name = dl_run_cell(r, row, DL_RUN_SYSTEM);
-    const char *key = dl_arena_printf(r->arena, "system %s", name);
+    double limit_w;
+    DL_TRY(number(r, row, DL_RUN_POWER_LIMIT, &limit_w, err));
+    const char *key = dl_arena_printf(r->arena, "system %s limit %g", name, limit_w);
     if (key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     run->system = cached(r, key);
     if (run->system != NULL) return DL_OK;
     DL_TRY(dl_row_system(r->data, name, r->arena, &run->system, &run->why, err));
+    if (run->system != NULL && dl_known(limit_w))
+        DL_TRY(limit_power(r->arena, limit_w, &run->system, err));
     if (run->system != NULL) remember(r, key, run->system);
     return DL_OK;
 }
@@ -250,14 +281,6 @@ static const char *unknown(const struct dl_run_rows *r, int row, enum dl_run_col
         text = dl_arena_printf(r->arena, "%s%s %s", text, i > 0 ? "," : "", choices[i]);
     }
     return text != NULL ? text : "out of memory";
-}
-
-static enum dl_code number(const struct dl_run_rows *r, int row, enum dl_run_column column,
-                           double *out, struct dl_err *err) {
-    *out = NAN;
-    return r->columns[column] < 0
-               ? DL_OK
-               : dl_csv_field(r->csv, row, r->columns[column], &columns[column], out, err);
 }
 
 /* A cell that is empty (0) or a count. */
