@@ -187,10 +187,9 @@ static bool same_kernels(const struct dl_transformer_kernels *a,
                          const struct dl_transformer_kernels *b) {
     return a->device == b->device && a->workload == b->workload && a->framework == b->framework &&
            a->precision == b->precision && a->attention == b->attention &&
-           a->compiler == b->compiler &&
-           a->compute_scale == b->compute_scale && a->micro_samples == b->micro_samples &&
-           a->tp == b->tp && a->sp == b->sp && a->ep == b->ep &&
-           a->sequence_parallel == b->sequence_parallel;
+           a->compiler == b->compiler && a->compute_scale == b->compute_scale &&
+           a->micro_samples == b->micro_samples && a->tp == b->tp && a->sp == b->sp &&
+           a->ep == b->ep && a->sequence_parallel == b->sequence_parallel;
 }
 
 /* From the memo, or into it. NULL: out of memory. */

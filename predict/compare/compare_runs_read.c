@@ -44,8 +44,7 @@ static const struct dl_field columns[DL_RUN_COLUMNS + 1] = {
                           "input size (224x224, seq128), or where samples come from (real, "
                           "synthetic)"),
     [DL_RUN_LAYOUT] = TEXT("layout", false,
-                           "memory order of activations where the source prints it: nchw or nhwc; "
-                           "a release may cover one of them"),
+                           "order of activations in memory, nchw or nhwc, if the source says it"),
     [DL_RUN_PRECISION] = TEXT("precision", false, "as --precision; empty: fp32"),
     [DL_RUN_OPTIMIZER] = TEXT("optimizer", false, "as --optimizer; empty: the workload's"),
     [DL_RUN_NODES] = COUNT("nodes", true, "nodes of the job"),
@@ -60,11 +59,8 @@ static const struct dl_field columns[DL_RUN_COLUMNS + 1] = {
     [DL_RUN_CORE_S] =
         NUMBER("core_s", false,
                "time of a fixed matrix multiplication next to the steps: the speed of the core"),
-    [DL_RUN_POWER_LIMIT] = {.key = "power_limit_w",
-                            .type = DL_FIELD_NUMBER,
-                            DL_RANGE(0.1, 1e5, DL_UNIT_W),
-                            .help = "limit on the power of each device that its administrator set, "
-                                    "below the rated power; empty: that of the system's file"},
+    [DL_RUN_POWER_LIMIT] =
+        NUMBER("power_limit_w", false, "limit set on each device's power [W]; empty: none known"),
 };
 
 const struct dl_schema dl_run_row_schema = {
@@ -219,23 +215,8 @@ static bool names_data(const char *input) {
 static enum dl_code number(const struct dl_run_rows *r, int row, enum dl_run_column column,
                            double *out, struct dl_err *err) {
     *out = NAN;
-    return r->columns[column] < 0
-               ? DL_OK
-               : dl_csv_field(r->csv, row, r->columns[column], &columns[column], out, err);
-}
-
-/* A copy of the system whose devices have that power limit. */
-static enum dl_code limit_power(struct dl_arena *arena, double power_limit_w,
-                                const struct dl_system **system, struct dl_err *err) {
-    struct dl_system *copy = dl_arena_alloc(arena, 1, sizeof *copy);
-    struct dl_device *device = dl_arena_alloc(arena, 1, sizeof *device);
-    if (copy == NULL || device == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    *copy = **system;
-    *device = *copy->device;
-    device->power_limit_w = power_limit_w;
-    copy->device = device;
-    *system = copy;
-    return DL_OK;
+    if (r->columns[column] < 0) return DL_OK;
+    return dl_csv_field(r->csv, row, r->columns[column], &columns[column], out, err);
 }
 
 static enum dl_code load_system(struct dl_run_rows *r, int row, struct dl_run_row *run,
@@ -247,9 +228,7 @@ static enum dl_code load_system(struct dl_run_rows *r, int row, struct dl_run_ro
     if (key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     run->system = cached(r, key);
     if (run->system != NULL) return DL_OK;
-    DL_TRY(dl_row_system(r->data, name, r->arena, &run->system, &run->why, err));
-    if (run->system != NULL && dl_known(limit_w))
-        DL_TRY(limit_power(r->arena, limit_w, &run->system, err));
+    DL_TRY(dl_row_system(r->data, name, limit_w, r->arena, &run->system, &run->why, err));
     if (run->system != NULL) remember(r, key, run->system);
     return DL_OK;
 }

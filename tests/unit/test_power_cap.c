@@ -70,8 +70,8 @@ static void monotone(void **state) {
     }
 }
 
-/* Products at 0.8 of the span, streams at all of theirs. Attention of twice the time that the
- * device could take draws 0.75 of the span: 0.4 / 0.75 of it is left. */
+/* Products with 0.8 of the span left, streams with all of theirs. Attention of twice the time that
+ * the device could take draws 0.75 of the span: 0.4 / 0.75 of it is left. */
 static void by_kernel(void **state) {
     (void)state;
     const struct dl_kernel_scales scales = {.stream_scale = 1, .attention_scale = 2};
