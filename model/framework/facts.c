@@ -83,6 +83,8 @@ void dl_facts_compile(struct dl_kernel_facts *facts, const struct dl_framework *
     facts->score_kernels = 0;
     facts->norm_small_kernels = 0;
     facts->activation_copies = false;
+    facts->eager = false;
+    facts->wide_norms = false;
     if (facts->policy != DL_MIXED_HALF) facts->policy = DL_MIXED_REWRITE_COMPILED;
 }
 

@@ -428,16 +428,15 @@ static const struct dl_field framework_fields[] = {
            "what selective recomputation repeats: attention, all operations but some linear "
            "layers, or some blocks"),
     DEFAULT(AT(transformer, selective_frac), 0, 1, DL_UNIT_NONE, 0.5,
-            "share of the linear layers (operations) or blocks that selective recomputation "
-            "repeats"),
+            "share of the linear layers (operations) or blocks that it repeats"),
     CHOOSE(AT(transformer, attention_library), attention_library_names, DL_ATTENTION_NATIVE,
            "fused attention: kernels written for the device, FlashAttention 1 or 2 on every "
            "device, or what PyTorch chooses (sdpa: cuDNN on Blackwell, FlashAttention 2 before)"),
+    FLAG(AT(transformer, recomputes_cudnn), "selective operations repeat attention by cuDNN, too"),
     FLAG(AT(transformer, grouped_gemms),
          "experts by PyTorch's grouped GEMMs, whose time is grouped_scale of the device"),
     FLAG(AT(transformer, wide_norms), "RMS norms take their input cast to fp32"),
-    FLAG(AT(transformer, recomputes_norms),
-         "norms are computed again in backward also where nothing else is"),
+    FLAG(AT(transformer, recomputes_norms), "norms are computed again where nothing else is"),
     FLAG(AT(transformer, eager_operations),
          "RMS norm, rotary embedding and gated activations are many operations: eager PyTorch"),
     CHOICE(AT(transformer, casts), cast_names,

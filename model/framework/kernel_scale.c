@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/framework/workspace.h"
+#include "model/hardware/power_cap.h"
 
 static double or_one(double factor) { /* absent is NAN */
     return factor > 0 ? factor : 1;
@@ -20,17 +21,20 @@ static double of_device(const struct dl_device *device, size_t member) {
     return or_one(value);
 }
 
+bool dl_attention_is_cudnn(const struct dl_framework *framework, const struct dl_device *device) {
+    return framework->transformer.attention_library == DL_ATTENTION_SDPA &&
+           device->architecture != NULL && strcmp(device->architecture, "blackwell") == 0;
+}
+
 /* Time of fused attention over that of the device's kernel-time models. */
 static double attention_scale(const struct dl_framework *framework,
                               const struct dl_device *device) {
-    const bool blackwell =
-        device->architecture != NULL && strcmp(device->architecture, "blackwell") == 0;
     const double own = or_one(device->attention_scale);
     switch ((enum dl_attention_library)framework->transformer.attention_library) {
     case DL_ATTENTION_TRITON:
         return own * of_device(device, offsetof(struct dl_device, triton_attention_scale));
     case DL_ATTENTION_SDPA:
-        if (blackwell) return own; /* cuDNN */
+        if (dl_attention_is_cudnn(framework, device)) return own;
         break;
     case DL_ATTENTION_FLASH2: break;
     case DL_ATTENTION_NATIVE: return own;
@@ -82,8 +86,9 @@ bool dl_kernel_has_fast_conv(const struct dl_kernel *kernel) {
     return wide == 2;
 }
 
-double dl_kernel_scale_of(const struct dl_kernel_scales *scales, const struct dl_device *device,
-                          enum dl_precision precision, const struct dl_kernel *kernel) {
+/* Of the kernel's library and the device's generation. */
+static double own_scale(const struct dl_kernel_scales *scales, const struct dl_device *device,
+                        enum dl_precision precision, const struct dl_kernel *kernel) {
     if (kernel->op == DL_OP_STREAM) return scales->stream_scale;
     if (kernel->op == DL_OP_ATTENTION) return scales->attention_scale;
     if (kernel->op == DL_OP_GEMM)
@@ -95,4 +100,21 @@ double dl_kernel_scale_of(const struct dl_kernel_scales *scales, const struct dl
     if (device->direct_conv_scale > 0 && kernel->groups <= 1 && !dl_kernel_has_fast_conv(kernel))
         scale *= device->direct_conv_scale;
     return scale;
+}
+
+/* Of the span from idle to load, what a kernel draws: one that takes `stalled` times as long as the
+ * device could leaves its matrix units waiting for the rest. */
+static double power_frac(const struct dl_kernel *kernel, double stalled) {
+    if (kernel->op == DL_OP_STREAM) return DL_POWER_MEMORY_FRAC;
+    return DL_POWER_WAIT_FRAC + (1 - DL_POWER_WAIT_FRAC) / fmax(1, stalled);
+}
+
+double dl_kernel_scale_of(const struct dl_kernel_scales *scales, const struct dl_device *device,
+                          enum dl_precision precision, const struct dl_kernel *kernel) {
+    const double scale = own_scale(scales, device, precision, kernel);
+    if (!(device->power_limit_w > 0)) return scale;
+    const double stalled = kernel->op == DL_OP_ATTENTION ? scales->attention_scale
+                           : kernel->op == DL_OP_GEMM    ? grouped_scale(scales, precision, kernel)
+                                                         : 1;
+    return scale * dl_power_cap_slowdown(device, power_frac(kernel, stalled));
 }

@@ -24,9 +24,13 @@ struct dl_kernel_scales dl_kernel_scales(const struct dl_framework *framework,
 /* The factor on one kernel's time: the device's for batch norms by cuDNN (F-DEVICE-NORM) and for
  * convolutions without a fast algorithm (F-DIRECT-CONV), that of a fast algorithm that lacks
  * workspace (F-CONV-WORKSPACE), of GEMMs under the power limit and of attention by kernels of an
- * older generation (F-KERNEL-LOAD), of grouped GEMMs (F-KERNEL-GROUPED). */
+ * older generation (F-KERNEL-LOAD), of grouped GEMMs (F-KERNEL-GROUPED), of the clock under a power
+ * limit (F-POWER-CAP). */
 double dl_kernel_scale_of(const struct dl_kernel_scales *scales, const struct dl_device *device,
                           enum dl_precision precision, const struct dl_kernel *kernel);
+
+/* Whether PyTorch chooses cuDNN for fused attention there: on Blackwell. F-KERNEL-LOAD */
+bool dl_attention_is_cudnn(const struct dl_framework *framework, const struct dl_device *device);
 
 /* Whether Winograd or FFT algorithms can run a convolution: square kernels of side 2 or more,
  * stride 1, no dilation, one group. */

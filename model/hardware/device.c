@@ -89,8 +89,8 @@ static const struct dl_field device_fields[] = {
     NUMBER(idle_w, 0.1, 1e5, DL_UNIT_W, "power without work; absent: 0.15 of tdp_w"),
     NUMBER(load_w, 0.1, 1e5, DL_UNIT_W, "power in kernels bound by arithmetic; absent: tdp_w"),
     NUMBER(power_limit_w, 0.1, 1e5, DL_UNIT_W,
-           "limit that an administrator set; absent: none. Caps the power alone: times are those "
-           "without it"),
+           "limit that an administrator set, e.g. nvidia-smi -pl; absent: none. Lowers the clock "
+           "(F-POWER-CAP)"),
     NUMBER(kernel_latency_s, 0, 0.1, DL_UNIT_S, "shortest kernel on the device, start to end"),
     NUMBER(together_ratio, 1, 100, DL_UNIT_NONE,
            "CPU: time of arithmetic with all devices of the host busy / time alone"),

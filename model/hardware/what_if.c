@@ -217,8 +217,7 @@ static const char *reason_of_part(const char *at, size_t length, bool first) {
     static const char WORDS[] = "it describes; no formula reads it",
                       CALIBRATED[] = "it records how a profile was measured; predictions use what "
                                      "was fitted to it",
-                      POWER[] = "the power limit acts through rates.N.sustained and load_scale: "
-                                "set those",
+                      POWER[] = "times depend on it under a limit alone: set power_limit",
                       OPEN[] = "workers of the loader open files ahead; its time is not modelled";
     static const struct {
         const char *part, *reason;

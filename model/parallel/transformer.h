@@ -120,6 +120,10 @@ struct dl_transformer_split {
 struct dl_layer dl_transformer_layer_at(const struct dl_transformer *tf,
                                         const struct dl_transformer_layer *layer,
                                         const struct dl_transformer_split *split);
+/* Whether the layer is attention whose results selective recomputation by operations keeps.
+ * F-TRANSFORMER-RECOMPUTE */
+bool dl_transformer_keeps_attention(const struct dl_transformer *tf, const struct dl_layer *layer);
+
 /* Bytes kept for backward by that layer, `layer` at the split, for one sample; `recompute` none or
  * selective.
  * F-TRANSFORMER-ACTIVATIONS */

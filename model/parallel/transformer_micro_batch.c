@@ -54,7 +54,8 @@ static void add_again(const struct dl_transformer *tf, const struct dl_transform
         dl_transformer_add_pass(to, alone, 1);
     if (policy->selective == DL_SELECTIVE_BLOCKS && body)
         dl_transformer_add_pass(to, forward, policy->selective_frac);
-    if (policy->selective == DL_SELECTIVE_OPERATIONS && body && layer->kind != &dl_layer_attention)
+    if (policy->selective == DL_SELECTIVE_OPERATIONS && body &&
+        !dl_transformer_keeps_attention(tf, layer))
         dl_transformer_add_pass(to, alone, linear ? policy->selective_frac : 1);
 }
 
@@ -155,6 +156,7 @@ struct kept {
     struct dl_memo_entry entry; /* first; parts: tp */
     enum dl_precision precision;
     enum dl_attention_kernel attention;
+    enum dl_compiler compiler;
     double compute_scale;
     int64_t sp, ep;
     bool sequence_parallel;
@@ -171,6 +173,7 @@ static struct kept key_of(const struct dl_transformer_maker *m) {
                                    .parts = m->split->tp},
                          .precision = tf->precision,
                          .attention = tf->input.attention,
+                         .compiler = tf->input.compiler,
                          .compute_scale = tf->compute_scale,
                          .sp = m->split->sp,
                          .ep = m->split->ep,
@@ -179,8 +182,9 @@ static struct kept key_of(const struct dl_transformer_maker *m) {
 
 static bool same_kernels(const struct kept *a, const struct kept *b) {
     return dl_memo_entry_same(&a->entry, &b->entry) && a->precision == b->precision &&
-           a->attention == b->attention && a->compute_scale == b->compute_scale && a->sp == b->sp &&
-           a->ep == b->ep && a->sequence_parallel == b->sequence_parallel;
+           a->attention == b->attention && a->compiler == b->compiler &&
+           a->compute_scale == b->compute_scale && a->sp == b->sp && a->ep == b->ep &&
+           a->sequence_parallel == b->sequence_parallel;
 }
 
 /* From the memo, or into it. NULL: out of memory. */
@@ -287,6 +291,7 @@ enum dl_code dl_transformer_micro_batch_make(const struct dl_transformer *tf,
         .micro_batch = out,
         .micro_samples = micro_samples,
         .facts = dl_framework_facts(tf->framework, tf->precision, tf->input.attention)};
+    dl_facts_compile(&m.facts, tf->framework, tf->input.compiler);
     memset(out, 0, sizeof *out);
     out->split = *split;
     out->micro_samples = micro_samples;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "model/framework/facts.h"
+#include "model/framework/kernel_scale.h"
 #include "model/workload/layer.h"
 #include "model/parallel/strategy.h"
 #include "model/parallel/transformer.h"
@@ -321,6 +322,12 @@ static double own_bytes(const struct dl_transformer *tf, const struct dl_layer *
     return 4 * layer->heads * layer->out.size[DL_DIMS - 1];
 }
 
+bool dl_transformer_keeps_attention(const struct dl_transformer *tf, const struct dl_layer *layer) {
+    return layer->kind == &dl_layer_attention &&
+           !(tf->framework->transformer.recomputes_cudnn && is_flash(tf, layer) &&
+             dl_attention_is_cudnn(tf->framework, tf->system->device));
+}
+
 /* F-TRANSFORMER-RECOMPUTE: of the `all` bytes of a layer, what selective recomputation keeps;
  * `out`: of its output. */
 static double kept_selectively(const struct dl_transformer *tf,
@@ -331,7 +338,7 @@ static double kept_selectively(const struct dl_transformer *tf,
     if (policy->selective == DL_SELECTIVE_ATTENTION) return layer->recomputable ? out : all;
     if (l->part != DL_TRANSFORMER_BODY) return all;
     if (policy->selective == DL_SELECTIVE_BLOCKS) return share * all;
-    if (layer->kind == &dl_layer_attention) return all;
+    if (dl_transformer_keeps_attention(tf, layer)) return all;
     return l->role == DL_TRANSFORMER_COLUMN || l->role == DL_TRANSFORMER_ROW ? share * all : 0;
 }
 

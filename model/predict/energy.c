@@ -4,13 +4,10 @@
 #include <math.h>
 
 #include "model/hardware/kernel.h"
+#include "model/hardware/power_cap.h"
 
-/* Assumed where the files are silent. Idle: 60 of 400 W (A100), 80 of 700 W (H200). Host: nodes of
- * 8 H100 draw 5.8 to 7.1 kW in all. */
-static const double IDLE_FRAC = 0.15, HOST_FRAC = 0.3;
-/* Of the span from idle to load: streams of memory, and waiting with clocks up. One value for all
- * devices, chosen by the published power of training in data/energy/power.csv. */
-static const double MEMORY_FRAC = 0.8, WAIT_FRAC = 0.5;
+/* Assumed where the file is silent: nodes of 8 H100 draw 5.8 to 7.1 kW in all. */
+static const double HOST_FRAC = 0.3;
 
 /* Of log(published / modelled): root mean square over data/energy/power.csv; and of the assumed
  * share of the host, from 20 to 45 % in nodes whose parts are known. */
@@ -18,16 +15,10 @@ static const double POWER_SIGMA_LOG = 0.065, HOST_SIGMA_LOG = 0.3;
 
 static bool given(double value) { return dl_known(value) && value > 0; }
 
-static double idle_of(const struct dl_device *device) {
-    return given(device->idle_w) ? device->idle_w : IDLE_FRAC * device->tdp_w;
-}
-
-double dl_power_idle_w(const struct dl_device *device) { return idle_of(device); }
-
 /* Of one state; frac: of the span from idle to load. */
 static double state_w(const struct dl_device *device, double frac) {
-    const double load_w = given(device->load_w) ? device->load_w : device->tdp_w,
-                 idle_w = idle_of(device), power_w = idle_w + frac * (load_w - idle_w);
+    const double idle_w = dl_device_idle_w(device),
+                 power_w = idle_w + frac * (dl_device_load_w(device) - idle_w);
     return given(device->power_limit_w) ? fmin(power_w, device->power_limit_w) : power_w;
 }
 
@@ -39,8 +30,8 @@ static double device_w(const struct dl_device *device, const struct dl_predictio
                  arithmetic = share * p->by_limit_s[DL_LIMIT_COMPUTE],
                  memory = share * p->by_limit_s[DL_LIMIT_MEMORY],
                  wait = fmax(0, 1 - arithmetic - memory);
-    return arithmetic * state_w(device, 1) + memory * state_w(device, MEMORY_FRAC) +
-           wait * state_w(device, WAIT_FRAC);
+    return arithmetic * state_w(device, 1) + memory * state_w(device, DL_POWER_MEMORY_FRAC) +
+           wait * state_w(device, DL_POWER_WAIT_FRAC);
 }
 
 struct dl_power dl_power_of(const struct dl_system *system, const struct dl_plan *plan,
@@ -55,7 +46,7 @@ struct dl_power dl_power_of(const struct dl_system *system, const struct dl_plan
         out.load_assumed = !given(device->load_w);
         out.host_assumed = !given(system->host_w);
         out.host_w = out.host_assumed ? HOST_FRAC * each * device->tdp_w : system->host_w;
-        out.node_w = used * out.device_w + (each - used) * idle_of(device) + out.host_w;
+        out.node_w = used * out.device_w + (each - used) * dl_device_idle_w(device) + out.host_w;
     }
     out.sigma_log = rated ? hypot(POWER_SIGMA_LOG,
                                   out.host_assumed ? HOST_SIGMA_LOG * out.host_w / out.node_w : 0)

@@ -40,9 +40,6 @@ struct dl_power {      /* NAN: unknown */
 struct dl_power dl_power_of(const struct dl_system *system, const struct dl_plan *plan,
                             const struct dl_prediction *prediction, const struct dl_rates *rates);
 
-/* Power of one device that waits for work; NAN: unknown. */
-double dl_power_idle_w(const struct dl_device *device);
-
 struct dl_spending { /* of any time span; NAN: unknown */
     double energy_j, carbon_g, cost;
 };

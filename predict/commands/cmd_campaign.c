@@ -5,6 +5,7 @@
 
 #include "model/base/file.h"
 #include "model/campaign/campaign_file.h"
+#include "model/hardware/power_cap.h"
 #include "predict/inputs/rates.h"
 #include "predict/output/campaign_print.h"
 
@@ -236,7 +237,7 @@ static void spend(const struct dl_campaign_job *job, struct dl_campaign_width *w
                  devices = (double)c->devices_per_node;
     const double used = w->result.train_s * (double)w->devices / (nodes * devices * span_s);
     const double devices_w =
-        devices * (used * w->device_w + (1 - used) * dl_power_idle_w(system->device));
+        devices * (used * w->device_w + (1 - used) * dl_device_idle_w(system->device));
     const double node_w =
         dl_known(rates->node_w) && rates->node_w > 0 ? rates->node_w : w->host_w + devices_w;
     w->energy_j = nodes * node_w * (dl_known(system->pue) ? system->pue : 1) * span_s;

@@ -30,6 +30,7 @@ enum dl_run_column {
     DL_RUN_VALUE,
     DL_RUN_UNIT,
     DL_RUN_CORE_S,
+    DL_RUN_POWER_LIMIT,
     DL_RUN_COLUMNS
 };
 

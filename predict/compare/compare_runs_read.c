@@ -44,8 +44,7 @@ static const struct dl_field columns[DL_RUN_COLUMNS + 1] = {
                           "input size (224x224, seq128), or where samples come from (real, "
                           "synthetic)"),
     [DL_RUN_LAYOUT] = TEXT("layout", false,
-                           "memory order of activations where the source prints it: nchw or nhwc; "
-                           "a release may cover one of them"),
+                           "order of activations in memory, nchw or nhwc, if the source says it"),
     [DL_RUN_PRECISION] = TEXT("precision", false, "as --precision; empty: fp32"),
     [DL_RUN_OPTIMIZER] = TEXT("optimizer", false, "as --optimizer; empty: the workload's"),
     [DL_RUN_NODES] = COUNT("nodes", true, "nodes of the job"),
@@ -60,6 +59,8 @@ static const struct dl_field columns[DL_RUN_COLUMNS + 1] = {
     [DL_RUN_CORE_S] =
         NUMBER("core_s", false,
                "time of a fixed matrix multiplication next to the steps: the speed of the core"),
+    [DL_RUN_POWER_LIMIT] =
+        NUMBER("power_limit_w", false, "limit set on each device's power [W]; empty: none known"),
 };
 
 const struct dl_schema dl_run_row_schema = {
@@ -211,14 +212,23 @@ static bool names_data(const char *input) {
     return strcmp(input, "real") == 0 || strcmp(input, "synthetic") == 0;
 }
 
+static enum dl_code number(const struct dl_run_rows *r, int row, enum dl_run_column column,
+                           double *out, struct dl_err *err) {
+    *out = NAN;
+    if (r->columns[column] < 0) return DL_OK;
+    return dl_csv_field(r->csv, row, r->columns[column], &columns[column], out, err);
+}
+
 static enum dl_code load_system(struct dl_run_rows *r, int row, struct dl_run_row *run,
                                 struct dl_err *err) {
     const char *name = dl_run_cell(r, row, DL_RUN_SYSTEM);
-    const char *key = dl_arena_printf(r->arena, "system %s", name);
+    double limit_w;
+    DL_TRY(number(r, row, DL_RUN_POWER_LIMIT, &limit_w, err));
+    const char *key = dl_arena_printf(r->arena, "system %s limit %g", name, limit_w);
     if (key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     run->system = cached(r, key);
     if (run->system != NULL) return DL_OK;
-    DL_TRY(dl_row_system(r->data, name, r->arena, &run->system, &run->why, err));
+    DL_TRY(dl_row_system(r->data, name, limit_w, r->arena, &run->system, &run->why, err));
     if (run->system != NULL) remember(r, key, run->system);
     return DL_OK;
 }
@@ -250,14 +260,6 @@ static const char *unknown(const struct dl_run_rows *r, int row, enum dl_run_col
         text = dl_arena_printf(r->arena, "%s%s %s", text, i > 0 ? "," : "", choices[i]);
     }
     return text != NULL ? text : "out of memory";
-}
-
-static enum dl_code number(const struct dl_run_rows *r, int row, enum dl_run_column column,
-                           double *out, struct dl_err *err) {
-    *out = NAN;
-    return r->columns[column] < 0
-               ? DL_OK
-               : dl_csv_field(r->csv, row, r->columns[column], &columns[column], out, err);
 }
 
 /* A cell that is empty (0) or a count. */

@@ -4,8 +4,23 @@
 #include <string.h>
 #include <unistd.h>
 
-enum dl_code dl_row_system(const struct dl_data *data, const char *name, struct dl_arena *arena,
-                           const struct dl_system **out, const char **why_out, struct dl_err *err) {
+/* A copy of the system whose devices have that power limit. */
+static enum dl_code limit_power(struct dl_arena *arena, double power_limit_w,
+                                const struct dl_system **system, struct dl_err *err) {
+    struct dl_system *copy = dl_arena_alloc(arena, 1, sizeof *copy);
+    struct dl_device *device = dl_arena_alloc(arena, 1, sizeof *device);
+    if (copy == NULL || device == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    *copy = **system;
+    *device = *copy->device;
+    device->power_limit_w = power_limit_w;
+    copy->device = device;
+    *system = copy;
+    return DL_OK;
+}
+
+enum dl_code dl_row_system(const struct dl_data *data, const char *name, double limit_w,
+                           struct dl_arena *arena, const struct dl_system **out,
+                           const char **why_out, struct dl_err *err) {
     struct dl_err inner = {0};
     const char *path = NULL;
     *out = NULL;
@@ -26,5 +41,6 @@ enum dl_code dl_row_system(const struct dl_data *data, const char *name, struct 
         return *why_out != NULL ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     }
     *why_out = NULL;
-    return dl_data_system(data, name, arena, out, err);
+    DL_TRY(dl_data_system(data, name, arena, out, err));
+    return dl_known(limit_w) ? limit_power(arena, limit_w, out, err) : DL_OK;
 }

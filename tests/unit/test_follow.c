@@ -148,7 +148,7 @@ static void reasons(void **state) {
     assert_null(dl_what_if_reason("host.cores"));
     check_contains(dl_what_if_reason("links.intra.rdma"), "links.inter");
     check_contains(dl_what_if_reason("links.inter.channel_bandwidth"), "links.intra");
-    check_contains(dl_what_if_reason("tdp"), "sustained");
+    check_contains(dl_what_if_reason("tdp"), "power_limit");
     check_contains(dl_what_if_reason("samples.3.median_s"), "profile");
     check_contains(dl_what_if_reason("host.comment"), "describes");
 }

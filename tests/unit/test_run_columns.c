@@ -1,5 +1,6 @@
 /* Columns of a table of runs that are plan options: what a cell does to the plan, what a bad cell
  * and a missing column say, and that the template is a table that the reader takes. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,6 +75,24 @@ static void every_option_is_a_column(void **state) {
     p = &r.rows[2].plan; /* the strategy shards already */
     assert_int_equal(p->shard, 0);
     assert_int_equal(p->compiler, DL_COMPILER_INDUCTOR);
+    dl_arena_free(&arena);
+}
+
+/* A limit on the power is the row's own: others keep the system's file. F-POWER-CAP */
+static void a_power_limit_is_the_rows_own(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_run_rows r;
+    struct dl_err err = {0};
+    const char text[] = HEAD ",power_limit_w\n" RUN ",300\n" RUN ",\n" RUN ",300\n";
+    if (read_text(text, &arena, &r, &err) != DL_OK) fail_msg("%s", err.message);
+    check_close(r.rows[0].system->device->power_limit_w, 300, 0);
+    assert_string_equal(r.rows[0].system->name, r.rows[1].system->name);
+    assert_true(isnan(r.rows[1].system->device->power_limit_w));
+    assert_ptr_equal(r.rows[2].system, r.rows[0].system);
+    assert_int_equal(read_text(HEAD ",power_limit_w\n" RUN ",-1\n", &arena, &r, &err),
+                     DL_ERR_INPUT);
+    assert_string_equal(err.key, "power_limit_w");
     dl_arena_free(&arena);
 }
 
@@ -155,6 +174,7 @@ static void the_template_is_a_table(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_option_is_a_column),
+        cmocka_unit_test(a_power_limit_is_the_rows_own),
         cmocka_unit_test(experts_are_among_the_data_ranks),
         cmocka_unit_test(bad_cells_have_a_place),
         cmocka_unit_test(all_missing_columns_are_named),

@@ -290,6 +290,65 @@ static void selective_recomputation(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
+/* What a layer repeats by operations / its forward pass without half of the linear layers. */
+static double repeated_frac(struct gpt *g, const struct dl_transformer_split *one) {
+    struct dl_err err = {0};
+    struct dl_transformer_micro_batch cell;
+    const double linear = forward_of(g, "dense", one).device_s;
+    assert_int_equal(dl_transformer_micro_batch_make(&g->tf, one, 1, &cell, &err), DL_OK);
+    const struct dl_transformer_pass *back = cell.backward[DL_TRANSFORMER_BODY];
+    return (back[DL_RECOMPUTE_SELECTIVE].device_s - back[DL_RECOMPUTE_NONE].device_s) /
+           (cell.forward[DL_TRANSFORMER_BODY].device_s - linear / 2);
+}
+
+/* PyTorch's list of results that are kept names FlashAttention's, not cuDNN's, which PyTorch
+ * chooses on Blackwell: all of the layer but half of its linear layers is repeated. */
+static void attention_by_cudnn_is_repeated(void **state) {
+    (void)state;
+    struct gpt g;
+    make_of(&g, "4");
+    const struct dl_transformer_split one = gpt_split(1, 1, 1, 1, 1);
+    struct dl_transformer_policy *policy = &g.f.framework.transformer;
+    policy->selective = DL_SELECTIVE_OPERATIONS;
+    policy->selective_frac = 0.5;
+    policy->attention_library = DL_ATTENTION_SDPA;
+    policy->recomputes_cudnn = true;
+    g.tf.input.attention = DL_ATTENTION_FLASH;
+    g.f.device.architecture = "hopper";
+    assert_true(repeated_frac(&g, &one) < 0.99);
+    g.f.device.architecture = "blackwell";
+    check_close(repeated_frac(&g, &one), 1, 1e-9);
+    policy->recomputes_cudnn = false;
+    assert_true(repeated_frac(&g, &one) < 0.99);
+    dl_arena_free(&g.f.arena);
+}
+
+/* A compiler that the framework has makes one kernel of what eager PyTorch runs as many; another
+ * one is not there. */
+static void compiled_operations(void **state) {
+    (void)state;
+    struct gpt g;
+    make_of(&g, "4");
+    const struct dl_transformer_split one = gpt_split(1, 1, 1, 1, 1);
+    struct dl_transformer_policy *policy = &g.f.framework.transformer;
+    struct dl_err err = {0};
+    double moved_bytes[3];
+    static const enum dl_compiler asked[] = {DL_COMPILER_OPEN, DL_COMPILER_XLA,
+                                             DL_COMPILER_INDUCTOR};
+    g.f.framework.kernels.compiler = DL_COMPILER_INDUCTOR;
+    g.f.framework.kernels.gelu = DL_GELU_COMPOSED;
+    policy->eager_operations = true;
+    for (int i = 0; i < 3; i++) {
+        struct dl_transformer_micro_batch cell;
+        g.tf.input.compiler = asked[i];
+        assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &one, 1, &cell, &err), DL_OK);
+        moved_bytes[i] = cell.forward[DL_TRANSFORMER_BODY].moved_bytes;
+    }
+    check_close(moved_bytes[1], moved_bytes[0], 1e-12);
+    assert_true(moved_bytes[2] < moved_bytes[0]);
+    dl_arena_free(&g.f.arena);
+}
+
 /* F-TRANSFORMER-CASTS: of the four linear layers of a GPT layer on m = 512 tokens, h = 1024: inputs
  * h, h, h, 4h of which norms write two; weights 12 h^2. Each value is read in 2 bytes and written
  * twice in 1. */
@@ -467,6 +526,8 @@ int main(void) {
         cmocka_unit_test(tensor_collectives_hide),
         cmocka_unit_test(context_shares),
         cmocka_unit_test(selective_recomputation),
+        cmocka_unit_test(attention_by_cudnn_is_repeated),
+        cmocka_unit_test(compiled_operations),
         cmocka_unit_test(casts_of_a_layer),
         cmocka_unit_test(loaded_device),
         cmocka_unit_test(flash_keeps_no_scores),
