@@ -1,9 +1,10 @@
 """What the measurements of checkpoints share: networks, the clock, the rows of a table.
 
 A case writes one checkpoint several times into an empty folder; its time is the median, its size the sum of the files of the last one.
-Nothing asks the disk to sync during a write but the format itself, as in training: what is measured is what the training program waits for. Before a case
-the disk has what was written before (sync). A write follows the last one at once, whose files are removed: a guest of a hypervisor gives back memory that is free
-for two seconds and pays a millisecond for each MB that it then uses again, so that writes with pauses take once or twice the time, as it happens.
+Nothing asks the disk to sync during a write but the format itself, as in training: what is measured is what the training program waits for. Before each
+write the disk has what was written before (sync): training writes its checkpoints minutes apart, so that none meets the dirty pages of the last one, nor tensors
+of some MB that are still in a cache. A guest of a hypervisor gives back memory that is free for two seconds, and pays about a millisecond for each MB that it then
+uses again: writes of hundreds of MB take once or twice the time, as it happens.
 
 How often: until the 95 % interval of the median (order statistics, no assumption about the distribution) is within PRECISION of it, at least `repeats`
 and at most MOST times; PATIENCE_S of writing end a case in any case. The first write of a case, cold (imports, first allocation, page cache), has a column of its own.
@@ -66,8 +67,7 @@ def timed(folder, save, repeats, barrier=lambda: None, first=True, agree=lambda 
         if first:
             shutil.rmtree(folder, ignore_errors=True)
             os.makedirs(folder)
-            if not times:
-                os.sync()
+            os.sync()
         barrier()
         begin = time.perf_counter()
         blocking_s = save(folder)
@@ -76,6 +76,7 @@ def timed(folder, save, repeats, barrier=lambda: None, first=True, agree=lambda 
         blocked.append(blocking_s if blocking_s is not None else times[-1])
         if agree(len(times) > WARM_UP and enough(times[WARM_UP:], repeats)):
             return times, blocked[WARM_UP:]
+        time.sleep(0.02 + 0.5 * times[-1])
 
 
 def row(out, facts, folder, times, blocked):
