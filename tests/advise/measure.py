@@ -82,5 +82,5 @@ def work(rank, folder, name_of_net, port):
 
 if __name__ == "__main__":
     import common
-    come_first()
+    come_first(False)
     mp.spawn(work, (sys.argv[1], sys.argv[2], common.free_port()), 2)

@@ -2,7 +2,9 @@
 
 A case writes one checkpoint several times into an empty folder; its time is the median, its size the sum of the files of the last one.
 Nothing asks the disk to sync during a write but the format itself, as in training: what is measured is what the training program waits for. Before each
-write the disk has what was written before (sync): training writes its checkpoints minutes apart, so that none meets the dirty pages of the last one.
+write the disk has what was written before (sync): training writes its checkpoints minutes apart, so that none meets the dirty pages of the last one, nor tensors
+of some MB that are still in a cache. A guest of a hypervisor gives back memory that is free for two seconds, and pays about a millisecond for each MB that it then
+uses again: writes of hundreds of MB take once or twice the time, as it happens.
 
 How often: until the 95 % interval of the median (order statistics, no assumption about the distribution) is within PRECISION of it, at least `repeats`
 and at most MOST times; PATIENCE_S of writing end a case in any case. The first write of a case, cold (imports, first allocation, page cache), has a column of its own.
@@ -20,8 +22,7 @@ COLUMNS = ["platform", "version", "format", "state", "optimizer", "ranks", "core
 PRECISION = 0.05  # asked of the median, each way
 MOST = 15
 PATIENCE_S = 5
-# Of the probe: few tensors beyond a core's cache, more that fit in it, many small ones, one; (tensors, elements of each). Many is not more than that: on a
-# machine that limits bursts of its cores, 0.1 s of work takes 0.1 or 0.2 s.
+# Of the probe: few tensors beyond a core's cache, more that fit in it, many small ones, one; (tensors, elements of each).
 PROBES = {"probe-large": (8, 4 << 20), "probe-medium": (64, 1 << 16), "probe-many": (200, 64), "probe-one": (1, 64)}
 
 
@@ -75,7 +76,7 @@ def timed(folder, save, repeats, barrier=lambda: None, first=True, agree=lambda 
         blocked.append(blocking_s if blocking_s is not None else times[-1])
         if agree(len(times) > WARM_UP and enough(times[WARM_UP:], repeats)):
             return times, blocked[WARM_UP:]
-        time.sleep(0.02 + 0.5 * times[-1])  # a machine that limits bursts of its cores recovers
+        time.sleep(0.02 + 0.5 * times[-1])
 
 
 def row(out, facts, folder, times, blocked):

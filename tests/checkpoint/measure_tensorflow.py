@@ -91,7 +91,7 @@ def main():
     p.add_argument("--formats", help="only these")
     p.add_argument("networks", nargs="*")
     args = p.parse_args()
-    come_first()
+    come_first(True)
     spawn = multiprocessing.get_context("spawn")
     barrier, answer = spawn.Barrier(args.ranks), spawn.Value("b", 0)
     tasks = [spawn.Process(target=work, args=(r, args, barrier, answer)) for r in range(args.ranks)]

@@ -122,7 +122,7 @@ def main():
     p.add_argument("--formats", help="only these")
     p.add_argument("networks", nargs="*")
     args = p.parse_args()
-    come_first()
+    come_first(True)
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
