@@ -20,7 +20,7 @@
 #include "tests/any_case.h"
 #include "tests/recorded.h"
 
-enum { SEARCHES = 40, KINDS = 40, CAMPAIGNS = 300, LIMITS = 60, ADVICE = 100, PLACED = 60 };
+enum { SEARCHES = 70, KINDS = 60, CAMPAIGNS = 300, LIMITS = 60, ADVICE = 100, PLACED = 60 };
 
 static void record_limits(const struct a_case *c, const struct dl_plan *plan,
                           struct dl_arena *arena) {
@@ -163,7 +163,7 @@ static struct dl_search_request random_search(void) {
                                                                                 : "ideal"),
                                       .fixed = {.precision = once_in(2) ? DL_MIXED : DL_FP32,
                                                 .optimizer = (enum dl_optimizer)upto(DL_OPTIMIZERS),
-                                                .global_batch_samples = 8 << upto(4),
+                                                .global_batch_samples = 64 << upto(4),
                                                 .synthetic_input = true,
                                                 .recompute_open = once_in(2),
                                                 .devices_per_node = once_in(2) ? 0 : 2,
@@ -285,7 +285,7 @@ static void kinds(void **state) {
             do {
                 pair[k] = (struct dl_heterogeneous_group){
                     .system = all.systems[upto(all.system_count)], .nodes = 1 + upto(3)};
-            } while (pair[k].system->device->kind != DL_DEVICE_GPU);
+            } while (pair[k].system->device->kind != DL_DEVICE_GPU || pair[k].system->nodes < 3);
         }
         const struct dl_heterogeneous_job job = {pair, 2, once_in(2)};
         const struct dl_plan plan = {.strategy = once_in(2) ? NULL : dl_strategy_find("data"),
@@ -372,6 +372,8 @@ static struct dl_campaign random_campaign(double *trial_s) {
                             .repair_s = once_in(2) ? 0 : log_between(1, 1000),
                             .checkpoint_s = once_in(2) ? 0 : log_between(10, 100),
                             .seed = check_random(&seed)};
+    if (c.devices_per_trial > c.devices_per_node)
+        c.devices_per_trial -= c.devices_per_trial % c.devices_per_node;
     return c;
 }
 
