@@ -8,6 +8,7 @@
  * digits, compared within 1e-9, then a code of four characters for each further field. The code of
  * a number is the fraction of its logarithm in 2^-24, so a relative change above 3e-7 shows, and a
  * last bit that another math library rounds otherwise does not. The code of a text is a hash.
+ * Draw random numbers one after another: compilers evaluate arguments in different orders.
  * DL_RECORD=1 writes the file; DL_RECORD_SHOW=N (or =all) prints all fields of case N, to compare
  * with those of another version.
  */

@@ -79,8 +79,9 @@ static void record_beside(const struct dl_system *system, const struct dl_collec
         for (int i = 0; i < 2; i++) recorded_add(&sum, frac[i]);
     else
         recorded_text("refused together", err.message);
-    dl_collective_neighbours(system, r->nodes, r->ranks_per_node, (int64_t)1 << upto(5),
-                             (int64_t)1 << upto(4), &next);
+    const int64_t ranks = (int64_t)1 << upto(5);
+    dl_collective_neighbours(system, r->nodes, r->ranks_per_node, ranks, (int64_t)1 << upto(4),
+                             &next);
     recorded_add(&sum, (double)next.nodes);
     recorded_add(&sum, (double)next.ranks_per_node);
     recorded_add(&sum, (double)next.domain_nodes);
@@ -117,9 +118,9 @@ static struct dl_kernel random_conv(enum dl_pass pass) {
                  strides[DL_DIMS] = {stride, stride, 1},
                  pads[DL_DIMS] = {floor(kernel / 2), floor(kernel / 2), 0},
                  dilations[DL_DIMS] = {1, 1, 1};
-    return dl_kernel_conv(pass, 1 + upto(128), channels,
-                          groups > 1 ? channels : floor(log_between(8, 1024)), groups, in, window,
-                          strides, pads, dilations);
+    const double samples = 1 + upto(128), filters = floor(log_between(8, 1024));
+    return dl_kernel_conv(pass, samples, channels, groups > 1 ? channels : filters, groups, in,
+                          window, strides, pads, dilations);
 }
 
 static struct dl_kernel random_kernel(void) {
@@ -127,8 +128,9 @@ static struct dl_kernel random_kernel(void) {
     struct dl_kernel kernel;
     const int kind = upto(4);
     if (kind == 0) {
-        kernel = dl_kernel_gemm(pass, floor(log_between(1, 2e4)), floor(log_between(1, 2e4)),
-                                floor(log_between(1, 2e4)), once_in(3) ? 1 + upto(64) : 1);
+        const double m = floor(log_between(1, 2e4)), n = floor(log_between(1, 2e4)),
+                     k = floor(log_between(1, 2e4)), count = once_in(3) ? 1 + upto(64) : 1;
+        kernel = dl_kernel_gemm(pass, m, n, k, count);
         kernel.a_trans = once_in(2), kernel.b_trans = once_in(2);
     } else if (kind == 1) {
         kernel = random_conv(pass);
@@ -145,8 +147,8 @@ static struct dl_kernel random_kernel(void) {
                                                  once_in(2)};
         kernel = dl_kernel_attention(pass == DL_FORWARD ? pass : DL_BACKWARD_DATA, &shape);
     } else {
-        kernel = dl_kernel_stream(pass, log_between(1, 1e9), floor(log_between(1, 1e9)),
-                                  floor(log_between(1, 1e9)));
+        const double flop = log_between(1, 1e9), reads = floor(log_between(1, 1e9));
+        kernel = dl_kernel_stream(pass, flop, reads, floor(log_between(1, 1e9)));
         kernel.extra_bytes = once_in(3) ? log_between(1, 1e8) : 0;
         kernel.work = (enum dl_work)upto(DL_WORKS);
     }
@@ -226,8 +228,8 @@ static void record_formats(const struct dl_workload *workload) {
         const struct dl_checkpoint_format *format = dl_checkpoint_formats[i];
         struct dl_checkpoint_content c;
         struct recorded_sum sum = {0};
-        dl_checkpoint_content(format, workload, (enum dl_optimizer)upto(DL_OPTIMIZERS),
-                              once_in(2) ? 4 : 2, &c);
+        const enum dl_optimizer optimizer = (enum dl_optimizer)upto(DL_OPTIMIZERS);
+        dl_checkpoint_content(format, workload, optimizer, once_in(2) ? 4 : 2, &c);
         const double values[] = {c.layers,
                                  c.tensor_count,
                                  c.data_bytes,
@@ -253,9 +255,8 @@ static void textbook(void **state) {
                                             once_in(2) ? 0 : log_between(1e-12, 1e-9)};
             const double ranks = 1 + upto(33);
             const bool valid = a->valid == NULL || a->valid(ranks);
-            recorded_number(a->formula,
-                            valid ? a->time_s(&link, ranks, some_bytes(), log_between(1e2, 1e6))
-                                  : -1);
+            const double bytes = some_bytes(), segment_bytes = log_between(1e2, 1e6);
+            recorded_number(a->formula, valid ? a->time_s(&link, ranks, bytes, segment_bytes) : -1);
         }
         recorded_end_case();
     }

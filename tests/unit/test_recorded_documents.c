@@ -266,9 +266,12 @@ static void record_quantities(void) {
     char text[64], shown[64];
     double value = 0;
     struct dl_err err = {0};
-    snprintf(text, sizeof text, "%.*g%s%s", 1 + upto(6),
-             pow(10, 12 * check_uniform(&seed) - 6) * (upto(6) == 0 ? -1 : 1),
-             upto(4) == 0 ? " " : "", units[upto(20)]);
+    const double size = pow(10, 12 * check_uniform(&seed) - 6);
+    const int digits = 1 + upto(6);
+    const bool negative = upto(6) == 0;
+    const char *space = upto(4) == 0 ? " " : "";
+    snprintf(text, sizeof text, "%.*g%s%s", digits, negative ? -size : size, space,
+             units[upto(20)]);
     recorded_case(text);
     for (int unit = 0; unit < DL_UNITS; unit++) {
         err = (struct dl_err){0};
@@ -313,9 +316,12 @@ static void record_network(void) {
     char text[128];
     int at = snprintf(text, sizeof text, "%s", names[upto(5)]);
     const int count = 1 + upto(4);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        const char *parameter = parameters[upto(9)];
+        const int sound = upto(3) == 0 ? 12 : 6;
         at += snprintf(text + at, sizeof text - (size_t)at, "%c%s=%s", i == 0 ? ':' : ',',
-                       parameters[upto(9)], values[upto(upto(3) == 0 ? 12 : 6)]);
+                       parameter, values[upto(sound)]);
+    }
     recorded_case(text);
     record_load(&data, &kinds[3], text, &arena);
     recorded_end_case();
@@ -327,8 +333,10 @@ static void record_statistics(void) {
     bool outlier[40];
     struct recorded_sum sum = {0};
     const size_t n = 1 + (size_t)upto(40);
-    for (size_t i = 0; i < n; i++)
-        x[i] = exp(check_uniform(&seed)) * (upto(10) == 0 ? 5 : 1) + (i < 3 ? 2 : 0);
+    for (size_t i = 0; i < n; i++) {
+        const double far = upto(10) == 0 ? 5 : 1;
+        x[i] = exp(check_uniform(&seed)) * far + (i < 3 ? 2 : 0);
+    }
     recorded_case("statistics");
     recorded_number("warm-up", (double)dl_warmup_samples(x, n, scratch));
     recorded_number("drift_frac", dl_drift_frac(x, n, scratch));
