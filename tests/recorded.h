@@ -1,4 +1,4 @@
-/* recorded.h - for tests: results of the program against those that it gave when they were recorded.
+/* recorded.h - for tests: results of the program against those that were recorded from it before.
  *
  * A regression net, no oracle: what is recorded came from the program itself, so a difference says
  * that a result moved, not which of the two is right. After a change that is meant and reviewed,
@@ -114,7 +114,7 @@ static inline void recorded_number(const char *name, double value) {
     }
 }
 
-/* Several numbers as one field: the sum of their logarithms, each with a weight of its own place. */
+/* Several numbers as one field: the sum of their logarithms, with weights by their places. */
 struct recorded_sum {
     double sum;
     int count;

@@ -1,5 +1,5 @@
 /* Recorded results (recorded.h: a regression net, no oracle) of reading: documents of data/ with a
- * fault, --set with whatever key and value, tables with a fault, quantities, parameters of networks.
+ * fault, --set with any key and value, tables with a fault, quantities, parameters of networks.
  * What is refused with which words at which place, and what is read where nothing is wrong.
  */
 #include <math.h>

@@ -207,31 +207,45 @@ static void searches(void **state) {
     recorded_close();
 }
 
-/* One way to use nodes of two kinds: together, a choice of them, as stages, as parts. */
+/* One job on nodes of both kinds. */
+static void record_together(const struct dl_heterogeneous_job *job,
+                            const struct dl_workload *workload,
+                            const struct dl_framework *framework, const struct dl_plan *plan,
+                            struct dl_arena *arena) {
+    struct recorded_sum sum = {0};
+    struct dl_err err = {0};
+    struct dl_plan used;
+    struct dl_prediction p;
+    const enum dl_code code =
+        dl_heterogeneous_predict(job, workload, framework, plan, NULL, arena, &used, &p, &err);
+    for (int i = 0; code == DL_OK && i < p.group_count; i++) {
+        const struct dl_heterogeneous_group *g = &p.groups[i];
+        const double values[] = {p.iteration_s,        p.scaling_efficiency, g->samples,
+                                 g->iteration_s,       g->busy_frac,         g->power_w,
+                                 g->memory.total_bytes};
+        for (int k = 0; k < 7; k++) recorded_add(&sum, values[k]);
+    }
+    if (code != DL_OK) recorded_text("refusal", err.message);
+    recorded_sum_of("groups", &sum);
+}
+
+/* One way to use nodes of two kinds: together (0), a choice of them, as stages, as parts. */
 static void record_kinds(const struct dl_heterogeneous_job *job, const struct dl_workload *workload,
                          const struct dl_framework *framework, const struct dl_plan *plan, int way,
                          struct dl_arena *arena) {
     const enum dl_placement_objective objective = (enum dl_placement_objective)upto(3);
     struct recorded_sum sum = {0};
     struct dl_err err = {0};
-    struct dl_plan used;
-    struct dl_prediction p;
     struct dl_subset *subsets;
     struct dl_staged *staged;
     struct dl_parted *parted;
     enum dl_code code;
     int count = 0;
     if (way == 0) {
-        code =
-            dl_heterogeneous_predict(job, workload, framework, plan, NULL, arena, &used, &p, &err);
-        for (int i = 0; code == DL_OK && i < p.group_count; i++) {
-            const struct dl_heterogeneous_group *g = &p.groups[i];
-            const double values[] = {p.iteration_s,        p.scaling_efficiency, g->samples,
-                                     g->iteration_s,       g->busy_frac,         g->power_w,
-                                     g->memory.total_bytes};
-            for (int k = 0; k < 7; k++) recorded_add(&sum, values[k]);
-        }
-    } else if (way == 1) {
+        record_together(job, workload, framework, plan, arena);
+        return;
+    }
+    if (way == 1) {
         code = dl_subsets(job, workload, framework, plan, objective, arena, &subsets, &count, &err);
         for (int i = 0; code == DL_OK && i < count; i++) {
             recorded_add(&sum, subsets[i].iteration_s), recorded_add(&sum, subsets[i].balanced);
