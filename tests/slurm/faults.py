@@ -655,7 +655,7 @@ class TwoUsers(Fault):
 
 
 class InterruptedCollect(Fault):
-    name, what = "collect killed at each call", "SIGKILL at the 1st, 2nd, ... call of one kind (write, rename, fsync, open, close) of collect"
+    name, what = "collect killed at each call", "SIGKILL at each write, rename and fsync of collect in turn, and at each open or each close"
     phases = ["collect"]
     longest_s = 0
 
@@ -664,13 +664,20 @@ class InterruptedCollect(Fault):
         return None if shutil.which("strace") else "strace is not here (make deps)"
 
     def strike(self, r):
-        self.kills = 0
-        table = os.path.join(r.base + ".out", "cut.csv")
         until(lambda: r.collect("first.csv")[0] == 0, 20)
         with open(os.path.join(r.base + ".out", "first.csv"), "rb") as f:
             whole = f.read()
+        for call in ["write", "rename", "fsync", r.random.choice(["openat", "close"])]:
+            kills = self.kill_at_each(r, call, whole)
+            log("collect killed at each of %d calls of %s" % (kills, call))
+            if kills == 0:
+                r.say("collect calls no " + call)
+
+    @staticmethod
+    def kill_at_each(r, call, whole):
+        """How many calls there are; after a kill at any of them the table is the old one or the new one."""
         old = whole[:whole.index(b"\n") + 1]
-        call = r.random.choice(["write", "rename", "fsync", "openat", "close"])
+        table = os.path.join(r.base + ".out", "cut.csv")
         for when in range(1, 400):
             with open(table, "wb") as f:
                 f.write(old)
@@ -683,9 +690,8 @@ class InterruptedCollect(Fault):
             if done.returncode == 0:
                 if now != whole:
                     r.say("collect was not killed and wrote another table")
-                break
-            self.kills += 1
-        log("%d kills at %s" % (self.kills, call))
+                return when - 1
+        return 399
 
 
 class InterruptedSubmit(Fault):
