@@ -12,8 +12,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 MUTATE_CSV()
 
-/* Without strcmp(), of which libFuzzer takes note at every cell: that took a quarter of the
- * time. */
+/* Without strcmp(), of which libFuzzer takes note at each cell: that took a quarter of the time. */
 static bool same_text(const char *a, const char *b) {
     while (*a != '\0' && *a == *b) a++, b++;
     return *a == *b;

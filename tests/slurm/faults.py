@@ -172,6 +172,7 @@ class Round:
         self.steps, self.period_s = self.random.randint(8, 14), self.random.choice([0.03, 0.05, 0.08])
         self.nodes = self.random.choice(["1", "1,2", "2", "1"])
         self.messages = ""
+        self.abandoned = []  # runs of a submit that was killed: they may have no job, but collect names them
         self.healer = None
 
     def say(self, what):
@@ -349,8 +350,9 @@ class Round:
         for row in rows:
             if row["id"] not in names:
                 self.say("a row of no run: " + row["id"])
-        if submitted == 0 and len(places) < len(folders) and not self.fault.forgets:
-            self.say("%d runs submitted, Slurm knows %d: %s" % (len(folders), len(places), self.messages))
+        unknown = [f for f in folders if f not in places and f not in self.abandoned]
+        if submitted == 0 and unknown and not self.fault.forgets:
+            self.say("Slurm does not know %s: %s" % (unknown, self.messages))
         shutil.copyfile(*(os.path.join(self.base + ".out", n) for n in ("runs.csv", "again.csv"))) if rows else None
         self.collect("again.csv")
         again = self.table(os.path.join(self.base + ".out", "again.csv"))
@@ -706,6 +708,8 @@ class InterruptedSubmit(Fault):
         killed = run(["strace", "-o", "/dev/null", "-e", "trace=" + call, "-e", "inject=%s:signal=KILL:when=%d" % (call, when),
                       *r.argv(r.submit_words())], 120)
         log("submit killed at %s %d: %d" % (call, when, killed.returncode))
+        if killed.returncode != 0:
+            r.abandoned = r.folders()
 
     def strike(self, r):
         pass
