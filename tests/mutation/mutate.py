@@ -81,9 +81,9 @@ def equivalents():
 class Bench:
     """Compiles mutants and runs tests on them."""
 
-    def __init__(self, build, reach_path, compiler, flags, patience_s):
+    def __init__(self, build, reach_path, compiler, flags, patience_s, seed):
         self.patience_s = patience_s
-        self.build, self.folder = build, f"{build}/mutants"
+        self.build, self.folder = build, f"{build}/mutants-{seed}"  # two seeds may run at once
         os.makedirs(self.folder, exist_ok=True)
         self.compile_words = [w for w in shlex.split(compiler) if w != "ccache"] + [
             w for w in shlex.split(flags) if w not in ("-MMD", "-MP")] + ["-w", "-c"]
@@ -257,7 +257,7 @@ def main():
     args = parser.parse_args()
     build, end = os.path.abspath(args.build), time.monotonic() + 60.0 * args.minutes
     files = sorted(os.path.relpath(p, ROOT) for p in glob.glob(f"{ROOT}/model/**/*.c", recursive=True) if args.only in p)
-    bench = Bench(build, args.reach, args.cc, args.flags, args.patience)
+    bench = Bench(build, args.reach, args.cc, args.flags, args.patience, args.seed)
     bench.check_plain()
     path, equivalent, sample = f"{build}/mutants-{args.seed}.tsv", equivalents(), []
     rows = known_rows(path)

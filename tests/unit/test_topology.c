@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -52,6 +53,19 @@ static void rings_of_the_cube_mesh(void **state) {
     assert_int_equal(dl_topology_rings(cube_mesh, 16, 1), 0);
     assert_int_equal(dl_topology_rings(cube_mesh, 16, 9), 0);
     assert_false(dl_topology_connected(cube_mesh, 16, 9));
+}
+
+/* Links to devices that are not counted add no ring: the six of eight devices stay. */
+static void links_outside(void **state) {
+    (void)state;
+    struct dl_edge edges[20];
+    memcpy(edges, cube_mesh, sizeof cube_mesh);
+    edges[16] = (struct dl_edge){DL_LINK_DEVICES, 0, 9, "nvlink2"};
+    edges[17] = (struct dl_edge){0, DL_LINK_DEVICES, 9, "nvlink2"};
+    edges[18] = (struct dl_edge){1, 1, 9, "nvlink2"};
+    edges[19] = (struct dl_edge){3, 8, 9, "nvlink2"};
+    assert_int_equal(dl_topology_rings(edges, 20, 8), 6);
+    assert_int_equal(dl_topology_rings(edges, 20, 4), 4);
 }
 
 /* Full mesh of 4 with double links (C4140): six links each, three cycles. A path: connected, no
@@ -133,6 +147,7 @@ static void pairs_and_fewer_rings(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pairs_and_fewer_rings), cmocka_unit_test(rings_of_the_cube_mesh),
-        cmocka_unit_test(other_graphs), cmocka_unit_test(bus_bandwidth_is_not_monotonic)};
+        cmocka_unit_test(links_outside), cmocka_unit_test(other_graphs),
+        cmocka_unit_test(bus_bandwidth_is_not_monotonic)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
