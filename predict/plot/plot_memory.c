@@ -70,9 +70,10 @@ enum dl_code dl_plot_memory(struct dl_context *context, const struct dl_options 
         capacity_bytes = p.rows[i].prediction.memory.capacity_bytes;
     }
     const bool small = fmax(most_bytes, dl_known(capacity_bytes) ? capacity_bytes : 0) < 2e9;
-    out->subtitle = dl_known(capacity_bytes)
-                        ? "predicted memory of one device, by part, against its capacity"
-                        : "predicted memory of one device, by part";
+    out->title = dl_arena_printf(context->arena, "Predicted memory per device of %s, by part%s",
+                                 p.inputs.workload->name,
+                                 dl_known(capacity_bytes) ? ", and its capacity" : "");
+    if (out->title == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     out->parameters[2] = (struct dl_plot_parameter){.name = "unit", .text = small ? "MiB" : "GiB"};
     out->parameters[3] =
         (struct dl_plot_parameter){.name = "unit_bytes", .number = small ? 1048576 : 1073741824};

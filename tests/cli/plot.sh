@@ -28,7 +28,7 @@ absent() { # absent NAME FILE
 # The numbers
 run plot scaling "$runs" --workload resnet50 --system dgx1-p100 --where batch_per_device=64 --csv
 check 'scaling as numbers' 0
-has 'columns of scaling' '^group,label,devices,measured_samples_per_s,predicted_samples_per_s,predicted_low_samples_per_s,predicted_high_samples_per_s,ideal_samples_per_s,id$'
+has 'columns of scaling' '^group,label,devices,measured_samples_per_s,predicted_samples_per_s,predicted_low_samples_per_s,predicted_high_samples_per_s,ideal_samples_per_s,id,nodes$'
 awk -F, 'NR > 1 { n++; if (!($6 < $5 && $5 < $7 && $4 > 0)) wrong = 1; if (n == 1) one = $4 / $3; if ($8 != one * $3) off = $8 - one * $3
     if (off > 1e-6 * $8 || off < -1e-6 * $8) wrong = 1 } END { print n, wrong + 0 }' "$work/out" > "$work/judged"
 cp "$work/judged" "$work/out"
@@ -61,7 +61,7 @@ has 'columns of error' '^group,label,offset,error_pct,mean_pct,'
 
 run plot roofline --system iris-v100 --workload resnet50 --precision mixed --framework ideal --nodes 1 --csv
 check 'roofline as numbers' 0
-has 'columns of roofline' '^group,label,layer,flop_per_byte,flop_per_s,roof_flop_per_s,time_s,share,limit$'
+has 'columns of roofline' '^group,label,layer,flop_per_byte,flop_per_s,roof_flop_per_s,time_s,share,limit,kind,kind_rank,marker_share$'
 # Streams stay below the roof; shares are parts of one iteration; ResNet-50 in mixed precision has both kinds of layers.
 awk -F, 'NR > 1 { sum += $8; if ($4 < 2 && $5 > $6) above++; kinds[$9]++ }
     END { print above + 0, (sum > 0.5 && sum <= 1.000001), (kinds["compute"] > 10 && kinds["memory-bandwidth"] > 10) }' "$work/out" > "$work/judged"
@@ -119,7 +119,7 @@ run predict --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 
 # Messages never overlap on the network; the parts end where the iteration does.
 awk -F, 'NR == FNR { if (FNR == 1) for (i = 1; i <= NF; i++) if ($i == "iteration_s") at = i; if (FNR == 2) whole = $at; next }
     FNR > 1 { if ($1 == 2 && $3 < last - 1e-9) overlap = 1; if ($1 == 2) last = $4; if ($1 == 3) end = $4; lanes[$2] = 1 }
-    END { d = end / whole - 1; print ((d < 1e-6 && d > -1e-6) ? "whole" : "cut"), overlap + 0, ("device" in lanes) + ("network" in lanes) + ("parts" in lanes) }' \
+    END { d = end / whole - 1; print ((d < 1e-6 && d > -1e-6) ? "whole" : "cut"), overlap + 0, ("device" in lanes) + ("network" in lanes) + ("sum" in lanes) }' \
     "$work/out" "$work/timeline.csv" > "$work/judged"
 cp "$work/judged" "$work/out"
 has 'the parts are the iteration' '^whole 0 3$'
@@ -203,9 +203,11 @@ for kind in scaling timeline memory mfu efficiency strategies; do
 done
 run plot scaling --system iris-v100 --workload vgg16 --framework pytorch-ddp,horovod-tensorflow --nodes 1-4*2 -o "$work/two.svg"
 cp "$work/two.svg" "$work/out"
-has 'a curve has its name next to it' '>horovod-tensorflow<'
+has 'a curve has its name and last value next to it' '>horovod-tensorflow: [0-9]+<'
 hasnt 'what is absent is not explained' 'points: measured'
-has 'the band belongs to one' 'band: 80 % interval, [a-z-]*; dashed'
+has 'each curve has its interval' 'bars at their ends: 80 % intervals'
+has 'linear from where' 'grey dashes: linear from 4 devices, [a-z-]+<'
+has 'where a node ends' '>several nodes<'
 run plot strategies --system abci-v100 --workload vgg16 --strategy data,spatial,filter,data+spatial,data+filter --nodes 1-4*2 -o "$work/panels.svg"
 check 'small multiples' 0
 sound 'small multiples are sound' "$work/panels.svg"
@@ -244,7 +246,7 @@ has 'the roof has its name' '[^ ] +roof$'
 has 'a symbol for each pass' '^ ● forward   ▲ backward$'
 run plot error "$DLMODEL_ROOT/docs/generalize/source.csv"
 has 'an error of each source' '^ +OneFlow .*│.*◆.*·'
-has 'symbols of errors' '· nine of ten rows are below   ▒ median   ○ mean in-sample   ◆ mean'
+has 'symbols of errors' '· nine of ten runs are below   ▒ median   ○ mean in-sample   ◆ mean'
 run plot error "$DLMODEL_ROOT/data/runs/azure_batch_ai.csv" --color always
 has 'rows and mean in colour' '\[38;5;22m◆'
 run plot timeline --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 4 --color never --title "$(printf 'a\033[31mb')"
