@@ -2,7 +2,7 @@
 # Columns: 1 group, 2 label of the bar, 3 its position, 4 weights, 5 gradients, 6 optimizer, 7 activations, 8 workspace, 9 buffers,
 # 10 context and what the allocator loses, 11 total, 12 capacity; 4 to 12 in bytes.
 # Also set: unit (name) and unit_bytes (its size) of the axis, capacity_bytes (0: unknown), xtitle, slanted (1: long labels).
-# Bars lie, so that their names need no slant and thin parts get room. Written to standard output.
+# master: 1 when the weights hold an FP32 copy besides those of lower precision. Bars lie, so that their names need no slant and thin parts get room. Written to standard output.
 
 array pieces[7] = ['weights', 'gradients', 'optimizer', 'activations', 'workspace', 'communication buffers', 'context, fragmentation']
 array colors[7] = [0x08306B, 0x2F7FC1, 0xA6D3F2, 0xD98A00, 0xF9E4B0, 0xD55E00, 0xFFFFFF] # steps of lightness, for prints in grey
@@ -13,7 +13,7 @@ stats data using 11 nooutput
 most_of_all = STATS_max
 array there[7] # parts that some bar has
 do for [p=1:7] { stats data using (column(3 + p)) nooutput; there[p] = STATS_max > 0.002 * most_of_all }
-named(p) = (there[p] ? pieces[p] : '')
+named(p) = (there[p] ? pieces[p].(p == 1 && master ? ' (with FP32 copy)' : '') : '')
 capacity = capacity_bytes / unit_bytes
 full = capacity > 0
 most = most_of_all / unit_bytes

@@ -10,7 +10,7 @@
 #include "predict/compare/compare.h"
 #include "predict/inputs/inputs.h"
 
-enum { DL_PLOT_CURVES = 6, DL_PLOT_GROUPS = 64, DL_PLOT_BARS = 48, DL_PLOT_PARAMETERS = 5 };
+enum { DL_PLOT_CURVES = 6, DL_PLOT_GROUPS = 64, DL_PLOT_BARS = 48, DL_PLOT_PARAMETERS = 6 };
 
 struct dl_plot_parameter { /* a variable of the script: text when there is one, else the number */
     const char *name, *text;
@@ -204,9 +204,9 @@ enum dl_code dl_plot_bars(struct dl_context *context, const struct dl_plot_predi
 
 /* "4 nodes x 8 devices"; NULL when memory is exhausted. */
 const char *dl_plot_nodes(struct dl_arena *arena, const struct dl_plan *plan);
-/* The second line of a figure, what its title does not say: "SYSTEM, NODES, PRECISION, BATCH, MORE",
- * where NODES is the number of devices per node when there are several numbers of nodes; MORE may be
- * empty. NULL when memory is exhausted. */
+/* The second line of a figure, what its title does not say: "SYSTEM, NODES, PRECISION, BATCH,
+ * MORE", where NODES is the number of devices per node when there are several numbers of nodes;
+ * MORE may be empty. NULL when memory is exhausted. */
 const char *dl_plot_details(struct dl_arena *arena, const struct dl_inputs *inputs,
                             const struct dl_plan *plan, const char *more);
 

@@ -3,6 +3,7 @@
  * lost to the allocator. */
 #include <math.h>
 
+#include "model/predict/memory.h"
 #include "predict/plot/plot.h"
 
 static const struct dl_column columns[] = {
@@ -87,5 +88,7 @@ enum dl_code dl_plot_memory(struct dl_context *context, const struct dl_options 
                                           .unit_name = small ? "MiB" : "GiB"};
     out->parameters[4] = (struct dl_plot_parameter){
         .name = "capacity_bytes", .number = dl_known(capacity_bytes) ? capacity_bytes : 0};
+    out->parameters[5] = (struct dl_plot_parameter){
+        .name = "master", .number = dl_memory_weight_bytes(p.rows[0].plan.precision) > 4};
     return DL_OK;
 }

@@ -108,6 +108,23 @@ static void mark_best(struct plan *plans, int count) {
     }
 }
 
+/* A group for each strategy. */
+static enum dl_code number_groups(const struct dl_csv *csv, struct plan *plans, int count,
+                                  struct dl_figure *out, struct dl_err *err) {
+    for (int i = 0; i < count; i++) {
+        for (int g = 0; g < out->group_count && plans[i].group == 0; g++) {
+            if (strcmp(out->labels[g], plans[i].strategy) == 0) plans[i].group = g + 1;
+        }
+        if (plans[i].group > 0) continue;
+        if (out->group_count == DL_PLOT_CURVES)
+            return dl_fail(err, DL_ERR_USAGE, "more than %d strategies in %s", (int)DL_PLOT_CURVES,
+                           csv->name);
+        out->labels[out->group_count++] = plans[i].strategy;
+        plans[i].group = out->group_count;
+    }
+    return DL_OK;
+}
+
 /* "dp, pp, micro-batch": in what the plans of the front differ; NULL: out of memory. */
 static const char *varied_columns(const struct dl_csv *csv, struct dl_arena *arena) {
     const char *list = "";
@@ -143,17 +160,7 @@ enum dl_code dl_plot_pareto(struct dl_context *context, const struct dl_options 
         return dl_fail_at(err, csv.name, 1, 1, "front",
                           "expected a plan of the front: search with --pareto");
     mark_best(plans, count);
-    for (int i = 0; i < count; i++) {
-        for (int g = 0; g < out->group_count && plans[i].group == 0; g++) {
-            if (strcmp(out->labels[g], plans[i].strategy) == 0) plans[i].group = g + 1;
-        }
-        if (plans[i].group > 0) continue;
-        if (out->group_count == DL_PLOT_CURVES)
-            return dl_fail(err, DL_ERR_USAGE, "more than %d strategies in %s", (int)DL_PLOT_CURVES,
-                           csv.name);
-        out->labels[out->group_count++] = plans[i].strategy;
-        plans[i].group = out->group_count;
-    }
+    DL_TRY(number_groups(&csv, plans, count, out, err));
     qsort(plans, (size_t)count, sizeof *plans, by_group_and_memory);
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
     for (int i = 0; i < count; i++) {
