@@ -31,7 +31,7 @@ if (text) {
     eval centred
     if (!narrow) { set key outside right center vertical maxrows 9 samplen 2.5 spacing 1.4 }
     # the length of the exposed communication, where its part is tall enough for a number
-    exposed(k) = (column(7) > 0.06 * most_of_all && rows <= 12 ? sprintf('%.3g', column(7) / unit_s) : '')
+    exposed(k) = (column(7) > 0.06 * most_of_all && rows <= 12 ? sprintf(column(7) / unit_s < 100 ? '%.3g' : '%.0f', column(7) / unit_s) : '')
     plot for [p=6:1:-1] data using 3:(up_to(p)):xtic(2) with boxes fillstyle pattern patterns[p] border linecolor rgb black \
              linecolor rgb colors[p] dashtype 1 linewidth 0.6 title named(p), \
          data using 3:(up_to(3) + $7 / unit_s / 2):(exposed(0)) with labels font ',12' notitle, \

@@ -2,7 +2,8 @@
 # Columns: 1 group, 2 label of the bar, 3 its position, 4 weights, 5 gradients, 6 optimizer, 7 activations, 8 workspace, 9 buffers,
 # 10 context and what the allocator loses, 11 total, 12 capacity; 4 to 12 in bytes.
 # Also set: unit (name) and unit_bytes (its size) of the axis, capacity_bytes (0: unknown), xtitle, slanted (1: long labels).
-# master: 1 when the weights hold an FP32 copy besides those of lower precision. Bars lie, so that their names need no slant and thin parts get room. Written to standard output.
+# master: 1 when the weights hold an FP32 copy besides those of lower precision. notes: names of the bars.
+# Bars lie, so that their names need no slant and thin parts get room. Written to standard output.
 
 array pieces[7] = ['weights', 'gradients', 'optimizer', 'activations', 'workspace', 'communication buffers', 'context, fragmentation']
 array colors[7] = [0x08306B, 0x2F7FC1, 0xA6D3F2, 0xD98A00, 0xF9E4B0, 0xD55E00, 0xFFFFFF] # steps of lightness, for prints in grey
@@ -48,8 +49,8 @@ if (text) {
     array names[bars]
     array places[bars]
     row = 0
-    name(y, label) = (row = row + 1, names[row] = label, places[row] = y, longest = strlen(label) > longest ? strlen(label) : longest, 0)
-    stats data using (name($3, strcol(2))) nooutput
+    name(y) = (row = row + 1, names[row] = notes[row], places[row] = y, longest = strlen(notes[row]) > longest ? strlen(notes[row]) : longest, 0)
+    stats data using (name($3)) nooutput
     do for [b=1:bars] { set label b names[b] at graph 0, first places[b] right offset -1,0 font letters }
     set label 100 xtitle at graph 0, graph 1 right offset -1,0.6 font ',13' textcolor rgb 0x555555
     set lmargin 0.78 * longest + 3

@@ -47,7 +47,7 @@ round = 10**floor(log10(top) - 1)
 bottom = (bottom > 0 ? round * floor(bottom / round) : 0)
 set ylabel what.(bottom > 0 && !many ? sprintf(', axis from %g', bottom) : '')
 set yrange [bottom : 1.06 * top - 0.06 * bottom]
-wide_x = (most > fewest ? 1. * most / fewest : 16.) # of the axis, as a factor
+wide_x = (most > fewest ? 1. * most / fewest : 4.) # of the axis, as a factor
 set xrange [fewest / wide_x**0.025 : most * wide_x**(groups > 1 && banded ? 0.07 : 0.025)]
 set logscale x 2
 unset mxtics
@@ -119,6 +119,7 @@ if (!text && !many) {
          data index 0 using 3:(flat(8)) with lines linecolor rgb grey dashtype (8,6) linewidth 1.2, \
          for [g=1:groups] data index g-1 using 3:(y(5)) with lines linetype g, \
          for [g=1:groups] data index g-1 using 3:(y(4)) with points linetype g pointsize 1.2, \
+         for [g=1:(most > fewest || measured ? 0 : groups)] data index g-1 using 3:(y(5)) with points linetype g pointsize 1, \
          for [g=1:(banded && groups > 1 ? groups : 0)] '+' every ::0::0 using (at_end(g)):(last_low[g]):(0):(last_high[g] - last_low[g]) \
              with vectors heads size graph 0.006,90 linetype g dashtype 1 linewidth 1.4, \
          for [g=1:(measured ? groups : 0)] NaN with linespoints linetype g pointsize 1.2 title labels[g], \

@@ -67,6 +67,7 @@ enum dl_code dl_plot_memory(struct dl_context *context, const struct dl_options 
     double most_bytes = 0, capacity_bytes = NAN;
     for (int i = 0; i < p.count; i++) {
         DL_TRY(add_bar(&out->table, &p.rows[i], &bars[i], err));
+        out->notes[i] = bars[i].label;
         most_bytes = fmax(most_bytes, p.rows[i].prediction.memory.total_bytes);
         capacity_bytes = p.rows[i].prediction.memory.capacity_bytes;
     }

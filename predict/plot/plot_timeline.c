@@ -48,7 +48,8 @@ static bool in_lane(const struct dl_term *t, const char *lane) {
     return t->lane != NULL && strcmp(t->lane, lane) == 0 && dl_known(t->start_s);
 }
 
-/* What the network does between two times while the device has nothing to do: the device waits. */
+/* What the network does between two times of an iteration while the device has nothing to do: the
+ * device waits. */
 static enum dl_code add_wait(struct dl_table *table, const struct dl_prediction *p, double from_s,
                              double to_s, struct dl_err *err) {
     const double least_s = 1e-3 * p->iteration_s; /* shorter gaps are those between launches */
@@ -56,7 +57,8 @@ static enum dl_code add_wait(struct dl_table *table, const struct dl_prediction 
     for (int i = 0; i < p->term_count; i++) {
         const struct dl_term *t = &p->terms[i];
         if (!in_lane(t, "communication")) continue;
-        const double a = fmax(from_s, t->start_s), b = fmin(to_s, t->start_s + t->value);
+        const double a = fmax(from_s, t->start_s),
+                     b = fmin(fmin(to_s, p->iteration_s), t->start_s + t->value);
         if (!(b > a)) continue;
         if (end_s >= a - least_s) {
             end_s = fmax(end_s, b);
