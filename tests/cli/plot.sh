@@ -55,6 +55,11 @@ awk -F, 'NR > 1 { sum = $4 + $5 + $6 + $7 + $8 + $9 + $10; if (sum / $11 < 0.999
     END { print n, wrong + 0 }' "$work/out" > "$work/judged"
 cp "$work/judged" "$work/out"
 has 'the parts of memory add up' '^2 0$'
+run plot error data/runs/dlperf_oneflow.csv "$runs" --csv
+awk -F, 'NR > 1 { e = $4 < 0 ? -$4 : $4; sum[$1] += e; n[$1]++; last = $1 } END { for (g = 2; g <= last; g++) if (sum[g] / n[g] < sum[g - 1] / n[g - 1]) wrong = 1
+    print last, wrong + 0 }' "$work/out" > "$work/judged"
+cp "$work/judged" "$work/out"
+has 'sources best first' '^2 0$'
 run plot error "$runs" --csv
 check 'error as numbers' 0
 has 'columns of error' '^group,label,offset,error_pct,mean_pct,'
@@ -67,6 +72,11 @@ awk -F, 'NR > 1 { sum += $8; if ($4 < 2 && $5 > $6) above++; kinds[$9]++ }
     END { print above + 0, (sum > 0.5 && sum <= 1.000001), (kinds["compute"] > 10 && kinds["memory-bandwidth"] > 10) }' "$work/out" > "$work/judged"
 cp "$work/judged" "$work/out"
 has 'roofline: below the roof, shares, both limits' '^0 1 1$'
+run plot roofline --system iris-v100 --workload resnet50 --precision mixed --framework ideal --nodes 1 --csv
+awk -F, 'NR > 1 { all += $8; if ($12 != "") { markers++; drawn += $12 } if ($10 == "conv 3x3") three++; if ($11 < 1 || $11 > 7) wrong++ }
+    END { r = drawn / all; print (markers < NR - 1), (r > 0.999999 && r < 1.000001), (three > 20), wrong + 0 }' "$work/out" > "$work/judged"
+cp "$work/judged" "$work/out"
+has 'roofline: equal layers share a marker, kinds have names' '^1 1 1 0$'
 run plot error docs/generalize/source.csv --csv
 check 'never seen errors as numbers' 0
 awk -F, 'NR > 1 { if ($4 < last) wrong = 1; last = $4; n += $3 } END { print wrong + 0, (n > 1000) }' "$work/out" > "$work/judged"
@@ -123,6 +133,9 @@ awk -F, 'NR == FNR { if (FNR == 1) for (i = 1; i <= NF; i++) if ($i == "iteratio
     "$work/out" "$work/timeline.csv" > "$work/judged"
 cp "$work/judged" "$work/out"
 has 'the parts are the iteration' '^whole 0 3$'
+# With data parallelism the device waits exactly for the communication that the sum calls exposed.
+awk -F, 'NR > 1 && $5 == 5 { wait[$1] += $4 - $3 } END { r = wait[1] / wait[3]; print (r > 0.99 && r < 1.01) }' "$work/timeline.csv" > "$work/out"
+has 'the device waits for what is exposed' '^1$'
 run plot timeline --framework pytorch-ddp --nodes 1,2 --csv
 check 'a timeline of two plans' 2 'one number of nodes'
 run search --system dgx-a100-80 --workload gpt:layers=8,hidden=1024,heads=16 --nodes 1 --global-batch 64 --precision mixed --pareto --csv
