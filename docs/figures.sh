@@ -21,7 +21,7 @@ plot memory --system iris-v100 --workload bert_large --precision mixed --batch-p
 plot roofline --system iris-v100 --workload resnet50 --framework pytorch-ddp --nodes 1 -o "$out/roofline.svg"
 "$build/dlmodel" -q search --system dgx-a100-80 --workload gpt:layers=24,hidden=2048,heads=16 --nodes 4 --global-batch 256 --precision mixed --pareto \
     --csv > "$out/front.csv"
-plot pareto "$out/front.csv" --title 'GPT of 24 layers, dgx-a100-80, 4 nodes, mixed: the front of time and memory' -o "$out/pareto.svg"
+plot pareto "$out/front.csv" --title 'Pareto front: GPT (24 layers, 2048 wide), global batch 256, dgx-a100-80, 4 nodes x 8 devices, mixed precision' -o "$out/pareto.svg"
 rm -f "$out/front.csv"
 plot alphabeta data/collectives/published.csv --where library=NCCL --where nodes=1 --where device=V100-SXM2-16GB -o "$out/alphabeta.svg"
 plot kernels data/kernels/deepbench_conv.csv --where device=V100 --where precision=fp32 -o "$out/kernels.png"

@@ -10,12 +10,13 @@ up_to(piece) = sum [c=4:3+piece] column(c) / unit_s
 
 stats data using 10 nooutput
 most_of_all = STATS_max
+rows = STATS_records
 array there[6] # parts that some bar has
 do for [p=1:6] { stats data using (column(3 + p)) nooutput; there[p] = STATS_max > 0.002 * most_of_all }
 named(p) = (there[p] ? pieces[p] : '')
 
 set xlabel xtitle
-set ylabel sprintf('time of an iteration (%s)', unit)
+set ylabel sprintf('time per iteration (%s)', unit)
 set yrange [0:*]
 set boxwidth 0.8
 set key horizontal maxrows (narrow ? 9 : 3)
@@ -27,8 +28,13 @@ set offsets 0.3, 0.3, graph 0.04, 0
 if (text) {
     plot for [p=6:1:-1] data using 3:(up_to(p)):xtic(2) with boxes linetype p title named(p)
 } else {
+    eval centred
+    if (!narrow) { set key outside right center vertical maxrows 9 samplen 2.5 spacing 1.4 }
+    # the length of the exposed communication, where its part is tall enough for a number
+    exposed(k) = (column(7) > 0.06 * most_of_all && rows <= 12 ? sprintf(column(7) / unit_s < 100 ? '%.3g' : '%.0f', column(7) / unit_s) : '')
     plot for [p=6:1:-1] data using 3:(up_to(p)):xtic(2) with boxes fillstyle pattern patterns[p] border linecolor rgb black \
              linecolor rgb colors[p] dashtype 1 linewidth 0.6 title named(p), \
-         data using 3:($11 / unit_s):(0):(($12 - $11) / unit_s) with vectors heads size graph 0.006,90 linecolor rgb black \
+         data using 3:(up_to(3) + $7 / unit_s / 2):(exposed(0)) with labels font ',12' notitle, \
+         data using ($3 + 0.46):($11 / unit_s):(0):(($12 - $11) / unit_s) with vectors heads size graph 0.006,90 linecolor rgb black \
              dashtype 1 linewidth 1.2 title '80 % interval'
 }

@@ -1,37 +1,61 @@
 # error.gp - how far are predictions from measurements, and to which side?
 # Columns: 1 group, 2 label, 3 offset from the middle of the group, 4 error, 5 its mean in the group, 6 first quartile, 7 median,
-# 8 third quartile; 4 to 8 in %: 100 (predicted - measured) / measured. Groups from top to bottom. Written to standard output.
+# 8 third quartile, 11 unit; 4 to 8 in %: 100 (predicted - measured) / measured. Groups from top to bottom, best first.
+# Also set: times and rates (how many runs were measured as one or the other). Written to standard output.
 
 set xlabel 'signed error of the prediction (%)'
+stats data using 4 nooutput
+far = (STATS_max > 0 ? STATS_max : 0) + 0.02 * (STATS_max - STATS_min)
+near = (STATS_min < 0 ? STATS_min : 0) - 0.02 * (STATS_max - STATS_min)
 set yrange [groups + 0.7 : 0.3]
 unset ytics
 longest = 0
 many = text || groups > 12 # no room for second lines
-letters = groups > 12 ? ',11' : ',13'
+most = (text ? 48 : 60)
+short(name) = (strlen(name) > most ? name[1:most-3].'...' : name)
+do for [g=1:groups] { longest = strlen(short(labels[g])) > longest ? strlen(short(labels[g])) : longest }
+letters = (longest > 48 ? 10 : groups > 12 ? 11 : 13)
+small = sprintf(',%d', letters)
 do for [g=1:groups] {
-    name = strlen(labels[g]) > 48 ? labels[g][1:47].'...' : labels[g]
-    wide = many || strlen(name) > strlen(notes[g]) ? strlen(name) : strlen(notes[g])
-    longest = wide > longest ? wide : longest
-    if (many) { set label name at graph 0, first g right offset -1,0 font letters } \
-    else { set label name."\n".notes[g] at graph 0, first g right offset -1,0.4 font ',13' }
+    name = short(labels[g])
+    longest = !many && strlen(notes[g]) > longest ? strlen(notes[g]) : longest
+    if (many) { set label g name at graph 0, first g right offset -1,0 font small } \
+    else { set label g name."\n".notes[g] at graph 0, first g right offset -1,0.4 font ',13' }
 }
-set lmargin (text ? longest + 2 : (many ? 0.74 : 0.75) * longest + 3)
+set lmargin (text ? longest + 2 : 0.06 * letters * longest + 3)
 set grid noytics
-set key horizontal maxrows (narrow ? 2 : 1)
-set arrow from 0, graph 0 to 0, graph 1 nohead linecolor rgb black linewidth 1.5
+set key horizontal maxrows (narrow ? 6 : 2)
+set arrow from 0, graph 0 to 0, graph 1 nohead back linecolor rgb (text ? black : 0x777777) linewidth 1
 set offsets graph 0.02, graph 0.02, 0, 0
 half = 0.38
+as_rate(v) = (strcol(11) eq 's' ? NaN : v)
+as_time(v) = (strcol(11) eq 's' ? v : NaN)
 
 if (text) {
-    plot data using 4:1 with points pointtype 1 title 'one row', \
+    plot data using 4:1 with points pointtype 1 title 'one run', \
          for [g=1:groups] data index g-1 using 5:1 every ::0::0 with points pointtype 13 title (g == 1 ? 'mean' : '')
 } else {
-    plot for [g=1:groups] data index g-1 using 7:1:6:8:($1-half):($1+half) every ::0::0 with boxxyerror \
-             fillstyle solid 1 border linecolor rgb black linecolor rgb 0xC7DDEB dashtype 1 linewidth 0.8 title (g == 1 ? 'box: middle 50 %' : ''), \
-         for [g=1:groups] data index g-1 using 7:($1-half):(0):(2*half) every ::0::0 with vectors nohead linecolor rgb black \
-             dashtype 1 linewidth 2 title (g == 1 ? 'median' : ''), \
-         data using 4:($1+$3) with points linecolor rgb '#0072B2' pointtype 6 pointsize 0.8 title 'one row', \
-         for [g=1:groups] data index g-1 using 5:1 every ::0::0 with points linecolor rgb 'white' pointtype 13 pointsize 3.4, \
-         for [g=1:groups] data index g-1 using 5:1 every ::0::0 with points linecolor rgb '#D55E00' pointtype 13 pointsize 2.2 \
-             title (g == 1 ? 'mean' : '')
+    eval centred
+    set tmargin (many ? 6 : 5)
+    set rmargin 13
+    key_font = (format eq 'png' ? ',11' : ',13')
+    set key font key_font
+    set grid xtics linecolor rgb '#BBBBBB'
+    # numbers beside the rows
+    set label 200 'median' at graph 1, first 0.05 right offset 6,(many ? 0 : 0.6) font small
+    set label 201 'mean' at graph 1, first 0.05 right offset 11,(many ? 0 : 0.6) font small
+    written(v) = (abs(v) < 0.5 ? '0' : sprintf('%+.0f', v))
+    set xrange [near : far]
+    plot data using (as_rate($4)):($1+$3) with points linecolor rgb 0x600072B2 pointtype 6 pointsize 0.6 \
+             title (rates ? 'a run, samples/s (right: predicted too fast)' : ''), \
+         data using (as_time($4)):($1+$3) with points linecolor rgb 0x60B8500A pointtype 8 pointsize 0.7 \
+             title (times ? 'a run, time (right: predicted too slow)' : ''), \
+         for [g=1:groups] data index g-1 using 7:1:6:8:($1-half):($1+half) every ::0::0 with boxxyerror \
+             fillstyle empty border linecolor rgb black linecolor rgb black dashtype 1 linewidth 1 title (g == 1 ? 'middle 50 %' : ''), \
+         for [g=1:groups] data index g-1 using 7:($1-1.25*half):(0):(2.5*half) every ::0::0 with vectors nohead linecolor rgb 'white' \
+             dashtype 1 linewidth (format eq 'png' ? 3.6 : 5), \
+         for [g=1:groups] data index g-1 using 7:($1-1.2*half):(0):(2.4*half) every ::0::0 with vectors nohead linecolor rgb '#D55E00' \
+             dashtype 1 linewidth (format eq 'png' ? 1.8 : 2.4) title (g == 1 ? 'median' : ''), \
+         for [g=1:groups] data index g-1 using (far):1:(written($7)) every ::0::0 with labels right offset 6,0 font small, \
+         for [g=1:groups] data index g-1 using (far):1:(written($5)) every ::0::0 with labels right offset 11,0 font small
 }

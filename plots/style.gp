@@ -30,7 +30,14 @@ grey = 0x8C8C8C
 black = 0x000000
 
 heading = (subtitle eq '' ? title : title."\n".subtitle)
-set title heading
+# A heading as wide as the picture at most: a long one in smaller letters.
+longest_line = strlen(title) > strlen(subtitle) ? strlen(title) : strlen(subtitle)
+heading_size(length) = (length > 0 && !text && format ne 'pdf' && wide / (format eq 'png' ? 9.2 : 8.1) < length ? \
+    floor((format eq 'png' ? 13. : 15.) * wide / (format eq 'png' ? 9.2 : 8.1) / length) : format eq 'svg' ? 15 : 13)
+heading_font = sprintf(',%d', heading_size(longest_line) < 7 ? 7 : heading_size(longest_line))
+if (text) { set title heading } else { set title heading font heading_font }
+# For wide left margins: in the middle of the picture, not of the axes.
+centred = 'unset title; set tmargin 4.2; set label 90 heading at screen 0.5,1 center offset 0,-1.6 font heading_font'
 set border 3 linewidth 0.8
 set tics nomirror out
 if (text) { set border 15; set tics in } else { set grid linecolor rgb '#DDDDDD' linewidth 0.6 dashtype 1 }

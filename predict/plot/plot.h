@@ -10,7 +10,7 @@
 #include "predict/compare/compare.h"
 #include "predict/inputs/inputs.h"
 
-enum { DL_PLOT_CURVES = 6, DL_PLOT_GROUPS = 64, DL_PLOT_BARS = 48, DL_PLOT_PARAMETERS = 5 };
+enum { DL_PLOT_CURVES = 6, DL_PLOT_GROUPS = 64, DL_PLOT_BARS = 48, DL_PLOT_PARAMETERS = 6 };
 
 struct dl_plot_parameter { /* a variable of the script: text when there is one, else the number */
     const char *name, *text;
@@ -52,7 +52,8 @@ struct dl_figure {
     /* first column: number of the group from 1; rows of a group are consecutive */
     struct dl_table table;
     const char *labels[DL_PLOT_GROUPS]; /* of the groups */
-    const char *notes[DL_PLOT_GROUPS];  /* a second line under a label; NULL: none */
+    /* a second line under a label, or another text of the script's; NULL: none */
+    const char *notes[DL_PLOT_GROUPS];
     int group_count;
     const char *title, *subtitle;
     const char *script; /* in place of the kind's; NULL: that */
@@ -117,9 +118,10 @@ enum dl_code dl_plot_unseen(struct dl_context *context, const struct dl_csv *csv
 struct dl_plot_point {
     int group;
     const char *label, *id;
-    int64_t devices;
+    int64_t devices, nodes; /* nodes: DL_ABSENT when a table does not say */
     double measured, predicted, low, high, ideal_samples_per_s; /* samples/s; NAN: none */
 };
+extern const char dl_plot_throughput[]; /* what titles of its figures begin with */
 void dl_plot_scaling_table(struct dl_table *table, struct dl_arena *arena);
 /* That table in a terminal: throughput per device; measured: with points. */
 void dl_plot_scaling_curves(struct dl_figure *out, bool measured);
@@ -145,6 +147,7 @@ extern const char *const dl_plot_keys[]; /* column names, NULL-terminated */
 struct dl_plot_run {
     const struct dl_compared *compared;
     const char *keys[DL_KEYS]; /* "" when the file does not say */
+    int64_t nodes;             /* DL_ABSENT when the file does not say */
     int group;                 /* from 1; 0: in none */
 };
 struct dl_plot_runs {
@@ -181,7 +184,7 @@ struct dl_plot_one {
     const struct dl_framework *framework;
     struct dl_plan plan;
     struct dl_prediction prediction;
-    const char *title;
+    const char *details;
 };
 enum dl_code dl_plot_predict_one(struct dl_context *context, const struct dl_options *options,
                                  const char *kind, struct dl_plot_one *out, struct dl_err *err);
@@ -199,9 +202,13 @@ struct dl_plot_bar {
 enum dl_code dl_plot_bars(struct dl_context *context, const struct dl_plot_predictions *predictions,
                           struct dl_plot_bar *bars, struct dl_figure *out, struct dl_err *err);
 
-/* "WORKLOAD, SYSTEM, PRECISION, BATCH, MORE"; MORE may be empty. NULL when memory is exhausted. */
-const char *dl_plot_title(struct dl_arena *arena, const struct dl_inputs *inputs,
-                          const struct dl_plan *plan, const char *more);
+/* "4 nodes x 8 devices"; NULL when memory is exhausted. */
+const char *dl_plot_nodes(struct dl_arena *arena, const struct dl_plan *plan);
+/* The second line of a figure, what its title does not say: "SYSTEM, NODES, PRECISION, BATCH,
+ * MORE", where NODES is the number of devices per node when there are several numbers of nodes;
+ * MORE may be empty. NULL when memory is exhausted. */
+const char *dl_plot_details(struct dl_arena *arena, const struct dl_inputs *inputs,
+                            const struct dl_plan *plan, const char *more);
 
 /* "a, b" of two parts that may be empty, in the arena. */
 const char *dl_plot_join(struct dl_arena *arena, const char *a, const char *b);

@@ -18,7 +18,7 @@ static const struct dl_column columns[] = {
     {"model_error_pct", "model", "%", DL_COLUMN_NUMBER, 0, 0},
     {"label", "label", "", DL_COLUMN_STRING, 0, 0},
 };
-enum { SAMPLE = 1, FIT, MODEL, SWITCH }; /* kinds of rows */
+enum { SAMPLE = 1, FIT, MODEL, SWITCH, DOUBLED }; /* kinds of rows */
 enum { CURVE_POINTS = 97 };
 
 struct curve { /* one series to draw */
@@ -89,13 +89,29 @@ static enum dl_code put_fit(struct dl_figure *out, int group, const struct curve
     double from = fmax(1, m->samples[0].bytes);
     for (int k = 0; k < count; k++) {
         const double to = fmin(pieces[k].max_bytes, m->samples[m->sample_count - 1].bytes);
+        const char *piece = dl_arena_printf(out->table.arena, "%d", k + 1);
         for (int i = 0; i <= 24; i++) {
             const double bytes = from * pow(to / from, i / 24.0);
             const double time_s = pieces[k].alpha_s + pieces[k].beta_s_per_byte * bytes;
-            DL_TRY(put(out, group, FIT, bytes, time_s, NAN, NAN, "", err));
+            DL_TRY(put(out, group, FIT, bytes, time_s, NAN, NAN, piece, err));
         }
-        DL_TRY(put(out, group, FIT, to, NAN, NAN, NAN, "", err)); /* a gap between the pieces */
+        DL_TRY(put(out, group, FIT, to, NAN, NAN, NAN, piece, err)); /* a gap between the pieces */
         from = to;
+    }
+    return DL_OK;
+}
+
+/* Where latency ends: the first size at which the fit takes twice the time of the smallest. */
+static enum dl_code put_doubled(struct dl_figure *out, int group, const struct curve *curve,
+                                const struct dl_piece *pieces, int count, struct dl_err *err) {
+    const struct dl_coll_measured *m = &curve->measured;
+    const double low = fmax(1, m->samples[0].bytes), high = m->samples[m->sample_count - 1].bytes;
+    const double twice_s = 2 * dl_coll_fit_s(pieces, count, low);
+    enum { STEPS = 1000 };
+    for (int i = 1; i <= STEPS && count > 0; i++) {
+        const double bytes = low * pow(high / low, (double)i / STEPS);
+        const double time_s = dl_coll_fit_s(pieces, count, bytes);
+        if (time_s >= twice_s) return put(out, group, DOUBLED, bytes, time_s, NAN, NAN, "", err);
     }
     return DL_OK;
 }
@@ -123,10 +139,11 @@ static enum dl_code put_curve(struct dl_context *context, struct dl_figure *out,
     }
     if (count > 0) DL_TRY(put_fit(out, group, curve, pieces, count, err));
     DL_TRY(put_model(out, group, curve, err));
+    if (count > 0) DL_TRY(put_doubled(out, group, curve, pieces, count, err));
     out->labels[group - 1] = curve->label;
     out->notes[group - 1] = dl_arena_printf(
-        context->arena, "fit %d piece%s, %.1f %%; model %.0f %%", count, count == 1 ? "" : "s",
-        100 * fit_frac, modelled > 0 ? model_sum / modelled : NAN);
+        context->arena, "mean |residual|: fit of %d piece%s %.1f %%, model %.0f %%", count,
+        count == 1 ? "" : "s", 100 * fit_frac, modelled > 0 ? model_sum / modelled : NAN);
     return out->notes[group - 1] == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }
 
@@ -177,7 +194,7 @@ static enum dl_code from_files(struct dl_context *context, const struct dl_optio
             const double launch_s = curve->system.device->launch_s;
             curve->launches_s = dl_known(launch_s) ? row->match.launches * launch_s : 0;
             curve->label = dl_arena_printf(
-                context->arena, "%s %s, %s, %lld x %lld", row->text.library,
+                context->arena, "%s %s, %s, %lld x %lld devices", row->text.library,
                 dl_collective_op_names[curve->request.op], row->match.system,
                 (long long)curve->request.nodes, (long long)curve->request.ranks_per_node);
             if (curve->label == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
@@ -207,9 +224,9 @@ static enum dl_code from_profile(struct dl_context *context, const struct dl_opt
                                                         .nodes = m->nodes,
                                                         .ranks_per_node = m->ranks / m->nodes,
                                                         .flows_per_adapter = 1};
-        curve->label =
-            dl_arena_printf(context->arena, "%s %s, %s, %lld x %lld", m->library, m->operation,
-                            system->name, (long long)m->nodes, (long long)(m->ranks / m->nodes));
+        curve->label = dl_arena_printf(context->arena, "%s %s, %s, %lld x %lld devices", m->library,
+                                       m->operation, system->name, (long long)m->nodes,
+                                       (long long)(m->ranks / m->nodes));
         if (curve->label == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     }
     return DL_OK;
@@ -234,9 +251,8 @@ enum dl_code dl_plot_alphabeta(struct dl_context *context, const struct dl_optio
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
     for (int g = 0; g < count; g++) DL_TRY(put_curve(context, out, g + 1, &curves[g], err));
     out->group_count = count;
-    out->title = "time of a collective: samples, alpha-beta pieces and model";
-    out->subtitle =
-        "points: measured, lines: fit, dots: model of the system file with its switches";
+    out->title = "Time of a collective by message size: measured, alpha-beta fit, model";
+    out->subtitle = "circles: measured; solid: fit in pieces; dotted: model of the system file";
     out->curves = (struct dl_plot_curves){.x = 2,
                                           .curve = 3,
                                           .point = 3,

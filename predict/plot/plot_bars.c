@@ -28,16 +28,12 @@ enum dl_code dl_plot_bars(struct dl_context *context, const struct dl_plot_predi
         if (bars[i].label == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     }
     const struct dl_plan *plan = &p->rows[0].plan;
-    const char *more = one ? out->labels[0] : "";
-    if (same_nodes)
-        more = dl_arena_printf(arena, "%lld node%s", (long long)plan->nodes,
-                               plan->nodes == 1 ? "" : "s");
-    out->title = dl_plot_title(arena, &p->inputs, plan, more);
+    out->subtitle = dl_plot_details(arena, &p->inputs, plan, one ? out->labels[0] : "");
     out->parameters[0] = (struct dl_plot_parameter){.name = "xtitle",
                                                     .text = one          ? "nodes"
                                                             : same_nodes ? ""
                                                                          : "framework, nodes"};
     out->parameters[1] = (struct dl_plot_parameter){.name = "slanted", .number = one ? 0 : 1};
     if (!one) out->height = 640; /* room for slanted labels */
-    return out->title == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+    return out->subtitle == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }

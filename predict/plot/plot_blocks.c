@@ -7,7 +7,7 @@
 #include "model/base/text.h"
 #include "predict/plot/plot.h"
 
-enum { GLYPHS = 7, MOST_WIDTH = 240, MOST_TITLE = 400 };
+enum { GLYPHS = 7, MOST_WIDTH = 240 };
 static const char *const dense[GLYPHS] = {"█", "▓", "▒", "░", "▞", "▪", "·"};
 static const int colors[GLYPHS] = {25, 117, 22, 214, 166, 250, 240}; /* of 256, as in plots/ */
 
@@ -136,7 +136,7 @@ const char *dl_plot_blocks_text(const struct dl_figure *figure, int columns, boo
     const char *const heads[] = {figure->title, figure->subtitle};
     for (int i = 0; i < 2; i++) {
         dl_text_add(&out, " ");
-        dl_text_add(&out, dl_plot_label(arena, heads[i], MOST_TITLE));
+        dl_text_add(&out, dl_plot_label(arena, heads[i], (size_t)columns - 2));
         dl_text_add(&out, i == 0 ? "\n" : "\n\n");
     }
     (b->lanes ? put_lanes : put_bars)(figure, width, color, &out);

@@ -57,7 +57,9 @@ enum dl_code dl_plot_breakdown(struct dl_context *context, const struct dl_optio
         DL_TRY(add_bar(&out->table, &p.rows[i], &bars[i], err));
         longest_s = fmax(longest_s, p.rows[i].prediction.iteration_high_s);
     }
-    out->subtitle = "predicted iteration with its 80 % interval";
+    out->title = dl_arena_printf(context->arena, "Predicted time per iteration of %s, by part",
+                                 p.inputs.workload->name);
+    if (out->title == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     dl_plot_time_unit(longest_s, &out->parameters[2]);
     out->blocks = (struct dl_plot_blocks){.first = PIECES,
                                           .count = ITERATION - PIECES,

@@ -208,8 +208,8 @@ const char *dl_plot_canvas_text(const struct dl_figure *figure, int columns, int
             dl_axis_stretch(&c->y, y);
         }
     }
-    dl_text_printf(&out, " %s\n %s\n\n", dl_plot_label(arena, figure->title, 400),
-                   dl_plot_label(arena, figure->subtitle, 400));
+    dl_text_printf(&out, " %s\n %s\n\n", dl_plot_label(arena, figure->title, (size_t)columns - 2),
+                   dl_plot_label(arena, figure->subtitle, (size_t)columns - 2));
     if (c->x.low > c->x.high) {
         dl_text_add(&out, " nothing to draw\n");
         return dl_text_string(&out);

@@ -66,10 +66,10 @@ enum dl_code dl_plot_checkpoint(struct dl_context *context, const struct dl_opti
         DL_TRY(add_curve(&p.inputs, &p.rows[0], way, i + 1, name, &out->table, err));
     }
     out->group_count = count;
-    out->title = dl_plot_title(
-        context->arena, &p.inputs, &p.rows[0].plan,
-        dl_arena_printf(context->arena, "%lld nodes", (long long)p.rows[0].plan.nodes));
-    out->subtitle = "time that checkpoints, failures and restarts take; circles: best interval";
+    out->title =
+        dl_arena_printf(context->arena, "Time that checkpoints, failures and restarts of %s take",
+                        p.inputs.workload->name);
+    out->subtitle = dl_plot_details(context->arena, &p.inputs, &p.rows[0].plan, "");
     out->curves = (struct dl_plot_curves){.x = 1,
                                           .curve = 2,
                                           .point = 2,
@@ -83,5 +83,7 @@ enum dl_code dl_plot_checkpoint(struct dl_context *context, const struct dl_opti
                                           .y_scale = 0.01,
                                           .x_name = "interval between checkpoints (min)",
                                           .y_name = "time lost to checkpoints and failures (%)"};
-    return out->title == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+    return out->title == NULL || out->subtitle == NULL
+               ? dl_fail(err, DL_ERR_SYSTEM, "out of memory")
+               : DL_OK;
 }

@@ -3,6 +3,7 @@
  * table of plot_scaling.c. The interval is that of the ratio: the variance of log throughput
  * that the smallest run shares is common to both and cancels. */
 #include <math.h>
+#include <string.h>
 
 #include "predict/plot/plot.h"
 
@@ -15,9 +16,22 @@ static const struct dl_column columns[] = {
     {"predicted_low_efficiency", "low", "%", DL_COLUMN_NUMBER, 0.01, 0},
     {"predicted_high_efficiency", "high", "%", DL_COLUMN_NUMBER, 0.01, 0},
     {"id", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"nodes", "nodes", "", DL_COLUMN_INTEGER, 0, 0},
 };
-/* the last: where scaling has its id */
-enum { GROUP, LABEL, DEVICES, MEASURED, PREDICTED, LOW, HIGH, ID, SCALING_ID };
+/* the last two: where scaling has its id and nodes */
+enum {
+    GROUP,
+    LABEL,
+    DEVICES,
+    MEASURED,
+    PREDICTED,
+    LOW,
+    HIGH,
+    ID,
+    NODES,
+    SCALING_ID = 8,
+    SCALING_NODES
+};
 
 static const union dl_cell *row_of(const struct dl_table *t, int row) {
     return &t->cells[(size_t)row * (size_t)t->column_count];
@@ -63,6 +77,9 @@ enum dl_code dl_plot_efficiency(struct dl_context *context, const struct dl_opti
                                 struct dl_figure *out, struct dl_err *err) {
     DL_TRY(dl_plot_scaling(context, options, out, err));
     out->parameters[1].number = 1;
+    out->title = dl_arena_printf(context->arena, "Scaling efficiency%s",
+                                 out->title + strlen(dl_plot_throughput));
+    if (out->title == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const struct dl_table from = out->table;
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
     for (int i = 0; i < from.row_count; i++) {
@@ -82,6 +99,7 @@ enum dl_code dl_plot_efficiency(struct dl_context *context, const struct dl_opti
         cells[LOW].number = cells[PREDICTED].number * exp(-half);
         cells[HIGH].number = cells[PREDICTED].number * exp(half);
         cells[ID] = c[SCALING_ID];
+        cells[NODES] = c[SCALING_NODES];
     }
     out->curves.over = 0;
     out->curves.y_scale = 0.01;

@@ -87,7 +87,7 @@ static enum dl_code fill_group(struct dl_context *context, const struct dl_plot_
         cells[UNIT].string = c->unit;
         cells[ID].string = c->id;
     }
-    out->notes[group - 1] = dl_arena_printf(context->arena, "%d row%s, mean |error| %.0f %%",
+    out->notes[group - 1] = dl_arena_printf(context->arena, "%d run%s, mean |error| %.0f %%",
                                             s.rows, s.rows == 1 ? "" : "s", s.mean_absolute);
     return out->notes[group - 1] == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }
@@ -111,6 +111,44 @@ static enum dl_code number_groups(struct dl_plot_runs *runs, int key, struct dl_
         run->group = out->group_count;
     }
     return DL_OK;
+}
+
+struct group_order {
+    int group;
+    double mean_absolute;
+    const char *name;
+};
+
+static int best_first(const void *a, const void *b) {
+    const struct group_order *x = a, *y = b;
+    if (x->mean_absolute < y->mean_absolute || x->mean_absolute > y->mean_absolute)
+        return x->mean_absolute < y->mean_absolute ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+/* Numbers the groups anew, by their mean absolute error, as figures of unseen errors do. */
+static void sort_groups(struct dl_plot_runs *runs, double *scratch, struct dl_figure *out) {
+    struct group_order order[DL_PLOT_GROUPS];
+    int place[DL_PLOT_GROUPS + 1] = {0};
+    for (int g = 1; g <= out->group_count; g++)
+        order[g - 1] =
+            (struct group_order){g, spread_of(runs, g, scratch).mean_absolute, out->labels[g - 1]};
+    qsort(order, (size_t)out->group_count, sizeof *order, best_first);
+    for (int i = 0; i < out->group_count; i++) {
+        place[order[i].group] = i + 1;
+        out->labels[i] = order[i].name;
+    }
+    for (int i = 0; i < runs->count; i++) runs->rows[i].group = place[runs->rows[i].group];
+}
+
+/* How many of the drawn rows are times; the others are rates. */
+static int count_times(const struct dl_table *table) {
+    int times = 0;
+    for (int r = 0; r < table->row_count; r++) {
+        const union dl_cell *c = &table->cells[(size_t)r * (size_t)table->column_count];
+        times += strcmp(c[UNIT].string, "s") == 0;
+    }
+    return times;
 }
 
 enum dl_code dl_plot_error(struct dl_context *context, const struct dl_options *options,
@@ -140,20 +178,27 @@ enum dl_code dl_plot_error(struct dl_context *context, const struct dl_options *
                        runs.count, why);
     double *scratch = dl_arena_alloc(context->arena, (size_t)runs.count, sizeof *scratch);
     if (scratch == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    sort_groups(&runs, scratch, out);
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
     for (int g = 1; g <= out->group_count; g++)
         DL_TRY(fill_group(context, &runs, g, scratch, out, err));
-    if (out->group_count > 12) out->height = 200 + 22 * out->group_count;
+    out->width = 1000; /* names on the left, numbers on the right */
+    if (out->group_count > 12) out->height = 220 + 22 * out->group_count;
     static const struct dl_plot_strip strips[] = {
-        {ERROR, "•", "one row"}, {MEDIAN, "▒", "median"}, {MEAN, "◆", "mean"}, {0, NULL, NULL}};
+        {ERROR, "•", "one run"}, {MEDIAN, "▒", "median"}, {MEAN, "◆", "mean"}, {0, NULL, NULL}};
     out->strips = strips;
     out->strip_axis = "signed error of the prediction (%)";
-    out->title =
-        dl_arena_printf(context->arena, "error of %d predictions by %s", drawn, dl_plot_keys[key]);
-    out->subtitle =
+    const int times = count_times(&out->table);
+    out->parameters[0] = (struct dl_plot_parameter){.name = "times", .number = times};
+    out->parameters[1] = (struct dl_plot_parameter){.name = "rates", .number = drawn - times};
+    out->title = dl_arena_printf(context->arena,
+                                 "Error of %d predictions by %s, with the constants as installed",
+                                 drawn, dl_plot_keys[key]);
+    out->subtitle = dl_arena_printf(
+        context->arena, "in-sample for data/runs, on which these were fitted%s",
         drawn == runs.count
             ? ""
-            : dl_arena_printf(context->arena, "%d rows are not predicted", runs.count - drawn);
+            : dl_arena_printf(context->arena, "; %d rows are not predicted", runs.count - drawn));
     return out->title == NULL || out->subtitle == NULL
                ? dl_fail(err, DL_ERR_SYSTEM, "out of memory")
                : DL_OK;

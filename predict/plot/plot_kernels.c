@@ -37,7 +37,7 @@ static enum dl_code fill_group(struct dl_context *context, const struct dl_plot_
     }
     dl_sort(errors, n);
     const char *label =
-        dl_arena_printf(context->arena, "%s: %.1f %%, %.0f %%", out->labels[group - 1],
+        dl_arena_printf(context->arena, "%s: median %.1f %%, p90 %.0f %%", out->labels[group - 1],
                         dl_quantile_sorted(errors, n, 0.5), dl_quantile_sorted(errors, n, 0.9));
     out->notes[group - 1] = label;
     return label == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
@@ -95,18 +95,19 @@ enum dl_code dl_plot_kernels(struct dl_context *context, const struct dl_options
         DL_TRY(fill_group(context, &runs, g, errors, out, err));
     if (out->table.row_count == 0)
         return dl_fail(err, DL_ERR_USAGE, "none of the %d rows can be predicted", runs.count);
-    out->title = dl_arena_printf(context->arena, "%d kernels%s, predicted and measured",
+    out->title = dl_arena_printf(context->arena, "Predicted over measured time of %d kernels%s",
                                  out->table.row_count, chosen(context, options));
-    out->subtitle = "median, 90th percentile of |error| by kind; the fits have seen these shapes";
+    out->subtitle = "in-sample for the shapes of data/kernels, which the fits have seen";
     out->curves = (struct dl_plot_curves){.x = 2,
                                           .curve = 2,
                                           .curve_name = "equal",
                                           .point = 3,
+                                          .over = 2,
                                           .log_x = true,
                                           .log_y = true,
                                           .x_scale = 1e-6,
-                                          .y_scale = 1e-6,
+                                          .y_scale = 1,
                                           .x_name = "measured (µs)",
-                                          .y_name = "predicted (µs)"};
+                                          .y_name = "predicted over measured"};
     return out->title == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }

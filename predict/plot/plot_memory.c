@@ -3,6 +3,7 @@
  * lost to the allocator. */
 #include <math.h>
 
+#include "model/predict/memory.h"
 #include "predict/plot/plot.h"
 
 static const struct dl_column columns[] = {
@@ -66,13 +67,15 @@ enum dl_code dl_plot_memory(struct dl_context *context, const struct dl_options 
     double most_bytes = 0, capacity_bytes = NAN;
     for (int i = 0; i < p.count; i++) {
         DL_TRY(add_bar(&out->table, &p.rows[i], &bars[i], err));
+        out->notes[i] = bars[i].label;
         most_bytes = fmax(most_bytes, p.rows[i].prediction.memory.total_bytes);
         capacity_bytes = p.rows[i].prediction.memory.capacity_bytes;
     }
     const bool small = fmax(most_bytes, dl_known(capacity_bytes) ? capacity_bytes : 0) < 2e9;
-    out->subtitle = dl_known(capacity_bytes)
-                        ? "predicted memory of one device, by part, against its capacity"
-                        : "predicted memory of one device, by part";
+    out->title = dl_arena_printf(context->arena, "Predicted memory per device of %s, by part%s",
+                                 p.inputs.workload->name,
+                                 dl_known(capacity_bytes) ? ", and its capacity" : "");
+    if (out->title == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     out->parameters[2] = (struct dl_plot_parameter){.name = "unit", .text = small ? "MiB" : "GiB"};
     out->parameters[3] =
         (struct dl_plot_parameter){.name = "unit_bytes", .number = small ? 1048576 : 1073741824};
@@ -86,5 +89,7 @@ enum dl_code dl_plot_memory(struct dl_context *context, const struct dl_options 
                                           .unit_name = small ? "MiB" : "GiB"};
     out->parameters[4] = (struct dl_plot_parameter){
         .name = "capacity_bytes", .number = dl_known(capacity_bytes) ? capacity_bytes : 0};
+    out->parameters[5] = (struct dl_plot_parameter){
+        .name = "master", .number = dl_memory_weight_bytes(p.rows[0].plan.precision) > 4};
     return DL_OK;
 }

@@ -53,7 +53,10 @@ enum dl_code dl_plot_mfu(struct dl_context *context, const struct dl_options *op
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
     for (int i = 0; i < p.count; i++)
         DL_TRY(add_bar(&out->table, &p.inputs, &p.rows[i], &bars[i], err));
-    out->subtitle = "predicted share of the devices' datasheet rate: model flop (MFU), and with "
-                    "recomputation (HFU)";
-    return DL_OK;
+    out->title =
+        dl_arena_printf(context->arena,
+                        "Predicted share of the datasheet rate that %s reaches: model flop "
+                        "(MFU), with recomputation (HFU)",
+                        p.inputs.workload->name);
+    return out->title == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }

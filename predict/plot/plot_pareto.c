@@ -108,6 +108,41 @@ static void mark_best(struct plan *plans, int count) {
     }
 }
 
+/* A group for each strategy. */
+static enum dl_code number_groups(const struct dl_csv *csv, struct plan *plans, int count,
+                                  struct dl_figure *out, struct dl_err *err) {
+    for (int i = 0; i < count; i++) {
+        for (int g = 0; g < out->group_count && plans[i].group == 0; g++) {
+            if (strcmp(out->labels[g], plans[i].strategy) == 0) plans[i].group = g + 1;
+        }
+        if (plans[i].group > 0) continue;
+        if (out->group_count == DL_PLOT_CURVES)
+            return dl_fail(err, DL_ERR_USAGE, "more than %d strategies in %s", (int)DL_PLOT_CURVES,
+                           csv->name);
+        out->labels[out->group_count++] = plans[i].strategy;
+        plans[i].group = out->group_count;
+    }
+    return DL_OK;
+}
+
+/* "dp, pp, micro-batch": in what the plans of the front differ; NULL: out of memory. */
+static const char *varied_columns(const struct dl_csv *csv, struct dl_arena *arena) {
+    const char *list = "";
+    for (int c = STRATEGY; c < ITERATION; c++) {
+        const int at = dl_csv_column(csv, names[c]), front = dl_csv_column(csv, names[FRONT]);
+        const char *first = NULL;
+        bool varies = false;
+        for (int row = 0; row < csv->row_count && !varies; row++) {
+            if (atoi(csv->rows[row][front]) != 1) continue;
+            if (first == NULL) first = csv->rows[row][at];
+            varies = strcmp(first, csv->rows[row][at]) != 0;
+        }
+        if (varies) list = dl_plot_join(arena, list, c == MICRO ? "micro-batch" : names[c]);
+        if (list == NULL) return NULL;
+    }
+    return list;
+}
+
 enum dl_code dl_plot_pareto(struct dl_context *context, const struct dl_options *options,
                             struct dl_figure *out, struct dl_err *err) {
     struct dl_csv csv;
@@ -125,17 +160,7 @@ enum dl_code dl_plot_pareto(struct dl_context *context, const struct dl_options 
         return dl_fail_at(err, csv.name, 1, 1, "front",
                           "expected a plan of the front: search with --pareto");
     mark_best(plans, count);
-    for (int i = 0; i < count; i++) {
-        for (int g = 0; g < out->group_count && plans[i].group == 0; g++) {
-            if (strcmp(out->labels[g], plans[i].strategy) == 0) plans[i].group = g + 1;
-        }
-        if (plans[i].group > 0) continue;
-        if (out->group_count == DL_PLOT_CURVES)
-            return dl_fail(err, DL_ERR_USAGE, "more than %d strategies in %s", (int)DL_PLOT_CURVES,
-                           csv.name);
-        out->labels[out->group_count++] = plans[i].strategy;
-        plans[i].group = out->group_count;
-    }
+    DL_TRY(number_groups(&csv, plans, count, out, err));
     qsort(plans, (size_t)count, sizeof *plans, by_group_and_memory);
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
     for (int i = 0; i < count; i++) {
@@ -149,8 +174,13 @@ enum dl_code dl_plot_pareto(struct dl_context *context, const struct dl_options 
         c[5].integer = (int64_t)plans[i].devices;
         c[6].string = plans[i].text;
     }
-    out->title = dl_arena_printf(context->arena, "%d plans on the front of time and memory", count);
-    out->subtitle = "predicted; left and below is better";
+    const char *varied = varied_columns(&csv, context->arena);
+    if (varied == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    out->title =
+        dl_arena_printf(context->arena, "Pareto front of time and memory: %d plans", count);
+    out->subtitle =
+        dl_arena_printf(context->arena, "only plans that no other beats; lower left is better%s%s",
+                        varied[0] != 0 ? "; varied: " : "", varied);
     out->curves = (struct dl_plot_curves){.x = 2,
                                           .curve = -1,
                                           .point = 3,
@@ -158,7 +188,9 @@ enum dl_code dl_plot_pareto(struct dl_context *context, const struct dl_options 
                                           .log_y = true,
                                           .x_scale = 1073741824,
                                           .y_scale = 1,
-                                          .x_name = "memory of one device (GiB)",
-                                          .y_name = "iteration (s)"};
-    return out->title == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+                                          .x_name = "memory per device (GiB)",
+                                          .y_name = "time per iteration (s)"};
+    return out->title == NULL || out->subtitle == NULL
+               ? dl_fail(err, DL_ERR_SYSTEM, "out of memory")
+               : DL_OK;
 }

@@ -60,15 +60,28 @@ static enum dl_code fill(const struct dl_pipeline_pass *passes, int count, doubl
 }
 
 static enum dl_code name(struct dl_context *context, const struct dl_plot_one *p,
-                         const struct dl_pipeline_order *o, double idle, struct dl_figure *out,
-                         struct dl_err *err) {
-    out->title = p->title;
-    out->subtitle = dl_arena_printf(
-        context->arena,
-        "%s, %d stages%s, %d micro-batches: stages are idle %.0f %% of the schedule",
-        dl_schedule_names[o->schedule], o->stages,
-        o->parts > 1 ? dl_arena_printf(context->arena, " of %d parts", o->parts) : "",
-        o->micro_batches, 100 * idle);
+                         const struct dl_pipeline_order *o, double end_s, const double *busy_s,
+                         struct dl_figure *out, struct dl_err *err) {
+    struct dl_arena *arena = context->arena;
+    double all_s = 0, most_s = 0;
+    for (int s = 0; s < o->stages; s++) {
+        all_s += busy_s[s];
+        most_s = fmax(most_s, busy_s[s]);
+    }
+    int slowest = -1, slow = 0;
+    for (int s = 0; s < o->stages; s++) {
+        if (busy_s[s] < 0.9999 * most_s) continue;
+        slowest = s;
+        slow++;
+    }
+    out->title = dl_arena_printf(
+        arena, "%s, %s pipeline: stages idle for %.0f %% of the first %.4g ms%s",
+        p->inputs.workload->name, dl_schedule_names[o->schedule],
+        100 * (1 - all_s / (o->stages * end_s)), 1e3 * end_s,
+        slow == 1 ? dl_arena_printf(arena, "; stage %d is the slowest", slowest + 1) : "");
+    out->subtitle = dl_plot_join(arena, p->details,
+                                 dl_arena_printf(arena, "%lld-way tensor, %lld-way data parallel",
+                                                 (long long)p->plan.tp, (long long)p->plan.dp));
     dl_plot_time_unit(p->prediction.iteration_s, out->parameters);
     out->blocks = (struct dl_plot_blocks){.lanes = true,
                                           .first = 2,
@@ -78,15 +91,19 @@ static enum dl_code name(struct dl_context *context, const struct dl_plot_one *p
                                           .unit_name = out->parameters[0].text};
     out->parameters[2] =
         (struct dl_plot_parameter){.name = "iteration_s", .number = p->prediction.iteration_s};
-    out->parameters[3] = (struct dl_plot_parameter){.name = "parts", .number = o->parts};
+    out->parameters[3] = (struct dl_plot_parameter){.name = "chunks", .number = o->parts};
     out->parameters[4] = (struct dl_plot_parameter){
         .name = "named", .number = 2 * o->stages * o->parts * o->micro_batches <= NAMED_PASSES};
     for (int s = 0; s < o->stages; s++) {
-        out->labels[s] = dl_arena_printf(context->arena, "stage %d", s + 1);
-        if (out->labels[s] == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        out->labels[s] = dl_arena_printf(arena, "stage %d", s + 1);
+        out->notes[s] = dl_arena_printf(arena, "idle %.0f %%", 100 * (1 - busy_s[s] / end_s));
+        if (out->labels[s] == NULL || out->notes[s] == NULL)
+            return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     }
     out->group_count = o->stages;
-    return out->subtitle == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+    return out->title == NULL || out->subtitle == NULL
+               ? dl_fail(err, DL_ERR_SYSTEM, "out of memory")
+               : DL_OK;
 }
 
 /* The schedule of the plan; DL_ERR_USAGE where it has none that can be drawn. */
@@ -127,17 +144,17 @@ enum dl_code dl_plot_pipeline(struct dl_context *context, const struct dl_option
     struct dl_pipeline_order order;
     struct dl_pipeline_pass *passes;
     int count;
-    double end_s = 0, busy_s = 0;
+    double end_s = 0, busy_s[DL_PLOT_GROUPS] = {0};
     if (p == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_plot_predict_one(context, options, "pipeline", p, err));
     DL_TRY(order_of(context, p, &order, err));
     DL_TRY(dl_pipeline_passes(&order, context->arena, &passes, &count, err));
     for (int i = 0; i < count; i++) {
         end_s = fmax(end_s, passes[i].end_s);
-        busy_s += passes[i].end_s - passes[i].start_s;
+        busy_s[passes[i].stage] += passes[i].end_s - passes[i].start_s;
     }
-    DL_TRY(name(context, p, &order, 1 - busy_s / (order.stages * end_s), out, err));
+    DL_TRY(name(context, p, &order, end_s, busy_s, out, err));
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
-    out->height = 160 + 34 * (order.stages < 10 ? 10 : order.stages);
+    out->height = 190 + 34 * (order.stages < 10 ? 10 : order.stages);
     return fill(passes, count, end_s, &p->prediction, out, err);
 }

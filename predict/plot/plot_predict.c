@@ -8,12 +8,29 @@ const char *dl_plot_join(struct dl_arena *arena, const char *a, const char *b) {
     return dl_arena_printf(arena, "%s%s%s", a, a[0] != 0 && b[0] != 0 ? ", " : "", b);
 }
 
-const char *dl_plot_title(struct dl_arena *arena, const struct dl_inputs *inputs,
-                          const struct dl_plan *plan, const char *more) {
+const char *dl_plot_nodes(struct dl_arena *arena, const struct dl_plan *plan) {
+    return dl_arena_printf(arena, "%lld node%s x %lld device%s", (long long)plan->nodes,
+                           plan->nodes == 1 ? "" : "s", (long long)plan->devices_per_node,
+                           plan->devices_per_node == 1 ? "" : "s");
+}
+
+static const char *devices_of(const struct dl_inputs *inputs, const struct dl_plan *plan,
+                              struct dl_arena *arena) {
+    if (inputs->node_count == 1) return dl_plot_nodes(arena, plan);
+    return dl_arena_printf(arena, "%lld device%s per node", (long long)plan->devices_per_node,
+                           plan->devices_per_node == 1 ? "" : "s");
+}
+
+const char *dl_plot_details(struct dl_arena *arena, const struct dl_inputs *inputs,
+                            const struct dl_plan *plan, const char *more) {
+    const char *devices = devices_of(inputs, plan, arena);
+    const char *batch = dl_inputs_batch(inputs, plan, arena);
+    if (devices == NULL || batch == NULL) return NULL;
+    const char *precision = dl_precision_names[plan->precision];
     return dl_plot_join(arena,
-                        dl_arena_printf(arena, "%s, %s, %s, %s", inputs->workload->name,
-                                        inputs->system->name, dl_precision_names[plan->precision],
-                                        dl_inputs_batch(inputs, plan, arena)),
+                        dl_arena_printf(arena, "%s, %s, %s%s, %s", inputs->system->name, devices,
+                                        precision,
+                                        strcmp(precision, "mixed") == 0 ? " precision" : "", batch),
                         more);
 }
 
@@ -126,10 +143,8 @@ enum dl_code dl_plot_predict_one(struct dl_context *context, const struct dl_opt
     out->framework = framework;
     DL_TRY(dl_inputs_predict(&p.inputs, framework, p.inputs.nodes[0], true, context->arena,
                              &out->plan, &out->prediction, err));
-    const char *more = dl_arena_printf(context->arena, "%s, %lld node%s", framework->name,
-                                       (long long)out->plan.nodes, out->plan.nodes == 1 ? "" : "s");
-    out->title = dl_plot_title(context->arena, &p.inputs, &out->plan, more);
-    return out->title == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+    out->details = dl_plot_details(context->arena, &p.inputs, &out->plan, framework->name);
+    return out->details == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }
 
 void dl_plot_time_unit(double longest_s, struct dl_plot_parameter *two) {

@@ -199,7 +199,9 @@ static void describe(struct arguments *a, const struct dl_context *context,
         quoted(arena, figure->subtitle == NULL ? "" : figure->subtitle, '\''));
     set(a, arena, "groups", dl_arena_printf(arena, "%d", figure->group_count));
     set_array(a, arena, "labels", figure->labels, figure->group_count);
-    set_array(a, arena, "notes", figure->notes, figure->group_count);
+    int notes = figure->group_count; /* at least; a figure may have notes on other things */
+    while (notes < DL_PLOT_GROUPS && figure->notes[notes] != NULL) notes++;
+    set_array(a, arena, "notes", figure->notes, notes);
     for (const struct dl_plot_parameter *p = figure->parameters; p->name != NULL; p++) {
         set(a, arena, p->name,
             p->text != NULL ? quoted(arena, p->text, '\'')

@@ -1,5 +1,6 @@
 /* plot_runs.c - selects rows of tables of measurements for a figure and predicts them. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "predict/plot/plot.h"
@@ -132,6 +133,8 @@ enum dl_code dl_plot_runs_read(struct dl_context *context, const struct dl_optio
             run->compared = &comparison.rows[out->count++];
             for (int k = 0; k < DL_KEYS; k++)
                 run->keys[k] = dl_filter_cell(&chosen[i], r, dl_plot_keys[k]);
+            const long nodes = strtol(dl_filter_cell(&chosen[i], r, "nodes"), NULL, 10);
+            run->nodes = nodes > 0 ? nodes : DL_ABSENT;
         }
     }
     return DL_OK;

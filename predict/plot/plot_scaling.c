@@ -18,8 +18,11 @@ static const struct dl_column columns[] = {
     {"predicted_high_samples_per_s", "high", "1/s", DL_COLUMN_NUMBER, 0, 0},
     {"ideal_samples_per_s", "ideal", "1/s", DL_COLUMN_NUMBER, 0, 0},
     {"id", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"nodes", "nodes", "", DL_COLUMN_INTEGER, 0, 0},
 };
-enum { GROUP, LABEL, DEVICES, MEASURED, PREDICTED, LOW, HIGH, IDEAL, ID };
+enum { GROUP, LABEL, DEVICES, MEASURED, PREDICTED, LOW, HIGH, IDEAL, ID, NODES };
+
+const char dl_plot_throughput[] = "Throughput per device";
 
 static int by_group_and_devices(const void *a, const void *b) {
     const struct dl_plot_point *x = a, *y = b;
@@ -73,6 +76,7 @@ enum dl_code dl_plot_scaling_add(struct dl_table *table, const struct dl_plot_po
     cells[HIGH].number = point->high;
     cells[IDEAL].number = point->ideal_samples_per_s;
     cells[ID].string = point->id;
+    cells[NODES].integer = point->nodes;
     return DL_OK;
 }
 
@@ -154,20 +158,24 @@ static enum dl_code name_groups(struct dl_context *context, const struct dl_plot
         }
     }
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): there is a first run */
-    const char *title = "",
+    const char *shared = "",
                *source = varies[DL_KEY_SOURCE] ? "several sources" : first->keys[DL_KEY_SOURCE];
-    for (int k = 0; k < DL_KEY_SOURCE; k++) {
+    for (int k = DL_KEY_SYSTEM; k < DL_KEY_SOURCE; k++) {
         if (varies[k] || (k == DL_KEY_BACKEND && first->keys[k][0] == 0)) continue;
-        title = dl_plot_join(arena, title, key_text(arena, first, k));
+        shared = dl_plot_join(arena, shared, key_text(arena, first, k));
     }
     for (int g = 0; g < figure->group_count; g++) {
         if (figure->labels[g] != NULL && figure->labels[g][0] == 0)
             figure->labels[g] = first->keys[DL_KEY_FRAMEWORK];
     }
-    figure->title = title;
-    figure->subtitle = dl_arena_printf(arena, "measured: %s", source);
-    return title == NULL || figure->subtitle == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory")
-                                                     : DL_OK;
+    const char *workload =
+        varies[DL_KEY_WORKLOAD] ? "several workloads" : first->keys[DL_KEY_WORKLOAD];
+    figure->title =
+        dl_arena_printf(arena, "%s of %s, measured by: %s", dl_plot_throughput, workload, source);
+    figure->subtitle = shared;
+    return figure->title == NULL || figure->subtitle == NULL
+               ? dl_fail(err, DL_ERR_SYSTEM, "out of memory")
+               : DL_OK;
 }
 
 /* The first values of a key among the drawn runs; returns how many, *more: there are others. */
@@ -225,6 +233,7 @@ static struct dl_plot_point point_of(const struct dl_plot_run *run) {
     return (struct dl_plot_point){
         .group = run->group,
         .devices = c->devices,
+        .nodes = run->nodes,
         .id = c->id,
         .measured = time ? samples / c->measured : c->measured,
         .predicted = time ? samples / c->predicted : c->predicted,
@@ -315,6 +324,7 @@ static enum dl_code predicted_only(struct dl_context *context, const struct dl_o
             points[count++] = (struct dl_plot_point){
                 .group = g + 1,
                 .devices = r->plan.nodes * r->plan.devices_per_node,
+                .nodes = r->plan.nodes,
                 .id = "",
                 .measured = NAN,
                 .predicted = r->prediction.throughput_samples_per_s,
@@ -324,10 +334,12 @@ static enum dl_code predicted_only(struct dl_context *context, const struct dl_o
         }
     }
     const struct dl_plan *plan = &p.rows[0].plan;
-    out->title =
-        dl_plot_title(context->arena, &p.inputs, plan, out->group_count == 1 ? out->labels[0] : "");
-    out->subtitle = "predictions; no measurements";
-    if (out->title == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    out->title = dl_arena_printf(context->arena, "%s of %s, predicted", dl_plot_throughput,
+                                 p.inputs.workload->name);
+    out->subtitle = dl_plot_details(context->arena, &p.inputs, plan,
+                                    out->group_count == 1 ? out->labels[0] : "");
+    if (out->title == NULL || out->subtitle == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     return fill(context, out, points, count, err);
 }
 

@@ -72,6 +72,7 @@ static enum dl_code fill(struct dl_context *context, const struct dl_inputs *inp
                 .group = g + 1,
                 .label = out->labels[g],
                 .devices = devices,
+                .nodes = plan->nodes,
                 .measured = NAN,
                 .predicted = p->throughput_samples_per_s,
                 .low = plan->global_batch_samples / p->iteration_high_s,
@@ -135,10 +136,18 @@ enum dl_code dl_plot_strategies(struct dl_context *context, const struct dl_opti
                       out->group_count, count);
     DL_TRY(fill(context, &inputs, chosen, out, err));
     const struct dl_plan *plan = &chosen[0]->plans[chosen[0]->last];
-    out->title = dl_plot_title(context->arena, &inputs, plan, framework->name);
-    out->subtitle = "predictions by strategy; no measurements";
+    const char *name =
+        dl_framework_is_bound(framework)
+            ? dl_arena_printf(context->arena, "%s (a bound: no overhead)", framework->name)
+            : framework->name;
+    out->title = dl_arena_printf(context->arena, "Throughput per device of %s by strategy",
+                                 inputs.workload->name);
+    out->subtitle = dl_plot_details(context->arena, &inputs, plan, name);
     out->parameters[0] = (struct dl_plot_parameter){.name = "measured", .number = 0};
     out->parameters[1] = (struct dl_plot_parameter){.name = "share", .number = 0};
     dl_plot_scaling_curves(out, false);
-    return out->title == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+    if (out->group_count > 3) out->height = 600; /* two rows of panels */
+    return out->title == NULL || out->subtitle == NULL
+               ? dl_fail(err, DL_ERR_SYSTEM, "out of memory")
+               : DL_OK;
 }

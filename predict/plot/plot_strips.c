@@ -52,8 +52,8 @@ const char *dl_plot_strips_text(const struct dl_figure *figure, int columns, boo
     dl_axis_widen(&axis, 0.02);
     dl_axis_choose_ticks(&axis);
     const int width = (columns < MOST_COLUMNS ? columns : MOST_COLUMNS) - margin - 4;
-    dl_text_printf(&out, " %s\n %s\n\n", dl_plot_label(arena, figure->title, 400),
-                   dl_plot_label(arena, figure->subtitle, 400));
+    dl_text_printf(&out, " %s\n %s\n\n", dl_plot_label(arena, figure->title, (size_t)columns - 2),
+                   dl_plot_label(arena, figure->subtitle, (size_t)columns - 2));
     for (int g = 1; g <= figure->group_count; g++) {
         dl_text_printf(&out, " %*s ", margin,
                        dl_plot_label(arena, figure->labels[g - 1], MOST_NAME));

@@ -66,6 +66,7 @@ static enum dl_code add(const struct group *g, int number, struct dl_figure *out
                         struct dl_arena *arena, struct dl_err *err) {
     union dl_cell *c = dl_table_row(&out->table);
     out->labels[number - 1] = dl_arena_printf(arena, "%s (%.0f)", g->name, g->v[ROWS]);
+    out->notes[number - 1] = g->name;
     if (c == NULL || out->labels[number - 1] == NULL)
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     c[0].integer = number;
@@ -75,13 +76,25 @@ static enum dl_code add(const struct group *g, int number, struct dl_figure *out
     return DL_OK;
 }
 
+/* What the groups are: `compare --generalize BY --tables DIR` names its table BY.csv. */
+static const char *groups_of(const struct dl_csv *csv, struct dl_arena *arena) {
+    const char *slash = strrchr(csv->name, '/'), *stem = slash == NULL ? csv->name : slash + 1;
+    for (int k = 0; dl_plot_keys[k] != NULL; k++) {
+        const size_t length = strlen(dl_plot_keys[k]);
+        if (strncmp(stem, dl_plot_keys[k], length) == 0 && strcmp(stem + length, ".csv") == 0)
+            return dl_arena_printf(arena, "%ss", dl_plot_keys[k]);
+    }
+    return "groups";
+}
+
 enum dl_code dl_plot_unseen(struct dl_context *context, const struct dl_csv *csv,
                             struct dl_figure *out, struct dl_err *err) {
     struct group *groups =
         dl_arena_alloc(context->arena, (size_t)csv->row_count + 1, sizeof *groups);
     int count = 0;
-    double mean = 0, in_sample = 0, rows = 0;
-    if (groups == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    double mean = 0, in_sample = 0, rows = 0, over_runs = 0;
+    const char *what = groups_of(csv, context->arena);
+    if (groups == NULL || what == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(read_groups(csv, groups, &count, err));
     if (count == 0) return dl_fail_at(err, csv->name, 1, 1, NULL, "expected groups of rows");
     if (count > DL_PLOT_GROUPS)
@@ -94,22 +107,28 @@ enum dl_code dl_plot_unseen(struct dl_context *context, const struct dl_csv *csv
         mean += groups[g].v[MEAN] / count;
         in_sample += groups[g].v[IN_SAMPLE] / count;
         rows += groups[g].v[ROWS];
+        over_runs += groups[g].v[ROWS] * groups[g].v[MEAN];
     }
     out->group_count = count;
     out->script = "unseen";
-    out->height = 190 + 19 * count;
+    out->width = 1000; /* names on the left, numbers on the right */
+    out->height = 230 + 19 * count;
     out->parameters[0] = (struct dl_plot_parameter){.name = "mean_pct", .number = mean};
-    static const struct dl_plot_strip strips[] = {{5, "·", "nine of ten rows are below"},
+    out->parameters[1] = (struct dl_plot_parameter){.name = "what", .text = what};
+    static const struct dl_plot_strip strips[] = {{5, "·", "nine of ten runs are below"},
                                                   {4, "▒", "median"},
                                                   {6, "○", "mean in-sample"},
                                                   {3, "◆", "mean"},
                                                   {0, NULL, NULL}};
     out->strips = strips;
     out->strip_axis = "error (%)";
-    out->title = "Error for runs that no fit has seen";
+    out->title = dl_arena_printf(context->arena,
+                                 "Error on %s that were held out of the fit: %.1f %% on average",
+                                 what, mean);
     out->subtitle = dl_arena_printf(
-        context->arena,
-        "%d groups, %.0f runs: %.1f %% on average over groups (dashed), %.1f %% in-sample", count,
-        rows, mean, in_sample);
-    return out->subtitle == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+        context->arena, "%d %s, %.0f runs; seen by the fit: %.1f %%; average over runs: %.1f %%",
+        count, what, rows, in_sample, over_runs / rows);
+    return out->title == NULL || out->subtitle == NULL
+               ? dl_fail(err, DL_ERR_SYSTEM, "out of memory")
+               : DL_OK;
 }

@@ -28,7 +28,7 @@ absent() { # absent NAME FILE
 # The numbers
 run plot scaling "$runs" --workload resnet50 --system dgx1-p100 --where batch_per_device=64 --csv
 check 'scaling as numbers' 0
-has 'columns of scaling' '^group,label,devices,measured_samples_per_s,predicted_samples_per_s,predicted_low_samples_per_s,predicted_high_samples_per_s,ideal_samples_per_s,id$'
+has 'columns of scaling' '^group,label,devices,measured_samples_per_s,predicted_samples_per_s,predicted_low_samples_per_s,predicted_high_samples_per_s,ideal_samples_per_s,id,nodes$'
 awk -F, 'NR > 1 { n++; if (!($6 < $5 && $5 < $7 && $4 > 0)) wrong = 1; if (n == 1) one = $4 / $3; if ($8 != one * $3) off = $8 - one * $3
     if (off > 1e-6 * $8 || off < -1e-6 * $8) wrong = 1 } END { print n, wrong + 0 }' "$work/out" > "$work/judged"
 cp "$work/judged" "$work/out"
@@ -55,18 +55,28 @@ awk -F, 'NR > 1 { sum = $4 + $5 + $6 + $7 + $8 + $9 + $10; if (sum / $11 < 0.999
     END { print n, wrong + 0 }' "$work/out" > "$work/judged"
 cp "$work/judged" "$work/out"
 has 'the parts of memory add up' '^2 0$'
+run plot error data/runs/dlperf_oneflow.csv "$runs" --csv
+awk -F, 'NR > 1 { e = $4 < 0 ? -$4 : $4; sum[$1] += e; n[$1]++; last = $1 } END { for (g = 2; g <= last; g++) if (sum[g] / n[g] < sum[g - 1] / n[g - 1]) wrong = 1
+    print last, wrong + 0 }' "$work/out" > "$work/judged"
+cp "$work/judged" "$work/out"
+has 'sources best first' '^2 0$'
 run plot error "$runs" --csv
 check 'error as numbers' 0
 has 'columns of error' '^group,label,offset,error_pct,mean_pct,'
 
 run plot roofline --system iris-v100 --workload resnet50 --precision mixed --framework ideal --nodes 1 --csv
 check 'roofline as numbers' 0
-has 'columns of roofline' '^group,label,layer,flop_per_byte,flop_per_s,roof_flop_per_s,time_s,share,limit$'
+has 'columns of roofline' '^group,label,layer,flop_per_byte,flop_per_s,roof_flop_per_s,time_s,share,limit,kind,kind_rank,marker_share$'
 # Streams stay below the roof; shares are parts of one iteration; ResNet-50 in mixed precision has both kinds of layers.
 awk -F, 'NR > 1 { sum += $8; if ($4 < 2 && $5 > $6) above++; kinds[$9]++ }
     END { print above + 0, (sum > 0.5 && sum <= 1.000001), (kinds["compute"] > 10 && kinds["memory-bandwidth"] > 10) }' "$work/out" > "$work/judged"
 cp "$work/judged" "$work/out"
 has 'roofline: below the roof, shares, both limits' '^0 1 1$'
+run plot roofline --system iris-v100 --workload resnet50 --precision mixed --framework ideal --nodes 1 --csv
+awk -F, 'NR > 1 { all += $8; if ($12 != "") { markers++; drawn += $12 } if ($10 == "conv 3x3") three++; if ($11 < 1 || $11 > 7) wrong++ }
+    END { r = drawn / all; print (markers < NR - 1), (r > 0.999999 && r < 1.000001), (three > 20), wrong + 0 }' "$work/out" > "$work/judged"
+cp "$work/judged" "$work/out"
+has 'roofline: equal layers share a marker, kinds have names' '^1 1 1 0$'
 run plot error docs/generalize/source.csv --csv
 check 'never seen errors as numbers' 0
 awk -F, 'NR > 1 { if ($4 < last) wrong = 1; last = $4; n += $3 } END { print wrong + 0, (n > 1000) }' "$work/out" > "$work/judged"
@@ -119,10 +129,13 @@ run predict --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 
 # Messages never overlap on the network; the parts end where the iteration does.
 awk -F, 'NR == FNR { if (FNR == 1) for (i = 1; i <= NF; i++) if ($i == "iteration_s") at = i; if (FNR == 2) whole = $at; next }
     FNR > 1 { if ($1 == 2 && $3 < last - 1e-9) overlap = 1; if ($1 == 2) last = $4; if ($1 == 3) end = $4; lanes[$2] = 1 }
-    END { d = end / whole - 1; print ((d < 1e-6 && d > -1e-6) ? "whole" : "cut"), overlap + 0, ("device" in lanes) + ("network" in lanes) + ("parts" in lanes) }' \
+    END { d = end / whole - 1; print ((d < 1e-6 && d > -1e-6) ? "whole" : "cut"), overlap + 0, ("device" in lanes) + ("network" in lanes) + ("sum" in lanes) }' \
     "$work/out" "$work/timeline.csv" > "$work/judged"
 cp "$work/judged" "$work/out"
 has 'the parts are the iteration' '^whole 0 3$'
+# With data parallelism the device waits exactly for the communication that the sum calls exposed.
+awk -F, 'NR > 1 && $5 == 5 { wait[$1] += $4 - $3 } END { r = wait[1] / wait[3]; print (r > 0.99 && r < 1.01) }' "$work/timeline.csv" > "$work/out"
+has 'the device waits for what is exposed' '^1$'
 run plot timeline --framework pytorch-ddp --nodes 1,2 --csv
 check 'a timeline of two plans' 2 'one number of nodes'
 run search --system dgx-a100-80 --workload gpt:layers=8,hidden=1024,heads=16 --nodes 1 --global-batch 64 --precision mixed --pareto --csv
@@ -203,9 +216,11 @@ for kind in scaling timeline memory mfu efficiency strategies; do
 done
 run plot scaling --system iris-v100 --workload vgg16 --framework pytorch-ddp,horovod-tensorflow --nodes 1-4*2 -o "$work/two.svg"
 cp "$work/two.svg" "$work/out"
-has 'a curve has its name next to it' '>horovod-tensorflow<'
+has 'a curve has its name and last value next to it' '>horovod-tensorflow: [0-9]+<'
 hasnt 'what is absent is not explained' 'points: measured'
-has 'the band belongs to one' 'band: 80 % interval, [a-z-]*; dashed'
+has 'each curve has its interval' 'bars at their ends: 80 % intervals'
+has 'linear from where' 'grey dashes: linear from 4 devices, [a-z-]+<'
+has 'where a node ends' '>several nodes<'
 run plot strategies --system abci-v100 --workload vgg16 --strategy data,spatial,filter,data+spatial,data+filter --nodes 1-4*2 -o "$work/panels.svg"
 check 'small multiples' 0
 sound 'small multiples are sound' "$work/panels.svg"
@@ -244,7 +259,7 @@ has 'the roof has its name' '[^ ] +roof$'
 has 'a symbol for each pass' '^ ● forward   ▲ backward$'
 run plot error "$DLMODEL_ROOT/docs/generalize/source.csv"
 has 'an error of each source' '^ +OneFlow .*│.*◆.*·'
-has 'symbols of errors' '· nine of ten rows are below   ▒ median   ○ mean in-sample   ◆ mean'
+has 'symbols of errors' '· nine of ten runs are below   ▒ median   ○ mean in-sample   ◆ mean'
 run plot error "$DLMODEL_ROOT/data/runs/azure_batch_ai.csv" --color always
 has 'rows and mean in colour' '\[38;5;22m◆'
 run plot timeline --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 4 --color never --title "$(printf 'a\033[31mb')"
