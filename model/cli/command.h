@@ -37,7 +37,7 @@ struct dl_context {
     /* Told how far a long command is; anything but 0 stops it with DL_ERR_CANCELLED. NULL: none. */
     int (*watch)(void *user, double done_frac, double elapsed_s);
     void *watch_user;
-    struct dl_cost_memo *memo; /* kernels that earlier calls timed; NULL: none */
+    struct dl_cost_memo *memo;              /* kernels that earlier calls timed; NULL: none */
     const struct dl_option *global_options; /* for help */
     /* of file formats private to one folder (slurm/), for `schema`; NULL-terminated */
     const struct dl_schema *const *schemas;

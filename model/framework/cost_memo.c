@@ -36,9 +36,10 @@ void dl_cost_memo_add(struct dl_cost_memo *memo, enum dl_memo_kind kind,
 }
 
 const struct dl_device *dl_cost_memo_device(const struct dl_cost_memo *memo,
-                                            const struct dl_device *of, int resource, double by) {
+                                            const struct dl_device *of, int resource,
+                                            double by_ratio) {
     for (const struct dl_memo_device *d = memo->devices; d != NULL; d = d->next)
-        if (d->of == of && d->resource == resource && d->by == by) return &d->device;
+        if (d->of == of && d->resource == resource && d->by_ratio == by_ratio) return &d->device;
     return NULL;
 }
 

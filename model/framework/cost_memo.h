@@ -39,7 +39,7 @@ struct dl_memo_device {
     struct dl_memo_device *next;
     const struct dl_device *of;
     int resource;
-    double by;
+    double by_ratio;
     struct dl_device device;
 };
 
@@ -60,9 +60,10 @@ bool dl_memo_entry_same(const struct dl_memo_entry *a, const struct dl_memo_entr
 void dl_cost_memo_add(struct dl_cost_memo *memo, enum dl_memo_kind kind,
                       struct dl_memo_entry *made);
 
-/* The device `of` with `by` times that resource; NULL: not yet. */
+/* The device `of` with `by_ratio` times that resource; NULL: not yet. */
 const struct dl_device *dl_cost_memo_device(const struct dl_cost_memo *memo,
-                                            const struct dl_device *of, int resource, double by);
+                                            const struct dl_device *of, int resource,
+                                            double by_ratio);
 
 /* Drops what was added since the last time and names an object that does not stay. */
 typedef bool dl_memo_stays_fn(void *user, const void *object);

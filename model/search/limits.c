@@ -75,7 +75,7 @@ static enum dl_code recall_device(struct dl_cost_memo *memo, const struct dl_dev
     DL_TRY(scale_device(measured, what, by, memo->arena, &made->device, err));
     made->of = measured;
     made->resource = (int)what;
-    made->by = by;
+    made->by_ratio = by;
     made->next = memo->devices;
     memo->devices = made;
     *out = &made->device;
