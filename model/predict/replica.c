@@ -425,6 +425,7 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
         .superlinear = replica->parts > 1 ? "kernels and update of a split layer take less than "
                                             "their share of the time of the whole layer"
                                           : NULL,
+        .brief = is_brief(replica),
         .arena = arena};
     if (needs_memory(replica)) hold(replica, &parts, at_once, &diagnosis, &p);
     evidence.host_s += paging_s(replica, &p.memory);
