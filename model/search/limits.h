@@ -44,8 +44,8 @@ struct dl_gain {
     double saved_frac;
 };
 /* Of a request and its predicted iteration. The most effective first; at most DL_MAX_LIMITS.
- * *count_out: how many. With the memo of that prediction kernels are timed for two resources alone, and
- * for none where the memo knows them. */
+ * *count_out: how many. With the memo of that prediction kernels are timed for two resources alone,
+ * and for none where the memo knows them. */
 enum dl_code dl_gains_of(const struct dl_predict_request *request, double iteration_s,
                          struct dl_gain *out, int *count_out, struct dl_err *err);
 
