@@ -85,22 +85,23 @@ void dl_pipe_split(struct dl_pipe *p, const struct dl_predict_request *request,
     p->update_s = cost->update.time_s * (all > 0 ? most / all : 0);
 }
 
-/* The layers of one device as a network of its own, for its memory. */
-static struct dl_workload stage_workload(const struct dl_pipe *p, int stage,
-                                         struct dl_layer *layers) {
+struct dl_workload dl_pipe_stage_workload(const struct dl_pipe *p, int stage,
+                                          struct dl_layer *room) {
+    const struct dl_layer *all = p->request->workload->layers;
     struct dl_workload own = *p->request->workload;
-    own.layers = layers;
+    const bool together = p->parts == p->stages; /* its layers follow each other */
+    own.layers = together ? all + p->first[stage] : room;
     own.layer_count = 0;
     own.parameters = own.buffer_elements = 0;
     own.parameter_tensors = 0;
     for (int k = stage; k < p->parts; k += p->stages) {
         for (int i = p->first[k]; i < p->first[k + 1]; i++) {
-            layers[own.layer_count] = p->request->workload->layers[i];
-            const struct dl_layer *layer = &layers[own.layer_count++];
-            own.buffer_elements += layer->buffer_elements;
-            if (layer->tied_to >= 0) continue;
-            own.parameters += layer->parameter_elements;
-            own.parameter_tensors += layer->parameter_count;
+            if (!together) room[own.layer_count] = all[i];
+            own.layer_count++;
+            own.buffer_elements += all[i].buffer_elements;
+            if (all[i].tied_to >= 0) continue;
+            own.parameters += all[i].parameter_elements;
+            own.parameter_tensors += all[i].parameter_count;
         }
     }
     if (dl_known(own.transformer_layers)) own.transformer_layers /= p->stages;
@@ -108,25 +109,43 @@ static struct dl_workload stage_workload(const struct dl_pipe *p, int stage,
     return own;
 }
 
+/* The plan for a stage's memory: buffers for gradient synchronization only where there is any. */
+static struct dl_plan memory_plan(const struct dl_pipe *p) {
+    struct dl_plan plan = p->plan;
+    plan.nodes = plan.devices_per_node = plan.dp > 1 ? 2 : 1;
+    return plan;
+}
+
+void dl_pipe_hold(const struct dl_pipe *p, const struct dl_workload *own, double held,
+                  struct dl_memory *out, const char **unknown) {
+    const struct dl_plan plan = memory_plan(p);
+    dl_memory_compute(p->request->system, own, p->request->framework, &plan,
+                      held * plan.micro_batch_samples, out, unknown);
+}
+
+void dl_pipe_add_schedule(const struct dl_pipe *p, int stage, const struct dl_workload *own,
+                          struct dl_memory *memory) {
+    const struct dl_plan *plan = &p->plan;
+    const double versions = dl_pipeline_weight_versions(plan->schedule, stage, p->stages) - 1;
+    const double stash = versions * own->parameters * dl_memory_weight_bytes(plan->precision);
+    const double boundaries =
+        4 * p->cut_elements[p->first[stage]] * plan->micro_batch_samples *
+        dl_precision_bytes(plan->precision); /* in and out, activation and gradient */
+    memory->weights_bytes += stash;
+    memory->buffers_bytes += boundaries;
+    memory->total_bytes +=
+        (stash + boundaries) / (1 - p->request->framework->memory.fragmentation_frac);
+}
+
 double dl_pipe_stage_memory(const struct dl_pipe *p, int stage, double held,
                             struct dl_layer *layers, struct dl_memory *out, const char **unknown,
                             bool most_too) {
-    const struct dl_predict_request *r = p->request;
-    const struct dl_workload own = stage_workload(p, stage, layers);
-    struct dl_plan plan = p->plan;
-    const double versions = dl_pipeline_weight_versions(plan.schedule, stage, p->stages) - 1;
-    /* buffers for gradient synchronization only where there is any */
-    plan.nodes = plan.devices_per_node = plan.dp > 1 ? 2 : 1;
-    dl_memory_compute(r->system, &own, r->framework, &plan, held * plan.micro_batch_samples, out,
-                      unknown);
-    const double stash = versions * own.parameters * dl_memory_weight_bytes(plan.precision);
-    const double boundaries =
-        4 * p->cut_elements[p->first[stage]] * plan.micro_batch_samples *
-        dl_precision_bytes(plan.precision); /* in and out, activation and gradient */
-    out->weights_bytes += stash;
-    out->buffers_bytes += boundaries;
-    out->total_bytes += (stash + boundaries) / (1 - r->framework->memory.fragmentation_frac);
-    return most_too ? dl_memory_max_batch(r->system, &own, r->framework, &plan) : NAN;
+    const struct dl_workload own = dl_pipe_stage_workload(p, stage, layers);
+    const struct dl_plan plan = memory_plan(p);
+    dl_pipe_hold(p, &own, held, out, unknown);
+    dl_pipe_add_schedule(p, stage, &own, out);
+    return most_too ? dl_memory_max_batch(p->request->system, &own, p->request->framework, &plan)
+                    : NAN;
 }
 
 void dl_pipe_memory(const struct dl_pipe *p, struct dl_layer *layers, struct dl_memory *out,

@@ -59,4 +59,14 @@ double dl_pipe_stage_memory(const struct dl_pipe *pipe, int stage, double held,
                             struct dl_layer *layers, struct dl_memory *out, const char **unknown,
                             bool most_too);
 
+/* The same in parts, for many schedules on one split: the layers of a stage's device as a network
+ * of its own, what it takes to hold so many micro-batches of it, and what the schedule adds. The
+ * network lives as long as `layers`. */
+struct dl_workload dl_pipe_stage_workload(const struct dl_pipe *pipe, int stage,
+                                          struct dl_layer *layers);
+void dl_pipe_hold(const struct dl_pipe *pipe, const struct dl_workload *own, double held,
+                  struct dl_memory *out, const char **unknown);
+void dl_pipe_add_schedule(const struct dl_pipe *pipe, int stage, const struct dl_workload *own,
+                          struct dl_memory *memory);
+
 #endif

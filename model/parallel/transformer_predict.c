@@ -278,12 +278,15 @@ static enum dl_code finish(const struct dl_transformer_parts *t,
                            struct dl_err *err) {
     const struct dl_transformer_result *r = &t->result;
     const struct dl_system *system = t->tf->system;
+    const bool brief = options != NULL && options->brief;
     struct dl_prediction p = {.memory = r->memory, .fits = r->fits};
-    double single_s;
-    DL_TRY(alone_s(t, &single_s, err));
+    double single_s = NAN;
+    if (!brief) DL_TRY(alone_s(t, &single_s, err));
     dl_compose(&r->evidence, t->tf->workload, t->plan, single_s, &p);
-    p.max_batch_samples = max_batch(t, &p);
-    DL_TRY(describe_stages(t, &p, err));
+    if (!brief) {
+        p.max_batch_samples = max_batch(t, &p);
+        DL_TRY(describe_stages(t, &p, err));
+    }
     describe_comm(t, &p);
     const struct dl_diagnosis diagnosis = {
         .system = system,
@@ -292,9 +295,10 @@ static enum dl_code finish(const struct dl_transformer_parts *t,
         .evidence = &r->evidence,
         .messages_extrapolated =
             t->micro_batch.extrapolated || t->mapping.extrapolated || t->boundary.extrapolated,
-        .superlinear = superlinear(t),
+        .superlinear = brief ? NULL : superlinear(t),
         .unknown_memory = dl_known(system->device->context_bytes) ? NULL : "runtime context",
-        .advice = advice_of(t),
+        .advice = brief ? NULL : advice_of(t),
+        .brief = brief,
         .arena = t->arena};
     DL_TRY(dl_diagnose(&diagnosis, &p, err));
     if (options != NULL && options->terms) DL_TRY(dl_transformer_explain(t, &p, err));

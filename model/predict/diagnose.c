@@ -233,6 +233,7 @@ enum dl_code dl_diagnose(const struct dl_diagnosis *d, struct dl_prediction *p,
     if (p->warnings == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     dl_diagnose_bottleneck(d->evidence, p);
     dl_diagnose_interval(d->evidence, d->framework->residual_sigma_log, p);
+    if (d->brief) return DL_OK;
     warn_of_devices(d, p);
     warn_of_precision(d, p);
     warn_of_evidence(d, p);

@@ -22,6 +22,7 @@ struct dl_diagnosis {
     const char *superlinear;
     const char *unknown_memory; /* what is absent from the device's file; NULL: nothing */
     const char *advice; /* advice for a plan that does not fit; NULL: the largest batch that fits */
+    bool brief;         /* without warnings */
     struct dl_arena *arena;
 };
 

@@ -101,7 +101,10 @@ struct dl_prediction {
 
 struct dl_predict_options {
     bool terms;
-    bool times_only;           /* memory may be left out: then the plan fits */
+    bool times_only; /* memory may be left out: then the plan fits */
+    /* only times of the iteration and the memory are read: the efficiency against one device, the
+     * largest batch, stages, advice and warnings may be left out */
+    bool brief;
     struct dl_cost_memo *memo; /* of predictions that share kernels; NULL: none */
 };
 

@@ -355,6 +355,10 @@ static double paging_s(const struct dl_replica *replica, const struct dl_memory 
     return dl_known(one_way_s) ? 2 * one_way_s : 0;
 }
 
+static bool is_brief(const struct dl_replica *replica) {
+    return replica->request->options != NULL && replica->request->options->brief;
+}
+
 /* Memory, and the advice if it does not fit. */
 static void hold(const struct dl_replica *replica, const struct dl_parts *parts, double at_once,
                  struct dl_diagnosis *d, struct dl_prediction *p) {
@@ -362,10 +366,11 @@ static void hold(const struct dl_replica *replica, const struct dl_parts *parts,
     dl_memory_compute(parts->system, parts->workload, parts->framework, plan, at_once, &p->memory,
                       &d->unknown_memory);
     add_memory(replica, p);
+    p->fits = dl_memory_fits(&p->memory) || is_managed(replica);
+    if (is_brief(replica)) return;
     p->max_batch_samples =
         dl_memory_max_batch(parts->system, parts->workload, parts->framework, plan) /
         replica->parts;
-    p->fits = dl_memory_fits(&p->memory) || is_managed(replica);
     if (!p->fits && plan->tp * plan->pp * plan->sp * plan->ep == 1) {
         d->advice = dl_memory_advice(parts->system, parts->workload, parts->framework, plan,
                                      at_once, parts->arena);
@@ -404,7 +409,7 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
                                    .arena = arena};
     DL_TRY(simulate(replica, &parts, &alone, &cost, &busy, &quiet, err));
     double single_s = quiet.period_s + accumulate_s(&parts, quiet.period_s);
-    if (!is_quiet_alone(replica, &parts, &alone))
+    if (!is_brief(replica) && !is_quiet_alone(replica, &parts, &alone))
         DL_TRY(single_device_s(replica, &parts, &alone, &single_s, err));
 
     struct dl_evidence evidence;
@@ -420,6 +425,7 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
         .superlinear = replica->parts > 1 ? "kernels and update of a split layer take less than "
                                             "their share of the time of the whole layer"
                                           : NULL,
+        .brief = is_brief(replica),
         .arena = arena};
     if (needs_memory(replica)) hold(replica, &parts, at_once, &diagnosis, &p);
     evidence.host_s += paging_s(replica, &p.memory);

@@ -119,7 +119,8 @@ struct asker {
 /* times_only: without memory. */
 static enum dl_code ask(struct asker *a, enum resource what, double by, bool times_only,
                         struct dl_prediction *p, struct dl_err *err) {
-    const struct dl_predict_options options = {.times_only = times_only, .memo = a->memo};
+    const struct dl_predict_options options = {
+        .times_only = times_only, .brief = times_only, .memo = a->memo};
     struct dl_system *system = dl_arena_alloc(a->arena, 1, sizeof *system);
     if (system == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(make_variant(a->system, what, by, a->memo, a->arena, system, err));

@@ -94,12 +94,10 @@ static enum dl_code try_plan(const struct dl_search *s, const struct dl_found *w
     struct dl_arena scratch = {0};
     struct dl_prediction p;
     struct dl_found found = *wanted;
-    struct dl_plan plan = dl_search_plan(s, &found);
-    enum dl_code code =
-        dl_plan_complete(s->request.system, s->request.workload, s->request.framework, &plan, err);
-    if (code == DL_OK)
-        code = dl_predict(s->request.system, s->request.workload, s->request.framework, &plan, NULL,
-                          &scratch, &p, err);
+    const struct dl_plan plan = dl_search_plan(s, &found);
+    const struct dl_predict_options options = {.brief = true};
+    enum dl_code code = dl_predict(s->request.system, s->request.workload, s->request.framework,
+                                   &plan, &options, &scratch, &p, err);
     dl_arena_free(&scratch);
     if (code == DL_ERR_USAGE) { /* scaling limits: more parts than a layer has */
         w->rejected_count[DL_NOT_PARTS]++;

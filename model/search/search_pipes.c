@@ -114,21 +114,56 @@ int64_t dl_search_pipes_count(const struct dl_search *s) {
     return s->pipes != NULL ? s->batches.count : 0;
 }
 
-/* The memory of all schedules on a split. */
+/* The pipeline with one of its schedules. */
+static void set_schedule(struct split *split, const struct filled *f) {
+    struct dl_pipe *pipe = &split->pipe;
+    pipe->plan.schedule = f->schedule;
+    pipe->plan.virtual_stages = split->virtual_stages > 1 ? split->virtual_stages : 0;
+    pipe->plan.dp = f->synchronizes ? 2 : 1;
+    pipe->micro_batches = f->micro_batches;
+}
+
+/* Micro-batches that a stage holds. */
+static double held_by(const struct split *split, const struct filled *f, int stage) {
+    return dl_pipeline_in_flight(f->schedule, stage, split->pipe.stages, f->micro_batches,
+                                 (double)split->virtual_stages);
+}
+
+/* The first schedule whose stage holds as much; its memory before what the schedule adds is that
+ * of the other. */
+static int alike(const struct split *split, int which, int stage) {
+    const struct filled *f = &split->filled[which];
+    const double held = held_by(split, f, stage);
+    int i = 0;
+    while (split->filled[i].synchronizes != f->synchronizes ||
+           held_by(split, &split->filled[i], stage) != held)
+        i++;
+    return i;
+}
+
+/* The memory of all schedules on a split: of each the fullest stage. room: one for each schedule.
+ */
 static void fill(struct split *split, const struct dl_predict_request *request,
-                 struct dl_layer *layers) {
+                 struct dl_layer *layers, struct dl_memory *room) {
     struct dl_pipe *pipe = &split->pipe;
     pipe->request = request;
     pipe->plan = *request->plan;
     pipe->plan.pp = split->stages;
-    for (int i = 0; i < split->filled_count; i++) {
-        struct dl_memory memory;
-        pipe->plan.schedule = split->filled[i].schedule;
-        pipe->plan.virtual_stages = split->virtual_stages > 1 ? split->virtual_stages : 0;
-        pipe->plan.dp = split->filled[i].synchronizes ? 2 : 1;
-        pipe->micro_batches = split->filled[i].micro_batches;
-        dl_pipe_memory(pipe, layers, &memory, NULL, NULL);
-        split->filled[i].total_bytes = memory.total_bytes;
+    for (int i = 0; i < split->filled_count; i++) split->filled[i].total_bytes = -1;
+    for (int s = 0; s < pipe->stages; s++) {
+        const struct dl_workload own = dl_pipe_stage_workload(pipe, s, layers);
+        for (int i = 0; i < split->filled_count; i++) {
+            struct filled *f = &split->filled[i];
+            const int same = alike(split, i, s);
+            set_schedule(split, f);
+            if (same < i)
+                room[i] = room[same];
+            else
+                dl_pipe_hold(pipe, &own, held_by(split, f, s), &room[i], NULL);
+            struct dl_memory whole = room[i];
+            dl_pipe_add_schedule(pipe, s, &own, &whole);
+            f->total_bytes = fmax(f->total_bytes, whole.total_bytes);
+        }
     }
     pipe->request = NULL; /* set for each plan */
 }
@@ -147,18 +182,23 @@ enum dl_code dl_search_pipes_make(struct dl_search *s, int64_t micro, struct dl_
                                                .framework = r->framework,
                                                .plan = &plan,
                                                .arena = &scratch};
-    int most = 1;
-    for (int i = 0; i < pipes->split_count; i++)
-        most = pipes->splits[i].pipe.parts > most ? pipes->splits[i].pipe.parts : most;
+    int most = 1, schedules = 1;
+    for (int i = 0; i < pipes->split_count; i++) {
+        const struct split *one = &pipes->splits[i];
+        most = one->pipe.parts > most ? one->pipe.parts : most;
+        schedules = one->filled_count > schedules ? one->filled_count : schedules;
+    }
     struct dl_cost cost;
     double *step_s = dl_arena_alloc(&scratch, (size_t)layers, sizeof *step_s),
            *cuts = dl_arena_alloc(&scratch, (size_t)layers + 1, sizeof *cuts);
     double *work =
         dl_arena_alloc(&scratch, 2 * ((size_t)most + 1) * ((size_t)layers + 1), sizeof *work);
     struct dl_layer *room = dl_arena_alloc(&scratch, (size_t)layers, sizeof *room);
-    enum dl_code code = step_s == NULL || cuts == NULL || work == NULL || room == NULL
-                            ? dl_fail(err, DL_ERR_SYSTEM, "out of memory")
-                            : DL_OK;
+    struct dl_memory *held = dl_arena_alloc(&scratch, (size_t)schedules, sizeof *held);
+    enum dl_code code =
+        step_s == NULL || cuts == NULL || work == NULL || room == NULL || held == NULL
+            ? dl_fail(err, DL_ERR_SYSTEM, "out of memory")
+            : DL_OK;
     if (code == DL_OK)
         code = dl_cost_compute(r->system->device, r->workload, r->framework, &plan,
                                pipes->micro_samples, &scratch, &cost, err);
@@ -171,7 +211,7 @@ enum dl_code dl_search_pipes_make(struct dl_search *s, int64_t micro, struct dl_
             pipe->cut_elements = cuts;
             dl_pipeline_cut(work, layers, most, pipe->parts, pipe->first);
             dl_pipe_split(pipe, &request, &cost);
-            fill(&pipes->splits[i], &request, room);
+            fill(&pipes->splits[i], &request, room, held);
             pipe->cut_elements = NULL;
         }
     }

@@ -93,7 +93,7 @@ static void devices_end_with_theirs(void **state) {
     struct dl_memo_entry first = entry(&faster.device, &workload, 1),
                          second = entry(&faster.device, &workload, 2);
     (void)state;
-    faster = (struct dl_memo_device){.of = &device, .resource = 3, .by = 1.1};
+    faster = (struct dl_memo_device){.of = &device, .resource = 3, .by_ratio = 1.1};
     assert_ptr_equal(dl_cost_memo_device(&memo, &device, 3, 1.1), &faster.device);
     assert_null(dl_cost_memo_device(&memo, &device, 3, 1.2));
     assert_null(dl_cost_memo_device(&memo, &device, 4, 1.1));
