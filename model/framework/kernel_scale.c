@@ -30,16 +30,18 @@ bool dl_attention_is_cudnn(const struct dl_framework *framework, const struct dl
 static double attention_scale(const struct dl_framework *framework,
                               const struct dl_device *device) {
     const double own = or_one(device->attention_scale);
+    double over_flash2 = 1;
     switch ((enum dl_attention_library)framework->transformer.attention_library) {
     case DL_ATTENTION_TRITON:
-        return own * of_device(device, offsetof(struct dl_device, triton_attention_scale));
+        over_flash2 = of_device(device, offsetof(struct dl_device, triton_attention_scale));
+        break;
     case DL_ATTENTION_SDPA:
         if (dl_attention_is_cudnn(framework, device)) return own;
         break;
     case DL_ATTENTION_FLASH2: break;
     case DL_ATTENTION_NATIVE: return own;
     }
-    return own * of_device(device, offsetof(struct dl_device, flash2_scale));
+    return own * over_flash2 * of_device(device, offsetof(struct dl_device, flash2_scale));
 }
 
 struct dl_kernel_scales dl_kernel_scales(const struct dl_framework *framework,

@@ -107,7 +107,8 @@ static const struct dl_field device_fields[] = {
            "fused attention: time / time on the device whose kernel-time models this one borrows; "
            "absent: 1"),
     NUMBER(triton_attention_scale, 0.5, 10, DL_UNIT_NONE,
-           "the same as flash2_scale, of the first FlashAttention in Triton"),
+           "attention: time of the first FlashAttention, in Triton / time of FlashAttention-2; "
+           "absent: 1"),
     NUMBER(flash2_scale, 0.2, 10, DL_UNIT_NONE,
            "attention: time of FlashAttention-2, which uses the instructions of Ampere / time of "
            "the kernels written for the device; absent: 1"),
