@@ -126,10 +126,10 @@ average() { # average FILE BY: rows, macro-average over sources, worst group of 
         value("by") == by && value("mape_pct") + 0 > worst { worst = value("mape_pct") + 0; name = value("group") }
         END { printf "%d | %.1f %% | %.1f %% (%s)", rows, mean, worst, name }' "$1"
 }
-left_out() { # left_out FILE: rows, macro-average, worst of the groups with five rows and more
+left_out() { # left_out FILE: rows, macro-average, worst group
     awk "$csv_awk"' NR == 1 { head($0); next } { csv($0) }
         value("group") == "macro-average" { rows = value("rows"); mean = value("mape_pct"); next }
-        value("group") != "all" && value("rows") >= 5 && value("mape_pct") + 0 > worst { worst = value("mape_pct") + 0; name = value("group") }
+        value("group") != "all" && value("mape_pct") + 0 > worst { worst = value("mape_pct") + 0; name = value("group") }
         END { printf "%d | %.1f %% | %.1f %% (%s)", rows, mean, worst, name }' "$1"
 }
 {

@@ -57,23 +57,41 @@ static bool same_messages(const struct dl_prediction *a, const struct dl_predict
            a->comm_s == b->comm_s;
 }
 
+static const double Z80 = 1.2815515655446004; /* of a normal distribution, 80 % within */
+
+static double spread_of(const struct dl_prediction *p) {
+    return dl_known(p->sigma_log) ? p->sigma_log : 0.15;
+}
+
+/* Of communication. */
+struct comm_spread {
+    double half_log;    /* of an 80 % interval, F-INTERVAL: more on a device nobody measured */
+    double shared_frac; /* of the variance: the machine's, not the run's own; F-POSTERIOR */
+};
+
+static struct comm_spread comm_spread_of(const struct dl_interval_model *m, bool measured_device,
+                                         const struct dl_prediction *p) {
+    if (m == NULL) return (struct comm_spread){Z80 * spread_of(p), 0};
+    const double *width = m->widths.half_log,
+                 machine = m->communication_sigma_log * m->communication_sigma_log,
+                 own = m->row_communication_sigma_log * m->row_communication_sigma_log;
+    return (struct comm_spread){
+        hypot(width[DL_WIDTH_COMMUNICATION], measured_device ? 0 : width[DL_WIDTH_DEVICE]),
+        machine + own > 0 ? machine / (machine + own) : 0};
+}
+
 struct dl_gain dl_gain_of(const struct dl_framework *framework, const struct dl_prediction *without,
                           double without_samples, const struct dl_prediction *with,
-                          double with_samples) {
+                          double with_samples, bool measured_device) {
     const struct dl_interval_model *m = framework->intervals;
+    const struct comm_spread comm = comm_spread_of(m, measured_device, with);
     const double a = without->iteration_s / without_samples, b = with->iteration_s / with_samples,
                  a_comm = communication_s(without, without_samples),
                  b_comm = communication_s(with, with_samples), local = (b - b_comm) - (a - a_comm);
-    const double spread = dl_known(with->sigma_log) ? with->sigma_log : 0.15,
-                 shared = dl_known(with->shared_sigma_log) ? with->shared_sigma_log : 0,
-                 comm = m != NULL ? m->communication_sigma_log : spread,
-                 alike = same_messages(without, with) ? 1
-                         : spread > 0                 ? fmin(1, shared * shared / (spread * spread))
-                                                      : 0;
-    const double variance =
-        spread * spread * local * local +
-        comm * comm * fmax(0, a_comm * a_comm + b_comm * b_comm - 2 * alike * a_comm * b_comm);
-    const double half = (m != NULL ? m->quantile_ratio : 1.2816) * sqrt(variance) / b;
+    const double alike = same_messages(without, with) ? 1 : comm.shared_frac,
+                 local_half = (m != NULL ? m->quantile_ratio : Z80) * spread_of(with) * local,
+                 comm_s2 = fmax(0, a_comm * a_comm + b_comm * b_comm - 2 * alike * a_comm * b_comm);
+    const double half = hypot(local_half, comm.half_log * sqrt(comm_s2)) / b;
     return (struct dl_gain){.ratio = a / b, .low = a / b * exp(-half), .high = a / b * exp(half)};
 }
 

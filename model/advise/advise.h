@@ -64,15 +64,16 @@ int dl_advise_propose(const struct dl_advise_item *item, const struct dl_advise_
 struct dl_gain {
     double ratio, low, high; /* throughput with / without, and its 80 % interval */
 };
-/* F-GAIN: the interval of a ratio of two predictions of one machine. Errors of what both share
+/* F-GAIN: the 80 % interval of a ratio of two predictions of one machine. Errors of what both share
  * cancel. With times per sample: the parts that devices and hosts run differ by their change alone,
  * communication (exposed, and the slowdown that it causes) by both amounts where the messages
- * differ, correlated as alternatives on one machine are:
- *   variance = (s_l |b_l - a_l|^2 + s_c (a_c^2 + b_c^2 - 2 r a_c b_c)) / b^2
- * s: squared spreads of the interval model, r = shared variance / variance. */
+ * differ, correlated by what the machine has of its variance, against what a run has alone:
+ *   half^2 = (w_l^2 (b_l - a_l)^2 + w_c^2 (a_c^2 + b_c^2 - 2 r a_c b_c)) / b^2
+ * w_l: half an interval of the rest, w_c: of communication, more on a device that nobody measured,
+ * r: the machine's share of its variance. */
 struct dl_gain dl_gain_of(const struct dl_framework *framework, const struct dl_prediction *without,
                           double without_samples, const struct dl_prediction *with,
-                          double with_samples);
+                          double with_samples, bool measured_device);
 
 /* For items. */
 

@@ -144,6 +144,12 @@ static const double *device_of(const struct dl_interval_model *m,
     return NULL;
 }
 
+bool dl_interval_measured_device(const struct dl_interval_model *model, const char *kernels,
+                                 const char *architecture) {
+    const struct dl_interval_case c = {.kernels = kernels, .architecture = architecture};
+    return device_of(model, &c) != NULL;
+}
+
 static double release_sigma(const struct dl_interval_model *m, const struct dl_interval_case *c) {
     const double *measured = release_of(m, c);
     return measured != NULL ? *measured : m->release_sigma_log;

@@ -110,6 +110,10 @@ void dl_interval_covariates(const struct dl_interval_case *c, const bool known[3
 double dl_interval_half_log(const struct dl_interval_model *model,
                             const struct dl_interval_case *c);
 
+/* Whether runs of a device with these kernel-time models and architecture were measured. */
+bool dl_interval_measured_device(const struct dl_interval_model *model, const char *kernels,
+                                 const char *architecture);
+
 /* Its part that alternatives on one machine have in common: of who measures, of the device, of the
  * network. */
 double dl_interval_shared_sigma_log(const struct dl_interval_model *model,

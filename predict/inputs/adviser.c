@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/predict/interval.h"
+
 struct adviser {
     struct dl_context *context;
     struct dl_advise_report *report;
@@ -20,8 +22,13 @@ static double score(const struct adviser *a, const struct dl_verdict *v) {
 /* Gain by the objective; the interval of time moves with it. */
 static struct dl_gain gain_of(const struct adviser *a, const struct dl_verdict *before,
                               const struct dl_verdict *after) {
+    const struct dl_interval_model *intervals = a->report->framework->intervals;
+    const struct dl_device *device = a->report->inputs->system->device;
+    const bool measured =
+        intervals == NULL || dl_interval_measured_device(intervals, dl_device_kernels_name(device),
+                                                         dl_device_architecture(device));
     struct dl_gain g = dl_gain_of(a->report->framework, &before->prediction, before->samples,
-                                  &after->prediction, after->samples);
+                                  &after->prediction, after->samples, measured);
     const double by = score(a, after) / score(a, before) / g.ratio;
     return (struct dl_gain){g.ratio * by, g.low * by, g.high * by};
 }

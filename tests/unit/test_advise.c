@@ -18,7 +18,11 @@
  * kernels 0.6 s, exposed 0.2 s. Per sample: local 0.06 both, communication 0.04 and 0.02. */
 static void gain_by_hand(void **state) {
     (void)state;
-    const struct dl_interval_model model = {.communication_sigma_log = 0.5, .quantile_ratio = 1};
+    const struct dl_interval_model model = {
+        .communication_sigma_log = 0.25,
+        .row_communication_sigma_log = sqrt(3) / 4,
+        .quantile_ratio = 1,
+        .widths.half_log = {[DL_WIDTH_COMMUNICATION] = 0.5, [DL_WIDTH_DEVICE] = 1.2}};
     struct dl_framework framework = {.intervals = &model};
     const struct dl_prediction without = {.iteration_s = 1,
                                           .compute_s = 0.7,
@@ -34,15 +38,19 @@ static void gain_by_hand(void **state) {
                                        .comm_messages = 4,
                                        .sigma_log = 0.2,
                                        .shared_sigma_log = 0.1};
-    struct dl_gain g = dl_gain_of(&framework, &without, 10, &with, 10);
+    struct dl_gain g = dl_gain_of(&framework, &without, 10, &with, 10, true);
     check_close(g.ratio, 1.25, 1e-12);
-    /* r = 0.25; 0.5 sqrt(0.04^2 + 0.02^2 - 2 * 0.25 * 0.04 * 0.02) / 0.08 = 0.25 */
+    /* r = (1/16) / (1/16 + 3/16) = 0.25;
+     * 0.5 sqrt(0.04^2 + 0.02^2 - 2 * 0.25 * 0.04 * 0.02) / 0.08 = 0.25 */
     check_close(g.high, 1.25 * exp(0.25), 1e-9);
     check_close(g.low, 1.25 * exp(-0.25), 1e-9);
+    /* on a device that nobody measured: sqrt(0.5^2 + 1.2^2) = 1.3 instead of 0.5 */
+    g = dl_gain_of(&framework, &without, 10, &with, 10, false);
+    check_close(g.high, 1.25 * exp(0.65), 1e-9);
     /* the same messages: their error cancels but for the change, 0.5 * 0.02 / 0.08 */
     struct dl_prediction same = with;
     same.comm_messages = 2;
-    g = dl_gain_of(&framework, &without, 10, &same, 10);
+    g = dl_gain_of(&framework, &without, 10, &same, 10, true);
     check_close(g.high, 1.25 * exp(0.125), 1e-9);
     /* half the kernels and no communication in both: 0.2 * 0.03 / 0.03 */
     const struct dl_prediction slow = {.iteration_s = 0.6, .compute_s = 0.6, .by_limit_s = {0.6}},
@@ -50,7 +58,7 @@ static void gain_by_hand(void **state) {
                                        .compute_s = 0.3,
                                        .by_limit_s = {0.3},
                                        .sigma_log = 0.2};
-    g = dl_gain_of(&framework, &slow, 10, &fast, 10);
+    g = dl_gain_of(&framework, &slow, 10, &fast, 10, true);
     check_close(g.ratio, 2, 1e-12);
     check_close(g.low, 2 * exp(-0.2), 1e-9);
 }

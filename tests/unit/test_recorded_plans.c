@@ -288,7 +288,7 @@ static void record_corrected(const struct a_case *c, const struct dl_plan *plan,
     recorded_add(&sum, 1 + dl_prediction_ties(p, &corrected));
     recorded_add(&sum, 1 + dl_prediction_plans_tie(p, &corrected));
     recorded_sum_of("corrected by measured runs", &sum);
-    const struct dl_gain gain = dl_gain_of(&framework, p, 1, &corrected, 1.1);
+    const struct dl_gain gain = dl_gain_of(&framework, p, 1, &corrected, 1.1, true);
     recorded_number("gain", gain.ratio * gain.low / gain.high);
 }
 
