@@ -147,6 +147,13 @@ static double accumulate_s(const struct dl_parts *parts, double period_s) {
     return (micro_batches_of(parts->plan) - 1) * fmax(0, period_s - parts->cost->update.time_s);
 }
 
+/* How much longer one run of the timeline takes than another [s], at least 0. Sums of the same times
+ * in another order differ by rounding: what is below 10^-12 of the run is 0. */
+static double longer_s(double run_s, double than_s) {
+    const double more_s = run_s - than_s;
+    return more_s > 1e-12 * run_s ? more_s : 0;
+}
+
 /* Results of the two runs of the timeline: exposed communication is their difference. */
 static void gather_evidence(const struct dl_parts *parts, const struct dl_replica *replica,
                             struct dl_evidence *e) {
@@ -162,7 +169,7 @@ static void gather_evidence(const struct dl_parts *parts, const struct dl_replic
     e->update_s = parts->cost->update.time_s;
     e->host_s = fmax(0, quiet_s - (e->forward_s + e->backward_s + e->update_s));
     e->backward_s += busy->slowdown_s;
-    e->exposed_comm_s = fmax(0, busy->period_s - busy->slowdown_s - quiet->period_s);
+    e->exposed_comm_s = longer_s(busy->period_s - busy->slowdown_s, quiet->period_s);
     e->comm_s = fmax(busy->comm_s, e->exposed_comm_s);
     e->straggler_frac = dl_straggler_frac(parts->system, parts->framework, parts->plan);
     const struct dl_input_time input =
