@@ -133,6 +133,11 @@ static void add_option(struct dl_text *t, const struct dl_option *o) {
     dl_text_wrap(t, o->help, 35, 100);
 }
 
+static void grouped_option(struct dl_text *t, const struct dl_option *o, bool first) {
+    if (first) dl_text_add(t, dl_arena_printf(t->arena, "\n%s\n", o->group));
+    add_option(t, o);
+}
+
 static void command_help(struct dl_text *t, const struct dl_command *command) {
     struct dl_arena *arena = t->arena;
     dl_text_add(t, dl_arena_printf(arena,
@@ -142,15 +147,7 @@ static void command_help(struct dl_text *t, const struct dl_command *command) {
     dl_text_add(t, "\nExamples\n");
     for (int i = 0; command->examples[i] != NULL; i++)
         dl_text_add(t, dl_arena_printf(arena, "  %s\n", command->examples[i]));
-    const char *group = "";
-    for (int k = 0; command->options[k] != NULL; k++) {
-        for (const struct dl_option *o = command->options[k]; o->name != NULL; o++) {
-            if (strcmp(group, o->group) != 0)
-                dl_text_add(t, dl_arena_printf(arena, "\n%s\n", o->group));
-            group = o->group;
-            add_option(t, o);
-        }
-    }
+    dl_option_each(t, command, grouped_option);
     dl_text_add(t, "\nGlobal options (-q, -v, --color, --data): see 'dlmodel help'.\n\n");
     dl_text_add(t, dl_exit_text);
     if (command->exit_notes != NULL)

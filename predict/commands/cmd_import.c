@@ -153,19 +153,21 @@ const struct dl_command dl_cmd_import = {
     .summary = "turn a model, measurements, a trace or a run's arguments into inputs of dlmodel",
     .usage = "onnx|config|nccl-tests|osu|trace|megatron|nemo|torchtitan FILE... [options]",
     .purpose =
-        "onnx: converts a model to a workload file. Shapes follow from the model's inputs; its "
+        "Converts FILE to an input of the other commands. What FILE is:\n"
+        "onnx: a model, to a workload file. Shapes follow from the model's inputs; its "
         "initializers are the parameters, tied ones counted once; running statistics of batch "
         "norms are buffers. Export the model for training (PyTorch: "
-        "training=TrainingMode.TRAINING), so that it keeps batch norms and dropouts. The values of "
-        "weights are not needed. config: converts a config.json of Hugging Face's transformers "
-        "(llama, mistral, mixtral, qwen2, qwen3, deepseek_v3, gpt_oss, gemma, phi3, nemotron, mpt, "
-        "gpt2, gpt_neox, bert and relatives) to a workload that extends gpt or bert_base; a member "
-        "that might change the work and is not known is an error. nccl-tests, osu: converts the "
-        "printed output to a table as in "
-        "data/collectives/, with sizes of whole buffers; with --profile SYSTEM -o FILE, adds the "
-        "times to a copy of the system's file, where predictions prefer them to the model. trace: "
-        "converts a Chrome trace of PyTorch's profiler to layer times (dlmodel schema layers) for "
-        "predict --layers; predictions find files in data/layers/ automatically. Mark layers with "
+        "training=TrainingMode.TRAINING), so that it keeps batch norms and dropouts. The values "
+        "of weights are not needed.\n"
+        "config: a config.json of Hugging Face's transformers (llama, mistral, mixtral, qwen2, "
+        "qwen3, deepseek_v3, gpt_oss, gemma, phi3, nemotron, mpt, gpt2, gpt_neox, bert and "
+        "relatives), to a workload that extends gpt or bert_base. A member that might change the "
+        "work and is not known is an error.\n"
+        "nccl-tests, osu: the printed output, to a table as in data/collectives/, with sizes of "
+        "whole buffers. With --profile SYSTEM -o FILE, adds the times to a copy of the system's "
+        "file, where predictions prefer them to the model.\n"
+        "trace: a Chrome trace of PyTorch's profiler, to layer times (dlmodel schema layers) for "
+        "predict --layers; predictions find files in data/layers/ by themselves. Mark layers with "
         "record_function: 'layer:NAME:forward' around a module's forward and, if its hooks allow, "
         "'layer:NAME:backward', with NAME as in the workload file (import onnx keeps the names of "
         "PyTorch's modules). A kernel counts for the range that launched it; without kernels the "
@@ -174,11 +176,12 @@ const struct dl_command dl_cmd_import = {
         "iterations, and Optimizer.step ranges are the update; on a CPU the update is the median "
         "iteration less its layers. The benchmark programs of dlmodel slurm (submit --profile) "
         "write such traces for PyTorch, TensorFlow, Keras, MXNet and Horovod. A FILE.csv has the "
-        "columns layer, pass (forward, backward or update) and time_s. megatron, nemo, torchtitan: "
-        "read a training run's arguments (--NAME VALUE as in a launch script, KEY: VALUE of a NeMo "
-        "configuration, torchtitan's TOML) and print the command line of predict for the same "
-        "model and plan, or with --json its parts; nothing of the file is executed, and arguments "
-        "that have no part in a prediction are named. predict --export writes such files.",
+        "columns layer, pass (forward, backward or update) and time_s.\n"
+        "megatron, nemo, torchtitan: a training run's arguments (--NAME VALUE as in a launch "
+        "script, KEY: VALUE of a NeMo configuration, torchtitan's TOML). Prints the command line "
+        "of predict for the same model and plan, or with --json its parts. Nothing of the file is "
+        "executed; arguments that have no part in a prediction are named. predict --export writes "
+        "such files.",
     .examples = examples,
     .words = "onnx config nccl-tests osu trace megatron nemo torchtitan",
     .options = tables,

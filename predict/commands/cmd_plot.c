@@ -244,21 +244,29 @@ const struct dl_command dl_cmd_plot = {
     .name = "plot",
     .summary = "draw scaling, breakdown, timeline, errors, ...: to a file or in the terminal",
     .usage = "KIND [FILE.csv...] [options]",
-    .purpose = "Draws with gnuplot. KIND is one of: scaling, efficiency (with files: measured runs "
-               "and their predictions; without files: predictions for --nodes), strategies "
-               "(--strategy a,b,c or all), breakdown (parts of an iteration), timeline (of one "
-               "iteration), pipeline (the schedule of a plan with --pp as a Gantt chart), memory "
-               "(of one device, by part), roofline (layers on the roofline of "
-               "the device), pareto FILE (the front that search --pareto --csv wrote), "
-               "campaign FILE (schedule that campaign --show schedule --csv wrote), checkpoint "
-               "(time lost by interval and format), advise (what changes gain), match (samples/s "
-               "and samples/J of networks on systems), error "
-               "FILE... (grouped by --by; of a table of docs/generalize: errors that no fit has "
-               "seen), kernels FILE... (predicted against measured times), "
-               "alphabeta FILE... (collective times against size with alpha-beta fits, the "
-               "algorithm switches of the model, and residuals; without files: those of the "
-               "profile --system). With files, --system, --workload, --framework, --precision and "
-               "--where select rows; values may be lists (a,b).",
+    .purpose =
+        "Draws one of these figures with gnuplot. FILE.csv: measured runs.\n"
+        "scaling, efficiency: with files, measured runs and their predictions; without, "
+        "predictions for --nodes\n"
+        "strategies: those of --strategy a,b,c or all\n"
+        "breakdown: the parts of an iteration\n"
+        "timeline: what runs when in one iteration\n"
+        "pipeline: the schedule of a plan with --pp, as a Gantt chart\n"
+        "memory: that of one device, by part\n"
+        "mfu: the part of the devices' rate that a model uses (MFU), by number of nodes\n"
+        "roofline: the layers on the roofline of the device\n"
+        "pareto FILE: the front that search --pareto --csv wrote\n"
+        "campaign FILE: the schedule that campaign --show schedule --csv wrote\n"
+        "checkpoint: time lost by interval and format\n"
+        "advise: what changes gain\n"
+        "match: samples/s and samples/J of networks on systems\n"
+        "error FILE...: errors, grouped by --by; of a table of docs/generalize, errors that no "
+        "fit has seen\n"
+        "kernels FILE...: predicted against measured times\n"
+        "alphabeta FILE...: collective times against size with alpha-beta fits, the algorithm "
+        "switches of the model, and residuals; without files, those of the profile --system\n"
+        "With files, --system, --workload, --framework, --precision and --where select rows; "
+        "values may be lists (a,b).",
     .examples = examples,
     .words = "scaling efficiency strategies breakdown timeline pipeline memory mfu roofline pareto "
              "campaign checkpoint advise match error kernels alphabeta",

@@ -9,6 +9,7 @@
 static void roff(struct dl_text *t, const char *text) {
     char piece[2] = {0};
     bool start = true;
+    if (text == NULL) text = "", t->failed = true;
     for (; *text != 0; text++) {
         if (start && (*text == '.' || *text == '\'')) dl_text_add(t, "\\&");
         start = *text == '\n';
@@ -52,21 +53,49 @@ static void head(struct dl_text *t, const char *title) {
     dl_text_add(t, "\"\n.SH NAME\n");
 }
 
-/* Options of a command under the headings of its help. */
-static void grouped_options(struct dl_text *t, const struct dl_command *c) {
-    const char *group = "";
-    dl_text_add(t, ".SH OPTIONS\n");
-    for (int k = 0; c->options[k] != NULL; k++) {
-        for (const struct dl_option *o = c->options[k]; o->name != NULL; o++) {
-            if (strcmp(group, o->group) != 0) {
-                dl_text_add(t, ".SS ");
-                roff(t, o->group);
-                dl_text_add(t, "\n");
-            }
-            group = o->group;
-            const struct dl_option one[] = {*o, {.name = NULL}};
-            man_options(t, one);
-        }
+/* The option of a table or of those after it that follows, or NULL. k: the table. */
+static const struct dl_option *following(const struct dl_command *c, int *k,
+                                         const struct dl_option *o) {
+    if (o != NULL) o++;
+    while (o == NULL || o->name == NULL) {
+        if (o != NULL) ++*k;
+        o = c->options[*k];
+        if (o == NULL) return NULL;
+    }
+    return o;
+}
+
+void dl_option_each(struct dl_text *text, const struct dl_command *command,
+                    void (*each)(struct dl_text *, const struct dl_option *, bool first)) {
+    int k = 0;
+    for (const struct dl_option *o = following(command, &k, NULL); o != NULL;
+         o = following(command, &k, o)) {
+        int j = 0;
+        const struct dl_option *p = following(command, &j, NULL);
+        while (strcmp(p->group, o->group) != 0) p = following(command, &j, p);
+        if (p != o) continue; /* told with the group's first */
+        for (; p != NULL; p = following(command, &j, p))
+            if (strcmp(p->group, o->group) == 0) each(text, p, p == o);
+    }
+}
+
+/* An option under the heading of its group. */
+static void man_option(struct dl_text *t, const struct dl_option *o, bool first) {
+    const struct dl_option one[] = {*o, {.name = NULL}};
+    if (first) {
+        dl_text_add(t, ".SS ");
+        roff(t, o->group);
+        dl_text_add(t, "\n");
+    }
+    man_options(t, one);
+}
+
+/* Paragraphs, one a line. */
+static void man_paragraphs(struct dl_text *t, const char *text) {
+    for (size_t length; *text != 0; text += length + (text[length] != 0 ? 1 : 0)) {
+        length = strcspn(text, "\n");
+        roff(t, dl_arena_printf(t->arena, "%.*s", (int)length, text));
+        dl_text_add(t, text[length] != 0 ? "\n.PP\n" : "\n");
     }
 }
 
@@ -89,9 +118,9 @@ void dl_manual_command(struct dl_text *t, const struct dl_context *context,
         t, dl_arena_printf(t->arena, "\n.SH SYNOPSIS\n.B dlmodel\n[global options] %s ", c->name));
     roff(t, c->usage);
     dl_text_add(t, "\n.SH DESCRIPTION\n");
-    roff(t, c->purpose);
-    dl_text_add(t, "\n");
-    grouped_options(t, c);
+    man_paragraphs(t, c->purpose);
+    dl_text_add(t, ".SH OPTIONS\n");
+    dl_option_each(t, c, man_option);
     dl_text_add(t, ".PP\nGlobal options (\\-q, \\-v, \\-\\-color, \\-\\-data): see dlmodel(1).\n");
     examples(t, c);
     dl_text_add(t, ".SH EXIT STATUS\n");

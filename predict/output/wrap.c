@@ -16,7 +16,12 @@ void dl_text_wrap(struct dl_text *t, const char *text, int indent, int width) {
         }
         dl_text_add(t, dl_arena_printf(t->arena, "%s%.*s", first ? "" : " ", word, text));
         column += word + (first ? 0 : 1);
-        first = false;
+        first = text[word] == '\n';
+        if (first) {
+            dl_text_add(
+                t, dl_arena_printf(t->arena, "\n%*s", text[word + 1] == '\n' ? 0 : indent, ""));
+            column = indent;
+        }
         text += word + (text[word] != 0 ? 1 : 0);
     }
     dl_text_add(t, "\n");
