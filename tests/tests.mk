@@ -148,6 +148,7 @@ validate-gpu: all ## on a machine with a GPU and PyTorch: calibration, its rates
 accuracy: all formulas ## write what is generated in README.md and docs/: errors, sample outputs, index of formulas
 	$(Q)sh docs/cpu_accuracy.sh $(BUILD)/dlmodel
 	$(Q)sh docs/accuracy.sh $(BUILD)/dlmodel
+	$(Q)sh docs/memory.sh $(BUILD)/dlmodel
 	$(Q)sh docs/samples.sh $(BUILD)/dlmodel
 
 generalize: all ## errors of runs that no fit has seen, and the intervals that follow from them (minutes): docs/generalize, data/intervals.json

@@ -412,6 +412,12 @@ static const struct dl_field framework_fields[] = {
          "parameters of sharded optimizers are gathered behind the next forward pass"),
     FLAG(AT(transformer, boundary_overlaps),
          "messages between interleaved stages move behind the work of other micro-batches"),
+    FLAG(AT(transformer, pipeline_keeps_gathered),
+         "with pipeline stages ZeRO stage 3 gathers weights once an iteration and keeps them until "
+         "its end, with whole gradients: the states of stage 1"),
+    FLAG(AT(transformer, casts_gathered),
+         "weights are kept in fp32 alone, without a 16-bit copy; they are cast when they are "
+         "gathered (ZeRO stage 3), and gradients are kept in fp32"),
     FLAG(AT(transformer, copies_gathered),
          "gathered parameters are copied out of the buffer of the collective (ZeRO stage 3)"),
     FLAG(AT(transformer, copies_gradients),

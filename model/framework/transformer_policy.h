@@ -65,11 +65,14 @@ struct dl_transformer_policy {
     bool overlaps_gather; /* parameters of stage 1 and 2 are gathered behind the next forward */
     bool
         boundary_overlaps; /* messages between interleaved stages move behind other micro-batches */
-    bool copies_gathered;  /* gathered parameters are copied out of the collective's buffer */
-    bool copies_gradients; /* gradients are copied into the collective's buffer */
-    int tensor_overlap;    /* enum dl_tensor_overlap */
-    int context_exchange;  /* enum dl_context_exchange */
-    int expert_exchange;   /* enum dl_expert_exchange */
+    bool pipeline_keeps_gathered; /* with pipeline stages weights of ZeRO stage 3 stay gathered */
+    bool
+        casts_gathered; /* weights are kept in fp32 alone and cast when they are gathered or used */
+    bool copies_gathered;    /* gathered parameters are copied out of the collective's buffer */
+    bool copies_gradients;   /* gradients are copied into the collective's buffer */
+    int tensor_overlap;      /* enum dl_tensor_overlap */
+    int context_exchange;    /* enum dl_context_exchange */
+    int expert_exchange;     /* enum dl_expert_exchange */
     double expert_imbalance; /* tokens of the fullest rank of experts / mean */
     int selective;           /* enum dl_selective */
     double selective_frac;   /* of the linear layers or the blocks, what is repeated */

@@ -11,8 +11,10 @@
  * that hold the same (F-TRANSFORMER-HYBRID). F-TRANSFORMER-BOUNDARY: a stage sends b s h / t
  * elements of each micro-batch to the next, and gets as many gradients back. F-TRANSFORMER-STATES:
  * bytes per parameter of ZeRO with N data ranks, 16-bit weights w, gradients d, masters and moments
- * o: none w + d + o, stage 1 w + d + o/N, stage 2 w + (d + o)/N, stage 3 (w + d + o)/N and two
- * layers' weights in use.
+ * o: none w + d + o, stage 1 w + d + o/N, stage 2 w + (d + o)/N, stage 3 (w + d + o)/N and in use
+ * the weights of a layer and of the next, or of the head. Where the shards are in fp32 and cast when
+ * they are gathered (casts_gathered), masters are the weights: w is 0 at stage 3, d at least 4. With
+ * pipeline_keeps_gathered stage 3 of a pipeline is stage 1.
  */
 #include <math.h>
 #include <string.h>
@@ -151,21 +153,32 @@ static double sharded_elements(const struct dl_transformer_mapping *mapping, dou
            mapping->expert_parameters / mapping->expert_replicas;
 }
 
+/* Bytes of a gradient element, as kept. */
+static double kept_gradient_width(const struct dl_transformer *tf) {
+    return tf->framework->transformer.casts_gathered ? fmax(4, gradient_width(tf))
+                                                     : gradient_width(tf);
+}
+
 static void hold_states(const struct dl_transformer *tf, struct dl_transformer_mapping *out) {
     const struct dl_framework *framework = tf->framework;
-    const double n = out->replicas, weight = dl_memory_weight_bytes(tf->precision);
+    const double n = out->replicas,
+                 weight = dl_memory_weight_bytes(tf->precision, tf->input.master_weights);
     const double used = fmin(weight, dl_precision_bytes(tf->precision)), master = weight - used;
-    const double unit = part_elements(tf, &out->split, DL_TRANSFORMER_BODY) * used;
+    const double copy =
+        out->shard >= 3 && framework->transformer.casts_gathered && master > 0 ? 0 : used;
+    const double unit = part_elements(tf, &out->split, DL_TRANSFORMER_BODY) * used,
+                 head = part_elements(tf, &out->split, DL_TRANSFORMER_AFTER) * used;
     for (int i = 0; i < 3; i++) {
         struct dl_memory *m = &out->states[i];
         const double p = i < 2 ? out->parameters[i]
                                : out->stage_layers *
                                      part_elements(tf, &out->split, DL_TRANSFORMER_BODY),
-                     mine = sharded_elements(out, p), gradients = p * gradient_width(tf);
+                     mine = sharded_elements(out, p), width = kept_gradient_width(tf),
+                     gradients = p * width;
         memset(m, 0, sizeof *m);
         m->weights_bytes =
-            (out->shard >= 3 ? mine : p) * used + (out->shard >= 1 ? mine : p) * master;
-        m->gradients_bytes = out->shard >= 2 ? mine * gradient_width(tf) : gradients;
+            (out->shard >= 3 ? mine : p) * copy + (out->shard >= 1 ? mine : p) * master;
+        m->gradients_bytes = out->shard >= 2 ? mine * width : gradients;
         m->optimizer_bytes =
             (out->shard >= 1 ? mine : p) * dl_memory_optimizer_bytes(tf->optimizer);
         if (n > 1) {
@@ -176,8 +189,9 @@ static void hold_states(const struct dl_transformer *tf, struct dl_transformer_m
                                        ? fmin(framework->sync.bucketed.bucket_bytes, gradients)
                                        : gradients;
             }
-            /* gathered parameters of the layer at work and of the next */
-            if (out->shard >= 3) m->buffers_bytes += 2 * unit;
+            /* gathered parameters of the layer at work and of the next, or of the head and the last
+             * layer */
+            if (out->shard >= 3) m->buffers_bytes += unit + fmax(unit, head);
         }
         m->workspace_bytes = known_or_zero(tf->system->device->workspace_bytes);
         m->context_bytes =
@@ -383,6 +397,8 @@ enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
                                          struct dl_transformer_mapping *out, struct dl_err *err) {
     memset(out, 0, sizeof *out);
     out->split = *split;
+    if (shard == 3 && split->pp > 1 && tf->framework->transformer.pipeline_keeps_gathered)
+        shard = 1;
     out->shard = shard;
     out->replicas = (double)(split->dp * split->ep * split->sp);
     out->shard_ranks = split->shard_group > 0 && shard > 0

@@ -4,8 +4,9 @@
  * F-TRANSFORMER-IN-FLIGHT: stage s of p holds at most p - s micro-batches with 1F1B, all m with
  * GPipe; interleaved with v parts ((v - 1) p + 2 (p - s) - 1)/v, in units of all its layers.
  * F-TRANSFORMER-MEMORY: states of the stage, what its layers keep of each micro-batch in flight,
- * with full recomputation the kept bytes of the layer that is recomputed; the embedding's on the
- * first stage, the head's on the last. The fullest of the first, the second and the last stage.
+ * the embedding's on the first stage; on top what is there at the peak, before the first backward
+ * pass: the head's, which are freed before a layer is recomputed, or that layer's, whichever is
+ * more. The fullest of the first, the second and the last stage.
  */
 #include <math.h>
 
@@ -33,6 +34,14 @@ static double total_of(const struct dl_memory *m) {
            m->workspace_bytes + m->buffers_bytes + m->context_bytes;
 }
 
+/* What a layer keeps from its recomputation until its backward pass ends. */
+static double recomputed_bytes(const struct dl_transformer_micro_batch *micro_batch,
+                               enum dl_recompute recompute) {
+    const double *kept = micro_batch->kept_bytes[DL_TRANSFORMER_BODY];
+    if (recompute == DL_RECOMPUTE_FULL) return kept[DL_RECOMPUTE_NONE];
+    return fmax(0, kept[DL_RECOMPUTE_NONE] - kept[recompute]);
+}
+
 void dl_transformer_stage_memory(const struct dl_transformer *tf,
                                  const struct dl_transformer_mapping *mapping,
                                  const struct dl_transformer_micro_batch *micro_batch,
@@ -51,15 +60,14 @@ void dl_transformer_stage_memory(const struct dl_transformer *tf,
                                   : mapping->stage_layers;
     struct dl_memory m = mapping->states[first ? 0 : last ? 1 : 2];
     m.activations_bytes = flight * layers * micro_batch->kept_bytes[DL_TRANSFORMER_BODY][r];
-    if (choice->recompute == DL_RECOMPUTE_FULL)
-        m.activations_bytes += micro_batch->kept_bytes[DL_TRANSFORMER_BODY][DL_RECOMPUTE_NONE];
     if (first)
         m.activations_bytes += flight * (micro_batch->kept_bytes[DL_TRANSFORMER_BEFORE][r] + input);
     /* GPipe goes back only when all micro-batches are through; the others at once where the loss
      * is. */
-    if (last)
-        m.activations_bytes += (choice->schedule == DL_GPIPE && !one ? flight : 1) *
-                               micro_batch->kept_bytes[DL_TRANSFORMER_AFTER][r];
+    const double head = !last ? 0
+                              : (choice->schedule == DL_GPIPE && !one ? flight : 1) *
+                                    micro_batch->kept_bytes[DL_TRANSFORMER_AFTER][r];
+    m.activations_bytes += fmax(head, recomputed_bytes(micro_batch, choice->recompute));
     if (choice->schedule == DL_ASYNC && !last) /* weights of every micro-batch in flight */
         m.weights_bytes +=
             mapping->parameters[0] * dl_precision_bytes(tf->precision) * (flight - 1);

@@ -280,6 +280,17 @@ static void finish_pass(const struct dl_transformer *tf, double operations,
     pass->step_s = most_s * pow(1 + pow(fmin(device_s, host_s) / most_s, HIDING), 1 / HIDING);
 }
 
+/* Full recomputation keeps the input of each body layer alone, that of chosen operations keeps it
+ * beside their results: both begin from it. */
+static void keep_inputs(const struct dl_transformer *tf, const struct dl_transformer_split *split,
+                        struct dl_transformer_micro_batch *out) {
+    const double share = split->sequence_parallel ? (double)split->tp : 1;
+    double *kept_bytes = out->kept_bytes[DL_TRANSFORMER_BODY];
+    kept_bytes[DL_RECOMPUTE_FULL] = out->collective_bytes / share;
+    if (tf->framework->transformer.selective == DL_SELECTIVE_OPERATIONS && !tf->plain)
+        kept_bytes[DL_RECOMPUTE_SELECTIVE] += kept_bytes[DL_RECOMPUTE_FULL];
+}
+
 enum dl_code dl_transformer_micro_batch_make(const struct dl_transformer *tf,
                                              const struct dl_transformer_split *split,
                                              double micro_samples,
@@ -310,8 +321,6 @@ enum dl_code dl_transformer_micro_batch_make(const struct dl_transformer *tf,
                            tf->system->device->name, dl_precision_names[tf->precision]);
         }
     }
-    /* Full recomputation keeps the input of each body layer alone. */
-    const double share = split->sequence_parallel ? (double)split->tp : 1;
-    out->kept_bytes[DL_TRANSFORMER_BODY][DL_RECOMPUTE_FULL] = out->collective_bytes / share;
+    keep_inputs(tf, split, out);
     return DL_OK;
 }

@@ -314,9 +314,20 @@ static double kept_width(const struct dl_transformer *tf, const struct dl_transf
     return l->part == DL_TRANSFORMER_BODY && linear ? fmin(width, operand) : width;
 }
 
+/* Whether the loss of 16-bit logits is the eager one of PyTorch. */
+static bool is_eager_loss(const struct dl_transformer *tf, const struct dl_layer *layer) {
+    if (layer->kind != &dl_layer_loss || dl_precision_bytes(tf->precision) > 2) return false;
+    struct dl_kernel_facts facts =
+        dl_framework_facts(tf->framework, tf->precision, tf->input.attention);
+    dl_facts_compile(&facts, tf->framework, tf->input.compiler);
+    return facts.loss == DL_LOSS_EAGER;
+}
+
 /* Bytes of a sample that a layer keeps for itself: scores of attention or, where they stay on chip,
- * 4 bytes for each query and head. */
+ * 4 bytes for each query and head. The eager loss has in its backward pass, for each logit, the
+ * log-softmax, its gradient, that of the fp32 copy of the logits, and that in 16 bits. */
 static double own_bytes(const struct dl_transformer *tf, const struct dl_layer *layer) {
+    if (is_eager_loss(tf, layer)) return (4 + 4 + 4 + 2) * dl_shape_elements(&layer->in);
     if (layer->kind != &dl_layer_attention || !is_flash(tf, layer))
         return layer->own_elements * dl_precision_bytes(tf->precision) + layer->saved_bytes;
     return 4 * layer->heads * layer->out.size[DL_DIMS - 1];
@@ -329,9 +340,10 @@ bool dl_transformer_keeps_attention(const struct dl_transformer *tf, const struc
 }
 
 /* F-TRANSFORMER-RECOMPUTE: of the `all` bytes of a layer, what selective recomputation keeps;
- * `out`: of its output. */
+ * `out`: of its output, where backward reads that; `result`: whether it does or not. */
 static double kept_selectively(const struct dl_transformer *tf,
-                               const struct dl_transformer_layer *l, double all, double out) {
+                               const struct dl_transformer_layer *l, double all, double out,
+                               double result) {
     const struct dl_layer *layer = &tf->workload->layers[l->index];
     const struct dl_transformer_policy *policy = &tf->framework->transformer;
     const double share = 1 - policy->selective_frac;
@@ -339,7 +351,7 @@ static double kept_selectively(const struct dl_transformer *tf,
     if (l->part != DL_TRANSFORMER_BODY) return all;
     if (policy->selective == DL_SELECTIVE_BLOCKS) return share * all;
     if (dl_transformer_keeps_attention(tf, layer)) return all;
-    return l->role == DL_TRANSFORMER_COLUMN || l->role == DL_TRANSFORMER_ROW ? share * all : 0;
+    return l->role == DL_TRANSFORMER_COLUMN || l->role == DL_TRANSFORMER_ROW ? share * result : 0;
 }
 
 double dl_transformer_kept_bytes(const struct dl_transformer *tf,
@@ -353,7 +365,8 @@ double dl_transformer_kept_bytes(const struct dl_transformer *tf,
                   (double)split->sp *
                       (l->out == DL_TRANSFORMER_WHOLE && split->sequence_parallel ? tp : 1));
     if (l->out == DL_TRANSFORMER_SPLIT) kept.channels /= tp;
-    const double out = whole->saved_elements > whole->own_elements ? dl_shape_elements(&kept) : 0;
-    const double all = out * width + own_bytes(tf, layer);
-    return recompute == DL_RECOMPUTE_SELECTIVE ? kept_selectively(tf, l, all, out * width) : all;
+    const double result = dl_shape_elements(&kept) * width,
+                 out = whole->saved_elements > whole->own_elements ? result : 0;
+    const double all = out + own_bytes(tf, layer);
+    return recompute == DL_RECOMPUTE_SELECTIVE ? kept_selectively(tf, l, all, out, result) : all;
 }

@@ -7,6 +7,7 @@ const char *const dl_optimizer_names[] = {"sgd", "momentum", "adam", "lamb", NUL
 const char *const dl_recompute_names[] = {"none", "selective", "full", NULL};
 const char *const dl_schedule_names[] = {"1f1b", "gpipe", "interleaved", "async", NULL};
 const char *const dl_assume_names[] = {"nothing", "paradl", NULL};
+const char *const dl_master_weights_names[] = {"fp32", "none", NULL};
 const char *const dl_compiler_names[] = {"open", "none", "xla", "inductor", NULL};
 const char *const dl_mapping_names[] = {"data-inside", "pipeline-inside", NULL};
 

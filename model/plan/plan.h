@@ -27,6 +27,11 @@ extern const char *const dl_mapping_names[]; /* "data-inside","pipeline-inside",
 enum dl_compiler { DL_COMPILER_OPEN, DL_COMPILER_NONE, DL_COMPILER_XLA, DL_COMPILER_INDUCTOR };
 extern const char *const dl_compiler_names[]; /* "open","none","xla","inductor", NULL */
 
+/* What 16-bit and narrower arithmetic keeps beside the weights that it computes with: an fp32 copy
+ * that the optimizer updates, or nothing. */
+enum dl_master_weights { DL_MASTERS_FP32, DL_MASTERS_NONE };
+extern const char *const dl_master_weights_names[]; /* "fp32","none", NULL */
+
 struct dl_strategy; /* strategy.h */
 
 struct dl_layer_times;
@@ -40,6 +45,7 @@ struct dl_plan {
     double micro_batch_samples; /* 0: no micro-batches */
     enum dl_precision precision;
     enum dl_optimizer optimizer;
+    enum dl_master_weights master_weights;
     enum dl_recompute recompute;
     bool recompute_open;    /* not given: the framework's default */
     bool sequence_parallel; /* tensor parallelism splits layers outside attention and MLP along the

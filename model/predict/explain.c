@@ -169,7 +169,7 @@ static void put_states(struct sink *s, const struct dl_memory *m) {
     const double parameters = s->parts->workload->parameters;
     put_plain(s, "weights", "memory", "F-MEM-STATES",
               dl_arena_printf(arena, "P=%.0f x %g B", parameters,
-                              dl_memory_weight_bytes(plan->precision)),
+                              dl_memory_weight_bytes(plan->precision, plan->master_weights)),
               "workload file", m->weights_bytes);
     put_plain(s, "gradients", "memory", "F-MEM-STATES",
               dl_arena_printf(arena, "P=%.0f x %g B", parameters,

@@ -8,21 +8,20 @@
 #include "model/framework/workspace.h"
 #include "model/workload/layer.h"
 
-double dl_memory_weight_bytes(enum dl_precision precision) {
+double dl_memory_weight_bytes(enum dl_precision precision, enum dl_master_weights masters) {
     switch (precision) {
-    case DL_MIXED: return 6; /* 16-bit copy and fp32 master */
-    case DL_FP16:
-    case DL_BF16: return 2;
-    case DL_FP8: return 5; /* 8-bit copy and fp32 master */
+    case DL_MIXED: return 6;
+    case DL_FP16: return 2;
+    case DL_BF16:
+    case DL_FP8:
+    case DL_MXFP8:
+    case DL_NVFP4: return masters == DL_MASTERS_NONE ? 2 : 6;
     default: return 4;
     }
 }
 
 double dl_memory_gradient_bytes(enum dl_precision precision) {
-    return precision == DL_MIXED || precision == DL_FP16 || precision == DL_BF16 ||
-                   precision == DL_FP8
-               ? 2
-               : 4;
+    return precision == DL_FP32 || precision == DL_TF32 ? 4 : 2;
 }
 
 double dl_memory_optimizer_bytes(enum dl_optimizer optimizer) {
@@ -109,8 +108,9 @@ void dl_memory_compute(const struct dl_system *system, const struct dl_workload 
     const double per_sample =
         dl_memory_activation_bytes(workload, plan->precision, plan->recompute,
                                    dl_framework_attention(framework, plan->attention));
-    out->weights_bytes = workload->parameters * dl_memory_weight_bytes(plan->precision) +
-                         4 * workload->buffer_elements;
+    out->weights_bytes =
+        workload->parameters * dl_memory_weight_bytes(plan->precision, plan->master_weights) +
+        4 * workload->buffer_elements;
     out->gradients_bytes = workload->parameters * dl_memory_gradient_bytes(plan->precision);
     out->optimizer_bytes = workload->parameters * dl_memory_optimizer_bytes(plan->optimizer);
     out->activations_bytes = batch * (per_sample + known_or_zero(workload->input_bytes_per_sample));

@@ -64,6 +64,10 @@ const struct dl_option dl_input_options[] = {
     {"optimizer", 0, "sgd|momentum|adam|lamb", "Plan",
      "optimizer; default adam for transformers, momentum for other networks",
      DL_CHOICE(PLAN(optimizer), .choices = dl_optimizer_names, DL_GIVEN(INPUT(given.optimizer)))},
+    {"master-weights", 0, "fp32|none", "Plan",
+     "what bf16 and narrower precisions keep beside their weights: an fp32 copy that the optimizer "
+     "updates, or none; default fp32",
+     DL_CHOICE(PLAN(master_weights), .choices = dl_master_weights_names)},
     {"library", 0, "NAME", "Plan",
      "collective library (nccl, mpi, gloo, ...); default: the framework's own",
      DL_TEXT(PLAN(library))},
