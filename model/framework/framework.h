@@ -294,6 +294,7 @@ struct dl_framework {
 };
 
 extern const struct dl_schema dl_framework_schema;
+extern const struct dl_schema dl_framework_launch_schema; /* of its member launch */
 
 /* Finishes a framework that was loaded from `doc`: finds its behaviour and checks members against
  * each other and against what the behaviour requires. DL_ERR_INPUT names file, position and key. */

@@ -52,37 +52,6 @@ static const struct dl_schema release_schema = {
     .fields = release_fields,
 };
 
-static const char *const task_names[] = {
-    [DL_TASKS_DEVICE] = "device", [DL_TASKS_NODE] = "node", [DL_TASKS_ONE] = "one", NULL};
-static const char *const helper_names[] = {[DL_HELPERS_NONE] = "none",
-                                           [DL_HELPERS_PS] = "parameter-servers",
-                                           [DL_HELPERS_KVSTORE] = "kvstore",
-                                           NULL};
-
-#define LAUNCH(member) .key = #member, .offset = offsetof(struct dl_framework_launch, member)
-static const struct dl_field launch_fields[] = {
-    STRING(LAUNCH(program), true, "benchmark program, a file of slurm/frameworks"),
-    STRING(LAUNCH(mode), false, "its --mode; absent: none"),
-    {LAUNCH(tasks), .type = DL_FIELD_CHOICE, .choices = task_names, .required = true,
-     .help = "one task per device, one per node (it drives all its devices), or one in all"},
-    {LAUNCH(helpers), .type = DL_FIELD_CHOICE, .choices = helper_names, .has_fallback = true,
-     .fallback = DL_HELPERS_NONE, .help = "processes next to the tasks"},
-    FLAG(LAUNCH(mpi), "tasks find each other through MPI (srun --mpi)"),
-    STRING(LAUNCH(strategy), false, "strategy of the collected runs; absent: `strategy`"),
-    STRING(LAUNCH(backend), false,
-           "backend of the collected runs on GPUs, also the program's; absent: `library`"),
-    STRING(LAUNCH(cpu_backend), false, "the same on CPUs; absent: `cpu_library`, else none"),
-    {LAUNCH(environment), .count_offset = offsetof(struct dl_framework_launch, environment_count),
-     .type = DL_FIELD_STRINGS, .help = "environment of the tasks, as NAME=VALUE"},
-    {.key = NULL},
-};
-static const struct dl_schema launch_schema = {
-    .name = "launch",
-    .summary = "how a Slurm job starts the framework",
-    .size = sizeof(struct dl_framework_launch),
-    .fields = launch_fields,
-};
-
 static const char *const filter_backward_names[] = {[DL_FILTER_ALL_REDUCE] = "all_reduce",
                                                     [DL_FILTER_REDUCE_SCATTER] = "reduce_scatter",
                                                     [DL_FILTER_ALL_TO_ALL] = "all_to_all",
@@ -413,11 +382,9 @@ static const struct dl_field framework_fields[] = {
     FLAG(AT(transformer, boundary_overlaps),
          "messages between interleaved stages move behind the work of other micro-batches"),
     FLAG(AT(transformer, pipeline_keeps_gathered),
-         "with pipeline stages ZeRO stage 3 gathers weights once an iteration and keeps them until "
-         "its end, with whole gradients: the states of stage 1"),
+         "in a pipeline weights of ZeRO stage 3 stay gathered: the states of stage 1"),
     FLAG(AT(transformer, casts_gathered),
-         "weights are kept in fp32 alone, without a 16-bit copy; they are cast when they are "
-         "gathered (ZeRO stage 3), and gradients are kept in fp32"),
+         "weights are kept in fp32 alone and cast when they are gathered (ZeRO stage 3)"),
     FLAG(AT(transformer, copies_gathered),
          "gathered parameters are copied out of the buffer of the collective (ZeRO stage 3)"),
     FLAG(AT(transformer, copies_gradients),
@@ -458,7 +425,8 @@ static const struct dl_field framework_fields[] = {
     FLAG(AT(transformer, casts_weights_once),
          "weights are cast once an iteration, not with every micro-batch"),
     {TOP(launch), .type = DL_FIELD_OBJECT,
-     .count_offset = offsetof(struct dl_framework, has_launch), .child = &launch_schema,
+     .count_offset = offsetof(struct dl_framework, has_launch),
+     .child = &dl_framework_launch_schema,
      .help = "how a Slurm job starts it; absent: not supported by `dlmodel slurm`"},
     {.key = NULL},
 };

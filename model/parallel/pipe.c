@@ -127,7 +127,8 @@ void dl_pipe_add_schedule(const struct dl_pipe *p, int stage, const struct dl_wo
                           struct dl_memory *memory) {
     const struct dl_plan *plan = &p->plan;
     const double versions = dl_pipeline_weight_versions(plan->schedule, stage, p->stages) - 1;
-    const double stash = versions * own->parameters * dl_memory_weight_bytes(plan->precision, plan->master_weights);
+    const double stash =
+        versions * own->parameters * dl_memory_weight_bytes(plan->precision, plan->master_weights);
     const double boundaries =
         4 * p->cut_elements[p->first[stage]] * plan->micro_batch_samples *
         dl_precision_bytes(plan->precision); /* in and out, activation and gradient */

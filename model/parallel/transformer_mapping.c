@@ -12,9 +12,9 @@
  * elements of each micro-batch to the next, and gets as many gradients back. F-TRANSFORMER-STATES:
  * bytes per parameter of ZeRO with N data ranks, 16-bit weights w, gradients d, masters and moments
  * o: none w + d + o, stage 1 w + d + o/N, stage 2 w + (d + o)/N, stage 3 (w + d + o)/N and in use
- * the weights of a layer and of the next, or of the head. Where the shards are in fp32 and cast when
- * they are gathered (casts_gathered), masters are the weights: w is 0 at stage 3, d at least 4. With
- * pipeline_keeps_gathered stage 3 of a pipeline is stage 1.
+ * the weights of a layer and of the next, or of the head. Where the shards are in fp32 and cast
+ * when they are gathered (casts_gathered), masters are the weights: w is 0 at stage 3, d at least
+ * 4. With pipeline_keeps_gathered stage 3 of a pipeline is stage 1.
  */
 #include <math.h>
 #include <string.h>

@@ -147,8 +147,8 @@ static double accumulate_s(const struct dl_parts *parts, double period_s) {
     return (micro_batches_of(parts->plan) - 1) * fmax(0, period_s - parts->cost->update.time_s);
 }
 
-/* How much longer one run of the timeline takes than another [s], at least 0. Sums of the same times
- * in another order differ by rounding: what is below 10^-12 of the run is 0. */
+/* How much longer one run of the timeline takes than another [s], at least 0. Sums of the same
+ * times in another order differ by rounding: what is below 10^-12 of the run is 0. */
 static double longer_s(double run_s, double than_s) {
     const double more_s = run_s - than_s;
     return more_s > 1e-12 * run_s ? more_s : 0;

@@ -134,7 +134,8 @@ static void two_levels(const struct dl_storage *storage, struct dl_checkpoint *c
 
 /* Bytes of the checkpoint, and what the format's costs count. */
 static double bytes_of(const struct dl_workload *workload, struct job *job) {
-    const double weight_bytes = dl_memory_weight_bytes(job->plan->precision, job->plan->master_weights);
+    const double weight_bytes =
+        dl_memory_weight_bytes(job->plan->precision, job->plan->master_weights);
     if (job->way->format == NULL)
         return workload->parameters *
                    (weight_bytes + dl_memory_optimizer_bytes(job->plan->optimizer)) +

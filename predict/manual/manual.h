@@ -9,8 +9,8 @@
 /* "-n, --nodes LIST", in the arena. */
 const char *dl_option_usage(struct dl_arena *arena, const struct dl_option *option);
 
-/* Calls each(text, option, first) for every option of a command, those of one group together, groups
- * in the order in which they first appear; first: the option begins its group. */
+/* Calls each(text, option, first) for every option of a command, those of one group together,
+ * groups in the order in which they first appear; first: the option begins its group. */
 void dl_option_each(struct dl_text *text, const struct dl_command *command,
                     void (*each)(struct dl_text *, const struct dl_option *, bool first));
 

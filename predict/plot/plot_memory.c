@@ -90,6 +90,8 @@ enum dl_code dl_plot_memory(struct dl_context *context, const struct dl_options 
     out->parameters[4] = (struct dl_plot_parameter){
         .name = "capacity_bytes", .number = dl_known(capacity_bytes) ? capacity_bytes : 0};
     out->parameters[5] = (struct dl_plot_parameter){
-        .name = "master", .number = dl_memory_weight_bytes(p.rows[0].plan.precision, p.rows[0].plan.master_weights) > 4};
+        .name = "master",
+        .number =
+            dl_memory_weight_bytes(p.rows[0].plan.precision, p.rows[0].plan.master_weights) > 4};
     return DL_OK;
 }

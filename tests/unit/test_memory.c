@@ -15,11 +15,11 @@
  * parameter; fp32 momentum: 12. */
 static void states_per_parameter(void **state) {
     (void)state;
-    check_close(dl_memory_weight_bytes(DL_MIXED, DL_MASTERS_FP32) + dl_memory_gradient_bytes(DL_MIXED) +
-                    dl_memory_optimizer_bytes(DL_ADAM),
+    check_close(dl_memory_weight_bytes(DL_MIXED, DL_MASTERS_FP32) +
+                    dl_memory_gradient_bytes(DL_MIXED) + dl_memory_optimizer_bytes(DL_ADAM),
                 16, 0);
-    check_close(dl_memory_weight_bytes(DL_FP32, DL_MASTERS_FP32) + dl_memory_gradient_bytes(DL_FP32) +
-                    dl_memory_optimizer_bytes(DL_MOMENTUM),
+    check_close(dl_memory_weight_bytes(DL_FP32, DL_MASTERS_FP32) +
+                    dl_memory_gradient_bytes(DL_FP32) + dl_memory_optimizer_bytes(DL_MOMENTUM),
                 12, 0);
     check_close(dl_memory_optimizer_bytes(DL_SGD), 0, 0);
 }

@@ -47,8 +47,8 @@ static void map(struct gpt *g, const struct dl_transformer_split *s, int shard,
 }
 
 /* ZeRO stage 3 of 8 ranks in bf16: 2 + 4 + 2 + 8 bytes a parameter, all shared out, and in use a
- * layer's weights (12 h^2 + 13 h) and the head's (vocabulary x h, and the last norm). With shards in
- * fp32 that are cast when gathered: 4 + 4 + 8. Without masters: 2 + 2 + 8. */
+ * layer's weights (12 h^2 + 13 h) and the head's (vocabulary x h, and the last norm). With shards
+ * in fp32 that are cast when gathered: 4 + 4 + 8. Without masters: 2 + 2 + 8. */
 static void shards_in_fp32(void **state) {
     (void)state;
     struct gpt g;
@@ -103,8 +103,8 @@ static void pipeline_keeps_gathered(void **state) {
 }
 
 /* By operations a layer keeps its input (2 s h bytes), half of what its linear layers write (of 3 h
- * + h + 4 h + h = 9 h, 9 s h bytes), and all of attention: its output and 4 bytes for each query and
- * head. */
+ * + h + 4 h + h = 9 h, 9 s h bytes), and all of attention: its output and 4 bytes for each query
+ * and head. */
 static void kept_by_operations(void **state) {
     (void)state;
     struct gpt g;
