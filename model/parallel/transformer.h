@@ -111,6 +111,7 @@ bool dl_transformer_is_stack(const struct dl_workload *workload);
  * as `mapping` says. */
 struct dl_transformer_split {
     int64_t tp, sp, ep, pp, dp, nodes, devices_per_node;
+    int64_t folded; /* as in a plan */
     enum dl_mapping mapping;
     bool sequence_parallel;
     int64_t shard_group; /* data ranks that share states out; 0: all */
@@ -148,6 +149,11 @@ struct dl_transformer_group {
  * do not divide: the fullest has one more than others, and those at the ends, which have embedding
  * and head, are short before those between them. */
 double dl_transformer_end_layers(double layers, double stages, int last);
+
+/* Ranks that share out the experts, each whole where they are folded; and those that hold the same.
+ * F-TRANSFORMER-FOLD */
+int64_t dl_transformer_expert_ranks(const struct dl_transformer_split *split);
+int64_t dl_transformer_expert_replicas(const struct dl_transformer_split *split);
 
 /* Of an axis (DL_AXIS_* of strategy.h); data: dp x ep x sp ranks that hold the same parameters
  * (experts: dp x sp). */

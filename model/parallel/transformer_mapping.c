@@ -24,6 +24,19 @@
 #include "model/parallel/strategy.h"
 #include "model/parallel/transformer_maker.h"
 
+int64_t dl_transformer_expert_ranks(const struct dl_transformer_split *s) {
+    return s->ep * (s->folded > 0 ? s->folded : 1);
+}
+
+int64_t dl_transformer_expert_replicas(const struct dl_transformer_split *s) {
+    return s->dp * s->sp * (s->folded > 0 ? s->tp : 1) / (s->folded > 0 ? s->folded : 1);
+}
+
+/* Parts into which the ranks of a stage divide the experts' parameters. */
+static double expert_parts(const struct dl_transformer_split *s) {
+    return (double)(dl_transformer_expert_ranks(s) * (s->folded > 0 ? 1 : s->tp));
+}
+
 struct dl_transformer_group dl_transformer_group_of(const struct dl_transformer_split *s,
                                                     unsigned axis) {
     const bool pipeline_inside = s->mapping == DL_MAP_PIPELINE_INSIDE;
@@ -32,6 +45,8 @@ struct dl_transformer_group dl_transformer_group_of(const struct dl_transformer_
     case DL_AXIS_TP: return (struct dl_transformer_group){s->tp, 1};
     case DL_AXIS_SP: return (struct dl_transformer_group){s->sp, s->tp};
     case DL_AXIS_EP:
+        if (s->folded > 0)
+            return (struct dl_transformer_group){dl_transformer_expert_ranks(s), 1};
         return (struct dl_transformer_group){s->ep, inner * (pipeline_inside ? s->pp : 1)};
     case DL_AXIS_PP:
         return (struct dl_transformer_group){s->pp, inner * (pipeline_inside ? 1 : data)};
@@ -45,6 +60,9 @@ struct dl_transformer_group dl_transformer_group_of(const struct dl_transformer_
  */
 static struct dl_transformer_group expert_group(const struct dl_transformer_split *s) {
     const int64_t stages = s->mapping == DL_MAP_PIPELINE_INSIDE && s->dp > 1 ? s->pp : 1;
+    if (s->folded > 0)
+        return (struct dl_transformer_group){dl_transformer_expert_replicas(s),
+                                             dl_transformer_expert_ranks(s)};
     return (struct dl_transformer_group){s->dp * s->sp, s->dp > 1 ? s->tp * s->ep * stages : s->tp};
 }
 
@@ -90,7 +108,7 @@ static double gather_width(const struct dl_transformer *tf) {
 static double part_elements(const struct dl_transformer *tf, const struct dl_transformer_split *s,
                             enum dl_transformer_part part) {
     return tf->split_elements[part] / (double)s->tp + tf->whole_elements[part] +
-           tf->expert_elements[part] / (double)(s->tp * s->ep);
+           tf->expert_elements[part] / expert_parts(s);
 }
 
 double dl_transformer_end_layers(double layers, double stages, int last) {
@@ -108,10 +126,10 @@ static void count_parameters(const struct dl_transformer *tf, struct dl_transfor
     for (int i = 0; i < 2; i++)
         out->end_layers[i] =
             s->pp > 1 ? dl_transformer_end_layers(tf->stack, (double)s->pp, i) : tf->stack;
-    out->expert_replicas = (double)(s->dp * s->sp);
-    if (s->ep > 1)
+    out->expert_replicas = (double)dl_transformer_expert_replicas(s);
+    if (dl_transformer_expert_ranks(s) > 1)
         out->expert_parameters =
-            out->stage_layers * tf->expert_elements[DL_TRANSFORMER_BODY] / (double)(s->tp * s->ep);
+            out->stage_layers * tf->expert_elements[DL_TRANSFORMER_BODY] / expert_parts(s);
     if (s->pp == 1) {
         out->parameters[0] = out->parameters[1] = before + tf->stack * body + after;
         out->most_parameters = out->parameters[0];
