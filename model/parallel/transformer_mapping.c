@@ -116,16 +116,30 @@ double dl_transformer_end_layers(double layers, double stages, int last) {
     return most - (missing >= (last ? 1 : 2) ? 1 : 0);
 }
 
+/* F-TRANSFORMER-STAGES: leading layers of another kind count like those of the body, and are on the
+ * first stage, alone where they fill it. */
+static void place_layers(const struct dl_transformer *tf, double pp,
+                         struct dl_transformer_mapping *out) {
+    const double lead = tf->lead_layers, all = tf->stack + lead;
+    out->all_layers = out->stage_layers = out->end_layers[0] = out->end_layers[1] = tf->stack;
+    if (pp <= 1) return;
+    if (lead > 0 && ceil(all / pp) <= lead) {
+        out->stage_layers = ceil(tf->stack / (pp - 1));
+        out->end_layers[0] = 0;
+        out->end_layers[1] = dl_transformer_end_layers(tf->stack, pp - 1, 1);
+        return;
+    }
+    out->stage_layers = ceil(all / pp);
+    out->end_layers[0] = dl_transformer_end_layers(all, pp, 0) - lead;
+    out->end_layers[1] = dl_transformer_end_layers(all, pp, 1);
+}
+
 static void count_parameters(const struct dl_transformer *tf, struct dl_transformer_mapping *out) {
     const struct dl_transformer_split *s = &out->split;
     const double body = part_elements(tf, s, DL_TRANSFORMER_BODY),
                  before = part_elements(tf, s, DL_TRANSFORMER_BEFORE);
     const double after = part_elements(tf, s, DL_TRANSFORMER_AFTER);
-    out->stage_layers = ceil(tf->stack / (double)s->pp);
-    out->all_layers = tf->stack;
-    for (int i = 0; i < 2; i++)
-        out->end_layers[i] =
-            s->pp > 1 ? dl_transformer_end_layers(tf->stack, (double)s->pp, i) : tf->stack;
+    place_layers(tf, (double)s->pp, out);
     out->expert_replicas = (double)dl_transformer_expert_replicas(s);
     if (dl_transformer_expert_ranks(s) > 1)
         out->expert_parameters =

@@ -131,6 +131,8 @@ static enum dl_code check_pipeline(const struct dl_transformer *tf, const struct
             return dl_fail(err, DL_ERR_USAGE,
                            "--schedule interleaved needs a pipeline: --pp 2 or more");
         const double layers = ceil(tf->stack / (double)plan->pp);
+        const bool uneven = tf->framework->transformer.uneven_parts;
+        if (uneven && (double)choice.virtual_stages <= layers) return DL_OK;
         DL_TRY(check_divides("virtual-stages", choice.virtual_stages, layers, "layers of a stage",
                              tf->workload->name, err));
     } else if (plan->virtual_stages > 1) {
