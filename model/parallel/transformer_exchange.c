@@ -132,7 +132,8 @@ static void add_tensor(const struct dl_transformer_maker *m, const struct dl_tra
 static void add_experts(const struct dl_transformer_maker *m, const struct dl_transformer_layer *l,
                         struct dl_transformer_layer_passes *p) {
     const struct dl_transformer_micro_batch *b = m->micro_batch;
-    const double ranks = (double)dl_transformer_expert_ranks(m->split), sent_bytes = b->route_bytes * (ranks - 1) / ranks;
+    const double ranks = (double)dl_transformer_expert_ranks(m->split),
+                 sent_bytes = b->route_bytes * (ranks - 1) / ranks;
     if (l->role != DL_TRANSFORMER_EXPERTS || ranks <= 1) return;
     struct dl_transformer_pass *passes[] = {&p->forward, &p->data};
     for (int i = 0; i < 2; i++) {

@@ -45,8 +45,7 @@ struct dl_transformer_group dl_transformer_group_of(const struct dl_transformer_
     case DL_AXIS_TP: return (struct dl_transformer_group){s->tp, 1};
     case DL_AXIS_SP: return (struct dl_transformer_group){s->sp, s->tp};
     case DL_AXIS_EP:
-        if (s->folded > 0)
-            return (struct dl_transformer_group){dl_transformer_expert_ranks(s), 1};
+        if (s->folded > 0) return (struct dl_transformer_group){dl_transformer_expert_ranks(s), 1};
         return (struct dl_transformer_group){s->ep, inner * (pipeline_inside ? s->pp : 1)};
     case DL_AXIS_PP:
         return (struct dl_transformer_group){s->pp, inner * (pipeline_inside ? 1 : data)};

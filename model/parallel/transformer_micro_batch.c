@@ -184,8 +184,8 @@ static struct kept key_of(const struct dl_transformer_maker *m) {
 static bool same_kernels(const struct kept *a, const struct kept *b) {
     return dl_memo_entry_same(&a->entry, &b->entry) && a->precision == b->precision &&
            a->attention == b->attention && a->compiler == b->compiler &&
-           a->compute_scale == b->compute_scale && a->sp == b->sp && a->ep == b->ep && a->folded == b->folded &&
-           a->sequence_parallel == b->sequence_parallel;
+           a->compute_scale == b->compute_scale && a->sp == b->sp && a->ep == b->ep &&
+           a->folded == b->folded && a->sequence_parallel == b->sequence_parallel;
 }
 
 /* From the memo, or into it. NULL: out of memory. */

@@ -92,8 +92,7 @@ static void take_experts_from_data(struct dl_plan *plan) {
                   pp = plan->pp > 0 ? plan->pp : 1, cp = plan->sp > 0 ? plan->sp : 1;
     if (plan->ep <= 1 || plan->dp * tp * pp * cp != devices) return;
     if (plan->expert_tp <= 0 && plan->dp % plan->ep != 0 && tp > 1) plan->expert_tp = 1;
-    const int64_t folded =
-                      plan->expert_tp == 1 && tp > 1 ? common_divisor(plan->ep, tp * cp) : 1,
+    const int64_t folded = plan->expert_tp == 1 && tp > 1 ? common_divisor(plan->ep, tp * cp) : 1,
                   beside = plan->ep / folded;
     if (plan->dp % beside == 0) plan->dp /= beside;
 }

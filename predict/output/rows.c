@@ -218,8 +218,7 @@ static int64_t zero_of(const struct dl_plan *plan) {
 
 bool dl_rows_is_chosen(const struct dl_plan *plan) {
     return plan->tp * plan->pp * plan->sp * dl_plan_expert_ranks(plan) > 1 ||
-           plan->micro_batch_samples > 0 ||
-           plan->recompute != DL_RECOMPUTE_NONE;
+           plan->micro_batch_samples > 0 || plan->recompute != DL_RECOMPUTE_NONE;
 }
 
 /* "tp4 pp8 v2 mb1 selective zero1"; NULL where there is nothing to tell, or out of memory. */
@@ -228,7 +227,8 @@ static const char *plan_text(const struct dl_plan *plan, struct dl_arena *arena)
     const struct {
         const char *name;
         int64_t ranks;
-    } axes[] = {{"tp", plan->tp}, {"pp", plan->pp}, {"cp", plan->sp}, {"ep", dl_plan_expert_ranks(plan)}};
+    } axes[] = {
+        {"tp", plan->tp}, {"pp", plan->pp}, {"cp", plan->sp}, {"ep", dl_plan_expert_ranks(plan)}};
     if (!dl_rows_is_chosen(plan)) return NULL;
     for (size_t i = 0; i < sizeof axes / sizeof axes[0]; i++) {
         if (axes[i].ranks > 1)
