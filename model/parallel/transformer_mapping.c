@@ -119,7 +119,7 @@ double dl_transformer_end_layers(double layers, double stages, int last) {
  * first stage, alone where they fill it. */
 static void place_layers(const struct dl_transformer *tf, double pp,
                          struct dl_transformer_mapping *out) {
-    const double lead = tf->lead_layers, all = tf->stack + lead;
+    const double lead = tf->lead_layer_count, all = tf->stack + lead;
     out->all_layers = out->stage_layers = out->end_layers[0] = out->end_layers[1] = tf->stack;
     if (pp <= 1) return;
     if (lead > 0 && ceil(all / pp) <= lead) {

@@ -252,7 +252,7 @@ enum dl_code dl_transformer_prepare(const struct dl_system *system,
     if (all == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     mark_roles(workload, stack, all);
     for (int i = stack->lead; i < stack->first; i++)
-        if (workload->layers[i].kind == &dl_layer_attention) tf.lead_layers++;
+        if (workload->layers[i].kind == &dl_layer_attention) tf.lead_layer_count++;
     DL_TRY(choose_layers(&tf, stack, all, arena, err));
     DL_TRY(find_limits(&tf, stack, err));
     *out = tf;

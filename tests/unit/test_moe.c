@@ -135,10 +135,10 @@ static void messages(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
-/* F-TRANSFORMER-FOLD: 4 expert ranks, of which 2 are the tensor ranks and 2 data ranks: a rank holds
- * one whole expert, sends the rows of its half of the tokens and gathers none for them; 2 further
- * data ranks hold the same. In place of 2 x 2 ranks that split experts and tokens, the same
- * multiply-adds. */
+/* F-TRANSFORMER-FOLD: 4 expert ranks, of which 2 are the tensor ranks and 2 data ranks: a rank
+ * holds one whole expert, sends the rows of its half of the tokens and gathers none for them; 2
+ * further data ranks hold the same. The multiply-adds are those of 2 x 2 ranks that split experts
+ * and tokens. */
 static void folded(void **state) {
     (void)state;
     struct gpt g;

@@ -145,9 +145,9 @@ static void uneven_stages(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
-/* F-TRANSFORMER-STAGES: 3 layers of another kind before those of the body. With 7 of these, 5 + 5 on
- * 2 stages, so 2 of the body and 5; on 4 stages they fill the first, the others take 3 + 2 + 2. With
- * 11, 3 + 4 + 4 + 3 on 4 stages, so none of the body on the first. */
+/* F-TRANSFORMER-STAGES: 3 layers of another kind before those of the body. With 7 of these, 5 + 5
+ * on 2 stages, so 2 of the body and 5; on 4 stages they fill the first, the others take 3 + 2 + 2.
+ * With 11, 3 + 4 + 4 + 3 on 4 stages, so none of the body on the first. */
 static void leading_layers_count(void **state) {
     (void)state;
     const struct {
@@ -158,7 +158,7 @@ static void leading_layers_count(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct gpt g;
         make_of(&g, cases[i].body);
-        g.tf.lead_layers = 3;
+        g.tf.lead_layer_count = 3;
         struct dl_err err = {0};
         struct dl_transformer_mapping layout;
         const struct dl_transformer_split s = gpt_split(1, 1, 1, cases[i].stages, 1);
