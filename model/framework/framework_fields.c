@@ -406,6 +406,7 @@ static const struct dl_field framework_fields[] = {
            "fused attention: kernels written for the device, FlashAttention 1 or 2 on every "
            "device, or what PyTorch chooses (sdpa: cuDNN on Blackwell, FlashAttention 2 before)"),
     FLAG(AT(transformer, recomputes_cudnn), "selective operations repeat attention by cuDNN, too"),
+    FLAG(AT(transformer, uneven_parts), "virtual stages of a device may differ by a layer"),
     FLAG(AT(transformer, grouped_gemms),
          "experts by PyTorch's grouped GEMMs, whose time is grouped_scale of the device"),
     FLAG(AT(transformer, wide_norms), "RMS norms take their input cast to fp32"),

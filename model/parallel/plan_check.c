@@ -40,6 +40,23 @@ static int64_t experts_of(const struct dl_workload *workload) {
     return 1;
 }
 
+/* F-TRANSFORMER-FOLD: of the expert ranks that were given, those among the tensor and sequence
+ * ranks. */
+static enum dl_code fold_experts(struct dl_plan *plan, struct dl_err *err) {
+    const int64_t tp = plan->tp > 0 ? plan->tp : 1, sp = plan->sp > 0 ? plan->sp : 1;
+    if (plan->expert_tp <= 0 || plan->expert_tp == tp || plan->folded > 0) return DL_OK;
+    if (plan->expert_tp != 1)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--etp %lld: expected 1, or the %lld tensor ranks of the other layers",
+                       (long long)plan->expert_tp, (long long)tp);
+    if (plan->mapping == DL_MAP_PIPELINE_INSIDE)
+        return dl_fail(err, DL_ERR_USAGE, "--etp 1: goes with --mapping data-inside");
+    if (plan->ep <= 0) plan->ep = 1;
+    plan->folded = common_divisor(plan->ep, tp * sp);
+    plan->ep /= plan->folded;
+    return DL_OK;
+}
+
 static enum dl_code complete_axes(const struct dl_workload *workload, struct dl_plan *plan,
                                   int64_t devices, struct dl_err *err) {
     const struct dl_strategy *strategy = plan->strategy;
@@ -266,6 +283,7 @@ enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_wo
     if (plan->nodes == 0) plan->nodes = 1;
     DL_TRY(check_devices(system, plan, err));
     const int64_t devices = plan->nodes * plan->devices_per_node;
+    DL_TRY(fold_experts(plan, err));
     DL_TRY(complete_axes(workload, plan, devices, err));
     DL_TRY(check_library(plan, err));
     DL_TRY(complete_batch(plan, (double)devices, err));

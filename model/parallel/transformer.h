@@ -73,6 +73,7 @@ struct dl_transformer {
     int layer_count;
     int body_count;               /* workload layers in one body layer */
     double stack, tokens, hidden; /* body layers; tokens of a sample; channels between layers */
+    double lead_layer_count;      /* transformer layers of another kind before the body */
     /* rows of experts for each token: k x capacity factor; 0 without experts */
     double routed;
     double chosen_count;             /* k */
@@ -111,6 +112,7 @@ bool dl_transformer_is_stack(const struct dl_workload *workload);
  * as `mapping` says. */
 struct dl_transformer_split {
     int64_t tp, sp, ep, pp, dp, nodes, devices_per_node;
+    int64_t folded; /* as in a plan */
     enum dl_mapping mapping;
     bool sequence_parallel;
     int64_t shard_group; /* data ranks that share states out; 0: all */
@@ -148,6 +150,11 @@ struct dl_transformer_group {
  * do not divide: the fullest has one more than others, and those at the ends, which have embedding
  * and head, are short before those between them. */
 double dl_transformer_end_layers(double layers, double stages, int last);
+
+/* Ranks that share out the experts, each whole where they are folded; and those that hold the same.
+ * F-TRANSFORMER-FOLD */
+int64_t dl_transformer_expert_ranks(const struct dl_transformer_split *split);
+int64_t dl_transformer_expert_replicas(const struct dl_transformer_split *split);
 
 /* Of an axis (DL_AXIS_* of strategy.h); data: dp x ep x sp ranks that hold the same parameters
  * (experts: dp x sp). */

@@ -115,7 +115,7 @@ static void add_tensor(const struct dl_transformer_maker *m, const struct dl_tra
     if (l->role == DL_TRANSFORMER_ROW || l->role == DL_TRANSFORMER_VOCABULARY)
         add_rows(m, l, half, p);
     if (l->gathers) add_columns(m, half, p);
-    if (l->role != DL_TRANSFORMER_EXPERTS) return;
+    if (l->role != DL_TRANSFORMER_EXPERTS || m->split->folded > 0) return;
     if (!m->split->sequence_parallel) {
         add_comm(&b->reduce, 1, 2 * half, &p->forward);
         add_comm(&b->reduce, 1, 2 * half, &p->data);
@@ -132,8 +132,9 @@ static void add_tensor(const struct dl_transformer_maker *m, const struct dl_tra
 static void add_experts(const struct dl_transformer_maker *m, const struct dl_transformer_layer *l,
                         struct dl_transformer_layer_passes *p) {
     const struct dl_transformer_micro_batch *b = m->micro_batch;
-    const double ranks = (double)m->split->ep, sent_bytes = b->route_bytes * (ranks - 1) / ranks;
-    if (l->role != DL_TRANSFORMER_EXPERTS || m->split->ep <= 1) return;
+    const double ranks = (double)dl_transformer_expert_ranks(m->split),
+                 sent_bytes = b->route_bytes * (ranks - 1) / ranks;
+    if (l->role != DL_TRANSFORMER_EXPERTS || ranks <= 1) return;
     struct dl_transformer_pass *passes[] = {&p->forward, &p->data};
     for (int i = 0; i < 2; i++) {
         add_comm(&b->route, 1, sent_bytes, passes[i]);
@@ -241,8 +242,10 @@ static enum dl_code make_experts(struct dl_transformer_maker *m, struct dl_err *
     const struct dl_transformer_split *split = m->split;
     struct dl_transformer_micro_batch *b = m->micro_batch;
     const struct dl_transformer_group group = dl_transformer_group_of(split, DL_AXIS_EP);
-    const double share = split->sequence_parallel ? (double)split->tp : 1;
-    if (split->ep <= 1) return DL_OK;
+    const bool own = split->sequence_parallel || split->folded > 0; /* tokens of a tensor rank */
+    const double share = own ? (double)split->tp : 1,
+                 ranks = (double)dl_transformer_expert_ranks(split);
+    if (ranks <= 1) return DL_OK;
     if (tf->framework->transformer.expert_exchange == DL_EXPERT_ALL_TO_ALL) {
         b->route_bytes = b->expert_bytes / share;
         return dl_transformer_collective(tf, split, group, DL_COLL_ALL_TO_ALL, b->route_bytes,
@@ -250,7 +253,7 @@ static enum dl_code make_experts(struct dl_transformer_maker *m, struct dl_err *
     }
     if (tf->framework->transformer.expert_exchange == DL_EXPERT_ONCE)
         return make_once(m, group, share, err);
-    b->route_bytes = b->collective_bytes / share * (double)split->ep;
+    b->route_bytes = b->collective_bytes / share * ranks;
     DL_TRY(dl_transformer_collective(tf, split, group, DL_COLL_ALL_GATHER, b->route_bytes,
                                      &b->route, err));
     return dl_transformer_collective(tf, split, group, DL_COLL_REDUCE_SCATTER, b->route_bytes,

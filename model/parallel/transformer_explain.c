@@ -90,9 +90,11 @@ static void put_communication(struct sink *s) {
                         1e3 * micro_batch->reduce.time_s, 1e3 * micro_batch->gather.time_s,
                         1e3 * micro_batch->scatter.time_s),
         "model",
-        t->result.tensor_s - (mapping->split.ep > 1 ? routings * micro_batch->route.time_s : 0),
+        t->result.tensor_s - (dl_transformer_expert_ranks(&mapping->split) > 1
+                                  ? routings * micro_batch->route.time_s
+                                  : 0),
         NAN, "communication");
-    if (mapping->split.ep > 1) {
+    if (dl_transformer_expert_ranks(&mapping->split) > 1) {
         put_collective(s, "expert all-to-all", &micro_batch->route, micro_batch->route_bytes,
                        routings, "F-TRANSFORMER-EXPERT");
     }

@@ -26,6 +26,19 @@
 #include "model/parallel/strategy.h"
 #include "model/parallel/transformer_maker.h"
 
+int64_t dl_transformer_expert_ranks(const struct dl_transformer_split *s) {
+    return s->ep * (s->folded > 0 ? s->folded : 1);
+}
+
+int64_t dl_transformer_expert_replicas(const struct dl_transformer_split *s) {
+    return s->dp * s->sp * (s->folded > 0 ? s->tp : 1) / (s->folded > 0 ? s->folded : 1);
+}
+
+/* Parts into which the ranks of a stage divide the experts' parameters. */
+static double expert_parts(const struct dl_transformer_split *s) {
+    return (double)(dl_transformer_expert_ranks(s) * (s->folded > 0 ? 1 : s->tp));
+}
+
 struct dl_transformer_group dl_transformer_group_of(const struct dl_transformer_split *s,
                                                     unsigned axis) {
     const bool pipeline_inside = s->mapping == DL_MAP_PIPELINE_INSIDE;
@@ -34,6 +47,7 @@ struct dl_transformer_group dl_transformer_group_of(const struct dl_transformer_
     case DL_AXIS_TP: return (struct dl_transformer_group){s->tp, 1};
     case DL_AXIS_SP: return (struct dl_transformer_group){s->sp, s->tp};
     case DL_AXIS_EP:
+        if (s->folded > 0) return (struct dl_transformer_group){dl_transformer_expert_ranks(s), 1};
         return (struct dl_transformer_group){s->ep, inner * (pipeline_inside ? s->pp : 1)};
     case DL_AXIS_PP:
         return (struct dl_transformer_group){s->pp, inner * (pipeline_inside ? 1 : data)};
@@ -47,6 +61,9 @@ struct dl_transformer_group dl_transformer_group_of(const struct dl_transformer_
  */
 static struct dl_transformer_group expert_group(const struct dl_transformer_split *s) {
     const int64_t stages = s->mapping == DL_MAP_PIPELINE_INSIDE && s->dp > 1 ? s->pp : 1;
+    if (s->folded > 0)
+        return (struct dl_transformer_group){dl_transformer_expert_replicas(s),
+                                             dl_transformer_expert_ranks(s)};
     return (struct dl_transformer_group){s->dp * s->sp, s->dp > 1 ? s->tp * s->ep * stages : s->tp};
 }
 
@@ -92,7 +109,7 @@ static double gather_width(const struct dl_transformer *tf) {
 static double part_elements(const struct dl_transformer *tf, const struct dl_transformer_split *s,
                             enum dl_transformer_part part) {
     return tf->split_elements[part] / (double)s->tp + tf->whole_elements[part] +
-           tf->expert_elements[part] / (double)(s->tp * s->ep);
+           tf->expert_elements[part] / expert_parts(s);
 }
 
 double dl_transformer_end_layers(double layers, double stages, int last) {
@@ -100,20 +117,34 @@ double dl_transformer_end_layers(double layers, double stages, int last) {
     return most - (missing >= (last ? 1 : 2) ? 1 : 0);
 }
 
+/* F-TRANSFORMER-STAGES: leading layers of another kind count like those of the body, and are on the
+ * first stage, alone where they fill it. */
+static void place_layers(const struct dl_transformer *tf, double pp,
+                         struct dl_transformer_mapping *out) {
+    const double lead = tf->lead_layer_count, all = tf->stack + lead;
+    out->all_layers = out->stage_layers = out->end_layers[0] = out->end_layers[1] = tf->stack;
+    if (pp <= 1) return;
+    if (lead > 0 && ceil(all / pp) <= lead) {
+        out->stage_layers = ceil(tf->stack / (pp - 1));
+        out->end_layers[0] = 0;
+        out->end_layers[1] = dl_transformer_end_layers(tf->stack, pp - 1, 1);
+        return;
+    }
+    out->stage_layers = ceil(all / pp);
+    out->end_layers[0] = dl_transformer_end_layers(all, pp, 0) - lead;
+    out->end_layers[1] = dl_transformer_end_layers(all, pp, 1);
+}
+
 static void count_parameters(const struct dl_transformer *tf, struct dl_transformer_mapping *out) {
     const struct dl_transformer_split *s = &out->split;
     const double body = part_elements(tf, s, DL_TRANSFORMER_BODY),
                  before = part_elements(tf, s, DL_TRANSFORMER_BEFORE);
     const double after = part_elements(tf, s, DL_TRANSFORMER_AFTER);
-    out->stage_layers = ceil(tf->stack / (double)s->pp);
-    out->all_layers = tf->stack;
-    for (int i = 0; i < 2; i++)
-        out->end_layers[i] =
-            s->pp > 1 ? dl_transformer_end_layers(tf->stack, (double)s->pp, i) : tf->stack;
-    out->expert_replicas = (double)(s->dp * s->sp);
-    if (s->ep > 1)
+    place_layers(tf, (double)s->pp, out);
+    out->expert_replicas = (double)dl_transformer_expert_replicas(s);
+    if (dl_transformer_expert_ranks(s) > 1)
         out->expert_parameters =
-            out->stage_layers * tf->expert_elements[DL_TRANSFORMER_BODY] / (double)(s->tp * s->ep);
+            out->stage_layers * tf->expert_elements[DL_TRANSFORMER_BODY] / expert_parts(s);
     if (s->pp == 1) {
         out->parameters[0] = out->parameters[1] = before + tf->stack * body + after;
         out->most_parameters = out->parameters[0];

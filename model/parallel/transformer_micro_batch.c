@@ -158,7 +158,7 @@ struct kept {
     enum dl_attention_kernel attention;
     enum dl_compiler compiler;
     double compute_scale;
-    int64_t sp, ep;
+    int64_t sp, ep, folded;
     bool sequence_parallel;
     struct layer_kernels *layers;
     struct dl_transformer_pass difference;
@@ -177,6 +177,7 @@ static struct kept key_of(const struct dl_transformer_maker *m) {
                          .compute_scale = tf->compute_scale,
                          .sp = m->split->sp,
                          .ep = m->split->ep,
+                         .folded = m->split->folded,
                          .sequence_parallel = m->split->sequence_parallel};
 }
 
@@ -184,7 +185,7 @@ static bool same_kernels(const struct kept *a, const struct kept *b) {
     return dl_memo_entry_same(&a->entry, &b->entry) && a->precision == b->precision &&
            a->attention == b->attention && a->compiler == b->compiler &&
            a->compute_scale == b->compute_scale && a->sp == b->sp && a->ep == b->ep &&
-           a->sequence_parallel == b->sequence_parallel;
+           a->folded == b->folded && a->sequence_parallel == b->sequence_parallel;
 }
 
 /* From the memo, or into it. NULL: out of memory. */

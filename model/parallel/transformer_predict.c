@@ -37,6 +37,7 @@ struct dl_transformer_split dl_transformer_split_of(const struct dl_plan *plan) 
     return (struct dl_transformer_split){.tp = plan->tp,
                                          .sp = plan->sp,
                                          .ep = plan->ep,
+                                         .folded = plan->folded,
                                          .pp = plan->pp,
                                          .dp = plan->dp,
                                          .nodes = plan->nodes,
@@ -130,6 +131,8 @@ static enum dl_code check_pipeline(const struct dl_transformer *tf, const struct
             return dl_fail(err, DL_ERR_USAGE,
                            "--schedule interleaved needs a pipeline: --pp 2 or more");
         const double layers = ceil(tf->stack / (double)plan->pp);
+        const bool uneven = tf->framework->transformer.uneven_parts;
+        if (uneven && (double)choice.virtual_stages <= layers) return DL_OK;
         DL_TRY(check_divides("virtual-stages", choice.virtual_stages, layers, "layers of a stage",
                              tf->workload->name, err));
     } else if (plan->virtual_stages > 1) {
@@ -173,7 +176,8 @@ enum dl_code dl_transformer_check(const struct dl_system *system,
         return dl_fail(err, DL_ERR_USAGE, "--ep: %s has no experts to spread; nearest is --ep 1",
                        workload->name);
     }
-    DL_TRY(check_divides("ep", plan->ep, tf.experts, "experts", workload->name, err));
+    DL_TRY(check_divides("ep", dl_plan_expert_ranks(plan), tf.experts, "experts", workload->name,
+                         err));
     DL_TRY(check_pipeline(&tf, plan, err));
     if (plan->sequence_parallel && plan->tp < 2) {
         return dl_fail(err, DL_ERR_USAGE,

@@ -251,6 +251,8 @@ enum dl_code dl_transformer_prepare(const struct dl_system *system,
     struct dl_transformer_layer *all = dl_arena_alloc(arena, (size_t)places, sizeof *all);
     if (all == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     mark_roles(workload, stack, all);
+    for (int i = stack->lead; i < stack->first; i++)
+        if (workload->layers[i].kind == &dl_layer_attention) tf.lead_layer_count++;
     DL_TRY(choose_layers(&tf, stack, all, arena, err));
     DL_TRY(find_limits(&tf, stack, err));
     *out = tf;
@@ -269,7 +271,8 @@ struct dl_layer dl_transformer_layer_at(const struct dl_transformer *tf,
     const double in = dl_shape_elements(&layer.in), out = dl_shape_elements(&layer.out);
     const bool shares =
         l->role == DL_TRANSFORMER_SAME && l->in == DL_TRANSFORMER_WHOLE && split->sequence_parallel;
-    const double tokens = sp * (shares ? tp : 1);
+    const bool own = l->role == DL_TRANSFORMER_EXPERTS && split->folded > 0;
+    const double tokens = sp * (shares || own ? tp : 1);
     divide_tokens(tf, &layer.in, tokens);
     divide_tokens(tf, &layer.out, tokens);
     const bool split_in = l->in == DL_TRANSFORMER_SPLIT, split_out = l->out == DL_TRANSFORMER_SPLIT;
@@ -288,9 +291,9 @@ struct dl_layer dl_transformer_layer_at(const struct dl_transformer *tf,
     layer.own_elements *= share;
     dl_layer_set_attention(&layer, dl_framework_attention(tf->framework, tf->input.attention));
     if (l->role == DL_TRANSFORMER_EXPERTS) {
-        layer.held_experts /= (double)split->ep;
+        layer.held_experts /= (double)dl_transformer_expert_ranks(split);
         layer.capacity *= imbalance_of(tf, &layer);
-        layer.hidden /= tp;
+        if (split->folded <= 0) layer.hidden /= tp;
         layer.own_elements = dl_layer_moe_own_elements(&layer);
     }
     return layer;

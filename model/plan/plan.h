@@ -18,6 +18,10 @@ extern const char *const dl_schedule_names[]; /* "1f1b","gpipe","interleaved","a
 enum dl_assume { DL_ASSUME_NOTHING, DL_ASSUME_PARADL };
 extern const char *const dl_assume_names[]; /* "nothing","paradl", NULL */
 
+struct dl_plan;
+/* Ranks that share out the experts: ep, and those among the tensor and sequence ranks. */
+int64_t dl_plan_expert_ranks(const struct dl_plan *plan);
+
 /* Rank mapping: the ranks next to those of tensor and sequence parallelism are the data-parallel
  * ones (then the pipeline's), or the pipeline's. */
 enum dl_mapping { DL_MAP_DATA_INSIDE, DL_MAP_PIPELINE_INSIDE };
@@ -41,6 +45,9 @@ struct dl_plan {
     const struct dl_strategy *strategy;
     int64_t nodes, devices_per_node; /* in use */
     int64_t dp, tp, pp, sp, ep;      /* their product is nodes * devices_per_node */
+    int64_t expert_tp; /* tensor ranks that split each expert: 1 or, as 0, those of the layers */
+    int64_t folded;    /* derived: expert ranks among the tensor and sequence ranks, which ep does
+                          not count; 0: experts are split like other layers */
     double batch_per_device_samples, global_batch_samples;
     double micro_batch_samples; /* 0: no micro-batches */
     enum dl_precision precision;

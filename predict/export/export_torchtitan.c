@@ -78,7 +78,7 @@ static void add_parallelism(const struct dl_plan *plan, struct dl_text *out) {
     dl_text_printf(out,
                    "tensor_parallel_degree = %lld\ncontext_parallel_degree = %lld\n"
                    "expert_parallel_degree = %lld\npipeline_parallel_degree = %lld\n",
-                   (long long)plan->tp, (long long)plan->sp, (long long)plan->ep,
+                   (long long)plan->tp, (long long)plan->sp, (long long)dl_plan_expert_ranks(plan),
                    (long long)plan->pp);
     if (plan->pp > 1)
         dl_text_printf(out,

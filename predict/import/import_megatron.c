@@ -256,6 +256,9 @@ static enum dl_code read_ranks(struct reader *r) {
     dl_plan_words_add(r->out, "pp", "%.0f", r->pp);
     dl_plan_words_add(r->out, "cp", "%.0f", r->cp);
     if (r->ep > 1) dl_plan_words_add(r->out, "ep", "%.0f", r->ep);
+    double each = NAN; /* tensor ranks of an expert; not given: those of other layers */
+    DL_TRY(dl_arguments_number(r->a, "expert_tensor_parallel_size", 1, 1e6, &each, r->err));
+    if (r->ep > 1 && r->tp > 1 && dl_known(each)) dl_plan_words_add(r->out, "etp", "%.0f", each);
     return DL_OK;
 }
 

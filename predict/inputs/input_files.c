@@ -179,7 +179,7 @@ static void add_ranks(struct dl_text *line, const struct dl_plan *plan) {
                {"tp", DL_AXIS_TP, plan->tp},
                {"pp", DL_AXIS_PP, plan->pp},
                {images ? "spatial" : "cp", DL_AXIS_SP, plan->sp},
-               {"ep", DL_AXIS_EP, plan->ep}};
+               {"ep", DL_AXIS_EP, dl_plan_expert_ranks(plan)}};
     dl_text_printf(line, " --strategy %s", plan->strategy->name);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if ((plan->strategy->axes & all[i].axis) != 0)

@@ -90,6 +90,10 @@ const struct dl_option dl_input_options[] = {
      "expert-parallel ranks of a mixture of experts (gpt:...,experts=8,topk=2,capacity=1.25); "
      "default 1",
      DL_INTEGER(PLAN(ep), .min = 1, .max = MOST_RANKS)},
+    {"etp", 0, "N", "Plan",
+     "tensor ranks that split each expert: 1, so that expert ranks take whole experts and count "
+     "tensor and context ranks too, or those of the other layers (default)",
+     DL_INTEGER(PLAN(expert_tp), .min = 1, .max = MOST_RANKS)},
     {"micro-batch", 0, "N|max", "Plan",
      "samples per micro-batch, or max: as many as divide the batch and fit in memory; default: the "
      "whole share of a data rank, or what fits of it; 1 with pipeline stages",

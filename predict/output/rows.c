@@ -217,8 +217,8 @@ static int64_t zero_of(const struct dl_plan *plan) {
 }
 
 bool dl_rows_is_chosen(const struct dl_plan *plan) {
-    return plan->tp * plan->pp * plan->sp * plan->ep > 1 || plan->micro_batch_samples > 0 ||
-           plan->recompute != DL_RECOMPUTE_NONE;
+    return plan->tp * plan->pp * plan->sp * dl_plan_expert_ranks(plan) > 1 ||
+           plan->micro_batch_samples > 0 || plan->recompute != DL_RECOMPUTE_NONE;
 }
 
 /* "tp4 pp8 v2 mb1 selective zero1"; NULL where there is nothing to tell, or out of memory. */
@@ -227,7 +227,8 @@ static const char *plan_text(const struct dl_plan *plan, struct dl_arena *arena)
     const struct {
         const char *name;
         int64_t ranks;
-    } axes[] = {{"tp", plan->tp}, {"pp", plan->pp}, {"cp", plan->sp}, {"ep", plan->ep}};
+    } axes[] = {
+        {"tp", plan->tp}, {"pp", plan->pp}, {"cp", plan->sp}, {"ep", dl_plan_expert_ranks(plan)}};
     if (!dl_rows_is_chosen(plan)) return NULL;
     for (size_t i = 0; i < sizeof axes / sizeof axes[0]; i++) {
         if (axes[i].ranks > 1)
@@ -324,7 +325,7 @@ static void fill(union dl_cell *c, const struct dl_prediction_row *row, struct d
     c[i++].number = p->stage_count > 0 ? p->max_micro_batch_samples : NAN;
     c[i++].string = dl_currency_of(row->system, row->rates);
     const struct dl_plan *plan = row->plan;
-    c[i++].integer = plan->ep;
+    c[i++].integer = dl_plan_expert_ranks(plan);
     c[i++].number = plan->micro_batch_samples > 0 ? plan->micro_batch_samples : NAN;
     c[i++].string = plan->pp > 1 ? dl_schedule_names[plan->schedule] : NULL;
     c[i++].integer = plan->virtual_stages > 0 ? plan->virtual_stages : 1;

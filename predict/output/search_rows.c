@@ -158,7 +158,7 @@ static void add_plan(union dl_cell *c, const struct dl_plan *plan) {
     c[TP].integer = plan->tp;
     c[PP].integer = plan->pp;
     c[SP].integer = plan->sp;
-    c[EP].integer = plan->ep;
+    c[EP].integer = dl_plan_expert_ranks(plan);
     c[MICRO].number = plan->micro_batch_samples;
     c[SCHEDULE].string = plan->pp > 1 ? dl_schedule_names[plan->schedule] : "-";
     c[VIRTUAL].integer = plan->virtual_stages > 0 ? plan->virtual_stages : 1;

@@ -135,6 +135,46 @@ static void messages(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
+/* F-TRANSFORMER-FOLD: 4 expert ranks, of which 2 are the tensor ranks and 2 data ranks: a rank
+ * holds one whole expert, sends the rows of its half of the tokens and gathers none for them; 2
+ * further data ranks hold the same. The multiply-adds are those of 2 x 2 ranks that split experts
+ * and tokens. */
+static void folded(void **state) {
+    (void)state;
+    struct gpt g;
+    struct dl_err err = {0};
+    struct dl_transformer_micro_batch cell, split_cell;
+    struct dl_transformer_mapping layout;
+    make(&g, "1");
+    struct dl_transformer_split s = split(2, 2, 2);
+    s.sequence_parallel = true;
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &split_cell, &err), DL_OK);
+    s.folded = 2;
+    assert_int_equal(dl_transformer_expert_ranks(&s), 4);
+    assert_int_equal(dl_transformer_expert_replicas(&s), 2);
+    const struct dl_transformer_group group = dl_transformer_group_of(&s, DL_AXIS_EP);
+    assert_int_equal(group.ranks, 4);
+    assert_int_equal(group.stride, 1);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &cell, &err), DL_OK);
+    const double routed = 3 * TOKENS / 2 * H * 2 * 2, whole = 3 * TOKENS * H * 2 * 2,
+                 exchange = 3 * TOKENS * H * 2;
+    check_close(cell.route_bytes, routed, 1e-12);
+    /* beside the exchanges of experts: one gather and one scatter of attention's rows, and of the
+     * router's input */
+    const double others =
+        split_cell.forward[DL_TRANSFORMER_BODY].comm_bytes - 2 * 0.5 * routed - 2 * 0.5 * whole;
+    check_close(cell.forward[DL_TRANSFORMER_BODY].comm_bytes, 2 * 0.75 * routed + others, 1e-12);
+    assert_true(others >= 2 * 0.5 * exchange);
+    /* the router takes the rank's own tokens alone */
+    const double flop = cell.forward[DL_TRANSFORMER_BODY].flop,
+                 both = split_cell.forward[DL_TRANSFORMER_BODY].flop;
+    assert_true(flop < both && flop > both - 2 * 3 * TOKENS * H * E);
+    assert_int_equal(dl_transformer_mapping_make(&g.tf, &s, 0, &layout, &err), DL_OK);
+    check_close(layout.expert_parameters, 2 * (2 * H * F + F + H), 1e-12);
+    check_close(layout.expert_replicas, 2, 0);
+    dl_arena_free(&g.f.arena);
+}
+
 /* 4 experts on 4 ranks of 2 nodes, 2 a token: 2 ranks, on 2 (1 - 1/2 x 1/3) = 5/3 nodes. */
 static void once_per_node(void **state) {
     (void)state;
@@ -248,6 +288,7 @@ int main(void) {
         cmocka_unit_test(counts),   cmocka_unit_test(kernels),
         cmocka_unit_test(messages), cmocka_unit_test(states_and_gradients),
         cmocka_unit_test(limits),   cmocka_unit_test(once_per_node),
+        cmocka_unit_test(folded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -145,6 +145,31 @@ static void uneven_stages(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
+/* F-TRANSFORMER-STAGES: 3 layers of another kind before those of the body. With 7 of these, 5 + 5
+ * on 2 stages, so 2 of the body and 5; on 4 stages they fill the first, the others take 3 + 2 + 2.
+ * With 11, 3 + 4 + 4 + 3 on 4 stages, so none of the body on the first. */
+static void leading_layers_count(void **state) {
+    (void)state;
+    const struct {
+        const char *body;
+        int64_t stages;
+        double most, first, last;
+    } cases[] = {{"7", 1, 7, 7, 7}, {"7", 2, 5, 2, 5}, {"7", 4, 3, 0, 2}, {"11", 4, 4, 0, 3}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct gpt g;
+        make_of(&g, cases[i].body);
+        g.tf.lead_layer_count = 3;
+        struct dl_err err = {0};
+        struct dl_transformer_mapping layout;
+        const struct dl_transformer_split s = gpt_split(1, 1, 1, cases[i].stages, 1);
+        assert_int_equal(dl_transformer_mapping_make(&g.tf, &s, 0, &layout, &err), DL_OK);
+        check_close(layout.stage_layers, cases[i].most, 0);
+        check_close(layout.end_layers[0], cases[i].first, 0);
+        check_close(layout.end_layers[1], cases[i].last, 0);
+        dl_arena_free(&g.f.arena);
+    }
+}
+
 /* F-TRANSFORMER-BOUNDARY: 4 stages of 2 parts, 8 micro-batches, messages of 0.1 s: exposed 2 (16 +
  * 2) = 36 of them; behind others 2 (4 - 1) = 6. A message of 5 s outlasts a part's (3 + 6)/4 s. */
 static void messages_between_parts(void **state) {
@@ -522,6 +547,7 @@ int main(void) {
         cmocka_unit_test(layers_are_gathered_ahead),
         cmocka_unit_test(distributed_optimizer),
         cmocka_unit_test(uneven_stages),
+        cmocka_unit_test(leading_layers_count),
         cmocka_unit_test(messages_between_parts),
         cmocka_unit_test(tensor_collectives_hide),
         cmocka_unit_test(context_shares),
