@@ -19,11 +19,12 @@ static size_t whole_records(const char *text, size_t length) {
     return end;
 }
 
-/* The same of the first record that is not an empty line. */
+/* The same of the first record that is not an empty line, behind a byte order mark. */
 static size_t first_record(const char *text, size_t length) {
+    const bool marked = length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0;
     bool quoted = false, any = false;
 
-    for (size_t at = 0; at < length; at++) {
+    for (size_t at = marked ? 3 : 0; at < length; at++) {
         if (text[at] == '"') quoted = !quoted;
         if (text[at] == '\n' && !quoted && any) return at + 1;
         any = any || (text[at] != '\n' && text[at] != '\r');
@@ -44,12 +45,15 @@ static enum dl_code refill(struct dl_csv_stream *s, struct dl_err *err) {
     return DL_OK;
 }
 
-/* The record at `begin` does not end within the buffer: it is broken, or too long. */
+/* The record at `begin` does not end within the buffer: it is too long, or a quote is wrong. */
 static enum dl_code too_long(struct dl_csv_stream *s, struct dl_err *err) {
     struct dl_csv rows;
+    size_t quotes = 0;
 
-    DL_TRY(dl_csv_parse_rows(&s->header, s->buffer, s->end, s->line, s->offset, &s->chunk, &rows,
-                             err));
+    for (size_t at = 0; at < s->end; at++) quotes += s->buffer[at] == '"';
+    if (quotes % 2 != 0)
+        DL_TRY(dl_csv_parse_rows(&s->header, s->buffer, s->end, s->line, s->offset, &s->chunk,
+                                 &rows, err));
     return dl_fail_at(err, s->file.path, s->line, 1, NULL,
                       "expected a record of at most %d bytes, got a longer one that starts here",
                       DL_CSV_RECORD_BYTES);

@@ -162,8 +162,9 @@ enum dl_code dl_file_open(const char *path, struct dl_file_reader *out, bool *re
     *regular_out = false;
     if (path == NULL || path[0] == '\0')
         return dl_fail(err, DL_ERR_INPUT, "expected the name of a file, got \"\"");
-    /* without waiting for whoever writes into a pipe */
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    /* a pipe that is opened and closed again stops whoever writes into it */
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) return DL_OK;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return read_failed(path, strerror(errno), err);
     if (fstat(fd, &info) != 0) {
         const int reason = errno;

@@ -41,9 +41,9 @@ struct dl_file_writer {
     int fd;
     bool replaces; /* else a terminal, a pipe or a device, written in place */
     bool keeps_mode;
-    unsigned mode;                 /* permissions of the old file */
-    const char *name;              /* for errors */
-    char target[DL_FILE_NAME];     /* the file to replace */
+    unsigned mode;             /* permissions of the old file */
+    const char *name;          /* for errors */
+    char target[DL_FILE_NAME]; /* the file to replace */
     char temporary[DL_FILE_NAME + 64];
 };
 /* After DL_OK, dl_file_end or dl_file_abandon must follow; a failure abandons. "-" is stdout. */

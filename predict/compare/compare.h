@@ -61,7 +61,8 @@ enum dl_code dl_row_list_add(struct dl_row_list *list, int of, double measured,
                              struct dl_arena *arena, struct dl_err *err);
 
 struct dl_comparison {
-    struct dl_compared *rows; /* rows of the tables or, with `listed`, cases: what equal runs share */
+    struct dl_compared
+        *rows; /* rows of the tables or, with `listed`, cases: what equal runs share */
     int count, capacity;
     struct dl_arena *arena;
     /* this process does part I of N of the rows; 0 of 0 or 1: all */

@@ -67,8 +67,7 @@ struct dl_compared dl_comparison_row(const struct dl_comparison *c, int row,
     if (compared.skipped) return compared;
     compared.error_pct = 100 * (compared.predicted - compared.measured) / compared.measured;
     if (dl_run_is_slow(e, compared.run, compared.measured))
-        compared.cause = scratch == NULL
-                             ? some
-                             : dl_run_cause(e, compared.run, compared.measured, scratch);
+        compared.cause =
+            scratch == NULL ? some : dl_run_cause(e, compared.run, compared.measured, scratch);
     return compared;
 }

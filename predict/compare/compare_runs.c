@@ -222,8 +222,7 @@ enum dl_code dl_compare_runs(const struct dl_data *data, const struct dl_csv *cs
     /* rows of later tables may move those of this one */
     struct dl_compared *rows = dl_arena_alloc(out->arena, (size_t)csv->row_count, sizeof *rows);
     if (rows == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    if (csv->row_count > 0)
-        memcpy(rows, &out->rows[first], (size_t)csv->row_count * sizeof *rows);
+    if (csv->row_count > 0) memcpy(rows, &out->rows[first], (size_t)csv->row_count * sizeof *rows);
     e->rows = rows;
     DL_TRY(dl_run_evidence_make(e, err));
     return find_causes(e, &out->rows[first], err);

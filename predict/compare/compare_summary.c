@@ -50,7 +50,7 @@ struct group_keys {
 struct grouping {
     struct dl_classes classes; /* of cases: those of one group */
     int *begin; /* of the first case of each group: where its rows begin in `order`; then: end */
-    int *order;                /* numbers of rows */
+    int *order; /* numbers of rows */
 };
 
 static uint64_t group_hash(const void *context, int item) {

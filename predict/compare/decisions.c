@@ -182,8 +182,8 @@ static enum dl_code decide(const struct kind *kind, const struct measured *m, st
         const struct job job = job_at(all, firsts[i], end - firsts[i]);
         end = firsts[i];
         if (job.count < 2) continue;
-        out[(*count_out)++] =
-            decision_of(&job, group_of(&kind->rows[i], kind->frameworks), kind->frameworks, scratch);
+        out[(*count_out)++] = decision_of(&job, group_of(&kind->rows[i], kind->frameworks),
+                                          kind->frameworks, scratch);
     }
     for (int a = first_out, b = *count_out - 1; a < b; a++, b--) {
         const struct dl_decision other = out[a];
@@ -210,8 +210,8 @@ static enum dl_code decide_all(const struct measured *m, struct dl_arena *arena,
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < 2; i++) {
         const struct kind kind = {m->cases, i == 1};
-        DL_TRY(decide(&kind, m, &all, alternatives, scratch + 2 * count, arena, *out, count_out,
-                      err));
+        DL_TRY(
+            decide(&kind, m, &all, alternatives, scratch + 2 * count, arena, *out, count_out, err));
     }
     return DL_OK;
 }
@@ -232,12 +232,11 @@ enum dl_code dl_decisions_of(const struct dl_comparison *c, struct dl_decision_l
         cases[i].predicted_s = NAN;
         if (row->decision.plans == NULL || row->skipped) continue; /* not a run */
         const struct dl_prediction *p = row->modelled.prediction;
-        cases[i] =
-            (struct dl_decision_row){.keys = row->decision,
-                                     .predicted_s = row->iteration_s,
-                                     .measured_s = iteration_of(row),
-                                     .plan_half_log = dl_prediction_plan_half_log(p),
-                                     .framework_half_log = dl_prediction_own_half_log(p)};
+        cases[i] = (struct dl_decision_row){.keys = row->decision,
+                                            .predicted_s = row->iteration_s,
+                                            .measured_s = iteration_of(row),
+                                            .plan_half_log = dl_prediction_plan_half_log(p),
+                                            .framework_half_log = dl_prediction_own_half_log(p)};
     }
     const struct measured m = {cases, c->count, c};
     return decide_all(&m, c->arena, &out->list, &out->count, err);
