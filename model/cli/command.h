@@ -30,8 +30,8 @@ struct dl_context {
     /* Text to stdout or, with -o, atomically to that file. A closed or full stdout is
      * DL_ERR_SYSTEM. */
     enum dl_code (*output)(const struct dl_options *options, const char *text, struct dl_err *err);
-    /* The same in parts, for results longer than memory holds; `last` with the last one, after which
-     * a file replaces the old one. NULL: whole texts alone. */
+    /* The same in parts, for results longer than memory holds; `last` with the last one, after
+     * which a file replaces the old one. NULL: whole texts alone. */
     enum dl_code (*output_part)(const struct dl_options *options, const char *text, bool last,
                                 struct dl_err *err);
     /* A message line on stderr, unless quiet. */

@@ -62,7 +62,7 @@ struct dl_compared dl_comparison_row(const struct dl_comparison *c, int row,
         c->listed ? block_of(&c->list, row)->measured[row % DL_ROW_BLOCK] : (double)NAN;
     const struct dl_run_evidence *e = compared.evidence;
     if (!dl_known(value) || e == NULL) return compared;
-    compared.measured = value * e->runs.rows[compared.run].unit_factor;
+    compared.measured = value * e->runs.rows[compared.run].unit_ratio;
     compared.cause = NULL;
     if (compared.skipped) return compared;
     compared.error_pct = 100 * (compared.predicted - compared.measured) / compared.measured;

@@ -121,7 +121,8 @@ struct dl_run_group dl_run_group_of(const struct dl_run_rows *r, int row) {
     return r->groups[r->batches.first[row]];
 }
 
-/* Measured / predicted iteration of a row with that measured value; NAN when it was not predicted. */
+/* Measured / predicted iteration of a row with that measured value; NAN when it was not predicted.
+ */
 static double ratio_with(const struct dl_run_row *run, const struct dl_compared *row,
                          double measured) {
     if (row->skipped || !dl_known(row->predicted)) return NAN;

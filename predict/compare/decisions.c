@@ -54,8 +54,8 @@ struct job {
     int count;
 };
 
-/* Number of a case's alternative among those of the job, which begin at `first`; a new one is added.
- */
+/* Number of a case's alternative among those of the job, which begin at `first`; a new one is
+ * added. */
 static int alternative_of(struct job *all, int first, const char *name,
                           const struct dl_decision_row *row, bool frameworks) {
     int i = first;

@@ -176,7 +176,7 @@ static int case_of(struct builder *b, const struct dl_csv *chunk, int row, bool 
     return added;
 }
 
-/* *wrong_out: the rest need not be read, for a value is no number, which fails later with its place.
+/* *wrong_out: the rest need not be read: a value is no number, which fails later with its place.
  */
 static enum dl_code add_chunk(struct builder *b, const struct dl_filters *filters,
                               const struct dl_csv *chunk, bool *wrong_out, struct dl_err *err) {
