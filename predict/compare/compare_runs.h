@@ -62,7 +62,7 @@ struct dl_run_row { /* one row, resolved */
     bool throughput; /* else iteration */
     double measured;
     double unit_ratio; /* measured / the value in the table's unit */
-    double core_ratio;  /* slowdown of its core against the prediction; NAN: not measured */
+    double core_ratio; /* slowdown of its core against the prediction; NAN: not measured */
     double global_batch_samples; /* of all devices together; 0: unknown */
     const char *why;             /* not predictable */
     /* remark on the prediction; NULL: nothing */
