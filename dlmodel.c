@@ -90,6 +90,45 @@ static enum dl_code write_output(const struct dl_options *options, const char *t
     return DL_OK;
 }
 
+/* A file that is being written in parts. */
+static struct dl_file_writer part_file = {.fd = -1};
+static bool part_open;
+
+static enum dl_code show_part(const char *text, struct dl_err *err) {
+    static char shown[65536];
+    for (size_t length; (length = strlen(text)) > 0; text += length) {
+        if (length >= sizeof shown) length = sizeof shown - 1;
+        /* of a control character that takes two bytes, both */
+        if (text[length] != 0 && (unsigned char)text[length - 1] == 0xc2) length--;
+        memcpy(shown, text, length);
+        shown[length] = 0;
+        dl_text_printable(shown, "\n\t\r");
+        if (fputs(shown, stdout) == EOF)
+            return dl_fail(err, DL_ERR_SYSTEM, "cannot write to standard output: %s",
+                           strerror(errno));
+    }
+    return DL_OK;
+}
+
+static enum dl_code write_part(const struct dl_options *options, const char *text, bool last,
+                               struct dl_err *err) {
+    if (text == NULL || arena.failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    const char *path = dl_option_text(options, "output");
+    if (path == NULL) {
+        DL_TRY(show_part(text, err));
+        return !last || fflush(stdout) != EOF
+                   ? DL_OK
+                   : dl_fail(err, DL_ERR_SYSTEM, "cannot write to standard output: %s",
+                             strerror(errno));
+    }
+    if (!part_open) DL_TRY(dl_file_begin(path, &part_file, err));
+    part_open = true;
+    DL_TRY(dl_file_add(&part_file, text, strlen(text), err));
+    if (!last) return DL_OK;
+    part_open = false;
+    return dl_file_end(&part_file, err);
+}
+
 static void write_note(const struct dl_context *context, const char *format, ...) {
     if (context->verbosity < 0) return;
     char text[4096];
@@ -257,6 +296,7 @@ int main(int argc, char **argv) {
                                  .commands = commands,
                                  .arena = &arena,
                                  .output = write_output,
+                                 .output_part = write_part,
                                  .note = write_note,
                                  .global_options = global_options,
                                  .schemas = schemas};
@@ -267,6 +307,7 @@ int main(int argc, char **argv) {
     if (length > 0) context.program = program;
     const char *who = "dlmodel";
     enum dl_code code = dispatch(&context, argc > 0 ? argc - 1 : 0, argv + 1, &who, &err);
+    if (part_open) dl_file_abandon(&part_file); /* a result that is not whole */
     /* regardless of the outcome */
     if (arena.failed) code = dl_fail(&err, DL_ERR_SYSTEM, "out of memory");
     if (code != DL_OK && err.message[0] != 0) {

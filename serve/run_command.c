@@ -67,6 +67,7 @@ void dl_run_command(const struct dl_service *service, const struct dl_command *c
     context.arena = arena;
     context.owner = &capture;
     context.output = take_output;
+    context.output_part = NULL;
     context.note = take_note;
     context.verbosity = 0;
     context.color = context.progress = false;

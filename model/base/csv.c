@@ -165,6 +165,23 @@ static bool skip_empty_line(struct reader *r) {
     return true;
 }
 
+/* The records up to the end of the text. offsets: where each starts; NULL: not wanted. */
+static enum dl_code read_rows(struct reader *r, struct dl_arena *arena, struct dl_csv *csv,
+                              const char *const **rows, int *lines, int64_t *offsets) {
+    for (;;) {
+        const char **row;
+
+        while (skip_empty_line(r)) continue;
+        if (r->at >= r->length) return DL_OK;
+        row = dl_arena_alloc(arena, (size_t)csv->column_count, sizeof *row);
+        if (row == NULL) return dl_fail(r->err, DL_ERR_SYSTEM, "%.400s: out of memory", r->name);
+        lines[csv->row_count] = r->line;
+        if (offsets != NULL) offsets[csv->row_count] = (int64_t)r->at;
+        DL_TRY(read_row(r, csv->header, csv->column_count, row));
+        rows[csv->row_count++] = row;
+    }
+}
+
 static enum dl_code read_all(struct reader *r, struct dl_arena *arena, struct dl_csv *csv) {
     size_t column_bound, line_bound;
     const char **header, *const **rows;
@@ -188,19 +205,36 @@ static enum dl_code read_all(struct reader *r, struct dl_arena *arena, struct dl
         return dl_fail_at(r->err, r->name, 1, 1, NULL,
                           "expected fields separated by commas, got %s",
                           strchr(header[0], ';') != NULL ? "semicolons" : "tabs");
-    for (;;) {
-        const char **row;
-
-        while (skip_empty_line(r)) continue;
-        if (r->at >= r->length) break;
-        row = dl_arena_alloc(arena, (size_t)csv->column_count, sizeof *row);
-        if (row == NULL) return dl_fail(r->err, DL_ERR_SYSTEM, "%.400s: out of memory", r->name);
-        lines[csv->row_count] = r->line;
-        DL_TRY(read_row(r, header, csv->column_count, row));
-        rows[csv->row_count++] = row;
-    }
     csv->rows = rows;
     csv->row_lines = lines;
+    return read_rows(r, arena, csv, rows, lines, NULL);
+}
+
+enum dl_code dl_csv_parse_rows(const struct dl_csv *table, const char *text, size_t length,
+                               int line, int64_t offset, struct dl_arena *arena, struct dl_csv *out,
+                               struct dl_err *err) {
+    struct reader r = {
+        .name = table->name, .text = text, .length = length, .line = line, .err = err};
+    size_t lines_bound = 1;
+    for (const char *at = text; (at = memchr(at, '\n', length - (size_t)(at - text))) != NULL; at++)
+        lines_bound++;
+    const char *const **rows = dl_arena_alloc(arena, lines_bound, sizeof *rows);
+    int *lines = dl_arena_alloc(arena, lines_bound, sizeof *lines);
+    int64_t *offsets = dl_arena_alloc(arena, lines_bound, sizeof *offsets);
+    r.decoded = dl_arena_alloc(arena, length + lines_bound + 1, 1);
+    if (rows == NULL || lines == NULL || offsets == NULL || r.decoded == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "%.400s: out of memory", table->name);
+    *out = (struct dl_csv){.name = table->name,
+                           .header = table->header,
+                           .column_count = table->column_count,
+                           .rows = rows,
+                           .row_lines = lines,
+                           .row_offsets = offsets,
+                           .text = text,
+                           .text_bytes = length,
+                           .text_line = line};
+    DL_TRY(read_rows(&r, arena, out, rows, lines, offsets));
+    for (int i = 0; i < out->row_count; i++) offsets[i] += offset;
     return DL_OK;
 }
 
@@ -241,20 +275,16 @@ int dl_csv_column(const struct dl_csv *csv, const char *name) {
     return -1;
 }
 
-/* Line and column (from 1) of a cell. The file was read before, so it is well formed: quotes only
- * open and close fields. */
-static void find_cell(const struct dl_csv *csv, int row, int column, int *line_out,
-                      int *column_out) {
-    const char *text = csv->text;
+/* Line and column (from 1) of a cell in text that begins with that line of the file. The file was
+ * read before, so it is well formed: quotes only open and close fields. */
+static void find_in_text(const char *text, size_t length, int line, int column, int *line_out,
+                         int *column_out) {
     size_t at = 0, line_start = 0;
-    int line = 1, commas = 0;
+    int commas = 0;
     bool quoted = false;
 
-    *line_out = csv->row_lines[row];
-    *column_out = 1;
-    if (text == NULL) return;
-    if (csv->text_bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) line_start = 3;
-    for (; at < csv->text_bytes && (line < *line_out || commas < column); at++) {
+    if (length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) line_start = 3;
+    for (; at < length && (line < *line_out || commas < column); at++) {
         if (line >= *line_out && text[at] == '"') quoted = !quoted;
         if (line >= *line_out && text[at] == ',' && !quoted) commas++;
         if (text[at] != '\n') continue;
@@ -264,6 +294,25 @@ static void find_cell(const struct dl_csv *csv, int row, int column, int *line_o
     if (at < line_start) at = line_start;
     *line_out = line;
     *column_out = (int)(at - line_start) + 1;
+}
+
+static void find_cell(const struct dl_csv *csv, int row, int column, int *line_out,
+                      int *column_out) {
+    *line_out = csv->row_lines[row];
+    *column_out = 1;
+    if (csv->text != NULL) {
+        find_in_text(csv->text, csv->text_bytes, csv->text_line > 0 ? csv->text_line : 1, column,
+                     line_out, column_out);
+    } else if (csv->row_offsets != NULL) { /* only for a fault: read its record again */
+        struct dl_arena arena = {0};
+        char *text = dl_arena_alloc(&arena, DL_CSV_RECORD_BYTES, 1);
+        size_t length = 0;
+        if (text != NULL)
+            length = dl_file_part(csv->name, csv->row_offsets[row], text, DL_CSV_RECORD_BYTES);
+        if (length > 0)
+            find_in_text(text, length, csv->row_lines[row], column, line_out, column_out);
+        dl_arena_free(&arena);
+    }
 }
 
 enum dl_code dl_csv_fault(const struct dl_csv *csv, int row, int column, struct dl_err *err,

@@ -145,6 +145,58 @@ enum dl_code dl_file_read(const char *path, size_t max_bytes, struct dl_arena *a
     return DL_OK;
 }
 
+size_t dl_file_part(const char *path, int64_t offset, char *buffer, size_t size) {
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return 0;
+    ssize_t got = -1;
+    if (lseek(fd, (off_t)offset, SEEK_SET) >= 0) got = read_fully(fd, buffer, size);
+    close(fd);
+    return got > 0 ? (size_t)got : 0;
+}
+
+enum dl_code dl_file_open(const char *path, struct dl_file_reader *out, bool *regular_out,
+                          struct dl_err *err) {
+    struct stat info;
+
+    *out = (struct dl_file_reader){.path = path, .fd = -1};
+    *regular_out = false;
+    if (path == NULL || path[0] == '\0')
+        return dl_fail(err, DL_ERR_INPUT, "expected the name of a file, got \"\"");
+    /* a pipe that is opened and closed again stops whoever writes into it */
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) return DL_OK;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return read_failed(path, strerror(errno), err);
+    if (fstat(fd, &info) != 0) {
+        const int reason = errno;
+        close(fd);
+        return read_failed(path, strerror(reason), err);
+    }
+    *regular_out = S_ISREG(info.st_mode);
+    if (!*regular_out) {
+        close(fd);
+        return DL_OK;
+    }
+    out->fd = fd;
+    out->device = (int64_t)info.st_dev;
+    out->inode = (int64_t)info.st_ino;
+    out->size_bytes = info.st_size;
+    out->changed_ns = (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec;
+    return DL_OK;
+}
+
+enum dl_code dl_file_next(struct dl_file_reader *reader, char *buffer, size_t size,
+                          size_t *length_out, struct dl_err *err) {
+    const ssize_t got = read_fully(reader->fd, buffer, size);
+    if (got < 0) return read_failed(reader->path, strerror(errno), err);
+    *length_out = (size_t)got;
+    return DL_OK;
+}
+
+void dl_file_close(struct dl_file_reader *reader) {
+    if (reader->fd >= 0) close(reader->fd);
+    reader->fd = -1;
+}
+
 static enum dl_code write_failed(const char *path, const char *what, int reason,
                                  struct dl_err *err) {
     return dl_fail(err, DL_ERR_SYSTEM, "%.400s: %s: %s", path, what, strerror(reason));
@@ -166,17 +218,6 @@ static int write_fully(int fd, const char *text, size_t length) {
 /* Some file systems have no fsync; that is not a failure to write. */
 static int sync_fd(int fd) {
     return fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP || errno == EROFS ? 0 : errno;
-}
-
-/* Terminals, pipes and devices cannot be replaced, only written. */
-static enum dl_code write_in_place(const char *path, const char *text, size_t length,
-                                   struct dl_err *err) {
-    int fd = open(path, O_WRONLY | O_CLOEXEC), reason;
-
-    if (fd < 0) return write_failed(path, "cannot open for writing", errno, err);
-    reason = write_fully(fd, text, length);
-    if (close(fd) != 0 && reason == 0) reason = errno;
-    return reason == 0 ? DL_OK : write_failed(path, "cannot write", reason, err);
 }
 
 /* A new file next to `target`. O_EXCL instead of mkstemp so that the umask applies. fd, or -1 with
@@ -211,50 +252,90 @@ static int sync_directory(const char *path) {
     return reason;
 }
 
-/* old: the file to replace, whose permissions stay; NULL: none. */
-static enum dl_code replace(const char *target, const struct stat *old, const char *text,
-                            size_t length, struct dl_err *err) {
-    char temporary[PATH_MAX + 64];
-    const char *what = "cannot write";
-    int fd = create_beside(target, temporary, sizeof temporary), reason;
-
-    if (fd < 0) return write_failed(target, "cannot create a file next to it", errno, err);
-    reason = write_fully(fd, text, length);
-    if (reason == 0 && old != NULL && fchmod(fd, old->st_mode & 0777) != 0) reason = errno;
-    if (reason == 0) reason = sync_fd(fd);
-    if (close(fd) != 0 && reason == 0) reason = errno;
-    if (reason == 0 && rename(temporary, target) != 0) {
-        what = "cannot replace";
-        reason = errno;
-    }
-    if (reason != 0) {
-        unlink(temporary);
-        return write_failed(target, what, reason, err);
-    }
-    reason = sync_directory(target);
-    return reason == 0 ? DL_OK : write_failed(target, "cannot sync its directory", reason, err);
+/* What is left after a failure goes. */
+static enum dl_code give_up(struct dl_file_writer *w, const char *what, int reason,
+                            struct dl_err *err) {
+    dl_file_abandon(w);
+    return write_failed(w->name, what, reason, err);
 }
 
-enum dl_code dl_file_write(const char *path, const char *text, size_t length, struct dl_err *err) {
+void dl_file_abandon(struct dl_file_writer *w) {
+    if (w->fd >= 0 && w->fd != STDOUT_FILENO) close(w->fd);
+    w->fd = -1;
+    if (w->replaces) unlink(w->temporary);
+    w->replaces = false;
+}
+
+/* Terminals, pipes and devices cannot be replaced, only written. */
+static enum dl_code begin_in_place(const char *path, struct dl_file_writer *w, struct dl_err *err) {
+    w->fd = open(path, O_WRONLY | O_CLOEXEC);
+    return w->fd >= 0 ? DL_OK : write_failed(path, "cannot open for writing", errno, err);
+}
+
+static enum dl_code begin_replacing(const char *target, struct dl_file_writer *w,
+                                    struct dl_err *err) {
+    const size_t length = strlen(target);
+    if (length >= sizeof w->target)
+        return write_failed(target, "cannot create a file next to it", ENAMETOOLONG, err);
+    memmove(w->target, target, length + 1);
+    w->name = w->target;
+    w->fd = create_beside(w->target, w->temporary, sizeof w->temporary);
+    w->replaces = w->fd >= 0;
+    return w->replaces ? DL_OK
+                       : write_failed(w->name, "cannot create a file next to it", errno, err);
+}
+
+enum dl_code dl_file_begin(const char *path, struct dl_file_writer *out, struct dl_err *err) {
     struct stat info;
     char resolved[PATH_MAX];
-    int reason;
 
+    *out = (struct dl_file_writer){.fd = -1, .name = path};
     if (path == NULL || path[0] == '\0')
         return dl_fail(err, DL_ERR_SYSTEM, "expected the name of a file, got \"\"");
     if (strcmp(path, "-") == 0) {
-        reason = write_fully(STDOUT_FILENO, text, length);
-        return reason == 0 ? DL_OK : write_failed("standard output", "cannot write", reason, err);
+        out->fd = STDOUT_FILENO;
+        out->name = "standard output";
+        return DL_OK;
     }
     if (stat(path, &info) != 0) {
         if (errno != ENOENT) return write_failed(path, "cannot write", errno, err);
-        return replace(path, NULL, text, length, err);
+        return begin_replacing(path, out, err);
     }
     if (S_ISDIR(info.st_mode)) return write_failed(path, "cannot write", EISDIR, err);
-    if (!S_ISREG(info.st_mode)) return write_in_place(path, text, length, err);
+    if (!S_ISREG(info.st_mode)) return begin_in_place(path, out, err);
     /* A symbolic link keeps pointing at its file: replace what it points to. */
     if (realpath(path, resolved) == NULL) return write_failed(path, "cannot write", errno, err);
-    return replace(resolved, &info, text, length, err);
+    out->keeps_mode = true;
+    out->mode = info.st_mode & 0777;
+    return begin_replacing(resolved, out, err);
+}
+
+enum dl_code dl_file_add(struct dl_file_writer *w, const char *text, size_t length,
+                         struct dl_err *err) {
+    const int reason = write_fully(w->fd, text, length);
+    return reason == 0 ? DL_OK : give_up(w, "cannot write", reason, err);
+}
+
+enum dl_code dl_file_end(struct dl_file_writer *w, struct dl_err *err) {
+    int reason = 0;
+    if (w->fd == STDOUT_FILENO) return DL_OK;
+    if (w->keeps_mode && fchmod(w->fd, (mode_t)w->mode) != 0) reason = errno;
+    if (reason == 0 && w->replaces) reason = sync_fd(w->fd);
+    if (close(w->fd) != 0 && reason == 0) reason = errno;
+    w->fd = -1;
+    if (reason != 0) return give_up(w, "cannot write", reason, err);
+    if (!w->replaces) return DL_OK;
+    if (rename(w->temporary, w->target) != 0) return give_up(w, "cannot replace", errno, err);
+    w->replaces = false;
+    reason = sync_directory(w->target);
+    return reason == 0 ? DL_OK : write_failed(w->name, "cannot sync its directory", reason, err);
+}
+
+enum dl_code dl_file_write(const char *path, const char *text, size_t length, struct dl_err *err) {
+    struct dl_file_writer writer;
+    DL_TRY(dl_file_begin(path, &writer, err));
+    DL_TRY(dl_file_add(&writer, text, length, err));
+    return dl_file_end(&writer, err);
 }
 
 enum dl_code dl_file_mkdirs(const char *path, struct dl_err *err) {

@@ -188,17 +188,36 @@ static void put_line(struct dl_text *t, const struct dl_table *table, const size
     end_line(t);
 }
 
-char *dl_table_text(const struct dl_table *table) {
-    struct dl_text t = {.arena = table->arena};
-    size_t *widths = dl_arena_alloc(table->arena, (size_t)table->column_count, sizeof *widths);
-    bool any_unit = false;
+bool dl_table_measure(const struct dl_table *part, struct dl_arena *arena,
+                      struct dl_table_layout *layout) {
+    const size_t columns = (size_t)part->column_count;
 
-    if (widths == NULL) return NULL;
-    for (int c = 0; c < table->column_count; c++) widths[c] = column_width(table, c, &any_unit);
-    put_line(&t, table, widths, HEADINGS);
-    if (any_unit) put_line(&t, table, widths, UNITS);
-    for (int r = 0; r < table->row_count; r++) put_line(&t, table, widths, r);
+    if (layout->widths == NULL)
+        layout->widths = dl_arena_alloc(arena, columns, sizeof *layout->widths);
+    if (layout->widths == NULL) return false;
+    for (int c = 0; c < part->column_count; c++) {
+        const size_t width = column_width(part, c, &layout->any_unit);
+        if (width > layout->widths[c]) layout->widths[c] = width;
+    }
+    return true;
+}
+
+char *dl_table_text_part(const struct dl_table *part, const struct dl_table_layout *layout,
+                         bool head) {
+    struct dl_text t = {.arena = part->arena};
+
+    if (head) put_line(&t, part, layout->widths, HEADINGS);
+    if (head && layout->any_unit) put_line(&t, part, layout->widths, UNITS);
+    for (int r = 0; r < part->row_count; r++) put_line(&t, part, layout->widths, r);
+    if (t.bytes == NULL && !t.failed) return dl_arena_strdup(part->arena, "");
     return t.failed ? NULL : t.bytes;
+}
+
+char *dl_table_text(const struct dl_table *table) {
+    struct dl_table_layout layout = {0};
+
+    return dl_table_measure(table, table->arena, &layout) ? dl_table_text_part(table, &layout, true)
+                                                          : NULL;
 }
 
 /* A spreadsheet runs a cell that begins so as a formula ("-1+A1" too); a number it does not. */
@@ -247,10 +266,10 @@ static void put_csv_cell(struct dl_text *t, enum dl_column_type type, const unio
     }
 }
 
-char *dl_table_csv(const struct dl_table *table) {
+char *dl_table_csv_part(const struct dl_table *table, bool head) {
     struct dl_text t = {.arena = table->arena};
 
-    for (int r = -1; r < table->row_count; r++) {
+    for (int r = head ? -1 : 0; r < table->row_count; r++) {
         for (int c = 0; c < table->column_count; c++) {
             if (c > 0) dl_text_add_bytes(&t, ",", 1);
             if (r < 0)
@@ -260,8 +279,11 @@ char *dl_table_csv(const struct dl_table *table) {
         }
         dl_text_add_bytes(&t, "\n", 1);
     }
+    if (t.bytes == NULL && !t.failed) return dl_arena_strdup(table->arena, "");
     return t.failed ? NULL : t.bytes;
 }
+
+char *dl_table_csv(const struct dl_table *table) { return dl_table_csv_part(table, true); }
 
 static void json_cell(struct dl_json_writer *writer, const char *key, enum dl_column_type type,
                       const union dl_cell *cell) {

@@ -30,6 +30,10 @@ struct dl_context {
     /* Text to stdout or, with -o, atomically to that file. A closed or full stdout is
      * DL_ERR_SYSTEM. */
     enum dl_code (*output)(const struct dl_options *options, const char *text, struct dl_err *err);
+    /* The same in parts, for results longer than memory holds; `last` with the last one, after
+     * which a file replaces the old one. NULL: whole texts alone. */
+    enum dl_code (*output_part)(const struct dl_options *options, const char *text, bool last,
+                                struct dl_err *err);
     /* A message line on stderr, unless quiet. */
     void (*note)(const struct dl_context *context, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
@@ -62,6 +66,11 @@ struct dl_command {
 /* --format, --json, --csv; DL_ERR_USAGE when they contradict. */
 enum dl_code dl_output_format(const struct dl_options *options, enum dl_format *out,
                               struct dl_err *err);
+/* Gives out a part of a result. Where there is only `output`, `held` keeps the parts up to the last
+ * one. NULL text: out of memory. */
+struct dl_text; /* model/base/text.h */
+enum dl_code dl_output_part(const struct dl_context *context, const struct dl_options *options,
+                            struct dl_text *held, const char *text, bool last, struct dl_err *err);
 /* The command of that name; DL_ERR_USAGE lists the commands. */
 enum dl_code dl_command_find(const struct dl_command *const *commands, const char *name,
                              const struct dl_command **out, struct dl_err *err);

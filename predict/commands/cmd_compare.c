@@ -1,15 +1,11 @@
 /* cmd_compare.c - how accurate are predictions of measured runs, and what limits each run? */
-#include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "predict/compare/compare.h"
-#include "predict/compare/compare_counts.h"
 #include "predict/compare/compare_fit.h"
-#include "predict/compare/compare_markdown.h"
+#include "predict/compare/compare_print.h"
 #include "predict/compare/compare_repeats.h"
-#include "predict/compare/decisions.h"
 #include "predict/compare/generalize_print.h"
 #include "predict/inputs/inputs.h"
 #include "predict/inputs/layer_inputs.h"
@@ -87,7 +83,7 @@ static const struct dl_option compare_options[] = {
     {"write", 0, NULL, "Fit", "with --fit-constants: store the values in their files", NULL},
     {.name = NULL},
 };
-static const struct dl_option *const tables[] = {compare_options, dl_output_options, NULL};
+static const struct dl_option *const option_tables[] = {compare_options, dl_output_options, NULL};
 static const char *const examples[] = {
     "dlmodel compare data/runs/tensorflow_2017.csv --rows",
     "dlmodel compare data/runs/nvidia_deeplearningexamples.csv --anchor --json",
@@ -95,71 +91,6 @@ static const char *const examples[] = {
     "dlmodel compare data/runs/*.csv --generalize source",
     NULL,
 };
-
-static const struct dl_column row_columns[] = {
-    {"id", "id", "", DL_COLUMN_STRING, 0, 0},
-    {"source", NULL, NULL, DL_COLUMN_STRING, 0, 0},
-    {"system", "system", "", DL_COLUMN_STRING, 0, 0},
-    {"framework", "framework", "", DL_COLUMN_STRING, 0, 0},
-    {"workload", "workload", "", DL_COLUMN_STRING, 0, 0},
-    {"devices", "dev", "", DL_COLUMN_INTEGER, 0, 0},
-    {"predicted", "predicted", "", DL_COLUMN_NUMBER, 0, 4},
-    {"measured", "measured", "", DL_COLUMN_NUMBER, 0, 4},
-    {"predicted_low", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
-    {"predicted_high", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
-    {"unit", "unit", "", DL_COLUMN_STRING, 0, 0},
-    {"error_pct", "error", "%", DL_COLUMN_NUMBER, 0, 3},
-    {"bottleneck", "bottleneck", "", DL_COLUMN_STRING, 0, 0},
-    {"cause", NULL, NULL, DL_COLUMN_STRING, 0, 0},
-    {"skipped", NULL, NULL, DL_COLUMN_BOOL, 0, 0},
-    {"why", "not predicted because", "", DL_COLUMN_STRING, 0, 0},
-    {"remark", NULL, NULL, DL_COLUMN_STRING, 0, 0},
-};
-enum { SHOWN_ROWS = 8, LONGEST = 56 };
-
-/* Shortens names of groups, such as publications, to their beginning. Never splits a character. */
-static const char *brief(struct dl_arena *arena, const char *text) {
-    int length = LONGEST;
-    if (text == NULL || strlen(text) <= (size_t)LONGEST) return text;
-    while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80) length--;
-    return dl_arena_printf(arena, "%.*s...", length, text);
-}
-
-static enum dl_code fill_rows(struct dl_table *table, const struct dl_compared *list, int count,
-                              bool people, struct dl_err *err) {
-    for (int i = 0; i < count; i++) {
-        const struct dl_compared *row = &list[i];
-        union dl_cell *cells = dl_table_row(table);
-        if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-        cells[0].string = row->id;
-        cells[1].string = row->source;
-        cells[2].string = people ? brief(table->arena, row->system) : row->system;
-        cells[3].string = row->framework;
-        cells[4].string = row->workload;
-        cells[5].integer = row->devices;
-        cells[6].number = row->predicted;
-        cells[7].number = row->measured;
-        cells[8].number = row->low;
-        cells[9].number = row->high;
-        cells[10].string = row->unit;
-        cells[11].number = row->error_pct;
-        cells[12].string = row->bottleneck;
-        cells[13].string = row->cause;
-        cells[14].boolean = row->skipped;
-        cells[15].string = row->why;
-        cells[16].string = row->remark;
-    }
-    return DL_OK;
-}
-
-static enum dl_code fill_summary(struct dl_table *table, const struct dl_error_summary *list,
-                                 int count, bool people, struct dl_err *err) {
-    for (int i = 0; i < count; i++) {
-        const char *group = people ? brief(table->arena, list[i].group) : list[i].group;
-        DL_TRY(dl_compare_summary_row(table, &list[i], group, err));
-    }
-    return DL_OK;
-}
 
 static enum dl_code compare_file(struct dl_context *context, const struct dl_options *options,
                                  const struct dl_data *data, const struct dl_csv *csv,
@@ -179,131 +110,6 @@ static enum dl_code compare_file(struct dl_context *context, const struct dl_opt
     return dl_compare_table(data, csv, dl_option_given(options, "anchor"), out, err);
 }
 
-static enum dl_code print_json(struct dl_context *context, const struct dl_options *options,
-                               const struct dl_table *rows, const struct dl_table *summary,
-                               const struct dl_decision_list *decisions, struct dl_err *err) {
-    struct dl_json_writer w;
-    dl_jw_init(&w, context->arena, false);
-    dl_output_header(&w, "dlmodel-comparison");
-    dl_jw_object(&w, "inputs");
-    dl_jw_array(&w, "files");
-    for (int i = 0; i < options->positional_count; i++)
-        dl_jw_string(&w, NULL, options->positional[i]);
-    dl_jw_end(&w);
-    dl_jw_array(&w, "set");
-    for (int i = 0; i < options->given_count; i++) {
-        if (strcmp(options->given[i].option->name, "set") == 0)
-            dl_jw_string(&w, NULL, options->given[i].value);
-    }
-    dl_jw_end(&w);
-    struct dl_constants constants;
-    struct dl_err absent;
-    if (dl_constants_read(&context->data, context->arena, &constants, &absent) == DL_OK)
-        dl_jw_string(&w, "constants_hash",
-                     dl_arena_printf(context->arena, "%016" PRIx64, constants.hash));
-    dl_jw_bool(&w, "anchor", dl_option_given(options, "anchor"));
-    if (dl_option_given(options, "calibrated"))
-        dl_jw_string(&w, "calibrated", dl_option_text(options, "calibrated"));
-    dl_jw_end(&w);
-    dl_jw_array(&w, "rows");
-    dl_table_json(rows, &w);
-    dl_jw_end(&w);
-    dl_jw_array(&w, "summary");
-    dl_table_json(summary, &w);
-    dl_jw_end(&w);
-    dl_decisions_json(decisions->list, decisions->count, &w);
-    dl_jw_end(&w);
-    return context->output(options,
-                           w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
-}
-
-static int by_error(const void *a, const void *b) {
-    const double x = fabs(((const struct dl_compared *)a)->error_pct),
-                 y = fabs(((const struct dl_compared *)b)->error_pct);
-    return x < y ? 1
-           : x > y
-               ? -1
-               : strcmp(((const struct dl_compared *)a)->id, ((const struct dl_compared *)b)->id);
-}
-
-/* The rows with the largest errors as a table, "" when there are none; NULL when memory is
- * exhausted. */
-static const char *worst_text(struct dl_context *context, const struct dl_comparison *c,
-                              struct dl_err *err) {
-    struct dl_compared *rows = dl_arena_alloc(context->arena, (size_t)c->count + 1, sizeof *rows);
-    int count = 0;
-    struct dl_table table;
-    if (rows == NULL) return NULL;
-    for (int i = 0; i < c->count; i++) {
-        if (!c->rows[i].skipped) rows[count++] = c->rows[i];
-    }
-    if (count == 0) return "";
-    qsort(rows, (size_t)count, sizeof *rows, by_error);
-    /* without "why" and "remark" */
-    dl_table_init(&table, context->arena, row_columns,
-                  sizeof row_columns / sizeof row_columns[0] - 2);
-    if (fill_rows(&table, rows, count < SHOWN_ROWS ? count : SHOWN_ROWS, true, err) != DL_OK)
-        return NULL;
-    const char *text = dl_table_text(&table);
-    return text == NULL ? NULL
-                        : dl_arena_printf(context->arena, "\nThe largest errors\n\n%s", text);
-}
-
-/* Runs slower than their interval, the worst first, with the likely cause of each. */
-static const char *causes_text(struct dl_context *context, const struct dl_comparison *c) {
-    const char *text = "";
-    double above = INFINITY;
-    for (int shown = 0; shown < SHOWN_ROWS; shown++) {
-        int worst = -1;
-        for (int i = 0; i < c->count; i++) {
-            const double error = c->rows[i].cause == NULL ? -1 : fabs(c->rows[i].error_pct);
-            if (error < 0 || error >= above) continue;
-            if (worst < 0 || error > fabs(c->rows[worst].error_pct)) worst = i;
-        }
-        if (worst < 0) break;
-        above = fabs(c->rows[worst].error_pct);
-        text = dl_arena_printf(context->arena, "%s  %s: %s\n", text, c->rows[worst].id,
-                               c->rows[worst].cause);
-    }
-    return text[0] == 0 ? ""
-                        : dl_arena_printf(context->arena,
-                                          "\nSlower than predicted, and why (likely)\n%s", text);
-}
-
-static const char *sentence(struct dl_context *context, const struct dl_error_summary *list,
-                            int count) {
-    if (count == 0 || list[count - 1].rows == 0) return "\nNo row could be predicted.\n";
-    const struct dl_error_summary *all = &list[count - 2], *by_source = &list[count - 1];
-    const char *inside =
-        dl_known(all->inside_pct)
-            ? dl_arena_printf(context->arena, "; interval coverage %.0f %% (of 80 %% intervals)",
-                              all->inside_pct)
-            : "";
-    return dl_arena_printf(
-        context->arena,
-        "\nOver %d rows the absolute error is %.3g %% on average and %.3g %% in the median; "
-        "macro-average over sources %.3g %%%s.\n",
-        all->rows, all->mape_pct, all->median_ape_pct, by_source->mape_pct, inside);
-}
-
-static enum dl_code print_text(struct dl_context *context, const struct dl_options *options,
-                               const struct dl_comparison *c, const struct dl_table *rows,
-                               const struct dl_table *summary, const char *end,
-                               struct dl_err *err) {
-    const bool all = dl_option_given(options, "rows");
-    const char *errors = dl_table_text(summary),
-               *table = all ? dl_table_text(rows) : worst_text(context, c, err);
-    if (errors == NULL || table == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    const char *before = all ? table : "", *after = all ? "" : table,
-               *reasons = dl_compare_reasons(c), *told = dl_compare_remarks(c);
-    if (reasons == NULL || told == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    return context->output(options,
-                           dl_arena_printf(context->arena, "%s%s%s%s%s%s%s%s", before,
-                                           all ? "\n" : "", errors, after, causes_text(context, c),
-                                           reasons, told, end),
-                           err);
-}
-
 /* PCT is a percentage, with or without the sign. */
 static enum dl_code read_max_error(const struct dl_options *options, double *out,
                                    struct dl_err *err) {
@@ -313,9 +119,59 @@ static enum dl_code read_max_error(const struct dl_options *options, double *out
     return DL_OK;
 }
 
+/* Whether tables of runs can be read row by row: what needs all rows at once reads them whole. */
+static bool row_by_row(const struct dl_context *context, const struct dl_options *options,
+                       const char *path) {
+    static const char *const whole[] = {"anchor",    "calibrated", "quartile", "median", "fit",
+                                        "leave-out", "intervals",  "tables",   NULL};
+    for (int i = 0; whole[i] != NULL; i++)
+        if (dl_option_given(options, whole[i])) return false;
+    return !dl_generalize_wanted(options) && !context->data.names_only &&
+           dl_data_attachment(&context->data, path) == NULL;
+}
+
+/* Reads the file or, of one that is read row by row, its header. */
+static enum dl_code open_table(struct dl_context *context, const struct dl_options *options,
+                               const char *path, struct dl_compare_table *out, struct dl_err *err) {
+    *out = (struct dl_compare_table){.streamed = false};
+    if (row_by_row(context, options, path))
+        DL_TRY(dl_run_cases_open(path, context->arena, &out->cases, &out->streamed, err));
+    if (out->streamed) {
+        out->csv = out->cases.csv;
+        return DL_OK;
+    }
+    DL_TRY(dl_data_csv(&context->data, path, context->arena, &out->csv, err));
+    if (out->csv.row_count > 0) return DL_OK;
+    return dl_fail_at(err, path, 1, 1, NULL, "expected a row of measurements below the header");
+}
+
+/* Keeps the rows that --where selects. */
+static enum dl_code select_rows(struct dl_context *context, const struct dl_options *options,
+                                const struct dl_filters *filters, struct dl_compare_table *t,
+                                struct dl_err *err) {
+    if (t->streamed) {
+        DL_TRY(dl_run_cases_read(&t->cases, filters, context->arena, err));
+        t->csv = t->cases.csv;
+        if (t->cases.any) return DL_OK;
+        return dl_fail_at(err, t->csv.name, 1, 1, NULL,
+                          "expected a row of measurements below the header");
+    }
+    struct dl_csv all = t->csv;
+    DL_TRY(dl_filters_apply(filters, &all, context->arena, &t->csv, err));
+    if (dl_option_given(options, "quartile")) {
+        all = t->csv;
+        DL_TRY(dl_compare_take_quartiles(&all, context->arena, &t->csv, err));
+    }
+    if (dl_option_given(options, "median")) {
+        all = t->csv;
+        DL_TRY(dl_compare_join_repeats(&all, context->arena, &t->csv, err));
+    }
+    return DL_OK;
+}
+
 /* Reads the files and keeps the rows that --where selects. */
 static enum dl_code read_tables(struct dl_context *context, const struct dl_options *options,
-                                struct dl_csv **out, struct dl_err *err) {
+                                struct dl_compare_tables *out, struct dl_err *err) {
     const int count = options->positional_count;
     if (count == 0) {
         return dl_fail(err, DL_ERR_USAGE,
@@ -323,33 +179,23 @@ static enum dl_code read_tables(struct dl_context *context, const struct dl_opti
                        "data/runs/tensorflow_2017.csv");
     }
     struct dl_filters *filters = dl_arena_alloc(context->arena, 1, sizeof *filters);
-    struct dl_csv *csvs = dl_arena_alloc(context->arena, 2 * (size_t)count, sizeof *csvs);
-    if (filters == NULL || csvs == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    struct dl_csv *csvs = dl_arena_alloc(context->arena, (size_t)count, sizeof *csvs);
+    struct dl_compare_table *tables = dl_arena_alloc(context->arena, (size_t)count, sizeof *tables);
+    if (filters == NULL || csvs == NULL || tables == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    *out = (struct dl_compare_tables){tables, count, filters};
     DL_TRY(dl_filters_read(options, context->arena, filters, err));
-    int left = 0;
+    bool left = false;
     for (int i = 0; i < count; i++) {
-        const char *path = options->positional[i];
-        DL_TRY(dl_data_csv(&context->data, path, context->arena, &csvs[i], err));
-        if (csvs[i].row_count == 0)
-            return dl_fail_at(err, path, 1, 1, NULL,
-                              "expected a row of measurements below the header");
+        DL_TRY(open_table(context, options, options->positional[i], &tables[i], err));
+        csvs[i] = tables[i].csv;
     }
     DL_TRY(dl_filters_check(filters, csvs, count, err));
     for (int i = 0; i < count; i++) {
-        DL_TRY(dl_filters_apply(filters, &csvs[i], context->arena, &csvs[count + i], err));
-        if (dl_option_given(options, "quartile")) {
-            struct dl_csv all = csvs[count + i];
-            DL_TRY(dl_compare_take_quartiles(&all, context->arena, &csvs[count + i], err));
-        }
-        if (dl_option_given(options, "median")) {
-            struct dl_csv all = csvs[count + i];
-            DL_TRY(dl_compare_join_repeats(&all, context->arena, &csvs[count + i], err));
-        }
-        left += csvs[count + i].row_count;
+        DL_TRY(select_rows(context, options, filters, &tables[i], err));
+        left = left || tables[i].csv.row_count > 0;
     }
-    if (left == 0)
-        return dl_fail(err, DL_ERR_USAGE, "--where: no row of the files has these values");
-    *out = csvs + count;
+    if (!left) return dl_fail(err, DL_ERR_USAGE, "--where: no row of the files has these values");
     return DL_OK;
 }
 
@@ -360,11 +206,37 @@ static enum dl_code read_data(struct dl_context *context, const struct dl_option
     return dl_layer_inputs_all(context, options, data, err);
 }
 
+/* The rows of a table, in the order of the file: of one that was read row by row by their cases. */
+static enum dl_code list_rows(const struct dl_compare_table *table, int first,
+                              struct dl_comparison *out, struct dl_err *err) {
+    if (!table->streamed) {
+        for (int i = first; i < out->count; i++)
+            DL_TRY(dl_row_list_add(&out->list, i, NAN, out->arena, err));
+        return DL_OK;
+    }
+    const struct dl_row_list *rows = &table->cases.rows;
+    for (int i = 0; i < rows->count; i++) {
+        const struct dl_row_block *block = rows->blocks[i / DL_ROW_BLOCK];
+        DL_TRY(dl_row_list_add(&out->list, first + block->of[i % DL_ROW_BLOCK],
+                               block->measured[i % DL_ROW_BLOCK], out->arena, err));
+    }
+    return DL_OK;
+}
+
 static enum dl_code compare_all(struct dl_context *context, const struct dl_options *options,
-                                const struct dl_data *data, const struct dl_csv *csvs,
+                                const struct dl_data *data, const struct dl_compare_tables *tables,
                                 struct dl_comparison *out, struct dl_err *err) {
-    for (int i = 0; i < options->positional_count; i++) {
-        DL_TRY(compare_file(context, options, data, &csvs[i], out, err));
+    out->listed = true;
+    for (int i = 0; i < tables->count; i++) {
+        struct dl_compare_table *table = &tables->list[i];
+        const int first = out->count;
+        DL_TRY(compare_file(context, options, data, &table->csv, out, err));
+        table->first_row = out->list.count;
+        if (i == 0 && table->streamed && first == 0)
+            out->list = table->cases.rows; /* numbers of cases are numbers of `rows` */
+        else
+            DL_TRY(list_rows(table, first, out, err));
+        table->row_count = out->list.count - table->first_row;
     }
     return dl_inputs_overrides_used(context, data, err);
 }
@@ -377,68 +249,40 @@ static enum dl_code read_part(const struct dl_options *options, enum dl_format f
     return dl_part_read(text, &out->part_index, &out->part_count, err);
 }
 
-/* The rows of this part, with their numbers among all. */
-static enum dl_code print_part(struct dl_context *context, const struct dl_options *options,
-                               const struct dl_comparison *c, struct dl_err *err) {
-    struct dl_table rows;
-    dl_table_init(&rows, context->arena, row_columns, sizeof row_columns / sizeof row_columns[0]);
-    DL_TRY(fill_rows(&rows, c->rows, c->count, false, err));
-    return context->output(options, dl_compare_part_csv(c, dl_table_csv(&rows)), err);
+/* What needs all rows of all tables: fits. */
+static enum dl_code fit(struct dl_context *context, const struct dl_options *options,
+                        const struct dl_data *data, const struct dl_compare_tables *tables,
+                        struct dl_err *err) {
+    struct dl_csv *csvs = dl_arena_alloc(context->arena, (size_t)tables->count, sizeof *csvs);
+    if (csvs == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int i = 0; i < tables->count; i++) csvs[i] = tables->list[i].csv;
+    return dl_option_given(options, "fit")
+               ? dl_compare_fit_run(context, options, data, csvs, tables->count, err)
+               : dl_generalize_run(context, options, data, csvs, tables->count, err);
 }
 
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,
                         struct dl_err *err) {
     enum dl_format format = DL_FORMAT_TEXT;
-    double max_error = NAN;
+    double max_error = NAN, overall = NAN;
     struct dl_comparison comparison = {.arena = context->arena};
-    struct dl_error_summary *list = NULL;
-    int count = 0;
-    struct dl_table rows, summary;
     struct dl_data data;
-    struct dl_csv *csvs = NULL;
+    struct dl_compare_tables tables;
     DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(read_max_error(options, &max_error, err));
-    DL_TRY(read_tables(context, options, &csvs, err));
+    DL_TRY(read_tables(context, options, &tables, err));
     DL_TRY(read_data(context, options, &data, err));
-    if (dl_option_given(options, "fit"))
-        return dl_compare_fit_run(context, options, &data, csvs, options->positional_count, err);
-    if (dl_generalize_wanted(options))
-        return dl_generalize_run(context, options, &data, csvs, options->positional_count, err);
+    if (dl_option_given(options, "fit") || dl_generalize_wanted(options))
+        return fit(context, options, &data, &tables, err);
     if (dl_option_given(options, "leave-out"))
         return dl_fail(err, DL_ERR_USAGE, "--leave-out: goes with --fit");
     DL_TRY(read_part(options, format, &comparison, err));
-    DL_TRY(compare_all(context, options, &data, csvs, &comparison, err));
-    if (comparison.part_count > 1) return print_part(context, options, &comparison, err);
-    DL_TRY(dl_compare_summarize(&comparison, &list, &count, err));
-    dl_table_init(&rows, context->arena, row_columns, sizeof row_columns / sizeof row_columns[0]);
-    dl_compare_summary_init(&summary, context->arena);
-    DL_TRY(fill_rows(&rows, comparison.rows, comparison.count, format == DL_FORMAT_TEXT, err));
-    DL_TRY(fill_summary(&summary, list, count, format == DL_FORMAT_TEXT, err));
-    struct dl_decision_list decisions;
-    DL_TRY(dl_decisions_of(&comparison, &decisions, err));
-    const char *end =
-        dl_arena_printf(context->arena, "%s%s", sentence(context, list, count),
-                        dl_decisions_text(decisions.list, decisions.count, context->arena));
-    if (end == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    if (format == DL_FORMAT_JSON)
-        DL_TRY(print_json(context, options, &rows, &summary, &decisions, err));
-    if (format == DL_FORMAT_CSV)
-        DL_TRY(context->output(
-            options, dl_table_csv(dl_option_given(options, "rows") ? &rows : &summary), err));
-    const bool markdown = dl_option_given(options, "markdown") && format == DL_FORMAT_TEXT;
-    if (markdown)
-        DL_TRY(context->output(
-            options,
-            dl_compare_markdown(&comparison, count > 1 ? &list[count - 2] : NULL, context->arena),
-            err));
-    if (format == DL_FORMAT_TEXT && !markdown)
-        DL_TRY(print_text(context, options, &comparison, &rows, &summary, end, err));
-    if (format != DL_FORMAT_TEXT)
-        context->note(context, "%.*s", (int)strcspn(end + 1, "\n"), end + 1);
-    if (count == 0 || list[count - 1].rows == 0)
+    DL_TRY(compare_all(context, options, &data, &tables, &comparison, err));
+    DL_TRY(dl_compare_print(context, options, &comparison, &tables, format, &overall, err));
+    if (comparison.part_count > 1) return DL_OK;
+    if (!dl_known(overall))
         return dl_fail(err, DL_ERR_NO, "no row could be predicted%s",
                        format == DL_FORMAT_TEXT ? "" : "; --rows shows the reasons");
-    const double overall = list[count - 1].mape_pct;
     if (dl_known(max_error) && !(overall <= max_error)) {
         return dl_fail(err, DL_ERR_NO,
                        "mean absolute error by source is %.3g %%, above --max-error %g %%", overall,
@@ -459,7 +303,7 @@ const struct dl_command dl_cmd_compare = {
                "the same table show the error of "
                "the fit, not of a prediction.",
     .examples = examples,
-    .options = tables,
+    .options = option_tables,
     .exit_notes = "1 when no row could be predicted, or the mean absolute error, macro-averaged "
                   "over sources, exceeds --max-error",
     .run = run,

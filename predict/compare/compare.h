@@ -23,6 +23,8 @@ struct dl_decision_keys {
     const char *frameworks, *framework; /* alternatives: frameworks */
 };
 
+struct dl_run_evidence; /* compare_runs.h */
+
 struct dl_compared {
     const char *id, *source, *system, *unit;
     double predicted, measured, error_pct; /* error = (predicted - measured) / measured */
@@ -39,15 +41,43 @@ struct dl_compared {
     struct dl_decision_keys decision; /* runs: the job of which it is an alternative */
     double iteration_s;               /* runs: predicted; NAN when not */
     bool elsewhere;                   /* another part of the comparison does it */
+    /* runs: where the causes of slow ones come from, and its number there; NULL for others */
+    const struct dl_run_evidence *evidence;
+    int run;
 };
 
+/* Rows by their case and their measured value, 12 bytes each. */
+enum { DL_ROW_BLOCK = 16384 };
+struct dl_row_block {
+    int of[DL_ROW_BLOCK];          /* the case */
+    double measured[DL_ROW_BLOCK]; /* in the unit of the table; NAN: the case's own */
+};
+struct dl_row_list {
+    struct dl_row_block **blocks;
+    int count, block_capacity;
+};
+/* DL_ERR_SYSTEM: out of memory, or more than INT_MAX rows. */
+enum dl_code dl_row_list_add(struct dl_row_list *list, int of, double measured,
+                             struct dl_arena *arena, struct dl_err *err);
+
 struct dl_comparison {
-    struct dl_compared *rows;
+    struct dl_compared
+        *rows; /* rows of the tables or, with `listed`, cases: what equal runs share */
     int count, capacity;
     struct dl_arena *arena;
     /* this process does part I of N of the rows; 0 of 0 or 1: all */
     int64_t part_index, part_count;
+    bool listed;             /* the rows are in `list` */
+    struct dl_row_list list; /* `of`: number in `rows` */
 };
+/* The number of rows of the tables. */
+int dl_comparison_row_count(const struct dl_comparison *comparison);
+/* The number in `rows` of that row's case. */
+int dl_comparison_case(const struct dl_comparison *comparison, int row);
+/* Row number `row`. A row that shares its case has the id of the case's first row. `scratch`: for
+ * the text of its cause; NULL: `cause` is NULL, or any text where there is one. */
+struct dl_compared dl_comparison_row(const struct dl_comparison *comparison, int row,
+                                     struct dl_arena *scratch);
 /* Whether number `place` of what is shared out is done here. */
 bool dl_comparison_mine(const struct dl_comparison *comparison, int64_t place);
 
@@ -56,6 +86,8 @@ struct dl_compared *dl_comparison_add(struct dl_comparison *comparison);
 
 /* One table of measurements each; the header determines their kind. DL_ERR_INPUT for a broken
  * table; a row that cannot be predicted is added as skipped, with the reason. */
+/* Whether the header is that of a table of runs. */
+bool dl_compare_is_runs(const struct dl_csv *csv);
 /* Any of the four kinds; anchor is an error for all but runs. */
 enum dl_code dl_compare_table(const struct dl_data *data, const struct dl_csv *csv, bool anchor,
                               struct dl_comparison *out, struct dl_err *err);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "model/base/classes.h"
-#include "model/base/text.h"
+#include "predict/compare/compare_runs.h"
 
 enum { SHOWN_REASONS = 8 };
 
@@ -12,11 +12,8 @@ static const char *reason_of(const struct dl_compared *row) {
     return row->skipped ? row->why : NULL;
 }
 
-/* A remark on a prediction that is not the cause of its error. */
 static const char *remark_of(const struct dl_compared *row) {
-    const bool is_cause =
-        row->cause != NULL && row->remark != NULL && strcmp(row->cause, row->remark) == 0;
-    return row->skipped || is_cause ? NULL : row->remark;
+    return row->skipped ? NULL : row->remark;
 }
 
 struct texts {
@@ -24,17 +21,43 @@ struct texts {
     const char *(*text_of)(const struct dl_compared *);
 };
 
-static const char *text_at(const struct texts *t, int row) {
-    const char *text = t->text_of(&t->c->rows[row]);
+static const char *text_at(const struct texts *t, int item) {
+    const char *text = t->text_of(&t->c->rows[item]);
     return text != NULL ? text : "";
 }
 
-static uint64_t text_hash(const void *context, int row) {
-    return dl_hash_text(DL_HASH_START, text_at(context, row));
+static uint64_t text_hash(const void *context, int item) {
+    return dl_hash_text(DL_HASH_START, text_at(context, item));
 }
 
 static bool text_equal(const void *context, int a, int b) {
     return strcmp(text_at(context, a), text_at(context, b)) == 0;
+}
+
+/* A remark on a prediction that is the cause of its error is told there. */
+static bool is_cause(const struct dl_compared *row, const char *text) {
+    if (row->cause == NULL) return false;
+    if (row->evidence == NULL) return strcmp(row->cause, text) == 0;
+    const char *host = row->evidence->runs.rows[row->run].host_remark;
+    return host != NULL && strcmp(host, text) == 0;
+}
+
+/* How many rows have each text, `counts` by the first item with it, and these items in the order of
+ * their first rows in `shown`, at most SHOWN_REASONS + 1 of them. */
+static int count_texts(const struct texts *t, const struct dl_classes *classes, int *counts,
+                       int shown[SHOWN_REASONS + 1]) {
+    const int rows = dl_comparison_row_count(t->c);
+    int found = 0;
+    for (int i = 0; i < rows; i++) {
+        const int item = dl_comparison_case(t->c, i);
+        const char *text = text_at(t, item);
+        if (text[0] == 0) continue;
+        const struct dl_compared row = dl_comparison_row(t->c, i, NULL);
+        if (t->text_of == remark_of && is_cause(&row, text)) continue;
+        const int first = classes->first[item];
+        if (counts[first]++ == 0 && found <= SHOWN_REASONS) shown[found++] = first;
+    }
+    return found;
 }
 
 /* The number of rows with each text, under a heading. */
@@ -44,20 +67,16 @@ static const char *counted_text(const struct dl_comparison *c, const char *headi
     const struct dl_class_keys keys = {text_hash, text_equal, &texts};
     struct dl_classes classes;
     const char *lines = "";
-    int shown = 0;
-    if (dl_classes_make(&keys, c->count, c->arena, &classes, NULL) != DL_OK) return NULL;
-    for (int i = 0; i < c->count; i++) {
-        const char *text = text_at(&texts, i);
-        int same = 0;
-        if (text[0] == 0 || classes.first[i] != i) continue;
-        if (shown++ == SHOWN_REASONS) {
-            lines = dl_arena_printf(c->arena, "%s  others: see --rows\n", lines);
-            break;
-        }
-        for (int k = i; k >= 0; k = classes.next[k]) same++;
-        lines = dl_arena_printf(c->arena, "%s  %5d  %s\n", lines, same, text);
-    }
-    return shown == 0 ? "" : dl_arena_printf(c->arena, "\n%s\n%s", heading, lines);
+    int shown[SHOWN_REASONS + 1],
+        *counts = dl_arena_alloc(c->arena, (size_t)c->count + 1, sizeof *counts);
+    if (counts == NULL || dl_classes_make(&keys, c->count, c->arena, &classes, NULL) != DL_OK)
+        return NULL;
+    const int found = count_texts(&texts, &classes, counts, shown);
+    for (int i = 0; i < found && i < SHOWN_REASONS; i++)
+        lines = dl_arena_printf(c->arena, "%s  %5d  %s\n", lines, counts[shown[i]],
+                                text_at(&texts, shown[i]));
+    if (found > SHOWN_REASONS) lines = dl_arena_printf(c->arena, "%s  others: see --rows\n", lines);
+    return found == 0 ? "" : dl_arena_printf(c->arena, "\n%s\n%s", heading, lines);
 }
 
 const char *dl_compare_reasons(const struct dl_comparison *c) {
@@ -66,20 +85,4 @@ const char *dl_compare_reasons(const struct dl_comparison *c) {
 
 const char *dl_compare_remarks(const struct dl_comparison *c) {
     return counted_text(c, "Remarks on rows", remark_of);
-}
-
-const char *dl_compare_part_csv(const struct dl_comparison *c, const char *csv) {
-    struct dl_text out = {.arena = c->arena};
-    for (int row = -1; csv != NULL && *csv != 0; row++) { /* -1: the header */
-        size_t length = 0;
-        for (bool quoted = false; csv[length] != 0 && (quoted || csv[length] != '\n'); length++) {
-            if (csv[length] == '"') quoted = !quoted;
-        }
-        if (row < 0)
-            dl_text_printf(&out, "shard_row,%.*s\n", (int)length, csv);
-        else if (!c->rows[row].elsewhere)
-            dl_text_printf(&out, "%d,%.*s\n", row + 1, (int)length, csv);
-        csv += length + (csv[length] == '\n' ? 1 : 0);
-    }
-    return csv == NULL ? NULL : dl_text_string(&out);
 }

@@ -1,4 +1,4 @@
-/* compare_counts.h - what of a comparison is said once for many rows; and the rows of one part. */
+/* compare_counts.h - what of a comparison is said once for many rows. */
 #ifndef DL_PREDICT_COMPARE_COMPARE_COUNTS_H
 #define DL_PREDICT_COMPARE_COMPARE_COUNTS_H
 
@@ -8,9 +8,5 @@
  * a heading; "" when there are none; NULL: out of memory. */
 const char *dl_compare_reasons(const struct dl_comparison *comparison);
 const char *dl_compare_remarks(const struct dl_comparison *comparison);
-
-/* The lines of a CSV text of all rows that belong to this part, behind their numbers from 1 in a
- * first column `shard_row`. NULL: out of memory. */
-const char *dl_compare_part_csv(const struct dl_comparison *comparison, const char *csv);
 
 #endif

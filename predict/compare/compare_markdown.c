@@ -24,38 +24,39 @@ static const char *number(struct dl_arena *arena, double value, const char *unit
     return dl_arena_printf(arena, "%.4g %s", time ? 1e3 * value : value, time ? "ms" : unit);
 }
 
-const char *dl_compare_markdown(const struct dl_comparison *c, const struct dl_error_summary *all,
-                                struct dl_arena *arena) {
-    const char *text = "| run | devices | measured | predicted | error | bottleneck | remark "
-                       "|\n|---|---|---|---|---|---|---|\n";
-    for (int i = 0; i < c->count && text != NULL; i++) {
-        const struct dl_compared *row = &c->rows[i];
-        const char *unit = row->unit != NULL ? row->unit : "";
-        const char *devices =
-            row->devices > 0 ? dl_arena_printf(arena, "%lld", (long long)row->devices) : "-";
-        const char *error =
-            dl_known(row->error_pct) ? dl_arena_printf(arena, "%+.1f %%", row->error_pct) : "-";
-        const char *remark = row->skipped         ? dl_arena_printf(arena, "not predicted: %s",
-                                                            row->why != NULL ? row->why : "?")
-                             : row->cause != NULL ? row->cause
-                                                  : row->remark;
-        const char *parts[] = {cell(arena, row->id),
-                               devices,
-                               number(arena, row->measured, unit),
-                               number(arena, row->predicted, unit),
-                               error,
-                               cell(arena, row->bottleneck),
-                               cell(arena, remark)};
-        for (int k = 0; k < 7; k++) {
-            if (parts[k] == NULL) return NULL;
-        }
-        text = dl_arena_printf(arena, "%s| %s | %s | %s | %s | %s | %s | %s |\n", text, parts[0],
-                               parts[1], parts[2], parts[3], parts[4], parts[5], parts[6]);
+const char dl_compare_markdown_head[] =
+    "| run | devices | measured | predicted | error | bottleneck | remark "
+    "|\n|---|---|---|---|---|---|---|\n";
+
+const char *dl_compare_markdown_row(const struct dl_compared *row, struct dl_arena *arena) {
+    const char *unit = row->unit != NULL ? row->unit : "";
+    const char *devices =
+        row->devices > 0 ? dl_arena_printf(arena, "%lld", (long long)row->devices) : "-";
+    const char *error =
+        dl_known(row->error_pct) ? dl_arena_printf(arena, "%+.1f %%", row->error_pct) : "-";
+    const char *remark = row->skipped         ? dl_arena_printf(arena, "not predicted: %s",
+                                                        row->why != NULL ? row->why : "?")
+                         : row->cause != NULL ? row->cause
+                                              : row->remark;
+    const char *parts[] = {cell(arena, row->id),
+                           devices,
+                           number(arena, row->measured, unit),
+                           number(arena, row->predicted, unit),
+                           error,
+                           cell(arena, row->bottleneck),
+                           cell(arena, remark)};
+    for (int k = 0; k < 7; k++) {
+        if (parts[k] == NULL) return NULL;
     }
-    if (text == NULL || all == NULL || all->rows == 0) return text;
+    return dl_arena_printf(arena, "| %s | %s | %s | %s | %s | %s | %s |\n", parts[0], parts[1],
+                           parts[2], parts[3], parts[4], parts[5], parts[6]);
+}
+
+const char *dl_compare_markdown_end(const struct dl_error_summary *all, struct dl_arena *arena) {
+    if (all == NULL || all->rows == 0) return "";
     return dl_arena_printf(arena,
-                           "%s\nMean absolute error over %d rows: %.1f %%; median %.1f %%, worst "
+                           "\nMean absolute error over %d rows: %.1f %%; median %.1f %%, worst "
                            "%.1f %%, bias %+.1f %%.\n",
-                           text, all->rows, all->mape_pct, all->median_ape_pct, all->max_ape_pct,
+                           all->rows, all->mape_pct, all->median_ape_pct, all->max_ape_pct,
                            all->bias_pct);
 }

@@ -4,9 +4,10 @@
 
 #include "predict/compare/compare.h"
 
-/* Every row, then a sentence with the errors of `all` (NULL: none). NULL when memory is exhausted.
- */
-const char *dl_compare_markdown(const struct dl_comparison *comparison,
-                                const struct dl_error_summary *all, struct dl_arena *arena);
+extern const char dl_compare_markdown_head[];
+/* A line of the table, and the sentence below it, "" without `all` (a summary over all rows). NULL
+ * when memory is exhausted. */
+const char *dl_compare_markdown_row(const struct dl_compared *row, struct dl_arena *arena);
+const char *dl_compare_markdown_end(const struct dl_error_summary *all, struct dl_arena *arena);
 
 #endif

@@ -149,47 +149,81 @@ static enum dl_code compare_row(struct dl_run_rows *r, double *scales, int row, 
     return code;
 }
 
-enum dl_code dl_compare_runs(const struct dl_data *data, const struct dl_csv *csv, bool anchor,
-                             struct dl_comparison *out, struct dl_err *err) {
-    struct dl_run_rows r;
+/* A row before its prediction. */
+static struct dl_compared begin(const struct dl_run_rows *r, int row) {
+    return (struct dl_compared){
+        .id = dl_run_cell(r, row, DL_RUN_ID),
+        .source = dl_run_cell(r, row, DL_RUN_SOURCE),
+        .system = dl_run_cell(r, row, DL_RUN_SYSTEM),
+        .framework = dl_run_cell(r, row, DL_RUN_FRAMEWORK),
+        .workload = dl_run_cell(r, row, DL_RUN_WORKLOAD),
+        .unit = r->rows[row].throughput ? "samples/s" : "s",
+        .measured = r->rows[row].measured,
+        .predicted = NAN,
+        .error_pct = NAN,
+        .low = NAN,
+        .high = NAN,
+        .samples_per_iteration = NAN,
+        .iteration_s = NAN,
+        .decision = dl_decision_keys(r, row),
+        .devices = dl_run_devices(&r->rows[row]),
+    };
+}
+
+static enum dl_code find_causes(const struct dl_run_evidence *e, struct dl_compared *rows,
+                                struct dl_err *err) {
+    for (int i = 0; i < e->runs.csv->row_count; i++) {
+        rows[i].evidence = e;
+        rows[i].run = i;
+        if (!dl_run_is_slow(e, i, rows[i].measured)) continue;
+        rows[i].cause = dl_run_cause(e, i, rows[i].measured, e->runs.arena);
+        if (rows[i].cause == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    }
+    return DL_OK;
+}
+
+/* All rows of the table next to their predictions. */
+static enum dl_code compare_rows(struct dl_run_evidence *e, bool anchor, struct dl_comparison *out,
+                                 struct dl_err *err) {
+    struct dl_run_rows *r = &e->runs;
     struct dl_classes plans;
-    const struct dl_class_keys keys = {plan_hash, plan_equal, &r};
-    DL_TRY(dl_run_rows_read(data, csv, out->arena, &r, err));
-    DL_TRY(dl_classes_make(&keys, csv->row_count, out->arena, &plans, err));
-    double *scales = dl_arena_alloc(out->arena, (size_t)csv->row_count, sizeof *scales);
-    struct dl_prediction *kept = dl_arena_alloc(out->arena, (size_t)csv->row_count, sizeof *kept);
-    const int first = out->count;
-    if (scales == NULL || kept == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    for (int row = 0; row < csv->row_count; row++) {
+    const struct dl_class_keys keys = {plan_hash, plan_equal, r};
+    const int count = r->csv->row_count, first = out->count;
+    DL_TRY(dl_classes_make(&keys, count, out->arena, &plans, err));
+    double *scales = dl_arena_alloc(out->arena, (size_t)count, sizeof *scales);
+    e->kept = dl_arena_alloc(out->arena, (size_t)count, sizeof *e->kept);
+    if (scales == NULL || e->kept == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int row = 0; row < count; row++) {
         struct dl_compared *compared = dl_comparison_add(out);
         if (compared == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-        *compared = (struct dl_compared){
-            .id = dl_run_cell(&r, row, DL_RUN_ID),
-            .source = dl_run_cell(&r, row, DL_RUN_SOURCE),
-            .system = dl_run_cell(&r, row, DL_RUN_SYSTEM),
-            .framework = dl_run_cell(&r, row, DL_RUN_FRAMEWORK),
-            .workload = dl_run_cell(&r, row, DL_RUN_WORKLOAD),
-            .unit = r.rows[row].throughput ? "samples/s" : "s",
-            .measured = r.rows[row].measured,
-            .predicted = NAN,
-            .error_pct = NAN,
-            .low = NAN,
-            .high = NAN,
-            .samples_per_iteration = NAN,
-            .iteration_s = NAN,
-            .decision = dl_decision_keys(&r, row),
-            .devices = dl_run_devices(&r.rows[row]),
-        };
-        compared->elsewhere = !dl_comparison_mine(out, r.alike.first[row]);
+        *compared = begin(r, row);
+        compared->elsewhere = !dl_comparison_mine(out, r->alike.first[row]);
         if (compared->elsewhere) {
             compared->skipped = true;
             continue;
         }
         const int same = plans.first[row]; /* an anchor scales runs of one plan differently */
         if (same < row && !anchor && !out->rows[first + same].elsewhere)
-            compare_again(&r, row, &out->rows[first + same], &kept[same], compared, &kept[row]);
+            compare_again(r, row, &out->rows[first + same], &e->kept[same], compared,
+                          &e->kept[row]);
         else
-            DL_TRY(compare_row(&r, scales, row, anchor, compared, &kept[row], err));
+            DL_TRY(compare_row(r, scales, row, anchor, compared, &e->kept[row], err));
     }
-    return dl_run_find_causes(&r, kept, &out->rows[first], err);
+    return DL_OK;
+}
+
+enum dl_code dl_compare_runs(const struct dl_data *data, const struct dl_csv *csv, bool anchor,
+                             struct dl_comparison *out, struct dl_err *err) {
+    struct dl_run_evidence *e = dl_arena_alloc(out->arena, 1, sizeof *e);
+    const int first = out->count;
+    if (e == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    DL_TRY(dl_run_rows_read(data, csv, out->arena, &e->runs, err));
+    DL_TRY(compare_rows(e, anchor, out, err));
+    /* rows of later tables may move those of this one */
+    struct dl_compared *rows = dl_arena_alloc(out->arena, (size_t)csv->row_count, sizeof *rows);
+    if (rows == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    if (csv->row_count > 0) memcpy(rows, &out->rows[first], (size_t)csv->row_count * sizeof *rows);
+    e->rows = rows;
+    DL_TRY(dl_run_evidence_make(e, err));
+    return find_causes(e, &out->rows[first], err);
 }

@@ -52,6 +52,8 @@ bool dl_run_plan_column(int number, struct dl_run_plan_column *out);
 /* Header line of a table with every column, and an example row. NULL when memory is exhausted. */
 const char *dl_run_template(struct dl_arena *arena);
 
+struct dl_shortfall; /* compare_cause.h */
+
 struct dl_run_row { /* one row, resolved */
     const struct dl_system *system;
     const struct dl_workload *workload;
@@ -59,6 +61,7 @@ struct dl_run_row { /* one row, resolved */
     struct dl_plan plan;
     bool throughput; /* else iteration */
     double measured;
+    double unit_ratio; /* measured / the value in the table's unit */
     double core_ratio; /* slowdown of its core against the prediction; NAN: not measured */
     double global_batch_samples; /* of all devices together; 0: unknown */
     const char *why;             /* not predictable */
@@ -114,9 +117,21 @@ int64_t dl_run_devices(const struct dl_run_row *run);
 enum dl_code dl_run_groups_make(struct dl_run_rows *runs, struct dl_err *err);
 struct dl_run_group dl_run_group_of(const struct dl_run_rows *runs, int row);
 
-/* Fills `cause` of runs that are slower than their interval from the runs of their group.
- * DL_ERR_SYSTEM: out of memory. */
-enum dl_code dl_run_find_causes(const struct dl_run_rows *runs, const struct dl_prediction *kept,
-                                struct dl_compared *rows, struct dl_err *err);
+/* What a run's cause is found from: the rows, their predictions, and what those of as many devices
+ * share. */
+struct dl_run_evidence {
+    struct dl_run_rows runs;
+    struct dl_prediction *kept;     /* numbers of each row's prediction */
+    const struct dl_compared *rows; /* of the same numbers */
+    struct dl_classes places;
+    struct dl_shortfall *found; /* of the first row of each place; plan NULL: not looked for yet */
+};
+/* Finds the places; `runs`, `kept` and `rows` are there. DL_ERR_SYSTEM: out of memory. */
+enum dl_code dl_run_evidence_make(struct dl_run_evidence *evidence, struct dl_err *err);
+/* Whether a run would be slower than its prediction's interval with that measured value. */
+bool dl_run_is_slow(const struct dl_run_evidence *evidence, int row, double measured);
+/* Why it is; a run that is. */
+const char *dl_run_cause(const struct dl_run_evidence *evidence, int row, double measured,
+                         struct dl_arena *arena);
 
 #endif

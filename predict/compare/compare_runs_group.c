@@ -121,10 +121,16 @@ struct dl_run_group dl_run_group_of(const struct dl_run_rows *r, int row) {
     return r->groups[r->batches.first[row]];
 }
 
-/* Measured / predicted iteration of a row; NAN when it was not predicted. */
-static double ratio_of(const struct dl_run_row *run, const struct dl_compared *row) {
+/* Measured / predicted iteration of a row with that measured value; NAN when it was not predicted.
+ */
+static double ratio_with(const struct dl_run_row *run, const struct dl_compared *row,
+                         double measured) {
     if (row->skipped || !dl_known(row->predicted)) return NAN;
-    return run->throughput ? row->predicted / row->measured : row->measured / row->predicted;
+    return run->throughput ? row->predicted / measured : measured / row->predicted;
+}
+
+static double ratio_of(const struct dl_run_row *run, const struct dl_compared *row) {
+    return ratio_with(run, row, row->measured);
 }
 
 /* Fills the evidence for run `row` from the runs of its group with fewer devices. */
@@ -163,25 +169,27 @@ static bool place_equal(const void *context, int a, int b) {
            r->rows[a].plan.devices_per_node == r->rows[b].plan.devices_per_node;
 }
 
-enum dl_code dl_run_find_causes(const struct dl_run_rows *r, const struct dl_prediction *kept,
-                                struct dl_compared *rows, struct dl_err *err) {
-    const int count = r->csv->row_count;
-    const struct dl_class_keys keys = {place_hash, place_equal, r};
-    struct dl_classes places;
-    struct dl_shortfall *found = dl_arena_alloc(r->arena, (size_t)count, sizeof *found);
-    if (found == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    DL_TRY(dl_classes_make(&keys, count, r->arena, &places, err));
-    for (int i = 0; i < count; i++) {
-        const double ratio = ratio_of(&r->rows[i], &rows[i]);
-        if (!dl_known(ratio) || !(ratio * kept[i].iteration_s > kept[i].iteration_high_s)) continue;
-        struct dl_shortfall *known = &found[places.first[i]];
-        if (known->plan == NULL) *known = shortfall_of(r, rows, i);
-        struct dl_shortfall s = *known;
-        s.plan = &r->rows[i].plan;
-        s.prediction = &kept[i];
-        s.measured_s = ratio * kept[i].iteration_s;
-        rows[i].cause = r->rows[i].host_remark != NULL ? r->rows[i].host_remark
-                                                       : dl_compare_cause(&s, r->arena);
-    }
-    return DL_OK;
+enum dl_code dl_run_evidence_make(struct dl_run_evidence *e, struct dl_err *err) {
+    const int count = e->runs.csv->row_count;
+    const struct dl_class_keys keys = {place_hash, place_equal, &e->runs};
+    e->found = dl_arena_alloc(e->runs.arena, (size_t)count, sizeof *e->found);
+    if (e->found == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    return dl_classes_make(&keys, count, e->runs.arena, &e->places, err);
+}
+
+bool dl_run_is_slow(const struct dl_run_evidence *e, int row, double measured) {
+    const double ratio = ratio_with(&e->runs.rows[row], &e->rows[row], measured);
+    return dl_known(ratio) && ratio * e->kept[row].iteration_s > e->kept[row].iteration_high_s;
+}
+
+const char *dl_run_cause(const struct dl_run_evidence *e, int row, double measured,
+                         struct dl_arena *arena) {
+    const struct dl_run_row *run = &e->runs.rows[row];
+    struct dl_shortfall *known = &e->found[e->places.first[row]];
+    if (known->plan == NULL) *known = shortfall_of(&e->runs, e->rows, row);
+    struct dl_shortfall s = *known;
+    s.plan = &run->plan;
+    s.prediction = &e->kept[row];
+    s.measured_s = ratio_with(run, &e->rows[row], measured) * e->kept[row].iteration_s;
+    return run->host_remark != NULL ? run->host_remark : dl_compare_cause(&s, arena);
 }

@@ -331,7 +331,8 @@ static const char *convert_unit(const struct dl_run_rows *r, int row, struct dl_
     const char *unit = r->columns[DL_RUN_UNIT] < 0 ? "" : dl_run_cell(r, row, DL_RUN_UNIT);
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
         if (units[i].throughput != run->throughput || strcmp(units[i].name, unit) != 0) continue;
-        run->measured *= units[i].factor;
+        run->unit_ratio = units[i].factor;
+        run->measured *= run->unit_ratio;
         return NULL;
     }
     return dl_arena_printf(r->arena, "unit \"%.40s\" of %s: expected %s", unit,

@@ -1,28 +1,14 @@
 /* compare_summary.c - errors by source, by system, and over all. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "model/base/classes.h"
 #include "model/base/stats.h"
 #include "model/hardware/kernel_match.h"
 #include "predict/compare/compare.h"
 
-struct dl_compared *dl_comparison_add(struct dl_comparison *c) {
-    if (c->count == c->capacity) {
-        const int capacity = c->capacity == 0 ? 256 : 2 * c->capacity;
-        struct dl_compared *rows = dl_arena_alloc(c->arena, (size_t)capacity, sizeof *rows);
-        if (rows == NULL) return NULL;
-        if (c->count > 0) memcpy(rows, c->rows, (size_t)c->count * sizeof *rows);
-        c->rows = rows;
-        c->capacity = capacity;
-    }
-    return &c->rows[c->count++];
-}
-
-bool dl_comparison_mine(const struct dl_comparison *c, int64_t place) {
-    return c->part_count <= 1 || place % c->part_count == c->part_index;
-}
-
-static bool is_table_of_runs(const struct dl_csv *csv) {
+bool dl_compare_is_runs(const struct dl_csv *csv) {
     return dl_csv_column(csv, "workload") >= 0 || dl_csv_column(csv, "metric") >= 0 ||
            dl_csv_column(csv, "framework") >= 0;
 }
@@ -43,7 +29,7 @@ static enum dl_code compare_others(const struct dl_data *data, const struct dl_c
 enum dl_code dl_compare_table(const struct dl_data *data, const struct dl_csv *csv, bool anchor,
                               struct dl_comparison *out, struct dl_err *err) {
     const int first = out->count;
-    if (is_table_of_runs(csv)) return dl_compare_runs(data, csv, anchor, out, err);
+    if (dl_compare_is_runs(csv)) return dl_compare_runs(data, csv, anchor, out, err);
     if (anchor) return dl_fail(err, DL_ERR_USAGE, "--anchor: %s is not a table of runs", csv->name);
     DL_TRY(compare_others(data, csv, out, err));
     for (int i = first; i < out->count; i++) /* runs share themselves out, by groups */
@@ -55,29 +41,78 @@ static const char *group_of(const struct dl_compared *row, int kind) {
     return kind == 0 ? row->source : kind == 1 ? row->system : "all";
 }
 
-/* |error| and error of the rows of one group; scratch holds as many doubles as there are rows. */
+struct group_keys {
+    const struct dl_comparison *c;
+    int kind;
+};
+
+/* Which of the groups of one kind the cases belong to, and the rows of each one after the other. */
+struct grouping {
+    struct dl_classes classes; /* of cases: those of one group */
+    int *begin; /* of the first case of each group: where its rows begin in `order`; then: end */
+    int *order; /* numbers of rows */
+};
+
+static uint64_t group_hash(const void *context, int item) {
+    const struct group_keys *keys = context;
+    return dl_hash_text(DL_HASH_START, group_of(&keys->c->rows[item], keys->kind));
+}
+
+static bool group_equal(const void *context, int a, int b) {
+    const struct group_keys *keys = context;
+    return strcmp(group_of(&keys->c->rows[a], keys->kind),
+                  group_of(&keys->c->rows[b], keys->kind)) == 0;
+}
+
+/* Rows in the order of their groups, and within a group in their own: bytes for each row, not a
+ * search for each group. */
+static enum dl_code group_rows(const struct dl_comparison *c, int kind, int *order,
+                               struct grouping *out, struct dl_err *err) {
+    const struct group_keys context = {c, kind};
+    const struct dl_class_keys keys = {group_hash, group_equal, &context};
+    const int rows = dl_comparison_row_count(c);
+    int begin = 0;
+    *out = (struct grouping){.order = order};
+    DL_TRY(dl_classes_make(&keys, c->count, c->arena, &out->classes, err));
+    out->begin = dl_arena_alloc(c->arena, 2 * (size_t)c->count + 1, sizeof *out->begin);
+    if (out->begin == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    int *next = out->begin + c->count;
+    for (int i = 0; i < rows; i++) next[out->classes.first[dl_comparison_case(c, i)]]++;
+    for (int k = 0; k < c->count; k++) {
+        const int size = next[k];
+        out->begin[k] = next[k] = begin;
+        begin += size;
+    }
+    for (int i = 0; i < rows; i++) order[next[out->classes.first[dl_comparison_case(c, i)]]++] = i;
+    return DL_OK;
+}
+
+/* |error| and error of the rows of one group, `count` numbers in `order`; scratch holds as many
+ * doubles. */
 static struct dl_error_summary summarize(const struct dl_comparison *c, int kind, const char *group,
-                                         double *scratch) {
+                                         const int *order, int count, double *scratch) {
     static const char *const kinds[] = {"source", "system", "all"};
     struct dl_error_summary s = {.kind = kinds[kind], .group = group};
-    double bias = 0, *ratios = scratch + c->count;
+    double bias = 0;
     int inside = 0, with_interval = 0;
-    for (int i = 0; i < c->count; i++) {
-        if (strcmp(group_of(&c->rows[i], kind), group) != 0) continue;
-        if (c->rows[i].skipped) {
+    for (int i = 0; i < count; i++) {
+        const struct dl_compared row = dl_comparison_row(c, order[i], NULL);
+        if (row.skipped || !dl_known(row.low)) continue;
+        scratch[with_interval++] = row.high / row.low;
+        if (row.measured >= row.low && row.measured <= row.high) inside++;
+    }
+    s.inside_pct = with_interval > 0 ? 100.0 * inside / with_interval : NAN;
+    dl_sort(scratch, (size_t)with_interval);
+    s.interval_ratio_median = dl_quantile_sorted(scratch, (size_t)with_interval, 0.5);
+    for (int i = 0; i < count; i++) {
+        const struct dl_compared row = dl_comparison_row(c, order[i], NULL);
+        if (row.skipped) {
             s.skipped++;
             continue;
         }
-        scratch[s.rows++] = fabs(c->rows[i].error_pct);
-        bias += c->rows[i].error_pct;
-        if (!dl_known(c->rows[i].low)) continue;
-        ratios[with_interval++] = c->rows[i].high / c->rows[i].low;
-        if (c->rows[i].measured >= c->rows[i].low && c->rows[i].measured <= c->rows[i].high)
-            inside++;
+        scratch[s.rows++] = fabs(row.error_pct);
+        bias += row.error_pct;
     }
-    s.inside_pct = with_interval > 0 ? 100.0 * inside / with_interval : NAN;
-    dl_sort(ratios, (size_t)with_interval);
-    s.interval_ratio_median = dl_quantile_sorted(ratios, (size_t)with_interval, 0.5);
     if (s.rows == 0) {
         s.mape_pct = s.median_ape_pct = s.p90_ape_pct = s.max_ape_pct = s.bias_pct = NAN;
         return s;
@@ -90,14 +125,6 @@ static struct dl_error_summary summarize(const struct dl_comparison *c, int kind
     s.max_ape_pct = scratch[n - 1];
     s.bias_pct = bias / s.rows;
     return s;
-}
-
-static bool seen(const struct dl_error_summary *list, int count, const char *kind,
-                 const char *group) {
-    for (int i = 0; i < count; i++) {
-        if (strcmp(list[i].kind, kind) == 0 && strcmp(list[i].group, group) == 0) return true;
-    }
-    return false;
 }
 
 static struct dl_error_summary mean_of_sources(const struct dl_error_summary *list, int count) {
@@ -139,19 +166,28 @@ static struct dl_error_summary mean_of_sources(const struct dl_error_summary *li
 
 enum dl_code dl_compare_summarize(const struct dl_comparison *c, struct dl_error_summary **out,
                                   int *count_out, struct dl_err *err) {
-    static const char *const kinds[] = {"source", "system", "all"};
+    const int rows = dl_comparison_row_count(c);
     struct dl_error_summary *list =
         dl_arena_alloc(c->arena, 2 * (size_t)c->count + 2, sizeof *list);
-    double *scratch = dl_arena_alloc(c->arena, 2 * (size_t)c->count + 1, sizeof *scratch);
-    if (list == NULL || scratch == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    double *scratch = malloc(((size_t)rows + 1) * sizeof *scratch);
+    int *order = malloc(((size_t)rows + 1) * sizeof *order);
+    enum dl_code code = list != NULL && scratch != NULL && order != NULL
+                            ? DL_OK
+                            : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     int count = 0;
-    for (int kind = 0; kind < 3; kind++) {
-        for (int i = 0; i < c->count; i++) {
-            const char *group = group_of(&c->rows[i], kind);
-            if (!seen(list, count, kinds[kind], group))
-                list[count++] = summarize(c, kind, group, scratch);
+    for (int kind = 0; kind < 3 && code == DL_OK; kind++) {
+        struct grouping g;
+        code = group_rows(c, kind, order, &g, err);
+        for (int i = 0; i < c->count && code == DL_OK; i++) {
+            if (g.classes.first[i] != i) continue;
+            /* after group_rows the second half of `begin` has the ends */
+            list[count++] = summarize(c, kind, group_of(&c->rows[i], kind), order + g.begin[i],
+                                      g.begin[c->count + i] - g.begin[i], scratch);
         }
     }
+    free(scratch);
+    free(order);
+    DL_TRY(code);
     if (count > 0) {
         list[count] = mean_of_sources(list, count);
         count++;

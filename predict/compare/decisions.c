@@ -46,7 +46,7 @@ struct dl_decision_keys dl_decision_keys(const struct dl_run_rows *r, int row) {
     return (struct dl_decision_keys){plans, plan_text, frameworks, framework};
 }
 
-/* The alternatives of one job. */
+/* The alternatives of one job, or those of all jobs, one job after the other. */
 struct job {
     const char **names;
     double *predicted, *measured, *half_log;
@@ -54,19 +54,30 @@ struct job {
     int count;
 };
 
-static void add_alternative(struct job *job, const char *name, const struct dl_decision_row *row,
-                            bool frameworks) {
-    int i = 0;
-    while (i < job->count && strcmp(job->names[i], name) != 0) i++;
-    if (i == job->count) {
-        job->names[job->count++] = name;
-        job->predicted[i] = job->measured[i] = 0;
-        job->times[i] = 0;
-        job->half_log[i] = frameworks ? row->framework_half_log : row->plan_half_log;
-    }
-    const int n = ++job->times[i];
-    job->predicted[i] += (row->predicted_s - job->predicted[i]) / n;
-    job->measured[i] += (row->measured_s - job->measured[i]) / n;
+/* Number of a case's alternative among those of the job, which begin at `first`; a new one is
+ * added. */
+static int alternative_of(struct job *all, int first, const char *name,
+                          const struct dl_decision_row *row, bool frameworks) {
+    int i = first;
+    while (i < all->count && strcmp(all->names[i], name) != 0) i++;
+    if (i < all->count) return i;
+    all->names[all->count++] = name;
+    all->predicted[i] = all->measured[i] = 0;
+    all->times[i] = 0;
+    all->half_log[i] = frameworks ? row->framework_half_log : row->plan_half_log;
+    return i;
+}
+
+static void add_measurement(struct job *all, int i, double predicted_s, double measured_s) {
+    const int n = ++all->times[i];
+    all->predicted[i] += (predicted_s - all->predicted[i]) / n;
+    all->measured[i] += (measured_s - all->measured[i]) / n;
+}
+
+/* The alternatives from number `first` on. */
+static struct job job_at(const struct job *all, int first, int count) {
+    return (struct job){all->names + first,    all->predicted + first, all->measured + first,
+                        all->half_log + first, all->times + first,     count};
 }
 
 /* Whether the 80 % interval of no other alternative's difference from the best includes none. */
@@ -102,74 +113,133 @@ static bool same_group(const void *context, int a, int b) {
                   group_of(&kind->rows[b], kind->frameworks)) == 0;
 }
 
-/* The decisions of one kind. job: room for all rows. */
-static enum dl_code decide(const struct kind *kind, int count, struct job *job, double *scratch,
-                           struct dl_arena *arena, struct dl_decision *out, int *count_out,
-                           struct dl_err *err) {
+/* Cases, and the rows that measured them. */
+struct measured {
+    const struct dl_decision_row *cases;
+    int case_count;
+    const struct dl_comparison *rows; /* NULL: each case is one row */
+};
+
+/* Measured iteration of a row. */
+static double iteration_of(const struct dl_compared *row) {
+    const bool rate = strcmp(row->unit, "s") != 0;
+    return rate ? row->samples_per_iteration / row->measured : row->measured;
+}
+
+/* The means of the alternatives, over rows in their order. */
+static void add_rows(const struct measured *m, const int *alternatives, struct job *all) {
+    const int count = m->rows != NULL ? dl_comparison_row_count(m->rows) : m->case_count;
+    for (int i = 0; i < count; i++) {
+        const int of = m->rows != NULL ? dl_comparison_case(m->rows, i) : i;
+        if (alternatives[of] < 0) continue;
+        double measured_s = m->cases[of].measured_s;
+        if (m->rows != NULL) {
+            const struct dl_compared row = dl_comparison_row(m->rows, i, NULL);
+            measured_s = iteration_of(&row);
+        }
+        add_measurement(all, alternatives[of], m->cases[of].predicted_s, measured_s);
+    }
+}
+
+static struct dl_decision decision_of(const struct job *job, const char *group, bool frameworks,
+                                      double *scratch) {
+    const size_t n = (size_t)job->count;
+    return (struct dl_decision){
+        .group = group,
+        .frameworks = frameworks,
+        .alternatives = job->count,
+        .told_apart = told_apart(job),
+        .regret_pct = 100 * dl_regret_frac(job->predicted, job->measured, n),
+        .rank_correlation = dl_rank_correlation(job->predicted, job->measured, n, scratch),
+    };
+}
+
+/* The decisions of one kind. all: room for all cases; alternatives: twice as much. */
+static enum dl_code decide(const struct kind *kind, const struct measured *m, struct job *all,
+                           int *alternatives, double *scratch, struct dl_arena *arena,
+                           struct dl_decision *out, int *count_out, struct dl_err *err) {
     const struct dl_class_keys keys = {group_hash, same_group, kind};
     struct dl_classes groups;
-    DL_TRY(dl_classes_make(&keys, count, arena, &groups, err));
-    for (int i = 0; i < count; i++) {
-        const char *group = group_of(&kind->rows[i], kind->frameworks);
-        if (group[0] == 0 || groups.first[i] != i) continue;
-        job->count = 0;
+    int *firsts = alternatives + m->case_count; /* of the job whose first case that is */
+    all->count = 0;
+    DL_TRY(dl_classes_make(&keys, m->case_count, arena, &groups, err));
+    for (int i = 0; i < m->case_count; i++) alternatives[i] = -1;
+    for (int i = 0; i < m->case_count; i++) {
+        if (group_of(&kind->rows[i], kind->frameworks)[0] == 0 || groups.first[i] != i) continue;
+        firsts[i] = all->count;
         for (int k = i; k >= 0; k = groups.next[k]) {
             const struct dl_decision_keys *names = &kind->rows[k].keys;
-            add_alternative(job, kind->frameworks ? names->framework : names->plan, &kind->rows[k],
-                            kind->frameworks);
+            alternatives[k] =
+                alternative_of(all, firsts[i], kind->frameworks ? names->framework : names->plan,
+                               &kind->rows[k], kind->frameworks);
         }
-        if (job->count < 2) continue;
-        const size_t n = (size_t)job->count;
-        out[(*count_out)++] = (struct dl_decision){
-            .group = group,
-            .frameworks = kind->frameworks,
-            .alternatives = job->count,
-            .told_apart = told_apart(job),
-            .regret_pct = 100 * dl_regret_frac(job->predicted, job->measured, n),
-            .rank_correlation = dl_rank_correlation(job->predicted, job->measured, n, scratch),
-        };
+    }
+    add_rows(m, alternatives, all);
+    int end = all->count;
+    const int first_out = *count_out;
+    for (int i = m->case_count - 1; i >= 0; i--) { /* each job ends where the next one begins */
+        if (alternatives[i] < 0 || groups.first[i] != i) continue;
+        const struct job job = job_at(all, firsts[i], end - firsts[i]);
+        end = firsts[i];
+        if (job.count < 2) continue;
+        out[(*count_out)++] = decision_of(&job, group_of(&kind->rows[i], kind->frameworks),
+                                          kind->frameworks, scratch);
+    }
+    for (int a = first_out, b = *count_out - 1; a < b; a++, b--) {
+        const struct dl_decision other = out[a];
+        out[a] = out[b];
+        out[b] = other;
+    }
+    return DL_OK;
+}
+
+static enum dl_code decide_all(const struct measured *m, struct dl_arena *arena,
+                               struct dl_decision **out, int *count_out, struct dl_err *err) {
+    const size_t count = (size_t)m->case_count;
+    double *scratch = dl_arena_alloc(arena, 5 * count + 1, sizeof *scratch);
+    int *alternatives = dl_arena_alloc(arena, 2 * count + 1, sizeof *alternatives);
+    struct job all = {.names = dl_arena_alloc(arena, count + 1, sizeof *all.names),
+                      .predicted = scratch,
+                      .measured = scratch == NULL ? NULL : scratch + count,
+                      .half_log = scratch == NULL ? NULL : scratch + 4 * count,
+                      .times = dl_arena_alloc(arena, count + 1, sizeof *all.times)};
+    *out = dl_arena_alloc(arena, 2 * count + 1, sizeof **out);
+    *count_out = 0;
+    if (scratch == NULL || all.names == NULL || all.times == NULL || *out == NULL ||
+        alternatives == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int i = 0; i < 2; i++) {
+        const struct kind kind = {m->cases, i == 1};
+        DL_TRY(
+            decide(&kind, m, &all, alternatives, scratch + 2 * count, arena, *out, count_out, err));
     }
     return DL_OK;
 }
 
 enum dl_code dl_decisions(const struct dl_decision_row *rows, size_t count, struct dl_arena *arena,
                           struct dl_decision **out, int *count_out, struct dl_err *err) {
-    double *scratch = dl_arena_alloc(arena, 5 * count + 1, sizeof *scratch);
-    struct job job = {.names = dl_arena_alloc(arena, count + 1, sizeof *job.names),
-                      .predicted = scratch,
-                      .measured = scratch == NULL ? NULL : scratch + count,
-                      .half_log = scratch == NULL ? NULL : scratch + 4 * count,
-                      .times = dl_arena_alloc(arena, count + 1, sizeof *job.times)};
-    *out = dl_arena_alloc(arena, 2 * count + 1, sizeof **out);
-    *count_out = 0;
-    if (scratch == NULL || job.names == NULL || job.times == NULL || *out == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    for (int i = 0; i < 2; i++) {
-        const struct kind kind = {rows, i == 1};
-        DL_TRY(decide(&kind, (int)count, &job, scratch + 2 * count, arena, *out, count_out, err));
-    }
-    return DL_OK;
+    const struct measured each = {rows, (int)count, NULL};
+    return decide_all(&each, arena, out, count_out, err);
 }
 
 enum dl_code dl_decisions_of(const struct dl_comparison *c, struct dl_decision_list *out,
                              struct dl_err *err) {
     const size_t n = (size_t)c->count;
-    struct dl_decision_row *rows = dl_arena_alloc(c->arena, n + 1, sizeof *rows);
-    if (rows == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    struct dl_decision_row *cases = dl_arena_alloc(c->arena, n + 1, sizeof *cases);
+    if (cases == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (size_t i = 0; i < n; i++) {
         const struct dl_compared *row = &c->rows[i];
-        rows[i].predicted_s = NAN;
+        cases[i].predicted_s = NAN;
         if (row->decision.plans == NULL || row->skipped) continue; /* not a run */
-        const bool rate = strcmp(row->unit, "s") != 0;
         const struct dl_prediction *p = row->modelled.prediction;
-        rows[i] = (struct dl_decision_row){
-            .keys = row->decision,
-            .predicted_s = row->iteration_s,
-            .measured_s = rate ? row->samples_per_iteration / row->measured : row->measured,
-            .plan_half_log = dl_prediction_plan_half_log(p),
-            .framework_half_log = dl_prediction_own_half_log(p)};
+        cases[i] = (struct dl_decision_row){.keys = row->decision,
+                                            .predicted_s = row->iteration_s,
+                                            .measured_s = iteration_of(row),
+                                            .plan_half_log = dl_prediction_plan_half_log(p),
+                                            .framework_half_log = dl_prediction_own_half_log(p)};
     }
-    return dl_decisions(rows, n, c->arena, &out->list, &out->count, err);
+    const struct measured m = {cases, c->count, c};
+    return decide_all(&m, c->arena, &out->list, &out->count, err);
 }
 
 struct dl_decision_summary dl_decision_summary(const struct dl_decision *list, int count,

@@ -112,6 +112,7 @@ static enum dl_code search_row(const struct sweep *s, int row, struct dl_arena *
     if (options == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     context.arena = arena;
     context.output = keep_output;
+    context.output_part = NULL;
     context.note = drop_note;
     context.progress = false;
     DL_TRY(words_of(s, row, &w, err));

@@ -26,12 +26,15 @@ process 'list systems' 51 list systems
 process 'list workloads' 21 list workloads
 process 'search of ResNet-50 on 64 nodes' 11 search --system iris-v100 --workload resnet50 --framework chainermn --nodes 64 --threads 1
 process 'compare all published runs' 5 compare data/runs/*.csv
-# Rows that differ, and memory: 20,000 and 100,000 rows with batches of their own.
+# Rows, and memory: measurements of a few jobs and of many. ROWS=10000000 takes a minute a row and a gigabyte of disk.
 rows=$(mktemp -d) || exit 1
 trap 'rm -rf "$rows"' EXIT
-for count in 20000 100000; do
-    awk -v count="$count" 'BEGIN { print "id,source,system,framework,workload,nodes,devices_per_node,batch_per_device,metric,value,unit"
-        for (i = 0; i < count; i++) printf "r%d,s%d,iris-v100,pytorch-ddp,resnet50,%d,4,%d,throughput,%d,samples/s\n", i, i % 97, 2 ^ (i % 6), 1 + i % 64, 500 + i % 1000 }' > "$rows/$count.csv"
-    process "compare $count rows" 3 compare "$rows/$count.csv"
-    command -v /usr/bin/time > /dev/null && /usr/bin/time -f "               memory: %M kB" "$build/dlmodel" compare "$rows/$count.csv" 2>&1 > /dev/null | tail -n 1
+memory() { [ ! -x /usr/bin/time ] || /usr/bin/time -f "               memory: %M kB" "$@" 2>&1 > /dev/null | tail -n 1; }
+for count in 100000 ${ROWS:-1000000}; do
+    for cases in 3000 100000; do
+        awk -v count="$count" -v cases="$cases" -f tests/bench/rows.awk > "$rows/rows.csv"
+        process "compare $count rows, $cases jobs" 1 compare "$rows/rows.csv"
+        memory "$build/dlmodel" compare "$rows/rows.csv"
+    done
 done
+rm -f "$rows/rows.csv"

@@ -1,0 +1,357 @@
+/* compare_print.c - see compare_print.h. Rows are printed some at a time: a table of any length is
+ * read again for their names, and never kept. */
+#include "predict/compare/compare_print.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "model/base/text.h"
+#include "predict/compare/compare_counts.h"
+#include "predict/compare/compare_markdown.h"
+#include "predict/compare/compare_runs.h"
+#include "predict/compare/compare_worst.h"
+#include "predict/compare/constants.h"
+#include "predict/compare/decisions.h"
+
+#define ROW_COLUMNS                                                                                \
+    {"id", "id", "", DL_COLUMN_STRING, 0, 0}, {"source", NULL, NULL, DL_COLUMN_STRING, 0, 0},      \
+        {"system", "system", "", DL_COLUMN_STRING, 0, 0},                                          \
+        {"framework", "framework", "", DL_COLUMN_STRING, 0, 0},                                    \
+        {"workload", "workload", "", DL_COLUMN_STRING, 0, 0},                                      \
+        {"devices", "dev", "", DL_COLUMN_INTEGER, 0, 0},                                           \
+        {"predicted", "predicted", "", DL_COLUMN_NUMBER, 0, 4},                                    \
+        {"measured", "measured", "", DL_COLUMN_NUMBER, 0, 4},                                      \
+        {"predicted_low", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},                                     \
+        {"predicted_high", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},                                    \
+        {"unit", "unit", "", DL_COLUMN_STRING, 0, 0},                                              \
+        {"error_pct", "error", "%", DL_COLUMN_NUMBER, 0, 3},                                       \
+        {"bottleneck", "bottleneck", "", DL_COLUMN_STRING, 0, 0},                                  \
+        {"cause", NULL, NULL, DL_COLUMN_STRING, 0, 0},                                             \
+        {"skipped", NULL, NULL, DL_COLUMN_BOOL, 0, 0},                                             \
+        {"why", "not predicted because", "", DL_COLUMN_STRING, 0, 0},                              \
+        {"remark", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+/* Of a part, rows have their numbers among all, from 1. */
+static const struct dl_column part_columns[] = {{"shard_row", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
+                                                ROW_COLUMNS};
+static const struct dl_column *const row_columns = part_columns + 1;
+enum { COLUMNS = sizeof part_columns / sizeof part_columns[0] - 1 };
+enum { LONGEST = 56 };
+
+/* Shortens names of groups, such as publications, to their beginning. Never splits a character. */
+static const char *brief(struct dl_arena *arena, const char *text) {
+    int length = LONGEST;
+    if (text == NULL || strlen(text) <= (size_t)LONGEST) return text;
+    while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80) length--;
+    return dl_arena_printf(arena, "%.*s...", length, text);
+}
+
+static void fill_row(union dl_cell *cells, const struct dl_compared *row, bool people,
+                     struct dl_arena *arena) {
+    cells[0].string = row->id;
+    cells[1].string = row->source;
+    cells[2].string = people ? brief(arena, row->system) : row->system;
+    cells[3].string = row->framework;
+    cells[4].string = row->workload;
+    cells[5].integer = row->devices;
+    cells[6].number = row->predicted;
+    cells[7].number = row->measured;
+    cells[8].number = row->low;
+    cells[9].number = row->high;
+    cells[10].string = row->unit;
+    cells[11].number = row->error_pct;
+    cells[12].string = row->bottleneck;
+    cells[13].string = row->cause;
+    cells[14].boolean = row->skipped;
+    cells[15].string = row->why;
+    cells[16].string = row->remark;
+}
+
+/* What is printed, and how. */
+struct printer {
+    struct dl_context *context;
+    const struct dl_options *options;
+    const struct dl_comparison *c;
+    const struct dl_compare_tables *tables;
+    enum dl_format format;
+    struct dl_text held;
+};
+
+static enum dl_code put(struct printer *p, const char *text, bool last, struct dl_err *err) {
+    return dl_output_part(p->context, p->options, &p->held, text, last, err);
+}
+
+/* ---- rows, some at a time ---- */
+
+enum shape { MEASURE, TEXT, CSV, JSON, PART, MARKDOWN };
+enum { ROWS_AT_A_TIME = 1024 };
+struct writer {
+    struct printer *p;
+    enum shape shape;
+    int next;              /* row */
+    struct dl_arena arena; /* of the rows not yet printed */
+    struct dl_table table;
+    struct dl_text markdown;
+    bool head; /* the heading is still to come */
+    struct dl_table_layout layout;
+    struct dl_json_writer *json;
+};
+
+static void begin_rows(struct writer *w) {
+    dl_arena_free(&w->arena);
+    dl_table_init(&w->table, &w->arena, w->shape == PART ? part_columns : row_columns,
+                  COLUMNS + (w->shape == PART ? 1 : 0));
+    w->markdown = (struct dl_text){.arena = &w->arena};
+}
+
+static enum dl_code flush_rows(struct writer *w, struct dl_err *err) {
+    struct printer *p = w->p;
+    const bool head = w->head;
+    w->head = false;
+    switch (w->shape) {
+    case MEASURE:
+        return dl_table_measure(&w->table, p->context->arena, &w->layout)
+                   ? DL_OK
+                   : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    case TEXT: return put(p, dl_table_text_part(&w->table, &w->layout, head), false, err);
+    case CSV:
+    case PART: return put(p, dl_table_csv_part(&w->table, head), false, err);
+    case MARKDOWN:
+        if (head) DL_TRY(put(p, dl_compare_markdown_head, false, err));
+        return put(p, dl_text_string(&w->markdown), false, err);
+    case JSON:
+        dl_table_json(&w->table, w->json);
+        DL_TRY(put(p, w->json->failed ? NULL : w->json->text, false, err));
+        w->json->length = 0;
+        w->json->text[0] = 0;
+        return DL_OK;
+    }
+    return DL_OK;
+}
+
+static enum dl_code add_row(void *user, const char *id, struct dl_err *err) {
+    struct writer *w = user;
+    const int number = w->next++;
+    struct dl_compared row = dl_comparison_row(w->p->c, number, &w->arena);
+    if (w->shape == PART && row.elsewhere) return DL_OK;
+    row.id = dl_arena_strdup(&w->arena, id); /* it lives until the next one is read */
+    if (w->shape == MARKDOWN) {
+        dl_text_add(&w->markdown, dl_compare_markdown_row(&row, &w->arena));
+        if (w->next % ROWS_AT_A_TIME != 0) return DL_OK;
+    } else {
+        union dl_cell *cells = dl_table_row(&w->table);
+        if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        if (w->shape == PART) cells++->integer = number + 1;
+        fill_row(cells, &row, w->shape == MEASURE || w->shape == TEXT, &w->arena);
+        if (w->table.row_count < ROWS_AT_A_TIME) return DL_OK;
+    }
+    DL_TRY(w->arena.failed ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : flush_rows(w, err));
+    begin_rows(w);
+    return DL_OK;
+}
+
+/* All rows with their names, in the order of the files. */
+static enum dl_code each_row(const struct printer *p,
+                             enum dl_code (*visit)(void *user, const char *id, struct dl_err *err),
+                             void *user, struct dl_err *err) {
+    for (int t = 0; t < p->tables->count; t++) {
+        const struct dl_compare_table *table = &p->tables->list[t];
+        if (table->streamed) {
+            DL_TRY(dl_run_cases_names(&table->cases, p->tables->filters, visit, user, err));
+            continue;
+        }
+        for (int i = table->first_row; i < table->first_row + table->row_count; i++)
+            DL_TRY(visit(user, dl_comparison_row(p->c, i, NULL).id, err));
+    }
+    return DL_OK;
+}
+
+static enum dl_code write_rows(struct writer *w, enum shape shape, struct dl_err *err) {
+    w->shape = shape;
+    w->next = 0;
+    w->head = true;
+    begin_rows(w);
+    enum dl_code code = each_row(w->p, add_row, w, err);
+    if (code == DL_OK && w->arena.failed) code = dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    if (code == DL_OK && (w->head || w->table.row_count > 0 || w->markdown.length > 0))
+        code = flush_rows(w, err);
+    dl_arena_free(&w->arena);
+    return code;
+}
+
+/* ---- the results ---- */
+
+static enum dl_code fill_summary(struct dl_table *table, const struct dl_error_summary *list,
+                                 int count, bool people, struct dl_err *err) {
+    for (int i = 0; i < count; i++) {
+        const char *group = people ? brief(table->arena, list[i].group) : list[i].group;
+        DL_TRY(dl_compare_summary_row(table, &list[i], group, err));
+    }
+    return DL_OK;
+}
+
+static void json_inputs(const struct printer *p, struct dl_json_writer *w) {
+    const struct dl_options *options = p->options;
+    dl_jw_object(w, "inputs");
+    dl_jw_array(w, "files");
+    for (int i = 0; i < options->positional_count; i++)
+        dl_jw_string(w, NULL, options->positional[i]);
+    dl_jw_end(w);
+    dl_jw_array(w, "set");
+    for (int i = 0; i < options->given_count; i++) {
+        if (strcmp(options->given[i].option->name, "set") == 0)
+            dl_jw_string(w, NULL, options->given[i].value);
+    }
+    dl_jw_end(w);
+    struct dl_constants constants;
+    struct dl_err absent;
+    if (dl_constants_read(&p->context->data, p->context->arena, &constants, &absent) == DL_OK)
+        dl_jw_string(w, "constants_hash",
+                     dl_arena_printf(p->context->arena, "%016" PRIx64, constants.hash));
+    dl_jw_bool(w, "anchor", dl_option_given(options, "anchor"));
+    if (dl_option_given(options, "calibrated"))
+        dl_jw_string(w, "calibrated", dl_option_text(options, "calibrated"));
+    dl_jw_end(w);
+}
+
+static enum dl_code print_json(struct printer *p, const struct dl_table *summary,
+                               const struct dl_decision_list *decisions, struct dl_err *err) {
+    struct dl_json_writer w;
+    struct writer rows = {.p = p, .json = &w};
+    dl_jw_init(&w, p->context->arena, false);
+    dl_output_header(&w, "dlmodel-comparison");
+    json_inputs(p, &w);
+    dl_jw_array(&w, "rows");
+    DL_TRY(write_rows(&rows, JSON, err));
+    dl_jw_end(&w);
+    dl_jw_array(&w, "summary");
+    dl_table_json(summary, &w);
+    dl_jw_end(&w);
+    dl_decisions_json(decisions->list, decisions->count, &w);
+    dl_jw_end(&w);
+    return put(p, w.failed ? NULL : dl_arena_printf(p->context->arena, "%s\n", w.text), true, err);
+}
+
+/* The rows with the largest errors as a table, "" when there are none; NULL when memory is
+ * exhausted. */
+static const char *worst_text(const struct printer *p, const struct dl_worst *worst) {
+    struct dl_table table;
+    struct dl_arena *arena = p->context->arena;
+    /* without "why" and "remark" */
+    dl_table_init(&table, arena, row_columns, COLUMNS - 2);
+    for (int i = 0; i < worst->count; i++) {
+        union dl_cell all[COLUMNS], *cells = dl_table_row(&table);
+        if (cells == NULL) return NULL;
+        const struct dl_compared row = dl_worst_row(p->c, &worst->list[i], arena);
+        fill_row(all, &row, true, arena);
+        memcpy(cells, all, (COLUMNS - 2) * sizeof *cells);
+    }
+    if (worst->count == 0) return "";
+    const char *text = dl_table_text(&table);
+    return text == NULL ? NULL : dl_arena_printf(arena, "\nThe largest errors\n\n%s", text);
+}
+
+/* Runs slower than their interval, the worst first, with the likely cause of each. */
+static const char *causes_text(const struct printer *p, const struct dl_worst *slow) {
+    struct dl_arena *arena = p->context->arena;
+    struct dl_text text = {.arena = arena};
+    if (slow->count > 0) dl_text_add(&text, "\nSlower than predicted, and why (likely)\n");
+    for (int i = 0; i < slow->count; i++) {
+        const struct dl_compared row = dl_worst_row(p->c, &slow->list[i], arena);
+        dl_text_printf(&text, "  %s: %s\n", row.id, row.cause);
+    }
+    return dl_text_string(&text);
+}
+
+static const char *sentence(struct dl_arena *arena, const struct dl_error_summary *list,
+                            int count) {
+    if (count == 0 || list[count - 1].rows == 0) return "\nNo row could be predicted.\n";
+    const struct dl_error_summary *all = &list[count - 2], *by_source = &list[count - 1];
+    const char *inside =
+        dl_known(all->inside_pct)
+            ? dl_arena_printf(arena, "; interval coverage %.0f %% (of 80 %% intervals)",
+                              all->inside_pct)
+            : "";
+    return dl_arena_printf(
+        arena,
+        "\nOver %d rows the absolute error is %.3g %% on average and %.3g %% in the median; "
+        "macro-average over sources %.3g %%%s.\n",
+        all->rows, all->mape_pct, all->median_ape_pct, by_source->mape_pct, inside);
+}
+
+static enum dl_code find_worst(const struct printer *p, bool errors, struct dl_worst *worst,
+                               struct dl_worst *slow, struct dl_err *err) {
+    struct dl_worst_names names = {.c = p->c, .arena = p->context->arena, .slow = slow};
+    if (errors) names.worst = worst;
+    dl_worst_begin(&names);
+    if (names.wanted == 0) return DL_OK;
+    return each_row(p, dl_worst_name, &names, err);
+}
+
+static enum dl_code print_text(struct printer *p, const struct dl_table *summary, const char *end,
+                               struct dl_err *err) {
+    const bool all = dl_option_given(p->options, "rows");
+    struct dl_worst worst = {0}, slow = {0};
+    DL_TRY(find_worst(p, !all, &worst, &slow, err));
+    const char *errors = dl_table_text(summary), *largest = all ? "" : worst_text(p, &worst),
+               *causes = causes_text(p, &slow), *reasons = dl_compare_reasons(p->c),
+               *told = dl_compare_remarks(p->c);
+    if (errors == NULL || largest == NULL || causes == NULL || reasons == NULL || told == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    if (all) {
+        struct writer rows = {.p = p};
+        DL_TRY(write_rows(&rows, MEASURE, err));
+        DL_TRY(write_rows(&rows, TEXT, err));
+        DL_TRY(put(p, "\n", false, err));
+    }
+    return put(p,
+               dl_arena_printf(p->context->arena, "%s%s%s%s%s%s", errors, largest, causes, reasons,
+                               told, end),
+               true, err);
+}
+
+static enum dl_code print_rows(struct printer *p, enum shape shape, const char *end,
+                               struct dl_err *err) {
+    struct writer rows = {.p = p};
+    DL_TRY(write_rows(&rows, shape, err));
+    return put(p, end, true, err);
+}
+
+/* In the shape that the options ask for. */
+static enum dl_code print(struct printer *p, const struct dl_error_summary *list, int count,
+                          const struct dl_decision_list *decisions, const char *end,
+                          struct dl_err *err) {
+    struct dl_table summary;
+    dl_compare_summary_init(&summary, p->context->arena);
+    DL_TRY(fill_summary(&summary, list, count, p->format == DL_FORMAT_TEXT, err));
+    if (p->format == DL_FORMAT_JSON) return print_json(p, &summary, decisions, err);
+    if (p->format == DL_FORMAT_CSV && dl_option_given(p->options, "rows"))
+        return print_rows(p, CSV, "", err);
+    if (p->format == DL_FORMAT_CSV) return put(p, dl_table_csv(&summary), true, err);
+    if (!dl_option_given(p->options, "markdown")) return print_text(p, &summary, end, err);
+    return print_rows(
+        p, MARKDOWN,
+        dl_compare_markdown_end(count > 1 ? &list[count - 2] : NULL, p->context->arena), err);
+}
+
+enum dl_code dl_compare_print(struct dl_context *context, const struct dl_options *options,
+                              const struct dl_comparison *c, const struct dl_compare_tables *tables,
+                              enum dl_format format, double *overall_out, struct dl_err *err) {
+    struct printer p = {context, options, c, tables, format, {.arena = context->arena}};
+    struct dl_error_summary *list = NULL;
+    struct dl_decision_list decisions;
+    int count = 0;
+    *overall_out = NAN;
+    if (c->part_count > 1) return print_rows(&p, PART, "", err);
+    DL_TRY(dl_compare_summarize(c, &list, &count, err));
+    DL_TRY(dl_decisions_of(c, &decisions, err));
+    const char *end =
+        dl_arena_printf(context->arena, "%s%s", sentence(context->arena, list, count),
+                        dl_decisions_text(decisions.list, decisions.count, context->arena));
+    if (end == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    DL_TRY(print(&p, list, count, &decisions, end, err));
+    if (format != DL_FORMAT_TEXT)
+        context->note(context, "%.*s", (int)strcspn(end + 1, "\n"), end + 1);
+    if (count > 0 && list[count - 1].rows > 0) *overall_out = list[count - 1].mape_pct;
+    return DL_OK;
+}
