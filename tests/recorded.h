@@ -10,7 +10,8 @@
  * last bit that another math library rounds otherwise does not. The code of a text is a hash.
  * Draw random numbers one after another: compilers evaluate arguments in different orders.
  * DL_RECORD=1 writes the file; DL_RECORD_SHOW=N (or =all) prints all fields of case N, to compare
- * with those of another version.
+ * with those of another version. DL_RECORD_FIRST=1 ends the program at the first difference: enough
+ * to know that there is one (tests/mutation).
  */
 #ifndef TESTS_RECORDED_H
 #define TESTS_RECORDED_H
@@ -43,7 +44,7 @@ struct recorded_field {
 
 static struct {
     FILE *file;
-    bool writes, ends;
+    bool writes, ends_at_first;
     int differences;
     const char *path_name;
     long number;
@@ -80,6 +81,7 @@ static inline void recorded_open(const char *name) {
     snprintf(path, sizeof path, "%s/tests/golden/recorded/%s.txt", check_root(), name);
     recorded.path_name = name;
     recorded.writes = write != NULL && write[0] == '1';
+    recorded.ends_at_first = getenv("DL_RECORD_FIRST") != NULL;
     recorded.file = fopen(path, recorded.writes ? "w" : "r");
     if (recorded.file == NULL) fail_msg("%s cannot be opened: make golden-accept", path);
 }
@@ -163,6 +165,7 @@ static inline void recorded_differs(const char *name, const char *what, const ch
     if (recorded.differences++ < RECORDED_SHOWN)
         print_error("%s case %ld (%s): %s is %s, recorded %s\n", recorded.path_name,
                     recorded.number, recorded.title, name, what, was);
+    if (recorded.ends_at_first) exit(1);
 }
 
 static inline void recorded_write(void) {

@@ -91,7 +91,7 @@ class Bench:
         self.tests = {n: t for n, t in tests(build).items() if os.path.exists(t.command[0])}  # a draft is not built yet
         with open(reach_path, encoding="utf-8") as text:
             self.reach = {name: r for name, r in json.load(text).items() if name in self.tests}
-        self.env = environment(LD_LIBRARY_PATH=self.folder, CMOCKA_TEST_ABORT="0")
+        self.env = environment(LD_LIBRARY_PATH=self.folder, CMOCKA_TEST_ABORT="0", DL_RECORD_FIRST="1")
         self.plain, self.seconds = {}, {}
         with open(f"{build}/tests/libraries", encoding="utf-8") as text:
             self.libraries, *wraps = text.read().splitlines()
