@@ -32,13 +32,15 @@ enum {
     RECORDED_SHOWN = 20, /* differences printed, at most */
     RECORDED_STEPS = 1 << 24,
     RECORDED_SLACK = 4, /* steps between numbers that count as equal */
-    RECORDED_LINE = 1024
+    RECORDED_LINE = 1024,
+    RECORDED_TEXT = 160 /* bytes of a text that are shown */
 };
 
 struct recorded_field {
     const char *name;
     double value;
-    const char *text; /* NULL: a number */
+    bool is_text;
+    char text[RECORDED_TEXT];
     char code[5];
 };
 
@@ -145,7 +147,9 @@ static inline uint32_t recorded_hash(uint32_t hash, const char *text) {
 static inline void recorded_text_hash(const char *name, uint32_t hash, const char *shown) {
     if (recorded.field_count == RECORDED_FIELDS) fail_msg("too many fields at %s", name);
     struct recorded_field *field = &recorded.fields[recorded.field_count++];
-    *field = (struct recorded_field){.name = name, .text = shown != NULL ? shown : "(none)"};
+    *field = (struct recorded_field){.name = name, .is_text = true};
+    snprintf(field->text, sizeof field->text, "%.*s", RECORDED_TEXT - 1,
+             shown != NULL ? shown : "(none)");
     recorded_encode((hash ^ hash >> 24) & 0xffffff, field->code);
     field->code[0] = recorded_alphabet[(hash >> 18) & 63];
 }
@@ -156,7 +160,7 @@ static inline void recorded_text(const char *name, const char *text) {
 static inline bool recorded_same(const struct recorded_field *field, const char *code) {
     if (strncmp(field->code, code, 4) == 0) return true;
     const long was = recorded_decode(code), is = recorded_decode(field->code);
-    if (field->text != NULL || was < 0 || is < 0) return false;
+    if (field->is_text || was < 0 || is < 0) return false;
     const long apart = labs(was - is);
     return apart <= RECORDED_SLACK || apart >= RECORDED_STEPS - RECORDED_SLACK;
 }
@@ -187,7 +191,7 @@ static inline void recorded_show(void) {
         printf("  %s %.12g\n", recorded.digit_names[i], recorded.digits[i]);
     for (int i = 0; i < recorded.field_count; i++) {
         const struct recorded_field *f = &recorded.fields[i];
-        if (f->text != NULL)
+        if (f->is_text)
             printf("  %s %s (%s)\n", f->name, f->text, f->code);
         else
             printf("  %s %.12g\n", f->name, f->value);
@@ -200,7 +204,7 @@ static inline void recorded_compare_fields(const char *codes) {
     for (int i = 0; i < recorded.field_count && i < count; i++) {
         const struct recorded_field *field = &recorded.fields[i];
         if (recorded_same(field, codes + 4 * i)) continue;
-        if (field->text != NULL)
+        if (field->is_text)
             snprintf(is, sizeof is, "\"%s\"", field->text);
         else
             snprintf(is, sizeof is, "%.12g", field->value);

@@ -146,6 +146,20 @@ static bool is_open(const struct writer *w, const struct dl_field *f, int depth)
     return depth < DEEPEST;
 }
 
+static bool holds(const struct dl_schema *schema, const struct dl_field *target, int depth) {
+    for (const struct dl_field *f = schema->fields; f->type != DL_FIELD_END; f++)
+        if (f == target ||
+            (f->child != NULL && depth < DEEPEST && holds(f->child, target, depth + 1)))
+            return true;
+    return false;
+}
+
+/* A document about one field has that, what it is in, and what must be there. */
+static bool is_wanted(const struct writer *w, const struct dl_field *f) {
+    return w->target == NULL || f == w->target || f->required ||
+           (f->child != NULL && !w->done && holds(f->child, w->target, 0));
+}
+
 static void put_member(struct writer *w, const struct dl_field *f, int depth, bool *first) {
     const bool here = f == w->target && !w->done;
     const enum fault fault = here ? w->fault : SOUND;
@@ -168,7 +182,7 @@ static void put_object(struct writer *w, const struct dl_schema *schema, int dep
             depth + 1, ""),
             first = false;
     for (const struct dl_field *f = schema->fields; f->type != DL_FIELD_END; f++)
-        if (is_open(w, f, depth)) put_member(w, f, depth, &first);
+        if (is_open(w, f, depth) && is_wanted(w, f)) put_member(w, f, depth, &first);
     put(w, "\n%*s}", depth, "");
 }
 
@@ -189,11 +203,11 @@ static void record_document(const struct dl_schema *schema, const struct dl_fiel
         recorded_text(fault_names[fault], dl_json_text(schema, out, arena));
 }
 
-/* --set of the same values: a document with every field, of which this one is set. */
+/* --set of the same values. */
 static void record_set(const struct dl_schema *schema, const char *path, const struct dl_field *f,
                        const char *value, const char *name, struct dl_arena *arena) {
     static char text[TEXT_BYTES];
-    struct writer w = {.text = text};
+    struct writer w = {.text = text, .target = f};
     struct dl_err err = {0};
     struct dl_json *doc;
     char key[512];
