@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/status.h"
 #include "tests/check.h"
 
 enum {
@@ -155,6 +156,13 @@ static inline void recorded_text_hash(const char *name, uint32_t hash, const cha
 }
 static inline void recorded_text(const char *name, const char *text) {
     recorded_text_hash(name, recorded_hash(0, text), text);
+}
+
+/* "FILE:LINE:COL: error: KEY: what was expected" */
+static inline void recorded_error(const char *name, const struct dl_err *err) {
+    char text[2048];
+    dl_err_text(err, "dlmodel", text, sizeof text);
+    recorded_text(name, text);
 }
 
 static inline bool recorded_same(const struct recorded_field *field, const char *code) {

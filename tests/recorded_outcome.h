@@ -44,7 +44,7 @@ static inline void record_outcome(const char *name, const struct dl_system *syst
     struct recorded_sum sum = {0};
     if (dl_plan_complete(system, workload, framework, &used, &err) != DL_OK ||
         dl_predict(system, workload, framework, &used, &with_terms, &arena, &p, &err) != DL_OK) {
-        recorded_text(name, err.message);
+        recorded_error(name, &err);
         dl_arena_free(&arena);
         return;
     }

@@ -198,7 +198,7 @@ static void record_document(const struct dl_schema *schema, const struct dl_fiel
     assert_non_null(out);
     if (dl_json_parse("FILE", text, w.length, arena, &doc, &err) != DL_OK ||
         dl_json_load(doc, schema, arena, out, &err) != DL_OK)
-        recorded_text(fault_names[fault], err.message);
+        recorded_error(fault_names[fault], &err);
     else
         recorded_text(fault_names[fault], dl_json_text(schema, out, arena));
 }
@@ -227,7 +227,7 @@ static void record_set(const struct dl_schema *schema, const char *path, const s
         fail_msg("%s", err.message);
     if (dl_json_set(doc, schema, &override, 1, &err) != DL_OK ||
         dl_json_load(doc, schema, arena, out, &err) != DL_OK)
-        recorded_text(name, err.message);
+        recorded_error(name, &err);
     else
         recorded_text(name, dl_json_text(schema, out, arena));
     recorded_number("used", override.used);
@@ -323,7 +323,7 @@ static void record_cells(const struct dl_field *f, struct dl_arena *arena) {
         if (dl_csv_field(&csv, row, 0, f, &value, &err) == DL_OK)
             recorded_number("cell", value);
         else
-            recorded_text("cell refused", err.message);
+            recorded_error("cell refused", &err);
     }
 }
 

@@ -182,7 +182,7 @@ static void record_network(const struct dl_layer_kind *kind, int draw) {
     if (dl_json_parse("FILE", text, length, &arena, &doc, &err) != DL_OK) fail_msg("%s", text);
     const struct dl_json *const docs[] = {doc};
     if (dl_workload_build(docs, 1, NULL, 0, &arena, &w, &err) != DL_OK) {
-        recorded_text("refusal", err.message);
+        recorded_error("refusal", &err);
     } else {
         struct recorded_sum sum = {0}, whole = {0};
         const struct dl_layer *layer = &w.layers[w.layer_count - 2];

@@ -95,7 +95,7 @@ static void record_checkpoint(const struct a_case *c, const struct dl_plan *plan
         system.storage.local_recovery_frac = 0.8;
     }
     if (dl_checkpoint_plan(&system, c->workload, plan, p, &way, &k, &err) != DL_OK) {
-        recorded_text("checkpoint", err.message);
+        recorded_error("checkpoint", &err);
         return;
     }
     const double values[] = {k.bytes,
@@ -178,7 +178,7 @@ static void record_corrected(const struct a_case *c, const struct dl_plan *plan,
                                      .workload = once_in(2) ? c->workload->name : "other"};
     if (once_in(2) &&
         dl_posterior_make(intervals, runs, 2, arena, &framework.measured, &err) != DL_OK)
-        recorded_text("posterior", err.message);
+        recorded_error("posterior", &err);
     dl_predict_correct(&request, &corrected);
     struct recorded_sum sum = {0};
     const double values[] = {corrected.iteration_s,
@@ -227,7 +227,7 @@ static void record_case(int number, struct dl_arena *arena) {
     recorded_case(name_of(&one, number));
     if (code != DL_OK) {
         recorded_number("code of the refusal", (double)code);
-        recorded_text("refusal", err.message);
+        recorded_error("refusal", &err);
     } else {
         record_plan(&plan);
         record_prediction(&p);

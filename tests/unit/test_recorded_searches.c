@@ -29,7 +29,7 @@ static void record_limits(const struct a_case *c, const struct dl_plan *plan,
     struct recorded_sum active = {0}, elasticity = {0}, changes = {0};
     uint32_t words = 0;
     if (dl_limits_of(&c->system, c->workload, &c->framework, plan, arena, &l, &err) != DL_OK) {
-        recorded_text("limits", err.message);
+        recorded_error("limits", &err);
         return;
     }
     for (int i = 0; i < l.active_count; i++) {
@@ -81,7 +81,7 @@ static void limits(void **state) {
             int count = 0;
             record_limits(&one, &plan, &arena);
             if (dl_gains_of(&request, p.iteration_s, gains, &count, &err) != DL_OK)
-                recorded_text("gains", err.message);
+                recorded_error("gains", &err);
             for (int i = 0; i < count; i++) recorded_add(&sum, 1 + gains[i].saved_frac);
             recorded_sum_of("gains", &sum);
             recorded_text("first gain", count > 0 ? gains[0].resource : NULL);
@@ -200,7 +200,7 @@ static void searches(void **state) {
         if (run_search(&request, &arena, &worker, &err) == DL_OK)
             record_found(&worker);
         else
-            recorded_text("refusal", err.message);
+            recorded_error("refusal", &err);
         recorded_end_case();
         dl_arena_free(&arena);
     }
@@ -225,7 +225,7 @@ static void record_together(const struct dl_heterogeneous_job *job,
                                  g->memory.total_bytes};
         for (int k = 0; k < 7; k++) recorded_add(&sum, values[k]);
     }
-    if (code != DL_OK) recorded_text("refusal", err.message);
+    if (code != DL_OK) recorded_error("refusal", &err);
     recorded_sum_of("groups", &sum);
 }
 
@@ -279,7 +279,7 @@ static void record_kinds(const struct dl_heterogeneous_job *job, const struct dl
                                         100 * parted[i].worker_nodes));
         }
     }
-    if (code != DL_OK) recorded_text("refusal", err.message);
+    if (code != DL_OK) recorded_error("refusal", &err);
     recorded_number("choices", count);
     recorded_sum_of("choices in order", &sum);
 }
@@ -348,7 +348,7 @@ static void placements(void **state) {
                                             log_between(1, 1e3), log_between(1, 1e3)};
         recorded_case("jobs on kinds of nodes");
         if (dl_placement_of(&r, &arena, &p, &err) != DL_OK) {
-            recorded_text("refusal", err.message);
+            recorded_error("refusal", &err);
         } else {
             recorded_add(&sum, p.time_s), recorded_add(&sum, p.energy_j);
             recorded_add(&sum, p.cost);
@@ -421,7 +421,7 @@ static void record_campaign(const struct dl_campaign *c, const struct dl_campaig
                                     l.failures_frac, l.longest_frac, l.slots_frac};
         for (int i = 0; i < 6; i++) recorded_add(&bounds, 2 + limits_of[i]);
     } else {
-        recorded_text("limits refused", err.message);
+        recorded_error("limits refused", &err);
     }
     recorded_result("makespan_s", r->makespan_s);
     recorded_sum_of("sums", &sum);
@@ -443,7 +443,7 @@ static void campaigns(void **state) {
         if (dl_campaign_simulate(&c, true, &arena, &r, &err) == DL_OK)
             record_campaign(&c, &r, &arena);
         else
-            recorded_text("refusal", err.message);
+            recorded_error("refusal", &err);
         recorded_number("trials of hyperband", dl_campaign_hyperband_trials(c.rungs, c.reduction));
         recorded_end_case();
         dl_arena_free(&arena);
