@@ -121,6 +121,7 @@ static size_t put_object(char *text, size_t n, const struct dl_schema *schema, i
 }
 
 static size_t put_field(char *text, size_t n, const struct dl_field *f, int depth) {
+    static const char *const lists[] = {"[\"a\", \"b\"]", "\"one\"", "[]", "[\"\"]"};
     if (once_in(50)) return put_value(text, n, 0);
     const double sound = f->min == 0 && f->max == 0 ? 1 + upto(5) : f->min + (f->max - f->min) / 2;
     switch (f->type) {
@@ -145,9 +146,10 @@ static size_t put_field(char *text, size_t n, const struct dl_field *f, int dept
         return n + (size_t)snprintf(text + n, TEXT_BYTES - n,
                                     "{\"a\": 1.5, \"b\": \"x\", \"c\": %s}",
                                     once_in(8) ? "[1]" : "true");
-    default:
-        return n + (size_t)snprintf(text + n, TEXT_BYTES - n, "%s",
-                                    once_in(3) ? "[\"a\", \"b\"]" : "\"w\"");
+    case DL_FIELD_EXPRS:
+    case DL_FIELD_STRINGS:
+        return n + (size_t)snprintf(text + n, TEXT_BYTES - n, "%s", lists[upto(4)]);
+    default: return n + (size_t)snprintf(text + n, TEXT_BYTES - n, "\"4*w\"");
     }
 }
 
@@ -243,8 +245,9 @@ static void csvs(void **state) {
         size_t n = (size_t)snprintf(text, sizeof text, "%s", once_in(6) ? "" : "one,two\n");
         const int count = upto(14);
         for (int k = 0; k < count; k++)
-            n +=
-                (size_t)snprintf(text + n, sizeof text - n, "%s", parts[upto(once_in(2) ? 21 : 8)]);
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s",
+                                  parts[k % 2 == 1 && !once_in(15) ? 3 + 3 * (k % 4 / 2)
+                                                                   : upto(once_in(3) ? 21 : 3)]);
         snprintf(title, sizeof title, "table %d", i);
         recorded_case(title);
         if (dl_csv_parse("FILE", text, n, &arena, &csv, &err) != DL_OK) {
