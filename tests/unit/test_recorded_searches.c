@@ -126,23 +126,57 @@ static void record_found(const struct dl_search_worker *w) {
     }
     recorded_add(&counts, (double)w->evaluated_count), recorded_add(&counts, w->has_nearest);
     recorded_add(&counts, (double)w->feasible_count);
-    for (int i = 0; i < DL_REJECTIONS; i++) recorded_add(&counts, (double)w->rejected_count[i]);
     recorded_result("iteration_s of the best", w->best_count > 0 ? w->best[0].iteration_s : NAN);
     recorded_sum_of("best plans", &best);
     recorded_sum_of("front", &front);
-    recorded_sum_of("evaluated, feasible, rejected", &counts);
+    recorded_sum_of("evaluated, feasible", &counts);
+    for (int i = 0; i < DL_REJECTIONS; i++)
+        recorded_number(dl_rejection_names[i], (double)w->rejected_count[i]);
+    if (w->has_nearest) {
+        recorded_number("least memory that is too much", w->nearest.memory_bytes);
+        recorded_number("its order", (double)w->nearest.order);
+    }
 }
 
+/* The plan that is shown for the best. */
+static void record_best_plan(const struct dl_search *search, const struct dl_search_worker *w) {
+    if (w->best_count == 0) return;
+    const struct dl_plan p = dl_search_plan(search, &w->best[0]);
+    struct recorded_sum sum = {0};
+    const double members[] = {(double)p.nodes,
+                              (double)p.devices_per_node,
+                              (double)p.dp,
+                              (double)p.tp,
+                              (double)p.pp,
+                              (double)p.sp,
+                              (double)p.ep,
+                              (double)p.shard,
+                              (double)p.virtual_stages,
+                              p.micro_batch_samples,
+                              p.batch_per_device_samples,
+                              p.global_batch_samples,
+                              1 + (double)p.schedule + 10 * (double)p.recompute,
+                              1 + (double)p.mapping + 2 * p.sequence_parallel};
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) recorded_add(&sum, members[i]);
+    recorded_sum_of("plan of the best", &sum);
+    recorded_text("strategy of the best", p.strategy != NULL ? p.strategy->name : NULL);
+}
+
+/* Two workers take turns, as threads do, and one gets what the other found. */
 static enum dl_code run_search(const struct dl_search_request *request, struct dl_arena *arena,
-                               struct dl_search_worker *worker, struct dl_err *err) {
+                               struct dl_search **search_out, struct dl_search_worker *worker,
+                               struct dl_err *err) {
+    static struct dl_search_worker other;
     struct dl_search *search;
-    memset(worker, 0, sizeof *worker);
+    dl_search_worker_clear(worker), dl_search_worker_clear(&other);
     DL_TRY(dl_search_prepare(request, arena, &search, err));
     dl_search_rejected(search, worker);
     for (int64_t i = 0; i < dl_search_cost_count(search); i++)
         DL_TRY(dl_search_make_cost(search, i, err));
     for (int64_t i = 0; i < dl_search_tasks(search); i++)
-        DL_TRY(dl_search_run_task(search, i, worker, err));
+        DL_TRY(dl_search_run_task(search, i, i % 3 == 1 ? &other : worker, err));
+    dl_search_merge(search, worker, &other);
+    *search_out = search;
     return DL_OK;
 }
 
@@ -197,8 +231,9 @@ static void searches(void **state) {
         snprintf(title, sizeof title, "search for %s on %s by %s", request.workload->name,
                  request.system->name, request.framework->name);
         recorded_case(title);
-        if (run_search(&request, &arena, &worker, &err) == DL_OK)
-            record_found(&worker);
+        struct dl_search *search;
+        if (run_search(&request, &arena, &search, &worker, &err) == DL_OK)
+            record_found(&worker), record_best_plan(search, &worker);
         else
             recorded_error("refusal", &err);
         recorded_end_case();
