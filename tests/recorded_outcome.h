@@ -1,5 +1,5 @@
-/* recorded_outcome.h - for tests: a prediction in three fields of a recorded case (recorded.h), so that many
- * fit into one. Include after any_case.h.
+/* recorded_outcome.h - for tests: a prediction in three fields of a recorded case (recorded.h), so
+ * that many fit into one. Include after any_case.h.
  */
 #ifndef TESTS_RECORDED_OUTCOME_H
 #define TESTS_RECORDED_OUTCOME_H

@@ -99,18 +99,21 @@ static size_t put_field(char *text, size_t n, const struct dl_field *f, int dept
 static size_t put_object(char *text, size_t n, const struct dl_schema *schema, int depth) {
     bool first = true;
     n += (size_t)snprintf(text + n, TEXT_BYTES - n, "{");
-    if (schema->top_level && !once_in(25))
-        n += (size_t)snprintf(text + n, TEXT_BYTES - n, "\"format\": \"%s\", \"version\": %d",
-                              once_in(25) ? "other" : schema->name, once_in(25) ? 2 : 1),
-            first = false;
+    if (schema->top_level && !once_in(25)) {
+        const char *name = once_in(25) ? "other" : schema->name;
+        const int version = once_in(25) ? 2 : 1;
+        n += (size_t)snprintf(text + n, TEXT_BYTES - n, "\"format\": \"%s\", \"version\": %d", name,
+                              version);
+        first = false;
+    }
     for (const struct dl_field *f = schema->fields; f->type != DL_FIELD_END; f++) {
         if (!(f->required ? !once_in(40) : once_in(2))) continue;
         const char *key = once_in(40) && f->alias != NULL ? f->alias : f->key;
         const int copies = once_in(150) ? 2 : 1;
         for (int i = 0; i < copies; i++) {
-            n +=
-                (size_t)snprintf(text + n, TEXT_BYTES - n, "%s\n%*s\"%s%s\"%s", first ? "" : ",",
-                                 depth, "", key, once_in(120) ? "y" : "", once_in(200) ? "" : ": ");
+            const char *wrong = once_in(120) ? "y" : "", *colon = once_in(200) ? "" : ": ";
+            n += (size_t)snprintf(text + n, TEXT_BYTES - n, "%s\n%*s\"%s%s\"%s", first ? "" : ",",
+                                  depth, "", key, wrong, colon);
             n = put_field(text, n, f, depth + 1);
             first = false;
         }
@@ -210,7 +213,8 @@ static void sets(void **state) {
         size_t n = once_in(3) ? (size_t)snprintf(text, sizeof text, "%s", whole)
                               : put_object(text, 0, &rich_schema, 0);
         for (int k = 0; k < 2; k++) {
-            snprintf(key[k], sizeof key[k], "%s%s", keys[upto(count)], once_in(12) ? ".x" : "");
+            const char *name = keys[upto(count)], *more = once_in(12) ? ".x" : "";
+            snprintf(key[k], sizeof key[k], "%s%s", name, more);
             while ((at = strstr(key[k], ".N")) != NULL) at[1] = (char)('0' + upto(3));
             overrides[k] = (struct dl_override){.key = key[k], .value = values[upto(21)]};
         }
@@ -285,15 +289,14 @@ static void record_table(void) {
     struct dl_table table;
     struct dl_column columns[6];
     const int column_count = 1 + upto(6), row_count = upto(5);
-    for (int c = 0; c < column_count; c++)
-        columns[c] = (struct dl_column){.key = keys[c],
-                                        .heading = once_in(6)   ? NULL
-                                                   : once_in(3) ? "a long heading"
-                                                                : "h",
-                                        .unit = once_in(2) ? NULL : "ms",
-                                        .type = (enum dl_column_type)upto(4),
-                                        .scale = once_in(2) ? 0 : 1e-3,
-                                        .digits = upto(6)};
+    for (int c = 0; c < column_count; c++) {
+        columns[c] = (struct dl_column){.key = keys[c]};
+        columns[c].heading = once_in(6) ? NULL : once_in(3) ? "a long heading" : "h";
+        columns[c].unit = once_in(2) ? NULL : "ms";
+        columns[c].type = (enum dl_column_type)upto(4);
+        columns[c].scale = once_in(2) ? 0 : 1e-3;
+        columns[c].digits = upto(6);
+    }
     dl_table_init(&table, &arena, columns, column_count);
     for (int r = 0; r < row_count; r++) {
         union dl_cell *cells = dl_table_row(&table);
@@ -414,28 +417,31 @@ static enum dl_code curve_derivatives(void *context, const double *x, const doub
 static void record_robust(void) {
     struct curve c = {.refuse = once_in(6)};
     double weights[ROWS], jacobian[3 * ROWS], residuals[ROWS], x[3] = {1, 1, 0};
-    const double low[] = {0, 0.1, -1}, high[] = {once_in(4) ? 1.2 : 10, 5, 1}, prior[] = {1, 1, 0},
-                 prior_sigma[] = {once_in(2) ? INFINITY : 0.5, 1, once_in(2) ? 0.05 : 10};
+    const double most = once_in(4) ? 1.2 : 10, loose = once_in(2) ? INFINITY : 0.5,
+                 tight = once_in(2) ? 0.05 : 10;
+    const double low[] = {0, 0.1, -1}, high[] = {most, 5, 1}, prior[] = {1, 1, 0},
+                 prior_sigma[] = {loose, 1, tight};
     struct dl_err err = {0};
     for (int i = 0; i < ROWS; i++) {
         c.t[i] = 0.2 * i, weights[i] = once_in(8) ? 0 : 0.5 + check_uniform(&seed);
-        c.y[i] = 2 * exp(-0.7 * c.t[i]) + 0.1 + 0.05 * check_uniform(&seed) + (once_in(10) ? 3 : 0);
+        c.y[i] = 2 * exp(-0.7 * c.t[i]) + 0.1 + 0.05 * check_uniform(&seed);
+        if (once_in(10)) c.y[i] += 3;
         if (once_in(20)) c.y[i] = (double)NAN;
     }
-    const struct dl_robust_problem problem = {.row_count = ROWS,
-                                              .parameter_count = 3,
-                                              .weights = weights,
-                                              .loss_scale = once_in(2) ? 0.1 : 1,
-                                              .low = low,
-                                              .high = high,
-                                              .prior = prior,
-                                              .prior_sigma = prior_sigma,
-                                              .residuals = curve_residuals,
-                                              .derivatives = curve_derivatives,
-                                              .context = &c,
-                                              .most_steps = once_in(3) ? 1 + upto(5) : 0,
-                                              .smallest = once_in(3) ? 1e-6 : 0,
-                                              .refresh = once_in(3) ? 1e-3 : 0};
+    struct dl_robust_problem problem = {.row_count = ROWS,
+                                        .parameter_count = 3,
+                                        .weights = weights,
+                                        .low = low,
+                                        .high = high,
+                                        .prior = prior,
+                                        .prior_sigma = prior_sigma,
+                                        .residuals = curve_residuals,
+                                        .derivatives = curve_derivatives,
+                                        .context = &c};
+    problem.loss_scale = once_in(2) ? 0.1 : 1;
+    problem.most_steps = once_in(3) ? 1 + upto(5) : 0;
+    problem.smallest = once_in(3) ? 1e-6 : 0;
+    problem.refresh = once_in(3) ? 1e-3 : 0;
     struct dl_robust_fit fit = {.x = x, .residuals = residuals};
     curve_residuals(&c, x, residuals, NULL);
     for (size_t p = 0; p < 3; p++) curve_derivatives(&c, x, residuals, p, jacobian, NULL);
@@ -465,12 +471,12 @@ static void record_mixed(void) {
     struct dl_mixed_model model = {.row_count = ROWS,
                                    .y = y,
                                    .effects = {{4, level[0], NULL, 0.1, means[0], variances[0]},
-                                               {3, level[1], once_in(2) ? NULL : z, 0.2,
-                                                once_in(4) ? NULL : means[1], variances[1]}},
-                                   .effect_count = 1 + upto(2),
+                                               {3, level[1], z, 0.2, means[1], variances[1]}},
                                    .row_variance = 0.05,
-                                   .parts = {{w, 0.1}},
-                                   .part_count = upto(2)};
+                                   .parts = {{w, 0.1}}};
+    if (once_in(2)) model.effects[1].covariate = NULL;
+    if (once_in(4)) model.effects[1].mean = NULL;
+    model.effect_count = 1 + upto(2), model.part_count = upto(2);
     memset(means, 0, sizeof means), memset(variances, 0, sizeof variances);
     const int steps = once_in(3) ? 0 : 1 + upto(6);
     if (dl_mixed_fit(&model, steps, &err) != DL_OK) {

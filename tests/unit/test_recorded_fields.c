@@ -1,7 +1,7 @@
 /* Recorded results (recorded.h: a regression net, no oracle) of every field of every schema: what
  * its table says, and what a document is told whose value is just below, at or just above a bound,
- * of another type, missing, twice there or misspelt, in a file and by --set. Nothing is listed here:
- * documents are generated from the schemas, so a new field is in the net when it exists.
+ * of another type, missing, twice there or misspelt, in a file and by --set. Nothing is listed
+ * here: documents are generated from the schemas, so a new field is in the net when it exists.
  */
 #include <math.h>
 #include <setjmp.h>

@@ -48,69 +48,95 @@ static const struct dl_option options[] = {
 };
 static const struct dl_option *const option_tables[] = {options, dl_output_options, NULL};
 
+static const char *const pool[] = {"--text",
+                                   "--text=a",
+                                   "--words=b",
+                                   "-t",
+                                   "-tc",
+                                   "--word",
+                                   "--word=red",
+                                   "--word=x",
+                                   "-wgreen",
+                                   "--color",
+                                   "--color=blue",
+                                   "--color=blu",
+                                   "-c",
+                                   "-cred",
+                                   "--flag",
+                                   "-f",
+                                   "--flag=1",
+                                   "-fn3",
+                                   "--size=4KiB",
+                                   "--size",
+                                   "-s12",
+                                   "--size=0",
+                                   "--size=1e12",
+                                   "--size=1.1TB",
+                                   "--size=x",
+                                   "--size=5s",
+                                   "--count",
+                                   "--count=1",
+                                   "--count=64",
+                                   "--count=65",
+                                   "--count=0",
+                                   "--count=2.5",
+                                   "--count=max",
+                                   "-nmax",
+                                   "--set",
+                                   "--set=a=1",
+                                   "--set=b",
+                                   "--json",
+                                   "--csv",
+                                   "--",
+                                   "-",
+                                   "-x",
+                                   "--tex",
+                                   "--siz=1",
+                                   "--nothing",
+                                   "red",
+                                   "green",
+                                   "3",
+                                   "64k",
+                                   "file.json",
+                                   "",
+                                   "-ff",
+                                   "--=",
+                                   "---",
+                                   "-w",
+                                   "red",
+                                   "7"};
+
+/* What the words that were parsed say, by the table and by name. */
+static void record_parsed(const struct dl_options *out) {
+    struct given given = {.choice = 7, .number = 0.5, .integer = 99};
+    struct dl_err err = {0};
+    double size = 3;
+    int64_t whole = 5;
+    int choice = 9;
+    recorded_number("given", 1 + out->given_count + 10 * out->positional_count);
+    for (int i = 0; i < out->positional_count; i++) recorded_text("positional", out->positional[i]);
+    if (dl_options_bind(out, options, &given, &err) != DL_OK) recorded_error("bind", &err);
+    recorded_text("text", given.text), recorded_text("word", given.word);
+    recorded_number("choice", 1 + given.choice + 10 * given.flag);
+    recorded_number("is given, is max", 1 + given.is_given + 2 * given.is_max);
+    recorded_number("number", given.number), recorded_number("integer", (double)given.integer);
+    err = (struct dl_err){0};
+    if (dl_option_number(out, "size", DL_UNIT_BYTE, 2, 1e4, &size, &err) != DL_OK)
+        recorded_error("size", &err);
+    if (dl_option_integer(out, "count", 2, 32, &whole, &err) != DL_OK)
+        recorded_error("count", &err);
+    if (dl_option_choice(out, "text", colors, &choice, &err) != DL_OK)
+        recorded_error("choice", &err);
+    recorded_number("looked up", size + 7 * (double)whole + 1000 * choice);
+    const struct dl_options fewer = dl_options_without(out, "set");
+    recorded_number("without", 1 + fewer.given_count + 10 * dl_option_given(&fewer, "set"));
+}
+
 static void record_line(void) {
-    static const char *const pool[] = {"--text",
-                                       "--text=a",
-                                       "--words=b",
-                                       "-t",
-                                       "-tc",
-                                       "--word",
-                                       "--word=red",
-                                       "--word=x",
-                                       "-wgreen",
-                                       "--color",
-                                       "--color=blue",
-                                       "--color=blu",
-                                       "-c",
-                                       "-cred",
-                                       "--flag",
-                                       "-f",
-                                       "--flag=1",
-                                       "-fn3",
-                                       "--size=4KiB",
-                                       "--size",
-                                       "-s12",
-                                       "--size=0",
-                                       "--size=1e12",
-                                       "--size=1.1TB",
-                                       "--size=x",
-                                       "--size=5s",
-                                       "--count",
-                                       "--count=1",
-                                       "--count=64",
-                                       "--count=65",
-                                       "--count=0",
-                                       "--count=2.5",
-                                       "--count=max",
-                                       "-nmax",
-                                       "--set",
-                                       "--set=a=1",
-                                       "--set=b",
-                                       "--json",
-                                       "--csv",
-                                       "--",
-                                       "-",
-                                       "-x",
-                                       "--tex",
-                                       "--siz=1",
-                                       "--nothing",
-                                       "red",
-                                       "green",
-                                       "3",
-                                       "64k",
-                                       "file.json",
-                                       "",
-                                       "-ff",
-                                       "--=",
-                                       "---",
-                                       "-w",
-                                       "red",
-                                       "7"};
     static char copies[8][32];
     char *words[8];
     struct dl_options out;
     struct dl_err err = {0};
-    struct given given = {.choice = 7, .number = 0.5, .integer = 99};
     const int count = upto(6);
     char title[200] = "";
     for (int i = 0; i < count; i++) {
@@ -123,27 +149,7 @@ static void record_line(void) {
     if (dl_options_parse(option_tables, count, words, &out, &err) != DL_OK) {
         recorded_error("parse", &err);
     } else {
-        double size = 3;
-        int64_t whole = 5;
-        int choice = 9;
-        recorded_number("given", 1 + out.given_count + 10 * out.positional_count);
-        for (int i = 0; i < out.positional_count; i++)
-            recorded_text("positional", out.positional[i]);
-        if (dl_options_bind(&out, options, &given, &err) != DL_OK) recorded_error("bind", &err);
-        recorded_text("text", given.text), recorded_text("word", given.word);
-        recorded_number("choice", 1 + given.choice + 10 * given.flag);
-        recorded_number("is given, is max", 1 + given.is_given + 2 * given.is_max);
-        recorded_number("number", given.number), recorded_number("integer", (double)given.integer);
-        err = (struct dl_err){0};
-        if (dl_option_number(&out, "size", DL_UNIT_BYTE, 2, 1e4, &size, &err) != DL_OK)
-            recorded_error("size", &err);
-        if (dl_option_integer(&out, "count", 2, 32, &whole, &err) != DL_OK)
-            recorded_error("count", &err);
-        if (dl_option_choice(&out, "text", colors, &choice, &err) != DL_OK)
-            recorded_error("choice", &err);
-        recorded_number("looked up", size + 7 * (double)whole + 1000 * choice);
-        const struct dl_options fewer = dl_options_without(&out, "set");
-        recorded_number("without", 1 + fewer.given_count + 10 * dl_option_given(&fewer, "set"));
+        record_parsed(&out);
     }
     recorded_end_case();
 }
@@ -254,8 +260,10 @@ static void random_loaded(struct loaded *l, struct dl_data *data, struct dl_over
     const int kind = upto(4);
     *l = (struct loaded){kinds[kind], names[kind][upto(once_in(4) ? 4 : 2)], false};
     data->override_count = upto(3);
-    for (int i = 0; i < data->override_count; i++)
-        overrides[i] = (struct dl_override){.key = keys[upto(13)], .value = values[upto(5)]};
+    for (int i = 0; i < data->override_count; i++) {
+        const char *key = keys[upto(13)], *value = values[upto(5)];
+        overrides[i] = (struct dl_override){.key = key, .value = value};
+    }
     if (once_in(4)) data->release = once_in(2) ? "1.12" : "2.1";
     if (once_in(6)) data->architecture = once_in(2) ? "ampere" : "volta";
     if (once_in(6)) data->kernels_release = "1.12";
@@ -313,12 +321,11 @@ static void record_find(void) {
     const struct dl_attachment attachments[] = {
         {.name = "x.json", .text = "{\"a\": 1}", .length = 8},
         {.name = "table.csv", .text = "a,b\n1,2\n3", .length = 9}};
-    const struct dl_data data = {.directories = directories,
-                                 .directory_count = once_in(8) ? 0 : 1,
-                                 .attachments = attachments,
-                                 .attachment_count = upto(3),
-                                 .names_only = once_in(3),
-                                 .local_profile = once_in(3) ? "/nowhere/local.json" : NULL};
+    struct dl_data data = {.directories = directories, .attachments = attachments};
+    data.directory_count = once_in(8) ? 0 : 1;
+    data.attachment_count = upto(3);
+    data.names_only = once_in(3);
+    data.local_profile = once_in(3) ? "/nowhere/local.json" : NULL;
     const char *name = names[upto(16)], *path = NULL;
     const enum dl_data_kind kind = (enum dl_data_kind)upto(DL_DATA_FRAMEWORK + 1);
     struct dl_csv csv;

@@ -135,6 +135,7 @@ static void add_kernel(struct recorded_sum *sum, const struct dl_kernel *k) {
     }
 }
 
+/* Without its twin, which padding may hide (layer_twin.c). */
 static void add_layer(struct recorded_sum *sum, const struct dl_layer *l) {
     const double values[] = {l->out.channels,
                              l->out.dims,
@@ -148,7 +149,6 @@ static void add_layer(struct recorded_sum *sum, const struct dl_layer *l) {
                              l->keeps,
                              l->consumers,
                              l->tied_to,
-                             l->twin_before,
                              l->block + 2.0,
                              1 + l->detached + 2 * l->first + 4 * l->view + 8 * l->recomputable,
                              dl_layer_model_macs(l),

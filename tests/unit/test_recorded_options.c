@@ -37,7 +37,31 @@ static void change_axes(struct dl_plan *p, int change) {
 }
 
 enum { AXES = 20, CHANGES = 48 };
+/* Servers, input and what else surrounds the work of devices. */
+static void change_input(struct dl_plan *p, int change) {
+    switch (change) {
+    case AXES + 16: p->variable_placement = "gpu"; break;
+    case AXES + 17: p->servers = 1; break;
+    case AXES + 18: p->synthetic_input = false; break;
+    case AXES + 19: p->synthetic_input = false, p->first_epoch = true; break;
+    case AXES + 20: p->synthetic_input = false, p->decode_s_per_sample = 0.02; break;
+    case AXES + 21:
+        p->synthetic_input = false, p->decode_s_per_sample = 0.02, p->decode_workers = 2;
+        break;
+    case AXES + 22:
+        p->synthetic_input = false, p->sample_bytes = 4e6, p->dataset_samples = 1e6;
+        break;
+    case AXES + 23: p->backup_workers = 1; break;
+    case AXES + 24: p->compute_scale = 1.5; break;
+    case AXES + 25: p->compiler = DL_COMPILER_XLA; break;
+    case AXES + 26: p->compiler = DL_COMPILER_INDUCTOR; break;
+    case AXES + 27: p->assume = DL_ASSUME_PARADL; break;
+    default: break;
+    }
+}
+
 static void change(struct dl_plan *p, int change) {
+    if (change < AXES) change_axes(p, change);
     switch (change) {
     case AXES: p->precision = DL_MIXED; break;
     case AXES + 1: p->precision = DL_BF16; break;
@@ -55,23 +79,7 @@ static void change(struct dl_plan *p, int change) {
     case AXES + 13: p->library = "gloo"; break;
     case AXES + 14: p->library = "mpi"; break;
     case AXES + 15: p->library = "nccl"; break;
-    case AXES + 16: p->variable_placement = "gpu"; break;
-    case AXES + 17: p->servers = 1; break;
-    case AXES + 18: p->synthetic_input = false; break;
-    case AXES + 19: p->synthetic_input = false, p->first_epoch = true; break;
-    case AXES + 20: p->synthetic_input = false, p->decode_s_per_sample = 0.02; break;
-    case AXES + 21:
-        p->synthetic_input = false, p->decode_s_per_sample = 0.02, p->decode_workers = 2;
-        break;
-    case AXES + 22:
-        p->synthetic_input = false, p->sample_bytes = 4e6, p->dataset_samples = 1e6;
-        break;
-    case AXES + 23: p->backup_workers = 1; break;
-    case AXES + 24: p->compute_scale = 1.5; break;
-    case AXES + 25: p->compiler = DL_COMPILER_XLA; break;
-    case AXES + 26: p->compiler = DL_COMPILER_INDUCTOR; break;
-    case AXES + 27: p->assume = DL_ASSUME_PARADL; break;
-    default: change_axes(p, change); break;
+    default: change_input(p, change); break;
     }
 }
 
