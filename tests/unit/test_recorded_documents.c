@@ -154,7 +154,7 @@ static void settings(void **state) {
     static const char *const values[] = {
         "3",   "1",   "0", "-1", "0.5",   "1e30", "true",  "false", "none",   "12GB/s",
         "5us", "2ms", "x", "",   "16GiB", "8",    "1,2,3", "100W",  "1.5GHz", "nan"};
-    static const char *const names[] = {"v100_sxm2_16", "dgx-a100-80", "pytorch-ddp", "resnet50"};
+    static const char *const names[] = {"k80", "azure-nc24r-k80", "pytorch-ddp", "resnet50"};
     struct dl_arena kept = {0};
     recorded_open("settings");
     seed = 82;

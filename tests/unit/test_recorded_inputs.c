@@ -17,7 +17,7 @@
 #include "tests/check.h"
 #include "tests/recorded.h"
 
-enum { LINES = 2500, LOADS = 700, FINDS = 300 };
+enum { LINES = 2500, LOADS = 400, FINDS = 300 };
 
 static uint64_t seed;
 static int upto(int count) { return (int)(check_random(&seed) % (uint64_t)count); }

@@ -28,12 +28,9 @@ static const struct setup {
      {.nodes = 2, .tp = 2, .pp = 2, .micro_batch_samples = 2, .precision = DL_MIXED}},
     {{"azure-nc24r-k80", "lenet", 16}, "mxnet-dist-sync", {.nodes = 2}},
     {{"iris-v100", "lenet", 16}, "tensorflow-ps", {.nodes = 3}},
-    {{"iris-v100", "lenet", 16}, "tensorflow-mirrored", {.nodes = 1}},
     {{"iris-v100", "lenet", 16}, "pytorch-dp", {.nodes = 1}},
-    {{"iris-v100", "lenet", 16}, "keras-multi-gpu", {.nodes = 1}},
     {{"iris-v100", "lenet", 16}, "cntk-1bit", {.nodes = 2}},
     {{"stampede2-knl", "lenet", 16}, "caffe-mlsl", {.nodes = 4}},
-    {{"iris-v100", "lenet", 16}, "chainermn", {.nodes = 2}},
     {{"iris-v100", NULL, 4}, "deepspeed-zero3", {.nodes = 2}},
 };
 enum { SETUPS = sizeof setups / sizeof setups[0], SETUPS_OF_SYSTEMS = 3 };

@@ -236,8 +236,8 @@ static void record_case(int number, struct dl_arena *arena) {
                                        plan.batch_per_device_samples, arena));
         record_throughput(&one, &plan, &p);
         record_corrected(&one, &plan, &p, arena);
-        if (number % 3 == 0) record_advice(&one, &plan, &p, arena);
-        if (number % 3 == 1) record_checkpoint(&one, &plan, &p);
+        if (number % 2 == 0) record_advice(&one, &plan, &p, arena);
+        if (number % 2 == 1) record_checkpoint(&one, &plan, &p);
     }
     recorded_end_case();
 }

@@ -20,7 +20,7 @@
 #include "tests/any_case.h"
 #include "tests/recorded.h"
 
-enum { SEARCHES = 70, KINDS = 60, CAMPAIGNS = 300, LIMITS = 60, ADVICE = 100, PLACED = 60 };
+enum { SEARCHES = 250, KINDS = 200, CAMPAIGNS = 300, LIMITS = 40, ADVICE = 400, PLACED = 300 };
 
 static void record_limits(const struct a_case *c, const struct dl_plan *plan,
                           struct dl_arena *arena) {
