@@ -170,12 +170,12 @@ static enum dl_code run_search(const struct dl_search_request *request, struct d
     struct dl_search *search;
     dl_search_worker_clear(worker), dl_search_worker_clear(&other);
     DL_TRY(dl_search_prepare(request, arena, &search, err));
-    dl_search_rejected(search, worker);
     for (int64_t i = 0; i < dl_search_cost_count(search); i++)
         DL_TRY(dl_search_make_cost(search, i, err));
     for (int64_t i = 0; i < dl_search_tasks(search); i++)
         DL_TRY(dl_search_run_task(search, i, i % 3 == 1 ? &other : worker, err));
     dl_search_merge(search, worker, &other);
+    dl_search_rejected(search, worker);
     *search_out = search;
     return DL_OK;
 }
@@ -238,6 +238,11 @@ static void searches(void **state) {
             recorded_error("refusal", &err);
         recorded_end_case();
         dl_arena_free(&arena);
+    }
+    for (int i = 0; dl_strategies[i] != NULL; i++) {
+        recorded_case(dl_strategies[i]->name);
+        recorded_number("serves networks", 1 + dl_search_serves_network(dl_strategies[i]));
+        recorded_end_case();
     }
     recorded_close();
 }
@@ -337,14 +342,15 @@ static void kinds(void **state) {
             } while (pair[k].system->device->kind != DL_DEVICE_GPU || pair[k].system->nodes < 3);
         }
         const struct dl_heterogeneous_job job = {pair, 2, once_in(2)};
+        const int way = i % 4;
         const struct dl_plan plan = {.strategy = once_in(2) ? NULL : dl_strategy_find("data"),
                                      .global_batch_samples = 512,
+                                     .devices_per_node = way == 0 && i % 3 == 0 ? 1 + i % 8 : 0,
                                      .precision = once_in(2) ? DL_MIXED : DL_FP32,
                                      .optimizer = DL_MOMENTUM,
                                      .synthetic_input = !once_in(3),
                                      .decode_s_per_sample = once_in(3) ? 1e-3 : 0,
                                      .micro_batch_samples = once_in(3) ? 64 : 0};
-        const int way = i % 4;
         const struct dl_framework *framework = framework_named(frameworks[upto(5)]);
         const struct dl_workload *workload = workload_named(workloads[upto(way == 2 ? 2 : 3)]);
         snprintf(title, sizeof title, "way %d: %s on %s and %s by %s", way, workload->name,
