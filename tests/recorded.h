@@ -28,12 +28,12 @@
 #include "tests/check.h"
 
 enum {
-    RECORDED_FIELDS = 160,
+    RECORDED_FIELDS = 240,
     RECORDED_DIGITS = 4, /* results printed in digits, at most */
     RECORDED_SHOWN = 20, /* differences printed, at most */
     RECORDED_STEPS = 1 << 24,
     RECORDED_SLACK = 4, /* steps between numbers that count as equal */
-    RECORDED_LINE = 1024,
+    RECORDED_LINE = 2048,
     RECORDED_TEXT = 160 /* bytes of a text that are shown */
 };
 

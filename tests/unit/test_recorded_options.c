@@ -36,7 +36,103 @@ static void change_axes(struct dl_plan *p, int change) {
     }
 }
 
-enum { AXES = 20, CHANGES = 48 };
+enum { AXES = 20, IMPOSSIBLE = AXES + 28, CHANGES = IMPOSSIBLE + 18 };
+static const char *const change_names[CHANGES + 1] = {"data+tensor",
+                                                      "3d",
+                                                      "data+pipeline",
+                                                      "zero1",
+                                                      "zero2",
+                                                      "zero3",
+                                                      "data+filter",
+                                                      "data+channel",
+                                                      "data+spatial",
+                                                      "mlsl-hybrid",
+                                                      "expert",
+                                                      "tp 2, sequence parallel",
+                                                      "tp 2, sp 2",
+                                                      "ep 2",
+                                                      "pp 2, gpipe",
+                                                      "pp 2, interleaved",
+                                                      "pp 2, async",
+                                                      "pp 2, tp 2, pipeline inside",
+                                                      "tp 2, shard 1",
+                                                      "tp 2, shard 3 in groups of 2",
+                                                      "mixed",
+                                                      "bf16",
+                                                      "adam",
+                                                      "sgd",
+                                                      "full recompute",
+                                                      "selective recompute",
+                                                      "the default recompute",
+                                                      "1 node",
+                                                      "8 nodes",
+                                                      "1 device",
+                                                      "1 sample a device",
+                                                      "256 samples a device",
+                                                      "24 samples in all",
+                                                      "gloo",
+                                                      "mpi",
+                                                      "nccl",
+                                                      "variables on the gpu",
+                                                      "1 server",
+                                                      "real input",
+                                                      "first epoch",
+                                                      "decoding",
+                                                      "decoding by 2",
+                                                      "another data set",
+                                                      "1 backup worker",
+                                                      "1.5 times the compute",
+                                                      "xla",
+                                                      "inductor",
+                                                      "assume paradl",
+                                                      "tp 3",
+                                                      "sp 3",
+                                                      "ep 3",
+                                                      "pp 3",
+                                                      "pp 2, interleaved, 3 parts",
+                                                      "micro-batch 3",
+                                                      "99 devices a node",
+                                                      "100000 nodes",
+                                                      "shard 4",
+                                                      "4 virtual stages",
+                                                      "99 servers",
+                                                      "9 backup workers",
+                                                      "25 samples in all",
+                                                      "1e6 samples a device",
+                                                      "fp8",
+                                                      "spatial 5",
+                                                      "filter 1000",
+                                                      "pp 1000",
+                                                      "as it is"};
+
+/* What most frameworks or networks cannot do, at the edge of what some can. */
+static void change_beyond(struct dl_plan *p, int change) {
+    switch (change - IMPOSSIBLE) {
+    case 0: p->tp = 3; break;
+    case 1: p->sp = 3; break;
+    case 2: p->ep = 3; break;
+    case 3: p->pp = 3, p->micro_batch_samples = 1; break;
+    case 4:
+        p->pp = 2, p->batch_per_device_samples = 6, p->micro_batch_samples = 4;
+        p->schedule = DL_INTERLEAVED;
+        break;
+    case 5: p->pp = 2, p->micro_batch_samples = 3; break;
+    case 6: p->devices_per_node = 99; break;
+    case 7: p->nodes = 100000; break;
+    case 8: p->shard = 4; break;
+    case 9: p->pp = 2, p->micro_batch_samples = 2, p->virtual_stages = 4; break;
+    case 10: p->servers = 99; break;
+    case 11: p->backup_workers = 9; break;
+    case 12: p->batch_per_device_samples = 0, p->global_batch_samples = 25; break;
+    case 13: p->batch_per_device_samples = 1e6; break;
+    case 14: p->precision = DL_FP8; break;
+    case 15: p->strategy = dl_strategy_find("data+spatial"), p->sp = 5; break;
+    case 16: p->strategy = dl_strategy_find("filter"), p->nodes = 250; break;
+    case 17: p->strategy = dl_strategy_find("pipeline"), p->pp = 1000; break;
+    default: break;
+    }
+}
+
 /* Servers, input and what else surrounds the work of devices. */
 static void change_input(struct dl_plan *p, int change) {
     switch (change) {
@@ -56,7 +152,7 @@ static void change_input(struct dl_plan *p, int change) {
     case AXES + 25: p->compiler = DL_COMPILER_XLA; break;
     case AXES + 26: p->compiler = DL_COMPILER_INDUCTOR; break;
     case AXES + 27: p->assume = DL_ASSUME_PARADL; break;
-    default: break;
+    default: change_beyond(p, change); break;
     }
 }
 
@@ -99,9 +195,7 @@ static void options(void **state) {
     (void)state;
     static const struct place places[] = {
         {"iris-v100", "alexnet", 32}, {"cartesius-knl", "lenet", 16}, {"dgx-a100-80", NULL, 8}};
-    static char names[CHANGES + 1][32];
     recorded_open("options");
-    for (int i = 0; i <= CHANGES; i++) snprintf(names[i], sizeof names[i], "change %d", i);
     for (int f = 0; f < all.framework_count; f++) {
         for (int k = 0; k < 3; k++) {
             const struct place *place = &places[k];
@@ -120,8 +214,10 @@ static void options(void **state) {
                                        .optimizer = DL_MOMENTUM,
                                        .synthetic_input = true};
                 change(&plan, i);
-                record_outcome(names[i], system_named(place->system), workload, all.frameworks[f],
-                               &plan);
+                if (plan.pp > 1 && plan.strategy == NULL && !dl_known(workload->transformer_layers))
+                    plan.strategy = dl_strategy_find("data+pipeline");
+                record_outcome(change_names[i], system_named(place->system), workload,
+                               all.frameworks[f], &plan);
             }
             recorded_end_case();
         }
