@@ -10,7 +10,8 @@
  * last bit that another math library rounds otherwise does not. The code of a text is a hash.
  * Draw random numbers one after another: compilers evaluate arguments in different orders.
  * DL_RECORD=1 writes the file; DL_RECORD_SHOW=N (or =all) prints all fields of case N, to compare
- * with those of another version.
+ * with those of another version. DL_RECORD_FIRST=1 ends the program at the first difference: enough
+ * to know that there is one (tests/mutation).
  */
 #ifndef TESTS_RECORDED_H
 #define TESTS_RECORDED_H
@@ -23,27 +24,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/status.h"
 #include "tests/check.h"
 
 enum {
-    RECORDED_FIELDS = 160,
+    RECORDED_FIELDS = 240,
     RECORDED_DIGITS = 4, /* results printed in digits, at most */
     RECORDED_SHOWN = 20, /* differences printed, at most */
     RECORDED_STEPS = 1 << 24,
     RECORDED_SLACK = 4, /* steps between numbers that count as equal */
-    RECORDED_LINE = 1024
+    RECORDED_LINE = 2048,
+    RECORDED_TEXT = 160 /* bytes of a text that are shown */
 };
 
 struct recorded_field {
     const char *name;
     double value;
-    const char *text; /* NULL: a number */
+    bool is_text;
+    char text[RECORDED_TEXT];
     char code[5];
 };
 
 static struct {
     FILE *file;
-    bool writes, ends;
+    bool writes, ends_at_first;
     int differences;
     const char *path_name;
     long number;
@@ -80,6 +84,7 @@ static inline void recorded_open(const char *name) {
     snprintf(path, sizeof path, "%s/tests/golden/recorded/%s.txt", check_root(), name);
     recorded.path_name = name;
     recorded.writes = write != NULL && write[0] == '1';
+    recorded.ends_at_first = getenv("DL_RECORD_FIRST") != NULL;
     recorded.file = fopen(path, recorded.writes ? "w" : "r");
     if (recorded.file == NULL) fail_msg("%s cannot be opened: make golden-accept", path);
 }
@@ -143,7 +148,9 @@ static inline uint32_t recorded_hash(uint32_t hash, const char *text) {
 static inline void recorded_text_hash(const char *name, uint32_t hash, const char *shown) {
     if (recorded.field_count == RECORDED_FIELDS) fail_msg("too many fields at %s", name);
     struct recorded_field *field = &recorded.fields[recorded.field_count++];
-    *field = (struct recorded_field){.name = name, .text = shown != NULL ? shown : "(none)"};
+    *field = (struct recorded_field){.name = name, .is_text = true};
+    snprintf(field->text, sizeof field->text, "%.*s", RECORDED_TEXT - 1,
+             shown != NULL ? shown : "(none)");
     recorded_encode((hash ^ hash >> 24) & 0xffffff, field->code);
     field->code[0] = recorded_alphabet[(hash >> 18) & 63];
 }
@@ -151,10 +158,17 @@ static inline void recorded_text(const char *name, const char *text) {
     recorded_text_hash(name, recorded_hash(0, text), text);
 }
 
+/* "FILE:LINE:COL: error: KEY: what was expected" */
+static inline void recorded_error(const char *name, const struct dl_err *err) {
+    char text[2048];
+    dl_err_text(err, "dlmodel", text, sizeof text);
+    recorded_text(name, text);
+}
+
 static inline bool recorded_same(const struct recorded_field *field, const char *code) {
     if (strncmp(field->code, code, 4) == 0) return true;
     const long was = recorded_decode(code), is = recorded_decode(field->code);
-    if (field->text != NULL || was < 0 || is < 0) return false;
+    if (field->is_text || was < 0 || is < 0) return false;
     const long apart = labs(was - is);
     return apart <= RECORDED_SLACK || apart >= RECORDED_STEPS - RECORDED_SLACK;
 }
@@ -163,6 +177,7 @@ static inline void recorded_differs(const char *name, const char *what, const ch
     if (recorded.differences++ < RECORDED_SHOWN)
         print_error("%s case %ld (%s): %s is %s, recorded %s\n", recorded.path_name,
                     recorded.number, recorded.title, name, what, was);
+    if (recorded.ends_at_first) exit(1);
 }
 
 static inline void recorded_write(void) {
@@ -184,7 +199,7 @@ static inline void recorded_show(void) {
         printf("  %s %.12g\n", recorded.digit_names[i], recorded.digits[i]);
     for (int i = 0; i < recorded.field_count; i++) {
         const struct recorded_field *f = &recorded.fields[i];
-        if (f->text != NULL)
+        if (f->is_text)
             printf("  %s %s (%s)\n", f->name, f->text, f->code);
         else
             printf("  %s %.12g\n", f->name, f->value);
@@ -197,7 +212,7 @@ static inline void recorded_compare_fields(const char *codes) {
     for (int i = 0; i < recorded.field_count && i < count; i++) {
         const struct recorded_field *field = &recorded.fields[i];
         if (recorded_same(field, codes + 4 * i)) continue;
-        if (field->text != NULL)
+        if (field->is_text)
             snprintf(is, sizeof is, "\"%s\"", field->text);
         else
             snprintf(is, sizeof is, "%.12g", field->value);

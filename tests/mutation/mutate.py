@@ -4,7 +4,7 @@
 universalmutator proposes changes of single lines; a hash of SEED and the change orders them, so that a change of the
 code elsewhere leaves the sample alone. The first COUNT that compile to other machine code are tried: the changed file
 becomes a library that is loaded before the rest (tests.mk, SHARED_TESTS), and the tests that reach the line (reach.py)
-run, the recorded results and then the fastest first, until one fails.
+run, the fastest and the recorded results first, until one fails.
 
 BUILD/mutants-SEED.tsv has one row a mutant: file:line, verdict, by what, the line, the changed line. What is there
 is not tried again, so an interrupted run goes on; --again tries those that survived. Mutants that no test can kill
@@ -30,8 +30,9 @@ COST_FOLDERS = ("collective", "hardware", "framework", "parallel", "predict")
 ASKED_PCT, ASKED_COST_PCT = 92.0, 97.0
 # Instrumented, a test takes at most so many times as long: one that then took longer is never run.
 SLOWER = 8.0
-# Thousands of results in a second (tests/recorded.h): nothing kills more for its time.
+# Thousands of results in a second (tests/recorded.h): nothing kills more for its time, by about so many times.
 RECORDED = "unit/test_recorded_"
+RECORDED_WORTH = 20.0
 
 Mutant = collections.namedtuple("Mutant", "file line old new")
 
@@ -91,7 +92,7 @@ class Bench:
         self.tests = {n: t for n, t in tests(build).items() if os.path.exists(t.command[0])}  # a draft is not built yet
         with open(reach_path, encoding="utf-8") as text:
             self.reach = {name: r for name, r in json.load(text).items() if name in self.tests}
-        self.env = environment(LD_LIBRARY_PATH=self.folder, CMOCKA_TEST_ABORT="0")
+        self.env = environment(LD_LIBRARY_PATH=self.folder, CMOCKA_TEST_ABORT="0", DL_RECORD_FIRST="1")
         self.plain, self.seconds = {}, {}
         with open(f"{build}/tests/libraries", encoding="utf-8") as text:
             self.libraries, *wraps = text.read().splitlines()
@@ -147,7 +148,7 @@ class Bench:
         return "invalid" if done.returncode else None
 
     def tests_of(self, mutant):
-        """Names of the tests that reach the line, recorded results first, then the fastest. A line that does not run (of a table) may be read by any:
+        """Names of the tests that reach the line, in their order. A line that does not run (of a table) may be read by any:
         first by those that run its file."""
         reached, known, of_file = [], False, set()
         for name, reach in self.reach.items():
@@ -159,10 +160,11 @@ class Bench:
                 reached.append(name)
         if known:
             return sorted(reached, key=self.place)
-        return sorted(self.reach, key=lambda name: (name not in of_file, *self.place(name)))
+        return sorted(self.reach, key=lambda name: (name not in of_file, self.place(name)))
 
     def place(self, name):
-        return not name.startswith(RECORDED), self.seconds.get(name, 0.0)
+        """Least first: the time of a test by what it is likely to kill."""
+        return self.seconds.get(name, 0.0) / (RECORDED_WORTH if name.startswith(RECORDED) else 1.0)
 
     def relink(self, test):
         """A program with wrapped calls has the code in itself."""

@@ -53,7 +53,7 @@ static void record_time(const struct dl_system *system, const struct dl_collecti
     struct dl_collective_time t;
     struct dl_err err = {0};
     if (dl_collective_time(system, r, &t, &err) != DL_OK) {
-        recorded_text("refusal", err.message);
+        recorded_error("refusal", &err);
         return;
     }
     uint32_t words = 0;
@@ -78,7 +78,7 @@ static void record_beside(const struct dl_system *system, const struct dl_collec
     if (dl_collective_together(system, requests, 2 + upto(2), frac, &err) == DL_OK)
         for (int i = 0; i < 2; i++) recorded_add(&sum, frac[i]);
     else
-        recorded_text("refused together", err.message);
+        recorded_error("refused together", &err);
     const int64_t ranks = (int64_t)1 << upto(5);
     dl_collective_neighbours(system, r->nodes, r->ranks_per_node, ranks, (int64_t)1 << upto(4),
                              &next);
@@ -210,7 +210,7 @@ static void record_servers(void) {
         .update_bytes_per_s = once_in(3) ? NAN : log_between(1e8, 1e11)};
     recorded_case(system->name);
     if (dl_parameter_server_time(system, &r, &t, &err) != DL_OK) {
-        recorded_text("refusal", err.message);
+        recorded_error("refusal", &err);
     } else {
         recorded_result("time_s", t.time_s);
         recorded_number("latency_s", t.latency_s);

@@ -30,12 +30,13 @@ static const char *directories[] = {directory};
 
 /* A message without the place of the repository. */
 static void record_message(const char *name, const struct dl_err *err) {
-    static char text[4096];
-    const char *place = strstr(err->message, directory);
+    char whole[2048], text[2048];
+    dl_err_text(err, "dlmodel", whole, sizeof whole);
+    const char *place = strstr(whole, directory);
     if (place == NULL)
-        snprintf(text, sizeof text, "%s", err->message);
+        snprintf(text, sizeof text, "%s", whole);
     else
-        snprintf(text, sizeof text, "%.*sdata%s", (int)(place - err->message), err->message,
+        snprintf(text, sizeof text, "%.*sdata%.1900s", (int)(place - whole), whole,
                  place + strlen(directory));
     recorded_text(name, text);
 }
@@ -153,7 +154,7 @@ static void settings(void **state) {
     static const char *const values[] = {
         "3",   "1",   "0", "-1", "0.5",   "1e30", "true",  "false", "none",   "12GB/s",
         "5us", "2ms", "x", "",   "16GiB", "8",    "1,2,3", "100W",  "1.5GHz", "nan"};
-    static const char *const names[] = {"v100_sxm2_16", "dgx-a100-80", "pytorch-ddp", "resnet50"};
+    static const char *const names[] = {"k80", "azure-nc24r-k80", "pytorch-ddp", "resnet50"};
     struct dl_arena kept = {0};
     recorded_open("settings");
     seed = 82;
@@ -278,7 +279,7 @@ static void record_quantities(void) {
         if (dl_units_parse(text, (enum dl_unit)unit, &value, &err) == DL_OK)
             recorded_number("value", value);
         else
-            recorded_text("refusal", err.message);
+            recorded_error("refusal", &err);
         dl_units_format(pow(10, 24 * check_uniform(&seed) - 12), (enum dl_unit)unit, shown,
                         sizeof shown);
         recorded_text("format", shown);
@@ -297,8 +298,7 @@ static void record_list(void) {
     for (int i = 0; i < length; i++) text[i] = letters[upto(20)];
     text[length] = '\0';
     recorded_case(text);
-    if (dl_list_parse(text, values, 16, &count, &err) != DL_OK)
-        recorded_text("refusal", err.message);
+    if (dl_list_parse(text, values, 16, &count, &err) != DL_OK) recorded_error("refusal", &err);
     for (size_t i = 0; i < count && i < 16 && err.code == DL_OK; i++)
         recorded_add(&sum, (double)values[i]);
     recorded_sum_of("list", &sum);

@@ -20,7 +20,7 @@
 #include "tests/any_case.h"
 #include "tests/recorded.h"
 
-enum { SEARCHES = 70, KINDS = 60, CAMPAIGNS = 300, LIMITS = 60, ADVICE = 100, PLACED = 60 };
+enum { SEARCHES = 250, KINDS = 200, CAMPAIGNS = 300, LIMITS = 40, ADVICE = 400, PLACED = 300 };
 
 static void record_limits(const struct a_case *c, const struct dl_plan *plan,
                           struct dl_arena *arena) {
@@ -29,7 +29,7 @@ static void record_limits(const struct a_case *c, const struct dl_plan *plan,
     struct recorded_sum active = {0}, elasticity = {0}, changes = {0};
     uint32_t words = 0;
     if (dl_limits_of(&c->system, c->workload, &c->framework, plan, arena, &l, &err) != DL_OK) {
-        recorded_text("limits", err.message);
+        recorded_error("limits", &err);
         return;
     }
     for (int i = 0; i < l.active_count; i++) {
@@ -81,7 +81,7 @@ static void limits(void **state) {
             int count = 0;
             record_limits(&one, &plan, &arena);
             if (dl_gains_of(&request, p.iteration_s, gains, &count, &err) != DL_OK)
-                recorded_text("gains", err.message);
+                recorded_error("gains", &err);
             for (int i = 0; i < count; i++) recorded_add(&sum, 1 + gains[i].saved_frac);
             recorded_sum_of("gains", &sum);
             recorded_text("first gain", count > 0 ? gains[0].resource : NULL);
@@ -126,23 +126,57 @@ static void record_found(const struct dl_search_worker *w) {
     }
     recorded_add(&counts, (double)w->evaluated_count), recorded_add(&counts, w->has_nearest);
     recorded_add(&counts, (double)w->feasible_count);
-    for (int i = 0; i < DL_REJECTIONS; i++) recorded_add(&counts, (double)w->rejected_count[i]);
     recorded_result("iteration_s of the best", w->best_count > 0 ? w->best[0].iteration_s : NAN);
     recorded_sum_of("best plans", &best);
     recorded_sum_of("front", &front);
-    recorded_sum_of("evaluated, feasible, rejected", &counts);
+    recorded_sum_of("evaluated, feasible", &counts);
+    for (int i = 0; i < DL_REJECTIONS; i++)
+        recorded_number(dl_rejection_names[i], (double)w->rejected_count[i]);
+    if (w->has_nearest) {
+        recorded_number("least memory that is too much", w->nearest.memory_bytes);
+        recorded_number("its order", (double)w->nearest.order);
+    }
 }
 
+/* The plan that is shown for the best. */
+static void record_best_plan(const struct dl_search *search, const struct dl_search_worker *w) {
+    if (w->best_count == 0) return;
+    const struct dl_plan p = dl_search_plan(search, &w->best[0]);
+    struct recorded_sum sum = {0};
+    const double members[] = {(double)p.nodes,
+                              (double)p.devices_per_node,
+                              (double)p.dp,
+                              (double)p.tp,
+                              (double)p.pp,
+                              (double)p.sp,
+                              (double)p.ep,
+                              (double)p.shard,
+                              (double)p.virtual_stages,
+                              p.micro_batch_samples,
+                              p.batch_per_device_samples,
+                              p.global_batch_samples,
+                              1 + (double)p.schedule + 10 * (double)p.recompute,
+                              1 + (double)p.mapping + 2 * p.sequence_parallel};
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) recorded_add(&sum, members[i]);
+    recorded_sum_of("plan of the best", &sum);
+    recorded_text("strategy of the best", p.strategy != NULL ? p.strategy->name : NULL);
+}
+
+/* Two workers take turns, as threads do, and one gets what the other found. */
 static enum dl_code run_search(const struct dl_search_request *request, struct dl_arena *arena,
-                               struct dl_search_worker *worker, struct dl_err *err) {
+                               struct dl_search **search_out, struct dl_search_worker *worker,
+                               struct dl_err *err) {
+    static struct dl_search_worker other;
     struct dl_search *search;
-    memset(worker, 0, sizeof *worker);
+    dl_search_worker_clear(worker), dl_search_worker_clear(&other);
     DL_TRY(dl_search_prepare(request, arena, &search, err));
-    dl_search_rejected(search, worker);
     for (int64_t i = 0; i < dl_search_cost_count(search); i++)
         DL_TRY(dl_search_make_cost(search, i, err));
     for (int64_t i = 0; i < dl_search_tasks(search); i++)
-        DL_TRY(dl_search_run_task(search, i, worker, err));
+        DL_TRY(dl_search_run_task(search, i, i % 3 == 1 ? &other : worker, err));
+    dl_search_merge(search, worker, &other);
+    dl_search_rejected(search, worker);
+    *search_out = search;
     return DL_OK;
 }
 
@@ -197,12 +231,18 @@ static void searches(void **state) {
         snprintf(title, sizeof title, "search for %s on %s by %s", request.workload->name,
                  request.system->name, request.framework->name);
         recorded_case(title);
-        if (run_search(&request, &arena, &worker, &err) == DL_OK)
-            record_found(&worker);
+        struct dl_search *search;
+        if (run_search(&request, &arena, &search, &worker, &err) == DL_OK)
+            record_found(&worker), record_best_plan(search, &worker);
         else
-            recorded_text("refusal", err.message);
+            recorded_error("refusal", &err);
         recorded_end_case();
         dl_arena_free(&arena);
+    }
+    for (int i = 0; dl_strategies[i] != NULL; i++) {
+        recorded_case(dl_strategies[i]->name);
+        recorded_number("serves networks", 1 + dl_search_serves_network(dl_strategies[i]));
+        recorded_end_case();
     }
     recorded_close();
 }
@@ -225,7 +265,7 @@ static void record_together(const struct dl_heterogeneous_job *job,
                                  g->memory.total_bytes};
         for (int k = 0; k < 7; k++) recorded_add(&sum, values[k]);
     }
-    if (code != DL_OK) recorded_text("refusal", err.message);
+    if (code != DL_OK) recorded_error("refusal", &err);
     recorded_sum_of("groups", &sum);
 }
 
@@ -279,7 +319,7 @@ static void record_kinds(const struct dl_heterogeneous_job *job, const struct dl
                                         100 * parted[i].worker_nodes));
         }
     }
-    if (code != DL_OK) recorded_text("refusal", err.message);
+    if (code != DL_OK) recorded_error("refusal", &err);
     recorded_number("choices", count);
     recorded_sum_of("choices in order", &sum);
 }
@@ -302,14 +342,15 @@ static void kinds(void **state) {
             } while (pair[k].system->device->kind != DL_DEVICE_GPU || pair[k].system->nodes < 3);
         }
         const struct dl_heterogeneous_job job = {pair, 2, once_in(2)};
+        const int way = i % 4;
         const struct dl_plan plan = {.strategy = once_in(2) ? NULL : dl_strategy_find("data"),
                                      .global_batch_samples = 512,
+                                     .devices_per_node = way == 0 && i % 3 == 0 ? 1 + i % 8 : 0,
                                      .precision = once_in(2) ? DL_MIXED : DL_FP32,
                                      .optimizer = DL_MOMENTUM,
                                      .synthetic_input = !once_in(3),
                                      .decode_s_per_sample = once_in(3) ? 1e-3 : 0,
                                      .micro_batch_samples = once_in(3) ? 64 : 0};
-        const int way = i % 4;
         const struct dl_framework *framework = framework_named(frameworks[upto(5)]);
         const struct dl_workload *workload = workload_named(workloads[upto(way == 2 ? 2 : 3)]);
         snprintf(title, sizeof title, "way %d: %s on %s and %s by %s", way, workload->name,
@@ -348,7 +389,7 @@ static void placements(void **state) {
                                             log_between(1, 1e3), log_between(1, 1e3)};
         recorded_case("jobs on kinds of nodes");
         if (dl_placement_of(&r, &arena, &p, &err) != DL_OK) {
-            recorded_text("refusal", err.message);
+            recorded_error("refusal", &err);
         } else {
             recorded_add(&sum, p.time_s), recorded_add(&sum, p.energy_j);
             recorded_add(&sum, p.cost);
@@ -421,7 +462,7 @@ static void record_campaign(const struct dl_campaign *c, const struct dl_campaig
                                     l.failures_frac, l.longest_frac, l.slots_frac};
         for (int i = 0; i < 6; i++) recorded_add(&bounds, 2 + limits_of[i]);
     } else {
-        recorded_text("limits refused", err.message);
+        recorded_error("limits refused", &err);
     }
     recorded_result("makespan_s", r->makespan_s);
     recorded_sum_of("sums", &sum);
@@ -443,7 +484,7 @@ static void campaigns(void **state) {
         if (dl_campaign_simulate(&c, true, &arena, &r, &err) == DL_OK)
             record_campaign(&c, &r, &arena);
         else
-            recorded_text("refusal", err.message);
+            recorded_error("refusal", &err);
         recorded_number("trials of hyperband", dl_campaign_hyperband_trials(c.rungs, c.reduction));
         recorded_end_case();
         dl_arena_free(&arena);
