@@ -253,7 +253,7 @@ static bool improve(struct subject *s, enum change what, double by, struct dl_ar
 }
 
 /* Where a change for the better can make a job slower, and by how much at most. */
-enum cause { NONE, CYCLES, TRANSFERRED, CHOICE, CHANNELS, SHIFT, CUT, SERVERS, CAUSES };
+enum cause { NONE, CYCLES, CHOICE, CHANNELS, SHIFT, CUT, SERVERS, CAUSES };
 static const struct {
     const char *why;
     double most;
@@ -262,9 +262,6 @@ static const struct {
     /* Horovod's cycles: a gradient that is ready earlier can leave with fewer others
      * (test_oracle_timeline has the same times). */
     [CYCLES] = {"what is ready when a cycle ends", 0.2},
-    /* F-KERNEL-MODEL on a device that borrows it: with more arithmetic for each byte, tiles have to
-     * be larger (`half` of dl_kernel_model_scale), which costs short sides more than it gains. */
-    [TRANSFERRED] = {"tiles of a borrowed kernel-time model", 0.25},
     /* NCCL chooses by the rate that it assumes of NVLink; a link that attains more has it choose
      * Simple where LL is faster. */
     [CHOICE] = {"NCCL chooses by an assumed rate", 0.05},
@@ -285,7 +282,6 @@ static bool is_cut(const struct subject *s) {
 }
 
 static enum cause known_cause(const struct subject *s, enum change what, bool is_fake) {
-    if (what == PEAK && !is_fake) return TRANSFERRED;
     if (is_cut(s)) return CUT;
     if (s->framework.behaviour->has_phase) return CYCLES;
     if (s->framework.sync.overlap_slowdown_frac > 0) return SHIFT;
