@@ -260,8 +260,9 @@ static const struct {
 } causes[CAUSES] = {
     [NONE] = {"", 1e-9},
     /* Horovod's cycles: a gradient that is ready earlier can leave with fewer others
-     * (test_oracle_timeline has the same times). */
-    [CYCLES] = {"what is ready when a cycle ends", 0.2},
+     * (test_oracle_timeline has the same times); those wait for the next cycle: at most one, and
+     * not a share of the job. */
+    [CYCLES] = {"what is ready when a cycle ends", 0},
     /* NCCL chooses by the rate that it assumes of NVLink; a link that attains more has it choose
      * Simple where LL is faster. */
     [CHOICE] = {"NCCL chooses by an assumed rate", 0.05},
@@ -308,9 +309,10 @@ static void check_better(const struct subject *s, const struct dl_prediction *p,
     if (!improve(&better, what, by, arena, s) || !predict(&better, arena, &after)) return;
     const double before_s = judged_s(s, p), after_s = judged_s(s, &after);
     const enum cause cause = known_cause(s, what, is_fake);
+    const double late_s = cause == CYCLES ? s->framework.sync.fusion.cycle_s : 0;
     pairs++;
     if (after_s <= before_s * (1 + causes[NONE].most)) return;
-    if (after_s <= before_s * (1 + causes[cause].most))
+    if (after_s <= before_s * (1 + causes[cause].most) + late_s)
         known[cause]++;
     else
         broken(s, change_names[what], before_s, after_s);
@@ -486,8 +488,8 @@ static void any_prediction(void **state) {
     print_message("# %lld predictions, %lld refused, %lld pairs, %d laws broken\n", (long long)made,
                   (long long)refused, (long long)pairs, failures);
     for (int c = NONE + 1; c < CAUSES; c++)
-        print_message("# slower by at most %g %%, because of %s: %lld\n", 100 * causes[c].most,
-                      causes[c].why, (long long)known[c]);
+        print_message("# slower by at most %g %%%s, because of %s: %lld\n", 100 * causes[c].most,
+                      c == CYCLES ? " and a cycle" : "", causes[c].why, (long long)known[c]);
     assert_int_equal(failures, 0);
 }
 
