@@ -56,17 +56,18 @@ DL_INLINE double compute_time(const struct dl_kernel_model *model,
                               const struct dl_kernel_model_shape *shape) {
     /* Inverse efficiency: built from half / size, so that time never falls as a side grows; over
      * one denominator. */
-    double tile = dl_tile_usual.m * dl_tile_usual.n;
-    double sides =
-        (shape->m + model->half_m * scale->half) * (shape->n + model->half_n * scale->half) +
-        model->half_waves * tile * shape->units / shape->count; /* half_waves / waves, times m n */
-    double above = sides * (shape->k + model->half_k * scale->half),
-           below = shape->m * shape->n * shape->k;
+    const double tile = dl_tile_usual.m * dl_tile_usual.n, full = shape->m * shape->n * shape->k,
+                 sides = (shape->m + model->half_m) * (shape->n + model->half_n),
+                 waves = model->half_waves * tile * shape->units / shape->count; /* / waves, m n */
+    /* What short sides lose: in proportion to `half`, so that more arithmetic never costs time. */
+    const double lost = sides * (shape->k + model->half_k) - full + waves * model->half_k;
+    double above = (sides + waves) * (shape->k + model->half_k) + lost * (scale->half - 1.0),
+           below = full;
     if (shape->op == DL_OP_CONV) {
         double slower = slower_octaves(model, shape);
         if (model->tile_exponent != 0.0)
-            slower +=
-                model->tile_exponent * tile_octaves(model, shape, sides / (shape->m * shape->n));
+            slower += model->tile_exponent *
+                      tile_octaves(model, shape, (sides + waves) / (shape->m * shape->n));
         if (slower != 0.0) above *= dl_exp2_near(slower);
         if (model->channel_multiple > 1.0) {
             above *= padded_to(shape->channels, model->channel_multiple) *
@@ -83,7 +84,7 @@ DL_INLINE double compute_time(const struct dl_kernel_model *model,
 DL_INLINE double gemm_in_tiles(const struct dl_kernel_model *model,
                                const struct dl_kernel_model_scale *scale, double units, double m,
                                double n, double k, double count, double more) {
-    const double partial = model->partial_waves * scale->half * units,
+    const double partial = model->partial_waves * units,
                  rows = dl_whole_up(m * more * (1.0 / dl_tile_usual.m)) * count;
     const double large = (rows * dl_whole_up(n * (1.0 / dl_tile_large.n)) + partial) *
                          (dl_tile_large.m * dl_tile_large.n);

@@ -150,6 +150,46 @@ static void more_work_takes_longer(void **state) {
     }
 }
 
+static double base_of(const struct dl_kernel_model *model,
+                      const struct dl_kernel_model_shape *shape, double rate, double bandwidth) {
+    const struct dl_kernel_model_scale scale = {rate, bandwidth, 1, fmax(rate / bandwidth, 1)};
+    return dl_kernel_model_base(model, &scale, shape, NULL);
+}
+
+/* A model that another device borrows: more arithmetic or more bandwidth never costs time, both
+ * double the speed. */
+static void borrowed_models_obey_rates(void **state) {
+    struct fixture *f = *state;
+    uint64_t random = 5;
+    int compared = 0;
+    for (int i = 0; i < CASES; i++) {
+        const struct dl_device *device = &f->devices[i % 3];
+        const struct dl_kernel kernel = random_kernel(&random, 1);
+        const double rate = pow(10, 2 * check_uniform(&random) - 1),
+                     bandwidth = pow(10, 2 * check_uniform(&random) - 1),
+                     more = 1 + 3 * check_uniform(&random);
+        struct dl_kernel_model_shape shape;
+        dl_kernel_model_shape_of(&kernel, 4, device->unit_count, &shape);
+        for (int s = 0; s < device->kernel_model_count; s++) {
+            struct dl_kernel_model model = device->kernel_models[s];
+            if (model.op != (int)kernel.op || model.pass != (int)kernel.pass) continue;
+            model.latency_s = 0;
+            const double time_s = base_of(&model, &shape, rate, bandwidth),
+                         limit_s = time_s * (1 + 1e-9);
+            if (!(base_of(&model, &shape, rate * more, bandwidth) <= limit_s))
+                fail_msg("case %d: slower with %g times the rate %g, bandwidth %g", i, more, rate,
+                         bandwidth);
+            if (!(base_of(&model, &shape, rate, bandwidth * more) <= limit_s))
+                fail_msg("case %d: slower with %g times the bandwidth %g, rate %g", i, more,
+                         bandwidth, rate);
+            assert_true(fabs(2 * base_of(&model, &shape, 2 * rate, 2 * bandwidth) / time_s - 1) <
+                        1e-9);
+            compared++;
+        }
+    }
+    assert_true(compared > CASES / 2);
+}
+
 static void far_from_samples_says_so(void **state) {
     struct fixture *f = *state;
     struct dl_kernel huge = dl_kernel_gemm(DL_FORWARD, 4e6, 4e6, 4e6, 1);
@@ -200,6 +240,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_are_sane),
         cmocka_unit_test(more_work_takes_longer),
+        cmocka_unit_test(borrowed_models_obey_rates),
         cmocka_unit_test(far_from_samples_says_so),
         cmocka_unit_test(fades_to_the_base),
     };
