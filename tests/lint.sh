@@ -106,8 +106,8 @@ column() { # column NAME FILE...: the cells of that column, each once
         wanted && cells($0, cell) && !(cell[wanted] in seen) { seen[cell[wanted]] = 1; if (cell[wanted] != "") print cell[wanted] }' "$@"
 }
 published() {
-    column id data/runs/*.csv
-    column source data/runs/*.csv data/collectives/*.csv
+    column id data/runs/*.csv data/unseen/*.csv
+    column source data/runs/*.csv data/unseen/*.csv data/collectives/*.csv
     column system_as_published data/collectives/*.csv
     # names of machines and boards: words of five characters and more with a digit
     column system_as_published data/collectives/*.csv | tr -s ' ,;:()' '\n' | grep -E '[A-Za-z].*[0-9]|[0-9].*[A-Za-z]' | grep -E '.{5}' | LC_ALL=C sort -u
@@ -134,7 +134,7 @@ selectors() { # what chooses: versions, where and names of releases, aliases, ke
 }
 rule 'data selects nothing by a published row or a commit' "$(
     names=$(mktemp)
-    { column id data/runs/*.csv; column source data/runs/*.csv data/collectives/*.csv; basename -a data/runs/*.csv data/collectives/*.csv; } > "$names"
+    { column id data/runs/*.csv data/unseen/*.csv; column source data/runs/*.csv data/unseen/*.csv data/collectives/*.csv; basename -a data/runs/*.csv data/unseen/*.csv data/collectives/*.csv; } > "$names"
     selectors | grep -wFf "$names"
     rm -f "$names"
     selectors | grep -P '[":@ ](?=[0-9a-f]*[a-f])(?=[0-9a-f]*[0-9])[0-9a-f]{7,40}[" ;,)]'
