@@ -194,6 +194,9 @@ static const struct dl_field framework_fields[] = {
          "copy for each"),
     NUMBER(AT(host, dispatch_s), 0, 1, DL_UNIT_S,
            "host time to issue one kernel (absent: that of kernels_from, else 0)"),
+    FLAG(AT(host, checks_overflow),
+         "in mixed precision the host reads whether a gradient has overflowed before it issues the "
+         "update (dynamic loss scaling)"),
     FLAG(AT(host, eager_calls),
          "each operation is a call of eager PyTorch: takes eager_call_s of the device at least"),
     DEFAULT(AT(host, iteration_s), 0, 10, DL_UNIT_S, 0, "fixed host time of one iteration"),
