@@ -156,6 +156,7 @@ struct dl_framework_input {
     bool feeds_each_device;  /* the whole batch to every device, which keeps its slice */
     /* the step begins with the copy to the device; only reading and decoding are ahead */
     bool copies_in_step;
+    bool decodes_on_device; /* samples are decoded on the devices: DALI */
 };
 
 /* Device memory of the framework itself. */

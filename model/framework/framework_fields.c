@@ -268,6 +268,9 @@ static const struct dl_field framework_fields[] = {
          "input of all devices is copied to each of them, which keeps its slice"),
     FLAG(AT(sync.messages, weights_on_device),
          "central weights live on the first device instead of the host"),
+    FLAG(AT(input, decodes_on_device),
+         "samples are decoded on the devices (DALI), not on the host's cores; the time that it takes "
+         "there is not counted"),
     FLAG(AT(input, copies_in_step),
          "the step begins with the copy of the batch to the device; only reading and decoding are "
          "ahead"),

@@ -42,6 +42,11 @@ static void stages_by_hand(void **state) {
     const struct dl_input_time serial =
         dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan);
     check_close(serial.pipeline_s, t.storage_s + t.decode_s + t.copy_s, 1e-12);
+    f.framework.input.decodes_on_device = true;
+    const struct dl_input_time there =
+        dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan);
+    assert_true(there.decode_s == 0);
+    check_close(there.pipeline_s, t.storage_s + t.copy_s, 1e-12);
     dl_arena_free(&f.arena);
 }
 
