@@ -41,6 +41,6 @@ same,here,dgx1-v100,horovod-tensorflow,NGC 20.03-tf1,data,resnet50,synthetic,,mi
 T
 run compare "$SCRATCH/real.csv" --rows --csv
 awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "predicted") c = i; next } { v[$1] = $c }
-    END { print v["usual"] == v["named"], v["usual"] < 0.8 * v["none"], v["dali"] > 0.98 * v["same"] }' "$SCRATCH/out" > "$SCRATCH/values"
+    END { print (v["usual"] == v["named"]), (v["usual"] < 0.8 * v["none"]), (v["dali"] > 0.98 * v["same"]) }' "$SCRATCH/out" > "$SCRATCH/values"
 cp "$SCRATCH/values" "$SCRATCH/out"
 has 'the usual dataset is decoded, on the host or not' '^1 1 1$'
