@@ -108,12 +108,33 @@ static struct dl_optimizer_cost decay_cost(const struct dl_workload *workload,
     return cost;
 }
 
+/* A stream over all parameters, of so many bytes each, in so many kernels per tensor. */
+static struct dl_pass_cost parameters_cost(const struct dl_device *device,
+                                           const struct dl_workload *workload, double bytes,
+                                           double kernels_per_tensor) {
+    struct dl_pass_cost cost = {0};
+    double longest_s = -1;
+    const double words = workload->parameters * bytes / 4;
+    if (words <= 0) return cost;
+    struct dl_kernel kernel =
+        dl_kernel_stream(DL_UPDATE, 2 * workload->parameters, words / 2, words / 2);
+    add_kernel(device, DL_FP32, &kernel, 1, &cost, &longest_s);
+    cost.launches = workload->parameter_tensors * kernels_per_tensor;
+    /* many small tensors: latency, not bandwidth */
+    if (dl_known(device->kernel_latency_s) && cost.launches > 1) {
+        const double extra_s = cost.launches * device->kernel_latency_s - cost.time_s;
+        if (extra_s > 0) {
+            cost.time_s += extra_s;
+            cost.by_limit_s[DL_LIMIT_LATENCY] += extra_s;
+        }
+    }
+    return cost;
+}
+
 static struct dl_pass_cost update_cost(const struct dl_device *device,
                                        const struct dl_workload *workload,
                                        const struct dl_framework *framework,
                                        const struct dl_plan *plan) {
-    struct dl_pass_cost cost = {0};
-    double longest_s = -1;
     const struct dl_framework_kernels *kernels = &framework->kernels;
     /* the facts are of CUDA kernels */
     const bool known = kernels->optimizer_kernels > 0 && device->kind == DL_DEVICE_GPU;
@@ -127,22 +148,22 @@ static struct dl_pass_cost update_cost(const struct dl_device *device,
                 (plan->precision == DL_MIXED
                      ? dl_mixed_update_bytes((enum dl_mixed_policy)fmax(kernels->mixed_policy, 0))
                      : 0);
-    const double words = workload->parameters * bytes / 4;
-    if (words <= 0) return cost;
-    struct dl_kernel kernel =
-        dl_kernel_stream(DL_UPDATE, 2 * workload->parameters, words / 2, words / 2);
-    add_kernel(device, DL_FP32, &kernel, 1, &cost, &longest_s);
-    cost.launches = workload->parameter_tensors *
-                    (known ? update.kernels + decay.kernels : kernels->update_launches_per_tensor);
-    /* many small tensors: latency, not bandwidth */
-    if (dl_known(device->kernel_latency_s) && cost.launches > 1) {
-        const double extra_s = cost.launches * device->kernel_latency_s - cost.time_s;
-        if (extra_s > 0) {
-            cost.time_s += extra_s;
-            cost.by_limit_s[DL_LIMIT_LATENCY] += extra_s;
-        }
-    }
-    return cost;
+    return parameters_cost(device, workload, bytes,
+                           known ? update.kernels + decay.kernels
+                                 : kernels->update_launches_per_tensor);
+}
+
+/* The sum of gradients with those of earlier micro-batches. F-ACCUMULATE */
+static struct dl_pass_cost accumulation_cost(const struct dl_device *device,
+                                             const struct dl_workload *workload,
+                                             const struct dl_framework *framework,
+                                             const struct dl_plan *plan) {
+    const struct dl_framework_kernels *kernels = &framework->kernels;
+    const bool known = kernels->optimizer_kernels > 0 && device->kind == DL_DEVICE_GPU;
+    const struct dl_optimizer_cost sum = dl_accumulation_cost(
+        (enum dl_optimizer_kernels)(known ? kernels->optimizer_kernels : 0), plan->precision,
+        (enum dl_mixed_policy)fmax(kernels->mixed_policy, 0));
+    return parameters_cost(device, workload, sum.bytes, sum.kernels);
 }
 
 /* Recomputation runs forward kernels again before backward: of recomputable layers, or of all.
@@ -275,6 +296,7 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
     }
     out->layers = layers;
     out->update = update_cost(device, workload, framework, plan);
+    out->accumulation = accumulation_cost(device, workload, framework, plan);
     if (plan->layer_times != NULL)
         DL_TRY(use_measured(device, workload, framework, plan, batch, arena, out, err));
     if (plan->compute_scale > 0) {
@@ -283,6 +305,7 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
             dl_cost_scale(&layers[i].backward, plan->compute_scale);
         }
         dl_cost_scale(&out->update, plan->compute_scale);
+        dl_cost_scale(&out->accumulation, plan->compute_scale);
     }
     return DL_OK;
 }

@@ -29,6 +29,8 @@ struct dl_layer_cost {
 struct dl_cost {
     struct dl_layer_cost *layers; /* one per workload layer */
     struct dl_pass_cost update;   /* optimizer, all parameters */
+    /* sum of gradients with those of earlier micro-batches, all parameters. F-ACCUMULATE */
+    struct dl_pass_cost accumulation;
 };
 
 /* Costs for `batch` samples on one device. Pure. DL_ERR_USAGE when the device has no rate for the

@@ -109,6 +109,22 @@ struct dl_optimizer_cost dl_optimizer_cost(enum dl_optimizer_kernels how,
     return costs[how][optimizer];
 }
 
+/* A sum reads both and writes one. TensorFlow's script also reads each gradient for its norm and
+ * clips it; under mixed precision it undoes the scaling and looks for overflows, and both its
+ * policies and autocast cast each weight (6 bytes) and gradient (6). apex O2 adds gradients in 16
+ * bit to masters, all tensors in a few kernels. Source: kernels-of-frameworks. */
+struct dl_optimizer_cost dl_accumulation_cost(enum dl_optimizer_kernels how,
+                                              enum dl_precision precision,
+                                              enum dl_mixed_policy policy) {
+    const bool mixed = precision == DL_MIXED;
+    struct dl_optimizer_cost cost = {1, 12};
+    if (how == DL_OPTIMIZER_TENSORFLOW_SCRIPT)
+        cost = mixed ? (struct dl_optimizer_cost){6, 38} : (struct dl_optimizer_cost){3, 24};
+    if (how == DL_OPTIMIZER_APEX && mixed) cost = (struct dl_optimizer_cost){0.03, 10};
+    if (mixed && policy != DL_MIXED_HALF) cost.kernels += 2, cost.bytes += 12;
+    return cost;
+}
+
 /* Bytes per parameter of casts and scaling in mixed precision, on top of the optimizer's: weights
  * to 16 bit and gradients back 12, gradients scaled 8; with masters the copy of the weights and the
  * unscaling read and write both types. */

@@ -35,6 +35,13 @@ struct dl_optimizer_cost {
 struct dl_optimizer_cost dl_optimizer_cost(enum dl_optimizer_kernels how,
                                            enum dl_optimizer optimizer);
 
+/* What a framework runs per parameter in a micro-batch that ends without an update: its gradients
+ * are added to those of the micro-batches before, and where weights are kept in fp32 both are cast.
+ * F-ACCUMULATE */
+struct dl_optimizer_cost dl_accumulation_cost(enum dl_optimizer_kernels how,
+                                              enum dl_precision precision,
+                                              enum dl_mixed_policy policy);
+
 /* Further bytes per parameter in mixed precision: casts of weights and gradients, loss scaling. */
 double dl_mixed_update_bytes(enum dl_mixed_policy policy);
 

@@ -141,6 +141,7 @@ enum dl_optimizer_kernels {
 struct dl_framework_host {
     double dispatch_s;   /* to issue one kernel (Python, executor) */
     double iteration_s;  /* fixed cost of an iteration (session run, optimizer loop) */
+    bool checks_overflow; /* mixed precision: waits for all gradients before it issues the update */
     bool eager_calls;    /* operations are calls of eager PyTorch (F-HOST-EAGER) */
     bool single_process; /* one process issues the kernels of all devices of a node */
     bool single_node;    /* one process or one host only */
@@ -155,6 +156,7 @@ struct dl_framework_input {
     bool feeds_each_device;  /* the whole batch to every device, which keeps its slice */
     /* the step begins with the copy to the device; only reading and decoding are ahead */
     bool copies_in_step;
+    bool decodes_on_device; /* samples are decoded on the devices: DALI */
 };
 
 /* Device memory of the framework itself. */

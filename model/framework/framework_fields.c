@@ -163,6 +163,9 @@ static const struct dl_field framework_fields[] = {
          "copy for each"),
     NUMBER(AT(host, dispatch_s), 0, 1, DL_UNIT_S,
            "host time to issue one kernel (absent: that of kernels_from, else 0)"),
+    FLAG(AT(host, checks_overflow),
+         "in mixed precision the host reads whether a gradient has overflowed before it issues the "
+         "update (dynamic loss scaling)"),
     FLAG(AT(host, eager_calls),
          "each operation is a call of eager PyTorch: takes eager_call_s of the device at least"),
     DEFAULT(AT(host, iteration_s), 0, 10, DL_UNIT_S, 0, "fixed host time of one iteration"),
@@ -234,6 +237,9 @@ static const struct dl_field framework_fields[] = {
          "input of all devices is copied to each of them, which keeps its slice"),
     FLAG(AT(sync.messages, weights_on_device),
          "central weights live on the first device instead of the host"),
+    FLAG(AT(input, decodes_on_device),
+         "samples are decoded on the devices (DALI), not on the host's cores; the time that it takes "
+         "there is not counted"),
     FLAG(AT(input, copies_in_step),
          "the step begins with the copy of the batch to the device; only reading and decoding are "
          "ahead"),

@@ -60,7 +60,7 @@ static double storage_s(const struct dl_system *system, const struct dl_plan *pl
 /* Decoding `samples` on the workers of a node, at most its cores. */
 static double decode_s(const struct dl_system *system, const struct dl_framework *framework,
                        const struct dl_plan *plan, double samples) {
-    if (!(plan->decode_s_per_sample > 0)) return 0;
+    if (!(plan->decode_s_per_sample > 0) || framework->input.decodes_on_device) return 0;
     const double cores =
         system->has_host && system->host.cores != DL_ABSENT ? (double)system->host.cores : 0;
     double workers =

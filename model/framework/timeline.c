@@ -133,7 +133,8 @@ static bool compute_again(struct state *s) {
 static enum dl_code run_iteration(struct state *s, struct dl_err *err) {
     struct dl_timeline_request *r = s->request;
     struct dl_timeline *out = s->out;
-    const struct dl_pass_cost *update = &r->cost->update;
+    const struct dl_pass_cost *update =
+        r->accumulates ? &r->cost->accumulation : &r->cost->update;
     out->comm_s = 0;
     out->comm_latency_s = 0;
     out->slowdown_s = 0;
@@ -154,6 +155,7 @@ static enum dl_code run_iteration(struct state *s, struct dl_err *err) {
         if (!out->sync.wait_each) s->device_free_s = fmax(s->device_free_s, s->lane_free_s);
         s->device_free_s += out->sync.host_s;
     }
+    if (r->checks_overflow) s->host_s = fmax(s->host_s, s->device_free_s);
     double start_s = s->device_free_s - s->begin_s;
     if (!out->sync.update_remote) run_pass(s, update, 0, &start_s);
     out->update_start_s = start_s;

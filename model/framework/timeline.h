@@ -20,6 +20,8 @@ struct dl_timeline_request {
     double gap_s;                  /* device idle between two kernels */
     double iteration_host_s;       /* fixed host time of an iteration */
     double gradient_host_s;        /* host time to issue the exchange of one gradient tensor */
+    bool checks_overflow; /* the host issues the update once it has read the gradients' state */
+    bool accumulates; /* a micro-batch before the last: its gradients are summed, nothing updates */
     double slowdown_frac; /* backward compute slows by this while the network lane is busy */
     /* Communication inside the layers that device and host wait for
      * (model/parallel/split_replica.h), seconds per layer: after its forward pass, before its

@@ -98,6 +98,7 @@ static enum dl_code slowest_cost(const struct pipe *pipe, struct dl_cost *out, s
             dl_cost_scale(&out->layers[i].backward, p->micro_batches);
         }
     }
+    out->accumulation = (struct dl_pass_cost){0}; /* F-PARADL counts none */
     out->update = pipe->cost.update;
     dl_cost_scale(&out->update, out->update.time_s > 0 ? p->update_s / out->update.time_s : 0);
     return DL_OK;

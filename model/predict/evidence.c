@@ -19,6 +19,7 @@ void dl_evidence_of_cost(const struct dl_cost *cost, int layer_count, double mic
         }
     }
     add_pass(&cost->update, 1, out);
+    add_pass(&cost->accumulation, micro_batches - 1, out);
 }
 
 void dl_evidence_of_messages(const struct dl_message *messages, int count, bool servers,

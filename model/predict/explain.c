@@ -266,7 +266,10 @@ static void put_overhead(struct sink *s, const struct dl_prediction *p) {
     struct dl_overhead_inputs in = {.system = parts->system,
                                     .framework = parts->framework,
                                     .plan = plan,
-                                    .kernel_count = parts->cost->update.launches,
+                                    .kernel_count = (parts->cost->update.launches +
+                                                     (steps - 1) *
+                                                         parts->cost->accumulation.launches) /
+                                                    steps,
                                     .micro_batches = steps,
                                     .host_count = pipeline ? 1 : steps};
     for (int i = 0; i < parts->workload->layer_count; i++)
@@ -311,6 +314,20 @@ static void put_slowdown(struct sink *s) {
               "framework or device file", t->slowdown_s);
 }
 
+static void put_accumulation(struct sink *s) {
+    const struct dl_plan *plan = s->parts->plan;
+    const struct dl_pass_cost *sum = &s->parts->cost->accumulation;
+    const double before =
+        plan->micro_batch_samples > 0
+            ? ceil(plan->batch_per_device_samples / plan->micro_batch_samples) - 1
+            : 0;
+    if (!(before * sum->time_s > 0)) return;
+    put_plain(s, "sums of gradients", "update", "F-ACCUMULATE",
+              dl_arena_printf(s->parts->arena, "%.4g MB in %.0f kernels x %.0f micro-batches",
+                              sum->bytes / 1e6, sum->launches, before),
+              "framework's kernels", before * sum->time_s);
+}
+
 enum dl_code dl_explain_terms(const struct dl_parts *parts, struct dl_prediction *p,
                               struct dl_err *err) {
     const struct dl_workload *workload = parts->workload;
@@ -329,6 +346,7 @@ enum dl_code dl_explain_terms(const struct dl_parts *parts, struct dl_prediction
     }
     put_slowdown(&s);
     put_pass(&s, "optimizer", "update", &parts->cost->update, t->update_start_s);
+    put_accumulation(&s);
     put_messages(&s);
     put_around_messages(&s);
     put_input(&s, p);

@@ -75,7 +75,7 @@ static enum dl_code list_gradients(struct dl_timeline_request *t, struct dl_err 
 
 /* What runs concurrently with the layers' kernels in a run of the timeline. */
 struct run {
-    bool synchronizes, one_device;
+    bool synchronizes, one_device, accumulates;
     const double *after_forward_s, *before_backward_s;
 };
 
@@ -123,6 +123,9 @@ static enum dl_code run_timeline(const struct dl_parts *parts, const struct dl_c
         .dispatch_s = dispatch_s,
         .gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s * local : 0,
         .iteration_host_s = framework->host.iteration_s,
+        .checks_overflow =
+            framework->host.checks_overflow && parts->plan->precision == DL_MIXED,
+        .accumulates = run->accumulates,
         .gradient_host_s =
             run->synchronizes ? framework->sync.gradient_launches_per_tensor * dispatch_s : 0,
         .slowdown_frac = dl_replica_slowdown_frac(parts->system, framework, parts->plan),
@@ -133,18 +136,25 @@ static enum dl_code run_timeline(const struct dl_parts *parts, const struct dl_c
     return dl_timeline_run(&request, out, err);
 }
 
-/* Micro-batches of one step. F-ACCUMULATE: all but the last run forward and backward without
- * gradient synchronization or update. */
+/* Micro-batches of one step. F-ACCUMULATE: all but the last run forward and backward and add up
+ * gradients, without synchronization or update. */
 static double micro_batches_of(const struct dl_plan *plan) {
     return plan->micro_batch_samples > 0
                ? ceil(plan->batch_per_device_samples / plan->micro_batch_samples)
                : 1;
 }
 
-/* Seconds of the micro-batches before the last one, from the period of one step without gradient
- * synchronization. */
-static double accumulate_s(const struct dl_parts *parts, double period_s) {
-    return (micro_batches_of(parts->plan) - 1) * fmax(0, period_s - parts->cost->update.time_s);
+/* Seconds of the micro-batches before the last one, on a quiet network. */
+static enum dl_code accumulate_s(const struct dl_parts *parts, const struct dl_cost *cost,
+                                 bool one_device, double *out, struct dl_err *err) {
+    const double before = micro_batches_of(parts->plan) - 1;
+    const struct run run = {.one_device = one_device, .accumulates = true};
+    struct dl_timeline timeline;
+    *out = 0;
+    if (!(before > 0)) return DL_OK;
+    DL_TRY(run_timeline(parts, cost, &run, &timeline, err));
+    *out = before * timeline.period_s;
+    return DL_OK;
 }
 
 /* How much longer one run of the timeline takes than another [s], at least 0. Sums of the same
@@ -154,19 +164,21 @@ static double longer_s(double run_s, double than_s) {
     return more_s > 1e-12 * run_s ? more_s : 0;
 }
 
-/* Results of the two runs of the timeline: exposed communication is their difference. */
+/* Results of the two runs of the timeline: exposed communication is their difference. before_s:
+ * of the micro-batches before the last. */
 static void gather_evidence(const struct dl_parts *parts, const struct dl_replica *replica,
-                            struct dl_evidence *e) {
+                            double before_s, struct dl_evidence *e) {
     const struct dl_timeline *busy = parts->with_comm, *quiet = parts->without_comm;
     const struct dl_gradient_sync *x = &busy->sync;
     const double micro_batches = micro_batches_of(parts->plan),
-                 quiet_s = quiet->period_s + accumulate_s(parts, quiet->period_s);
+                 quiet_s = quiet->period_s + before_s;
     memset(e, 0, sizeof *e);
     for (int i = 0; i < parts->workload->layer_count; i++) {
         e->forward_s += micro_batches * parts->cost->layers[i].forward.time_s;
         e->backward_s += micro_batches * parts->cost->layers[i].backward.time_s;
     }
-    e->update_s = parts->cost->update.time_s;
+    e->update_s = parts->cost->update.time_s +
+                  (micro_batches - 1) * parts->cost->accumulation.time_s;
     e->host_s = fmax(0, quiet_s - (e->forward_s + e->backward_s + e->update_s));
     e->backward_s += busy->slowdown_s;
     e->exposed_comm_s = longer_s(busy->period_s - busy->slowdown_s, quiet->period_s);
@@ -283,6 +295,7 @@ static enum dl_code share_host(const struct dl_system *system, const struct dl_f
         dl_shared_host_scale(&shared, &out->layers[i].backward);
     }
     dl_shared_host_scale(&shared, &out->update);
+    dl_shared_host_scale(&shared, &out->accumulation);
     return DL_OK;
 }
 
@@ -306,7 +319,9 @@ static enum dl_code single_device_s(const struct dl_replica *replica, const stru
                               err));
     }
     DL_TRY(run_timeline(&whole, replica->parts > 1 ? &cost : own, &alone, &single, err));
-    *out = single.period_s + accumulate_s(parts, single.period_s);
+    double before_s;
+    DL_TRY(accumulate_s(&whole, replica->parts > 1 ? &cost : own, true, &before_s, err));
+    *out = single.period_s + before_s;
     return DL_OK;
 }
 
@@ -415,13 +430,15 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
                                    .without_comm = &quiet,
                                    .arena = arena};
     DL_TRY(simulate(replica, &parts, &alone, &cost, &busy, &quiet, err));
-    double single_s = quiet.period_s + accumulate_s(&parts, quiet.period_s);
+    double before_s;
+    DL_TRY(accumulate_s(&parts, &cost, false, &before_s, err));
+    double single_s = quiet.period_s + before_s;
     if (!is_brief(replica) && !is_quiet_alone(replica, &parts, &alone))
         DL_TRY(single_device_s(replica, &parts, &alone, &single_s, err));
 
     struct dl_evidence evidence;
     struct dl_prediction p = {.fits = true};
-    gather_evidence(&parts, replica, &evidence);
+    gather_evidence(&parts, replica, before_s, &evidence);
     struct dl_diagnosis diagnosis = {
         .system = system,
         .framework = framework,

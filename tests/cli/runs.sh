@@ -29,3 +29,18 @@ cp "$SCRATCH/values" "$SCRATCH/out"
 [ "$(wc -l < "$SCRATCH/values")" -eq 1 ] || echo 'several values' >> "$SCRATCH/out"
 hasnt 'seconds and milliseconds agree' 'several'
 has 'as seconds' '^0\.1'
+
+# Real samples without a dataset are those of the workload's usual one, as for `predict --input real`; unless the devices decode.
+cat > "$SCRATCH/real.csv" <<'T'
+id,source,system,framework,framework_version,strategy,workload,data,dataset,precision,nodes,devices_per_node,batch_per_device,metric,value,unit
+usual,here,dgx1-v100,tensorflow-mirrored,2.0,data,resnet50,real,,mixed,1,8,128,throughput,4000,samples/s
+named,here,dgx1-v100,tensorflow-mirrored,2.0,data,resnet50,real,imagenet,mixed,1,8,128,throughput,4000,samples/s
+none,here,dgx1-v100,tensorflow-mirrored,2.0,data,resnet50,synthetic,,mixed,1,8,128,throughput,4000,samples/s
+dali,here,dgx1-v100,horovod-tensorflow,NGC 20.03-tf1,data,resnet50,real,,mixed,1,8,128,throughput,4000,samples/s
+same,here,dgx1-v100,horovod-tensorflow,NGC 20.03-tf1,data,resnet50,synthetic,,mixed,1,8,128,throughput,4000,samples/s
+T
+run compare "$SCRATCH/real.csv" --rows --csv
+awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "predicted") c = i; next } { v[$1] = $c }
+    END { print (v["usual"] == v["named"]), (v["usual"] < 0.8 * v["none"]), (v["dali"] > 0.98 * v["same"]) }' "$SCRATCH/out" > "$SCRATCH/values"
+cp "$SCRATCH/values" "$SCRATCH/out"
+has 'the usual dataset is decoded, on the host or not' '^1 1 1$'

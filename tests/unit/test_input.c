@@ -42,6 +42,11 @@ static void stages_by_hand(void **state) {
     const struct dl_input_time serial =
         dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan);
     check_close(serial.pipeline_s, t.storage_s + t.decode_s + t.copy_s, 1e-12);
+    f.framework.input.decodes_on_device = true;
+    const struct dl_input_time there =
+        dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan);
+    assert_true(there.decode_s == 0);
+    check_close(there.pipeline_s, t.storage_s + t.copy_s, 1e-12);
     dl_arena_free(&f.arena);
 }
 
@@ -152,10 +157,18 @@ static void micro_batches_accumulate(void **state) {
     one.plan.nodes = one.plan.devices_per_node = 1;
     one.plan.batch_per_device_samples = 64;
     assert_int_equal(fake_predict(&one, &quarter), DL_OK);
-    check_close(parts.compute_s, 4 * (quarter.compute_s - quarter.update_s) + quarter.update_s,
-                1e-9);
-    check_close(parts.iteration_s, 4 * (quarter.iteration_s - quarter.update_s) + quarter.update_s,
-                1e-6);
+    /* three times both sums are read and one is written, in fp32; where launches are free */
+    struct dl_kernel sum = dl_kernel_stream(DL_UPDATE, 2 * one.workload.parameters,
+                                            1.5 * one.workload.parameters,
+                                            1.5 * one.workload.parameters);
+    struct dl_kernel_time sum_time;
+    dl_kernel_time(one.system.device, DL_FP32, &sum, &sum_time);
+    const double sums_s = parts.update_s - quarter.update_s;
+    assert_true(sums_s >= 3 * sum_time.time_s * (1 - 1e-12));
+    check_close(parts.compute_s,
+                4 * (quarter.compute_s - quarter.update_s) + quarter.update_s + sums_s, 1e-9);
+    check_close(parts.iteration_s,
+                4 * (quarter.iteration_s - quarter.update_s) + quarter.update_s + sums_s, 1e-6);
     check_close(parts.memory.activations_bytes, quarter.memory.activations_bytes, 1e-12);
     /* smaller products are less efficient, launches more */
     assert_true(parts.iteration_s > whole.iteration_s);

@@ -199,6 +199,21 @@ static void a_slow_host_leaves_gaps(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
+/* As above, but the host reads the gradients, complete at 15 s, before it issues the update: 18-19. */
+static void the_host_reads_the_gradients_first(void **state) {
+    (void)state;
+    struct bench b;
+    struct dl_timeline t;
+    make(&b);
+    b.request.behaviour = NULL;
+    b.request.dispatch_s = 3;
+    b.request.checks_overflow = true;
+    run(&b, &t);
+    check_close(t.period_s, 19, 1e-12);
+    check_close(t.stall_s, 9, 1e-12);
+    dl_arena_free(&b.fake.arena);
+}
+
 /* F-SLOWDOWN: messages of 3 s run 7..10 and 10..13; 2 s of them beside backward (7..9), whose work
  * takes 10 % longer then: 0.2 s more on the device, hidden behind the messages, so that the update
  * still begins at 13. */
@@ -244,6 +259,7 @@ int main(void) {
         cmocka_unit_test(a_full_lane_sets_the_pace),
         cmocka_unit_test(compute_is_slower_beside_messages),
         cmocka_unit_test(a_slow_host_leaves_gaps),
+        cmocka_unit_test(the_host_reads_the_gradients_first),
         cmocka_unit_test(a_mean_over_phases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
