@@ -148,11 +148,10 @@ static int generation_of(const char *architecture) {
     return -1;
 }
 
-/* What no version of the framework runs: a network, a device, a precision. */
-static enum dl_code check_support(const struct dl_system *system,
-                                  const struct dl_workload *workload,
-                                  const struct dl_framework *framework, const struct dl_plan *plan,
-                                  struct dl_err *err) {
+enum dl_code dl_plan_check_support(const struct dl_system *system,
+                                   const struct dl_workload *workload,
+                                   const struct dl_framework *framework, const struct dl_plan *plan,
+                                   struct dl_err *err) {
     const struct dl_device *device = system->device;
     const char *family = workload->family != NULL ? workload->family : "";
     const int generation = generation_of(device->architecture);
@@ -287,7 +286,7 @@ enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_wo
     DL_TRY(complete_axes(workload, plan, devices, err));
     DL_TRY(check_library(plan, err));
     DL_TRY(complete_batch(plan, (double)devices, err));
-    DL_TRY(check_support(system, workload, framework, plan, err));
+    DL_TRY(dl_plan_check_support(system, workload, framework, plan, err));
     DL_TRY(dl_plan_check_framework(system, framework, plan, err));
     if (plan->shard > 0 && (plan->strategy->axes & (DL_AXIS_TP | DL_AXIS_PP)) == 0) {
         return dl_fail(err, DL_ERR_USAGE,

@@ -126,6 +126,11 @@ enum dl_code dl_predict(const struct dl_system *system, const struct dl_workload
                         const struct dl_predict_options *options, struct dl_arena *arena,
                         struct dl_prediction *out, struct dl_err *err);
 
+/* USAGE for what no version of the framework runs: a network, a device, a precision. */
+enum dl_code dl_plan_check_support(const struct dl_system *system,
+                                   const struct dl_workload *workload,
+                                   const struct dl_framework *framework, const struct dl_plan *plan,
+                                   struct dl_err *err);
 /* Whether the framework runs on the system's devices with the plan's nodes, servers and spare
  * workers. DL_ERR_USAGE says why not. */
 enum dl_code dl_plan_check_framework(const struct dl_system *system,

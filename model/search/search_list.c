@@ -254,6 +254,8 @@ enum dl_code dl_search_prepare(const struct dl_search_request *request, struct d
     struct dl_plan plan = request->fixed; /* whether there is a stack */
     plan.tp = plan.sp = plan.pp = plan.ep = 1;
     plan.nodes = request->nodes[0];
+    DL_TRY(
+        dl_plan_check_support(request->system, request->workload, request->framework, &plan, err));
     DL_TRY(dl_plan_check_framework(request->system, request->framework, &plan, err));
     DL_TRY(dl_transformer_prepare(request->system, request->workload, request->framework, &plan,
                                   arena, &s->tf, err));
