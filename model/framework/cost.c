@@ -160,9 +160,9 @@ static struct dl_pass_cost accumulation_cost(const struct dl_device *device,
                                              const struct dl_plan *plan) {
     const struct dl_framework_kernels *kernels = &framework->kernels;
     const bool known = kernels->optimizer_kernels > 0 && device->kind == DL_DEVICE_GPU;
-    const struct dl_optimizer_cost sum = dl_accumulation_cost(
-        (enum dl_optimizer_kernels)(known ? kernels->optimizer_kernels : 0), plan->precision,
-        (enum dl_mixed_policy)fmax(kernels->mixed_policy, 0));
+    const struct dl_optimizer_cost sum =
+        dl_accumulation_cost((enum dl_optimizer_kernels)(known ? kernels->optimizer_kernels : 0),
+                             plan->precision, (enum dl_mixed_policy)fmax(kernels->mixed_policy, 0));
     return parameters_cost(device, workload, sum.bytes, sum.kernels);
 }
 
