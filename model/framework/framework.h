@@ -139,12 +139,12 @@ enum dl_optimizer_kernels {
 };
 
 struct dl_framework_host {
-    double dispatch_s;   /* to issue one kernel (Python, executor) */
-    double iteration_s;  /* fixed cost of an iteration (session run, optimizer loop) */
+    double dispatch_s;    /* to issue one kernel (Python, executor) */
+    double iteration_s;   /* fixed cost of an iteration (session run, optimizer loop) */
     bool checks_overflow; /* mixed precision: waits for all gradients before it issues the update */
-    bool eager_calls;    /* operations are calls of eager PyTorch (F-HOST-EAGER) */
-    bool single_process; /* one process issues the kernels of all devices of a node */
-    bool single_node;    /* one process or one host only */
+    bool eager_calls;     /* operations are calls of eager PyTorch (F-HOST-EAGER) */
+    bool single_process;  /* one process issues the kernels of all devices of a node */
+    bool single_node;     /* one process or one host only */
 };
 
 /* How a batch reaches the devices. F-INPUT. */

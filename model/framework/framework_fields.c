@@ -154,18 +154,15 @@ static const struct dl_field framework_fields[] = {
         "rate at which the one receiving thread of a process copies and parses messages; absent: "
         "no limit"),
     DEFAULT(AT(sync, collective_launch_s), 0, 1, DL_UNIT_S, 0, "host time of one collective call"),
-    DEFAULT(
-        AT(sync.fusion, request_s), 0, 1, DL_UNIT_S, 0,
-        "time in which the coordinator handles one rank's request for one tensor; 0: a response "
-        "cache spares the requests"),
+    DEFAULT(AT(sync.fusion, request_s), 0, 1, DL_UNIT_S, 0,
+            "the coordinator's time for a rank's request for a tensor; 0: a cache spares requests"),
     FLAG(AT(sync.fusion, batched_copies),
          "one kernel copies all tensors of a message into the fusion buffer, and one back; else a "
          "copy for each"),
     NUMBER(AT(host, dispatch_s), 0, 1, DL_UNIT_S,
            "host time to issue one kernel (absent: that of kernels_from, else 0)"),
     FLAG(AT(host, checks_overflow),
-         "in mixed precision the host reads whether a gradient has overflowed before it issues the "
-         "update (dynamic loss scaling)"),
+         "mixed precision: the host reads whether gradients overflowed, then issues the update"),
     FLAG(AT(host, eager_calls),
          "each operation is a call of eager PyTorch: takes eager_call_s of the device at least"),
     DEFAULT(AT(host, iteration_s), 0, 10, DL_UNIT_S, 0, "fixed host time of one iteration"),
@@ -226,8 +223,7 @@ static const struct dl_field framework_fields[] = {
     DEFAULT(AT(kernels, update_launches_per_tensor), 0, 100, DL_UNIT_COUNT, 1,
             "optimizer kernels per parameter tensor"),
     DEFAULT(TOP(residual_sigma_log), 0, 2, DL_UNIT_NONE, 0.15,
-            "spread of log(predicted / measured) beyond kernels and collectives; widens the "
-            "interval"),
+            "spread of log(predicted / measured) beyond kernels and collectives; in intervals"),
     FLAG(AT(sync, asynchronous),
          "servers apply each worker's gradients at once; no worker waits for another"),
     FLAG(AT(input, feeds_pageable), "host-to-device copies of input read pageable memory"),
@@ -240,8 +236,7 @@ static const struct dl_field framework_fields[] = {
     FLAG(AT(input, decodes_on_device),
          "samples are decoded on the devices (DALI), not by the host; the time there is not counted"),
     FLAG(AT(input, copies_in_step),
-         "the step begins with the copy of the batch to the device; only reading and decoding are "
-         "ahead"),
+         "the step begins with the copy of the batch; only reading and decoding are ahead"),
     NUMBER(AT(input, feed_bytes_per_s), 1e6, 1e13, DL_UNIT_BYTE_PER_S,
            "rate of a copy of the batch inside the framework before each step, not overlapped; "
            "absent: no copy"),

@@ -133,8 +133,7 @@ static bool compute_again(struct state *s) {
 static enum dl_code run_iteration(struct state *s, struct dl_err *err) {
     struct dl_timeline_request *r = s->request;
     struct dl_timeline *out = s->out;
-    const struct dl_pass_cost *update =
-        r->accumulates ? &r->cost->accumulation : &r->cost->update;
+    const struct dl_pass_cost *update = r->accumulates ? &r->cost->accumulation : &r->cost->update;
     out->comm_s = 0;
     out->comm_latency_s = 0;
     out->slowdown_s = 0;

@@ -263,15 +263,15 @@ static void put_overhead(struct sink *s, const struct dl_prediction *p) {
     const double steps = plan->micro_batch_samples > 0
                              ? ceil(plan->batch_per_device_samples / plan->micro_batch_samples)
                              : 1;
-    struct dl_overhead_inputs in = {.system = parts->system,
-                                    .framework = parts->framework,
-                                    .plan = plan,
-                                    .kernel_count = (parts->cost->update.launches +
-                                                     (steps - 1) *
-                                                         parts->cost->accumulation.launches) /
-                                                    steps,
-                                    .micro_batches = steps,
-                                    .host_count = pipeline ? 1 : steps};
+    struct dl_overhead_inputs in = {
+        .system = parts->system,
+        .framework = parts->framework,
+        .plan = plan,
+        .kernel_count =
+            (parts->cost->update.launches + (steps - 1) * parts->cost->accumulation.launches) /
+            steps,
+        .micro_batches = steps,
+        .host_count = pipeline ? 1 : steps};
     for (int i = 0; i < parts->workload->layer_count; i++)
         in.kernel_count +=
             parts->cost->layers[i].forward.launches + parts->cost->layers[i].backward.launches;
@@ -317,10 +317,9 @@ static void put_slowdown(struct sink *s) {
 static void put_accumulation(struct sink *s) {
     const struct dl_plan *plan = s->parts->plan;
     const struct dl_pass_cost *sum = &s->parts->cost->accumulation;
-    const double before =
-        plan->micro_batch_samples > 0
-            ? ceil(plan->batch_per_device_samples / plan->micro_batch_samples) - 1
-            : 0;
+    const double before = plan->micro_batch_samples > 0
+                              ? ceil(plan->batch_per_device_samples / plan->micro_batch_samples) - 1
+                              : 0;
     if (!(before * sum->time_s > 0)) return;
     put_plain(s, "sums of gradients", "update", "F-ACCUMULATE",
               dl_arena_printf(s->parts->arena, "%.4g MB in %.0f kernels x %.0f micro-batches",

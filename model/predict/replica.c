@@ -123,8 +123,7 @@ static enum dl_code run_timeline(const struct dl_parts *parts, const struct dl_c
         .dispatch_s = dispatch_s,
         .gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s * local : 0,
         .iteration_host_s = framework->host.iteration_s,
-        .checks_overflow =
-            framework->host.checks_overflow && parts->plan->precision == DL_MIXED,
+        .checks_overflow = framework->host.checks_overflow && parts->plan->precision == DL_MIXED,
         .accumulates = run->accumulates,
         .gradient_host_s =
             run->synchronizes ? framework->sync.gradient_launches_per_tensor * dispatch_s : 0,
@@ -177,8 +176,8 @@ static void gather_evidence(const struct dl_parts *parts, const struct dl_replic
         e->forward_s += micro_batches * parts->cost->layers[i].forward.time_s;
         e->backward_s += micro_batches * parts->cost->layers[i].backward.time_s;
     }
-    e->update_s = parts->cost->update.time_s +
-                  (micro_batches - 1) * parts->cost->accumulation.time_s;
+    e->update_s =
+        parts->cost->update.time_s + (micro_batches - 1) * parts->cost->accumulation.time_s;
     e->host_s = fmax(0, quiet_s - (e->forward_s + e->backward_s + e->update_s));
     e->backward_s += busy->slowdown_s;
     e->exposed_comm_s = longer_s(busy->period_s - busy->slowdown_s, quiet->period_s);

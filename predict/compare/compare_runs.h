@@ -105,6 +105,9 @@ enum dl_code dl_run_rows_read(const struct dl_data *data, const struct dl_csv *c
 enum dl_code dl_run_plan_find(struct dl_run_rows *runs, struct dl_err *err);
 enum dl_code dl_run_plan_read(const struct dl_run_rows *runs, int row, struct dl_plan *plan,
                               struct dl_err *err);
+/* Real samples of a row without `dataset`: those of the workload's usual one, as for predict. */
+enum dl_code dl_run_plan_dataset(const struct dl_run_rows *runs, const struct dl_workload *workload,
+                                 struct dl_plan *plan, struct dl_err *err);
 /* Whether all plan options of two rows have equal cells but for dp, which follows from devices. */
 bool dl_run_plan_same(const struct dl_run_rows *runs, int row, int other);
 

@@ -112,6 +112,13 @@ enum dl_code dl_run_plan_read(const struct dl_run_rows *runs, int row, struct dl
     return DL_OK;
 }
 
+enum dl_code dl_run_plan_dataset(const struct dl_run_rows *r, const struct dl_workload *workload,
+                                 struct dl_plan *plan, struct dl_err *err) {
+    bool found;
+    if (plan->synthetic_input || plan->decode_s_per_sample > 0) return DL_OK;
+    return dl_dataset_usual(r->data, workload, r->arena, plan, &found, err);
+}
+
 bool dl_run_plan_same(const struct dl_run_rows *runs, int row, int other) {
     for (int i = 0; i < runs->plan_column_count; i++) {
         const struct dl_run_plan_column *column = &runs->plan_columns[i];

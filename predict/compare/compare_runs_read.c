@@ -11,7 +11,6 @@
 #include "model/parallel/strategy.h"
 #include "predict/compare/compare_runs.h"
 #include "predict/compare/row_system.h"
-#include "predict/inputs/dataset.h"
 #include "predict/inputs/inputs.h"
 
 #define COLUMN(name, kind, need, text)                                                             \
@@ -409,14 +408,6 @@ static enum dl_code read_data(const struct dl_run_rows *r, int row, struct dl_pl
     return DL_OK;
 }
 
-/* Real samples of a row without `dataset`: those of the workload's usual one, as predict takes. */
-static enum dl_code usual_dataset(const struct dl_run_rows *r, const struct dl_workload *workload,
-                                  struct dl_plan *plan, struct dl_err *err) {
-    bool found;
-    if (plan->synthetic_input || plan->decode_s_per_sample > 0) return DL_OK;
-    return dl_dataset_usual(r->data, workload, r->arena, plan, &found, err);
-}
-
 /* Of several reasons, one is reported: strategy before choices, metric and counts. */
 /* A node has so many devices; the cores of one are shared by any number of tasks. */
 static enum dl_code check_node(const struct dl_run_rows *r, int row, const struct dl_run_row *run,
@@ -458,7 +449,7 @@ static enum dl_code read_run(struct dl_run_rows *r, int row, struct dl_run_row *
     DL_TRY(check_node(r, row, run, err));
     plan->layer_times = layers_for(r->data, run);
     if (optimizer == DL_OPTIMIZERS) plan->optimizer = dl_default_optimizer(run->workload);
-    return usual_dataset(r, run->workload, plan, err);
+    return dl_run_plan_dataset(r, run->workload, plan, err);
 }
 
 /* The time of one matrix multiplication during the steps of the run / (during those of the profile

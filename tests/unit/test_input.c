@@ -158,9 +158,9 @@ static void micro_batches_accumulate(void **state) {
     one.plan.batch_per_device_samples = 64;
     assert_int_equal(fake_predict(&one, &quarter), DL_OK);
     /* three times both sums are read and one is written, in fp32; where launches are free */
-    struct dl_kernel sum = dl_kernel_stream(DL_UPDATE, 2 * one.workload.parameters,
-                                            1.5 * one.workload.parameters,
-                                            1.5 * one.workload.parameters);
+    struct dl_kernel sum =
+        dl_kernel_stream(DL_UPDATE, 2 * one.workload.parameters, 1.5 * one.workload.parameters,
+                         1.5 * one.workload.parameters);
     struct dl_kernel_time sum_time;
     dl_kernel_time(one.system.device, DL_FP32, &sum, &sum_time);
     const double sums_s = parts.update_s - quarter.update_s;

@@ -199,7 +199,7 @@ static void a_slow_host_leaves_gaps(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
-/* As above, but the host reads the gradients, complete at 15 s, before it issues the update:
+/* The same, but the host reads the gradients, complete at 15 s, before it issues the update:
  * 18-19. */
 static void the_host_reads_the_gradients_first(void **state) {
     (void)state;
