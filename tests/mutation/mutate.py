@@ -148,19 +148,14 @@ class Bench:
         return "invalid" if done.returncode else None
 
     def tests_of(self, mutant):
-        """Names of the tests that reach the line, in their order. A line that does not run (of a table) may be read by any:
-        first by those that run its file."""
-        reached, known, of_file = [], False, set()
+        """Names of the tests that reach the line, in their order. A line that does not run (of a table) may be read by any."""
+        reached, known = [], False
         for name, reach in self.reach.items():
             ran, idle = reach["lines"].get(mutant.file, ([], []))
-            if ran:
-                of_file.add(name)
             known = known or mutant.line in ran or mutant.line in idle
             if mutant.line in ran:
                 reached.append(name)
-        if known:
-            return sorted(reached, key=self.place)
-        return sorted(self.reach, key=lambda name: (name not in of_file, self.place(name)))
+        return sorted(reached if known else self.reach, key=self.place)
 
     def place(self, name):
         """Least first: the time of a test by what it is likely to kill."""
