@@ -148,19 +148,14 @@ class Bench:
         return "invalid" if done.returncode else None
 
     def tests_of(self, mutant):
-        """Names of the tests that reach the line, in their order. A line that does not run (of a table) may be read by any:
-        first by those that run its file."""
-        reached, known, of_file = [], False, set()
+        """Names of the tests that reach the line, in their order. A line that does not run (of a table) may be read by any."""
+        reached, known = [], False
         for name, reach in self.reach.items():
             ran, idle = reach["lines"].get(mutant.file, ([], []))
-            if ran:
-                of_file.add(name)
             known = known or mutant.line in ran or mutant.line in idle
             if mutant.line in ran:
                 reached.append(name)
-        if known:
-            return sorted(reached, key=self.place)
-        return sorted(self.reach, key=lambda name: (name not in of_file, self.place(name)))
+        return sorted(reached if known else self.reach, key=self.place)
 
     def place(self, name):
         """Least first: the time of a test by what it is likely to kill."""
@@ -255,11 +250,13 @@ def main():
     parser.add_argument("--patience", type=float, default=20.0,
                         help="seconds of CPU that the tests of one mutant take without it; slower ones are left out, and it survives")
     parser.add_argument("--again", action="store_true", help="try again what survived, with the tests as they are now")
+    parser.add_argument("--part", default="1/1", help="1/2 and 2/2: every other mutant, for two calls at once; a third call then reports both")
     parser.add_argument("--only", default="", help="only files whose name contains this")
     args = parser.parse_args()
     build, end = os.path.abspath(args.build), time.monotonic() + 60.0 * args.minutes
     files = sorted(os.path.relpath(p, ROOT) for p in glob.glob(f"{ROOT}/model/**/*.c", recursive=True) if args.only in p)
-    bench = Bench(build, args.reach, args.cc, args.flags, args.patience, args.seed)
+    part, parts = (int(n) for n in args.part.split("/"))
+    bench = Bench(build, args.reach, args.cc, args.flags, args.patience, f"{args.seed}-{part}")
     bench.check_plain()
     path, equivalent, sample = f"{build}/mutants-{args.seed}.tsv", equivalents(), []
     rows = known_rows(path)
@@ -267,10 +264,10 @@ def main():
         rows = {k: v for k, v in rows.items() if v[0] != "survived" or k[:3] in equivalent}
         write_rows(path, rows)
     with open(path, "a", encoding="utf-8", buffering=1) as out:
-        for mutant in order(candidates(files), args.seed):
-            if len(sample) >= args.count or time.monotonic() > end:
-                break
+        for mutant in order(candidates(files), args.seed)[part - 1::parts]:
             key = row_key(mutant)
+            if len(sample) * parts >= args.count or (key not in rows and time.monotonic() > end):
+                break
             if key not in rows:
                 rows[key] = bench.judge(mutant)
                 file, old, new, line = key
@@ -278,7 +275,7 @@ def main():
             if rows[key][0] in ("killed", "survived"):
                 sample.append(mutant)
     good = report(sample, rows, equivalent, (ASKED_PCT, ASKED_COST_PCT))
-    if len(sample) < args.count:
+    if len(sample) * parts < args.count:
         return 3
     return 0 if good else 1
 
