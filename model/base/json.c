@@ -1,6 +1,5 @@
-/* json.c - documents: cJSON decodes the text, a parallel walk over the scanned text assigns each
- * value its position. The only file that includes cJSON; cJSON's tree lives only during
- * dl_json_parse. */
+/* json.c - documents: one walk over the scanned text makes the tree with the position of each
+ * value; cJSON decodes strings with escapes. The only file that includes cJSON. */
 #include "model/base/json.h"
 
 #include <cjson/cJSON.h>
@@ -9,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/decimal.h"
 #include "model/base/file.h"
 #include "model/base/hash.h"
 #include "model/base/json_node.h"
@@ -97,73 +97,105 @@ static enum dl_code check_duplicates(struct convert *c, const struct dl_json_nod
     return code;
 }
 
-static enum dl_code convert(struct convert *c, const cJSON *item, const struct dl_json_path *path,
+static enum dl_code convert(struct convert *c, const struct dl_json_path *path,
                             struct dl_json_node *node);
 
-/* Steps over the brackets, commas and keys that the text is known to have. */
-static enum dl_code convert_children(struct convert *c, const cJSON *item,
-                                     const struct dl_json_path *path, struct dl_json_node *node) {
-    const char *text = c->doc->text;
-    const size_t length = c->doc->length;
+/* The string at `at`, which ends before `end`; the scan has accepted it. cJSON decodes escapes. NULL:
+ * out of memory. */
+static const char *decode_string(struct convert *c, size_t at, size_t end) {
+    const char *text = c->doc->text + at;
+    const size_t length = end - at;
+
+    if (memchr(text, '\\', length) == NULL)
+        return dl_arena_strndup(c->doc->arena, text + 1, length - 2);
+    cJSON *item = cJSON_ParseWithLength(text, length);
+    const char *string = item != NULL ? dl_arena_strdup(c->doc->arena, item->valuestring) : NULL;
+    cJSON_Delete(item);
+    return string;
+}
+
+static enum dl_code take_string(struct convert *c, const char **out) {
+    const size_t end = dl_json_skip_scalar(c->doc->text, c->doc->length, c->at);
+
+    *out = decode_string(c, c->at, end);
+    c->at = end;
+    return *out != NULL ? DL_OK : out_of_memory(c->err, c->doc->name);
+}
+
+static void skip_space(struct convert *c) {
+    c->at = dl_json_skip_space(c->doc->text, c->doc->length, c->at);
+}
+
+static enum dl_code convert_children(struct convert *c, const struct dl_json_path *path,
+                                     struct dl_json_node *node) {
     struct dl_json_node **link = &node->child;
 
-    for (const cJSON *child = item->child; child != NULL; child = child->next) {
+    c->at++; /* the opening bracket */
+    for (skip_space(c); c->doc->text[c->at] != ']' && c->doc->text[c->at] != '}'; skip_space(c)) {
         struct dl_json_node *made = dl_arena_alloc(c->doc->arena, 1, sizeof *made);
         struct dl_json_path part = {path, NULL, node->child_count};
 
         if (made == NULL) return out_of_memory(c->err, c->doc->name);
         made->key_place = DL_NO_PLACE;
-        c->at = dl_json_skip_space(text, length, c->at + 1); /* behind '{', '[' or ',' */
+        if (c->doc->text[c->at] == ',') {
+            c->at++;
+            skip_space(c);
+        }
         if (node->kind == DL_JSON_OBJECT) {
             made->key_place = c->at;
-            made->key = dl_arena_strdup(c->doc->arena, child->string);
-            if (made->key == NULL) return out_of_memory(c->err, c->doc->name);
-            c->at = dl_json_skip_space(text, length, dl_json_skip_scalar(text, length, c->at)) + 1;
+            DL_TRY(take_string(c, &made->key));
+            skip_space(c);
+            c->at++; /* the colon */
+            skip_space(c);
             part.key = made->key;
         }
-        DL_TRY(convert(c, child, &part, made));
-        c->at = dl_json_skip_space(text, length, c->at);
+        DL_TRY(convert(c, &part, made));
         *link = made;
         link = &made->next;
         node->child_count++;
     }
-    if (node->child_count == 0) c->at = dl_json_skip_space(text, length, c->at + 1);
     c->at++; /* the closing bracket */
     return node->kind == DL_JSON_OBJECT ? check_duplicates(c, node, path) : DL_OK;
 }
 
-static enum dl_code convert(struct convert *c, const cJSON *item, const struct dl_json_path *path,
-                            struct dl_json_node *node) {
-    c->at = dl_json_skip_space(c->doc->text, c->doc->length, c->at);
-    node->place = c->at;
-    if (cJSON_IsObject(item) || cJSON_IsArray(item)) {
-        node->kind = cJSON_IsObject(item) ? DL_JSON_OBJECT : DL_JSON_ARRAY;
-        return convert_children(c, item, path, node);
-    }
-    c->at = dl_json_skip_scalar(c->doc->text, c->doc->length, c->at);
-    if (cJSON_IsNumber(item)) {
-        node->kind = DL_JSON_NUMBER;
-        node->number = item->valuedouble;
-        if (!isfinite(node->number)) {
-            char key[192];
-            int line, col;
+static enum dl_code convert_number(struct convert *c, const struct dl_json_path *path,
+                                   struct dl_json_node *node) {
+    const char *end;
 
-            dl_json_path_text(path, key, sizeof key);
-            dl_json_position(c->doc->text, c->doc->length, node->place, &line, &col);
-            return dl_fail_at(c->err, c->doc->name, line, col, key,
-                              "expected a number within the range of a double");
-        }
-    } else if (cJSON_IsString(item)) {
-        node->kind = DL_JSON_STRING;
-        node->string = dl_arena_strdup(c->doc->arena, item->valuestring);
-        if (node->string == NULL) return out_of_memory(c->err, c->doc->name);
-    } else if (cJSON_IsBool(item)) {
-        node->kind = DL_JSON_BOOL;
-        node->boolean = cJSON_IsTrue(item);
-    } else {
-        node->kind = DL_JSON_NULL;
+    node->kind = DL_JSON_NUMBER;
+    node->number = dl_decimal(c->doc->text + c->at, &end);
+    c->at = (size_t)(end - c->doc->text);
+    if (isfinite(node->number)) return DL_OK;
+    char key[192];
+    int line, col;
+
+    dl_json_path_text(path, key, sizeof key);
+    dl_json_position(c->doc->text, c->doc->length, node->place, &line, &col);
+    return dl_fail_at(c->err, c->doc->name, line, col, key,
+                      "expected a number within the range of a double");
+}
+
+/* The value that begins here; the scan has accepted it. */
+static enum dl_code convert(struct convert *c, const struct dl_json_path *path,
+                            struct dl_json_node *node) {
+    const char first = c->doc->text[c->at];
+
+    node->place = c->at;
+    switch (first) {
+    case '{':
+    case '[':
+        node->kind = first == '{' ? DL_JSON_OBJECT : DL_JSON_ARRAY;
+        return convert_children(c, path, node);
+    case '"': node->kind = DL_JSON_STRING; return take_string(c, &node->string);
+    case 't':
+    case 'f':
+    case 'n':
+        node->kind = first == 'n' ? DL_JSON_NULL : DL_JSON_BOOL;
+        node->boolean = first == 't';
+        c->at += first == 'f' ? 5 : 4;
+        return DL_OK;
+    default: return convert_number(c, path, node);
     }
-    return DL_OK;
 }
 
 enum dl_code dl_json_parse(const char *name, const char *text, size_t length,
@@ -171,7 +203,6 @@ enum dl_code dl_json_parse(const char *name, const char *text, size_t length,
     const struct dl_json_path root_path = {NULL, NULL, 0};
     struct dl_json *doc;
     struct convert c;
-    cJSON *tree;
     enum dl_code code;
 
     if (length > DL_JSON_BYTES)
@@ -189,11 +220,8 @@ enum dl_code dl_json_parse(const char *name, const char *text, size_t length,
     if (doc->name == NULL || doc->text == NULL || doc->root == NULL)
         return out_of_memory(err, name);
     doc->root->key_place = DL_NO_PLACE;
-    /* The scan has accepted the text, so a refusal can only be a lack of memory. */
-    tree = cJSON_ParseWithLengthOpts(text + c.at, length - c.at, NULL, false);
-    if (tree == NULL) return out_of_memory(err, name);
-    code = convert(&c, tree, &root_path, doc->root);
-    cJSON_Delete(tree);
+    skip_space(&c);
+    code = convert(&c, &root_path, doc->root);
     if (code == DL_OK) *out = doc;
     return code;
 }
