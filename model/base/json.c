@@ -126,6 +126,46 @@ static void skip_space(struct convert *c) {
     c->at = dl_json_skip_space(c->doc->text, c->doc->length, c->at);
 }
 
+/* An array of numbers alone, without a node for each. false: it is something else, or has a number
+ * beyond doubles, or memory is exhausted; then nodes find that out. */
+static bool pack_numbers(struct convert *c, struct dl_json_node *node) {
+    const char *text = c->doc->text;
+    size_t at = dl_json_skip_space(text, c->doc->length, c->at + 1), most = 1;
+    double *numbers;
+    int count = 0;
+
+    if (text[at] != '-' && (text[at] < '0' || text[at] > '9')) return false;
+    for (size_t i = at; text[i] != ']'; i++) most += text[i] == ',';
+    numbers = dl_arena_alloc(c->doc->arena, most, sizeof *numbers);
+    if (numbers == NULL) return false;
+    for (;;) {
+        const char *end;
+
+        if (text[at] != '-' && (text[at] < '0' || text[at] > '9')) return false;
+        numbers[count] = dl_decimal(text + at, &end);
+        if (!isfinite(numbers[count++])) return false;
+        at = dl_json_skip_space(text, c->doc->length, (size_t)(end - text));
+        if (text[at] == ']') break;
+        at = dl_json_skip_space(text, c->doc->length, at + 1);
+    }
+    node->numbers = numbers;
+    node->child_count = count;
+    c->at = at + 1;
+    return true;
+}
+
+size_t dl_json_element_place(const struct dl_json *doc, const struct dl_json_node *array,
+                             int index) {
+    size_t at = dl_json_skip_space(doc->text, doc->length, array->place + 1);
+
+    while (index-- > 0) {
+        at = dl_json_skip_space(doc->text, doc->length,
+                                dl_json_skip_scalar(doc->text, doc->length, at));
+        at = dl_json_skip_space(doc->text, doc->length, at + 1); /* behind the comma */
+    }
+    return at;
+}
+
 static enum dl_code convert_children(struct convert *c, const struct dl_json_path *path,
                                      struct dl_json_node *node) {
     struct dl_json_node **link = &node->child;
@@ -185,6 +225,7 @@ static enum dl_code convert(struct convert *c, const struct dl_json_path *path,
     case '{':
     case '[':
         node->kind = first == '{' ? DL_JSON_OBJECT : DL_JSON_ARRAY;
+        if (first == '[' && c->doc->packed && pack_numbers(c, node)) return DL_OK;
         return convert_children(c, path, node);
     case '"': node->kind = DL_JSON_STRING; return take_string(c, &node->string);
     case 't':
@@ -198,12 +239,13 @@ static enum dl_code convert(struct convert *c, const struct dl_json_path *path,
     }
 }
 
-enum dl_code dl_json_parse(const char *name, const char *text, size_t length,
-                           struct dl_arena *arena, struct dl_json **out, struct dl_err *err) {
+/* `copied`: the text lives as long as the document, and ends with a NUL. */
+static enum dl_code parse(const char *name, const char *text, size_t length, bool copied,
+                          bool packed, struct dl_arena *arena, struct dl_json **out,
+                          struct dl_err *err) {
     const struct dl_json_path root_path = {NULL, NULL, 0};
     struct dl_json *doc;
     struct convert c;
-    enum dl_code code;
 
     if (length > DL_JSON_BYTES)
         return dl_fail_at(err, name, 0, 0, NULL, "expected a file of at most %d bytes",
@@ -214,25 +256,41 @@ enum dl_code dl_json_parse(const char *name, const char *text, size_t length,
     if (doc == NULL) return out_of_memory(err, name);
     doc->arena = arena;
     doc->length = length;
+    doc->packed = packed;
     doc->name = dl_arena_strdup(arena, name);
-    doc->text = dl_arena_strndup(arena, text, length);
+    doc->text = copied ? text : dl_arena_strndup(arena, text, length);
     doc->root = dl_arena_alloc(arena, 1, sizeof *doc->root);
     if (doc->name == NULL || doc->text == NULL || doc->root == NULL)
         return out_of_memory(err, name);
     doc->root->key_place = DL_NO_PLACE;
     skip_space(&c);
-    code = convert(&c, &root_path, doc->root);
-    if (code == DL_OK) *out = doc;
-    return code;
+    DL_TRY(convert(&c, &root_path, doc->root));
+    *out = doc;
+    return DL_OK;
 }
 
-enum dl_code dl_json_read(const char *path, struct dl_arena *arena, struct dl_json **out,
-                          struct dl_err *err) {
+enum dl_code dl_json_parse(const char *name, const char *text, size_t length,
+                           struct dl_arena *arena, struct dl_json **out, struct dl_err *err) {
+    return parse(name, text, length, false, false, arena, out, err);
+}
+
+static enum dl_code read(const char *path, bool packed, struct dl_arena *arena,
+                         struct dl_json **out, struct dl_err *err) {
     char *text;
     size_t length;
 
     DL_TRY(dl_file_read(path, DL_JSON_BYTES, arena, &text, &length, err));
-    return dl_json_parse(path, text, length, arena, out, err);
+    return parse(path, text, length, true, packed, arena, out, err);
+}
+
+enum dl_code dl_json_read(const char *path, struct dl_arena *arena, struct dl_json **out,
+                          struct dl_err *err) {
+    return read(path, false, arena, out, err);
+}
+
+enum dl_code dl_json_read_packed(const char *path, struct dl_arena *arena, struct dl_json **out,
+                                 struct dl_err *err) {
+    return read(path, true, arena, out, err);
 }
 
 const char *dl_json_name(const struct dl_json *doc) { return doc->name; }
