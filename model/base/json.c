@@ -100,8 +100,8 @@ static enum dl_code check_duplicates(struct convert *c, const struct dl_json_nod
 static enum dl_code convert(struct convert *c, const struct dl_json_path *path,
                             struct dl_json_node *node);
 
-/* The string at `at`, which ends before `end`; the scan has accepted it. cJSON decodes escapes. NULL:
- * out of memory. */
+/* The string at `at`, which ends before `end`; the scan has accepted it. cJSON decodes escapes.
+ * NULL: out of memory. */
 static const char *decode_string(struct convert *c, size_t at, size_t end) {
     const char *text = c->doc->text + at;
     const size_t length = end - at;
