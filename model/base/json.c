@@ -1,6 +1,5 @@
-/* json.c - documents: cJSON decodes the text, a parallel walk over the scanned text assigns each
- * value its position. The only file that includes cJSON; cJSON's tree lives only during
- * dl_json_parse. */
+/* json.c - documents: one walk over the scanned text makes the tree with the position of each
+ * value; cJSON decodes strings with escapes. The only file that includes cJSON. */
 #include "model/base/json.h"
 
 #include <cjson/cJSON.h>
@@ -9,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/decimal.h"
 #include "model/base/file.h"
 #include "model/base/hash.h"
 #include "model/base/json_node.h"
@@ -97,82 +97,155 @@ static enum dl_code check_duplicates(struct convert *c, const struct dl_json_nod
     return code;
 }
 
-static enum dl_code convert(struct convert *c, const cJSON *item, const struct dl_json_path *path,
+static enum dl_code convert(struct convert *c, const struct dl_json_path *path,
                             struct dl_json_node *node);
 
-/* Steps over the brackets, commas and keys that the text is known to have. */
-static enum dl_code convert_children(struct convert *c, const cJSON *item,
-                                     const struct dl_json_path *path, struct dl_json_node *node) {
+/* The string at `at`, which ends before `end`; the scan has accepted it. cJSON decodes escapes.
+ * NULL: out of memory. */
+static const char *decode_string(struct convert *c, size_t at, size_t end) {
+    const char *text = c->doc->text + at;
+    const size_t length = end - at;
+
+    if (memchr(text, '\\', length) == NULL)
+        return dl_arena_strndup(c->doc->arena, text + 1, length - 2);
+    cJSON *item = cJSON_ParseWithLength(text, length);
+    const char *string = item != NULL ? dl_arena_strdup(c->doc->arena, item->valuestring) : NULL;
+    cJSON_Delete(item);
+    return string;
+}
+
+static enum dl_code take_string(struct convert *c, const char **out) {
+    const size_t end = dl_json_skip_scalar(c->doc->text, c->doc->length, c->at);
+
+    *out = decode_string(c, c->at, end);
+    c->at = end;
+    return *out != NULL ? DL_OK : out_of_memory(c->err, c->doc->name);
+}
+
+static void skip_space(struct convert *c) {
+    c->at = dl_json_skip_space(c->doc->text, c->doc->length, c->at);
+}
+
+/* An array of numbers alone, without a node for each. false: it is something else, or has a number
+ * beyond doubles, or memory is exhausted; then nodes find that out. */
+static bool pack_numbers(struct convert *c, struct dl_json_node *node) {
     const char *text = c->doc->text;
-    const size_t length = c->doc->length;
+    size_t at = dl_json_skip_space(text, c->doc->length, c->at + 1), most = 1;
+    double *numbers;
+    int count = 0;
+
+    if (text[at] != '-' && (text[at] < '0' || text[at] > '9')) return false;
+    for (size_t i = at; text[i] != ']'; i++) most += text[i] == ',';
+    numbers = dl_arena_alloc(c->doc->arena, most, sizeof *numbers);
+    if (numbers == NULL) return false;
+    for (;;) {
+        const char *end;
+
+        if (text[at] != '-' && (text[at] < '0' || text[at] > '9')) return false;
+        numbers[count] = dl_decimal(text + at, &end);
+        if (!isfinite(numbers[count++])) return false;
+        at = dl_json_skip_space(text, c->doc->length, (size_t)(end - text));
+        if (text[at] == ']') break;
+        at = dl_json_skip_space(text, c->doc->length, at + 1);
+    }
+    node->numbers = numbers;
+    node->child_count = count;
+    c->at = at + 1;
+    return true;
+}
+
+size_t dl_json_element_place(const struct dl_json *doc, const struct dl_json_node *array,
+                             int index) {
+    size_t at = dl_json_skip_space(doc->text, doc->length, array->place + 1);
+
+    while (index-- > 0) {
+        at = dl_json_skip_space(doc->text, doc->length,
+                                dl_json_skip_scalar(doc->text, doc->length, at));
+        at = dl_json_skip_space(doc->text, doc->length, at + 1); /* behind the comma */
+    }
+    return at;
+}
+
+static enum dl_code convert_children(struct convert *c, const struct dl_json_path *path,
+                                     struct dl_json_node *node) {
     struct dl_json_node **link = &node->child;
 
-    for (const cJSON *child = item->child; child != NULL; child = child->next) {
+    c->at++; /* the opening bracket */
+    for (skip_space(c); c->doc->text[c->at] != ']' && c->doc->text[c->at] != '}'; skip_space(c)) {
         struct dl_json_node *made = dl_arena_alloc(c->doc->arena, 1, sizeof *made);
         struct dl_json_path part = {path, NULL, node->child_count};
 
         if (made == NULL) return out_of_memory(c->err, c->doc->name);
         made->key_place = DL_NO_PLACE;
-        c->at = dl_json_skip_space(text, length, c->at + 1); /* behind '{', '[' or ',' */
+        if (c->doc->text[c->at] == ',') {
+            c->at++;
+            skip_space(c);
+        }
         if (node->kind == DL_JSON_OBJECT) {
             made->key_place = c->at;
-            made->key = dl_arena_strdup(c->doc->arena, child->string);
-            if (made->key == NULL) return out_of_memory(c->err, c->doc->name);
-            c->at = dl_json_skip_space(text, length, dl_json_skip_scalar(text, length, c->at)) + 1;
+            DL_TRY(take_string(c, &made->key));
+            skip_space(c);
+            c->at++; /* the colon */
+            skip_space(c);
             part.key = made->key;
         }
-        DL_TRY(convert(c, child, &part, made));
-        c->at = dl_json_skip_space(text, length, c->at);
+        DL_TRY(convert(c, &part, made));
         *link = made;
         link = &made->next;
         node->child_count++;
     }
-    if (node->child_count == 0) c->at = dl_json_skip_space(text, length, c->at + 1);
     c->at++; /* the closing bracket */
     return node->kind == DL_JSON_OBJECT ? check_duplicates(c, node, path) : DL_OK;
 }
 
-static enum dl_code convert(struct convert *c, const cJSON *item, const struct dl_json_path *path,
-                            struct dl_json_node *node) {
-    c->at = dl_json_skip_space(c->doc->text, c->doc->length, c->at);
-    node->place = c->at;
-    if (cJSON_IsObject(item) || cJSON_IsArray(item)) {
-        node->kind = cJSON_IsObject(item) ? DL_JSON_OBJECT : DL_JSON_ARRAY;
-        return convert_children(c, item, path, node);
-    }
-    c->at = dl_json_skip_scalar(c->doc->text, c->doc->length, c->at);
-    if (cJSON_IsNumber(item)) {
-        node->kind = DL_JSON_NUMBER;
-        node->number = item->valuedouble;
-        if (!isfinite(node->number)) {
-            char key[192];
-            int line, col;
+static enum dl_code convert_number(struct convert *c, const struct dl_json_path *path,
+                                   struct dl_json_node *node) {
+    const char *end;
 
-            dl_json_path_text(path, key, sizeof key);
-            dl_json_position(c->doc->text, c->doc->length, node->place, &line, &col);
-            return dl_fail_at(c->err, c->doc->name, line, col, key,
-                              "expected a number within the range of a double");
-        }
-    } else if (cJSON_IsString(item)) {
-        node->kind = DL_JSON_STRING;
-        node->string = dl_arena_strdup(c->doc->arena, item->valuestring);
-        if (node->string == NULL) return out_of_memory(c->err, c->doc->name);
-    } else if (cJSON_IsBool(item)) {
-        node->kind = DL_JSON_BOOL;
-        node->boolean = cJSON_IsTrue(item);
-    } else {
-        node->kind = DL_JSON_NULL;
-    }
-    return DL_OK;
+    node->kind = DL_JSON_NUMBER;
+    node->number = dl_decimal(c->doc->text + c->at, &end);
+    c->at = (size_t)(end - c->doc->text);
+    if (isfinite(node->number)) return DL_OK;
+    char key[192];
+    int line, col;
+
+    dl_json_path_text(path, key, sizeof key);
+    dl_json_position(c->doc->text, c->doc->length, node->place, &line, &col);
+    return dl_fail_at(c->err, c->doc->name, line, col, key,
+                      "expected a number within the range of a double");
 }
 
-enum dl_code dl_json_parse(const char *name, const char *text, size_t length,
-                           struct dl_arena *arena, struct dl_json **out, struct dl_err *err) {
+/* The value that begins here; the scan has accepted it. */
+static enum dl_code convert(struct convert *c, const struct dl_json_path *path,
+                            struct dl_json_node *node) {
+    const char first = c->doc->text[c->at];
+
+    node->place = c->at;
+    switch (first) {
+    case '{':
+    case '[':
+        node->kind = first == '{' ? DL_JSON_OBJECT : DL_JSON_ARRAY;
+        if (first == '[' && c->doc->packed && pack_numbers(c, node)) return DL_OK;
+        return convert_children(c, path, node);
+    case '"': node->kind = DL_JSON_STRING; return take_string(c, &node->string);
+    case 't':
+    case 'f':
+    case 'n':
+        node->kind = first == 'n' ? DL_JSON_NULL : DL_JSON_BOOL;
+        node->boolean = first == 't';
+        c->at += first == 'f' ? 5 : 4;
+        return DL_OK;
+    default: return convert_number(c, path, node);
+    }
+}
+
+/* `copied`: the text lives as long as the document, and ends with a NUL. */
+static enum dl_code parse(const char *name, const char *text, size_t length, bool copied,
+                          bool packed, struct dl_arena *arena, struct dl_json **out,
+                          struct dl_err *err) {
     const struct dl_json_path root_path = {NULL, NULL, 0};
     struct dl_json *doc;
     struct convert c;
-    cJSON *tree;
-    enum dl_code code;
 
     if (length > DL_JSON_BYTES)
         return dl_fail_at(err, name, 0, 0, NULL, "expected a file of at most %d bytes",
@@ -183,28 +256,41 @@ enum dl_code dl_json_parse(const char *name, const char *text, size_t length,
     if (doc == NULL) return out_of_memory(err, name);
     doc->arena = arena;
     doc->length = length;
+    doc->packed = packed;
     doc->name = dl_arena_strdup(arena, name);
-    doc->text = dl_arena_strndup(arena, text, length);
+    doc->text = copied ? text : dl_arena_strndup(arena, text, length);
     doc->root = dl_arena_alloc(arena, 1, sizeof *doc->root);
     if (doc->name == NULL || doc->text == NULL || doc->root == NULL)
         return out_of_memory(err, name);
     doc->root->key_place = DL_NO_PLACE;
-    /* The scan has accepted the text, so a refusal can only be a lack of memory. */
-    tree = cJSON_ParseWithLengthOpts(text + c.at, length - c.at, NULL, false);
-    if (tree == NULL) return out_of_memory(err, name);
-    code = convert(&c, tree, &root_path, doc->root);
-    cJSON_Delete(tree);
-    if (code == DL_OK) *out = doc;
-    return code;
+    skip_space(&c);
+    DL_TRY(convert(&c, &root_path, doc->root));
+    *out = doc;
+    return DL_OK;
 }
 
-enum dl_code dl_json_read(const char *path, struct dl_arena *arena, struct dl_json **out,
-                          struct dl_err *err) {
+enum dl_code dl_json_parse(const char *name, const char *text, size_t length,
+                           struct dl_arena *arena, struct dl_json **out, struct dl_err *err) {
+    return parse(name, text, length, false, false, arena, out, err);
+}
+
+static enum dl_code read(const char *path, bool packed, struct dl_arena *arena,
+                         struct dl_json **out, struct dl_err *err) {
     char *text;
     size_t length;
 
     DL_TRY(dl_file_read(path, DL_JSON_BYTES, arena, &text, &length, err));
-    return dl_json_parse(path, text, length, arena, out, err);
+    return parse(path, text, length, true, packed, arena, out, err);
+}
+
+enum dl_code dl_json_read(const char *path, struct dl_arena *arena, struct dl_json **out,
+                          struct dl_err *err) {
+    return read(path, false, arena, out, err);
+}
+
+enum dl_code dl_json_read_packed(const char *path, struct dl_arena *arena, struct dl_json **out,
+                                 struct dl_err *err) {
+    return read(path, true, arena, out, err);
 }
 
 const char *dl_json_name(const struct dl_json *doc) { return doc->name; }

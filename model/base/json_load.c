@@ -115,6 +115,22 @@ static enum dl_code load_choice(const struct load *l, const struct dl_json_node 
                  node->string, near);
 }
 
+/* Number `index` of an array whose elements have no nodes. */
+static enum dl_code load_packed(const struct load *l, const struct dl_json_node *array, int index,
+                                const struct dl_field *field, const struct dl_json_path *path,
+                                double *out) {
+    *out = array->numbers[index];
+    if (dl_field_in_range(field, *out)) return DL_OK;
+    const struct dl_json_path part = {path, NULL, index};
+    const struct dl_json_node number = {.kind = DL_JSON_NUMBER,
+                                        .number = *out,
+                                        .place = dl_json_element_place(l->doc, array, index)};
+    struct dl_field element = *field;
+
+    element.type = DL_FIELD_NUMBER;
+    return wrong_value(l, &number, &element, &part);
+}
+
 static enum dl_code load_numbers(const struct load *l, const struct dl_json_node *node,
                                  const struct dl_field *field, const struct dl_json_path *path,
                                  char *out) {
@@ -126,6 +142,8 @@ static enum dl_code load_numbers(const struct load *l, const struct dl_json_node
         numbers = dl_arena_alloc(l->arena, (size_t)node->child_count, sizeof *numbers);
         if (numbers == NULL) return out_of_memory(l);
     }
+    for (; node->child == NULL && count < node->child_count; count++)
+        DL_TRY(load_packed(l, node, count, field, path, &numbers[count]));
     for (const struct dl_json_node *child = node->child; child != NULL; child = child->next) {
         const struct dl_json_path part = {path, NULL, count};
         struct dl_field element = *field;

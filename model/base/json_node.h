@@ -19,11 +19,14 @@ enum dl_json_kind {
 
 struct dl_json_node {
     enum dl_json_kind kind;
-    const char *key;    /* member's name; NULL for an element or the root */
-    const char *string; /* STRING */
-    double number;      /* NUMBER */
-    bool boolean;       /* BOOL */
-    int child_count;    /* ARRAY, OBJECT */
+    const char *key; /* member's name; NULL for an element or the root */
+    union {
+        const char *string;    /* STRING */
+        const double *numbers; /* ARRAY of a packed document: all elements are numbers, no child */
+    };
+    double number;   /* NUMBER */
+    bool boolean;    /* BOOL */
+    int child_count; /* ARRAY, OBJECT */
     struct dl_json_node *child, *next;
     size_t place, key_place; /* offsets in the document's text */
 };
@@ -33,7 +36,12 @@ struct dl_json {
     size_t length;
     struct dl_arena *arena;
     struct dl_json_node *root;
+    bool packed; /* arrays of numbers have `numbers` in place of children */
 };
+
+/* Offset in the document's text of an element of an array of numbers. */
+size_t dl_json_element_place(const struct dl_json *doc, const struct dl_json_node *array,
+                             int index);
 
 /* Where a node is, as a chain of parts on the stack of the code that walks the tree. */
 struct dl_json_path {

@@ -52,7 +52,7 @@ static enum dl_code load_kernel_models(const struct dl_data *data, struct dl_dev
     if (path == NULL) return no_memory(err);
     if (dl_data_attachment(data, device_path) != NULL || !dl_data_exists(path)) return DL_OK;
     struct dl_json *doc = NULL;
-    DL_TRY(dl_data_json(data, path, arena, &doc, err));
+    DL_TRY(dl_data_json_packed(data, path, arena, &doc, err));
     struct dl_kernel_model_set *set = dl_arena_alloc(arena, 1, sizeof *set);
     if (set == NULL) return no_memory(err);
     DL_TRY(dl_json_load(doc, &dl_kernel_model_set_schema, arena, set, err));

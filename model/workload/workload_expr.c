@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/decimal.h"
+
 enum { DEPTH_MAX = 32, NAME_BYTES = 64 };
 
 struct parser {
@@ -39,7 +41,8 @@ static void skip_space(struct parser *p) {
 
 static bool take(struct parser *p, const char *symbol) {
     skip_space(p);
-    size_t length = strlen(symbol);
+    if (*p->at != *symbol) return false; /* nearly always: before any call */
+    const size_t length = strlen(symbol);
     if (strncmp(p->at, symbol, length) != 0) return false;
     p->at += length;
     return true;
@@ -221,10 +224,19 @@ static enum dl_code parse_choice(struct parser *p, double *out) {
     return DL_OK;
 }
 
+/* Most expressions of workload files are a number and nothing else. */
+static bool is_number(const char *text, double *out) {
+    const char *end;
+    if (!isdigit((unsigned char)text[0]) || text[1] == 'x' || text[1] == 'X') return false;
+    *out = dl_decimal(text, &end);
+    return *end == '\0' && isfinite(*out);
+}
+
 enum dl_code dl_expr_eval(const char *text, const struct dl_expr_names *names, double *value_out,
                           struct dl_err *err) {
     struct parser p = {.text = text, .at = text, .names = names, .err = err};
     double value = 0.0;
+    if (is_number(text, value_out)) return DL_OK;
     DL_TRY(parse_choice(&p, &value));
     skip_space(&p);
     if (*p.at != '\0') return syntax(&p, "an operator or the end");

@@ -247,7 +247,8 @@ static struct dl_layer *new_layer(struct dl_build *b) {
         return NULL;
     }
     if (b->layer_count == b->layer_capacity) {
-        int capacity = b->layer_capacity == 0 ? 64 : 2 * b->layer_capacity;
+        /* few networks have more; memory that no layer needs is not touched */
+        int capacity = b->layer_capacity == 0 ? 512 : 2 * b->layer_capacity;
         struct dl_layer *grown = dl_arena_alloc(b->scratch, (size_t)capacity, sizeof *grown);
         if (grown == NULL) {
             dl_build_no_memory(b);

@@ -85,25 +85,35 @@ static const char *input_text(struct dl_context *context, const struct dl_worklo
                            in->size[1], in->size[2]);
 }
 
+/* Copies what is shown: the workload does not stay. */
+static enum dl_code add_workload(struct dl_context *context, struct dl_table *table,
+                                 const struct dl_workload *w, struct dl_err *err) {
+    union dl_cell *cells = dl_table_row(table);
+    if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    cells[0].string = dl_arena_strdup(context->arena, w->name);
+    cells[1].number = w->parameters;
+    cells[2].number = w->active_parameters;
+    cells[3].number = w->forward_macs_per_sample;
+    cells[4].number = w->activation_elements_per_sample;
+    cells[5].integer = w->layer_count;
+    cells[6].string = input_text(context, w);
+    cells[7].string = dl_arena_strdup(context->arena, w->summary);
+    cells[8].string = dl_arena_strdup(context->arena, w->source);
+    cells[9].number = w->model_macs_per_sample;
+    return DL_OK;
+}
+
 static enum dl_code list_workloads(struct dl_context *context, struct dl_table *table,
                                    struct dl_err *err) {
     const char **names;
     DL_TRY(dl_data_names(&context->data, DL_DATA_WORKLOAD, context->arena, &names, err));
     for (int i = 0; names[i] != NULL; i++) {
+        struct dl_arena one = {0}; /* hundreds of layers go when their sums are there */
         const struct dl_workload *w;
-        DL_TRY(dl_data_workload(&context->data, names[i], context->arena, &w, err));
-        union dl_cell *cells = dl_table_row(table);
-        if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-        cells[0].string = w->name;
-        cells[1].number = w->parameters;
-        cells[2].number = w->active_parameters;
-        cells[3].number = w->forward_macs_per_sample;
-        cells[4].number = w->activation_elements_per_sample;
-        cells[5].integer = w->layer_count;
-        cells[6].string = input_text(context, w);
-        cells[7].string = w->summary;
-        cells[8].string = w->source;
-        cells[9].number = w->model_macs_per_sample;
+        enum dl_code code = dl_data_workload(&context->data, names[i], &one, &w, err);
+        if (code == DL_OK) code = add_workload(context, table, w, err);
+        dl_arena_free(&one);
+        DL_TRY(code);
     }
     return DL_OK;
 }

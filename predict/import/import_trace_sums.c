@@ -21,59 +21,121 @@ static int by_layer(const void *a, const void *b) {
     return x->time_us < y->time_us ? -1 : x->time_us > y->time_us;
 }
 
-struct order {
-    struct dl_layer_time time;
-    int first;
+/* Of a layer and a part of the iteration: how many samples, and what is between the middle ones. */
+struct group {
+    const char *layer;
+    size_t length;
+    int part;
+    int64_t count, first; /* first: least place in the trace */
+    double middle_us[2];
 };
-static int by_first(const void *a, const void *b) {
-    return ((const struct order *)a)->first - ((const struct order *)b)->first;
+struct groups {
+    struct group *list;
+    int count, capacity;
+    struct dl_arena *arena;
+};
+
+static bool same_group(const struct group *g, const struct dl_trace_sample *s) {
+    return g->part == s->part && g->length == s->length &&
+           strncmp(g->layer, s->layer, g->length) == 0;
+}
+
+static struct group *add_group(struct groups *g, const struct dl_trace_sample *s) {
+    if (g->count == g->capacity) {
+        const int capacity = g->capacity == 0 ? 256 : 2 * g->capacity;
+        struct group *list = dl_arena_alloc(g->arena, (size_t)capacity, sizeof *list);
+        if (list == NULL) return NULL;
+        if (g->count > 0) memcpy(list, g->list, (size_t)g->count * sizeof *list);
+        g->list = list;
+        g->capacity = capacity;
+    }
+    g->list[g->count] = (struct group){s->layer, s->length, s->part, 0, s->first, {NAN, NAN}};
+    return &g->list[g->count++];
+}
+
+/* Counts the samples of each group; the groups come in the order of the samples. */
+static enum dl_code count_groups(struct dl_disk_sort *samples, struct groups *g,
+                                 struct dl_err *err) {
+    struct group *now = NULL;
+    const void *next;
+    DL_TRY(dl_disk_sort_start(samples, err));
+    for (;;) {
+        DL_TRY(dl_disk_sort_next(samples, &next, err));
+        if (next == NULL) return DL_OK;
+        const struct dl_trace_sample *s = next;
+        if (now == NULL || !same_group(now, s)) now = add_group(g, s);
+        if (now == NULL) return no_memory(err);
+        now->count++;
+        if (s->first < now->first) now->first = s->first;
+    }
+}
+
+/* The middle samples of each group: of one whose count is known they are at known places. */
+static enum dl_code find_middles(struct dl_disk_sort *samples, const struct groups *g,
+                                 struct dl_err *err) {
+    const void *next;
+    DL_TRY(dl_disk_sort_start(samples, err));
+    for (int i = 0; i < g->count; i++) {
+        struct group *now = &g->list[i];
+        for (int64_t k = 0; k < now->count; k++) {
+            DL_TRY(dl_disk_sort_next(samples, &next, err));
+            const double time_us = ((const struct dl_trace_sample *)next)->time_us;
+            if (k == (now->count - 1) / 2) now->middle_us[0] = time_us;
+            if (k == now->count / 2) now->middle_us[1] = time_us;
+        }
+    }
+    return DL_OK;
 }
 
 /* The count that most layers have: how often an iteration was seen. */
-static int64_t usual_count(const struct dl_trace_sample *s, int count) {
+static int64_t usual_count(const struct groups *g) {
     int64_t best = 1;
     int most = 0;
     for (int times = 1; times <= 1000; times++) {
         int layers = 0;
-        for (int i = 0, end; i < count; i = end) {
-            for (end = i + 1; end < count && s[end].part == s[i].part &&
-                              s[end].length == s[i].length &&
-                              strncmp(s[end].layer, s[i].layer, s[i].length) == 0;)
-                end++;
-            layers += s[i].part == 0 && end - i == times;
-        }
+        for (int i = 0; i < g->count; i++)
+            layers += g->list[i].part == 0 && g->list[i].count == times;
         if (layers > most) most = layers, best = times;
     }
     return best;
 }
 
-enum dl_code dl_trace_sum(struct dl_trace_sample *s, int count, int64_t steps,
-                          struct dl_arena *arena, struct dl_trace_times *out, struct dl_err *err) {
-    struct order *list = dl_arena_alloc(arena, (size_t)count, sizeof *list);
-    struct dl_layer_time *layers = dl_arena_alloc(arena, (size_t)count, sizeof *layers);
+struct order {
+    struct dl_layer_time time;
+    int64_t first;
+};
+static int by_first(const void *a, const void *b) {
+    const int64_t x = ((const struct order *)a)->first, y = ((const struct order *)b)->first;
+    return x < y ? -1 : x > y;
+}
+
+void dl_trace_samples_init(struct dl_disk_sort *samples) {
+    dl_disk_sort_init(samples, sizeof(struct dl_trace_sample), by_layer);
+}
+
+enum dl_code dl_trace_sum(struct dl_disk_sort *samples, int64_t steps, struct dl_arena *arena,
+                          struct dl_trace_times *out, struct dl_err *err) {
+    struct groups groups = {.arena = arena};
+    DL_TRY(count_groups(samples, &groups, err));
+    DL_TRY(find_middles(samples, &groups, err));
+    struct order *list = dl_arena_alloc(arena, (size_t)groups.count, sizeof *list);
+    struct dl_layer_time *layers = dl_arena_alloc(arena, (size_t)groups.count, sizeof *layers);
     int made = 0;
     if (list == NULL || layers == NULL) return no_memory(err);
-    qsort(s, (size_t)count, sizeof *s, by_layer);
-    out->steps = steps > 0 ? steps : usual_count(s, count);
-    for (int i = 0, end; i < count; i = end) {
-        int first = s[i].first;
-        for (end = i; end < count && s[end].part == s[i].part && s[end].length == s[i].length &&
-                      strncmp(s[end].layer, s[i].layer, s[i].length) == 0;
-             end++) {
-            if (s[end].first < first) first = s[end].first;
-        }
-        const int n = end - i;
-        const double middle = n % 2 == 1 ? s[i + n / 2].time_us
-                                         : 0.5 * (s[i + n / 2 - 1].time_us + s[i + n / 2].time_us);
-        const double time_s = 1e-6 * middle * (double)n / (double)out->steps;
-        const bool same = made > 0 && strlen(list[made - 1].time.name) == s[i].length &&
-                          strncmp(list[made - 1].time.name, s[i].layer, s[i].length) == 0;
+    out->steps = steps > 0 ? steps : usual_count(&groups);
+    for (int i = 0; i < groups.count; i++) {
+        const struct group *g = &groups.list[i];
+        const double middle =
+            g->count % 2 == 1 ? g->middle_us[0] : 0.5 * (g->middle_us[0] + g->middle_us[1]);
+        const double time_s = 1e-6 * middle * (double)g->count / (double)out->steps;
+        const bool same = made > 0 && strlen(list[made - 1].time.name) == g->length &&
+                          strncmp(list[made - 1].time.name, g->layer, g->length) == 0;
         if (!same) {
-            const char *name = dl_arena_strndup(arena, s[i].layer, s[i].length);
+            const char *name = dl_arena_strndup(arena, g->layer, g->length);
             if (name == NULL) return no_memory(err);
-            list[made++] = (struct order){{name, NAN, NAN}, first};
+            list[made++] = (struct order){{name, NAN, NAN}, g->first};
         }
-        if (s[i].part == 0)
+        if (g->part == 0)
             list[made - 1].time.forward_s = time_s;
         else
             list[made - 1].time.backward_s = time_s;
@@ -83,6 +145,19 @@ enum dl_code dl_trace_sum(struct dl_trace_sample *s, int count, int64_t steps,
     out->layers = layers;
     out->layer_count = made;
     return DL_OK;
+}
+
+static enum dl_code sum_rows(const struct dl_trace_sample *samples, int count,
+                             struct dl_arena *arena, struct dl_trace_times *out,
+                             struct dl_err *err) {
+    struct dl_disk_sort sorted;
+    enum dl_code code = DL_OK;
+    dl_trace_samples_init(&sorted);
+    for (int i = 0; i < count && code == DL_OK; i++)
+        code = dl_disk_sort_add(&sorted, &samples[i], err);
+    if (code == DL_OK) code = dl_trace_sum(&sorted, 1, arena, out, err);
+    dl_disk_sort_close(&sorted);
+    return code;
 }
 
 enum dl_code dl_trace_csv(const char *name, const char *text, size_t length, struct dl_arena *arena,
@@ -125,7 +200,7 @@ enum dl_code dl_trace_csv(const char *name, const char *text, size_t length, str
                                    .kernel_s = 0,
                                    .jitter_frac = NAN,
                                    .core_s = NAN};
-    DL_TRY(dl_trace_sum(samples, count, 1, arena, out, err));
+    DL_TRY(sum_rows(samples, count, arena, out, err));
     /* Rows of one layer are repeats here, not parts of an iteration: the median as it is. */
     qsort(samples, (size_t)count, sizeof *samples, by_layer);
     for (int k = 0; k < out->layer_count; k++) {

@@ -4,20 +4,24 @@
 
 #include <stddef.h>
 
+#include "predict/import/disk_sort.h"
 #include "predict/import/import_trace.h"
 
 /* One time of one layer. */
 struct dl_trace_sample {
     const char *layer; /* not terminated */
     size_t length;
-    int first, part; /* place in the trace; 0 forward, 1 backward */
+    int64_t first; /* place in the trace */
+    int part;      /* 0 forward, 1 backward */
     double time_us;
 };
 
+/* Of dl_trace_sample, by layer, part and time. */
+void dl_trace_samples_init(struct dl_disk_sort *samples);
 /* Layers in order of first appearance, each with the median of its samples times how often an
- * iteration has it. steps: iterations, 0: the count that most layers have. Sorts the samples. */
-enum dl_code dl_trace_sum(struct dl_trace_sample *samples, int count, int64_t steps,
-                          struct dl_arena *arena, struct dl_trace_times *out, struct dl_err *err);
+ * iteration has it. steps: iterations, 0: the count that most layers have. */
+enum dl_code dl_trace_sum(struct dl_disk_sort *samples, int64_t steps, struct dl_arena *arena,
+                          struct dl_trace_times *out, struct dl_err *err);
 
 /* Names seen: a hash table, half empty. {0} is empty. */
 struct dl_trace_names {

@@ -38,3 +38,8 @@ for count in 100000 ${ROWS:-1000000}; do
     done
 done
 rm -f "$rows/rows.csv"
+# A profiler's trace: 24 kB a step. STEPS=45000 makes a gigabyte.
+awk -v steps="${STEPS:-4500}" -f tests/bench/trace.awk > "$rows/trace.json"
+set -- import trace "$rows/trace.json" --workload resnet18 --device v100_sxm2_16 --batch 32
+process "import a trace of $(($(wc -c < "$rows/trace.json") / 1000000)) MB" 1 "$@"
+memory "$build/dlmodel" "$@"

@@ -1,0 +1,65 @@
+/* decimal.c - see decimal.h. Most numbers of data files have few digits: their digits and the power
+ * of ten are exact doubles, so that one operation rounds correctly (Clinger 1990). strtod reads the
+ * others. */
+#include "model/base/decimal.h"
+
+#include <float.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+/* 10^22 is the largest power of ten that a double holds exactly; 10^15 < 2^53. */
+static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+enum { MOST_POWER = 22, MOST_DIGITS = 15 };
+
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/* Digits and the power of ten of a number; false: more than this file can round. */
+struct parts {
+    uint64_t digits;
+    int digit_count, power;
+};
+
+static const char *take_digits(const char *at, struct parts *p, int power_each) {
+    for (; is_digit(*at); at++) {
+        p->power += power_each;
+        if (p->digit_count == 0 && *at == '0') continue; /* leading zeros */
+        if (++p->digit_count <= MOST_DIGITS) p->digits = 10 * p->digits + (uint64_t)(*at - '0');
+    }
+    return at;
+}
+
+static const char *take_exponent(const char *at, struct parts *p) {
+    const char *start = at + 1;
+    int power = 0;
+    const bool negative = *start == '-';
+    if (*start == '+' || *start == '-') start++;
+    if (!is_digit(*start)) return at;
+    for (at = start; is_digit(*at); at++)
+        if (power < 10000) power = 10 * power + (*at - '0');
+    p->power += negative ? -power : power;
+    return at;
+}
+
+double dl_decimal(const char *text, const char **end_out) {
+    struct parts p = {0, 0, 0};
+    const bool negative = *text == '-';
+    const char *first = text + (negative ? 1 : 0), *at = take_digits(first, &p, 0);
+    if (at > first && *at == '.' && is_digit(at[1])) at = take_digits(at + 1, &p, -1);
+    if (at > first && (*at == 'e' || *at == 'E')) at = take_exponent(at, &p);
+    const bool exact = FLT_EVAL_METHOD == 0 && is_digit(*first) && *at != 'x' && *at != 'X' &&
+                       *at != '.' && p.digit_count <= MOST_DIGITS && p.power >= -MOST_POWER &&
+                       p.power <= MOST_POWER;
+    if (!exact) {
+        char *end;
+        const double value = strtod(text, &end);
+        *end_out = end;
+        return value;
+    }
+    const double digits = (double)p.digits,
+                 value = p.power < 0 ? digits / powers[-p.power] : digits * powers[p.power];
+    *end_out = at;
+    return negative ? -value : value;
+}

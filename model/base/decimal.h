@@ -1,0 +1,9 @@
+/* decimal.h - numbers in text, as strtod reads them. */
+#ifndef DL_MODEL_BASE_DECIMAL_H
+#define DL_MODEL_BASE_DECIMAL_H
+
+/* The number at the beginning of the text, correctly rounded: what strtod returns in the "C" locale
+ * for text that begins with a digit or a minus sign. *end_out: behind it. */
+double dl_decimal(const char *text, const char **end_out);
+
+#endif

@@ -1,0 +1,95 @@
+/* Numbers in text: bit for bit what strtod reads, and as far. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/base/decimal.h"
+#include "tests/check.h"
+
+static void check_same(const char *text) {
+    const char *end;
+    char *wanted_end;
+    const double wanted = strtod(text, &wanted_end), got = dl_decimal(text, &end);
+    if (memcmp(&wanted, &got, sizeof got) != 0 || end != wanted_end)
+        fail_msg("\"%s\": %.17g up to %td, strtod has %.17g up to %td", text, got, end - text,
+                 wanted, wanted_end - text);
+}
+
+static void test_edges(void **state) {
+    static const char *const texts[] = {
+        "0",
+        "-0",
+        "0.0",
+        "-0.0e5",
+        "1",
+        "-1",
+        "0.1",
+        "1e22",
+        "1e23",
+        "1e-22",
+        "1e-23",
+        "9007199254740993",
+        "999999999999999",
+        "1000000000000000",
+        "123456789012345e-10",
+        "0.000000000000000000000123",
+        "1e400",
+        "-1e400",
+        "1e-400",
+        "4.9e-324",
+        "2.2250738585072011e-308",
+        "1.7976931348623157e308",
+        "00012.50",
+        "3.",
+        "3.e2",
+        "1e",
+        "1e+",
+        "1e5x",
+        "12,13",
+        "12]",
+        "1.5E+3",
+        "1E-3 ",
+        "0x10",
+        "1x",
+        "1.2.3",
+        "179769313486231580793728971405303415079934132710037826936173778980444968292764750946649",
+        "0.30000000000000004",
+        "8.5e-05",
+        "100000000000000000000000",
+        "1e99999999999",
+        "0e99999999999",
+        "-5e-7"};
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) check_same(texts[i]);
+}
+
+/* As data files print them (%g of some digits), and any digits with any exponent. */
+static void test_random(void **state) {
+    uint64_t seed = 88172645463325252u;
+    char text[64];
+    (void)state;
+    for (int i = 0; i < 200000; i++) {
+        seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+        const int digits = 1 + (int)(seed % 17), power = (int)(seed >> 20 & 63) - 32;
+        const double value = (double)(seed >> 11) * (i % 2 == 0 ? 1e-16 : -1e-9);
+        if (i % 3 == 0)
+            snprintf(text, sizeof text, "%.*g", digits, value);
+        else if (i % 3 == 1)
+            snprintf(text, sizeof text, "%.*fe%d", digits, value, power);
+        else
+            snprintf(text, sizeof text, "%llue%d", (unsigned long long)(seed >> (seed % 50)),
+                     power);
+        check_same(text);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_edges), cmocka_unit_test(test_random)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
