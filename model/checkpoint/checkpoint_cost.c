@@ -236,8 +236,8 @@ static double collections_s(const struct dl_checkpoint_planning *p,
                             const struct dl_checkpoint_cost *cost, double item_count,
                             const struct dl_checkpoint_scale *scale, double written, double busy) {
     if (p == NULL || !(cost->object_count > 0)) return 0;
-    const double first = p->first_objects + p->plan_objects * scale->ranks,
-                 other = p->other_objects, own = p->written_objects * written;
+    const double first = p->first_object_count + p->plan_object_count * scale->ranks,
+                 other = p->other_object_count, own = p->written_object_count * written;
     double count = dl_checkpoint_collections((first + own) * item_count, cost->object_count);
     if (scale->ranks > 1)
         count += busy * dl_checkpoint_collections((other + own) * item_count, cost->object_count);

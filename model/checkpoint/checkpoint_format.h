@@ -52,7 +52,7 @@ struct dl_checkpoint_planning {
     const char *collect_probe;    /* and of a full collection of the process's garbage */
     /* Python objects kept for each tensor: by the first rank, for each rank's plan, on the other
      * ranks, and on any rank for each tensor that it writes */
-    double first_objects, plan_objects, other_objects, written_objects;
+    double first_object_count, plan_object_count, other_object_count, written_object_count;
 };
 
 struct dl_checkpoint_format {

@@ -116,9 +116,9 @@ static void costs_by_hand(void **state) {
     dl_arena_free(&arena);
 }
 
-/* The same with the pieces of planning, per tensor: each rank 0.05 ms (v), the first one 0.02 ms for
- * each rank (e). One rank: 0.3 = t + e + v + s; two: 0.25 = t + 2 e + v + s/2, so s = 2 (0.3 + 0.02 -
- * 0.25) = 0.14 and t = 0.09 ms. A collection of 1000 objects takes 7 ms. */
+/* The same with the pieces of planning, per tensor: each rank 0.05 ms (v), the first one 0.02 ms
+ * for each rank (e). One rank: 0.3 = t + e + v + s; two: 0.25 = t + 2 e + v + s/2, so s = 2 (0.3 +
+ * 0.02 - 0.25) = 0.14 and t = 0.09 ms. A collection of 1000 objects takes 7 ms. */
 static const char pieces[] = "t,dcp-plan,probe-many,none,1,2,0,100,100,1,0.005,0.005\n"
                              "t,dcp-coordinate,probe-many,none,1,2,0,100,100,1,0.004,0.004\n"
                              "t,dcp-coordinate,probe-many,none,2,2,0,100,100,1,0.006,0.006\n"
@@ -139,10 +139,10 @@ static void planning_by_hand(void **state) {
     check_close(cost.shared_tensor_s, 1.4e-4, 1e-9);
     check_close(cost.tensor_s, 9e-5, 1e-9);
     check_close(cost.large_s_per_byte, 5e-9, 1e-9);
-    /* 4 ranks on 2 cores, 8 tensors and 2 settings of the optimizer: 4 ms, 10 x (0.09 + 4 x 0.02 + 2 x
-     * 0.05 + 0.14 x 2/4) ms. Objects of the first rank: 10 x (8.4 + 4 x 16.9 + 33.7/4) = 844, 3.4 times
-     * a quarter of 1000; of the others, two of which share a core: 10 x (12.7 + 33.7/4) = 211, 0.8
-     * times: 3 and 2 x 1 collections. */
+    /* 4 ranks on 2 cores, 8 tensors and 2 settings of the optimizer: 4 ms, 10 x (0.09 + 4 x 0.02 +
+     * 2 x 0.05 + 0.14 x 2/4) ms. Objects of the first rank: 10 x (8.4 + 4 x 16.9 + 33.7/4) = 844,
+     * 3.4 times a quarter of 1000; of the others, two of which share a core: 10 x (12.7 + 33.7/4) =
+     * 211, 0.8 times: 3 and 2 x 1 collections. */
     const struct dl_checkpoint_content c = {.tensor_count = 8, .setting_count = 2};
     const struct dl_checkpoint_scale scale = {
         .ranks = 4, .node_rank_count = 4, .node_core_count = 2, .storage_s_per_byte = NAN};
@@ -164,9 +164,10 @@ static void collections(void **state) {
     check_close(dl_checkpoint_collections(1000, 1000), 4, 0);
 }
 
-/* Asynchronous: each rank copies all that it holds. One tensor 3 ms of which 1 is the copy, 101 33 ms
- * of which 11: 0.1 ms to copy one. 4 MB: the copy takes 1 + 0.1 + 4 ms, 1 ns a byte, 40 MB 2 ns. The
- * rest as above without planning: 0.2 ms for a tensor, on one rank and on two, hence none shared. */
+/* Asynchronous: each rank copies all that it holds. One tensor 3 ms of which 1 is the copy, 101
+ * take 33 ms of which 11: 0.1 ms to copy one. 4 MB: the copy takes 1 + 0.1 + 4 ms, 1 ns a byte, 40
+ * MB 2 ns. The rest as above without planning: 0.2 ms for a tensor, on one rank and on two, hence
+ * none shared. */
 static const char staged[] =
     "platform,format,state,optimizer,ranks,cores,layers,tensors,elements,bytes,write_s,blocking_s\n"
     "t,raw-sync,probe-large,none,1,2,0,1,1000000,4000000,0.008,0.008\n"
@@ -196,8 +197,9 @@ static void copies_by_hand(void **state) {
     /* 27.3 - 3 - 0.3 - 4 (copy) - 8 (storage) = 12 ms of 4 MB; 363.3 - 3.3 - 80 - 80 = 200 of 40 */
     check_close(all.cached_s_per_byte, 3e-9, 1e-9);
     check_close(all.large_s_per_byte, 5e-9, 1e-9);
-    /* 4 ranks on 2 cores wait 1 ms + 10 x 0.2 + 1 MB at 2 and 2 MB at 4 ns; sharded a quarter of the
-     * bytes. All of it: 3 + 10 x (0.2 + 0.2) + 1 MB at 1.5 and 2 at 2.5 + the copy + 3 MB at 2 ns. */
+    /* 4 ranks on 2 cores wait 1 ms + 10 x 0.2 + 1 MB at 2 and 2 MB at 4 ns; sharded a quarter of
+     * the bytes. All of it: 3 + 10 x (0.2 + 0.2) + 1 MB at 1.5 and 2 at 2.5 + the copy + 3 MB at 2
+     * ns. */
     const struct dl_checkpoint_content c = {
         .tensor_count = 10, .data_bytes = 3e6, .large_bytes = 2e6};
     struct dl_checkpoint_scale scale = {
