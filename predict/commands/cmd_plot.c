@@ -91,6 +91,8 @@ static const struct dl_plot_kind kinds[] = {
      dl_plot_advise},
     {"match", "samples/s and samples/J of networks on systems (--systems a,b --workloads c,d)",
      "match", dl_plot_match},
+    {"heterogeneous", "samples/s and samples/J of choices that search --heterogeneous --csv wrote",
+     "match", dl_plot_heterogeneous},
     {"error", "signed error of every compared row, by source", "error", dl_plot_error},
     {"kernels", "predicted against measured kernel times", "kernels", dl_plot_kernels},
     {"alphabeta", "collective times against size: samples, fit, algorithm switches, residuals",
@@ -244,24 +246,26 @@ const struct dl_command dl_cmd_plot = {
     .name = "plot",
     .summary = "draw scaling, breakdown, timeline, errors, ...: to a file or in the terminal",
     .usage = "KIND [FILE.csv...] [options]",
-    .purpose = "Draws with gnuplot. KIND is one of: scaling, efficiency (with files: measured runs "
-               "and their predictions; without files: predictions for --nodes), strategies "
-               "(--strategy a,b,c or all), breakdown (parts of an iteration), timeline (of one "
-               "iteration), pipeline (the schedule of a plan with --pp as a Gantt chart), memory "
-               "(of one device, by part), roofline (layers on the roofline of "
-               "the device), pareto FILE (the front that search --pareto --csv wrote), "
-               "campaign FILE (schedule that campaign --show schedule --csv wrote), checkpoint "
-               "(time lost by interval and format), advise (what changes gain), match (samples/s "
-               "and samples/J of networks on systems), error "
-               "FILE... (grouped by --by; of a table of docs/generalize: errors that no fit has "
-               "seen), kernels FILE... (predicted against measured times), "
-               "alphabeta FILE... (collective times against size with alpha-beta fits, the "
-               "algorithm switches of the model, and residuals; without files: those of the "
-               "profile --system). With files, --system, --workload, --framework, --precision and "
-               "--where select rows; values may be lists (a,b).",
+    .purpose =
+        "Draws with gnuplot. KIND is one of: scaling, efficiency (with files: measured runs "
+        "and their predictions; without files: predictions for --nodes), strategies "
+        "(--strategy a,b,c or all), breakdown (parts of an iteration), timeline (of one "
+        "iteration), pipeline (the schedule of a plan with --pp as a Gantt chart), memory "
+        "(of one device, by part), roofline (layers on the roofline of "
+        "the device), pareto FILE (the front that search --pareto --csv wrote), "
+        "campaign FILE (schedule that campaign --show schedule --csv wrote), checkpoint "
+        "(time lost by interval and format), advise (what changes gain), match (samples/s "
+        "and samples/J of networks on systems), heterogeneous FILE (the same of choices that "
+        "search --heterogeneous --csv wrote), error "
+        "FILE... (grouped by --by; of a table of docs/generalize: errors that no fit has "
+        "seen), kernels FILE... (predicted against measured times), "
+        "alphabeta FILE... (collective times against size with alpha-beta fits, the "
+        "algorithm switches of the model, and residuals; without files: those of the "
+        "profile --system). With files, --system, --workload, --framework, --precision and "
+        "--where select rows; values may be lists (a,b).",
     .examples = examples,
     .words = "scaling efficiency strategies breakdown timeline pipeline memory mfu roofline pareto "
-             "campaign checkpoint advise match error kernels alphabeta",
+             "campaign checkpoint advise match heterogeneous error kernels alphabeta",
     .options = tables,
     .run = run,
 };
