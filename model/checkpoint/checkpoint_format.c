@@ -53,6 +53,12 @@ static int slots_of(enum dl_optimizer optimizer) {
     return optimizer == DL_SGD ? 0 : optimizer == DL_MOMENTUM ? 1 : 2;
 }
 
+/* Members of an element of param_groups (one for all parameters): those of torch.optim.SGD and Adam
+ * of PyTorch 2.15. LAMB, which PyTorch does not have, is taken as Adam. */
+static double settings_of(enum dl_optimizer optimizer) {
+    return optimizer == DL_SGD || optimizer == DL_MOMENTUM ? 10 : 12;
+}
+
 static void add(struct dl_checkpoint_content *c, double tensors, double elements,
                 double element_bytes, double chars, double dims) {
     c->tensor_count += tensors;
@@ -89,6 +95,8 @@ void dl_checkpoint_content(const struct dl_checkpoint_format *format,
     for (int i = 0; i < workload->layer_count; i++)
         add_layer(format, &workload->layers[i], slots_of(optimizer), weight_bytes, &c);
     if (format->counters == DL_COUNTERS_KERAS) add(&c, 2, 1, 4, 13, 0);
+    if (format->counters == DL_COUNTERS_TORCH && (format->saves & DL_SAVES_OPTIMIZER) != 0)
+        c.setting_count = settings_of(optimizer);
     if (c.tensor_count > 0) c.name_char_count /= c.tensor_count, c.dim_count /= c.tensor_count;
     *out = c;
 }

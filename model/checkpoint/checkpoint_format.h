@@ -16,6 +16,7 @@ struct dl_checkpoint_content {
     double large_bytes;  /* part of data_bytes in tensors larger than DL_CHECKPOINT_CACHED_BYTES */
     double name_char_count; /* mean length of a tensor's name */
     double dim_count;       /* mean number of dimensions */
+    double setting_count;   /* of the optimizer (rate, decay, ...): PyTorch's param_groups */
 };
 /* A tensor of at most this size stays in a core's cache between two passes over it. */
 #define DL_CHECKPOINT_CACHED_BYTES 2097152.0
@@ -43,13 +44,25 @@ enum {
     DL_SAVES_SCALE = 16,    /* loss scale of mixed precision */
 };
 
+/* A format whose ranks first agree who writes what: each plans all its tensors, the first rank
+ * reads all plans, gives each tensor to one rank, and sends each its part. */
+struct dl_checkpoint_planning {
+    const char *plan_probe;       /* format of the probe's row of what each rank does, */
+    const char *coordinate_probe; /* of the first rank's work for one plan and for two, */
+    const char *collect_probe;    /* and of a full collection of the process's garbage */
+    /* Python objects kept for each tensor: by the first rank, for each rank's plan, on the other
+     * ranks, and on any rank for each tensor that it writes */
+    double first_object_count, plan_object_count, other_object_count, written_object_count;
+};
+
 struct dl_checkpoint_format {
     const char *name, *summary, *source;
     const char *probe; /* format whose measured cost it has, for it calls the same code */
     enum dl_checkpoint_writers writers;
     enum dl_checkpoint_counters counters;
-    bool syncs;    /* waits until the disk has it (fsync) */
-    bool is_async; /* training goes on after a copy in memory */
+    const struct dl_checkpoint_planning *planning; /* NULL: none */
+    bool syncs;                                    /* waits until the disk has it (fsync) */
+    bool is_async;                                 /* training goes on after a copy in memory */
     unsigned saves;
     const char *also; /* what a bit-exact restart needs from elsewhere; NULL: nothing */
     /* F-CKPT-BYTES: bytes of the files - data_bytes x ratio */

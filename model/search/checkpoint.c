@@ -38,14 +38,13 @@ static bool shared_out(const struct dl_plan *plan) {
            strncmp(plan->strategy->name, "zero", 4) == 0;
 }
 
-/* Seconds from the devices' memory to the host's. */
+/* Seconds from the devices' memory to the host's: rank_bytes from each of them, or all bytes from
+ * the first alone. */
 static double copy_s(const struct dl_system *system, const struct dl_plan *plan, double bytes,
-                     bool shared) {
+                     bool shared, double rank_bytes) {
     const struct dl_gradient_sync_request request = {.system = system, .plan = plan};
     if (system->device->kind != DL_DEVICE_GPU) return 0;
-    if (shared)
-        return dl_gradient_sync_host_copy_s(
-            &request, bytes / (double)(plan->nodes * plan->devices_per_node), true);
+    if (shared) return dl_gradient_sync_host_copy_s(&request, rank_bytes, true);
     return system->has_host ? bytes / system->host.copy_bandwidth_bytes_per_s : NAN;
 }
 
@@ -77,13 +76,15 @@ struct job {
     const struct dl_checkpoint_way *way;
     struct dl_checkpoint_content content;
     double ranks;
-    bool shared;
+    bool shared;  /* every rank writes */
+    bool sharded; /* no two ranks hold the same */
 };
 
 static double serialize_s(const struct job *job, const struct dl_checkpoint_cost *cost) {
     const struct dl_host *host = &job->system->host;
     const struct dl_checkpoint_scale scale = {
         .ranks = job->ranks,
+        .is_sharded = job->sharded,
         .node_rank_count = (double)job->plan->devices_per_node,
         .node_core_count = job->system->has_host && host->cores > 0 ? (double)host->cores : NAN,
         .storage_s_per_byte = 0};
@@ -98,7 +99,10 @@ static enum dl_code write_time(const struct job *job, struct dl_checkpoint *c, s
     const bool all = job->shared || (format != NULL && format->writers == DL_WRITER_EVERY);
     c->writer_nodes = all ? job->plan->nodes : 1;
     DL_TRY(storage_time(job->system, (double)c->writer_nodes, &storage_s_per_byte, err));
-    const double out_s = known_or_zero(copy_s(job->system, job->plan, c->bytes, job->shared));
+    /* an asynchronous copy is made before the ranks agree who writes what */
+    const bool whole = format != NULL && format->is_async && !job->sharded;
+    const double out_s = known_or_zero(copy_s(job->system, job->plan, c->bytes, job->shared,
+                                              whole ? c->bytes : c->bytes / job->ranks));
     c->serialize_s = serialize_s(job, job->way->cost);
     const double cores_s = out_s + known_or_zero(c->serialize_s);
     c->write_s = cores_s + c->bytes * storage_s_per_byte;
@@ -155,6 +159,7 @@ enum dl_code dl_checkpoint_plan(const struct dl_system *system, const struct dl_
                       .plan = plan,
                       .way = way,
                       .ranks = (double)(plan->nodes * plan->devices_per_node),
+                      .sharded = shared_out(plan),
                       .shared = shared_out(plan) ||
                                 (way->format != NULL && way->format->writers == DL_WRITER_SHARD)};
     c.bytes = bytes_of(workload, &job);

@@ -91,6 +91,8 @@ static const struct dl_plot_kind kinds[] = {
      dl_plot_advise},
     {"match", "samples/s and samples/J of networks on systems (--systems a,b --workloads c,d)",
      "match", dl_plot_match},
+    {"heterogeneous", "samples/s and samples/J of choices that search --heterogeneous --csv wrote",
+     "match", dl_plot_heterogeneous},
     {"error", "signed error of every compared row, by source", "error", dl_plot_error},
     {"kernels", "predicted against measured kernel times", "kernels", dl_plot_kernels},
     {"alphabeta", "collective times against size: samples, fit, algorithm switches, residuals",
@@ -260,6 +262,7 @@ const struct dl_command dl_cmd_plot = {
         "checkpoint: time lost by interval and format\n"
         "advise: what changes gain\n"
         "match: samples/s and samples/J of networks on systems\n"
+        "heterogeneous FILE: the same of the choices that search --heterogeneous --csv wrote\n"
         "error FILE...: errors, grouped by --by; of a table of docs/generalize, errors that no "
         "fit has seen\n"
         "kernels FILE...: predicted against measured times\n"
@@ -269,7 +272,7 @@ const struct dl_command dl_cmd_plot = {
         "values may be lists (a,b).",
     .examples = examples,
     .words = "scaling efficiency strategies breakdown timeline pipeline memory mfu roofline pareto "
-             "campaign checkpoint advise match error kernels alphabeta",
+             "campaign checkpoint advise match heterogeneous error kernels alphabeta",
     .options = tables,
     .run = run,
 };

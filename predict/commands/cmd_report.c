@@ -4,8 +4,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "predict/inputs/checkpoint_inputs.h"
 #include "predict/inputs/match.h"
 #include "predict/inputs/rates.h"
+#include "predict/plot/choices.h"
 #include "predict/report/report.h"
 
 struct asked {
@@ -38,7 +40,8 @@ static const struct dl_option report_options[] = {
     {"help", 'h', NULL, "Output", "print this text", NULL},
     {.name = NULL},
 };
-static const struct dl_option *const tables[] = {report_options, dl_match_options, dl_input_options,
+static const struct dl_option *const tables[] = {report_options,   dl_match_options,
+                                                 dl_input_options, dl_checkpoint_options,
                                                  dl_rates_options, NULL};
 static const char *const examples[] = {
     "dlmodel report --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 1-16*2 -o "
@@ -76,13 +79,17 @@ static enum dl_code choose_form(const struct asked *asked, bool *markdown, struc
     return DL_OK;
 }
 
-/* Whether the first file is the schedule of a campaign. */
-static enum dl_code is_schedule(struct dl_context *context, const struct dl_options *options,
-                                bool *out, struct dl_err *err) {
+/* What the page is about: measured runs unless the first file is another table. */
+typedef enum dl_code page_of(struct dl_report *r, const char *title, struct dl_err *err);
+static enum dl_code choose_page(struct dl_context *context, const struct dl_options *options,
+                                page_of **out, struct dl_err *err) {
     struct dl_csv csv;
+    *out = dl_match_asked(options) ? dl_report_of_match : dl_report_of_plan;
     if (options->positional_count == 0) return DL_OK;
     DL_TRY(dl_csv_read(options->positional[0], context->arena, &csv, err));
-    *out = dl_report_is_schedule(&csv);
+    *out = dl_report_is_schedule(&csv) ? dl_report_of_campaign
+           : dl_choices_table(&csv)    ? dl_report_of_choices
+                                       : dl_report_of_runs;
     return DL_OK;
 }
 
@@ -107,18 +114,11 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
         r->options.positional[i] = options->positional[i - 1];
     r->options.positional[0] = "report";
     r->options.positional_count = options->positional_count + 1;
-    bool schedule = false;
-    DL_TRY(is_schedule(context, options, &schedule, err));
-    if (schedule)
-        DL_TRY(dl_report_of_campaign(r, asked.title, err));
-    else if (options->positional_count > 0)
-        DL_TRY(dl_report_of_runs(r, asked.title, err));
-    else if (dl_match_asked(options))
-        DL_TRY(dl_report_of_match(r, asked.title, err));
-    else if (asked.where_given)
+    page_of *page;
+    DL_TRY(choose_page(context, options, &page, err));
+    if (asked.where_given && options->positional_count == 0)
         return dl_fail(err, DL_ERR_USAGE, "--where selects rows of files: give a file");
-    else
-        DL_TRY(dl_report_of_plan(r, asked.title, err));
+    DL_TRY(page(r, asked.title, err));
     char day[32] = "";
     const time_t now = time(NULL);
     struct tm parts;
@@ -137,13 +137,15 @@ const struct dl_command dl_cmd_report = {
     .summary = "write a self-contained page (HTML or Markdown) about a plan or measured runs",
     .usage = "[FILE.csv...] [options]",
     .purpose = "Writes a page to share: question and answer, the machine and its calibration, "
-               "scaling, breakdown of time, memory, limits and changes that pay, accuracy of the "
-               "model, method. Without files the page is about --system, --workload, --framework "
+               "scaling, breakdown of time, memory, limits and changes that pay, checkpoints with "
+               "--checkpoint, accuracy of the model, method. Without files the page is about "
+               "--system, --workload, --framework "
                "and --nodes, with cost and energy where prices and power are known; with --systems "
                "and --workloads about which of them match (as match prints); with files of "
                "measured runs it compares those with their predictions and "
                "tells how they were measured; with one or two schedules of a campaign (predicted, "
-               "measured) it is about that. "
+               "measured), or with the choices that search --heterogeneous --csv wrote, it is "
+               "about those. "
                "Figures and style are embedded: the page loads nothing.",
     .examples = examples,
     .options = tables,

@@ -229,6 +229,25 @@ static const char *sentence(struct dl_context *context, const struct dl_predicti
     return dl_text_string(&t);
 }
 
+enum dl_code dl_checkpoint_table(struct dl_context *context, const struct dl_options *options,
+                                 const struct dl_prediction_row *row, struct dl_table *table,
+                                 const char **sentences, struct dl_err *err) {
+    struct request request;
+    struct dl_checkpoint c;
+    struct dl_checkpoint_way way;
+    const char *names[MOST_FORMATS];
+    int count;
+    *sentences = "";
+    dl_table_init(table, context->arena, columns, sizeof columns / sizeof *columns);
+    DL_TRY(read_request(options, &request, err));
+    if (request.interval == NULL) return without_interval(&request, err);
+    DL_TRY(dl_checkpoint_formats_asked(context, options, names, &count, err));
+    DL_TRY(plan_of(context, options, row, names[0], &way, &c, err));
+    DL_TRY(table_of(context, options, row, names, count, table, err));
+    *sentences = sentence(context, row, &way, &c);
+    return *sentences == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+}
+
 enum dl_code dl_checkpoint_text(struct dl_context *context, const struct dl_options *options,
                                 const struct dl_prediction_row *row, const char **out,
                                 struct dl_err *err) {

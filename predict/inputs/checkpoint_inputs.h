@@ -22,6 +22,11 @@ enum dl_code dl_checkpoint_way_read(struct dl_context *context, const struct dl_
                                     const struct dl_framework *framework, const char *name,
                                     struct dl_checkpoint_way *way, struct dl_err *err);
 
+/* Costs of each format that --checkpoint-format lists, or of the framework's own, and sentences
+ * about the first of them; "" and an empty table without --checkpoint. */
+enum dl_code dl_checkpoint_table(struct dl_context *context, const struct dl_options *options,
+                                 const struct dl_prediction_row *row, struct dl_table *table,
+                                 const char **sentences, struct dl_err *err);
 /* Sentences for the row, with a table where --checkpoint-format lists several; "" without
  * --checkpoint. */
 enum dl_code dl_checkpoint_text(struct dl_context *context, const struct dl_options *options,

@@ -106,6 +106,8 @@ enum dl_code dl_plot_advise(struct dl_context *context, const struct dl_options 
                             struct dl_figure *out, struct dl_err *err);
 enum dl_code dl_plot_match(struct dl_context *context, const struct dl_options *options,
                            struct dl_figure *out, struct dl_err *err);
+enum dl_code dl_plot_heterogeneous(struct dl_context *context, const struct dl_options *options,
+                                   struct dl_figure *out, struct dl_err *err);
 enum dl_code dl_plot_pareto(struct dl_context *context, const struct dl_options *options,
                             struct dl_figure *out, struct dl_err *err);
 

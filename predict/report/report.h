@@ -6,6 +6,7 @@
 #include "predict/compare/compare.h"
 #include "predict/report/document.h"
 #include "predict/inputs/inputs.h"
+#include "predict/output/rows.h"
 #include "predict/plot/plot.h"
 
 struct dl_report {
@@ -46,6 +47,9 @@ enum dl_code dl_report_errors(struct dl_report *r, const struct dl_comparison *c
 /* Changes of settings and network that pay, for the one plan of the options. */
 enum dl_code dl_report_advice(struct dl_report *r, const struct dl_options *options,
                               struct dl_err *err);
+/* What checkpoints and failures cost the row's job; nothing without --checkpoint. */
+enum dl_code dl_report_checkpoint(struct dl_report *r, const struct dl_options *options,
+                                  const struct dl_prediction_row *row, struct dl_err *err);
 /* Errors for runs like this plan's that no fit has seen; nothing where no table is installed. */
 enum dl_code dl_report_unseen(struct dl_report *r, const struct dl_modelled *m, struct dl_err *err);
 /* How many nodes of `framework`, and their time, cost and energy. */
@@ -67,6 +71,8 @@ const char *dl_report_quantity(struct dl_arena *arena, double value, enum dl_uni
  * from the schedule of a campaign, or from files of runs. */
 enum dl_code dl_report_of_plan(struct dl_report *r, const char *title, struct dl_err *err);
 enum dl_code dl_report_of_runs(struct dl_report *r, const char *title, struct dl_err *err);
+/* Choices of `search --heterogeneous --csv`. */
+enum dl_code dl_report_of_choices(struct dl_report *r, const char *title, struct dl_err *err);
 /* --systems, --workloads */
 enum dl_code dl_report_of_match(struct dl_report *r, const char *title, struct dl_err *err);
 /* One or two schedules of a campaign. */

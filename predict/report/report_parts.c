@@ -300,8 +300,8 @@ enum dl_code dl_report_method(struct dl_report *r, const struct dl_prediction *p
         "the framework's release (the part that the model does not explain).");
     dl_document_paragraph(
         &r->page,
-        "Not modelled: several communication streams, nodes of different kinds in one job, "
-        "congestion from other jobs, variance of the file system, checkpoints, power limits. "
+        "Not modelled: several communication streams, congestion from other jobs, variance of the "
+        "file system, power limits that nobody states. "
         "Derivations: dlmodel help theory; every term of one prediction: dlmodel explain.");
     if (p != NULL)
         dl_document_paragraph(&r->page,

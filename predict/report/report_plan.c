@@ -423,6 +423,10 @@ enum dl_code dl_report_of_plan(struct dl_report *r, const char *title, struct dl
     const struct dl_options last =
         dl_report_with(&one, "nodes", dl_arena_printf(arena, "%" PRId64, a.best->plan.nodes));
     DL_TRY(dl_report_advice(r, &last, err));
+    const struct dl_prediction_row row = {
+        p.inputs.system, p.inputs.workload, a.best->framework, plan, &a.best->prediction, NULL,
+        &p.inputs.rates};
+    DL_TRY(dl_report_checkpoint(r, &last, &row, err));
     DL_TRY(accuracy(r, &a, err));
     DL_TRY(dl_report_unseen(r, &modelled, err));
     dl_document_section(&r->page, "Calibration of the machine");

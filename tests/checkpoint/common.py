@@ -20,7 +20,7 @@ WARM_UP = 2  # the first ones import, allocate and make room in the page cache
 COLUMNS = ["platform", "version", "format", "state", "optimizer", "ranks", "cores", "layers", "tensors", "elements", "files", "bytes", "write_s",
            "low_s", "high_s", "blocking_s", "repeats", "median_low_s", "median_high_s", "first_s"]
 PRECISION = 0.05  # asked of the median, each way
-MOST = 15
+MOST = int(os.environ.get("CHECKPOINT_MOST", "15"))
 PATIENCE_S = 5
 # Of the probe: few tensors beyond a core's cache, more that fit in it, many small ones, one; (tensors, elements of each).
 PROBES = {"probe-large": (8, 4 << 20), "probe-medium": (64, 1 << 16), "probe-many": (200, 64), "probe-one": (1, 64)}
@@ -79,8 +79,9 @@ def timed(folder, save, repeats, barrier=lambda: None, first=True, agree=lambda 
         time.sleep(0.02 + 0.5 * times[-1])
 
 
-def row(out, facts, folder, times, blocked):
-    size, files = size_of(folder)
+def row(out, facts, folder, times, blocked, in_memory=None):
+    """in_memory: the bytes of what was made there; None: files in the folder."""
+    size, files = size_of(folder) if in_memory is None else (in_memory, 0)
     first_s, times = times[0], times[WARM_UP:]
     low_s, high_s = interval(times)
     seconds = {"write_s": middle(times, 0.5), "low_s": min(times), "high_s": max(times), "blocking_s": middle(blocked, 0.5), "median_low_s": low_s,

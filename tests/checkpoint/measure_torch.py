@@ -3,7 +3,9 @@
 measure_torch.py --ranks N --folder EMPTY --out TABLE.csv [--repeats N] [--formats NAME,...] NETWORK.json...; without networks: the probe.
 """
 import argparse
+import gc
 import os
+import pickle
 import socket
 import sys
 
@@ -17,6 +19,7 @@ import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 import torch.multiprocessing as mp
 from safetensors.torch import save_file
+from torch.distributed.checkpoint.default_planner import DefaultSavePlanner
 
 import common
 from come_first import come_first
@@ -80,6 +83,48 @@ def savers(state, rank):
             "npz": npz(False), "npz-compressed": npz(True)}
 
 
+def local_plan(state):
+    planner = DefaultSavePlanner()
+    planner.set_up_planner(state, is_coordinator=False)
+    return planner.create_local_plan()
+
+
+def planning(state, ranks):
+    """The distributed checkpoint's planning in this process: format -> what makes its messages. dcp-plan: what each rank does for all tensors. dcp-coordinate: what
+    the first rank does for the plans of so many ranks that hold the same tensors: unpickle each, give each tensor to one rank, pickle each rank's part."""
+    plan = pickle.dumps(local_plan(state))
+
+    def coordinate():
+        parts, _ = DefaultSavePlanner().create_global_plan([pickle.loads(plan) for _ in range(ranks)])
+        return [pickle.dumps(part) for part in parts]
+
+    return {"dcp-plan": lambda: [pickle.dumps(local_plan(state))], "dcp-coordinate": coordinate}
+
+
+def measure_planning(args):
+    """Rows of the probe without files, in one process whatever the ranks; the last one a full collection of CPython's garbage, which walks all objects of a process
+    (column tensors: how many; bytes: without what they refer to)."""
+    state = probe_state(*common.PROBES["probe-many"])
+    facts = {"platform": "pytorch", "version": torch.__version__, "state": "probe-many", "optimizer": "none", "layers": 0, "tensors": len(state["model"]),
+             "elements": sum(t.numel() for t in state["model"].values())}
+
+    def measure(kind, make, size, **more):
+        def do(_):
+            make()  # returns nothing: all of it blocks
+        folder = os.path.join(args.folder, kind)
+        times, blocked = common.timed(folder, do, args.repeats)
+        common.row(args.out, dict(facts, format=kind, **more), folder, times, blocked, size)
+
+    for ranks in (1, 2):
+        for kind, make in planning(state, ranks).items():
+            if kind == "dcp-coordinate" or ranks == 1:
+                measure(kind, make, sum(map(len, make())), ranks=ranks)
+    found = gc.get_objects()
+    count, size = len(found), sum(map(sys.getsizeof, found))
+    del found
+    measure("collect", gc.collect, size, ranks=1, state="probe-objects", tensors=count, elements=count)
+
+
 def agree(done):
     """Rank 0's answer on every rank."""
     answer = torch.tensor([done], dtype=torch.uint8)
@@ -119,14 +164,21 @@ def main():
     p.add_argument("--folder", required=True)
     p.add_argument("--out", required=True)
     p.add_argument("--repeats", type=int, default=5)
+    p.add_argument("--most", type=int, default=common.MOST, help="repeats of a case whose interval is not narrow before it ends all the same")
     p.add_argument("--formats", help="only these")
+    p.add_argument("--planning", action="store_true", help="only the planning of the distributed checkpoint and a collection of garbage")
     p.add_argument("networks", nargs="*")
     args = p.parse_args()
     come_first(True)
+    os.environ["CHECKPOINT_MOST"] = str(args.most)  # for the ranks too
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
-    mp.spawn(work, (args, port), args.ranks)
+    if not args.planning:
+        mp.spawn(work, (args, port), args.ranks)
+    elif args.ranks == 1:
+        torch.set_num_threads(1)
+        measure_planning(args)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,9 @@ for r in $RANKS; do
         [ "$part" = probe ] || for n in $NETWORKS; do files="$files $work/networks/$n.json"; done
         # shellcheck disable=SC2086
         [ -z "$TORCH_PYTHON" ] || "$TORCH_PYTHON" "$here/measure_torch.py" --ranks "$r" --folder "$work/files" --out "$out" --repeats "$REPEATS" $files
+        # how PyTorch's ranks plan, in one process
+        [ -z "$TORCH_PYTHON" ] || [ "$part $r" != "probe 1" ] ||
+            "$TORCH_PYTHON" "$here/measure_torch.py" --planning --folder "$work/files" --out "$out" --repeats "$REPEATS"
         # shellcheck disable=SC2086
         [ -z "$TENSORFLOW_PYTHON" ] || "$TENSORFLOW_PYTHON" "$here/measure_tensorflow.py" --ranks "$r" --folder "$work/files" --out "$out" --repeats "$REPEATS" $files
     done

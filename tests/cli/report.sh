@@ -121,6 +121,21 @@ check 'without gnuplot it says what to do' 5 'gnuplot'
 cp "$work/kept.html" "$work/out"
 has 'and leaves the old page' '^old$'
 
+# Checkpoints: the numbers of predict.
+plan='--system dgx-a100-80 --workload bert_large --framework pytorch-ddp --nodes 8 --set node_mtbf=20000h --checkpoint best --checkpoint-format torch-save,torch-dcp-async'
+# shellcheck disable=SC2086
+run predict $plan --json
+goodput=$(python3 -c "import json; f = json.load(open('$work/out'))['results'][0]['checkpoint_formats'][1]; print('%.5g' % (100 * f['goodput_frac']))")
+# shellcheck disable=SC2086
+run report $plan --no-figures --markdown
+check 'a page with checkpoints' 0
+has 'a section about them' '^## Checkpoints and failures'
+has 'the goodput of predict' "^\| torch-dcp-async .*\| $goodput "
+run report --system dgx-a100-80 --workload bert_large --framework pytorch-ddp --nodes 8 --no-figures --markdown
+hasnt 'no checkpoints, no section' 'Checkpoints and failures'
+run report --system dgx-a100-80 --workload bert_large --checkpoint-format keras --no-figures --markdown
+check 'a format without checkpoints' 2 'give --checkpoint best too'
+
 [ $draws = yes ] || exit 0
 run report --system iris-v100 --workload vgg16 --framework pytorch-ddp,tensorflow-ps --nodes 1-4*2 -o "$work/plan.html"
 check 'a page with figures' 0

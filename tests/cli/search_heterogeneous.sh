@@ -98,3 +98,34 @@ has 'the combination is there' 'together'
 run report --systems iris-v100,das5-titanx --workloads resnet50 --framework pytorch-ddp,horovod-tensorflow --no-figures --markdown
 check 'a page about match' 0
 has 'its answer' 'resnet50: .* on iris-v100 trains [0-9]+ samples/s'
+
+# The choices as a figure and a page: what search wrote, in its order; another table is refused.
+for place in nodes stages parts; do
+    run search --heterogeneous iris-v100:2,das5-titanx:2 --workload resnet50 --framework tensorflow-ps --input real --global-batch 256 --place $place --csv -o "$SCRATCH/$place.csv"
+    check "a table of $place" 0
+    run plot heterogeneous "$SCRATCH/$place.csv" --csv
+    check "numbers of $place" 0
+    python3 - "$SCRATCH/$place.csv" "$SCRATCH/out" << 'PY'
+import csv, sys
+wrote, drawn = ([r for r in csv.DictReader(open(p)) if r.get("fits") != "false"] for p in sys.argv[1:3])
+drawn.sort(key=lambda r: float(r["line"]))
+same = len(drawn) == len(wrote) > 1 and all(abs(float(d["rate"]) / float(w["throughput_samples_per_s"]) - 1) < 1e-12
+                                            and abs(float(d["per_joule"]) * float(w["sample_energy_j"]) - 1) < 1e-12 for d, w in zip(drawn, wrote))
+print("ok each choice is drawn" if same else "not ok each choice is drawn: %d of %d" % (len(drawn), len(wrote)))
+PY
+    run report "$SCRATCH/$place.csv" --no-figures --markdown
+    check "a page about $place" 0
+    has 'the best choice is the answer' '^> iris-v100:[12].* samples/s \(80 % interval'
+done
+run plot heterogeneous "$SCRATCH/stages.csv" --csv
+has 'stages are counted' 'iris-v100:2; 1 stage|2 stages'
+run report "$SCRATCH/stages.csv" --no-figures --markdown
+has 'stages are listed' '^- iris-v100:[12] conv1\.\.'
+printf 'nodes,split\n' > "$SCRATCH/short.csv"
+run plot heterogeneous "$SCRATCH/short.csv" --csv
+check 'another table' 3 'short.csv:1:1: error: .*expected what'
+sed '2s/\(,[a-z]*,\)[0-9.]*/\1-1/' "$SCRATCH/nodes.csv" > "$SCRATCH/broken.csv"
+run plot heterogeneous "$SCRATCH/broken.csv" --csv
+check 'a rate below 0' 3 'broken.csv:2:.*above 0'
+run plot heterogeneous
+check 'no table of choices' 2 'takes one file'

@@ -166,6 +166,33 @@ static void asynchronous(void **state) {
     dl_arena_free(&f.arena);
 }
 
+/* What training waits for: each rank of data parallelism copies the whole state, each rank of ZeRO
+ * its part. */
+static void whole_copies(void **state) {
+    (void)state;
+    struct dl_fake f;
+    struct dl_checkpoint all, part;
+    struct dl_err err = {0};
+    const struct dl_checkpoint_cost cost = {.staged_cached_s_per_byte = 1e-9,
+                                            .staged_large_s_per_byte = 1e-9,
+                                            .large_s_per_byte = 1e-9},
+                                    blocking = {.staged_cached_s_per_byte = 1e-9,
+                                                .staged_large_s_per_byte = 1e-9};
+    const struct dl_checkpoint_way way = {.format = dl_checkpoint_format_find("torch-dcp-async"),
+                                          .cost = &cost,
+                                          .blocking = &blocking};
+    make(&f);
+    assert_int_equal(
+        dl_checkpoint_plan(&f.system, &f.workload, &f.plan, &prediction, &way, &all, &err), DL_OK);
+    f.plan.shard = 1;
+    assert_int_equal(
+        dl_checkpoint_plan(&f.system, &f.workload, &f.plan, &prediction, &way, &part, &err), DL_OK);
+    const double ranks = (double)(f.plan.nodes * f.plan.devices_per_node);
+    assert_true(ranks > 1);
+    check_close(all.blocked_s, ranks * part.blocked_s, 1e-9);
+    dl_arena_free(&f.arena);
+}
+
 static void refused(void **state) {
     (void)state;
     struct dl_fake f;
@@ -185,10 +212,10 @@ static void refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(intervals),  cmocka_unit_test(expected_time),
-        cmocka_unit_test(by_hand),    cmocka_unit_test(shared_out),
-        cmocka_unit_test(two_levels), cmocka_unit_test(asynchronous),
-        cmocka_unit_test(refused),
+        cmocka_unit_test(intervals),    cmocka_unit_test(expected_time),
+        cmocka_unit_test(by_hand),      cmocka_unit_test(shared_out),
+        cmocka_unit_test(two_levels),   cmocka_unit_test(asynchronous),
+        cmocka_unit_test(whole_copies), cmocka_unit_test(refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,10 +27,14 @@ static void contents(void **state) {
     load_name("resnet50", NULL, 0, &arena, &w);
     dl_checkpoint_content(find("torch-save"), &w, DL_ADAM, 4, &c);
     check_close(c.tensor_count, 803, 0);
+    check_close(c.setting_count, 12, 0); /* members of param_groups of Adam */
     check_close(c.data_bytes, 4 * 76724430.0 + 4 * 53, 0);
     assert_true(c.large_bytes > 0.5 * c.data_bytes && c.large_bytes < c.data_bytes);
     dl_checkpoint_content(find("keras"), &w, DL_ADAM, 4, &c);
     check_close(c.tensor_count, 591, 0);
+    check_close(c.setting_count, 0, 0);
+    dl_checkpoint_content(find("torch-dcp"), &w, DL_MOMENTUM, 4, &c);
+    check_close(c.setting_count, 10, 0);
     dl_checkpoint_content(find("mxnet-params"), &w, DL_SGD, 4, &c);
     check_close(c.tensor_count, 267, 0);
     check_close(c.data_bytes, 4 * (25557032.0 + 53120), 0);
@@ -50,6 +54,12 @@ static void bytes_by_hand(void **state) {
     check_close(dl_checkpoint_bytes(find("npz"), &c, 1), 800 + 22 + 2 * 256, 1e-12);
     /* 1200, each 30 + 19 + 51.5 + 46 + 19 and 92 */
     check_close(dl_checkpoint_bytes(find("torch-save"), &c, 1), 800 + 1200 + 2 * 257.5, 1e-12);
+    /* 900, each 1577 + 31.5 + 226 + 12; a setting 1261 + 148 */
+    struct dl_checkpoint_content with = c;
+    check_close(dl_checkpoint_bytes(find("torch-dcp"), &with, 1), 800 + 900 + 2 * 1846.5, 1e-12);
+    with.setting_count = 12;
+    check_close(dl_checkpoint_bytes(find("torch-dcp"), &with, 1),
+                800 + 900 + 2 * 1846.5 + 12 * 1409, 1e-12);
     /* every rank its copy, deflated */
     check_close(dl_checkpoint_bytes(find("chainermn"), &c, 4), 4 * (800 * 0.926 + 22 + 2 * 192),
                 1e-12);
@@ -91,14 +101,120 @@ static void costs_by_hand(void **state) {
     check_close(cost.storage_s_per_byte, 2e-9, 1e-9);
     check_close(cost.cached_s_per_byte, 3e-9, 1e-9);
     check_close(cost.large_s_per_byte, 5e-9, 1e-9);
-    /* 4 ranks on 2 cores: 1 + 3 x 2 ms, 10 tensors of 0.2 + 0.05 ms, 1 MB at 1.5 and 2 at 2.5 ns,
+    /* 4 ranks on 2 cores: 1 + 3 ms, 10 tensors of 0.2 + 0.05 ms, 1 MB at 1.5 and 2 at 2.5 ns,
      * 3 MB to storage at 2 */
     const struct dl_checkpoint_content c = {
         .tensor_count = 10, .data_bytes = 3e6, .large_bytes = 2e6};
+    struct dl_checkpoint_scale scale = {
+        .ranks = 4, .node_rank_count = 4, .node_core_count = 2, .storage_s_per_byte = NAN};
+    check_close(dl_checkpoint_write_s(find("torch-dcp"), &cost, &c, &scale),
+                4e-3 + 2.5e-3 + 1.5e-3 + 5e-3 + 6e-3, 1e-9);
+    /* sharded: each rank writes a part of each of the 10 tensors, 0.2 + 2 x 0.1 ms */
+    scale.is_sharded = true;
+    check_close(dl_checkpoint_write_s(find("torch-dcp"), &cost, &c, &scale),
+                4e-3 + 4e-3 + 1.5e-3 + 5e-3 + 6e-3, 1e-9);
+    dl_arena_free(&arena);
+}
+
+/* The same with the pieces of planning, per tensor: each rank 0.05 ms (v), the first one 0.02 ms
+ * for each rank (e). One rank: 0.3 = t + e + v + s; two: 0.25 = t + 2 e + v + s/2, so s = 2 (0.3 +
+ * 0.02 - 0.25) = 0.14 and t = 0.09 ms. A collection of 1000 objects takes 7 ms. */
+static const char pieces[] = "t,dcp-plan,probe-many,none,1,2,0,100,100,1,0.005,0.005\n"
+                             "t,dcp-coordinate,probe-many,none,1,2,0,100,100,1,0.004,0.004\n"
+                             "t,dcp-coordinate,probe-many,none,2,2,0,100,100,1,0.006,0.006\n"
+                             "t,collect,probe-objects,none,1,2,0,1000,1000,1,0.007,0.007\n";
+
+static void planning_by_hand(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_checkpoint_cost cost;
+    struct dl_err err = {0};
+    bool known;
+    const char *text = dl_arena_printf(&arena, "%s%s", probe, pieces);
+    assert_non_null(text);
+    assert_int_equal(read_probe(text, &arena, &cost, &known, &err), DL_OK);
+    assert_true(known);
+    check_close(cost.every_tensor_s, 5e-5, 1e-9);
+    check_close(cost.rank_tensor_s, 2e-5, 1e-9);
+    check_close(cost.shared_tensor_s, 1.4e-4, 1e-9);
+    check_close(cost.tensor_s, 9e-5, 1e-9);
+    check_close(cost.large_s_per_byte, 5e-9, 1e-9);
+    /* 4 ranks on 2 cores, 8 tensors and 2 settings of the optimizer: 4 ms, 10 x (0.09 + 4 x 0.02 +
+     * 2 x 0.05 + 0.14 x 2/4) ms. Objects of the first rank: 10 x (8.4 + 4 x 16.9 + 33.7/4) = 844,
+     * 3.4 times a quarter of 1000; of the others, two of which share a core: 10 x (12.7 + 33.7/4) =
+     * 211, 0.8 times: 3 and 2 x 1 collections. */
+    const struct dl_checkpoint_content c = {.tensor_count = 8, .setting_count = 2};
     const struct dl_checkpoint_scale scale = {
         .ranks = 4, .node_rank_count = 4, .node_core_count = 2, .storage_s_per_byte = NAN};
     check_close(dl_checkpoint_write_s(find("torch-dcp"), &cost, &c, &scale),
-                7e-3 + 2.5e-3 + 1.5e-3 + 5e-3 + 6e-3, 1e-9);
+                4e-3 + 3.4e-3 + 5 * 7e-3, 1e-9);
+    /* a format that rank 0 writes alone plans nothing */
+    check_close(dl_checkpoint_write_s(find("torch-save"), &cost, &c, &scale),
+                1e-3 + 3 * 1e-3 + 8 * (9e-5 + 4 * 2e-5 + 5e-5 + 1.4e-4), 1e-9);
+    dl_arena_free(&arena);
+}
+
+/* Kept objects by quarters of the process's: below half of one none, as in most checkpoints. */
+static void collections(void **state) {
+    (void)state;
+    check_close(dl_checkpoint_collections(0, 1000), 0, 0);
+    check_close(dl_checkpoint_collections(124, 1000), 0, 0);
+    check_close(dl_checkpoint_collections(126, 1000), 1, 0);
+    check_close(dl_checkpoint_collections(374, 1000), 1, 0);
+    check_close(dl_checkpoint_collections(1000, 1000), 4, 0);
+}
+
+/* Asynchronous: each rank copies all that it holds. One tensor 3 ms of which 1 is the copy, 101
+ * take 33 ms of which 11: 0.1 ms to copy one. 4 MB: the copy takes 1 + 0.1 + 4 ms, 1 ns a byte, 40
+ * MB 2 ns. The rest as above without planning: 0.2 ms for a tensor, on one rank and on two, hence
+ * none shared. */
+static const char staged[] =
+    "platform,format,state,optimizer,ranks,cores,layers,tensors,elements,bytes,write_s,blocking_s\n"
+    "t,raw-sync,probe-large,none,1,2,0,1,1000000,4000000,0.008,0.008\n"
+    "t,raw,probe-large,none,1,2,0,1,1000000,4000000,0.004,0.004\n"
+    "t,torch-dcp-async,probe-one,none,1,2,0,1,1,4,0.003,0.001\n"
+    "t,torch-dcp-async,probe-many,none,1,2,0,101,101,404,0.033,0.011\n"
+    "t,torch-dcp-async,probe-medium,none,1,2,0,1,1000000,4000000,0.0273,0.0051\n"
+    "t,torch-dcp-async,probe-large,none,1,2,0,1,10000000,40000000,0.3633,0.0811\n"
+    "t,torch-dcp-async,probe-one,none,2,2,0,1,1,4,0.003,0.001\n"
+    "t,torch-dcp-async,probe-many,none,2,2,0,101,101,404,0.033,0.011\n";
+
+static void copies_by_hand(void **state) {
+    (void)state;
+    const struct dl_checkpoint_format *format = find("torch-dcp-async");
+    struct dl_arena arena = {0};
+    struct dl_csv csv;
+    struct dl_checkpoint_cost all, waits;
+    struct dl_err err = {0};
+    bool known;
+    assert_int_equal(dl_csv_parse("probe.csv", staged, strlen(staged), &arena, &csv, &err), DL_OK);
+    assert_int_equal(dl_checkpoint_cost_read(&csv, format, false, &all, &known, &err), DL_OK);
+    assert_int_equal(dl_checkpoint_cost_read(&csv, format, true, &waits, &known, &err), DL_OK);
+    check_close(all.every_tensor_s, 1e-4, 1e-9);
+    check_close(all.tensor_s, 2e-4, 1e-9);
+    check_close(all.staged_cached_s_per_byte, 1e-9, 1e-9);
+    check_close(all.staged_large_s_per_byte, 2e-9, 1e-9);
+    /* 27.3 - 3 - 0.3 - 4 (copy) - 8 (storage) = 12 ms of 4 MB; 363.3 - 3.3 - 80 - 80 = 200 of 40 */
+    check_close(all.cached_s_per_byte, 3e-9, 1e-9);
+    check_close(all.large_s_per_byte, 5e-9, 1e-9);
+    /* 4 ranks on 2 cores wait 1 ms + 10 x 0.2 + 1 MB at 2 and 2 MB at 4 ns; sharded a quarter of
+     * the bytes. All of it: 3 + 10 x (0.2 + 0.2) + 1 MB at 1.5 and 2 at 2.5 + the copy + 3 MB at 2
+     * ns. */
+    const struct dl_checkpoint_content c = {
+        .tensor_count = 10, .data_bytes = 3e6, .large_bytes = 2e6};
+    struct dl_checkpoint_scale scale = {
+        .ranks = 4, .node_rank_count = 4, .node_core_count = 2, .storage_s_per_byte = NAN};
+    check_close(dl_checkpoint_write_s(format, &waits, &c, &scale), 1e-3 + 2e-3 + 10e-3, 1e-9);
+    check_close(dl_checkpoint_write_s(format, &all, &c, &scale),
+                3e-3 + 4e-3 + 1.5e-3 + 5e-3 + 10e-3 + 6e-3, 1e-9);
+    scale.is_sharded = true;
+    check_close(dl_checkpoint_write_s(format, &waits, &c, &scale), 1e-3 + 2e-3 + 2.5e-3, 1e-9);
+    /* a copy longer than the whole is refused */
+    const char *broken = dl_arena_printf(&arena, "%s", staged);
+    memcpy(strstr(broken, "0.033,0.011"), "0.010", 5);
+    assert_int_equal(dl_csv_parse("probe.csv", broken, strlen(broken), &arena, &csv, &err), DL_OK);
+    assert_int_equal(dl_checkpoint_cost_read(&csv, format, false, &all, &known, &err),
+                     DL_ERR_INPUT);
     dl_arena_free(&arena);
 }
 
@@ -143,9 +259,10 @@ static void rows_are_whole(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(contents),       cmocka_unit_test(bytes_by_hand),
-        cmocka_unit_test(costs_by_hand),  cmocka_unit_test(broken_probes),
-        cmocka_unit_test(rows_are_whole),
+        cmocka_unit_test(contents),         cmocka_unit_test(bytes_by_hand),
+        cmocka_unit_test(costs_by_hand),    cmocka_unit_test(broken_probes),
+        cmocka_unit_test(planning_by_hand), cmocka_unit_test(collections),
+        cmocka_unit_test(copies_by_hand),   cmocka_unit_test(rows_are_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
