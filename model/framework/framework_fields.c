@@ -234,7 +234,7 @@ static const struct dl_field framework_fields[] = {
     FLAG(AT(sync.messages, weights_on_device),
          "central weights live on the first device instead of the host"),
     FLAG(AT(input, decodes_on_device),
-         "samples are decoded on the devices (DALI), not by the host; the time there is not counted"),
+         "samples are decoded on the devices (DALI), whose time for it is not counted"),
     FLAG(AT(input, copies_in_step),
          "the step begins with the copy of the batch; only reading and decoding are ahead"),
     NUMBER(AT(input, feed_bytes_per_s), 1e6, 1e13, DL_UNIT_BYTE_PER_S,
