@@ -305,7 +305,7 @@ enum dl_code dl_limits_of(const struct dl_system *system, const struct dl_worklo
 
 /* F-SAVING */
 enum dl_code dl_gains_of(const struct dl_predict_request *request, double iteration_s,
-                         struct dl_gain *out, int *count_out, struct dl_err *err) {
+                         struct dl_saving *out, int *count_out, struct dl_err *err) {
     const double more = 1.1;
     struct dl_cost_memo own = {.arena = request->arena};
     const bool shared = request->options != NULL && request->options->memo != NULL;
@@ -321,7 +321,7 @@ enum dl_code dl_gains_of(const struct dl_predict_request *request, double iterat
         const bool latency = r == NETWORK_LATENCY || r == NODE_LATENCY;
         if (is_idle(&a, r)) continue;
         DL_TRY(ask(&a, (enum resource)r, latency ? 1 / more : more, true, &p, err));
-        const struct dl_gain gain = {resource_names[r], 1 - p.iteration_s / iteration_s};
+        const struct dl_saving gain = {resource_names[r], 1 - p.iteration_s / iteration_s};
         int at = count++;
         for (; at > 0 && out[at - 1].saved_frac < gain.saved_frac; at--) out[at] = out[at - 1];
         out[at] = gain;

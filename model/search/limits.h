@@ -39,7 +39,7 @@ struct dl_limits {
 };
 
 /* What 10 % more of a resource (of a latency: a tenth less) saves of the iteration. F-SAVING */
-struct dl_gain {
+struct dl_saving {
     const char *resource;
     double saved_frac;
 };
@@ -47,7 +47,7 @@ struct dl_gain {
  * *count_out: how many. With the memo of that prediction kernels are timed for two resources alone,
  * and for none where the memo knows them. */
 enum dl_code dl_gains_of(const struct dl_predict_request *request, double iteration_s,
-                         struct dl_gain *out, int *count_out, struct dl_err *err);
+                         struct dl_saving *out, int *count_out, struct dl_err *err);
 
 enum dl_code dl_limits_of(const struct dl_system *system, const struct dl_workload *workload,
                           const struct dl_framework *framework, const struct dl_plan *plan,

@@ -36,14 +36,14 @@ const char *dl_gains_text(const struct dl_prediction_row *row, const struct dl_g
     double kernels = 0;
     int shown = 0;
     for (int i = 0; i < gains->count; i++) {
-        const struct dl_gain *g = &gains->list[i];
+        const struct dl_saving *g = &gains->list[i];
         if (of_kernels(g->resource)) kernels += g->saved_frac;
         if (g->saved_frac < SHOWN) continue;
         dl_text_printf(&text, "%s%s %.1f %%", shown++ > 0 ? ", " : "", g->resource,
                        100 * g->saved_frac);
     }
     if (shown == 0) return "";
-    const struct dl_gain *first = &gains->list[0];
+    const struct dl_saving *first = &gains->list[0];
     const bool differs =
         is_kernels(p->bottleneck) && !of_kernels(first->resource) && first->saved_frac > kernels;
     const char *said = dl_text_string(&text);

@@ -6,7 +6,7 @@
 #include "predict/output/rows.h"
 
 struct dl_gains {
-    struct dl_gain list[DL_MAX_LIMITS]; /* the most effective first */
+    struct dl_saving list[DL_MAX_LIMITS]; /* the most effective first */
     int count;
 };
 /* Of a row on nodes of one kind; none of others. */

@@ -76,7 +76,7 @@ static void limits(void **state) {
         if (code == DL_OK) {
             const struct dl_predict_request request = {&one.system, one.workload, &one.framework,
                                                        &plan,       NULL,         &arena};
-            struct dl_gain gains[DL_MAX_LIMITS];
+            struct dl_saving gains[DL_MAX_LIMITS];
             struct recorded_sum sum = {0};
             int count = 0;
             record_limits(&one, &plan, &arena);
