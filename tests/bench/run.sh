@@ -26,7 +26,7 @@ process 'list systems' 51 list systems
 process 'list workloads' 21 list workloads
 process 'search of ResNet-50 on 64 nodes' 11 search --system iris-v100 --workload resnet50 --framework chainermn --nodes 64 --threads 1
 process 'compare all published runs' 5 compare data/runs/*.csv
-# Rows, and memory: measurements of a few jobs and of many. ROWS=10000000 takes a minute a row and a gigabyte of disk.
+# Rows, and memory: measurements of a few jobs and of many. ROWS=10000000 takes minutes and a gigabyte of disk.
 rows=$(mktemp -d) || exit 1
 trap 'rm -rf "$rows"' EXIT
 memory() { [ ! -x /usr/bin/time ] || /usr/bin/time -f "               memory: %M kB" "$@" 2>&1 > /dev/null | tail -n 1; }
