@@ -39,6 +39,8 @@ static bool fails(enum call call) {
     return true;
 }
 
+static char opened_directory[4096]; /* the last one */
+
 int __real_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...) {
@@ -46,6 +48,7 @@ int __wrap_open(const char *path, int flags, ...) {
     va_start(arguments, flags);
     const unsigned mode = (flags & O_CREAT) != 0 ? va_arg(arguments, unsigned) : 0;
     va_end(arguments);
+    if ((flags & O_DIRECTORY) != 0) snprintf(opened_directory, sizeof opened_directory, "%s", path);
     return fails(OPEN) ? -1 : __real_open(path, flags, mode);
 }
 ssize_t __real_read(int fd, void *buffer, size_t size);
@@ -180,6 +183,15 @@ static void a_failed_write_leaves_one_whole_text(void **state) {
     assert_int_equal(write_over(false), DL_ERR_SYSTEM);
 }
 
+/* A rename is on the disk when its directory is. */
+static void the_directory_of_the_file_is_synced(void **state) {
+    (void)state;
+    put("old");
+    opened_directory[0] = '\0';
+    assert_int_equal(dl_file_write(path, "new", 3, NULL), DL_OK);
+    assert_string_equal(strrchr(opened_directory, '/'), strrchr(folder, '/'));
+}
+
 static void what_is_no_failure(void **state) {
     (void)state;
     static const struct {
@@ -280,6 +292,7 @@ static void names_and_directories(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_failed_write_leaves_one_whole_text, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_directory_of_the_file_is_synced, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_no_failure, setup, teardown),
         cmocka_unit_test_setup_teardown(reading_fails, setup, teardown),
         cmocka_unit_test_setup_teardown(devices_and_standard_output, setup, teardown),

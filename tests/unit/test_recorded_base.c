@@ -238,6 +238,8 @@ static void csvs(void **state) {
     static const char *const parts[] = {
         "a",     "b",         "1.5", ",",     ",",  ",",        "\n",   "\n", "\r\n", "\"", "\"\"",
         "\"x\"", "\"1,\n2\"", " ",   "1e400", "-3", "\xc3\xa9", "\xff", "=1", "\r",   "\t"};
+    static const char *const heads[] = {"", "one;two\n", "one\ttwo\n", "\xef\xbb\xbfone,two\n",
+                                        "one,\"two\"\r\n"};
     recorded_open("csv");
     seed = 43;
     for (int i = 0; i < CSVS; i++) {
@@ -246,17 +248,20 @@ static void csvs(void **state) {
         struct dl_err err = {0};
         struct dl_csv csv;
         char title[64];
-        size_t n = (size_t)snprintf(text, sizeof text, "%s", once_in(6) ? "" : "one,two\n");
+        size_t n =
+            (size_t)snprintf(text, sizeof text, "%s", once_in(6) ? heads[upto(5)] : "one,two\n");
         const int count = upto(14);
         for (int k = 0; k < count; k++)
             n += (size_t)snprintf(text + n, sizeof text - n, "%s",
                                   parts[k % 2 == 1 && !once_in(15) ? 3 + 3 * (k % 4 / 2)
                                                                    : upto(once_in(3) ? 21 : 3)]);
+        if (once_in(25)) text[upto((int)n + 1)] = '\0';
         snprintf(title, sizeof title, "table %d", i);
         recorded_case(title);
         if (dl_csv_parse("FILE", text, n, &arena, &csv, &err) != DL_OK) {
             recorded_error("parse", &err);
         } else {
+            csv.text = text, csv.text_bytes = n; /* so that faults have a column */
             recorded_number("rows", 1 + csv.row_count + 100 * csv.column_count);
             recorded_number("column", 2 + dl_csv_column(&csv, "two"));
             for (int r = 0; r < csv.row_count && r < 4; r++)

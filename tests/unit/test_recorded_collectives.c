@@ -239,6 +239,12 @@ static void record_formats(const struct dl_workload *workload) {
                                  dl_checkpoint_bytes(format, &c, 1 + upto(16))};
         for (size_t k = 0; k < sizeof values / sizeof values[0]; k++) recorded_add(&sum, values[k]);
         recorded_sum_of(format->name, &sum);
+        recorded_number("writers, counters, saves",
+                        1 + (double)format->writers + 4 * (double)format->counters +
+                            16 * (double)format->saves + 1024 * format->syncs +
+                            2048 * format->is_async);
+        const uint32_t words = recorded_hash(recorded_hash(0, format->summary), format->also);
+        recorded_text_hash("words", recorded_hash(words, format->probe), format->summary);
     }
     recorded_end_case();
 }

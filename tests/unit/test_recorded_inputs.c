@@ -138,12 +138,12 @@ static void record_line(void) {
     struct dl_options out;
     struct dl_err err = {0};
     const int count = upto(6);
-    char title[200] = "";
+    char title[300] = "";
     for (int i = 0; i < count; i++) {
         snprintf(copies[i], sizeof copies[i], "%s",
                  pool[upto((int)(sizeof pool / sizeof pool[0]))]);
         words[i] = copies[i];
-        snprintf(title + strlen(title), sizeof title - strlen(title), "%s ", copies[i]);
+        snprintf(title + strlen(title), sizeof title - strlen(title), "%.30s ", copies[i]);
     }
     recorded_case(title);
     if (dl_options_parse(option_tables, count, words, &out, &err) != DL_OK) {
@@ -371,8 +371,9 @@ static void finds(void **state) {
     for (int kind = DL_DATA_DEVICE; kind <= DL_DATA_FRAMEWORK; kind++) {
         struct dl_arena arena = {0};
         struct dl_err err = {0};
+        const char *const twice[] = {directory, directory};
         const struct dl_data data = {
-            .directories = directories, .directory_count = 1, .local_profile = "/x/local.json"};
+            .directories = twice, .directory_count = 2, .local_profile = "/x/local.json"};
         const char **names;
         uint32_t all_names = 0;
         recorded_case("names");

@@ -53,7 +53,8 @@ static void record_key(const struct setting *s, const char *path, const char *va
             key[length++] = *c;
     }
     key[length] = '\0';
-    for (int i = 0; i < (s->kind == DL_DATA_SYSTEM ? SETUPS_OF_SYSTEMS : SETUPS); i++) {
+    const bool few = s->kind == DL_DATA_SYSTEM && strncmp(path, "host.", 5) != 0;
+    for (int i = 0; i < (few ? SETUPS_OF_SYSTEMS : SETUPS); i++) {
         struct dl_err err = {0};
         struct dl_arena arena = {0};
         struct dl_override override = {.key = key, .value = value};

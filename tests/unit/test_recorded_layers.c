@@ -49,6 +49,10 @@ static const char *const inputs[] = {
  * tensors. Sequences come from an embedding. */
 static size_t write_network(const struct dl_layer_kind *kind, int input, char *text) {
     const bool tokens = input == 2;
+    /* one of two tensors may have another shape */
+    const char *other = input != 2 && input != 3 && once_in(3)
+                            ? "\"maxpool\", \"kernel\": 2, \"stride\": 2"
+                            : "\"sigmoid\"";
     const int wanted = kind->inputs_min +
                        (once_in(12) || (kind->inputs_max > kind->inputs_min && once_in(2)) ? 1 : 0);
     size_t n = (size_t)snprintf(
@@ -65,7 +69,8 @@ static size_t write_network(const struct dl_layer_kind *kind, int input, char *t
     if (!tokens || kind != &dl_layer_embedding)
         n += (size_t)snprintf(text + n, TEXT_BYTES - n,
                               "{\"kind\": \"relu\", \"name\": \"a\"},\n"
-                              "{\"kind\": \"sigmoid\", \"name\": \"b\", \"from\": \"a\"},\n");
+                              "{\"kind\": %s, \"name\": \"b\", \"from\": \"a\"},\n",
+                              other);
     n += (size_t)snprintf(text + n, TEXT_BYTES - n, "{\"kind\": \"%s\", \"name\": \"x\"",
                           kind->name);
     if (wanted > 1)

@@ -180,6 +180,20 @@ static enum dl_code run_search(const struct dl_search_request *request, struct d
     return DL_OK;
 }
 
+/* Tasks may end in any order: what is kept is the same. */
+static void check_order(const struct dl_search *search, const struct dl_search_worker *kept) {
+    static struct dl_search_worker other;
+    struct dl_err err = {0};
+    dl_search_worker_clear(&other);
+    for (int64_t i = dl_search_tasks(search); i-- > 0;)
+        if (dl_search_run_task(search, i, &other, &err) != DL_OK) fail_msg("%s", err.message);
+    assert_int_equal(other.best_count, kept->best_count);
+    for (int i = 0; i < kept->best_count; i++) {
+        check_close(other.best[i].score, kept->best[i].score, 0);
+        assert_int_equal(other.best[i].order, kept->best[i].order);
+    }
+}
+
 static struct dl_search_request random_search(void) {
     static const char *const makers[] = {"megatron", "megatron-core", "pytorch-fsdp", "llama3-4d",
                                          "megatron-deepspeed"};
@@ -232,10 +246,12 @@ static void searches(void **state) {
                  request.system->name, request.framework->name);
         recorded_case(title);
         struct dl_search *search;
-        if (run_search(&request, &arena, &search, &worker, &err) == DL_OK)
+        if (run_search(&request, &arena, &search, &worker, &err) == DL_OK) {
             record_found(&worker), record_best_plan(search, &worker);
-        else
+            if (i % 2 == 0) check_order(search, &worker);
+        } else {
             recorded_error("refusal", &err);
+        }
         recorded_end_case();
         dl_arena_free(&arena);
     }
