@@ -22,7 +22,9 @@ struct dl_fit_set {
      * (model/hardware/kernel_model.h) */
     bool by_algorithm;
     bool no_correction; /* the base alone */
-    bool own_cpu;       /* calibrate's own samples of a CPU: other priors */
+    /* of many machines, releases and timers, not of one campaign: some samples contradict others */
+    bool of_many;
+    bool own_cpu; /* calibrate's own samples of a CPU: other priors */
 };
 
 /* `value` rounded to `digits` significant digits, so that files are short and equal on all

@@ -116,6 +116,7 @@ static const struct form FORMS[] = {
       "depth"}},
     {DL_OP_STREAM, ALL, ANY, DL_DISTANCE_SQUARES, 0, {"bytes"}},
     {DL_OP_STREAM, ALL, ANY, DL_DISTANCE_SQUARES, OF_TWO, {"bytes", "vendor"}},
+    {DL_OP_STREAM, ALL, ANY, DL_DISTANCE_SQUARES, OF_TWO, {"bytes", "elements"}},
 };
 enum { FORM_COUNT = sizeof FORMS / sizeof FORMS[0] };
 
@@ -373,6 +374,57 @@ static bool write_model(struct process *p, const gsl_vector *theta, struct dl_ke
     return ready;
 }
 
+/* What the others say of each sample: leave-one-out means (Rasmussen and Williams 2006, section
+ * 5.4.2); of many samples, whose own share is small, the sum itself. */
+static bool others_say(struct process *p, const double *lengths, double signal, double noise,
+                       size_t *chosen, double *scratch, double *mean) {
+    const size_t count = choose_points(p, lengths, chosen, scratch);
+    if (count < p->n) {
+        if (!weigh(p, lengths, signal, noise, chosen, count, scratch)) return false;
+        for (size_t i = 0; i < p->n; i++) {
+            mean[i] = 0.0;
+            for (size_t j = 0; j < count; j++)
+                mean[i] += scratch[j] / (1.0 + distance_between(p, i, chosen[j], lengths));
+        }
+        return true;
+    }
+    fill_covariance(p, lengths, signal, noise);
+    factorize(p);
+    gsl_linalg_cholesky_invert(p->covariance);
+    for (size_t i = 0; i < p->n; i++)
+        mean[i] = p->y[i] - gsl_vector_get(p->alpha, i) / gsl_matrix_get(p->covariance, i, i);
+    return true;
+}
+
+static const double NO_TIMER_IS_BETTER = 1e-3; /* log */
+
+/* Draws samples that the others contradict towards them, *most: by what is beyond it. y becomes the pseudo-observations of
+ * Huber's estimate (Huber 1981, section 7.8). One time can be that of two kernels, or of a library
+ * that chose badly; the length scales and the noise of plain least squares follow such times. */
+static bool draw_in(struct process *p, const gsl_vector *theta, const double *measured, double *y,
+                    double *scratch, double *most) {
+    enum { ROUNDS = 3 };
+    static const double DEVIATIONS = 1.0, NORMAL_50 = 0.6745;
+    double lengths[DL_FEATURES_MAX] = {0}, *mean = scratch + p->n;
+    size_t *chosen = malloc(p->n * sizeof *chosen);
+    bool ready = chosen != NULL;
+    for (size_t f = 0; f < p->axes; f++) lengths[f] = exp(gsl_vector_get(theta, f));
+    const double signal = exp(gsl_vector_get(theta, p->axes)),
+                 noise = exp(gsl_vector_get(theta, p->axes + 1));
+    for (int round = 0; round < ROUNDS && ready; round++) {
+        ready = others_say(p, lengths, signal, noise, chosen, scratch, mean);
+        if (!ready) break;
+        for (size_t i = 0; i < p->n; i++) scratch[i] = fabs(measured[i] - mean[i]);
+        dl_sort(scratch, p->n);
+        *most = fmax(DEVIATIONS / NORMAL_50 * dl_quantile_sorted(scratch, p->n, 0.5),
+                     NO_TIMER_IS_BETTER);
+        for (size_t i = 0; i < p->n; i++)
+            y[i] = mean[i] + fmax(-*most, fmin(measured[i] - mean[i], *most));
+    }
+    free(chosen);
+    return ready;
+}
+
 static int axis_named(enum dl_op op, const char *name) {
     int axis = 0;
     while (strcmp(dl_kernel_model_features[op][axis], name) != 0) axis++;
@@ -400,15 +452,45 @@ static double fit_form(struct process *p, const struct form *form, const struct 
     return least;
 }
 
-/* Writes the best form of the operation and pass to *model. */
-static bool fit_forms(struct process *p, const struct dl_fit_set *set, double *features,
+/* The hyperparameters again, without what the others contradict; y: the samples of *p. Where that
+ * explains the samples worse (without any noise the covariance is nearly singular), they stay. */
+static bool make_robust(struct process *p, double *y, gsl_vector *theta) {
+    enum { TIMES = 2, ARRAYS = 3 };
+    double *measured = malloc(ARRAYS * p->n * sizeof *measured), before[DL_FEATURES_MAX + 2];
+    double most[TIMES] = {0};
+    gsl_vector_view used = gsl_vector_subvector(theta, 0, p->axes + 2);
+    bool ready = measured != NULL;
+    for (size_t i = 0; i < p->axes + 2; i++) before[i] = gsl_vector_get(theta, i);
+    if (ready) memcpy(measured, y, p->n * sizeof *y);
+    for (int i = 0; i < TIMES && ready; i++) {
+        ready = draw_in(p, theta, measured, y, measured + p->n, &most[i]);
+        maximize_thinned(p, &used.vector);
+    }
+    if (ready && !(most[TIMES - 1] <= 2.0 * most[0])) {
+        memcpy(y, measured, p->n * sizeof *y);
+        for (size_t i = 0; i < p->axes + 2; i++) gsl_vector_set(theta, i, before[i]);
+    }
+    free(measured);
+    return ready;
+}
+
+/* Samples that a form needs. Those of many sources have batched products, which the second form of
+ * GEMMs tells apart. */
+static size_t least_for(const struct form *form, const struct dl_fit_set *set) {
+    const bool batched = set->of_many && form->op == DL_OP_GEMM && form->least_samples > 0 &&
+                         form->distance == DL_DISTANCE_SQUARES;
+    return batched ? OF_TWO : form->least_samples;
+}
+
+/* Writes the best form of the operation and pass to *model; y: the samples of *p. */
+static bool fit_forms(struct process *p, const struct dl_fit_set *set, double *features, double *y,
                       gsl_vector *theta, struct dl_kernel_model *model) {
     const enum units units = set->channel_multiple > 1.0 ? MATRIX : VECTOR;
     double least = INFINITY;
     int best = -1, last = -1;
     for (int i = 0; i < FORM_COUNT; i++) {
         if (FORMS[i].op != set->op || (FORMS[i].passes >> set->pass & 1U) == 0 ||
-            (FORMS[i].units != ANY && FORMS[i].units != units) || FORMS[i].least_samples > p->n)
+            (FORMS[i].units != ANY && FORMS[i].units != units) || least_for(&FORMS[i], set) > p->n)
             continue;
         double value = fit_form(p, &FORMS[i], set, features, theta, model);
         last = i;
@@ -418,6 +500,7 @@ static bool fit_forms(struct process *p, const struct dl_fit_set *set, double *f
         }
     }
     if (best != last) fit_form(p, &FORMS[best], set, features, theta, model);
+    if (set->of_many && !make_robust(p, y, theta)) return false;
     return write_model(p, theta, model);
 }
 
@@ -463,7 +546,7 @@ enum dl_code dl_fit_process(const struct dl_fit_set *set, const double *residual
         double bound = outlier_bound(residuals, n, model->offset, y);
         for (size_t i = 0; i < n; i++)
             y[i] = fmax(-bound, fmin(residuals[i] - model->offset, bound));
-        ready = fit_forms(&p, set, features, theta, model);
+        ready = fit_forms(&p, set, features, y, theta, model);
     }
     gsl_matrix_free(p.covariance);
     gsl_matrix_free(p.shape_part);
