@@ -22,103 +22,9 @@ static const double LENGTH_SD[] = {[DL_DISTANCE_SQUARES] = 0.5, [DL_DISTANCE_MAG
 static const double SIGNAL_MEDIAN = 0.35, SIGNAL_SD = 1.0;
 static const double NOISE_MEDIAN = 0.06, NOISE_SD = 0.5;
 
-/* Samples that place more features than the sides; hyperparameters are fitted to at most so many
- * samples, evenly taken: they are few, and the fit is cubic in the samples. */
-enum { MANY = 200, OF_TWO = 30, MOST_POINTS = 256 };
-
-/* Candidate features of the distance. Of several forms for an operation and pass, the one with the
- * highest posterior is used. */
-enum units { ANY, VECTOR, MATRIX };
-struct form {
-    enum dl_op op;
-    unsigned passes;                           /* bits of enum dl_pass */
-    enum units units;                          /* of the device, in this precision */
-    int distance;                              /* DL_DISTANCE_* */
-    size_t least_samples;                      /* that it needs */
-    const char *features[DL_FEATURES_MAX + 1]; /* as in dl_kernel_model_features */
-};
-enum { ALL = 1 << DL_FORWARD | 1 << DL_BACKWARD_DATA | 1 << DL_BACKWARD_WEIGHTS | 1 << DL_UPDATE };
-#define CONV "batch", "positions", "channels", "filters", "taps"
-static const struct form FORMS[] = {
-    {DL_OP_GEMM,
-     ALL,
-     ANY,
-     DL_DISTANCE_SQUARES,
-     0,
-     {"long_side", "short_side", "summed_side", "long_transposed", "short_transposed",
-      "unaligned"}},
-    {DL_OP_GEMM,
-     ALL,
-     ANY,
-     DL_DISTANCE_SQUARES,
-     MANY,
-     {"long_side", "short_side", "summed_side", "long_transposed", "unaligned", "excess", "count",
-      "blocks"}},
-    {DL_OP_GEMM,
-     ALL,
-     ANY,
-     DL_DISTANCE_MAGNITUDES,
-     MANY,
-     {"long_side", "short_side", "summed_side", "long_transposed", "unaligned", "excess", "count",
-      "blocks"}},
-    {DL_OP_ATTENTION,
-     ALL,
-     ANY,
-     DL_DISTANCE_SQUARES,
-     0,
-     {"queries", "seen", "heads", "head_dim", "causal", "shared", "excess", "paged", "engine"}},
-    {DL_OP_ATTENTION,
-     ALL,
-     ANY,
-     DL_DISTANCE_MAGNITUDES,
-     0,
-     {"queries", "seen", "heads", "head_dim", "causal", "shared", "excess", "paged", "engine"}},
-    /* The times of forward and weight-gradient convolutions change in steps with the shape, those
-     * of data gradients less so. On matrix units, a weight gradient is one implicit GEMM, whose
-     * sides determine the time; on vector units, the library selects algorithms by the dimensions
-     * behind the sides. */
-    {DL_OP_CONV,
-     1 << DL_FORWARD,
-     ANY,
-     DL_DISTANCE_MAGNITUDES,
-     0,
-     {CONV, "stride", "excess", "waves", "square_3x3"}},
-    {DL_OP_CONV,
-     1 << DL_BACKWARD_DATA,
-     ANY,
-     DL_DISTANCE_SQUARES,
-     0,
-     {CONV, "stride", "excess", "waves", "square_3x3"}},
-    {DL_OP_CONV,
-     1 << DL_BACKWARD_WEIGHTS,
-     VECTOR,
-     DL_DISTANCE_MAGNITUDES,
-     0,
-     {CONV, "excess", "padding"}},
-    {DL_OP_CONV,
-     1 << DL_BACKWARD_WEIGHTS,
-     MATRIX,
-     DL_DISTANCE_MAGNITUDES,
-     0,
-     {"filters", "columns", "summed", "taps", "excess", "padding"}},
-    {DL_OP_CONV,
-     ALL,
-     ANY,
-     DL_DISTANCE_MAGNITUDES,
-     MANY,
-     {CONV, "stride", "excess", "waves", "square_3x3", "depth"}},
-    {DL_OP_CONV,
-     ALL,
-     MATRIX,
-     DL_DISTANCE_MAGNITUDES,
-     MANY,
-     {"filters", "columns", "summed", "taps", "excess", "padding", "stride", "batch", "waves",
-      "depth"}},
-    {DL_OP_STREAM, ALL, ANY, DL_DISTANCE_SQUARES, 0, {"bytes"}},
-    {DL_OP_STREAM, ALL, ANY, DL_DISTANCE_SQUARES, OF_TWO, {"bytes", "vendor"}},
-    {DL_OP_STREAM, ALL, ANY, DL_DISTANCE_SQUARES, OF_TWO, {"bytes", "elements"}},
-};
-enum { FORM_COUNT = sizeof FORMS / sizeof FORMS[0] };
+/* Hyperparameters are fitted to at most so many samples, evenly taken: they are few, and the fit is
+ * cubic in the samples. */
+enum { MANY = DL_FIT_MANY, MOST_POINTS = 256 };
 
 struct process {
     size_t n, axes;
@@ -398,9 +304,10 @@ static bool others_say(struct process *p, const double *lengths, double signal, 
 
 static const double NO_TIMER_IS_BETTER = 1e-3; /* log */
 
-/* Draws samples that the others contradict towards them, *most: by what is beyond it. y becomes the pseudo-observations of
- * Huber's estimate (Huber 1981, section 7.8). One time can be that of two kernels, or of a library
- * that chose badly; the length scales and the noise of plain least squares follow such times. */
+/* Draws samples that the others contradict by more than *most towards them: y becomes the
+ * pseudo-observations of Huber's estimate (Huber 1981, section 7.8). One time can be that of two
+ * kernels, or of a library that chose badly; the length scales and the noise of plain least squares
+ * follow such times. */
 static bool draw_in(struct process *p, const gsl_vector *theta, const double *measured, double *y,
                     double *scratch, double *most) {
     enum { ROUNDS = 3 };
@@ -432,8 +339,9 @@ static int axis_named(enum dl_op op, const char *name) {
 }
 
 /* Fits one form: writes its features to *p and *model, the best hyperparameters to theta. */
-static double fit_form(struct process *p, const struct form *form, const struct dl_fit_set *set,
-                       double *features, gsl_vector *theta, struct dl_kernel_model *model) {
+static double fit_form(struct process *p, const struct dl_fit_form *form,
+                       const struct dl_fit_set *set, double *features, gsl_vector *theta,
+                       struct dl_kernel_model *model) {
     p->axes = 0;
     p->distance = model->distance = form->distance;
     for (; form->features[p->axes] != NULL; p->axes++) {
@@ -474,32 +382,21 @@ static bool make_robust(struct process *p, double *y, gsl_vector *theta) {
     return ready;
 }
 
-/* Samples that a form needs. Those of many sources have batched products, which the second form of
- * GEMMs tells apart. */
-static size_t least_for(const struct form *form, const struct dl_fit_set *set) {
-    const bool batched = set->of_many && form->op == DL_OP_GEMM && form->least_samples > 0 &&
-                         form->distance == DL_DISTANCE_SQUARES;
-    return batched ? OF_TWO : form->least_samples;
-}
-
 /* Writes the best form of the operation and pass to *model; y: the samples of *p. */
 static bool fit_forms(struct process *p, const struct dl_fit_set *set, double *features, double *y,
                       gsl_vector *theta, struct dl_kernel_model *model) {
-    const enum units units = set->channel_multiple > 1.0 ? MATRIX : VECTOR;
     double least = INFINITY;
     int best = -1, last = -1;
-    for (int i = 0; i < FORM_COUNT; i++) {
-        if (FORMS[i].op != set->op || (FORMS[i].passes >> set->pass & 1U) == 0 ||
-            (FORMS[i].units != ANY && FORMS[i].units != units) || least_for(&FORMS[i], set) > p->n)
-            continue;
-        double value = fit_form(p, &FORMS[i], set, features, theta, model);
+    for (int i = 0; i < dl_fit_form_count; i++) {
+        if (!dl_fit_form_applies(&dl_fit_forms[i], set)) continue;
+        double value = fit_form(p, &dl_fit_forms[i], set, features, theta, model);
         last = i;
         if (best < 0 || value < least) {
             least = value;
             best = i;
         }
     }
-    if (best != last) fit_form(p, &FORMS[best], set, features, theta, model);
+    if (best != last) fit_form(p, &dl_fit_forms[best], set, features, theta, model);
     if (set->of_many && !make_robust(p, y, theta)) return false;
     return write_model(p, theta, model);
 }

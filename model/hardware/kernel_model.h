@@ -175,10 +175,10 @@ extern const char *const *const dl_kernel_model_features[];
 void dl_kernel_model_shape_of(const struct dl_kernel *kernel, double bytes_per_element,
                               int64_t unit_count, struct dl_kernel_model_shape *out);
 
-/* Factors that apply a model to another device or precision; all 1 for its own. half multiplies what
- * the half-rate sides m, n and k lose together, 1/e - 1 without the waves: where arithmetic grew
- * more than bandwidth, a tile must be that much larger to keep its unit busy. With half = rate /
- * bandwidth the lost time is that of the bytes, which more arithmetic does not change. */
+/* Factors that apply a model to another device or precision; all 1 for its own. half multiplies
+ * what the half-rate sides m, n and k lose together, 1/e - 1 without the waves: where arithmetic
+ * grew more than bandwidth, a tile must be that much larger to keep its unit busy. With half = rate
+ * / bandwidth the lost time is that of the bytes, which more arithmetic does not change. */
 struct dl_kernel_model_scale {
     double rate, bandwidth, latency, half;
 };
