@@ -62,8 +62,9 @@ static enum dl_code select_samples(const struct dl_kernel_sample *samples, size_
     out->set.shapes = out->shapes;
     out->set.log_times = out->log_times;
     out->set.count = count;
+    out->set.of_many = of_many == count;
     /* A correction from a few convolutions of any dimensions misleads far from them. */
-    out->set.no_correction = op == DL_OP_CONV && of_many == count && count < FEW_CONVOLUTIONS;
+    out->set.no_correction = op == DL_OP_CONV && out->set.of_many && count < FEW_CONVOLUTIONS;
     /* Half-precision convolutions may run on half-precision vector units (P100); GEMMs accumulate
      * in fp32. */
     bool half_conv =

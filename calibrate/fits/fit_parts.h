@@ -22,8 +22,26 @@ struct dl_fit_set {
      * (model/hardware/kernel_model.h) */
     bool by_algorithm;
     bool no_correction; /* the base alone */
-    bool own_cpu;       /* calibrate's own samples of a CPU: other priors */
+    /* of many machines, releases and timers, not of one campaign: some samples contradict others */
+    bool of_many;
+    bool own_cpu; /* calibrate's own samples of a CPU: other priors */
 };
+
+enum { DL_FIT_MANY = 200 }; /* samples */
+
+/* Candidate features of the distance (fit_forms.c). */
+struct dl_fit_form {
+    enum dl_op op;
+    unsigned passes;                           /* bits of enum dl_pass */
+    int units;                                 /* of the device, in this precision */
+    int distance;                              /* DL_DISTANCE_* */
+    size_t least_samples;                      /* that it needs */
+    const char *features[DL_FEATURES_MAX + 1]; /* as in dl_kernel_model_features */
+};
+extern const struct dl_fit_form dl_fit_forms[];
+extern const int dl_fit_form_count;
+/* Whether a form is for these samples. */
+bool dl_fit_form_applies(const struct dl_fit_form *form, const struct dl_fit_set *set);
 
 /* `value` rounded to `digits` significant digits, so that files are short and equal on all
  * machines. */

@@ -22,102 +22,9 @@ static const double LENGTH_SD[] = {[DL_DISTANCE_SQUARES] = 0.5, [DL_DISTANCE_MAG
 static const double SIGNAL_MEDIAN = 0.35, SIGNAL_SD = 1.0;
 static const double NOISE_MEDIAN = 0.06, NOISE_SD = 0.5;
 
-/* Samples that place more features than the sides; hyperparameters are fitted to at most so many
- * samples, evenly taken: they are few, and the fit is cubic in the samples. */
-enum { MANY = 200, OF_TWO = 30, MOST_POINTS = 256 };
-
-/* Candidate features of the distance. Of several forms for an operation and pass, the one with the
- * highest posterior is used. */
-enum units { ANY, VECTOR, MATRIX };
-struct form {
-    enum dl_op op;
-    unsigned passes;                           /* bits of enum dl_pass */
-    enum units units;                          /* of the device, in this precision */
-    int distance;                              /* DL_DISTANCE_* */
-    size_t least_samples;                      /* that it needs */
-    const char *features[DL_FEATURES_MAX + 1]; /* as in dl_kernel_model_features */
-};
-enum { ALL = 1 << DL_FORWARD | 1 << DL_BACKWARD_DATA | 1 << DL_BACKWARD_WEIGHTS | 1 << DL_UPDATE };
-#define CONV "batch", "positions", "channels", "filters", "taps"
-static const struct form FORMS[] = {
-    {DL_OP_GEMM,
-     ALL,
-     ANY,
-     DL_DISTANCE_SQUARES,
-     0,
-     {"long_side", "short_side", "summed_side", "long_transposed", "short_transposed",
-      "unaligned"}},
-    {DL_OP_GEMM,
-     ALL,
-     ANY,
-     DL_DISTANCE_SQUARES,
-     MANY,
-     {"long_side", "short_side", "summed_side", "long_transposed", "unaligned", "excess", "count",
-      "blocks"}},
-    {DL_OP_GEMM,
-     ALL,
-     ANY,
-     DL_DISTANCE_MAGNITUDES,
-     MANY,
-     {"long_side", "short_side", "summed_side", "long_transposed", "unaligned", "excess", "count",
-      "blocks"}},
-    {DL_OP_ATTENTION,
-     ALL,
-     ANY,
-     DL_DISTANCE_SQUARES,
-     0,
-     {"queries", "seen", "heads", "head_dim", "causal", "shared", "excess", "paged", "engine"}},
-    {DL_OP_ATTENTION,
-     ALL,
-     ANY,
-     DL_DISTANCE_MAGNITUDES,
-     0,
-     {"queries", "seen", "heads", "head_dim", "causal", "shared", "excess", "paged", "engine"}},
-    /* The times of forward and weight-gradient convolutions change in steps with the shape, those
-     * of data gradients less so. On matrix units, a weight gradient is one implicit GEMM, whose
-     * sides determine the time; on vector units, the library selects algorithms by the dimensions
-     * behind the sides. */
-    {DL_OP_CONV,
-     1 << DL_FORWARD,
-     ANY,
-     DL_DISTANCE_MAGNITUDES,
-     0,
-     {CONV, "stride", "excess", "waves", "square_3x3"}},
-    {DL_OP_CONV,
-     1 << DL_BACKWARD_DATA,
-     ANY,
-     DL_DISTANCE_SQUARES,
-     0,
-     {CONV, "stride", "excess", "waves", "square_3x3"}},
-    {DL_OP_CONV,
-     1 << DL_BACKWARD_WEIGHTS,
-     VECTOR,
-     DL_DISTANCE_MAGNITUDES,
-     0,
-     {CONV, "excess", "padding"}},
-    {DL_OP_CONV,
-     1 << DL_BACKWARD_WEIGHTS,
-     MATRIX,
-     DL_DISTANCE_MAGNITUDES,
-     0,
-     {"filters", "columns", "summed", "taps", "excess", "padding"}},
-    {DL_OP_CONV,
-     ALL,
-     ANY,
-     DL_DISTANCE_MAGNITUDES,
-     MANY,
-     {CONV, "stride", "excess", "waves", "square_3x3", "depth"}},
-    {DL_OP_CONV,
-     ALL,
-     MATRIX,
-     DL_DISTANCE_MAGNITUDES,
-     MANY,
-     {"filters", "columns", "summed", "taps", "excess", "padding", "stride", "batch", "waves",
-      "depth"}},
-    {DL_OP_STREAM, ALL, ANY, DL_DISTANCE_SQUARES, 0, {"bytes"}},
-    {DL_OP_STREAM, ALL, ANY, DL_DISTANCE_SQUARES, OF_TWO, {"bytes", "vendor"}},
-};
-enum { FORM_COUNT = sizeof FORMS / sizeof FORMS[0] };
+/* Hyperparameters are fitted to at most so many samples, evenly taken: they are few, and the fit is
+ * cubic in the samples. */
+enum { MANY = DL_FIT_MANY, MOST_POINTS = 256 };
 
 struct process {
     size_t n, axes;
@@ -373,6 +280,58 @@ static bool write_model(struct process *p, const gsl_vector *theta, struct dl_ke
     return ready;
 }
 
+/* What the others say of each sample: leave-one-out means (Rasmussen and Williams 2006, section
+ * 5.4.2); of many samples, whose own share is small, the sum itself. */
+static bool others_say(struct process *p, const double *lengths, double signal, double noise,
+                       size_t *chosen, double *scratch, double *mean) {
+    const size_t count = choose_points(p, lengths, chosen, scratch);
+    if (count < p->n) {
+        if (!weigh(p, lengths, signal, noise, chosen, count, scratch)) return false;
+        for (size_t i = 0; i < p->n; i++) {
+            mean[i] = 0.0;
+            for (size_t j = 0; j < count; j++)
+                mean[i] += scratch[j] / (1.0 + distance_between(p, i, chosen[j], lengths));
+        }
+        return true;
+    }
+    fill_covariance(p, lengths, signal, noise);
+    factorize(p);
+    gsl_linalg_cholesky_invert(p->covariance);
+    for (size_t i = 0; i < p->n; i++)
+        mean[i] = p->y[i] - gsl_vector_get(p->alpha, i) / gsl_matrix_get(p->covariance, i, i);
+    return true;
+}
+
+static const double NO_TIMER_IS_BETTER = 1e-3; /* log */
+
+/* Draws samples that the others contradict by more than *most towards them: y becomes the
+ * pseudo-observations of Huber's estimate (Huber 1981, section 7.8). One time can be that of two
+ * kernels, or of a library that chose badly; the length scales and the noise of plain least squares
+ * follow such times. */
+static bool draw_in(struct process *p, const gsl_vector *theta, const double *measured, double *y,
+                    double *scratch, double *most) {
+    enum { ROUNDS = 3 };
+    static const double DEVIATIONS = 1.0, NORMAL_50 = 0.6745;
+    double lengths[DL_FEATURES_MAX] = {0}, *mean = scratch + p->n;
+    size_t *chosen = malloc(p->n * sizeof *chosen);
+    bool ready = chosen != NULL;
+    for (size_t f = 0; f < p->axes; f++) lengths[f] = exp(gsl_vector_get(theta, f));
+    const double signal = exp(gsl_vector_get(theta, p->axes)),
+                 noise = exp(gsl_vector_get(theta, p->axes + 1));
+    for (int round = 0; round < ROUNDS && ready; round++) {
+        ready = others_say(p, lengths, signal, noise, chosen, scratch, mean);
+        if (!ready) break;
+        for (size_t i = 0; i < p->n; i++) scratch[i] = fabs(measured[i] - mean[i]);
+        dl_sort(scratch, p->n);
+        *most = fmax(DEVIATIONS / NORMAL_50 * dl_quantile_sorted(scratch, p->n, 0.5),
+                     NO_TIMER_IS_BETTER);
+        for (size_t i = 0; i < p->n; i++)
+            y[i] = mean[i] + fmax(-*most, fmin(measured[i] - mean[i], *most));
+    }
+    free(chosen);
+    return ready;
+}
+
 static int axis_named(enum dl_op op, const char *name) {
     int axis = 0;
     while (strcmp(dl_kernel_model_features[op][axis], name) != 0) axis++;
@@ -380,8 +339,9 @@ static int axis_named(enum dl_op op, const char *name) {
 }
 
 /* Fits one form: writes its features to *p and *model, the best hyperparameters to theta. */
-static double fit_form(struct process *p, const struct form *form, const struct dl_fit_set *set,
-                       double *features, gsl_vector *theta, struct dl_kernel_model *model) {
+static double fit_form(struct process *p, const struct dl_fit_form *form,
+                       const struct dl_fit_set *set, double *features, gsl_vector *theta,
+                       struct dl_kernel_model *model) {
     p->axes = 0;
     p->distance = model->distance = form->distance;
     for (; form->features[p->axes] != NULL; p->axes++) {
@@ -400,24 +360,44 @@ static double fit_form(struct process *p, const struct form *form, const struct 
     return least;
 }
 
-/* Writes the best form of the operation and pass to *model. */
-static bool fit_forms(struct process *p, const struct dl_fit_set *set, double *features,
+/* The hyperparameters again, without what the others contradict; y: the samples of *p. Where that
+ * explains the samples worse (without any noise the covariance is nearly singular), they stay. */
+static bool make_robust(struct process *p, double *y, gsl_vector *theta) {
+    enum { TIMES = 2, ARRAYS = 3 };
+    double *measured = malloc(ARRAYS * p->n * sizeof *measured), before[DL_FEATURES_MAX + 2];
+    double most[TIMES] = {0};
+    gsl_vector_view used = gsl_vector_subvector(theta, 0, p->axes + 2);
+    bool ready = measured != NULL;
+    for (size_t i = 0; i < p->axes + 2; i++) before[i] = gsl_vector_get(theta, i);
+    if (ready) memcpy(measured, y, p->n * sizeof *y);
+    for (int i = 0; i < TIMES && ready; i++) {
+        ready = draw_in(p, theta, measured, y, measured + p->n, &most[i]);
+        maximize_thinned(p, &used.vector);
+    }
+    if (ready && !(most[TIMES - 1] <= 2.0 * most[0])) {
+        memcpy(y, measured, p->n * sizeof *y);
+        for (size_t i = 0; i < p->axes + 2; i++) gsl_vector_set(theta, i, before[i]);
+    }
+    free(measured);
+    return ready;
+}
+
+/* Writes the best form of the operation and pass to *model; y: the samples of *p. */
+static bool fit_forms(struct process *p, const struct dl_fit_set *set, double *features, double *y,
                       gsl_vector *theta, struct dl_kernel_model *model) {
-    const enum units units = set->channel_multiple > 1.0 ? MATRIX : VECTOR;
     double least = INFINITY;
     int best = -1, last = -1;
-    for (int i = 0; i < FORM_COUNT; i++) {
-        if (FORMS[i].op != set->op || (FORMS[i].passes >> set->pass & 1U) == 0 ||
-            (FORMS[i].units != ANY && FORMS[i].units != units) || FORMS[i].least_samples > p->n)
-            continue;
-        double value = fit_form(p, &FORMS[i], set, features, theta, model);
+    for (int i = 0; i < dl_fit_form_count; i++) {
+        if (!dl_fit_form_applies(&dl_fit_forms[i], set)) continue;
+        double value = fit_form(p, &dl_fit_forms[i], set, features, theta, model);
         last = i;
         if (best < 0 || value < least) {
             least = value;
             best = i;
         }
     }
-    if (best != last) fit_form(p, &FORMS[best], set, features, theta, model);
+    if (best != last) fit_form(p, &dl_fit_forms[best], set, features, theta, model);
+    if (set->of_many && !make_robust(p, y, theta)) return false;
     return write_model(p, theta, model);
 }
 
@@ -463,7 +443,7 @@ enum dl_code dl_fit_process(const struct dl_fit_set *set, const double *residual
         double bound = outlier_bound(residuals, n, model->offset, y);
         for (size_t i = 0; i < n; i++)
             y[i] = fmax(-bound, fmin(residuals[i] - model->offset, bound));
-        ready = fit_forms(&p, set, features, theta, model);
+        ready = fit_forms(&p, set, features, y, theta, model);
     }
     gsl_matrix_free(p.covariance);
     gsl_matrix_free(p.shape_part);

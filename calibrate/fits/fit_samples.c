@@ -28,8 +28,8 @@ static struct dl_kernel_sample sample_of(const struct dl_kernel_row *row,
     struct dl_kernel *kernel = &sample.kernel;
     if (kernel->op == DL_OP_STREAM) {
         const double width = dl_precision_bytes(sample.precision);
-        kernel->extra_bytes += (kernel->read_elements + kernel->write_elements) * width;
-        kernel->read_elements = kernel->write_elements = 0.0;
+        kernel->extra_bytes += kernel->read_elements * width;
+        kernel->read_elements = 0.0;
         sample.precision = width < 4.0 ? DL_MIXED : DL_FP32;
     } else if (sample.precision == DL_FP16 || sample.precision == DL_BF16) {
         const double rate = dl_device_peak(device, sample.precision);

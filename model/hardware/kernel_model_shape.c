@@ -58,7 +58,7 @@ static const char *const gemm_features[] = {[LONG_SIDE] = "long_side",
                                             [GEMM_COUNT] = "count",
                                             [GEMM_BLOCKS] = "blocks",
                                             NULL};
-static const char *const stream_features[] = {"bytes", "vendor", NULL};
+static const char *const stream_features[] = {"bytes", "vendor", "elements", NULL};
 enum { QUERIES, SEEN, HEADS, HEAD_DIM, CAUSAL, SHARED, ATTENTION_EXCESS, PAGED, ENGINE };
 static const char *const attention_features[] = {[QUERIES] = "queries",
                                                  [SEEN] = "seen",
@@ -250,6 +250,14 @@ DL_INLINE void conv_shape(const struct dl_kernel *kernel, double bytes_per_eleme
     conv_features_of(kernel, out_points, taps, stride_area, unit_share, s);
 }
 
+/* Elements that the threads of a stream go through: those written, each of which moves two to three
+ * (itself and one or two operands). Short kernels whose operands come from the cache follow them
+ * rather than the bytes. Where a pass is fused into others and moves less, or more, it counts as
+ * one of these. */
+static inline double stream_elements(double written, double moved) {
+    return dl_larger(moved * (1.0 / 3.0), dl_smaller(moved * (1.0 / 2.0), written));
+}
+
 /* Member by member: clearing a structure this size takes longer than the rest. */
 DL_INLINE void clear(struct dl_kernel_model_shape *s) {
     s->unaligned = s->m_trans = s->n_trans = s->fast_3x3 = s->fast_5x5 = s->narrow = s->pointwise =
@@ -281,9 +289,10 @@ DL_WIDE void dl_kernel_model_shape_of(const struct dl_kernel *kernel, double byt
     } else if (kernel->op == DL_OP_CONV) {
         conv_shape(kernel, bytes_per_element, unit_share, out);
     } else {
+        const double moved = out->bytes / dl_larger(bytes_per_element, 2.0);
         const dl_lanes features = {at_least_1(out->bytes),
                                    flag(kernel->variant == DL_VARIANT_VENDOR),
-                                   1.0F,
+                                   at_least_1(stream_elements(kernel->write_elements, moved)),
                                    1.0F,
                                    1.0F,
                                    1.0F,

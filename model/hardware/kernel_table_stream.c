@@ -135,10 +135,14 @@ static void move(const struct operation *op, const char *shape, double bytes, do
                  write = forward ? op->write : op->backward_write;
     double all, longest;
     if (bytes > 0.0) {
-        out->kernel = dl_kernel_stream(pass, 0.0, 0.0, 0.0);
-        out->kernel.extra_bytes = bytes;
+        const double width = dl_precision_bytes(out->precision),
+                     written = elements > 0.0 ? fmin(elements, bytes / width) : 0.0;
+        out->kernel = dl_kernel_stream(pass, 0.0, 0.0, written);
+        out->kernel.extra_bytes = bytes - written * width;
     } else if (operands(shape, &all, &longest) && forward && op->work == DL_WORK_ANY) {
-        out->kernel = dl_kernel_stream(pass, longest, all, longest);
+        /* Words that name two tensors may come with the shape of one. */
+        const bool two = strstr(op->name, "tensor") != NULL && all <= longest;
+        out->kernel = dl_kernel_stream(pass, longest, two ? 2.0 * longest : all, longest);
         if (strncmp(op->name, "copy", 4) == 0) out->kernel.read_elements = longest;
     } else if (elements > 0.0 && !isnan(read)) {
         out->kernel = dl_kernel_stream(pass, elements, read * elements, write * elements);

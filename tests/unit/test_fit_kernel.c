@@ -4,9 +4,11 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
+#include <string.h>
 #include <cmocka.h>
 
 #include "calibrate/fits/fit_kernel.h"
+#include "model/base/stats.h"
 #include "model/hardware/kernel_match.h"
 #include "tests/check.h"
 #include "tests/plain_device.h"
@@ -93,6 +95,68 @@ static void few_samples_are_enough(void **state) {
                      DL_ERR_INPUT);
     check_contains(err.message, "conv fp32 fwd");
     dl_arena_free(&arena);
+}
+
+/* Streams of 2 us + 1.2 us for each million elements, with one or two operands; every fifth time
+ * is that of two kernels. */
+static double stream_time(double elements) { return 2e-6 + 1.2e-12 * elements; }
+
+static void made_up_streams(struct dl_kernel_sample *samples, size_t n, size_t doubled) {
+    uint64_t random = 7;
+    for (size_t i = 0; i < n; i++) {
+        const double elements = floor(1e5 * pow(200, (double)i / (double)n));
+        samples[i] = (struct dl_kernel_sample){
+            .kernel =
+                dl_kernel_stream(DL_FORWARD, 0, i % 2 == 0 ? elements : 2 * elements, elements),
+            .time_s = stream_time(elements) * (i % 5 < doubled ? 2 : 1) *
+                      (1 + 0.02 * (check_uniform(&random) - 0.5)),
+            .of_many = true};
+    }
+}
+
+/* Median error of streams between the samples; *by_elements: whether the model compares them. */
+static double stream_error(struct dl_kernel_sample *samples, size_t n, bool *by_elements) {
+    struct dl_device device = plain_device(RATES, 1, 2e-6);
+    struct dl_arena arena = {0};
+    struct dl_kernel_model model;
+    struct dl_err err = {0};
+    double errors[40], scratch[40];
+    assert_int_equal(dl_fit_kernel_model(samples, n, &device, DL_OP_STREAM, DL_FORWARD, DL_FP32,
+                                         &arena, &model, NULL, &err),
+                     DL_OK);
+    *by_elements = model.feature_count == 2 && strcmp(model.features[1], "elements") == 0;
+    device.kernel_models = &model;
+    device.kernel_model_count = 1;
+    for (int i = 0; i < 40; i++) {
+        const double elements = 1.5e5 * pow(80, i / 40.0);
+        const struct dl_kernel kernel =
+            dl_kernel_stream(DL_FORWARD, 0, i % 2 == 0 ? elements : 2 * elements, elements);
+        struct dl_kernel_time time;
+        dl_kernel_time(&device, DL_FP32, &kernel, &time);
+        errors[i] = fabs(time.time_s / stream_time(elements) - 1);
+    }
+    dl_arena_free(&arena);
+    return dl_median(errors, 40, scratch);
+}
+
+static void streams_by_elements(void **state) {
+    (void)state;
+    struct dl_kernel_sample samples[100];
+    bool by_elements;
+    made_up_streams(samples, 100, 0);
+    const double error = stream_error(samples, 100, &by_elements);
+    if (!(by_elements && error < 0.02)) fail_msg("%g", error);
+}
+
+static void doubled_times_are_ignored(void **state) {
+    (void)state;
+    struct dl_kernel_sample samples[100];
+    bool by_elements;
+    made_up_streams(samples, 100, 1);
+    const double robust = stream_error(samples, 100, &by_elements);
+    for (int i = 0; i < 100; i++) samples[i].of_many = false;
+    const double plain = stream_error(samples, 100, &by_elements);
+    if (!(robust < 0.09 && robust < 0.6 * plain)) fail_msg("robust %g, plain %g", robust, plain);
 }
 
 static void streams_without_datasheet(void **state) {
@@ -271,6 +335,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recovers_what_it_was_given),
         cmocka_unit_test(few_samples_are_enough),
+        cmocka_unit_test(streams_by_elements),
+        cmocka_unit_test(doubled_times_are_ignored),
         cmocka_unit_test(streams_without_datasheet),
         cmocka_unit_test(reads_tables),
         cmocka_unit_test(device_names),

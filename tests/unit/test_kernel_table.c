@@ -69,10 +69,12 @@ static void streams(void **state) {
          DL_VARIANT_PLAIN, true},
         {"X,add,fwd,4x8; 8,32,bf16,torch,9,,\n", 40, 32, 0, DL_WORK_ANY, DL_VARIANT_STRIDED, false},
         {"X,add,fwd,4x8; 4x8,32,bf16,torch,9,,\n", 64, 32, 0, DL_WORK_ANY, DL_VARIANT_PLAIN, false},
+        {"X,add tensor+tensor,fwd,4x8,32,fp32,torch,9,,\n", 64, 32, 0, DL_WORK_ANY,
+         DL_VARIANT_PLAIN, false},
         {"X,mul,fwd,4x8; 1,32,bf16,torch,9,,\n", 33, 32, 0, DL_WORK_ANY, DL_VARIANT_PLAIN, false},
         {"X,copy_,fwd,4x8; 4x8,32,bf16,torch,9,,\n", 32, 32, 0, DL_WORK_ANY, DL_VARIANT_STRIDED,
          false},
-        {"X,gelu,fwd,4x8,32,fp32,torch,9,256,\n", 0, 0, 256, DL_WORK_ACTIVATION, DL_VARIANT_PLAIN,
+        {"X,gelu,fwd,4x8,32,fp32,torch,9,256,\n", 0, 32, 128, DL_WORK_ACTIVATION, DL_VARIANT_PLAIN,
          false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -64,7 +64,9 @@ static void streams_by_shape(void **state) {
         {"add", "bwd", "2x8; 8", "16", "", 32, 16, 0}, /* operands tell of the forward pass */
         {"gelu", "fwd", "2x8", "16", "", 16, 16, 0},
         {"gelu", "bwd", "2x8", "16", "", 32, 16, 0},
-        {"gelu", "fwd", "2x8", "16", "100", 0, 0, 100},
+        {"gelu", "fwd", "2x8", "16", "100", 0, 16, 68},
+        {"add tensor+tensor", "fwd", "2x8", "", "", 32, 16, 0}, /* the shape of one of two */
+        {"add tensor+tensor", "fwd", "2x8; 2x8", "", "", 32, 16, 0},
         {"mul", "bwd", "", "16", "", NAN, NAN, 0}, /* its backward pass is other kernels */
         {"mul", "fwd", "", "16", "", 32, 16, 0},
         {"mul scalar", "fwd", "", "16", "", 16, 16, 0},
