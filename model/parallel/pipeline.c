@@ -18,30 +18,44 @@ double dl_pipeline_weight_versions(enum dl_schedule schedule, double stage, doub
     return schedule == DL_ASYNC ? stages - stage : 1;
 }
 
+/* Where the last of s stages over layers [0, i) begins: before, in s - 1 stages, layers [0, j) take
+ * `before[j]`, which rises with j, and the last stage takes `last[j]`, which falls. From the layer
+ * *cross on, the former is the larger: the least of the larger ones is there or just before it. Of
+ * equals the last layer. */
+static int last_begins(const double *before, const double *last, int s, int i, int *cross) {
+    int j = *cross > s - 1 ? *cross : s - 1;
+    while (j < i - 1 && before[j] < last[j]) j++;
+    *cross = j;
+    const double largest = fmax(last[j], before[j]);
+    if (j > s - 1 && last[j - 1] < largest) return j - 1;
+    if (j == i - 1 || before[j + 1] > largest) return j;
+    if (before[i - 1] <= largest) return i - 1;
+    int above = i - 1; /* before[j] is as large as at the crossing, before[above] is larger */
+    while (above - j > 1) {
+        const int middle = (j + above) / 2;
+        *(before[middle] > largest ? &above : &j) = middle;
+    }
+    return j;
+}
+
 /* best[s][i]: least largest sum for layers [0, i) in s stages; cut[s][i]: where the last of them
- * begins. */
+ * begins. With more stages the last one begins no earlier: one walk over the layers finds the cuts
+ * for all numbers of stages. */
 void dl_pipeline_balances(const double *cost, int layers, int stages, double *work) {
     const int width = layers + 1;
     double *best = work, *cut = work + (stages + 1) * width;
+    double *last = best; /* of layers [j, i), in place of no stages at all */
     best[width] = 0;
     for (int i = 1; i <= layers; i++) {
+        last[i] = 0;
+        for (int j = i - 1; j >= 0; j--) last[j] = last[j + 1] + cost[j];
         best[width + i] = best[width + i - 1] + cost[i - 1];
         cut[width + i] = 0;
-    }
-    for (int s = 2; s <= stages; s++) {
-        for (int i = s; i <= layers; i++) {
-            double last = 0, least = HUGE_VAL;
-            int at = i - 1;
-            for (int j = i - 1; j >= s - 1; j--) { /* the last stage: layers [j, i) */
-                last += cost[j];
-                if (last > least) break;
-                const double largest = fmax(last, best[(s - 1) * width + j]);
-                if (largest < least) {
-                    least = largest;
-                    at = j;
-                }
-            }
-            best[s * width + i] = least;
+        int cross = 1;
+        for (int s = 2; s <= stages && s <= i; s++) {
+            const double *before = best + (s - 1) * width;
+            const int at = last_begins(before, last, s, i, &cross);
+            best[s * width + i] = fmax(last[at], before[at]);
             cut[s * width + i] = at;
         }
     }

@@ -264,6 +264,61 @@ static void balance_is_optimal(void **state) {
     }
 }
 
+/* Every last stage in turn, the shortest first: the definition of what is found first. */
+static void plain_balances(const double *cost, int layers, int stages, double *work) {
+    const int width = layers + 1;
+    double *best = work, *cut = work + (stages + 1) * width;
+    best[width] = 0;
+    for (int i = 1; i <= layers; i++) {
+        best[width + i] = best[width + i - 1] + cost[i - 1];
+        cut[width + i] = 0;
+    }
+    for (int s = 2; s <= stages; s++) {
+        for (int i = s; i <= layers; i++) {
+            double last = 0, least = HUGE_VAL;
+            for (int j = i - 1; j >= s - 1; j--) {
+                last += cost[j];
+                const double largest = fmax(last, best[(s - 1) * width + j]);
+                if (largest >= least) continue;
+                least = largest;
+                cut[s * width + i] = j;
+            }
+            best[s * width + i] = least;
+        }
+    }
+}
+
+/* The same cuts as by trying each, to the bit: layers of any cost, of few different ones (nearly
+ * all sums are tied), many that cost nothing, one that exceeds all others together. */
+static void balance_cuts_as_plain_scan(void **state) {
+    (void)state;
+    enum { MOST = 40, WORK = 2 * (MOST + 1) * (MOST + 1) };
+    static double fast[WORK], plain[WORK];
+    uint64_t seed = 11;
+    for (int i = 0; i < 2000; i++) {
+        double cost[MOST];
+        const int layers = 1 + (int)(check_random(&seed) % MOST),
+                  stages = 1 + (int)(check_random(&seed) % (uint64_t)layers);
+        for (int k = 0; k < layers; k++) {
+            const uint64_t r = check_random(&seed);
+            cost[k] = i % 4 == 0   ? (double)(r >> 20) * 0.1
+                      : i % 4 == 1 ? (double)(r % 3) * 0.1 + 0.1
+                      : i % 4 == 2 ? (r % 2 == 0 ? 0 : 1e-3 * (double)(r % 5))
+                                   : 0.3;
+        }
+        if (i % 4 == 3) cost[check_random(&seed) % (uint64_t)layers] = 100;
+        dl_pipeline_balances(cost, layers, stages, fast);
+        plain_balances(cost, layers, stages, plain);
+        for (int s = 1; s <= stages; s++) {
+            int a[MOST + 1], b[MOST + 1];
+            dl_pipeline_cut(fast, layers, stages, s, a);
+            dl_pipeline_cut(plain, layers, stages, s, b);
+            for (int k = 0; k <= s; k++) assert_int_equal(a[k], b[k]);
+            check_close(fast[s * (layers + 1) + layers], plain[s * (layers + 1) + layers], 0);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hybrids_contain_their_parts),
@@ -271,6 +326,7 @@ int main(void) {
         cmocka_unit_test(channel_sums),
         cmocka_unit_test(bubbles),
         cmocka_unit_test(balance_is_optimal),
+        cmocka_unit_test(balance_cuts_as_plain_scan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
