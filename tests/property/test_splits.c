@@ -249,7 +249,7 @@ static void balance_is_optimal(void **state) {
     (void)state;
     uint64_t seed = 7;
     for (int i = 0; i < 300; i++) {
-        double cost[10], work[2 * 11 * 11];
+        double cost[10], work[DL_PIPELINE_WORK(10, 10)];
         int first[11];
         const int layers = 1 + i % 10, stages = 1 + i / 10 % layers;
         for (int k = 0; k < layers; k++) {
@@ -265,25 +265,28 @@ static void balance_is_optimal(void **state) {
 }
 
 /* Every last stage in turn, the shortest first: the definition of what is found first. */
-static void plain_balances(const double *cost, int layers, int stages, double *work) {
-    const int width = layers + 1;
-    double *best = work, *cut = work + (stages + 1) * width;
-    best[width] = 0;
+enum { MOST_LAYERS = 40 };
+struct plain {
+    double best[MOST_LAYERS + 1][MOST_LAYERS + 1]; /* [stages][layers] */
+    int cut[MOST_LAYERS + 1][MOST_LAYERS + 1];
+};
+static void plain_balances(const double *cost, int layers, int stages, struct plain *p) {
+    p->best[1][0] = 0;
     for (int i = 1; i <= layers; i++) {
-        best[width + i] = best[width + i - 1] + cost[i - 1];
-        cut[width + i] = 0;
+        p->best[1][i] = p->best[1][i - 1] + cost[i - 1];
+        p->cut[1][i] = 0;
     }
     for (int s = 2; s <= stages; s++) {
         for (int i = s; i <= layers; i++) {
             double last = 0, least = HUGE_VAL;
             for (int j = i - 1; j >= s - 1; j--) {
                 last += cost[j];
-                const double largest = fmax(last, best[(s - 1) * width + j]);
+                const double largest = fmax(last, p->best[s - 1][j]);
                 if (largest >= least) continue;
                 least = largest;
-                cut[s * width + i] = j;
+                p->cut[s][i] = j;
             }
-            best[s * width + i] = least;
+            p->best[s][i] = least;
         }
     }
 }
@@ -292,8 +295,9 @@ static void plain_balances(const double *cost, int layers, int stages, double *w
  * all sums are tied), many that cost nothing, one that exceeds all others together. */
 static void balance_cuts_as_plain_scan(void **state) {
     (void)state;
-    enum { MOST = 40, WORK = 2 * (MOST + 1) * (MOST + 1) };
-    static double fast[WORK], plain[WORK];
+    enum { MOST = MOST_LAYERS };
+    static double fast[DL_PIPELINE_WORK(MOST, MOST)], fast_one[DL_PIPELINE_WORK(MOST, MOST)];
+    static struct plain plain;
     uint64_t seed = 11;
     for (int i = 0; i < 2000; i++) {
         double cost[MOST];
@@ -308,13 +312,17 @@ static void balance_cuts_as_plain_scan(void **state) {
         }
         if (i % 4 == 3) cost[check_random(&seed) % (uint64_t)layers] = 100;
         dl_pipeline_balances(cost, layers, stages, fast);
-        plain_balances(cost, layers, stages, plain);
+        plain_balances(cost, layers, stages, &plain);
         for (int s = 1; s <= stages; s++) {
-            int a[MOST + 1], b[MOST + 1];
-            dl_pipeline_cut(fast, layers, stages, s, a);
-            dl_pipeline_cut(plain, layers, stages, s, b);
-            for (int k = 0; k <= s; k++) assert_int_equal(a[k], b[k]);
-            check_close(fast[s * (layers + 1) + layers], plain[s * (layers + 1) + layers], 0);
+            int first[MOST + 1], at = layers;
+            dl_pipeline_cut(fast, layers, stages, s, first);
+            assert_int_equal(first[s], layers);
+            for (int k = s; k >= 1; k--) {
+                at = plain.cut[k][at];
+                assert_int_equal(first[k - 1], at);
+            }
+            check_close(dl_pipeline_balance(cost, layers, s, first, fast_one),
+                        plain.best[s][layers], 0);
         }
     }
 }
