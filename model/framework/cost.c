@@ -7,6 +7,7 @@
 #include "model/framework/facts.h"
 #include "model/framework/kernel_scale.h"
 #include "model/framework/layer_times.h"
+#include "model/workload/layer.h"
 
 static void add_kernel(const struct dl_device *device, enum dl_precision precision,
                        const struct dl_kernel *kernel, double scale, struct dl_pass_cost *cost,
@@ -61,13 +62,12 @@ static struct dl_pass_cost pass_cost(const struct dl_device *device, enum dl_pre
  * needs no pass over memory. Assumes that it is the only consumer, which holds in the workloads. */
 bool dl_cost_fused(const struct dl_workload *workload, int index) {
     const struct dl_layer *layer = &workload->layers[index];
-    if (strcmp(layer->kind->name, "relu") != 0 && strcmp(layer->kind->name, "add") != 0)
-        return false;
+    if (layer->kind != &dl_layer_relu && layer->kind != &dl_layer_add) return false;
     for (int i = 0; i < layer->input_count; i++) {
         const int from = layer->inputs[i];
         if (from < 0) continue;
-        const char *kind = workload->layers[from].kind->name;
-        if (strcmp(kind, "batchnorm") == 0 || strcmp(kind, "add") == 0) return true;
+        const struct dl_layer_kind *kind = workload->layers[from].kind;
+        if (kind == &dl_layer_batchnorm || kind == &dl_layer_add) return true;
     }
     return false;
 }
@@ -212,7 +212,7 @@ static struct dl_pass_cost fused_cost(const struct dl_device *device, enum dl_pr
                                       double batch) {
     struct dl_pass_cost cost = {0};
     double longest_s = -1;
-    if (strcmp(layer->kind->name, "add") != 0) return cost;
+    if (layer->kind != &dl_layer_add) return cost;
     const double n = batch * dl_shape_elements(&layer->out);
     const struct dl_kernel kernel = pass == DL_FORWARD
                                         ? dl_kernel_stream(pass, 0, (layer->input_count - 1) * n, 0)
@@ -247,7 +247,7 @@ static void choose_attention(const struct dl_device *device, const struct dl_fra
                              struct dl_layer_cost *least) {
     static const enum dl_attention_kernel kernels[] = {DL_ATTENTION_COMPOSED, DL_ATTENTION_FLASH};
     if (!dl_framework_is_bound(framework) || facts->attention != DL_ATTENTION_OPEN ||
-        strcmp(layer->kind->name, "attention") != 0)
+        layer->kind != &dl_layer_attention)
         return;
     for (int i = 0; i < 2; i++) {
         struct dl_kernel_facts other = *facts;
@@ -264,12 +264,20 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
                              const struct dl_framework *framework, const struct dl_plan *plan,
                              double batch, struct dl_arena *arena, struct dl_cost *out,
                              struct dl_err *err) {
+    out->layers = dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *out->layers);
+    return out->layers != NULL
+               ? dl_cost_fill(device, workload, framework, plan, batch, arena, out, err)
+               : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+}
+
+enum dl_code dl_cost_fill(const struct dl_device *device, const struct dl_workload *workload,
+                          const struct dl_framework *framework, const struct dl_plan *plan,
+                          double batch, struct dl_arena *arena, struct dl_cost *out,
+                          struct dl_err *err) {
+    struct dl_layer_cost *layers = out->layers;
     struct dl_kernel_facts facts = dl_framework_facts(framework, plan->precision, plan->attention);
     dl_facts_compile(&facts, framework, plan->compiler);
     dl_facts_on_device(&facts, device);
-    struct dl_layer_cost *layers =
-        dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *layers);
-    if (layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const bool fuses = facts.fusion != DL_FUSION_NONE;
     for (int i = 0; i < workload->layer_count; i++) {
         const struct dl_layer *layer = &workload->layers[i];
@@ -294,7 +302,6 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
                            device->name, dl_precision_names[plan->precision], layer->name);
         }
     }
-    out->layers = layers;
     out->update = update_cost(device, workload, framework, plan);
     out->accumulation = accumulation_cost(device, workload, framework, plan);
     if (plan->layer_times != NULL)

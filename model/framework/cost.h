@@ -40,6 +40,12 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
                              double batch, struct dl_arena *arena, struct dl_cost *out,
                              struct dl_err *err);
 
+/* The same into out->layers, room for all of them, zeroed. */
+enum dl_code dl_cost_fill(const struct dl_device *device, const struct dl_workload *workload,
+                          const struct dl_framework *framework, const struct dl_plan *plan,
+                          double batch, struct dl_arena *arena, struct dl_cost *out,
+                          struct dl_err *err);
+
 /* As dl_cost_compute, from the memo where the same was asked before; memo NULL: computes. The
  * layers are constant. */
 enum dl_code dl_cost_recall(struct dl_cost_memo *memo, const struct dl_device *device,

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/workload/layer.h"
+
 enum { PYTORCH, TENSORFLOW, MXNET, CHAINER, CAFFE };
 
 const char *const dl_allocator_names[] = {
@@ -50,7 +52,7 @@ double dl_workspace_limit_bytes(const struct dl_framework *framework) {
 
 double dl_workspace_layer_bytes(const struct dl_device *device, const struct dl_layer *layer,
                                 enum dl_precision precision, double batch) {
-    if (strcmp(layer->kind->name, "conv") != 0) return 0;
+    if (layer->kind != &dl_layer_conv) return 0;
     const double element_bytes = dl_precision_bytes(precision);
     /* channels-last copies of both activations and of the weights */
     if (on_matrix_units(device, precision)) {

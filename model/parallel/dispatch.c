@@ -18,7 +18,7 @@ enum dl_code dl_predict(const struct dl_system *system, const struct dl_workload
                                                .arena = arena};
     struct dl_prediction made;
     DL_TRY(plan.strategy->predict(&request, &made, err));
-    dl_predict_correct(&request, &made);
+    if (!made.beyond_limit) dl_predict_correct(&request, &made);
     /* a term may lack its text */
     if (arena->failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     *out = made;

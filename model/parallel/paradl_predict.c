@@ -26,12 +26,12 @@ static enum dl_code fill_layers(const struct dl_predict_request *r, enum dl_spli
     const struct dl_workload *workload = r->workload;
     const double samples = r->plan->batch_per_device_samples * (double)parts;
     const struct dl_split split = {.kind = kind, .parts = (double)parts, .grid = {1, 1, 1}};
-    struct dl_workload local;
     struct dl_cost cost;
-    const bool *is_split;
+    bool *is_split = dl_arena_alloc(r->arena, (size_t)workload->layer_count, sizeof *is_split);
+    if (is_split == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_cost_compute(r->system->device, workload, r->framework, r->plan, samples, r->arena,
                            &cost, err));
-    DL_TRY(dl_split_workload(workload, &split, r->arena, &local, &is_split, err));
+    dl_split_layers(workload, &split, is_split);
     for (int i = 0; i < workload->layer_count; i++) {
         const struct dl_layer *layer = &workload->layers[i];
         const double own = layer->tied_to < 0 ? layer->parameter_elements : 0;

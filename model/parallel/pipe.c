@@ -35,13 +35,17 @@ static void add_part(const struct dl_predict_request *r, const struct dl_cost *c
         fmax(sum_s + launches * gap_s * scale, launches * dl_dispatch_s(framework, device) * scale);
 }
 
+double dl_pipe_step_s(const struct dl_predict_request *request, const struct dl_cost *cost,
+                      int from, int to) {
+    double compute_s = 0, step_s = 0;
+    add_part(request, cost, from, to, &compute_s, &step_s);
+    return step_s;
+}
+
 void dl_pipe_layer_steps(const struct dl_predict_request *request, const struct dl_cost *cost,
                          double *step_s) {
-    for (int i = 0; i < request->workload->layer_count; i++) {
-        double compute_s = 0;
-        step_s[i] = 0;
-        add_part(request, cost, i, i + 1, &compute_s, &step_s[i]);
-    }
+    for (int i = 0; i < request->workload->layer_count; i++)
+        step_s[i] = dl_pipe_step_s(request, cost, i, i + 1);
 }
 
 enum dl_code dl_pipe_room(struct dl_pipe *p, struct dl_arena *arena, struct dl_err *err) {
@@ -257,17 +261,21 @@ static double bubble_s(const struct dl_pipe *p) {
     return others_s / dl_pipe_virtual_stages(&p->plan);
 }
 
+void dl_pipe_compute(const struct dl_pipe *p, struct dl_evidence *e) {
+    *e = (struct dl_evidence){.forward_s = p->micro_batches * p->forward_s,
+                              .backward_s = p->micro_batches * p->backward_s,
+                              .update_s = p->update_s,
+                              .bubble_s = bubble_s(p),
+                              .host_s = p->micro_batches *
+                                            fmax(0, p->step_max_s - p->compute_s[p->slowest]) +
+                                        p->request->framework->host.iteration_s};
+}
+
 enum dl_code dl_pipe_evidence(struct dl_pipe *p, struct dl_evidence *e, struct dl_err *err) {
     const struct dl_predict_request *r = p->request;
-    memset(e, 0, sizeof *e);
+    dl_pipe_compute(p, e);
     DL_TRY(communicate(p, &e->comm_s, &e->exposed_comm_s, err));
     e->comm_s = fmax(e->comm_s, e->exposed_comm_s);
-    e->forward_s = p->micro_batches * p->forward_s;
-    e->backward_s = p->micro_batches * p->backward_s;
-    e->update_s = p->update_s;
-    e->bubble_s = bubble_s(p);
-    e->host_s = p->micro_batches * fmax(0, p->step_max_s - p->compute_s[p->slowest]) +
-                r->framework->host.iteration_s;
     e->straggler_frac = dl_straggler_frac(r->system, r->framework, &p->plan);
     const struct dl_input_time input =
         dl_input_compute(r->system, r->workload, r->framework, &p->plan);

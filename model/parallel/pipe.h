@@ -34,7 +34,12 @@ struct dl_pipe {
 
 double dl_pipe_virtual_stages(const struct dl_plan *plan);
 
-/* Host and device seconds of each layer, one micro-batch: what is balanced. */
+/* Host and device seconds of layers [from, to) on one device, one micro-batch forward and backward.
+ */
+double dl_pipe_step_s(const struct dl_predict_request *request, const struct dl_cost *cost,
+                      int from, int to);
+
+/* The same of each layer alone: what is balanced. */
 void dl_pipe_layer_steps(const struct dl_predict_request *request, const struct dl_cost *cost,
                          double *step_s);
 
@@ -45,7 +50,10 @@ enum dl_code dl_pipe_room(struct dl_pipe *pipe, struct dl_arena *arena, struct d
 void dl_pipe_split(struct dl_pipe *pipe, const struct dl_predict_request *request,
                    const struct dl_cost *cost);
 
-/* Messages, and what an iteration is made of, but for the causes of its parts. */
+/* What an iteration is made of but messages, waits for slower devices and input: a plan's least
+ * seconds are their sum. */
+void dl_pipe_compute(const struct dl_pipe *pipe, struct dl_evidence *out);
+/* The same with messages and input, but for the causes of its parts. */
 enum dl_code dl_pipe_evidence(struct dl_pipe *pipe, struct dl_evidence *out, struct dl_err *err);
 
 /* Memory of the fullest device. layers: room for the network's. unknown, samples_max (samples per

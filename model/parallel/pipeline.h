@@ -30,8 +30,9 @@ double dl_pipeline_weight_versions(enum dl_schedule schedule, double stage, doub
 
 /* F-PIPE-BALANCE: first[0..stages] with stage s = layers [first[s], first[s+1]), every stage at
  * least one layer, such that the largest sum of costs is least; among those the one that dynamic
- * programming finds first. Returns that sum; NAN when there are fewer layers than stages. `work`: 2
- * x (stages + 1) x (layers + 1) doubles. */
+ * programming finds first: the last stages as short as can be. Returns that sum; NAN when there are
+ * fewer layers than stages. `work`: DL_PIPELINE_WORK() doubles. */
+#define DL_PIPELINE_WORK(layers, stages) ((2 * (size_t)(stages) + 3) * ((size_t)(layers) + 1))
 double dl_pipeline_balance(const double *cost, int layers, int stages, int *first, double *work);
 
 /* The same in two steps, for several numbers of stages up to `most`: `work` filled for all, then

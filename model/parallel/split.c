@@ -6,42 +6,61 @@
 
 #include "model/workload/layer.h"
 
-static bool is_kind(const struct dl_layer *layer, const char *const *names) {
-    for (int i = 0; names[i] != NULL; i++) {
-        if (strcmp(layer->kind->name, names[i]) == 0) return true;
+static bool is_kind(const struct dl_layer *layer, const struct dl_layer_kind *const *kinds) {
+    for (int i = 0; kinds[i] != NULL; i++) {
+        if (layer->kind == kinds[i]) return true;
     }
     return false;
 }
 
 static bool has_filters(const struct dl_layer *layer) {
-    static const char *const kinds[] = {"conv", "conv_transpose", "dense", NULL};
+    static const struct dl_layer_kind *const kinds[] = {&dl_layer_conv, &dl_layer_conv_transpose,
+                                                        &dl_layer_dense, NULL};
     return is_kind(layer, kinds) && layer->tied_to < 0;
 }
 
 /* Layers that a part of an image can pass with no more than its neighbours' halos. */
 static bool is_local(const struct dl_layer *layer) {
-    static const char *const kinds[] = {"conv",    "conv_transpose", "batchnorm", "lrn",
-                                        "relu",    "relu6",          "sigmoid",   "tanh",
-                                        "gelu",    "swish",          "dropout",   "maxpool",
-                                        "avgpool", "upsample",       "add",       "mul",
-                                        "concat",  "scale",          NULL};
+    static const struct dl_layer_kind *const kinds[] = {&dl_layer_conv,
+                                                        &dl_layer_conv_transpose,
+                                                        &dl_layer_batchnorm,
+                                                        &dl_layer_lrn,
+                                                        &dl_layer_relu,
+                                                        &dl_layer_relu6,
+                                                        &dl_layer_sigmoid,
+                                                        &dl_layer_tanh,
+                                                        &dl_layer_gelu,
+                                                        &dl_layer_swish,
+                                                        &dl_layer_dropout,
+                                                        &dl_layer_maxpool,
+                                                        &dl_layer_avgpool,
+                                                        &dl_layer_upsample,
+                                                        &dl_layer_add,
+                                                        &dl_layer_mul,
+                                                        &dl_layer_concat,
+                                                        &dl_layer_scale,
+                                                        NULL};
     return is_kind(layer, kinds) && layer->in.dims > 0 && layer->out.dims > 0;
+}
+
+static bool splits_channels(const struct dl_layer *whole, const struct dl_split *split) {
+    const bool filter = split->kind == DL_SPLIT_FILTER;
+    return has_filters(whole) &&
+           (filter ? whole->out.channels : whole->in.channels) >= split->parts;
 }
 
 /* F-GROUPS: groups of channels are partitioned first; with more parts than groups each device has
  * filters of one group. */
-static bool split_channels(const struct dl_layer *whole, const struct dl_split *split,
+static void split_channels(const struct dl_layer *whole, const struct dl_split *split,
                            struct dl_layer *local) {
     const double parts = split->parts, groups = whole->groups > 1 ? whole->groups : 1;
     const bool filter = split->kind == DL_SPLIT_FILTER;
-    if (!has_filters(whole) || (filter ? whole->out.channels : whole->in.channels) < parts)
-        return false;
     if (groups >= parts) {
         const double own = ceil(groups / parts);
         local->groups = whole->groups > 1 ? own : whole->groups;
         local->in.channels = groups > 1 ? whole->in.channels / groups * own : whole->in.channels;
         local->out.channels = groups > 1 ? whole->out.channels / groups * own : whole->out.channels;
-        if (groups > 1) return true;
+        if (groups > 1) return;
     } else if (groups > 1) {
         local->groups = 1;
         local->in.channels = whole->in.channels / groups;
@@ -50,13 +69,12 @@ static bool split_channels(const struct dl_layer *whole, const struct dl_split *
             local->out.channels = fmin(local->out.channels, ceil(whole->out.channels / parts));
         else
             local->in.channels = fmin(local->in.channels, ceil(whole->in.channels / parts));
-        return true;
+        return;
     }
     if (filter)
         local->out.channels = ceil(whole->out.channels / parts);
     else
         local->in.channels = ceil(whole->in.channels / parts);
-    return true;
 }
 
 static enum dl_code scale_parameters(const struct dl_layer *whole, struct dl_layer *local,
@@ -90,7 +108,7 @@ static void split_extents(const struct dl_layer *whole, const struct dl_split *s
         local->out.size[d] = ceil(whole->out.size[d] / split->grid[d]);
         local->in.size[d] = ceil(whole->in.size[d] / split->grid[d]);
         ratio *= local->out.size[d] / whole->out.size[d];
-        if (strcmp(whole->kind->name, "conv") == 0) { /* with the halo for exactly these outputs */
+        if (whole->kind == &dl_layer_conv) { /* with the halo for exactly these outputs */
             const double reach = whole->dilation[d] * (whole->kernel[d] - 1) + 1;
             local->in.size[d] =
                 fmax(1, (local->out.size[d] - 1) * whole->stride[d] + reach - 2 * whole->pad[d]);
@@ -111,15 +129,22 @@ static bool extents_allow(const struct dl_layer *layer, const double grid[DL_DIM
     return true;
 }
 
-static bool split_space(const struct dl_workload *whole, int index, const struct dl_split *split,
-                        const bool *is_split, struct dl_layer *local) {
+static bool splits_space(const struct dl_workload *whole, int index, const struct dl_split *split,
+                         const bool *is_split) {
     const struct dl_layer *layer = &whole->layers[index];
-    if (!is_local(layer) || !extents_allow(layer, split->grid)) return false;
     for (int i = 0; i < layer->input_count; i++) {
         if (layer->inputs[i] >= 0 && !is_split[layer->inputs[i]]) return false;
     }
-    split_extents(layer, split, local);
-    return true;
+    return extents_allow(layer, split->grid) && is_local(layer);
+}
+
+void dl_split_layers(const struct dl_workload *whole, const struct dl_split *split,
+                     bool *is_split) {
+    for (int i = 0; i < whole->layer_count; i++) {
+        is_split[i] = split->parts > 1 &&
+                      (split->kind == DL_SPLIT_SPATIAL ? splits_space(whole, i, split, is_split)
+                                                       : splits_channels(&whole->layers[i], split));
+    }
 }
 
 static void sum_totals(struct dl_workload *out) {
@@ -133,22 +158,20 @@ static void sum_totals(struct dl_workload *out) {
 }
 
 enum dl_code dl_split_workload(const struct dl_workload *whole, const struct dl_split *split,
-                               struct dl_arena *arena, struct dl_workload *out,
-                               const bool **split_out, struct dl_err *err) {
+                               const bool *is_split, struct dl_arena *arena,
+                               struct dl_workload *out, struct dl_err *err) {
     struct dl_layer *layers = dl_arena_alloc(arena, (size_t)whole->layer_count, sizeof *layers);
-    bool *is_split = dl_arena_alloc(arena, (size_t)whole->layer_count, sizeof *is_split);
-    if (layers == NULL || is_split == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    if (layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     *out = *whole;
     out->layers = layers;
-    *split_out = is_split;
     for (int i = 0; i < whole->layer_count; i++) {
         layers[i] = whole->layers[i];
-        if (split->parts <= 1) continue;
+        if (!is_split[i]) continue;
         if (split->kind == DL_SPLIT_SPATIAL) {
-            is_split[i] = split_space(whole, i, split, is_split, &layers[i]);
+            split_extents(&whole->layers[i], split, &layers[i]);
         } else {
-            is_split[i] = split_channels(&whole->layers[i], split, &layers[i]);
-            if (is_split[i]) DL_TRY(scale_parameters(&whole->layers[i], &layers[i], arena, err));
+            split_channels(&whole->layers[i], split, &layers[i]);
+            DL_TRY(scale_parameters(&whole->layers[i], &layers[i], arena, err));
         }
     }
     if (split->parts <= 1) return DL_OK;
@@ -165,7 +188,7 @@ double dl_split_limit(const struct dl_workload *whole, enum dl_split_kind kind, 
         const struct dl_layer *layer = &whole->layers[i];
         double most;
         if (kind == DL_SPLIT_SPATIAL) {
-            if (strcmp(layer->kind->name, "conv") != 0) continue;
+            if (layer->kind != &dl_layer_conv) continue;
             most = 1;
             for (int d = DL_DIMS - layer->out.dims;
                  d < DL_DIMS && d < DL_DIMS - layer->out.dims + dims; d++) {
@@ -173,7 +196,7 @@ double dl_split_limit(const struct dl_workload *whole, enum dl_split_kind kind, 
             }
         } else {
             /* dense ones follow if they can */
-            if (!has_filters(layer) || strcmp(layer->kind->name, "dense") == 0) continue;
+            if (!has_filters(layer) || layer->kind == &dl_layer_dense) continue;
             if (kind == DL_SPLIT_CHANNEL && layer->first) continue;
             most = kind == DL_SPLIT_FILTER ? layer->out.channels : layer->in.channels;
         }
@@ -217,8 +240,7 @@ static double halos(const struct dl_workload *whole, const struct dl_split *spli
 
 static bool grid_allowed(const struct dl_workload *whole, const double grid[DL_DIMS]) {
     for (int i = 0; i < whole->layer_count; i++) {
-        if (strcmp(whole->layers[i].kind->name, "conv") == 0 &&
-            !extents_allow(&whole->layers[i], grid))
+        if (whole->layers[i].kind == &dl_layer_conv && !extents_allow(&whole->layers[i], grid))
             return false;
     }
     return true;

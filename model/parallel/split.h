@@ -17,13 +17,16 @@ struct dl_split {
     double grid[DL_DIMS];
 };
 
-/* The network with the shapes of the device that has most to do (parts rounded up). Layers that
- * cannot be split, and those behind them for spatial ones, keep theirs; (*split_out)[i] says which
- * are split. Parameters, saved activations and the workload's totals are those of the one device.
- * DL_ERR_SYSTEM without memory. */
+/* Which layers are split: is_split[0..layers). Not those that cannot be, nor what follows them in
+ * space. */
+void dl_split_layers(const struct dl_workload *whole, const struct dl_split *split, bool *is_split);
+
+/* The network with the shapes of the device that has most to do (parts rounded up). Layers that are
+ * not split keep theirs. Parameters, saved activations and the workload's totals are those of the
+ * one device. DL_ERR_SYSTEM without memory. */
 enum dl_code dl_split_workload(const struct dl_workload *whole, const struct dl_split *split,
-                               struct dl_arena *arena, struct dl_workload *out,
-                               const bool **split_out, struct dl_err *err);
+                               const bool *is_split, struct dl_arena *arena,
+                               struct dl_workload *out, struct dl_err *err);
 
 /* Most parts that every layer which is split at all allows: fewest filters, fewest input channels
  * (without the layers that read the workload's input), smallest product of extents over `dims`

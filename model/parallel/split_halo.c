@@ -21,7 +21,7 @@ struct dl_split_blocks dl_split_blocks_of(const struct dl_workload *whole) {
     struct dl_split_blocks blocks = {-1, -1};
     for (int j = 0; j < whole->layer_count; j++) {
         const struct dl_layer *layer = &whole->layers[j];
-        if (strcmp(layer->kind->name, "add") == 0) blocks.last_add = j;
+        if (layer->kind == &dl_layer_add) blocks.last_add = j;
         /* an input that is not the layer before has a second reader, or leaves a branch open */
         for (int i = 0; i < layer->input_count; i++) {
             const int from = layer->inputs[i];
@@ -57,7 +57,7 @@ static double elements_to_neighbour(const struct dl_split_walk *w, int index, in
         if (backward && layer->first) return 0;
         return dl_split_halo_elements(layer, w->split, dim, backward) / 2;
     }
-    const bool convolves = strcmp(layer->kind->name, "conv") == 0,
+    const bool convolves = layer->kind == &dl_layer_conv,
                pools = strstr(layer->kind->name, "pool") != NULL;
     if (backward) return convolves ? half_window(w, layer, dim, true) : 0;
     if ((!convolves && !pools) || dl_split_in_block(&w->blocks, index)) return 0;

@@ -16,11 +16,13 @@ struct dl_split_walk {
     struct dl_replica *replica;
     const struct dl_split *split;
     const struct dl_workload *whole;
-    const bool *is_split;
+    bool *is_split;     /* of each layer */
+    bool *is_gathered;  /* a split one whose output a layer reads that is not */
     double width_bytes; /* of one activation element */
     struct dl_split_blocks blocks;
-    int last; /* last split layer */
-    int capacity;
+    int last;      /* last split layer */
+    int last_conv; /* last split convolution */
+    int capacity;  /* of the replica's messages */
 };
 
 /* One collective or halo exchange among `group` devices, every `stride`-th one. */

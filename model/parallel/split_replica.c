@@ -138,11 +138,24 @@ enum dl_code dl_split_time_message(const struct dl_split_walk *w, const struct d
     return DL_OK;
 }
 
+static enum dl_code more_messages(struct dl_split_walk *w, struct dl_err *err) {
+    struct dl_replica *replica = w->replica;
+    struct dl_arena *arena = replica->request->arena;
+    w->capacity = w->capacity > 0 ? 2 * w->capacity : 16;
+    struct dl_layer_message *more = dl_arena_alloc(arena, (size_t)w->capacity, sizeof *more);
+    if (more == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    if (replica->message_count > 0)
+        memcpy(more, replica->messages, (size_t)replica->message_count * sizeof *more);
+    replica->messages = more;
+    return DL_OK;
+}
+
 enum dl_code dl_split_add_message(struct dl_split_walk *w, const struct dl_split_talk *talk,
                                   int layer, bool backward, double hidden_frac,
                                   struct dl_err *err) {
     struct dl_replica *replica = w->replica;
-    if (!(talk->bytes > 0) || replica->message_count == w->capacity) return DL_OK;
+    if (!(talk->bytes > 0)) return DL_OK;
+    if (replica->message_count == w->capacity) DL_TRY(more_messages(w, err));
     struct dl_layer_message *own = &replica->messages[replica->message_count];
     own->layer = layer;
     own->backward = backward;
@@ -155,12 +168,13 @@ enum dl_code dl_split_add_message(struct dl_split_walk *w, const struct dl_split
         own->message.algorithm = "chain of synchronous sends";
         own->message.formula = "F-HALO-CHAIN";
     }
-    const char *name = dl_arena_printf(replica->request->arena, "%s of %s%s", own->message.name,
-                                       w->whole->layers[layer].name, backward ? " backward" : "");
-    if (name == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    own->message.name = name;
     replica->message_count++;
-    return DL_OK;
+    if (!(hidden_frac > 0)) replica->least_wait_s += own->message.duration_s;
+    const struct dl_predict_options *options = replica->request->options;
+    if (options != NULL && options->brief) return DL_OK;
+    own->message.name = dl_arena_printf(replica->request->arena, "%s of %s%s", own->message.name,
+                                        w->whole->layers[layer].name, backward ? " backward" : "");
+    return own->message.name != NULL ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
 }
 
 static enum dl_code add_collective(struct dl_split_walk *w, enum dl_collective_op op,
@@ -190,16 +204,6 @@ static enum dl_code add_collective(struct dl_split_walk *w, enum dl_collective_o
     return dl_split_add_message(w, &talk, layer, backward, 0, err);
 }
 
-static bool is_gathered(const struct dl_split_walk *w, int index) {
-    for (int j = index + 1; j < w->whole->layer_count; j++) {
-        if (w->is_split[j]) continue;
-        for (int i = 0; i < w->whole->layers[j].input_count; i++) {
-            if (w->whole->layers[j].inputs[i] == index) return true;
-        }
-    }
-    return false;
-}
-
 static enum dl_collective_op filter_backward(const struct dl_framework *framework) {
     static const enum dl_collective_op ops[] = {
         [DL_FILTER_ALL_REDUCE] = DL_COLL_ALL_REDUCE,
@@ -207,6 +211,15 @@ static enum dl_collective_op filter_backward(const struct dl_framework *framewor
         [DL_FILTER_ALL_TO_ALL] = DL_COLL_ALL_TO_ALL,
     };
     return ops[framework->activations.filter_backward];
+}
+
+/* Where sums of channels end the graph, backward stops after the last split convolution. */
+static bool ends_graph(const struct dl_split_walk *w) {
+    return w->split->kind == DL_SPLIT_CHANNEL &&
+           w->replica->request->framework->activations.channel_detached;
+}
+static bool is_detached(const struct dl_split_walk *w, int index) {
+    return ends_graph(w) ? index <= w->last_conv : w->whole->layers[index].detached;
 }
 
 static enum dl_code walk_layer(struct dl_split_walk *w, int index, bool backward,
@@ -222,11 +235,11 @@ static enum dl_code walk_layer(struct dl_split_walk *w, int index, bool backward
                               true, err);
     case DL_SPLIT_CHANNEL:
         if (!backward) return add_collective(w, DL_COLL_ALL_REDUCE, outputs, index, false, err);
-        if (layer->first || w->replica->workload->layers[index].detached) return DL_OK;
+        if (layer->first || is_detached(w, index)) return DL_OK;
         return add_collective(w, DL_COLL_ALL_GATHER, inputs, index, true, err);
     default:
         DL_TRY(dl_split_add_halos(w, index, backward, err));
-        if (!is_gathered(w, index)) return DL_OK;
+        if (!w->is_gathered[index]) return DL_OK;
         if (!backward) return add_collective(w, DL_COLL_ALL_GATHER, outputs, index, false, err);
         if (!w->replica->request->framework->activations.gather_returns) return DL_OK;
         return add_collective(w, DL_COLL_ALL_TO_ALL, outputs, index, true, err);
@@ -268,19 +281,50 @@ static enum dl_code leader_input(const struct dl_split_walk *w, struct dl_err *e
     return DL_OK;
 }
 
-/* Backward stops after the last split convolution. */
-static enum dl_code detach(struct dl_workload *local, const bool *is_split, struct dl_arena *arena,
-                           struct dl_err *err) {
-    struct dl_layer *layers = dl_arena_alloc(arena, (size_t)local->layer_count, sizeof *layers);
-    if (layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    bool before = false;
-    for (int i = local->layer_count - 1; i >= 0; i--) {
-        layers[i] = local->layers[i];
-        before = before || (is_split[i] && layers[i].kind == &dl_layer_conv);
-        layers[i].detached = before;
+/* Which layers are split, and what follows from it. */
+static enum dl_code find_layers(struct dl_split_walk *w, struct dl_err *err) {
+    const struct dl_workload *whole = w->whole;
+    struct dl_arena *arena = w->replica->request->arena;
+    const size_t layers = (size_t)whole->layer_count;
+    w->is_split = dl_arena_alloc(arena, layers, sizeof *w->is_split);
+    w->is_gathered = dl_arena_alloc(arena, layers, sizeof *w->is_gathered);
+    if (w->is_split == NULL || w->is_gathered == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    dl_split_layers(whole, w->split, w->is_split);
+    w->blocks = dl_split_blocks_of(whole);
+    w->last = w->last_conv = -1;
+    for (int i = 0; i < whole->layer_count; i++) {
+        const struct dl_layer *layer = &whole->layers[i];
+        if (w->is_split[i]) w->last = i;
+        if (w->is_split[i] && layer->kind == &dl_layer_conv) w->last_conv = i;
+        for (int k = 0; !w->is_split[i] && k < layer->input_count; k++)
+            if (layer->inputs[k] >= 0) w->is_gathered[layer->inputs[k]] = true;
     }
+    return DL_OK;
+}
+
+static enum dl_code detach(const struct dl_split_walk *w, struct dl_workload *local,
+                           struct dl_err *err) {
+    const size_t count = (size_t)local->layer_count;
+    if (!ends_graph(w)) return DL_OK;
+    struct dl_layer *layers = dl_arena_alloc(w->replica->request->arena, count, sizeof *layers);
+    if (layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    memcpy(layers, local->layers, count * sizeof *layers);
+    for (int i = 0; i < local->layer_count; i++) layers[i].detached = is_detached(w, i);
     local->layers = layers;
     return DL_OK;
+}
+
+/* The network of one device. Its inputs are whole where the leader sends them all. */
+static enum dl_code make_local(const struct dl_split_walk *w, struct dl_err *err) {
+    const struct dl_predict_request *r = w->replica->request;
+    struct dl_workload *local = dl_arena_alloc(r->arena, 1, sizeof *local);
+    if (local == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    DL_TRY(dl_split_workload(r->workload, w->split, w->is_split, r->arena, local, err));
+    w->replica->workload = local;
+    if (r->framework->activations.leader_broadcasts)
+        local->input_bytes_per_sample = r->workload->input_bytes_per_sample;
+    return detach(w, local, err);
 }
 
 enum dl_code dl_split_replica_split(struct dl_replica *replica, const struct dl_split *split,
@@ -289,25 +333,17 @@ enum dl_code dl_split_replica_split(struct dl_replica *replica, const struct dl_
     struct dl_split_walk w = {.replica = replica,
                               .split = split,
                               .whole = r->workload,
-                              .last = -1,
-                              .blocks = dl_split_blocks_of(r->workload),
-                              .width_bytes = dl_precision_bytes(r->plan->precision),
-                              .capacity = (2 * DL_DIMS + 1) * r->workload->layer_count};
-    struct dl_workload *local = dl_arena_alloc(r->arena, 1, sizeof *local);
-    replica->messages = dl_arena_alloc(r->arena, (size_t)w.capacity, sizeof *replica->messages);
-    if (local == NULL || replica->messages == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    DL_TRY(dl_split_workload(r->workload, split, r->arena, local, &w.is_split, err));
-    replica->workload = local;
-    if (r->framework->activations.leader_broadcasts)
-        local->input_bytes_per_sample = r->workload->input_bytes_per_sample;
-    for (int i = 0; i < local->layer_count; i++) {
-        if (w.is_split[i]) w.last = i;
+                              .width_bytes = dl_precision_bytes(r->plan->precision)};
+    const int layers = w.whole->layer_count;
+    DL_TRY(find_layers(&w, err));
+    for (int pass = 0; pass < 2; pass++) {
+        for (int k = 0; k < layers; k++) {
+            const bool backward = pass == 1;
+            DL_TRY(walk_layer(&w, backward ? layers - 1 - k : k, backward, err));
+            if (dl_replica_is_beyond(r, replica->least_wait_s)) return DL_OK;
+        }
     }
-    if (split->kind == DL_SPLIT_CHANNEL && r->framework->activations.channel_detached)
-        DL_TRY(detach(local, w.is_split, r->arena, err));
-    for (int i = 0; i < local->layer_count; i++) DL_TRY(walk_layer(&w, i, false, err));
-    for (int i = local->layer_count - 1; i >= 0; i--) DL_TRY(walk_layer(&w, i, true, err));
+    DL_TRY(make_local(&w, err));
     return leader_input(&w, err);
 }
 

@@ -69,8 +69,7 @@ static enum dl_code balance(struct pipe *pipe, struct dl_err *err) {
     const int layers = r->workload->layer_count;
     double *step_s = dl_arena_alloc(r->arena, (size_t)layers, sizeof *step_s);
     double *cuts = dl_arena_alloc(r->arena, (size_t)layers + 1, sizeof *cuts);
-    double *work =
-        dl_arena_alloc(r->arena, (size_t)(2 * (p->parts + 1) * (layers + 1)), sizeof *work);
+    double *work = dl_arena_alloc(r->arena, DL_PIPELINE_WORK(layers, p->parts), sizeof *work);
     p->messages = dl_arena_alloc(r->arena, (size_t)p->stages + 1, sizeof *p->messages);
     DL_TRY(dl_pipe_room(p, r->arena, err));
     if (step_s == NULL || cuts == NULL || work == NULL || p->messages == NULL)

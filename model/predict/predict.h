@@ -60,6 +60,8 @@ struct dl_stage_time {
 struct dl_heterogeneous_group; /* heterogeneous.h */
 
 struct dl_prediction {
+    /* iteration_s is a lower bound and above options->limit_s; nothing else is known */
+    bool beyond_limit;
     double iteration_s, iteration_low_s, iteration_high_s; /* 80 % interval */
     /* spread of log(iteration) from kernels and collectives alone; NAN: not known */
     double model_sigma_log;
@@ -105,6 +107,12 @@ struct dl_predict_options {
     /* only times of the iteration and the memory are read: the efficiency against one device, the
      * largest batch, stages, advice and warnings may be left out */
     bool brief;
+    /* of a brief prediction of data parallelism: dl_cost_compute() of what each device takes at
+     * once; NULL: not known yet */
+    const struct dl_cost *cost;
+    /* above 0: whoever asks has no use for a plan that takes longer; a brief prediction may end as
+     * soon as it knows that (beyond_limit) */
+    double limit_s;
     struct dl_cost_memo *memo; /* of predictions that share kernels; NULL: none */
 };
 

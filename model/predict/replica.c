@@ -216,6 +216,16 @@ static void describe_comm(const struct dl_gradient_sync *x, struct dl_prediction
     }
 }
 
+static bool may_end_early(const struct dl_predict_request *request) {
+    const struct dl_predict_options *options = request->options;
+    return options != NULL && options->brief && options->limit_s > 0 &&
+           request->framework->measured == NULL;
+}
+
+bool dl_replica_is_beyond(const struct dl_predict_request *request, double least_s) {
+    return may_end_early(request) && least_s > request->options->limit_s * (1 + 1e-9);
+}
+
 /* The part of a layer's message that the layer's own pass does not hide. */
 static double wait_s(const struct dl_layer_message *own, const struct dl_cost *cost) {
     const struct dl_layer_cost *layer = &cost->layers[own->layer];
@@ -380,6 +390,32 @@ static bool is_brief(const struct dl_replica *replica) {
     return replica->request->options != NULL && replica->request->options->brief;
 }
 
+/* F-SEARCH-BOUND: no iteration takes less than the passes of all micro-batches one after the other,
+ * and in one of them what the device waits for messages inside its layers. */
+static double least_s(const struct dl_replica *replica, const struct dl_parts *parts) {
+    double sum_s = 0;
+    for (int i = 0; i < parts->workload->layer_count; i++)
+        sum_s += parts->cost->layers[i].forward.time_s + parts->cost->layers[i].backward.time_s;
+    sum_s *= micro_batches_of(parts->plan);
+    for (int m = 0; m < replica->message_count; m++)
+        sum_s += wait_s(&replica->messages[m], parts->cost);
+    return sum_s;
+}
+
+/* Costs of a device alone, and as the devices of its host slow it down. */
+static enum dl_code compute_costs(const struct dl_replica *replica, const struct dl_plan *plan,
+                                  double at_once, struct dl_cost *alone, struct dl_cost *shared,
+                                  struct dl_err *err) {
+    const struct dl_predict_request *r = replica->request;
+    if (is_brief(replica) && r->options->cost != NULL && replica->workload == r->workload)
+        *alone = *r->options->cost;
+    else
+        DL_TRY(dl_cost_recall(memo_of(r), r->system->device, replica->workload, r->framework, plan,
+                              at_once, r->arena, alone, err));
+    return share_host(r->system, r->framework, plan, replica->workload, alone, r->arena, shared,
+                      err);
+}
+
 /* Memory, and the advice if it does not fit. */
 static void hold(const struct dl_replica *replica, const struct dl_parts *parts, double at_once,
                  struct dl_diagnosis *d, struct dl_prediction *p) {
@@ -416,9 +452,9 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
     struct dl_cost alone, cost;
     const double at_once =
         plan.micro_batch_samples > 0 ? plan.micro_batch_samples : replica->samples;
-    DL_TRY(dl_cost_recall(memo_of(request), system->device, workload, framework, &plan, at_once,
-                          arena, &alone, err));
-    DL_TRY(share_host(system, framework, &plan, workload, &alone, arena, &cost, err));
+    *out = (struct dl_prediction){.beyond_limit = true, .iteration_s = replica->least_wait_s};
+    if (dl_replica_is_beyond(request, out->iteration_s)) return DL_OK;
+    DL_TRY(compute_costs(replica, &plan, at_once, &alone, &cost, err));
     struct dl_timeline busy, quiet;
     const struct dl_parts parts = {.system = system,
                                    .workload = workload,
@@ -428,6 +464,8 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
                                    .with_comm = &busy,
                                    .without_comm = &quiet,
                                    .arena = arena};
+    out->iteration_s = least_s(replica, &parts);
+    if (dl_replica_is_beyond(request, out->iteration_s)) return DL_OK;
     DL_TRY(simulate(replica, &parts, &alone, &cost, &busy, &quiet, err));
     double before_s;
     DL_TRY(accumulate_s(&parts, &cost, false, &before_s, err));

@@ -29,6 +29,7 @@ struct dl_replica {
     bool synchronizes; /* there are other replicas to synchronize gradients with */
     struct dl_layer_message *messages;
     int message_count;   /* in execution order */
+    double least_wait_s; /* for them, where the layers' own passes hide nothing of it */
     double buffer_bytes; /* of memory, for these messages */
 };
 
@@ -49,6 +50,11 @@ double dl_replica_slowdown_frac(const struct dl_system *system,
 
 /* Every device has its own copy: data parallelism. */
 struct dl_replica dl_replica_of_device(const struct dl_predict_request *request);
+
+/* F-SEARCH-BOUND: whether an iteration that takes at least `least_s` is longer than the request's
+ * options allow; a part in 10^9 more, so that sums in another order decide alike. Never where
+ * measured runs correct predictions: they may shorten them. */
+bool dl_replica_is_beyond(const struct dl_predict_request *request, double least_s);
 
 /* Costs, timeline, input and memory composed into a prediction. */
 enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_prediction *out,

@@ -7,9 +7,9 @@
 #include "model/parallel/strategy.h"
 
 int64_t dl_search_cost_count(const struct dl_search *search) {
-    return search->cost_count + dl_search_pipes_count(search);
+    return search->cost_count + dl_search_network_cost_count(search);
 }
-int64_t dl_search_tasks(const struct dl_search *search) { return search->task_count; }
+int64_t dl_search_tasks(const struct dl_search *search) { return search->tasks.count; }
 
 /* Activations of one layer with full recomputation: no plan with this micro-batch keeps less. */
 static double least_kept_bytes(const struct dl_search *s, const struct dl_transformer_split *split,
@@ -20,7 +20,7 @@ static double least_kept_bytes(const struct dl_search *s, const struct dl_transf
 }
 
 enum dl_code dl_search_make_cost(struct dl_search *s, int64_t index, struct dl_err *err) {
-    if (index >= s->cost_count) return dl_search_pipes_make(s, index - s->cost_count, err);
+    if (index >= s->cost_count) return dl_search_network_make_cost(s, index - s->cost_count, err);
     struct dl_transformer_micro_batch *micro_batch = s->costs[s->wanted[index]];
     const struct dl_transformer_split split = micro_batch->split;
     const double micro = micro_batch->micro_samples;
@@ -43,6 +43,21 @@ double dl_search_score(const struct dl_search_request *r, const struct dl_found 
     default: return f->iteration_s; /* the global batch is one: throughput is its inverse */
     }
 }
+
+bool dl_search_bounds_time(const struct dl_search *s) {
+    const struct dl_search_request *r = &s->request;
+    return !r->every && !r->front && r->objective != DL_BY_MEMORY && r->objective != DL_BY_DEVICES;
+}
+
+double dl_search_limit_s(const struct dl_search *s, const struct dl_search_worker *w,
+                         const struct dl_transformer_split *split) {
+    if (!dl_search_bounds_time(s) || w->best_count < s->request.keep) return INFINITY;
+    const struct dl_found second = {.split = *split, .iteration_s = 1};
+    return w->best[w->best_count - 1].score / dl_search_score(&s->request, &second);
+}
+
+/* A part in 10^9 more, so that sums in another order decide alike. */
+bool dl_search_is_beyond(double least_s, double limit_s) { return least_s > limit_s * (1 + 1e-9); }
 
 struct combination {
     const struct dl_search *s;
@@ -231,7 +246,7 @@ static enum dl_code run_cost(struct combination *c, const struct sharding *shard
 
 enum dl_code dl_search_run_task(const struct dl_search *s, int64_t index,
                                 struct dl_search_worker *w, struct dl_err *err) {
-    const struct dl_search_task *task = &s->tasks[index];
+    const struct dl_search_task *task = &s->tasks.items[index];
     struct combination c = {.s = s, .task = task, .w = w};
     if (!dl_search_mine(s, index)) return DL_OK;
     if (task->strategy != NULL) return dl_search_network_run(s, task, w, err);

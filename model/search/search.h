@@ -4,10 +4,12 @@
  * micro-batches, schedules, sharded states. The best of them by an objective, and those that
  * nothing beats in time and memory.
  *
- * Exhaustive: what is left out is impossible or provably no better. Three bounds are used, each
- * sound: states alone larger than the memory; activations of one layer larger than it; the slowest
- * stage's layers, without bubble, recomputation and gradient synchronization, slower than the worst
- * plan that is kept (F-SEARCH-BOUND).
+ * Exhaustive: what is left out is impossible or provably no better (F-SEARCH-BOUND). Of a
+ * transformer: states alone larger than the memory; activations of one layer larger than it; the
+ * slowest stage's layers, without bubble, recomputation and gradient synchronization, slower than
+ * the worst plan that is kept. Of another network: slower than that in what is sure of a pipeline
+ * before its stages are balanced, or before its messages are timed; of other plans in their compute
+ * and the messages inside their layers.
  *
  * Threads may take the work in any order: first all micro-batch costs, then all tasks, which
  * combine them with rank mappings. Pure.

@@ -79,7 +79,10 @@ void dl_search_keep_front(struct dl_search_worker *w, const struct dl_found *fou
         if (!dominates(found, &w->front[i])) w->front[kept++] = w->front[i];
     }
     w->front_count = kept;
-    if (kept < DL_SEARCH_FRONT) w->front[w->front_count++] = *found;
+    if (kept == DL_SEARCH_FRONT) return;
+    int at = w->front_count++; /* as they are enumerated, in whatever order they were tried */
+    for (; at > 0 && w->front[at - 1].order > found->order; at--) w->front[at] = w->front[at - 1];
+    w->front[at] = *found;
 }
 
 void dl_search_keep(const struct dl_search_request *request, struct dl_search_worker *worker,

@@ -49,23 +49,28 @@ static int stride_of(struct dl_search *s, const struct dl_transformer_split *spl
     return s->strides.count++;
 }
 
-enum dl_code dl_search_add_task(struct dl_search *s, const struct dl_transformer_split *split,
-                                const struct dl_strategy *strategy, struct dl_err *err) {
-    if (s->task_count == s->task_capacity) {
-        const int64_t capacity = s->task_capacity > 0 ? 2 * s->task_capacity : 256;
+enum dl_code dl_search_add_task(struct dl_search *s, struct dl_search_tasks *to,
+                                const struct dl_search_task *task, struct dl_err *err) {
+    if (to->count == to->capacity) {
+        const int64_t capacity = to->capacity > 0 ? 2 * to->capacity : 256;
         struct dl_search_task *more = dl_arena_alloc(s->arena, (size_t)capacity, sizeof *more);
         if (more == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-        if (s->task_count > 0) memcpy(more, s->tasks, (size_t)s->task_count * sizeof *more);
-        s->tasks = more;
-        s->task_capacity = capacity;
+        if (to->count > 0) memcpy(more, to->items, (size_t)to->count * sizeof *more);
+        to->items = more;
+        to->capacity = capacity;
     }
-    const int stride = stride_of(s, split);
-    if (stride < 0)
+    to->items[to->count++] = *task;
+    return DL_OK;
+}
+
+static enum dl_code add_split(struct dl_search *s, const struct dl_transformer_split *split,
+                              struct dl_err *err) {
+    const struct dl_search_task task = {
+        .split = *split, .order = s->listed++, .stride = stride_of(s, split), .micro = -1};
+    if (task.stride < 0)
         return dl_fail(err, DL_ERR_USAGE, "search: more than %d distances between expert ranks",
                        (int)DL_SEARCH_DIVISORS);
-    s->tasks[s->task_count] = (struct dl_search_task){*split, s->task_count, strategy, stride};
-    s->task_count++;
-    return DL_OK;
+    return dl_search_add_task(s, &s->tasks, &task, err);
 }
 
 /* One arrangement, in both mappings where they differ; or why it cannot be. */
@@ -83,11 +88,11 @@ static enum dl_code list_split(struct dl_search *s, const struct dl_transformer_
         s->rejected_count[DL_NOT_BATCH]++;
         return DL_OK;
     }
-    DL_TRY(dl_search_add_task(s, &split, NULL, err));
+    DL_TRY(add_split(s, &split, err));
     if (!s->request.any_mapping || split.pp == 1 || data == 1) return DL_OK;
     split.mapping =
         split.mapping == DL_MAP_DATA_INSIDE ? DL_MAP_PIPELINE_INSIDE : DL_MAP_DATA_INSIDE;
-    return dl_search_add_task(s, &split, NULL, err);
+    return add_split(s, &split, err);
 }
 
 /* All numbers of stages for `inner` ranks of tensor, sequence and expert parallelism. */
@@ -167,15 +172,15 @@ static enum dl_code list_costs(struct dl_search *s, struct dl_err *err) {
     bool *seen = dl_arena_alloc(s->arena, (size_t)keys, sizeof *seen);
     if (s->costs == NULL || s->wanted == NULL || seen == NULL)
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    for (int64_t i = 0; i < s->task_count; i++) {
-        struct dl_transformer_split split = s->tasks[i].split;
-        if (!dl_search_mine(s, i) || s->tasks[i].strategy != NULL) continue;
+    for (int64_t i = 0; i < s->tasks.count; i++) {
+        struct dl_transformer_split split = s->tasks.items[i].split;
+        if (!dl_search_mine(s, i) || s->tasks.items[i].strategy != NULL) continue;
         for (int m = 0; m < s->batches.count; m++) {
-            if (!dl_search_takes(s, &s->tasks[i], m)) continue;
+            if (!dl_search_takes(s, &s->tasks.items[i], m)) continue;
             for (int on = 0; on < 2; on++) {
                 split.sequence_parallel = on;
-                if (!dl_search_sequence_allowed(s, &s->tasks[i].split, on)) continue;
-                const int64_t key = dl_search_cost_key(s, &s->tasks[i], m, on);
+                if (!dl_search_sequence_allowed(s, &s->tasks.items[i].split, on)) continue;
+                const int64_t key = dl_search_cost_key(s, &s->tasks.items[i], m, on);
                 if (seen[key]) continue;
                 seen[key] = true;
                 s->costs[key] = dl_arena_alloc(s->arena, 1, sizeof **s->costs);
@@ -269,9 +274,9 @@ enum dl_code dl_search_prepare(const struct dl_search_request *request, struct d
         if (!s->by_network || shards_network(request))
             DL_TRY(list_tasks(s, request->nodes[i], err));
     }
-    if (s->task_count == 0) return no_task(s, err);
+    if (s->listed == 0) return no_task(s, err);
+    if (s->by_network) DL_TRY(dl_search_network_share(s, err));
     DL_TRY(list_costs(s, err));
-    DL_TRY(dl_search_network_pipes(s, err));
     *out = s;
     return DL_OK;
 }

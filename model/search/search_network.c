@@ -3,13 +3,21 @@
  * and their products with data parallelism over p1 x p2 devices.
  *
  * The p2 devices that share a replica are neighbours: they fill a node (p2 at most its devices) or
- * span nodes. Pipelines, by far the most, try every micro-batch, schedule and 2 to
- * DL_SEARCH_VIRTUAL virtual stages, and come from tables (search_pipes.c). The others share nothing
- * with each other, each has shapes of its own: they are predicted whole (dl_predict). Data
- * parallelism tries every micro-batch whose gradients add up.
+ * span nodes. Data parallelism tries every micro-batch whose gradients add up; pipelines, by far
+ * the most, every micro-batch, schedule and 2 to DL_SEARCH_VIRTUAL virtual stages. Both share the
+ * costs of the layers at each size of micro-batch. A task is all pipelines with one size: those
+ * that may be kept (F-SEARCH-BOUND) come from tables (search_pipes.h). Splits within layers share
+ * nothing, each has shapes of its own. They and data parallelism are predicted (dl_predict), until
+ * it is sure that they are not kept.
  */
-#include "model/search/search_parts.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/parallel/pipe.h"
+#include "model/parallel/pipeline.h"
 #include "model/parallel/strategy.h"
+#include "model/search/search_pipes.h"
 
 /* Data parallelism comes first: it alone serves a stack that no framework splits. */
 static const enum dl_split_way ways[] = {DL_WAY_DATA, DL_WAY_SPATIAL, DL_WAY_FILTER, DL_WAY_CHANNEL,
@@ -79,23 +87,31 @@ enum dl_code dl_search_network_tasks(struct dl_search *s, int64_t nodes, struct 
             if (fixed->strategy != NULL &&
                 (way != fixed->strategy->way || (strategy->axes & ~fixed->strategy->axes) != 0))
                 continue;
-            if (batch % replicas != 0)
+            if (batch % replicas != 0) {
                 s->rejected_count[DL_NOT_BATCH]++;
-            else
-                DL_TRY(dl_search_add_task(s, &split, strategy, err));
+                continue;
+            }
+            const struct dl_search_task task = {
+                .split = split, .order = s->listed++, .strategy = strategy, .micro = -1};
+            DL_TRY(dl_search_add_task(s, way == DL_WAY_STAGES ? &s->pipelines : &s->tasks, &task,
+                                      err));
         }
     }
     return DL_OK;
 }
 
-/* One plan: refused, or evaluated. */
+/* One plan: refused, slower than what is kept, or evaluated. cost: of its layers; NULL: not known.
+ */
 static enum dl_code try_plan(const struct dl_search *s, const struct dl_found *wanted,
-                             struct dl_search_worker *w, struct dl_err *err) {
+                             const struct dl_cost *cost, struct dl_search_worker *w,
+                             struct dl_err *err) {
     struct dl_arena scratch = {0};
     struct dl_prediction p;
     struct dl_found found = *wanted;
     const struct dl_plan plan = dl_search_plan(s, &found);
-    const struct dl_predict_options options = {.brief = true};
+    const double limit_s = dl_search_limit_s(s, w, &found.split);
+    const struct dl_predict_options options = {
+        .brief = true, .cost = cost, .limit_s = isinf(limit_s) ? 0 : limit_s};
     enum dl_code code = dl_predict(s->request.system, s->request.workload, s->request.framework,
                                    &plan, &options, &scratch, &p, err);
     dl_arena_free(&scratch);
@@ -104,81 +120,13 @@ static enum dl_code try_plan(const struct dl_search *s, const struct dl_found *w
         return DL_OK;
     }
     if (code != DL_OK) return code;
+    if (p.beyond_limit) {
+        w->rejected_count[DL_NOT_FASTER]++;
+        return DL_OK;
+    }
     found.iteration_s = p.iteration_s;
     found.memory_bytes = p.memory.total_bytes;
     dl_search_consider(s, w, &found);
-    return DL_OK;
-}
-
-/* Calls `visit` with every schedule of one pipeline and micro-batch. */
-typedef enum dl_code visit_fn(struct dl_search *writable, const struct dl_search *s, int micro,
-                              const struct dl_plan *checked, struct dl_found *found,
-                              struct dl_search_worker *w, struct dl_err *err);
-
-static enum dl_code each_schedule(struct dl_search *writable, const struct dl_search *s, int micro,
-                                  struct dl_found *found, visit_fn *visit,
-                                  struct dl_search_worker *w, struct dl_err *err) {
-    const struct dl_search_request *r = &s->request;
-    struct dl_plan checked = dl_search_plan(s, found); /* but for the schedule */
-    struct dl_err ignored = {.code = DL_OK};
-    checked.schedule = DL_1F1B, checked.virtual_stages = 0;
-    const enum dl_code code =
-        dl_plan_complete(r->system, r->workload, r->framework, &checked, &ignored);
-    if (code != DL_OK && code != DL_ERR_USAGE) {
-        *err = ignored;
-        return code;
-    }
-    for (int schedule = DL_1F1B; schedule <= DL_ASYNC; schedule++) {
-        if (!r->any_schedule ? schedule != (int)r->fixed.schedule : schedule == DL_ASYNC) continue;
-        const int64_t given = r->fixed.virtual_stages,
-                      most = schedule == DL_INTERLEAVED ? DL_SEARCH_VIRTUAL : 1;
-        for (int64_t v = schedule == DL_INTERLEAVED ? 2 : 1; v <= most; v++) {
-            if (schedule == DL_INTERLEAVED && given > 0 && v != given) continue;
-            found->choice.schedule = (enum dl_schedule)schedule;
-            found->choice.virtual_stages = v;
-            found->order++;
-            DL_TRY(visit(writable, s, micro, code == DL_OK ? &checked : NULL, found, w, err));
-        }
-    }
-    return DL_OK;
-}
-
-/* The plan with its schedule; false where it cannot be. */
-static bool scheduled(const struct dl_search *s, const struct dl_plan *checked,
-                      const struct dl_found *found, struct dl_plan *out) {
-    struct dl_err ignored = {.code = DL_OK};
-    if (checked == NULL) return false;
-    *out = *checked;
-    out->schedule = found->choice.schedule;
-    out->virtual_stages =
-        found->choice.schedule == DL_INTERLEAVED ? found->choice.virtual_stages : 0;
-    return out->strategy->check(s->request.system, s->request.workload, s->request.framework, out,
-                                &ignored) == DL_OK;
-}
-
-static enum dl_code want_pipeline(struct dl_search *writable, const struct dl_search *s, int micro,
-                                  const struct dl_plan *checked, struct dl_found *found,
-                                  struct dl_search_worker *w, struct dl_err *err) {
-    struct dl_plan plan;
-    (void)w;
-    return scheduled(s, checked, found, &plan)
-               ? dl_search_pipes_want(writable, micro, &plan, found->choice.micro_batches, err)
-               : DL_OK;
-}
-
-static enum dl_code try_pipeline(struct dl_search *writable, const struct dl_search *s, int micro,
-                                 const struct dl_plan *checked, struct dl_found *found,
-                                 struct dl_search_worker *w, struct dl_err *err) {
-    struct dl_plan plan;
-    struct dl_found one = *found;
-    (void)writable;
-    /* scaling limits: more parts than there are layers */
-    if (!scheduled(s, checked, found, &plan)) {
-        w->rejected_count[DL_NOT_PARTS]++;
-        return DL_OK;
-    }
-    DL_TRY(dl_search_pipes_evaluate(s, micro, &plan, &one.iteration_s, &one.memory_bytes, err));
-    dl_search_consider(s, w, &one);
     return DL_OK;
 }
 
@@ -201,19 +149,258 @@ static bool takes(const struct dl_search *s, int64_t share, int micro) {
            (given <= 0 || (double)s->batches.value[micro] == given);
 }
 
-enum dl_code dl_search_network_pipes(struct dl_search *s, struct dl_err *err) {
-    for (int64_t i = 0; i < s->task_count; i++) {
-        const struct dl_search_task *task = &s->tasks[i];
-        if (task->strategy == NULL || task->strategy->way != DL_WAY_STAGES || !dl_search_mine(s, i))
-            continue;
+/* The plan with its schedule; false where it cannot be. checked: but for the schedule; NULL: it
+ * cannot be with any. */
+static bool scheduled(const struct dl_search *s, const struct dl_plan *checked,
+                      const struct dl_found *found, struct dl_plan *out) {
+    if (checked == NULL) return false;
+    *out = *checked;
+    out->schedule = found->choice.schedule;
+    out->virtual_stages =
+        found->choice.schedule == DL_INTERLEAVED ? found->choice.virtual_stages : 0;
+    return out->strategy->check(s->request.system, s->request.workload, s->request.framework, out,
+                                NULL) == DL_OK;
+}
+
+/* Pipelines with one size of micro-batch that may be kept. */
+struct candidate {
+    struct dl_found found;
+    struct dl_plan plan;
+};
+struct candidates {
+    const struct dl_search *s;
+    struct dl_search_worker *worker;
+    struct dl_arena arena;
+    struct candidate *items;
+    int count, capacity;
+};
+
+static enum dl_code add_candidate(struct candidates *c, const struct dl_found *found,
+                                  const struct dl_plan *plan, struct dl_err *err) {
+    if (c->count == c->capacity) {
+        c->capacity = c->capacity > 0 ? 2 * c->capacity : 16;
+        struct candidate *more = dl_arena_alloc(&c->arena, (size_t)c->capacity, sizeof *more);
+        if (more == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        if (c->count > 0) memcpy(more, c->items, (size_t)c->count * sizeof *more);
+        c->items = more;
+    }
+    c->items[c->count++] = (struct candidate){*found, *plan};
+    return DL_OK;
+}
+
+/* Schedules of the search, with their virtual stages; at most `most` of them. Returns how many. */
+static int list_schedules(const struct dl_search_request *r, struct dl_transformer_choice *out,
+                          int most) {
+    int count = 0;
+    for (int schedule = DL_1F1B; schedule <= DL_ASYNC; schedule++) {
+        if (!r->any_schedule ? schedule != (int)r->fixed.schedule : schedule == DL_ASYNC) continue;
+        const bool interleaved = schedule == DL_INTERLEAVED;
+        for (int64_t v = interleaved ? 2 : 1; v <= (interleaved ? DL_SEARCH_VIRTUAL : 1); v++) {
+            if (interleaved && r->fixed.virtual_stages > 0 && v != r->fixed.virtual_stages)
+                continue;
+            if (count < most)
+                out[count++] = (struct dl_transformer_choice){
+                    .schedule = (enum dl_schedule)schedule, .virtual_stages = v};
+        }
+    }
+    return count;
+}
+
+/* F-SEARCH-BOUND: no pipeline takes less. Its slowest device computes at least the mean of all, and
+ * no less than the longest layer, for each micro-batch; while the first one passes the other
+ * devices, it waits (F-PIPE-BUBBLE). */
+static double pipeline_least_s(const struct dl_search_micro *micro, const struct dl_found *found) {
+    const double v = (double)found->choice.virtual_stages, batches = found->choice.micro_batches,
+                 slowest_s = fmax(micro->step_s / (double)found->split.pp, micro->longest_s);
+    return found->choice.schedule == DL_ASYNC ? batches * slowest_s
+                                              : (batches - 1 / v) * slowest_s + micro->step_s / v;
+}
+
+/* Every schedule of one pipeline: refused, slower than what is kept, or a candidate. */
+static enum dl_code list_pipeline(struct candidates *c, const struct dl_search_micro *micro,
+                                  struct dl_found *found, struct dl_err *err) {
+    enum { SCHEDULES = 8 };
+    const struct dl_search_request *r = &c->s->request;
+    struct dl_transformer_choice schedules[SCHEDULES];
+    const int count = list_schedules(r, schedules, SCHEDULES);
+    const double limit_s = dl_search_limit_s(c->s, c->worker, &found->split);
+    struct dl_plan plan, checked = dl_search_plan(c->s, found);
+    checked.schedule = DL_1F1B, checked.virtual_stages = 0;
+    const enum dl_code code =
+        dl_plan_complete(r->system, r->workload, r->framework, &checked, NULL);
+    if (code != DL_OK && code != DL_ERR_USAGE)
+        return dl_plan_complete(r->system, r->workload, r->framework, &checked, err);
+    for (int i = 0; i < count; i++) {
+        found->choice.schedule = schedules[i].schedule;
+        found->choice.virtual_stages = schedules[i].virtual_stages;
+        found->order++;
+        /* scaling limits: more parts than there are layers */
+        if (!scheduled(c->s, code == DL_OK ? &checked : NULL, found, &plan))
+            c->worker->rejected_count[DL_NOT_PARTS]++;
+        else if (dl_search_is_beyond(pipeline_least_s(micro, found), limit_s))
+            c->worker->rejected_count[DL_NOT_FASTER]++;
+        else
+            DL_TRY(add_candidate(c, found, &plan, err));
+    }
+    return DL_OK;
+}
+
+/* Of all micro-batches that an arrangement takes the ones before this one. */
+static int64_t taken_before(const struct dl_search *s, int64_t share, int micro) {
+    int64_t count = 0;
+    for (int m = 0; m < micro; m++) count += takes(s, share, m);
+    return count;
+}
+
+static enum dl_code list_pipelines(struct candidates *c, int micro, struct dl_err *err) {
+    const struct dl_search *s = c->s;
+    struct dl_transformer_choice schedules[8];
+    const int64_t each = 1 + list_schedules(&s->request, schedules, 8);
+    for (int64_t i = 0; i < s->pipelines.count; i++) {
+        const struct dl_search_task *task = &s->pipelines.items[i];
         const int64_t share = (int64_t)s->request.fixed.global_batch_samples / task->split.dp;
+        if (!takes(s, share, micro)) continue;
         struct dl_found found = first_of(s, task);
-        for (int m = 0; m < s->batches.count; m++) {
-            if (!takes(s, share, m)) continue;
-            found.micro_samples = (double)s->batches.value[m];
-            const int64_t micro_batches = share / s->batches.value[m]; /* divides */
-            found.choice.micro_batches = (double)micro_batches;
-            DL_TRY(each_schedule(s, s, m, &found, want_pipeline, NULL, err));
+        const int64_t micro_batches = share / s->batches.value[micro]; /* divides */
+        found.order += each * taken_before(s, share, micro) + 1;
+        found.micro_samples = (double)s->batches.value[micro];
+        found.choice.micro_batches = (double)micro_batches;
+        DL_TRY(list_pipeline(c, &s->micros[micro], &found, err));
+    }
+    return DL_OK;
+}
+
+static enum dl_code try_pipelines(struct candidates *c, int micro, struct dl_err *err) {
+    struct dl_search_pipes *pipes;
+    DL_TRY(list_pipelines(c, micro, err));
+    if (c->count == 0) return DL_OK;
+    DL_TRY(dl_search_pipes_new(c->s, micro, &c->arena, &pipes, err));
+    for (int i = 0; i < c->count; i++) DL_TRY(dl_search_pipes_want(pipes, &c->items[i].plan, err));
+    DL_TRY(dl_search_pipes_make(pipes, err));
+    for (int i = 0; i < c->count; i++) {
+        struct dl_found *found = &c->items[i].found;
+        const double limit_s = dl_search_limit_s(c->s, c->worker, &found->split);
+        DL_TRY(dl_search_pipes_evaluate(pipes, &c->items[i].plan, limit_s, &found->iteration_s,
+                                        &found->memory_bytes, err));
+        if (dl_search_is_beyond(found->iteration_s, limit_s))
+            c->worker->rejected_count[DL_NOT_FASTER]++;
+        else
+            dl_search_consider(c->s, c->worker, found);
+    }
+    return DL_OK;
+}
+
+/* All pipelines with one size of micro-batch. */
+static enum dl_code run_pipelines(const struct dl_search *s, int micro, struct dl_search_worker *w,
+                                  struct dl_err *err) {
+    struct candidates c = {.s = s, .worker = w};
+    const enum dl_code code = try_pipelines(&c, micro, err);
+    dl_arena_free(&c.arena);
+    return code;
+}
+
+/* What is shared before splits within layers, which share nothing; of each the most devices first,
+ * which mostly are the fastest: found early, they let the others be left out. What is found does
+ * not depend on it. */
+static int promising_first(const void *a, const void *b) {
+    const struct dl_search_task *one = a, *two = b;
+    const int64_t first[] = {one->strategy != NULL && dl_way_splits_layers(one->strategy->way),
+                             one->micro, -one->split.nodes, one->order},
+                  second[] = {two->strategy != NULL && dl_way_splits_layers(two->strategy->way),
+                              two->micro, -two->split.nodes, two->order};
+    for (int i = 0; i < 4; i++)
+        if (first[i] != second[i]) return first[i] > second[i] ? 1 : -1;
+    return 0;
+}
+
+static void sort(struct dl_search_tasks *tasks) {
+    if (tasks->count > 0)
+        qsort(tasks->items, (size_t)tasks->count, sizeof *tasks->items, promising_first);
+}
+
+/* Whether an arrangement in the list takes a micro-batch. */
+static bool any_takes(const struct dl_search *s, const struct dl_search_tasks *tasks,
+                      enum dl_split_way way, int micro) {
+    for (int64_t i = 0; i < tasks->count; i++) {
+        const struct dl_search_task *task = &tasks->items[i];
+        const int64_t share = (int64_t)s->request.fixed.global_batch_samples / task->split.dp;
+        if (task->strategy != NULL && task->strategy->way == way && takes(s, share, micro))
+            return true;
+    }
+    return false;
+}
+
+enum dl_code dl_search_network_share(struct dl_search *s, struct dl_err *err) {
+    const size_t layers = (size_t)s->request.workload->layer_count;
+    s->micros = dl_arena_alloc(s->arena, (size_t)s->batches.count, sizeof *s->micros);
+    s->cut_elements = dl_arena_alloc(s->arena, layers + 1, sizeof *s->cut_elements);
+    if (s->micros == NULL || s->cut_elements == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int m = 0; m < s->batches.count; m++) {
+        struct dl_search_micro *micro = &s->micros[m];
+        const bool pipelines = any_takes(s, &s->pipelines, DL_WAY_STAGES, m);
+        micro->wanted = pipelines || any_takes(s, &s->tasks, DL_WAY_DATA, m);
+        if (!micro->wanted) continue;
+        micro->cost.layers = dl_arena_alloc(s->arena, layers, sizeof *micro->cost.layers);
+        if (micro->cost.layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        const struct dl_search_task task = {.strategy = strategy_of(DL_WAY_STAGES, true),
+                                            .micro = m};
+        if (pipelines) DL_TRY(dl_search_add_task(s, &s->tasks, &task, err));
+    }
+    if (s->pipelines.count > 0) dl_pipeline_cuts(s->request.workload, s->cut_elements);
+    sort(&s->pipelines);
+    sort(&s->tasks);
+    return DL_OK;
+}
+
+int64_t dl_search_network_cost_count(const struct dl_search *s) {
+    return s->micros != NULL ? s->batches.count : 0;
+}
+
+struct dl_plan dl_search_micro_plan(const struct dl_search *s, double micro_samples) {
+    struct dl_plan plan = s->request.fixed;
+    plan.micro_batch_samples = micro_samples;
+    if (plan.recompute_open) plan.recompute = DL_RECOMPUTE_NONE;
+    return plan;
+}
+
+enum dl_code dl_search_network_make_cost(struct dl_search *s, int64_t micro, struct dl_err *err) {
+    const struct dl_search_request *r = &s->request;
+    struct dl_search_micro *own = &s->micros[micro];
+    const double samples = (double)s->batches.value[micro];
+    const struct dl_plan plan = dl_search_micro_plan(s, samples);
+    const struct dl_predict_request request = {
+        .system = r->system, .workload = r->workload, .framework = r->framework, .plan = &plan};
+    struct dl_arena scratch = {0};
+    const int layers = r->workload->layer_count;
+    if (!own->wanted) return DL_OK;
+    const enum dl_code code = dl_cost_fill(r->system->device, r->workload, r->framework, &plan,
+                                           samples, &scratch, &own->cost, err);
+    dl_arena_free(&scratch);
+    if (code != DL_OK) return code;
+    own->step_s = dl_pipe_step_s(&request, &own->cost, 0, layers);
+    for (int i = 0; i < layers; i++)
+        own->longest_s = fmax(own->longest_s, dl_pipe_step_s(&request, &own->cost, i, i + 1));
+    return DL_OK;
+}
+
+static enum dl_code run_data(const struct dl_search *s, const struct dl_search_task *task,
+                             struct dl_search_worker *w, struct dl_err *err) {
+    const struct dl_search_request *r = &s->request;
+    const int64_t share = (int64_t)r->fixed.global_batch_samples / task->split.dp;
+    const bool open = r->fixed.recompute_open && dl_known(r->workload->transformer_layers);
+    struct dl_found found = first_of(s, task);
+    for (int m = 0; m < s->batches.count; m++) {
+        const int64_t b = s->batches.value[m];
+        if (!takes(s, share, m)) continue;
+        found.micro_samples = b == share ? 0 : (double)b; /* the batch of a device at once */
+        const int64_t micro_batches = share / b;          /* divides */
+        found.choice.micro_batches = (double)micro_batches;
+        for (int mode = DL_RECOMPUTE_NONE; mode <= (open ? DL_RECOMPUTE_FULL : 0); mode++) {
+            found.order++;
+            if (open) found.choice.recompute = (enum dl_recompute)mode;
+            const bool shared = !open || mode == DL_RECOMPUTE_NONE;
+            DL_TRY(try_plan(s, &found, shared ? &s->micros[m].cost : NULL, w, err));
         }
     }
     return DL_OK;
@@ -221,32 +408,9 @@ enum dl_code dl_search_network_pipes(struct dl_search *s, struct dl_err *err) {
 
 enum dl_code dl_search_network_run(const struct dl_search *s, const struct dl_search_task *task,
                                    struct dl_search_worker *w, struct dl_err *err) {
-    const struct dl_search_request *r = &s->request;
-    const enum dl_split_way way = task->strategy->way;
-    const int64_t share = (int64_t)r->fixed.global_batch_samples / task->split.dp;
+    if (task->micro >= 0) return run_pipelines(s, task->micro, w, err);
+    if (task->strategy->way == DL_WAY_DATA) return run_data(s, task, w, err);
     struct dl_found found = first_of(s, task);
-    if (way != DL_WAY_DATA && way != DL_WAY_STAGES) {
-        found.order++;
-        return r->fixed.micro_batch_samples > 0 ? DL_OK : try_plan(s, &found, w, err);
-    }
-    for (int m = 0; m < s->batches.count; m++) {
-        const int64_t b = s->batches.value[m];
-        if (!takes(s, share, m)) continue;
-        const bool whole = way == DL_WAY_DATA && b == share; /* the batch of a device at once */
-        found.micro_samples = whole ? 0 : (double)b;
-        const int64_t micro_batches = share / b; /* divides */
-        found.choice.micro_batches = (double)micro_batches;
-        if (way == DL_WAY_STAGES) {
-            found.order++;
-            DL_TRY(each_schedule(NULL, s, m, &found, try_pipeline, w, err));
-            continue;
-        }
-        const bool open = r->fixed.recompute_open && dl_known(r->workload->transformer_layers);
-        for (int mode = DL_RECOMPUTE_NONE; mode <= (open ? DL_RECOMPUTE_FULL : 0); mode++) {
-            found.order++;
-            if (open) found.choice.recompute = (enum dl_recompute)mode;
-            DL_TRY(try_plan(s, &found, w, err));
-        }
-    }
-    return DL_OK;
+    found.order++;
+    return s->request.fixed.micro_batch_samples > 0 ? DL_OK : try_plan(s, &found, NULL, w, err);
 }

@@ -19,6 +19,19 @@ struct dl_search_task {
     int64_t order;
     const struct dl_strategy *strategy;
     int stride;
+    int micro; /* a task of all `pipelines` with that of `batches`; else -1 */
+};
+struct dl_search_tasks {
+    struct dl_search_task *items;
+    int64_t count, capacity;
+};
+
+/* Of a network at one size of micro-batch: costs of all layers, recomputed as the search fixes it,
+ * else not; the seconds that all together and the longest alone take on one device. */
+struct dl_search_micro {
+    bool wanted;
+    struct dl_cost cost;
+    double step_s, longest_s;
 };
 
 struct dl_search {
@@ -27,15 +40,17 @@ struct dl_search {
     /* no stack, or a framework that neither splits nor shards one: search_network.c */
     bool by_network;
     struct dl_search_divisors batches; /* of the global batch: the micro-batches there can be */
-    struct dl_search_task *tasks;
-    int64_t task_count, task_capacity;
+    struct dl_search_tasks tasks;
+    struct dl_search_tasks pipelines; /* arrangements of stages: search_network.c */
+    int64_t listed;                   /* arrangements so far */
     /* micro-batch costs by key; wanted: keys of those that tasks need */
     struct dl_transformer_micro_batch **costs;
     int64_t *wanted;
     int64_t cost_count;
     struct dl_search_divisors tp, sp, ep;
     struct dl_search_divisors strides; /* of expert ranks, as tasks have them */
-    struct dl_search_pipes **pipes;    /* by micro-batch; NULL: no pipelines */
+    struct dl_search_micro *micros;    /* by place among `batches`; NULL: no network */
+    double *cut_elements;              /* dl_pipeline_cuts(), for pipelines */
     int64_t rejected_count[DL_REJECTIONS];
     double capacity_bytes;
     struct dl_arena *arena;
@@ -43,8 +58,8 @@ struct dl_search {
 
 /* Divisors of `whole`, or the one that is `only` (above 0). */
 void dl_search_list_divisors(int64_t whole, int64_t only, struct dl_search_divisors *out);
-enum dl_code dl_search_add_task(struct dl_search *s, const struct dl_transformer_split *split,
-                                const struct dl_strategy *strategy, struct dl_err *err);
+enum dl_code dl_search_add_task(struct dl_search *s, struct dl_search_tasks *to,
+                                const struct dl_search_task *task, struct dl_err *err);
 /* Place of a micro-batch cost: by everything that dl_transformer_micro_batch_make reads of an
  * arrangement (number of nodes, tp, sp, ep, stride of expert ranks), the micro-batch and sequence
  * parallelism. Plans that differ in one of them must not share a cost. */
@@ -61,21 +76,23 @@ bool dl_search_mine(const struct dl_search *s, int64_t index);
 void dl_search_consider(const struct dl_search *s, struct dl_search_worker *worker,
                         struct dl_found *found);
 
-/* Networks that are no stack of equal layers: search_network.c. */
+/* F-SEARCH-BOUND: whether plans may be left out for the time that they take at least; the longest
+ * iteration with which one on these devices may be kept (INFINITY: any); whether it takes longer.
+ */
+bool dl_search_bounds_time(const struct dl_search *s);
+double dl_search_limit_s(const struct dl_search *s, const struct dl_search_worker *worker,
+                         const struct dl_transformer_split *split);
+bool dl_search_is_beyond(double least_s, double limit_s);
+
+/* Networks that are no stack of equal layers: search_network.c. Arrangements of some nodes; then,
+ * after all of them, what they share. */
 enum dl_code dl_search_network_tasks(struct dl_search *s, int64_t nodes, struct dl_err *err);
+enum dl_code dl_search_network_share(struct dl_search *s, struct dl_err *err);
+/* What costs of layers depend on, for one size of micro-batch. */
+struct dl_plan dl_search_micro_plan(const struct dl_search *s, double micro_samples);
+int64_t dl_search_network_cost_count(const struct dl_search *s);
+enum dl_code dl_search_network_make_cost(struct dl_search *s, int64_t micro, struct dl_err *err);
 enum dl_code dl_search_network_run(const struct dl_search *s, const struct dl_search_task *task,
                                    struct dl_search_worker *worker, struct dl_err *err);
-
-/* Tables of pipelines, by place of the micro-batch among `batches`: wanted while tasks are listed,
- * made along with the costs, then evaluated. plan: complete. search_pipes.c */
-enum dl_code dl_search_pipes_want(struct dl_search *s, int micro, const struct dl_plan *plan,
-                                  double micro_batches, struct dl_err *err);
-int64_t dl_search_pipes_count(const struct dl_search *s);
-enum dl_code dl_search_pipes_make(struct dl_search *s, int64_t micro, struct dl_err *err);
-enum dl_code dl_search_pipes_evaluate(const struct dl_search *s, int micro,
-                                      const struct dl_plan *plan, double *iteration_s,
-                                      double *memory_bytes, struct dl_err *err);
-/* Lists the pipelines that tasks want. */
-enum dl_code dl_search_network_pipes(struct dl_search *s, struct dl_err *err);
 
 #endif

@@ -1,18 +1,19 @@
-/* search_pipes.c - pipelines of networks that are no stack: what many plans share, computed once.
- * F-TABLES.
+/* search_pipes.c - see search_pipes.h.
  *
- * Each micro-batch size has its own: the costs of the layers, the balance of all numbers of parts
- * (one dynamic program), the splits that tasks need, and the memory of each schedule on them, which
- * depends on the micro-batches under way as far as they are fewer than the schedule keeps. A plan
- * is then its messages and a few sums (pipe.h): what dl_predict() gives (property test).
+ * From the costs of the layers: the balance of all numbers of parts (one dynamic program), the
+ * splits that plans need, and where plans are not left out for their time the memory of each
+ * schedule on them, which depends on the micro-batches under way as far as they are fewer than the
+ * schedule keeps. A plan is then its messages and a few sums (pipe.h): what dl_predict() gives
+ * (property test).
  */
+#include "model/search/search_pipes.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "model/predict/memory.h"
 #include "model/parallel/pipe.h"
 #include "model/parallel/pipeline.h"
-#include "model/search/search_parts.h"
 
 struct filled {
     enum dl_schedule schedule;
@@ -29,9 +30,13 @@ struct split {
 };
 
 struct dl_search_pipes {
+    const struct dl_search *search;
+    const struct dl_cost *cost;
     double micro_samples;
+    struct dl_arena *arena;
     struct split *splits;
     int split_count, split_capacity;
+    struct dl_layer *room; /* for the layers of a stage */
 };
 
 static int64_t virtual_stages(const struct dl_plan *plan) {
@@ -75,43 +80,50 @@ static void *grown(struct dl_arena *arena, const void *had, int count, int *capa
     return more;
 }
 
-enum dl_code dl_search_pipes_want(struct dl_search *s, int micro, const struct dl_plan *plan,
-                                  double micro_batches, struct dl_err *err) {
-    const size_t sizes = (size_t)s->batches.count;
-    if (s->pipes == NULL) s->pipes = dl_arena_alloc(s->arena, sizes, sizeof *s->pipes);
-    if (s->pipes == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    struct dl_search_pipes *pipes = s->pipes[micro];
-    if (pipes == NULL) {
-        pipes = s->pipes[micro] = dl_arena_alloc(s->arena, 1, sizeof *pipes);
-        if (pipes == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-        pipes->micro_samples = (double)s->batches.value[micro];
+enum dl_code dl_search_pipes_new(const struct dl_search *s, int micro, struct dl_arena *arena,
+                                 struct dl_search_pipes **out, struct dl_err *err) {
+    *out = dl_arena_alloc(arena, 1, sizeof **out);
+    if (*out == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    **out = (struct dl_search_pipes){.search = s,
+                                     .cost = &s->micros[micro].cost,
+                                     .micro_samples = (double)s->batches.value[micro],
+                                     .arena = arena};
+    return DL_OK;
+}
+
+static enum dl_code add_split(struct dl_search_pipes *pipes, const struct dl_plan *plan,
+                              struct split **out, struct dl_err *err) {
+    if (pipes->split_count == pipes->split_capacity) {
+        pipes->splits = grown(pipes->arena, pipes->splits, pipes->split_count,
+                              &pipes->split_capacity, sizeof *pipes->splits);
     }
+    if (pipes->splits == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    struct split *split = *out = &pipes->splits[pipes->split_count++];
+    *split = (struct split){.stages = plan->pp, .virtual_stages = virtual_stages(plan)};
+    split->pipe.stages = (int)split->stages;
+    split->pipe.parts = (int)(split->stages * split->virtual_stages);
+    return dl_pipe_room(&split->pipe, pipes->arena, err);
+}
+
+static double micro_batches_of(const struct dl_plan *plan) {
+    return round(plan->batch_per_device_samples * (double)plan->pp / plan->micro_batch_samples);
+}
+
+enum dl_code dl_search_pipes_want(struct dl_search_pipes *pipes, const struct dl_plan *plan,
+                                  struct dl_err *err) {
+    const double micro_batches = micro_batches_of(plan);
     struct split *split = find_split(pipes, plan);
-    if (split == NULL) {
-        if (pipes->split_count == pipes->split_capacity) {
-            pipes->splits = grown(s->arena, pipes->splits, pipes->split_count,
-                                  &pipes->split_capacity, sizeof *pipes->splits);
-        }
-        if (pipes->splits == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-        split = &pipes->splits[pipes->split_count++];
-        *split = (struct split){.stages = plan->pp, .virtual_stages = virtual_stages(plan)};
-        split->pipe.stages = (int)split->stages;
-        split->pipe.parts = (int)(split->stages * split->virtual_stages);
-        DL_TRY(dl_pipe_room(&split->pipe, s->arena, err));
-    }
-    if (find_filled(split, plan, micro_batches) != NULL) return DL_OK;
+    if (split == NULL) DL_TRY(add_split(pipes, plan, &split, err));
+    if (dl_search_bounds_time(pipes->search) || find_filled(split, plan, micro_batches) != NULL)
+        return DL_OK;
     if (split->filled_count == split->filled_capacity) {
-        split->filled = grown(s->arena, split->filled, split->filled_count, &split->filled_capacity,
-                              sizeof *split->filled);
+        split->filled = grown(pipes->arena, split->filled, split->filled_count,
+                              &split->filled_capacity, sizeof *split->filled);
     }
     if (split->filled == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     split->filled[split->filled_count++] =
         (struct filled){plan->schedule, under_way(plan, micro_batches), plan->dp > 1, NAN};
     return DL_OK;
-}
-
-int64_t dl_search_pipes_count(const struct dl_search *s) {
-    return s->pipes != NULL ? s->batches.count : 0;
 }
 
 /* The pipeline with one of its schedules. */
@@ -168,66 +180,57 @@ static void fill(struct split *split, const struct dl_predict_request *request,
     pipe->request = NULL; /* set for each plan */
 }
 
-enum dl_code dl_search_pipes_make(struct dl_search *s, int64_t micro, struct dl_err *err) {
-    struct dl_search_pipes *pipes = s->pipes[micro];
-    if (pipes == NULL) return DL_OK;
-    const struct dl_search_request *r = &s->request;
+enum dl_code dl_search_pipes_make(struct dl_search_pipes *pipes, struct dl_err *err) {
+    const struct dl_search_request *r = &pipes->search->request;
     const int layers = r->workload->layer_count;
-    struct dl_arena scratch = {0};
-    struct dl_plan plan = r->fixed;
-    plan.micro_batch_samples = pipes->micro_samples;
-    if (plan.recompute_open) plan.recompute = DL_RECOMPUTE_NONE;
+    struct dl_arena *arena = pipes->arena;
+    const struct dl_plan plan = dl_search_micro_plan(pipes->search, pipes->micro_samples);
     const struct dl_predict_request request = {.system = r->system,
                                                .workload = r->workload,
                                                .framework = r->framework,
                                                .plan = &plan,
-                                               .arena = &scratch};
-    int most = 1, schedules = 1;
+                                               .arena = arena};
+    int most = 1, schedules = 0;
     for (int i = 0; i < pipes->split_count; i++) {
         const struct split *one = &pipes->splits[i];
         most = one->pipe.parts > most ? one->pipe.parts : most;
         schedules = one->filled_count > schedules ? one->filled_count : schedules;
     }
-    struct dl_cost cost;
-    double *step_s = dl_arena_alloc(&scratch, (size_t)layers, sizeof *step_s),
-           *cuts = dl_arena_alloc(&scratch, (size_t)layers + 1, sizeof *cuts);
-    double *work =
-        dl_arena_alloc(&scratch, 2 * ((size_t)most + 1) * ((size_t)layers + 1), sizeof *work);
-    struct dl_layer *room = dl_arena_alloc(&scratch, (size_t)layers, sizeof *room);
-    struct dl_memory *held = dl_arena_alloc(&scratch, (size_t)schedules, sizeof *held);
-    enum dl_code code =
-        step_s == NULL || cuts == NULL || work == NULL || room == NULL || held == NULL
-            ? dl_fail(err, DL_ERR_SYSTEM, "out of memory")
-            : DL_OK;
-    if (code == DL_OK)
-        code = dl_cost_compute(r->system->device, r->workload, r->framework, &plan,
-                               pipes->micro_samples, &scratch, &cost, err);
-    if (code == DL_OK) {
-        dl_pipe_layer_steps(&request, &cost, step_s);
-        dl_pipeline_balances(step_s, layers, most, work);
-        dl_pipeline_cuts(r->workload, cuts);
-        for (int i = 0; i < pipes->split_count; i++) {
-            struct dl_pipe *pipe = &pipes->splits[i].pipe;
-            pipe->cut_elements = cuts;
-            dl_pipeline_cut(work, layers, most, pipe->parts, pipe->first);
-            dl_pipe_split(pipe, &request, &cost);
-            fill(&pipes->splits[i], &request, room, held);
-            pipe->cut_elements = NULL;
-        }
+    double *step_s = dl_arena_alloc(arena, (size_t)layers, sizeof *step_s);
+    double *work = dl_arena_alloc(arena, DL_PIPELINE_WORK(layers, most), sizeof *work);
+    pipes->room = dl_arena_alloc(arena, (size_t)layers, sizeof *pipes->room);
+    struct dl_memory *held = dl_arena_alloc(arena, (size_t)schedules, sizeof *held);
+    if (step_s == NULL || work == NULL || pipes->room == NULL || held == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    dl_pipe_layer_steps(&request, pipes->cost, step_s);
+    dl_pipeline_balances(step_s, layers, most, work);
+    for (int i = 0; i < pipes->split_count; i++) {
+        struct dl_pipe *pipe = &pipes->splits[i].pipe;
+        pipe->cut_elements = pipes->search->cut_elements;
+        dl_pipeline_cut(work, layers, most, pipe->parts, pipe->first);
+        dl_pipe_split(pipe, &request, pipes->cost);
+        if (schedules > 0) fill(&pipes->splits[i], &request, pipes->room, held);
     }
-    dl_arena_free(&scratch);
-    return code;
+    return DL_OK;
 }
 
-enum dl_code dl_search_pipes_evaluate(const struct dl_search *s, int micro,
-                                      const struct dl_plan *plan, double *iteration_s,
-                                      double *memory_bytes, struct dl_err *err) {
-    const struct dl_search_request *r = &s->request;
-    const double micro_batches =
-        round(plan->batch_per_device_samples * (double)plan->pp / plan->micro_batch_samples);
-    const struct split *split = find_split(s->pipes[micro], plan);
-    const struct filled *filled = split != NULL ? find_filled(split, plan, micro_batches) : NULL;
-    if (filled == NULL)
+/* Memory of the fullest device, as filled or of this plan alone. */
+static double memory_of(const struct dl_search_pipes *pipes, const struct split *split,
+                        const struct dl_pipe *pipe) {
+    const struct filled *filled = find_filled(split, &pipe->plan, pipe->micro_batches);
+    struct dl_memory memory;
+    if (filled != NULL) return filled->total_bytes;
+    dl_pipe_memory(pipe, pipes->room, &memory, NULL, NULL);
+    return memory.total_bytes;
+}
+
+enum dl_code dl_search_pipes_evaluate(const struct dl_search_pipes *pipes,
+                                      const struct dl_plan *plan, double limit_s,
+                                      double *iteration_s, double *memory_bytes,
+                                      struct dl_err *err) {
+    const struct dl_search_request *r = &pipes->search->request;
+    const struct split *split = find_split(pipes, plan);
+    if (split == NULL)
         return dl_fail(err, DL_ERR_SYSTEM, "search: a pipeline that was not prepared");
     const struct dl_predict_request request = {
         .system = r->system, .workload = r->workload, .framework = r->framework, .plan = plan};
@@ -236,10 +239,15 @@ enum dl_code dl_search_pipes_evaluate(const struct dl_search *s, int micro,
     struct dl_iteration iteration;
     pipe.request = &request;
     pipe.plan = *plan;
-    pipe.micro_batches = micro_batches;
+    pipe.micro_batches = micro_batches_of(plan);
+    dl_pipe_compute(&pipe, &evidence);
+    dl_compose_iteration(&evidence, &iteration);
+    *iteration_s = iteration.iteration_s;
+    *memory_bytes = NAN;
+    if (dl_search_is_beyond(*iteration_s, limit_s)) return DL_OK;
     DL_TRY(dl_pipe_evidence(&pipe, &evidence, err));
     dl_compose_iteration(&evidence, &iteration);
     *iteration_s = iteration.iteration_s;
-    *memory_bytes = filled->total_bytes;
+    if (!dl_search_is_beyond(*iteration_s, limit_s)) *memory_bytes = memory_of(pipes, split, &pipe);
     return DL_OK;
 }

@@ -349,6 +349,63 @@ static void network_is_brute_force(void **state) {
     assert_true(feasible > 12 && split > 2 && pipelines > 100);
 }
 
+static int64_t left_out(const struct dl_search_worker *w) {
+    return w->rejected_count[DL_NOT_FASTER];
+}
+
+/* Every possible plan, whatever became of it. */
+static int64_t decided(const struct dl_search_worker *w) {
+    return w->feasible_count + w->rejected_count[DL_NOT_MEMORY] +
+           w->rejected_count[DL_NOT_DEADLINE] + left_out(w);
+}
+
+/* Several sizes, any objective, sometimes a network of 20 layers. */
+static void random_space(struct scene *s) {
+    static const enum dl_objective objectives[] = {DL_BY_TIME, DL_BY_THROUGHPUT, DL_BY_ENERGY,
+                                                   DL_BY_COST, DL_BY_MEMORY};
+    random_network(s);
+    if (random_unit() < 0.2) load_name("alexnet", NULL, 0, &s->f.arena, &s->workload);
+    s->f.device.memory_bytes = random_log(6.02e8, 3e9);
+    s->request.node_count = 1 + (int)(random_unit() * 3);
+    for (int i = 0; i < s->request.node_count; i++) s->request.nodes[i] = (int64_t)1 << i;
+    s->request.objective = objectives[(int)(random_unit() * 5)];
+    s->request.device_w = 300, s->request.node_price_per_hour = 20;
+    s->request.keep = 1 + (int)(random_unit() * 12);
+    s->request.memory_bytes = random_unit() < 0.3 ? random_log(6e8, 2e9) : 0;
+    s->request.fixed.recompute_open = random_unit() < 0.5;
+}
+
+/* F-SEARCH-BOUND: what is left out for its time is counted, and rows and their order are those of
+ * a search that evaluates every plan; each row is as predicted. Also by threads. */
+static void network_rows_are_those_of_every_plan(void **state) {
+    (void)state;
+    static struct dl_search_worker bounded, every;
+    int64_t evaluated = 0, bounded_away = 0;
+    seed = 19;
+    for (int i = 0; i < 400; i++) {
+        struct scene s;
+        random_space(&s);
+        struct dl_search_request all = s.request;
+        all.every = true;
+        search_it(&s, &s.request, 1 + i % 3, &bounded);
+        search_it(&s, &all, 1, &every);
+        assert_int_equal(bounded.best_count, every.best_count);
+        for (int k = 0; k < every.best_count; k++) {
+            assert_int_equal(bounded.best[k].order, every.best[k].order);
+            check_close(bounded.best[k].iteration_s, every.best[k].iteration_s, 1e-12);
+            check_close(bounded.best[k].memory_bytes, every.best[k].memory_bytes, 1e-12);
+        }
+        assert_int_equal(left_out(&every), 0);
+        assert_int_equal(decided(&bounded), decided(&every));
+        assert_int_equal(bounded.rejected_count[DL_NOT_PARTS], every.rejected_count[DL_NOT_PARTS]);
+        as_predicted(&s, &every);
+        evaluated += bounded.evaluated_count;
+        bounded_away += left_out(&bounded);
+        dl_arena_free(&s.f.arena);
+    }
+    assert_true(evaluated > 1000 && bounded_away > 1000);
+}
+
 /* Threads and parts (--shard) find the same; the front holds the best and nothing on it is beaten.
  */
 static void parts_and_threads(void **state) {
@@ -441,6 +498,7 @@ static void laws(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(best_is_brute_force),
                                        cmocka_unit_test(network_is_brute_force),
+                                       cmocka_unit_test(network_rows_are_those_of_every_plan),
                                        cmocka_unit_test(parts_and_threads), cmocka_unit_test(laws)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -249,7 +249,7 @@ static void balance_is_optimal(void **state) {
     (void)state;
     uint64_t seed = 7;
     for (int i = 0; i < 300; i++) {
-        double cost[10], work[2 * 11 * 11];
+        double cost[10], work[DL_PIPELINE_WORK(10, 10)];
         int first[11];
         const int layers = 1 + i % 10, stages = 1 + i / 10 % layers;
         for (int k = 0; k < layers; k++) {
@@ -264,6 +264,69 @@ static void balance_is_optimal(void **state) {
     }
 }
 
+/* Every last stage in turn, the shortest first: the definition of what is found first. */
+enum { MOST_LAYERS = 40 };
+struct plain {
+    double best[MOST_LAYERS + 1][MOST_LAYERS + 1]; /* [stages][layers] */
+    int cut[MOST_LAYERS + 1][MOST_LAYERS + 1];
+};
+static void plain_balances(const double *cost, int layers, int stages, struct plain *p) {
+    p->best[1][0] = 0;
+    for (int i = 1; i <= layers; i++) {
+        p->best[1][i] = p->best[1][i - 1] + cost[i - 1];
+        p->cut[1][i] = 0;
+    }
+    for (int s = 2; s <= stages; s++) {
+        for (int i = s; i <= layers; i++) {
+            double last = 0, least = HUGE_VAL;
+            for (int j = i - 1; j >= s - 1; j--) {
+                last += cost[j];
+                const double largest = fmax(last, p->best[s - 1][j]);
+                if (largest >= least) continue;
+                least = largest;
+                p->cut[s][i] = j;
+            }
+            p->best[s][i] = least;
+        }
+    }
+}
+
+/* The same cuts as by trying each, to the bit: layers of any cost, of few different ones (nearly
+ * all sums are tied), many that cost nothing, one that exceeds all others together. */
+static void balance_cuts_as_plain_scan(void **state) {
+    (void)state;
+    enum { MOST = MOST_LAYERS };
+    static double fast[DL_PIPELINE_WORK(MOST, MOST)], fast_one[DL_PIPELINE_WORK(MOST, MOST)];
+    static struct plain plain;
+    uint64_t seed = 11;
+    for (int i = 0; i < 2000; i++) {
+        double cost[MOST];
+        const int layers = 1 + (int)(check_random(&seed) % MOST),
+                  stages = 1 + (int)(check_random(&seed) % (uint64_t)layers);
+        for (int k = 0; k < layers; k++) {
+            const uint64_t r = check_random(&seed);
+            cost[k] = i % 4 == 0   ? (double)(r >> 20) * 0.1
+                      : i % 4 == 1 ? (double)(r % 3) * 0.1 + 0.1
+                      : i % 4 == 2 ? (r % 2 == 0 ? 0 : 1e-3 * (double)(r % 5))
+                                   : 0.3;
+        }
+        if (i % 4 == 3) cost[check_random(&seed) % (uint64_t)layers] = 100;
+        dl_pipeline_balances(cost, layers, stages, fast);
+        plain_balances(cost, layers, stages, &plain);
+        for (int s = 1; s <= stages; s++) {
+            int first[MOST + 1], at = layers;
+            dl_pipeline_cut(fast, layers, stages, s, first);
+            assert_int_equal(first[s], layers);
+            for (int k = s; k >= 1; k--) {
+                at = plain.cut[k][at];
+                assert_int_equal(first[k - 1], at);
+            }
+            check_close(dl_pipeline_balance(cost, layers, s, first, fast_one),
+                        plain.best[s][layers], 0);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hybrids_contain_their_parts),
@@ -271,6 +334,7 @@ int main(void) {
         cmocka_unit_test(channel_sums),
         cmocka_unit_test(bubbles),
         cmocka_unit_test(balance_is_optimal),
+        cmocka_unit_test(balance_cuts_as_plain_scan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,10 @@ static struct dl_workload split_of(const struct dl_workload *whole, const struct
                                    struct dl_arena *arena, const bool **is_split) {
     struct dl_workload out;
     struct dl_err err = {0};
-    assert_int_equal(dl_split_workload(whole, split, arena, &out, is_split, &err), DL_OK);
+    bool *flags = dl_arena_alloc(arena, (size_t)whole->layer_count, sizeof *flags);
+    dl_split_layers(whole, split, flags);
+    assert_int_equal(dl_split_workload(whole, split, flags, arena, &out, &err), DL_OK);
+    *is_split = flags;
     return out;
 }
 
