@@ -227,11 +227,13 @@ static void record_split(const struct dl_workload *w, enum dl_split_kind kind, d
     struct dl_err err = {0};
     struct recorded_sum sum = {0}, halos = {0};
     const char *layer = NULL;
-    const bool *is_split;
+    bool *is_split = dl_arena_alloc(&arena, (size_t)w->layer_count, sizeof *is_split);
+    assert_non_null(is_split);
     if (kind == DL_SPLIT_SPATIAL)
         recorded_add(&halos, 1 + dl_split_grid(w, parts, dims, split.grid));
     recorded_add(&halos, dl_split_limit(w, kind, dims, &layer));
-    if (dl_split_workload(w, &split, &arena, &part, &is_split, &err) != DL_OK)
+    dl_split_layers(w, &split, is_split);
+    if (dl_split_workload(w, &split, is_split, &arena, &part, &err) != DL_OK)
         fail_msg("%s", err.message);
     for (int i = 0; i < w->layer_count; i++) {
         add_layer(&sum, &part.layers[i]), recorded_add(&sum, 1 + is_split[i]);
