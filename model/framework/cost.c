@@ -153,7 +153,8 @@ static struct dl_pass_cost update_cost(const struct dl_device *device,
                                  : kernels->update_launches_per_tensor);
 }
 
-/* The sum of gradients with those of earlier micro-batches. F-ACCUMULATE */
+/* The sum of gradients with those of earlier micro-batches. On CPUs it is not counted: gradients come
+ * from the cache there, and two cores gained more by accumulation than without it. F-ACCUMULATE */
 static struct dl_pass_cost accumulation_cost(const struct dl_device *device,
                                              const struct dl_workload *workload,
                                              const struct dl_framework *framework,
@@ -163,6 +164,7 @@ static struct dl_pass_cost accumulation_cost(const struct dl_device *device,
     const struct dl_optimizer_cost sum =
         dl_accumulation_cost((enum dl_optimizer_kernels)(known ? kernels->optimizer_kernels : 0),
                              plan->precision, (enum dl_mixed_policy)fmax(kernels->mixed_policy, 0));
+    if (device->kind == DL_DEVICE_CPU) return (struct dl_pass_cost){0};
     return parameters_cost(device, workload, sum.bytes, sum.kernels);
 }
 

@@ -70,19 +70,20 @@ static const struct dl_layer *with_attention(const struct dl_layer *layer,
     return changed;
 }
 
-/* Full recomputation keeps the input of each transformer layer, everything outside of them, and
- * one layer while it is recomputed. NAN when the network is not a transformer. */
+/* Full recomputation keeps the input of each transformer layer and everything outside of them; one
+ * layer while it is recomputed, when what follows the layers is free again, as far as it is more.
+ * NAN when the network is not a transformer. */
 static double recomputed_bytes(const struct dl_workload *workload, double element_bytes,
                                enum dl_attention_kernel attention) {
-    double inside = 0, outside = 0;
+    double inside = 0, before = 0, after = 0;
     for (int i = 0; i < workload->layer_count; i++) {
         struct dl_layer changed;
         const struct dl_layer *layer = with_attention(&workload->layers[i], attention, &changed);
-        *(is_repeated(layer->name) ? &inside : &outside) +=
-            layer->saved_elements * element_bytes + layer->saved_bytes;
+        const double bytes = layer->saved_elements * element_bytes + layer->saved_bytes;
+        *(is_repeated(layer->name) ? &inside : inside > 0 ? &after : &before) += bytes;
     }
     return workload->transformer_layers * workload->hidden * workload->sequence * element_bytes +
-           outside + inside / workload->transformer_layers;
+           before + fmax(after, inside / workload->transformer_layers);
 }
 
 double dl_memory_activation_bytes(const struct dl_workload *workload, enum dl_precision precision,

@@ -14,8 +14,9 @@ double dl_memory_optimizer_bytes(enum dl_optimizer optimizer);
 /* Bytes kept from forward to backward for one sample, F-MEM-ACTIVATIONS. Selective recomputation
  * frees what only `recomputable` layers need (attention scores, their masks); full recomputation
  * of a transformer keeps the input of each of its layers (hidden x tokens elements), what lies
- * outside of them, and one layer at a time; NAN for other networks (for which the kept tensors
- * are not defined). attention: whose kernels of attention run; OPEN: those that layers name. */
+ * outside of them, and one layer where that is more than what follows them; NAN for others (whose
+ * kept tensors are not defined). attention: whose kernels of attention run; OPEN: those that
+ * layers name. */
 double dl_memory_activation_bytes(const struct dl_workload *workload, enum dl_precision precision,
                                   enum dl_recompute recompute, enum dl_attention_kernel attention);
 

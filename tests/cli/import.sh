@@ -373,7 +373,7 @@ awk -v steps="$steps" -f tests/bench/trace.awk > "$work/long.json"
 )
 status=$?
 check 'trace: a long one in little memory' 0 "batch 32, $steps iterations, 20 of [0-9]+ layers: .*by sequence numbers"
-median() { sort -g | awk '{ t[NR] = $1 } END { printf "%.9f", 1e-6 * (t[int((NR + 1) / 2)] + t[int(NR / 2) + 1]) / 2 }'; }
+median() { sort -g | awk '{ t[NR] = $1 } END { printf "%.9f", 1e-6 * (t[int((NR + 1) / 2)] + t[int(NR / 2) + 1]) / 2 }' | sed 's/0*$//'; }
 long() { grep -A2 "\"name\": \"$1\"" "$work/long.times" | sed -n "s/.*\"$2\": \([0-9.e-]*\).*/\1/p"; }
 conv1=$(awk -v n="$steps" 'BEGIN { for (s = 0; s < n; s++) printf "%.3f\n", 300 + (s * 41 + 7) % 301 / 11 }' | median)
 back=$(awk -v n="$steps" 'BEGIN { for (s = 0; s < n; s++) printf "%.3f\n", 600 + (s * 43 + 5) % 307 / 13 }' | median)

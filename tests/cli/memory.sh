@@ -34,8 +34,10 @@ fp32 momentum 4 4 4
 fp32 adam 4 4 8
 fp32 lamb 4 4 8
 mixed adam 6 2 8
-bf16 adam 2 2 8
+bf16 adam 6 2 8
 END
+predict --workload "$gpt" --framework pytorch-ddp -g 1 -b 1 --precision bf16 --optimizer adam --master-weights none
+near 'bf16 without masters: weights' 5 "2 * $P" .memory.weights_bytes
 
 # ZeRO over 8 ranks with Adam in mixed precision: 16 P; 4 P + 12 P/N; 2 P + 14 P/N; 16 P/N
 all='.memory | .weights_bytes + .gradients_bytes + .optimizer_bytes'
@@ -87,8 +89,8 @@ medium 1024 1024 80 hidden=1024,heads=16,seq=1024,vocab=51200
 wide 1024 4096 40 hidden=4096,heads=32,seq=1024,vocab=51200
 END
 
-# The whole: L layers; dropout of the embedding s b h and 8 s b of positions; before the loss 4 s b h (1 + V / h). Full recomputation
-# has one layer alive besides what it keeps.
+# The whole: L layers; dropout of the embedding s b h and 8 s b of positions; before the loss 4 s b h (1 + V / h), which is more than
+# the layer that full recomputation has alive when the loss is through.
 s=1024 h=1024 b=4
 outside="8 * $s * $b + $s * $b * $h + 4 * $s * $b * $h * (1 + 51200 / $h)"
 # FSDP's selective recomputation repeats every second layer as a whole.
@@ -102,7 +104,7 @@ while read -r recompute kept; do
 done << 'END'
 none 24*(34+80)
 selective 24*34
-full 24*2+(34+80)
+full 24*2
 END
 
 # Pipelines: the first of pp stages keeps min(pp, m) micro-batches with 1F1B, pp + (pp - 1) / v interleaved, its own inputs and
@@ -121,4 +123,4 @@ END
 # GPT-3 of 175 billion parameters on 8-way tensor and 16-way pipeline parallelism, sequence parallel: six layers a stage
 run predict --system dgx-a100-80 --workload gpt3_175b --framework megatron --nodes 16 --tp 8 --pp 16 --micro-batch 1 --global-batch 64 \
     --sequence-parallel --recompute selective --precision mixed --json
-near 'gpt3_175b: activations of the first stage' 2 '16 * (6 * 34 * 2048 * 12288 / 8)' .memory.activations_bytes
+near 'gpt3_175b: activations of the first stage and scores of the layer at work' 2 '(16 * 6 * 34 + 80) * 2048 * 12288 / 8' .memory.activations_bytes
