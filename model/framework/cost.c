@@ -153,8 +153,9 @@ static struct dl_pass_cost update_cost(const struct dl_device *device,
                                  : kernels->update_launches_per_tensor);
 }
 
-/* The sum of gradients with those of earlier micro-batches. On CPUs it is not counted: gradients come
- * from the cache there, and two cores gained more by accumulation than without it. F-ACCUMULATE */
+/* The sum of gradients with those of earlier micro-batches. On CPUs it is not counted: gradients
+ * come from the cache there, and two cores gained more by accumulation than without it.
+ * F-ACCUMULATE */
 static struct dl_pass_cost accumulation_cost(const struct dl_device *device,
                                              const struct dl_workload *workload,
                                              const struct dl_framework *framework,
