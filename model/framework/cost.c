@@ -154,7 +154,7 @@ static struct dl_pass_cost update_cost(const struct dl_device *device,
 }
 
 /* The sum of gradients with those of earlier micro-batches. On CPUs it is not counted: gradients
- * come from the cache there, and two cores gained more by accumulation than without it.
+ * come from the cache there, and gains measured on two cores exceed those predicted without it.
  * F-ACCUMULATE */
 static struct dl_pass_cost accumulation_cost(const struct dl_device *device,
                                              const struct dl_workload *workload,
