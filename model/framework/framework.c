@@ -64,16 +64,31 @@ const struct dl_framework_release *dl_framework_release_find(const struct dl_fra
     return NULL;
 }
 
+/* The release that the map names for the architecture or what that begins with; NULL: none. */
+static const struct dl_framework_release *release_on(const struct dl_framework *framework,
+                                                     const struct dl_map_entry *map, int count,
+                                                     const char *architecture) {
+    for (int i = 0; i < count && architecture != NULL; i++) {
+        if (strncmp(architecture, map[i].key, strlen(map[i].key)) == 0)
+            return dl_framework_release_find(framework, map[i].text);
+    }
+    return NULL;
+}
+
 const struct dl_framework_release *dl_framework_release_for(const struct dl_framework *framework,
                                                             const char *name,
                                                             const char *architecture) {
     if (name != NULL) return dl_framework_release_find(framework, name);
-    for (int i = 0; i < framework->device_release_count && architecture != NULL; i++) {
-        const struct dl_map_entry *entry = &framework->device_releases[i];
-        if (strncmp(architecture, entry->key, strlen(entry->key)) == 0)
-            return dl_framework_release_find(framework, entry->text);
-    }
-    return NULL;
+    return release_on(framework, framework->device_releases, framework->device_release_count,
+                      architecture);
+}
+
+const char *dl_framework_usual_version(const struct dl_framework *framework,
+                                       const char *architecture) {
+    const struct dl_framework_release *release =
+        release_on(framework, framework->run_releases, framework->run_release_count, architecture);
+    if (release == NULL) release = dl_framework_release_for(framework, NULL, architecture);
+    return release != NULL && release->version_count > 0 ? release->versions[0] : NULL;
 }
 
 enum dl_code dl_framework_release_set(const struct dl_framework_release *release,

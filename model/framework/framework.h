@@ -291,6 +291,9 @@ struct dl_framework {
     /* GPU architecture -> release that a plan without --release takes */
     struct dl_map_entry *device_releases;
     int device_release_count;
+    /* GPU architecture -> release of measured runs that name none, or none that is described */
+    struct dl_map_entry *run_releases;
+    int run_release_count;
     struct dl_map_entry *sources;
     int source_count;
 };
@@ -321,6 +324,10 @@ const struct dl_framework_release *dl_framework_release_find(const struct dl_fra
 const struct dl_framework_release *dl_framework_release_for(const struct dl_framework *framework,
                                                             const char *name,
                                                             const char *architecture);
+/* The version that a measured run on that GPU architecture (NULL: not known) is taken to have when
+ * it names none, or none that is described; NULL: none, so the file's own constants hold. */
+const char *dl_framework_usual_version(const struct dl_framework *framework,
+                                       const char *architecture);
 /* Sets the release's constants in the framework's document, which must then be loaded again. */
 enum dl_code dl_framework_release_set(const struct dl_framework_release *release,
                                       struct dl_json *doc, struct dl_arena *arena,

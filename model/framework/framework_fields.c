@@ -348,6 +348,10 @@ static const struct dl_field framework_fields[] = {
     {TOP(device_releases), .type = DL_FIELD_MAP,
      .count_offset = offsetof(struct dl_framework, device_release_count),
      .help = "GPU architecture -> release that is usual there, where the file's own is not"},
+    {TOP(run_releases), .type = DL_FIELD_MAP,
+     .count_offset = offsetof(struct dl_framework, run_release_count),
+     .help = "GPU architecture -> release of measured runs there that name none: that of their "
+             "time, before device_releases"},
     {TOP(sources), .type = DL_FIELD_MAP,
      .count_offset = offsetof(struct dl_framework, source_count),
      .help = "member -> key of SOURCES.md"},

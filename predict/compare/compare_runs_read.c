@@ -118,18 +118,25 @@ static enum dl_code load_workload(struct dl_run_rows *r, const char *name, const
     return DL_OK;
 }
 
-/* The remark that the constants are a fallback; NULL: they are not. */
-static const char *release_remark(const struct dl_run_rows *r, const struct dl_framework *framework,
-                                  const char *version, bool covered) {
-    if (covered) return NULL;
+/* The framework that a run used and, where it runs another one's kernels, that one (`from`). */
+struct run_release {
+    const struct dl_framework *plain, *from; /* their files as they are */
+    const struct dl_framework_release *release, *from_release;
+};
+
+/* The remark that the run's version is not described and that another one's constants hold. */
+static const char *release_remark(const struct dl_run_rows *r, const struct run_release *of,
+                                  const char *version) {
+    const char *which = of->release != NULL ? "usual" : "default";
+    const char *release = of->release != NULL ? of->release->name : of->plain->release;
     return version[0] == '\0'
                ? dl_arena_printf(r->arena,
-                                 "framework_version is empty: constants of %s's default release %s",
-                                 framework->name, framework->release)
+                                 "framework_version is empty: constants of %s's %s release %s",
+                                 of->plain->name, which, release)
                : dl_arena_printf(r->arena,
                                  "no release of %s covers framework_version \"%s\": constants of "
-                                 "its default release %s",
-                                 framework->name, version, framework->release);
+                                 "its %s release %s",
+                                 of->plain->name, version, which, release);
 }
 
 /* A framework's file as it is, without a release. */
@@ -148,11 +155,14 @@ static enum dl_code load_plain(struct dl_run_rows *r, const char *name,
     return DL_OK;
 }
 
-/* The framework that a run used and, where it runs another one's kernels, that one (`from`). */
-struct run_release {
-    const struct dl_framework *plain, *from; /* their files as they are */
-    const struct dl_framework_release *release, *from_release;
-};
+/* Releases of that version; whether one is described. */
+static bool find_release(const struct dl_release_facts *facts, struct run_release *out) {
+    bool covered, from_covered;
+    out->release = dl_framework_release_of(out->plain, facts, &covered);
+    if (out->from != NULL)
+        out->from_release = dl_framework_release_of(out->from, facts, &from_covered);
+    return covered || out->from_release != NULL;
+}
 
 static enum dl_code load_release(struct dl_run_rows *r, int row, struct run_release *out,
                                  struct dl_run_row *run, struct dl_err *err) {
@@ -163,7 +173,7 @@ static enum dl_code load_release(struct dl_run_rows *r, int row, struct run_rele
         out->release = dl_framework_release_find(out->plain, r->data->release);
         return DL_OK;
     }
-    const struct dl_release_facts facts = {
+    struct dl_release_facts facts = {
         .version = dl_run_cell(r, row, DL_RUN_FRAMEWORK_VERSION),
         .workload = dl_run_cell(r, row, DL_RUN_WORKLOAD),
         .layout = dl_run_cell(r, row, DL_RUN_LAYOUT),
@@ -171,12 +181,13 @@ static enum dl_code load_release(struct dl_run_rows *r, int row, struct run_rele
         .compiler =
             run->plan.compiler == DL_COMPILER_OPEN ? "" : dl_compiler_names[run->plan.compiler],
     };
-    bool covered, from_covered = false;
-    out->release = dl_framework_release_of(out->plain, &facts, &covered);
-    if (from != NULL) out->from_release = dl_framework_release_of(out->from, &facts, &from_covered);
-    run->release_remark =
-        release_remark(r, out->plain, facts.version, covered || out->from_release != NULL);
-    return DL_OK;
+    const char *version = facts.version;
+    if (find_release(&facts, out)) return DL_OK;
+    facts.version =
+        dl_framework_usual_version(out->plain, dl_device_architecture(run->system->device));
+    find_release(&facts, out);
+    run->release_remark = release_remark(r, out, version);
+    return run->release_remark != NULL ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
 }
 
 /* The framework with the constants of the run's release, and the workload as that builds it. */
