@@ -3,13 +3,17 @@
 
 #include <ctype.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
+
+#define DIGITS "0123456789"
 
 /* "20.03" covers "20.03", "20.03-py3" and "20.03 (gluon)", not "20.031": `name` is the version or
- * its beginning up to a character that cannot continue a number or word. */
+ * its beginning up to a character that cannot continue a number or word. Case does not matter. */
 static bool covers(const char *name, const char *version) {
     const size_t length = strlen(name);
-    return length > 0 && strncmp(version, name, length) == 0 &&
+    return length > 0 && strncasecmp(version, name, length) == 0 &&
            !isalnum((unsigned char)version[length]);
 }
 
@@ -62,16 +66,43 @@ static bool applies(const struct dl_framework_release *release,
     return covers_one_of(release->versions, release->version_count, facts->version);
 }
 
+/* As dl_framework_release_of, of a version as it is written. */
+static const struct dl_framework_release *release_as_written(const struct dl_framework *framework,
+                                                             const struct dl_release_facts *facts,
+                                                             bool *covered_out) {
+    *covered_out = true;
+    for (int i = 0; facts->version[0] != '\0' && i < framework->release_count; i++) {
+        if (applies(&framework->releases[i], facts)) return &framework->releases[i];
+    }
+    *covered_out = framework->release_count == 0 || covers(framework->release, facts->version) ||
+                   covers_one_of(framework->versions, framework->version_count, facts->version);
+    return NULL;
+}
+
+/* NVIDIA's containers are numbered by year and month: "20.03". */
+static bool is_month(const char *number) {
+    return strspn(number, DIGITS) == 2 && number[2] == '.' && strspn(number + 3, DIGITS) == 2;
+}
+
 const struct dl_framework_release *dl_framework_release_of(const struct dl_framework *framework,
                                                            const struct dl_release_facts *facts,
                                                            bool *covered_out) {
-    const char *version = facts->version != NULL ? facts->version : "";
-    *covered_out = true;
-    for (int i = 0; version[0] != '\0' && i < framework->release_count; i++) {
-        if (applies(&framework->releases[i], facts)) return &framework->releases[i];
+    struct dl_release_facts of = *facts;
+    if (of.version == NULL) of.version = "";
+    const char *number = strpbrk(of.version, DIGITS);
+    char container[32];
+    const char *spellings[] = {of.version, number != of.version ? number : NULL, NULL};
+    if (number != NULL && is_month(number)) {
+        snprintf(container, sizeof container, "NGC %.20s", number);
+        spellings[2] = container;
     }
-    *covered_out = framework->release_count == 0 || covers(framework->release, version) ||
-                   covers_one_of(framework->versions, framework->version_count, version);
+    for (size_t i = 0; i < sizeof spellings / sizeof spellings[0]; i++) {
+        if (spellings[i] == NULL) continue;
+        of.version = spellings[i];
+        const struct dl_framework_release *release =
+            release_as_written(framework, &of, covered_out);
+        if (release != NULL || *covered_out) return release;
+    }
     return NULL;
 }
 

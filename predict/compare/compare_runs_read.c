@@ -33,8 +33,8 @@ static const struct dl_field columns[DL_RUN_COLUMNS + 1] = {
     [DL_RUN_FRAMEWORK] = TEXT("framework", true, "file of data/frameworks"),
     [DL_RUN_FRAMEWORK_VERSION] =
         TEXT("framework_version", false,
-             "version or container of the framework; selects its release, see `versions` in "
-             "data/frameworks"),
+             "version or container of the framework; selects its release (`versions` in "
+             "data/frameworks); empty: the usual one of the GPU's time (`run_releases`)"),
     [DL_RUN_STRATEGY] = TEXT("strategy", false, "a row of `list strategies`; empty: data"),
     [DL_RUN_BACKEND] = TEXT("backend", false,
                             "collective library (mpi, nccl, gloo), or where a parameter server "

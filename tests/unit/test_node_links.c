@@ -525,6 +525,17 @@ static void releases_of_a_framework(void **state) {
     assert_true(covered("1.8.1", "1.7", "1.8"));
     assert_false(covered("1.9", "1.7", "1.8"));
     assert_false(covered(NULL, "1.7", "1.8"));
+    assert_true(covered("PyTorch 1.8", "1.7", "pytorch 1.8"));
+    assert_true(covered("torch 1.8.1+cu111", "1.7", "1.8"));
+    assert_true(covered("v1.8", "1.7", "1.8"));
+    assert_false(covered("torch 1.80", "1.7", "1.8"));
+    assert_false(covered("torch", "1.7", "1.8"));
+    assert_true(covered("pytorch:20.03-py3", "1.7", "NGC 20.03"));
+    assert_true(covered("20.03-py3", "1.7", "NGC 20.03"));
+    assert_false(covered("20.3-py3", "1.7", "NGC 20.3")); /* neither a year and month */
+    assert_false(covered("120.03", "1.7", "NGC 120.03"));
+    assert_false(covered("20.031", "1.7", "NGC 20.031"));
+    assert_false(covered("20-03", "1.7", "NGC 20-03"));
     const char *version = "1.8";
     struct dl_map_entry where[] = {{.key = "layout", .text = "NCHW,NHWC"},
                                    {.key = "workload", .text = "resnet50"}};
@@ -552,19 +563,42 @@ static void releases_of_a_framework(void **state) {
     assert_true(out);
 }
 
+static void usual_version_of_a_run(void **state) {
+    (void)state;
+    const char *old[] = {"1.1", "1.2"}, *new[] = {"2.0"};
+    struct dl_framework_release releases[] = {
+        {.name = "first", .versions = old, .version_count = 2},
+        {.name = "second", .versions = new, .version_count = 1},
+        {.name = "third"},
+    };
+    struct dl_map_entry runs[] = {{.key = "kepler", .text = "first"},
+                                  {.key = "pascal", .text = "third"},
+                                  {.key = "maxwell", .text = "none"}};
+    struct dl_map_entry devices[] = {{.key = "ampere", .text = "second"},
+                                     {.key = "kepler", .text = "second"}};
+    const struct dl_framework framework = {.releases = releases,
+                                           .release_count = 3,
+                                           .run_releases = runs,
+                                           .run_release_count = 3,
+                                           .device_releases = devices,
+                                           .device_release_count = 2};
+    assert_string_equal(dl_framework_usual_version(&framework, "kepler"), "1.1");
+    assert_string_equal(dl_framework_usual_version(&framework, "ampere-rtx"), "2.0");
+    assert_null(dl_framework_usual_version(&framework, "pascal"));  /* has no version */
+    assert_null(dl_framework_usual_version(&framework, "maxwell")); /* is not described */
+    assert_null(dl_framework_usual_version(&framework, "volta"));
+    assert_null(dl_framework_usual_version(&framework, "kep"));
+    assert_null(dl_framework_usual_version(&framework, NULL));
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(edges_that_are_none),
-                                       cmocka_unit_test(worst_group_of_a_node),
-                                       cmocka_unit_test(links_follow),
-                                       cmocka_unit_test(pieces_follow),
-                                       cmocka_unit_test(copies_of_the_host_follow),
-                                       cmocka_unit_test(members_without_effect),
-                                       cmocka_unit_test(paths_to_the_adapter),
-                                       cmocka_unit_test(copies_through_the_host),
-                                       cmocka_unit_test(patterns_of_copies),
-                                       cmocka_unit_test(owners_of_keys),
-                                       cmocka_unit_test(keys_beyond_the_peers),
-                                       cmocka_unit_test(hosts_that_are_shared),
-                                       cmocka_unit_test(releases_of_a_framework)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(usual_version_of_a_run),  cmocka_unit_test(edges_that_are_none),
+        cmocka_unit_test(worst_group_of_a_node),   cmocka_unit_test(links_follow),
+        cmocka_unit_test(pieces_follow),           cmocka_unit_test(copies_of_the_host_follow),
+        cmocka_unit_test(members_without_effect),  cmocka_unit_test(paths_to_the_adapter),
+        cmocka_unit_test(copies_through_the_host), cmocka_unit_test(patterns_of_copies),
+        cmocka_unit_test(owners_of_keys),          cmocka_unit_test(keys_beyond_the_peers),
+        cmocka_unit_test(hosts_that_are_shared),   cmocka_unit_test(releases_of_a_framework)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
