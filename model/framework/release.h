@@ -13,11 +13,11 @@ struct dl_release_facts {
     const char *workload, *layout, *compiler, *strategy; /* columns that `where` may name */
 };
 
-/* The first release of the file that covers the run; NULL: the file's own constants. A version that
- * nothing covers as it is written is tried from its first digit on ("torch 2.1" as "2.1") and, where
- * that is a year and month, as NVIDIA's container ("pytorch:20.03-py3" as "NGC 20.03"). *covered_out
- * is false where these are a fallback: the file has releases and none of them, nor the file's own
- * `versions`, covers the version. */
+/* The first release of the file that covers the run; NULL: the file's own constants. A version
+ * that nothing covers as it is written is tried from its first digit on ("torch 2.1" as "2.1")
+ * and, where that is a year and month, as NVIDIA's container ("pytorch:20.03-py3" as "NGC 20.03").
+ * *covered_out is false where these are a fallback: the file has releases and none of them, nor
+ * the file's own `versions`, covers the version. */
 const struct dl_framework_release *dl_framework_release_of(const struct dl_framework *framework,
                                                            const struct dl_release_facts *facts,
                                                            bool *covered_out);
