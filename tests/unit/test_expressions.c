@@ -31,54 +31,71 @@ static enum dl_code eval(const char *text, double *out, struct dl_err *err) {
 static uint64_t seed = 11;
 static int upto(int count) { return (int)(check_random(&seed) % (uint64_t)count); }
 
-/* An expression of at most `depth` levels, each operation in parentheses, and what it is worth; NAN:
- * it divides by zero. Spaces may stand anywhere between words. */
-static double write_random(char *text, size_t size, int depth) {
+static const char *space(void) {
     static const char *const spaces[] = {"", "", " ", "\t", "  "};
-    static const char *const operators[] = {
-        "+", "-", "*", "/", "//", "%", "<=", ">=", "==", "!=", "<", ">", "&&", "||"};
-    char left[1500], right[1500], third[1500];
-    const char *s = spaces[upto(5)];
-    if (depth == 0 || upto(8) == 0) {
-        static const char *const words[] = {"0",    "1",     "2.5", "two", "_x1",
-                                            "true", "false", ".25", "1e1", "7"};
-        static const double values[] = {0, 1, 2.5, 2, -0.5, 1, 0, 0.25, 10, 7};
-        const int i = upto(10);
-        snprintf(text, size, "%s%s%s", s, words[i], s);
-        return values[i];
-    }
-    const double a = write_random(left, sizeof left, depth - 1),
-                 b = write_random(right, sizeof right, depth - 1);
-    switch (upto(6)) {
-    case 0: snprintf(text, size, "%s-%s(%s)", s, s, left); return -a;
-    case 1: snprintf(text, size, "%s!(%s)", s, left); return isnan(a) ? a : a == 0;
-    case 2: {
-        const double c = write_random(third, sizeof third, depth - 1);
-        snprintf(text, size, "((%s)%s?%s%s%s:(%s))", left, s, s, right, s, third);
-        return isnan(a) ? a : a != 0 ? b : c;
-    }
-    case 3: {
-        const bool most = upto(2) == 1;
-        snprintf(text, size, "%s%s(%s%s,%s)", s, most ? "max" : "min", s, left, right);
-        return isnan(a) || isnan(b) ? NAN : most ? fmax(a, b) : fmin(a, b);
-    }
-    case 4: {
-        static const char *const names[] = {"floor", "ceil", "round"};
-        const int i = upto(3);
-        snprintf(text, size, "%s%s(%s)", s, names[i], left);
-        return i == 0 ? floor(a) : i == 1 ? ceil(a) : floor(a + 0.5);
-    }
-    default: break;
-    }
-    const int i = upto(14);
-    snprintf(text, size, "%s(%s%s%s%s)", s, left, operators[i], s, right);
-    if (i == 12 && a == 0) return 0; /* what is decided is not computed */
-    if (i == 13 && !isnan(a) && a != 0) return 1;
-    if (isnan(a) || isnan(b) || (i >= 3 && i <= 5 && b == 0)) return NAN;
-    const double all[] = {
+    return spaces[upto(5)];
+}
+
+static double write_word(char *text, size_t size) {
+    static const char *const words[] = {"0",    "1",     "2.5", "two", "_x1",
+                                        "true", "false", ".25", "1e1", "7"};
+    static const double values[] = {0, 1, 2.5, 2, -0.5, 1, 0, 0.25, 10, 7};
+    const int i = upto(10);
+    snprintf(text, size, "%s%s%s", space(), words[i], space());
+    return values[i];
+}
+
+enum { DIVIDE = 3, AND = 12, OR, OPERATORS };
+static const char *const operators[] = {
+    "+", "-", "*", "/", "//", "%", "<=", ">=", "==", "!=", "<", ">", "&&", "||"};
+
+/* NAN: it divides by zero; what is decided is not computed. */
+static double operate(int which, double a, double b) {
+    if (which == AND && a == 0) return 0;
+    if (which == OR && !isnan(a) && a != 0) return 1;
+    if (isnan(a) || isnan(b) || (which >= DIVIDE && which < DIVIDE + 3 && b == 0)) return NAN;
+    const double all[OPERATORS] = {
         a + b,  a - b,  a * b,  a / b,     floor(a / b),     a - floor(a / b) * b, a <= b,
         a >= b, a == b, a != b, a<b, a> b, a != 0 && b != 0, a != 0 || b != 0};
-    return all[i];
+    return all[which];
+}
+
+static double write_call(char *text, size_t size, const char *left, double a, const char *right,
+                         double b) {
+    static const char *const names[] = {"floor", "ceil", "round", "min", "max"};
+    const int i = upto(5);
+    if (i < 3) {
+        snprintf(text, size, "%s%s(%s)", space(), names[i], left);
+        return i == 0 ? floor(a) : i == 1 ? ceil(a) : floor(a + 0.5);
+    }
+    snprintf(text, size, "%s%s(%s%s,%s)", space(), names[i], space(), left, right);
+    return isnan(a) || isnan(b) ? NAN : i == 4 ? fmax(a, b) : fmin(a, b);
+}
+
+/* An expression of at most `depth` levels, each operation in parentheses, and what it is worth.
+ * Spaces may stand anywhere between words. */
+static double write_random(char *text, size_t size, int depth) {
+    char left[1500], right[1500], third[1500];
+    if (depth == 0 || upto(8) == 0) return write_word(text, size);
+    const double a = write_random(left, sizeof left, depth - 1),
+                 b = write_random(right, sizeof right, depth - 1);
+    const int form = upto(7), which = upto(OPERATORS);
+    if (form == 0) {
+        snprintf(text, size, "%s-%s(%s)", space(), space(), left);
+        return -a;
+    }
+    if (form == 1) {
+        snprintf(text, size, "%s!(%s)", space(), left);
+        return isnan(a) ? a : a == 0;
+    }
+    if (form == 2) {
+        const double c = write_random(third, sizeof third, depth - 1);
+        snprintf(text, size, "((%s)%s?%s:%s(%s))", left, space(), right, space(), third);
+        return isnan(a) ? a : a != 0 ? b : c;
+    }
+    if (form < 5) return write_call(text, size, left, a, right, b);
+    snprintf(text, size, "%s(%s%s%s%s)", space(), left, operators[which], space(), right);
+    return operate(which, a, b);
 }
 
 static void random_expressions(void **state) {
@@ -156,45 +173,51 @@ static void priorities(void **state) {
     }
 }
 
+static const struct {
+    const char *text, *message;
+} refused[] = {
+    {"", "in \"\": expected a number, a name or '(', found the end"},
+    {"1+", "in \"1+\": expected a number, a name or '(', found the end"},
+    {"1 2", "in \"1 2\": expected an operator or the end, found '2'"},
+    {"(1", "in \"(1\": expected ')', found the end"},
+    {"(1 2)", "in \"(1 2)\": expected ')', found '2)'"},
+    {"1?2", "in \"1?2\": expected ':' of a choice, found the end"},
+    {"min(1)", "in \"min(1)\": expected ',' and a second argument, found ')'"},
+    {"floor(1", "in \"floor(1\": expected ')', found the end"},
+    {"floor(1,2)", "in \"floor(1,2)\": expected ')', found ',2)'"},
+    {"max(1,2", "in \"max(1,2\": expected ')', found the end"},
+    {"sin(1)", "in \"sin(1)\": no function 'sin'; expected min, max, floor, ceil or round"},
+    {"0x10", "in \"0x10\": expected a decimal number, found '0x10'"},
+    {"0X10", "in \"0X10\": expected a decimal number, found '0X10'"},
+    {"1+0x10", "in \"1+0x10\": expected a decimal number, found '0x10'"},
+    {"2two", "in \"2two\": expected an operator after the number, found 'two'"},
+    {"2_", "in \"2_\": expected an operator after the number, found '_'"},
+    {".", "in \".\": expected a number, found '.'"},
+    {"1e999", "in \"1e999\": expected a number, found '1e999'"},
+    {"1e308*10", "\"1e308*10\" is not a finite number"},
+    {"1/0", "in \"1/0\": division by zero"},
+    {"1//(1-1)", "in \"1//(1-1)\": division by zero"},
+    {"1%0", "in \"1%0\": division by zero"},
+    {"0?1:1/0", "in \"0?1:1/0\": division by zero"},
+    {"0 ? nobody : 1", "no parameter nobody"},
+    {"1 && (", "in \"1 && (\": expected a number, a name or '(', found the end"},
+    {"!=1", "in \"!=1\": expected a number, a name or '(', found '!=1'"},
+};
+
 static void refusals(void **state) {
     (void)state;
-    static const struct {
-        const char *text, *message;
-    } rows[] = {
-        {"", "in \"\": expected a number, a name or '(', found the end"},
-        {"1+", "in \"1+\": expected a number, a name or '(', found the end"},
-        {"1 2", "in \"1 2\": expected an operator or the end, found '2'"},
-        {"(1", "in \"(1\": expected ')', found the end"},
-        {"(1 2)", "in \"(1 2)\": expected ')', found '2)'"},
-        {"1?2", "in \"1?2\": expected ':' of a choice, found the end"},
-        {"min(1)", "in \"min(1)\": expected ',' and a second argument, found ')'"},
-        {"floor(1", "in \"floor(1\": expected ')', found the end"},
-        {"floor(1,2)", "in \"floor(1,2)\": expected ')', found ',2)'"},
-        {"max(1,2", "in \"max(1,2\": expected ')', found the end"},
-        {"sin(1)", "in \"sin(1)\": no function 'sin'; expected min, max, floor, ceil or round"},
-        {"0x10", "in \"0x10\": expected a decimal number, found '0x10'"},
-        {"0X10", "in \"0X10\": expected a decimal number, found '0X10'"},
-        {"1+0x10", "in \"1+0x10\": expected a decimal number, found '0x10'"},
-        {"2two", "in \"2two\": expected an operator after the number, found 'two'"},
-        {"2_", "in \"2_\": expected an operator after the number, found '_'"},
-        {".", "in \".\": expected a number, found '.'"},
-        {"1e999", "in \"1e999\": expected a number, found '1e999'"},
-        {"1e308*10", "\"1e308*10\" is not a finite number"},
-        {"1/0", "in \"1/0\": division by zero"},
-        {"1//(1-1)", "in \"1//(1-1)\": division by zero"},
-        {"1%0", "in \"1%0\": division by zero"},
-        {"0?1:1/0", "in \"0?1:1/0\": division by zero"},
-        {"0 ? nobody : 1", "no parameter nobody"},
-        {"1 && (", "in \"1 && (\": expected a number, a name or '(', found the end"},
-        {"!=1", "in \"!=1\": expected a number, a name or '(', found '!=1'"},
-    };
     struct dl_err err;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         double value;
-        if (eval(rows[i].text, &value, &err) != DL_ERR_INPUT)
-            fail_msg("%s was taken", rows[i].text);
-        assert_string_equal(err.message, rows[i].message);
+        if (eval(refused[i].text, &value, &err) != DL_ERR_INPUT)
+            fail_msg("%s was taken", refused[i].text);
+        assert_string_equal(err.message, refused[i].message);
     }
+}
+
+static void limits(void **state) {
+    (void)state;
+    struct dl_err err;
     /* names of 63 letters are looked up, longer ones are none */
     char name[80];
     double value;
@@ -224,6 +247,7 @@ static void refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(random_expressions),
-                                       cmocka_unit_test(priorities), cmocka_unit_test(refusals)};
+                                       cmocka_unit_test(priorities), cmocka_unit_test(refusals),
+                                       cmocka_unit_test(limits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -155,8 +155,9 @@ static void what_is_refused(void **state) {
 }
 
 /* Which of two networks sets the pace of both, whatever their order: the lower rate of all adapters
- * (what NCCL reaches, where it is known), then the later one, the one that costs hosts more, the one
- * without RDMA, the first by name. Collectives that were measured over the other do not count. */
+ * (what NCCL reaches, where it is known), then the later one, the one that costs hosts more, the
+ * one without RDMA, the first by name. Collectives that were measured over the other do not count.
+ */
 static void the_slowest_network(void **state) {
     (void)state;
     enum { CASES = 9 };
