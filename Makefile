@@ -27,7 +27,9 @@ OPENBLAS ?= auto
 PROTOBUF_C ?= auto
 PROTOC_C ?= protoc-c
 MICROHTTPD ?= auto
-export CUDA NCCL CUDNN MPI ONEDNN OPENBLAS PROTOBUF_C PROTOC_C MICROHTTPD CC CPPFLAGS CFLAGS LDFLAGS PKG_CONFIG CUDA_HOME
+# The program takes libraries from archives: auto (those that are there), 0 (shared ones, as distributions want them).
+STATIC ?= auto
+export CUDA NCCL CUDNN MPI ONEDNN OPENBLAS PROTOBUF_C PROTOC_C MICROHTTPD STATIC CC CPPFLAGS CFLAGS LDFLAGS PKG_CONFIG CUDA_HOME
 
 ifeq ($(V),0)
   Q := @
@@ -72,7 +74,7 @@ CONFIG := $(BUILD)/config.mk
 BARE_GOALS := formulas help deps features objects check check-all check-fast demo format lint cov fuzz fuzz-programs dist uninstall clean
 # Found again when an answer could differ: another compiler, other flags, another choice, packages installed since. (A phony target
 # would be made again too, but make would not read it again.)
-FEATURE_KEY := $(CC) $(CUDA) $(NCCL) $(CUDNN) $(MPI) $(ONEDNN) $(OPENBLAS) $(PROTOBUF_C) $(PROTOC_C) $(MICROHTTPD) $(CUDA_HOME) $(subst ",,$(CPPFLAGS) $(CFLAGS) $(LDFLAGS))
+FEATURE_KEY := $(CC) $(CUDA) $(NCCL) $(CUDNN) $(MPI) $(ONEDNN) $(OPENBLAS) $(PROTOBUF_C) $(PROTOC_C) $(MICROHTTPD) $(STATIC) $(CUDA_HOME) $(subst ",,$(CPPFLAGS) $(CFLAGS) $(LDFLAGS))
 ifneq ($(filter-out $(BARE_GOALS),$(or $(MAKECMDGOALS),all)),)
   include $(CONFIG)
   ifneq ($(strip $(FEATURE_KEY)),$(strip $(CONFIG_KEY)))
@@ -96,6 +98,8 @@ LIBRARY_OBJECTS += $(ONNX_OBJECT)
 THEORY_OBJECT := $(BUILD)/predict/manual/theory_text.o
 LIBRARY_OBJECTS += $(THEORY_OBJECT)
 LIBS += $(PROTOBUF_C_LIBS) $(if $(HAVE_MICROHTTPD),-ldl)
+# Of the program alone: the archives in place of the shared libraries, in the order in which they need each other.
+PROGRAM_LIBS = $(filter-out $(if $(GSL_ARCHIVES),-lgsl -lgslcblas) $(if $(PROTOBUF_C_ARCHIVES),-lprotobuf-c),$(GSL_ARCHIVES) $(PROTOBUF_C_ARCHIVES) $(LIBS))
 MODEL_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(call sources,model))
 PROBE_COMMON := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probes/common/*.c))
 PROBE_CPU := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probes/cpu/*.c))
@@ -126,7 +130,7 @@ endif
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile tests/tests.mk | sed 's/:.*## /\t/' | expand -t 16
 	@printf '\nVariables: BUILD PREFIX DESTDIR CC CFLAGS V=1 DEVELOPER=1 HARDENING=0 SANITIZE=address,undefined FUZZ_SECONDS DEPS=build|demo|check|all\n'
-	@printf 'Optional parts (auto|1|0): CUDA NCCL CUDNN MPI ONEDNN OPENBLAS PROTOBUF_C MICROHTTPD\n'
+	@printf 'Optional parts (auto|1|0): CUDA NCCL CUDNN MPI ONEDNN OPENBLAS PROTOBUF_C MICROHTTPD; STATIC=0: shared libraries alone\n'
 
 DEPS ?= check
 deps: ## install what is missing for `make check`, or DEPS=build|demo|all (says what; apt only)
@@ -181,7 +185,7 @@ $(THEORY_OBJECT): $(BUILD)/predict/manual/theory_text.c $(BUILD)/flags
 $(ABOUT_OBJECTS): $(BUILD)/about
 
 $(BUILD)/dlmodel: $(BUILD)/dlmodel.o $(LIBRARY_OBJECTS)
-	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
+	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(PROGRAM_LIBS)
 $(BUILD)/libdlmodel.a: $(API_OBJECTS)
 	$(call say,AR,$@) rm -f $@; $(AR) rcs $@ $^
 $(BUILD)/$(SONAME): $(patsubst %.c,$(BUILD)/%.o,$(wildcard predict/library/*.c)) $(BUILD)/libdlmodel.a
@@ -246,7 +250,7 @@ uninstall: ## removes what install put there
 	  $(DESTDIR)$(PREFIX)/include/dlmodel.h $(DESTDIR)$(LIBDIR)/libdlmodel.* $(DESTDIR)$(LIBDIR)/pkgconfig/dlmodel.pc
 
 sbom: all ## software bill of materials of this build (SPDX 2.3), into $(BUILD)/dlmodel.spdx.json
-	$(Q)VERSION="$(VERSION)" COMMIT="$(COMMIT)" sh packaging/sbom.sh $(PROGRAMS) > $(BUILD)/dlmodel.spdx.json
+	$(Q)VERSION="$(VERSION)" COMMIT="$(COMMIT)" ARCHIVES="$(GSL_ARCHIVES) $(PROTOBUF_C_ARCHIVES)" sh packaging/sbom.sh $(PROGRAMS) > $(BUILD)/dlmodel.spdx.json
 	@printf '%s\n' $(BUILD)/dlmodel.spdx.json
 
 dist: ## source archive of what is committed

@@ -1,6 +1,7 @@
 #!/bin/sh
 # sbom.sh PROGRAM... - prints a software bill of materials in SPDX 2.3 (JSON): dlmodel, the Debian packages whose shared libraries
-# its programs load, and the tables in data/ that others measured, with the licences that REUSE.toml names. VERSION and COMMIT: of dlmodel.
+# its programs load or whose archives (ARCHIVES: "-l:libgsl.a ...") are linked into them, and the tables in data/ that others measured,
+# with the licences that REUSE.toml names. VERSION and COMMIT: of dlmodel.
 set -eu
 text() { sed 's/\\/\\\\/g; s/"/\\"/g' | tr -d '\n\r\t'; }
 created=$(date -u -d "@${SOURCE_DATE_EPOCH:-$(date +%s)}" +%Y-%m-%dT%H:%M:%SZ)
@@ -8,11 +9,16 @@ sum=$(cat "$@" | sha256sum | cut -d' ' -f1)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Shared libraries -> packages. A library that no package owns (a toolkit outside /usr) is listed by its file.
+: > "$work/linked"
+# Libraries -> packages. A library that no package owns (a toolkit outside /usr) is listed by its file.
 for program in "$@"; do ldd "$program" 2> /dev/null; done | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u > "$work/libraries"
+for archive in ${ARCHIVES-}; do ${CC:-cc} -print-file-name="${archive#-l:}"; done | sed -n '/^\//p' > "$work/archives"
+cat "$work/archives" >> "$work/libraries"
 while read -r library; do
     real=$(readlink -f "$library")
     package=$( { dpkg -S "$real" 2> /dev/null || dpkg -S "${real#/usr}" 2> /dev/null || true; } | head -1 | sed 's/: .*//; s/:.*//')
+    # shared or linked in: what refers to the package below
+    case $library in *.a) printf '%s\n' "${package:-$(basename "$library")}" >> "$work/linked" ;; esac
     if [ -n "$package" ]; then
         dpkg-query -W -f '${Package}\t${Version}\t${source:Package}\n' "$package" 2> /dev/null | head -1
     else
@@ -49,7 +55,10 @@ awk '/^path = /{ path = $0; sub(/^path = /, "", path); gsub(/[]["]/, "", path) }
         "$(printf '%s' "$who" | text)"
 done
 printf '\n  ],\n  "relationships": [\n    { "spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": "SPDXRef-dlmodel" }'
-cut -f1 "$work/packages" | sed 's/[^A-Za-z0-9.-]/-/g' | while read -r id; do
-    printf ',\n    { "spdxElementId": "SPDXRef-dlmodel", "relationshipType": "DYNAMIC_LINK", "relatedSpdxElement": "SPDXRef-%s" }' "$id"
+cut -f1 "$work/packages" | while read -r name; do
+    link=DYNAMIC_LINK
+    if grep -qxF -- "$name" "$work/linked"; then link=STATIC_LINK; fi
+    printf ',\n    { "spdxElementId": "SPDXRef-dlmodel", "relationshipType": "%s", "relatedSpdxElement": "SPDXRef-%s" }' "$link" \
+        "$(printf '%s' "$name" | tr -c 'A-Za-z0-9.-' '-')"
 done
 printf '\n  ]\n}\n'

@@ -115,15 +115,13 @@ static enum dl_code load_choice(const struct load *l, const struct dl_json_node 
                  node->string, near);
 }
 
-/* Number `index` of an array whose elements have no nodes. */
-static enum dl_code load_packed(const struct load *l, const struct dl_json_node *array, int index,
-                                const struct dl_field *field, const struct dl_json_path *path,
-                                double *out) {
-    *out = array->numbers[index];
-    if (dl_field_in_range(field, *out)) return DL_OK;
+/* Checks number `index` of an array whose elements have no nodes. */
+static enum dl_code check_packed(const struct load *l, const struct dl_json_node *array, int index,
+                                 const struct dl_field *field, const struct dl_json_path *path) {
+    if (dl_field_in_range(field, array->numbers[index])) return DL_OK;
     const struct dl_json_path part = {path, NULL, index};
     const struct dl_json_node number = {.kind = DL_JSON_NUMBER,
-                                        .number = *out,
+                                        .number = array->numbers[index],
                                         .place = dl_json_element_place(l->doc, array, index)};
     struct dl_field element = *field;
 
@@ -142,8 +140,10 @@ static enum dl_code load_numbers(const struct load *l, const struct dl_json_node
         numbers = dl_arena_alloc(l->arena, (size_t)node->child_count, sizeof *numbers);
         if (numbers == NULL) return out_of_memory(l);
     }
-    for (; node->child == NULL && count < node->child_count; count++)
-        DL_TRY(load_packed(l, node, count, field, path, &numbers[count]));
+    for (; node->child == NULL && count < node->child_count; count++) {
+        DL_TRY(check_packed(l, node, count, field, path));
+        numbers[count] = node->numbers[count];
+    }
     for (const struct dl_json_node *child = node->child; child != NULL; child = child->next) {
         const struct dl_json_path part = {path, NULL, count};
         struct dl_field element = *field;
@@ -350,15 +350,15 @@ static enum dl_code check_format(const struct load *l, const struct dl_json_node
     if (format == NULL)
         return fault(l, node->place, &format_path, "required, missing: expected \"%s\"",
                      schema->name);
-    got_text(format, got, sizeof got);
-    if (format->kind != DL_JSON_STRING || !is_format(schema, format->string))
+    if (format->kind != DL_JSON_STRING || !is_format(schema, format->string)) {
+        got_text(format, got, sizeof got);
         return fault(l, format->place, &format_path, "expected \"%s\", got %s", schema->name, got);
+    }
     if (version == NULL)
         return fault(l, node->place, &version_path, "required, missing: expected 1");
+    if (version->kind == DL_JSON_NUMBER && version->number == 1) return DL_OK;
     got_text(version, got, sizeof got);
-    if (version->kind != DL_JSON_NUMBER || version->number != 1)
-        return fault(l, version->place, &version_path, "expected 1, got %s", got);
-    return DL_OK;
+    return fault(l, version->place, &version_path, "expected 1, got %s", got);
 }
 
 static enum dl_code unknown_key(const struct load *l, const struct dl_json_node *node,
@@ -381,6 +381,20 @@ static enum dl_code unknown_key(const struct load *l, const struct dl_json_node 
     return fault(l, node->key_place, path, "unknown key in %s", schema->name);
 }
 
+/* The field of a member. Files have most members in the order of the fields: *next is where the
+ * search begins, then what follows the field. NULL: there is none. */
+static const struct dl_field *field_of(const struct dl_schema *schema, const char *key,
+                                       const struct dl_field **next) {
+    const struct dl_field *unused, *field = *next;
+
+    while (field->type != DL_FIELD_END && (field->key[0] != key[0] || strcmp(field->key, key) != 0))
+        field++;
+    if (field->type == DL_FIELD_END)
+        field = dl_schema_field(schema, key, strlen(key), false, &unused);
+    if (field != NULL) *next = field + 1;
+    return field;
+}
+
 static enum dl_code load_object(const struct load *l, const struct dl_json_node *node,
                                 const struct dl_schema *schema, const struct dl_json_path *path,
                                 char *out) {
@@ -388,7 +402,7 @@ static enum dl_code load_object(const struct load *l, const struct dl_json_node 
      * its format. */
     const bool has_format =
         schema->top_level && (path->up == NULL || dl_json_member(node, "format", 6) != NULL);
-    const struct dl_field *unused;
+    const struct dl_field *next = schema->fields;
     char got[160];
 
     if (node->kind != DL_JSON_OBJECT) {
@@ -399,11 +413,10 @@ static enum dl_code load_object(const struct load *l, const struct dl_json_node 
     set_absent(schema, out);
     for (const struct dl_json_node *member = node->child; member != NULL; member = member->next) {
         const struct dl_json_path part = {path, member->key, 0};
-        const struct dl_field *field =
-            dl_schema_field(schema, member->key, strlen(member->key), false, &unused);
+        const struct dl_field *field = field_of(schema, member->key, &next);
 
         if (field != NULL) {
-            if (strcmp(dl_field_key_in(node, field), member->key) != 0)
+            if (field->alias != NULL && strcmp(dl_field_key_in(node, field), member->key) != 0)
                 return fault(l, member->key_place, &part,
                              "the former name of %s, which the file also has; remove one",
                              field->key);
@@ -417,10 +430,11 @@ static enum dl_code load_object(const struct load *l, const struct dl_json_node 
         }
     }
     for (const struct dl_field *f = schema->fields; f->type != DL_FIELD_END; f++) {
+        if (!f->required) continue;
         const struct dl_json_path part = {path, f->key, 0};
         const char *key = dl_field_key_in(node, f);
 
-        if (f->required && dl_json_member(node, key, strlen(key)) == NULL)
+        if (dl_json_member(node, key, strlen(key)) == NULL)
             return fault(l, node->place, &part, "required, missing: %s",
                          f->help != NULL ? f->help : "");
     }

@@ -22,7 +22,7 @@ struct dl_json_node {
     const char *key; /* member's name; NULL for an element or the root */
     union {
         const char *string;    /* STRING */
-        const double *numbers; /* ARRAY of a packed document: all elements are numbers, no child */
+        double *numbers; /* ARRAY of a packed document: all elements are numbers, no child */
     };
     double number;   /* NUMBER */
     bool boolean;    /* BOOL */
@@ -59,10 +59,17 @@ void dl_json_position(const char *text, size_t length, size_t place, int *line, 
 struct dl_json_node *dl_json_member(const struct dl_json_node *object, const char *key,
                                     size_t key_length);
 
-/* Checks that `text` is one JSON value by RFC 8259 and within our limits. DL_ERR_INPUT has the
- * place. *start: offset after a byte order mark. */
-enum dl_code dl_json_scan(const char *name, const char *text, size_t length, size_t *start,
-                          struct dl_err *err);
+/* Checks that the document's text, which ends with a NUL, is one JSON value by RFC 8259 and within
+ * our limits, and makes its tree, in one pass. DL_ERR_INPUT has the place; a fault of the text comes
+ * before one of the meaning (a key twice, a number beyond doubles). */
+enum dl_code dl_json_scan(struct dl_json *doc, struct dl_err *err);
+
+/* The text of a scanned string with escapes, quotes included; NULL: out of memory. */
+const char *dl_json_decode(const struct dl_json *doc, const char *text, size_t length);
+
+/* DL_ERR_INPUT: the object has a key twice. */
+enum dl_code dl_json_check_keys(const struct dl_json *doc, const struct dl_json_node *object,
+                                const struct dl_json_path *path, struct dl_err *err);
 
 /* Offset after the white space, or after the string, number or word, at `at` of a scanned text. */
 size_t dl_json_skip_space(const char *text, size_t length, size_t at);

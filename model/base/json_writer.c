@@ -13,6 +13,11 @@ void dl_number_text(double value, char out[DL_NUMBER_TEXT]) {
         snprintf(out, DL_NUMBER_TEXT, "null");
         return;
     }
+    /* Whole numbers that have their digits in a double: what "%.15g" writes too. */
+    if (fabs(value) < 1e15 && value == floor(value) && !(value == 0 && signbit(value))) {
+        snprintf(out, DL_NUMBER_TEXT, "%" PRId64, (int64_t)value);
+        return;
+    }
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(out, DL_NUMBER_TEXT, "%.*g", digits, value);
         if (strtod(out, NULL) == value) return;

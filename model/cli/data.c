@@ -192,6 +192,12 @@ static enum dl_code system_of(const struct dl_data *data, const char *name, stru
                      *measured = dl_arena_alloc(arena, 1, sizeof *measured);
     if (system == NULL || measured == NULL) return no_memory(err);
     DL_TRY(dl_json_load(doc, &dl_system_schema, arena, measured, err));
+    if (data->override_count == 0) {
+        DL_TRY(dl_system_check(measured, doc, err));
+        DL_TRY(complete_system(data, doc, NULL, arena, measured, err));
+        *out = measured;
+        return DL_OK;
+    }
     bool any = false;
     DL_TRY(set_system(data, measured, doc, arena, &any, err));
     struct dl_data unset = *data;
@@ -355,6 +361,7 @@ static enum dl_code read_framework(const struct dl_data *data, const char *name,
     *out = dl_arena_alloc(arena, 1, sizeof **out);
     if (*out == NULL) return no_memory(err);
     DL_TRY(dl_json_load(*doc, &dl_framework_schema, arena, *out, err));
+    if (data->override_count == 0) return DL_OK;
     DL_TRY(dl_data_set_named(data, DL_DATA_FRAMEWORK, (*out)->name, NULL, *doc,
                              &dl_framework_schema, arena, err));
     return dl_json_load(*doc, &dl_framework_schema, arena, *out, err);
@@ -407,7 +414,8 @@ static enum dl_code framework_of(const struct dl_data *data, const char *name,
                                  &dl_framework_schema, arena, err));
     }
     DL_TRY(dl_data_set_document(data, DL_DATA_FRAMEWORK, doc, &dl_framework_schema, arena, err));
-    DL_TRY(dl_json_load(doc, &dl_framework_schema, arena, framework, err));
+    if (release != NULL || data->override_count > 0) /* the document may have changed */
+        DL_TRY(dl_json_load(doc, &dl_framework_schema, arena, framework, err));
     framework->intervals = data->intervals;
     DL_TRY(dl_framework_resolve(framework, doc, err));
     DL_TRY(check_strategy(framework, doc, err));

@@ -270,8 +270,9 @@ DL_INLINE void clear(struct dl_kernel_model_shape *s) {
     for (int i = DL_LANES; i < DL_AXES; i++) s->features[i] = 0.0F;
 }
 
-DL_WIDE void dl_kernel_model_shape_of(const struct dl_kernel *kernel, double bytes_per_element,
-                                      int64_t unit_count, struct dl_kernel_model_shape *out) {
+DL_INLINE void dl_kernel_model_shape_of_inline(const struct dl_kernel *kernel,
+                                               double bytes_per_element, int64_t unit_count,
+                                               struct dl_kernel_model_shape *out) {
     clear(out);
     out->op = kernel->op;
     out->flop = kernel->flop;
@@ -301,3 +302,8 @@ DL_WIDE void dl_kernel_model_shape_of(const struct dl_kernel *kernel, double byt
         set_features(out, 0, &features);
     }
 }
+
+DL_WIDE(dl_kernel_model_shape_of,
+        (const struct dl_kernel *kernel, double bytes_per_element, int64_t unit_count,
+         struct dl_kernel_model_shape *out),
+        (kernel, bytes_per_element, unit_count, out))

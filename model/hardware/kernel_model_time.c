@@ -156,10 +156,9 @@ DL_INLINE double base_of(const struct dl_kernel_model *model,
     return latency_s + longer_s * dl_cube_root_near(1.0 + ratio * ratio * ratio);
 }
 
-DL_WIDE double dl_kernel_model_base(const struct dl_kernel_model *model,
-                                    const struct dl_kernel_model_scale *scale,
-                                    const struct dl_kernel_model_shape *shape,
-                                    enum dl_limit *limit) {
+double dl_kernel_model_base(const struct dl_kernel_model *model,
+                            const struct dl_kernel_model_scale *scale,
+                            const struct dl_kernel_model_shape *shape, enum dl_limit *limit) {
     return base_of(model, scale, shape, limit);
 }
 
@@ -253,10 +252,10 @@ DL_INLINE bool place(const struct dl_kernel_model *model, const float *features,
  * data/kernels, all samples but one or two are closer to the others than that. */
 static const double FAR = 0.25;
 
-DL_WIDE void dl_kernel_model_eval(const struct dl_kernel_model *model,
-                                  const struct dl_kernel_model_scale *scale,
-                                  const struct dl_kernel_model_shape *shape,
-                                  struct dl_kernel_time *out) {
+DL_INLINE void dl_kernel_model_eval_inline(const struct dl_kernel_model *model,
+                                           const struct dl_kernel_model_scale *scale,
+                                           const struct dl_kernel_model_shape *shape,
+                                           struct dl_kernel_time *out) {
     const double base_s = base_of(model, scale, shape, &out->limit);
     if (model->packed == NULL) {
         out->time_s = base_s * exp(model->offset);
@@ -275,3 +274,8 @@ DL_WIDE void dl_kernel_model_eval(const struct dl_kernel_model *model,
     out->time_s = base_s * dl_exp2_near(1.4426950408889634 * (model->offset + sums.weighted));
     out->sigma_log = sqrt(model->sigma_log * model->sigma_log + unexplained * unexplained);
 }
+
+DL_WIDE(dl_kernel_model_eval,
+        (const struct dl_kernel_model *model, const struct dl_kernel_model_scale *scale,
+         const struct dl_kernel_model_shape *shape, struct dl_kernel_time *out),
+        (model, scale, shape, out))

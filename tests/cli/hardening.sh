@@ -33,8 +33,9 @@ else
 fi
 
 # The bill of materials: well-formed, names the program, its libraries and the tables of others with their licences.
-if VERSION=1 COMMIT=abc SOURCE_DATE_EPOCH=0 sh packaging/sbom.sh "$DLMODEL" > "$SCRATCH/sbom.json" 2> "$SCRATCH/err" &&
-    python3 - "$SCRATCH/sbom.json" << 'PY' 2> "$SCRATCH/err"
+archives=$(sed -n 's/^[A-Z_]*_ARCHIVES := //p' "$build/config.mk" 2> /dev/null | tr '\n' ' ')
+if VERSION=1 COMMIT=abc SOURCE_DATE_EPOCH=0 ARCHIVES=$archives sh packaging/sbom.sh "$DLMODEL" > "$SCRATCH/sbom.json" 2> "$SCRATCH/err" &&
+    python3 - "$SCRATCH/sbom.json" "$archives" << 'PY' 2> "$SCRATCH/err"
 import json, sys
 d = json.load(open(sys.argv[1]))
 assert d["spdxVersion"] == "SPDX-2.3" and d["creationInfo"]["created"] == "1970-01-01T00:00:00Z"
@@ -43,6 +44,8 @@ ids = [p["SPDXID"] for p in d["packages"]]
 assert len(ids) == len(set(ids)), "an SPDXID twice"
 assert "dlmodel" in names and any("gsl" in n.lower() for n in names), names
 assert any(n.startswith("data/kernels/") for n in names), names
+linked = {r["relatedSpdxElement"] for r in d["relationships"] if r["relationshipType"] == "STATIC_LINK"}
+assert any("gsl" in e.lower() for e in linked) == ("gsl" in sys.argv[2]), linked
 for r in d["relationships"]:
     assert r["relatedSpdxElement"] in ids + ["SPDXRef-DOCUMENT"]
 PY
