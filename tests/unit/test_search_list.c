@@ -19,7 +19,8 @@ static struct gpt g;
 static struct dl_search_request request;
 static struct dl_search *search;
 
-/* 6 layers, 4 heads, 12 tokens, as many experts, on 1, 2, 3, 6 and 12 nodes of 4; a global batch of 12. */
+/* 6 layers, 4 heads, 12 tokens, 4 experts, on 1, 2, 3, 6 and 12 nodes of 4; a global batch of 12.
+ */
 static int setup(void **state) {
     static struct dl_override small[] = {
         {.key = "layers", .value = "6"}, {.key = "hidden", .value = "64"},
