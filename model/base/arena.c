@@ -1,6 +1,7 @@
 /* arena.c - a chain of blocks that is freed as one.
  * Not for objects that must be freed one by one, and not shared between threads.
  */
+#define _DEFAULT_SOURCE /* madvise */
 #include "model/base/arena.h"
 
 #include <stdalign.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* Under AddressSanitizer every object gets its own block, so that reading past its end is
  * detected. */
@@ -25,10 +27,12 @@
 #endif
 enum { MIN_BLOCK_BYTES = DL_ARENA_BLOCK_BYTES };
 enum { MAX_BLOCK_BYTES = 1 << 20 };
+enum { PAGE_BYTES = 4096, READY_BYTES = 1 << 16, MAPPED_BYTES = 1 << 17 };
 
 struct dl_arena_block {
     struct dl_arena_block *next;
     size_t used_bytes, capacity_bytes;
+    size_t ready_bytes; /* what was asked for ahead; all of a small block */
     alignas(max_align_t) unsigned char bytes[];
 };
 
@@ -50,9 +54,31 @@ static struct dl_arena_block *block_add(struct dl_arena *arena, size_t bytes) {
     block = calloc(1, sizeof *block + capacity_bytes);
     if (block == NULL) return NULL;
     block->capacity_bytes = capacity_bytes;
+    block->ready_bytes = capacity_bytes < MAPPED_BYTES ? capacity_bytes : 0;
     block->next = arena->head;
     arena->head = block;
     return block;
+}
+
+/* Asks the kernel for the next pages of a large block, whose memory is mapped but not yet there: 16
+ * at once take half the time of 16 first touches, a tenth of a cold prediction. Of an object larger
+ * than that, the pages that it never uses are not made. Where the kernel refuses, pages come one by
+ * one. */
+static void make_ready(struct dl_arena_block *block, size_t bytes) {
+    const size_t begin = block->used_bytes;
+    size_t end = begin + bytes;
+#ifdef MADV_POPULATE_WRITE
+    if (bytes <= READY_BYTES) {
+        end = block->capacity_bytes - begin < READY_BYTES ? block->capacity_bytes
+                                                          : begin + READY_BYTES;
+        const uintptr_t first = ((uintptr_t)block->bytes + begin + PAGE_BYTES - 1) / PAGE_BYTES,
+                        last = ((uintptr_t)block->bytes + end) / PAGE_BYTES;
+        if (last > first)
+            (void)madvise((void *)(first * PAGE_BYTES), (last - first) * PAGE_BYTES,
+                          MADV_POPULATE_WRITE);
+    }
+#endif
+    block->ready_bytes = end;
 }
 
 void *dl_arena_alloc(struct dl_arena *arena, size_t count, size_t bytes_each) {
@@ -68,6 +94,7 @@ void *dl_arena_alloc(struct dl_arena *arena, size_t count, size_t bytes_each) {
     if (block == NULL || block->capacity_bytes - block->used_bytes < bytes)
         block = block_add(arena, bytes);
     if (block == NULL) return refuse(arena);
+    if (block->used_bytes + bytes > block->ready_bytes) make_ready(block, bytes);
     result = block->bytes + block->used_bytes;
     block->used_bytes += bytes;
     arena->total_bytes += bytes;

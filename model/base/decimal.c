@@ -4,6 +4,8 @@
 #include "model/base/decimal.h"
 
 #include <float.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 /* 10^22 is the largest power of ten that a double holds exactly; 10^15 < 2^53. */
@@ -14,42 +16,70 @@ enum { MOST_POWER = 22, MOST_DIGITS = 15 };
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-const char *dl_digits_power(const char *at, struct dl_digits *d) {
-    int power = 0;
-    const bool negative = *at == '-';
-    if (*at == '+' || *at == '-') at++;
-    if (!is_digit(*at)) return NULL;
-    for (; is_digit(*at); at++)
-        if (power < 10000) power = 10 * power + (*at - '0');
-    d->power += negative ? -power : power;
+/* Digits and the power of ten of a number; false: more than this file can round. */
+struct parts {
+    uint64_t digits;
+    int digit_count, power;
+};
+
+static const char *take_digits(const char *at, struct parts *p, int power_each) {
+    for (; is_digit(*at); at++) {
+        p->power += power_each;
+        if (p->digit_count == 0 && *at == '0') continue; /* leading zeros */
+        if (++p->digit_count <= MOST_DIGITS) p->digits = 10 * p->digits + (uint64_t)(*at - '0');
+    }
     return at;
 }
 
-bool dl_digits_round(const struct dl_digits *d, double *out) {
-    if (FLT_EVAL_METHOD != 0 || d->digit_count > MOST_DIGITS || d->power < -MOST_POWER ||
-        d->power > MOST_POWER)
-        return false;
-    const double digits = (double)d->digits;
-    *out = d->power < 0 ? digits / powers[-d->power] : digits * powers[d->power];
-    return true;
+static const char *take_exponent(const char *at, struct parts *p) {
+    const char *start = at + 1;
+    int power = 0;
+    const bool negative = *start == '-';
+    if (*start == '+' || *start == '-') start++;
+    if (!is_digit(*start)) return at;
+    for (at = start; is_digit(*at); at++)
+        if (power < 10000) power = 10 * power + (*at - '0');
+    p->power += negative ? -power : power;
+    return at;
 }
 
 double dl_decimal(const char *text, const char **end_out) {
-    struct dl_digits d = {0, 0, 0};
+    struct parts p = {0, 0, 0};
     const bool negative = *text == '-';
-    const char *first = text + (negative ? 1 : 0), *at = dl_digits_take(first, &d, 0);
-    if (at > first && *at == '.' && is_digit(at[1])) at = dl_digits_take(at + 1, &d, -1);
-    if (at > first && (*at == 'e' || *at == 'E')) {
-        const char *behind = dl_digits_power(at + 1, &d);
-        if (behind != NULL) at = behind;
+    const char *first = text + (negative ? 1 : 0), *at = take_digits(first, &p, 0);
+    if (at > first && *at == '.' && is_digit(at[1])) at = take_digits(at + 1, &p, -1);
+    if (at > first && (*at == 'e' || *at == 'E')) at = take_exponent(at, &p);
+    const bool exact = FLT_EVAL_METHOD == 0 && is_digit(*first) && *at != 'x' && *at != 'X' &&
+                       *at != '.' && p.digit_count <= MOST_DIGITS && p.power >= -MOST_POWER &&
+                       p.power <= MOST_POWER;
+    if (!exact) {
+        char *end;
+        const double value = strtod(text, &end);
+        *end_out = end;
+        return value;
     }
-    double value;
-    if (is_digit(*first) && *at != 'x' && *at != 'X' && *at != '.' && dl_digits_round(&d, &value)) {
-        *end_out = at;
-        return negative ? -value : value;
+    const double digits = (double)p.digits,
+                 value = p.power < 0 ? digits / powers[-p.power] : digits * powers[p.power];
+    *end_out = at;
+    return negative ? -value : value;
+}
+
+const char *dl_decimal_plain(const char *text, double *out) {
+    const bool negative = *text == '-';
+    const char *first = text + (negative ? 1 : 0), *at = first;
+    uint64_t digits = 0;
+    while (is_digit(*at)) digits = 10 * digits + (uint64_t)(*at++ - '0');
+    long count = at - first, fraction = 0;
+    if (count == 0 || (*first == '0' && count > 1)) return NULL;
+    if (*at == '.') {
+        const char *point = at++;
+        while (is_digit(*at)) digits = 10 * digits + (uint64_t)(*at++ - '0');
+        fraction = at - point - 1;
+        if (fraction == 0) return NULL;
+        count += fraction;
     }
-    char *end;
-    value = strtod(text, &end);
-    *end_out = end;
-    return value;
+    if (FLT_EVAL_METHOD != 0 || count > MOST_DIGITS || *at == 'e' || *at == 'E') return NULL;
+    const double value = fraction == 0 ? (double)digits : (double)digits / powers[fraction];
+    *out = negative ? -value : value;
+    return at;
 }

@@ -110,7 +110,7 @@ enum dl_code dl_json_read(const char *path, struct dl_arena *arena, struct dl_js
                           struct dl_err *err);
 
 /* The same for a document that dl_json_load alone reads: arrays of numbers take 8 bytes an element,
- * not a node each. */
+ * not a node each, and what is loaded into the same arena shares them. */
 enum dl_code dl_json_read_packed(const char *path, struct dl_arena *arena, struct dl_json **out,
                                  struct dl_err *err);
 

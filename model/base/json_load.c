@@ -136,7 +136,9 @@ static enum dl_code load_numbers(const struct load *l, const struct dl_json_node
     int count = 0;
 
     if (node->kind != DL_JSON_ARRAY) return wrong_value(l, node, field, path);
-    if (node->child_count > 0) {
+    if (node->child == NULL && node->child_count > 0 && l->arena == l->doc->arena) {
+        numbers = node->numbers; /* they live as long */
+    } else if (node->child_count > 0) {
         numbers = dl_arena_alloc(l->arena, (size_t)node->child_count, sizeof *numbers);
         if (numbers == NULL) return out_of_memory(l);
     }

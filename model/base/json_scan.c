@@ -184,7 +184,9 @@ static enum dl_code scan_string(struct scan *s, const char **out) {
     bool escapes = false;
 
     for (;;) {
-        while (is_plain(peek(s))) s->at++;
+        const char *at = s->text + s->at;
+        while (is_plain((unsigned char)*at)) at++;
+        s->at = (size_t)(at - s->text);
         const unsigned char c = peek(s);
 
         if (c == '"') break;
@@ -210,42 +212,38 @@ static enum dl_code scan_string(struct scan *s, const char **out) {
     return *out != NULL ? DL_OK : out_of_memory(s);
 }
 
-static size_t scan_digits(struct scan *s, struct dl_digits *d, int power_each) {
-    const char *start = s->text + s->at, *end = dl_digits_take(start, d, power_each);
+static size_t scan_digits(struct scan *s) {
+    const size_t start = s->at;
 
-    s->at += (size_t)(end - start);
-    return (size_t)(end - start);
+    while (peek(s) >= '0' && peek(s) <= '9') s->at++;
+    return s->at - start;
 }
 
 static enum dl_code scan_number(struct scan *s, double *out) {
     const size_t start = s->at;
-    const bool negative = peek(s) == '-';
-    struct dl_digits d = {0, 0, 0};
+    const char *end = dl_decimal_plain(s->text + start, out);
 
-    if (negative) s->at++;
-    const size_t first = s->at, whole = scan_digits(s, &d, 0);
+    if (end != NULL) { /* nearly all */
+        s->at = (size_t)(end - s->text);
+        return DL_OK;
+    }
+    if (peek(s) == '-') s->at++;
+    const size_t first = s->at, whole = scan_digits(s);
     if (whole == 0) return unexpected(s, "a digit");
     if (s->text[first] == '0' && whole > 1)
         return fault(s, start, "expected a number without leading zeros");
     if (peek(s) == '.') {
         s->at++;
-        if (scan_digits(s, &d, -1) == 0) return unexpected(s, "a digit after the decimal point");
+        if (scan_digits(s) == 0) return unexpected(s, "a digit after the decimal point");
     }
     if (peek(s) == 'e' || peek(s) == 'E') {
         s->at++;
-        const char *end = dl_digits_power(s->text + s->at, &d);
-        if (end == NULL) {
-            if (peek(s) == '+' || peek(s) == '-') s->at++;
-            return unexpected(s, "a digit in the exponent");
-        }
-        s->at = (size_t)(end - s->text);
+        if (peek(s) == '+' || peek(s) == '-') s->at++;
+        if (scan_digits(s) == 0) return unexpected(s, "a digit in the exponent");
     }
     if (s->at - start > MAX_NUMBER)
         return fault(s, start, "expected a number of at most %d characters", MAX_NUMBER);
-    if (!dl_digits_round(&d, out))
-        *out = strtod(s->text + start, NULL);
-    else if (negative)
-        *out = -*out;
+    *out = dl_decimal(s->text + start, &end);
     return DL_OK;
 }
 

@@ -1,6 +1,7 @@
 /* Numbers in text: bit for bit what strtod reads, and as far. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,6 +20,48 @@ static void check_same(const char *text) {
     if (memcmp(&wanted, &got, sizeof got) != 0 || end != wanted_end)
         fail_msg("\"%s\": %.17g up to %td, strtod has %.17g up to %td", text, got, end - text,
                  wanted, wanted_end - text);
+    double plain = 0;
+    const char *plain_end = dl_decimal_plain(text, &plain);
+    const bool hexadecimal = text[0] == '0' && text[1] == 'x'; /* to strtod alone */
+    if (plain_end != NULL && !hexadecimal &&
+        (memcmp(&wanted, &plain, sizeof plain) != 0 || plain_end != wanted_end))
+        fail_msg("\"%s\": %.17g up to %td as a plain number, strtod has %.17g up to %td", text,
+                 plain, plain_end - text, wanted, wanted_end - text);
+}
+
+/* Which numbers are plain, and where they end. */
+static void test_plain(void **state) {
+    static const struct {
+        const char *text;
+        long length; /* 0: not plain */
+    } cases[] = {
+        {"0", 1},
+        {"-0,", 2},
+        {"20.3422,", 7},
+        {"-1.5]", 4},
+        {"0.001 ", 5},
+        {"7.25.1", 4},
+        {"", 0},
+        {"-", 0},
+        {"01", 0},
+        {"1.", 0},
+        {".5", 0},
+        {"+1", 0},
+        {"1e5", 0},
+        {"1.5E-3", 0},
+        {"x", 0},
+        {"123456789012345", 15},
+        {"0.12345678901234", 16},
+        {"0.123456789012345", 0},
+        {"1234567890123456", 0},
+        {"-123456789.012345", 17},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        double value;
+        const char *end = dl_decimal_plain(cases[i].text, &value);
+        assert_int_equal(end == NULL ? 0 : end - cases[i].text, cases[i].length);
+    }
 }
 
 static void test_edges(void **state) {
@@ -80,6 +123,8 @@ static void test_random(void **state) {
         const double value = (double)(seed >> 11) * (i % 2 == 0 ? 1e-16 : -1e-9);
         if (i % 3 == 0)
             snprintf(text, sizeof text, "%.*g", digits, value);
+        else if (i % 6 == 1)
+            snprintf(text, sizeof text, "%.*f", digits % 10, value);
         else if (i % 3 == 1)
             snprintf(text, sizeof text, "%.*fe%d", digits, value, power);
         else
@@ -90,6 +135,7 @@ static void test_random(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_edges), cmocka_unit_test(test_random)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_edges), cmocka_unit_test(test_random),
+                                       cmocka_unit_test(test_plain)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
