@@ -78,7 +78,7 @@ static void add_casts(const struct dl_transformer_maker *m, const struct dl_tran
     const struct dl_transformer_policy *policy = &m->tf->framework->transformer;
     const bool experts = l->role == DL_TRANSFORMER_EXPERTS;
     const double rows = m->micro_samples * dl_shape_positions(&layer->in) *
-                        (experts ? m->tf->routed : 1),
+                        (experts ? dl_transformer_routed(m->tf, m->split) : 1),
                  in = rows * layer->in.channels, inner = experts ? rows * layer->hidden : 0,
                  back = rows *
                         (experts ? 2 * layer->hidden + layer->in.channels : layer->out.channels);
