@@ -77,9 +77,9 @@ struct dl_transformer {
     /* rows of experts for each token when all ranks have as many: k x capacity factor; 0 without
      * experts */
     double routed;
-    bool dropless; /* experts compute every token: ranks may have more of them than others */
-    double chosen_count;             /* k */
-    double kv_channels;              /* of the keys of a token; values have about as many */
+    bool dropless;       /* experts compute every token: ranks may have more of them than others */
+    double chosen_count; /* k */
+    double kv_channels;  /* of the keys of a token; values have about as many */
     double heads, kv_heads, experts; /* what can be split; experts: 0 when there are none */
     /* parameters; body: of one layer */
     double split_elements[DL_TRANSFORMER_PARTS], whole_elements[DL_TRANSFORMER_PARTS],

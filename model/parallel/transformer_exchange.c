@@ -225,8 +225,8 @@ static enum dl_code make_once(struct dl_transformer_maker *m, struct dl_transfor
     const struct dl_transformer_group inside = {ranks_together(tf, m->split, group), group.stride};
     const double nodes = ceil((double)group.ranks / (double)inside.ranks),
                  /* of one copy of each token, with what a capacity or imbalance adds */
-        copy_bytes = b->collective_bytes / share * dl_transformer_routed(tf, m->split) /
-                     tf->chosen_count;
+        copy_bytes =
+            b->collective_bytes / share * dl_transformer_routed(tf, m->split) / tf->chosen_count;
     struct dl_collective_time across;
     b->route_bytes = copy_bytes * places_of(tf->experts, tf->chosen_count, (double)group.ranks);
     DL_TRY(dl_transformer_collective(tf, m->split, inside, DL_COLL_ALL_TO_ALL, b->route_bytes,

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "model/parallel/strategy.h"
+#include "model/parallel/transformer_maker.h"
 #include "model/workload/layer.h"
 #include "tests/fake_transformer.h"
 
@@ -214,6 +215,52 @@ static void crowded_experts(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
+static double moved_by_experts(const struct gpt *g, const struct dl_transformer_split *s) {
+    struct dl_transformer_micro_batch cell = {.micro_samples = 3};
+    const struct dl_transformer_maker m = {.tf = &g->tf,
+                                           .split = s,
+                                           .micro_batch = &cell,
+                                           .micro_samples = 3,
+                                           .facts = {.precision = g->tf.precision}};
+    const struct dl_transformer_layer *l = moe_layer(g);
+    const struct dl_layer layer = dl_transformer_layer_at(&g->tf, l, s);
+    struct dl_transformer_pass pass = {0};
+    dl_transformer_add_kernels(&m, l, &layer, DL_FORWARD, 1, &pass);
+    return pass.moved_bytes;
+}
+
+/* F-TRANSFORMER-CASTS: experts cast the rows that they read, k h and k f a token, 16 bits to two
+ * copies of 8; before PyTorch's grouped kernels a second kernel reads them again where blocks have
+ * scales, and weights are cast, too. */
+static void casts_of_experts(void **state) {
+    (void)state;
+    struct gpt g;
+    const struct dl_transformer_split s = split(1, 2, 1);
+    const double rows = 3 * TOKENS * 2 * (H + F), weights = 2 * 2 * H * F;
+    static const struct {
+        enum dl_precision precision;
+        bool grouped;
+        double width; /* of an element with its share of a block's scale */
+    } cases[] = {{DL_FP8, true, 1},
+                 {DL_MXFP8, false, 1 + 1.0 / 32},
+                 {DL_MXFP8, true, 1 + 1.0 / 32},
+                 {DL_NVFP4, true, 0.5 + 1.0 / 16}};
+    make(&g, "0");
+    struct dl_transformer_policy *policy = &g.f.framework.transformer;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        g.tf.precision = cases[i].precision;
+        policy->grouped_gemms = cases[i].grouped;
+        policy->casts = DL_CASTS_FUSED;
+        const double none = moved_by_experts(&g, &s);
+        policy->casts = DL_CASTS_ALL;
+        const double twice = 2 * cases[i].width;
+        const bool again = cases[i].grouped && cases[i].precision != DL_FP8;
+        check_close(moved_by_experts(&g, &s) - none,
+                    again ? (2 + 2 + twice) * (rows + weights) : (2 + twice) * rows, 1e-9);
+    }
+    dl_arena_free(&g.f.arena);
+}
+
 /* What no run could meet is refused, with what would be possible. */
 static void impossible_crowds(void **state) {
     (void)state;
@@ -355,11 +402,16 @@ static void limits(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts),   cmocka_unit_test(kernels),
-        cmocka_unit_test(messages), cmocka_unit_test(states_and_gradients),
-        cmocka_unit_test(limits),   cmocka_unit_test(once_per_node),
-        cmocka_unit_test(folded),   cmocka_unit_test(crowded_experts),
+        cmocka_unit_test(counts),
+        cmocka_unit_test(kernels),
+        cmocka_unit_test(messages),
+        cmocka_unit_test(states_and_gradients),
+        cmocka_unit_test(limits),
+        cmocka_unit_test(once_per_node),
+        cmocka_unit_test(folded),
+        cmocka_unit_test(crowded_experts),
         cmocka_unit_test(impossible_crowds),
+        cmocka_unit_test(casts_of_experts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,8 +102,8 @@ static void experts_are_among_the_data_ranks(void **state) {
     struct dl_arena arena = {0};
     struct dl_run_rows r;
     struct dl_err err = {0};
-    const char text[] = HEAD ",strategy,dp,tp,pp,ep,expert_imbalance\n" RUN
-                             ",3d,8,2,1,4,3.5\n" RUN ",3d,2,2,1,4,\n" RUN ",tensor,8,2,1,,\n";
+    const char text[] = HEAD ",strategy,dp,tp,pp,ep,expert_imbalance\n" RUN ",3d,8,2,1,4,3.5\n" RUN
+                             ",3d,2,2,1,4,\n" RUN ",tensor,8,2,1,,\n";
     if (read_text(text, &arena, &r, &err) != DL_OK) fail_msg("%s", err.message);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(r.rows[i].plan.dp, 2);
