@@ -79,8 +79,8 @@ static void shards_in_fp32(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
-/* What is gathered in 8 bits: weights with one scale a tensor, where the framework casts shards; those
- * with scales of blocks are cast after, and are gathered in 16 bits. */
+/* What is gathered in 8 bits: weights with one scale a tensor, where the framework casts shards;
+ * those with scales of blocks are cast after, and are gathered in 16 bits. */
 static void gathered_in_8_bits(void **state) {
     (void)state;
     static const struct {
