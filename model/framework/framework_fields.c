@@ -376,7 +376,7 @@ static const struct dl_field framework_fields[] = {
         "traffic for each parameter with which a micro-batch adds its gradients to those before "
         "it, in bf16 and 8-bit training"),
     DEFAULT(AT(transformer, fp8_gather_bytes), 0.5, 4, DL_UNIT_BYTE, 2,
-            "width of a parameter that is gathered in 8-bit training"),
+            "width of a parameter that is gathered in fp8 training; in mxfp8 and nvfp4 it is 2"),
     NUMBER(AT(transformer, bucket_elements), 1, 1e12, DL_UNIT_COUNT,
            "parameters of a gradient bucket of a transformer; absent: bucket_bytes, else a layer"),
     DEFAULT(AT(transformer, bucket_elements_per_rank), 0, 1e9, DL_UNIT_COUNT, 0,

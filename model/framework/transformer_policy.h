@@ -57,7 +57,7 @@ struct dl_transformer_policy {
     /* traffic for each parameter with which a micro-batch adds its gradients to those before it,
      * with bf16 or narrower arithmetic */
     double accumulate_bytes;
-    /* width of a gathered parameter, with 8-bit or narrower arithmetic */
+    /* width of a gathered parameter, with fp8 arithmetic; block-scaled formats gather 16 bits */
     double fp8_gather_bytes;
     /* gradient buckets: parameters, and the same for each data rank where that is more; NAN: the
      * framework's bucket_bytes, else one for each layer */

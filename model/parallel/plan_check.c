@@ -111,6 +111,17 @@ static enum dl_code complete_axes(const struct dl_workload *workload, struct dl_
         (long long)plan->ep, (long long)devices);
 }
 
+/* F-TRANSFORMER-IMBALANCE: a rank that takes every token has as many times the mean as there are
+ * ranks. */
+static enum dl_code check_imbalance(const struct dl_plan *plan, struct dl_err *err) {
+    const double ranks = (double)dl_plan_expert_ranks(plan);
+    if (!(plan->expert_imbalance > ranks)) return DL_OK;
+    return dl_fail(err, DL_ERR_USAGE,
+                   "--expert-imbalance %g: expected at most the %g expert ranks, the share of one "
+                   "that takes every token",
+                   plan->expert_imbalance, ranks);
+}
+
 static enum dl_code complete_batch(struct dl_plan *plan, double devices, struct dl_err *err) {
     const bool global = plan->global_batch_samples > 0, each = plan->batch_per_device_samples > 0;
     if (!global && !each)
@@ -148,6 +159,22 @@ static int generation_of(const char *architecture) {
     return -1;
 }
 
+/* Whether tokens can crowd on some experts. */
+static enum dl_code check_router(const struct dl_workload *workload, const struct dl_plan *plan,
+                                 struct dl_err *err) {
+    if (!(plan->expert_imbalance > 0)) return DL_OK;
+    for (int i = 0; i < workload->layer_count; i++) {
+        if (workload->layers[i].experts == 0) continue;
+        if (workload->layers[i].dropless) return DL_OK;
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--expert-imbalance: a capacity bounds what each expert of %s takes; leave "
+                       "one of both out",
+                       workload->name);
+    }
+    return dl_fail(err, DL_ERR_USAGE, "--expert-imbalance: %s has no mixture of experts",
+                   workload->name);
+}
+
 enum dl_code dl_plan_check_support(const struct dl_system *system,
                                    const struct dl_workload *workload,
                                    const struct dl_framework *framework, const struct dl_plan *plan,
@@ -168,7 +195,7 @@ enum dl_code dl_plan_check_support(const struct dl_system *system,
                        "--precision %s: frameworks cast linear layers, not convolutions; use bf16 "
                        "for %s",
                        dl_precision_names[plan->precision], workload->name);
-    return DL_OK;
+    return check_router(workload, plan, err);
 }
 
 static enum dl_code check_precision(const struct dl_framework *framework,
@@ -284,6 +311,7 @@ enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_wo
     const int64_t devices = plan->nodes * plan->devices_per_node;
     DL_TRY(fold_experts(plan, err));
     DL_TRY(complete_axes(workload, plan, devices, err));
+    DL_TRY(check_imbalance(plan, err));
     DL_TRY(check_library(plan, err));
     DL_TRY(complete_batch(plan, (double)devices, err));
     DL_TRY(dl_plan_check_support(system, workload, framework, plan, err));

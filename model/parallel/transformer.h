@@ -74,10 +74,12 @@ struct dl_transformer {
     int body_count;               /* workload layers in one body layer */
     double stack, tokens, hidden; /* body layers; tokens of a sample; channels between layers */
     double lead_layer_count;      /* transformer layers of another kind before the body */
-    /* rows of experts for each token: k x capacity factor; 0 without experts */
+    /* rows of experts for each token when all ranks have as many: k x capacity factor; 0 without
+     * experts */
     double routed;
-    double chosen_count;             /* k */
-    double kv_channels;              /* of the keys of a token; values have about as many */
+    bool dropless;       /* experts compute every token: ranks may have more of them than others */
+    double chosen_count; /* k */
+    double kv_channels;  /* of the keys of a token; values have about as many */
     double heads, kv_heads, experts; /* what can be split; experts: 0 when there are none */
     /* parameters; body: of one layer */
     double split_elements[DL_TRANSFORMER_PARTS], whole_elements[DL_TRANSFORMER_PARTS],
@@ -117,6 +119,16 @@ struct dl_transformer_split {
     bool sequence_parallel;
     int64_t shard_group; /* data ranks that share states out; 0: all */
 };
+
+/* F-TRANSFORMER-IMBALANCE: tokens of the fullest rank of experts / mean of all ranks, >= 1: as the
+ * plan says, at most the ranks among which tokens choose; else as the framework's file says, for a
+ * trained and balanced router. 1 where a capacity bounds what an expert takes. */
+double dl_transformer_imbalance(const struct dl_transformer *tf,
+                                const struct dl_transformer_split *split);
+/* Rows that the fullest rank's experts compute for each token of a rank: k c times the imbalance.
+ */
+double dl_transformer_routed(const struct dl_transformer *tf,
+                             const struct dl_transformer_split *split);
 
 /* The layer with its shapes and tensors at the split. */
 struct dl_layer dl_transformer_layer_at(const struct dl_transformer *tf,

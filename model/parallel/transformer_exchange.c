@@ -14,8 +14,9 @@
  *
  * F-TRANSFORMER-EXPERT: with e expert ranks each layer's tokens go to their experts and back: 2
  * all-to-all forward and 2 backward of b s h k c bytes(element), of which a rank sends (e-1)/e; k
- * experts for each token, capacity factor or imbalance c. With the all-gather dispatcher all tokens
- * of e ranks instead. Once per node: of E experts on n nodes a token's k lie on
+ * experts for each token, capacity factor c or the imbalance that F-TRANSFORMER-IMBALANCE says: the
+ * fullest rank receives, computes and keeps so many times the mean, and the others wait for it.
+ * With the all-gather dispatcher all tokens of e ranks instead. Once per node: of E experts on n nodes a token's k lie on
  * n (1 - prod_{i<k} (E - E/n - i)/(E - i)) of them on average, when all are equally likely; so many
  * copies cross the network, and those for the ranks (e in place of n) go from there inside the
  * node, at the same time: the longer of both.
@@ -224,7 +225,8 @@ static enum dl_code make_once(struct dl_transformer_maker *m, struct dl_transfor
     const struct dl_transformer_group inside = {ranks_together(tf, m->split, group), group.stride};
     const double nodes = ceil((double)group.ranks / (double)inside.ranks),
                  /* of one copy of each token, with what a capacity or imbalance adds */
-        copy_bytes = b->collective_bytes / share * tf->routed / tf->chosen_count;
+        copy_bytes =
+            b->collective_bytes / share * dl_transformer_routed(tf, m->split) / tf->chosen_count;
     struct dl_collective_time across;
     b->route_bytes = copy_bytes * places_of(tf->experts, tf->chosen_count, (double)group.ranks);
     DL_TRY(dl_transformer_collective(tf, m->split, inside, DL_COLL_ALL_TO_ALL, b->route_bytes,
@@ -267,7 +269,7 @@ enum dl_code dl_transformer_make_collectives(struct dl_transformer_maker *m, str
                  tokens = tf->tokens / (double)m->split->sp;
     b->collective_bytes = m->micro_samples * tokens * tf->hidden * width;
     b->boundary_bytes = b->collective_bytes / (double)m->split->tp;
-    b->expert_bytes = b->collective_bytes * tf->routed;
+    b->expert_bytes = b->collective_bytes * dl_transformer_routed(tf, m->split);
     DL_TRY(make_tensor(m, err));
     DL_TRY(make_context(m, tokens, width, err));
     DL_TRY(make_experts(m, err));

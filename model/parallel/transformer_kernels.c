@@ -71,24 +71,51 @@ static bool follows_norm(const struct dl_transformer *tf, const struct dl_layer 
     return from >= 0 && strstr(tf->workload->layers[from].kind->name, "norm") != NULL;
 }
 
+/* Whether each operand of experts is cast by a kernel for each of its dimensions, which reads it
+ * again, weights too: as torchao does before PyTorch's grouped kernels where blocks have scales. */
+static bool casts_each_way(const struct dl_transformer *tf) {
+    return tf->framework->transformer.grouped_gemms &&
+           (tf->precision == DL_MXFP8 || tf->precision == DL_NVFP4);
+}
+
+/* Casts of the experts' operands in one pass: the two products of the forward pass read `in` and
+ * `inner` elements, those of the backward pass the gradients of their outputs, `back`. */
+static void add_expert_casts(const struct dl_transformer_maker *m, const struct dl_layer *layer,
+                             enum dl_pass pass, double sign, struct dl_transformer_pass *out) {
+    const double rows = m->micro_samples * dl_shape_positions(&layer->in) *
+                        dl_transformer_routed(m->tf, m->split),
+                 h = layer->in.channels, f = layer->hidden, wide = layer->gated ? 2 : 1,
+                 weights = layer->held_experts * (wide + 1) * h * f;
+    const bool free =
+        m->tf->framework->transformer.casts == DL_CASTS_AFTER_NORM && follows_norm(m->tf, layer);
+    const double elements[] = {pass == DL_FORWARD && !free ? rows * h : 0,
+                               pass == DL_FORWARD ? rows * f : 0,
+                               pass == DL_BACKWARD_DATA ? rows * (wide * f + h) : 0,
+                               pass == DL_FORWARD && casts_each_way(m->tf) ? weights : 0};
+    for (size_t i = 0; i < sizeof elements / sizeof *elements; i++) {
+        add_cast(m, pass, elements[i], sign, out);
+        /* the second kernel writes what the first one left out */
+        if (casts_each_way(m->tf)) add_stream(m, pass, elements[i], 0, 0, sign, out);
+    }
+}
+
 /* The casts of a linear layer or of experts in one pass. */
 static void add_casts(const struct dl_transformer_maker *m, const struct dl_transformer_layer *l,
                       const struct dl_layer *layer, enum dl_pass pass, double sign,
                       struct dl_transformer_pass *out) {
     const struct dl_transformer_policy *policy = &m->tf->framework->transformer;
-    const bool experts = l->role == DL_TRANSFORMER_EXPERTS;
-    const double rows = m->micro_samples * dl_shape_positions(&layer->in) *
-                        (experts ? m->tf->routed : 1),
-                 in = rows * layer->in.channels, inner = experts ? rows * layer->hidden : 0,
-                 back = rows *
-                        (experts ? 2 * layer->hidden + layer->in.channels : layer->out.channels);
+    const double rows = m->micro_samples * dl_shape_positions(&layer->in),
+                 in = rows * layer->in.channels, back = rows * layer->out.channels;
     if (!dl_transformer_narrow(m->tf, l)) return;
+    if (l->role == DL_TRANSFORMER_EXPERTS) {
+        if (policy->casts != DL_CASTS_FUSED) add_expert_casts(m, layer, pass, sign, out);
+        return;
+    }
     if (pass == DL_FORWARD && policy->casts != DL_CASTS_FUSED) {
         const bool free = policy->casts == DL_CASTS_AFTER_NORM && follows_norm(m->tf, layer);
         if (!free) add_cast(m, pass, in, sign, out);
-        add_cast(m, pass, inner, sign, out);
     }
-    if (pass == DL_FORWARD && !policy->casts_weights_once && !experts)
+    if (pass == DL_FORWARD && !policy->casts_weights_once)
         add_cast(m, pass, layer->in.channels * layer->out.channels, sign, out);
     if (pass == DL_BACKWARD_DATA && policy->casts != DL_CASTS_FUSED)
         add_cast(m, pass, back, sign, out);

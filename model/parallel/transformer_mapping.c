@@ -100,10 +100,11 @@ static double gradient_width(const struct dl_transformer *tf) {
     }
 }
 
-/* Bytes of a parameter element, as gathered. */
+/* Bytes of a parameter element, as gathered. One scale for a tensor can be agreed on before its
+ * shards are cast; formats with a scale for each block are cast after, along both dimensions. */
 static double gather_width(const struct dl_transformer *tf) {
-    return dl_precision_is_narrow(tf->precision) ? tf->framework->transformer.fp8_gather_bytes
-                                                 : dl_precision_bytes(tf->precision);
+    return tf->precision == DL_FP8 ? tf->framework->transformer.fp8_gather_bytes
+                                   : dl_precision_bytes(tf->precision);
 }
 
 static double part_elements(const struct dl_transformer *tf, const struct dl_transformer_split *s,

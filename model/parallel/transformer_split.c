@@ -168,10 +168,18 @@ static enum dl_code choose_layers(struct dl_transformer *tf, const struct dl_sta
     return DL_OK;
 }
 
-/* Of experts without a capacity limit, where nothing else states it. */
-static double imbalance_of(const struct dl_transformer *tf, const struct dl_layer *layer) {
-    const double imbalance = tf->framework->transformer.expert_imbalance;
-    return layer->dropless && imbalance > 1 ? imbalance : 1;
+double dl_transformer_imbalance(const struct dl_transformer *tf,
+                                const struct dl_transformer_split *split) {
+    const double given = tf->input.expert_imbalance,
+                 usual = tf->framework->transformer.expert_imbalance;
+    if (!tf->dropless) return 1;
+    if (given > 0) return fmax(1, fmin(given, (double)dl_transformer_expert_ranks(split)));
+    return usual > 1 ? usual : 1;
+}
+
+double dl_transformer_routed(const struct dl_transformer *tf,
+                             const struct dl_transformer_split *split) {
+    return tf->routed * dl_transformer_imbalance(tf, split);
 }
 
 static enum dl_code find_limits(struct dl_transformer *tf, const struct dl_stack *stack,
@@ -191,7 +199,8 @@ static enum dl_code find_limits(struct dl_transformer *tf, const struct dl_stack
         if (layer->kind == &dl_layer_moe && tf->experts == 0) {
             tf->experts = layer->experts;
             tf->chosen_count = layer->top_k;
-            tf->routed = layer->top_k * layer->capacity * imbalance_of(tf, layer);
+            tf->routed = layer->top_k * layer->capacity;
+            tf->dropless = layer->dropless;
         }
         if (tf->layers[i].part != DL_TRANSFORMER_AFTER || layer->tied_to < 0) continue;
         tf->tied_elements = tf->workload->layers[layer->tied_to].parameters[0].elements;
@@ -292,7 +301,7 @@ struct dl_layer dl_transformer_layer_at(const struct dl_transformer *tf,
     dl_layer_set_attention(&layer, dl_framework_attention(tf->framework, tf->input.attention));
     if (l->role == DL_TRANSFORMER_EXPERTS) {
         layer.held_experts /= (double)dl_transformer_expert_ranks(split);
-        layer.capacity *= imbalance_of(tf, &layer);
+        layer.capacity *= dl_transformer_imbalance(tf, split);
         if (split->folded <= 0) layer.hidden /= tp;
         layer.own_elements = dl_layer_moe_own_elements(&layer);
     }

@@ -94,6 +94,11 @@ const struct dl_option dl_input_options[] = {
      "tensor ranks that split each expert: 1, so that expert ranks take whole experts and count "
      "tensor and context ranks too, or those of the other layers (default)",
      DL_INTEGER(PLAN(expert_tp), .min = 1, .max = MOST_RANKS)},
+    {"expert-imbalance", 0, "X", "Plan",
+     "tokens of the fullest expert-parallel rank over the mean, where no capacity bounds them: "
+     "from "
+     "1, balanced, to the ranks of --ep, all on one; default: the framework's, of a trained router",
+     DL_NUMBER(PLAN(expert_imbalance), .unit = DL_UNIT_NONE, .min = 1, .max = MOST_RANKS)},
     {"micro-batch", 0, "N|max", "Plan",
      "samples per micro-batch, or max: as many as divide the batch and fit in memory; default: the "
      "whole share of a data rank, or what fits of it; 1 with pipeline stages",

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "model/parallel/strategy.h"
+#include "model/parallel/transformer_maker.h"
 #include "model/workload/layer.h"
 #include "tests/fake_transformer.h"
 
@@ -175,6 +176,122 @@ static void folded(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
+/* F-TRANSFORMER-IMBALANCE: 4 expert ranks, the fullest with 3 times the mean: it receives 3 times
+ * the rows, computes and keeps 3 times the experts' share; the router has its own tokens alone. 2
+ * ranks cannot differ by more than 2, and a capacity leaves no imbalance. */
+static void crowded_experts(void **state) {
+    (void)state;
+    struct gpt g;
+    struct dl_err err = {0};
+    struct dl_transformer_micro_batch even, full;
+    const struct dl_transformer_split s = split(1, 4, 1), two = split(1, 2, 1);
+    make(&g, "0");
+    const struct dl_transformer_layer *l = moe_layer(&g);
+    g.tf.input.expert_imbalance = 1;
+    struct dl_layer layer = dl_transformer_layer_at(&g.tf, l, &s);
+    const double kept = TOKENS * 2 * (H + 2 * F);
+    check_close(layer.own_elements, kept + TOKENS * E, 1e-12);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &even, &err), DL_OK);
+    g.tf.input.expert_imbalance = 3;
+    layer = dl_transformer_layer_at(&g.tf, l, &s);
+    check_close(layer.own_elements, 3 * kept + TOKENS * E, 1e-12);
+    check_close(dl_transformer_routed(&g.tf, &s), 6, 0);
+    check_close(dl_transformer_routed(&g.tf, &two), 4, 0);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &full, &err), DL_OK);
+    check_close(full.route_bytes, 3 * even.route_bytes, 1e-12);
+    /* two GEMMs of 2 h f for each of 2 x 2 more rows of a token */
+    const double more =
+        full.forward[DL_TRANSFORMER_BODY].flop - even.forward[DL_TRANSFORMER_BODY].flop;
+    const double gemms = 3 * TOKENS * 4 * (2 * 2 * H * F);
+    assert_true(more >= gemms && more < 1.02 * gemms); /* and the activation between them */
+    /* as the framework's file says, where the plan does not */
+    g.tf.input.expert_imbalance = 0;
+    g.f.framework.transformer.expert_imbalance = 1.25;
+    check_close(dl_transformer_imbalance(&g.tf, &s), 1.25, 0);
+    dl_arena_free(&g.f.arena);
+    make(&g, "1");
+    g.tf.input.expert_imbalance = 3;
+    check_close(dl_transformer_imbalance(&g.tf, &s), 1, 0);
+    dl_arena_free(&g.f.arena);
+}
+
+static double moved_by_experts(const struct gpt *g, const struct dl_transformer_split *s) {
+    struct dl_transformer_micro_batch cell = {.micro_samples = 3};
+    const struct dl_transformer_maker m = {.tf = &g->tf,
+                                           .split = s,
+                                           .micro_batch = &cell,
+                                           .micro_samples = 3,
+                                           .facts = {.precision = g->tf.precision}};
+    const struct dl_transformer_layer *l = moe_layer(g);
+    const struct dl_layer layer = dl_transformer_layer_at(&g->tf, l, s);
+    struct dl_transformer_pass pass = {0};
+    dl_transformer_add_kernels(&m, l, &layer, DL_FORWARD, 1, &pass);
+    return pass.moved_bytes;
+}
+
+/* F-TRANSFORMER-CASTS: experts cast the rows that they read, k h and k f a token, 16 bits to two
+ * copies of 8; before PyTorch's grouped kernels a second kernel reads them again where blocks have
+ * scales, and weights are cast, too. */
+static void casts_of_experts(void **state) {
+    (void)state;
+    struct gpt g;
+    const struct dl_transformer_split s = split(1, 2, 1);
+    const double rows = 3 * TOKENS * 2 * (H + F), weights = 2 * 2 * H * F;
+    static const struct {
+        enum dl_precision precision;
+        bool grouped;
+        double width; /* of an element with its share of a block's scale */
+    } cases[] = {{DL_FP8, true, 1},
+                 {DL_MXFP8, false, 1 + 1.0 / 32},
+                 {DL_MXFP8, true, 1 + 1.0 / 32},
+                 {DL_NVFP4, true, 0.5 + 1.0 / 16}};
+    make(&g, "0");
+    struct dl_transformer_policy *policy = &g.f.framework.transformer;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        g.tf.precision = cases[i].precision;
+        policy->grouped_gemms = cases[i].grouped;
+        policy->casts = DL_CASTS_FUSED;
+        const double none = moved_by_experts(&g, &s);
+        policy->casts = DL_CASTS_ALL;
+        const double twice = 2 * cases[i].width;
+        const bool again = cases[i].grouped && cases[i].precision != DL_FP8;
+        check_close(moved_by_experts(&g, &s) - none,
+                    again ? (2 + 2 + twice) * (rows + weights) : (2 + twice) * rows, 1e-9);
+    }
+    dl_arena_free(&g.f.arena);
+}
+
+/* What no run could meet is refused, with what would be possible. */
+static void impossible_crowds(void **state) {
+    (void)state;
+    static const struct {
+        const char *capacity;
+        double imbalance;
+        const char *says;
+    } cases[] = {{"0", 2.5, "at most the 2 expert ranks"},
+                 {"1", 1.5, "a capacity bounds"},
+                 {"0", 2, ""},
+                 {"1", 0, ""}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct gpt g;
+        struct dl_err err = {0};
+        make(&g, cases[i].capacity);
+        struct dl_plan plan = g.f.plan;
+        plan.strategy = NULL;
+        plan.nodes = plan.ep = 2;
+        plan.devices_per_node = 1;
+        plan.dp = 1;
+        plan.batch_per_device_samples = 0;
+        plan.global_batch_samples = 8;
+        plan.expert_imbalance = cases[i].imbalance;
+        const bool refused = cases[i].says[0] != 0;
+        assert_int_equal(dl_plan_complete(&g.f.system, &g.workload, &g.f.framework, &plan, &err),
+                         refused ? DL_ERR_USAGE : DL_OK);
+        if (refused && strstr(err.message, cases[i].says) == NULL) fail_msg("%s", err.message);
+        dl_arena_free(&g.f.arena);
+    }
+}
+
 /* 4 experts on 4 ranks of 2 nodes, 2 a token: 2 ranks, on 2 (1 - 1/2 x 1/3) = 5/3 nodes. */
 static void once_per_node(void **state) {
     (void)state;
@@ -285,10 +402,16 @@ static void limits(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts),   cmocka_unit_test(kernels),
-        cmocka_unit_test(messages), cmocka_unit_test(states_and_gradients),
-        cmocka_unit_test(limits),   cmocka_unit_test(once_per_node),
+        cmocka_unit_test(counts),
+        cmocka_unit_test(kernels),
+        cmocka_unit_test(messages),
+        cmocka_unit_test(states_and_gradients),
+        cmocka_unit_test(limits),
+        cmocka_unit_test(once_per_node),
         cmocka_unit_test(folded),
+        cmocka_unit_test(crowded_experts),
+        cmocka_unit_test(impossible_crowds),
+        cmocka_unit_test(casts_of_experts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

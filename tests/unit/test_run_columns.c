@@ -102,14 +102,16 @@ static void experts_are_among_the_data_ranks(void **state) {
     struct dl_arena arena = {0};
     struct dl_run_rows r;
     struct dl_err err = {0};
-    const char text[] = HEAD ",strategy,dp,tp,pp,ep\n" RUN ",3d,8,2,1,4\n" RUN ",3d,2,2,1,4\n" RUN
-                             ",tensor,8,2,1,\n";
+    const char text[] = HEAD ",strategy,dp,tp,pp,ep,expert_imbalance\n" RUN ",3d,8,2,1,4,3.5\n" RUN
+                             ",3d,2,2,1,4,\n" RUN ",tensor,8,2,1,,\n";
     if (read_text(text, &arena, &r, &err) != DL_OK) fail_msg("%s", err.message);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(r.rows[i].plan.dp, 2);
         assert_int_equal(r.rows[i].plan.ep, 4);
         assert_string_equal(r.rows[i].plan.strategy->name, "expert");
     }
+    check_close(r.rows[0].plan.expert_imbalance, 3.5, 0);
+    check_close(r.rows[1].plan.expert_imbalance, 0, 0);
     assert_string_equal(r.rows[2].plan.strategy->name, "data+tensor");
     dl_arena_free(&arena);
 }
@@ -127,6 +129,7 @@ static void bad_cells_have_a_place(void **state) {
         {"data", "imaginary", "synthetic or real"},
         {"compiler", "gcc", "xla"},
         {"virtual_stages", "1.5", "whole number"},
+        {"expert_imbalance", "0.5", "number in [1"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct dl_arena arena = {0};

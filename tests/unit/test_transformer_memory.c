@@ -79,6 +79,27 @@ static void shards_in_fp32(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
+/* What is gathered in 8 bits: weights with one scale a tensor, where the framework casts shards;
+ * those with scales of blocks are cast after, and are gathered in 16 bits. */
+static void gathered_in_8_bits(void **state) {
+    (void)state;
+    static const struct {
+        enum dl_precision precision;
+        double width;
+    } cases[] = {{DL_BF16, 2}, {DL_FP8, 1}, {DL_MXFP8, 2}, {DL_NVFP4, 2}};
+    struct gpt g;
+    struct dl_transformer_mapping at;
+    const struct dl_transformer_split s = gpt_split(1, 1, 1, 1, 8);
+    make_of(&g, "51200", "0");
+    g.f.framework.transformer.fp8_gather_bytes = 1;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        g.tf.precision = cases[i].precision;
+        map(&g, &s, 1, &at);
+        check_close(at.gather_bytes, cases[i].width * g.workload.parameters, 1e-12);
+    }
+    dl_arena_free(&g.f.arena);
+}
+
 /* Stage 3 in a pipeline, where a framework gathers once an iteration, is stage 1. */
 static void pipeline_keeps_gathered(void **state) {
     (void)state;
@@ -181,9 +202,10 @@ static void peak_of_recomputation(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(master_weights),     cmocka_unit_test(shards_in_fp32),
-        cmocka_unit_test(kept_by_operations), cmocka_unit_test(pipeline_keeps_gathered),
-        cmocka_unit_test(eager_loss),         cmocka_unit_test(peak_of_recomputation),
+        cmocka_unit_test(master_weights),        cmocka_unit_test(shards_in_fp32),
+        cmocka_unit_test(kept_by_operations),    cmocka_unit_test(pipeline_keeps_gathered),
+        cmocka_unit_test(gathered_in_8_bits),    cmocka_unit_test(eager_loss),
+        cmocka_unit_test(peak_of_recomputation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
