@@ -44,9 +44,10 @@ static const char *const *fact_of(const struct dl_release_facts *facts, const ch
     return NULL;
 }
 
-/* Whether `value` is one of several between commas. */
+/* Whether `value` is one of several between commas; a workload whatever its parameters
+ * ("bert_large:seq=512"). */
 static bool is_listed(const char *list, const char *value) {
-    const size_t length = strlen(value);
+    const size_t length = strcspn(value, ":");
     for (const char *at = list; length > 0; at++) {
         const size_t item = strcspn(at, ",");
         if (item == length && strncmp(at, value, length) == 0) return true;

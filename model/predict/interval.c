@@ -47,6 +47,21 @@ static const struct dl_schema device_schema = {.name = "device",
                                                .summary = "devices with measured runs",
                                                .size = sizeof(struct dl_interval_device),
                                                .fields = device_fields};
+static const struct dl_field arithmetic_fields[] = {
+    DL_FIELD(struct dl_interval_arithmetic, kernels, STRING, .required = true,
+             .help = "file of devices/ that has the kernel-time model"),
+    DL_FIELD(struct dl_interval_arithmetic, architecture, STRING, .required = true,
+             .help = "architecture of the devices that were measured"),
+    DL_FIELD(struct dl_interval_arithmetic, precision, STRING, .required = true,
+             .help = "precision of the runs"),
+    DL_FIELD(struct dl_interval_arithmetic, source_count, INTEGER, DL_RANGE(1, 1e6, DL_UNIT_NONE),
+             .required = true, .help = "sources that measured them"),
+    {.key = NULL},
+};
+static const struct dl_schema arithmetic_schema = {.name = "arithmetic",
+                                                   .summary = "devices measured in a precision",
+                                                   .size = sizeof(struct dl_interval_arithmetic),
+                                                   .fields = arithmetic_fields};
 #define WIDTH(index, name, text)                                                                   \
     {                                                                                              \
         .key = name, .type = DL_FIELD_NUMBER,                                                      \
@@ -57,7 +72,7 @@ static const struct dl_field width_fields[] = {
     WIDTH(DL_WIDTH_ALL, "all_log", "of every run"),
     WIDTH(DL_WIDTH_FRAMEWORK, "framework_log", "of a framework that was never measured"),
     WIDTH(DL_WIDTH_RELEASE, "release_log", "of a release in a precision never measured"),
-    WIDTH(DL_WIDTH_DEVICE, "device_log", "of a device that was never measured"),
+    WIDTH(DL_WIDTH_DEVICE, "device_log", "of a device that nobody measured in this precision"),
     WIDTH(DL_WIDTH_COMMUNICATION, "communication_log", "of exposed communication alone"),
     WIDTH(DL_WIDTH_OVERHEAD, "overhead_log", "of overhead alone"),
     WIDTH(DL_WIDTH_MIXED, "mixed_log", "of automatic mixed precision"),
@@ -101,6 +116,8 @@ static const struct dl_field interval_fields[] = {
       .child = &release_schema, .help = "releases with measured runs"),
     I(devices, LIST, .count_offset = offsetof(struct dl_interval_model, device_count),
       .child = &device_schema, .help = "devices with measured runs"),
+    I(arithmetics, LIST, .count_offset = offsetof(struct dl_interval_model, arithmetic_count),
+      .child = &arithmetic_schema, .help = "how many sources measured a device in a precision"),
     {.key = NULL},
 };
 const struct dl_schema dl_interval_schema = {
@@ -142,6 +159,17 @@ static const double *device_of(const struct dl_interval_model *m,
             return &m->devices[i].sigma_log;
     }
     return NULL;
+}
+
+/* Sources that measured the device in the precision of a case. */
+static int64_t device_sources(const struct dl_interval_model *m, const struct dl_interval_case *c) {
+    for (int i = 0; i < m->arithmetic_count; i++) {
+        const struct dl_interval_arithmetic *a = &m->arithmetics[i];
+        if (same(a->kernels, c->kernels) && same(a->architecture, c->architecture) &&
+            same(a->precision, dl_precision_names[c->precision]))
+            return a->source_count;
+    }
+    return 0;
 }
 
 bool dl_interval_measured_device(const struct dl_interval_model *model, const char *kernels,
@@ -206,11 +234,16 @@ double dl_interval_sigma_log(const struct dl_interval_model *m, const struct dl_
     return sqrt(sum);
 }
 
-void dl_interval_covariates(const struct dl_interval_case *c, const bool known[3],
+double dl_interval_device_covariate(int64_t sources) { return 1 / sqrt(1 + (double)sources); }
+
+void dl_interval_covariates(const struct dl_interval_case *c, const struct dl_interval_known *known,
                             double covariate[DL_WIDTHS]) {
     const bool mixed = c->precision == DL_MIXED || c->precision == DL_FP16;
     covariate[DL_WIDTH_ALL] = 1;
-    for (int i = 0; i < 3; i++) covariate[DL_WIDTH_FRAMEWORK + i] = c->anchored || known[i] ? 0 : 1;
+    covariate[DL_WIDTH_FRAMEWORK] = c->anchored || known->framework ? 0 : 1;
+    covariate[DL_WIDTH_RELEASE] = c->anchored || known->release ? 0 : 1;
+    covariate[DL_WIDTH_DEVICE] =
+        c->anchored ? 0 : dl_interval_device_covariate(known->device_sources);
     covariate[DL_WIDTH_COMMUNICATION] = c->exposed_frac;
     covariate[DL_WIDTH_OVERHEAD] = c->overhead_frac;
     covariate[DL_WIDTH_MIXED] = mixed ? 1 : 0;
@@ -218,11 +251,11 @@ void dl_interval_covariates(const struct dl_interval_case *c, const bool known[3
 }
 
 double dl_interval_half_log(const struct dl_interval_model *m, const struct dl_interval_case *c) {
-    const bool known[3] = {framework_of(m, c) != NULL, release_of(m, c) != NULL,
-                           device_of(m, c) != NULL};
+    const struct dl_interval_known known = {framework_of(m, c) != NULL, release_of(m, c) != NULL,
+                                            device_sources(m, c)};
     const struct dl_interval_widths *widths = c->anchored ? &m->anchored_widths : &m->widths;
     double covariate[DL_WIDTHS], sum = 0;
-    dl_interval_covariates(c, known, covariate);
+    dl_interval_covariates(c, &known, covariate);
     for (int k = 0; k < DL_WIDTHS; k++) sum += square(widths->half_log[k] * covariate[k]);
     return sqrt(sum);
 }

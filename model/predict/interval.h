@@ -32,6 +32,11 @@ struct dl_interval_device {
     const char *kernels, *architecture;
     double sigma_log;
 };
+/* Such devices in one precision: how many sources measured them. */
+struct dl_interval_arithmetic {
+    const char *kernels, *architecture, *precision;
+    int64_t source_count;
+};
 
 /* Half of an 80 % interval is the root of the sum of squares of widths times what a run has of
  * them. */
@@ -39,7 +44,7 @@ enum dl_interval_width {
     DL_WIDTH_ALL,           /* 1 */
     DL_WIDTH_FRAMEWORK,     /* 1 where the framework was never measured */
     DL_WIDTH_RELEASE,       /* 1 where its release in this precision was never measured */
-    DL_WIDTH_DEVICE,        /* 1 where the device's kernel-time model was never measured */
+    DL_WIDTH_DEVICE,        /* dl_interval_device_covariate */
     DL_WIDTH_COMMUNICATION, /* exposed communication / iteration */
     DL_WIDTH_OVERHEAD,      /* overhead / iteration */
     DL_WIDTH_MIXED,         /* 1 where a framework chooses what runs in fp16 */
@@ -72,6 +77,8 @@ struct dl_interval_model {
     int release_count;
     struct dl_interval_device *devices;
     int device_count;
+    struct dl_interval_arithmetic *arithmetics;
+    int arithmetic_count;
 };
 
 extern const struct dl_schema dl_interval_schema;
@@ -102,9 +109,16 @@ void dl_interval_weights(const struct dl_interval_case *c, double weights[DL_INT
  * communication and overhead add. */
 double dl_interval_sigma_log(const struct dl_interval_model *model,
                              const struct dl_interval_case *c);
-/* Which widths concern a run, times how much. `known`: whether its framework, release and device
- * were measured. */
-void dl_interval_covariates(const struct dl_interval_case *c, const bool known[3],
+/* What an interval knows of others' runs. */
+struct dl_interval_known {
+    bool framework, release; /* were measured */
+    int64_t device_sources;  /* that measured the device in this precision */
+};
+/* F-SOURCES: how much of the width of a device remains when `sources` measured it in a precision:
+ * (1 + sources)^-1/2, 1 where nobody did. */
+double dl_interval_device_covariate(int64_t sources);
+/* Which widths concern a run, times how much. */
+void dl_interval_covariates(const struct dl_interval_case *c, const struct dl_interval_known *known,
                             double covariate[DL_WIDTHS]);
 /* F-INTERVAL: end of the 80 % interval, log(high / predicted). */
 double dl_interval_half_log(const struct dl_interval_model *model,

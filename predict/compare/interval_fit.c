@@ -28,6 +28,8 @@ struct fit {
     const char **names[EFFECTS];        /* of each level */
     size_t level_count[EFFECTS];
     double *level_variance[EFFECTS]; /* what is left of each level's */
+    int *source;                     /* of each row: who measured it */
+    bool *measured;                  /* of each source: room for sources_of */
     double most;                     /* larger errors count as that */
 };
 
@@ -54,6 +56,23 @@ static int level_of(struct fit *f, int effect, const char *name) {
     while (k < f->level_count[effect] && strcmp(f->names[effect][k], name) != 0) k++;
     if (k == f->level_count[effect]) f->names[effect][f->level_count[effect]++] = name;
     return (int)k;
+}
+
+/* Numbers the sources. */
+static enum dl_code find_sources(struct fit *f, struct dl_arena *arena, struct dl_err *err) {
+    const struct dl_fit_row *rows = f->g->rows->rows;
+    int count = 0;
+    f->source = dl_arena_alloc(arena, f->n + 1, sizeof *f->source);
+    f->measured = dl_arena_alloc(arena, f->n + 1, sizeof *f->measured);
+    if (f->source == NULL || f->measured == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (size_t i = 0; i < f->n; i++) {
+        f->source[i] = count;
+        for (size_t k = 0; k < i && f->source[i] == count; k++)
+            if (strcmp(rows[k].source, rows[i].source) == 0) f->source[i] = f->source[k];
+        count += f->source[i] == count;
+    }
+    return DL_OK;
 }
 
 static enum dl_code find_levels(struct fit *f, struct dl_arena *arena, struct dl_err *err) {
@@ -114,6 +133,7 @@ static enum dl_code prepare(struct fit *f, struct dl_arena *arena, struct dl_err
         if (isnan(f->y[i])) continue;
         f->y[i] = fmax(-f->most, fmin(f->most, f->y[i]));
     }
+    DL_TRY(find_sources(f, arena, err));
     return find_levels(f, arena, err);
 }
 
@@ -165,6 +185,22 @@ static double sigma_of(const struct fit *f, const struct dl_mixed_model *m, size
             z * z * (known[e] && level >= 0 ? f->level_variance[e][level] : m->effects[e].variance);
     }
     return sqrt(sum);
+}
+
+/* Sources of rows of the device and precision of a row, outside two groups (group_count: none). */
+static int64_t sources_of(const struct fit *f, size_t row, size_t own, size_t without) {
+    const struct dl_fit_row *rows = f->g->rows->rows;
+    int64_t count = 0;
+    memset(f->measured, 0, f->n * sizeof *f->measured);
+    for (size_t i = 0; i < f->n; i++) {
+        const size_t group = f->g->group_of[i];
+        if (f->level[DEVICE][i] != f->level[DEVICE][row] || f->level[DEVICE][i] < 0 ||
+            rows[i].precision != rows[row].precision || group == own || group == without)
+            continue;
+        count += !f->measured[f->source[i]];
+        f->measured[f->source[i]] = true;
+    }
+    return count;
 }
 
 struct ratio {
@@ -287,11 +323,14 @@ static void fill_rows(const struct width_fit *w, size_t without) {
         struct dl_width_row *row = &w->rows[i];
         *row = (struct dl_width_row){.weight_ratio = 0};
         if (isnan(w->errors[i])) continue;
-        bool known[EFFECTS] = {false};
+        struct dl_interval_known known = {false, false, 0};
         struct dl_interval_case c = dl_fit_case(&f->g->rows->rows[i], &w->predictions[i]);
         c.anchored = w->anchored;
-        if (!w->anchored) find_known(f, i, without, known);
-        dl_interval_covariates(&c, known + FRAMEWORK, row->covariate);
+        if (!w->anchored)
+            known = (struct dl_interval_known){seen(f, FRAMEWORK, i, without),
+                                               seen(f, RELEASE, i, without),
+                                               sources_of(f, i, f->g->group_of[i], without)};
+        dl_interval_covariates(&c, &known, row->covariate);
         row->error_log = fmin(f->most, fabs(w->errors[i]));
         row->weight_ratio = f->g->group_of[i] == without ? 0 : w->weights[i];
     }
@@ -338,6 +377,25 @@ static bool split_name(const char *name, int count, struct dl_arena *arena,
         if (text == NULL && i + 1 < count) return false;
     }
     return parts[count - 1] != NULL;
+}
+
+/* Devices in a precision with the sources that measured them. */
+static enum dl_code list_arithmetics(const struct fit *f, struct dl_arena *arena,
+                                     struct dl_interval_model *out, struct dl_err *err) {
+    const struct dl_fit_row *rows = f->g->rows->rows;
+    out->arithmetics = dl_arena_alloc(arena, f->n + 1, sizeof *out->arithmetics);
+    if (out->arithmetics == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (size_t i = 0; i < f->n; i++) {
+        bool listed = f->level[DEVICE][i] < 0;
+        for (size_t k = 0; k < i && !listed; k++)
+            listed = f->level[DEVICE][k] == f->level[DEVICE][i] &&
+                     rows[k].precision == rows[i].precision;
+        if (listed) continue;
+        out->arithmetics[out->arithmetic_count++] = (struct dl_interval_arithmetic){
+            rows[i].kernels, rows[i].architecture, dl_precision_names[rows[i].precision],
+            sources_of(f, i, f->g->group_count, f->g->group_count)};
+    }
+    return DL_OK;
 }
 
 /* Levels that were measured, with what is left of their variance. */
@@ -396,6 +454,7 @@ enum dl_code dl_interval_fit(struct dl_generalized *g, struct dl_arena *arena,
     DL_TRY(spread_of_plans(&f, arena, &out->plans_sigma_log, err));
     DL_TRY(fit_widths(&f, g->held_out, false, arena, &out->widths, err));
     DL_TRY(fit_widths(&f, g->anchored, true, arena, &out->anchored_widths, err));
+    DL_TRY(list_arithmetics(&f, arena, out, err));
     return list_known(&f, arena, out, err);
 }
 

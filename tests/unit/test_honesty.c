@@ -199,6 +199,8 @@ static const struct dl_interval_model model = {
     .release_count = 1,
     .devices = (struct dl_interval_device[]){{"d", "volta", 0.02}},
     .device_count = 1,
+    .arithmetics = (struct dl_interval_arithmetic[]){{"d", "volta", "fp32", 3}},
+    .arithmetic_count = 1,
 };
 
 /* Squares add; what was measured is narrower, communication and overhead are wider. */
@@ -233,19 +235,20 @@ static void widths_by_hand(void **state) {
                                  .architecture = "volta",
                                  .precision = DL_FP32,
                                  .model_sigma_log = NAN};
-    check_close(dl_interval_half_log(&model, &c), 0.3, 1e-12);
+    const double fp32 = 0.09 + 0.36 / 4; /* three sources measured the device: half its width */
+    check_close(dl_interval_half_log(&model, &c), sqrt(fp32), 1e-12);
     c.model_sigma_log = 0.2;
-    check_close(dl_interval_half_log(&model, &c), 0.5, 1e-12);
+    check_close(dl_interval_half_log(&model, &c), sqrt(fp32 + 0.16), 1e-12);
     c.model_sigma_log = 0, c.exposed_frac = 0.5;
-    check_close(dl_interval_half_log(&model, &c), 0.5, 1e-12);
+    check_close(dl_interval_half_log(&model, &c), sqrt(fp32 + 0.16), 1e-12);
     c.exposed_frac = 0, c.overhead_frac = 0.25;
-    check_close(dl_interval_half_log(&model, &c), 0.5, 1e-12);
-    c.overhead_frac = 0, c.precision = DL_MIXED; /* its release was measured in fp32 alone */
-    check_close(dl_interval_half_log(&model, &c), sqrt(0.09 + 0.25 + 0.49), 1e-12);
+    check_close(dl_interval_half_log(&model, &c), sqrt(fp32 + 0.16), 1e-12);
+    c.overhead_frac = 0, c.precision = DL_MIXED; /* device and release: measured in fp32 alone */
+    check_close(dl_interval_half_log(&model, &c), sqrt(0.09 + 0.36 + 0.25 + 0.49), 1e-12);
     c.precision = DL_BF16;
-    check_close(dl_interval_half_log(&model, &c), sqrt(0.09 + 0.25), 1e-12);
+    check_close(dl_interval_half_log(&model, &c), sqrt(0.09 + 0.36 + 0.25), 1e-12);
     c.precision = DL_FP32, c.framework = "g"; /* nothing of it was measured */
-    check_close(dl_interval_half_log(&model, &c), sqrt(0.09 + 0.16 + 0.25), 1e-12);
+    check_close(dl_interval_half_log(&model, &c), sqrt(fp32 + 0.16 + 0.25), 1e-12);
     c.framework = "f", c.architecture = "ampere";
     check_close(dl_interval_half_log(&model, &c), hypot(0.3, 0.6), 1e-12);
     c.anchored = true, c.precision = DL_MIXED; /* its own job was measured: nothing is new */

@@ -553,6 +553,12 @@ static void releases_of_a_framework(void **state) {
     assert_null(dl_framework_release_of(&framework, &facts, &out));
     facts.workload = "";
     assert_null(dl_framework_release_of(&framework, &facts, &out));
+    facts.workload = "resnet50:height=160"; /* parameters do not change which network it is */
+    assert_ptr_equal(dl_framework_release_of(&framework, &facts, &out), &of);
+    facts.workload = "resnet:50";
+    assert_null(dl_framework_release_of(&framework, &facts, &out));
+    facts.workload = "resnet50_v1:height=160";
+    assert_null(dl_framework_release_of(&framework, &facts, &out));
     facts.workload = "resnet50", where[0].key = "color";
     assert_null(dl_framework_release_of(&framework, &facts, &out));
     where[0].key = "layout", facts.version = "1.9";
