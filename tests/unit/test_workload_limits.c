@@ -1,5 +1,5 @@
-/* Limits of workload files, each just kept and just exceeded: depth of blocks, chains of parameters,
- * their number, names, layers, samples, extents of the input. */
+/* Limits of workload files, each just kept and just exceeded: depth of blocks, chains of
+ * parameters, their number, names, layers, samples, extents of the input. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
