@@ -90,7 +90,7 @@ static void what_is_refused(void **state) {
         {HEAD WORDS "\"steps\": 1, \"devices_per_trial\": 1, \"trials\": [{}]}",
          "trials[0].batch_per_device", "missing", 3},
         {HEAD WORDS "\"steps\": 1, \"devices_per_trial\": 1}\n", "trials", "missing", 1},
-        {HEAD WORDS "\"step\": 1}\n", "step", "unknown key; did you mean 'steps'?", 3},
+        {HEAD WORDS "\"step\": 1}\n", "step", "unknown key; did you mean steps?", 3},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct dl_campaign_file c;

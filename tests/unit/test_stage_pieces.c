@@ -1,5 +1,5 @@
-/* Pieces of a network for stages (stage_pieces.c): where it may be cut, which neighbours are joined,
- * and how many pieces the nodes leave room for. */
+/* Pieces of a network for stages (stage_pieces.c): where it may be cut, which neighbours are
+ * joined, and how many pieces the nodes leave room for. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -14,6 +14,7 @@
 #include "tests/check.h"
 
 static int loads;
+static size_t bytes_of_value; /* that a value takes besides its text */
 static enum dl_code code_of_load;
 
 /* Another value each time, in the arena that it is given. */
@@ -21,6 +22,7 @@ static enum dl_code load(const struct dl_data *data, const char *name, struct dl
                          const void **out, struct dl_err *err) {
     (void)data;
     if (code_of_load != DL_OK) return dl_fail(err, code_of_load, "not %s", name);
+    if (bytes_of_value > 0) assert_non_null(dl_arena_alloc(arena, bytes_of_value, 1));
     *out = dl_arena_printf(arena, "%s %d", name, ++loads);
     return *out != NULL ? DL_OK : DL_ERR_SYSTEM;
 }
@@ -44,6 +46,7 @@ static bool keeps(const struct dl_data *data, enum dl_data_kind kind, const char
 static int setup(void **state) {
     (void)state;
     loads = 0;
+    bytes_of_value = 0;
     code_of_load = DL_OK;
     return 0;
 }
@@ -167,9 +170,26 @@ static void what_loading_depends_on(void **state) {
     dl_store_close(data.store);
 }
 
+/* 256 MiB are kept and no more: what comes later is loaded each time, what was kept stays. */
+static void no_more_than_there_is_room_for(void **state) {
+    (void)state;
+    const char *const folders[] = {"/data"};
+    struct dl_data data = {.directories = folders, .directory_count = 1, .store = dl_store_open()};
+    bytes_of_value = (size_t)100 << 20;
+    const char *one = get(&data, DL_DATA_SYSTEM, "one");
+    assert_true(keeps(&data, DL_DATA_SYSTEM, "two"));
+    bytes_of_value = (size_t)57 << 20;
+    assert_false(keeps(&data, DL_DATA_SYSTEM, "three"));
+    bytes_of_value = 0;
+    assert_true(keeps(&data, DL_DATA_SYSTEM, "four"));
+    assert_ptr_equal(get(&data, DL_DATA_SYSTEM, "one"), one);
+    dl_store_close(data.store);
+}
+
 #define test(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 int main(void) {
     const struct CMUnitTest tests[] = {test(what_is_kept), test(what_is_not_kept),
-                                       test(what_loading_depends_on)};
+                                       test(what_loading_depends_on),
+                                       test(no_more_than_there_is_room_for)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
