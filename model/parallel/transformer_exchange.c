@@ -16,10 +16,10 @@
  * all-to-all forward and 2 backward of b s h k c bytes(element), of which a rank sends (e-1)/e; k
  * experts for each token, capacity factor c or the imbalance that F-TRANSFORMER-IMBALANCE says: the
  * fullest rank receives, computes and keeps so many times the mean, and the others wait for it.
- * With the all-gather dispatcher all tokens of e ranks instead. Once per node: of E experts on n nodes a token's k lie on
- * n (1 - prod_{i<k} (E - E/n - i)/(E - i)) of them on average, when all are equally likely; so many
- * copies cross the network, and those for the ranks (e in place of n) go from there inside the
- * node, at the same time: the longer of both.
+ * With the all-gather dispatcher all tokens of e ranks instead. Once per node: of E experts on n
+ * nodes a token's k lie on n (1 - prod_{i<k} (E - E/n - i)/(E - i)) of them on average, when all
+ * are equally likely; so many copies cross the network, and those for the ranks (e in place of n)
+ * go from there inside the node, at the same time: the longer of both.
  *
  * F-TRANSFORMER-CONTEXT: with context parallelism c, keys and values go around a ring: c - 1
  * messages of 2 b (s/c) h_kv / t elements forward, twice that backward; hidden behind the attention
