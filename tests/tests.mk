@@ -126,10 +126,13 @@ tsan: ## eight threads in one context of libdlmodel under ThreadSanitizer
 	+$(Q)$(MAKE) --no-print-directory -j$(JOBS) SANITIZE=thread BUILD=build-tsan build-tsan/tests/threads/threads
 	$(Q)TSAN_OPTIONS=halt_on_error=1 build-tsan/tests/threads/threads data
 
-bench: all $(BUILD)/tests/threads/threads $(BUILD)/tests/bench/bench ## timings: one layer, one collective, one prediction, one process
+bench: all $(BUILD)/tests/threads/threads $(BUILD)/tests/bench/bench $(BUILD)/tests/bench/spawn ## timings: one layer, one collective, one prediction, one process
 	$(Q)sh tests/bench/run.sh $(BUILD)
 $(BUILD)/tests/bench/bench: $(BUILD)/tests/bench/bench.o $(TEST_LIBRARY)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
+
+$(BUILD)/tests/bench/spawn: $(BUILD)/tests/bench/spawn.o
+	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@
 
 slurm-faults: all ## ROUNDS=200 rounds of faults on a real Slurm by SEED (root; 12 s a round)
 	$(Q)mkdir -p $(BUILD)/slurm-faults; DLMODEL=$(abspath $(BUILD)/dlmodel) SCRATCH=$(abspath $(BUILD))/slurm-faults SEED=$(or $(SEED),1) ROUNDS=$(or $(ROUNDS),200) \

@@ -282,17 +282,35 @@ static bool more_numbers(struct scan *s) {
     return true;
 }
 
+/* Whether the text goes on with the number, and the comma behind it, that stand before it: a third
+ * of the numbers of data files repeat the one before. */
+static bool repeats(const char *at, size_t length) {
+    const char *before = at - length;
+    size_t same = 0;
+
+    while (same < length && at[same] == before[same]) same++;
+    return same == length && at[length - 1] == ',';
+}
+
 /* The elements, from the first, of an array of numbers alone, without a node for each, and the
  * closing bracket. *packed false: something else is among them, or a number beyond doubles; then
  * nothing has been read. */
 static enum dl_code scan_numbers(struct scan *s, struct dl_json_node *node, bool *packed) {
     const size_t first = s->at;
     const int values = s->values;
-    size_t count = 0;
+    size_t count = 0, length = 0; /* of the number before this one, with its comma */
 
     for (*packed = true;;) {
         if (count == s->number_room && !more_numbers(s)) return out_of_memory(s);
+        if (length > 0 && repeats(s->text + s->at, length)) {
+            DL_TRY(count_value(s));
+            s->numbers[count] = s->numbers[count - 1];
+            s->at += length;
+            count++;
+            continue;
+        }
         skip_space(s);
+        const size_t begin = s->at;
         *packed = at_number(s);
         if (!*packed) break;
         DL_TRY(count_value(s));
@@ -303,6 +321,7 @@ static enum dl_code scan_numbers(struct scan *s, struct dl_json_node *node, bool
         if (peek(s) == ']') break;
         if (peek(s) != ',') return unexpected(s, "',' or ']'");
         s->at++;
+        length = s->at - begin;
     }
     if (!*packed) {
         s->at = first;

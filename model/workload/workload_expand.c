@@ -72,6 +72,20 @@ int dl_build_find(const struct dl_build *b, const char *name, int otherwise) {
     return slot->name != NULL ? slot->layer : otherwise;
 }
 
+/* The parts as one text, as far as there is room; the length of all. */
+static size_t join(char out[NAME_MAX_BYTES], const char *first, const char *second,
+                   const char *third) {
+    const char *const parts[] = {first, second, third};
+    size_t length = 0;
+    for (int i = 0; i < 3; i++) {
+        const size_t bytes = strlen(parts[i]);
+        if (length + bytes < NAME_MAX_BYTES) memcpy(out + length, parts[i], bytes);
+        length += bytes;
+    }
+    out[length < NAME_MAX_BYTES ? length : 0] = '\0';
+    return length;
+}
+
 /* Number of a block's input by its name "in", "in2", ..., from 0; -1: another name. */
 static int input_number(const char *name) {
     if (strncmp(name, "in", 2) != 0) return -1;
@@ -100,8 +114,8 @@ static enum dl_code resolve(struct dl_build *b, const struct dl_frame *frame, co
         *out = frame->inputs[number];
         return DL_OK;
     }
-    int length = snprintf(full, sizeof full, "%s%s", frame->prefix, name);
-    *out = length > 0 && (size_t)length < sizeof full ? dl_build_find(b, full, NOWHERE) : NOWHERE;
+    const size_t length = join(full, frame->prefix, name, "");
+    *out = length > 0 && length < sizeof full ? dl_build_find(b, full, NOWHERE) : NOWHERE;
     if (*out != NOWHERE) return DL_OK;
     return dl_fail(b->err, DL_ERR_INPUT,
                    "expected an earlier layer or block of this list, found '%.80s'", name);
@@ -115,11 +129,13 @@ enum dl_code dl_build_name(struct dl_build *b, const struct dl_frame *frame,
     char suffix[24] = "", text[NAME_MAX_BYTES];
     if (own[0] == '\0') return dl_fail(b->err, DL_ERR_INPUT, "a name must not be empty");
     if (e->repeat != NULL) snprintf(suffix, sizeof suffix, ".%.0f", index);
-    int length = snprintf(text, sizeof text, "%s%s%s", frame->prefix, own, suffix);
+    size_t length = join(text, frame->prefix, own, suffix);
     for (int number = 2; e->name == NULL && dl_build_find(b, text, NOWHERE) != NOWHERE; number++) {
-        length = snprintf(text, sizeof text, "%s%s%d%s", frame->prefix, own, number, suffix);
+        const int numbered =
+            snprintf(text, sizeof text, "%s%s%d%s", frame->prefix, own, number, suffix);
+        length = numbered < 0 ? sizeof text : (size_t)numbered;
     }
-    if (length < 0 || (size_t)length >= sizeof text) {
+    if (length >= sizeof text) {
         return dl_fail(b->err, DL_ERR_INPUT, "expected a name of at most %d letters",
                        NAME_MAX_BYTES - 1);
     }

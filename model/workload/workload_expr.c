@@ -52,9 +52,13 @@ static enum dl_code parse_number(struct parser *p, double *out) {
     char *end = NULL;
     if (p->at[0] == '0' && (p->at[1] == 'x' || p->at[1] == 'X'))
         return syntax(p, "a decimal number");
-    *out = strtod(p->at, &end);
-    if (end == p->at || !isfinite(*out)) return syntax(p, "a number");
-    p->at = end;
+    const char *behind = dl_decimal_plain(p->at, out);
+    if (behind == NULL) {
+        *out = strtod(p->at, &end);
+        if (end == p->at || !isfinite(*out)) return syntax(p, "a number");
+        behind = end;
+    }
+    p->at = behind;
     if (isalpha((unsigned char)*p->at) || *p->at == '_')
         return syntax(p, "an operator after the number");
     return DL_OK;
@@ -232,14 +236,27 @@ static bool is_number(const char *text, double *out) {
     return *end == '\0' && isfinite(*out);
 }
 
+/* A name alone, which most expressions are; false: something else, or too long a name. */
+static bool is_name(const char *text) {
+    size_t length = 0;
+    if (isdigit((unsigned char)*text)) return false;
+    while (isalnum((unsigned char)text[length]) || text[length] == '_') length++;
+    return length > 0 && length < NAME_BYTES && text[length] == '\0' && strcmp(text, "true") != 0 &&
+           strcmp(text, "false") != 0;
+}
+
 enum dl_code dl_expr_eval(const char *text, const struct dl_expr_names *names, double *value_out,
                           struct dl_err *err) {
     struct parser p = {.text = text, .at = text, .names = names, .err = err};
     double value = 0.0;
     if (is_number(text, value_out)) return DL_OK;
-    DL_TRY(parse_choice(&p, &value));
-    skip_space(&p);
-    if (*p.at != '\0') return syntax(&p, "an operator or the end");
+    if (is_name(text)) {
+        DL_TRY(names->find(names->context, text, &value, err));
+    } else {
+        DL_TRY(parse_choice(&p, &value));
+        skip_space(&p);
+        if (*p.at != '\0') return syntax(&p, "an operator or the end");
+    }
     if (!isfinite(value))
         return dl_fail(err, DL_ERR_INPUT, "\"%.80s\" is not a finite number", text);
     *value_out = value;

@@ -8,18 +8,11 @@ export DLMODEL_LOCAL=/dev/null/local.json
 process() { # process NAME RUNS ARGS...: time of the whole process
     name=$1 runs=$2
     shift 2
-    i=0
-    while [ $i -lt "$runs" ]; do
-        start=$(date +%s%N)
-        "$build/dlmodel" "$@" > /dev/null 2>&1
-        end=$(date +%s%N)
-        echo $((end - start))
-        i=$((i + 1))
-    done | sort -n | awk -v name="$name" '{ t[NR] = $1 / 1e6 }
-        END { printf "whole process: %-36s %8.1f ms (median of %d; %.1f to %.1f)\n", name, t[int((NR + 1) / 2)], NR, t[1], t[NR] }'
+    "$build/tests/bench/spawn" "$name" "$runs" "$build/dlmodel" "$@"
 }
-process 'nothing (--version)' 51 --version
-process 'one row' 51 predict --system iris-v100 --framework pytorch-ddp --nodes 16
+process 'nothing (--version)' 301 --version
+process 'one row, cold: ResNet-50, one node' 301 predict --system dgx1-v100 --workload resnet50 --framework pytorch-ddp --nodes 1
+process 'one row, 16 nodes' 51 predict --system iris-v100 --framework pytorch-ddp --nodes 16
 process 'one row, JSON' 51 predict --system iris-v100 --framework pytorch-ddp --nodes 16 --json
 process 'all frameworks, 16 nodes' 21 predict --system iris-v100 --nodes 16
 process 'list systems' 51 list systems

@@ -101,6 +101,16 @@ static void test_alike(void **state) {
         "{\"numbers\": [01]}",
         "{\"name\": [1, 2]}",
         "[1, 2, 3]",
+        /* numbers that repeat the one before, or begin as it does */
+        "{\"numbers\": [1.5,1.5,1.5,1.55,1.5,1.5e3,1.5e3,-1.5,-1.5,1.5,1.5]}",
+        "{\"numbers\": [2,2,2], \"ratios\": [1,1,1,0.25,0.25]}",
+        "{\"numbers\": [2, 2,2 ,2 ,2\n,2\n,2,22,22,2]}",
+        "{\"numbers\": [7,7,7x]}",
+        "{\"numbers\": [7,7,7,]}",
+        "{\"numbers\": [7,7,",
+        "{\"numbers\": [7,7,7",
+        "{\"ratios\": [0.5,0.5,3,3,3]}",
+        "{\"numbers\": [7,7,\"7,\"]}",
     };
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) check_alike(texts[i]);
