@@ -90,6 +90,27 @@ check 'expert ranks without experts' 2 'has no mixture of experts'
 run predict --system dgx-a100-80 --nodes 2 --workload "${moe%2}9" --framework megatron --global-batch 32
 check 'more choices than experts' 2 'at most the number of experts \(8\)'
 
+value() { sed -n "s/.*\"$1\": *\([0-9.e+-]*\).*/\1/p" "$work/out" | head -n 1; }
+# A router that crowds tokens on one rank: slower and larger, at most by the number of ranks; a search repeats it in its commands.
+for x in 1 2 8; do
+    run predict --system dgx-a100-80 --nodes 2 --workload "$moe" --framework megatron-core --precision bf16 --ep 8 --global-batch 32 --expert-imbalance $x --json
+    check "$x times the mean tokens on a rank" 0
+    echo "$(value iteration_s) $(value activations_bytes)" >> "$work/crowds"
+done
+if awk 'NR > 1 { if (!($1 > t && $2 > m)) bad = 1; step[NR] = ($2 - m) / (NR == 2 ? 1 : 6) } { t = $1; m = $2 }
+    END { exit bad || step[2] <= 0 || step[3] / step[2] > 1.001 || step[3] / step[2] < 0.999 }' "$work/crowds"; then
+    echo 'ok memory grows by the same for each share of the tokens'; else echo "not ok memory grows by the same for each share of the tokens: $(cat "$work/crowds")"; fi
+run predict --system dgx-a100-80 --nodes 2 --workload "$moe" --framework megatron-core --ep 8 --global-batch 32 --expert-imbalance 8.5
+check 'more than all tokens on a rank' 2 'at most the 8 expert ranks'
+run search --system dgx-a100-80 --nodes 2 --workload "$moe,capacity=1" --framework megatron-core --global-batch 32 --expert-imbalance 2
+check 'a capacity leaves no crowd' 2 'a capacity bounds'
+run search --system dgx-a100-80 --nodes 2 --workload "$gpt" --framework megatron-core --global-batch 32 --expert-imbalance 2
+check 'no experts, no crowd' 2 'has no mixture of experts'
+run search --system dgx-a100-80 --nodes 2 --workload "$moe" --framework megatron-core --precision bf16 --global-batch 32 --ep 4 --expert-imbalance 6 --json --top 3
+check 'search with a crowded rank' 0
+has 'the most that 4 ranks can differ by' '--expert-imbalance 4[ "]'
+again 'a crowded rank'
+
 # Hybrid sharding: inside the node, copies across nodes.
 for g in 4 8; do # iris: 4 devices a node
     run predict --system iris-v100 --nodes 2 --workload gpt2 --framework pytorch-fsdp --precision mixed --global-batch 8 --recompute full --zero-group $g --json
