@@ -13,6 +13,10 @@
 #include "predict/compare/interval_widths.h"
 
 #define COVERAGE 0.8
+/* A row of a source of n rows weighs n^-power in the fit of widths. Of 0, 1/4, 1/2, 3/4 and 1 those
+ * with the least interval score of sources left out: rows that share an anchor tell less. */
+#define POWER 0.25
+#define ANCHORED_POWER 0.75
 enum { SOURCE, FRAMEWORK, RELEASE, DEVICE, WORKLOAD, JOB, COMMUNICATION, OVERHEAD, EFFECTS };
 _Static_assert((int)EFFECTS <= (int)DL_MIXED_EFFECTS, "the mixed model has room");
 enum { STEPS_ALL = 40 };
@@ -353,8 +357,9 @@ static enum dl_code fit_widths(const struct fit *f, struct dl_fit_prediction *pr
     w.errors = dl_arena_alloc(arena, 2 * f->n + 2, sizeof *w.errors);
     if (w.rows == NULL || w.errors == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     w.weights = w.errors + f->n;
+    const double power = anchored ? ANCHORED_POWER : POWER;
     for (size_t i = 0; i < f->n; i++) w.errors[i] = errors_of(g, predictions, i);
-    for (size_t i = 0; i < f->n; i++) w.weights[i] = weight_of(f, w.errors, i, 0.25);
+    for (size_t i = 0; i < f->n; i++) w.weights[i] = weight_of(f, w.errors, i, power);
     for (size_t group = 0; group <= g->group_count; group++) {
         fill_rows(&w, group);
         DL_TRY(dl_widths_fit(w.rows, f->n, out, err));
