@@ -74,7 +74,8 @@ static const struct dl_option global_options[] = {
     {.name = NULL},
 };
 
-static struct dl_arena arena; /* of the whole process */
+static struct dl_arena arena;          /* of the whole process */
+enum { PREDICTION_BYTES = 640 << 10 }; /* of it, what one prediction takes */
 
 static enum dl_code write_output(const struct dl_options *options, const char *text,
                                  struct dl_err *err) {
@@ -287,6 +288,7 @@ static enum dl_code dispatch(struct dl_context *context, int argc, char **argv, 
     }
     if (command != &dl_cmd_help) DL_TRY(find_data(context, globals.data, err));
     find_scripts(context);
+    dl_arena_reserve(context->arena, PREDICTION_BYTES);
     return command->run(context, &after, err);
 }
 

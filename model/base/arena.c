@@ -60,6 +60,10 @@ static struct dl_arena_block *block_add(struct dl_arena *arena, size_t bytes) {
     return block;
 }
 
+void dl_arena_reserve(struct dl_arena *arena, size_t bytes) {
+    if (MIN_BLOCK_BYTES > 0) (void)block_add(arena, bytes);
+}
+
 /* Asks the kernel for the next pages of a large block, whose memory is mapped but not yet there: 16
  * at once take half the time of 16 first touches, a tenth of a cold prediction. Of an object larger
  * than that, the pages that it never uses are not made. Where the kernel refuses, pages come one by

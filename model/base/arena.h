@@ -13,6 +13,9 @@ struct dl_arena {
     bool failed; /* an allocation failed: later results may be incomplete; do not show them */
 };
 
+/* Makes room for objects of that many bytes in all at once, where they are sure to come. */
+void dl_arena_reserve(struct dl_arena *arena, size_t bytes);
+
 /* Zeroed memory for `count` objects of `bytes_each`, aligned for any type.
  * NULL only when memory is exhausted or the product overflows. count = 0 gives a valid pointer. */
 void *dl_arena_alloc(struct dl_arena *arena, size_t count, size_t bytes_each);

@@ -35,6 +35,32 @@ static void test_alloc(void **state) {
     dl_arena_free(&arena);
 }
 
+/* In blocks whose pages are asked for ahead objects are zeroed and apart too, small ones and one that
+ * is larger than what is asked for at once. */
+static void test_large_blocks(void **state) {
+    enum { OBJECTS = 4000, LARGE = 200000 };
+    struct dl_arena arena = {0};
+    static unsigned char *objects[OBJECTS];
+
+    (void)state;
+    dl_arena_reserve(&arena, 640 << 10);
+    for (size_t i = 0; i < OBJECTS; i++) {
+        const size_t size = i == 100 ? LARGE : 1 + i % 700;
+
+        objects[i] = dl_arena_alloc(&arena, size, 1);
+        assert_non_null(objects[i]);
+        for (size_t j = 0; j < size; j++) assert_int_equal(objects[i][j], 0);
+        memset(objects[i], (int)(i % 251) + 1, size);
+    }
+    for (size_t i = 0; i < OBJECTS; i++) {
+        const size_t size = i == 100 ? LARGE : 1 + i % 700;
+
+        for (size_t j = 0; j < size; j++)
+            assert_int_equal(objects[i][j], (unsigned char)(i % 251 + 1));
+    }
+    dl_arena_free(&arena);
+}
+
 static void test_edges(void **state) {
     struct dl_arena arena = {0};
     void *a = dl_arena_alloc(&arena, 0, 8), *b = dl_arena_alloc(&arena, 0, 8),
@@ -79,6 +105,7 @@ static void test_text(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_alloc),
+        cmocka_unit_test(test_large_blocks),
         cmocka_unit_test(test_edges),
         cmocka_unit_test(test_text),
     };
