@@ -20,6 +20,9 @@ COLUMNS = {
 }
 NORMS = ("rms_norm", "layer_norm", "softmax", "fused_add_rms_norm")
 EAGER = ("around one call", "do_bench", "layer hook")
+BYTES = {"fp32": 4, "bf16": 2, "fp16": 2}
+# What a link to the host carries at most (PCIe 5.0, 16 lanes); more than any kernel needs to start.
+HOST_LINK_BYTES_PER_S, START_US = 64e9, 10.0
 
 
 def short(row, column):
@@ -33,6 +36,18 @@ def short(row, column):
     if column == "library" and "(Hugging Face)" not in text:  # whose modules hold several kernels
         return text.split(" (")[0][:40].strip()
     return text
+
+
+def with_the_host(row):
+    """A copy no faster than the link to the host: what profilers name "Memcpy DtoH" or "HtoD",
+    and tables by operation "copy_" all the same. It says nothing of the device's kernels."""
+    if not row["op"].startswith("copy") or "profiler" not in row["timing"]:
+        return False
+    if not row["elements"] or row["dtype"] not in BYTES:
+        return False
+    time_us = float(row["time_us"])
+    least_us = 1e6 * float(row["elements"]) * BYTES[row["dtype"]] / HOST_LINK_BYTES_PER_S
+    return time_us > START_US and time_us >= least_us
 
 
 def wanted(kind, row):
@@ -51,7 +66,7 @@ def wanted(kind, row):
         # A rate that counts the launch, printed for whole calls, tells nothing of short kernels.
         calls = row["source"].startswith("PrincetonUniversity/LLMCompass")
         given = row["bytes_min"] or row["elements"] or row["op"] in NORMS
-        return bool(given) and not calls
+        return bool(given) and not calls and not with_the_host(row)
     return row["transposed"] in ("", "0")
 
 

@@ -179,14 +179,19 @@ static const struct dl_kernel_model *choose_of(const struct dl_device *device,
     const bool wide = kernel->op == DL_OP_STREAM && dl_precision_bytes(precision) >= 4.0;
     const bool fp32 =
         kernel->op == DL_OP_CONV && precision == DL_MIXED && !has_matrix_units(device);
+    const struct dl_kernel_model *engines = NULL;
     for (const enum dl_precision *p = wide ? of_streams : stand_ins(fp32 ? DL_FP32 : precision);
          *p != DL_PRECISIONS; p++) {
         const struct dl_kernel_model *model =
             find_model(device, kernel->op, kernel->pass, *p, work, variant);
         if (model == NULL) model = find_model(device, kernel->op, DL_FORWARD, *p, work, variant);
-        if (model != NULL) return model;
+        if (model == NULL) continue;
+        /* Attention of serving engines in 8 bits takes up to twice as long as a training library's:
+         * that one's samples in the next precision tell more. */
+        if (!model->of_engines || kernel->variant == DL_VARIANT_ENGINE) return model;
+        if (engines == NULL) engines = model;
     }
-    return NULL;
+    return engines;
 }
 
 /* Best model of a device for a kernel; NULL: none. */

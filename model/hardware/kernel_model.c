@@ -190,6 +190,7 @@ enum dl_code dl_kernel_model_pack(struct dl_kernel_model *model, struct dl_arena
     enum { WIDTH = DL_KERNEL_MODEL_WIDTH };
     int n = model->weight_count, axes = model->length_count, blocks = (n + WIDTH - 1) / WIDTH;
     model->packed = NULL;
+    model->of_engines = false;
     if (n == 0) return DL_OK;
     char *room = dl_arena_alloc(
         arena, (size_t)blocks * (size_t)(axes + 1) * WIDTH * sizeof(float) + ALIGNMENT, 1);
@@ -204,6 +205,8 @@ enum dl_code dl_kernel_model_pack(struct dl_kernel_model *model, struct dl_arena
         const int axis = model->feature_count > 0 ? axis_of(model->op, model->features[f])
                                                   : unnamed_axis(model, f);
         model->axes[f] = axis;
+        if (model->feature_count > 0 && strcmp(model->features[f], "engine") == 0)
+            model->of_engines = model->domain_low[f] > 0.0;
         model->per_length[axis] = (float)(1.0 / model->lengths[f]);
         model->low[axis] = (float)((model->domain_low[f] - DOMAIN_MARGIN) / model->lengths[f]);
         model->high[axis] = (float)((model->domain_high[f] + DOMAIN_MARGIN) / model->lengths[f]);

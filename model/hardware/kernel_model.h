@@ -130,6 +130,7 @@ struct dl_kernel_model {
     int axes[DL_AXES];                 /* of the features */
     float per_length[DL_AXES];         /* 1 / length, by axis */
     float low[DL_AXES], high[DL_AXES]; /* the domain with its margin over the length, by axis */
+    bool of_engines;                   /* all samples are kernels of serving engines */
     const float *packed; /* blocks of DL_KERNEL_MODEL_WIDTH samples: points by feature, weights */
     int block_count;
 };
