@@ -21,8 +21,8 @@ struct dl_json_node {
     enum dl_json_kind kind;
     const char *key; /* member's name; NULL for an element or the root */
     union {
-        const char *string;    /* STRING */
-        double *numbers; /* ARRAY of a packed document: all elements are numbers, no child */
+        const char *string; /* STRING */
+        double *numbers;    /* ARRAY of a packed document: all elements are numbers, no child */
     };
     double number;   /* NUMBER */
     bool boolean;    /* BOOL */
@@ -60,8 +60,8 @@ struct dl_json_node *dl_json_member(const struct dl_json_node *object, const cha
                                     size_t key_length);
 
 /* Checks that the document's text, which ends with a NUL, is one JSON value by RFC 8259 and within
- * our limits, and makes its tree, in one pass. DL_ERR_INPUT has the place; a fault of the text comes
- * before one of the meaning (a key twice, a number beyond doubles). */
+ * our limits, and makes its tree, in one pass. DL_ERR_INPUT has the place; a fault of the text
+ * comes before one of the meaning (a key twice, a number beyond doubles). */
 enum dl_code dl_json_scan(struct dl_json *doc, struct dl_err *err);
 
 /* The text of a scanned string with escapes, quotes included; NULL: out of memory. */

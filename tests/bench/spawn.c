@@ -1,5 +1,5 @@
-/* spawn.c - spawn NAME RUNS PROGRAM ARGS...: time of the whole process, from before it is started until
- * it has ended, and the processor's time that it took; medians. Prints; judges nothing. */
+/* spawn.c - spawn NAME RUNS PROGRAM ARGS...: time of the whole process, from before it is started
+ * until it has ended, and the processor's time that it took; medians. Prints; judges nothing. */
 #define _DEFAULT_SOURCE /* wait4 */
 #include <fcntl.h>
 #include <spawn.h>

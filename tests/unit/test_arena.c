@@ -35,8 +35,8 @@ static void test_alloc(void **state) {
     dl_arena_free(&arena);
 }
 
-/* In blocks whose pages are asked for ahead objects are zeroed and apart too, small ones and one that
- * is larger than what is asked for at once. */
+/* In blocks whose pages are asked for ahead objects are zeroed and apart too, small ones and one
+ * that is larger than what is asked for at once. */
 static void test_large_blocks(void **state) {
     enum { OBJECTS = 4000, LARGE = 200000 };
     struct dl_arena arena = {0};
