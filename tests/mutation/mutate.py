@@ -251,10 +251,11 @@ def main():
                         help="seconds of CPU that the tests of one mutant take without it; slower ones are left out, and it survives")
     parser.add_argument("--again", action="store_true", help="try again what survived, with the tests as they are now")
     parser.add_argument("--part", default="1/1", help="1/2 and 2/2: every other mutant, for two calls at once; a third call then reports both")
-    parser.add_argument("--only", default="", help="only files whose name contains this")
+    parser.add_argument("--only", default="", help="only files whose name contains this, or one of these with commas between")
     args = parser.parse_args()
     build, end = os.path.abspath(args.build), time.monotonic() + 60.0 * args.minutes
-    files = sorted(os.path.relpath(p, ROOT) for p in glob.glob(f"{ROOT}/model/**/*.c", recursive=True) if args.only in p)
+    files = sorted(os.path.relpath(p, ROOT) for p in glob.glob(f"{ROOT}/model/**/*.c", recursive=True)
+                   if any(part in p for part in args.only.split(",")))
     part, parts = (int(n) for n in args.part.split("/"))
     bench = Bench(build, args.reach, args.cc, args.flags, args.patience, f"{args.seed}-{part}")
     bench.check_plain()
