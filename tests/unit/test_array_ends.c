@@ -33,14 +33,20 @@ static double sent(struct bench *b, const struct dl_framework_behaviour *behavio
     return sum + b->sync.message_count;
 }
 
+/* On GPUs with adapters, and on CPUs of one host, whose cores carry all messages. */
 static void gradients_of_behaviours(void **state) {
     (void)state;
     const double sizes[] = {70e6, 10e6, 8e6, 10e6, 1e3}, ready[] = {1, 2, 3, 4, 5};
     for (int i = 0; dl_framework_behaviours[i] != NULL; i++) {
-        for (int nodes = 1; nodes <= 3; nodes++) {
+        for (int where = 0; where < 6; where++) {
             struct bench b;
             make(&b, 5, sizes, ready);
-            b.fake.plan.nodes = nodes;
+            b.fake.plan.nodes = 1 + where / 2;
+            if (where % 2 == 1) {
+                b.fake.device.kind = DL_DEVICE_CPU, b.fake.device.unit_count = 1;
+                b.fake.system.inter.kind = "loopback", b.fake.plan.devices_per_node = 1;
+                b.fake.system.nodes_share_host = true;
+            }
             const double plain = sent(&b, dl_framework_behaviours[i]);
             for (int guard = 0; guard < GUARDS; guard++) {
                 b.request.gradients = guarded(b.gradients, 5 * sizeof b.gradients[0], guard);

@@ -103,7 +103,7 @@ static void rows_that_are_refused(void **state) {
     check_contains(refusal(row), "collective not known");
     row = plain_row(), row.collective = "barrier";
     check_contains(refusal(row), "collective not known");
-    static const double sizes[][2] = {{NAN, 8}, {0, 8}, {2, NAN}, {8, 2}, {3, 8}};
+    static const double sizes[][2] = {{NAN, 8}, {0, 8}, {0.5, 8}, {2, NAN}, {2, 0}, {8, 2}, {3, 8}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         row = plain_row(), row.nodes = sizes[i][0], row.ranks = sizes[i][1];
         check_contains(refusal(row), "nodes and ranks are not given");
@@ -113,6 +113,10 @@ static void rows_that_are_refused(void **state) {
     row = plain_row(), row.system = NULL;
     check_contains(refusal(row), "no system is given");
     row = plain_row(), row.time_s = NAN;
+    check_contains(refusal(row), "no size or time");
+    row = plain_row(), row.size_bytes = 0; /* the latency of an empty message */
+    assert_null(dl_coll_match(&row).why);
+    row = plain_row(), row.size_bytes = -1;
     check_contains(refusal(row), "no size or time");
     row = plain_row(), row.time_s = 0;
     check_contains(refusal(row), "no size or time");
@@ -236,6 +240,27 @@ static void measured_sets_that_serve(void **state) {
     check_close(scaled_by(&m, 1, r), 1, 0);
     m = own, m.nodes = 4;
     assert_true(fabs(scaled_by(&m, 1, r) - 1) > 0.1); /* scaled */
+    /* Switches that join 4 nodes: what was measured over 2 of them serves no adapters, what was
+     * measured in one node serves one node. */
+    struct dl_fake f;
+    struct dl_err err;
+    struct dl_collective_time model, time;
+    fake_make(&f);
+    f.system.intra.domain_nodes = 4;
+    for (int nodes = 1; nodes <= 2; nodes++) {
+        struct dl_collective_request asked = r;
+        asked.nodes = nodes;
+        m = own, m.nodes = nodes, m.ranks = 4 * nodes;
+        f.system.collective_count = 0;
+        assert_int_equal(ask(&f, asked, &model, &err), DL_OK);
+        f.system.collectives = &m, f.system.collective_count = 1;
+        assert_int_equal(ask(&f, asked, &time, &err), DL_OK);
+        if (nodes == 1)
+            check_close(time.time_s, 0.5, 1e-9);
+        else
+            check_close(time.time_s, model.time_s, 0);
+    }
+    dl_arena_free(&f.arena);
 }
 
 /* Every answer of a model that knows one time: 1 s. */
@@ -289,7 +314,9 @@ static void spread_of_samples(void **state) {
     assert_false(
         read_at(&m, one_second, "ring", 500).extrapolated); /* short messages cost the same */
     check_close(read_at(&m, one_second, "ring", 1000).ratio_log, log(2), 1e-12);
-    samples[0].bytes = 70000, samples[1].bytes = 80000, samples[2].bytes = 90000;
+    samples[0].bytes = 65536, samples[1].bytes = 80000, samples[2].bytes = 90000;
+    assert_false(read_at(&m, one_second, "ring", 500).extrapolated);
+    samples[0].bytes = 70000;
     assert_true(read_at(&m, one_second, "ring", 500).extrapolated);
     assert_false(read_at(&m, one_second, "ring", 0).extrapolated);
 }

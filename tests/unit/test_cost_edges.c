@@ -125,12 +125,15 @@ static void rates_of_links_by_generation(void **state) {
         fake_make(&f);
         f.device.architecture = cases[i].architecture;
         f.system.intra.kind = cases[i].kind;
+        f.system.intra.bandwidth_bytes_per_s = NAN;
         f.system.intra.channel_bandwidth_bytes_per_s = cases[i].bytes_per_s;
         assert_int_equal(dl_nccl_graph_build(&f.system, &r, &given, &err), DL_OK);
         f.system.intra.channel_bandwidth_bytes_per_s = NAN;
         assert_int_equal(dl_nccl_graph_build(&f.system, &r, &known, &err), DL_OK);
         check_close(known.ring_bytes_per_s, given.ring_bytes_per_s, 1e-12);
-        assert_true(known.ring_bytes_per_s > 0);
+        f.system.intra.channel_bandwidth_bytes_per_s = 2 * cases[i].bytes_per_s;
+        assert_int_equal(dl_nccl_graph_build(&f.system, &r, &given, &err), DL_OK);
+        assert_true(given.ring_bytes_per_s > 1.5 * known.ring_bytes_per_s);
         dl_arena_free(&f.arena);
     }
 }
@@ -264,7 +267,87 @@ static void input_over_an_unknown_network(void **state) {
     check_close(coreless.decode_s, 0, 0);
     assert_string_equal(coreless.unknown, "the cores of the nodes that decode");
     assert_true(coreless.transfer_s > 0);
+    /* two adapters receive twice as much */
+    f.plan.input_node_count = 100, there.inter.adapters_per_node = 4;
+    f.system.inter.adapters_per_node = DL_ABSENT;
+    const double one = dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan).transfer_s;
+    f.system.inter.adapters_per_node = 2;
+    check_close(dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan).transfer_s, one / 2,
+                1e-12);
     dl_arena_free(&f.arena);
+}
+
+/* The memo of a search changes no prediction: of plans that differ in one member, whichever comes
+ * first. */
+static void memos_change_nothing(void **state) {
+    (void)state;
+    struct gpt g;
+    gpt_make(&g, NULL, 0);
+    struct dl_rate rates[] = {g.f.rate, g.f.rate, g.f.rate};
+    rates[1].precision = DL_MIXED, rates[2].precision = DL_BF16, rates[2].peak_flop_per_s *= 4;
+    g.f.device.rates = rates, g.f.device.rate_count = 3, g.f.device.memory_bytes = 200e9;
+    struct dl_plan plans[10];
+    for (int i = 0; i < 10; i++) {
+        plans[i] = g.f.plan;
+        plans[i].strategy = dl_strategy_find("3d"), plans[i].tp = 2;
+        plans[i].batch_per_device_samples = 8, plans[i].micro_batch_samples = 4;
+    }
+    plans[1].precision = DL_BF16, plans[2].compute_scale = 1.5, plans[3].tp = 4;
+    plans[4].tp = 1, plans[4].sp = 2, plans[5].sequence_parallel = true;
+    plans[6].attention = DL_ATTENTION_FLASH, plans[7].micro_batch_samples = 2;
+    plans[8].recompute = DL_RECOMPUTE_FULL, plans[9].compiler = (enum dl_compiler)1;
+    for (int i = 1; i < 10; i++) {
+        for (int first = 0; first < 2; first++) {
+            struct dl_cost_memo memo = {.arena = &g.f.arena};
+            const struct dl_predict_options with_memo = {.memo = &memo};
+            double fresh_s = 0, recalled_s = 0;
+            for (int k = 0; k < 4; k++) {
+                struct dl_plan used = plans[(k % 2 == 0) == (first == 0) ? i : 0];
+                struct dl_prediction p, q;
+                if (dl_plan_complete(&g.f.system, &g.workload, &g.f.framework, &used, &err) !=
+                        DL_OK ||
+                    dl_predict(&g.f.system, &g.workload, &g.f.framework, &used, NULL, &g.f.arena,
+                               &p, &err) != DL_OK ||
+                    dl_predict(&g.f.system, &g.workload, &g.f.framework, &used, &with_memo,
+                               &g.f.arena, &q, &err) != DL_OK)
+                    fail_msg("plan %d: %s", i, err.message);
+                fresh_s += p.iteration_s * (k + 1), recalled_s += q.iteration_s * (k + 1);
+                check_close(q.iteration_s, p.iteration_s, 0);
+                check_close(q.memory.total_bytes, p.memory.total_bytes, 0);
+            }
+            check_close(recalled_s, fresh_s, 0);
+        }
+    }
+    dl_arena_free(&g.f.arena);
+}
+
+/* All-gather of every token's copy among the expert ranks, then a reduce-scatter of as much. */
+static void tokens_gathered_for_experts(void **state) {
+    (void)state;
+    struct gpt g;
+    struct dl_override experts = {.key = "experts", .value = "4"};
+    struct dl_transformer_micro_batch cell;
+    gpt_make(&g, &experts, 1);
+    const struct dl_transformer_split two = gpt_split(1, 1, 2, 1, 2),
+                                      four = gpt_split(1, 1, 4, 1, 1);
+    const double copy = 3 * g.tf.tokens * g.tf.hidden * 2; /* bytes of 3 samples */
+    g.f.framework.transformer.expert_exchange = DL_EXPERT_GATHER;
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &two, 3, &cell, &err), DL_OK);
+    check_close(cell.route_bytes, 2 * copy, 1e-12);
+    assert_true(cell.route.time_s > 0 && cell.route_back.time_s > 0);
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &four, 3, &cell, &err), DL_OK);
+    check_close(cell.route_bytes, 4 * copy, 1e-12);
+    dl_arena_free(&g.f.arena);
+}
+
+/* A convolution of no groups is none; what it reads and writes stays. */
+static void convolutions_of_no_groups(void **state) {
+    (void)state;
+    const double in[DL_DIMS] = {8, 8, 1}, one[DL_DIMS] = {1, 1, 1}, none[DL_DIMS] = {0, 0, 0};
+    const struct dl_kernel k = dl_kernel_conv(DL_FORWARD, 2, 4, 6, 0, in, one, one, none, one),
+                           two = dl_kernel_conv(DL_FORWARD, 2, 4, 6, 2, in, one, one, none, one);
+    check_close(k.flop, 0, 0);
+    check_close(two.flop, 2.0 * 2 * 6 * 64 * 2, 0);
 }
 
 /* Experts on several ranks make it `expert`, all else of a transformer `3d`. */
@@ -332,6 +415,65 @@ static void words_of_refusals(void **state) {
     dl_arena_free(&g.f.arena), dl_arena_free(&arena);
 }
 
+/* "--schedule interleaved" of 3 micro-batches over 2 stages: 4 would do. */
+static void words_of_batches(void **state) {
+    (void)state;
+    struct gpt g;
+    gpt_make(&g, NULL, 0);
+    struct dl_plan plan = g.f.plan;
+    plan.strategy = dl_strategy_find("3d"), plan.pp = 2, plan.dp = 4;
+    plan.schedule = DL_INTERLEAVED, plan.virtual_stages = 2;
+    plan.batch_per_device_samples = 3, plan.global_batch_samples = 24;
+    plan.micro_batch_samples = 2;
+    assert_int_equal(dl_transformer_check(&g.f.system, &g.workload, &g.f.framework, &plan, &err),
+                     DL_ERR_USAGE);
+    assert_string_equal(err.message,
+                        "--schedule interleaved: 3 micro-batches of a data rank are no multiple of "
+                        "2 stages; nearest --global-batch is 32");
+    dl_arena_free(&g.f.arena);
+}
+
+/* 3 of 8 workers are 38 %. */
+static void words_of_warnings(void **state) {
+    (void)state;
+    struct dl_fake f;
+    struct dl_prediction p;
+    fake_make(&f);
+    f.framework.behaviour = dl_framework_behaviour_find("parameter-server");
+    f.plan.nodes = 8, f.plan.dp = 32, f.plan.backup_workers = 3;
+    f.plan.tp = f.plan.pp = f.plan.sp = f.plan.ep = 1;
+    f.plan.global_batch_samples = 32 * f.plan.batch_per_device_samples;
+    assert_int_equal(fake_predict(&f, &p), DL_OK);
+    bool said = false;
+    for (int i = 0; i < p.warning_count; i++)
+        said = said || strcmp(p.warnings[i],
+                              "backup workers: gradients of 3 of 8 workers (38 %) are dropped in "
+                              "each step; samples/s counts only the others") == 0;
+    assert_true(said);
+    dl_arena_free(&f.arena);
+}
+
+static void copies_without_a_bandwidth(void **state) {
+    (void)state;
+    struct dl_fake f;
+    struct dl_collective_time time;
+    fake_make(&f);
+    f.system.has_intra = f.system.has_host = false;
+    f.system.host.copy_bandwidth_bytes_per_s = NAN;
+    f.system.intra.bandwidth_bytes_per_s = NAN;
+    const struct dl_collective_request r = {.op = DL_COLL_ALL_REDUCE,
+                                            .library = DL_LIB_COPY,
+                                            .bytes = 1e6,
+                                            .nodes = 1,
+                                            .ranks_per_node = 4,
+                                            .flows_per_adapter = 1};
+    assert_int_equal(dl_copy_time(&f.system, &r, &time, &err), DL_ERR_INPUT);
+    assert_string_equal(err.message,
+                        "system fake has no bandwidth between the devices of a node: set "
+                        "links.intra or host.copy_bandwidth_bytes_per_s");
+    dl_arena_free(&f.arena);
+}
+
 static void crops_that_do_not_fit(void **state) {
     (void)state;
     struct dl_arena arena = {0};
@@ -384,8 +526,14 @@ int main(void) {
         cmocka_unit_test(types_and_sizes_of_kernel_tables),
         cmocka_unit_test(formulas_of_copies),
         cmocka_unit_test(input_over_an_unknown_network),
+        cmocka_unit_test(memos_change_nothing),
+        cmocka_unit_test(tokens_gathered_for_experts),
+        cmocka_unit_test(convolutions_of_no_groups),
         cmocka_unit_test(names_of_transformer_plans),
         cmocka_unit_test(words_of_refusals),
+        cmocka_unit_test(words_of_batches),
+        cmocka_unit_test(words_of_warnings),
+        cmocka_unit_test(copies_without_a_bandwidth),
         cmocka_unit_test(crops_that_do_not_fit),
         cmocka_unit_test(largest_batches),
     };
