@@ -79,11 +79,12 @@ static void draw(struct a_case *c) {
     c->framework = *all.frameworks[upto(all.framework_count)];
     if (!once_in(4)) c->framework.shards = c->framework.splits_layers = true;
     c->workload = all.workloads[upto(all.workload_count)];
-    c->plan = (struct dl_plan){.strategy = once_in(5) ? NULL : dl_strategies[upto(strategies)],
-                               .nodes = 1 + (int64_t)upto(4) * (int64_t)(1 + upto(3)),
-                               .synthetic_input = true,
-                               .optimizer = (enum dl_optimizer)upto(DL_OPTIMIZERS),
-                               .recompute_open = once_in(2)};
+    c->plan = (struct dl_plan){.synthetic_input = true};
+    c->plan.strategy = once_in(5) ? NULL : dl_strategies[upto(strategies)];
+    c->plan.nodes = 1 + upto(4);
+    c->plan.nodes *= 1 + upto(3);
+    c->plan.optimizer = (enum dl_optimizer)upto(DL_OPTIMIZERS);
+    c->plan.recompute_open = once_in(2);
     if (once_in(4)) c->plan.devices_per_node = ranks();
     if (once_in(3))
         c->plan.global_batch_samples = (double)(1 + upto(64));
