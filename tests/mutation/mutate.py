@@ -93,7 +93,7 @@ class Bench:
         with open(reach_path, encoding="utf-8") as text:
             self.reach = {name: r for name, r in json.load(text).items() if name in self.tests}
         self.env = environment(LD_LIBRARY_PATH=self.folder, CMOCKA_TEST_ABORT="0", DL_RECORD_FIRST="1")
-        self.plain, self.seconds = {}, {}
+        self.plain, self.seconds, self.slow = {}, {}, set()
         with open(f"{build}/tests/libraries", encoding="utf-8") as text:
             self.libraries, *wraps = text.read().splitlines()
         self.wraps = dict(line.split(" ", 1) for line in wraps)
@@ -108,14 +108,16 @@ class Bench:
             now = stamp(self.build, test)
             if known.get(name, {"stamp": ""})["stamp"] == now:
                 continue
-            if self.reach.get(name, {"seconds": 0.0})["seconds"] > SLOWER * self.patience_s:
-                known.pop(name, None)
+            # What took longer than the patience before the code or the test changed is not worth to time again.
+            if known.get(name, {"seconds": 0.0})["seconds"] > 1.5 * self.patience_s or \
+                    self.reach.get(name, {"seconds": 0.0})["seconds"] > SLOWER * self.patience_s:
+                self.slow.add(name)
                 continue
             passed, why, seconds = run(test, environment())
             if not passed:
                 sys.exit(f"error: {name} fails without a mutant ({why})")
             known[name] = {"stamp": now, "seconds": seconds}
-        self.seconds = {name: known[name]["seconds"] if name in known else float("inf") for name in self.tests}
+        self.seconds = {name: float("inf") if name in self.slow else known[name]["seconds"] for name in self.tests}
         with open(path, "w", encoding="utf-8") as out:
             json.dump(known, out)
 
