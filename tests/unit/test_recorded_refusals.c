@@ -1,6 +1,7 @@
 /* Recorded results (recorded.h: a regression net, no oracle) of plans as they are completed and
- * checked: what is refused in which words, and what others become. Most plans ask for little that
- * is unusual, so that each check is reached by some that pass those before it.
+ * checked: what is refused in which words, what others become, and what is predicted for some. Most
+ * plans ask for little that is unusual, so that each check is reached by some that pass those
+ * before it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,9 +14,9 @@
 
 #include "model/parallel/canonical.h"
 #include "tests/any_case.h"
-#include "tests/recorded.h"
+#include "tests/recorded_prediction.h"
 
-enum { CASES = 90, FIELDS = 36, PLANS = 30 };
+enum { CASES = 90, FIELDS = 36, PLANS = 30, PREDICTED = 15 };
 
 static int64_t ranks(void) {
     static const int64_t counts[] = {0, 1, 2, 2, 3, 4, 4, 6, 8, 16, 100, 1000};
@@ -95,8 +96,33 @@ static void draw(struct a_case *c) {
     if (once_in(3)) ask_for_others(&c->plan);
 }
 
+/* All terms of the prediction, its words and memory. */
+static uint32_t predicted(uint32_t hash, const struct a_case *c, struct recorded_sum *sum) {
+    static const struct dl_predict_options with_terms = {.terms = true};
+    struct dl_err err = {0};
+    struct dl_arena arena = {0};
+    struct dl_prediction p;
+    char text[1024];
+    if (dl_predict(&c->system, c->workload, &c->framework, &c->plan, &with_terms, &arena, &p,
+                   &err) != DL_OK) {
+        dl_err_text(&err, "dlmodel", text, sizeof text);
+        hash = recorded_hash(hash, text);
+    } else {
+        const double values[] = {p.iteration_s,       p.iteration_low_s,    p.iteration_high_s,
+                                 p.bubble_s,          p.exposed_comm_s,     p.comm_bytes,
+                                 p.straggler_s,       p.scaling_efficiency, p.max_batch_samples,
+                                 p.memory.total_bytes};
+        for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) recorded_add(sum, values[i]);
+        hash = recorded_hash(hash, NULL) ^ recorded_terms_hash(&p, sum);
+        for (int i = 0; i < p.warning_count; i++) hash = recorded_hash(hash, p.warnings[i]);
+        hash = recorded_hash(hash, dl_bottleneck_names[p.bottleneck]);
+    }
+    dl_arena_free(&arena);
+    return hash;
+}
+
 /* The words of a refusal, or what the plan becomes. */
-static uint32_t outcome(uint32_t hash, struct a_case *c, int *possible) {
+static uint32_t outcome(uint32_t hash, struct a_case *c, int *possible, struct recorded_sum *sum) {
     struct dl_err err = {0};
     struct dl_plan *p = &c->plan;
     char text[1024];
@@ -111,8 +137,8 @@ static uint32_t outcome(uint32_t hash, struct a_case *c, int *possible) {
              (long long)p->ep, (long long)p->folded, p->batch_per_device_samples,
              p->global_batch_samples, same.micro_batch_samples, (int)p->recompute,
              (long long)same.virtual_stages);
-    (*possible)++;
-    return recorded_hash(hash, text);
+    hash = recorded_hash(hash, text);
+    return (*possible)++ % PREDICTED == 0 ? predicted(hash, c, sum) : hash;
 }
 
 static void refusals(void **state) {
@@ -125,11 +151,13 @@ static void refusals(void **state) {
         recorded_case("plans");
         for (int field = 0; field < FIELDS; field++) {
             uint32_t hash = 0;
+            struct recorded_sum sum = {0};
             for (int i = 0; i < PLANS; i++) {
                 draw(&one);
-                hash = outcome(hash, &one, &possible);
+                hash = outcome(hash, &one, &possible, &sum);
             }
             recorded_text_hash("plans", hash, "(words of refusals, numbers of plans)");
+            recorded_sum_of("predictions", &sum);
         }
         recorded_end_case();
     }
