@@ -453,6 +453,38 @@ static void words_of_warnings(void **state) {
     dl_arena_free(&f.arena);
 }
 
+/* A release sets members of its framework, as --set does, and no others. */
+static void settings_of_releases(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    char path[4096];
+    struct dl_map_entry good[] = {{.key = "dispatch_s", .text = "0.125"},
+                                  {.key = "fragmentation_frac", .text = "0.25"}},
+                        bad[] = {{.key = "dispatch_s", .text = "0.125"},
+                                 {.key = "dispatched", .text = "1"}};
+    snprintf(path, sizeof path, "%s/data/frameworks/pytorch-ddp.json", check_root());
+    for (int i = 0; i < 2; i++) {
+        struct dl_json *doc;
+        struct dl_framework framework;
+        const struct dl_framework_release release = {
+            .name = "9.9", .set = i == 0 ? good : bad, .set_count = 2};
+        assert_int_equal(dl_json_read(path, &arena, &doc, &err), DL_OK);
+        const enum dl_code code = dl_framework_release_set(&release, doc, &arena, &err);
+        if (i == 1) {
+            assert_int_not_equal(code, DL_OK);
+            check_contains(err.message,
+                           "release 9.9 sets 'dispatched', which is not a member of a framework");
+            break;
+        }
+        assert_int_equal(code, DL_OK);
+        assert_int_equal(dl_json_load(doc, &dl_framework_schema, &arena, &framework, &err), DL_OK);
+        check_close(framework.host.dispatch_s, 0.125, 0);
+        check_close(framework.memory.fragmentation_frac, 0.25, 0);
+        assert_string_equal(framework.release, "9.9");
+    }
+    dl_arena_free(&arena);
+}
+
 static void copies_without_a_bandwidth(void **state) {
     (void)state;
     struct dl_fake f;
@@ -533,6 +565,7 @@ int main(void) {
         cmocka_unit_test(words_of_refusals),
         cmocka_unit_test(words_of_batches),
         cmocka_unit_test(words_of_warnings),
+        cmocka_unit_test(settings_of_releases),
         cmocka_unit_test(copies_without_a_bandwidth),
         cmocka_unit_test(crops_that_do_not_fit),
         cmocka_unit_test(largest_batches),
