@@ -33,6 +33,8 @@ SLOWER = 8.0
 # Thousands of results in a second (tests/recorded.h): nothing kills more for its time, by about so many times.
 RECORDED = "unit/test_recorded_"
 RECORDED_WORTH = 20.0
+# What nothing else can kill: whether memory was there.
+STARVED = "unit/test_out_of_memory"
 
 Mutant = collections.namedtuple("Mutant", "file line old new")
 
@@ -157,11 +159,12 @@ class Bench:
             known = known or mutant.line in ran or mutant.line in idle
             if mutant.line in ran:
                 reached.append(name)
-        return sorted(reached if known else self.reach, key=self.place)
+        return sorted(reached if known else self.reach, key=lambda name: self.place(name, mutant))
 
-    def place(self, name):
+    def place(self, name, mutant):
         """Least first: the time of a test by what it is likely to kill."""
-        return self.seconds.get(name, 0.0) / (RECORDED_WORTH if name.startswith(RECORDED) else 1.0)
+        likely = name.startswith(RECORDED) or (name == STARVED and "NULL" in mutant.old)
+        return self.seconds.get(name, 0.0) / (RECORDED_WORTH if likely else 1.0)
 
     def relink(self, test):
         """A program with wrapped calls has the code in itself."""
