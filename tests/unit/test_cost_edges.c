@@ -138,6 +138,32 @@ static void rates_of_links_by_generation(void **state) {
     }
 }
 
+/* Tables of constants by release: the last number before each and its own. */
+static void releases_of_nccl(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *row;
+        int number;
+    } cases[] = {
+        {"2.3.99", "2.0", 399},     {"2.4.0", "2.4", 400},      {"2.4.99", "2.4", 499},
+        {"2.5.0", "2.5", 500},      {"2.5.99", "2.5", 599},     {"2.6.0", "2.6", 600},
+        {"2.6.99", "2.6", 699},     {"2.7.0", "2.7", 700},      {"2.7.99", "2.7", 799},
+        {"2.8.0", "2.8", 800},      {"2.11.99", "2.8", 1199},   {"2.12.0", "2.12", 1200},
+        {"2.13.99", "2.12", 1399},  {"2.14.0", "2.14", 1400},   {"2.16.99", "2.14", 1699},
+        {"2.17.0", "2.17", 1700},   {"2.17.99", "2.17", 1799},  {"2.18.0", "2.18.1", 1800},
+        {"2.18.2", "2.18.1", 1802}, {"2.18.3", "2.18.3", 1803}, {"2.18.99", "2.18.3", 1899},
+        {"2.19.0", "2.19", 1900},   {"2.20.99", "2.19", 2099},  {"2.21.0", "2.21", 2100},
+        {"2.22.99", "2.21", 2299},  {"2.23.0", "2.23", 2300},   {"2.23.99", "2.23", 2399},
+        {"2.24.0", "2.24", 2400},   {"2.27.99", "2.24", 2799},  {"2.28.0", "2.28", 2800}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int number = 0;
+        const struct dl_nccl_version *row = dl_nccl_version_find(cases[i].text, &number);
+        assert_non_null(row);
+        assert_string_equal(row->text, cases[i].row);
+        assert_int_equal(number, cases[i].number);
+    }
+}
+
 /* Kinds of links that a system file may name. */
 static void kinds_of_links(void **state) {
     (void)state;
@@ -554,6 +580,7 @@ int main(void) {
         cmocka_unit_test(layers_are_recalled_for_equal_plans_alone),
         cmocka_unit_test(graphs_are_kept_for_equal_requests_alone),
         cmocka_unit_test(rates_of_links_by_generation),
+        cmocka_unit_test(releases_of_nccl),
         cmocka_unit_test(kinds_of_links),
         cmocka_unit_test(types_and_sizes_of_kernel_tables),
         cmocka_unit_test(formulas_of_copies),

@@ -86,6 +86,22 @@ static void settling_drops_what_ends(void **state) {
     assert_true(finds(&memo, &stays));
 }
 
+/* Each of the four objects that an entry names ends it. */
+static void settling_asks_for_every_object(void **state) {
+    (void)state;
+    static struct dl_layer_times *const times = (struct dl_layer_times *)&other_workload;
+    const void *const objects[] = {&device, &workload, &framework, times};
+    for (int i = 0; i < 4; i++) {
+        struct dl_cost_memo memo = {.arena = &arena};
+        struct dl_memo_entry ends = entry(&device, &workload, 1);
+        ends.layer_times = times;
+        dl_cost_memo_add(&memo, DL_MEMO_STACK, &ends);
+        assert_ptr_equal(dl_cost_memo_first(&memo, DL_MEMO_STACK, &ends), &ends);
+        dl_cost_memo_settle(&memo, is_not, (void *)(uintptr_t)objects[i]);
+        assert_null(dl_cost_memo_first(&memo, DL_MEMO_STACK, &ends));
+    }
+}
+
 static void settling_drops_every_kind(void **state) {
     (void)state;
     for (int kind = 0; kind < DL_MEMO_KINDS; kind++) {
@@ -130,9 +146,11 @@ static void devices_end_with_theirs(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_what_was_added), cmocka_unit_test(every_member_counts),
-        cmocka_unit_test(settling_drops_what_ends), cmocka_unit_test(settling_drops_every_kind),
-        cmocka_unit_test(devices_end_with_theirs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(finds_what_was_added),
+                                       cmocka_unit_test(every_member_counts),
+                                       cmocka_unit_test(settling_drops_what_ends),
+                                       cmocka_unit_test(settling_drops_every_kind),
+                                       cmocka_unit_test(settling_asks_for_every_object),
+                                       cmocka_unit_test(devices_end_with_theirs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
