@@ -345,6 +345,10 @@ static enum dl_code set_up(struct simulation *s, struct dl_err *err) {
     return dl_campaign_begin(&s->state, err);
 }
 
+static bool is_out_of_memory(const struct simulation *s) {
+    return s->failed || s->state.failed || s->events.failed || s->queue.failed || s->idle.failed;
+}
+
 enum dl_code dl_campaign_simulate(const struct dl_campaign *campaign, bool keep_tasks,
                                   struct dl_arena *arena, struct dl_campaign_result *out,
                                   struct dl_err *err) {
@@ -358,11 +362,12 @@ enum dl_code dl_campaign_simulate(const struct dl_campaign *campaign, bool keep_
     double events = 0;
     for (fill_slots(&s); s.events.count > 0 || s.copy_count > 0; fill_slots(&s)) {
         next_event(&s);
-        if (s.failed || s.state.failed || s.events.failed || s.queue.failed || s.idle.failed)
-            return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        if (is_out_of_memory(&s)) break;
         if (++events > most_events)
             return out_of_range(err, "failures are so frequent that trials do not end");
     }
+    /* what could not be queued leaves no event */
+    if (is_out_of_memory(&s)) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     find_bounds(&s);
     s.result.tasks = s.tasks;
     *out = s.result;

@@ -171,7 +171,9 @@ static enum dl_code override_input(struct dl_build *b, const char *key, const ch
         parts[count] = at;
         lengths[count] = strspn(at, "0123456789");
         bool more = at[lengths[count]] == 'x';
-        if (lengths[count] == 0 || (!more && at[lengths[count]] != '\0')) count = DL_DIMS + 1;
+        /* no digits, something else behind them, or more than channels and three extents */
+        if (lengths[count] == 0 || (more ? count == DL_DIMS : at[lengths[count]] != '\0'))
+            count = DL_DIMS + 1;
         count++;
         if (!more || count > DL_DIMS) break;
     }

@@ -36,7 +36,9 @@ enum dl_code dl_advise_options(struct dl_arena *arena, const struct dl_options *
                 merged.given[kept++] = merged.given[g];
         if (row == NULL || kept == DL_MAX_REPEATS)
             return dl_fail(err, DL_ERR_USAGE, "--%s: too many options", o->name);
-        merged.given[kept] = (struct dl_given){row, dl_arena_strdup(arena, o->value)};
+        const char *value = dl_arena_strdup(arena, o->value);
+        if (value == NULL && o->value != NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        merged.given[kept] = (struct dl_given){row, value};
         merged.given_count = kept + 1;
     }
     *out = merged;

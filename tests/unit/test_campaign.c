@@ -232,12 +232,201 @@ static void bounds_hold(void **state) {
     }
 }
 
+static void check_refused(const struct dl_campaign *c, const char *message) {
+    struct dl_arena arena = {0};
+    struct dl_campaign_result r;
+    struct dl_err err = {0};
+    assert_int_equal(dl_campaign_simulate(c, false, &arena, &r, &err), DL_ERR_USAGE);
+    assert_string_equal(err.message, message);
+    dl_arena_free(&arena);
+}
+static void check_taken(const struct dl_campaign *c) {
+    struct dl_arena arena = {0};
+    simulate(c, &arena);
+    dl_arena_free(&arena);
+}
+
+/* Machines and trials at both sides of what is refused. */
+static void machines_that_are_refused(void **state) {
+    (void)state;
+    double trial_s[] = {1, 2, 3};
+    const struct dl_campaign good = {.nodes = 2,
+                                     .devices_per_node = 4,
+                                     .devices_per_trial = 1,
+                                     .trial_s = trial_s,
+                                     .trial_count = 3};
+    struct dl_campaign c = good;
+    const char *none = "campaign: expected at least one node, device and trial";
+    check_taken(&c);
+    c.nodes = 0, check_refused(&c, none), c = good;
+    c.devices_per_node = 0, check_refused(&c, none), c = good;
+    c.devices_per_trial = 0, check_refused(&c, none), c = good;
+    c.trial_count = 0, check_refused(&c, none), c = good;
+    c.trial_count = 1, check_taken(&c), c = good;
+    c.devices_per_trial = 8, check_taken(&c);
+    c.devices_per_trial = 9;
+    check_refused(&c, "campaign: a trial on 9 devices does not fit on 2 nodes of 4");
+    c.devices_per_trial = 6;
+    check_refused(&c, "campaign: a trial on several nodes takes whole nodes");
+    c.devices_per_trial = 3, check_taken(&c), c = good;
+    c.stage_bytes = 1;
+    const char *rates = "campaign: expected rates above 0 for the copy of the data";
+    check_refused(&c, rates);
+    c.node_bytes_per_s = 1, check_refused(&c, rates);
+    c.node_bytes_per_s = 0, c.shared_bytes_per_s = 1, check_refused(&c, rates);
+    c.node_bytes_per_s = 1, check_taken(&c), c = good;
+    c.nodes = 25000001;
+    check_refused(&c, "campaign: expected at most 100 million slots; use fewer nodes");
+    c = good;
+    const char *times = "campaign: expected times of trials above 0";
+    const double bad_s[] = {0, -1, (double)NAN, (double)INFINITY};
+    for (int i = 0; i < 12; i++) {
+        trial_s[i % 3] = bad_s[i / 3];
+        check_refused(&c, times);
+        trial_s[i % 3] = 1;
+    }
+    double *const amounts[] = {&c.dispatch_s,           &c.startup_s, &c.resume_s,
+                               &c.stage_bytes,          &c.repair_s,  &c.checkpoint_s,
+                               &c.device_failures_per_s};
+    for (int i = 0; i < 7; i++) {
+        *amounts[i] = -1e-9;
+        check_refused(&c, "campaign: expected times and sizes of at least 0");
+        *amounts[i] = (double)NAN;
+        check_refused(&c, "campaign: expected times and sizes of at least 0");
+        *amounts[i] = 0;
+    }
+    /* after 1000 events for each of 3 trials and 8 slots */
+    c.device_failures_per_s = 1e6;
+    check_refused(&c, "campaign: failures are so frequent that trials do not end");
+}
+
+/* Rungs and checks: only of policies that have them. */
+static void policies_that_are_refused(void **state) {
+    (void)state;
+    const double trial_s[] = {1, 2, 3};
+    const struct dl_campaign good = {.nodes = 2,
+                                     .devices_per_node = 4,
+                                     .devices_per_trial = 1,
+                                     .trial_s = trial_s,
+                                     .trial_count = 3,
+                                     .reduction = 1.5,
+                                     .rungs = 2};
+    const char *rungs = "campaign: expected a reduction above 1 and 1 to 32 rungs";
+    for (int policy = 0; policy < DL_CAMPAIGN_POLICIES; policy++) {
+        const bool has = policy == DL_CAMPAIGN_HALVING || policy == DL_CAMPAIGN_HYPERBAND ||
+                         policy == DL_CAMPAIGN_ASHA;
+        struct dl_campaign c = good;
+        c.policy = (enum dl_campaign_policy)policy;
+        check_taken(&c);
+        c.rungs = 1, check_taken(&c);
+        c.rungs = 32, check_taken(&c);
+        for (int bad = 0; bad < 4; bad++) {
+            c.rungs = bad == 0 ? 0 : bad == 1 ? 33 : 2;
+            c.reduction = bad == 2 ? 1 : bad == 3 ? (double)NAN : 1.5;
+            if (has)
+                check_refused(&c, rungs);
+            else
+                check_taken(&c);
+        }
+    }
+    struct dl_campaign c = good;
+    c.policy = DL_CAMPAIGN_MEDIAN_STOP;
+    c.check_count = 2;
+    c.survive_frac[0] = 1, c.survive_frac[1] = 0.5, check_taken(&c);
+    for (int i = 0; i < 2; i++) {
+        const double kept = c.survive_frac[i], bad[] = {0, 1.01, -0.5, (double)NAN};
+        for (int k = 0; k < 4; k++) {
+            c.survive_frac[i] = bad[k];
+            check_refused(&c, "campaign: expected surviving fractions above 0, at most 1");
+        }
+        c.survive_frac[i] = kept;
+    }
+    static const char *const policies[] = {"all", "successive-halving", "hyperband", "asha",
+                                           "median-stop"};
+    for (int i = 0; i < DL_CAMPAIGN_POLICIES; i++)
+        assert_string_equal(dl_campaign_policy_names[i], policies[i]);
+    assert_null(dl_campaign_policy_names[DL_CAMPAIGN_POLICIES]);
+    assert_string_equal(dl_campaign_order_names[DL_CAMPAIGN_FIFO], "fifo");
+    assert_string_equal(dl_campaign_order_names[DL_CAMPAIGN_LONGEST_FIRST], "longest-first");
+    assert_null(dl_campaign_order_names[2]);
+}
+
+/* Whether the slot runs a task or is repaired at that time. */
+static bool is_busy(const struct dl_campaign_result *r, int64_t slot, double time_s,
+                    double repair_s) {
+    for (int i = 0; i < r->task_count; i++) {
+        const struct dl_campaign_task *t = &r->tasks[i];
+        if (t->slot == slot && t->start_s <= time_s &&
+            time_s <= t->end_s + (t->failed ? repair_s : 0))
+            return true;
+    }
+    return false;
+}
+
+/* A task takes the first slot that is free, also one that was repaired; what failed is done again
+ * from the last checkpoint; trials in full are as many as the policy leaves. */
+static void slots_and_failures(void **state) {
+    (void)state;
+    uint64_t seed = 5;
+    int failed = 0;
+    for (int round = 0; round < 200; round++) {
+        struct dl_arena arena = {0};
+        double trial_s[40], trained_s[40] = {0};
+        const int count = 4 + (int)(check_random(&seed) % 36);
+        for (int i = 0; i < count; i++) trial_s[i] = 1 + 100 * check_uniform(&seed);
+        struct dl_campaign c = plain(trial_s, count, 2 + (int64_t)(check_random(&seed) % 8));
+        c.policy = (enum dl_campaign_policy)(check_random(&seed) % DL_CAMPAIGN_POLICIES);
+        c.reduction = 2, c.rungs = 3;
+        c.check_count = 1, c.survive_frac[0] = 0.5;
+        c.device_failures_per_s = 0.005;
+        c.repair_s = 10 * check_uniform(&seed);
+        c.checkpoint_s = round % 2 == 0 ? 0 : 1 + 10 * check_uniform(&seed);
+        c.seed = check_random(&seed);
+        const struct dl_campaign_result r = simulate(&c, &arena);
+        double train_s = 0, last_s = 0;
+        int failures = 0;
+        for (int i = 0; i < r.task_count; i++) {
+            const struct dl_campaign_task *t = &r.tasks[i];
+            assert_true(t->slot >= 0 && t->slot < r.slots);
+            for (int64_t k = 0; k < t->slot; k++)
+                if (!is_busy(&r, k, t->start_s, c.repair_s))
+                    fail_msg("slot %d is free at %g s", (int)k, t->start_s);
+            const double own_s = t->end_s - t->train_s;
+            train_s += own_s;
+            failures += t->failed;
+            if (!t->failed) last_s = fmax(last_s, t->end_s);
+            trained_s[t->trial] +=
+                t->failed ? c.checkpoint_s > 0 ? floor(own_s / c.checkpoint_s) * c.checkpoint_s : 0
+                          : own_s;
+        }
+        check_close(r.train_s, train_s, 1e-9);
+        check_close(r.makespan_s, last_s, 1e-12);
+        assert_int_equal(r.failure_count, failures);
+        failed += failures;
+        double kept_s = 0;
+        int full = 0;
+        for (int i = 0; i < count; i++) {
+            kept_s += trained_s[i];
+            assert_true(trained_s[i] <= trial_s[i] * (1 + 1e-9));
+            full += trained_s[i] > trial_s[i] * (1 - 1e-9);
+        }
+        check_close(r.train_s - r.lost_s, kept_s, 1e-9);
+        assert_int_equal(r.full_count, full);
+        check_close(r.utilization_frac, kept_s / ((double)r.slots * r.makespan_s), 1e-9);
+        dl_arena_free(&arena);
+    }
+    assert_true(failed > 500);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(lists_by_hand),
                                        cmocka_unit_test(rungs_by_hand),
                                        cmocka_unit_test(asynchronous_by_hand),
                                        cmocka_unit_test(copies_and_dispatch_by_hand),
                                        cmocka_unit_test(failures),
-                                       cmocka_unit_test(bounds_hold)};
+                                       cmocka_unit_test(bounds_hold),
+                                       cmocka_unit_test(machines_that_are_refused),
+                                       cmocka_unit_test(policies_that_are_refused),
+                                       cmocka_unit_test(slots_and_failures)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

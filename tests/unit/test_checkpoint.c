@@ -107,6 +107,12 @@ static void by_hand(void **state) {
     f.plan.optimizer = DL_ADAM; /* 12 bytes */
     assert_int_equal(plan(&f, 0, &c, &err), DL_OK);
     check_close(c.bytes, 12e9, 0);
+    f.workload.buffer_elements = 1e6; /* statistics are fp32 */
+    assert_int_equal(plan(&f, 0, &c, &err), DL_OK);
+    check_close(c.bytes, 12e9 + 4e6, 0);
+    f.plan.precision = DL_MIXED, f.plan.optimizer = DL_SGD; /* both copies of the weights */
+    assert_int_equal(plan(&f, 0, &c, &err), DL_OK);
+    check_close(c.bytes, 6e9 + 4e6, 0);
     dl_arena_free(&f.arena);
 }
 

@@ -148,6 +148,11 @@ static void planning_by_hand(void **state) {
         .ranks = 4, .node_rank_count = 4, .node_core_count = 2, .storage_s_per_byte = NAN};
     check_close(dl_checkpoint_write_s(find("torch-dcp"), &cost, &c, &scale),
                 4e-3 + 3.4e-3 + 5 * 7e-3, 1e-9);
+    /* one rank collects for itself alone: 10 x (8.4 + 16.9 + 33.7) = 590, 2.4 times: 2 */
+    const struct dl_checkpoint_scale one = {
+        .ranks = 1, .node_rank_count = 1, .node_core_count = 2, .storage_s_per_byte = NAN};
+    check_close(dl_checkpoint_write_s(find("torch-dcp"), &cost, &c, &one),
+                1e-3 + 10 * (9e-5 + 2e-5 + 5e-5 + 1.4e-4) + 2 * 7e-3, 1e-9);
     /* a format that rank 0 writes alone plans nothing */
     check_close(dl_checkpoint_write_s(find("torch-save"), &cost, &c, &scale),
                 1e-3 + 3 * 1e-3 + 8 * (9e-5 + 4 * 2e-5 + 5e-5 + 1.4e-4), 1e-9);
@@ -232,6 +237,30 @@ static void broken_probes(void **state) {
     memcpy(strstr(text, "0.031,"), "-.031,", 6);
     assert_int_equal(read_probe(text, &arena, &cost, &known, &err), DL_ERR_INPUT);
     assert_int_equal(err.line, 5);
+    /* of a row without time, tensors or elements, or with fewer than no layers */
+    static const char *const broken[][2] = {{"0,101,101,404,0.031", "0,101,101,404,0.000"},
+                                            {"0,101,101,404,0.031", "0,000,101,404,0.031"},
+                                            {"0,101,101,404,0.031", "0,101,000,404,0.031"},
+                                            {"2,0,101,101,404,0.031", "0,-1,101,101,404,.031"}};
+    for (int i = 0; i < 4; i++) {
+        memcpy(text, probe, sizeof probe);
+        memcpy(strstr(text, broken[i][0]), broken[i][1], strlen(broken[i][1]));
+        assert_int_equal(read_probe(text, &arena, &cost, &known, &err), DL_ERR_INPUT);
+        assert_int_equal(err.line, 5);
+        check_contains(err.message, "expected a time, tensors and elements above 0");
+    }
+    /* each column is needed */
+    static const char *const columns[] = {"platform", "format",   "state", "ranks",   "layers",
+                                          "tensors",  "elements", "bytes", "write_s", "blocking_s"};
+    for (int i = 0; i < 10; i++) {
+        memcpy(text, probe, sizeof probe);
+        strstr(text, columns[i])[0] = 'x';
+        assert_int_equal(read_probe(text, &arena, &cost, &known, &err), DL_ERR_INPUT);
+        assert_string_equal(err.key, columns[i]);
+        assert_int_equal(err.line, 1);
+        assert_int_equal(err.col, 1);
+        assert_string_equal(err.message, "expected this column of a table of checkpoints");
+    }
     /* without its large tensors the format is unknown */
     memcpy(text, probe, sizeof probe);
     memcpy(strstr(text, "probe-large,none,1,2,0,1,10000000"), "other-large", 11);

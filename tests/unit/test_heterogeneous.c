@@ -8,6 +8,7 @@
 
 #include "model/search/heterogeneous.h"
 #include "model/base/stats.h"
+#include "model/predict/energy.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 
@@ -153,6 +154,163 @@ static void what_is_refused(void **state) {
     free_pair(&p);
 }
 
+/* Which of two networks sets the pace of both, whatever their order: the lower rate of all adapters
+ * (what NCCL reaches, where it is known), then the later one, the one that costs hosts more, the
+ * one without RDMA, the first by name. Collectives that were measured over the other do not count.
+ */
+static void the_slowest_network(void **state) {
+    (void)state;
+    enum { CASES = 9 };
+    for (int which = 0; which < CASES; which++) {
+        struct dl_fake f;
+        fake_make(&f);
+        struct dl_system slow = f.system, fast = f.system;
+        slow.name = "a", fast.name = "b"; /* equal in all else: the first by name */
+        slow.has_fabric = true, slow.fabric.oversubscription = 3;
+        fast.collective_count = 2, slow.collective_count = 1;
+        if (which > 0) slow.name = "c";
+        switch (which) {
+        case 0: break;
+        case 1: slow.inter.bandwidth_bytes_per_s /= 2, fast.inter.latency_s *= 2; break;
+        case 2:
+            slow.inter.latency_s *= 2, fast.inter.per_message_cpu_s = 1e-6;
+            fast.inter.rdma = false;
+            break;
+        case 3: slow.inter.per_message_cpu_s = 1e-6, fast.inter.rdma = false; break;
+        case 4: slow.inter.rdma = false; break;
+        case 5: fast.inter.adapters_per_node = 2; break;
+        case 6: slow.inter.nccl_bandwidth_bytes_per_s = 11e9; break;
+        case 7: slow.has_inter = false; break;
+        default: slow.inter.bandwidth_bytes_per_s = NAN, fast.inter.adapters_per_node = DL_ABSENT;
+        }
+        for (int order = 0; order < 2; order++) {
+            struct dl_system *out;
+            struct dl_err err = {0};
+            const struct dl_heterogeneous_group groups[] = {
+                {.system = order == 0 ? &slow : &fast, .nodes = 2},
+                {.system = order == 0 ? &fast : &slow, .nodes = 1}};
+            assert_int_equal(dl_heterogeneous_systems(groups, 2, 7, &f.arena, &out, &err), DL_OK);
+            const struct dl_system *of_slow = &out[order], *of_fast = &out[1 - order];
+            if (of_fast->fabric.oversubscription != 3) fail_msg("case %d", which);
+            assert_true(of_fast->has_fabric);
+            assert_int_equal(of_fast->has_inter, slow.has_inter);
+            check_close(of_fast->inter.latency_s, slow.inter.latency_s, 0);
+            check_close(of_fast->inter.bandwidth_bytes_per_s, slow.inter.bandwidth_bytes_per_s, 0);
+            assert_int_equal(of_fast->collective_count, 0);
+            assert_int_equal(of_slow->collective_count, 1);
+            assert_int_equal(of_fast->nodes, 7);
+            assert_int_equal(of_slow->nodes, 7);
+            assert_string_equal(of_fast->name, "b");
+        }
+        dl_arena_free(&f.arena);
+    }
+}
+
+/* All figures of the job: the slowest group's step, the samples of all, the epoch of the network or
+ * of the dataset that is given, memory and power of each group; what waits draws less. */
+static void figures_of_the_job(void **state) {
+    (void)state;
+    struct pair p;
+    struct dl_prediction out;
+    struct dl_err err = {0};
+    make_pair(&p);
+    p.fast.device.tdp_w = p.slow.device.tdp_w = 300;
+    assert_int_equal(mixed(&p, 80000, &out, &err), DL_OK);
+    const double slow_s = step_s(&p, true, 5000), fast_s = step_s(&p, false, 5000);
+    check_close(out.epoch_s, p.fast.workload.epoch_samples * slow_s / 80000, 1e-12);
+    assert_true(out.fits);
+    assert_true(out.groups[0].fits && out.groups[1].fits);
+    check_close(out.groups[0].batch_per_device_samples, 5000, 0);
+    /* 12 devices of 16 keep their own rate without the others: 5000 each in fast_s */
+    struct dl_plan plan = p.fast.plan;
+    plan.nodes = 4, plan.devices_per_node = 4, plan.dp = 0, plan.batch_per_device_samples = 5000;
+    struct dl_prediction of[2];
+    double alone = 0;
+    for (int slow = 0; slow < 2; slow++) {
+        struct dl_system system = slow ? p.slow.system : p.fast.system;
+        struct dl_plan own = plan;
+        system.inter = p.fast.system.inter;
+        assert_int_equal(dl_plan_complete(&system, &p.fast.workload, &p.fast.framework, &own, &err),
+                         DL_OK);
+        assert_int_equal(dl_predict(&system, &p.fast.workload, &p.fast.framework, &own, NULL,
+                                    &p.fast.arena, &of[slow], &err),
+                         DL_OK);
+        alone += (slow ? 4 : 12) * 5000 / (of[slow].scaling_efficiency * of[slow].iteration_s);
+        check_close(out.groups[slow].memory.total_bytes, of[slow].memory.total_bytes, 1e-12);
+        const struct dl_plan mine = {.nodes = slow ? 1 : 3, .devices_per_node = 4};
+        of[slow].iteration_s = slow_s;
+        check_close(out.groups[slow].power_w, dl_power_of(&system, &mine, &of[slow], NULL).job_w,
+                    1e-12);
+    }
+    check_close(out.scaling_efficiency, 80000 / slow_s / alone, 1e-12);
+    assert_true(fast_s < slow_s);
+    /* memory for half of it: that group does not fit, so neither does the job */
+    p.slow.device.memory_bytes = out.groups[1].memory.total_bytes / 2;
+    p.fast.plan.dataset_samples = 123;
+    assert_int_equal(mixed(&p, 80000, &out, &err), DL_OK);
+    assert_false(out.fits);
+    assert_true(out.groups[0].fits && !out.groups[1].fits);
+    check_close(out.epoch_s, 123 * slow_s / 80000, 1e-12);
+    free_pair(&p);
+}
+
+/* The devices in use are those of the smallest node, or as many as are asked for; what is missing
+ * is named. */
+static void devices_and_words(void **state) {
+    (void)state;
+    struct pair p;
+    struct dl_prediction out;
+    struct dl_plan complete;
+    struct dl_err err = {0};
+    make_pair(&p);
+    p.slow.system.devices_per_node = 2;
+    assert_int_equal(mixed(&p, 8000, &out, &err), DL_OK);
+    check_close(out.groups[0].batch_per_device_samples, 1000, 0); /* 4 nodes of 2 */
+    check_close(out.groups[0].samples, 6000, 0);
+    struct dl_plan plan = p.fast.plan;
+    plan.nodes = 0, plan.dp = 0, plan.batch_per_device_samples = 10, plan.devices_per_node = 1;
+    assert_int_equal(dl_heterogeneous_predict(&p.job, &p.fast.workload, &p.fast.framework, &plan,
+                                              NULL, &p.fast.arena, &complete, &out, &err),
+                     DL_OK);
+    check_close(complete.global_batch_samples, 40, 0);
+    check_close(out.groups[1].samples, 10, 0);
+    assert_int_equal(complete.devices_per_node, 1);
+    plan.devices_per_node = 3;
+    assert_int_equal(dl_heterogeneous_predict(&p.job, &p.fast.workload, &p.fast.framework, &plan,
+                                              NULL, &p.fast.arena, &complete, &out, &err),
+                     DL_ERR_USAGE);
+    assert_string_equal(err.message, "slow has 2 devices a node, not 3");
+    p.groups[1].nodes = 1025;
+    assert_int_equal(mixed(&p, 1e6, &out, &err), DL_ERR_USAGE);
+    assert_string_equal(err.message, "slow has 1024 nodes, not 1025");
+    p.groups[1].nodes = 1;
+    assert_int_equal(mixed(&p, 7, &out, &err), DL_ERR_USAGE);
+    assert_string_equal(err.message, "batch: 7 samples are fewer than 8 data-parallel ranks "
+                                     "(scaling limit of data parallelism)");
+    assert_int_equal(mixed(&p, 8, &out, &err), DL_OK);
+    p.job.group_count = 0;
+    assert_int_equal(mixed(&p, 8, &out, &err), DL_ERR_USAGE);
+    check_contains(err.message, "expected 1 to ");
+    check_contains(err.message, " kinds of nodes, got 0");
+    p.job.group_count = DL_MIXED_GROUPS + 1;
+    assert_int_equal(mixed(&p, 8, &out, &err), DL_ERR_USAGE);
+    p.job.group_count = 2;
+    int64_t *const axes[] = {&p.fast.plan.tp, &p.fast.plan.pp, &p.fast.plan.sp, &p.fast.plan.ep};
+    for (int i = 0; i < 4; i++) {
+        *axes[i] = 2;
+        assert_int_equal(mixed(&p, 8, &out, &err), DL_ERR_USAGE);
+        assert_string_equal(err.message,
+                            "fake: nodes of different kinds go with data parallelism, not with "
+                            "data");
+        *axes[i] = 1;
+    }
+    p.fast.framework.sync.asynchronous = true;
+    assert_int_equal(mixed(&p, 8, &out, &err), DL_ERR_USAGE);
+    assert_string_equal(err.message, "fake: asynchronous workers do not wait for each other: "
+                                     "predict each kind of node by itself");
+    free_pair(&p);
+}
+
 /* Order statistics of normal variables from tables (Harter 1961): of 4 the 3rd 0.29701, of 5 the
  * 4th 0.49502, the middle of 3 is 0; the largest of pairs: of 2 pairs the largest of 4. F-BACKUP */
 static void order_statistics(void **state) {
@@ -231,6 +389,9 @@ int main(void) {
         cmocka_unit_test(balanced_is_the_best_of_all_splits),
         cmocka_unit_test(the_same_nodes_twice_change_nothing),
         cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(the_slowest_network),
+        cmocka_unit_test(figures_of_the_job),
+        cmocka_unit_test(devices_and_words),
         cmocka_unit_test(order_statistics),
         cmocka_unit_test(spare_workers),
         cmocka_unit_test(samples_that_do_not_go_evenly),

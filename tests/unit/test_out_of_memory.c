@@ -23,7 +23,7 @@
 #include "tests/check.h"
 
 extern const struct dl_command dl_cmd_predict, dl_cmd_search, dl_cmd_explain, dl_cmd_compare,
-    dl_cmd_list, dl_cmd_schema;
+    dl_cmd_list, dl_cmd_schema, dl_cmd_campaign, dl_cmd_advise;
 
 enum { MOST_PLACES = 1 << 15, DEPTH = 5, SKIP = 3 /* fails, refused, the wrapper */ };
 
@@ -268,7 +268,33 @@ static void search(void **state) {
         LINES("--system dgx-a100-80 --workload gpt:layers=2,hidden=256,heads=4,seq=128,vocab=512 "
               "--framework megatron --nodes 1 --global-batch 8 --threads 1 --csv",
               "--system iris-v100 --workload alexnet --framework pytorch-ddp --nodes 1 "
-              "--global-batch 64 --threads 1 --csv"));
+              "--global-batch 64 --threads 1 --csv",
+              "--system abci-v100 --workload lenet --framework chainermn --nodes 1 "
+              "--global-batch 8 --threads 1 --pareto --csv",
+              "--heterogeneous iris-v100:1,das5-titanx:1 --framework pytorch-ddp --workload lenet "
+              "--global-batch 64 --csv",
+              "--heterogeneous iris-v100:1,das5-titanx:2 --framework horovod-tensorflow --jobs "
+              "lenet,alexnet --csv"));
+}
+
+static void campaign(void **state) {
+    (void)state;
+    check_lines(&dl_cmd_campaign,
+                LINES("--system iris-v100 --nodes 2 --workload lenet --framework pytorch-ddp "
+                      "--until-step 200 --search asha --trials 9 --csv",
+                      "--system iris-v100 --nodes 1 --workload lenet --framework pytorch-ddp "
+                      "--until-step 200 --search hyperband --trials 9 --csv",
+                      "--system iris-v100 --nodes 1 --workload lenet --framework pytorch-ddp "
+                      "--epochs 1 --space batch=32,64 --space lr=0.1,0.03 --csv"));
+}
+
+static void advise(void **state) {
+    (void)state;
+    check_lines(&dl_cmd_advise,
+                LINES("--system iris-v100 --workload lenet --framework pytorch-ddp --nodes 1 "
+                      "--allow model --json",
+                      "--system iris-v100 --workload lenet --framework pytorch-ddp --rewrite "
+                      "kernels"));
 }
 
 static void others(void **state) {
@@ -279,7 +305,8 @@ static void others(void **state) {
 
 int main(void) {
     setvbuf(stdout, NULL, _IONBF, 0);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(predict), cmocka_unit_test(explain),
-                                       cmocka_unit_test(search), cmocka_unit_test(others)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(predict),  cmocka_unit_test(explain),
+                                       cmocka_unit_test(search),   cmocka_unit_test(others),
+                                       cmocka_unit_test(campaign), cmocka_unit_test(advise)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -92,12 +92,104 @@ static void as_brute_force(void **state) {
         assert_int_equal(dl_placement_of(&r, &arena, &p, &err), DL_OK);
         const double found = round % 3 == 0 ? p.time_s : round % 3 == 1 ? p.energy_j : p.cost;
         check_close(found, brute(&r, 0, left), 1e-12);
+        /* the placement is one, and the figures are its own */
+        double time_s = 0, energy_j = 0, cost = 0;
+        for (int j = 0; j < JOBS; j++) {
+            const struct dl_job_times *own = times_of(&t, j, p.kind[j], p.nodes[j]);
+            left[p.kind[j]] -= p.nodes[j];
+            time_s = fmax(time_s, own->time_s), energy_j += own->energy_j, cost += own->cost;
+        }
+        assert_true(left[0] >= 0 && left[1] >= 0);
+        check_close(p.time_s, time_s, 1e-12);
+        check_close(p.energy_j, energy_j, 1e-12);
+        check_close(p.cost, cost, 1e-12);
         dl_arena_free(&arena);
     }
 }
 
+/* Times that there are not, for a job on some nodes: it goes elsewhere, or nowhere. */
+static const struct dl_job_times *some_times_of(const void *data, int job, int kind, int64_t n) {
+    static const struct dl_job_times unknown = {
+        .time_s = (double)NAN, .energy_j = (double)NAN, .cost = (double)NAN};
+    if (job == 1 && kind == 0) return NULL;
+    if (job == 0 && n > 1) return &unknown;
+    return times_of(data, job, kind, n);
+}
+
+static void what_cannot_run(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_err err = {0};
+    struct dl_placement p;
+    struct times t;
+    for (int j = 0; j < JOBS; j++)
+        for (int k = 0; k < KINDS; k++)
+            for (int n = 1; n <= MOST; n++)
+                t.of[j][k][n - 1] = (struct dl_job_times){60.0 / n, 100 * n + k, 10 * n - k};
+    struct dl_placement_request r = {
+        .jobs = 2, .kinds = KINDS, .nodes = {2, 2}, .times = some_times_of, .data = &t};
+    /* job 0 takes one node: of kind 0, for job 1 runs on kind 1 alone, faster on two */
+    assert_int_equal(dl_placement_of(&r, &arena, &p, &err), DL_OK);
+    assert_int_equal(p.kind[0], 0);
+    assert_int_equal(p.nodes[0], 1);
+    assert_int_equal(p.kind[1], 1);
+    /* no faster than job 0's 60 s: one node is as good, and the fewest are taken */
+    assert_int_equal(p.nodes[1], 1);
+    check_close(p.time_s, 60, 0);
+    check_close(p.energy_j, 100 + 101, 0);
+    check_close(p.cost, 10 + 9, 0);
+    r.objective = DL_PLACE_ENERGY;
+    assert_int_equal(dl_placement_of(&r, &arena, &p, &err), DL_OK);
+    check_close(p.energy_j, 201, 0);
+    r.objective = DL_PLACE_COST; /* 9 on kind 1 for both */
+    assert_int_equal(dl_placement_of(&r, &arena, &p, &err), DL_OK);
+    check_close(p.cost, 18, 0);
+    assert_int_equal(p.kind[0], 1);
+    r.nodes[1] = 0;
+    assert_int_equal(dl_placement_of(&r, &arena, &p, &err), DL_ERR_NO);
+    assert_string_equal(err.message, "the jobs do not fit on these nodes together");
+    r.nodes[1] = 1, r.nodes[0] = 0; /* one node for two jobs */
+    assert_int_equal(dl_placement_of(&r, &arena, &p, &err), DL_ERR_NO);
+    dl_arena_free(&arena);
+}
+
+static void what_is_refused(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_err err = {0};
+    struct dl_placement p;
+    static struct times t;
+    char expected[120];
+    struct dl_placement_request r = {
+        .jobs = 0, .kinds = 1, .nodes = {1}, .times = times_of, .data = &t};
+    assert_int_equal(dl_placement_of(&r, &arena, &p, &err), DL_ERR_USAGE);
+    snprintf(expected, sizeof expected, "expected 1 to %d jobs, got 0", DL_PLACED_JOBS);
+    assert_string_equal(err.message, expected);
+    r.jobs = DL_PLACED_JOBS + 1;
+    assert_int_equal(dl_placement_of(&r, &arena, &p, &err), DL_ERR_USAGE);
+    snprintf(expected, sizeof expected, "expected 1 to %d jobs, got %d", DL_PLACED_JOBS,
+             DL_PLACED_JOBS + 1);
+    assert_string_equal(err.message, expected);
+    r.jobs = 1;
+    assert_int_equal(dl_placement_of(&r, &arena, &p, &err), DL_OK);
+    assert_int_equal(p.nodes[0], 1);
+    r.kinds = 2;
+    r.nodes[0] = DL_PLACED_STATES - 1, r.nodes[1] = 1; /* twice the states that there may be */
+    assert_int_equal(dl_placement_of(&r, &arena, &p, &err), DL_ERR_USAGE);
+    snprintf(expected, sizeof expected,
+             "too many nodes to place jobs exactly: at most %d combinations of nodes in use",
+             DL_PLACED_STATES);
+    assert_string_equal(err.message, expected);
+    assert_string_equal(dl_placement_objectives[DL_PLACE_TIME], "time");
+    assert_string_equal(dl_placement_objectives[DL_PLACE_ENERGY], "energy");
+    assert_string_equal(dl_placement_objectives[DL_PLACE_COST], "cost");
+    assert_null(dl_placement_objectives[3]);
+    dl_arena_free(&arena);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(two_jobs_by_hand),
-                                       cmocka_unit_test(as_brute_force)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_jobs_by_hand), cmocka_unit_test(as_brute_force),
+        cmocka_unit_test(what_cannot_run), cmocka_unit_test(what_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -176,9 +176,140 @@ static void within_memory(void **state) {
     free_pair(&p);
 }
 
+/* What every pipeline says of itself: its stages hold all layers on the nodes in use, the fullest
+ * device is the job's, energy is that of all stages, and each choice of nodes stands there once,
+ * the fastest first. */
+static void figures(void **state) {
+    (void)state;
+    struct pair p;
+    struct dl_staged *list;
+    struct dl_err err = {0};
+    int count;
+    make_pair(&p, 2, 2);
+    const double micros[] = {0, 64, 512, 1024};
+    for (int round = 0; round < 8; round++) {
+        const enum dl_placement_objective objective = round < 4 ? DL_PLACE_TIME : DL_PLACE_ENERGY;
+        assert_int_equal(search(&p, micros[round % 4], objective, &list, &count, &err), DL_OK);
+        assert_true(count >= 5);
+        for (int i = 0; i < count; i++) {
+            const struct dl_staged *one = &list[i];
+            const struct dl_prediction *all = &one->prediction;
+            int64_t nodes[2] = {0, 0};
+            double power_w = 0, most_bytes = 0;
+            for (int s = 0; s < one->count; s++) {
+                const struct dl_staged_stage *stage = &one->stages[s];
+                double step_s, update_s;
+                nodes[stage->kind] += stage->nodes;
+                assert_int_equal(stage->devices, stage->nodes);
+                power_w += stage->power_w;
+                most_bytes = fmax(most_bytes, stage->memory_bytes);
+                const int from = stage->first[5] - '0', to = stage->last[5] - '0';
+                assert_int_equal(from, s == 0 ? 0 : one->stages[s - 1].last[5] - '0' + 1);
+                stage_s(&p, stage->kind == 1, one->micro_batch_samples / (double)stage->nodes,
+                        to - from + 1, &step_s, &update_s);
+                if (from > 0) check_close(stage->step_s, step_s, 1e-6);
+                check_close(stage->busy_frac,
+                            (one->micro_batches * stage->step_s + update_s) / all->iteration_s,
+                            1e-6);
+            }
+            assert_string_equal(one->stages[0].first, "dense0");
+            assert_string_equal(one->stages[one->count - 1].last, "dense3");
+            assert_true(nodes[0] == one->nodes[0] && nodes[1] == one->nodes[1]);
+            check_close(one->micro_batches * one->micro_batch_samples, 1024, 1e-12);
+            if (micros[round % 4] > 0) check_close(one->micro_batch_samples, micros[round % 4], 0);
+            check_close(all->micro_batches, one->micro_batches, 0);
+            check_close(all->memory.total_bytes, most_bytes, 1e-12);
+            assert_true(all->fits);
+            check_close(all->throughput_samples_per_s, 1024 / all->iteration_s, 1e-12);
+            check_close(one->sample_energy_j, power_w / all->throughput_samples_per_s, 1e-12);
+            check_close(all->iteration_s,
+                        all->compute_s + all->exposed_comm_s + all->exposed_input_s +
+                            all->bubble_s + all->overhead_s,
+                        1e-9);
+            if (one->count == 1) check_close(all->bubble_s, 0, 1e-15);
+            for (int k = 0; k < i; k++) {
+                const struct dl_staged *before = &list[k];
+                assert_true(before->nodes[0] != one->nodes[0] || before->nodes[1] != one->nodes[1]);
+                assert_true(objective == DL_PLACE_TIME
+                                ? before->prediction.iteration_s <= all->iteration_s
+                                : before->sample_energy_j <= one->sample_energy_j);
+            }
+        }
+    }
+    free_pair(&p);
+}
+
+/* Two devices of one node as one stage: each has half of the micro-batch, and the gradients are
+ * summed over the links of the node; over the network where they are two nodes. */
+static void gradients_of_a_stage(void **state) {
+    (void)state;
+    for (int64_t nodes = 1; nodes <= 2; nodes++) {
+        struct pair p;
+        struct dl_staged *list;
+        struct dl_err err = {0};
+        int count;
+        make_pair(&p, nodes, 0);
+        p.fast.system.devices_per_node = nodes == 1 ? 2 : 1;
+        p.fast.workload.layer_count = 1; /* one layer is one stage */
+        p.fast.workload.parameters = 2000.0 * 2000;
+        assert_int_equal(search(&p, 1024, DL_PLACE_TIME, &list, &count, &err), DL_OK);
+        const struct dl_staged *one = with_nodes(list, count, nodes, 0);
+        assert_non_null(one);
+        assert_int_equal(one->count, 1);
+        const struct dl_collective_request sum = {.op = DL_COLL_ALL_REDUCE,
+                                                  .library = DL_LIB_NCCL,
+                                                  .bytes = 4 * 2000.0 * 2000,
+                                                  .nodes = nodes,
+                                                  .ranks_per_node = nodes == 1 ? 2 : 1,
+                                                  .flows_per_adapter = 1};
+        struct dl_collective_time t;
+        assert_int_equal(dl_collective_time(&p.fast.system, &sum, &t, &err), DL_OK);
+        check_close(one->prediction.exposed_comm_s, t.time_s, 1e-9);
+        check_close(one->prediction.comm_s, t.time_s, 1e-9);
+        assert_string_equal(one->stages[0].last, "dense0");
+        assert_int_equal(one->stages[0].devices, 2);
+        free_pair(&p);
+    }
+}
+
+static void check_refused(struct pair *p, double micro, const char *message) {
+    struct dl_staged *list;
+    struct dl_err err = {0};
+    int count;
+    assert_int_equal(search(p, micro, DL_PLACE_TIME, &list, &count, &err), DL_ERR_USAGE);
+    assert_string_equal(err.message, message);
+}
+
+static void what_is_refused(void **state) {
+    (void)state;
+    struct pair p;
+    struct dl_staged *list;
+    struct dl_err err = {0};
+    int count;
+    make_pair(&p, 1, 1);
+    check_refused(&p, 100, "--micro-batch 100 does not divide the 1024 samples");
+    check_refused(&p, 2048, "--micro-batch 2048 does not divide the 1024 samples");
+    int64_t *const axes[] = {&p.fast.plan.tp, &p.fast.plan.sp, &p.fast.plan.ep};
+    for (int i = 0; i < 3; i++) {
+        *axes[i] = 2;
+        check_refused(&p, 0, "--place stages: splits the network into stages alone");
+        *axes[i] = 1;
+    }
+    assert_int_equal(search(&p, 0, DL_PLACE_COST, &list, &count, &err), DL_ERR_USAGE);
+    assert_string_equal(
+        err.message, "--objective cost: no price in one currency of every kind of node is known");
+    p.slow.device.tdp_w = NAN;
+    assert_int_equal(search(&p, 0, DL_PLACE_ENERGY, &list, &count, &err), DL_ERR_USAGE);
+    assert_string_equal(err.message, "--objective energy: no power of every kind of node is known");
+    p.fast.framework.sync.asynchronous = true;
+    check_refused(&p, 0, "fake: asynchronous workers have no pipeline");
+    free_pair(&p);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(as_pipeline),
-                                       cmocka_unit_test(two_kinds_by_hand),
-                                       cmocka_unit_test(within_memory)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(as_pipeline),          cmocka_unit_test(two_kinds_by_hand),
+        cmocka_unit_test(within_memory),        cmocka_unit_test(figures),
+        cmocka_unit_test(gradients_of_a_stage), cmocka_unit_test(what_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,7 +78,13 @@ static void test_median_interval(void **state) {
     dl_median_interval(sorted, 2000, &low, &high); /* exact; 1000 - 1.96 sqrt(2000) / 2 = 956.2 */
     check_close(low, 956, 0.0011);
     dl_median_interval(sorted, 2002, &low, &high); /* normal; no step where the method changes */
-    check_close(low, 957, 0.0011);
+    check_close(low, 957, 0);
+    check_close(high, 1046, 0);
+    dl_median_interval(sorted, 3000, &low, &high); /* 1500 - 53.68 */
+    check_close(low, 1446, 0);
+    dl_median_interval((double[]){1, 2, (double)NAN}, 3, &low, &high);
+    check_nan(low);
+    check_nan(high);
     dl_median_interval(sorted, 0, &low, &high);
     check_nan(low);
 }
@@ -100,6 +106,13 @@ static void test_outliers(void **state) {
     assert_true(outlier[9]);
     assert_int_equal(dl_outliers((double[]){1, (double)NAN, 100}, 3, outlier, scratch), 0);
     assert_int_equal(dl_outliers(x, 0, outlier, scratch), 0);
+    /* MAD 0, mean deviation 5/8: limit 2.74, so 9 is far and 6 is not */
+    const double near[] = {5, 6, 5, 5, 9, 5, 5, 5};
+    assert_int_equal(dl_outliers(near, 8, outlier, scratch), 1);
+    assert_true(outlier[4] && !outlier[1]);
+    /* MAD 1: limit 5.1891 */
+    assert_int_equal(dl_outliers((double[]){0, 1, 2, 3, 7.18}, 5, outlier, scratch), 0);
+    assert_int_equal(dl_outliers((double[]){0, 1, 2, 3, 7.2}, 5, outlier, scratch), 1);
 }
 
 static void test_normal_quantile(void **state) {
@@ -113,7 +126,11 @@ static void test_normal_quantile(void **state) {
     assert_true(isinf(dl_normal_quantile(0)) && dl_normal_quantile(0) < 0);
     assert_true(isinf(dl_normal_quantile(1)) && dl_normal_quantile(1) > 0);
     for (double p = 1e-12; p < 0.5; p *= 1.7) /* Phi gives p back */
-        check_close(0.5 * erfc(-dl_normal_quantile(p) / sqrt(2.0)), p, 1e-9);
+        check_close(0.5 * erfc(-dl_normal_quantile(p) / sqrt(2.0)), p, 1e-12);
+    for (double p = 0.02; p < 0.5; p += 0.001) /* by both pieces of the first approximation */
+        check_close(0.5 * erfc(-dl_normal_quantile(p) / sqrt(2.0)), p, 1e-14);
+    check_close(dl_normal_quantile(0.75), -dl_normal_quantile(0.25), 1e-14);
+    check_nan(dl_normal_quantile(1.1));
 }
 
 /* E = int_0^inf (1 - Phi^k) - int_-inf^0 Phi^k by the trapezoid rule on another grid than the
@@ -150,8 +167,12 @@ static void test_normal_expected_max(void **state) {
     check_close(dl_normal_expected_max(5), 1.1629644736405196, 1e-5);
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         check_close(dl_normal_expected_max(table[i].k), table[i].e, 3e-5);
-    for (double k = 1.05; k < 1e6; k *= 1.37)
-        check_close(dl_normal_expected_max(k), expected_by_quadrature(k), 3e-4);
+    for (double k = 1.05; k < 1.1e9; k *= 1.37)
+        check_close(dl_normal_expected_max(k), expected_by_quadrature(k), k < 1.1 ? 3e-4 : 1e-4);
+    for (double k = 2; k < 2e9; k *= 2)
+        check_close(dl_normal_expected_max(fmin(k, 1073741824.0)),
+                    expected_by_quadrature(fmin(k, 1073741824.0)), 1e-7);
+    check_close(dl_normal_expected_max(1e12), dl_normal_expected_max(1073741824.0), 0);
     for (double k = 1; k < 4e9; k *= 1.01) {
         double e = dl_normal_expected_max(k);
 
@@ -189,6 +210,24 @@ static void warm_up_by_hand(void **state) {
     assert_int_equal(dl_warmup_samples(x, 11, scratch), 0);
 }
 
+/* The median of the second half over that of the first, where their intervals do not meet: ranks 1
+ * and 6 of 6. */
+static void drift_by_hand(void **state) {
+    (void)state;
+    double x[12], scratch[12];
+    for (int i = 0; i < 12; i++) x[i] = 10 + (i < 6 ? 0.1 * i : 2 + 0.1 * i);
+    check_close(dl_drift_frac(x, 12, scratch), 12.85 / 10.25 - 1, 1e-12);
+    for (int i = 0; i < 12; i++) x[i] = 10 + (i < 6 ? 2 + 0.1 * i : 0.1 * i);
+    check_close(dl_drift_frac(x, 12, scratch), 10.85 / 12.25 - 1, 1e-12);
+    check_nan(dl_drift_frac(x, 11, scratch));
+    x[11] = 12; /* the slowest of the second half meets the fastest of the first */
+    check_nan(dl_drift_frac(x, 12, scratch));
+    x[11] = 11.99;
+    check_close(dl_drift_frac(x, 12, scratch), 10.85 / 12.25 - 1, 1e-12);
+    for (int i = 0; i < 12; i++) x[i] = 10;
+    check_nan(dl_drift_frac(x, 12, scratch));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_moments),
@@ -200,6 +239,7 @@ int main(void) {
         cmocka_unit_test(test_normal_expected_max),
         cmocka_unit_test(repeats_by_hand),
         cmocka_unit_test(warm_up_by_hand),
+        cmocka_unit_test(drift_by_hand),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -142,6 +142,15 @@ static void test_digits(void **state) {
     assert_string_equal(shown(&arena, 1.5e-9, 0), "1.5e-09");
     assert_string_equal(shown(&arena, 2e20, 0), "2e+20");
     assert_string_equal(shown(&arena, (double)INFINITY, 0), "inf");
+    assert_string_equal(shown(&arena, -(double)INFINITY, 0), "-inf");
+    assert_string_equal(shown(&arena, -1e-300, 0), "-1e-300");
+    assert_string_equal(shown(&arena, 1e15, 0), "1e+15");
+    assert_string_equal(shown(&arena, 999999999999999.0, 0), "999999999999999");
+    assert_string_equal(shown(&arena, 1e-6, 0), "0.00000100");
+    assert_string_equal(shown(&arena, 9.99e-7, 0), "9.99e-07");
+    assert_string_equal(shown(&arena, 99.96, 0), "100");
+    assert_string_equal(shown(&arena, 99.94, 0), "99.9");
+    assert_string_equal(shown(&arena, 5, 1), "5");
     assert_string_equal(shown(&arena, 0.1, 99), "0.10000000000000001"); /* at most 17 */
     dl_arena_free(&arena);
 }

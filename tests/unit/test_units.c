@@ -49,6 +49,23 @@ static const struct {
     {"1PiB", DL_UNIT_BYTE, 1125899906842624},
     {"16b", DL_UNIT_BYTE, 2},
     {"1kbit", DL_UNIT_BYTE, 125},
+    {"8kb", DL_UNIT_BYTE, 1000},
+    {"8Kib", DL_UNIT_BYTE, 1024},
+    {"8Kibits", DL_UNIT_BYTE, 1024},
+    {"8Kibit", DL_UNIT_BYTE, 1024},
+    {"1Kibyte", DL_UNIT_BYTE, 1024},
+    {"1Kibytes", DL_UNIT_BYTE, 1024},
+    {"8Kib/s", DL_UNIT_BYTE_PER_S, 1024},
+    {"8Kibit/s", DL_UNIT_BYTE_PER_S, 1024},
+    {"8Kibits/s", DL_UNIT_BYTE_PER_S, 1024},
+    {"1Kibyte/s", DL_UNIT_BYTE_PER_S, 1024},
+    {"1Kibytes/s", DL_UNIT_BYTE_PER_S, 1024},
+    {"1KB/s", DL_UNIT_BYTE_PER_S, 1000},
+    {"1Ki", DL_UNIT_NONE, 1024},
+    {"1PiB", DL_UNIT_BYTE, 1125899906842624},
+    {"2us/byte", DL_UNIT_S_PER_BYTE, 2e-6},
+    {"2uW", DL_UNIT_W, 2e-6},
+    {"2MJ", DL_UNIT_J, 2e6},
     {"8bits", DL_UNIT_BYTE, 1},
     {"3byte", DL_UNIT_BYTE, 3},
     {"3kbytes", DL_UNIT_BYTE, 3000},
@@ -122,6 +139,50 @@ static const struct {
     {"1GB", DL_UNIT_BYTE_PER_S},
     {"64M", DL_UNIT_BYTE},
     {"1mB", DL_UNIT_BYTE},
+    {"1kh", DL_UNIT_S},
+    {"1mh", DL_UNIT_S},
+    {"1Kimin", DL_UNIT_S},
+    {"1mmin", DL_UNIT_S},
+    {"1k%", DL_UNIT_NONE},
+    {"1m%", DL_UNIT_NONE},
+    {"1m", DL_UNIT_NONE},
+    {"1m", DL_UNIT_COUNT},
+    {"1mbyte", DL_UNIT_BYTE},
+    {"1mbytes", DL_UNIT_BYTE},
+    {"8mb", DL_UNIT_BYTE},
+    {"8mbit", DL_UNIT_BYTE},
+    {"8mbits", DL_UNIT_BYTE},
+    {"1mB/s", DL_UNIT_BYTE_PER_S},
+    {"1mbyte/s", DL_UNIT_BYTE_PER_S},
+    {"1mbytes/s", DL_UNIT_BYTE_PER_S},
+    {"1mb/s", DL_UNIT_BYTE_PER_S},
+    {"1mbit/s", DL_UNIT_BYTE_PER_S},
+    {"1mbits/s", DL_UNIT_BYTE_PER_S},
+    {"1mbps", DL_UNIT_BYTE_PER_S},
+    {"1Mibps", DL_UNIT_BYTE_PER_S},
+    {"1ks/B", DL_UNIT_S_PER_BYTE},
+    {"1Kis/B", DL_UNIT_S_PER_BYTE},
+    {"1ks/byte", DL_UNIT_S_PER_BYTE},
+    {"1Kis", DL_UNIT_S},
+    {"1mflop", DL_UNIT_FLOP},
+    {"1Kiflop", DL_UNIT_FLOP},
+    {"1mFLOP", DL_UNIT_FLOP},
+    {"1KiFLOP", DL_UNIT_FLOP},
+    {"1mflop/s", DL_UNIT_FLOP_PER_S},
+    {"1KiFLOP/s", DL_UNIT_FLOP_PER_S},
+    {"1mFLOPS", DL_UNIT_FLOP_PER_S},
+    {"1mHz", DL_UNIT_HZ},
+    {"1KiHz", DL_UNIT_HZ},
+    {"1KiW", DL_UNIT_W},
+    {"1KiJ", DL_UNIT_J},
+    {"1m", DL_UNIT_SAMPLE},
+    {"1ksample", DL_UNIT_SAMPLE},
+    {"1ksamples", DL_UNIT_SAMPLE},
+    {"1msample", DL_UNIT_SAMPLE},
+    {"1ksample/s", DL_UNIT_SAMPLE_PER_S},
+    {"1ksamples/s", DL_UNIT_SAMPLE_PER_S},
+    {"1k", DL_UNIT_SAMPLE_PER_S},
+    {"1kk", DL_UNIT_NONE},
     {"1gB", DL_UNIT_BYTE},
     {"1TFLOP", DL_UNIT_FLOP_PER_S},
     {"1TFLOPS", DL_UNIT_FLOP},
@@ -222,6 +283,189 @@ static void test_format(void **state) {
     assert_string_equal(text, "1.2");
 }
 
+/* Both sides of every place where a prefix, a unit or the number of decimals changes. */
+static const struct {
+    double value;
+    enum dl_unit unit;
+    const char *text;
+} boundaries[] = {
+    {7200, DL_UNIT_S, "2.00 h"},
+    {7199, DL_UNIT_S, "120 min"},
+    {999.5, DL_UNIT_S, "16.7 min"},
+    {999.4, DL_UNIT_S, "999 s"},
+    {0.9995, DL_UNIT_S, "1.00 s"},
+    {0.9994, DL_UNIT_S, "999 ms"},
+    {0.9996e-3, DL_UNIT_S, "1.00 ms"},
+    {0.9994e-3, DL_UNIT_S, "999 us"},
+    {0.9996e-6, DL_UNIT_S, "1.00 us"},
+    {0.9994e-6, DL_UNIT_S, "999 ns"},
+    {0.9996e-9, DL_UNIT_S, "1.00 ns"},
+    {0.9994e-9, DL_UNIT_S, "999 ps"},
+    {1e-15, DL_UNIT_S, "0.001 ps"},
+    {1, DL_UNIT_S_PER_BYTE, "1.00 s/B"},
+    {0.9994, DL_UNIT_S_PER_BYTE, "999 ms/B"},
+    {0.9994e-3, DL_UNIT_S_PER_BYTE, "999 us/B"},
+    {0.9996e-3, DL_UNIT_S_PER_BYTE, "1.00 ms/B"},
+    {0.9994e-6, DL_UNIT_S_PER_BYTE, "999 ns/B"},
+    {0.9996e-6, DL_UNIT_S_PER_BYTE, "1.00 us/B"},
+    {0.9994e-9, DL_UNIT_S_PER_BYTE, "999 ps/B"},
+    {0.9996e-9, DL_UNIT_S_PER_BYTE, "1.00 ns/B"},
+    {0.9995e18, DL_UNIT_FLOP, "1.00 Eflop"},
+    {0.9994e18, DL_UNIT_FLOP, "999 Pflop"},
+    {0.9995e15, DL_UNIT_FLOP, "1.00 Pflop"},
+    {0.9994e15, DL_UNIT_FLOP, "999 Tflop"},
+    {0.9995e12, DL_UNIT_FLOP, "1.00 Tflop"},
+    {0.9994e12, DL_UNIT_FLOP, "999 Gflop"},
+    {0.9995e9, DL_UNIT_FLOP, "1.00 Gflop"},
+    {0.9994e9, DL_UNIT_FLOP, "999 Mflop"},
+    {0.9995e6, DL_UNIT_FLOP, "1.00 Mflop"},
+    {0.9994e6, DL_UNIT_FLOP, "999 kflop"},
+    {0.9995e3, DL_UNIT_FLOP, "1.00 kflop"},
+    {0.9994e3, DL_UNIT_FLOP, "999 flop"},
+    {0.5, DL_UNIT_FLOP, "0.500 flop"},
+    {1023.5, DL_UNIT_BYTE, "1.00 KiB"},
+    {1023.4, DL_UNIT_BYTE, "1023 B"},
+    {1023.5 * 1024, DL_UNIT_BYTE, "1.00 MiB"},
+    {1023.4 * 1024, DL_UNIT_BYTE, "1023 KiB"},
+    {1023.5 * 1048576, DL_UNIT_BYTE, "1.00 GiB"},
+    {1023.4 * 1048576, DL_UNIT_BYTE, "1023 MiB"},
+    {1023.5 * 1073741824, DL_UNIT_BYTE, "1.00 TiB"},
+    {1023.4 * 1073741824, DL_UNIT_BYTE, "1023 GiB"},
+    {1023.5 * 1099511627776.0, DL_UNIT_BYTE, "1.00 PiB"},
+    {1023.4 * 1099511627776.0, DL_UNIT_BYTE, "1023 TiB"},
+    {-1023.5, DL_UNIT_BYTE, "-1.00 KiB"},
+    {0.09995, DL_UNIT_NONE, "0.100"},
+    {0.0999, DL_UNIT_NONE, "0.0999"},
+    {1e-5, DL_UNIT_NONE, "1e-05"},
+    {0.9994, DL_UNIT_NONE, "0.999"},
+    {0.9996, DL_UNIT_NONE, "1.00"},
+    {9.994, DL_UNIT_NONE, "9.99"},
+    {9.996, DL_UNIT_NONE, "10.0"},
+    {99.94, DL_UNIT_NONE, "99.9"},
+    {99.96, DL_UNIT_NONE, "100"},
+    {-99.96, DL_UNIT_NONE, "-100"},
+    {999999999999999.0, DL_UNIT_NONE, "999999999999999"},
+    {1e15, DL_UNIT_NONE, "1e+15"},
+    {0, DL_UNIT_NONE, "0"},
+    {0, DL_UNIT_FLOP_PER_S, "0 flop/s"},
+    {0, DL_UNIT_W, "0 W"},
+    {0, DL_UNIT_HZ, "0 Hz"},
+    {0, DL_UNIT_J, "0 J"},
+    {0, DL_UNIT_S_PER_BYTE, "0 s/B"},
+    {0, DL_UNIT_BYTE_PER_S, "0 B/s"},
+    {0, DL_UNIT_COUNT, "0"},
+    {9007199254740992.0, DL_UNIT_COUNT, "9007199254740992"},
+    {1e16, DL_UNIT_COUNT, "1e+16"},
+    {-3, DL_UNIT_COUNT, "-3"},
+    {1, DL_UNIT_SAMPLE, "1.00 sample"},
+    {-1, DL_UNIT_SAMPLE, "-1.00 sample"},
+    {2, DL_UNIT_SAMPLE, "2.00 samples"},
+    {1, DL_UNIT_SAMPLE_PER_S, "1.00 samples/s"},
+    {-(double)INFINITY, DL_UNIT_S, "-infinite"},
+    {(double)INFINITY, DL_UNIT_COUNT, "infinite"},
+    {5, DL_UNITS, "5.00"},
+};
+
+static void test_format_boundaries(void **state) {
+    char text[64];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof boundaries / sizeof boundaries[0]; i++) {
+        dl_units_format(boundaries[i].value, boundaries[i].unit, text, sizeof text);
+        if (strcmp(text, boundaries[i].text) != 0)
+            fail_msg("%.17g prints as \"%s\", expected \"%s\"", boundaries[i].value, text,
+                     boundaries[i].text);
+    }
+}
+
+/* What an error says was expected; each of its examples is one. */
+static const struct {
+    enum dl_unit unit;
+    const char *name, *wanted, *examples[3];
+} units[] = {
+    {DL_UNIT_NONE, "", "a number such as 0.5 or 50%", {"0.5", "50%"}},
+    {DL_UNIT_COUNT, "", "a whole number such as 16 or 64k", {"16", "64k"}},
+    {DL_UNIT_S, "s", "a time such as 1.5us, 20ms or 3 (seconds)", {"1.5us", "20ms", "3"}},
+    {DL_UNIT_BYTE, "byte", "a size such as 64MiB, 25MB or 4096 (bytes)", {"64MiB", "25MB", "4096"}},
+    {DL_UNIT_BYTE_PER_S,
+     "byte/s",
+     "a bandwidth such as 25GB/s, 100Gb/s or 2.5e10 (byte/s)",
+     {"25GB/s", "100Gb/s", "2.5e10"}},
+    {DL_UNIT_S_PER_BYTE,
+     "s/byte",
+     "a time per byte such as 40ps/B or 4e-11 (s/byte)",
+     {"40ps/B", "4e-11"}},
+    {DL_UNIT_FLOP,
+     "flop",
+     "an amount of work such as 4.1GFLOP or 4.1e9 (flop)",
+     {"4.1GFLOP", "4.1e9"}},
+    {DL_UNIT_FLOP_PER_S,
+     "flop/s",
+     "a rate such as 15.7TFLOP/s or 1.57e13 (flop/s)",
+     {"15.7TFLOP/s", "1.57e13"}},
+    {DL_UNIT_HZ, "Hz", "a frequency such as 1.53GHz or 1.53e9 (Hz)", {"1.53GHz", "1.53e9"}},
+    {DL_UNIT_W, "W", "a power such as 300W or 300", {"300W", "300"}},
+    {DL_UNIT_J, "J", "an energy such as 5kJ or 5000 (J)", {"5kJ", "5000"}},
+    {DL_UNIT_SAMPLE, "sample", "a number of samples such as 256 or 1.28M", {"256", "1.28M"}},
+    {DL_UNIT_SAMPLE_PER_S,
+     "sample/s",
+     "a throughput such as 1200samples/s or 1200",
+     {"1200samples/s", "1200"}},
+};
+
+static void test_wanted(void **state) {
+    struct dl_err err;
+    double value;
+
+    (void)state;
+    assert_int_equal(sizeof units / sizeof units[0], DL_UNITS);
+    for (int i = 0; i < DL_UNITS; i++) {
+        char expected[160];
+        assert_string_equal(dl_unit_name(units[i].unit), units[i].name);
+        for (int e = 0; e < 3 && units[i].examples[e] != NULL; e++) {
+            check_contains(units[i].wanted, units[i].examples[e]);
+            assert_int_equal(dl_units_parse(units[i].examples[e], units[i].unit, &value, &err),
+                             DL_OK);
+        }
+        assert_int_equal(dl_units_parse("?", units[i].unit, &value, &err), DL_ERR_USAGE);
+        snprintf(expected, sizeof expected, "expected %s, got \"?\"", units[i].wanted);
+        assert_string_equal(err.message, expected);
+        assert_int_equal(dl_units_parse(NULL, units[i].unit, &value, &err), DL_ERR_USAGE);
+        snprintf(expected, sizeof expected, "expected %s, got nothing", units[i].wanted);
+        assert_string_equal(err.message, expected);
+        assert_int_equal(dl_units_parse("1e999", units[i].unit, &value, &err), DL_ERR_USAGE);
+        snprintf(expected, sizeof expected, "expected %s, got \"1e999\": too large",
+                 units[i].wanted);
+        assert_string_equal(err.message, expected);
+    }
+}
+
+/* The longest number and suffix, and one more; whole numbers to 2^53; exponents. */
+static void test_extremes(void **state) {
+    struct dl_err err;
+    double value;
+
+    (void)state;
+    char text[80];
+    memset(text, '0', sizeof text), text[63] = '\0';
+    assert_int_equal(dl_units_parse(text, DL_UNIT_NONE, &value, &err), DL_OK);
+    text[63] = '0', text[64] = '\0';
+    assert_int_equal(dl_units_parse(text, DL_UNIT_NONE, &value, &err), DL_ERR_USAGE);
+    assert_int_equal(dl_units_parse("9007199254740992", DL_UNIT_COUNT, &value, &err), DL_OK);
+    check_close(value, 9007199254740992.0, 0);
+    assert_int_equal(dl_units_parse("9007199254740994", DL_UNIT_COUNT, &value, &err), DL_ERR_USAGE);
+    assert_int_equal(dl_units_parse("-4k", DL_UNIT_COUNT, &value, &err), DL_OK);
+    check_close(value, -4000, 0);
+    assert_int_equal(dl_units_parse("1e-999999999999", DL_UNIT_NONE, &value, &err), DL_OK);
+    check_close(value, 0, 0);
+    assert_int_equal(dl_units_parse("2e3us", DL_UNIT_S, &value, &err), DL_OK);
+    check_close(value, 2e-3, 0);
+    assert_int_equal(dl_units_parse("2E", DL_UNIT_NONE, &value, &err), DL_OK); /* exa */
+    check_close(value, 2e18, 0);
+    assert_int_equal(dl_units_parse("5", DL_UNITS, &value, &err), DL_OK); /* none */
+    check_close(value, 5, 0);
+}
+
 static void test_names(void **state) {
     (void)state;
     assert_string_equal(dl_unit_name(DL_UNIT_NONE), "");
@@ -298,7 +542,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parse),  cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_format), cmocka_unit_test(test_names),
-        cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_lists),  cmocka_unit_test(test_format_boundaries),
+        cmocka_unit_test(test_wanted), cmocka_unit_test(test_extremes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
