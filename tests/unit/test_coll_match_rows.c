@@ -240,17 +240,31 @@ static void measured_sets_that_serve(void **state) {
     check_close(scaled_by(&m, 1, r), 1, 0);
     m = own, m.nodes = 4;
     assert_true(fabs(scaled_by(&m, 1, r) - 1) > 0.1); /* scaled */
-    /* Switches that join 4 nodes: what was measured over 2 of them serves no adapters, what was
-     * measured in one node serves one node. */
+}
+
+/* Switches that join 4 nodes: what was measured over 2 of them serves no adapters, what was measured
+ * in one node serves one node. */
+static void measured_sets_of_a_domain(void **state) {
+    (void)state;
+    struct dl_coll_sample sample = {1e6, 0.5, NAN, NAN};
     struct dl_fake f;
     struct dl_err err;
     struct dl_collective_time model, time;
     fake_make(&f);
     f.system.intra.domain_nodes = 4;
     for (int nodes = 1; nodes <= 2; nodes++) {
-        struct dl_collective_request asked = r;
-        asked.nodes = nodes;
-        m = own, m.nodes = nodes, m.ranks = 4 * nodes;
+        const struct dl_collective_request asked = {.op = DL_COLL_ALL_REDUCE,
+                                                    .library = DL_LIB_GLOO,
+                                                    .bytes = 1e6,
+                                                    .nodes = nodes,
+                                                    .ranks_per_node = 4,
+                                                    .flows_per_adapter = 1};
+        struct dl_coll_measured m = {.library = "gloo",
+                                     .operation = "all_reduce",
+                                     .nodes = nodes,
+                                     .ranks = 4 * nodes,
+                                     .samples = &sample,
+                                     .sample_count = 1};
         f.system.collective_count = 0;
         assert_int_equal(ask(&f, asked, &model, &err), DL_OK);
         f.system.collectives = &m, f.system.collective_count = 1;
@@ -371,6 +385,7 @@ int main(void) {
                                        cmocka_unit_test(bus_bandwidth_alone),
                                        cmocka_unit_test(requests_that_are_refused),
                                        cmocka_unit_test(measured_sets_that_serve),
+                                       cmocka_unit_test(measured_sets_of_a_domain),
                                        cmocka_unit_test(spread_of_samples),
                                        cmocka_unit_test(beyond_samples_without_a_model)};
     return cmocka_run_group_tests(tests, NULL, NULL);
