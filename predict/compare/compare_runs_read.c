@@ -98,6 +98,7 @@ static void remember(struct dl_run_rows *r, const char *key, const void *object)
 static enum dl_code load_workload(struct dl_run_rows *r, const char *name, const char *input,
                                   const struct dl_workload **out, struct dl_err *err) {
     const char *key = dl_arena_printf(r->arena, "workload %s %s", name, input);
+    if (key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     *out = cached(r, key);
     if (*out != NULL) return DL_OK;
     struct dl_data data = *r->data;
@@ -436,11 +437,14 @@ static enum dl_code read_run(struct dl_run_rows *r, int row, struct dl_run_row *
                : metric != NULL  ? metric
                                  : run->why;
     DL_TRY(dl_run_plan_read(r, row, plan, err));
+    /* a reason without its text is none */
+    if (r->arena->failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (run->why != NULL) return DL_OK;
     plan->strategy = strategy_of_ranks(plan);
     struct dl_err inner = {0};
     const enum dl_code code = load_all(r, row, run, &inner);
     if (code == DL_ERR_USAGE) run->why = dl_arena_strdup(r->arena, inner.message);
+    if (r->arena->failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (code != DL_OK && code != DL_ERR_USAGE) {
         *err = inner;
         return code;

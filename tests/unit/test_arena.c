@@ -43,12 +43,21 @@ static void test_edges(void **state) {
 
     (void)state;
     assert_true(a != NULL && b != NULL && c != NULL && a != b && b != c);
+    assert_int_equal(arena.total_bytes, 3 * alignof(max_align_t));
+    assert_false(arena.failed);
+    assert_non_null(dl_arena_alloc(&arena, alignof(max_align_t), 2));
+    assert_int_equal(arena.total_bytes, 5 * alignof(max_align_t)); /* no more than it takes */
+    assert_non_null(dl_arena_alloc(&arena, alignof(max_align_t) + 1, 1));
+    assert_int_equal(arena.total_bytes, 7 * alignof(max_align_t));
     assert_null(dl_arena_alloc(&arena, huge, 1));
+    assert_true(arena.failed);
+    assert_int_equal(arena.total_bytes, 7 * alignof(max_align_t));
     assert_null(dl_arena_alloc(&arena, huge / 2, 4));
     assert_null(dl_arena_alloc(&arena, 3, huge / 2));
     assert_null(dl_arena_strndup(&arena, "x", huge));
     assert_non_null(dl_arena_alloc(&arena, 1, 5000000)); /* larger than any block */
     dl_arena_free(&arena);
+    assert_false(arena.failed);
 }
 
 static void test_text(void **state) {

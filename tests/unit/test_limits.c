@@ -285,6 +285,68 @@ static void changes_that_are_made_already(void **state) {
     check_all_active(&base, false, 2);
 }
 
+/* Twice the resources, and all steps that the axes of a plan allow. */
+static void list_steps(const struct dl_plan plan) {
+    struct dl_plan p;
+    char text[64];
+    count = 0;
+    for (int r = 0; r < ALL; r++)
+        if (r != STORAGE && r != DECODING)
+            try_resource(&plan, r, r == NETWORK_LATENCY || r == NODE_LATENCY ? 0.5 : 2);
+    p = plan, p.sequence_parallel = true;
+    if (plan.tp > 1) try_plan(p, "--sequence-parallel");
+    p = plan, p.recompute = DL_RECOMPUTE_SELECTIVE;
+    try_plan(p, "--recompute selective");
+    p = plan, p.recompute = DL_RECOMPUTE_FULL;
+    try_plan(p, "--recompute full");
+    for (int up = 0; up < 2; up++) {
+        p = plan, p.micro_batch_samples *= up ? 2 : 0.5;
+        snprintf(text, sizeof text, "--micro-batch %g", p.micro_batch_samples);
+        if (p.micro_batch_samples >= 1) try_plan(p, text);
+    }
+    p = plan, p.schedule = DL_INTERLEAVED, p.virtual_stages = 2;
+    if (plan.pp > 1 && plan.schedule != DL_INTERLEAVED) try_plan(p, "--schedule interleaved");
+    p = plan, p.tp /= 2, p.dp *= 2;
+    snprintf(text, sizeof text, "--tp %d --dp %d", (int)p.tp, (int)p.dp);
+    if (plan.tp > 1) try_plan(p, text);
+    p = plan, p.pp /= 2, p.dp *= 2;
+    snprintf(text, sizeof text, "--pp %d --dp %d", (int)p.pp, (int)p.dp);
+    if (plan.pp > 1) try_plan(p, text);
+}
+
+/* All steps of a plan that its axes allow, for plans on each of which another one pays. */
+static void steps_that_pay(void **state) {
+    (void)state;
+    static const struct {
+        int64_t tp, pp, dp;
+        double micro, batch;
+        enum dl_schedule schedule;
+    } rows[] = {
+        {1, 4, 2, 8, 32, DL_1F1B}, {1, 4, 2, 1, 64, DL_1F1B},        {4, 1, 2, 1, 32, DL_1F1B},
+        {4, 2, 1, 2, 4, DL_1F1B},  {2, 2, 2, 4, 16, DL_INTERLEAVED}, {1, 2, 4, 4, 32, DL_GPIPE},
+    };
+    bool smaller = false, larger = false, split = false;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct dl_plan plan = g.f.plan;
+        char text[64];
+        plan.strategy = dl_strategy_find("3d");
+        plan.nodes = 2, plan.tp = rows[i].tp, plan.pp = rows[i].pp, plan.dp = rows[i].dp;
+        plan.batch_per_device_samples = 0, plan.global_batch_samples = rows[i].batch;
+        plan.micro_batch_samples = rows[i].micro, plan.schedule = rows[i].schedule;
+        const struct dl_prediction base = find(&plan);
+        list_steps(plan);
+        check_changes(&base);
+        for (int k = 0; k < limits.change_count; k++) {
+            snprintf(text, sizeof text, "--micro-batch %g", rows[i].micro / 2);
+            smaller = smaller || strcmp(limits.changes[k].text, text) == 0;
+            snprintf(text, sizeof text, "--micro-batch %g", rows[i].micro * 2);
+            larger = larger || strcmp(limits.changes[k].text, text) == 0;
+            split = split || strncmp(limits.changes[k].text, "--tp", 4) == 0;
+        }
+    }
+    assert_true(smaller && larger && split);
+}
+
 /* One node uses no network and one device no links inside; what does not fit is changed until it
  * does. */
 static void idle_resources_and_memory(void **state) {
@@ -411,8 +473,8 @@ static void savings(void **state) {
 
 #define test(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 int main(void) {
-    const struct CMUnitTest tests[] = {test(every_change_of_a_plan),
-                                       test(changes_that_are_made_already),
-                                       test(idle_resources_and_memory), test(input), test(savings)};
+    const struct CMUnitTest tests[] = {
+        test(every_change_of_a_plan),    test(steps_that_pay), test(changes_that_are_made_already),
+        test(idle_resources_and_memory), test(input),          test(savings)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

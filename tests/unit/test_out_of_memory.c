@@ -277,6 +277,13 @@ static void search(void **state) {
               "lenet,alexnet --csv"));
 }
 
+static void compare(void **state) {
+    (void)state;
+    char line[400];
+    snprintf(line, sizeof line, "%s/data/runs/intel_caffe.csv --rows --csv", check_root());
+    check_lines(&dl_cmd_compare, LINES(line));
+}
+
 static void campaign(void **state) {
     (void)state;
     check_lines(&dl_cmd_campaign,
@@ -307,6 +314,7 @@ int main(void) {
     setvbuf(stdout, NULL, _IONBF, 0);
     const struct CMUnitTest tests[] = {cmocka_unit_test(predict),  cmocka_unit_test(explain),
                                        cmocka_unit_test(search),   cmocka_unit_test(others),
-                                       cmocka_unit_test(campaign), cmocka_unit_test(advise)};
+                                       cmocka_unit_test(campaign), cmocka_unit_test(compare),
+                                       cmocka_unit_test(advise)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,6 +67,119 @@ static void test_long_and_hostile_text(void **state) {
     assert_string_equal(text, "a?[31m:1:1: error: b?c? ?? \xc3\xa9");
 }
 
+/* Characters of UTF-8 stay whole; a byte that is none of one, or is left of one, becomes '?'. */
+static void test_characters(void **state) {
+    static const struct {
+        const char *text, *shown;
+    } rows[] = {
+        {"a\x7f", "a?"}, /* as printed: not to a terminal */
+        {"\xc2\xa0", "\xc2\xa0"},
+        {"\xdf\xbf", "\xdf\xbf"},
+        {"\xe0\xa0\x80", "\xe0\xa0\x80"},
+        {"\xef\xbf\xbf", "\xef\xbf\xbf"},
+        {"\xf0\x90\x80\x80", "\xf0\x90\x80\x80"},
+        {"\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"},
+        {"\xc0\x80x", "??x"},
+        {"\xc1\xbfx", "??x"},
+        {"\x80x", "?x"},
+        {"\xbfx", "?x"},
+        {"\xf5\x80\x80\x80", "????"},
+        {"\xff", "?"},
+        {"\xc3", "?"},
+        {"\xc3x", "?x"},
+        {"\xe2\x82", "??"},
+        {"\xe2\x82x", "??x"},
+        {"\xe2x\x82", "?x?"},
+        {"\xf0\x90\x80", "???"},
+        {"\xf0\x90\x80z", "???z"},
+        {"\xf0\x90z\x80", "??z?"},
+        {"\xc3\xc3\xa9", "?\xc3\xa9"},
+        {"\x1f \x01", "? ?"},
+        {"\xc2\x80", "??"}, /* a control character */
+        {"\xc2\x9f", "??"},
+        {"\xc3\x9f", "\xc3\x9f"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct dl_err err;
+        char text[200], expected[200];
+
+        dl_fail_at(&err, rows[i].text, 1, 1, rows[i].text, "%s", rows[i].text);
+        dl_err_text(&err, NULL, text, sizeof text);
+        snprintf(expected, sizeof expected, "%s:1:1: error: %s: %s", rows[i].shown, rows[i].shown,
+                 rows[i].shown);
+        if (strcmp(text, expected) != 0) fail_msg("row %zu: \"%s\"", i, text);
+        dl_fail(&err, DL_ERR_NO, "%s", rows[i].text);
+        dl_err_text(&err, NULL, text, sizeof text);
+        snprintf(expected, sizeof expected, "dlmodel: %s", rows[i].shown);
+        assert_string_equal(text, expected);
+    }
+    char kept[] = "a\nb\tc\x1b";
+    dl_text_printable(kept, "\n\t");
+    assert_string_equal(kept, "a\nb\tc?");
+}
+
+/* By its definition: the cheapest of removing, adding, replacing a letter or swapping two. */
+static int distance(const char *a, int a_length, const char *b, int b_length) {
+    if (a_length == 0 || b_length == 0) return a_length + b_length;
+    int least = distance(a, a_length - 1, b, b_length - 1) + (a[a_length - 1] != b[b_length - 1]);
+    const int less_a = distance(a, a_length - 1, b, b_length) + 1,
+              less_b = distance(a, a_length, b, b_length - 1) + 1;
+    if (less_a < least) least = less_a;
+    if (less_b < least) least = less_b;
+    if (a_length > 1 && b_length > 1 && a[a_length - 1] == b[b_length - 2] &&
+        a[a_length - 2] == b[b_length - 1]) {
+        const int swapped = distance(a, a_length - 2, b, b_length - 2) + 1;
+        if (swapped < least) least = swapped;
+    }
+    return least;
+}
+
+/* The first of the nearest names, within one slip in three letters and one more, but never as many
+ * as there are letters; else the first that begins with three letters or more. */
+static void test_suggestions_by_definition(void **state) {
+    uint64_t seed = 31;
+    int near = 0, none = 0;
+
+    (void)state;
+    for (int round = 0; round < 3000; round++) {
+        char words[6][8];
+        const char *names[6] = {words[1], words[2], words[3], words[4], words[5], NULL};
+        for (int w = 0; w < 6; w++) {
+            const int length = 1 + (int)(check_random(&seed) % 6);
+            for (int i = 0; i < length; i++) words[w][i] = (char)('a' + check_random(&seed) % 3);
+            words[w][length] = '\0';
+        }
+        const int length = (int)strlen(words[0]);
+        int best = length / 3 + 1 < length ? length / 3 + 1 : length - 1;
+        const char *expected = NULL, *longer = NULL;
+        for (int n = 0; n < 5; n++) {
+            const int d = distance(words[0], length, names[n], (int)strlen(names[n]));
+            if (d < best || (d == best && expected == NULL)) best = d, expected = names[n];
+            if (length >= 3 && longer == NULL && strncmp(names[n], words[0], (size_t)length) == 0)
+                longer = names[n];
+        }
+        const char *found = dl_suggest(words[0], names);
+        if (expected == NULL) expected = longer;
+        if (found != expected)
+            fail_msg("%s: %s, expected %s", words[0], found ? found : "-",
+                     expected ? expected : "-");
+        near += found != NULL, none += found == NULL;
+    }
+    assert_true(near > 300 && none > 300);
+    /* words of up to 127 letters */
+    char word[140], name[140];
+    memset(word, 'w', sizeof word), memset(name, 'w', sizeof name);
+    word[126] = name[127] = '\0';
+    const char *const one[] = {name, NULL};
+    assert_ptr_equal(dl_suggest(word, one), name);
+    word[126] = 'w', word[128] = '\0';
+    assert_null(dl_suggest(word, one));
+    word[126] = '\0', name[127] = 'w', name[128] = '\0';
+    assert_null(dl_suggest(word, one));
+}
+
 static void test_suggest(void **state) {
     static const char *const names[] = {"bandwidth_bytes_per_s",
                                         "latency_s",
@@ -97,6 +210,8 @@ int main(void) {
         cmocka_unit_test(test_arguments_may_be_the_record_itself),
         cmocka_unit_test(test_long_and_hostile_text),
         cmocka_unit_test(test_suggest),
+        cmocka_unit_test(test_characters),
+        cmocka_unit_test(test_suggestions_by_definition),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

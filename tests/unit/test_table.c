@@ -75,9 +75,24 @@ static void test_csv(void **state) {
 /* What a spreadsheet would run is text for it; what is a number stays one. */
 static void test_formulas(void **state) {
     static const struct dl_column one_column[] = {{.key = "a", .heading = "a"}};
-    static const char *const cells[][2] = {
-        {"=1", "'="}, {"@SUM(1)", "'@"}, {"-1+A1", "'-1+A1"}, {"+2*A1", "'+2*"}, {"--tp", "'--"},
-        {"-1", "-1"}, {"+1.5e-3", "+1"}, {"-", "-"},          {"a=1", "a="}};
+    static const char *const cells[][2] = {{"=1", "'=1"},
+                                           {"@SUM(1)", "'@SUM(1)"},
+                                           {"-1+A1", "'-1+A1"},
+                                           {"+2*A1", "'+2*A1"},
+                                           {"--tp", "'--tp"},
+                                           {"-1", "-1"},
+                                           {"+1.5e-3", "+1.5e-3"},
+                                           {"-", "-"},
+                                           {"+", "+"},
+                                           {"a=1", "a=1"},
+                                           {"=1,2", "\"'=1,2\""},
+                                           {"-a\"b", "\"'-a\"\"b\""},
+                                           {"1,2", "\"1,2\""},
+                                           {"a\"b", "\"a\"\"b\""},
+                                           {"a\nb", "\"a\nb\""},
+                                           {"a\rb", "\"a\rb\""},
+                                           {" a ", " a "},
+                                           {"-x", "'-x"}};
     (void)state;
     for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++) {
         struct dl_arena arena = {0};
@@ -86,7 +101,9 @@ static void test_formulas(void **state) {
         dl_table_row(&table)->string = cells[i][0];
         const char *text = dl_table_csv(&table);
         assert_non_null(text);
-        assert_memory_equal(text + 2, cells[i][1], strlen(cells[i][1]));
+        const size_t length = strlen(cells[i][1]);
+        assert_int_equal(strlen(text), 2 + length + 1);
+        assert_memory_equal(text + 2, cells[i][1], length);
         dl_arena_free(&arena);
     }
 }

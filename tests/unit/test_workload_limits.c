@@ -152,6 +152,8 @@ static void numbers_of_layers(void **state) {
     assert_string_equal(w.layers[99999].name, "r.99999");
     check_refused(VECTOR "'layers':[{'kind':'relu','name':'r','repeat':100001}]}",
                   "layers[0].repeat", "more than 100000 layers");
+    check_taken(VECTOR "'layers':[{'kind':'relu'},{'kind':'relu','when':-1}]}"); /* not 0 */
+    assert_int_equal(w.layer_count, 2);
     /* entries that emit nothing are counted too: the block and what it holds */
     check_taken(VECTOR "'layers':[{'kind':'relu'},{'kind':'relu','when':0,'repeat':2}]}");
     assert_int_equal(w.layer_count, 1);
