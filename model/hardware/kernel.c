@@ -102,7 +102,7 @@ static double device_latency(const struct dl_device *device) {
 static void stream_time(const struct dl_device *device, const struct dl_kernel *kernel,
                         double bytes, double share, struct dl_kernel_time *out) {
     double speedup = 1.0;
-    if (dl_known(device->l2_bytes) && device->l2_bytes > 0.0) {
+    if (device->l2_bytes > 0.0) { /* known */
         /* Smooth from CACHE_SPEEDUP (bytes well inside the cache) to 1 (well outside). */
         double ratio = bytes / device->l2_bytes;
         speedup += (CACHE_SPEEDUP - 1.0) / (1.0 + ratio * ratio);

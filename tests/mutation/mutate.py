@@ -33,6 +33,8 @@ SLOWER = 8.0
 # Thousands of results in a second (tests/recorded.h): nothing kills more for its time, by about so many times.
 RECORDED = "unit/test_recorded_"
 RECORDED_WORTH = 20.0
+# What nothing else can kill: whether memory was there.
+STARVED = "unit/test_out_of_memory"
 
 Mutant = collections.namedtuple("Mutant", "file line old new")
 
@@ -93,7 +95,7 @@ class Bench:
         with open(reach_path, encoding="utf-8") as text:
             self.reach = {name: r for name, r in json.load(text).items() if name in self.tests}
         self.env = environment(LD_LIBRARY_PATH=self.folder, CMOCKA_TEST_ABORT="0", DL_RECORD_FIRST="1")
-        self.plain, self.seconds = {}, {}
+        self.plain, self.seconds, self.slow = {}, {}, set()
         with open(f"{build}/tests/libraries", encoding="utf-8") as text:
             self.libraries, *wraps = text.read().splitlines()
         self.wraps = dict(line.split(" ", 1) for line in wraps)
@@ -108,14 +110,16 @@ class Bench:
             now = stamp(self.build, test)
             if known.get(name, {"stamp": ""})["stamp"] == now:
                 continue
-            if self.reach.get(name, {"seconds": 0.0})["seconds"] > SLOWER * self.patience_s:
-                known.pop(name, None)
+            # What took longer than the patience before the code or the test changed is not worth to time again.
+            if known.get(name, {"seconds": 0.0})["seconds"] > 1.5 * self.patience_s or \
+                    self.reach.get(name, {"seconds": 0.0})["seconds"] > SLOWER * self.patience_s:
+                self.slow.add(name)
                 continue
             passed, why, seconds = run(test, environment())
             if not passed:
                 sys.exit(f"error: {name} fails without a mutant ({why})")
             known[name] = {"stamp": now, "seconds": seconds}
-        self.seconds = {name: known[name]["seconds"] if name in known else float("inf") for name in self.tests}
+        self.seconds = {name: float("inf") if name in self.slow else known[name]["seconds"] for name in self.tests}
         with open(path, "w", encoding="utf-8") as out:
             json.dump(known, out)
 
@@ -155,11 +159,12 @@ class Bench:
             known = known or mutant.line in ran or mutant.line in idle
             if mutant.line in ran:
                 reached.append(name)
-        return sorted(reached if known else self.reach, key=self.place)
+        return sorted(reached if known else self.reach, key=lambda name: self.place(name, mutant))
 
-    def place(self, name):
+    def place(self, name, mutant):
         """Least first: the time of a test by what it is likely to kill."""
-        return self.seconds.get(name, 0.0) / (RECORDED_WORTH if name.startswith(RECORDED) else 1.0)
+        likely = name.startswith(RECORDED) or (name == STARVED and "NULL" in mutant.old)
+        return self.seconds.get(name, 0.0) / (RECORDED_WORTH if likely else 1.0)
 
     def relink(self, test):
         """A program with wrapped calls has the code in itself."""
@@ -251,10 +256,11 @@ def main():
                         help="seconds of CPU that the tests of one mutant take without it; slower ones are left out, and it survives")
     parser.add_argument("--again", action="store_true", help="try again what survived, with the tests as they are now")
     parser.add_argument("--part", default="1/1", help="1/2 and 2/2: every other mutant, for two calls at once; a third call then reports both")
-    parser.add_argument("--only", default="", help="only files whose name contains this")
+    parser.add_argument("--only", default="", help="only files whose name contains this, or one of these with commas between")
     args = parser.parse_args()
     build, end = os.path.abspath(args.build), time.monotonic() + 60.0 * args.minutes
-    files = sorted(os.path.relpath(p, ROOT) for p in glob.glob(f"{ROOT}/model/**/*.c", recursive=True) if args.only in p)
+    files = sorted(os.path.relpath(p, ROOT) for p in glob.glob(f"{ROOT}/model/**/*.c", recursive=True)
+                   if any(part in p for part in args.only.split(",")))
     part, parts = (int(n) for n in args.part.split("/"))
     bench = Bench(build, args.reach, args.cc, args.flags, args.patience, f"{args.seed}-{part}")
     bench.check_plain()

@@ -229,9 +229,25 @@ static void members_of_a_framework(void **state) {
         w->has_launch = false;
         passes(dl_framework_resolve(w, doc, &err));
     }
-    w->behaviour_name = "fused-ticks", w->sync.fusion.cycle_s = NAN;
-    if (dl_framework_behaviour_find("fused-ticks") != NULL)
-        refused(dl_framework_resolve(w, doc, &err), "requires it");
+    int needed = 0;
+    for (int i = 0; dl_framework_behaviours[i] != NULL; i++) {
+        const char *const *key = dl_framework_behaviours[i]->required;
+        for (; key != NULL && *key != NULL; key++) {
+            const struct dl_field *field = dl_framework_schema.fields;
+            while (strcmp(field->key, *key) != 0) field++;
+            double *member = (double *)((char *)w + field->offset);
+            const double was = *member;
+            char range[160], expected[600];
+            dl_field_expected(field, range, sizeof range);
+            snprintf(expected, sizeof expected, "expected %s (%s): behaviour %s requires it", range,
+                     field->help, dl_framework_behaviours[i]->name);
+            w->behaviour_name = dl_framework_behaviours[i]->name, *member = NAN;
+            refused(dl_framework_resolve(w, doc, &err), expected);
+            *member = was;
+            needed++;
+        }
+    }
+    assert_true(needed > 0);
     dl_arena_free(&f.arena);
 }
 

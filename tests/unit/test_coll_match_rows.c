@@ -103,7 +103,7 @@ static void rows_that_are_refused(void **state) {
     check_contains(refusal(row), "collective not known");
     row = plain_row(), row.collective = "barrier";
     check_contains(refusal(row), "collective not known");
-    static const double sizes[][2] = {{NAN, 8}, {0, 8}, {2, NAN}, {8, 2}, {3, 8}};
+    static const double sizes[][2] = {{NAN, 8}, {0, 8}, {0.5, 8}, {2, NAN}, {2, 0}, {8, 2}, {3, 8}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         row = plain_row(), row.nodes = sizes[i][0], row.ranks = sizes[i][1];
         check_contains(refusal(row), "nodes and ranks are not given");
@@ -113,6 +113,10 @@ static void rows_that_are_refused(void **state) {
     row = plain_row(), row.system = NULL;
     check_contains(refusal(row), "no system is given");
     row = plain_row(), row.time_s = NAN;
+    check_contains(refusal(row), "no size or time");
+    row = plain_row(), row.size_bytes = 0; /* the latency of an empty message */
+    assert_null(dl_coll_match(&row).why);
+    row = plain_row(), row.size_bytes = -1;
     check_contains(refusal(row), "no size or time");
     row = plain_row(), row.time_s = 0;
     check_contains(refusal(row), "no size or time");
@@ -238,6 +242,41 @@ static void measured_sets_that_serve(void **state) {
     assert_true(fabs(scaled_by(&m, 1, r) - 1) > 0.1); /* scaled */
 }
 
+/* Switches that join 4 nodes: what was measured over 2 of them serves no adapters, what was measured
+ * in one node serves one node. */
+static void measured_sets_of_a_domain(void **state) {
+    (void)state;
+    struct dl_coll_sample sample = {1e6, 0.5, NAN, NAN};
+    struct dl_fake f;
+    struct dl_err err;
+    struct dl_collective_time model, time;
+    fake_make(&f);
+    f.system.intra.domain_nodes = 4;
+    for (int nodes = 1; nodes <= 2; nodes++) {
+        const struct dl_collective_request asked = {.op = DL_COLL_ALL_REDUCE,
+                                                    .library = DL_LIB_GLOO,
+                                                    .bytes = 1e6,
+                                                    .nodes = nodes,
+                                                    .ranks_per_node = 4,
+                                                    .flows_per_adapter = 1};
+        struct dl_coll_measured m = {.library = "gloo",
+                                     .operation = "all_reduce",
+                                     .nodes = nodes,
+                                     .ranks = 4 * nodes,
+                                     .samples = &sample,
+                                     .sample_count = 1};
+        f.system.collective_count = 0;
+        assert_int_equal(ask(&f, asked, &model, &err), DL_OK);
+        f.system.collectives = &m, f.system.collective_count = 1;
+        assert_int_equal(ask(&f, asked, &time, &err), DL_OK);
+        if (nodes == 1)
+            check_close(time.time_s, 0.5, 1e-9);
+        else
+            check_close(time.time_s, model.time_s, 0);
+    }
+    dl_arena_free(&f.arena);
+}
+
 /* Every answer of a model that knows one time: 1 s. */
 static enum dl_code one_second(const struct dl_system *system,
                                const struct dl_collective_request *request,
@@ -289,7 +328,9 @@ static void spread_of_samples(void **state) {
     assert_false(
         read_at(&m, one_second, "ring", 500).extrapolated); /* short messages cost the same */
     check_close(read_at(&m, one_second, "ring", 1000).ratio_log, log(2), 1e-12);
-    samples[0].bytes = 70000, samples[1].bytes = 80000, samples[2].bytes = 90000;
+    samples[0].bytes = 65536, samples[1].bytes = 80000, samples[2].bytes = 90000;
+    assert_false(read_at(&m, one_second, "ring", 500).extrapolated);
+    samples[0].bytes = 70000;
     assert_true(read_at(&m, one_second, "ring", 500).extrapolated);
     assert_false(read_at(&m, one_second, "ring", 0).extrapolated);
 }
@@ -344,6 +385,7 @@ int main(void) {
                                        cmocka_unit_test(bus_bandwidth_alone),
                                        cmocka_unit_test(requests_that_are_refused),
                                        cmocka_unit_test(measured_sets_that_serve),
+                                       cmocka_unit_test(measured_sets_of_a_domain),
                                        cmocka_unit_test(spread_of_samples),
                                        cmocka_unit_test(beyond_samples_without_a_model)};
     return cmocka_run_group_tests(tests, NULL, NULL);

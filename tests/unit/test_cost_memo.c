@@ -86,6 +86,44 @@ static void settling_drops_what_ends(void **state) {
     assert_true(finds(&memo, &stays));
 }
 
+/* Each of the four objects that an entry names ends it. */
+static void settling_asks_for_every_object(void **state) {
+    (void)state;
+    static struct dl_layer_times *const times = (struct dl_layer_times *)&other_workload;
+    const void *const objects[] = {&device, &workload, &framework, times};
+    for (int i = 0; i < 4; i++) {
+        struct dl_cost_memo memo = {.arena = &arena};
+        struct dl_memo_entry ends = entry(&device, &workload, 1);
+        ends.layer_times = times;
+        dl_cost_memo_add(&memo, DL_MEMO_STACK, &ends);
+        assert_ptr_equal(dl_cost_memo_first(&memo, DL_MEMO_STACK, &ends), &ends);
+        dl_cost_memo_settle(&memo, is_not, (void *)(uintptr_t)objects[i]);
+        assert_null(dl_cost_memo_first(&memo, DL_MEMO_STACK, &ends));
+    }
+}
+
+static void settling_drops_every_kind(void **state) {
+    (void)state;
+    for (int kind = 0; kind < DL_MEMO_KINDS; kind++) {
+        struct dl_cost_memo memo = {.arena = &arena};
+        struct dl_memo_entry stays = entry(&device, &workload, 1),
+                             ends = entry(&device, &other_workload, 1);
+        dl_cost_memo_add(&memo, (enum dl_memo_kind)kind, &stays);
+        dl_cost_memo_add(&memo, (enum dl_memo_kind)kind, &ends);
+        dl_cost_memo_settle(&memo, is_not, &other_workload);
+        bool found = false;
+        for (const struct dl_memo_entry *e =
+                 dl_cost_memo_first(&memo, (enum dl_memo_kind)kind, &stays);
+             e != NULL; e = e->next)
+            found = found || e == &stays;
+        assert_true(found);
+        for (const struct dl_memo_entry *e =
+                 dl_cost_memo_first(&memo, (enum dl_memo_kind)kind, &ends);
+             e != NULL; e = e->next)
+            assert_ptr_not_equal(e, &ends);
+    }
+}
+
 /* Kernels of a changed device stay as long as the device that it was made from. */
 static void devices_end_with_theirs(void **state) {
     static struct dl_memo_device faster;
@@ -108,8 +146,11 @@ static void devices_end_with_theirs(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_what_was_added), cmocka_unit_test(every_member_counts),
-        cmocka_unit_test(settling_drops_what_ends), cmocka_unit_test(devices_end_with_theirs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(finds_what_was_added),
+                                       cmocka_unit_test(every_member_counts),
+                                       cmocka_unit_test(settling_drops_what_ends),
+                                       cmocka_unit_test(settling_drops_every_kind),
+                                       cmocka_unit_test(settling_asks_for_every_object),
+                                       cmocka_unit_test(devices_end_with_theirs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

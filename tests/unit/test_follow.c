@@ -147,7 +147,28 @@ static void reasons(void **state) {
     assert_null(dl_what_if_reason("collectives.0.samples.0.time_s"));
     assert_null(dl_what_if_reason("host.cores"));
     check_contains(dl_what_if_reason("links.intra.rdma"), "links.inter");
-    check_contains(dl_what_if_reason("links.inter.channel_bandwidth"), "links.intra");
+    static const char *const of_node[] = {"channels",
+                                          "channel_bandwidth_bytes_per_s",
+                                          "channel_bandwidth",
+                                          "edges",
+                                          "cross_bandwidth_bytes_per_s",
+                                          "cross_bandwidth",
+                                          "peer_group",
+                                          "peer_to_peer",
+                                          "domain_nodes"};
+    static const char *const of_network[] = {
+        "adapters_per_node", "rdma",     "nccl_bandwidth_bytes_per_s",
+        "gpudirect",         "distance", "per_message_cpu_s",
+        "per_message_cpu"};
+    char key[80];
+    for (size_t i = 0; i < sizeof of_node / sizeof *of_node; i++) {
+        snprintf(key, sizeof key, "links.inter.%s", of_node[i]);
+        check_contains(dl_what_if_reason(key), "only links inside a node (links.intra) have it");
+    }
+    for (size_t i = 0; i < sizeof of_network / sizeof *of_network; i++) {
+        snprintf(key, sizeof key, "links.intra.%s", of_network[i]);
+        check_contains(dl_what_if_reason(key), "only links between nodes (links.inter) have it");
+    }
     check_contains(dl_what_if_reason("tdp"), "power_limit");
     check_contains(dl_what_if_reason("samples.3.median_s"), "profile");
     check_contains(dl_what_if_reason("host.comment"), "describes");

@@ -322,6 +322,32 @@ static void features_by_name(void **state) {
     dl_arena_free(&arena);
 }
 
+/* Files of the first releases name no features: the first axes in turn, but for weight gradients of
+ * convolutions, whose sixth is the seventh axis. */
+static void features_without_names(void **state) {
+    (void)state;
+    static const enum dl_pass passes[] = {DL_FORWARD, DL_BACKWARD_DATA, DL_BACKWARD_WEIGHTS};
+    double lengths[] = {1, 2, 3, 4, 5, 6}, low[] = {0, 0, 0, 0, 0, 0}, high[] = {9, 9, 9, 9, 9, 9},
+           points[] = {1, 2, 3, 1, 2, 3}, weights[] = {0.1};
+    for (int i = 0; i < 3; i++) {
+        struct dl_arena arena = {0};
+        struct dl_err err = {0};
+        struct dl_kernel_model model = plain_model(DL_OP_CONV, DL_FP32);
+        model.pass = passes[i];
+        model.lengths = lengths, model.domain_low = low, model.domain_high = high;
+        model.points = points, model.weights = weights, model.weight_count = 1;
+        model.length_count = model.domain_low_count = model.domain_high_count = 6;
+        model.point_count = 6;
+        assert_int_equal(dl_kernel_model_pack(&model, &arena, &err), DL_OK);
+        for (int f = 0; f < 6; f++) {
+            const int axis = f == 5 && passes[i] == DL_BACKWARD_WEIGHTS ? 6 : f;
+            assert_int_equal(model.axes[f], axis);
+            check_close((double)model.per_length[axis], 1 / lengths[f], 1e-6);
+        }
+        dl_arena_free(&arena);
+    }
+}
+
 /* The arithmetic of kernel_model_math.h beside that of the C library. */
 static void fast_arithmetic(void **state) {
     (void)state;
@@ -544,6 +570,7 @@ int main(void) {
         cmocka_unit_test(transposed_product_is_the_same),
         cmocka_unit_test(correction_of_a_model),
         cmocka_unit_test(features_by_name),
+        cmocka_unit_test(features_without_names),
         cmocka_unit_test(fast_arithmetic),
         cmocka_unit_test(whole_tiles),
         cmocka_unit_test(skipped_rows),

@@ -154,6 +154,64 @@ static void advice_when_it_does_not_fit(void **state) {
     dl_arena_free(&f.arena);
 }
 
+static double total_of(const struct dl_fake *f, double batch) {
+    struct dl_memory m = {0};
+    dl_memory_compute(&f->system, &f->workload, &f->framework, &f->plan, batch, &m, NULL);
+    return m.total_bytes;
+}
+
+/* What the advice says in full where `change` brings the total from `now` to `then`. */
+static void check_advice(struct dl_fake *f, double batch, const char *change, double now,
+                         double then) {
+    const double gib = 1073741824;
+    assert_string_equal(
+        dl_memory_advice(&f->system, &f->workload, &f->framework, &f->plan, batch, &f->arena),
+        dl_arena_printf(&f->arena,
+                        "does not fit, %.3g GiB too much: %s saves %.3g GiB and makes it fit",
+                        (now - f->device.memory_bytes) / gib, change, (now - then) / gib));
+}
+
+/* On one device nothing is sharded; a network of dense layers recomputes nothing. */
+static void advice_of_each_kind(void **state) {
+    (void)state;
+    struct dl_fake f;
+    fake_make(&f);
+    struct dl_rate rates[] = {f.rate, f.rate};
+    f.device.rates = rates, f.device.rate_count = 2;
+    f.plan.dp = f.plan.nodes = f.plan.devices_per_node = 1;
+    const double many = 4000.5; /* no micro-batch divides them */
+    f.plan.precision = DL_MIXED;
+    const double mixed = total_of(&f, many);
+    f.plan.precision = DL_FP32;
+    const double now = total_of(&f, many);
+    assert_true(mixed < now - 1e6);
+    f.device.memory_bytes = (now + mixed) / 2;
+    rates[1].precision = DL_MIXED;
+    check_advice(&f, many, "--precision mixed", now, mixed);
+    rates[1].precision = DL_FP32; /* without that rate fewer samples are left */
+    check_contains(dl_memory_advice(&f.system, &f.workload, &f.framework, &f.plan, many, &f.arena),
+                   ": --batch-per-device ");
+    f.device.memory_bytes = total_of(&f, 1) - 1e6;
+    check_contains(dl_memory_advice(&f.system, &f.workload, &f.framework, &f.plan, 1, &f.arena),
+                   "too much: use a device with more memory");
+    /* 2.5 samples a device: no micro-batch divides them, two fit */
+    f.device.memory_bytes = (total_of(&f, 2.5) + total_of(&f, 2)) / 2;
+    check_advice(&f, 2.5, "--batch-per-device 2", total_of(&f, 2.5), total_of(&f, 2));
+    f.device.memory_bytes = (total_of(&f, 6) + total_of(&f, 3)) / 2;
+    check_advice(&f, 6, "--micro-batch 3", total_of(&f, 6), total_of(&f, 3));
+    f.device.memory_bytes = (total_of(&f, 6) + 2 * total_of(&f, 2)) / 3;
+    check_contains(dl_memory_advice(&f.system, &f.workload, &f.framework, &f.plan, 6, &f.arena),
+                   "saves");
+    f.plan.dp = 8; /* the micro-batches do not free enough, all ranks' memory does */
+    struct dl_memory m = {0};
+    dl_memory_compute(&f.system, &f.workload, &f.framework, &f.plan, 1, &m, NULL);
+    const double sharded =
+        m.total_bytes - (m.weights_bytes + m.gradients_bytes + m.optimizer_bytes) * 7 / 8;
+    f.device.memory_bytes = (m.total_bytes + sharded) / 2;
+    check_advice(&f, 1, "--strategy zero3", m.total_bytes, sharded);
+    dl_arena_free(&f.arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(states_per_parameter),
@@ -161,6 +219,7 @@ int main(void) {
         cmocka_unit_test(largest_batch),
         cmocka_unit_test(unknown_is_said),
         cmocka_unit_test(advice_when_it_does_not_fit),
+        cmocka_unit_test(advice_of_each_kind),
         cmocka_unit_test(recomputation_frees_activations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

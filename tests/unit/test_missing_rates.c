@@ -50,6 +50,11 @@ static void what_servers_need(void **state) {
             take_away(w);
             assert_int_equal(synchronize(behaviours[i]), DL_ERR_INPUT);
             check_contains(err.message, w >= NO_ADAPTER ? "links.inter" : "host.");
+            if (i == 0)
+                assert_string_equal(err.message,
+                                    "system fake lacks host.copy_bandwidth_bytes_per_s, "
+                                    "host.memory_bandwidth_bytes_per_s or links.inter, which "
+                                    "parameter servers need");
             dl_arena_free(&b.fake.arena);
         }
     }

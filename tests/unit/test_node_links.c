@@ -522,6 +522,7 @@ static void releases_of_a_framework(void **state) {
     assert_false(covered("20.03a", "20.03", NULL));
     assert_false(covered("20.0", "20.03", NULL));
     assert_false(covered("20.03", "", NULL));
+    assert_true(covered("7.1", "7", NULL));
     assert_true(covered("1.8.1", "1.7", "1.8"));
     assert_false(covered("1.9", "1.7", "1.8"));
     assert_false(covered(NULL, "1.7", "1.8"));

@@ -239,6 +239,7 @@ static void record_table_row(const struct dl_field *f) {
     dl_field_expected(f, expected, sizeof expected);
     recorded_text("expected", expected);
     recorded_text_hash("help, former name", words, f->help);
+    if (f->child != NULL) recorded_text("what it holds", f->child->summary);
     recorded_text("type", dl_field_type_name(f->type));
     recorded_text("unit", dl_unit_name(f->unit));
     recorded_number("required, or_bool", 1 + f->required + 2 * f->or_bool);

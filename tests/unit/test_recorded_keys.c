@@ -32,6 +32,18 @@ static const struct setup {
     {{"iris-v100", "lenet", 16}, "cntk-1bit", {.nodes = 2}},
     {{"stampede2-knl", "lenet", 16}, "caffe-mlsl", {.nodes = 4}},
     {{"iris-v100", NULL, 4}, "deepspeed-zero3", {.nodes = 2}},
+    {{"iris-v100", "alexnet", 8}, "mxnet-device", {.nodes = 1}},
+    {{"iris-v100", "lenet", 16}, "tensorflow-mirrored", {.nodes = 1}},
+    {{"iris-v100", "alexnet", 8}, "mxnet-dist-device-sync", {.nodes = 2}},
+    {{"iris-v100", "lenet", 16}, "keras-multi-gpu", {.nodes = 1}},
+    {{"iris-v100", "lenet", 16}, "ideal", {.nodes = 4}},
+    {{"iris-v100", "resnet18", 8}, "chainermn", {.nodes = 3}},
+    {{"iris-v100", "inception_v3", 4}, "pytorch-ddp", {.nodes = 2, .precision = DL_MIXED}},
+    {{"iris-v100", NULL, 4}, "pytorch-fsdp", {.nodes = 2, .recompute = DL_RECOMPUTE_FULL}},
+    {{"iris-v100", NULL, 8},
+     "megatron-core",
+     {.nodes = 4, .tp = 2, .sp = 2, .micro_batch_samples = 2}},
+    {{"iris-v100", NULL, 8}, "jax-maxtext", {.nodes = 4, .tp = 4}},
 };
 enum { SETUPS = sizeof setups / sizeof setups[0], SETUPS_OF_SYSTEMS = 3 };
 
@@ -41,18 +53,23 @@ struct setting {
     const char *prefix;
 };
 
-/* The predictions of each plan with the key set. */
-static void record_key(const struct setting *s, const char *path, const char *value) {
-    static char name[SETUPS][64];
-    char key[600];
-    size_t length = (size_t)snprintf(key, sizeof key, "%s", s->prefix);
-    for (const char *c = path; *c != '\0' && length + 4 < sizeof key; c++) {
+/* The key of --set for the field: the first element of each list. */
+static void key_of(const struct setting *s, const char *path, char *key, size_t size) {
+    size_t length = (size_t)snprintf(key, size, "%s", s->prefix);
+    for (const char *c = path; *c != '\0' && length + 4 < size; c++) {
         if (*c == '[')
             length += (size_t)snprintf(key + length, 4, ".0");
         else if (*c != ']')
             key[length++] = *c;
     }
     key[length] = '\0';
+}
+
+/* The predictions of each plan with the key set. */
+static void record_key(const struct setting *s, const char *path, const char *value) {
+    static char name[SETUPS][64];
+    char key[600];
+    key_of(s, path, key, sizeof key);
     const bool few = s->kind == DL_DATA_SYSTEM && strncmp(path, "host.", 5) != 0;
     for (int i = 0; i < (few ? SETUPS_OF_SYSTEMS : SETUPS); i++) {
         struct dl_err err = {0};
@@ -83,17 +100,30 @@ static void record_key(const struct setting *s, const char *path, const char *va
 }
 
 /* A number inside the range that hardly any file has. */
-static void number_within(const struct dl_field *f, char *text, size_t size) {
+static double number_within(const struct dl_field *f) {
     const double share = 0.6;
-    double value = share;
-    if (f->max > 0 && f->min > 0)
-        value = f->min * pow(fmin(f->max, 1e18) / f->min, share);
-    else if (f->max > 1)
-        value = pow(fmin(f->max, 1e18), share);
-    else if (f->unit == DL_UNIT_S)
-        value = 1e-4 * share;
-    if (f->type == DL_FIELD_INTEGER) value = fmin(1 + 4 * share, f->max);
-    snprintf(text, size, "%.9g", f->type == DL_FIELD_INTEGER ? floor(value) : value);
+    if (f->type == DL_FIELD_INTEGER) return floor(fmin(1 + 4 * share, f->max));
+    if (f->max > 0 && f->min > 0) return f->min * pow(fmin(f->max, 1e18) / f->min, share);
+    if (f->max > 1) return pow(fmin(f->max, 1e18), share);
+    if (f->unit == DL_UNIT_S) return 1e-4 * share;
+    return f->max > f->min ? f->min + share * (f->max - f->min) : share;
+}
+
+/* Some fields of numbers take whole ones alone. */
+static bool is_taken(const struct setting *s, const char *key, const char *value) {
+    struct dl_err err = {0};
+    struct dl_arena arena = {0};
+    struct dl_override override = {.key = key, .value = value};
+    struct dl_data data = *s->data;
+    const struct dl_system *system;
+    const struct dl_framework *framework;
+    data.overrides = &override, data.override_count = 1;
+    const enum dl_code code =
+        s->kind == DL_DATA_FRAMEWORK
+            ? dl_data_framework(&data, setups[0].framework, &arena, &framework, &err)
+            : dl_data_system(&data, setups[0].place.system, &arena, &system, &err);
+    dl_arena_free(&arena);
+    return code == DL_OK;
 }
 
 static void visit(void *context, const char *path, const struct dl_field *f, int depth) {
@@ -112,7 +142,11 @@ static void visit(void *context, const char *path, const struct dl_field *f, int
     else if (f->type == DL_FIELD_CHOICE)
         for (int i = 0; i < 4 && f->choices[i] != NULL; i++) record_key(s, path, f->choices[i]);
     else {
-        number_within(f, value, sizeof value);
+        char key[600];
+        key_of(s, path, key, sizeof key);
+        const double number = number_within(f);
+        snprintf(value, sizeof value, "%.9g", number);
+        if (!is_taken(s, key, value)) snprintf(value, sizeof value, "%.9g", floor(1 + number));
         record_key(s, path, value);
     }
     recorded_end_case();

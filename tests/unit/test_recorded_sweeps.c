@@ -164,6 +164,71 @@ static void libraries(void **state) {
     recorded_close();
 }
 
+static const struct dl_system *system_of(const char *name) {
+    for (int i = 0; i < all.system_count; i++)
+        if (strcmp(all.systems[i]->name, name) == 0) return all.systems[i];
+    fail_msg("no system %s", name);
+    return NULL;
+}
+
+/* Every algorithm that any library names, in words between spaces. */
+static const char algorithm_words[] =
+    "ring tree nvls nvls_tree pat collnet_direct binomial halving_doubling "
+    "recursive_doubling pairwise bcube star split_binary short long sharded "
+    "segmented_ring scatter_ring scatter_all_gather reduce_scatter_gather "
+    "recursive_halving rabenseifner push_pull pipeline nonoverlapping "
+    "neighbor_exchange linear linear_sync knomial host hierarchical endpoints direct "
+    "chain butterfly bruck binary";
+
+static void record_algorithm(int op, int library, const char *name) {
+    static const char *const systems[] = {"iris-v100", "dgx-h100", "stampede2-skx",
+                                          "azure-nc24r-k80"};
+    struct recorded_sum sum = {0};
+    uint32_t words = 0;
+    for (int i = 0; i < 4 * 3; i++) {
+        const int shape = i % 3;
+        const struct dl_system *system = system_of(systems[i / 3]);
+        const struct dl_collective_request r = {.op = (enum dl_collective_op)op,
+                                                .library = (enum dl_library)library,
+                                                .bytes = shape == 2 ? 3000 : 1e7,
+                                                .nodes = shape == 0 ? 1 : 2 * shape + 1,
+                                                .ranks_per_node =
+                                                    shape == 1 ? 1 : system->devices_per_node,
+                                                .flows_per_adapter = 1,
+                                                .algorithm = name};
+        struct dl_err err = {0};
+        struct dl_collective_time t;
+        if (dl_collective_time(system, &r, &t, &err) != DL_OK) {
+            words = recorded_hash(words, err.message);
+            continue;
+        }
+        recorded_add(&sum, t.latency_s), recorded_add(&sum, t.bandwidth_s);
+        recorded_add(&sum, t.sigma_log), recorded_add(&sum, t.steps);
+        const char *const texts[] = {t.algorithm, t.protocol, t.formula, t.limit, t.origin};
+        for (int k = 0; k < 5; k++) words = recorded_hash(words, texts[k]);
+    }
+    recorded_sum_of(name, &sum);
+    recorded_text_hash(name, words, "(words, or why it is refused)");
+}
+
+static void algorithms(void **state) {
+    (void)state;
+    static char copy[sizeof algorithm_words];
+    recorded_open("algorithms");
+    for (int i = 0; i < DL_LIBRARIES * DL_COLL_OPS; i++) {
+        const int library = i / DL_COLL_OPS, op = i % DL_COLL_OPS;
+        char title[100];
+        snprintf(title, sizeof title, "%s of %s", dl_collective_op_names[op],
+                 dl_library_names[library]);
+        recorded_case(title);
+        memcpy(copy, algorithm_words, sizeof copy);
+        for (char *name = strtok(copy, " "); name != NULL; name = strtok(NULL, " "))
+            record_algorithm(op, library, name);
+        recorded_end_case();
+    }
+    recorded_close();
+}
+
 static void record_kernel(const struct dl_device *device, enum dl_precision precision,
                           const struct dl_kernel *kernel, struct recorded_sum *sum,
                           uint32_t *words) {
@@ -218,6 +283,6 @@ static void devices(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(rules), cmocka_unit_test(libraries),
-                                       cmocka_unit_test(devices)};
+                                       cmocka_unit_test(algorithms), cmocka_unit_test(devices)};
     return cmocka_run_group_tests(tests, catalog_load, catalog_free);
 }

@@ -256,6 +256,10 @@ static void mxnet_servers_on_the_workers_core(void **state) {
     check_close(b.sync.messages[0].duration_s, 1e-4 + 0.4 * (1 + 48.0 / 46) / 2, 1e-6);
     check_close(b.sync.messages[0].ready_s, 4, 1e-12);
     assert_true(b.sync.messages[0].tail_s == 0 && !b.sync.wait_each && !b.sync.update_remote);
+    assert_string_equal(b.sync.bound, "parameter-server");
+    assert_string_equal(b.sync.messages[0].algorithm, "keys on servers");
+    assert_string_equal(b.sync.messages[0].formula, "F-FW-KVSTORE-SERVER");
+    assert_string_equal(b.sync.messages[0].name, "push and pull");
     b.fake.plan.nodes = 1;
     run(&b, "kvstore-server");
     check_close(b.sync.messages[0].duration_s, 1e-4 + 0.4, 1e-6);

@@ -39,13 +39,13 @@ struct rates {
     double local_s_per_byte;  /* devices of a node <-> the node's copy of the variable */
     double server_s_per_byte; /* network */
     double sum_s_per_byte;    /* sum of the gradients of the node's devices */
-    double apply_s_per_byte;  /* sum over workers and update of a server's share */
+    double apply_s_per_byte;  /* sum and update in the host's memory, on one node */
     const char *limit, *algorithm;
 };
 
 static enum dl_code find_rates(const struct dl_gradient_sync_request *r, struct rates *rates,
                                struct dl_err *err) {
-    const double devices = (double)r->plan->devices_per_node, workers = (double)r->plan->nodes;
+    const double devices = (double)r->plan->devices_per_node;
     const bool on_gpu =
         r->plan->variable_placement != NULL && strcmp(r->plan->variable_placement, "gpu") == 0;
     const bool gpu_device = r->system->device->kind == DL_DEVICE_GPU;
@@ -62,12 +62,11 @@ static enum dl_code find_rates(const struct dl_gradient_sync_request *r, struct 
     }
     rates->server_s_per_byte = dl_gradient_sync_server_s_per_byte(r, round_robin_imbalance(r));
     if (rates->server_s_per_byte > rates->local_s_per_byte) rates->limit = "inter";
-    if ((!on_gpu || workers > 1) && !dl_shared_host_carries(r->system)) {
-        /* W gradients are added and one update (read w and g, write w) runs in the servers' memory.
-         */
+    /* Adding the worker's gradient and updating (read w and g, write w) run in the host's memory;
+     * on the network the servers do it (servers.h). */
+    if ((!on_gpu || r->plan->nodes > 1) && !dl_shared_host_carries(r->system)) {
         rates->apply_s_per_byte =
-            (dl_gradient_sync_host_sum_s(r, 1, workers) + dl_gradient_sync_host_sum_s(r, 1, 2)) *
-            round_robin_imbalance(r) / workers;
+            dl_gradient_sync_host_sum_s(r, 1, 1) + dl_gradient_sync_host_sum_s(r, 1, 2);
     }
     if (!dl_known(rates->local_s_per_byte) || !dl_known(rates->server_s_per_byte) ||
         !dl_known(rates->apply_s_per_byte) || !dl_known(rates->sum_s_per_byte)) {
