@@ -172,8 +172,8 @@ static enum dl_code override_input(struct dl_build *b, const char *key, const ch
         lengths[count] = strspn(at, "0123456789");
         bool more = at[lengths[count]] == 'x';
         /* no digits, something else behind them, or more than channels and three extents */
-        if (lengths[count] == 0 || (more ? count == DL_DIMS : at[lengths[count]] != '\0'))
-            count = DL_DIMS + 1;
+        const bool bad = more ? count == DL_DIMS : at[lengths[count]] != '\0';
+        if (lengths[count] == 0 || bad) count = DL_DIMS + 1;
         count++;
         if (!more || count > DL_DIMS) break;
     }

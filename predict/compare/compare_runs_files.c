@@ -1,0 +1,173 @@
+/* compare_runs_files.c - system, framework in its release, and workload of a run; each file is read
+ * once. */
+#include <string.h>
+
+#include "model/base/arena.h"
+#include "model/framework/framework.h"
+#include "model/framework/release.h"
+#include "predict/compare/compare_runs.h"
+#include "predict/compare/compare_runs_files.h"
+#include "predict/compare/row_system.h"
+
+static const void *cached(const struct dl_run_rows *r, const char *key) {
+    for (int i = 0; i < r->cache_count; i++) {
+        if (strcmp(r->cache[i].key, key) == 0) return r->cache[i].object;
+    }
+    return NULL;
+}
+
+static void remember(struct dl_run_rows *r, const char *key, const void *object) {
+    r->cache[r->cache_count++] = (struct dl_loaded_file){key, object};
+}
+
+static enum dl_code load_workload(struct dl_run_rows *r, const char *name, const char *input,
+                                  const struct dl_workload **out, struct dl_err *err) {
+    const char *key = dl_arena_printf(r->arena, "workload %s %s", name, input);
+    if (key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    *out = cached(r, key);
+    if (*out != NULL) return DL_OK;
+    struct dl_data data = *r->data;
+    const int given = data.override_count;
+    data.training = true;
+    data.overrides = dl_arena_alloc(r->arena, (size_t)given + 1, sizeof *data.overrides);
+    if (key == NULL || data.overrides == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int i = 0; i < given; i++) data.overrides[i] = r->data->overrides[i];
+    if (input[0] != 0)
+        data.overrides[data.override_count++] =
+            (struct dl_override){.key = "input", .value = input};
+    DL_TRY(dl_data_workload(&data, name, r->arena, out, err));
+    for (int i = 0; i < given; i++) r->data->overrides[i].used |= data.overrides[i].used;
+    if (input[0] != 0 && !data.overrides[given].used) {
+        return dl_fail(err, DL_ERR_USAGE, "workload %s has no input \"%s\"", name, input);
+    }
+    remember(r, key, *out);
+    return DL_OK;
+}
+
+/* The framework that a run used and, where it runs another one's kernels, that one (`from`). */
+struct run_release {
+    const struct dl_framework *plain, *from; /* their files as they are */
+    const struct dl_framework_release *release, *from_release;
+};
+
+/* The remark that the run's version is not described and that another one's constants hold. */
+static const char *release_remark(const struct dl_run_rows *r, const struct run_release *of,
+                                  const char *version) {
+    const char *which = of->release != NULL ? "usual" : "default";
+    const char *release = of->release != NULL ? of->release->name : of->plain->release;
+    return version[0] == '\0'
+               ? dl_arena_printf(r->arena,
+                                 "framework_version is empty: constants of %s's %s release %s",
+                                 of->plain->name, which, release)
+               : dl_arena_printf(r->arena,
+                                 "no release of %s covers framework_version \"%s\": constants of "
+                                 "its %s release %s",
+                                 of->plain->name, version, which, release);
+}
+
+/* A framework's file as it is, without a release. */
+static enum dl_code load_plain(struct dl_run_rows *r, const char *name,
+                               const struct dl_framework **plain_out, struct dl_err *err) {
+    const char *key = dl_arena_printf(r->arena, "framework %s", name);
+    if (key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    const struct dl_framework *plain = cached(r, key);
+    if (plain == NULL) {
+        struct dl_data data = *r->data;
+        data.release = NULL;
+        DL_TRY(dl_data_framework(&data, name, r->arena, &plain, err));
+        remember(r, key, plain);
+    }
+    *plain_out = plain;
+    return DL_OK;
+}
+
+/* Releases of that version; whether one is described. */
+static bool find_release(const struct dl_release_facts *facts, struct run_release *out) {
+    bool covered, from_covered;
+    out->release = dl_framework_release_of(out->plain, facts, &covered);
+    if (out->from != NULL)
+        out->from_release = dl_framework_release_of(out->from, facts, &from_covered);
+    return covered || out->from_release != NULL;
+}
+
+static enum dl_code load_release(struct dl_run_rows *r, int row, struct run_release *out,
+                                 struct dl_run_row *run, struct dl_err *err) {
+    DL_TRY(load_plain(r, dl_run_cell(r, row, DL_RUN_FRAMEWORK), &out->plain, err));
+    const char *from = out->plain->kernels.kernels_from;
+    if (from != NULL) DL_TRY(load_plain(r, from, &out->from, err));
+    if (r->data->release != NULL) {
+        out->release = dl_framework_release_find(out->plain, r->data->release);
+        return DL_OK;
+    }
+    struct dl_release_facts facts = {
+        .version = dl_run_cell(r, row, DL_RUN_FRAMEWORK_VERSION),
+        .workload = dl_run_cell(r, row, DL_RUN_WORKLOAD),
+        .layout = dl_run_cell(r, row, DL_RUN_LAYOUT),
+        .strategy = dl_run_cell(r, row, DL_RUN_STRATEGY),
+        .compiler =
+            run->plan.compiler == DL_COMPILER_OPEN ? "" : dl_compiler_names[run->plan.compiler],
+    };
+    const char *version = facts.version;
+    if (find_release(&facts, out)) return DL_OK;
+    facts.version =
+        dl_framework_usual_version(out->plain, dl_device_architecture(run->system->device));
+    find_release(&facts, out);
+    run->release_remark = release_remark(r, out, version);
+    return run->release_remark != NULL ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+}
+
+/* The framework with the constants of the run's release, and the workload as that builds it. */
+static enum dl_code load_framework(struct dl_run_rows *r, int row, struct dl_run_row *run,
+                                   const char **workload, struct dl_err *err) {
+    struct run_release of = {0};
+    DL_TRY(load_release(r, row, &of, run, err));
+    const char *asked = dl_run_cell(r, row, DL_RUN_WORKLOAD);
+    *workload = dl_framework_workload(of.plain, of.release, asked);
+    if (*workload == asked && of.from != NULL)
+        *workload = dl_framework_workload(of.from, of.from_release, asked);
+    run->framework = of.plain;
+    if (of.release == NULL && of.from_release == NULL) return DL_OK;
+    const char *name = dl_run_cell(r, row, DL_RUN_FRAMEWORK),
+               *release = of.release != NULL ? of.release->name : NULL,
+               *kernels = of.from_release != NULL ? of.from_release->name : NULL;
+    const char *key =
+        dl_arena_printf(r->arena, "framework %s release %s kernels %s", name,
+                        release != NULL ? release : "", kernels != NULL ? kernels : "");
+    if (key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    run->framework = cached(r, key);
+    if (run->framework != NULL) return DL_OK;
+    struct dl_data data = *r->data;
+    data.release = release;
+    data.kernels_release = kernels;
+    DL_TRY(dl_data_framework(&data, name, r->arena, &run->framework, err));
+    remember(r, key, run->framework);
+    return DL_OK;
+}
+
+/* "real" and "synthetic" are origins of the samples, not sizes. */
+static bool names_data(const char *input) {
+    return strcmp(input, "real") == 0 || strcmp(input, "synthetic") == 0;
+}
+
+static enum dl_code load_system(struct dl_run_rows *r, int row, struct dl_run_row *run,
+                                struct dl_err *err) {
+    const char *name = dl_run_cell(r, row, DL_RUN_SYSTEM);
+    double limit_w;
+    DL_TRY(dl_run_number(r, row, DL_RUN_POWER_LIMIT, &limit_w, err));
+    const char *key = dl_arena_printf(r->arena, "system %s limit %g", name, limit_w);
+    if (key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    run->system = cached(r, key);
+    if (run->system != NULL) return DL_OK;
+    DL_TRY(dl_row_system(r->data, name, limit_w, r->arena, &run->system, &run->why, err));
+    if (run->system != NULL) remember(r, key, run->system);
+    return DL_OK;
+}
+
+enum dl_code dl_run_load_files(struct dl_run_rows *r, int row, struct dl_run_row *run,
+                               struct dl_err *err) {
+    const char *workload = NULL, *input = dl_run_cell(r, row, DL_RUN_INPUT);
+    DL_TRY(load_system(r, row, run, err));
+    if (run->why != NULL) return DL_OK;
+    DL_TRY(load_framework(r, row, run, &workload, err));
+    return load_workload(r, workload, names_data(input) ? "" : input, &run->workload, err);
+}
