@@ -111,10 +111,9 @@ static enum dl_code collect_values(struct dl_build *b) {
                                     entry->key, near ? "; did you mean '" : "", near ? near : "",
                                     near ? "'?" : "");
             }
-            if (value == NULL && b->value_count == DL_WORKLOAD_PARAMETERS) {
+            if (value == NULL && b->value_count == DL_WORKLOAD_PARAMETERS)
                 return dl_json_fail(b->docs[doc], "parameters", b->err, "more than %d parameters",
                                     DL_WORKLOAD_PARAMETERS);
-            }
             if (value == NULL) value = &b->values[b->value_count++];
             *value = (struct dl_build_value){.key = entry->key, .text = entry->text, .doc = doc};
         }
@@ -449,10 +448,9 @@ static enum dl_code build(struct dl_build *b, struct dl_override *overrides, int
     DL_TRY(copy_names(b, out));
     DL_TRY(build_input(b, out));
     DL_TRY(dl_build_expand(b));
-    if (b->layer_count == 0) {
+    if (b->layer_count == 0)
         return dl_json_fail(b->docs[0], "layers", b->err,
                             "expected at least one layer, but 'when' leaves out all of them");
-    }
     DL_TRY(finish_layers(b));
     sum_layers(b, out);
     DL_TRY(fill_transformer(b, out));
