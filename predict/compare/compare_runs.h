@@ -80,6 +80,12 @@ struct dl_run_group {
     double measured; /* of that run; the median where it was measured several times */
 };
 
+struct dl_run_batch {
+    int kind; /* the first row that is alike */
+    double samples;
+    int row;
+};
+
 struct dl_run_rows {
     const struct dl_data *data;
     const struct dl_csv *csv;
@@ -92,6 +98,9 @@ struct dl_run_rows {
     struct dl_classes alike;     /* rows that differ in devices and batch alone */
     struct dl_classes batches;   /* of these, rows that differ in devices alone */
     struct dl_run_group *groups; /* of the first row of each such class */
+    /* rows by kind and batch: of a device, of the whole job; room for rows of one batch */
+    struct dl_run_batch *by_batch[2];
+    int *near;
     struct dl_arena *arena;
 };
 

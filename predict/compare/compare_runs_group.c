@@ -1,6 +1,7 @@
 /* compare_runs_group.c - runs that differ only in the number of devices, as evidence for a run
  * that is slower than predicted. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/base/stats.h"
@@ -52,11 +53,57 @@ static double samples_per_device(const struct dl_run_row *run) {
 }
 
 /* More devices either get the batch that each had (weak scaling) or share the same global batch
- * (`whole`: strong scaling). Of two rows that are alike. */
-static bool same_group(const struct dl_run_rows *r, bool whole, int a, int b) {
-    const struct dl_run_row *all = r->rows;
-    if (whole) return same_batch(all[a].global_batch_samples, all[b].global_batch_samples);
-    return same_batch(samples_per_device(&all[a]), samples_per_device(&all[b]));
+ * (`whole`: strong scaling). */
+static double batch_of(const struct dl_run_row *run, bool whole) {
+    const double samples = whole ? run->global_batch_samples : samples_per_device(run);
+    return samples > 0 ? samples : 0;
+}
+
+static int by_kind_and_batch(const void *a, const void *b) {
+    const struct dl_run_batch *x = a, *y = b;
+    if (x->kind != y->kind) return x->kind < y->kind ? -1 : 1;
+    if (x->samples != y->samples) return x->samples < y->samples ? -1 : 1;
+    return x->row - y->row;
+}
+
+static int by_row(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+
+/* Rows that are alike `row` and have the same batch, in the order of the table: r->near, their
+ * count. They are neighbours in by_batch, so that a table of many batches is no square. */
+static int same_group(const struct dl_run_rows *r, bool whole, int row) {
+    const struct dl_run_batch *order = r->by_batch[whole];
+    const double samples = batch_of(&r->rows[row], whole);
+    const struct dl_run_batch least = {.kind = r->alike.first[row], .samples = 0.98 * samples};
+    int first = 0, end = r->csv->row_count, count = 0;
+    if (!(samples > 0)) return 0;
+    while (first < end) {
+        const int middle = first + (end - first) / 2;
+        if (by_kind_and_batch(&order[middle], &least) < 0)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    for (int i = first; i < r->csv->row_count; i++) {
+        if (order[i].kind != least.kind || order[i].samples > 1.02 * samples) break;
+        if (same_batch(order[i].samples, samples)) r->near[count++] = order[i].row;
+    }
+    qsort(r->near, (size_t)count, sizeof *r->near, by_row);
+    return count;
+}
+
+static enum dl_code order_by_batch(struct dl_run_rows *r, struct dl_err *err) {
+    const size_t count = (size_t)r->csv->row_count;
+    r->near = dl_arena_alloc(r->arena, count, sizeof *r->near);
+    for (int whole = 0; whole < 2; whole++) {
+        struct dl_run_batch *order = dl_arena_alloc(r->arena, count, sizeof *order);
+        if (r->near == NULL || order == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        for (int row = 0; row < r->csv->row_count; row++)
+            order[row] = (struct dl_run_batch){
+                .kind = r->alike.first[row], .samples = batch_of(&r->rows[row], whole), .row = row};
+        qsort(order, count, sizeof *order, by_kind_and_batch);
+        r->by_batch[whole] = order;
+    }
+    return DL_OK;
 }
 
 /* The median of repeats: one disturbed run must not move all that it corrects. Those that name
@@ -69,9 +116,11 @@ static struct dl_run_group group_with(const struct dl_run_rows *r, bool whole, i
     int64_t fewest = INT64_MAX, most = 0;
     size_t repeats = 0;
     bool named = false;
-    for (int i = r->alike.first[row]; i >= 0; i = r->alike.next[i]) {
+    const int count = same_group(r, whole, row);
+    for (int k = 0; k < count; k++) {
+        const int i = r->near[k];
         const int64_t devices = dl_run_devices(&all[i]);
-        if (all[i].why != NULL || !same_group(r, whole, i, row)) continue;
+        if (all[i].why != NULL) continue;
         const bool names = dl_run_cell(r, i, DL_RUN_BACKEND)[0] != 0;
         if (devices > most) most = devices;
         if (devices > fewest || (devices == fewest && named && !names)) continue;
@@ -106,6 +155,7 @@ enum dl_code dl_run_groups_make(struct dl_run_rows *r, struct dl_err *err) {
     const int count = r->csv->row_count;
     DL_TRY(dl_classes_make(&kinds, count, r->arena, &r->alike, err));
     DL_TRY(dl_classes_make(&batches, count, r->arena, &r->batches, err));
+    DL_TRY(order_by_batch(r, err));
     r->groups = dl_arena_alloc(r->arena, (size_t)count, sizeof *r->groups);
     double *room = dl_arena_alloc(r->arena, 2 * (size_t)count, sizeof *room);
     if (r->groups == NULL || room == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
@@ -142,10 +192,12 @@ static struct dl_shortfall shortfall_of(const struct dl_run_rows *r, const struc
     struct dl_shortfall s = {
         .plan = &all[row].plan, .base_ratio = NAN, .node_ratio = NAN, .fewer_ratio = NAN};
     int64_t base = devices, node = 0, fewer = 0;
-    for (int k = r->alike.first[row]; k >= 0; k = r->alike.next[k]) {
+    const int count = same_group(r, whole, row);
+    for (int i = 0; i < count; i++) {
+        const int k = r->near[i];
         const double other = ratio_of(&all[k], &rows[k]);
         const int64_t n = dl_run_devices(&all[k]);
-        if (!dl_known(other) || n >= devices || !same_group(r, whole, row, k)) continue;
+        if (!dl_known(other) || n >= devices) continue;
         if (n < base) base = n, s.base_ratio = other, s.base_devices = n;
         if (all[k].plan.nodes == 1 && n > node && all[row].plan.nodes > 1)
             node = n, s.node_ratio = other;
