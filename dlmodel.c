@@ -74,8 +74,8 @@ static const struct dl_option global_options[] = {
     {.name = NULL},
 };
 
-static struct dl_arena arena;          /* of the whole process */
-enum { PREDICTION_BYTES = 640 << 10 }; /* of it, what one prediction takes */
+static struct dl_arena arena;        /* of the whole process */
+enum { PREDICTION_BYTES = 1 << 20 }; /* of it, what one prediction takes */
 
 static enum dl_code write_output(const struct dl_options *options, const char *text,
                                  struct dl_err *err) {
