@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -74,8 +75,8 @@ static const struct dl_option global_options[] = {
     {.name = NULL},
 };
 
-static struct dl_arena arena;          /* of the whole process */
-enum { PREDICTION_BYTES = 640 << 10 }; /* of it, what one prediction takes */
+static struct dl_arena arena;        /* of the whole process */
+enum { PREDICTION_BYTES = 1 << 20 }; /* of it, what one prediction takes */
 
 static enum dl_code write_output(const struct dl_options *options, const char *text,
                                  struct dl_err *err) {
@@ -292,6 +293,33 @@ static enum dl_code dispatch(struct dl_context *context, int argc, char **argv, 
     return command->run(context, &after, err);
 }
 
+/* Absolute path of this program; "": unknown. The kernel says what it was started as: to ask /proc
+ * takes ten times longer, and is needed only where that is a link, whose neighbours are others. */
+static const char *own_path(void) {
+    static char path[4096];
+    char link[1];
+    const char *started =
+        (const char *)getauxval(AT_EXECFN); /* NOLINT(performance-no-int-to-ptr) */
+    const bool is_file = started != NULL && strncmp(started, "/dev/", 5) != 0 &&
+                         strncmp(started, "/proc/", 6) != 0 &&
+                         readlink(started, link, sizeof link) < 0 && errno == EINVAL;
+    if (is_file) {
+        size_t length = 0;
+        if (started[0] != '/' && getcwd(path, sizeof path - 1) != NULL && path[0] == '/') {
+            length = strlen(path);
+            path[length++] = '/';
+        }
+        const size_t more = strlen(started);
+        if ((started[0] == '/' || length > 0) && more < sizeof path - length) {
+            memcpy(path + length, started, more + 1);
+            return path;
+        }
+    }
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[length > 0 ? length : 0] = 0;
+    return path;
+}
+
 int main(int argc, char **argv) {
     struct dl_err err = {0};
     struct dl_context context = {.program = "",
@@ -302,11 +330,9 @@ int main(int argc, char **argv) {
                                  .note = write_note,
                                  .global_options = global_options,
                                  .schemas = schemas};
-    static char program[4096];
     /* A limit on file sizes is an error to report, after which temporary files go. */
     signal(SIGXFSZ, SIG_IGN);
-    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (length > 0) context.program = program;
+    context.program = own_path();
     const char *who = "dlmodel";
     enum dl_code code = dispatch(&context, argc > 0 ? argc - 1 : 0, argv + 1, &who, &err);
     if (part_open) dl_file_abandon(&part_file); /* a result that is not whole */
@@ -318,6 +344,6 @@ int main(int argc, char **argv) {
         fprintf(stderr, "%s\n", text);
         if (code == DL_ERR_USAGE) fprintf(stderr, "see '%s --help'\n", who);
     }
-    dl_arena_free(&arena);
+    /* The arena ends with the process: to give its pages back one mapping at a time takes longer. */
     return (int)code;
 }

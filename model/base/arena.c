@@ -66,23 +66,19 @@ void dl_arena_reserve(struct dl_arena *arena, size_t bytes) {
 
 /* Asks the kernel for the next pages of a large block, whose memory is mapped but not yet there: 16
  * at once take half the time of 16 first touches, a tenth of a cold prediction. Of an object larger
- * than that, the pages that it never uses are not made. Where the kernel refuses, pages come one by
- * one. */
+ * than that, which is filled from its beginning, the pages that it never uses are not made. Where
+ * the kernel refuses, pages come one by one. */
 static void make_ready(struct dl_arena_block *block, size_t bytes) {
-    const size_t begin = block->used_bytes;
-    size_t end = begin + bytes;
+    const size_t begin = block->used_bytes, room = block->capacity_bytes - begin,
+                 ahead = room < READY_BYTES ? room : READY_BYTES;
 #ifdef MADV_POPULATE_WRITE
-    if (bytes <= READY_BYTES) {
-        end = block->capacity_bytes - begin < READY_BYTES ? block->capacity_bytes
-                                                          : begin + READY_BYTES;
-        const uintptr_t first = ((uintptr_t)block->bytes + begin + PAGE_BYTES - 1) / PAGE_BYTES,
-                        last = ((uintptr_t)block->bytes + end) / PAGE_BYTES;
-        if (last > first)
-            (void)madvise((void *)(first * PAGE_BYTES), (last - first) * PAGE_BYTES,
-                          MADV_POPULATE_WRITE);
-    }
+    const uintptr_t first = ((uintptr_t)block->bytes + begin + PAGE_BYTES - 1) / PAGE_BYTES,
+                    last = ((uintptr_t)block->bytes + begin + ahead) / PAGE_BYTES;
+    if (last > first)
+        (void)madvise((void *)(first * PAGE_BYTES), (last - first) * PAGE_BYTES,
+                      MADV_POPULATE_WRITE);
 #endif
-    block->ready_bytes = end;
+    block->ready_bytes = begin + (bytes > ahead ? bytes : ahead);
 }
 
 void *dl_arena_alloc(struct dl_arena *arena, size_t count, size_t bytes_each) {
@@ -91,7 +87,10 @@ void *dl_arena_alloc(struct dl_arena *arena, size_t count, size_t bytes_each) {
     size_t bytes;
     void *result;
 
-    if (bytes_each != 0 && count > (SIZE_MAX - align) / bytes_each) return refuse(arena);
+    /* factors below 2^31 have a product below 2^62: nearly all, without a division */
+    if ((count | bytes_each) >> 31 != 0 && bytes_each != 0 &&
+        count > (SIZE_MAX - align) / bytes_each)
+        return refuse(arena);
     bytes = count * bytes_each;
     if (MIN_BLOCK_BYTES > 0) bytes = (bytes + align - 1) / align * align;
     if (bytes == 0) bytes = align; /* a unique pointer, also for count = 0 */
@@ -119,14 +118,16 @@ char *dl_arena_strdup(struct dl_arena *arena, const char *text) {
 }
 
 char *dl_arena_printf(struct dl_arena *arena, const char *format, ...) {
+    char brief[256]; /* most texts are shorter and need no second pass */
     va_list arguments;
     char *text;
     int length;
 
     va_start(arguments, format);
-    length = vsnprintf(NULL, 0, format, arguments);
+    length = vsnprintf(brief, sizeof brief, format, arguments);
     va_end(arguments);
     if (length < 0) return refuse(arena);
+    if ((size_t)length < sizeof brief) return dl_arena_strndup(arena, brief, (size_t)length);
     text = dl_arena_alloc(arena, (size_t)length + 1, 1);
     if (text == NULL) return NULL;
     va_start(arguments, format);

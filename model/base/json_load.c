@@ -122,7 +122,8 @@ static enum dl_code check_packed(const struct load *l, const struct dl_json_node
     const struct dl_json_path part = {path, NULL, index};
     const struct dl_json_node number = {.kind = DL_JSON_NUMBER,
                                         .number = array->numbers[index],
-                                        .place = dl_json_element_place(l->doc, array, index)};
+                                        .place =
+                                            (uint32_t)dl_json_element_place(l->doc, array, index)};
     struct dl_field element = *field;
 
     element.type = DL_FIELD_NUMBER;

@@ -4,6 +4,8 @@
 #ifndef DL_MODEL_BASE_JSON_NODE_H
 #define DL_MODEL_BASE_JSON_NODE_H
 
+#include <stdint.h>
+
 #include "model/base/json.h"
 
 enum dl_json_kind {
@@ -15,20 +17,22 @@ enum dl_json_kind {
     DL_JSON_OBJECT
 };
 
-#define DL_NO_PLACE SIZE_MAX /* a node that an override made */
+#define DL_NO_PLACE UINT32_MAX /* a node that an override made */
 
+/* Small: the nodes are most of the memory of a document, and to get a page takes longer than to read
+ * its text. */
 struct dl_json_node {
     enum dl_json_kind kind;
+    int child_count; /* ARRAY, OBJECT */
     const char *key; /* member's name; NULL for an element or the root */
     union {
         const char *string; /* STRING */
+        double number;      /* NUMBER */
+        bool boolean;       /* BOOL */
         double *numbers;    /* ARRAY of a packed document: all elements are numbers, no child */
     };
-    double number;   /* NUMBER */
-    bool boolean;    /* BOOL */
-    int child_count; /* ARRAY, OBJECT */
     struct dl_json_node *child, *next;
-    size_t place, key_place; /* offsets in the document's text */
+    uint32_t place, key_place; /* offsets in the document's text, at most DL_JSON_BYTES */
 };
 
 struct dl_json {

@@ -339,7 +339,7 @@ static enum dl_code scan_numbers(struct scan *s, struct dl_json_node *node, bool
 /* The key and colon of a member. */
 static enum dl_code scan_key(struct scan *s, struct dl_json_node *member) {
     if (peek(s) != '"') return unexpected(s, "a key in double quotes");
-    member->key_place = s->at;
+    member->key_place = (uint32_t)s->at;
     DL_TRY(scan_string(s, &member->key));
     skip_space(s);
     if (peek(s) != ':') return unexpected(s, "':' after a key");
@@ -415,7 +415,7 @@ static enum dl_code scan_value(struct scan *s, const struct dl_json_path *path,
                                struct dl_json_node *node) {
     skip_space(s);
     DL_TRY(count_value(s));
-    node->place = s->at;
+    node->place = (uint32_t)s->at;
     if (peek(s) == '{' || peek(s) == '[') return scan_container(s, path, node);
     if (peek(s) == '"') {
         node->kind = DL_JSON_STRING;

@@ -8,6 +8,17 @@
 
 #include "model/base/json_node.h"
 
+/* As "%" PRId64 writes it, without the machinery of printf: numbers of data files are mostly whole. */
+static void whole_text(int64_t value, char out[DL_NUMBER_TEXT]) {
+    char digits[20];
+    int count = 0;
+    for (uint64_t rest = (uint64_t)(value < 0 ? -value : value); rest > 0 || count == 0; rest /= 10)
+        digits[count++] = (char)('0' + rest % 10);
+    if (value < 0) *out++ = '-';
+    while (count > 0) *out++ = digits[--count];
+    *out = '\0';
+}
+
 void dl_number_text(double value, char out[DL_NUMBER_TEXT]) {
     if (!isfinite(value)) {
         snprintf(out, DL_NUMBER_TEXT, "null");
@@ -15,7 +26,7 @@ void dl_number_text(double value, char out[DL_NUMBER_TEXT]) {
     }
     /* Whole numbers that have their digits in a double: what "%.15g" writes too. */
     if (fabs(value) < 1e15 && value == floor(value) && !(value == 0 && signbit(value))) {
-        snprintf(out, DL_NUMBER_TEXT, "%" PRId64, (int64_t)value);
+        whole_text((int64_t)value, out);
         return;
     }
     for (int digits = 15; digits <= 17; digits++) {

@@ -59,7 +59,6 @@ static const union dl_cell *cell_at(const struct dl_table *table, int row, int c
 static void number_text(double value, int digits, char *out) {
     char rounded[64];
     double size;
-    int exponent;
 
     if (isinf(value)) {
         snprintf(out, CELL_TEXT, "%sinf", value < 0 ? "-" : "");
@@ -73,11 +72,12 @@ static void number_text(double value, int digits, char *out) {
     /* 9.996 is 10.0 with three digits */
     snprintf(rounded, sizeof rounded, "%.*e", digits - 1, value);
     size = fabs(value);
-    if (size >= 1e15 || size < 1e-6 || sscanf(strchr(rounded, 'e') + 1, "%d", &exponent) != 1) {
+    if (size >= 1e15 || size < 1e-6) {
         snprintf(out, CELL_TEXT, "%.*g", digits, value);
         return;
     }
-    snprintf(out, CELL_TEXT, "%.*f", digits - 1 > exponent ? digits - 1 - exponent : 0, value);
+    const long exponent = strtol(strchr(rounded, 'e') + 1, NULL, 10);
+    snprintf(out, CELL_TEXT, "%.*f", digits - 1 > exponent ? digits - 1 - (int)exponent : 0, value);
 }
 
 /* The cell as text for people: in `out`, or the cell's own string. */

@@ -74,7 +74,8 @@ double dl_workspace_bytes(const struct dl_device *device, const struct dl_worklo
     const double limit_bytes = dl_workspace_limit_bytes(framework);
     double most_bytes = 0;
     for (int i = 0; i < workload->layer_count; i++) {
-        if (dl_layer_twin(workload->layers, i) < i) continue; /* needs no more */
+        if (workload->layers[i].kind != &dl_layer_conv) continue; /* needs none */
+        if (dl_layer_twin(workload->layers, i) < i) continue;     /* needs no more */
         double bytes = dl_workspace_layer_bytes(device, &workload->layers[i], precision, batch);
         if (bytes > limit_bytes) bytes = offset_table_bytes(&workload->layers[i]);
         most_bytes = fmax(most_bytes, bytes);

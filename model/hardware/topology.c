@@ -47,8 +47,14 @@ static void extend(struct search *search, int at, unsigned visited, int depth, i
         search->capacity[at][0]++, search->capacity[0][at]++;
         return;
     }
+    unsigned widths = 0; /* bit n: a device that n links lead to, 16 or more */
+    for (int next = 1; next < search->devices; next++) {
+        const int left = search->capacity[at][next];
+        if (left > 0) widths |= 1u << (left > 16 ? 16 : left);
+    }
     /* Widest links first: further cycles can share those. */
     for (int links = 16; links >= 1; links--) {
+        if ((widths >> links & 1u) == 0) continue;
         for (int next = 1; next < search->devices; next++) {
             int left = search->capacity[at][next];
             if ((visited >> next & 1u) != 0 || (left > 16 ? 16 : left) != links) continue;

@@ -23,6 +23,9 @@ struct dl_build_value { /* a parameter in force */
     double value;
 };
 
+/* Room for as many is made at once, among the results; more layers are copied there at the end. */
+enum { DL_FEW_LAYERS = 512 };
+
 struct dl_build_symbol {
     const char *name; /* NULL: a free slot */
     int layer;        /* whose output it is; -1: the workload's input */

@@ -248,8 +248,10 @@ static struct dl_layer *new_layer(struct dl_build *b) {
     }
     if (b->layer_count == b->layer_capacity) {
         /* few networks have more; memory that no layer needs is not touched */
-        int capacity = b->layer_capacity == 0 ? 512 : 2 * b->layer_capacity;
-        struct dl_layer *grown = dl_arena_alloc(b->scratch, (size_t)capacity, sizeof *grown);
+        const bool more = b->layer_capacity > 0;
+        int capacity = more ? 2 * b->layer_capacity : DL_FEW_LAYERS;
+        struct dl_layer *grown =
+            dl_arena_alloc(more ? b->scratch : b->arena, (size_t)capacity, sizeof *grown);
         if (grown == NULL) {
             dl_build_no_memory(b);
             return NULL;
