@@ -90,7 +90,8 @@ static struct input_case random_input(struct dl_fake *f) {
     return c;
 }
 
-/* 250 GB x 0.7 = 175 GB are 1.75 million samples of 100 kB. */
+/* 250 GB x 0.7 = 175 GB are 1.75 million samples of 100 kB.
+ * Kept whole: one formula, stage by stage, of one random case. */
 static void input(void **state) {
     (void)state;
     struct dl_fake f;
@@ -214,7 +215,8 @@ static void optimizers(void **state) {
                     policy == DL_MIXED_HALF ? 12 : 20, 0);
 }
 
-/* F-PS-QUEUE: the rates of a worker and of the fullest server. */
+/* F-PS-QUEUE: the rates of a worker and of the fullest server.
+ * Kept whole: one formula of one random case. */
 static void servers(void **state) {
     (void)state;
     static const double size = 4e6, ready = 1;
@@ -366,7 +368,8 @@ static void assignments(void **state) {
     }
 }
 
-/* F-SHARED-HOST */
+/* F-SHARED-HOST.
+ * Kept whole: one formula of one random case. */
 static void shared_hosts(void **state) {
     (void)state;
     struct dl_fake f;

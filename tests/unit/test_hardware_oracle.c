@@ -26,7 +26,8 @@ static double of(const double *list, int count) { return list[upto(count)]; }
 static double at_least(double x, double y) { return x > y ? x : y; }
 
 /* F-NET-SHARE: equal flows, so that each gets its demand or an equal part of the link that gives
- * least. */
+ * least.
+ * Kept whole: one formula of one random case. */
 static void shares(void **state) {
     (void)state;
     static const char *const distances[] = {NULL, "PIX", "PXB", "PHB", "NODE", "SYS"};
@@ -102,7 +103,8 @@ static void power_limits(void **state) {
     }
 }
 
-/* Peaks follow units and clock where both devices state them and the peak was not set itself. */
+/* Peaks follow units and clock where both devices state them and the peak was not set itself.
+ * Kept whole: one device before and after its change. */
 static void clocks_and_units(void **state) {
     (void)state;
     struct dl_arena arena = {0};
@@ -205,7 +207,8 @@ static void hosts_and_links(void **state) {
     dl_arena_free(&f.arena);
 }
 
-/* F-TRANSFORMER-MEMORY and F-TRANSFORMER-IN-FLIGHT with numbers that tell all parts apart. */
+/* F-TRANSFORMER-MEMORY and F-TRANSFORMER-IN-FLIGHT with numbers that tell all parts apart.
+ * Kept whole: one formula of one random case. */
 static void stages_of_a_pipeline(void **state) {
     (void)state;
     static const double per_layer[] = {1000, 600, 70}, before[] = {11, 7, 5},

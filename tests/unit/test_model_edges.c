@@ -187,7 +187,8 @@ static void memos_forget(void **state) {
     dl_arena_free(&f.arena);
 }
 
-/* Two stages of two layers, `dp` of them: messages with all that the collective says. */
+/* Two stages of two layers, `dp` of them: messages with all that the collective says.
+ * Kept whole: one plan, its messages and what they are compared with. */
 static void messages_of_stages(void **state) {
     (void)state;
     for (int dp = 1; dp <= 4; dp++) {

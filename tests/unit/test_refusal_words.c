@@ -32,7 +32,8 @@ static void refused(const struct dl_fake *f, const struct dl_workload *workload,
     assert_string_equal(err.message, words);
 }
 
-/* Two nodes of four devices, 256 samples a device. */
+/* Two nodes of four devices, 256 samples a device.
+ * Kept whole: a list of refusals. */
 static void devices_and_batches(void **state) {
     (void)state;
     struct dl_fake f;
@@ -140,7 +141,8 @@ static void axes(void **state) {
     dl_arena_free(&f.arena);
 }
 
-/* What a framework or its last release runs on. */
+/* What a framework or its last release runs on.
+ * Kept whole: a list of refusals. */
 static void frameworks(void **state) {
     (void)state;
     struct dl_fake f;
@@ -212,7 +214,8 @@ static void frameworks(void **state) {
     dl_arena_free(&f.arena);
 }
 
-/* Transformers: 24 layers, 16 heads, 1024 tokens; two nodes of four devices. */
+/* Transformers: 24 layers, 16 heads, 1024 tokens; two nodes of four devices.
+ * Kept whole: a list of refusals. */
 static void transformers(void **state) {
     (void)state;
     struct gpt g;
@@ -344,7 +347,8 @@ static void pipelines(void **state) {
     dl_arena_free(&f.arena);
 }
 
-/* One convolution of 3 x 3 over 8 x 8 positions: 6 filters of 4 channels. */
+/* One convolution of 3 x 3 over 8 x 8 positions: 6 filters of 4 channels.
+ * Kept whole: a list of refusals. */
 static void splits(void **state) {
     (void)state;
     struct dl_fake f;

@@ -41,7 +41,8 @@ static enum dl_code run_one(const char *behaviour, struct dl_err *err) {
     return dl_framework_behaviour_find(behaviour)->synchronize(&b.request, &b.sync, err);
 }
 
-/* F-KEY-OWNER */
+/* F-KEY-OWNER.
+ * Kept whole: one simulation of one random case. */
 static void owners(void **state) {
     (void)state;
     static const char *const kinds[] = {"nvswitch", "nvlink2", "pcie3", "nodes", NULL};
@@ -117,8 +118,9 @@ static void owners(void **state) {
     }
 }
 
-/* F-FW-PS on one node: the host adds and updates (5 passes over its memory for each byte), copies of
- * two devices share a link; or the devices keep the variables. */
+/* F-FW-PS on one node: the host adds and updates (5 passes over its memory for each byte), copies
+ * of two devices share a link; or the devices keep the variables.
+ * Kept whole: one account of one random case. */
 static void one_node_of_variables(void **state) {
     (void)state;
     static const char *const places[] = {NULL, "cpu", "gpu"};
