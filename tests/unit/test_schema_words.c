@@ -1,5 +1,6 @@
 /* Keys, help and choices of every field of a file are those that `dlmodel schema` was accepted to
- * print; a member that a behaviour needs; strides of gradients among sequence ranks. */
+ * print; a member that a behaviour needs; strides of gradients among sequence ranks; the error of
+ * what messages take; pieces of a network that is no stack. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "model/predict/evidence.h"
 #include "tests/fake_transformer.h"
 #include "tests/gradient_bench.h"
 
@@ -107,11 +109,56 @@ static void strides(void **state) {
     }
 }
 
+/* 2 s at 0.1 and 6 s at 0.3 are 8 s at 0.25, of which half is exposed. */
+static void errors_of_messages(void **state) {
+    (void)state;
+    const struct dl_message messages[] = {
+        {.duration_s = 2, .latency_s = 0.5, .bandwidth_s = 1.5, .sigma_log = 0.1, .limit = "inter"},
+        {.duration_s = 6, .latency_s = 1, .bandwidth_s = 5, .sigma_log = 0.3, .limit = "intra"}};
+    for (int servers = 0; servers < 2; servers++) {
+        struct dl_evidence e = {.exposed_comm_s = 4};
+        dl_evidence_of_messages(messages, 2, servers, &e);
+        check_close(e.comm_error_s, 4 * 0.25, 1e-12);
+        check_close(e.latency_s, 1.5, 1e-12);
+        check_close(e.inter_s, servers ? 0 : 1.5, 0);
+        check_close(e.intra_s, servers ? 0 : 5, 0);
+        check_close(e.server_s, servers ? 6.5 : 0, 0);
+        dl_evidence_of_messages(messages, 0, servers, &e);
+        check_close(e.comm_error_s, 0, 0);
+    }
+}
+
+/* 4 layers with 29 million parameters of 4 bytes: as many pieces as there are buckets of 25
+ * MB, but no more than layers. */
+static void pieces_of_a_network(void **state) {
+    (void)state;
+    static const double buckets[] = {NAN, 1e9, 60e6, 25e6, 1e6};
+    static const double pieces[] = {1, 1, 2, 4, 4};
+    for (int i = 0; i < 5; i++) {
+        struct dl_fake f;
+        struct dl_transformer tf;
+        fake_make(&f);
+        f.framework.shards = true, f.framework.sync.bucketed.bucket_bytes = buckets[i];
+        f.plan.strategy = dl_strategy_find("zero1");
+        f.plan.tp = f.plan.pp = f.plan.sp = f.plan.ep = 1, f.plan.dp = 8;
+        assert_int_equal(dl_transformer_prepare(&f.system, &f.workload, &f.framework, &f.plan,
+                                                &f.arena, &tf, &err),
+                         DL_OK);
+        /* 1000 x 4000 + 4000 x 4000 + 4000 x 2000 + 2000 x 500 = 29 million of 4 bytes */
+        assert_true(tf.plain);
+        check_close(tf.stack, pieces[i], 0);
+        check_close(tf.whole_elements[DL_TRANSFORMER_BODY], 29e6 / pieces[i], 1e-12);
+        dl_arena_free(&f.arena);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fields_as_accepted),
         cmocka_unit_test(members_that_are_missing),
         cmocka_unit_test(strides),
+        cmocka_unit_test(errors_of_messages),
+        cmocka_unit_test(pieces_of_a_network),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
