@@ -299,7 +299,7 @@ static void advise(void **state) {
     (void)state;
     check_lines(&dl_cmd_advise,
                 LINES("--system iris-v100 --workload lenet --framework pytorch-ddp --nodes 1 "
-                      "--allow model --json",
+                      "--allow model --least-gain 60 --json",
                       "--system iris-v100 --workload lenet --framework pytorch-ddp --rewrite "
                       "kernels"));
 }
