@@ -170,10 +170,10 @@ static void header(void **state) {
     struct dl_json *doc = NULL;
     struct dl_err err = {0};
     assert_int_equal(dl_json_parse("h", w.text, strlen(w.text), &arena, &doc, &err), DL_OK);
-    snprintf(expected, sizeof expected, "\"version\":\"%s\",\"commit\":\"%.*s\"", version,
+    snprintf(expected, sizeof expected, "\"version\": \"%s\",\n    \"commit\": \"%.*s\"\n  }", version,
              (int)(close - open - 2), open + 2);
     check_contains(w.text, expected);
-    check_contains(w.text, "\"format\":\"dlmodel-x\",\"version\":1,\"dlmodel\":{");
+    check_contains(w.text, "{\n  \"format\": \"dlmodel-x\",\n  \"version\": 1,\n  \"dlmodel\": {\n");
     dl_arena_free(&arena);
 }
 
