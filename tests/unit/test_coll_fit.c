@@ -153,8 +153,8 @@ static void mlsl_needs_a_step(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(pieces_by_hand), cmocka_unit_test(two_samples),
-                                       cmocka_unit_test(borders), cmocka_unit_test(enough_samples),
-                                       cmocka_unit_test(mlsl_needs_a_step)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pieces_by_hand), cmocka_unit_test(two_samples), cmocka_unit_test(borders),
+        cmocka_unit_test(enough_samples), cmocka_unit_test(mlsl_needs_a_step)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -416,7 +416,8 @@ static void beyond_samples_without_a_model(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_whole_row),
-                                       cmocka_unit_test(bandwidths), cmocka_unit_test(releases),
+                                       cmocka_unit_test(bandwidths),
+                                       cmocka_unit_test(releases),
                                        cmocka_unit_test(rows_that_are_refused),
                                        cmocka_unit_test(bus_bandwidth_alone),
                                        cmocka_unit_test(requests_that_are_refused),

@@ -170,17 +170,17 @@ static void header(void **state) {
     struct dl_json *doc = NULL;
     struct dl_err err = {0};
     assert_int_equal(dl_json_parse("h", w.text, strlen(w.text), &arena, &doc, &err), DL_OK);
-    snprintf(expected, sizeof expected, "\"version\": \"%s\",\n    \"commit\": \"%.*s\"\n  }", version,
-             (int)(close - open - 2), open + 2);
+    snprintf(expected, sizeof expected, "\"version\": \"%s\",\n    \"commit\": \"%.*s\"\n  }",
+             version, (int)(close - open - 2), open + 2);
     check_contains(w.text, expected);
-    check_contains(w.text, "{\n  \"format\": \"dlmodel-x\",\n  \"version\": 1,\n  \"dlmodel\": {\n");
+    check_contains(w.text,
+                   "{\n  \"format\": \"dlmodel-x\",\n  \"version\": 1,\n  \"dlmodel\": {\n");
     dl_arena_free(&arena);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(found_by_name), cmocka_unit_test(many_commands),
-        cmocka_unit_test(every_form), cmocka_unit_test(results_in_parts),
-        cmocka_unit_test(header)};
+        cmocka_unit_test(every_form), cmocka_unit_test(results_in_parts), cmocka_unit_test(header)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -166,8 +166,9 @@ static void numbers(void **state) {
         digits[0] = '-', digits[1] = '4', digits[2] = '.';
         assert_int_equal(accepts(digits), length <= 60);
     }
-    assert_string_equal(of("{\"a\": 1.11111111111111111111111111111111111111111111111111111111111}"),
-                        "7: expected a number of at most 60 characters");
+    assert_string_equal(
+        of("{\"a\": 1.11111111111111111111111111111111111111111111111111111111111}"),
+        "7: expected a number of at most 60 characters");
     assert_string_equal(of("{\"a\": 01}"), "7: expected a number without leading zeros");
     assert_string_equal(of("{\"a\": -}"), "8: expected a digit, got '}'");
     assert_string_equal(of("{\"a\": 1.}"), "9: expected a digit after the decimal point, got '}'");
@@ -189,8 +190,8 @@ static void escapes(void **state) {
     char text[40];
     for (int c = 1; c < 256; c++) {
         snprintf(text, sizeof text, "{\"a\": \"\\%c\"}", c == '"' || c == 'u' ? 'n' : c);
-        assert_int_equal(of(text)[0] == '\0', c == '"' || is_escape((char[]){(char)c, 'x', 0}, 0) ||
-                                                  c == 'u');
+        assert_int_equal(of(text)[0] == '\0',
+                         c == '"' || is_escape((char[]){(char)c, 'x', 0}, 0) || c == 'u');
         for (int at = 0; at < 4; at++) {
             char code[] = "u1aF9";
             if (c == '"' || c == '\\') continue;
@@ -215,7 +216,8 @@ static void escapes(void **state) {
                         "8: expected a low surrogate after a high one");
     assert_string_equal(of("{\"a\": \"\\ud800\\ndc00\"}"),
                         "8: expected a low surrogate after a high one");
-    assert_string_equal(of("{\"a\": \"\\udc00\"}"), "8: expected a high surrogate before a low one");
+    assert_string_equal(of("{\"a\": \"\\udc00\"}"),
+                        "8: expected a high surrogate before a low one");
     assert_string_equal(of("{\"a\": \"\\u0000\"}"), "8: expected no \\u0000 in a string");
     assert_string_equal(of("{\"a\": \"\\u00g0\"}"),
                         "8: expected four hexadecimal digits after \\u");
@@ -240,7 +242,8 @@ static void cut_anywhere(void **state) {
     assert_string_equal(of("{\"a\": [true 2]}"), "13: expected ',' or ']', got '2'");
     assert_string_equal(of("{\"a\": tru}"), "7: expected a value, got 't'");
     assert_string_equal(of("{\"a\": \"b"), "7: expected a closing quote for this string");
-    assert_string_equal(of("{\"a\": \"\\"), "9: expected the rest of an escape, got the end of the file");
+    assert_string_equal(of("{\"a\": \"\\"),
+                        "9: expected the rest of an escape, got the end of the file");
     assert_string_equal(of("{\"a\": \"\x1f\"}"),
                         "8: expected no control character in a string, got byte 0x1f");
     assert_string_equal(of("{\"a\": \"\x80\"}"), "8: expected UTF-8 text, got byte 0x80");

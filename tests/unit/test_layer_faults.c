@@ -23,8 +23,8 @@
 
 #define LINE HEAD "'family':'cnn','input':{'channels':16,'size':[8]},'layers':["
 #define BLOCKS(definition, entries)                                                                \
-    HEAD "'family':'cnn','input':{'channels':16,'size':[8,8]},'blocks':[" definition "],'layers':[" \
-         entries "]}"
+    HEAD "'family':'cnn','input':{'channels':16,'size':[8,8]},'blocks':[" definition               \
+         "],'layers':[" entries "]}"
 
 static const struct {
     const char *text, *key, *message; /* message NULL: it can be */
@@ -57,8 +57,8 @@ static const struct {
      "the name 'a' is taken; names must differ"},
     {IMAGE "{'kind':'relu','name':'a'},{'kind':'relu','name':'a','repeat':2}]}", "layers[1].name",
      "the name 'a' is taken; names must differ"},
-    {IMAGE "{'kind':'relu','name':'a.1'},{'kind':'relu','name':'a','repeat':2}]}",
-     "layers[1].name", "the name 'a.1' is taken; names must differ"},
+    {IMAGE "{'kind':'relu','name':'a.1'},{'kind':'relu','name':'a','repeat':2}]}", "layers[1].name",
+     "the name 'a.1' is taken; names must differ"},
     {IMAGE "{'kind':'relu','name':'a.2'},{'kind':'relu','name':'a','repeat':2}]}", NULL, NULL},
     {BLOCKS("{'name':'b','layers':[{'kind':'relu','name':'r'}]}",
             "{'kind':'relu','name':'a'},{'block':'b','name':'a'}"),
@@ -87,8 +87,8 @@ static const struct {
     {BLOCKS("{'name':'b','arguments':['n'],'layers':[{'kind':'conv','out':'n','kernel':1}]}",
             "{'block':'b','with':{'m':3}}"),
      "layers[0].with", "block 'b' has no argument 'm'"},
-    {BLOCKS("{'name':'b','layers':[{'block':'b'}]}", "{'block':'b'}"),
-     "blocks[0].layers[0].block", "block 'b' uses itself"},
+    {BLOCKS("{'name':'b','layers':[{'block':'b'}]}", "{'block':'b'}"), "blocks[0].layers[0].block",
+     "block 'b' uses itself"},
     {BLOCKS("{'name':'b','layers':[{'kind':'relu'}]}", "{'block':'b','out':3}"), "layers[0].block",
      "'out' belongs to a layer; arguments of a block belong in 'with'"},
     {BLOCKS("{'name':'b','layers':[{'kind':'relu','from':'in2'}]}", "{'block':'b'}"),

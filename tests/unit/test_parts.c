@@ -147,9 +147,8 @@ static void figures_of_a_choice(void **state) {
         struct dl_prediction whole;
         const struct dl_system *system = p->worker_kind == 0 ? &t.b.fake.system : &t.cpu;
         plan.nodes = p->worker_nodes, plan.dp = 0, plan.devices_per_node = 4;
-        assert_int_equal(dl_plan_complete(system, &t.b.fake.workload, &t.b.fake.framework, &plan,
-                                          &err),
-                         DL_OK);
+        assert_int_equal(
+            dl_plan_complete(system, &t.b.fake.workload, &t.b.fake.framework, &plan, &err), DL_OK);
         assert_int_equal(dl_predict(system, &t.b.fake.workload, &t.b.fake.framework, &plan, NULL,
                                     &t.b.fake.arena, &whole, &err),
                          DL_OK);
@@ -170,8 +169,7 @@ static void figures_of_a_choice(void **state) {
                                      "node is known");
     t.b.fake.device.tdp_w = NAN;
     assert_int_equal(search(&t, DL_PLACE_ENERGY, &list, &count, &err), DL_ERR_USAGE);
-    assert_string_equal(err.message,
-                        "--objective energy: no power of every kind of node is known");
+    assert_string_equal(err.message, "--objective energy: no power of every kind of node is known");
     assert_int_equal(search(&t, DL_PLACE_TIME, &list, &count, &err), DL_OK);
     assert_int_equal(count, 14);
     dl_arena_free(&t.b.fake.arena);

@@ -108,15 +108,15 @@ static void check_network(const struct dl_workload *w, struct dl_arena *arena) {
     assert_int_equal(again.layers[0].inputs[0], -1);
     assert_int_equal(again.layers[1].inputs[0], 0);
     check_close(again.parameters, w->parameters + w->input.channels * w->input.channels, 0);
-    for (int i = 1; i < w->layer_count; i++)
-        same_layer(&again.layers[i + 1], &w->layers[i], 1);
+    for (int i = 1; i < w->layer_count; i++) same_layer(&again.layers[i + 1], &w->layers[i], 1);
 }
 
 static void networks(void **state) {
     (void)state;
-    static const char *const names[] = {"alexnet",      "alexnet_caffe", "googlenet", "resnet18",
-                                        "mobilenet_v2", "squeezenet1_1", "densenet121", "vgg11",
-                                        "efficientnet_b0", "lenet", "unet", "inception_v3"};
+    static const char *const names[] = {"alexnet",     "alexnet_caffe", "googlenet",
+                                        "resnet18",    "mobilenet_v2",  "squeezenet1_1",
+                                        "densenet121", "vgg11",         "efficientnet_b0",
+                                        "lenet",       "unet",          "inception_v3"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct dl_arena arena = {0};
         struct dl_workload w;

@@ -65,8 +65,8 @@ static bool expects(int way, int64_t parts, int64_t replicas, int64_t *not_batch
     const char *name = replicas > 1 ? names[way].replicated : names[way].alone;
     if ((way == DATA) != (parts == 1) || p->ep > 1) return false;
     if (!open_or(p->tp, way == FILTER || way == CHANNEL ? parts : 1) ||
-        !open_or(p->sp, way == SPATIAL ? parts : 1) ||
-        !open_or(p->pp, way == STAGES ? parts : 1) || !open_or(p->dp, replicas))
+        !open_or(p->sp, way == SPATIAL ? parts : 1) || !open_or(p->pp, way == STAGES ? parts : 1) ||
+        !open_or(p->dp, replicas))
         return false;
     if (p->strategy != NULL && strcmp(p->strategy->name, name) != 0 &&
         strcmp(p->strategy->name, names[way].replicated) != 0)
@@ -260,8 +260,8 @@ static void halves(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(arrangements, setup, teardown),
-                                       cmocka_unit_test_setup_teardown(virtual_stages, setup, teardown),
-                                       cmocka_unit_test(halves)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(arrangements, setup, teardown),
+        cmocka_unit_test_setup_teardown(virtual_stages, setup, teardown), cmocka_unit_test(halves)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

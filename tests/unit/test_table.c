@@ -84,7 +84,8 @@ static void test_all_digits(void **state) {
         const int d = digits == 0 ? 3 : digits > 17 ? 17 : digits;
         dl_table_init(&table, &arena, column, 1);
         for (int exponent = -5; exponent <= 14; exponent++) {
-            static const double heads[] = {1, -1, 1.2345678901234567, 4.5, 9.4999, 9.9951, 9.9999999};
+            static const double heads[] = {1,      -1,     1.2345678901234567, 4.5,
+                                           9.4999, 9.9951, 9.9999999};
             for (size_t h = 0; h < sizeof heads / sizeof *heads; h++) {
                 const double value = heads[h] * pow(10, exponent);
                 char rounded[64], expected[64];
@@ -248,9 +249,13 @@ static void test_many_rows_and_odd_strings(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),     cmocka_unit_test(test_csv), cmocka_unit_test(test_all_digits),
-        cmocka_unit_test(test_formulas), cmocka_unit_test(test_json),
-        cmocka_unit_test(test_digits),   cmocka_unit_test(test_many_rows_and_odd_strings),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_all_digits),
+        cmocka_unit_test(test_formulas),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_digits),
+        cmocka_unit_test(test_many_rows_and_odd_strings),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
