@@ -53,6 +53,42 @@ static void a_whole_row(void **state) {
     assert_int_equal(match.launches, 4);
 }
 
+/* A bus bandwidth stands for 8 ranks' all-reduce of a large message, t = S x 2 x 7/8 / B, where
+ * neither size nor time is given; it must be positive. */
+static void bandwidths(void **state) {
+    (void)state;
+    static const double rates[] = {1e-3, 0.05, 1, 1e9}, none[] = {0, -1, NAN};
+    struct dl_coll_row row = plain_row();
+    double large_bytes = 0;
+    row.size_bytes = row.time_s = NAN;
+    for (int i = 0; i < 4; i++) {
+        row.bus_bytes_per_s = rates[i];
+        const struct dl_coll_match match = dl_coll_match(&row);
+        assert_null(match.why);
+        assert_true(match.request.bytes >= 1 << 20);
+        if (i > 0) check_close(match.request.bytes, large_bytes, 0);
+        large_bytes = match.request.bytes;
+        check_close(match.measured_s, large_bytes * 1.75 / rates[i], 1e-12);
+    }
+    for (int i = 0; i < 3; i++) {
+        row.bus_bytes_per_s = none[i];
+        assert_string_equal(dl_coll_match(&row).why, "no size or time");
+    }
+    row.bus_bytes_per_s = 1e9;
+    row.size_bytes = 4096; /* with a size the rate is not used */
+    assert_string_equal(dl_coll_match(&row).why, "no size or time");
+    row.size_bytes = NAN, row.time_s = 1;
+    assert_string_equal(dl_coll_match(&row).why, "no size or time");
+    row.size_bytes = 0;
+    assert_null(dl_coll_match(&row).why);
+    row.size_bytes = -1;
+    assert_string_equal(dl_coll_match(&row).why, "no size or time");
+    row.size_bytes = 1, row.time_s = 0;
+    assert_string_equal(dl_coll_match(&row).why, "no size or time");
+    row.time_s = 1e-9;
+    assert_null(dl_coll_match(&row).why);
+}
+
 static void releases(void **state) {
     (void)state;
     static const struct {
@@ -380,6 +416,7 @@ static void beyond_samples_without_a_model(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_whole_row),
+                                       cmocka_unit_test(bandwidths),
                                        cmocka_unit_test(releases),
                                        cmocka_unit_test(rows_that_are_refused),
                                        cmocka_unit_test(bus_bandwidth_alone),

@@ -299,7 +299,9 @@ static void advise(void **state) {
     (void)state;
     check_lines(&dl_cmd_advise,
                 LINES("--system iris-v100 --workload lenet --framework pytorch-ddp --nodes 1 "
-                      "--allow model --json",
+                      "--least-gain 1000 --json", /* every change, none combined */
+                      "--system iris-v100 --workload lenet --framework pytorch-ddp --gpus 1 "
+                      "--allow model --least-gain 60 --json", /* few changes, combined */
                       "--system iris-v100 --workload lenet --framework pytorch-ddp --rewrite "
                       "kernels"));
 }

@@ -118,7 +118,102 @@ static void by_hand(void **state) {
     dl_arena_free(&t.b.fake.arena);
 }
 
+/* Workers alone, with servers next to them, are the prediction of their plan; every choice costs the
+ * hours of its nodes, 3.60 an hour or 7.20, so 1 or 2 thousandths a second. */
+static void figures_of_a_choice(void **state) {
+    (void)state;
+    struct two t;
+    struct dl_parted *list;
+    struct dl_err err = {0};
+    int count, checked = 0;
+    make_two(&t);
+    t.b.fake.system.price_per_node_hour = 3.6, t.cpu.price_per_node_hour = 7.2;
+    t.b.fake.system.price_currency = t.cpu.price_currency = "EUR";
+    assert_int_equal(search(&t, DL_PLACE_COST, &list, &count, &err), DL_OK);
+    assert_int_equal(count, 14);
+    for (int i = 0; i < count; i++) {
+        const struct dl_parted *p = &list[i];
+        const int64_t nodes[2] = {
+            (p->worker_kind == 0) * p->worker_nodes + (p->server_kind == 0) * p->server_nodes,
+            (p->worker_kind == 1) * p->worker_nodes + (p->server_kind == 1) * p->server_nodes};
+        assert_true(nodes[0] <= 2 && nodes[1] <= 2 && p->input_kind == -1 && p->input_nodes == 0);
+        check_close(p->cost_per_sample,
+                    (1e-3 * (double)nodes[0] + 2e-3 * (double)nodes[1]) / p->samples_per_s, 1e-12);
+        if (i > 0) assert_true(list[i - 1].cost_per_sample <= p->cost_per_sample);
+        assert_true(p->low_samples_per_s < p->samples_per_s &&
+                    p->samples_per_s < p->high_samples_per_s);
+        if (p->server_kind >= 0) continue;
+        struct dl_plan plan = t.b.fake.plan;
+        struct dl_prediction whole;
+        const struct dl_system *system = p->worker_kind == 0 ? &t.b.fake.system : &t.cpu;
+        plan.nodes = p->worker_nodes, plan.dp = 0, plan.devices_per_node = 4;
+        assert_int_equal(
+            dl_plan_complete(system, &t.b.fake.workload, &t.b.fake.framework, &plan, &err), DL_OK);
+        assert_int_equal(dl_predict(system, &t.b.fake.workload, &t.b.fake.framework, &plan, NULL,
+                                    &t.b.fake.arena, &whole, &err),
+                         DL_OK);
+        check_close(p->iteration_s, whole.iteration_s, 1e-12);
+        check_close(p->exposed_comm_s, whole.exposed_comm_s, 1e-12);
+        check_close(p->exposed_input_s, whole.exposed_input_s, 1e-12);
+        check_close(p->samples_per_s, whole.throughput_samples_per_s, 1e-12);
+        const double samples = whole.throughput_samples_per_s * whole.iteration_s;
+        check_close(p->low_samples_per_s, samples / whole.iteration_high_s, 1e-12);
+        check_close(p->high_samples_per_s, samples / whole.iteration_low_s, 1e-12);
+        assert_int_equal(p->fits, whole.fits);
+        checked++;
+    }
+    assert_int_equal(checked, 4);
+    t.cpu.price_currency = "USD";
+    assert_int_equal(search(&t, DL_PLACE_COST, &list, &count, &err), DL_ERR_USAGE);
+    assert_string_equal(err.message, "--objective cost: no price in one currency of every kind of "
+                                     "node is known");
+    t.b.fake.device.tdp_w = NAN;
+    assert_int_equal(search(&t, DL_PLACE_ENERGY, &list, &count, &err), DL_ERR_USAGE);
+    assert_string_equal(err.message, "--objective energy: no power of every kind of node is known");
+    assert_int_equal(search(&t, DL_PLACE_TIME, &list, &count, &err), DL_OK);
+    assert_int_equal(count, 14);
+    dl_arena_free(&t.b.fake.arena);
+}
+
+/* All counts up to 8 nodes of a kind; beyond, powers of two and all: of one kind without servers
+ * that many choices. */
+static void counts_of_nodes(void **state) {
+    (void)state;
+    static const struct {
+        int64_t nodes;
+        int64_t counts[9];
+    } rows[] = {{1, {1}},
+                {7, {1, 2, 3, 4, 5, 6, 7}},
+                {8, {1, 2, 3, 4, 5, 6, 7, 8}},
+                {9, {1, 2, 4, 8, 9}},
+                {12, {1, 2, 4, 8, 12}},
+                {15, {1, 2, 4, 8, 15}},
+                {16, {1, 2, 4, 8, 16}},
+                {17, {1, 2, 4, 8, 16, 17}}};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        struct two t;
+        struct dl_parted *list;
+        struct dl_err err = {0};
+        int count, expected = 0;
+        make_two(&t);
+        t.b.fake.framework.behaviour = dl_framework_behaviour_find("bucketed");
+        t.job.group_count = 1;
+        t.groups[0].nodes = rows[r].nodes;
+        assert_int_equal(search(&t, DL_PLACE_TIME, &list, &count, &err), DL_OK);
+        for (; expected < 9 && rows[r].counts[expected] > 0; expected++) {
+            int found = 0;
+            for (int i = 0; i < count; i++)
+                found += list[i].worker_nodes == rows[r].counts[expected];
+            assert_int_equal(found, 1);
+        }
+        assert_int_equal(count, expected);
+        dl_arena_free(&t.b.fake.arena);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(servers_apart), cmocka_unit_test(by_hand)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(servers_apart), cmocka_unit_test(by_hand),
+                                       cmocka_unit_test(figures_of_a_choice),
+                                       cmocka_unit_test(counts_of_nodes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -239,6 +239,37 @@ static void figures(void **state) {
     free_pair(&p);
 }
 
+/* A pipeline costs the hours of the nodes in use, 3.60 an hour or 7.20, so 1 or 2 thousandths a
+ * second; the cheapest sample first. Prices in two currencies have no sum, unless one kind alone is
+ * there. */
+static void prices(void **state) {
+    (void)state;
+    struct pair p;
+    struct dl_staged *list;
+    struct dl_err err = {0};
+    int count;
+    make_pair(&p, 2, 2);
+    p.fast.system.price_per_node_hour = 3.6, p.slow.system.price_per_node_hour = 7.2;
+    p.fast.system.price_currency = p.slow.system.price_currency = "EUR";
+    for (int round = 0; round < 2; round++) {
+        assert_int_equal(search(&p, round == 0 ? 0 : 64, DL_PLACE_COST, &list, &count, &err),
+                         DL_OK);
+        assert_int_equal(count, 8); /* 3 x 3 choices but that of none */
+        for (int i = 0; i < count; i++) {
+            const double price = 1e-3 * (double)list[i].nodes[0] + 2e-3 * (double)list[i].nodes[1];
+            check_close(list[i].cost_per_sample,
+                        price / list[i].prediction.throughput_samples_per_s, 1e-12);
+            if (i > 0) assert_true(list[i - 1].cost_per_sample <= list[i].cost_per_sample);
+        }
+    }
+    p.slow.system.price_currency = "USD";
+    assert_int_equal(search(&p, 64, DL_PLACE_COST, &list, &count, &err), DL_ERR_USAGE);
+    p.job.group_count = 1;
+    assert_int_equal(search(&p, 64, DL_PLACE_COST, &list, &count, &err), DL_OK);
+    assert_int_equal(count, 2);
+    free_pair(&p);
+}
+
 /* Two devices of one node as one stage: each has half of the micro-batch, and the gradients are
  * summed over the links of the node; over the network where they are two nodes. */
 static void gradients_of_a_stage(void **state) {
@@ -310,6 +341,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(as_pipeline),          cmocka_unit_test(two_kinds_by_hand),
         cmocka_unit_test(within_memory),        cmocka_unit_test(figures),
-        cmocka_unit_test(gradients_of_a_stage), cmocka_unit_test(what_is_refused)};
+        cmocka_unit_test(gradients_of_a_stage), cmocka_unit_test(prices),
+        cmocka_unit_test(what_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

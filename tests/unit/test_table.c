@@ -72,6 +72,55 @@ static void test_csv(void **state) {
     dl_arena_free(&arena);
 }
 
+/* A number of d digits without an exponent, read again, is the value rounded to d digits, or to a
+ * whole number where it has more; as many digits stand behind the point as that takes. */
+static void test_all_digits(void **state) {
+    struct dl_arena arena = {0};
+    (void)state;
+    for (int digits = 0; digits <= 19; digits++) {
+        const struct dl_column column[] = {{"a", "a", NULL, DL_COLUMN_NUMBER, 0, digits}};
+        struct dl_table table;
+        int row_count = 0;
+        const int d = digits == 0 ? 3 : digits > 17 ? 17 : digits;
+        dl_table_init(&table, &arena, column, 1);
+        for (int exponent = -5; exponent <= 14; exponent++) {
+            static const double heads[] = {1,      -1,     1.2345678901234567, 4.5,
+                                           9.4999, 9.9951, 9.9999999};
+            for (size_t h = 0; h < sizeof heads / sizeof *heads; h++) {
+                const double value = heads[h] * pow(10, exponent);
+                char rounded[64], expected[64];
+                dl_table_row(&table)[0].number = value;
+                const char *text = dl_table_cell_text(&table, row_count++, 0, &arena);
+                snprintf(rounded, sizeof rounded, "%.*e", d - 1, value);
+                const int power = atoi(strchr(rounded, 'e') + 1),
+                          behind = d - 1 - power > 0 ? d - 1 - power : 0;
+                snprintf(expected, sizeof expected, "%.*f", behind, value);
+                assert_string_equal(text, expected);
+                const char *point = strchr(text, '.');
+                assert_int_equal(point != NULL ? strlen(point + 1) : 0, behind);
+                check_close(strtod(text, NULL), behind > 0 ? strtod(rounded, NULL) : rint(value),
+                            1e-15);
+            }
+        }
+        /* with an exponent at and beyond 1e15 and below 1e-6 */
+        static const double limits[] = {9.9e14, 1e15, 1e-6, 9.9e-7, -9.9e14, -1e15, -9.9e-7};
+        static const bool has_exponent[] = {false, true, false, true, false, true, true};
+        for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+            dl_table_row(&table)[0].number = limits[i];
+            const char *text = dl_table_cell_text(&table, row_count++, 0, &arena);
+            if (d < 16 || fabs(limits[i]) < 1) /* %g has one where the digits do not reach */
+                assert_int_equal(strchr(text, 'e') != NULL, has_exponent[i]);
+        }
+        static const double others[] = {0, -0.0, INFINITY, -INFINITY, NAN};
+        static const char *const texts[] = {"0", "0", "inf", "-inf", "-"};
+        for (size_t i = 0; i < 5; i++) {
+            dl_table_row(&table)[0].number = others[i];
+            assert_string_equal(dl_table_cell_text(&table, row_count++, 0, &arena), texts[i]);
+        }
+    }
+    dl_arena_free(&arena);
+}
+
 /* What a spreadsheet would run is text for it; what is a number stays one. */
 static void test_formulas(void **state) {
     static const struct dl_column one_column[] = {{.key = "a", .heading = "a"}};
@@ -200,9 +249,13 @@ static void test_many_rows_and_odd_strings(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),     cmocka_unit_test(test_csv),
-        cmocka_unit_test(test_formulas), cmocka_unit_test(test_json),
-        cmocka_unit_test(test_digits),   cmocka_unit_test(test_many_rows_and_odd_strings),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_all_digits),
+        cmocka_unit_test(test_formulas),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_digits),
+        cmocka_unit_test(test_many_rows_and_odd_strings),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
