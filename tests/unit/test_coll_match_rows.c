@@ -278,8 +278,8 @@ static void measured_sets_that_serve(void **state) {
     assert_true(fabs(scaled_by(&m, 1, r) - 1) > 0.1); /* scaled */
 }
 
-/* Switches that join 4 nodes: what was measured over 2 of them serves no adapters, what was measured
- * in one node serves one node. */
+/* Switches that join 4 nodes: what was measured over 2 of them serves no adapters, what was
+ * measured in one node serves one node. */
 static void measured_sets_of_a_domain(void **state) {
     (void)state;
     struct dl_coll_sample sample = {1e6, 0.5, NAN, NAN};
