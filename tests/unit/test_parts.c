@@ -118,8 +118,8 @@ static void by_hand(void **state) {
     dl_arena_free(&t.b.fake.arena);
 }
 
-/* Workers alone, with servers next to them, are the prediction of their plan; every choice costs the
- * hours of its nodes, 3.60 an hour or 7.20, so 1 or 2 thousandths a second. */
+/* Workers alone, with servers next to them, are the prediction of their plan; every choice costs
+ * the hours of its nodes, 3.60 an hour or 7.20, so 1 or 2 thousandths a second. */
 static void figures_of_a_choice(void **state) {
     (void)state;
     struct two t;

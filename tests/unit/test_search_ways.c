@@ -215,8 +215,8 @@ static void virtual_stages(void **state) {
 
 /* ---- steps of a plan ---- */
 
-/* Half of the tensor or pipeline ranks is a step where two divide them, and a plan has data ranks to
- * take them. */
+/* Half of the tensor or pipeline ranks is a step where two divide them, and a plan has data ranks
+ * to take them. */
 static void halves(void **state) {
     (void)state;
     static struct dl_override small[] = {{.key = "layers", .value = "6"},
