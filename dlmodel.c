@@ -293,8 +293,8 @@ static enum dl_code dispatch(struct dl_context *context, int argc, char **argv, 
     return command->run(context, &after, err);
 }
 
-/* Absolute path of this program; "": unknown. The kernel says what it was started as: to ask /proc
- * takes ten times longer, and is needed only where that is a link, whose neighbours are others. */
+/* Absolute path of this program; "": unknown. The kernel says what it was started as; asking /proc
+ * takes ten times as long and is needed only where that is a link, which has other neighbours. */
 static const char *own_path(void) {
     static char path[4096];
     char link[1];
@@ -344,6 +344,6 @@ int main(int argc, char **argv) {
         fprintf(stderr, "%s\n", text);
         if (code == DL_ERR_USAGE) fprintf(stderr, "see '%s --help'\n", who);
     }
-    /* The arena ends with the process: to give its pages back one mapping at a time takes longer. */
+    /* The arena ends with the process, which is faster than giving back each mapping. */
     return (int)code;
 }

@@ -19,8 +19,8 @@ enum dl_json_kind {
 
 #define DL_NO_PLACE UINT32_MAX /* a node that an override made */
 
-/* Small: the nodes are most of the memory of a document, and to get a page takes longer than to read
- * its text. */
+/* Small: the nodes are most of the memory of a document, and a new page costs more time than
+ * reading its text. */
 struct dl_json_node {
     enum dl_json_kind kind;
     int child_count; /* ARRAY, OBJECT */

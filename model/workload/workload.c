@@ -1,5 +1,4 @@
-/* workload.c - from documents to a workload: chain of extends, parameters and overrides, and the
- * totals.
+/* workload.c - from documents to a workload: chain of extends, parameters, overrides and totals.
  *
  * F-MEM-ACTIVATIONS: tensors that backward needs are counted once each. The output of a layer
  * counts once, whether the layer itself (relu) or a reader (convolution, dense) needs it. The
@@ -44,9 +43,8 @@ enum dl_code dl_workload_extends(const struct dl_json *doc, struct dl_arena *are
 /* ---- parameters ---- */
 
 static struct dl_build_value *find_value(const struct dl_build *b, const char *name) {
-    for (int i = 0; i < b->value_count; i++) {
+    for (int i = 0; i < b->value_count; i++)
         if (strcmp(b->values[i].key, name) == 0) return &b->values[i];
-    }
     return NULL;
 }
 
@@ -172,8 +170,7 @@ static enum dl_code override_input(struct dl_build *b, const char *key, const ch
         bool more = at[lengths[count]] == 'x';
         /* no digits, something else behind them, or more than channels and three extents */
         const bool bad = more ? count == DL_DIMS : at[lengths[count]] != '\0';
-        if (lengths[count] == 0 || bad) count = DL_DIMS + 1;
-        count++;
+        count = lengths[count] == 0 || bad ? DL_DIMS + 2 : count + 1;
         if (!more || count > DL_DIMS) break;
     }
     if (dims == 0)
@@ -420,9 +417,10 @@ static enum dl_code copy_results(struct dl_build *b, struct dl_workload *out) {
         few ? b->layers : dl_arena_alloc(b->arena, (size_t)b->layer_count, sizeof *layers);
     struct dl_map_entry *values = dl_arena_alloc(b->arena, (size_t)b->value_count, sizeof *values);
     if (layers == NULL || values == NULL) return no_memory(b->err);
-    if (!few) memcpy(layers, b->layers, (size_t)b->layer_count * sizeof *layers);
-    for (int i = 0; i < b->layer_count; i++)
+    for (int i = 0; i < b->layer_count; i++) {
+        if (!few) layers[i] = b->layers[i];
         layers[i].block = dl_layer_block(layers[i].name, &layers[i].block_prefix);
+    }
     dl_layer_find_twins(layers, b->layer_count);
     out->layers = layers;
     out->layer_count = b->layer_count;
@@ -470,20 +468,17 @@ static int blamed(const struct dl_override *overrides, int count, int taken, con
     return taken;
 }
 
-enum { SCRATCH_BYTES = 256 << 10 }; /* what building most workloads takes */
-
 enum dl_code dl_workload_build(const struct dl_json *const *docs, int doc_count,
                                struct dl_override *overrides, int override_count,
                                struct dl_arena *arena, struct dl_workload *out,
                                struct dl_err *err) {
     struct dl_arena scratch = {0};
     struct dl_err local = {0};
-    struct dl_workload workload;
+    struct dl_workload workload = {0};
     struct dl_build b = {
         .docs = docs, .doc_count = doc_count, .arena = arena, .scratch = &scratch, .err = &local};
     int taken = -1;
-    memset(&workload, 0, sizeof workload);
-    dl_arena_reserve(&scratch, SCRATCH_BYTES);
+    dl_arena_reserve(&scratch, DL_BUILD_BYTES);
     /* then the last one extends another */
     if (b.doc_count > DL_WORKLOAD_EXTENDS) b.doc_count = DL_WORKLOAD_EXTENDS;
     enum dl_code code = build(&b, overrides, override_count, &workload, &taken);

@@ -25,6 +25,7 @@ struct dl_build_value { /* a parameter in force */
 
 /* Room for as many is made at once, among the results; more layers are copied there at the end. */
 enum { DL_FEW_LAYERS = 512 };
+enum { DL_BUILD_BYTES = 256 << 10 }; /* of memory, what building most workloads takes */
 
 struct dl_build_symbol {
     const char *name; /* NULL: a free slot */
