@@ -344,6 +344,6 @@ int main(int argc, char **argv) {
         fprintf(stderr, "%s\n", text);
         if (code == DL_ERR_USAGE) fprintf(stderr, "see '%s --help'\n", who);
     }
-    /* The arena ends with the process: to give its pages back one mapping at a time takes longer. */
+    /* the arena ends with the process: to give its pages back before takes longer */
     return (int)code;
 }

@@ -1,6 +1,6 @@
 /* decimal.c - see decimal.h. Most numbers of data files have few digits: their digits and the power
- * of ten are exact doubles, so that one operation rounds correctly (Clinger 1990). Fractions of up to
- * 19 digits, as fits write them, are quotients of two whole numbers. strtod reads the others. */
+ * of ten are exact doubles, so that one operation rounds correctly (Clinger 1990). Fractions of up
+ * to 19 digits, as fits write them, are quotients of two whole numbers. strtod reads the others. */
 #include "model/base/decimal.h"
 
 #include <float.h>
@@ -85,6 +85,18 @@ static const char *take_exponent(const char *at, struct parts *p) {
     return at;
 }
 
+/* The number, correctly rounded; false: strtod has to. */
+static bool value_of(const struct parts *p, double *out) {
+    if (p->digit_count <= MOST_DIGITS && p->power >= -MOST_POWER && p->power <= MOST_POWER) {
+        const double digits = (double)p->digits;
+        *out = p->power < 0 ? digits / powers[-p->power] : digits * powers[p->power];
+        return true;
+    }
+    if (p->digit_count > LONG_DIGITS || p->power < -LONG_DIGITS || p->power > 0) return false;
+    *out = long_fraction(p->digits, -p->power);
+    return true;
+}
+
 double dl_decimal(const char *text, const char **end_out) {
     struct parts p = {0, 0, 0};
     const bool negative = *text == '-';
@@ -93,24 +105,15 @@ double dl_decimal(const char *text, const char **end_out) {
     if (at > first && (*at == 'e' || *at == 'E')) at = take_exponent(at, &p);
     const bool decimal =
         FLT_EVAL_METHOD == 0 && is_digit(*first) && *at != 'x' && *at != 'X' && *at != '.';
-    const bool exact =
-        p.digit_count <= MOST_DIGITS && p.power >= -MOST_POWER && p.power <= MOST_POWER;
-    if (decimal && !exact && p.digit_count <= LONG_DIGITS && p.power >= -LONG_DIGITS &&
-        p.power <= 0) {
-        const double value = long_fraction(p.digits, -p.power);
+    double value;
+    if (decimal && value_of(&p, &value)) {
         *end_out = at;
         return negative ? -value : value;
     }
-    if (!decimal || !exact) {
-        char *end;
-        const double value = strtod(text, &end);
-        *end_out = end;
-        return value;
-    }
-    const double digits = (double)p.digits,
-                 value = p.power < 0 ? digits / powers[-p.power] : digits * powers[p.power];
-    *end_out = at;
-    return negative ? -value : value;
+    char *end;
+    value = strtod(text, &end);
+    *end_out = end;
+    return value;
 }
 
 const char *dl_decimal_plain(const char *text, double *out) {

@@ -19,7 +19,7 @@ enum dl_json_kind {
 
 #define DL_NO_PLACE UINT32_MAX /* a node that an override made */
 
-/* Small: the nodes are most of the memory of a document, and to get a page takes longer than to read
+/* Small: nodes are most of the memory of a document, and to get a page takes longer than to read
  * its text. */
 struct dl_json_node {
     enum dl_json_kind kind;

@@ -8,7 +8,7 @@
 
 #include "model/base/json_node.h"
 
-/* As "%" PRId64 writes it, without the machinery of printf: numbers of data files are mostly whole. */
+/* As "%" PRId64 writes it, without printf: numbers of data files are mostly whole. */
 static void whole_text(int64_t value, char out[DL_NUMBER_TEXT]) {
     char digits[20];
     int count = 0;

@@ -416,12 +416,9 @@ static enum dl_code copy_names(struct dl_build *b, struct dl_workload *out) {
 }
 
 static enum dl_code copy_results(struct dl_build *b, struct dl_workload *out) {
-    const bool few = b->layer_capacity == DL_FEW_LAYERS; /* they are where they belong */
-    struct dl_layer *layers =
-        few ? b->layers : dl_arena_alloc(b->arena, (size_t)b->layer_count, sizeof *layers);
+    struct dl_layer *layers = dl_build_keep_layers(b);
     struct dl_map_entry *values = dl_arena_alloc(b->arena, (size_t)b->value_count, sizeof *values);
     if (layers == NULL || values == NULL) return no_memory(b->err);
-    if (!few) memcpy(layers, b->layers, (size_t)b->layer_count * sizeof *layers);
     for (int i = 0; i < b->layer_count; i++)
         layers[i].block = dl_layer_block(layers[i].name, &layers[i].block_prefix);
     dl_layer_find_twins(layers, b->layer_count);
@@ -472,8 +469,6 @@ static int blamed(const struct dl_override *overrides, int count, int taken, con
     return taken;
 }
 
-enum { SCRATCH_BYTES = 256 << 10 }; /* what building most workloads takes */
-
 enum dl_code dl_workload_build(const struct dl_json *const *docs, int doc_count,
                                struct dl_override *overrides, int override_count,
                                struct dl_arena *arena, struct dl_workload *out,
@@ -485,7 +480,7 @@ enum dl_code dl_workload_build(const struct dl_json *const *docs, int doc_count,
         .docs = docs, .doc_count = doc_count, .arena = arena, .scratch = &scratch, .err = &local};
     int taken = -1;
     memset(&workload, 0, sizeof workload);
-    dl_arena_reserve(&scratch, SCRATCH_BYTES);
+    dl_arena_reserve(&scratch, 256 << 10); /* building most takes less */
     /* then the last one extends another */
     if (b.doc_count > DL_WORKLOAD_EXTENDS) b.doc_count = DL_WORKLOAD_EXTENDS;
     enum dl_code code = build(&b, overrides, override_count, &workload, &taken);

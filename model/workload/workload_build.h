@@ -47,6 +47,9 @@ struct dl_build {
     long steps;
 };
 
+/* The layers, where they live as long as the result. NULL: out of memory. */
+struct dl_layer *dl_build_keep_layers(const struct dl_build *b);
+
 /* The list being expanded. */
 struct dl_frame {
     const struct dl_frame *up;

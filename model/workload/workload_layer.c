@@ -265,6 +265,13 @@ static struct dl_layer *new_layer(struct dl_build *b) {
     return layer;
 }
 
+struct dl_layer *dl_build_keep_layers(const struct dl_build *b) {
+    if (b->layer_capacity == DL_FEW_LAYERS) return b->layers; /* made among the results */
+    struct dl_layer *kept = dl_arena_alloc(b->arena, (size_t)b->layer_count, sizeof *kept);
+    if (kept != NULL) memcpy(kept, b->layers, (size_t)b->layer_count * sizeof *kept);
+    return kept;
+}
+
 static enum dl_code infer_layer(struct dl_build *b, struct dl_layer *layer,
                                 const struct dl_entry *e) {
     const struct dl_shape *shapes = &layer->in;
