@@ -17,7 +17,8 @@ static inline void make(struct bench *b, int count, const double *sizes, const d
     memset(b, 0, sizeof *b);
     fake_make(&b->fake);
     for (int g = 0; g < count; g++) {
-        b->gradients[g] = (struct dl_gradient){.layer = count - 1 - g,
+        const int layer = count - 1 - g, last = b->fake.workload.layer_count - 1;
+        b->gradients[g] = (struct dl_gradient){.layer = layer < last ? layer : last,
                                                .elements = sizes[g] / 4,
                                                .bytes = sizes[g],
                                                .ready_s = ready[g]};

@@ -323,9 +323,9 @@ static bool any_takes(const struct dl_search *s, const struct dl_search_tasks *t
                       enum dl_split_way way, int micro) {
     for (int64_t i = 0; i < tasks->count; i++) {
         const struct dl_search_task *task = &tasks->items[i];
+        if (task->strategy == NULL || task->strategy->way != way) continue;
         const int64_t share = (int64_t)s->request.fixed.global_batch_samples / task->split.dp;
-        if (task->strategy != NULL && task->strategy->way == way && takes(s, share, micro))
-            return true;
+        if (takes(s, share, micro)) return true;
     }
     return false;
 }

@@ -305,6 +305,10 @@ enum dl_code dl_slurm_collect(struct dl_context *context, const struct dl_option
     if (campaign != NULL) return dl_slurm_collect_campaign(context, options, campaign, err);
     DL_TRY(dl_slurm_read_runs(context, options, &runs, &accounting, err));
     const enum dl_code asked = dl_slurm_states(&runs, accounting, context->arena, &states, &slurm);
+    if (asked == DL_ERR_SYSTEM) { /* this machine failed, not Slurm: the old table is better */
+        *err = slurm;
+        return asked;
+    }
     dl_table_init(&c.table, context->arena, columns, COLUMNS);
     for (int i = 0; i < runs.count; i++) {
         struct dl_arena arena = {0};

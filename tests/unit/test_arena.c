@@ -10,6 +10,13 @@
 #include "model/base/arena.h"
 #include "tests/check.h"
 
+/* Under AddressSanitizer each object is a block of its own and ends where it was asked to. */
+#ifdef __SANITIZE_ADDRESS__
+enum { PADDED = 0 };
+#else
+enum { PADDED = 1 };
+#endif
+
 static void test_alloc(void **state) {
     struct dl_arena arena = {0};
     unsigned char *blocks[200];
@@ -73,11 +80,12 @@ static void test_edges(void **state) {
     assert_false(arena.failed);
     assert_non_null(dl_arena_alloc(&arena, alignof(max_align_t), 2));
     assert_int_equal(arena.total_bytes, 5 * alignof(max_align_t)); /* no more than it takes */
-    assert_non_null(dl_arena_alloc(&arena, alignof(max_align_t) + 1, 1));
-    assert_int_equal(arena.total_bytes, 7 * alignof(max_align_t));
+    const size_t odd = alignof(max_align_t) + 1, taken = PADDED ? 2 * alignof(max_align_t) : odd;
+    assert_non_null(dl_arena_alloc(&arena, odd, 1));
+    assert_int_equal(arena.total_bytes, 5 * alignof(max_align_t) + taken);
     assert_null(dl_arena_alloc(&arena, huge, 1));
     assert_true(arena.failed);
-    assert_int_equal(arena.total_bytes, 7 * alignof(max_align_t));
+    assert_int_equal(arena.total_bytes, 5 * alignof(max_align_t) + taken);
     assert_null(dl_arena_alloc(&arena, huge / 2, 4));
     assert_null(dl_arena_alloc(&arena, 3, huge / 2));
     assert_null(dl_arena_strndup(&arena, "x", huge));
