@@ -192,8 +192,8 @@ static enum dl_code take_number(struct reader *r, const struct dl_config_key *ke
 /* Uses that are true or false. */
 static enum dl_code take_flag(struct reader *r, const struct dl_config_key *key, const char *path,
                               const struct dl_json_node *n) {
-    const char *const text = n->boolean ? "1" : "0", *const opposite = n->boolean ? "0" : "1";
     DL_TRY(need_flag(r, path, n));
+    const char *const text = n->boolean ? "1" : "0", *const opposite = n->boolean ? "0" : "1";
     switch (key->use) {
     case DL_CONFIG_HALVES:
         DL_TRY(set(r, path, "proj_bias", true, text));

@@ -134,6 +134,7 @@ static void errors(void **state) {
         {"{'model_type':'bert','hidden_act':'relu2'}", "hidden_act", "\"gelu\""},
         {"{'model_type':'bert','type_vocab_size':3}", "type_vocab_size", "expected 2"},
         {"{'model_type':'llama','tie_word_embeddings':1}", "tie_word_embeddings", "true or false"},
+        {"{'model_type':'llama','mlp_bias':'yes'}", "mlp_bias", "true or false"},
         {"{'model_type':'gpt2','add_cross_attention':true}", "add_cross_attention", "false"},
         {"{'model_type':'qwen2','use_sliding_window':true}", "use_sliding_window", "false"},
         {"{'model_type':'gpt2','attn_pdrop':0.1,'resid_pdrop':0.2}", "resid_pdrop", "0.1"},
