@@ -13,7 +13,6 @@ struct mix {
     const struct dl_workload *workload;
     const struct dl_framework *framework;
     const struct dl_plan *plan;
-    const struct dl_predict_options *options;
     struct dl_arena *arena;
     struct dl_system *systems; /* of the groups, over the slowest network */
     struct dl_heterogeneous_group *groups;
@@ -259,7 +258,6 @@ dl_heterogeneous_predict(const struct dl_heterogeneous_job *job, const struct dl
     struct mix m = {.workload = workload,
                     .framework = framework,
                     .plan = plan,
-                    .options = options,
                     .arena = arena,
                     .group_count = job->group_count,
                     .each = plan->devices_per_node};
