@@ -293,6 +293,7 @@ static void kernel_times_of_another_device(void **state) {
                      DL_ERR_INPUT);
     assert_string_equal(world->err.key, "device");
     check_contains(world->err.file, "kernels/beta.json");
+    assert_string_equal(world->err.message, "expected \"beta\", as the file is named");
 }
 
 static void workload_names_with_parameters(void **state) {

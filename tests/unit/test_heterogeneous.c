@@ -344,6 +344,7 @@ static void devices_and_words(void **state) {
                             "data");
         *axes[i] = 1;
     }
+    assert_int_equal(mixed(&p, 8, &out, &err), DL_OK); /* 1 splits nothing */
     p.fast.framework.sync.asynchronous = true;
     assert_int_equal(mixed(&p, 8, &out, &err), DL_ERR_USAGE);
     assert_string_equal(err.message, "fake: asynchronous workers do not wait for each other: "

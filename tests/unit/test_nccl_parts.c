@@ -182,6 +182,17 @@ static void reduction_in_switches(void **state) {
                 1 / 160.0, 1e-12);
     check_close(cost_of("2.18.3", &g, op, DL_NCCL_COLLNET_DIRECT, DL_NCCL_SIMPLE, 1e9).bandwidth_s,
                 1 / 160.0, 1e-12);
+    /* 4 x 2: one hop, and 3.7 + 0.4; one device a node: none */
+    g.ranks = 8;
+    check_close(cost_of("2.18.3", &g, op, DL_NCCL_COLLNET_CHAIN, DL_NCCL_SIMPLE, 1e9).latency_s,
+                35.6e-6, 1e-12);
+    check_close(cost_of("2.18.3", &g, op, DL_NCCL_COLLNET_DIRECT, DL_NCCL_SIMPLE, 1e9).latency_s,
+                39.2e-6, 1e-12);
+    g.ranks = 4, g.net_latency_s = 1e-6; /* there and back */
+    check_close(cost_of("2.18.3", &g, op, DL_NCCL_COLLNET_CHAIN, DL_NCCL_SIMPLE, 1e9).latency_s,
+                32e-6, 1e-12);
+    check_close(cost_of("2.18.3", &g, op, DL_NCCL_COLLNET_DIRECT, DL_NCCL_SIMPLE, 1e9).latency_s,
+                33e-6, 1e-12);
     g.ranks = 8, g.nodes = 1;
     check_nan(cost_of("2.18.3", &g, op, DL_NCCL_COLLNET_CHAIN, DL_NCCL_SIMPLE, 1e9).latency_s);
     check_nan(cost_of("2.18.3", &g, op, DL_NCCL_COLLNET_DIRECT, DL_NCCL_SIMPLE, 1e9).latency_s);

@@ -502,7 +502,7 @@ static const struct {
 
 static void check_function(size_t f) {
     static const char table[] = "a,\"b\nc\"\n1,2\n3,4\n";
-    char *expected = NULL, folder[128];
+    char *volatile expected = NULL, folder[128];
     struct dl_err err = {0};
     assert_true(check_directory(folder, sizeof folder));
     snprintf(scratch_path, sizeof scratch_path, "%s/t.csv", folder);

@@ -32,6 +32,8 @@ static void test_quantiles(void **state) {
     check_close(dl_quantile_sorted(x, 4, 0.9), 37, 1e-14);    /* position 2.7 */
     check_close(dl_quantile_sorted(x, 4, 0), 10, 0);
     check_close(dl_quantile_sorted(x, 4, 1), 40, 0);
+    check_close(dl_quantile_sorted(x, 3, 1.5), 30, 0); /* beyond the ends: the ends */
+    check_close(dl_quantile_sorted(x + 1, 3, -0.5), 20, 0);
     check_close(dl_quantile_sorted(x, 1, 0.3), 10, 0);
     check_nan(dl_quantile_sorted(x, 0, 0.5));
     check_nan(dl_quantile_sorted(x, 4, (double)NAN));
