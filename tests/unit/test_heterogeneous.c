@@ -323,6 +323,8 @@ static void devices_and_words(void **state) {
     p.groups[1].nodes = 1025;
     assert_int_equal(mixed(&p, 1e6, &out, &err), DL_ERR_USAGE);
     assert_string_equal(err.message, "slow has 1024 nodes, not 1025");
+    p.groups[1].nodes = 1024;
+    assert_int_equal(mixed(&p, 1e6, &out, &err), DL_OK);
     p.groups[1].nodes = 1;
     assert_int_equal(mixed(&p, 7, &out, &err), DL_ERR_USAGE);
     assert_string_equal(err.message, "batch: 7 samples are fewer than 8 data-parallel ranks "

@@ -282,6 +282,7 @@ static void gradients_of_a_stage(void **state) {
         make_pair(&p, nodes, 0);
         p.fast.system.devices_per_node = nodes == 1 ? 2 : 1;
         p.fast.rate.peak_flop_per_s = p.fast.device.memory_bandwidth_bytes_per_s = 1e18;
+        p.fast.workload.input_bytes_per_sample = 1;
         p.fast.workload.layer_count = 1; /* one layer is one stage */
         p.fast.workload.parameters = 2000.0 * 2000;
         assert_int_equal(search(&p, 1024, DL_PLACE_TIME, &list, &count, &err), DL_OK);
@@ -328,6 +329,35 @@ static void samples_for_every_device(void **state) {
     }
     assert_int_equal(search(&p, 0, DL_PLACE_TIME, &list, &count, &err), DL_OK);
     assert_int_equal(count, 3);
+    free_pair(&p);
+}
+
+/* The host's work of an iteration is that of one; where messages between two stages take longest,
+ * the network limits, although each stage sums its gradients inside its node. */
+static void host_and_messages(void **state) {
+    (void)state;
+    struct pair p;
+    struct dl_staged *list;
+    struct dl_err err = {0};
+    double overhead_s[2];
+    int count;
+    for (int host = 0; host < 2; host++) {
+        make_pair(&p, 1, 0);
+        p.fast.framework.host.iteration_s = host * 2e-3;
+        assert_int_equal(search(&p, 128, DL_PLACE_TIME, &list, &count, &err), DL_OK);
+        overhead_s[host] = with_nodes(list, count, 1, 0)->prediction.overhead_s;
+        free_pair(&p);
+    }
+    check_close(overhead_s[1] - overhead_s[0], 2e-3, 1e-9);
+    make_pair(&p, 2, 0);
+    p.fast.system.devices_per_node = 2;
+    p.fast.system.inter.bandwidth_bytes_per_s = 2e8;
+    assert_int_equal(search(&p, 512, DL_PLACE_TIME, &list, &count, &err), DL_OK);
+    const struct dl_staged *both = with_nodes(list, count, 2, 0);
+    assert_non_null(both);
+    assert_int_equal(both->count, 2); /* 64 MB of gradients would take longer than the messages */
+    assert_true(both->prediction.exposed_comm_s > both->prediction.compute_s);
+    assert_int_equal(both->prediction.bottleneck, DL_BOUND_INTER);
     free_pair(&p);
 }
 
@@ -403,6 +433,7 @@ int main(void) {
                                        cmocka_unit_test(gradients_of_a_stage),
                                        cmocka_unit_test(starts_of_collectives),
                                        cmocka_unit_test(samples_for_every_device),
+                                       cmocka_unit_test(host_and_messages),
                                        cmocka_unit_test(prices),
                                        cmocka_unit_test(what_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -293,6 +293,16 @@ static void test_widths(void **state) {
     assert_false(layout.any_unit);
     assert_string_equal(dl_table_text_part(&table, &layout, false), " n\n");
     assert_string_equal(dl_table_csv_part(&table, false), "n\n");
+    /* units belong to the head */
+    struct dl_table_layout with_unit = {0};
+    dl_table_init(&table, &arena, shown_columns, 2);
+    row = dl_table_row(&table);
+    row[0].integer = 1, row[1].integer = 2;
+    assert_true(dl_table_measure(&table, &arena, &with_unit));
+    assert_true(with_unit.any_unit);
+    assert_string_equal(dl_table_text_part(&table, &with_unit, false), "           1        2\n");
+    assert_string_equal(dl_table_text_part(&table, &with_unit, true),
+                        "           a  heading\n [samples/s]      [s]\n           1        2\n");
     dl_arena_free(&arena);
 }
 
