@@ -134,7 +134,7 @@ static int64_t each_schedule(struct combination *c, const struct dl_transformer_
         if (pp == 1 && schedule != DL_1F1B && r->any_schedule) continue;
         choice.schedule = (enum dl_schedule)schedule;
         const bool interleaved = schedule == DL_INTERLEAVED;
-        if (interleaved && (pp == 1 || fmod(choice.micro_batches, (double)pp) != 0)) continue;
+        if (interleaved && fmod(choice.micro_batches, (double)pp) != 0) continue;
         for (int i = 0; i < (interleaved ? c->virtual_stages.count : 1); i++) {
             choice.virtual_stages = interleaved ? c->virtual_stages.value[i] : 1;
             count++;

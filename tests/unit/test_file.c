@@ -169,6 +169,62 @@ static void test_mkdirs(void **state) {
     rmdir(below("a"));
 }
 
+/* A file is written beside the one that it replaces, under a name of its own, which goes with the
+ * writer. */
+static void test_temporary(void **state) {
+    struct dl_err err = {0};
+    struct dl_file_writer writer;
+    char expected[64];
+
+    (void)state;
+    assert_int_equal(dl_file_write(path, "old", 3, &err), DL_OK);
+    assert_int_equal(dl_file_begin(path, &writer, &err), DL_OK);
+    assert_int_equal(dl_file_add(&writer, "ne", 2, &err), DL_OK);
+    assert_int_equal(entries(), 2);
+    snprintf(expected, sizeof expected, "file.%ld.0.tmp", (long)getpid());
+    assert_int_equal(access(below(expected), F_OK), 0);
+    struct dl_file_writer second;
+    assert_int_equal(dl_file_begin(path, &second, &err), DL_OK);
+    snprintf(expected, sizeof expected, "file.%ld.1.tmp", (long)getpid());
+    assert_int_equal(access(below(expected), F_OK), 0);
+    dl_file_abandon(&second);
+    assert_int_equal(entries(), 2);
+    dl_file_abandon(&second); /* again: nothing */
+    assert_int_equal(dl_file_add(&writer, "w", 1, &err), DL_OK);
+    assert_int_equal(dl_file_end(&writer, &err), DL_OK);
+    assert_int_equal(entries(), 1);
+    struct dl_arena arena = {0};
+    char *text;
+    size_t length;
+    assert_int_equal(dl_file_read(path, 3, &arena, &text, &length, &err), DL_OK);
+    assert_string_equal(text, "new");
+    dl_arena_free(&arena);
+}
+
+/* Names may begin with any byte. */
+static void test_names(void **state) {
+    struct dl_arena arena = {0};
+    struct dl_err err = {0};
+    struct dl_file_reader reader;
+    char *text, here[1024];
+    size_t length;
+    bool regular = false;
+
+    (void)state;
+    assert_non_null(getcwd(here, sizeof here));
+    assert_int_equal(chdir(directory), 0);
+    const char *const name = "\xc3\xa9";
+    const bool ok = dl_file_mkdirs(name, &err) == DL_OK && rmdir(name) == 0 &&
+                    dl_file_write(name, "x", 1, &err) == DL_OK &&
+                    dl_file_read(name, 1, &arena, &text, &length, &err) == DL_OK &&
+                    dl_file_open(name, &reader, &regular, &err) == DL_OK && regular;
+    dl_file_close(&reader);
+    unlink(name);
+    assert_int_equal(chdir(here), 0);
+    if (!ok) fail_msg("%s", err.message);
+    dl_arena_free(&arena);
+}
+
 /* Parts of a file: from an offset, no more than there is; nothing of what cannot be read. */
 static void test_parts(void **state) {
     struct dl_err err;
@@ -274,6 +330,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_failed_write_leaves_the_old_file, setup, teardown),
         cmocka_unit_test_setup_teardown(test_symbolic_link_keeps_pointing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_mkdirs, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_temporary, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_names, setup, teardown),
         cmocka_unit_test_setup_teardown(test_parts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_reader, setup, teardown),
         cmocka_unit_test_setup_teardown(test_pipes_and_devices, setup, teardown),

@@ -28,6 +28,7 @@ static struct {
     int at, reason, met;
     bool always, reached;
     size_t most_bytes;
+    off_t hidden_bytes; /* that fstat() does not see: a file that grows afterwards */
 } fault;
 
 static bool fails(enum call call) {
@@ -73,14 +74,20 @@ ssize_t __wrap_write(int fd, const void *text, size_t size) {
 #define FAILED_fchmod (-1)
 #define FAILED_rename (-1)
 #define FAILED_realpath NULL
-#define FAILED_fstat (-1)
 #define FAILED_stat (-1)
 #define FAILED_mkdir (-1)
 WRAP(int, fsync, FSYNC, (int fd), (fd))
 WRAP(int, fchmod, FCHMOD, (int fd, mode_t mode), (fd, mode))
 WRAP(int, rename, RENAME, (const char *from, const char *to), (from, to))
 WRAP(char *, realpath, REALPATH, (const char *path, char *out), (path, out))
-WRAP(int, fstat, FSTAT, (int fd, struct stat *out), (fd, out))
+int __real_fstat(int fd, struct stat *out);
+int __wrap_fstat(int fd, struct stat *out);
+int __wrap_fstat(int fd, struct stat *out) {
+    if (fails(FSTAT)) return -1;
+    const int code = __real_fstat(fd, out);
+    out->st_size -= fault.hidden_bytes;
+    return code;
+}
 WRAP(int, stat, STAT, (const char *path, struct stat *out), (path, out))
 WRAP(int, mkdir, MKDIR, (const char *path, mode_t mode), (path, mode))
 /* What realpath becomes under _FORTIFY_SOURCE, as distributions build. */
@@ -196,6 +203,7 @@ static void a_failed_write_leaves_one_whole_text(void **state) {
     put("old");
     set_fault(OPEN, 1, EEXIST, true); /* every name is taken */
     assert_int_equal(write_over(false, "cannot create a file next to it"), DL_ERR_SYSTEM);
+    assert_int_equal(fault.met, 1000); /* names */
 }
 
 /* A rename is on the disk when its directory is. */
@@ -255,6 +263,14 @@ static void reading_fails(void **state) {
     assert_int_equal(dl_file_read(path, 100, &arena, &text, &length, &err), DL_OK);
     assert_string_equal(text, "old");
     assert_int_equal(length, 3);
+    /* a file that grows while it is read is read whole, or refused for its size */
+    for (fault.hidden_bytes = 1; fault.hidden_bytes <= 3; fault.hidden_bytes++) {
+        assert_int_equal(dl_file_read(path, 3, &arena, &text, &length, &err), DL_OK);
+        assert_string_equal(text, "old");
+        assert_int_equal(length, 3);
+        assert_int_equal(dl_file_read(path, 2, &arena, &text, &length, &err), DL_ERR_INPUT);
+        check_contains(err.message, "expected a file of at most 2 bytes");
+    }
     dl_arena_free(&arena);
 }
 

@@ -2,10 +2,11 @@
  * very output that it gives otherwise.
  *
  * The linker sends every call of the arena's functions and of malloc, calloc and realloc here
- * (--wrap, tests.mk). A first run of a command counts the calls and tells places apart by who called and who
- * called that; then the command runs once for each place with that one call failing. Nothing may
- * crash, no text may lack a part, and nothing may be reported as another fault (a file that is
- * there as missing, a right number as wrong). In the sanitized pass leaks and wild reads show too.
+ * (--wrap, tests.mk). A first run of a command counts the calls and tells places apart by who
+ * called and who called that; then the command runs once for each place with that one call failing.
+ * Nothing may crash, no text may lack a part, and nothing may be reported as another fault (a file
+ * that is there as missing, a right number as wrong). In the sanitized pass leaks and wild reads
+ * show too.
  */
 #include <execinfo.h>
 #include <setjmp.h>

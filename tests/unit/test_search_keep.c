@@ -200,8 +200,8 @@ static void cleared(void **state) {
     assert_null(dl_objective_names[DL_BY_COST + 1]);
 }
 
-/* A plan that was found as the plan that it is: the strategy by its axes unless it has one, what was
- * found in place of what was asked, and nothing that another schedule or strategy has. */
+/* What was found as a plan: the strategy by its axes unless it has one, what was found in place of
+ * what was asked, and nothing that another schedule or strategy has. */
 static void plans_of_found(void **state) {
     (void)state;
     static const struct {

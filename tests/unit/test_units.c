@@ -413,74 +413,75 @@ static const struct {
      {"1200samples/s", "1200"}},
 };
 
+enum { NO = 0, SMALL = 1, LARGE = 2, BINARY = 4 };
+static const struct {
+    const char *text;
+    int kind;
+    double size;
+} prefixes[] = {{"p", SMALL, 1e-12},
+                {"n", SMALL, 1e-9},
+                {"u", SMALL, 1e-6},
+                {"\xc2\xb5", SMALL, 1e-6},
+                {"\xce\xbc", SMALL, 1e-6},
+                {"m", SMALL, 1e-3},
+                {"k", LARGE, 1e3},
+                {"K", LARGE, 1e3},
+                {"M", LARGE, 1e6},
+                {"G", LARGE, 1e9},
+                {"T", LARGE, 1e12},
+                {"P", LARGE, 1e15},
+                {"E", LARGE, 1e18},
+                {"Ki", BINARY, 1024},
+                {"Mi", BINARY, 1048576},
+                {"Gi", BINARY, 1073741824},
+                {"Ti", BINARY, 1099511627776},
+                {"Pi", BINARY, 1125899906842624}};
+static const struct {
+    enum dl_unit unit;
+    const char *text;
+    int kinds;
+    double size;
+} spelled[] = {
+    {DL_UNIT_NONE, "%", NO, 0.01},
+    {DL_UNIT_S, "s", SMALL, 1},
+    {DL_UNIT_S, "min", NO, 60},
+    {DL_UNIT_S, "h", NO, 3600},
+    {DL_UNIT_BYTE, "B", LARGE | BINARY, 1},
+    {DL_UNIT_BYTE, "byte", LARGE | BINARY, 1},
+    {DL_UNIT_BYTE, "bytes", LARGE | BINARY, 1},
+    {DL_UNIT_BYTE, "b", LARGE | BINARY, 0.125},
+    {DL_UNIT_BYTE, "bit", LARGE | BINARY, 0.125},
+    {DL_UNIT_BYTE, "bits", LARGE | BINARY, 0.125},
+    {DL_UNIT_BYTE_PER_S, "B/s", LARGE | BINARY, 1},
+    {DL_UNIT_BYTE_PER_S, "byte/s", LARGE | BINARY, 1},
+    {DL_UNIT_BYTE_PER_S, "bytes/s", LARGE | BINARY, 1},
+    {DL_UNIT_BYTE_PER_S, "b/s", LARGE | BINARY, 0.125},
+    {DL_UNIT_BYTE_PER_S, "bit/s", LARGE | BINARY, 0.125},
+    {DL_UNIT_BYTE_PER_S, "bits/s", LARGE | BINARY, 0.125},
+    {DL_UNIT_BYTE_PER_S, "bps", LARGE, 0.125},
+    {DL_UNIT_S_PER_BYTE, "s/B", SMALL, 1},
+    {DL_UNIT_S_PER_BYTE, "s/byte", SMALL, 1},
+    {DL_UNIT_FLOP, "flop", LARGE, 1},
+    {DL_UNIT_FLOP, "FLOP", LARGE, 1},
+    {DL_UNIT_FLOP_PER_S, "flop/s", LARGE, 1},
+    {DL_UNIT_FLOP_PER_S, "FLOP/s", LARGE, 1},
+    {DL_UNIT_FLOP_PER_S, "FLOPS", LARGE, 1},
+    {DL_UNIT_HZ, "Hz", LARGE, 1},
+    {DL_UNIT_W, "W", SMALL | LARGE, 1},
+    {DL_UNIT_J, "J", SMALL | LARGE, 1},
+    {DL_UNIT_SAMPLE, "sample", NO, 1},
+    {DL_UNIT_SAMPLE, "samples", NO, 1},
+    {DL_UNIT_SAMPLE_PER_S, "sample/s", NO, 1},
+    {DL_UNIT_SAMPLE_PER_S, "samples/s", NO, 1},
+    {DL_UNIT_NONE, "", LARGE | BINARY, 1},
+    {DL_UNIT_COUNT, "", LARGE | BINARY, 1},
+    {DL_UNIT_SAMPLE, "", LARGE, 1},
+    {DL_UNIT_HZ, "", NO, 1},
+    {DL_UNIT_BYTE, "", NO, 1},
+};
+
 /* Every unit with every prefix: taken or refused, and how much it is. */
 static void test_all_prefixes(void **state) {
-    enum { NO = 0, SMALL = 1, LARGE = 2, BINARY = 4 };
-    static const struct {
-        const char *text;
-        int kind;
-        double size;
-    } prefixes[] = {{"p", SMALL, 1e-12},
-                    {"n", SMALL, 1e-9},
-                    {"u", SMALL, 1e-6},
-                    {"\xc2\xb5", SMALL, 1e-6},
-                    {"\xce\xbc", SMALL, 1e-6},
-                    {"m", SMALL, 1e-3},
-                    {"k", LARGE, 1e3},
-                    {"K", LARGE, 1e3},
-                    {"M", LARGE, 1e6},
-                    {"G", LARGE, 1e9},
-                    {"T", LARGE, 1e12},
-                    {"P", LARGE, 1e15},
-                    {"E", LARGE, 1e18},
-                    {"Ki", BINARY, 1024},
-                    {"Mi", BINARY, 1048576},
-                    {"Gi", BINARY, 1073741824},
-                    {"Ti", BINARY, 1099511627776},
-                    {"Pi", BINARY, 1125899906842624}};
-    static const struct {
-        enum dl_unit unit;
-        const char *text;
-        int kinds;
-        double size;
-    } spelled[] = {
-        {DL_UNIT_NONE, "%", NO, 0.01},
-        {DL_UNIT_S, "s", SMALL, 1},
-        {DL_UNIT_S, "min", NO, 60},
-        {DL_UNIT_S, "h", NO, 3600},
-        {DL_UNIT_BYTE, "B", LARGE | BINARY, 1},
-        {DL_UNIT_BYTE, "byte", LARGE | BINARY, 1},
-        {DL_UNIT_BYTE, "bytes", LARGE | BINARY, 1},
-        {DL_UNIT_BYTE, "b", LARGE | BINARY, 0.125},
-        {DL_UNIT_BYTE, "bit", LARGE | BINARY, 0.125},
-        {DL_UNIT_BYTE, "bits", LARGE | BINARY, 0.125},
-        {DL_UNIT_BYTE_PER_S, "B/s", LARGE | BINARY, 1},
-        {DL_UNIT_BYTE_PER_S, "byte/s", LARGE | BINARY, 1},
-        {DL_UNIT_BYTE_PER_S, "bytes/s", LARGE | BINARY, 1},
-        {DL_UNIT_BYTE_PER_S, "b/s", LARGE | BINARY, 0.125},
-        {DL_UNIT_BYTE_PER_S, "bit/s", LARGE | BINARY, 0.125},
-        {DL_UNIT_BYTE_PER_S, "bits/s", LARGE | BINARY, 0.125},
-        {DL_UNIT_BYTE_PER_S, "bps", LARGE, 0.125},
-        {DL_UNIT_S_PER_BYTE, "s/B", SMALL, 1},
-        {DL_UNIT_S_PER_BYTE, "s/byte", SMALL, 1},
-        {DL_UNIT_FLOP, "flop", LARGE, 1},
-        {DL_UNIT_FLOP, "FLOP", LARGE, 1},
-        {DL_UNIT_FLOP_PER_S, "flop/s", LARGE, 1},
-        {DL_UNIT_FLOP_PER_S, "FLOP/s", LARGE, 1},
-        {DL_UNIT_FLOP_PER_S, "FLOPS", LARGE, 1},
-        {DL_UNIT_HZ, "Hz", LARGE, 1},
-        {DL_UNIT_W, "W", SMALL | LARGE, 1},
-        {DL_UNIT_J, "J", SMALL | LARGE, 1},
-        {DL_UNIT_SAMPLE, "sample", NO, 1},
-        {DL_UNIT_SAMPLE, "samples", NO, 1},
-        {DL_UNIT_SAMPLE_PER_S, "sample/s", NO, 1},
-        {DL_UNIT_SAMPLE_PER_S, "samples/s", NO, 1},
-        {DL_UNIT_NONE, "", LARGE | BINARY, 1},
-        {DL_UNIT_COUNT, "", LARGE | BINARY, 1},
-        {DL_UNIT_SAMPLE, "", LARGE, 1},
-        {DL_UNIT_HZ, "", NO, 1},
-        {DL_UNIT_BYTE, "", NO, 1},
-    };
     struct dl_err err;
 
     (void)state;
