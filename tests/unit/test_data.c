@@ -200,6 +200,20 @@ static void local_profile(void **state) {
     check_close(system->device->memory_bandwidth_bytes_per_s, 1e12, 0);
     assert_string_equal(system->device->borrowed->name, "alpha");
     assert_int_equal(system->device->borrowed->kernel_model_count, 1);
+    /* a what-if bandwidth scales the profile's own models too */
+    put(world->first, "mine.json",
+        system_text(
+            text, sizeof text, "local",
+            "\"device_profile\":{\"name\":\"p\",\"summary\":\"s\",\"kind\":\"gpu\","
+            "\"memory_bytes\":8e9,\"memory_bandwidth_bytes_per_s\":5e11,\"kernel_models\":["
+            "{\"op\":\"gemm\",\"pass\":\"fwd\",\"precision\":\"fp32\",\"latency_s\":1e-5,"
+            "\"rate_flop_per_s\":9e12,\"bandwidth_bytes_per_s\":4e11,\"sigma_log\":0.1,"
+            "\"samples\":3,\"source\":\"mem\"}],"
+            "\"rates\":[{\"precision\":\"fp32\",\"unit\":\"vector\",\"peak_flop_per_s\":2e13}]}"));
+    assert_int_equal(dl_data_system(&world->data, "local", &world->arena, &system, &world->err),
+                     DL_OK);
+    check_close(system->device->kernel_models[0].bandwidth_bytes_per_s, 8e11, 1e-12);
+    check_close(system->device->kernel_models[0].rate_flop_per_s, 9e12, 1e-12);
 }
 
 static void overrides_reach_their_document(void **state) {
