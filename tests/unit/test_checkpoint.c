@@ -379,6 +379,7 @@ static void hopeless(void **state) {
              "not get through: fewer nodes, faster storage or shorter intervals",
              low_s / 1.001);
     assert_string_equal(err.message, expected);
+    dl_arena_free(&f.arena);
 }
 
 static void refused(void **state) {

@@ -258,6 +258,10 @@ static void reading_fails(void **state) {
         assert_string_equal(err.file, path);
         assert_null(text);
     }
+    set_fault(READ, 1, EIO, false); /* of what has no size */
+    assert_int_equal(dl_file_read("/dev/null", 100, &arena, &text, &length, &err), DL_ERR_INPUT);
+    check_contains(err.message, strerror(EIO));
+    assert_null(text);
     set_fault(READ, 1, EINTR, false);
     fault.most_bytes = 2; /* in pieces, and interrupted once */
     assert_int_equal(dl_file_read(path, 100, &arena, &text, &length, &err), DL_OK);
