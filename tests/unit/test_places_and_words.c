@@ -149,6 +149,10 @@ static void rows_have_sources(void **state) {
     char path[600], *sources;
     size_t length;
     int rows = 0;
+    static const char *const formats[] = {
+        "torch-save",     "safetensors", "torch-dcp",        "torch-dcp-async", "tensorflow-v2",
+        "keras",          "keras-h5",    "keras-weights-h5", "mxnet-params",    "npz",
+        "npz-compressed", "chainermn",   "megatron",         "deepspeed-zero",  NULL};
     snprintf(path, sizeof path, "%s/data/SOURCES.md", check_root());
     assert_int_equal(dl_file_read(path, 1 << 22, &arena, &sources, &length, &err), DL_OK);
     for (int i = 0; dl_collective_algorithms[i] != NULL; i++, rows++) {
@@ -159,6 +163,8 @@ static void rows_have_sources(void **state) {
     for (int i = 0; dl_checkpoint_formats[i] != NULL; i++, rows++) {
         const struct dl_checkpoint_format *f = dl_checkpoint_formats[i];
         check_row(sources, f->name, f->summary, f->source);
+        assert_string_equal(f->name, formats[i]); /* what --checkpoint-format takes */
+        assert_ptr_equal(dl_checkpoint_format_find(formats[i]), f);
     }
     assert_true(rows > 30);
     dl_arena_free(&arena);
