@@ -80,7 +80,7 @@ $(BUILD)/tests/property/%: $(BUILD)/tests/property/%.o $(TEST_LIBRARY)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ -lcmocka $(LIBS)
 # Calls that fail when a test decides so.
 wrapped = $(foreach f,$(1),-Wl,--wrap=$(f))
-WRAPPED_MEMORY := $(call wrapped,malloc realloc dl_arena_alloc dl_arena_strdup dl_arena_strndup dl_arena_printf)
+WRAPPED_MEMORY := $(call wrapped,malloc calloc realloc dl_arena_alloc dl_arena_strdup dl_arena_strndup dl_arena_printf)
 WRAPPED_FILES := $(call wrapped,open read write fsync fchmod close rename realpath __realpath_chk fstat stat mkdir)
 $(BUILD)/tests/unit/test_out_of_memory: LINK_FLAGS += $(WRAPPED_MEMORY)
 $(BUILD)/tests/unit/test_file_faults: LINK_FLAGS += $(WRAPPED_FILES)

@@ -2,7 +2,6 @@
  * are the only separator; there are no comments. Empty lines between records are skipped. */
 #include "model/base/csv.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -14,8 +13,8 @@
 
 enum { MAX_COLUMNS = 4096 };
 
-/* Fields are decoded one after the other into `decoded`, as large as the text: decoding never
- * lengthens. */
+/* Fields are decoded one after the other into `decoded`, one byte larger than the text: decoding
+ * never lengthens, and the NUL behind a field takes the place of its comma or line end. */
 struct reader {
     const char *name, *text;
     size_t length, at, line_start;
@@ -118,8 +117,7 @@ static enum dl_code read_header(struct reader *r, const char **header, size_t ca
         DL_TRY(read_field(r, &header[count]));
         count++;
         if (at_line_end(r)) break;
-        if ((size_t)count >= capacity || count >= MAX_COLUMNS)
-            return fault(r, NULL, "at most 4096 columns");
+        if ((size_t)count == capacity) return fault(r, NULL, "at most 4096 columns");
         r->at++;
     }
     /* After empty lines a byte order mark would be part of the first name until the table is
@@ -191,13 +189,12 @@ static enum dl_code read_all(struct reader *r, struct dl_arena *arena, struct dl
     if (r->at >= r->length)
         return dl_fail_at(r->err, r->name, 0, 0, NULL, "expected a header row, got an empty file");
     count_bounds(r, &column_bound, &line_bound);
-    if (column_bound > MAX_COLUMNS) return fault(r, NULL, "at most 4096 columns");
+    if (column_bound > MAX_COLUMNS) column_bound = MAX_COLUMNS;
     header = dl_arena_alloc(arena, column_bound, sizeof *header);
     rows = dl_arena_alloc(arena, line_bound, sizeof *rows);
     lines = dl_arena_alloc(arena, line_bound, sizeof *lines);
-    r->decoded = dl_arena_alloc(arena, r->length + line_bound + column_bound + 1, 1);
-    if (header == NULL || rows == NULL || lines == NULL || r->decoded == NULL ||
-        line_bound > INT_MAX)
+    r->decoded = dl_arena_alloc(arena, r->length + 1, 1);
+    if (header == NULL || rows == NULL || lines == NULL || r->decoded == NULL)
         return dl_fail(r->err, DL_ERR_SYSTEM, "%.400s: out of memory", r->name);
     DL_TRY(read_header(r, header, column_bound, &csv->column_count));
     csv->header = header;
@@ -221,7 +218,7 @@ enum dl_code dl_csv_parse_rows(const struct dl_csv *table, const char *text, siz
     const char *const **rows = dl_arena_alloc(arena, lines_bound, sizeof *rows);
     int *lines = dl_arena_alloc(arena, lines_bound, sizeof *lines);
     int64_t *offsets = dl_arena_alloc(arena, lines_bound, sizeof *offsets);
-    r.decoded = dl_arena_alloc(arena, length + lines_bound + 1, 1);
+    r.decoded = dl_arena_alloc(arena, length + 1, 1);
     if (rows == NULL || lines == NULL || offsets == NULL || r.decoded == NULL)
         return dl_fail(err, DL_ERR_SYSTEM, "%.400s: out of memory", table->name);
     *out = (struct dl_csv){.name = table->name,

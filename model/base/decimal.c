@@ -44,9 +44,9 @@ static const uint64_t whole_powers[LONG_DIGITS + 1] = {1,
 /* digits / 10^places, correctly rounded: at least 63 bits of the quotient, the last one set where
  * more follow, so that the conversion to 53 bits decides as it would on all of them. */
 static double long_fraction(uint64_t digits, int places) {
-    if (digits == 0) return 0;
     const uint64_t divisor = whole_powers[places];
-    const int up = __builtin_clzll(digits), down = __builtin_clzll(divisor);
+    const int up = __builtin_clzll(digits | 1) /* of 0 it has none */,
+              down = __builtin_clzll(divisor);
     const wide dividend = (wide)(digits << up) << 63;
     const uint64_t quotient = (uint64_t)(dividend / (divisor << down)),
                    more = dividend % (divisor << down) != 0;

@@ -284,13 +284,7 @@ static bool more_numbers(struct scan *s) {
 
 /* Whether the text goes on with the number, and the comma behind it, that stand before it: a third
  * of the numbers of data files repeat the one before. */
-static bool repeats(const char *at, size_t length) {
-    const char *before = at - length;
-    size_t same = 0;
-
-    while (same < length && at[same] == before[same]) same++;
-    return same == length && at[length - 1] == ',';
-}
+static bool repeats(const char *at, size_t length) { return strncmp(at, at - length, length) == 0; }
 
 /* The elements, from the first, of an array of numbers alone, without a node for each, and the
  * closing bracket. *packed false: something else is among them, or a number beyond doubles; then

@@ -66,7 +66,6 @@ double dl_median(const double *x, size_t n, double *scratch) {
 double dl_mad(const double *x, size_t n, double *scratch) {
     double median = dl_median(x, n, scratch);
 
-    if (isnan(median)) return (double)NAN;
     for (size_t i = 0; i < n; i++) scratch[i] = fabs(x[i] - median);
     dl_sort(scratch, n);
     return dl_quantile_sorted(scratch, n, 0.5);

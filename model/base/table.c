@@ -132,7 +132,7 @@ static void put_padded(struct dl_text *t, const char *text, size_t width, bool l
 
 /* Spaces before a line's end are of no use to anyone. */
 static void end_line(struct dl_text *t) {
-    while (t->length > 0 && t->bytes != NULL && t->bytes[t->length - 1] == ' ') t->length--;
+    while (t->length > 0 && t->bytes[t->length - 1] == ' ') t->length--;
     dl_text_add_bytes(t, "\n", 1);
 }
 

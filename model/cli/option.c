@@ -161,10 +161,7 @@ static enum dl_code number_of(const char *name, const char *text, enum dl_unit u
 static enum dl_code integer_of(const char *name, const char *text, double min, double max,
                                int64_t *out, struct dl_err *err) {
     double value;
-    DL_TRY(number_of(name, text, DL_UNIT_COUNT, min, max, &value, err));
-    if (value != (double)(int64_t)value) {
-        return dl_fail(err, DL_ERR_USAGE, "--%s: expected a whole number, got \"%s\"", name, text);
-    }
+    DL_TRY(number_of(name, text, DL_UNIT_COUNT, min, max, &value, err)); /* a count is whole */
     *out = (int64_t)value;
     return DL_OK;
 }

@@ -13,7 +13,6 @@ struct mix {
     const struct dl_workload *workload;
     const struct dl_framework *framework;
     const struct dl_plan *plan;
-    const struct dl_predict_options *options;
     struct dl_arena *arena;
     struct dl_system *systems; /* of the groups, over the slowest network */
     struct dl_heterogeneous_group *groups;
@@ -124,7 +123,7 @@ static enum dl_code meet(const struct mix *m, double *batch, struct dl_err *err)
         const double span = 0.25 / (double)(1 << 2 * round);
         for (int i = 0; i < m->group_count; i++) {
             const double low = fmax(1, floor((1 - span) * batch[i])),
-                         high = ceil(fmax((1 + span) * batch[i], low + 1));
+                         high = ceil((1 + span) * batch[i]); /* above `low`: a batch is 1 or more */
             double low_s = 0, high_s = 0;
             DL_TRY(step_s(m, i, low, &low_s, err));
             DL_TRY(step_s(m, i, high, &high_s, err));
@@ -259,7 +258,6 @@ dl_heterogeneous_predict(const struct dl_heterogeneous_job *job, const struct dl
     struct mix m = {.workload = workload,
                     .framework = framework,
                     .plan = plan,
-                    .options = options,
                     .arena = arena,
                     .group_count = job->group_count,
                     .each = plan->devices_per_node};

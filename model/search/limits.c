@@ -22,6 +22,8 @@ enum resource {
     DECODING,
     RESOURCES
 };
+enum { PLAN_CHANGES = 9 }; /* that try_plans() makes at most */
+_Static_assert(RESOURCES + PLAN_CHANGES <= DL_MAX_LIMITS, "room for every change");
 static const char *const resource_names[RESOURCES] = {
     "links.inter.bandwidth",
     "links.inter.latency",
@@ -160,10 +162,7 @@ static enum dl_code find_elasticities(struct asker *a, struct dl_err *err) {
 static void add_change(struct asker *a, const char *text, bool of_plan,
                        const struct dl_prediction *p) {
     struct dl_limits *out = a->out;
-    const double gain = a->base.fits ? a->base.iteration_s / p->iteration_s : 1;
-    if (out->change_count == DL_MAX_LIMITS || (a->base.fits && (gain < 1.001 || !p->fits)) ||
-        (!a->base.fits && !p->fits))
-        return;
+    if (!p->fits || (a->base.fits && a->base.iteration_s / p->iteration_s < 1.001)) return;
     int at = out->change_count++;
     for (; at > 0 && out->changes[at - 1].iteration_s > p->iteration_s; at--)
         out->changes[at] = out->changes[at - 1];
@@ -210,7 +209,6 @@ static void try_plans(struct asker *a) {
     }
     for (int up = 0; up < 2; up++) {
         p = *a->plan;
-        if (p.micro_batch_samples <= 0) continue;
         p.micro_batch_samples *= up ? 2 : 0.5;
         if (p.micro_batch_samples < 1) continue;
         try_plan(a, dl_arena_printf(a->arena, "--micro-batch %g", p.micro_batch_samples), &p);
@@ -222,14 +220,14 @@ static void try_plans(struct asker *a) {
         try_plan(a, "--schedule interleaved", &p);
     }
     p = *a->plan;
-    if (p.tp > 1 && p.dp > 0 && p.tp % 2 == 0) {
+    if (p.tp % 2 == 0) {
         p.tp /= 2, p.dp *= 2;
         try_plan(a,
                  dl_arena_printf(a->arena, "--tp %lld --dp %lld", (long long)p.tp, (long long)p.dp),
                  &p);
     }
     p = *a->plan;
-    if (p.pp > 1 && p.pp % 2 == 0) {
+    if (p.pp % 2 == 0) {
         p.pp /= 2, p.dp *= 2;
         try_plan(a,
                  dl_arena_printf(a->arena, "--pp %lld --dp %lld", (long long)p.pp, (long long)p.dp),
@@ -239,7 +237,7 @@ static void try_plans(struct asker *a) {
 
 static void add_active(struct dl_limits *out, struct dl_limit_active limit) {
     const double cost = dl_known(limit.cost_s) ? limit.cost_s : limit.cost_bytes;
-    if (!(cost > 0) || out->active_count == DL_MAX_LIMITS) return;
+    if (!(cost > 0)) return;
     int at = out->active_count++;
     for (; at > 0 && dl_known(limit.cost_s) && !(out->active[at - 1].cost_s >= limit.cost_s); at--)
         out->active[at] = out->active[at - 1];
@@ -254,8 +252,7 @@ static void find_active(struct asker *a) {
     const struct dl_plan *plan = a->plan;
     const struct dl_input_time input = dl_input_compute(a->system, a->workload, a->framework, plan);
     const double states = m->weights_bytes + m->gradients_bytes + m->optimizer_bytes;
-    const double replicas =
-        (double)(plan->dp > 0 ? plan->dp : 1) * (double)(plan->ep > 0 ? plan->ep : 1);
+    const double replicas = (double)(plan->dp * plan->ep);
     add_active(a->out, (struct dl_limit_active){"exposed communication", "communication",
                                                 p->comm_algorithm, p->exposed_comm_s, NAN});
     add_active(a->out,

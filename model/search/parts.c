@@ -77,7 +77,7 @@ static struct dl_plan plan_of(const struct search *s, const struct dl_parted *p)
     struct dl_plan plan = *s->plan;
     plan.nodes = p->worker_nodes;
     plan.dp = 0;
-    if (plan.devices_per_node <= 0 || plan.devices_per_node > workers->devices_per_node)
+    if (plan.devices_per_node > workers->devices_per_node)
         plan.devices_per_node = workers->devices_per_node;
     if (plan.global_batch_samples > 0) plan.batch_per_device_samples = 0;
     plan.server_nodes = system_of(s, p->server_kind);

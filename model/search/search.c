@@ -24,8 +24,8 @@ enum dl_code dl_search_make_cost(struct dl_search *s, int64_t index, struct dl_e
     struct dl_transformer_micro_batch *micro_batch = s->costs[s->wanted[index]];
     const struct dl_transformer_split split = micro_batch->split;
     const double micro = micro_batch->micro_samples;
-    if (!s->request.every && dl_known(s->capacity_bytes) &&
-        least_kept_bytes(s, &split, micro) > s->capacity_bytes) {
+    /* not where the capacity is unknown */
+    if (!s->request.every && least_kept_bytes(s, &split, micro) > s->capacity_bytes) {
         micro_batch->micro_samples = 0; /* never needed */
         return DL_OK;
     }
@@ -134,7 +134,7 @@ static int64_t each_schedule(struct combination *c, const struct dl_transformer_
         if (pp == 1 && schedule != DL_1F1B && r->any_schedule) continue;
         choice.schedule = (enum dl_schedule)schedule;
         const bool interleaved = schedule == DL_INTERLEAVED;
-        if (interleaved && (pp == 1 || fmod(choice.micro_batches, (double)pp) != 0)) continue;
+        if (interleaved && fmod(choice.micro_batches, (double)pp) != 0) continue;
         for (int i = 0; i < (interleaved ? c->virtual_stages.count : 1); i++) {
             choice.virtual_stages = interleaved ? c->virtual_stages.value[i] : 1;
             count++;
@@ -167,7 +167,7 @@ static int64_t each_recompute(struct combination *c, const struct dl_transformer
 
 /* F-SEARCH-BOUND: no plan with this mapping (or micro-batch) needs less. */
 static bool states_fit(const struct dl_search *s, const struct dl_transformer_mapping *mapping) {
-    if (s->request.every || !dl_known(s->capacity_bytes)) return true;
+    if (s->request.every) return true;
     for (int i = 0; i < 2; i++) {
         const struct dl_memory *m = &mapping->states[i];
         const double sum = m->weights_bytes + m->gradients_bytes + m->optimizer_bytes +
@@ -272,8 +272,7 @@ void dl_search_merge(const struct dl_search *s, struct dl_search_worker *into,
     request.front = false;
     for (int i = 0; i < from->best_count; i++) dl_search_keep(&request, into, &from->best[i]);
     if (s->request.front) {
-        struct dl_search_worker *all = into;
-        for (int i = 0; i < from->front_count; i++) dl_search_keep_front(all, &from->front[i]);
+        for (int i = 0; i < from->front_count; i++) dl_search_keep_front(into, &from->front[i]);
     }
     if (from->has_nearest &&
         (!into->has_nearest || from->nearest.memory_bytes < into->nearest.memory_bytes)) {

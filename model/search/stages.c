@@ -101,9 +101,8 @@ static enum dl_code prepare(struct table *t, struct dl_err *err) {
                            DL_STAGE_STATES);
     }
     const size_t states = (size_t)((r->pieces + 1) * (DL_STAGES + 1) * t->uses);
-    t->heads = dl_arena_alloc(t->arena, states, sizeof(struct label *));
+    t->heads = dl_arena_alloc(t->arena, states, sizeof(struct label *)); /* zero: no labels */
     if (t->heads == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    for (size_t i = 0; i < states; i++) t->heads[i] = NULL;
     return DL_OK;
 }
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "model/campaign/campaign.h"
+#include "model/campaign/campaign_parts.h"
 #include "tests/check.h"
 
 static struct dl_campaign_result simulate(const struct dl_campaign *c, struct dl_arena *arena) {
@@ -25,6 +25,44 @@ static struct dl_campaign plain(const double *trial_s, int count, int64_t nodes)
                                 .trial_s = trial_s,
                                 .trial_count = count,
                                 .seed = 1};
+}
+
+/* Whatever is added and taken, the least key comes first, of equal ones the one that came first:
+ * against a search of all that are in. */
+static void heap_in_order(void **state) {
+    (void)state;
+    enum { STEPS = 4000 };
+    static struct {
+        double key;
+        int id;
+        bool in;
+    } all[STEPS];
+    struct dl_arena arena = {0};
+    struct dl_heap heap = {.arena = &arena};
+    uint64_t seed = 3;
+    int added = 0, inside = 0;
+    for (int step = 0; step < STEPS; step++) {
+        const bool grows = check_random(&seed) % 8 < (step / 500 % 2 == 0 ? 6u : 2u);
+        if (grows || inside == 0) {
+            all[added].key = (double)(check_random(&seed) % 50);
+            all[added].id = (int)(check_random(&seed) % 1000) - 500, all[added].in = true;
+            dl_heap_add(&heap, all[added].key, all[added].id);
+            added++, inside++;
+        } else {
+            int least = -1;
+            for (int i = 0; i < added; i++)
+                if (all[i].in && (least < 0 || all[i].key < all[least].key)) least = i;
+            const struct dl_heap_entry first = dl_heap_take(&heap);
+            check_close(first.key, all[least].key, 0);
+            assert_int_equal(first.id, all[least].id);
+            assert_int_equal(first.order, least);
+            all[least].in = false;
+            inside--;
+        }
+        assert_int_equal(heap.count, inside);
+    }
+    assert_false(heap.failed);
+    dl_arena_free(&arena);
 }
 
 static void lists_by_hand(void **state) {
@@ -419,7 +457,8 @@ static void slots_and_failures(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(lists_by_hand),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(heap_in_order),
+                                       cmocka_unit_test(lists_by_hand),
                                        cmocka_unit_test(rungs_by_hand),
                                        cmocka_unit_test(asynchronous_by_hand),
                                        cmocka_unit_test(copies_and_dispatch_by_hand),

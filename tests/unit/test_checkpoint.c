@@ -199,6 +199,189 @@ static void whole_copies(void **state) {
     dl_arena_free(&f.arena);
 }
 
+/* Whatever splits layers, states or the network makes every node write its part; else one does. */
+static void who_writes(void **state) {
+    (void)state;
+    static const char *const names[] = {"data", "zero1", "zero2", "zero3", "3d"};
+    struct dl_fake f;
+    struct dl_checkpoint c;
+    struct dl_err err = {0};
+    make(&f);
+    for (int i = 0; i < 5; i++) {
+        f.plan.strategy = dl_strategy_find(names[i]);
+        f.plan.tp = f.plan.pp = f.plan.sp = f.plan.ep = 1, f.plan.shard = 0;
+        assert_int_equal(plan(&f, 0, &c, &err), DL_OK);
+        assert_int_equal(c.writer_nodes, i >= 1 && i <= 3 ? 2 : 1);
+        int64_t *const axes[] = {&f.plan.tp, &f.plan.pp, &f.plan.ep};
+        for (int a = 0; a < 3; a++) {
+            *axes[a] = 2;
+            assert_int_equal(plan(&f, 0, &c, &err), DL_OK);
+            assert_int_equal(c.writer_nodes, 2);
+            *axes[a] = 1;
+        }
+        f.plan.shard = 1;
+        assert_int_equal(plan(&f, 0, &c, &err), DL_OK);
+        assert_int_equal(c.writer_nodes, 2);
+    }
+    dl_arena_free(&f.arena);
+}
+
+/* What is not known costs nothing: the copy without a host or a GPU, the restart. Of storage one
+ * of both rates is enough. */
+static void what_is_not_known(void **state) {
+    (void)state;
+    struct dl_fake f;
+    struct dl_checkpoint c;
+    struct dl_err err = {0};
+    make(&f);
+    f.system.restart_s = NAN;
+    assert_int_equal(plan(&f, 100, &c, &err), DL_OK);
+    check_close(c.loss_s, 50, 1e-12);
+    check_close(c.restart_s, 0, 0);
+    check_nan(c.local_write_s);
+    check_nan(c.local_interval_s);
+    check_nan(c.global_interval_s);
+    check_nan(c.two_level_goodput_frac);
+    check_nan(c.serialize_s);
+    f.system.storage.write_bytes_per_s = NAN, f.system.storage.total_write_bytes_per_s = 1e9;
+    assert_int_equal(plan(&f, 100, &c, &err), DL_OK);
+    check_close(c.write_s, 8.0 / 12 + 8, 1e-12);
+    f.system.storage.write_bytes_per_s = 2e9; /* the lower one counts */
+    assert_int_equal(plan(&f, 100, &c, &err), DL_OK);
+    check_close(c.write_s, 8.0 / 12 + 8, 1e-12);
+    f.system.has_host = false;
+    assert_int_equal(plan(&f, 100, &c, &err), DL_OK);
+    check_close(c.write_s, 8, 1e-12);
+    check_close(c.blocked_s, 8, 1e-12);
+    f.system.has_host = true, f.device.kind = DL_DEVICE_CPU;
+    assert_int_equal(plan(&f, 100, &c, &err), DL_OK);
+    check_close(c.write_s, 8, 1e-12);
+    f.system.has_storage = false;
+    assert_int_equal(plan(&f, 100, &c, &err), DL_ERR_INPUT);
+    dl_arena_free(&f.arena);
+}
+
+/* An interval is at least one step. Where storage of the nodes' own takes copies too, and most
+ * failures leave it, the two levels of the formula. */
+static void steps_and_levels(void **state) {
+    (void)state;
+    static const double fracs[] = {0.8, 0.01, 0, 1, -1, 2, NAN};
+    struct dl_fake f;
+    struct dl_checkpoint c;
+    struct dl_err err = {0};
+    make(&f);
+    assert_int_equal(plan(&f, 0.1, &c, &err), DL_OK);
+    check_close(c.steps, 1, 0);
+    check_close(c.interval_s, 2, 0);
+    f.plan.strategy = dl_strategy_find("zero3");
+    f.system.storage.local_write_bytes_per_s = 8e9;
+    for (int i = 0; i < 7; i++) {
+        double local_s, global_s;
+        f.system.storage.local_recovery_frac = fracs[i];
+        assert_int_equal(plan(&f, 0, &c, &err), DL_OK);
+        check_close(c.write_s, 2.0 / 12 + 2, 1e-12);
+        check_close(c.local_write_s, 2.0 / 12 + 0.5, 1e-12); /* 8 GB at 2 x 8 GB/s */
+        if (i > 1) {
+            check_nan(c.two_level_goodput_frac);
+            check_nan(c.local_interval_s);
+            check_nan(c.global_interval_s);
+            continue;
+        }
+        check_close(c.two_level_goodput_frac,
+                    dl_checkpoint_two_level(c.local_write_s, c.write_s, 1e6, 60, fracs[i], &local_s,
+                                            &global_s),
+                    1e-12);
+        check_close(c.local_interval_s, local_s, 1e-12);
+        check_close(c.global_interval_s, global_s, 1e-12);
+    }
+    /* failures that the file system alone outlives: no more often than it is written */
+    double local_s, global_s;
+    dl_checkpoint_two_level(100, 5, 1e4, 10, 0.1, &local_s, &global_s);
+    check_close(global_s, local_s, 1e-12); /* round(333.3 / 4472) is 0: each goes there */
+    check_close(local_s, sqrt(2 * 100 * 1e4 / 0.1), 1e-12);
+    dl_arena_free(&f.arena);
+}
+
+/* Daly's series ends where a checkpoint takes twice the time between failures. */
+static void end_of_daly(void **state) {
+    (void)state;
+    check_close(dl_checkpoint_daly_s(2000, 1000), 1000, 0);
+    const double d = 1999, share = d / 2000;
+    check_close(dl_checkpoint_daly_s(d, 1000),
+                sqrt(2 * d * 1000) * (1 + sqrt(share) / 3 + share / 9) - d, 1e-12);
+}
+
+/* Serialization on the cores of a node, as the format's cost gives it, comes on top. */
+static void serialized(void **state) {
+    (void)state;
+    struct dl_fake f;
+    struct dl_checkpoint c;
+    struct dl_err err = {0};
+    const struct dl_checkpoint_format *format = dl_checkpoint_format_find("torch-dcp");
+    assert_non_null(format);
+    const struct dl_checkpoint_cost cost = {.cached_s_per_byte = 2e-9,
+                                            .large_s_per_byte = 1e-9,
+                                            .tensor_s = 1e-4,
+                                            .every_tensor_s = 1e-5,
+                                            .storage_s_per_byte = 5e-9};
+    const struct dl_checkpoint_way way = {.format = format, .cost = &cost};
+    make(&f);
+    for (int cores = 0; cores < 3; cores++) {
+        struct dl_checkpoint_content content;
+        f.system.host.cores = cores == 0 ? DL_ABSENT : cores == 1 ? 2 : 28;
+        f.plan.strategy = dl_strategy_find(cores == 2 ? "zero3" : "data");
+        assert_int_equal(
+            dl_checkpoint_plan(&f.system, &f.workload, &f.plan, &prediction, &way, &c, &err),
+            DL_OK);
+        dl_checkpoint_content(format, &f.workload, f.plan.optimizer, 4, &content);
+        const struct dl_checkpoint_scale scale = {.ranks = 8,
+                                                  .is_sharded = cores == 2,
+                                                  .node_rank_count = 4,
+                                                  .node_core_count = cores == 0   ? NAN
+                                                                     : cores == 1 ? 2
+                                                                                  : 28,
+                                                  .storage_s_per_byte = 0};
+        const double serialize_s = dl_checkpoint_write_s(format, &cost, &content, &scale),
+                     bytes = dl_checkpoint_bytes(format, &content, 8);
+        assert_true(serialize_s > 0);
+        check_close(c.bytes, bytes, 1e-12);
+        check_close(c.serialize_s, serialize_s, 1e-12);
+        assert_int_equal(c.writer_nodes, 2); /* every rank writes its part */
+        /* each of two devices of a link copies an eighth */
+        check_close(c.write_s, serialize_s + bytes / 8 * 2 / 12e9 + bytes / 4e9, 1e-9);
+        check_close(c.blocked_s, c.write_s, 0);
+    }
+    dl_arena_free(&f.arena);
+}
+
+/* Both sides of what is hopeless: a million times as long as without failures. */
+static void hopeless(void **state) {
+    (void)state;
+    struct dl_fake f;
+    struct dl_checkpoint c;
+    struct dl_err err = {0};
+    make(&f);
+    f.system.restart_s = 0;
+    double low_s = 50, high_s = 5000; /* of the job */
+    while (high_s - low_s > 1e-9 * low_s) {
+        const double middle_s = (low_s + high_s) / 2;
+        *(dl_checkpoint_stretch_ratio(3600, 8.0 / 12 + 4, middle_s, 0) > 1e6 ? &low_s : &high_s) =
+            middle_s;
+    }
+    f.system.node_mtbf_s = 2 * high_s * 1.001;
+    assert_int_equal(plan(&f, 3600, &c, &err), DL_OK);
+    assert_true(c.stretch_ratio > 9e5);
+    f.system.node_mtbf_s = 2 * low_s / 1.001;
+    assert_int_equal(plan(&f, 3600, &c, &err), DL_ERR_NO);
+    char expected[300];
+    snprintf(expected, sizeof expected,
+             "with a failure every %.3g s and a checkpoint of 4.67 s every 3.6e+03 s the job does "
+             "not get through: fewer nodes, faster storage or shorter intervals",
+             low_s / 1.001);
+    assert_string_equal(err.message, expected);
+    dl_arena_free(&f.arena);
+}
+
 static void refused(void **state) {
     (void)state;
     struct dl_fake f;
@@ -207,12 +390,17 @@ static void refused(void **state) {
     make(&f);
     f.system.node_mtbf_s = NAN;
     assert_int_equal(plan(&f, 0, &c, &err), DL_ERR_INPUT);
-    assert_non_null(strstr(err.message, "node_mtbf"));
+    assert_string_equal(err.message,
+                        "system fake does not say how often a node fails, which checkpoints need: "
+                        "give node_mtbf_s in its file, or --set node_mtbf=20000h");
     f.system.node_mtbf_s = 10; /* a failure every 5 s, 4.7 s a checkpoint, one an hour */
     assert_int_equal(plan(&f, 3600, &c, &err), DL_ERR_NO);
     f.system.storage.write_bytes_per_s = NAN;
     assert_int_equal(plan(&f, 0, &c, &err), DL_ERR_INPUT);
-    assert_non_null(strstr(err.message, "storage.write"));
+    assert_string_equal(
+        err.message, "system fake does not say what a node writes to storage, which checkpoints "
+                     "need: give storage.kind and storage.write_bytes_per_s in its file, or --set "
+                     "storage.write=2GB/s where it has storage");
     dl_arena_free(&f.arena);
 }
 
@@ -222,6 +410,9 @@ int main(void) {
         cmocka_unit_test(by_hand),      cmocka_unit_test(shared_out),
         cmocka_unit_test(two_levels),   cmocka_unit_test(asynchronous),
         cmocka_unit_test(whole_copies), cmocka_unit_test(refused),
+        cmocka_unit_test(who_writes),   cmocka_unit_test(what_is_not_known),
+        cmocka_unit_test(end_of_daly),  cmocka_unit_test(steps_and_levels),
+        cmocka_unit_test(serialized),   cmocka_unit_test(hopeless),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -164,6 +164,55 @@ static void test_other_forms(void **state) {
     dl_arena_free(&arena);
 }
 
+/* Texts that end within or behind a mark of the encoding, or are too large; what follows the text
+ * is not read. */
+static void test_ends(void **state) {
+    static const struct {
+        const char *text;
+        size_t length;
+        const char *expected; /* NULL: a header */
+    } cases[] = {
+        {"\xff\xfe", 2, "t.csv:1:1: error: expected UTF-8 text, got UTF-16"},
+        {"\xfe\xff", 2, "t.csv:1:1: error: expected UTF-8 text, got UTF-16"},
+        {"\xff\xfe", 1, NULL},
+        {"\xfe\xff", 1, NULL},
+        {"\xef\xbb\xbf", 3, "t.csv: error: expected a header row, got an empty file"},
+        {"\xef\xbb\xbf", 2, NULL},
+        {"\xef\xbb\xbf\n", 4, "t.csv: error: expected a header row, got an empty file"},
+        {"a,b", 2, NULL},
+        {"a", 0, "t.csv: error: expected a header row, got an empty file"},
+        {"a", DL_CSV_BYTES + 1, "t.csv: error: expected a file of at most 67108864 bytes"},
+        {"a\r", 2, NULL},
+        {"a\n\"b\"\r", 6, NULL},
+        {"a\n\"b\"\rc", 7, "t.csv:2:4: error: expected a comma or the end of the line"},
+        {"a\nb\rc", 5, "t.csv:2:2: error: expected a line feed after a carriage return"},
+        {"a\n\"b\0\"", 6, "t.csv:2:3: error: expected text, got a zero byte"},
+        {"a\n\"b\"\"", 6, "t.csv:2:1: error: expected a closing quote for the field that starts"},
+        {"a\n\"\n\"\"\n\"x", 9, "t.csv:4:2: error: expected a comma or the end of the line"},
+    };
+    struct dl_arena arena = {0};
+    struct dl_err err;
+    struct dl_csv csv;
+    char message[1600];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const enum dl_code code =
+            dl_csv_parse("t.csv", cases[i].text, cases[i].length, &arena, &csv, &err);
+        if (cases[i].expected != NULL) {
+            assert_int_equal(code, DL_ERR_INPUT);
+            dl_err_text(&err, "w", message, sizeof message);
+            check_contains(message, cases[i].expected);
+        } else if (code != DL_OK) {
+            fail_msg("case %zu: %s", i, err.message);
+        }
+    }
+    assert_int_equal(dl_csv_parse("t", "a,b", 2, &arena, &csv, &err), DL_OK);
+    assert_int_equal(csv.column_count, 2); /* "a" and nothing */
+    assert_string_equal(csv.header[1], "");
+    dl_arena_free(&arena);
+}
+
 /* 4096 columns are a table, one more are not; empty names may be equal. */
 static void test_most_columns(void **state) {
     struct dl_arena arena = {0};
@@ -179,6 +228,13 @@ static void test_most_columns(void **state) {
     text[4095] = ',', text[4096] = '\n';
     assert_int_equal(dl_csv_parse("t", text, 4097, &arena, &csv, &err), DL_ERR_INPUT);
     check_contains(err.message, "at most 4096 columns");
+    assert_int_equal(err.line, 1);
+    assert_int_equal(err.col, 4096); /* the comma behind the last one that is taken */
+    /* commas of a quoted field do not count, however many they are */
+    text[0] = text[4998] = '"', text[4096] = ',', text[4999] = '\n';
+    assert_int_equal(dl_csv_parse("t", text, 5000, &arena, &csv, &err), DL_OK);
+    assert_int_equal(csv.column_count, 1);
+    assert_int_equal(strlen(csv.header[0]), 4997);
     /* commas of rows and of quoted fields do not count */
     assert_int_equal(dl_csv_parse("t", "\"a,b\",c\n1,2\n3,4\n", 16, &arena, &csv, &err), DL_OK);
     assert_int_equal(csv.column_count, 2);
@@ -273,13 +329,10 @@ static void test_rows_alone(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parse),
-        cmocka_unit_test(test_one_column_and_header_alone),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_numbers_that_are_none),
-        cmocka_unit_test(test_other_forms),
-        cmocka_unit_test(test_most_columns),
-        cmocka_unit_test(test_places_of_faults),
+        cmocka_unit_test(test_parse),        cmocka_unit_test(test_one_column_and_header_alone),
+        cmocka_unit_test(test_refusals),     cmocka_unit_test(test_numbers_that_are_none),
+        cmocka_unit_test(test_other_forms),  cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_most_columns), cmocka_unit_test(test_places_of_faults),
         cmocka_unit_test(test_rows_alone),
     };
 

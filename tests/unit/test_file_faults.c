@@ -28,6 +28,7 @@ static struct {
     int at, reason, met;
     bool always, reached;
     size_t most_bytes;
+    off_t hidden_bytes; /* that fstat() does not see: a file that grows afterwards */
 } fault;
 
 static bool fails(enum call call) {
@@ -73,14 +74,20 @@ ssize_t __wrap_write(int fd, const void *text, size_t size) {
 #define FAILED_fchmod (-1)
 #define FAILED_rename (-1)
 #define FAILED_realpath NULL
-#define FAILED_fstat (-1)
 #define FAILED_stat (-1)
 #define FAILED_mkdir (-1)
 WRAP(int, fsync, FSYNC, (int fd), (fd))
 WRAP(int, fchmod, FCHMOD, (int fd, mode_t mode), (fd, mode))
 WRAP(int, rename, RENAME, (const char *from, const char *to), (from, to))
 WRAP(char *, realpath, REALPATH, (const char *path, char *out), (path, out))
-WRAP(int, fstat, FSTAT, (int fd, struct stat *out), (fd, out))
+int __real_fstat(int fd, struct stat *out);
+int __wrap_fstat(int fd, struct stat *out);
+int __wrap_fstat(int fd, struct stat *out) {
+    if (fails(FSTAT)) return -1;
+    const int code = __real_fstat(fd, out);
+    out->st_size -= fault.hidden_bytes;
+    return code;
+}
 WRAP(int, stat, STAT, (const char *path, struct stat *out), (path, out))
 WRAP(int, mkdir, MKDIR, (const char *path, mode_t mode), (path, mode))
 /* What realpath becomes under _FORTIFY_SOURCE, as distributions build. */
@@ -97,10 +104,13 @@ int __wrap_close(int fd) {
 }
 
 static char folder[128], path[160];
+static int first_free; /* the lowest descriptor that is not in use */
 
 static int setup(void **state) {
     (void)state;
     memset(&fault, 0, sizeof fault);
+    first_free = dup(STDIN_FILENO);
+    close(first_free);
     if (!check_directory(folder, sizeof folder)) return -1;
     snprintf(path, sizeof path, "%s/f", folder);
     return 0;
@@ -108,8 +118,11 @@ static int setup(void **state) {
 static int teardown(void **state) {
     (void)state;
     fault.at = 0;
+    const int free_now = dup(STDIN_FILENO);
+    close(free_now);
     unlink(path);
-    return rmdir(folder); /* fails when something is left */
+    /* fails when a file or an open descriptor is left */
+    return rmdir(folder) != 0 || free_now != first_free ? -1 : 0;
 }
 
 static void set_fault(enum call call, int at, int reason, bool always) {
@@ -137,8 +150,8 @@ static void put(const char *text) {
 }
 
 /* Writes "new" over "old" with that fault; returns the code, and checks that one of the two is
- * there, alone. */
-static enum dl_code write_over(bool expect_new) {
+ * there, alone, and that the message is that of the system behind `what` could not be done. */
+static enum dl_code write_over(bool expect_new, const char *what) {
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     char *text = NULL;
@@ -151,8 +164,9 @@ static enum dl_code write_over(bool expect_new) {
     assert_string_equal(text, expect_new ? "new" : "old");
     if (code != DL_OK) {
         assert_int_equal(code, DL_ERR_SYSTEM);
-        check_contains(err.message, path);
-        check_contains(err.message, strerror(fault.reason));
+        char expected[400];
+        snprintf(expected, sizeof expected, "%s: %s: %s", path, what, strerror(fault.reason));
+        assert_string_equal(err.message, expected);
     }
     dl_arena_free(&arena);
     return code;
@@ -166,21 +180,30 @@ static void a_failed_write_leaves_one_whole_text(void **state) {
         enum call call;
         int at, reason;
         bool expect_new;
+        const char *what;
     } faults[] = {
-        {OPEN, 1, EROFS, false},     {WRITE, 1, ENOSPC, false}, {FCHMOD, 1, EPERM, false},
-        {FSYNC, 1, EIO, false},      {CLOSE, 1, EDQUOT, false}, {RENAME, 1, EXDEV, false},
-        {REALPATH, 1, ELOOP, false}, {STAT, 1, EACCES, false},  {OPEN, 2, EMFILE, true},
-        {FSYNC, 2, EIO, true},
+        {OPEN, 1, EROFS, false, "cannot create a file next to it"},
+        {WRITE, 1, ENOSPC, false, "cannot write"},
+        {FCHMOD, 1, EPERM, false, "cannot write"},
+        {FSYNC, 1, EIO, false, "cannot write"},
+        {CLOSE, 1, EDQUOT, false, "cannot write"},
+        {RENAME, 1, EXDEV, false, "cannot replace"},
+        {REALPATH, 1, ELOOP, false, "cannot write"},
+        {STAT, 1, EACCES, false, "cannot write"},
+        {OPEN, 2, EMFILE, true, "cannot sync its directory"},
+        {FSYNC, 2, EIO, true, "cannot sync its directory"},
+        {FSYNC, 2, EACCES, true, "cannot sync its directory"},
     };
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
         put("old");
         set_fault(faults[i].call, faults[i].at, faults[i].reason, false);
-        if (write_over(faults[i].expect_new) != DL_ERR_SYSTEM)
+        if (write_over(faults[i].expect_new, faults[i].what) != DL_ERR_SYSTEM)
             fail_msg("fault %zu was not reported", i);
     }
     put("old");
     set_fault(OPEN, 1, EEXIST, true); /* every name is taken */
-    assert_int_equal(write_over(false), DL_ERR_SYSTEM);
+    assert_int_equal(write_over(false, "cannot create a file next to it"), DL_ERR_SYSTEM);
+    assert_int_equal(fault.met, 1000); /* names */
 }
 
 /* A rename is on the disk when its directory is. */
@@ -209,7 +232,7 @@ static void what_is_no_failure(void **state) {
     for (size_t i = 0; i < sizeof harmless / sizeof harmless[0]; i++) {
         put("old");
         set_fault(harmless[i].call, harmless[i].at, harmless[i].reason, false);
-        if (write_over(true) != DL_OK) fail_msg("fault %zu was taken for a failure", i);
+        if (write_over(true, "") != DL_OK) fail_msg("fault %zu was taken for a failure", i);
     }
     fault.most_bytes = 1; /* each write takes one byte */
     put("longer text");
@@ -235,11 +258,23 @@ static void reading_fails(void **state) {
         assert_string_equal(err.file, path);
         assert_null(text);
     }
+    set_fault(READ, 1, EIO, false); /* of what has no size */
+    assert_int_equal(dl_file_read("/dev/null", 100, &arena, &text, &length, &err), DL_ERR_INPUT);
+    check_contains(err.message, strerror(EIO));
+    assert_null(text);
     set_fault(READ, 1, EINTR, false);
     fault.most_bytes = 2; /* in pieces, and interrupted once */
     assert_int_equal(dl_file_read(path, 100, &arena, &text, &length, &err), DL_OK);
     assert_string_equal(text, "old");
     assert_int_equal(length, 3);
+    /* a file that grows while it is read is read whole, or refused for its size */
+    for (fault.hidden_bytes = 1; fault.hidden_bytes <= 3; fault.hidden_bytes++) {
+        assert_int_equal(dl_file_read(path, 3, &arena, &text, &length, &err), DL_OK);
+        assert_string_equal(text, "old");
+        assert_int_equal(length, 3);
+        assert_int_equal(dl_file_read(path, 2, &arena, &text, &length, &err), DL_ERR_INPUT);
+        check_contains(err.message, "expected a file of at most 2 bytes");
+    }
     dl_arena_free(&arena);
 }
 

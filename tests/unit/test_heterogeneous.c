@@ -117,6 +117,46 @@ static void balanced_is_the_best_of_all_splits(void **state) {
     }
 }
 
+/* The same for other shares of nodes and slower kinds: the best split, or one that is as good to 3
+ * parts in 10^4 where a step has kinks. */
+static void balanced_whatever_the_kinds(void **state) {
+    (void)state;
+    uint64_t seed = 5;
+    int best = 0;
+    for (int round = 0; round < 24; round++) {
+        static const double slower[] = {1.25, 3, 12};
+        struct pair p;
+        struct dl_prediction out;
+        struct dl_err err = {0};
+        make_pair(&p);
+        p.slow.rate.peak_flop_per_s *= 2 / slower[round % 3];
+        p.slow.device.memory_bandwidth_bytes_per_s *= 2 / slower[round % 3];
+        p.groups[0].nodes = 1 + round % 3, p.groups[1].nodes = 4 - p.groups[0].nodes;
+        const double fast_devices = 4 * (double)p.groups[0].nodes, slow_devices = 16 - fast_devices,
+                     samples = 16 + floor((double)(check_random(&seed) >> 40) / (1 << 24) *
+                                          (round < 12 ? 500 : 20000));
+        p.job.balanced = true;
+        assert_int_equal(mixed(&p, samples, &out, &err), DL_OK);
+        double best_s = INFINITY, low = 1,
+               high = floor((samples - slow_devices) / fast_devices) + 1;
+        /* the fast kind's step grows and the slow kind's falls: where they cross */
+        while (high - low > 1) {
+            const double middle = floor((low + high) / 2),
+                         rest = fmax(1, ceil((samples - fast_devices * middle) / slow_devices));
+            *(step_s(&p, false, middle) < step_s(&p, true, rest) ? &low : &high) = middle;
+        }
+        for (double fast = low; fast <= high; fast++) {
+            const double rest = fmax(1, ceil((samples - fast_devices * fast) / slow_devices));
+            best_s = fmin(best_s, fmax(step_s(&p, false, fast), step_s(&p, true, rest)));
+        }
+        best += out.iteration_s <= best_s * (1 + 1e-9);
+        check_close(out.iteration_s, best_s, 3e-4);
+        check_close(out.groups[0].samples + out.groups[1].samples, samples, 1e-12);
+        free_pair(&p);
+    }
+    assert_true(best > 20);
+}
+
 /* One kind in two groups is a plain job, balanced or not. */
 static void the_same_nodes_twice_change_nothing(void **state) {
     (void)state;
@@ -283,6 +323,8 @@ static void devices_and_words(void **state) {
     p.groups[1].nodes = 1025;
     assert_int_equal(mixed(&p, 1e6, &out, &err), DL_ERR_USAGE);
     assert_string_equal(err.message, "slow has 1024 nodes, not 1025");
+    p.groups[1].nodes = 1024;
+    assert_int_equal(mixed(&p, 1e6, &out, &err), DL_OK);
     p.groups[1].nodes = 1;
     assert_int_equal(mixed(&p, 7, &out, &err), DL_ERR_USAGE);
     assert_string_equal(err.message, "batch: 7 samples are fewer than 8 data-parallel ranks "
@@ -304,6 +346,7 @@ static void devices_and_words(void **state) {
                             "data");
         *axes[i] = 1;
     }
+    assert_int_equal(mixed(&p, 8, &out, &err), DL_OK); /* 1 splits nothing */
     p.fast.framework.sync.asynchronous = true;
     assert_int_equal(mixed(&p, 8, &out, &err), DL_ERR_USAGE);
     assert_string_equal(err.message, "fake: asynchronous workers do not wait for each other: "
@@ -387,6 +430,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_batches_wait_for_the_slowest),
         cmocka_unit_test(balanced_is_the_best_of_all_splits),
+        cmocka_unit_test(balanced_whatever_the_kinds),
         cmocka_unit_test(the_same_nodes_twice_change_nothing),
         cmocka_unit_test(what_is_refused),
         cmocka_unit_test(the_slowest_network),

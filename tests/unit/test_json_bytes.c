@@ -273,11 +273,43 @@ static void depths(void **state) {
     assert_string_equal(of(text), "65: expected nesting of at most 64 levels");
 }
 
+/* A mark of the encoding is its three bytes and no others. A fault of the meaning is found without
+ * anybody to tell. Bounds of a field hold unless both are 0. */
+static void marks_and_meanings(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        bool taken;
+    } cases[] = {{"\xef\xbb\xbf{}", true},   {"\xef\xbb\xbf 1", true}, {"\xef\xbb\xbe{}", false},
+                 {"\xef\xbb{}", false},      {"\xefxx1", false},       {"\xef\xbbx{}", false},
+                 {"{\"a\":1e999}", false},   {"[1,1e999]", false},     {"{\"a\":1,\"a\":2}", false},
+                 {"{\"a\":1,\"b\":1}", true}};
+    struct dl_arena arena = {0};
+    struct dl_err err = {0};
+    struct dl_json *doc;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const size_t length = strlen(cases[i].text);
+        if ((dl_json_parse("x", cases[i].text, length, &arena, &doc, &err) == DL_OK) !=
+            cases[i].taken)
+            fail_msg("case %zu", i);
+        assert_int_equal(dl_json_parse("x", cases[i].text, length, &arena, &doc, NULL),
+                         cases[i].taken ? DL_OK : DL_ERR_INPUT);
+    }
+    const struct dl_field below = {.key = "b", .min = -5, .max = 0},
+                          above = {.key = "a", .min = 0, .max = 5}, any = {.key = "c"};
+    assert_true(dl_field_in_range(&below, -5) && dl_field_in_range(&below, 0));
+    assert_false(dl_field_in_range(&below, 1e-9) || dl_field_in_range(&below, -5.001));
+    assert_true(dl_field_in_range(&above, 0) && dl_field_in_range(&above, 5));
+    assert_false(dl_field_in_range(&above, -1e-9) || dl_field_in_range(&above, 5.001));
+    assert_true(dl_field_in_range(&any, 1e300) && dl_field_in_range(&any, -1e300));
+    dl_arena_free(&arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_sequence), cmocka_unit_test(ends_of_values),
         cmocka_unit_test(positions),      cmocka_unit_test(numbers),
         cmocka_unit_test(escapes),        cmocka_unit_test(cut_anywhere),
-        cmocka_unit_test(depths)};
+        cmocka_unit_test(depths),         cmocka_unit_test(marks_and_meanings)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

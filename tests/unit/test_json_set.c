@@ -101,7 +101,34 @@ static void test_set_refusals(void **state) {
         {"items.2.alpha", "1", "expected an element of a list of 2, counted from 0, got 2"},
         {"numbers", "1,,2", "expected a number"},
         {"twin", "1", "expected twin_s or twin_bytes"},
+        {"flag", "maybe", "who: flag: expected true or false, got \"maybe\""},
+        {"flag", "", "who: flag: expected true or false, got \"\""},
+        {"color", "gren",
+         "who: color: expected one of red, green, blue, got \"gren\"; did you mean green?"},
+        {"color", "zzzzz", "who: color: expected one of red, green, blue, got \"zzzzz\""},
+        {"items.123456789.alpha", "1",
+         "who: items.123456789.alpha: expected an element of a list of 2, counted from 0, got "
+         "123456789"},
+        {"items.0.points.0", "1",
+         "who: items.0.points.0: expected an element of a list of 0, counted from 0, got 0"},
+        {"numbers.3", "1",
+         "who: numbers.3: expected an element of a list of 3, counted from 0, got 3"},
+        {"numbers", "1,0000000000000000000000000000000000000000000000000000000000000002",
+         "who: numbers: expected numbers separated by commas, got "
+         "\"1,0000000000000000000000000000000000000000000000000000000000\""},
+        {"numbers", "1,", "who: numbers: expected a number such as 0.5 or 50%, got \"\""},
+        {"shape", "", "who: shape: expected a number or an expression, got \"\""},
+        {"shapes", "", "who: shapes: expected a number or an expression, got \"\""},
+        {"links", "1",
+         "who: links: expected the key of one value, got that of object: add a member (.KEY)"},
+        {"items", "1",
+         "who: items: expected the key of one value, got that of array of objects: add an "
+         "element and its member (.0.KEY)"},
+        {"facts", "1",
+         "who: facts: expected the key of one value, got that of map: add a member (.KEY)"},
+        {"count", "0", "who: count: expected a whole number in [1, 1e9], got 0"},
         {"title", "\xff", "expected UTF-8 text"},
+        {"title", "ok\xc3", "expected UTF-8 text"},
         {"facts.\x93", "1", "expected UTF-8 text"},
     };
     struct dl_arena arena = {0};
@@ -114,6 +141,62 @@ static void test_set_refusals(void **state) {
         check_contains(message, cases[i].expected);
         assert_false(used);
     }
+    dl_arena_free(&arena);
+}
+
+/* Every word for yes and no, every way to a number, and what a map takes for what. */
+static void test_words_and_numbers(void **state) {
+    static const char *const yes[] = {"true", "yes", "on", "1"}, *const no[] = {"false", "no",
+                                                                                "off", "0"};
+    static const struct {
+        const char *value;
+        double number; /* NAN: a string */
+    } facts[] = {{"1.5", 1.5},      {"50%", 0.5},       {"2k", 2000},
+                 {"true", 1},       {"false", 0},       {"yes", (double)NAN},
+                 {"", (double)NAN}, {"t", (double)NAN}, {"1 2", (double)NAN}};
+    struct dl_arena arena = {0};
+    struct rich r;
+    bool used;
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        check_set("flag", yes[i]);
+        assert_true(r.flag);
+        check_set("flag", no[i]);
+        assert_false(r.flag);
+    }
+    for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
+        check_set("facts.a.b", facts[i].value); /* all that follows a map is one key */
+        assert_int_equal(r.fact_count, 1);
+        assert_string_equal(r.facts[0].key, "a.b");
+        check_close(r.facts[0].number, facts[i].number, 0);
+        if (isnan(facts[i].number)) assert_string_equal(r.facts[0].text, facts[i].value);
+    }
+    /* an item of 63 characters */
+    check_set("numbers", "7,000000000000000000000000000000000000000000000000000000000000012,3");
+    assert_int_equal(r.number_count, 3);
+    check_close(r.numbers[1], 12, 0);
+    check_close(r.numbers[2], 3, 0);
+    check_set("numbers.1", "50%");
+    assert_int_equal(r.number_count, 3);
+    check_close(r.numbers[0], 1, 0);
+    check_close(r.numbers[1], 0.5, 0);
+    check_close(r.numbers[2], 3, 0);
+    check_set("numbers", "4");
+    assert_int_equal(r.number_count, 1);
+    check_set("items.1.points", "5,6");
+    assert_int_equal(r.items[0].point_count, 0);
+    assert_int_equal(r.items[1].point_count, 2);
+    check_close(r.items[1].points[1], 6, 0);
+    check_set("title", "");
+    assert_string_equal(r.title, "");
+    check_set("title", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
+    assert_string_equal(r.title, "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
+    check_set("words", "one,two"); /* one string */
+    assert_int_equal(r.word_count, 1);
+    assert_string_equal(r.words[0], "one,two");
+    check_set("shapes", "2*h");
+    assert_int_equal(r.shape_count, 1);
     dl_arena_free(&arena);
 }
 
@@ -166,6 +249,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_set),
         cmocka_unit_test(test_set_refusals),
+        cmocka_unit_test(test_words_and_numbers),
         cmocka_unit_test(test_set_leaves_unknown_keys),
         cmocka_unit_test(test_keys_for_suggestions),
     };

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "model/collective/collective.h"
 #include "model/framework/input.h"
 #include "model/hardware/what_if.h"
 #include "model/search/limits.h"
@@ -437,6 +438,31 @@ static void input(void **state) {
     check_elasticities(&plan, always);
 }
 
+/* Where collectives were measured, more of a link scales what was measured, as it does with --set.
+ */
+static void measured_collectives(void **state) {
+    (void)state;
+    struct dl_plan plan = g.f.plan;
+    struct dl_err err = {0};
+    struct dl_coll_sample samples[] = {
+        {1e4, 1e-3, NAN, NAN}, {1e6, 2e-3, NAN, NAN}, {1e9, 0.5, NAN, NAN}};
+    struct dl_coll_measured measured = {.library = "nccl",
+                                        .operation = "all_reduce",
+                                        .nodes = 2,
+                                        .ranks = 8,
+                                        .samples = samples,
+                                        .sample_count = 3};
+    plan.nodes = 2, plan.dp = 8;
+    plan.batch_per_device_samples = 0, plan.global_batch_samples = 16;
+    const double modelled_s = find(&plan).iteration_s;
+    g.f.system.collectives = &measured, g.f.system.collective_count = 1;
+    assert_int_equal(dl_coll_measured_fill(&g.f.system, &g.f.arena, &err), DL_OK);
+    assert_true(find(&plan).iteration_s > 1.1 * modelled_s);
+    check_elasticities(&plan, 1u << NETWORK | 1u << NETWORK_LATENCY | 1u << NODE |
+                                  1u << NODE_LATENCY | 1u << PEAK | 1u << MEMORY | 1u << HOST);
+    assert_true(limits.elasticity[0].value < -0.01);
+}
+
 /* F-SAVING: a tenth more of each; the most first, of equals the first. */
 static void savings(void **state) {
     (void)state;
@@ -475,6 +501,7 @@ static void savings(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         test(every_change_of_a_plan),    test(steps_that_pay), test(changes_that_are_made_already),
-        test(idle_resources_and_memory), test(input),          test(savings)};
+        test(idle_resources_and_memory), test(input),          test(savings),
+        test(measured_collectives)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

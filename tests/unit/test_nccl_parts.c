@@ -168,9 +168,22 @@ static void reduction_in_switches(void **state) {
     check_nan(cost_of("2.28.3", &g, op, DL_NCCL_NVLS_TREE, DL_NCCL_SIMPLE, 1e9).latency_s);
     g.nvls = true, g.ranks = 4; /* one device a node */
     check_nan(cost_of("2.28.3", &g, op, DL_NCCL_NVLS_TREE, DL_NCCL_SIMPLE, 1e9).latency_s);
-    /* SHARP over 4 x 8: a chain of 7 hops of 2.8 us up and down and 30; direct 3.7 + 7 x 0.4
-     * twice and 31 */
-    g.ranks = 32, g.net_latency_s = 0;
+}
+
+/* SHARP over 4 x 8: a chain of 7 hops of 2.8 us up and down and 30; direct 3.7 + 7 x 0.4 twice and
+ * 31. */
+static void reduction_in_the_network(void **state) {
+    (void)state;
+    struct dl_nccl_graph g = {.ranks = 32,
+                              .nodes = 4,
+                              .channels = 8,
+                              .tree_channels = 4,
+                              .ring_bytes_per_s = 40e9,
+                              .tree_bytes_per_s = 30e9,
+                              .generation = DL_NCCL_HOPPER,
+                              .nvlink = true,
+                              .nvls = true};
+    const enum dl_collective_op op = DL_COLL_ALL_REDUCE;
     check_nan(cost_of("2.18.3", &g, op, DL_NCCL_COLLNET_CHAIN, DL_NCCL_SIMPLE, 1e9).latency_s);
     check_nan(cost_of("2.18.3", &g, op, DL_NCCL_COLLNET_DIRECT, DL_NCCL_SIMPLE, 1e9).latency_s);
     g.collnet = true;
@@ -182,6 +195,17 @@ static void reduction_in_switches(void **state) {
                 1 / 160.0, 1e-12);
     check_close(cost_of("2.18.3", &g, op, DL_NCCL_COLLNET_DIRECT, DL_NCCL_SIMPLE, 1e9).bandwidth_s,
                 1 / 160.0, 1e-12);
+    /* 4 x 2: one hop, and 3.7 + 0.4; one device a node: none */
+    g.ranks = 8;
+    check_close(cost_of("2.18.3", &g, op, DL_NCCL_COLLNET_CHAIN, DL_NCCL_SIMPLE, 1e9).latency_s,
+                35.6e-6, 1e-12);
+    check_close(cost_of("2.18.3", &g, op, DL_NCCL_COLLNET_DIRECT, DL_NCCL_SIMPLE, 1e9).latency_s,
+                39.2e-6, 1e-12);
+    g.ranks = 4, g.net_latency_s = 1e-6; /* there and back */
+    check_close(cost_of("2.18.3", &g, op, DL_NCCL_COLLNET_CHAIN, DL_NCCL_SIMPLE, 1e9).latency_s,
+                32e-6, 1e-12);
+    check_close(cost_of("2.18.3", &g, op, DL_NCCL_COLLNET_DIRECT, DL_NCCL_SIMPLE, 1e9).latency_s,
+                33e-6, 1e-12);
     g.ranks = 8, g.nodes = 1;
     check_nan(cost_of("2.18.3", &g, op, DL_NCCL_COLLNET_CHAIN, DL_NCCL_SIMPLE, 1e9).latency_s);
     check_nan(cost_of("2.18.3", &g, op, DL_NCCL_COLLNET_DIRECT, DL_NCCL_SIMPLE, 1e9).latency_s);
@@ -473,11 +497,16 @@ static void ll128_between_nodes(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ll128_before_2_8),      cmocka_unit_test(ll_caps),
-        cmocka_unit_test(reduction_in_switches), cmocka_unit_test(parallel_aggregated_trees),
-        cmocka_unit_test(sends_by_hand),         cmocka_unit_test(imposed_names),
-        cmocka_unit_test(hosts_and_generations), cmocka_unit_test(rings_over_the_host),
-        cmocka_unit_test(rings_over_nvlink),     cmocka_unit_test(ll128_between_nodes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(ll128_before_2_8),
+                                       cmocka_unit_test(ll_caps),
+                                       cmocka_unit_test(reduction_in_switches),
+                                       cmocka_unit_test(reduction_in_the_network),
+                                       cmocka_unit_test(parallel_aggregated_trees),
+                                       cmocka_unit_test(sends_by_hand),
+                                       cmocka_unit_test(imposed_names),
+                                       cmocka_unit_test(hosts_and_generations),
+                                       cmocka_unit_test(rings_over_the_host),
+                                       cmocka_unit_test(rings_over_nvlink),
+                                       cmocka_unit_test(ll128_between_nodes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,6 +68,8 @@ static void refused(const char *expected, int count, char **words) {
 static void faults_name_the_option(void **state) {
     (void)state;
     refused("did you mean --nodes?", 1, (char *[]){W("--nods=4")});
+    refused("unknown option --batc; did you mean --batch?", 1, (char *[]){W("--batc")});
+    refused("unknown option --outptu; did you mean --output?", 1, (char *[]){W("--outptu=x")});
     refused("unknown option --zzzzzzzz", 1, (char *[]){W("--zzzzzzzz")});
     refused("unknown option -x", 1, (char *[]){W("-x")});
     refused("--nodes: expected LIST", 1, (char *[]){W("--nodes")});

@@ -1,11 +1,12 @@
 /* Memory that runs out, wherever it does: each command must say so (exit status 5), or give the
  * very output that it gives otherwise.
  *
- * The linker sends every call of the arena's functions and of malloc and realloc here (--wrap,
- * Makefile). A first run of a command counts the calls and tells places apart by who called and who
- * called that; then the command runs once for each place with that one call failing. Nothing may
- * crash, no text may lack a part, and nothing may be reported as another fault (a file that is
- * there as missing, a right number as wrong). In the sanitized pass leaks and wild reads show too.
+ * The linker sends every call of the arena's functions and of malloc, calloc and realloc here
+ * (--wrap, tests.mk). A first run of a command counts the calls and tells places apart by who
+ * called and who called that; then the command runs once for each place with that one call failing.
+ * Nothing may crash, no text may lack a part, and nothing may be reported as another fault (a file
+ * that is there as missing, a right number as wrong). In the sanitized pass leaks and wild reads
+ * show too.
  */
 #include <execinfo.h>
 #include <setjmp.h>
@@ -19,8 +20,15 @@
 
 #include <cmocka.h>
 
+#include "model/base/csv_stream.h"
+#include "model/base/name_hint.h"
+#include "model/base/table.h"
+#include "model/base/text.h"
 #include "model/cli/command.h"
+#include "model/cli/store.h"
+#include "model/search/stages.h"
 #include "tests/check.h"
+#include "tests/rich_schema.h"
 
 extern const struct dl_command dl_cmd_predict, dl_cmd_search, dl_cmd_explain, dl_cmd_compare,
     dl_cmd_list, dl_cmd_schema, dl_cmd_campaign, dl_cmd_advise;
@@ -29,7 +37,7 @@ enum { MOST_PLACES = 1 << 15, DEPTH = 5, SKIP = 3 /* fails, refused, the wrapper
 
 static struct {
     bool on;
-    long calls, fail_at;          /* calls from 1; fail_at 0: none fails */
+    long calls, fail_at; /* calls from 1; fail_at 0: none fails, places are noted; -1: none */
     uint64_t places[MOST_PLACES]; /* a set: those that have failed already, in any command */
     long *first;                  /* calls at which a new place was met, when counting */
     long first_count, first_capacity;
@@ -49,7 +57,7 @@ static __attribute__((noinline)) bool fails(void) {
     if (!memory.on) return false;
     memory.calls++;
     void *frames[SKIP + DEPTH] = {NULL};
-    if (memory.fail_at > 0) {
+    if (memory.fail_at != 0) {
         if (memory.calls == memory.fail_at && getenv("DL_SAY") != NULL)
             backtrace_symbols_fd(frames, backtrace(frames, SKIP + DEPTH), 1);
         return memory.calls == memory.fail_at;
@@ -68,6 +76,11 @@ static __attribute__((noinline)) bool fails(void) {
 void *__real_malloc(size_t size);
 void *__wrap_malloc(size_t size);
 void *__wrap_malloc(size_t size) { return fails() ? NULL : __real_malloc(size); }
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size) {
+    return fails() ? NULL : __real_calloc(count, size);
+}
 void *__real_realloc(void *old, size_t size);
 void *__wrap_realloc(void *old, size_t size);
 void *__wrap_realloc(void *old, size_t size) { return fails() ? NULL : __real_realloc(old, size); }
@@ -101,7 +114,7 @@ char *__wrap_dl_arena_printf(struct dl_arena *arena, const char *format, ...) {
     va_end(arguments);
     assert_true(length >= 0);
     char *text = __real_dl_arena_alloc(arena, (size_t)length + 1, 1);
-    assert_non_null(text);
+    if (text == NULL) return NULL;
     va_start(arguments, format);
     vsnprintf(text, (size_t)length + 1, format, arguments);
     va_end(arguments);
@@ -274,7 +287,11 @@ static void search(void **state) {
               "--heterogeneous iris-v100:1,das5-titanx:1 --framework pytorch-ddp --workload lenet "
               "--global-batch 64 --csv",
               "--heterogeneous iris-v100:1,das5-titanx:2 --framework horovod-tensorflow --jobs "
-              "lenet,alexnet --csv"));
+              "lenet,alexnet --csv",
+              "--heterogeneous iris-v100:1,das5-titanx:1 --place parts --framework mxnet-dist-sync "
+              "--workload lenet --global-batch 64 --csv",
+              "--heterogeneous iris-v100:1,das5-titanx:1 --place stages --framework pytorch-ddp "
+              "--workload lenet --global-batch 64 --csv"));
 }
 
 static void compare(void **state) {
@@ -312,11 +329,254 @@ static void others(void **state) {
     check_lines(&dl_cmd_schema, LINES("system", "workload", "framework --json"));
 }
 
+/* ---- functions by themselves: every single allocation, whoever asked for it ---- */
+
+static char scratch_path[160];
+
+static void say(struct dl_text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say(struct dl_text *out, const char *format, ...) {
+    char line[400];
+    const bool on = memory.on;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    memory.on = false;
+    dl_text_add(out, line);
+    memory.on = on;
+}
+
+static void say_rows(struct dl_text *out, const struct dl_csv *csv) {
+    for (int r = 0; r < csv->row_count; r++)
+        for (int c = 0; c < csv->column_count; c++) say(out, "%s|", csv->rows[r][c]);
+}
+
+static enum dl_code made(const char *text, struct dl_text *out, struct dl_err *err) {
+    if (text == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    say(out, "%s", text);
+    return DL_OK;
+}
+
+static enum dl_code csv_whole(struct dl_arena *own, struct dl_text *out, struct dl_err *err) {
+    static const char text[] = "a,b\n1,\"x,\"\"y\"\"\"\n\n2,z\n";
+    struct dl_csv csv, rows;
+    DL_TRY(dl_csv_parse("t.csv", text, strlen(text), own, &csv, err));
+    say_rows(out, &csv);
+    DL_TRY(dl_csv_parse_rows(&csv, "3,4\n5,6", 7, 9, 0, own, &rows, err));
+    say_rows(out, &rows);
+    return DL_OK;
+}
+
+static enum dl_code csv_parts(struct dl_arena *own, struct dl_text *out, struct dl_err *err) {
+    struct dl_csv_stream stream;
+    struct dl_csv rows;
+    bool regular;
+    (void)own;
+    DL_TRY(dl_csv_open(scratch_path, &stream, &regular, err));
+    enum dl_code code;
+    while ((code = dl_csv_next(&stream, &rows, err)) == DL_OK && rows.row_count > 0)
+        say_rows(out, &rows);
+    dl_csv_close(&stream);
+    return code;
+}
+
+static enum dl_code files(struct dl_arena *own, struct dl_text *out, struct dl_err *err) {
+    char *text;
+    size_t length;
+    DL_TRY(dl_file_read(scratch_path, 1000, own, &text, &length, err));
+    say(out, "%zu %s", length, text);
+    DL_TRY(dl_file_read("/dev/null", 1000, own, &text, &length, err));
+    say(out, "%zu %s", length, text);
+    return DL_OK;
+}
+
+static enum dl_code documents(struct dl_arena *own, struct dl_text *out, struct dl_err *err) {
+    static const char text[] =
+        "{\"format\": \"dlmodel-rich\", \"version\": 1, \"title\": \"a\\u00e9\", \"count\": 3, "
+        "\"numbers\": [1, 2.5, -3e5], \"items\": [{\"name\": \"x\", \"points\": [1, 2]}, "
+        "{\"name\": "
+        "\"y\"}], \"shapes\": [\"2*h\", 3], \"words\": \"one\", \"facts\": {\"k\": 1, \"l\": true, "
+        "\"m\": \"n\"}}";
+    struct dl_override set[] = {{.key = "title", .value = "changed"},
+                                {.key = "numbers", .value = "4,5"},
+                                {.key = "facts.new", .value = "word"},
+                                {.key = "links.inter.bandwidth", .value = "1GB/s"},
+                                {.key = "items.1.alpha", .value = "1us"}};
+    static const char *const place[] = {"count", NULL};
+    struct dl_json *doc;
+    struct rich rich;
+    DL_TRY(dl_json_parse("rich.json", text, strlen(text), own, &doc, err));
+    DL_TRY(dl_json_load(doc, &rich_schema, own, &rich, err));
+    DL_TRY(made(dl_json_text(&rich_schema, &rich, own), out, err));
+    DL_TRY(made(dl_json_with_number(doc, place, 7, own), out, err));
+    DL_TRY(dl_json_set(doc, &rich_schema, set, 5, err));
+    DL_TRY(dl_json_load(doc, &rich_schema, own, &rich, err));
+    DL_TRY(made(dl_json_text(&rich_schema, &rich, own), out, err));
+    const char *const *keys = dl_json_keys(&rich_schema, own);
+    for (int i = 0; keys != NULL && keys[i] != NULL; i++) say(out, "%s ", keys[i]);
+    return keys != NULL ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+}
+
+/* What is refused is refused for that, or for want of memory. */
+static enum dl_code refusals(struct dl_arena *own, struct dl_text *out, struct dl_err *err) {
+    static const char twice[] = "{\"a\":1,\"b\":2,\"c\":3,\"d\":4,\"e\":5,\"f\":6,\"g\":7,\"h\":8,"
+                                "\"i\":9,\"j\":1,\"k\":2,\"l\":3,\"m\":4,\"n\":5,\"o\":6,\"p\":7,"
+                                "\"q\":8,\"a\":9}",
+                      other[] = "{\"format\": \"dlmodel-rich\", \"version\": 1, \"titel\": 1}";
+    struct dl_json *doc;
+    struct rich rich;
+    enum dl_code code = dl_json_parse("t.json", twice, strlen(twice), own, &doc, err);
+    if (code != DL_ERR_INPUT) return code;
+    say(out, "%s", err->message);
+    DL_TRY(dl_json_parse("t.json", other, strlen(other), own, &doc, err));
+    code = dl_json_load(doc, &rich_schema, own, &rich, err);
+    if (code != DL_ERR_INPUT) return code;
+    say(out, "%s", err->message);
+    return DL_OK;
+}
+
+static enum dl_code tables(struct dl_arena *own, struct dl_text *out, struct dl_err *err) {
+    static const struct dl_column columns[] = {{"g.a", "a", "s", DL_COLUMN_NUMBER, 0, 0},
+                                               {"g.h.b", "b", NULL, DL_COLUMN_STRING, 0, 0},
+                                               {"c", "c", NULL, DL_COLUMN_INTEGER, 0, 0}};
+    struct dl_table table;
+    dl_table_init(&table, own, columns, 3);
+    for (int i = 0; i < 20; i++) {
+        union dl_cell *row = dl_table_row(&table);
+        if (row == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        row[0].number = i / 3.0, row[1].string = "a long text, with a comma", row[2].integer = i;
+    }
+    DL_TRY(made(dl_table_render(&table, DL_FORMAT_TEXT), out, err));
+    DL_TRY(made(dl_table_render(&table, DL_FORMAT_CSV), out, err));
+    DL_TRY(made(dl_table_render(&table, DL_FORMAT_JSON), out, err));
+    DL_TRY(made(dl_table_cell_text(&table, 1, 0, own), out, err));
+    table.row_count = 0;
+    DL_TRY(made(dl_table_csv_part(&table, false), out, err));
+    return made(dl_shell_quote(own, "it's"), out, err);
+}
+
+static bool one_second(const void *data, int from, int to, int kind, int64_t n, int behind,
+                       struct dl_stage_cost *out) {
+    (void)data, (void)kind, (void)behind;
+    *out = (struct dl_stage_cost){(double)(to - from) / (double)n, (double)(to - from)};
+    return true;
+}
+
+static enum dl_code stages(struct dl_arena *own, struct dl_text *out, struct dl_err *err) {
+    const struct dl_stages_request request = {
+        .pieces = 3, .kinds = 2, .nodes = {1, 2}, .cost = one_second};
+    struct dl_stages *found;
+    int count;
+    DL_TRY(dl_stages_place(&request, own, &found, &count, err));
+    for (int i = 0; i < count; i++) say(out, "%g %d;", found[i].time_s, found[i].count);
+    return DL_OK;
+}
+
+static enum dl_code load_text(const struct dl_data *data, const char *name, struct dl_arena *own,
+                              const void **out, struct dl_err *err) {
+    (void)data;
+    *out = dl_arena_strdup(own, name);
+    return *out != NULL ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+}
+
+static enum dl_code stores(struct dl_arena *own, struct dl_text *out, struct dl_err *err) {
+    struct dl_data data = {.store = dl_store_open()};
+    enum dl_code code = data.store != NULL ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int i = 0; i < 4 && code == DL_OK; i++) {
+        const void *text = NULL;
+        code = dl_store_load(&data, DL_DATA_SYSTEM, i % 2 == 0 ? "one" : "two", load_text, own,
+                             &text, err);
+        if (code == DL_OK) say(out, "%s", (const char *)text);
+    }
+    dl_store_close(data.store);
+    return code;
+}
+
+/* A name is hinted at as far as memory reaches; what is wrong is said in any case. */
+static enum dl_code hints(struct dl_arena *own, struct dl_text *out, struct dl_err *err) {
+    static const char *const names[] = {"alpha-one", "alpha-two", "beta", NULL};
+    (void)out;
+    if (dl_name_hint("system", "systems", "alpha", names, own, err) != DL_ERR_USAGE)
+        return DL_ERR_BACKEND;
+    check_contains(err->message, "no system \"alpha\"");
+    return DL_OK;
+}
+
+static const struct {
+    const char *name;
+    enum dl_code (*call)(struct dl_arena *, struct dl_text *, struct dl_err *);
+    long least; /* allocations */
+} functions[] = {{"csv_whole", csv_whole, 10}, {"csv_parts", csv_parts, 8}, {"files", files, 3},
+                 {"documents", documents, 40}, {"refusals", refusals, 4},   {"tables", tables, 10},
+                 {"stages", stages, 10},       {"stores", stores, 4},       {"hints", hints, 5}};
+
+/* Nothing else, and of a file which one. */
+static bool says_so(const char *message) {
+    const char *const of[] = {"t.csv", "rich.json", "t.json", scratch_path, "/dev/null"};
+    char text[300];
+    if (strcmp(message, "out of memory") == 0) return true;
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        snprintf(text, sizeof text, "%s: out of memory", of[i]);
+        if (strcmp(message, text) == 0) return true;
+    }
+    return false;
+}
+
+static void check_function(size_t f) {
+    static const char table[] = "a,\"b\nc\"\n1,2\n3,4\n";
+    char *volatile expected = NULL, folder[128];
+    struct dl_err err = {0};
+    assert_true(check_directory(folder, sizeof folder));
+    snprintf(scratch_path, sizeof scratch_path, "%s/t.csv", folder);
+    assert_int_equal(dl_file_write(scratch_path, table, strlen(table), &err), DL_OK);
+    for (long at = 0, total = 0; at <= total; at++) {
+        struct dl_arena own = {0}, kept = {0};
+        struct dl_text out = {.arena = &kept};
+        err = (struct dl_err){.code = DL_OK};
+        memory.calls = 0;
+        memory.fail_at = at > 0 ? at : -1;
+        memory.on = true;
+        enum dl_code code = DL_ERR_BACKEND;
+        if (sigsetjmp(crash, 1) == 0) code = functions[f].call(&own, &out, &err);
+        memory.on = false;
+        const char *text = dl_text_string(&out);
+        assert_non_null(text);
+        if (at == 0) {
+            if (code != DL_OK || memory.calls < functions[f].least)
+                fail_msg("%s: %d %s, %ld allocations", functions[f].name, (int)code, err.message,
+                         memory.calls);
+            expected = strdup(text);
+            total = memory.calls;
+        } else if (!(code == DL_OK && strcmp(text, expected) == 0) &&
+                   !(code == DL_ERR_SYSTEM && says_so(err.message))) {
+            print_message("%s: allocation %ld: status %d, \"%s\"%s\n", functions[f].name, at,
+                          (int)code, err.message, code == DL_OK ? ", other output" : "");
+            wrong++;
+        }
+        dl_arena_free(&own);
+        dl_arena_free(&kept);
+    }
+    free(expected);
+    unlink(scratch_path), rmdir(folder);
+}
+
+static void functions_by_themselves(void **state) {
+    struct sigaction old, catch_it = {.sa_handler = crashed};
+    (void)state;
+    sigemptyset(&catch_it.sa_mask);
+    sigaction(SIGSEGV, &catch_it, &old);
+    wrong = 0;
+    for (size_t f = 0; f < sizeof functions / sizeof *functions; f++) check_function(f);
+    sigaction(SIGSEGV, &old, NULL);
+    assert_int_equal(wrong, 0);
+}
+
 int main(void) {
     setvbuf(stdout, NULL, _IONBF, 0);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(predict),  cmocka_unit_test(explain),
-                                       cmocka_unit_test(search),   cmocka_unit_test(others),
-                                       cmocka_unit_test(campaign), cmocka_unit_test(compare),
-                                       cmocka_unit_test(advise)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(predict),  cmocka_unit_test(explain),
+        cmocka_unit_test(search),   cmocka_unit_test(others),
+        cmocka_unit_test(campaign), cmocka_unit_test(compare),
+        cmocka_unit_test(advise),   cmocka_unit_test(functions_by_themselves)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

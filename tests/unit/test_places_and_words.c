@@ -9,8 +9,10 @@
 
 #include <cmocka.h>
 
+#include "model/base/file.h"
 #include "model/base/json.h"
 #include "model/checkpoint/checkpoint_format.h"
+#include "model/collective/collective.h"
 #include "model/predict/correct.h"
 #include "tests/check.h"
 #include "tests/fake.h"
@@ -128,9 +130,49 @@ static void corrected_by_runs(void **state) {
     dl_arena_free(&f.arena);
 }
 
+/* The text of data/SOURCES.md has the key in backquotes; a row of a table says in words what it is.
+ */
+static void check_row(const char *sources, const char *name, const char *summary,
+                      const char *source) {
+    char key[96];
+    snprintf(key, sizeof key, "`%s`", source);
+    if (summary == NULL || strlen(summary) < 8) fail_msg("%s has no summary", name);
+    if (source == NULL || strstr(sources, key) == NULL)
+        fail_msg("%s: no %s in data/SOURCES.md", name, key);
+}
+
+/* Collective algorithms, checkpoint formats and advice say where they are from. */
+static void rows_have_sources(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_err err = {0};
+    char path[600], *sources;
+    size_t length;
+    int rows = 0;
+    static const char *const formats[] = {
+        "torch-save",     "safetensors", "torch-dcp",        "torch-dcp-async", "tensorflow-v2",
+        "keras",          "keras-h5",    "keras-weights-h5", "mxnet-params",    "npz",
+        "npz-compressed", "chainermn",   "megatron",         "deepspeed-zero",  NULL};
+    snprintf(path, sizeof path, "%s/data/SOURCES.md", check_root());
+    assert_int_equal(dl_file_read(path, 1 << 22, &arena, &sources, &length, &err), DL_OK);
+    for (int i = 0; dl_collective_algorithms[i] != NULL; i++, rows++) {
+        const struct dl_collective_algorithm *a = dl_collective_algorithms[i];
+        check_row(sources, a->name, a->summary, a->source);
+        check_contains(a->formula, "F-");
+    }
+    for (int i = 0; dl_checkpoint_formats[i] != NULL; i++, rows++) {
+        const struct dl_checkpoint_format *f = dl_checkpoint_formats[i];
+        check_row(sources, f->name, f->summary, f->source);
+        assert_string_equal(f->name, formats[i]); /* what --checkpoint-format takes */
+        assert_ptr_equal(dl_checkpoint_format_find(formats[i]), f);
+    }
+    assert_true(rows > 30);
+    dl_arena_free(&arena);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_number_in_its_place),
-                                       cmocka_unit_test(what_a_format_saves),
-                                       cmocka_unit_test(corrected_by_runs)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_number_in_its_place), cmocka_unit_test(what_a_format_saves),
+        cmocka_unit_test(rows_have_sources), cmocka_unit_test(corrected_by_runs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

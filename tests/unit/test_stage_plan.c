@@ -281,12 +281,16 @@ static void gradients_of_a_stage(void **state) {
         int count;
         make_pair(&p, nodes, 0);
         p.fast.system.devices_per_node = nodes == 1 ? 2 : 1;
+        p.fast.rate.peak_flop_per_s = p.fast.device.memory_bandwidth_bytes_per_s = 1e18;
+        p.fast.workload.input_bytes_per_sample = 1;
         p.fast.workload.layer_count = 1; /* one layer is one stage */
         p.fast.workload.parameters = 2000.0 * 2000;
         assert_int_equal(search(&p, 1024, DL_PLACE_TIME, &list, &count, &err), DL_OK);
         const struct dl_staged *one = with_nodes(list, count, nodes, 0);
         assert_non_null(one);
         assert_int_equal(one->count, 1);
+        /* nearly all of the time */
+        assert_int_equal(one->prediction.bottleneck, nodes == 1 ? DL_BOUND_INTRA : DL_BOUND_INTER);
         const struct dl_collective_request sum = {.op = DL_COLL_ALL_REDUCE,
                                                   .library = DL_LIB_NCCL,
                                                   .bytes = 4 * 2000.0 * 2000,
@@ -301,6 +305,90 @@ static void gradients_of_a_stage(void **state) {
         assert_int_equal(one->stages[0].devices, 2);
         free_pair(&p);
     }
+}
+
+/* A stage has a sample for each of its devices: with micro-batches of two, no more than two of six;
+ * with those of the search's choice, which reach from all samples to one, up to all of them. */
+static void samples_for_every_device(void **state) {
+    (void)state;
+    struct pair p;
+    struct dl_staged *list;
+    struct dl_err err = {0};
+    int count;
+    make_pair(&p, 3, 0);
+    p.fast.system.devices_per_node = 2;
+    p.fast.workload.layer_count = 1;
+    p.fast.workload.parameters = 2000.0 * 2000;
+    for (int micro = 1; micro <= 8; micro *= 2) {
+        const enum dl_code code = search(&p, micro, DL_PLACE_TIME, &list, &count, &err);
+        assert_int_equal(code, micro < 2 ? DL_ERR_NO : DL_OK);
+        if (code != DL_OK) continue;
+        assert_int_equal(count, micro == 2 ? 1 : micro == 4 ? 2 : 3);
+        for (int n = 1; n <= 3; n++)
+            assert_int_equal(with_nodes(list, count, n, 0) != NULL, 2 * n <= micro);
+    }
+    assert_int_equal(search(&p, 0, DL_PLACE_TIME, &list, &count, &err), DL_OK);
+    assert_int_equal(count, 3);
+    free_pair(&p);
+}
+
+/* The host's work of an iteration is that of one; where messages between two stages take longest,
+ * the network limits, although each stage sums its gradients inside its node. */
+static void host_and_messages(void **state) {
+    (void)state;
+    struct pair p;
+    struct dl_staged *list;
+    struct dl_err err = {0};
+    double overhead_s[2];
+    int count;
+    for (int host = 0; host < 2; host++) {
+        make_pair(&p, 1, 0);
+        p.fast.framework.host.iteration_s = host * 2e-3;
+        assert_int_equal(search(&p, 128, DL_PLACE_TIME, &list, &count, &err), DL_OK);
+        overhead_s[host] = with_nodes(list, count, 1, 0)->prediction.overhead_s;
+        free_pair(&p);
+    }
+    check_close(overhead_s[1] - overhead_s[0], 2e-3, 1e-9);
+    make_pair(&p, 2, 0);
+    p.fast.system.devices_per_node = 2;
+    p.fast.system.inter.bandwidth_bytes_per_s = 2e8;
+    assert_int_equal(search(&p, 512, DL_PLACE_TIME, &list, &count, &err), DL_OK);
+    const struct dl_staged *both = with_nodes(list, count, 2, 0);
+    assert_non_null(both);
+    assert_int_equal(both->count, 2); /* 64 MB of gradients would take longer than the messages */
+    assert_true(both->prediction.exposed_comm_s > both->prediction.compute_s);
+    assert_int_equal(both->prediction.bottleneck, DL_BOUND_INTER);
+    free_pair(&p);
+}
+
+/* One device has nobody to sum gradients with, whatever the start of a collective takes; two take
+ * that too. The stages of two nodes send a message each way for each micro-batch, which takes it as
+ * well. */
+static void starts_of_collectives(void **state) {
+    (void)state;
+    double iteration_s[2][2], comm_s[2][2];
+    for (int start = 0; start < 2; start++) {
+        for (int64_t nodes = 1; nodes <= 2; nodes++) {
+            struct pair p;
+            struct dl_staged *list;
+            struct dl_err err = {0};
+            int count;
+            make_pair(&p, nodes, 0);
+            p.fast.framework.sync.collective_launch_s = start * 1e-3;
+            p.fast.workload.layer_count = 1; /* one layer is one stage */
+            p.fast.workload.parameters = 2000.0 * 2000;
+            assert_int_equal(search(&p, 1024, DL_PLACE_TIME, &list, &count, &err), DL_OK);
+            const struct dl_staged *one = with_nodes(list, count, nodes, 0);
+            assert_non_null(one);
+            iteration_s[start][nodes - 1] = one->prediction.iteration_s;
+            comm_s[start][nodes - 1] = one->prediction.comm_s;
+            free_pair(&p);
+        }
+    }
+    check_close(iteration_s[1][0], iteration_s[0][0], 1e-12);
+    check_close(comm_s[1][0], 0, 0);
+    check_close(iteration_s[1][1] - iteration_s[0][1], 1e-3, 1e-6);
+    check_close(comm_s[1][1] - comm_s[0][1], 1e-3, 1e-6);
 }
 
 static void check_refused(struct pair *p, double micro, const char *message) {
@@ -338,10 +426,15 @@ static void what_is_refused(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_pipeline),          cmocka_unit_test(two_kinds_by_hand),
-        cmocka_unit_test(within_memory),        cmocka_unit_test(figures),
-        cmocka_unit_test(gradients_of_a_stage), cmocka_unit_test(prices),
-        cmocka_unit_test(what_is_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(as_pipeline),
+                                       cmocka_unit_test(two_kinds_by_hand),
+                                       cmocka_unit_test(within_memory),
+                                       cmocka_unit_test(figures),
+                                       cmocka_unit_test(gradients_of_a_stage),
+                                       cmocka_unit_test(starts_of_collectives),
+                                       cmocka_unit_test(samples_for_every_device),
+                                       cmocka_unit_test(host_and_messages),
+                                       cmocka_unit_test(prices),
+                                       cmocka_unit_test(what_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,6 +32,8 @@ static void test_quantiles(void **state) {
     check_close(dl_quantile_sorted(x, 4, 0.9), 37, 1e-14);    /* position 2.7 */
     check_close(dl_quantile_sorted(x, 4, 0), 10, 0);
     check_close(dl_quantile_sorted(x, 4, 1), 40, 0);
+    check_close(dl_quantile_sorted(x, 3, 1.5), 30, 0); /* beyond the ends: the ends */
+    check_close(dl_quantile_sorted(x + 1, 3, -0.5), 20, 0);
     check_close(dl_quantile_sorted(x, 1, 0.3), 10, 0);
     check_nan(dl_quantile_sorted(x, 0, 0.5));
     check_nan(dl_quantile_sorted(x, 4, (double)NAN));
@@ -110,6 +112,9 @@ static void test_outliers(void **state) {
     const double near[] = {5, 6, 5, 5, 9, 5, 5, 5};
     assert_int_equal(dl_outliers(near, 8, outlier, scratch), 1);
     assert_true(outlier[4] && !outlier[1]);
+    /* MAD 0, mean deviation 1/8: limit 0.548 */
+    assert_int_equal(dl_outliers((double[]){1, 1, 1, 2, 1, 1, 1, 1}, 8, outlier, scratch), 1);
+    assert_true(outlier[3]);
     /* MAD 1: limit 5.1891 */
     assert_int_equal(dl_outliers((double[]){0, 1, 2, 3, 7.18}, 5, outlier, scratch), 0);
     assert_int_equal(dl_outliers((double[]){0, 1, 2, 3, 7.2}, 5, outlier, scratch), 1);

@@ -115,6 +115,12 @@ static void test_characters(void **state) {
         snprintf(expected, sizeof expected, "dlmodel: %s", rows[i].shown);
         assert_string_equal(text, expected);
     }
+    /* the record itself has no broken character, in any of its texts */
+    struct dl_err made;
+    dl_fail_at(&made, "f\xc3", 1, 1, "k\xe2\x82", "%.3s", "ab\xc3\xa9");
+    assert_string_equal(made.message, "ab?");
+    assert_string_equal(made.file, "f?");
+    assert_string_equal(made.key, "k??");
     char kept[] = "a\nb\tc\x1b";
     dl_text_printable(kept, "\n\t");
     assert_string_equal(kept, "a\nb\tc?");

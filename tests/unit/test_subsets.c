@@ -139,6 +139,32 @@ static void many_nodes_by_powers_of_two(void **state) {
     end(&p);
 }
 
+/* 4096 choices are all tried, with or without any; one more are not. */
+static void most_choices(void **state) {
+    (void)state;
+    for (int64_t slow = 1; slow <= 2; slow++) {
+        struct pair p;
+        struct dl_subset *list;
+        struct dl_err err = {0};
+        int count, odd = 0;
+        make(&p, slow == 1 ? 2047 : 1365, slow); /* 2048 x 2 = 4096, 1366 x 3 = 4098 */
+        p.fast.system.nodes = 4096;
+        p.plan.global_batch_samples = 9;
+        p.plan.devices_per_node = 4; /* too few samples for three nodes and more */
+        assert_int_equal(dl_subsets(&p.job, &p.fast.workload, &p.fast.framework, &p.plan,
+                                    DL_PLACE_TIME, &p.fast.arena, &list, &count, &err),
+                         DL_OK);
+        assert_true(count > 0);
+        p.plan.global_batch_samples = 12;
+        assert_int_equal(dl_subsets(&p.job, &p.fast.workload, &p.fast.framework, &p.plan,
+                                    DL_PLACE_TIME, &p.fast.arena, &list, &count, &err),
+                         DL_OK);
+        for (int i = 0; i < count; i++) odd += list[i].nodes[0] == 3;
+        assert_int_equal(odd > 0, slow == 1);
+        end(&p);
+    }
+}
+
 static void no_price_no_power_no_plan(void **state) {
     (void)state;
     struct pair p;
@@ -171,6 +197,7 @@ static void no_price_no_power_no_plan(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_choice_in_order), cmocka_unit_test(what_does_not_fit_is_last),
-        cmocka_unit_test(many_nodes_by_powers_of_two), cmocka_unit_test(no_price_no_power_no_plan)};
+        cmocka_unit_test(many_nodes_by_powers_of_two), cmocka_unit_test(most_choices),
+        cmocka_unit_test(no_price_no_power_no_plan)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

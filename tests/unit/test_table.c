@@ -247,6 +247,83 @@ static void test_many_rows_and_odd_strings(void **state) {
     dl_arena_free(&arena);
 }
 
+/* A column is as wide as its heading, its unit or its widest cell; one without a heading is not
+ * shown; a line of blanks has none; a control character is shown as '?'. */
+static void test_widths(void **state) {
+    static const struct dl_column shown_columns[] = {
+        {"a", "a", "samples/s", DL_COLUMN_INTEGER, 0, 0},
+        {"b", "heading", "s", DL_COLUMN_INTEGER, 0, 0},
+        {"c", "c", "", DL_COLUMN_STRING, 0, 0},
+        {"d", NULL, "hidden", DL_COLUMN_STRING, 0, 0},
+        {"e", "e", NULL, DL_COLUMN_INTEGER, 10, 2},
+    };
+    static const struct dl_column blank[] = {{"a", "", NULL, DL_COLUMN_STRING, 0, 0}};
+    struct dl_arena arena = {0};
+    struct dl_table table;
+    union dl_cell *row;
+
+    (void)state;
+    dl_table_init(&table, &arena, shown_columns, 5);
+    row = dl_table_row(&table);
+    row[0].integer = -12, row[1].integer = 3, row[2].string = "x\x7f\x1fy \x20",
+    row[4].integer = 125;
+    row = dl_table_row(&table);
+    row[1].integer = 1234567890;
+    assert_string_equal(dl_table_text(&table), "           a     heading  c        e\n"
+                                               " [samples/s]         [s]\n"
+                                               "         -12           3  x??y    12\n"
+                                               "           -  1234567890  -        -\n");
+    dl_table_init(&table, &arena, blank, 1);
+    assert_string_equal(dl_table_text(&table), "\n");
+    dl_table_row(&table)->string = "";
+    assert_string_equal(dl_table_text(&table), "\n\n");
+    /* the rows alone, in the widths of several tables; no rows are no text */
+    struct dl_table_layout layout = {0};
+    dl_table_init(&table, &arena, blank, 1);
+    assert_true(dl_table_measure(&table, &arena, &layout));
+    assert_string_equal(dl_table_text_part(&table, &layout, false), "");
+    assert_string_equal(dl_table_csv_part(&table, false), "");
+    assert_string_equal(dl_table_csv(&table), "a\n");
+    dl_table_row(&table)->string = "wide";
+    assert_true(dl_table_measure(&table, &arena, &layout));
+    dl_table_init(&table, &arena, blank, 1);
+    dl_table_row(&table)->string = "n";
+    assert_true(dl_table_measure(&table, &arena, &layout));
+    assert_int_equal(layout.widths[0], 4);
+    assert_false(layout.any_unit);
+    assert_string_equal(dl_table_text_part(&table, &layout, false), " n\n");
+    assert_string_equal(dl_table_csv_part(&table, false), "n\n");
+    /* units belong to the head */
+    struct dl_table_layout with_unit = {0};
+    dl_table_init(&table, &arena, shown_columns, 2);
+    row = dl_table_row(&table);
+    row[0].integer = 1, row[1].integer = 2;
+    assert_true(dl_table_measure(&table, &arena, &with_unit));
+    assert_true(with_unit.any_unit);
+    assert_string_equal(dl_table_text_part(&table, &with_unit, false), "           1        2\n");
+    assert_string_equal(dl_table_text_part(&table, &with_unit, true),
+                        "           a  heading\n [samples/s]      [s]\n           1        2\n");
+    dl_arena_free(&arena);
+}
+
+/* More rows than any room that was made at once: those before stay. */
+static void test_growth(void **state) {
+    static const struct dl_column one[] = {{"a", "a", NULL, DL_COLUMN_INTEGER, 0, 0}};
+    struct dl_arena arena = {0};
+    struct dl_table table;
+
+    (void)state;
+    dl_table_init(&table, &arena, one, 1);
+    for (int i = 0; i < 100; i++) {
+        union dl_cell *row = dl_table_row(&table);
+        assert_true(row->integer == DL_ABSENT);
+        row->integer = i;
+        assert_int_equal(table.row_count, i + 1);
+        for (int k = 0; k <= i; k++) assert_int_equal(table.cells[k].integer, k);
+    }
+    dl_arena_free(&arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text),
@@ -254,6 +331,8 @@ int main(void) {
         cmocka_unit_test(test_all_digits),
         cmocka_unit_test(test_formulas),
         cmocka_unit_test(test_json),
+        cmocka_unit_test(test_widths),
+        cmocka_unit_test(test_growth),
         cmocka_unit_test(test_digits),
         cmocka_unit_test(test_many_rows_and_odd_strings),
     };

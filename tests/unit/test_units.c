@@ -413,6 +413,100 @@ static const struct {
      {"1200samples/s", "1200"}},
 };
 
+enum { NO = 0, SMALL = 1, LARGE = 2, BINARY = 4 };
+static const struct {
+    const char *text;
+    int kind;
+    double size;
+} prefixes[] = {{"p", SMALL, 1e-12},
+                {"n", SMALL, 1e-9},
+                {"u", SMALL, 1e-6},
+                {"\xc2\xb5", SMALL, 1e-6},
+                {"\xce\xbc", SMALL, 1e-6},
+                {"m", SMALL, 1e-3},
+                {"k", LARGE, 1e3},
+                {"K", LARGE, 1e3},
+                {"M", LARGE, 1e6},
+                {"G", LARGE, 1e9},
+                {"T", LARGE, 1e12},
+                {"P", LARGE, 1e15},
+                {"E", LARGE, 1e18},
+                {"Ki", BINARY, 1024},
+                {"Mi", BINARY, 1048576},
+                {"Gi", BINARY, 1073741824},
+                {"Ti", BINARY, 1099511627776},
+                {"Pi", BINARY, 1125899906842624}};
+static const struct {
+    enum dl_unit unit;
+    const char *text;
+    int kinds;
+    double size;
+} spelled[] = {
+    {DL_UNIT_NONE, "%", NO, 0.01},
+    {DL_UNIT_S, "s", SMALL, 1},
+    {DL_UNIT_S, "min", NO, 60},
+    {DL_UNIT_S, "h", NO, 3600},
+    {DL_UNIT_BYTE, "B", LARGE | BINARY, 1},
+    {DL_UNIT_BYTE, "byte", LARGE | BINARY, 1},
+    {DL_UNIT_BYTE, "bytes", LARGE | BINARY, 1},
+    {DL_UNIT_BYTE, "b", LARGE | BINARY, 0.125},
+    {DL_UNIT_BYTE, "bit", LARGE | BINARY, 0.125},
+    {DL_UNIT_BYTE, "bits", LARGE | BINARY, 0.125},
+    {DL_UNIT_BYTE_PER_S, "B/s", LARGE | BINARY, 1},
+    {DL_UNIT_BYTE_PER_S, "byte/s", LARGE | BINARY, 1},
+    {DL_UNIT_BYTE_PER_S, "bytes/s", LARGE | BINARY, 1},
+    {DL_UNIT_BYTE_PER_S, "b/s", LARGE | BINARY, 0.125},
+    {DL_UNIT_BYTE_PER_S, "bit/s", LARGE | BINARY, 0.125},
+    {DL_UNIT_BYTE_PER_S, "bits/s", LARGE | BINARY, 0.125},
+    {DL_UNIT_BYTE_PER_S, "bps", LARGE, 0.125},
+    {DL_UNIT_S_PER_BYTE, "s/B", SMALL, 1},
+    {DL_UNIT_S_PER_BYTE, "s/byte", SMALL, 1},
+    {DL_UNIT_FLOP, "flop", LARGE, 1},
+    {DL_UNIT_FLOP, "FLOP", LARGE, 1},
+    {DL_UNIT_FLOP_PER_S, "flop/s", LARGE, 1},
+    {DL_UNIT_FLOP_PER_S, "FLOP/s", LARGE, 1},
+    {DL_UNIT_FLOP_PER_S, "FLOPS", LARGE, 1},
+    {DL_UNIT_HZ, "Hz", LARGE, 1},
+    {DL_UNIT_W, "W", SMALL | LARGE, 1},
+    {DL_UNIT_J, "J", SMALL | LARGE, 1},
+    {DL_UNIT_SAMPLE, "sample", NO, 1},
+    {DL_UNIT_SAMPLE, "samples", NO, 1},
+    {DL_UNIT_SAMPLE_PER_S, "sample/s", NO, 1},
+    {DL_UNIT_SAMPLE_PER_S, "samples/s", NO, 1},
+    {DL_UNIT_NONE, "", LARGE | BINARY, 1},
+    {DL_UNIT_COUNT, "", LARGE | BINARY, 1},
+    {DL_UNIT_SAMPLE, "", LARGE, 1},
+    {DL_UNIT_HZ, "", NO, 1},
+    {DL_UNIT_BYTE, "", NO, 1},
+};
+
+/* Every unit with every prefix: taken or refused, and how much it is. */
+static void test_all_prefixes(void **state) {
+    struct dl_err err;
+
+    (void)state;
+    for (size_t u = 0; u < sizeof spelled / sizeof *spelled; u++) {
+        double value = -1;
+        char text[64];
+
+        snprintf(text, sizeof text, "24%s", spelled[u].text);
+        assert_int_equal(dl_units_parse(text, spelled[u].unit, &value, &err), DL_OK);
+        check_close(value, 24 * spelled[u].size, 1e-15);
+        for (size_t p = 0; p < sizeof prefixes / sizeof *prefixes; p++) {
+            snprintf(text, sizeof text, "24%s%s", prefixes[p].text, spelled[u].text);
+            const int taken =
+                (spelled[u].kinds & prefixes[p].kind) != 0 &&
+                !(spelled[u].unit == DL_UNIT_COUNT && 24 * prefixes[p].size > 9007199254740992.0);
+
+            value = -1;
+            if ((dl_units_parse(text, spelled[u].unit, &value, &err) == DL_OK) != taken)
+                fail_msg("\"%s\" as %s: %s", text, dl_unit_name(spelled[u].unit),
+                         taken ? "refused" : "taken");
+            if (taken) check_close(value, 24 * prefixes[p].size * spelled[u].size, 1e-15);
+        }
+    }
+}
+
 static void test_wanted(void **state) {
     struct dl_err err;
     double value;
@@ -540,10 +634,11 @@ static void test_lists(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parse),  cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_format), cmocka_unit_test(test_names),
-        cmocka_unit_test(test_lists),  cmocka_unit_test(test_format_boundaries),
-        cmocka_unit_test(test_wanted), cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_parse),        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_format),       cmocka_unit_test(test_names),
+        cmocka_unit_test(test_lists),        cmocka_unit_test(test_format_boundaries),
+        cmocka_unit_test(test_all_prefixes), cmocka_unit_test(test_wanted),
+        cmocka_unit_test(test_extremes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
