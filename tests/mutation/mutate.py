@@ -163,7 +163,8 @@ class Bench:
 
     def place(self, name, mutant):
         """Least first: the time of a test by what it is likely to kill."""
-        likely = name.startswith(RECORDED) or (name == STARVED and "NULL" in mutant.old)
+        starves = "NULL" in mutant.old or "out of memory" in mutant.old
+        likely = name.startswith(RECORDED) or (name == STARVED and starves)
         return self.seconds.get(name, 0.0) / (RECORDED_WORTH if likely else 1.0)
 
     def relink(self, test):
