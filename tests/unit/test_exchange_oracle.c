@@ -215,6 +215,51 @@ static void streams(void **state) {
     }
 }
 
+/* F-PS-LINK: what a byte takes to servers on the workers' nodes; on cores that carry all messages
+ * half of the library's push and pull. */
+static void links_of_servers(void **state) {
+    (void)state;
+    for (int n = 0; n < 500; n++) {
+        start();
+        struct dl_link *inter = &b.fake.system.inter;
+        const bool carried = half();
+        const double nodes = ONE_OF(1, 2, 5), uneven = ONE_OF(0.5, 1, 2.5),
+                     rate = ONE_OF(12e9, NAN), copies = ONE_OF(NAN, 1e9, 1e11);
+        const int adapters = upto(3);
+        b.fake.plan.nodes = (int64_t)nodes, b.fake.plan.devices_per_node = 1;
+        b.fake.framework.sync.messages.message_copy_bytes_per_s = copies;
+        inter->adapters_per_node = adapters > 0 ? adapters : DL_ABSENT;
+        b.fake.system.has_inter = carried || upto(4) > 0;
+        double expected = 0;
+        if (carried) {
+            b.fake.device.kind = DL_DEVICE_CPU, inter->kind = "loopback";
+            b.fake.device.unit_count = 28;
+            b.fake.system.nodes_share_host = half();
+            b.request.library = DL_LIB_MPI, b.request.total_bytes = ONE_OF(0, 4e6);
+            const double bytes = b.request.total_bytes > 0 ? 4e6 : 1;
+            const struct dl_collective_request two = {.op = DL_COLL_ALL_REDUCE,
+                                                      .library = DL_LIB_MPI,
+                                                      .bytes = bytes,
+                                                      .nodes = nodes > 1 ? (int64_t)nodes : 2,
+                                                      .ranks_per_node = 1};
+            struct dl_collective_time t;
+            assert_int_equal(dl_collective_time(&b.fake.system, &two, &t, NULL), DL_OK);
+            /* each node's 28 cores of the one host of 28 */
+            const double turns = b.fake.system.nodes_share_host ? nodes : 1;
+            expected = turns * t.time_s / (2 * bytes) * (1 + at_least(1, uneven)) / 2;
+        } else {
+            double bandwidth = rate * (adapters > 0 ? adapters : 1);
+            inter->bandwidth_bytes_per_s = rate;
+            if (copies < bandwidth) bandwidth = copies;
+            expected = (nodes - 1) / nodes * at_least(1, uneven) / bandwidth;
+            if (nodes > 1 && !b.fake.system.has_inter) expected = NAN;
+            if (nodes < 2) expected = 0;
+        }
+        check_close(dl_gradient_sync_server_s_per_byte(&b.request, uneven), expected, 1e-12);
+        dl_arena_free(&b.fake.arena);
+    }
+}
+
 /* Copies out and back are left out for the library that was measured on device memory alone. */
 static void device_memory(void **state) {
     (void)state;
@@ -585,6 +630,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(exchanges),
                                        cmocka_unit_test(streams),
                                        cmocka_unit_test(device_memory),
+                                       cmocka_unit_test(links_of_servers),
                                        cmocka_unit_test(cheapest),
                                        cmocka_unit_test(measured_layers),
                                        cmocka_unit_test(members_of_another),

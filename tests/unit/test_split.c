@@ -53,6 +53,36 @@ static void filters_and_channels(void **state) {
     dl_arena_free(&arena);
 }
 
+/* Of a network that is split: sums over its layers, tied weights once. */
+static void totals(void **state) {
+    (void)state;
+    static const struct dl_split splits[] = {{DL_SPLIT_FILTER, 4, {1, 1, 1}},
+                                             {DL_SPLIT_CHANNEL, 2, {1, 1, 1}},
+                                             {DL_SPLIT_SPATIAL, 4, {1, 2, 2}}};
+    for (size_t i = 0; i < sizeof splits / sizeof *splits; i++) {
+        struct dl_arena arena = {0};
+        struct dl_workload whole;
+        const bool *is_split;
+        load_name("vgg16", NULL, 0, &arena, &whole);
+        struct dl_layer *own = dl_arena_alloc(&arena, (size_t)whole.layer_count, sizeof *own);
+        memcpy(own, whole.layers, (size_t)whole.layer_count * sizeof *own);
+        own[whole.layer_count - 2].tied_to = 0;
+        whole.layers = own;
+        const struct dl_workload local = split_of(&whole, &splits[i], &arena, &is_split);
+        double parameters = 0, macs = 0, saved = 0;
+        for (int k = 0; k < local.layer_count; k++) {
+            if (k != whole.layer_count - 2) parameters += local.layers[k].parameter_elements;
+            macs += local.layers[k].forward_macs, saved += local.layers[k].saved_elements;
+        }
+        assert_true(own[whole.layer_count - 2].parameter_elements > 0);
+        check_close(local.parameters, parameters, 1e-12);
+        check_close(local.forward_macs_per_sample, macs, 1e-12);
+        check_close(local.activation_elements_per_sample, saved, 1e-12);
+        assert_true(macs < whole.forward_macs_per_sample);
+        dl_arena_free(&arena);
+    }
+}
+
 static void groups(void **state) {
     (void)state;
     struct dl_arena arena = {0};
@@ -126,7 +156,7 @@ static void workspace(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(filters_and_channels),
-                                       cmocka_unit_test(groups), cmocka_unit_test(halos),
-                                       cmocka_unit_test(workspace)};
+                                       cmocka_unit_test(totals), cmocka_unit_test(groups),
+                                       cmocka_unit_test(halos), cmocka_unit_test(workspace)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

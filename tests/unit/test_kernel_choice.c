@@ -1,0 +1,124 @@
+/* Which kernel-time model of a device serves a kernel: of its operation and kind, in the precision
+ * that comes nearest, of the pass or else the forward pass; told by the call_s of the model.
+ * F-KERNEL-MODEL, F-KERNEL-WORK. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "model/hardware/device.h"
+#include "tests/check.h"
+
+static uint64_t seed = 24;
+static int upto(int count) { return (int)(check_random(&seed) % (uint64_t)count); }
+
+/* Nearest first; -1 ends. */
+static const int NEAREST[DL_PRECISIONS][8] = {
+    [DL_FP32] = {DL_FP32, -1},
+    [DL_TF32] = {DL_TF32, DL_MIXED, DL_FP16, DL_BF16, DL_FP32, -1},
+    [DL_MIXED] = {DL_MIXED, DL_FP16, DL_BF16, DL_FP32, -1},
+    [DL_FP16] = {DL_FP16, DL_MIXED, DL_BF16, DL_FP32, -1},
+    [DL_BF16] = {DL_BF16, DL_MIXED, DL_FP16, DL_FP32, -1},
+    [DL_FP8] = {DL_FP8, DL_FP16, DL_MIXED, DL_BF16, DL_FP32, -1},
+    [DL_MXFP8] = {DL_MXFP8, DL_FP8, DL_FP16, DL_MIXED, DL_BF16, DL_FP32, -1},
+    [DL_NVFP4] = {DL_NVFP4, DL_MXFP8, DL_FP8, DL_FP16, DL_MIXED, DL_BF16, DL_FP32, -1},
+};
+static const int WIDE_STREAMS[] = {DL_FP32, DL_MIXED, -1};
+
+/* call_s of the first of those precisions, of the pass or else the forward pass; of engines only
+ * for a kernel of engines, or where nothing else is. */
+static double expected_s(const struct dl_device *d, const struct dl_kernel *k, const int *order,
+                         int work, int variant) {
+    double engines_s = NAN;
+    for (; *order >= 0; order++) {
+        const struct dl_kernel_model *found = NULL;
+        for (int own = 1; own >= 0 && found == NULL; own--) {
+            for (int i = d->kernel_model_count - 1; i >= 0; i--) {
+                const struct dl_kernel_model *m = &d->kernel_models[i];
+                const int pass = own ? (int)k->pass : DL_FORWARD;
+                if (m->op == (int)k->op && m->precision == *order && m->pass == pass &&
+                    m->work == work && m->variant == variant)
+                    found = m;
+            }
+        }
+        if (found == NULL) continue;
+        if (!found->of_engines || k->variant == DL_VARIANT_ENGINE) return found->call_s;
+        if (isnan(engines_s)) engines_s = found->call_s;
+    }
+    return engines_s;
+}
+
+static void models(void **state) {
+    (void)state;
+    enum { MODELS = 12 };
+    const double one[DL_DIMS] = {1, 1, 1}, none[DL_DIMS] = {0, 0, 0}, three[DL_DIMS] = {1, 3, 3};
+    struct dl_kernel_model list[MODELS];
+    int known = 0;
+    for (int n = 0; n < 20000; n++) {
+        struct dl_rate rates[] = {{.precision = DL_FP32, .unit = 0}, {.precision = DL_FP16}};
+        rates[1].unit = upto(2);
+        struct dl_device d = {.kernel_models = list,
+                              .kernel_model_count = 1 + upto(MODELS),
+                              .rates = rates,
+                              .rate_count = 1 + upto(2)};
+        const bool units = d.rate_count == 2 && rates[1].unit == 1;
+        const enum dl_pass pass = (enum dl_pass)upto(3);
+        const enum dl_op op = (enum dl_op)upto(DL_OPS);
+        const int works[] = {DL_WORK_ANY, DL_WORK_ANY, DL_WORK_ROPE},
+                  variants[] = {DL_VARIANT_PLAIN, DL_VARIANT_PLAIN, DL_VARIANT_ENGINE,
+                                DL_VARIANT_DEPTHWISE, DL_VARIANT_VOLUME};
+        for (int i = 0; i < d.kernel_model_count; i++)
+            list[i] = (struct dl_kernel_model){.op = upto(3) > 0 ? (int)op : upto(DL_OPS),
+                                               .pass = upto(3),
+                                               .precision = upto(DL_PRECISIONS),
+                                               .work = works[upto(3)],
+                                               .variant = variants[upto(5)],
+                                               .of_engines = upto(3) == 0,
+                                               .call_s = i + 1};
+        struct dl_kernel k;
+        bool deep = false, depthwise = false;
+        if (op == DL_OP_GEMM) {
+            k = dl_kernel_gemm(pass, 8, 8, 8, 1);
+        } else if (op == DL_OP_CONV) {
+            const double in[DL_DIMS] = {upto(3) == 0 ? 4 : 1, 8, 8};
+            depthwise = upto(4) == 0;
+            k = dl_kernel_conv(pass, 2, 8, 8, depthwise ? 8 : 1, in, three, one, none, one);
+            if (!depthwise && upto(4) == 0) k.variant = DL_VARIANT_VOLUME;
+            deep = k.variant == DL_VARIANT_VOLUME || in[0] > 1;
+        } else if (op == DL_OP_STREAM) {
+            k = dl_kernel_stream(pass, 1, 8, 8);
+            k.work = upto(2) == 0 ? DL_WORK_ROPE : DL_WORK_ANY;
+        } else {
+            k = dl_kernel_attention(pass,
+                                    &(struct dl_attention_shape){1, 8, 8, 64, 64, 8, 8, 0, 0});
+        }
+        if ((op == DL_OP_STREAM || op == DL_OP_ATTENTION) && upto(3) == 0)
+            k.variant = DL_VARIANT_ENGINE;
+        const enum dl_precision precision = (enum dl_precision)upto(DL_PRECISIONS);
+        const int *order = NEAREST[precision];
+        if (op == DL_OP_STREAM && precision <= DL_TF32) order = WIDE_STREAMS;
+        if (op == DL_OP_CONV && precision == DL_MIXED && !units) order = NEAREST[DL_FP32];
+        double s = NAN;
+        if (depthwise) {
+            s = expected_s(&d, &k, order, DL_WORK_ANY, DL_VARIANT_DEPTHWISE);
+        } else {
+            if (deep) s = expected_s(&d, &k, order, DL_WORK_ANY, DL_VARIANT_VOLUME);
+            if (op == DL_OP_STREAM && k.variant == DL_VARIANT_ENGINE)
+                s = expected_s(&d, &k, order, (int)k.work, DL_VARIANT_ENGINE);
+            if (isnan(s) && op == DL_OP_STREAM && k.work == DL_WORK_ROPE)
+                s = expected_s(&d, &k, order, DL_WORK_ROPE, DL_VARIANT_PLAIN);
+            if (isnan(s)) s = expected_s(&d, &k, order, DL_WORK_ANY, DL_VARIANT_PLAIN);
+        }
+        check_close(dl_kernel_call_s(&d, precision, &k), s, 0);
+        known += !isnan(s);
+    }
+    assert_true(known > 5000);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(models)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
