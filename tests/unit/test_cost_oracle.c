@@ -14,6 +14,7 @@
 #include "model/framework/facts.h"
 #include "model/framework/host_dispatch.h"
 #include "model/framework/kernel_scale.h"
+#include "model/framework/layer_times.h"
 #include "model/hardware/power_cap.h"
 #include "model/workload/layer.h"
 #include "tests/check.h"
@@ -270,6 +271,44 @@ static void costs(void **state) {
     dl_arena_free(&f.arena);
 }
 
+/* What is not measured is scaled as a whole: measured times, and those beyond their batches. */
+static void measured_and_scaled(void **state) {
+    (void)state;
+    struct dl_fake f;
+    fake_make(&f);
+    struct dl_layer_time times[] = {{"dense0", 0.5, 1}};
+    struct dl_layer_batch batches[] = {{.batch_samples = 8,
+                                        .update_s = 0.25,
+                                        .jitter_frac = NAN,
+                                        .core_s = NAN,
+                                        .layers = times,
+                                        .layer_count = 1}};
+    const struct dl_layer_times t = {.name = "t", .batches = batches, .batch_count = 1};
+    struct dl_plan plain = f.plan;
+    plain.layer_times = &t;
+    struct dl_plan scaled = plain;
+    scaled.compute_scale = 1.5;
+    for (double batch = 4; batch <= 32; batch *= 2) {
+        struct dl_cost a, b;
+        struct dl_err err = {0};
+        assert_int_equal(dl_cost_compute(&f.device, &f.workload, &f.framework, &plain, batch,
+                                         &f.arena, &a, &err),
+                         DL_OK);
+        assert_int_equal(dl_cost_compute(&f.device, &f.workload, &f.framework, &scaled, batch,
+                                         &f.arena, &b, &err),
+                         DL_OK);
+        for (int i = 0; i < f.workload.layer_count; i++) {
+            check_close(b.layers[i].forward.time_s, 1.5 * a.layers[i].forward.time_s, 1e-12);
+            check_close(b.layers[i].backward.time_s, 1.5 * a.layers[i].backward.time_s, 1e-12);
+        }
+        check_close(b.update.time_s, 1.5 * 0.25, 1e-12);
+        check_close(a.update.time_s, 0.25, 1e-12);
+        if (batch == 8) check_close(a.layers[0].forward.time_s, 0.5, 1e-12);
+        assert_int_equal(a.layers[0].forward.extrapolated, batch != 8);
+    }
+    dl_arena_free(&f.arena);
+}
+
 /* The refusal names device, precision and layer. */
 static void without_a_rate(void **state) {
     (void)state;
@@ -502,6 +541,7 @@ static void factors(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(costs), cmocka_unit_test(without_a_rate),
+                                       cmocka_unit_test(measured_and_scaled),
                                        cmocka_unit_test(facts_of_frameworks),
                                        cmocka_unit_test(factors)};
     return cmocka_run_group_tests(tests, NULL, NULL);

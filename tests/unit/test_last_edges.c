@@ -59,7 +59,8 @@ static void members_that_behaviours_need(void **state) {
     } cases[] = {
         {"bucketed", {"bucket_bytes"}},        {"concatenated", {"pack_bytes"}},
         {"ideal", {"bucket_bytes"}},           {"kvstore-server", {"big_key_elements"}},
-        {"local-steps", {"local_step_count"}}, {"tensor-fusion", {"fusion_bytes", "cycle_s"}}};
+        {"local-steps", {"local_step_count"}}, {"tensor-fusion", {"fusion_bytes", "cycle_s"}},
+        {"replicated", {"pack_bytes"}},        {"top-k", {"gradient_frac"}}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *const *key = dl_framework_behaviour_find(cases[i].behaviour)->required;
         for (int k = 0; cases[i].keys[k] != NULL; k++, key++)
