@@ -81,8 +81,8 @@ struct dl_field {
 struct dl_schema {
     const char *name;  /* "dlmodel-system", or "link" for a nested one */
     const char *alias; /* top_level: its "format" in the previous release, still read; NULL: none */
-    const char *summary; /* as `dlmodel schema` prints it; NULL: nested */
-    size_t size;         /* sizeof the struct */
+    const char *summary;
+    size_t size; /* sizeof the struct */
     const struct dl_field *fields;
     /* key and what replaces it, in turn, of fields that earlier releases had; NULL: none */
     const char *const *removed;

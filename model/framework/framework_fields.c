@@ -47,6 +47,7 @@ static const struct dl_field release_fields[] = {
 };
 static const struct dl_schema release_schema = {
     .name = "release",
+    .summary = "constants of one release",
     .size = sizeof(struct dl_framework_release),
     .fields = release_fields,
 };

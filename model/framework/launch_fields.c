@@ -31,6 +31,7 @@ static const struct dl_field launch_fields[] = {
 
 const struct dl_schema dl_framework_launch_schema = {
     .name = "launch",
+    .summary = "how a Slurm job starts the framework",
     .size = sizeof(struct dl_framework_launch),
     .fields = launch_fields,
 };

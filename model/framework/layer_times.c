@@ -26,8 +26,10 @@ static const struct dl_field layer_fields[] = {
     LAYER("backward_s", backward_s, "backward pass: data and weights"),
     {.key = NULL},
 };
-static const struct dl_schema layer_schema = {
-    .name = "layer-time", .size = sizeof(struct dl_layer_time), .fields = layer_fields};
+static const struct dl_schema layer_schema = {.name = "layer-time",
+                                              .summary = "one layer",
+                                              .size = sizeof(struct dl_layer_time),
+                                              .fields = layer_fields};
 
 #define BATCH(field_key, member) .key = field_key, .offset = offsetof(struct dl_layer_batch, member)
 
@@ -47,8 +49,10 @@ static const struct dl_field batch_fields[] = {
      .required = true, .help = "times of layers"},
     {.key = NULL},
 };
-static const struct dl_schema batch_schema = {
-    .name = "batch", .size = sizeof(struct dl_layer_batch), .fields = batch_fields};
+static const struct dl_schema batch_schema = {.name = "batch",
+                                              .summary = "all layers at one batch",
+                                              .size = sizeof(struct dl_layer_batch),
+                                              .fields = batch_fields};
 
 #define TEXT(member, need, text)                                                                   \
     {                                                                                              \

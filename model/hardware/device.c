@@ -31,6 +31,7 @@ static const struct dl_field rate_fields[] = {
 
 static const struct dl_schema rate_schema = {
     .name = "rate",
+    .summary = "peak arithmetic rate of one precision on one kind of unit",
     .size = sizeof(struct dl_rate),
     .fields = rate_fields,
 };
@@ -53,6 +54,7 @@ static const struct dl_field work_fields[] = {
 
 static const struct dl_schema work_schema = {
     .name = "work",
+    .summary = "correction of the kernel-time model for one kind of work",
     .size = sizeof(struct dl_work_factor),
     .fields = work_fields,
 };

@@ -108,6 +108,7 @@ static const struct dl_field model_fields[] = {
 
 const struct dl_schema dl_kernel_model_schema = {
     .name = "kernel-time model",
+    .summary = "times of one operation, pass and precision on one device",
     .size = sizeof(struct dl_kernel_model),
     .fields = model_fields,
 };

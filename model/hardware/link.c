@@ -28,6 +28,7 @@ static const struct dl_field edge_fields[] = {
 
 static const struct dl_schema edge_schema = {
     .name = "edge",
+    .summary = "two devices of a node and the links between them",
     .size = sizeof(struct dl_edge),
     .fields = edge_fields,
 };
@@ -42,9 +43,9 @@ static const struct dl_field piece_fields[] = {
     {.key = NULL},
 };
 
-/* Messages of up to max_bytes cost alpha_s + bytes beta_s_per_byte. */
 const struct dl_schema dl_piece_schema = {
     .name = "piece",
+    .summary = "messages up to max_bytes cost alpha_s + bytes * beta_s_per_byte",
     .size = sizeof(struct dl_piece),
     .fields = piece_fields,
 };
@@ -91,6 +92,7 @@ static const struct dl_field link_fields[] = {
 
 const struct dl_schema dl_link_schema = {
     .name = "link",
+    .summary = "links between the devices of a node, or between nodes; bandwidths per direction",
     .size = sizeof(struct dl_link),
     .fields = link_fields,
 };

@@ -47,8 +47,10 @@ static const struct dl_field host_fields[] = {
     {.key = NULL},
 };
 
-static const struct dl_schema host_schema = {
-    .name = "host", .size = sizeof(struct dl_host), .fields = host_fields};
+static const struct dl_schema host_schema = {.name = "host",
+                                             .summary = "CPUs and memory of a node",
+                                             .size = sizeof(struct dl_host),
+                                             .fields = host_fields};
 
 static const struct dl_field fabric_fields[] = {
     STRING(struct dl_fabric, topology, true, "fat-tree, dragonfly, single-switch or none"),
@@ -62,8 +64,10 @@ static const struct dl_field fabric_fields[] = {
     {.key = NULL},
 };
 
-static const struct dl_schema fabric_schema = {
-    .name = "fabric", .size = sizeof(struct dl_fabric), .fields = fabric_fields};
+static const struct dl_schema fabric_schema = {.name = "fabric",
+                                               .summary = "switches between nodes",
+                                               .size = sizeof(struct dl_fabric),
+                                               .fields = fabric_fields};
 
 static const struct dl_field storage_fields[] = {
     STRING(struct dl_storage, kind, true, "lustre, gpfs, nvme or cloud-disk"),
@@ -87,8 +91,11 @@ static const struct dl_field storage_fields[] = {
     {.key = NULL},
 };
 
-static const struct dl_schema storage_schema = {
-    .name = "storage", .size = sizeof(struct dl_storage), .fields = storage_fields};
+static const struct dl_schema storage_schema = {.name = "storage",
+                                                .summary =
+                                                    "storage that training reads samples from",
+                                                .size = sizeof(struct dl_storage),
+                                                .fields = storage_fields};
 
 static const struct dl_field sample_fields[] = {
     NUMBER(struct dl_coll_sample, bytes, 0, 1e18, DL_UNIT_BYTE,
@@ -99,8 +106,10 @@ static const struct dl_field sample_fields[] = {
     {.key = NULL},
 };
 
-static const struct dl_schema sample_schema = {
-    .name = "sample", .size = sizeof(struct dl_coll_sample), .fields = sample_fields};
+static const struct dl_schema sample_schema = {.name = "sample",
+                                               .summary = "one measured time",
+                                               .size = sizeof(struct dl_coll_sample),
+                                               .fields = sample_fields};
 
 static const struct dl_field collective_fields[] = {
     STRING(struct dl_coll_measured, library, true, "library: nccl, mpi, gloo, ..."),
@@ -118,7 +127,10 @@ static const struct dl_field collective_fields[] = {
 };
 
 static const struct dl_schema collective_schema = {
-    .name = "collective", .size = sizeof(struct dl_coll_measured), .fields = collective_fields};
+    .name = "collective",
+    .summary = "samples of one library, operation and rank set",
+    .size = sizeof(struct dl_coll_measured),
+    .fields = collective_fields};
 
 static const struct dl_field raw_sample_fields[] = {
     STRING(struct dl_raw_sample, probe, true, "probe of calibrate"),
@@ -149,8 +161,10 @@ static const struct dl_field raw_sample_fields[] = {
     {.key = NULL},
 };
 
-const struct dl_schema dl_raw_sample_schema = {
-    .name = "raw sample", .size = sizeof(struct dl_raw_sample), .fields = raw_sample_fields};
+const struct dl_schema dl_raw_sample_schema = {.name = "raw sample",
+                                               .summary = "one shape that a probe measured",
+                                               .size = sizeof(struct dl_raw_sample),
+                                               .fields = raw_sample_fields};
 
 /* The members of the file's object "links" lie in the system itself, from `intra` to `has_inter`.
  */
@@ -174,6 +188,7 @@ static const struct dl_field links_fields[] = {
 
 static const struct dl_schema links_schema = {
     .name = "links",
+    .summary = "links between devices and between nodes",
     .size = offsetof(struct dl_system, has_inter) + sizeof(bool) - LINKS_AT,
     .fields = links_fields,
 };

@@ -21,16 +21,20 @@ static const struct dl_field release_fields[] = {
     LEFT(struct dl_interval_release),
     {.key = NULL},
 };
-static const struct dl_schema release_schema = {
-    .name = "release", .size = sizeof(struct dl_interval_release), .fields = release_fields};
+static const struct dl_schema release_schema = {.name = "release",
+                                                .summary = "a release in a precision",
+                                                .size = sizeof(struct dl_interval_release),
+                                                .fields = release_fields};
 static const struct dl_field framework_fields[] = {
     DL_FIELD(struct dl_interval_framework, name, STRING, .required = true,
              .help = "file of frameworks/"),
     LEFT(struct dl_interval_framework),
     {.key = NULL},
 };
-static const struct dl_schema framework_schema = {
-    .name = "framework", .size = sizeof(struct dl_interval_framework), .fields = framework_fields};
+static const struct dl_schema framework_schema = {.name = "framework",
+                                                  .summary = "a framework with measured runs",
+                                                  .size = sizeof(struct dl_interval_framework),
+                                                  .fields = framework_fields};
 static const struct dl_field device_fields[] = {
     DL_FIELD(struct dl_interval_device, kernels, STRING, .required = true,
              .help = "file of devices/ that has the kernel-time model"),
@@ -39,8 +43,10 @@ static const struct dl_field device_fields[] = {
     LEFT(struct dl_interval_device),
     {.key = NULL},
 };
-static const struct dl_schema device_schema = {
-    .name = "device", .size = sizeof(struct dl_interval_device), .fields = device_fields};
+static const struct dl_schema device_schema = {.name = "device",
+                                               .summary = "devices with measured runs",
+                                               .size = sizeof(struct dl_interval_device),
+                                               .fields = device_fields};
 static const struct dl_field arithmetic_fields[] = {
     DL_FIELD(struct dl_interval_arithmetic, kernels, STRING, .required = true,
              .help = "file of devices/ that has the kernel-time model"),
@@ -53,6 +59,7 @@ static const struct dl_field arithmetic_fields[] = {
     {.key = NULL},
 };
 static const struct dl_schema arithmetic_schema = {.name = "arithmetic",
+                                                   .summary = "devices measured in a precision",
                                                    .size = sizeof(struct dl_interval_arithmetic),
                                                    .fields = arithmetic_fields};
 #define WIDTH(index, name, text)                                                                   \
@@ -72,8 +79,10 @@ static const struct dl_field width_fields[] = {
     WIDTH(DL_WIDTH_KERNELS, "kernels_ratio", "ends / spread of kernels and collectives"),
     {.key = NULL},
 };
-static const struct dl_schema width_schema = {
-    .name = "widths", .size = sizeof(struct dl_interval_widths), .fields = width_fields};
+static const struct dl_schema width_schema = {.name = "widths",
+                                              .summary = "ends of 80 % intervals",
+                                              .size = sizeof(struct dl_interval_widths),
+                                              .fields = width_fields};
 static const struct dl_field interval_fields[] = {
     SIGMA(source_sigma_log, "spread between those who measure"),
     SIGMA(framework_sigma_log, "spread between frameworks"),

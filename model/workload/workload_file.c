@@ -61,6 +61,7 @@ static const struct dl_field entry_fields[] = {
 
 static const struct dl_schema entry_schema = {
     .name = "layer",
+    .summary = "a layer, or the use of a block",
     .size = sizeof(struct dl_entry),
     .fields = entry_fields,
 };
@@ -80,6 +81,7 @@ static const struct dl_field block_fields[] = {
 
 static const struct dl_schema block_schema = {
     .name = "block",
+    .summary = "a named list of layers",
     .size = sizeof(struct dl_block),
     .fields = block_fields,
 };
@@ -94,6 +96,7 @@ static const struct dl_field choice_fields[] = {
 
 static const struct dl_schema choice_schema = {
     .name = "choice",
+    .summary = "a parameter whose value is a word",
     .size = sizeof(struct dl_choice),
     .fields = choice_fields,
 };
@@ -112,6 +115,7 @@ static const struct dl_field input_fields[] = {
 
 static const struct dl_schema input_schema = {
     .name = "input",
+    .summary = "one sample",
     .size = sizeof(struct dl_workload_input),
     .fields = input_fields,
 };
