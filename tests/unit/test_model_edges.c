@@ -321,6 +321,9 @@ static void layers_of_paradl(void **state) {
         assert_int_equal(p.bottleneck, comm_s <= compute_s + update_s ? DL_BOUND_COMPUTE
                                        : dp > 1                       ? DL_BOUND_INTER
                                                                       : DL_BOUND_INTRA);
+        f.system.intra.latency_s = f.system.inter.latency_s = NAN; /* then no latency counts */
+        assert_int_equal(fake_predict(&f, &p), DL_OK);
+        check_close(p.comm_s, comm_s - 6e-6 - (dp > 1 ? 3e-6 : 0), 1e-9);
         for (int slow = 0; slow < 2; slow++) { /* then the links bound it */
             f.system.intra.bandwidth_bytes_per_s = 1e6;
             f.system.inter.bandwidth_bytes_per_s = 1e6;
