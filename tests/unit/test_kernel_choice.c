@@ -11,6 +11,7 @@
 
 #include "model/hardware/device.h"
 #include "tests/check.h"
+#include "tests/plain_device.h"
 
 static uint64_t seed = 24;
 static int upto(int count) { return (int)(check_random(&seed) % (uint64_t)count); }
@@ -118,7 +119,51 @@ static void models(void **state) {
     assert_true(known > 5000);
 }
 
+/* A model of another 16-bit type is as good as one of the same, where the units have one rate for
+ * both: fp16 and mixed always, bf16 within 1 %. */
+static void equal_rates(void **state) {
+    (void)state;
+    static const struct {
+        enum dl_precision fitted, wanted;
+        double bf16_flop_per_s;
+        bool other;
+    } cases[] = {{DL_FP16, DL_MIXED, 1e14, false},    {DL_MIXED, DL_FP16, 1e14, false},
+                 {DL_FP16, DL_BF16, 1e14, false},     {DL_BF16, DL_FP16, 1e14, false},
+                 {DL_MIXED, DL_BF16, 1e14, false},    {DL_FP16, DL_BF16, 0.995e14, false},
+                 {DL_FP16, DL_BF16, 1.005e14, false}, {DL_FP16, DL_BF16, 0.985e14, true},
+                 {DL_FP16, DL_BF16, 1.015e14, true},  {DL_FP16, DL_BF16, 2e14, true},
+                 {DL_BF16, DL_MIXED, 0.5e14, true},   {DL_FP32, DL_MIXED, 1e14, true},
+                 {DL_FP16, DL_TF32, 1e14, true},      {DL_TF32, DL_TF32, 1e14, false},
+                 {DL_FP16, DL_FP8, 1e14, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct dl_rate rates[] = {{DL_FP32, 0, 1e13, NULL, NAN},
+                                  {DL_FP16, 1, 1e14, NULL, NAN},
+                                  {DL_BF16, 1, 1e14, NULL, NAN},
+                                  {DL_TF32, 1, 5e13, NULL, NAN},
+                                  {DL_FP8, 1, 2e14, NULL, NAN}};
+        rates[2].peak_flop_per_s = cases[i].bf16_flop_per_s;
+        struct dl_kernel_model model = {.op = DL_OP_GEMM,
+                                        .precision = (int)cases[i].fitted,
+                                        .latency_s = 1e-6,
+                                        .rate_flop_per_s = 5e12,
+                                        .bandwidth_bytes_per_s = 4e11,
+                                        .half_m = NAN,
+                                        .half_n = NAN,
+                                        .half_k = NAN,
+                                        .half_waves = NAN,
+                                        .base_sigma_log = 0.1};
+        struct dl_device d = plain_device(rates, 5, 5e-6);
+        d.kernel_models = &model, d.kernel_model_count = 1;
+        const struct dl_kernel k = dl_kernel_gemm(DL_FORWARD, 4096, 4096, 4096, 1);
+        struct dl_kernel_time t, same;
+        dl_kernel_time(&d, cases[i].wanted, &k, &t);
+        dl_kernel_time(&d, cases[i].fitted, &k, &same);
+        if ((t.sigma_log > same.sigma_log * (1 + 1e-9)) != cases[i].other)
+            fail_msg("case %zu: %g, %g where it was fitted", i, t.sigma_log, same.sigma_log);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(models)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(models), cmocka_unit_test(equal_rates)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

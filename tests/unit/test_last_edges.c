@@ -191,6 +191,28 @@ static void names_of_bottlenecks(void **state) {
     assert_null(dl_bottleneck_names[count]);
 }
 
+/* Horovod's thread on CPUs, in the singular and the plural. */
+static void computing_threads(void **state) {
+    (void)state;
+    for (int cores = 1; cores <= 2; cores++) {
+        struct dl_fake f;
+        struct dl_prediction p;
+        bool said = false;
+        fake_make(&f);
+        f.device.kind = DL_DEVICE_CPU, f.device.unit_count = cores;
+        f.framework.behaviour = dl_framework_behaviour_find("tensor-fusion");
+        assert_int_equal(fake_predict(&f, &p), DL_OK);
+        for (int i = 0; i < p.warning_count; i++) {
+            if (strstr(p.warnings[i], "polls in MPI") == NULL) continue;
+            check_contains(p.warnings[i], cores == 1 ? "next to 1 computing thread: "
+                                                     : "next to 2 computing threads: ");
+            said = true;
+        }
+        assert_true(said);
+        dl_arena_free(&f.arena);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fits_without_their_error),
@@ -202,6 +224,7 @@ int main(void) {
         cmocka_unit_test(one_class_of_flows),
         cmocka_unit_test(passes_of_kernel_tables),
         cmocka_unit_test(parts_of_stages),
+        cmocka_unit_test(computing_threads),
         cmocka_unit_test(names_of_bottlenecks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
