@@ -217,6 +217,7 @@ static void check_update(const struct dl_fake *f, const struct dl_cost *cost, do
     same(&cost->accumulation, &accumulation, scale);
 }
 
+/* Kept whole: one network of random layers and what each adds up to. */
 static void costs(void **state) {
     (void)state;
     struct dl_fake f;

@@ -433,6 +433,7 @@ static void check_reading(const struct dl_pass_cost *is, const struct dl_pass_co
     assert_null(is->origin_device);
 }
 
+/* Kept whole: one random set of measurements and each of its readings. */
 static void measured_layers(void **state) {
     (void)state;
     static const double sizes[] = {2, 4, 8, 16, 32};
@@ -504,7 +505,8 @@ static void measured_layers(void **state) {
     }
 }
 
-/* Each member that a file leaves open is the other framework's; each that it gives stays. */
+/* Each member that a file leaves open is the other framework's; each that it gives stays.
+ * Kept whole: two lists of the same members. */
 static void members_of_another(void **state) {
     (void)state;
     struct dl_framework own, from, had;

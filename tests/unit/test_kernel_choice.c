@@ -52,6 +52,7 @@ static double expected_s(const struct dl_device *d, const struct dl_kernel *k, c
     return engines_s;
 }
 
+/* Kept whole: one random device and kernel, and the order in which its models are asked. */
 static void models(void **state) {
     (void)state;
     enum { MODELS = 12 };
