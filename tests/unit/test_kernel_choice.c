@@ -164,7 +164,39 @@ static void equal_rates(void **state) {
     }
 }
 
+/* Of units of one peak the matrix units count; a device that lends nothing leaves the own model, of
+ * another pass too. */
+static void ties_and_lenders(void **state) {
+    (void)state;
+    struct dl_rate rates[] = {{DL_FP16, 0, 1e14, NULL, 5e13},
+                              {DL_FP16, 1, 1e14, NULL, 7e13},
+                              {DL_FP32, 0, 1e13, NULL, NAN}};
+    struct dl_device d = plain_device(rates, 3, 5e-6), lender = d;
+    check_close(dl_device_sustained(&d, DL_FP16), 7e13, 0);
+    check_close(dl_device_sustained(&d, DL_MIXED), 7e13, 0);
+    rates[0].peak_flop_per_s = 1.1e14;
+    check_close(dl_device_sustained(&d, DL_FP16), 5e13, 0);
+    struct dl_kernel_model own = {.op = DL_OP_ATTENTION,
+                                  .precision = DL_FP16,
+                                  .pass = DL_FORWARD,
+                                  .latency_s = 1e-6,
+                                  .rate_flop_per_s = 5e12,
+                                  .bandwidth_bytes_per_s = 4e11,
+                                  .base_sigma_log = 0.1};
+    d.kernel_models = &own, d.kernel_model_count = 1, d.borrowed = &lender;
+    lender.name = "lender";
+    for (int pass = DL_FORWARD; pass <= DL_BACKWARD_DATA; pass++) {
+        const struct dl_kernel k = dl_kernel_attention(
+            (enum dl_pass)pass, &(struct dl_attention_shape){2, 8, 8, 512, 512, 64, 64, 0, false});
+        struct dl_kernel_time t;
+        dl_kernel_time(&d, DL_FP16, &k, &t);
+        assert_string_equal(t.origin, "fitted");
+        assert_string_equal(t.origin_device, "plain");
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(models), cmocka_unit_test(equal_rates)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(models), cmocka_unit_test(equal_rates),
+                                       cmocka_unit_test(ties_and_lenders)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "model/hardware/what_if.h"
 #include "model/collective/coll_fit.h"
 #include "model/collective/coll_match.h"
 #include "model/framework/cost.h"
@@ -213,6 +214,44 @@ static void computing_threads(void **state) {
     }
 }
 
+/* What bounds products on matrix units, in the words of their maker. */
+static void units_of_makers(void **state) {
+    (void)state;
+    static const struct {
+        const char *vendor, *words;
+    } cases[] = {{"nvidia", "tensor cores"}, {"amd", "matrix units"}, {NULL, "matrix units"}};
+    for (int i = 0; i < 3; i++) {
+        struct dl_fake f;
+        struct dl_prediction p;
+        int said = 0;
+        fake_make(&f);
+        struct dl_rate rates[] = {f.rate, {.precision = DL_FP16, .unit = 1}};
+        rates[1].peak_flop_per_s = 2e13; /* low: the products are bound by it */
+        f.device.rates = rates, f.device.rate_count = 2, f.device.vendor = cases[i].vendor;
+        f.plan.precision = DL_MIXED, f.plan.batch_per_device_samples = 4096;
+        assert_int_equal(fake_predict(&f, &p), DL_OK);
+        for (int k = 0; k < p.term_count; k++) {
+            if (strcmp(p.terms[k].group, "forward") != 0) continue;
+            check_contains(p.terms[k].inputs, cases[i].words);
+            said++;
+        }
+        assert_int_equal(said, 4);
+        dl_arena_free(&f.arena);
+    }
+}
+
+/* A member of a link of the other kind is told by the place of its link alone. */
+static void members_of_no_link(void **state) {
+    (void)state;
+    assert_non_null(dl_what_if_reason("links.intra.rdma"));
+    assert_non_null(dl_what_if_reason("links.inter.channels"));
+    assert_null(dl_what_if_reason("links.inter.rdma"));
+    assert_null(dl_what_if_reason("links.intra.channels"));
+    assert_null(dl_what_if_reason("links.fiber.rdma"));
+    assert_null(dl_what_if_reason("links.fiber.channels"));
+    assert_null(dl_what_if_reason("fabric.portsrdma"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fits_without_their_error),
@@ -225,6 +264,8 @@ int main(void) {
         cmocka_unit_test(passes_of_kernel_tables),
         cmocka_unit_test(parts_of_stages),
         cmocka_unit_test(computing_threads),
+        cmocka_unit_test(units_of_makers),
+        cmocka_unit_test(members_of_no_link),
         cmocka_unit_test(names_of_bottlenecks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

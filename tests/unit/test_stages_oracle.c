@@ -284,7 +284,39 @@ static void iterations(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
+/* Between stages of several tensor ranks each sends its share, and the receivers gather them; not
+ * where the tokens are split, or one rank holds all. F-TRANSFORMER-BOUNDARY */
+static void messages_between(void **state) {
+    (void)state;
+    struct gpt g;
+    gpt_make(&g, NULL, 0);
+    for (int way = 0; way < 4; way++) {
+        struct dl_err err = {0};
+        struct dl_collective_time got, send, gather;
+        memset(&m, 0, sizeof m), memset(&cell, 0, sizeof cell);
+        m.split = cell.split = gpt_split(way == 1 ? 1 : 2, 1, 1, way == 3 ? 1 : 2, 2);
+        cell.split.sequence_parallel = way == 2;
+        cell.boundary_bytes = 1e6, cell.collective_bytes = 4e6;
+        assert_int_equal(dl_transformer_boundary(&g.tf, &m, &cell, &got, &err), DL_OK);
+        assert_int_equal(dl_transformer_collective(&g.tf, &m.split,
+                                                   dl_transformer_group_of(&m.split, DL_AXIS_PP),
+                                                   DL_COLL_P2P, 1e6, &send, &err),
+                         DL_OK);
+        assert_int_equal(dl_transformer_collective(&g.tf, &m.split,
+                                                   dl_transformer_group_of(&m.split, DL_AXIS_TP),
+                                                   DL_COLL_ALL_GATHER, 4e6, &gather, &err),
+                         DL_OK);
+        if (way > 0) gather.time_s = gather.latency_s = gather.bandwidth_s = 0;
+        check_close(got.time_s, send.time_s + gather.time_s, 1e-12);
+        check_close(got.latency_s, send.latency_s + gather.latency_s, 1e-12);
+        check_close(got.bandwidth_s, send.bandwidth_s + gather.bandwidth_s, 1e-12);
+        assert_int_equal(got.time_s > 0, way != 3);
+    }
+    dl_arena_free(&g.f.arena);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(iterations)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(iterations),
+                                       cmocka_unit_test(messages_between)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
