@@ -9,18 +9,20 @@
 
 #include <cmocka.h>
 
-#include "model/hardware/what_if.h"
 #include "model/collective/coll_fit.h"
 #include "model/collective/coll_match.h"
 #include "model/framework/cost.h"
 #include "model/framework/release.h"
 #include "model/hardware/fair.h"
 #include "model/hardware/kernel_match.h"
+#include "model/hardware/what_if.h"
 #include "model/parallel/pipe.h"
 #include "model/workload/layer.h"
+#include "tests/check.h"
 #include "tests/fake_transformer.h"
 #include "tests/gradient_bench.h"
 #include "tests/guarded.h"
+#include "tests/load_workload.h"
 
 static struct dl_err err;
 
@@ -252,6 +254,28 @@ static void members_of_no_link(void **state) {
     assert_null(dl_what_if_reason("fabric.portsrdma"));
 }
 
+/* A fault names the value that it quotes, else the last that was given. */
+static void values_to_blame(void **state) {
+    (void)state;
+    static const char text[] =
+        "{'format': 'dlmodel-workload', 'version': 1, 'name': 'small', 'summary': 'test', "
+        "'source': 'test', 'family': 'cnn', 'epoch_samples': 10, 'parameters': {'width': 8, "
+        "'classes': 4}, 'input': {'channels': 3, 'size': ['width', 'width']}, 'layers': ["
+        "{'name': 'a', 'kind': 'conv', 'out': 'classes', 'kernel': 3}, {'kind': 'loss'}]}";
+    static const char *const values[][2] = {{"0", "10"}, {"8", "0"}, {"0", "0"}, {"2", "10"}};
+    static const char *const blamed[] = {"width", "classes", "width", "classes"};
+    for (int i = 0; i < 4; i++) {
+        struct dl_arena arena = {0};
+        struct dl_workload w;
+        struct dl_override set[] = {{.key = "width", .value = values[i][0]},
+                                    {.key = "classes", .value = values[i][1]}};
+        memset(&err, 0, sizeof err);
+        assert_int_equal(load_text(text, set, 2, &arena, &w, &err), DL_ERR_USAGE);
+        assert_string_equal(err.key, blamed[i]);
+        dl_arena_free(&arena);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fits_without_their_error),
@@ -266,6 +290,7 @@ int main(void) {
         cmocka_unit_test(computing_threads),
         cmocka_unit_test(units_of_makers),
         cmocka_unit_test(members_of_no_link),
+        cmocka_unit_test(values_to_blame),
         cmocka_unit_test(names_of_bottlenecks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
