@@ -304,7 +304,19 @@ static void measured_and_scaled(void **state) {
         }
         check_close(b.update.time_s, 1.5 * 0.25, 1e-12);
         check_close(a.update.time_s, 0.25, 1e-12);
-        if (batch == 8) check_close(a.layers[0].forward.time_s, 0.5, 1e-12);
+        /* beyond 8 samples as the model's times are to those of 8 */
+        struct dl_cost model, at_8;
+        assert_int_equal(dl_cost_compute(&f.device, &f.workload, &f.framework, &f.plan, batch,
+                                         &f.arena, &model, &err),
+                         DL_OK);
+        assert_int_equal(dl_cost_compute(&f.device, &f.workload, &f.framework, &f.plan, 8, &f.arena,
+                                         &at_8, &err),
+                         DL_OK);
+        check_close(a.layers[0].forward.time_s,
+                    0.5 * model.layers[0].forward.time_s / at_8.layers[0].forward.time_s, 1e-12);
+        check_close(a.layers[0].backward.time_s,
+                    model.layers[0].backward.time_s / at_8.layers[0].backward.time_s, 1e-12);
+        check_close(a.layers[1].forward.time_s, model.layers[1].forward.time_s, 0);
         assert_int_equal(a.layers[0].forward.extrapolated, batch != 8);
     }
     dl_arena_free(&f.arena);

@@ -276,6 +276,40 @@ static void values_to_blame(void **state) {
     }
 }
 
+/* Where a member of a device is at fault, in a file of its own and inside a system's. */
+static void places_in_devices(void **state) {
+    (void)state;
+    static const char *const paths[] = {"", "device_profile"};
+    for (int i = 0; i < 2; i++) {
+        const char *before = i == 0 ? "" : "device_profile.";
+        struct dl_fake f;
+        struct dl_json *doc;
+        char key[64];
+        fake_make(&f);
+        memset(&err, 0, sizeof err);
+        assert_int_equal(dl_json_parse("x.json", "{}", 2, &f.arena, &doc, &err), DL_OK);
+        f.device.context_bytes = 15.9e9;
+        assert_int_equal(dl_device_check_at(&f.device, doc, paths[i], &err), DL_OK);
+        f.device.rate_count = 0;
+        assert_int_equal(dl_device_check_at(&f.device, doc, paths[i], &err), DL_ERR_INPUT);
+        snprintf(key, sizeof key, "%srates", before);
+        assert_string_equal(err.key, key);
+        assert_string_equal(err.message, "expected at least one rate");
+        f.device.context_bytes = 16e9;
+        assert_int_equal(dl_device_check_at(&f.device, doc, paths[i], &err), DL_ERR_INPUT);
+        snprintf(key, sizeof key, "%scontext_bytes", before);
+        assert_string_equal(err.key, key);
+        assert_string_equal(err.message, "expected less than memory_bytes");
+        f.device.kernel_models_from = "fake-gpu";
+        assert_int_equal(dl_device_check_at(&f.device, doc, paths[i], &err), DL_ERR_INPUT);
+        snprintf(key, sizeof key, "%skernel_models_from", before);
+        assert_string_equal(err.key, key);
+        assert_string_equal(err.message,
+                            "expected another device: a device cannot borrow from itself");
+        dl_arena_free(&f.arena);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fits_without_their_error),
@@ -291,6 +325,7 @@ int main(void) {
         cmocka_unit_test(units_of_makers),
         cmocka_unit_test(members_of_no_link),
         cmocka_unit_test(values_to_blame),
+        cmocka_unit_test(places_in_devices),
         cmocka_unit_test(names_of_bottlenecks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
