@@ -274,6 +274,12 @@ static void values_to_blame(void **state) {
         assert_string_equal(err.key, blamed[i]);
         dl_arena_free(&arena);
     }
+    struct dl_arena arena = {0};
+    struct dl_workload w;
+    struct dl_override half_a_pixel = {.key = "width", .value = "12.25"};
+    assert_int_equal(load_text(text, &half_a_pixel, 1, &arena, &w, &err), DL_ERR_USAGE);
+    check_contains(err.message, "of at least 1, found 12.25 from \"width\"");
+    dl_arena_free(&arena);
 }
 
 /* Where a member of a device is at fault, in a file of its own and inside a system's. */
