@@ -154,7 +154,7 @@ static void workspace(void **state) {
     assert_true(dl_kernel_workspace_bytes(&first, 4) == 0);
 }
 
-/* F-HALO: rows beyond the stride that a window reaches, over the part of the other dimensions; those
+/* F-HALO: rows beyond the stride that a window reaches, over the part of the other dimensions; rows
  * of a dimension that was exchanged before count there (corners). Windows shorter than their stride
  * reach nothing. */
 static void random_halos(void **state) {
