@@ -171,11 +171,11 @@ enum dl_code dl_coll_measured_fill(struct dl_system *system, struct dl_arena *ar
                                    struct dl_err *err) {
     for (int i = 0; i < system->collective_count; i++) {
         struct dl_coll_measured *m = &system->collectives[i];
-        struct dl_collective_request request = {.flows_per_adapter = 1.0};
         const int library = m->library != NULL ? dl_library_find(m->library) : -1;
         const int op = m->operation != NULL ? dl_collective_op_find(m->operation) : -1;
         if (library < 0 || op < 0 || m->sample_count == 0 || m->nodes < 1 || m->ranks < 2) continue;
-        request.library = (enum dl_library)library, request.op = (enum dl_collective_op)op;
+        const struct dl_collective_request request = {.library = (enum dl_library)library,
+                                                      .op = (enum dl_collective_op)op};
         struct dl_coll_base *bases = dl_arena_alloc(arena, (size_t)m->sample_count, sizeof *bases);
         if (bases == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         for (int k = 0; k < m->sample_count; k++)

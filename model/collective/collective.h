@@ -56,7 +56,7 @@ struct dl_collective_request {
     int64_t ranks_per_node; /* that take part */
     int64_t domain_nodes; /* F-COLL-DOMAIN: 0: `nodes` are those of the system, and NCCL finds those
                              that share a switch domain; n: `nodes` are domains of n nodes each */
-    double flows_per_adapter; /* groups like this one that share its adapters; 1: alone */
+    double flows_per_adapter; /* groups like this one that share its adapters; 0, 1: alone */
     const char *algorithm;    /* imposed ("ring", "tree"); NULL: the library chooses */
     const char *protocol;     /* imposed ("LL"); NULL: the library chooses */
     bool device_buffers;      /* MPI that stages messages from device memory through the host */

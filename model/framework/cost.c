@@ -137,20 +137,18 @@ static struct dl_pass_cost update_cost(const struct dl_device *device,
                                        const struct dl_plan *plan) {
     const struct dl_framework_kernels *kernels = &framework->kernels;
     /* the facts are of CUDA kernels */
-    const bool known = kernels->optimizer_kernels > 0 && device->kind == DL_DEVICE_GPU;
+    if (kernels->optimizer_kernels <= 0 || device->kind != DL_DEVICE_GPU)
+        return parameters_cost(device, workload,
+                               dl_update_bytes_per_parameter(plan->optimizer, plan->precision),
+                               kernels->update_launches_per_tensor);
     const struct dl_optimizer_cost update = dl_optimizer_cost(
-        (enum dl_optimizer_kernels)(known ? kernels->optimizer_kernels : 0), plan->optimizer);
-    const struct dl_optimizer_cost decay =
-        known ? decay_cost(workload, kernels) : (struct dl_optimizer_cost){0, 0};
-    double bytes = dl_update_bytes_per_parameter(plan->optimizer, plan->precision);
-    if (known)
-        bytes = update.bytes + decay.bytes +
-                (plan->precision == DL_MIXED
-                     ? dl_mixed_update_bytes((enum dl_mixed_policy)fmax(kernels->mixed_policy, 0))
-                     : 0);
-    return parameters_cost(device, workload, bytes,
-                           known ? update.kernels + decay.kernels
-                                 : kernels->update_launches_per_tensor);
+                                       (enum dl_optimizer_kernels)kernels->optimizer_kernels,
+                                       plan->optimizer),
+                                   decay = decay_cost(workload, kernels);
+    double bytes = update.bytes + decay.bytes;
+    if (plan->precision == DL_MIXED)
+        bytes += dl_mixed_update_bytes((enum dl_mixed_policy)fmax(kernels->mixed_policy, 0));
+    return parameters_cost(device, workload, bytes, update.kernels + decay.kernels);
 }
 
 /* The sum of gradients with those of earlier micro-batches. On CPUs it is not counted: gradients
@@ -161,11 +159,10 @@ static struct dl_pass_cost accumulation_cost(const struct dl_device *device,
                                              const struct dl_framework *framework,
                                              const struct dl_plan *plan) {
     const struct dl_framework_kernels *kernels = &framework->kernels;
-    const bool known = kernels->optimizer_kernels > 0 && device->kind == DL_DEVICE_GPU;
-    const struct dl_optimizer_cost sum =
-        dl_accumulation_cost((enum dl_optimizer_kernels)(known ? kernels->optimizer_kernels : 0),
-                             plan->precision, (enum dl_mixed_policy)fmax(kernels->mixed_policy, 0));
     if (device->kind == DL_DEVICE_CPU) return (struct dl_pass_cost){0};
+    const struct dl_optimizer_cost sum =
+        dl_accumulation_cost((enum dl_optimizer_kernels)fmax(kernels->optimizer_kernels, 0),
+                             plan->precision, (enum dl_mixed_policy)fmax(kernels->mixed_policy, 0));
     return parameters_cost(device, workload, sum.bytes, sum.kernels);
 }
 

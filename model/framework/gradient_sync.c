@@ -41,7 +41,7 @@ static enum dl_code collective(const struct dl_gradient_sync_request *request,
         .bytes = bytes,
         .nodes = plan->nodes,
         .ranks_per_node = plan->devices_per_node,
-        .flows_per_adapter = fmax(1, request->flows_per_adapter),
+        .flows_per_adapter = request->flows_per_adapter,
         .group_size = groups > 1 ? plan->dp : 0,
         .group_stride = stride,
         .concurrent = groups,
@@ -179,7 +179,6 @@ static enum dl_code core_s_per_byte(const struct dl_gradient_sync_request *reque
                                                  .bytes = fmax(1, request->total_bytes),
                                                  .nodes = plan->nodes > 1 ? plan->nodes : 2,
                                                  .ranks_per_node = 1,
-                                                 .flows_per_adapter = 1,
                                                  .memo = request->memo};
     struct dl_collective_time t;
     DL_TRY(dl_collective_time(request->system, &wanted, &t, NULL));

@@ -228,7 +228,6 @@ enum dl_code dl_timeline_run(struct dl_timeline_request *request, struct dl_time
     enum { TIMES = sizeof times / sizeof times[0] };
     double sums_s[TIMES] = {0};
     struct state s;
-    request->sync.phase_frac = 0.5;
     DL_TRY(start(request, out, &s, err));
     if (request->behaviour == NULL || !request->behaviour->has_phase) return run_steady(&s, err);
     for (int p = 0; p < PHASES; p++) { /* the middle one last */

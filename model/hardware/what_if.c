@@ -16,7 +16,7 @@ static double ratio_of(double changed, double unchanged) {
 
 /* What was measured follows, unless the what-if sets it too. */
 static void follow(double *value, double measured, double by) {
-    if (dl_known(*value) && !differ(*value, measured)) *value *= by;
+    if (!differ(*value, measured)) *value *= by;
 }
 
 static void *copy_of(const void *list, int count, size_t size, struct dl_arena *arena) {

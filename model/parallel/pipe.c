@@ -177,7 +177,6 @@ static enum dl_code put_message(struct dl_pipe *p, const char *name,
                                 double *duration_s, struct dl_err *err) {
     const struct dl_predict_request *r = p->request;
     wanted.library = dl_replica_library(r->system, r->framework, &p->plan);
-    wanted.flows_per_adapter = 1;
     struct dl_collective_time t;
     DL_TRY(dl_collective_time(r->system, &wanted, &t, err));
     const double host_s = r->framework->sync.collective_launch_s;

@@ -98,7 +98,6 @@ enum dl_code dl_split_time_message(const struct dl_split_walk *w, const struct d
         .bytes = talk->bytes,
         .nodes = plan->nodes,
         .ranks_per_node = plan->devices_per_node,
-        .flows_per_adapter = 1,
         .device_buffers = route.host,
         .device_direct = route.direct,
         .group_size = talk->group < devices ? talk->group : 0,
@@ -187,7 +186,6 @@ static enum dl_code add_collective(struct dl_split_walk *w, enum dl_collective_o
                        : framework->activations.activation_library,
         .bytes = w->replica->samples * elements * w->width_bytes,
         .group = (int64_t)w->split->parts,
-        .stride = 1,
         .host_s = framework->activations.activation_s +
                   framework->activations.activation_peer_s * w->split->parts,
         .copies = framework->activations.activation_copies,
@@ -263,9 +261,7 @@ static enum dl_code leader_input(const struct dl_split_walk *w, struct dl_err *e
         .bytes = bytes,
         .nodes = r->plan->nodes,
         .ranks_per_node = r->plan->devices_per_node,
-        .flows_per_adapter = 1,
         .group_size = group < devices ? group : 0,
-        .group_stride = 1,
         .concurrent = devices / group,
     };
     struct dl_collective_time t;

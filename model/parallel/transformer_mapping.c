@@ -75,8 +75,7 @@ enum dl_code dl_transformer_collective(const struct dl_transformer *tf,
     const int64_t each = split->devices_per_node;
     memset(out, 0, sizeof *out);
     if (group.ranks <= 1) return DL_OK;
-    struct dl_collective_request request = {
-        .op = op, .library = tf->library, .bytes = bytes, .flows_per_adapter = 1};
+    struct dl_collective_request request = {.op = op, .library = tf->library, .bytes = bytes};
     if (op == DL_COLL_P2P) { /* neighbours; the pair that crosses a node is the slowest */
         dl_collective_neighbours(tf->system, split->nodes, each, group.ranks, group.stride,
                                  &request);
@@ -234,7 +233,6 @@ static void hold_states(const struct dl_transformer *tf, struct dl_transformer_m
 
 static void add_time(struct dl_collective_time *to, const struct dl_collective_time *from) {
     struct dl_collective_time sum = from->time_s > to->time_s ? *from : *to;
-    if (!(from->time_s > 0)) return;
     sum.time_s = to->time_s + from->time_s;
     sum.latency_s = to->latency_s + from->latency_s;
     sum.bandwidth_s = to->bandwidth_s + from->bandwidth_s;

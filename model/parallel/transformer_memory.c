@@ -49,7 +49,7 @@ void dl_transformer_stage_memory(const struct dl_transformer *tf,
                                  struct dl_memory *out) {
     const int r = (int)choice->recompute;
     const bool one = mapping->split.pp == 1, first = stage == 0,
-               last = one || stage == mapping->split.pp - 1;
+               last = stage == mapping->split.pp - 1;
     const double input = dl_known(tf->workload->input_bytes_per_sample)
                              ? micro_batch->micro_samples * tf->workload->input_bytes_per_sample
                              : 0;

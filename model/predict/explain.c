@@ -307,7 +307,6 @@ static void put_around_messages(struct sink *s) {
 
 static void put_slowdown(struct sink *s) {
     const struct dl_timeline *t = s->parts->with_comm;
-    if (!(t->slowdown_s > 0)) return;
     put_plain(s, "slowdown while communicating", "backward", "F-SLOWDOWN",
               dl_arena_printf(s->parts->arena, "slowdown=%.3g x overlap=%.4g ms",
                               t->slowdown_s / t->overlap_s, 1e3 * t->overlap_s),
@@ -320,7 +319,6 @@ static void put_accumulation(struct sink *s) {
     const double before = plan->micro_batch_samples > 0
                               ? ceil(plan->batch_per_device_samples / plan->micro_batch_samples) - 1
                               : 0;
-    if (!(before * sum->time_s > 0)) return;
     put_plain(s, "sums of gradients", "update", "F-ACCUMULATE",
               dl_arena_printf(s->parts->arena, "%.4g MB in %.0f kernels x %.0f micro-batches",
                               sum->bytes / 1e6, sum->launches, before),

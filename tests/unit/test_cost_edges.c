@@ -327,6 +327,7 @@ static void memos_change_nothing(void **state) {
             struct dl_cost_memo memo = {.arena = &g.f.arena};
             const struct dl_predict_options with_memo = {.memo = &memo};
             double fresh_s = 0, recalled_s = 0;
+            int kept = 0;
             for (int k = 0; k < 4; k++) {
                 struct dl_plan used = plans[(k % 2 == 0) == (first == 0) ? i : 0];
                 struct dl_prediction p, q;
@@ -340,6 +341,11 @@ static void memos_change_nothing(void **state) {
                 fresh_s += p.iteration_s * (k + 1), recalled_s += q.iteration_s * (k + 1);
                 check_close(q.iteration_s, p.iteration_s, 0);
                 check_close(q.memory.total_bytes, p.memory.total_bytes, 0);
+                /* what is known is not kept twice */
+                int known = 0;
+                for (const struct dl_memo_entry *e = memo.newest; e != NULL; e = e->older) known++;
+                if (k == 1) kept = known;
+                if (k > 1) assert_int_equal(known, kept);
             }
             check_close(recalled_s, fresh_s, 0);
         }

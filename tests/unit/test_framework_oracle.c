@@ -336,19 +336,19 @@ static void queues(void **state) {
 static void assignments(void **state) {
     (void)state;
     for (int i = 0; i < 500; i++) {
-        double sizes[12], ready[12];
-        const int count = 1 + (int)upto(12);
+        double sizes[16], ready[16];
+        const int count = 1 + (int)upto(16);
         for (int g = 0; g < count; g++) sizes[g] = ONE_OF(4, 8, 8, 40, 400), ready[g] = g;
         struct bench b;
         make(&b, count, sizes, ready);
-        const struct dl_servers servers = {.count = 1 + (int)upto(5)};
+        const struct dl_servers servers = {.count = 1 + (int)upto(12)};
         const double split = ONE_OF(NAN, 2, 10, 100);
         const int how = (int)upto(3);
         static const int ways[] = {DL_SERVERS_ROUND_ROBIN, DL_SERVERS_LEAST_LOADED,
                                    DL_SERVERS_HASHED};
         b.fake.framework.sync.messages.server_assignment = ways[how];
         const int *got = dl_servers_assign(&b.request, &servers, split);
-        double load[5] = {0};
+        double load[12] = {0};
         for (int k = 0; k < count; k++) {
             const int g = count - 1 - k;
             int want = k % servers.count;

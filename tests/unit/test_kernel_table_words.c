@@ -1,10 +1,13 @@
 /* Words of tables of kernel times, one at a time: headers, passes, timings, shapes, libraries;
  * kernels by hand. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+
+#include "model/hardware/kernel_columns.h"
 #include <string.h>
 
 #include "model/hardware/kernel_match.h"
@@ -33,6 +36,9 @@ static void headers(void **state) {
     struct dl_arena arena = {0};
     assert_true(is_header("gpu,time_us\nX,1\n", &arena));
     assert_true(is_header("device,pass,time_ms\nX,fwd,1\n", &arena));
+    assert_true(is_header("time_ms,device,pass\n1,X,fwd\n", &arena));
+    assert_true(is_header("pass,time_ms,device\nfwd,1,X\n", &arena));
+    assert_true(is_header("time_us,gpu\n1,X\n", &arena));
     assert_false(is_header("gpu,time_ms\nX,1\n", &arena));
     assert_false(is_header("time_us,x\n1,1\n", &arena));
     assert_false(is_header("pass,time_ms\nfwd,1\n", &arena));
@@ -340,6 +346,36 @@ static void workspace_of_winograd(void **state) {
     }
 }
 
+/* Columns by name wherever they stand, the first too. */
+static void columns_in_any_place(void **state) {
+    (void)state;
+    static const char *const tables[] = {"m,op,x\n64,gemm,1\n", "op,m,x\ngemm,64,1\n",
+                                         "x,op,m\n1,gemm,64\n"};
+    struct dl_arena arena = {0};
+    struct dl_csv csv;
+    struct dl_err err = {0};
+    double number;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(dl_csv_parse("t.csv", tables[i], strlen(tables[i]), &arena, &csv, &err),
+                         DL_OK);
+        assert_int_equal(dl_kernel_number(&csv, 0, "m", &number, &err), DL_OK);
+        assert_true(number == 64);
+        assert_int_equal(dl_kernel_number(&csv, 0, "n", &number, &err), DL_OK);
+        assert_true(isnan(number));
+        assert_int_equal(dl_kernel_deepbench_op(&csv, 0, &err), DL_OK);
+    }
+    static const char *const wrong[] = {"m,op,x\n-1,norm,1\n", "op,m,x\nnorm,-1,1\n"};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(dl_csv_parse("t.csv", wrong[i], strlen(wrong[i]), &arena, &csv, &err),
+                         DL_OK);
+        assert_int_equal(dl_kernel_number(&csv, 0, "m", &number, &err), DL_ERR_INPUT);
+        assert_int_equal(dl_kernel_deepbench_op(&csv, 0, &err), DL_ERR_INPUT);
+    }
+    assert_int_equal(dl_csv_parse("t.csv", "x\n1\n", 4, &arena, &csv, &err), DL_OK);
+    assert_int_equal(dl_kernel_deepbench_op(&csv, 0, &err), DL_OK);
+    dl_arena_free(&arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(headers),
                                        cmocka_unit_test(streams_by_shape),
@@ -348,6 +384,7 @@ int main(void) {
                                        cmocka_unit_test(passes_types_and_timings),
                                        cmocka_unit_test(convolutions_without_a_size),
                                        cmocka_unit_test(deepbench_rows),
+                                       cmocka_unit_test(columns_in_any_place),
                                        cmocka_unit_test(workspace_of_winograd)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

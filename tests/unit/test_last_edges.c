@@ -15,11 +15,14 @@
 #include "model/framework/release.h"
 #include "model/hardware/fair.h"
 #include "model/hardware/kernel_match.h"
+#include "model/hardware/what_if.h"
 #include "model/parallel/pipe.h"
 #include "model/workload/layer.h"
+#include "tests/check.h"
 #include "tests/fake_transformer.h"
 #include "tests/gradient_bench.h"
 #include "tests/guarded.h"
+#include "tests/load_workload.h"
 
 static struct dl_err err;
 
@@ -59,7 +62,8 @@ static void members_that_behaviours_need(void **state) {
     } cases[] = {
         {"bucketed", {"bucket_bytes"}},        {"concatenated", {"pack_bytes"}},
         {"ideal", {"bucket_bytes"}},           {"kvstore-server", {"big_key_elements"}},
-        {"local-steps", {"local_step_count"}}, {"tensor-fusion", {"fusion_bytes", "cycle_s"}}};
+        {"local-steps", {"local_step_count"}}, {"tensor-fusion", {"fusion_bytes", "cycle_s"}},
+        {"replicated", {"pack_bytes"}},        {"top-k", {"gradient_frac"}}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *const *key = dl_framework_behaviour_find(cases[i].behaviour)->required;
         for (int k = 0; cases[i].keys[k] != NULL; k++, key++)
@@ -190,6 +194,128 @@ static void names_of_bottlenecks(void **state) {
     assert_null(dl_bottleneck_names[count]);
 }
 
+/* Horovod's thread on CPUs, in the singular and the plural. */
+static void computing_threads(void **state) {
+    (void)state;
+    for (int cores = 1; cores <= 2; cores++) {
+        struct dl_fake f;
+        struct dl_prediction p;
+        bool said = false;
+        fake_make(&f);
+        f.device.kind = DL_DEVICE_CPU, f.device.unit_count = cores;
+        f.framework.behaviour = dl_framework_behaviour_find("tensor-fusion");
+        assert_int_equal(fake_predict(&f, &p), DL_OK);
+        for (int i = 0; i < p.warning_count; i++) {
+            if (strstr(p.warnings[i], "polls in MPI") == NULL) continue;
+            check_contains(p.warnings[i], cores == 1 ? "next to 1 computing thread: "
+                                                     : "next to 2 computing threads: ");
+            said = true;
+        }
+        assert_true(said);
+        dl_arena_free(&f.arena);
+    }
+}
+
+/* What bounds products on matrix units, in the words of their maker. */
+static void units_of_makers(void **state) {
+    (void)state;
+    static const struct {
+        const char *vendor, *words;
+    } cases[] = {{"nvidia", "tensor cores"}, {"amd", "matrix units"}, {NULL, "matrix units"}};
+    for (int i = 0; i < 3; i++) {
+        struct dl_fake f;
+        struct dl_prediction p;
+        int said = 0;
+        fake_make(&f);
+        struct dl_rate rates[] = {f.rate, {.precision = DL_FP16, .unit = 1}};
+        rates[1].peak_flop_per_s = 2e13; /* low: the products are bound by it */
+        f.device.rates = rates, f.device.rate_count = 2, f.device.vendor = cases[i].vendor;
+        f.plan.precision = DL_MIXED, f.plan.batch_per_device_samples = 4096;
+        assert_int_equal(fake_predict(&f, &p), DL_OK);
+        for (int k = 0; k < p.term_count; k++) {
+            if (strcmp(p.terms[k].group, "forward") != 0) continue;
+            check_contains(p.terms[k].inputs, cases[i].words);
+            said++;
+        }
+        assert_int_equal(said, 4);
+        dl_arena_free(&f.arena);
+    }
+}
+
+/* A member of a link of the other kind is told by the place of its link alone. */
+static void members_of_no_link(void **state) {
+    (void)state;
+    assert_non_null(dl_what_if_reason("links.intra.rdma"));
+    assert_non_null(dl_what_if_reason("links.inter.channels"));
+    assert_null(dl_what_if_reason("links.inter.rdma"));
+    assert_null(dl_what_if_reason("links.intra.channels"));
+    assert_null(dl_what_if_reason("links.fiber.rdma"));
+    assert_null(dl_what_if_reason("links.fiber.channels"));
+    assert_null(dl_what_if_reason("fabric.portsrdma"));
+}
+
+/* A fault names the value that it quotes, else the last that was given. */
+static void values_to_blame(void **state) {
+    (void)state;
+    static const char text[] =
+        "{'format': 'dlmodel-workload', 'version': 1, 'name': 'small', 'summary': 'test', "
+        "'source': 'test', 'family': 'cnn', 'epoch_samples': 10, 'parameters': {'width': 8, "
+        "'classes': 4}, 'input': {'channels': 3, 'size': ['width', 'width']}, 'layers': ["
+        "{'name': 'a', 'kind': 'conv', 'out': 'classes', 'kernel': 3}, {'kind': 'loss'}]}";
+    static const char *const values[][2] = {{"0", "10"}, {"8", "0"}, {"0", "0"}, {"2", "10"}};
+    static const char *const blamed[] = {"width", "classes", "width", "classes"};
+    for (int i = 0; i < 4; i++) {
+        struct dl_arena arena = {0};
+        struct dl_workload w;
+        struct dl_override set[] = {{.key = "width", .value = values[i][0]},
+                                    {.key = "classes", .value = values[i][1]}};
+        memset(&err, 0, sizeof err);
+        assert_int_equal(load_text(text, set, 2, &arena, &w, &err), DL_ERR_USAGE);
+        assert_string_equal(err.key, blamed[i]);
+        dl_arena_free(&arena);
+    }
+    struct dl_arena arena = {0};
+    struct dl_workload w;
+    struct dl_override half_a_pixel = {.key = "width", .value = "12.25"};
+    assert_int_equal(load_text(text, &half_a_pixel, 1, &arena, &w, &err), DL_ERR_USAGE);
+    check_contains(err.message, "of at least 1, found 12.25 from \"width\"");
+    dl_arena_free(&arena);
+}
+
+/* Where a member of a device is at fault, in a file of its own and inside a system's. */
+static void places_in_devices(void **state) {
+    (void)state;
+    static const char *const paths[] = {"", "device_profile"};
+    for (int i = 0; i < 2; i++) {
+        const char *before = i == 0 ? "" : "device_profile.";
+        struct dl_fake f;
+        struct dl_json *doc;
+        char key[64];
+        fake_make(&f);
+        memset(&err, 0, sizeof err);
+        assert_int_equal(dl_json_parse("x.json", "{}", 2, &f.arena, &doc, &err), DL_OK);
+        f.device.context_bytes = 15.9e9;
+        assert_int_equal(dl_device_check_at(&f.device, doc, paths[i], &err), DL_OK);
+        f.device.rate_count = 0;
+        assert_int_equal(dl_device_check_at(&f.device, doc, paths[i], &err), DL_ERR_INPUT);
+        snprintf(key, sizeof key, "%srates", before);
+        assert_string_equal(err.key, key);
+        assert_string_equal(err.message, "expected at least one rate");
+        f.device.context_bytes = 16e9;
+        assert_int_equal(dl_device_check_at(&f.device, doc, paths[i], &err), DL_ERR_INPUT);
+        snprintf(key, sizeof key, "%scontext_bytes", before);
+        assert_string_equal(err.key, key);
+        assert_string_equal(err.message, "expected less than memory_bytes");
+        f.device.kernel_models_from = "fake-gpu";
+        assert_int_equal(dl_device_check_at(&f.device, doc, paths[i], &err), DL_ERR_INPUT);
+        snprintf(key, sizeof key, "%skernel_models_from", before);
+        assert_string_equal(err.key, key);
+        assert_string_equal(err.message,
+                            "expected another device: a device cannot borrow from itself");
+        dl_arena_free(&f.arena);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fits_without_their_error),
@@ -201,6 +327,11 @@ int main(void) {
         cmocka_unit_test(one_class_of_flows),
         cmocka_unit_test(passes_of_kernel_tables),
         cmocka_unit_test(parts_of_stages),
+        cmocka_unit_test(computing_threads),
+        cmocka_unit_test(units_of_makers),
+        cmocka_unit_test(members_of_no_link),
+        cmocka_unit_test(values_to_blame),
+        cmocka_unit_test(places_in_devices),
         cmocka_unit_test(names_of_bottlenecks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

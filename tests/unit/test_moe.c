@@ -215,7 +215,8 @@ static void crowded_experts(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
-static double moved_by_experts(const struct gpt *g, const struct dl_transformer_split *s) {
+static double moved_by_experts(const struct gpt *g, const struct dl_transformer_split *s,
+                               enum dl_pass of) {
     struct dl_transformer_micro_batch cell = {.micro_samples = 3};
     const struct dl_transformer_maker m = {.tf = &g->tf,
                                            .split = s,
@@ -225,7 +226,7 @@ static double moved_by_experts(const struct gpt *g, const struct dl_transformer_
     const struct dl_transformer_layer *l = moe_layer(g);
     const struct dl_layer layer = dl_transformer_layer_at(&g->tf, l, s);
     struct dl_transformer_pass pass = {0};
-    dl_transformer_add_kernels(&m, l, &layer, DL_FORWARD, 1, &pass);
+    dl_transformer_add_kernels(&m, l, &layer, of, 1, &pass);
     return pass.moved_bytes;
 }
 
@@ -251,12 +252,18 @@ static void casts_of_experts(void **state) {
         g.tf.precision = cases[i].precision;
         policy->grouped_gemms = cases[i].grouped;
         policy->casts = DL_CASTS_FUSED;
-        const double none = moved_by_experts(&g, &s);
+        const double none = moved_by_experts(&g, &s, DL_FORWARD),
+                     none_back = moved_by_experts(&g, &s, DL_BACKWARD_DATA),
+                     none_weights = moved_by_experts(&g, &s, DL_BACKWARD_WEIGHTS);
         policy->casts = DL_CASTS_ALL;
         const double twice = 2 * cases[i].width;
         const bool again = cases[i].grouped && cases[i].precision != DL_FP8;
-        check_close(moved_by_experts(&g, &s) - none,
+        check_close(moved_by_experts(&g, &s, DL_FORWARD) - none,
                     again ? (2 + 2 + twice) * (rows + weights) : (2 + twice) * rows, 1e-9);
+        /* the gradients of both products' outputs, as many as their inputs; not again */
+        check_close(moved_by_experts(&g, &s, DL_BACKWARD_DATA) - none_back,
+                    ((again ? 2 : 0) + 2 + twice) * rows, 1e-9);
+        check_close(moved_by_experts(&g, &s, DL_BACKWARD_WEIGHTS), none_weights, 0);
     }
     dl_arena_free(&g.f.arena);
 }

@@ -9,7 +9,9 @@
 
 #include <cmocka.h>
 
+#include "model/framework/layer_times.h"
 #include "model/predict/evidence.h"
+#include "model/predict/interval.h"
 #include "tests/fake_transformer.h"
 #include "tests/gradient_bench.h"
 
@@ -54,6 +56,37 @@ static void fields_as_accepted(void **state) {
     assert_true(every_field(&dl_system_schema) > 60);
     read_accepted("device");
     assert_true(every_field(&dl_device_schema) > 40);
+}
+
+/* Names of objects, as messages about their keys have them, in the order of the file. */
+static void every_object(const struct dl_schema *schema, char *words, size_t size) {
+    const size_t n = strlen(words);
+    snprintf(words + n, size - n, "%s%s", n > 0 ? ", " : "", schema->name);
+    for (const struct dl_field *f = schema->fields; f->type != DL_FIELD_END; f++)
+        if (f->child != NULL) every_object(f->child, words, size);
+}
+
+static void objects_by_name(void **state) {
+    (void)state;
+    static const struct {
+        const struct dl_schema *schema;
+        const char *words;
+    } cases[] = {
+        {&dl_framework_schema, "dlmodel-framework, release, launch"},
+        {&dl_system_schema,
+         "dlmodel-system, dlmodel-device, rate, kernel-time model, work, host, links, link, edge, "
+         "piece, link, edge, piece, fabric, storage, collective, sample, piece, raw sample"},
+        {&dl_device_schema, "dlmodel-device, rate, kernel-time model, work"},
+        {&dl_layer_times_schema, "dlmodel-layers, batch, layer-time"},
+        {&dl_interval_schema,
+         "dlmodel-intervals, widths, widths, framework, release, device, arithmetic"},
+        {&dl_workload_schema, "dlmodel-workload, choice, input, block, layer, layer"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char words[1000] = "";
+        every_object(cases[i].schema, words, sizeof words);
+        assert_string_equal(words, cases[i].words);
+    }
 }
 
 static void members_that_are_missing(void **state) {
@@ -154,11 +187,9 @@ static void pieces_of_a_network(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fields_as_accepted),
-        cmocka_unit_test(members_that_are_missing),
-        cmocka_unit_test(strides),
-        cmocka_unit_test(errors_of_messages),
-        cmocka_unit_test(pieces_of_a_network),
+        cmocka_unit_test(fields_as_accepted),       cmocka_unit_test(objects_by_name),
+        cmocka_unit_test(members_that_are_missing), cmocka_unit_test(strides),
+        cmocka_unit_test(errors_of_messages),       cmocka_unit_test(pieces_of_a_network),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

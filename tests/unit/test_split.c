@@ -53,6 +53,36 @@ static void filters_and_channels(void **state) {
     dl_arena_free(&arena);
 }
 
+/* Of a network that is split: sums over its layers, tied weights once. */
+static void totals(void **state) {
+    (void)state;
+    static const struct dl_split splits[] = {{DL_SPLIT_FILTER, 4, {1, 1, 1}},
+                                             {DL_SPLIT_CHANNEL, 2, {1, 1, 1}},
+                                             {DL_SPLIT_SPATIAL, 4, {1, 2, 2}}};
+    for (size_t i = 0; i < sizeof splits / sizeof *splits; i++) {
+        struct dl_arena arena = {0};
+        struct dl_workload whole;
+        const bool *is_split;
+        load_name("vgg16", NULL, 0, &arena, &whole);
+        struct dl_layer *own = dl_arena_alloc(&arena, (size_t)whole.layer_count, sizeof *own);
+        memcpy(own, whole.layers, (size_t)whole.layer_count * sizeof *own);
+        own[whole.layer_count - 2].tied_to = 0;
+        whole.layers = own;
+        const struct dl_workload local = split_of(&whole, &splits[i], &arena, &is_split);
+        double parameters = 0, macs = 0, saved = 0;
+        for (int k = 0; k < local.layer_count; k++) {
+            if (k != whole.layer_count - 2) parameters += local.layers[k].parameter_elements;
+            macs += local.layers[k].forward_macs, saved += local.layers[k].saved_elements;
+        }
+        assert_true(own[whole.layer_count - 2].parameter_elements > 0);
+        check_close(local.parameters, parameters, 1e-12);
+        check_close(local.forward_macs_per_sample, macs, 1e-12);
+        check_close(local.activation_elements_per_sample, saved, 1e-12);
+        assert_true(macs < whole.forward_macs_per_sample);
+        dl_arena_free(&arena);
+    }
+}
+
 static void groups(void **state) {
     (void)state;
     struct dl_arena arena = {0};
@@ -124,9 +154,50 @@ static void workspace(void **state) {
     assert_true(dl_kernel_workspace_bytes(&first, 4) == 0);
 }
 
+/* F-HALO: rows beyond the stride that a window reaches, over the part of the other dimensions; rows
+ * of a dimension that was exchanged before count there (corners). Windows shorter than their stride
+ * reach nothing. */
+static void random_halos(void **state) {
+    (void)state;
+    uint64_t seed = 27;
+    for (int n = 0; n < 2000; n++) {
+        struct dl_layer layer = {.in = {.dims = 3, .channels = 8}, .out = {.channels = 5}};
+        struct dl_split split = {.kind = DL_SPLIT_SPATIAL, .parts = 1};
+        for (int d = 0; d < DL_DIMS; d++) {
+            layer.kernel[d] = (double)(check_random(&seed) % 5);
+            layer.stride[d] = 1 + (double)(check_random(&seed) % 3);
+            layer.dilation[d] = 1 + (double)(check_random(&seed) % 2);
+            layer.in.size[d] = 5 + (double)(check_random(&seed) % 9);
+            layer.out.size[d] = 3 + (double)(check_random(&seed) % 4);
+            split.grid[d] = 1 + (double)(check_random(&seed) % 3);
+        }
+        for (int dim = 0; dim < DL_DIMS; dim++) {
+            for (int output = 0; output < 2; output++) {
+                const struct dl_shape *shape = output ? &layer.out : &layer.in;
+                double rows = 0, area = shape->channels;
+                for (int d = 0; d < DL_DIMS; d++) {
+                    const double taps = layer.kernel[d] > 0 ? layer.kernel[d] : 1;
+                    double over = (taps - 1) * layer.dilation[d] + 1 - layer.stride[d];
+                    if (over < 0) over = 0;
+                    if (d == dim)
+                        rows = output ? ceil(over / layer.stride[d]) : over;
+                    else
+                        area *= ceil(shape->size[d] / split.grid[d]) +
+                                (d < dim && split.grid[d] > 1 ? over : 0);
+                }
+                check_close(dl_split_halo_elements(&layer, &split, dim, output == 1),
+                            split.grid[dim] > 1 ? rows * area : 0, 1e-12);
+            }
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(filters_and_channels),
-                                       cmocka_unit_test(groups), cmocka_unit_test(halos),
+                                       cmocka_unit_test(totals),
+                                       cmocka_unit_test(groups),
+                                       cmocka_unit_test(halos),
+                                       cmocka_unit_test(random_halos),
                                        cmocka_unit_test(workspace)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,6 +76,37 @@ static int terms_named(const struct dl_prediction *p, const char *text) {
     return count;
 }
 
+/* A brief prediction ends with the message that takes the sum of what nothing hides beyond the
+ * limit; where no sum does, it is the whole prediction. */
+static void ends_beyond_the_limit(void **state) {
+    (void)state;
+    struct bench b;
+    make(&b, "filter");
+    b.f.plan.tp = 0;
+    struct dl_prediction p, whole = predict(&b);
+    double first_s = NAN, sum_s = 0;
+    for (int i = 0; i < whole.term_count; i++) {
+        if (strcmp(whole.terms[i].group, "communication") != 0) continue;
+        sum_s += whole.terms[i].value;
+        if (strstr(whole.terms[i].name, "all_gather of a") != NULL) first_s = whole.terms[i].value;
+    }
+    assert_int_equal(terms_named(&whole, "all_"), 7);
+    const struct {
+        double limit_s, least_s;
+    } cases[] = {
+        {0.5 * first_s, first_s}, {sum_s * (1 - 1e-6), sum_s}, {10 * whole.iteration_s, NAN}};
+    for (int i = 0; i < 3; i++) {
+        const struct dl_predict_options options = {.brief = true, .limit_s = cases[i].limit_s};
+        struct dl_err err = {0};
+        assert_int_equal(dl_predict(&b.f.system, &b.workload, &b.f.framework, &b.f.plan, &options,
+                                    &b.f.arena, &p, &err),
+                         DL_OK);
+        assert_int_equal(p.beyond_limit, i < 2);
+        check_close(p.iteration_s, i < 2 ? cases[i].least_s : whole.iteration_s, 1e-9);
+    }
+    dl_arena_free(&b.f.arena);
+}
+
 /* MLSL between layers that are all split over 4 sockets: forward every output is gathered, backward
  * the partial sums of all but the last split layer's are reduced and scattered (cases 1 and 3); no
  * gradient synchronization, as there is one replica. Bytes of 32 samples of 4 bytes: (A + B + C +
@@ -442,6 +473,7 @@ int main(void) {
         cmocka_unit_test(managed_memory_pages),
         cmocka_unit_test(one_part_is_silent),
         cmocka_unit_test(ring_is_its_halves),
+        cmocka_unit_test(ends_beyond_the_limit),
         cmocka_unit_test(largest_of_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -144,10 +144,26 @@ static void pairs_and_fewer_rings(void **state) {
     check_close(t.time_s, 1.5e-3, 0.1);
 }
 
+/* One device, none, or more than a node holds have no ring, whatever links there are. */
+static void rings_of_no_group(void **state) {
+    (void)state;
+    const struct dl_edge edges[] = {{.from = 0, .to = 1, .links = 2},
+                                    {.from = 0, .to = 0, .links = 4}};
+    assert_int_equal(dl_topology_rings(edges, 2, 2), 2);
+    assert_int_equal(dl_topology_rings(edges, 2, 1), 0);
+    assert_int_equal(dl_topology_rings(edges, 2, 0), 0);
+    assert_int_equal(dl_topology_rings(edges, 2, DL_LINK_DEVICES + 1), 0);
+    assert_true(dl_topology_connected(edges, 2, 1));
+    assert_true(dl_topology_connected(edges, 2, 2));
+    assert_false(dl_topology_connected(edges, 2, 3));
+    assert_false(dl_topology_connected(edges, 2, 0));
+    assert_false(dl_topology_connected(edges, 2, DL_LINK_DEVICES + 1));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pairs_and_fewer_rings), cmocka_unit_test(rings_of_the_cube_mesh),
-        cmocka_unit_test(links_outside), cmocka_unit_test(other_graphs),
-        cmocka_unit_test(bus_bandwidth_is_not_monotonic)};
+        cmocka_unit_test(links_outside),         cmocka_unit_test(other_graphs),
+        cmocka_unit_test(rings_of_no_group),     cmocka_unit_test(bus_bandwidth_is_not_monotonic)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

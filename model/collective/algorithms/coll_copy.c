@@ -16,11 +16,8 @@ struct paths {
 static bool paths_of(const struct dl_system *system, int64_t devices, struct paths *out) {
     struct paths paths = {NAN, NAN, NAN, NAN};
     if (system->has_host) paths.host_bytes_per_s = system->host.copy_bandwidth_bytes_per_s;
-    struct dl_collective_request request = {.op = DL_COLL_ALL_REDUCE,
-                                            .library = DL_LIB_NCCL,
-                                            .nodes = 1,
-                                            .ranks_per_node = devices,
-                                            .flows_per_adapter = 1.0};
+    struct dl_collective_request request = {
+        .op = DL_COLL_ALL_REDUCE, .library = DL_LIB_NCCL, .nodes = 1, .ranks_per_node = devices};
     struct dl_nccl_graph graph;
     if (system->has_intra && dl_nccl_graph_build(system, &request, &graph, NULL) == DL_OK) {
         double widest = fmax(graph.channels * graph.ring_bytes_per_s,

@@ -32,8 +32,7 @@ enum dl_code dl_parameter_server_time(const struct dl_system *system,
                                                      .library = DL_LIB_PSLITE,
                                                      .bytes = r.total_bytes,
                                                      .nodes = 2,
-                                                     .ranks_per_node = 1,
-                                                     .flows_per_adapter = 1.0};
+                                                     .ranks_per_node = 1};
         struct dl_coll_links links;
         double message = r.message_count > 0.0 ? r.total_bytes / r.message_count : r.total_bytes;
         DL_TRY(dl_coll_links(system, &link_request, message, &links, err));

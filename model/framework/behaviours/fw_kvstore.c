@@ -170,7 +170,7 @@ static double to_host(struct node_way *way, int g, double bytes, double ready_s)
     if (way->serial) ready_s = fmax(ready_s, way->out_free_s);
     if (way->owned) ready_s = dl_key_owner_pass(&way->owners, g, bytes, 1, ready_s);
     way->out_free_s = fmax(ready_s, way->out_free_s) + way->copy_s * bytes;
-    if (way->owned || !(way->sum_s > 0)) return way->out_free_s;
+    if (way->owned) return way->out_free_s;
     way->sum_free_s = fmax(way->out_free_s, way->sum_free_s) + way->sum_s * bytes;
     return way->sum_free_s;
 }

@@ -45,7 +45,6 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
                      &broadcast_s, &broadcast, err));
     struct dl_message *reduce = &out->messages[0];
     DL_TRY(in_chunks(r, DL_COLL_REDUCE, r->total_bytes, &reduce_s, reduce, err));
-    reduce->first = 0;
     reduce->count = r->gradient_count;
     reduce->bytes = r->total_bytes;
     reduce->ready_s = r->backward_end_s;

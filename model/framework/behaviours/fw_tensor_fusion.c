@@ -25,8 +25,7 @@ static enum dl_code negotiate(const struct dl_gradient_sync_request *r, int tens
                                                .library = DL_LIB_MPI,
                                                .bytes = 64,
                                                .nodes = plan->nodes,
-                                               .ranks_per_node = plan->devices_per_node,
-                                               .flows_per_adapter = 1};
+                                               .ranks_per_node = plan->devices_per_node};
     struct dl_collective_time one;
     DL_TRY(dl_collective_time(r->system, &tree, &one, err));
     *out_s = 4 * one.time_s + tensors * ranks * r->framework->sync.fusion.request_s;
