@@ -24,6 +24,18 @@ void dl_transformer_add_kernels(const struct dl_transformer_maker *m,
                                 const struct dl_transformer_layer *l, const struct dl_layer *layer,
                                 enum dl_pass pass, double sign, struct dl_transformer_pass *out);
 
+/* A kernel that reads and writes so many elements, and extra bytes, `sign` times; none where it
+ * reads and writes nothing. */
+void dl_transformer_add_stream(const struct dl_transformer_maker *m, enum dl_pass pass,
+                               double reads, double writes, double extra_bytes, double sign,
+                               struct dl_transformer_pass *out);
+
+/* What experts add to their products and exchange. F-TRANSFORMER-EXPERT-ROWS,
+ * F-TRANSFORMER-EXPERT-CALLS */
+void dl_transformer_add_experts(const struct dl_transformer_maker *m,
+                                const struct dl_transformer_layer *l, const struct dl_layer *layer,
+                                enum dl_pass pass, double sign, struct dl_transformer_pass *out);
+
 /* The collectives inside layers. */
 enum dl_code dl_transformer_make_collectives(struct dl_transformer_maker *m, struct dl_err *err);
 
