@@ -91,12 +91,12 @@ struct dl_transformer_policy {
     /* architecture of GPUs on which an iteration of a mixture with a capacity is one CUDA graph;
      * NULL: none. F-TRANSFORMER-CAPTURE */
     const char *captured_on;
-    int selective;           /* enum dl_selective */
-    double selective_frac;   /* of the linear layers or the blocks, what is repeated */
-    int attention_library;   /* enum dl_attention_library */
-    bool recomputes_cudnn;   /* selective recomputation repeats attention where cuDNN runs it */
-    bool uneven_parts;       /* virtual stages of a device may differ by a layer */
-    bool grouped_gemms;      /* experts by PyTorch's grouped kernels (F-KERNEL-GROUPED) */
+    int selective;         /* enum dl_selective */
+    double selective_frac; /* of the linear layers or the blocks, what is repeated */
+    int attention_library; /* enum dl_attention_library */
+    bool recomputes_cudnn; /* selective recomputation repeats attention where cuDNN runs it */
+    bool uneven_parts;     /* virtual stages of a device may differ by a layer */
+    bool grouped_gemms;    /* experts by PyTorch's grouped kernels (F-KERNEL-GROUPED) */
     /* operations of the host without kernels of a layer: states of random numbers saved and
      * restored around a layer that is recomputed, around the dropout of attention; to add the
      * gradient of one parameter tensor. F-HOST-EAGER */

@@ -87,8 +87,7 @@ static void add_expert_casts(const struct dl_transformer_maker *m, const struct 
                         dl_transformer_routed(m->tf, m->split),
                  h = layer->in.channels, f = layer->hidden, wide = layer->gated ? 2 : 1,
                  weights = layer->held_experts * (wide + 1) * h * f;
-    const double elements[] = {pass == DL_FORWARD ? rows * h : 0,
-                               pass == DL_FORWARD ? rows * f : 0,
+    const double elements[] = {pass == DL_FORWARD ? rows * h : 0, pass == DL_FORWARD ? rows * f : 0,
                                pass == DL_BACKWARD_DATA ? rows * (wide * f + h) : 0,
                                pass == DL_FORWARD && casts_each_way(m->tf) ? weights : 0};
     for (size_t i = 0; i < sizeof elements / sizeof *elements; i++) {
@@ -156,7 +155,8 @@ static void add_shared_attention(const struct dl_transformer_maker *m,
     struct dl_transformer_pass one = {0};
     add_own(m, l, &share, pass, sign, &one);
     const double elements = m->micro_samples * dl_shape_elements(&layer->out);
-    if (pass != DL_BACKWARD_WEIGHTS) dl_transformer_add_stream(m, pass, 2 * elements, elements, 0, sign, &one);
+    if (pass != DL_BACKWARD_WEIGHTS)
+        dl_transformer_add_stream(m, pass, 2 * elements, elements, 0, sign, &one);
     dl_transformer_add_pass(out, &one, ranks - 1);
 }
 
@@ -168,6 +168,5 @@ void dl_transformer_add_kernels(const struct dl_transformer_maker *m,
     else
         add_own(m, l, layer, pass, sign, out);
     add_casts(m, l, layer, pass, sign, out);
-    if (l->role == DL_TRANSFORMER_EXPERTS)
-        dl_transformer_add_experts(m, l, layer, pass, sign, out);
+    if (l->role == DL_TRANSFORMER_EXPERTS) dl_transformer_add_experts(m, l, layer, pass, sign, out);
 }
