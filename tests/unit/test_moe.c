@@ -236,9 +236,9 @@ static double moved_by_experts(const struct gpt *g, const struct dl_transformer_
 }
 
 /* F-TRANSFORMER-CASTS: experts cast the rows that they read, k h and k f a token, 16 bits to two
- * copies of 8, also where a norm stands before the router, because they move in 16; before PyTorch's
- * grouped kernels a second kernel reads them again where blocks have scales, and weights are cast,
- * too. */
+ * copies of 8, also where a norm stands before the router, because they move in 16; before
+ * PyTorch's grouped kernels a second kernel reads them again where blocks have scales, and weights
+ * are cast, too. */
 static void casts_of_experts(void **state) {
     (void)state;
     struct gpt g;
@@ -268,8 +268,8 @@ static void casts_of_experts(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
-/* F-TRANSFORMER-EXPERT-ROWS: 3 samples of 64 tokens go to 2 experts each, 384 rows, of which experts
- * have room for 480. Values read and written of each, by hand: sorted there and back, 2 + 2 a value
+/* F-TRANSFORMER-EXPERT-ROWS: 3 samples of 64 tokens go to 2 experts each, 384 rows; experts have
+ * room for 480. Values read and written of each, by hand: sorted there and back, 2 + 2 a value
  * each way. Indexed, forward: to fp32 1 + 2, weighted 2 + 2, to 16 bits 2 + 1 and added 2 + 1 of
  * 384 rows; padded, gathered, scattered 1 + 1 each of 480. Backward: 1 + 2, 2 + 2, 4 + 2, 2, 2 + 1,
  * 1 + 1 of 384; 1 + 2, 1 + 1, 2 + 1, 2 + 2 of 480. Biases of experts, forward: 2, 3 + 2, 2 + 2,
@@ -279,7 +279,7 @@ static void rows_of_experts(void **state) {
     static const struct {
         int rows;
         bool bias;
-        double sent, received, sent_back, received_back; /* values for each of a row */
+        double sent, received, sent_back, received_back; /* values for each one */
         double kernels, kernels_back;
     } cases[] = {{DL_ROWS_SORTED, false, 0, 4, 0, 4, 2, 2},
                  {DL_ROWS_INDEXED, false, 13, 6, 20, 12, 7, 10},
