@@ -89,11 +89,12 @@ static void add_rows(const struct dl_transformer_maker *m, const struct dl_layer
 static double casts_of_one(const struct dl_transformer_maker *m,
                            const struct dl_transformer_layer *l, enum dl_pass pass) {
     const struct dl_transformer_policy *policy = &m->tf->framework->transformer;
-    const bool blocks = m->tf->precision == DL_MXFP8 || m->tf->precision == DL_NVFP4;
+    const bool blocks = m->tf->precision == DL_MXFP8 || m->tf->precision == DL_NVFP4,
+               currently = dl_transformer_scales_currently(m->tf);
     if (!dl_transformer_narrow(m->tf, l) || policy->casts == DL_CASTS_FUSED ||
-        pass == DL_BACKWARD_WEIGHTS || !(blocks || policy->scales_currently))
+        pass == DL_BACKWARD_WEIGHTS || !(blocks || currently))
         return 0;
-    return policy->scales_currently ? 2 : 1;
+    return currently ? 2 : 1;
 }
 
 static double calls(const struct dl_transformer_maker *m, const struct dl_transformer_layer *l,

@@ -7,7 +7,8 @@
  * along the other dimension): 1R and 2 operand bytes a value. Forward casts the input, unless the
  * normalization before it writes 8 bits (casts: after-norm) or a compiler lets every producer do so
  * (fused), and the weight where that is not done once an iteration; backward casts the gradient of
- * the output. Scale factors from the tensor itself (scales_currently) read it once more before.
+ * the output. Scale factors from the tensor itself (scales_currently) read it once more before;
+ * mxfp8 has scales of its blocks alone, nvfp4 one of the tensor besides.
  *
  * F-TRANSFORMER-CONTEXT: with context parallelism c of causal attention each rank has a piece of
  * the beginning and its mirror at the end, so that all work equally: one causal share of s/c
@@ -57,11 +58,15 @@ void dl_transformer_add_stream(const struct dl_transformer_maker *m, enum dl_pas
     if (reads > 0 || writes > 0) add_kernel(m, &plain, &kernel, sign, out);
 }
 
+bool dl_transformer_scales_currently(const struct dl_transformer *tf) {
+    return tf->framework->transformer.scales_currently && tf->precision != DL_MXFP8;
+}
+
 /* Casts `elements` of one tensor. */
 static void add_cast(const struct dl_transformer_maker *m, enum dl_pass pass, double elements,
                      double sign, struct dl_transformer_pass *out) {
     const double bytes = 2 * dl_precision_operand_bytes(m->tf->precision);
-    if (m->tf->framework->transformer.scales_currently)
+    if (dl_transformer_scales_currently(m->tf))
         dl_transformer_add_stream(m, pass, elements, 0, 0, sign, out);
     dl_transformer_add_stream(m, pass, elements, 0, bytes * elements, sign, out);
 }

@@ -63,4 +63,7 @@ void dl_transformer_hold(const struct dl_transformer *tf,
  * body and experts; not attention, the router, the logits. F-TRANSFORMER-CASTS */
 bool dl_transformer_narrow(const struct dl_transformer *tf, const struct dl_transformer_layer *l);
 
+/* Whether a cast needs the largest value of its tensor first. F-TRANSFORMER-CASTS */
+bool dl_transformer_scales_currently(const struct dl_transformer *tf);
+
 #endif

@@ -319,7 +319,8 @@ static void rows_of_experts(void **state) {
 }
 
 /* F-TRANSFORMER-EXPERT-CALLS: 4 experts here: 3 launches more for each of two products a pass; as
- * many for casts by blocks, twice that where scales come first, none with delayed scales; 3
+ * many for casts by blocks, twice that where a scale of the tensor comes first (not in mxfp8), none
+ * with delayed scales; 3
  * operations for each of 2 x 4 gradients; 2 and 5 for each of 4 biases; 25 for routing. */
 static void calls_of_experts(void **state) {
     (void)state;
@@ -334,6 +335,8 @@ static void calls_of_experts(void **state) {
                  {DL_FP8, true, false, false, 0, 6, 6, 6 + 24},
                  {DL_FP8, true, true, false, 0, 6 + 12, 6 + 12, 6 + 24},
                  {DL_MXFP8, true, false, false, 0, 6 + 6, 6 + 6, 6 + 24},
+                 {DL_MXFP8, true, true, false, 0, 6 + 6, 6 + 6, 6 + 24},
+                 {DL_NVFP4, true, true, false, 0, 6 + 12, 6 + 12, 6 + 24},
                  {DL_NVFP4, true, false, false, 0, 6 + 6, 6 + 6, 6 + 24}};
     struct gpt g;
     make(&g, "1");
