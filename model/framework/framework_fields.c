@@ -76,6 +76,8 @@ static const char *const tensor_overlap_names[] = {[DL_TENSOR_EXPOSED] = "none",
                                                    NULL};
 static const char *const context_names[] = {
     [DL_CONTEXT_RING] = "ring", [DL_CONTEXT_GATHER] = "all-gather", NULL};
+static const char *const expert_row_names[] = {
+    [DL_ROWS_DIRECT] = "direct", [DL_ROWS_SORTED] = "sorted", [DL_ROWS_INDEXED] = "indexed", NULL};
 static const char *const expert_names[] = {[DL_EXPERT_ALL_TO_ALL] = "all-to-all",
                                            [DL_EXPERT_GATHER] = "all-gather",
                                            [DL_EXPERT_ONCE] = "once-per-node",
@@ -401,6 +403,18 @@ static const struct dl_field framework_fields[] = {
            "how tokens reach experts on other ranks"),
     DEFAULT(AT(transformer, expert_imbalance), 1, 8, DL_UNIT_NONE, 1,
             "tokens of the fullest rank of experts / mean, where no capacity limits them"),
+    CHOOSE(AT(transformer, expert_rows), expert_row_names, DL_ROWS_DIRECT,
+           "rows between their exchange and the products of experts: untouched, sorted by expert, "
+           "or weighted, padded and gathered by operations of eager PyTorch"),
+    FLAG(AT(transformer, loops_experts),
+         "each expert's products, and casts with scales of their own, are launched by themselves"),
+    FLAG(AT(transformer, adds_expert_bias),
+         "the bias of experts' second product is added by expert in fp32, times router weights"),
+    DEFAULT(AT(transformer, routing_operation_count), 0, 1000, DL_UNIT_COUNT, 0,
+            "operations of the host around a router and its dispatcher, beside their kernels"),
+    STRING(AT(transformer, captured_on), false,
+           "GPU architecture on which an iteration of a mixture with a capacity is one CUDA graph; "
+           "absent: none"),
     CHOOSE(AT(transformer, selective), selective_names, DL_SELECTIVE_ATTENTION,
            "what selective recomputation repeats: attention, all operations but some linear "
            "layers, or some blocks"),

@@ -29,6 +29,14 @@ enum dl_expert_exchange {
     DL_EXPERT_ONCE,       /* each token once to every node of its experts, which forwards it */
 };
 
+/* What becomes of rows between their exchange and the products of experts.
+ * F-TRANSFORMER-EXPERT-ROWS */
+enum dl_expert_rows {
+    DL_ROWS_DIRECT,  /* nothing: kernels of the exchange or the products order them */
+    DL_ROWS_SORTED,  /* sorted by expert, and back (Megatron-Core) */
+    DL_ROWS_INDEXED, /* weighted, padded and gathered by eager operations (torchtitan) */
+};
+
 /* Which casts to 8 or 4 bits are kernels of their own. F-TRANSFORMER-CASTS */
 enum dl_casts {
     DL_CASTS_ALL,        /* of each input and gradient of a linear layer */
@@ -74,12 +82,21 @@ struct dl_transformer_policy {
     int context_exchange;    /* enum dl_context_exchange */
     int expert_exchange;     /* enum dl_expert_exchange */
     double expert_imbalance; /* tokens of the fullest rank of experts / mean */
-    int selective;           /* enum dl_selective */
-    double selective_frac;   /* of the linear layers or the blocks, what is repeated */
-    int attention_library;   /* enum dl_attention_library */
-    bool recomputes_cudnn;   /* selective recomputation repeats attention where cuDNN runs it */
-    bool uneven_parts;       /* virtual stages of a device may differ by a layer */
-    bool grouped_gemms;      /* experts by PyTorch's grouped kernels (F-KERNEL-GROUPED) */
+    int expert_rows;         /* enum dl_expert_rows */
+    bool loops_experts;      /* each expert's products and casts are launched by themselves */
+    bool adds_expert_bias;   /* bias of the second product by operations of its own, in fp32 */
+    /* operations of the host around a router and its dispatcher, beside their kernels, forward.
+     * F-TRANSFORMER-EXPERT-CALLS */
+    double routing_operation_count;
+    /* architecture of GPUs on which an iteration of a mixture with a capacity is one CUDA graph;
+     * NULL: none. F-TRANSFORMER-CAPTURE */
+    const char *captured_on;
+    int selective;         /* enum dl_selective */
+    double selective_frac; /* of the linear layers or the blocks, what is repeated */
+    int attention_library; /* enum dl_attention_library */
+    bool recomputes_cudnn; /* selective recomputation repeats attention where cuDNN runs it */
+    bool uneven_parts;     /* virtual stages of a device may differ by a layer */
+    bool grouped_gemms;    /* experts by PyTorch's grouped kernels (F-KERNEL-GROUPED) */
     /* operations of the host without kernels of a layer: states of random numbers saved and
      * restored around a layer that is recomputed, around the dropout of attention; to add the
      * gradient of one parameter tensor. F-HOST-EAGER */

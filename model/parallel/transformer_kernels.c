@@ -7,7 +7,8 @@
  * along the other dimension): 1R and 2 operand bytes a value. Forward casts the input, unless the
  * normalization before it writes 8 bits (casts: after-norm) or a compiler lets every producer do so
  * (fused), and the weight where that is not done once an iteration; backward casts the gradient of
- * the output. Scale factors from the tensor itself (scales_currently) read it once more before.
+ * the output. Scale factors from the tensor itself (scales_currently) read it once more before;
+ * mxfp8 has scales of its blocks alone, nvfp4 one of the tensor besides.
  *
  * F-TRANSFORMER-CONTEXT: with context parallelism c of causal attention each rank has a piece of
  * the beginning and its mirror at the end, so that all work equally: one causal share of s/c
@@ -48,22 +49,26 @@ static void add_kernel(const struct dl_transformer_maker *m, const struct dl_ker
                                  kernel->extra_bytes);
 }
 
-static void add_stream(const struct dl_transformer_maker *m, enum dl_pass pass, double reads,
-                       double writes, double extra_bytes, double sign,
-                       struct dl_transformer_pass *out) {
+void dl_transformer_add_stream(const struct dl_transformer_maker *m, enum dl_pass pass,
+                               double reads, double writes, double extra_bytes, double sign,
+                               struct dl_transformer_pass *out) {
     struct dl_kernel kernel = dl_kernel_stream(pass, reads, reads, writes);
     kernel.extra_bytes = extra_bytes;
     const struct dl_kernel_scales plain = {.stream_scale = 1};
-    if (reads > 0) add_kernel(m, &plain, &kernel, sign, out);
+    if (reads > 0 || writes > 0) add_kernel(m, &plain, &kernel, sign, out);
+}
+
+bool dl_transformer_scales_currently(const struct dl_transformer *tf) {
+    return tf->framework->transformer.scales_currently && tf->precision != DL_MXFP8;
 }
 
 /* Casts `elements` of one tensor. */
 static void add_cast(const struct dl_transformer_maker *m, enum dl_pass pass, double elements,
                      double sign, struct dl_transformer_pass *out) {
     const double bytes = 2 * dl_precision_operand_bytes(m->tf->precision);
-    if (m->tf->framework->transformer.scales_currently)
-        add_stream(m, pass, elements, 0, 0, sign, out);
-    add_stream(m, pass, elements, 0, bytes * elements, sign, out);
+    if (dl_transformer_scales_currently(m->tf))
+        dl_transformer_add_stream(m, pass, elements, 0, 0, sign, out);
+    dl_transformer_add_stream(m, pass, elements, 0, bytes * elements, sign, out);
 }
 
 static bool follows_norm(const struct dl_transformer *tf, const struct dl_layer *layer) {
@@ -78,24 +83,22 @@ static bool casts_each_way(const struct dl_transformer *tf) {
            (tf->precision == DL_MXFP8 || tf->precision == DL_NVFP4);
 }
 
-/* Casts of the experts' operands in one pass: the two products of the forward pass read `in` and
- * `inner` elements, those of the backward pass the gradients of their outputs, `back`. */
+/* Casts of the experts' operands in one pass: the two products of the forward pass read rows of h
+ * and of f elements, which have moved in 16 bits since the last normalization; those of the
+ * backward pass the gradients of their outputs. */
 static void add_expert_casts(const struct dl_transformer_maker *m, const struct dl_layer *layer,
                              enum dl_pass pass, double sign, struct dl_transformer_pass *out) {
     const double rows = m->micro_samples * dl_shape_positions(&layer->in) *
                         dl_transformer_routed(m->tf, m->split),
                  h = layer->in.channels, f = layer->hidden, wide = layer->gated ? 2 : 1,
                  weights = layer->held_experts * (wide + 1) * h * f;
-    const bool free =
-        m->tf->framework->transformer.casts == DL_CASTS_AFTER_NORM && follows_norm(m->tf, layer);
-    const double elements[] = {pass == DL_FORWARD && !free ? rows * h : 0,
-                               pass == DL_FORWARD ? rows * f : 0,
+    const double elements[] = {pass == DL_FORWARD ? rows * h : 0, pass == DL_FORWARD ? rows * f : 0,
                                pass == DL_BACKWARD_DATA ? rows * (wide * f + h) : 0,
                                pass == DL_FORWARD && casts_each_way(m->tf) ? weights : 0};
     for (size_t i = 0; i < sizeof elements / sizeof *elements; i++) {
         add_cast(m, pass, elements[i], sign, out);
         /* the second kernel writes what the first one left out */
-        if (casts_each_way(m->tf)) add_stream(m, pass, elements[i], 0, 0, sign, out);
+        if (casts_each_way(m->tf)) dl_transformer_add_stream(m, pass, elements[i], 0, 0, sign, out);
     }
 }
 
@@ -157,7 +160,8 @@ static void add_shared_attention(const struct dl_transformer_maker *m,
     struct dl_transformer_pass one = {0};
     add_own(m, l, &share, pass, sign, &one);
     const double elements = m->micro_samples * dl_shape_elements(&layer->out);
-    if (pass != DL_BACKWARD_WEIGHTS) add_stream(m, pass, 2 * elements, elements, 0, sign, &one);
+    if (pass != DL_BACKWARD_WEIGHTS)
+        dl_transformer_add_stream(m, pass, 2 * elements, elements, 0, sign, &one);
     dl_transformer_add_pass(out, &one, ranks - 1);
 }
 
@@ -169,4 +173,5 @@ void dl_transformer_add_kernels(const struct dl_transformer_maker *m,
     else
         add_own(m, l, layer, pass, sign, out);
     add_casts(m, l, layer, pass, sign, out);
+    if (l->role == DL_TRANSFORMER_EXPERTS) dl_transformer_add_experts(m, l, layer, pass, sign, out);
 }

@@ -24,6 +24,18 @@ void dl_transformer_add_kernels(const struct dl_transformer_maker *m,
                                 const struct dl_transformer_layer *l, const struct dl_layer *layer,
                                 enum dl_pass pass, double sign, struct dl_transformer_pass *out);
 
+/* A kernel that reads and writes so many elements, and extra bytes, `sign` times; none where it
+ * reads and writes nothing. */
+void dl_transformer_add_stream(const struct dl_transformer_maker *m, enum dl_pass pass,
+                               double reads, double writes, double extra_bytes, double sign,
+                               struct dl_transformer_pass *out);
+
+/* What experts add to their products and exchange. F-TRANSFORMER-EXPERT-ROWS,
+ * F-TRANSFORMER-EXPERT-CALLS */
+void dl_transformer_add_experts(const struct dl_transformer_maker *m,
+                                const struct dl_transformer_layer *l, const struct dl_layer *layer,
+                                enum dl_pass pass, double sign, struct dl_transformer_pass *out);
+
 /* The collectives inside layers. */
 enum dl_code dl_transformer_make_collectives(struct dl_transformer_maker *m, struct dl_err *err);
 
@@ -50,5 +62,8 @@ void dl_transformer_hold(const struct dl_transformer *tf,
 /* Whether the GEMMs of the layer run in the plan's 8-bit or 4-bit precision: linear layers of the
  * body and experts; not attention, the router, the logits. F-TRANSFORMER-CASTS */
 bool dl_transformer_narrow(const struct dl_transformer *tf, const struct dl_transformer_layer *l);
+
+/* Whether a cast needs the largest value of its tensor first. F-TRANSFORMER-CASTS */
+bool dl_transformer_scales_currently(const struct dl_transformer *tf);
 
 #endif

@@ -34,6 +34,7 @@ void dl_transformer_add_pass(struct dl_transformer_pass *to, const struct dl_tra
     to->comm_error_s += times * from->comm_error_s;
     to->comm_bytes += times * from->comm_bytes;
     to->collective_count += times * from->collective_count;
+    to->host_operation_count += times * from->host_operation_count;
 }
 
 /* F-TRANSFORMER-RECOMPUTE: what recomputation repeats of a layer before its backward pass. `alone`:
@@ -233,6 +234,7 @@ static void divide_pass(struct dl_transformer_pass *pass, double by) {
     part.error_s = pass->error_s / by;
     part.outside_s = pass->outside_s / by, part.flop = pass->flop / by,
     part.moved_bytes = pass->moved_bytes / by;
+    part.host_operation_count = pass->host_operation_count / by;
     for (int i = 0; i < 3; i++) part.by_limit_s[i] = pass->by_limit_s[i] / by;
     *pass = part;
 }
@@ -262,6 +264,15 @@ static double host_operations(const struct dl_transformer *tf, enum dl_transform
     return repeated + policy->gradient_operation_count * tf->tensor_count[part];
 }
 
+/* F-TRANSFORMER-CAPTURE: whether an iteration is one CUDA graph, which the host launches at once.
+ * Experts that take every token have no fixed shapes. */
+static bool is_captured(const struct dl_transformer *tf) {
+    const char *on = tf->framework->transformer.captured_on,
+               *architecture = dl_device_architecture(tf->system->device);
+    return tf->experts > 0 && !tf->dropless && on != NULL && architecture != NULL &&
+           strcmp(on, architecture) == 0;
+}
+
 static void finish_pass(const struct dl_transformer *tf, double operations,
                         struct dl_transformer_pass *pass) {
     const struct dl_device *device = tf->system->device;
@@ -270,10 +281,11 @@ static void finish_pass(const struct dl_transformer *tf, double operations,
     const double scale = tf->compute_scale > 0 ? tf->compute_scale : 1;
     const double gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s * scale : 0;
     const double call_s = framework->host.eager_calls ? dispatch_s * scale : 0;
-    pass->host_operation_count = operations;
-    const double host_s =
-        (pass->launches + operations) * dispatch_s * scale +
+    pass->host_operation_count += operations;
+    const double calls_s =
+        (pass->launches + pass->host_operation_count) * dispatch_s * scale +
         pass->collective_count * fmax(framework->sync.collective_launch_s, call_s);
+    const double host_s = is_captured(tf) ? 0 : calls_s;
     const double device_s = pass->device_s + pass->launches * gap_s + pass->comm_s,
                  most_s = fmax(device_s, host_s);
     pass->step_s = device_s; /* below 0: what the last layer has less than the others */

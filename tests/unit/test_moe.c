@@ -215,8 +215,9 @@ static void crowded_experts(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
-static double moved_by_experts(const struct gpt *g, const struct dl_transformer_split *s,
-                               enum dl_pass of) {
+/* One pass of the first layer of experts over 3 samples. */
+static struct dl_transformer_pass
+expert_pass(const struct gpt *g, const struct dl_transformer_split *s, enum dl_pass which) {
     struct dl_transformer_micro_batch cell = {.micro_samples = 3};
     const struct dl_transformer_maker m = {.tf = &g->tf,
                                            .split = s,
@@ -226,13 +227,19 @@ static double moved_by_experts(const struct gpt *g, const struct dl_transformer_
     const struct dl_transformer_layer *l = moe_layer(g);
     const struct dl_layer layer = dl_transformer_layer_at(&g->tf, l, s);
     struct dl_transformer_pass pass = {0};
-    dl_transformer_add_kernels(&m, l, &layer, of, 1, &pass);
-    return pass.moved_bytes;
+    dl_transformer_add_kernels(&m, l, &layer, which, 1, &pass);
+    return pass;
+}
+
+static double moved_by_experts(const struct gpt *g, const struct dl_transformer_split *s,
+                               enum dl_pass which) {
+    return expert_pass(g, s, which).moved_bytes;
 }
 
 /* F-TRANSFORMER-CASTS: experts cast the rows that they read, k h and k f a token, 16 bits to two
- * copies of 8; before PyTorch's grouped kernels a second kernel reads them again where blocks have
- * scales, and weights are cast, too. */
+ * copies of 8, also where a norm stands before the router, because they move in 16; before
+ * PyTorch's grouped kernels a second kernel reads them again where blocks have scales, and weights
+ * are cast, too. */
 static void casts_of_experts(void **state) {
     (void)state;
     struct gpt g;
@@ -255,7 +262,7 @@ static void casts_of_experts(void **state) {
         const double none = moved_by_experts(&g, &s, DL_FORWARD),
                      none_back = moved_by_experts(&g, &s, DL_BACKWARD_DATA),
                      none_weights = moved_by_experts(&g, &s, DL_BACKWARD_WEIGHTS);
-        policy->casts = DL_CASTS_ALL;
+        policy->casts = i % 2 == 0 ? DL_CASTS_ALL : DL_CASTS_AFTER_NORM;
         const double twice = 2 * cases[i].width;
         const bool again = cases[i].grouped && cases[i].precision != DL_FP8;
         check_close(moved_by_experts(&g, &s, DL_FORWARD) - none,
@@ -266,6 +273,137 @@ static void casts_of_experts(void **state) {
         check_close(moved_by_experts(&g, &s, DL_BACKWARD_WEIGHTS), none_weights, 0);
     }
     dl_arena_free(&g.f.arena);
+}
+
+/* F-TRANSFORMER-EXPERT-ROWS: 3 samples of 64 tokens go to 2 experts each, 384 rows; experts have
+ * room for 480. Values read and written of each, by hand: sorted there and back, 2 + 2 a value
+ * each way. Indexed, forward: to fp32 1 + 2, weighted 2 + 2, to 16 bits 2 + 1 and added 2 + 1 of
+ * 384 rows; padded, gathered, scattered 1 + 1 each of 480. Backward: 1 + 2, 2 + 2, 4 + 2, 2, 2 + 1,
+ * 1 + 1 of 384; 1 + 2, 1 + 1, 2 + 1, 2 + 2 of 480. Biases of experts, forward: 2, 3 + 2, 2 + 2,
+ * 2 + 1; backward: 1 + 2, 2 + 1, 2 + 2, 2, 2 + 2, 2, 1 + 1. */
+static void rows_of_experts(void **state) {
+    (void)state;
+    static const struct {
+        int rows;
+        bool bias;
+        double sent, received, sent_back, received_back; /* values for each one */
+        double kernels, kernels_back;
+    } cases[] = {{DL_ROWS_SORTED, false, 0, 4, 0, 4, 2, 2},
+                 {DL_ROWS_INDEXED, false, 13, 6, 20, 12, 7, 10},
+                 {DL_ROWS_DIRECT, true, 0, 14, 0, 20, 4, 7}};
+    struct gpt g;
+    make(&g, "1.25");
+    struct dl_transformer_policy *policy = &g.f.framework.transformer;
+    const struct dl_transformer_split here = split(1, 1, 1), alone = split(1, 4, 1);
+    const double sent = 3 * TOKENS * 2 * H, received = 3 * TOKENS * 2.5 * H;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        policy->expert_rows = DL_ROWS_DIRECT;
+        policy->adds_expert_bias = false;
+        const struct dl_transformer_pass none = expert_pass(&g, &here, DL_FORWARD),
+                                         none_back = expert_pass(&g, &here, DL_BACKWARD_DATA),
+                                         weights = expert_pass(&g, &here, DL_BACKWARD_WEIGHTS);
+        policy->expert_rows = cases[i].rows;
+        policy->adds_expert_bias = cases[i].bias;
+        const struct dl_transformer_pass more = expert_pass(&g, &here, DL_FORWARD),
+                                         back = expert_pass(&g, &here, DL_BACKWARD_DATA);
+        check_close(more.moved_bytes - none.moved_bytes,
+                    2 * (cases[i].sent * sent + cases[i].received * received), 1e-9);
+        check_close(back.moved_bytes - none_back.moved_bytes,
+                    2 * (cases[i].sent_back * sent + cases[i].received_back * received), 1e-9);
+        check_close(more.launches - none.launches, cases[i].kernels, 1e-9);
+        check_close(back.launches - none_back.launches, cases[i].kernels_back, 1e-9);
+        assert_true(more.device_s > none.device_s && back.device_s > none_back.device_s);
+        check_close(expert_pass(&g, &here, DL_BACKWARD_WEIGHTS).moved_bytes, weights.moved_bytes,
+                    0);
+    }
+    /* one expert here: its rows are in order */
+    policy->adds_expert_bias = false;
+    policy->expert_rows = DL_ROWS_DIRECT;
+    const double direct = moved_by_experts(&g, &alone);
+    policy->expert_rows = DL_ROWS_SORTED;
+    check_close(moved_by_experts(&g, &alone), direct, 0);
+    dl_arena_free(&g.f.arena);
+}
+
+/* F-TRANSFORMER-EXPERT-CALLS: 4 experts here: 3 launches more for each of two products a pass; as
+ * many for casts by blocks, twice that where a scale of the tensor comes first (not in mxfp8), none
+ * with delayed scales; 3
+ * operations for each of 2 x 4 gradients; 2 and 5 for each of 4 biases; 25 for routing. */
+static void calls_of_experts(void **state) {
+    (void)state;
+    static const struct {
+        enum dl_precision precision;
+        bool loops, currently, bias;
+        double routing, forward, data, weights;
+    } cases[] = {{DL_BF16, false, true, true, 0, 0, 0, 0},
+                 {DL_BF16, false, false, false, 25, 25, 0, 0},
+                 {DL_BF16, true, true, false, 0, 6, 6, 6 + 24},
+                 {DL_BF16, true, false, true, 25, 25 + 6 + 8, 6 + 20, 6 + 24},
+                 {DL_FP8, true, false, false, 0, 6, 6, 6 + 24},
+                 {DL_FP8, true, true, false, 0, 6 + 12, 6 + 12, 6 + 24},
+                 {DL_MXFP8, true, false, false, 0, 6 + 6, 6 + 6, 6 + 24},
+                 {DL_MXFP8, true, true, false, 0, 6 + 6, 6 + 6, 6 + 24},
+                 {DL_NVFP4, true, true, false, 0, 6 + 12, 6 + 12, 6 + 24},
+                 {DL_NVFP4, true, false, false, 0, 6 + 6, 6 + 6, 6 + 24}};
+    struct gpt g;
+    make(&g, "1");
+    struct dl_transformer_policy *policy = &g.f.framework.transformer;
+    policy->casts = DL_CASTS_AFTER_NORM;
+    const struct dl_transformer_split here = split(1, 1, 1), alone = split(1, 4, 1);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        g.tf.precision = cases[i].precision;
+        policy->loops_experts = cases[i].loops;
+        policy->scales_currently = cases[i].currently;
+        policy->adds_expert_bias = cases[i].bias;
+        policy->routing_operation_count = cases[i].routing;
+        check_close(expert_pass(&g, &here, DL_FORWARD).host_operation_count, cases[i].forward, 0);
+        check_close(expert_pass(&g, &here, DL_BACKWARD_DATA).host_operation_count, cases[i].data,
+                    0);
+        check_close(expert_pass(&g, &here, DL_BACKWARD_WEIGHTS).host_operation_count,
+                    cases[i].weights, 0);
+    }
+    policy->casts = DL_CASTS_FUSED; /* producers write 8 bits */
+    check_close(expert_pass(&g, &here, DL_FORWARD).host_operation_count, 6, 0);
+    /* one expert: as one product, but for its two gradients */
+    policy->casts = DL_CASTS_ALL;
+    check_close(expert_pass(&g, &alone, DL_FORWARD).host_operation_count, 0, 0);
+    check_close(expert_pass(&g, &alone, DL_BACKWARD_WEIGHTS).host_operation_count, 6, 0);
+    dl_arena_free(&g.f.arena);
+}
+
+/* F-TRANSFORMER-CAPTURE: what the host needs to issue a layer hides it, unless a graph of the whole
+ * iteration does: on the architecture that the framework names, with a capacity. Recomputation
+ * issues the forward pass again. */
+static void captured_iterations(void **state) {
+    (void)state;
+    static const struct {
+        const char *on, *capacity;
+        bool captured;
+    } cases[] = {
+        {NULL, "1", false}, {"hopper", "1", false}, {"volta", "1", true}, {"volta", "0", false}};
+    const struct dl_transformer_split here = split(1, 1, 1);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct gpt g;
+        struct dl_err err = {0};
+        struct dl_transformer_micro_batch cell;
+        make(&g, cases[i].capacity);
+        g.f.framework.transformer.captured_on = cases[i].on;
+        g.f.framework.transformer.loops_experts = true;
+        g.f.framework.host.dispatch_s = 1; /* longer than any kernel */
+        assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &here, 3, &cell, &err), DL_OK);
+        const struct dl_transformer_pass *body = &cell.forward[DL_TRANSFORMER_BODY],
+                                         *back = cell.backward[DL_TRANSFORMER_BODY];
+        const double calls = body->launches + body->host_operation_count;
+        check_close(body->host_operation_count, 6, 0);
+        check_close(back[DL_RECOMPUTE_FULL].host_operation_count -
+                        back[DL_RECOMPUTE_NONE].host_operation_count,
+                    6, 1e-12);
+        if (cases[i].captured)
+            assert_true(body->step_s < 0.1);
+        else
+            check_close(body->step_s, calls, 1e-6);
+        dl_arena_free(&g.f.arena);
+    }
 }
 
 /* What no run could meet is refused, with what would be possible. */
@@ -419,6 +557,9 @@ int main(void) {
         cmocka_unit_test(crowded_experts),
         cmocka_unit_test(impossible_crowds),
         cmocka_unit_test(casts_of_experts),
+        cmocka_unit_test(rows_of_experts),
+        cmocka_unit_test(calls_of_experts),
+        cmocka_unit_test(captured_iterations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
