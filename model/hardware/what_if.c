@@ -213,9 +213,14 @@ static const char *reason_of_link(bool inter, const char *at, size_t length) {
                                           "edges",       "cross_bandwidth_bytes_per_s",
                                           "peer_group",  "peer_to_peer",
                                           "domain_nodes"},
-                             *const of_network[] = {
-                                 "adapters_per_node", "rdma",     "nccl_bandwidth_bytes_per_s",
-                                 "gpudirect",         "distance", "per_message_cpu_s"};
+                             *const of_network[] = {"adapters_per_node",
+                                                    "rdma",
+                                                    "nccl_bandwidth_bytes_per_s",
+                                                    "flow_bandwidth_bytes_per_s",
+                                                    "sockets_per_ring",
+                                                    "gpudirect",
+                                                    "distance",
+                                                    "per_message_cpu_s"};
     enum { OF_NODE = sizeof of_node / sizeof of_node[0] };
     enum { OF_NETWORK = sizeof of_network / sizeof of_network[0] };
     for (int i = 0; i < (inter ? OF_NODE : OF_NETWORK); i++)
