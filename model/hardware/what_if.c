@@ -130,10 +130,11 @@ static void follow_clock(const struct dl_device *measured, struct dl_device *dev
     }
 }
 
-/* F-POWER-CLOCK: the power under load goes with the clock, unless it was set itself. */
+/* F-POWER-CLOCK: the power under load goes with a lower clock, unless it was set itself. A higher
+ * one than the chip has would be another chip's. */
 static void follow_power(const struct dl_device *measured, struct dl_device *device) {
     const double ratio = ratio_of(device->clock_hz, measured->clock_hz);
-    if (measured->load_w > 0 && differ(ratio, 1))
+    if (measured->load_w > 0 && ratio < 1)
         follow(&device->load_w, measured->load_w,
                dl_power_at_clock_w(dl_device_idle_w(measured), measured->load_w, ratio) /
                    measured->load_w);
@@ -234,7 +235,6 @@ static const char *reason_of_part(const char *at, size_t length, bool first) {
     static const char WORDS[] = "it describes; no formula reads it",
                       CALIBRATED[] = "it records how a profile was measured; predictions use what "
                                      "was fitted to it",
-                      POWER[] = "it is the limit of power where none is set: set power_limit",
                       OPEN[] = "workers of the loader open files ahead; its time is not modelled";
     static const struct {
         const char *part, *reason;
@@ -252,8 +252,7 @@ static const char *reason_of_part(const char *at, size_t length, bool first) {
                  {"measured_at", CALIBRATED},
                  {"measurement", CALIBRATED},
                  {"samples", CALIBRATED},
-                 {"open_s", OPEN},
-                 {"tdp_w", POWER}};
+                 {"open_s", OPEN}};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if ((first || parts[i].reason != CALIBRATED) && is_part(at, length, parts[i].part))
             return parts[i].reason;
