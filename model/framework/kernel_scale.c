@@ -114,7 +114,7 @@ static double power_frac(const struct dl_kernel *kernel, double stalled) {
 double dl_kernel_scale_of(const struct dl_kernel_scales *scales, const struct dl_device *device,
                           enum dl_precision precision, const struct dl_kernel *kernel) {
     const double scale = own_scale(scales, device, precision, kernel);
-    if (!(device->power_limit_w > 0)) return scale;
+    if (!(dl_device_load_w(device) > dl_device_limit_w(device))) return scale;
     const double stalled = kernel->op == DL_OP_ATTENTION ? scales->attention_scale
                            : kernel->op == DL_OP_GEMM    ? grouped_scale(scales, precision, kernel)
                                                          : 1;

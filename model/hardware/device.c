@@ -85,11 +85,13 @@ static const struct dl_field device_fields[] = {
     DL_FIELD(struct dl_device, unit_count, INTEGER, DL_RANGE(1, 1e6, DL_UNIT_COUNT),
              .help = "streaming multiprocessors or cores"),
     NUMBER(clock_hz, 1e6, 1e11, DL_UNIT_HZ, "clock at which the peaks hold"),
-    NUMBER(tdp_w, 0.1, 1e5, DL_UNIT_W, "thermal design power"),
+    NUMBER(tdp_w, 0.1, 1e5, DL_UNIT_W,
+           "thermal design power: what it may draw where no limit is set"),
     NUMBER(idle_w, 0.1, 1e5, DL_UNIT_W, "power without work; absent: 0.15 of tdp_w"),
-    NUMBER(load_w, 0.1, 1e5, DL_UNIT_W, "power in kernels bound by arithmetic; absent: tdp_w"),
+    NUMBER(load_w, 0.1, 1e5, DL_UNIT_W,
+           "power in kernels bound by arithmetic at clock_hz, also above tdp_w; absent: tdp_w"),
     NUMBER(power_limit_w, 0.1, 1e5, DL_UNIT_W,
-           "limit that an administrator set, e.g. nvidia-smi -pl; absent: none. Lowers the clock "
+           "limit that an administrator set, e.g. nvidia-smi -pl; absent: tdp_w. Lowers the clock "
            "(F-POWER-CAP)"),
     NUMBER(kernel_latency_s, 0, 0.1, DL_UNIT_S, "shortest kernel on the device, start to end"),
     NUMBER(together_ratio, 1, 100, DL_UNIT_NONE,

@@ -77,6 +77,11 @@ static const struct dl_field link_fields[] = {
     NUMBER(nccl_bandwidth_bytes_per_s, 1e3, 1e15, DL_UNIT_BYTE_PER_S,
            "bandwidth for NCCL where it cannot use the adapter as MPI can (sockets); absent: the "
            "same"),
+    NUMBER(flow_bandwidth_bytes_per_s, 1e3, 1e15, DL_UNIT_BYTE_PER_S,
+           "limit of one TCP connection; absent: that of the adapter"),
+    INTEGER(sockets_per_ring, 1, 256,
+            "TCP connections that NCCL 2.4.8 and later opens for a ring on such machines, one "
+            "before; absent: 1"),
     FLAG(gpudirect, "the adapter reads device memory"),
     STRING(distance, false, "device to adapter: PIX, PXB, PHB, NODE or SYS"),
     NUMBER(per_message_cpu_s, 0, 1, DL_UNIT_S, "host time that the transport takes per message"),

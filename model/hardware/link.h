@@ -48,6 +48,9 @@ struct dl_link {
     bool rdma;                         /* verbs-like transport; false: TCP through the kernel */
     double nccl_bandwidth_bytes_per_s; /* NCCL's where it cannot use the adapter as MPI can
                                           (sockets); NAN: the same */
+    double flow_bandwidth_bytes_per_s; /* of one TCP connection, where the network limits it; NAN:
+                                          the adapter's */
+    int64_t sockets_per_ring;          /* that NCCL opens on such machines; DL_ABSENT: 1 */
     bool gpudirect;                    /* the adapter reads device memory */
     const char *distance;              /* GPU to adapter: "PIX","PXB","PHB","NODE","SYS" */
     double per_message_cpu_s;          /* TCP stacks: host time per message */

@@ -1,8 +1,9 @@
 /* power_cap.c - see the header.
  *
- * A device under a limit lowers its clock until it draws no more. Power above idle goes with clock
- * x voltage^2. Near the highest clock the voltage follows the clock, and power its cube; below
- * VOLTAGE_FLOOR of the highest voltage it stays, and power goes with the clock alone.
+ * A device lowers its clock until it draws no more than its limit, the rated power where nobody set
+ * another. Power above idle goes with clock x voltage^2. Near the highest clock the voltage follows
+ * the clock, and power its cube; below VOLTAGE_FLOOR of the highest voltage it stays, and power
+ * goes with the clock alone.
  */
 #include "model/hardware/power_cap.h"
 
@@ -25,12 +26,20 @@ double dl_device_load_w(const struct dl_device *device) {
     return given(device->load_w) ? device->load_w : device->tdp_w;
 }
 
+double dl_device_limit_w(const struct dl_device *device) {
+    return given(device->power_limit_w) ? device->power_limit_w : device->tdp_w;
+}
+
+double dl_power_at_clock_w(double idle_w, double load_w, double ratio) {
+    const double voltage = fmax(VOLTAGE_FLOOR, ratio);
+    return idle_w + (load_w - idle_w) * ratio * voltage * voltage;
+}
+
 double dl_power_cap_slowdown(const struct dl_device *device, double frac) {
-    if (!given(device->power_limit_w)) return 1;
-    const double idle_w = dl_device_idle_w(device),
+    const double idle_w = dl_device_idle_w(device), limit_w = dl_device_limit_w(device),
                  span_w = frac * (dl_device_load_w(device) - idle_w);
-    if (!given(span_w)) return 1;
-    const double left = fmax(LEAST_SPAN, (device->power_limit_w - idle_w) / span_w);
+    if (!given(limit_w) || !given(span_w)) return 1;
+    const double left = fmax(LEAST_SPAN, (limit_w - idle_w) / span_w);
     if (left >= 1) return 1;
     return left < pow(VOLTAGE_FLOOR, 3) ? VOLTAGE_FLOOR * VOLTAGE_FLOOR / left : 1 / cbrt(left);
 }

@@ -225,6 +225,9 @@ static const struct dl_field system_fields[] = {
     OBJECT("fabric", fabric, has_fabric, &fabric_schema, "switches between nodes"),
     OBJECT("storage", storage, has_storage, &storage_schema, "storage that training reads from"),
     STRING(struct dl_system, nccl_version, false, "NCCL release, as 2.4.8"),
+    INTEGER(struct dl_system, nccl_rings, 1, 64, false,
+            "rings between nodes that NCCL_MIN_NRINGS (later NCCL_MIN_NCHANNELS) asks for; absent: "
+            "NCCL's own"),
     STRING(struct dl_system, nccl_algorithm, false,
            "algorithm that NCCL_ALGO imposes: ring, tree, nvls, nvls_tree, collnet_direct, "
            "collnet_chain, pat"),

@@ -118,6 +118,7 @@ struct dl_system {
     struct dl_nccl_known nccl; /* derived */
     const char *nccl_algorithm,
         *nccl_protocol;             /* imposed as by NCCL_ALGO, NCCL_PROTO; NULL: free */
+    int64_t nccl_rings;             /* at least, as by NCCL_MIN_NRINGS; DL_ABSENT: NCCL's choice */
     const char *nccl_version, *mpi; /* "2.4.8"; "openmpi-3.1", "mpich-3", "intel" */
     struct dl_coll_measured *collectives;
     int collective_count;

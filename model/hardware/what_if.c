@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/hardware/power_cap.h"
+
 static bool differ(double a, double b) {
     return dl_known(a) != dl_known(b) || (dl_known(a) && (a < b || a > b));
 }
@@ -128,6 +130,16 @@ static void follow_clock(const struct dl_device *measured, struct dl_device *dev
     }
 }
 
+/* F-POWER-CLOCK: the power under load goes with a lower clock, unless it was set itself. A higher
+ * one than the chip has would be another chip's. */
+static void follow_power(const struct dl_device *measured, struct dl_device *device) {
+    const double ratio = ratio_of(device->clock_hz, measured->clock_hz);
+    if (measured->load_w > 0 && ratio < 1)
+        follow(&device->load_w, measured->load_w,
+               dl_power_at_clock_w(dl_device_idle_w(measured), measured->load_w, ratio) /
+                   measured->load_w);
+}
+
 /* Of large GEMMs: the file's, else that of the fit. */
 static double attained(const struct dl_device *device, enum dl_precision precision) {
     double rate = dl_device_sustained(device, precision);
@@ -174,6 +186,7 @@ enum dl_code dl_device_what_if(const struct dl_device *measured, struct dl_devic
     device->rates = copy_of(device->rates, device->rate_count, sizeof *device->rates, arena);
     if (device->rates == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     follow_clock(measured, device);
+    follow_power(measured, device);
     if (device->kernel_model_count == 0) { /* their file goes by the name, which may be set */
         device->kernel_models = measured->kernel_models;
         device->kernel_model_count = measured->kernel_model_count;
@@ -201,9 +214,14 @@ static const char *reason_of_link(bool inter, const char *at, size_t length) {
                                           "edges",       "cross_bandwidth_bytes_per_s",
                                           "peer_group",  "peer_to_peer",
                                           "domain_nodes"},
-                             *const of_network[] = {
-                                 "adapters_per_node", "rdma",     "nccl_bandwidth_bytes_per_s",
-                                 "gpudirect",         "distance", "per_message_cpu_s"};
+                             *const of_network[] = {"adapters_per_node",
+                                                    "rdma",
+                                                    "nccl_bandwidth_bytes_per_s",
+                                                    "flow_bandwidth_bytes_per_s",
+                                                    "sockets_per_ring",
+                                                    "gpudirect",
+                                                    "distance",
+                                                    "per_message_cpu_s"};
     enum { OF_NODE = sizeof of_node / sizeof of_node[0] };
     enum { OF_NETWORK = sizeof of_network / sizeof of_network[0] };
     for (int i = 0; i < (inter ? OF_NODE : OF_NETWORK); i++)
@@ -217,7 +235,6 @@ static const char *reason_of_part(const char *at, size_t length, bool first) {
     static const char WORDS[] = "it describes; no formula reads it",
                       CALIBRATED[] = "it records how a profile was measured; predictions use what "
                                      "was fitted to it",
-                      POWER[] = "times depend on it under a limit alone: set power_limit",
                       OPEN[] = "workers of the loader open files ahead; its time is not modelled";
     static const struct {
         const char *part, *reason;
@@ -235,8 +252,7 @@ static const char *reason_of_part(const char *at, size_t length, bool first) {
                  {"measured_at", CALIBRATED},
                  {"measurement", CALIBRATED},
                  {"samples", CALIBRATED},
-                 {"open_s", OPEN},
-                 {"tdp_w", POWER}};
+                 {"open_s", OPEN}};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if ((first || parts[i].reason != CALIBRATED) && is_part(at, length, parts[i].part))
             return parts[i].reason;

@@ -19,7 +19,7 @@ static bool given(double value) { return dl_known(value) && value > 0; }
 static double state_w(const struct dl_device *device, double frac) {
     const double idle_w = dl_device_idle_w(device),
                  power_w = idle_w + frac * (dl_device_load_w(device) - idle_w);
-    return given(device->power_limit_w) ? fmin(power_w, device->power_limit_w) : power_w;
+    return fmin(power_w, dl_device_limit_w(device));
 }
 
 static double device_w(const struct dl_device *device, const struct dl_prediction *p) {

@@ -26,7 +26,7 @@ static enum dl_code find_system(const struct dl_data *data, struct system_cache 
             return DL_OK;
         }
     }
-    DL_TRY(dl_row_system(data, name, NAN, arena, out, why_out, err));
+    DL_TRY(dl_row_system(data, name, NULL, arena, out, why_out, err));
     if (cache->count < (int)(sizeof cache->entries / sizeof cache->entries[0])) {
         cache->entries[cache->count].name = name;
         cache->entries[cache->count].why = *why_out;

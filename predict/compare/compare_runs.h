@@ -31,6 +31,8 @@ enum dl_run_column {
     DL_RUN_UNIT,
     DL_RUN_CORE_S,
     DL_RUN_POWER_LIMIT,
+    DL_RUN_NCCL_VERSION,
+    DL_RUN_NCCL_RINGS,
     DL_RUN_COLUMNS
 };
 

@@ -152,13 +152,17 @@ static bool names_data(const char *input) {
 static enum dl_code load_system(struct dl_run_rows *r, int row, struct dl_run_row *run,
                                 struct dl_err *err) {
     const char *name = dl_run_cell(r, row, DL_RUN_SYSTEM);
-    double limit_w;
-    DL_TRY(dl_run_number(r, row, DL_RUN_POWER_LIMIT, &limit_w, err));
-    const char *key = dl_arena_printf(r->arena, "system %s limit %g", name, limit_w);
+    struct dl_row_machine said = {.nccl_version = dl_run_cell(r, row, DL_RUN_NCCL_VERSION)};
+    double rings;
+    DL_TRY(dl_run_number(r, row, DL_RUN_POWER_LIMIT, &said.power_limit_w, err));
+    DL_TRY(dl_run_number(r, row, DL_RUN_NCCL_RINGS, &rings, err));
+    said.nccl_rings = dl_known(rings) ? (int64_t)rings : 0;
+    const char *key = dl_arena_printf(r->arena, "system %s limit %g nccl %s rings %g", name,
+                                      said.power_limit_w, said.nccl_version, rings);
     if (key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     run->system = cached(r, key);
     if (run->system != NULL) return DL_OK;
-    DL_TRY(dl_row_system(r->data, name, limit_w, r->arena, &run->system, &run->why, err));
+    DL_TRY(dl_row_system(r->data, name, &said, r->arena, &run->system, &run->why, err));
     if (run->system != NULL) remember(r, key, run->system);
     return DL_OK;
 }

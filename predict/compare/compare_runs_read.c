@@ -62,6 +62,10 @@ static const struct dl_field columns[DL_RUN_COLUMNS + 1] = {
                "time of a fixed matrix multiplication next to the steps: the speed of the core"),
     [DL_RUN_POWER_LIMIT] =
         NUMBER("power_limit_w", false, "limit set on each device's power [W]; empty: none known"),
+    [DL_RUN_NCCL_VERSION] =
+        TEXT("nccl_version", false, "release of NCCL, as 2.3.7; empty: the system's"),
+    [DL_RUN_NCCL_RINGS] = COUNT("nccl_rings", false,
+                                "rings that NCCL_MIN_NRINGS asked for; empty: NCCL's own choice"),
 };
 
 const struct dl_schema dl_run_row_schema = {

@@ -4,23 +4,31 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A copy of the system whose devices have that power limit. */
-static enum dl_code limit_power(struct dl_arena *arena, double power_limit_w,
-                                const struct dl_system **system, struct dl_err *err) {
+#include "model/collective/libraries/nccl.h"
+
+static bool given(const char *text) { return text != NULL && text[0] != '\0'; }
+
+/* A copy of the system as the row says it was. */
+static enum dl_code as_said(struct dl_arena *arena, const struct dl_row_machine *said,
+                            const struct dl_system **system, struct dl_err *err) {
     struct dl_system *copy = dl_arena_alloc(arena, 1, sizeof *copy);
     struct dl_device *device = dl_arena_alloc(arena, 1, sizeof *device);
     if (copy == NULL || device == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     *copy = **system;
     *device = *copy->device;
-    device->power_limit_w = power_limit_w;
+    if (dl_known(said->power_limit_w)) device->power_limit_w = said->power_limit_w;
+    if (given(said->nccl_version)) copy->nccl_version = said->nccl_version;
+    if (said->nccl_rings > 0) copy->nccl_rings = said->nccl_rings;
     copy->device = device;
+    dl_nccl_prepare(copy);
     *system = copy;
     return DL_OK;
 }
 
-enum dl_code dl_row_system(const struct dl_data *data, const char *name, double limit_w,
-                           struct dl_arena *arena, const struct dl_system **out,
-                           const char **why_out, struct dl_err *err) {
+enum dl_code dl_row_system(const struct dl_data *data, const char *name,
+                           const struct dl_row_machine *said, struct dl_arena *arena,
+                           const struct dl_system **out, const char **why_out, struct dl_err *err) {
+    int number;
     struct dl_err inner = {0};
     const char *path = NULL;
     *out = NULL;
@@ -40,7 +48,15 @@ enum dl_code dl_row_system(const struct dl_data *data, const char *name, double 
         *why_out = dl_arena_printf(arena, "no system file \"%s\"", name);
         return *why_out != NULL ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     }
+    const bool release = said != NULL && given(said->nccl_version);
+    if (release && dl_nccl_version_find(said->nccl_version, &number) == NULL) {
+        *why_out = dl_arena_printf(arena, "nccl_version \"%.40s\" is no release of NCCL 2",
+                                   said->nccl_version);
+        return *why_out != NULL ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    }
     *why_out = NULL;
     DL_TRY(dl_data_system(data, name, arena, out, err));
-    return dl_known(limit_w) ? limit_power(arena, limit_w, out, err) : DL_OK;
+    const bool says =
+        said != NULL && (dl_known(said->power_limit_w) || release || said->nccl_rings > 0);
+    return says ? as_said(arena, said, out, err) : DL_OK;
 }

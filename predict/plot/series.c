@@ -105,7 +105,7 @@ enum dl_code dl_series_system(const struct dl_data *data, const struct dl_series
                               struct dl_arena *arena, struct dl_system *out, const char **why_out,
                               struct dl_err *err) {
     const struct dl_system *loaded;
-    DL_TRY(dl_row_system(data, row->match.system, NAN, arena, &loaded, why_out, err));
+    DL_TRY(dl_row_system(data, row->match.system, NULL, arena, &loaded, why_out, err));
     if (loaded == NULL) return DL_OK;
     *out = *loaded;
     if (row->match.nccl_version != NULL) out->nccl_version = row->match.nccl_version;

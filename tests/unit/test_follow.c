@@ -169,9 +169,39 @@ static void reasons(void **state) {
         snprintf(key, sizeof key, "links.intra.%s", of_network[i]);
         check_contains(dl_what_if_reason(key), "only links between nodes (links.inter) have it");
     }
-    check_contains(dl_what_if_reason("tdp"), "power_limit");
+    assert_null(dl_what_if_reason("tdp")); /* the limit where none is set */
     check_contains(dl_what_if_reason("samples.3.median_s"), "profile");
     check_contains(dl_what_if_reason("host.comment"), "describes");
+}
+
+/* F-POWER-CLOCK: 300 W, 100 W of them idle, at 1 GHz: at 0.9 GHz 100 + 200 x 0.9^3. A load that is
+ * set too stays. */
+static void power_by_hand(void **state) {
+    (void)state;
+    struct dl_rate rate = {.precision = DL_FP32, .peak_flop_per_s = 1e13};
+    const struct dl_device measured = {.clock_hz = 1e9,
+                                       .idle_w = 100,
+                                       .load_w = 300,
+                                       .memory_bandwidth_bytes_per_s = 1e12,
+                                       .rates = &rate,
+                                       .rate_count = 1};
+    struct dl_device device = measured;
+    device.clock_hz = 0.9e9;
+    assert_int_equal(dl_device_what_if(&measured, &device, &arena, &err), DL_OK);
+    check_close(device.load_w, 245.8, 1e-12);
+    check_close(device.rates[0].peak_flop_per_s, 9e12, 1e-12);
+    device = measured;
+    device.clock_hz = 0.9e9, device.load_w = 250;
+    assert_int_equal(dl_device_what_if(&measured, &device, &arena, &err), DL_OK);
+    check_close(device.load_w, 250, 0);
+    device = measured; /* a higher clock is another chip's */
+    device.clock_hz = 2e9;
+    assert_int_equal(dl_device_what_if(&measured, &device, &arena, &err), DL_OK);
+    check_close(device.load_w, 300, 0);
+    device = measured; /* another memory, the same clock */
+    device.memory_bandwidth_bytes_per_s = 2e12;
+    assert_int_equal(dl_device_what_if(&measured, &device, &arena, &err), DL_OK);
+    check_close(device.load_w, 300, 0);
 }
 
 static int clean(void **state) {
@@ -182,8 +212,8 @@ static int clean(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(link_by_hand), cmocka_unit_test(host_by_hand),
+        cmocka_unit_test(link_by_hand),   cmocka_unit_test(host_by_hand),
         cmocka_unit_test(device_by_hand), cmocka_unit_test(samples_by_hand),
-        cmocka_unit_test(reasons)};
+        cmocka_unit_test(power_by_hand),  cmocka_unit_test(reasons)};
     return cmocka_run_group_tests(tests, NULL, clean);
 }

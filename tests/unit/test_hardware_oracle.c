@@ -87,15 +87,18 @@ static void power_limits(void **state) {
     struct dl_device d = {.name = "d"};
     for (int i = 0; i < 2000; i++) {
         const double limit = ONE_OF(NAN, 0, 40, 100, 200, 300, 500), idle = ONE_OF(NAN, 0, 60),
-                     load = ONE_OF(NAN, 0, 280), tdp = ONE_OF(300, 400), frac = ONE_OF(0, 0.5, 1);
+                     load = ONE_OF(NAN, 0, 280, 450), tdp = ONE_OF(300, 400),
+                     frac = ONE_OF(0, 0.5, 1);
         d.power_limit_w = limit, d.idle_w = idle, d.load_w = load, d.tdp_w = tdp;
-        const double from = idle > 0 ? idle : 0.15 * tdp, to = load > 0 ? load : tdp;
+        const double from = idle > 0 ? idle : 0.15 * tdp, to = load > 0 ? load : tdp,
+                     most = limit > 0 ? limit : tdp;
         check_close(dl_device_idle_w(&d), from, 1e-12);
         check_close(dl_device_load_w(&d), to, 1e-12);
         double slower = 1;
         const double span = frac * (to - from);
-        if (limit > 0 && span > 0) {
-            const double left = at_least(0.05, (limit - from) / span);
+        check_close(dl_device_limit_w(&d), most, 0);
+        if (span > 0) {
+            const double left = at_least(0.05, (most - from) / span);
             if (left < 1) slower = 1 / cbrt(left);
             if (left < 0.887 * 0.887 * 0.887) slower = 0.887 * 0.887 / left;
         }

@@ -237,6 +237,55 @@ static void imposed_by_the_system(void **state) {
     assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_ERR_INPUT);
 }
 
+/* F-NCCL-FLOWS: what the rings of 8 nodes attain in all over a 2.8 GB/s adapter of a network that
+ * gives a TCP connection 0.625 GB/s. One connection a ring before 2.4.8, 16 from then on. */
+static void connections_of_rings(void **state) {
+    (void)state;
+    static const struct {
+        const char *version;
+        int64_t rings, sockets;
+        double flow, bytes_per_s;
+        bool rdma;
+    } cases[] = {{"2.2.13", DL_ABSENT, 16, 0.625e9, 0.625e9, false},
+                 {"2.3.7", 4, 16, 0.625e9, 2.5e9, false},
+                 {"2.3.7", 8, 16, 0.625e9, 2.8e9, false},
+                 {"2.4.7", 2, 16, 0.625e9, 1.25e9, false},
+                 {"2.4.8", DL_ABSENT, 16, 0.625e9, 2.8e9, false},
+                 {"2.4.8", 1, 2, 0.625e9, 1.25e9, false},
+                 {"2.4.8", 3, DL_ABSENT, 0.625e9, 1.875e9, false},
+                 {"2.2.13", 1, 16, NAN, 2.8e9, false},
+                 {"2.2.13", 1, 16, 5e9, 2.8e9, false},
+                 {"2.2.13", 1, 16, 0.625e9, 2.8e9, true}};
+    const struct dl_collective_request r = {.op = DL_COLL_ALL_REDUCE,
+                                            .library = DL_LIB_NCCL,
+                                            .bytes = 1e8,
+                                            .nodes = 8,
+                                            .ranks_per_node = 1,
+                                            .flows_per_adapter = 1};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct dl_system system = {.name = "fake",
+                                   .nodes = 8,
+                                   .devices_per_node = 1,
+                                   .has_inter = true,
+                                   .nccl_version = cases[i].version,
+                                   .nccl_rings = cases[i].rings};
+        system.inter = (struct dl_link){.kind = "ethernet",
+                                        .bandwidth_bytes_per_s = 2.8e9,
+                                        .latency_s = 3e-5,
+                                        .adapters_per_node = 1,
+                                        .rdma = cases[i].rdma,
+                                        .gpudirect = cases[i].rdma,
+                                        .flow_bandwidth_bytes_per_s = cases[i].flow,
+                                        .sockets_per_ring = cases[i].sockets,
+                                        .nccl_bandwidth_bytes_per_s = NAN,
+                                        .per_message_cpu_s = NAN};
+        struct dl_nccl_graph graph = {0};
+        assert_int_equal(dl_nccl_graph_build(&system, &r, &graph, NULL), DL_OK);
+        check_close(graph.ring_bytes_per_s * graph.channels, cases[i].bytes_per_s, 1e-12);
+        check_close(graph.channels, cases[i].rings > 1 ? (double)cases[i].rings : 1, 0);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(reference_values_within_one_percent),
                                        cmocka_unit_test(other_operations_by_hand),
@@ -244,6 +293,7 @@ int main(void) {
                                        cmocka_unit_test(version_switch_by_hand),
                                        cmocka_unit_test(tree_threshold_of_2_4),
                                        cmocka_unit_test(monotone_envelope),
-                                       cmocka_unit_test(imposed_by_the_system)};
+                                       cmocka_unit_test(imposed_by_the_system),
+                                       cmocka_unit_test(connections_of_rings)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

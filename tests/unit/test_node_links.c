@@ -190,8 +190,6 @@ static void copies_of_the_host_follow(void **state) {
 static void members_without_effect(void **state) {
     (void)state;
     static const char *const none[] = {"links.inter.comment",
-                                       "tdp",
-                                       "tdp_w",
                                        "samples.0.shape",
                                        "storage.kind",
                                        "storage.open",
@@ -202,6 +200,7 @@ static void members_without_effect(void **state) {
                                        "links.intra.nccl_bandwidth_bytes_per_s",
                                        "host.sources"};
     static const char *const some[] = {"links.intra.channels",
+                                       "tdp_w",
                                        "links.inter.rdma",
                                        "tdpx",
                                        "sum",

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "model/base/csv.h"
+#include "model/cli/data.h"
 #include "model/framework/kernel_scale.h"
 #include "model/hardware/power_cap.h"
 #include "tests/check.h"
@@ -105,6 +106,69 @@ static void blackwell(void **state) {
     check_close(dl_power_cap_slowdown(&capped, 1), 1.061, 0.02);
 }
 
+/* Without a limit of its own a device that would draw 1100 W has its rated 900 W. */
+static void rated_power(void **state) {
+    (void)state;
+    const struct dl_kernel_scales scales = {.stream_scale = 1, .attention_scale = 1};
+    const struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 8, 8, 8, 1);
+    struct dl_device d = limited(NAN);
+    d.tdp_w = 900;
+    check_close(dl_device_limit_w(&d), 900, 0);
+    check_close(dl_power_cap_slowdown(&d, 1), 1.0772173450159417, 1e-12);
+    check_close(dl_power_cap_slowdown(&d, DL_POWER_MEMORY_FRAC), 1, 0);
+    check_close(dl_kernel_scale_of(&scales, &d, DL_FP32, &gemm), 1.0772173450159417, 1e-12);
+    d.power_limit_w = 1000; /* one that was set counts, also above the rated power */
+    check_close(dl_power_cap_slowdown(&d, 1), 1 / cbrt(0.9), 1e-12);
+}
+
+/* F-POWER-CLOCK: 100 W idle, 1000 W more at the highest clock. At 0.9 of it 0.9^3 of these, at half
+ * of it the voltage is at its floor; a clock above takes the cube too. The clock that a limit
+ * leaves draws the limit. */
+static void clock_by_hand(void **state) {
+    (void)state;
+    check_close(dl_power_at_clock_w(100, 1100, 1), 1100, 1e-12);
+    check_close(dl_power_at_clock_w(100, 1100, 0.9), 100 + 729, 1e-12);
+    check_close(dl_power_at_clock_w(100, 1100, 0.5), 100 + 500 * 0.887 * 0.887, 1e-12);
+    check_close(dl_power_at_clock_w(100, 1100, 1.1), 100 + 1331, 1e-12);
+    for (double limit_w = 160; limit_w < 1100; limit_w += 20) {
+        const struct dl_device d = limited(limit_w);
+        check_close(dl_power_at_clock_w(100, 1100, 1 / dl_power_cap_slowdown(&d, 1)), limit_w,
+                    1e-12);
+    }
+}
+
+/* The boards of one chip: what the PCIe part draws above idle at its clock says what the others
+ * draw at theirs. The SXM2 part cannot hold its clock at 300 W, that of the DGX-2H can at 450. */
+static void one_chip(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        double rated_w, clock; /* that it holds / its highest */
+    } boards[] = {{"v100_sxm2_16", 300, 0.958},
+                  {"v100_sxm2_32", 300, 0.958},
+                  {"v100_sxm3_32", 350, 0.975},
+                  {"v100_sxm3_32h", 450, 1}};
+    struct dl_arena arena = {0};
+    struct dl_err err = {0};
+    const char *const directories[] = {dl_arena_printf(&arena, "%s/data", check_root())};
+    const struct dl_data data = {.directories = directories, .directory_count = 1};
+    const struct dl_device *pcie = NULL, *board = NULL;
+    assert_int_equal(dl_data_device(&data, "v100_pcie16", &arena, &pcie, &err), DL_OK);
+    const double span_w = dl_device_load_w(pcie) - dl_device_idle_w(pcie);
+    for (size_t i = 0; i < sizeof boards / sizeof boards[0]; i++) {
+        assert_int_equal(dl_data_device(&data, boards[i].name, &arena, &board, &err), DL_OK);
+        const double idle_w = dl_device_idle_w(board), ratio = board->clock_hz / pcie->clock_hz;
+        check_close(board->tdp_w, boards[i].rated_w, 0);
+        check_close(idle_w, 45, 1e-12);
+        check_close(board->load_w, idle_w + dl_power_at_clock_w(0, span_w, ratio), 0.002);
+        check_close(1 / dl_power_cap_slowdown(board, 1), boards[i].clock, 0.001);
+        /* the peaks are the SXM2 part's at the clock */
+        check_close(dl_device_peak(board, DL_FP16), 81920 * board->clock_hz, 0.003);
+        check_close(dl_device_peak(board, DL_FP32), 10240 * board->clock_hz, 0.003);
+    }
+    dl_arena_free(&arena);
+}
+
 static double number(const struct dl_csv *csv, int row, const char *column) {
     return atof(csv->rows[row][dl_csv_column(csv, column)]);
 }
@@ -152,10 +216,41 @@ static void published(void **state) {
     dl_arena_free(&arena);
 }
 
+/* Training of three networks on two DGX-2 under locked clocks: the power at 990 to 1455 MHz from
+ * the one at 1530 MHz. Nothing was fitted to it. */
+static void locked_clocks(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_csv csv;
+    struct dl_err err = {0};
+    char path[4200];
+    double squares = 0, top_w = NAN, top_hz = NAN;
+    int count = 0;
+    snprintf(path, sizeof path, "%s/data/energy/clock.csv", check_root());
+    assert_int_equal(dl_csv_read(path, &arena, &csv, &err), DL_OK);
+    for (int i = csv.row_count - 1; i >= 0; i--) { /* of each job the highest clock is last */
+        const double clock = number(&csv, i, "clock_mhz"), power_w = number(&csv, i, "value_w"),
+                     idle_w = 45 * number(&csv, i, "devices");
+        if (clock >= 1530) {
+            top_w = power_w, top_hz = clock;
+            continue;
+        }
+        const double modelled_w = dl_power_at_clock_w(idle_w, top_w, clock / top_hz);
+        squares += pow(log(power_w / modelled_w), 2);
+        count++;
+    }
+    assert_int_equal(count, 20);
+    check_close(sqrt(squares / count), 0.0445, 0.01);
+    dl_arena_free(&arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_hand),   cmocka_unit_test(edges),     cmocka_unit_test(monotone),
-        cmocka_unit_test(by_kernel), cmocka_unit_test(blackwell), cmocka_unit_test(published),
+        cmocka_unit_test(by_hand),     cmocka_unit_test(edges),
+        cmocka_unit_test(monotone),    cmocka_unit_test(by_kernel),
+        cmocka_unit_test(rated_power), cmocka_unit_test(clock_by_hand),
+        cmocka_unit_test(one_chip),    cmocka_unit_test(locked_clocks),
+        cmocka_unit_test(blackwell),   cmocka_unit_test(published),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -97,6 +97,33 @@ static void a_power_limit_is_the_rows_own(void **state) {
 }
 
 /* Megatron-Core's tables count the ranks of experts among those of data. */
+/* The release and the rings of NCCL go into the row's copy of the system; a power limit stays. */
+static void nccl_is_the_rows_own(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_run_rows r;
+    struct dl_err err = {0};
+    const char text[] = HEAD ",nccl_version,nccl_rings,power_limit_w\n" RUN ",2.3.7,8,\n" RUN
+                             ",,,\n" RUN ",2.3.7,,300\n" RUN ",,4,\n" RUN ",1.3.4,,\n";
+    if (read_text(text, &arena, &r, &err) != DL_OK) fail_msg("%s", err.message);
+    const struct dl_system *file = r.rows[1].system;
+    assert_string_equal(r.rows[0].system->nccl_version, "2.3.7");
+    assert_int_equal(r.rows[0].system->nccl_rings, 8);
+    assert_true(r.rows[0].system->nccl.ready && r.rows[0].system->nccl.number == 307);
+    assert_string_not_equal(file->nccl_version, "2.3.7");
+    assert_int_equal(file->nccl_rings, DL_ABSENT);
+    assert_true(isnan(r.rows[0].system->device->power_limit_w));
+    check_close(r.rows[2].system->device->power_limit_w, 300, 0);
+    assert_string_equal(r.rows[2].system->nccl_version, "2.3.7");
+    assert_int_equal(r.rows[2].system->nccl_rings, DL_ABSENT);
+    assert_string_equal(r.rows[3].system->nccl_version, file->nccl_version);
+    assert_int_equal(r.rows[3].system->nccl_rings, 4);
+    check_contains(r.rows[4].why, "nccl_version \"1.3.4\" is no release of NCCL 2");
+    assert_int_equal(read_text(HEAD ",nccl_rings\n" RUN ",0\n", &arena, &r, &err), DL_ERR_INPUT);
+    assert_string_equal(err.key, "nccl_rings");
+    dl_arena_free(&arena);
+}
+
 static void experts_are_among_the_data_ranks(void **state) {
     (void)state;
     struct dl_arena arena = {0};
@@ -178,6 +205,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_option_is_a_column),
         cmocka_unit_test(a_power_limit_is_the_rows_own),
+        cmocka_unit_test(nccl_is_the_rows_own),
         cmocka_unit_test(experts_are_among_the_data_ranks),
         cmocka_unit_test(bad_cells_have_a_place),
         cmocka_unit_test(all_missing_columns_are_named),

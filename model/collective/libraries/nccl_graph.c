@@ -245,7 +245,21 @@ static double staged_frac(const struct dl_link *inter) {
     return inter->rdma && !inter->gpudirect && !own ? STAGED_FRAC : 1.0;
 }
 
-static enum dl_code between(const struct dl_system *system,
+/* net_socket.cc opens several connections for a ring since this release (key "nccl-docs"). */
+static const int MANY_SOCKETS = 408;
+/* Until then one ring for each adapter; search.cc also looks inside the node. */
+static const int SEARCHES = 500;
+
+/* F-NCCL-FLOWS: what all TCP connections of a communicator attain between two nodes. */
+static double of_flows(const struct dl_link *link, int number, double rings) {
+    const double flow = link->flow_bandwidth_bytes_per_s;
+    if (link->rdma || !(flow > 0.0)) return HUGE_VAL;
+    const double sockets =
+        number >= MANY_SOCKETS && link->sockets_per_ring > 0 ? (double)link->sockets_per_ring : 1.0;
+    return rings * sockets * flow;
+}
+
+static enum dl_code between(const struct dl_system *system, int number,
                             const struct dl_collective_request *request,
                             const struct inside *inside, struct dl_nccl_graph *graph,
                             struct dl_err *err) {
@@ -263,6 +277,11 @@ static enum dl_code between(const struct dl_system *system,
     double total = share.bytes_per_s * staged_frac(link), channels = share.rail_count;
     bool several = request->ranks_per_node > 1;
     if (several && inside->ring_bytes_per_s >= DUPLICATE_BYTES_PER_S * channels) channels *= 2.0;
+    const double asked = system->nccl_rings > 0 ? (double)system->nccl_rings : 1.0;
+    channels = dl_most(channels, asked);
+    total =
+        dl_least(total, of_flows(link, number,
+                                 number < SEARCHES ? dl_most(share.rail_count, asked) : channels));
     graph->inside_limits = several && inside->ring_bytes_per_s < total;
     double crossing = request->nodes == 2 ? 2.0 * total : total;
     graph->channels = graph->tree_channels = channels;
@@ -314,7 +333,7 @@ enum dl_code dl_nccl_graph_build(const struct dl_system *system,
     if (inside.nvlink && !known->before_volta)
         out->attained = starts(system->intra.kind, "infinity") ? &dl_rccl_attained
                                                                : dl_nccl_attained_of(generation);
-    if (request->nodes > 1) return between(system, request, &inside, out, err);
+    if (request->nodes > 1) return between(system, known->number, request, &inside, out, err);
     out->ring_bytes_per_s = inside.ring_bytes_per_s / inside.channels;
     out->tree_bytes_per_s = inside.tree_bytes_per_s / inside.tree_channels;
     if (inside.link_bytes_per_s > 0.0)
