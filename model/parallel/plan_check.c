@@ -327,6 +327,12 @@ enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_wo
             err, DL_ERR_USAGE,
             "--zero-group: goes with sharded states: strategies zero1 to zero3, or --zero 1 to 3");
     }
+    if (plan->blocking_launches && plan->strategy->check != dl_transformer_check) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--blocking-launches: goes with tensor, pipeline or expert parallelism, or "
+                       "sharded states; strategy %s has none",
+                       plan->strategy->name);
+    }
     return plan->strategy->check == NULL
                ? DL_OK
                : plan->strategy->check(system, workload, framework, plan, err);

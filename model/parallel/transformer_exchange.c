@@ -62,6 +62,7 @@ static void add_hidden(const struct dl_transformer_maker *m, const struct dl_col
                        struct dl_transformer_pass *pass) {
     struct dl_collective_time shown = *t;
     if (!(t->time_s > 0)) return;
+    if (m->tf->input.blocking_launches) hidden_s = 0; /* F-HOST-BLOCKING */
     const double hides_s = fmin(t->time_s, fmax(0, hidden_s)),
                  fraction = (t->time_s - hides_s) / t->time_s,
                  lost_s = times * hides_s * dl_transformer_contention(m->tf, t);

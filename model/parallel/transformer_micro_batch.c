@@ -273,6 +273,13 @@ static bool is_captured(const struct dl_transformer *tf) {
            strcmp(on, architecture) == 0;
 }
 
+/* Of two times of which the longer hides the shorter, but for its ends; one is above 0. */
+static double hidden_s(double device_s, double host_s) {
+    const double most_s = fmax(device_s, host_s);
+    return most_s * pow(1 + pow(fmin(device_s, host_s) / most_s, HIDING), 1 / HIDING);
+}
+
+/* F-HOST-BLOCKING: a host that waits for each kernel hides nothing: both times add up. */
 static void finish_pass(const struct dl_transformer *tf, double operations,
                         struct dl_transformer_pass *pass) {
     const struct dl_device *device = tf->system->device;
@@ -286,11 +293,10 @@ static void finish_pass(const struct dl_transformer *tf, double operations,
         (pass->launches + pass->host_operation_count) * dispatch_s * scale +
         pass->collective_count * fmax(framework->sync.collective_launch_s, call_s);
     const double host_s = is_captured(tf) ? 0 : calls_s;
-    const double device_s = pass->device_s + pass->launches * gap_s + pass->comm_s,
-                 most_s = fmax(device_s, host_s);
+    const double device_s = pass->device_s + pass->launches * gap_s + pass->comm_s;
     pass->step_s = device_s; /* below 0: what the last layer has less than the others */
-    if (!(most_s > 0)) return;
-    pass->step_s = most_s * pow(1 + pow(fmin(device_s, host_s) / most_s, HIDING), 1 / HIDING);
+    if (!(fmax(device_s, host_s) > 0)) return;
+    pass->step_s = tf->input.blocking_launches ? device_s + host_s : hidden_s(device_s, host_s);
 }
 
 /* Full recomputation keeps the input of each body layer alone, that of chosen operations keeps it

@@ -52,6 +52,12 @@ static void add(struct sums *s, const struct dl_transformer_pass *pass, double t
     s->step_s += times * pass->step_s;
 }
 
+/* Whether collectives of data parallelism run behind kernels: not where the host waits for each
+ * (F-HOST-BLOCKING). */
+static bool reduces_behind(const struct dl_transformer *tf) {
+    return tf->framework->sync.overlaps_backward && !tf->input.blocking_launches;
+}
+
 /* Exposed communication of sharded states in one micro-batch: forward, backward. */
 static void shard_exposed(const struct dl_transformer *tf,
                           const struct dl_transformer_mapping *mapping, const struct stage *compute,
@@ -63,12 +69,12 @@ static void shard_exposed(const struct dl_transformer *tf,
     if (mapping->replicas <= 1) return;
     if (mapping->shard == 2) {
         const double last_s = root_reduce_s / mapping->buckets;
-        *backward_s = tf->framework->sync.overlaps_backward
+        *backward_s = reduces_behind(tf)
                           ? last_s + fmax(0, root_reduce_s - last_s - compute->backward_s)
                           : root_reduce_s;
     }
     if (mapping->shard != 3) return;
-    if (!tf->framework->sync.overlaps_backward) {
+    if (!reduces_behind(tf)) {
         *forward_s = root_gather_s + gathers_s;
         *backward_s = gathers_s + reduces_s + root_reduce_s;
         return;
@@ -105,7 +111,7 @@ static double exposed_reduce_s(const struct dl_transformer *tf,
                                const struct dl_transformer_choice *choice,
                                const struct stage *slowest) {
     const double all_s = mapping->reduce.time_s, last_s = all_s / mapping->buckets;
-    if (!tf->framework->sync.overlaps_backward) return all_s;
+    if (!reduces_behind(tf)) return all_s;
     if (mapping->bound)
         return fmax(mapping->before_frac * all_s, all_s - slowest->backward_s - slowest->forward_s);
     return last_s + fmax(0, all_s - last_s - window_s(mapping, choice, slowest->backward_s));
@@ -117,7 +123,7 @@ static double exposed_gather_s(const struct dl_transformer *tf,
                                const struct dl_transformer_choice *choice,
                                const struct stage *slowest) {
     const double all_s = mapping->gather.time_s, first_s = all_s / mapping->buckets;
-    if (!tf->framework->transformer.overlaps_gather) return all_s;
+    if (!tf->framework->transformer.overlaps_gather || tf->input.blocking_launches) return all_s;
     return first_s + fmax(0, all_s - first_s - window_s(mapping, choice, slowest->forward_s));
 }
 
@@ -282,7 +288,8 @@ static double boundary_s(const struct dl_transformer *tf,
                          double message_s, double pp) {
     const bool interleaved = choice->schedule == DL_INTERLEAVED;
     const double m = choice->micro_batches, v = interleaved ? (double)choice->virtual_stages : 1;
-    if (!interleaved || !tf->framework->transformer.boundary_overlaps)
+    if (!interleaved || !tf->framework->transformer.boundary_overlaps ||
+        tf->input.blocking_launches)
         return 2 * (m * v + pp - 2) * message_s;
     const double behind_s = (slowest->forward_s + slowest->backward_s) / (2 * v);
     return 2 * (pp - 1) * message_s + 2 * (m * v - 1) * fmax(0, message_s - behind_s);

@@ -57,6 +57,7 @@ struct dl_plan {
     enum dl_master_weights master_weights;
     enum dl_recompute recompute;
     bool recompute_open;    /* not given: the framework's default */
+    bool blocking_launches; /* the host waits for each kernel: CUDA_LAUNCH_BLOCKING=1 */
     bool sequence_parallel; /* tensor parallelism splits layers outside attention and MLP along the
                                sequence */
     enum dl_schedule schedule; /* of a pipeline's micro-batches */

@@ -117,6 +117,10 @@ const struct dl_option dl_input_options[] = {
     {"compiler", 0, "none|xla|inductor", "Plan",
      "compiler that fuses the framework's operations; default: as the framework runs by itself",
      DL_CHOICE(PLAN(compiler), .choices = dl_compiler_names)},
+    {"blocking-launches", 0, NULL, "Plan",
+     "with tensor or pipeline parallelism, or sharded states: the host waits for each kernel, as "
+     "with CUDA_LAUNCH_BLOCKING=1",
+     DL_FLAG(PLAN(blocking_launches))},
     {"servers", 0, "N", "Plan",
      "tensorflow-ps, mxnet-dist-*: parameter servers; default: one per node, next to its workers",
      DL_INTEGER(PLAN(servers), .min = 1, .max = MOST_RANKS)},

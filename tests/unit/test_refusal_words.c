@@ -79,6 +79,10 @@ static void devices_and_batches(void **state) {
             "--zero-group: goes with sharded states: strategies zero1 to zero3, or --zero 1 to 3");
     p = f.plan, p.sequence_parallel = true;
     refused(&f, w, &p, "--sequence-parallel: goes with tensor parallelism");
+    p = f.plan, p.blocking_launches = true;
+    refused(&f, w, &p,
+            "--blocking-launches: goes with tensor, pipeline or expert parallelism, or sharded "
+            "states; strategy data has none");
     p = f.plan, p.micro_batch_samples = 64, taken(&f, w, &p);
     p.micro_batch_samples = 100;
     refused(&f, w, &p,

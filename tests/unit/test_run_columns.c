@@ -153,6 +153,7 @@ static void bad_cells_have_a_place(void **state) {
         {"zero", "4", "[0, 3]"},
         {"recompute", "some", "none, selective, full"},
         {"sequence_parallel", "yes", "1 or 0"},
+        {"blocking_launches", "on", "1 or 0"},
         {"data", "imaginary", "synthetic or real"},
         {"compiler", "gcc", "xla"},
         {"virtual_stages", "1.5", "whole number"},

@@ -344,6 +344,35 @@ static void host_and_device(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
+/* F-HOST-BLOCKING: the device has worked for T when the host, which takes T or T/2 for its calls,
+ * has waited for every kernel: 2 T and 1.5 T, forward and backward. */
+static void blocked_host(void **state) {
+    (void)state;
+    struct gpt g;
+    make(&g);
+    struct dl_err err = {0};
+    struct dl_transformer_micro_batch cell;
+    const struct dl_transformer_split s = split(1, 1, 1, 1);
+    g.f.framework.host.dispatch_s = 0;
+    g.tf.input.blocking_launches = true;
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, &err), DL_OK);
+    const struct dl_transformer_pass forward = cell.forward[DL_TRANSFORMER_BODY],
+                                     back = cell.backward[DL_TRANSFORMER_BODY][DL_RECOMPUTE_FULL];
+    check_close(forward.step_s, forward.device_s + forward.launches * 1e-6, 1e-12);
+    const double factors[] = {1, 0.5};
+    g.f.device.launch_s = 0;
+    for (int i = 0; i < 2; i++) {
+        const double dispatch_s = factors[i] * forward.step_s / forward.launches;
+        g.f.framework.host.dispatch_s = dispatch_s;
+        assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, &err), DL_OK);
+        check_close(cell.forward[DL_TRANSFORMER_BODY].step_s / forward.step_s, 1 + factors[i],
+                    1e-9);
+        check_close(cell.backward[DL_TRANSFORMER_BODY][DL_RECOMPUTE_FULL].step_s,
+                    back.step_s + back.launches * dispatch_s, 1e-9);
+    }
+    dl_arena_free(&g.f.arena);
+}
+
 /* F-HOST-EAGER: calls of eager PyTorch of 1 s, so that the host decides; a recomputed layer has 8
  * operations more, each dropout 4, each parameter tensor one. */
 static void eager_host(void **state) {
@@ -419,7 +448,7 @@ int main(void) {
         cmocka_unit_test(schedules),         cmocka_unit_test(overlap_leaves),
         cmocka_unit_test(one_rank_is_data),  cmocka_unit_test(hybrid_sharding),
         cmocka_unit_test(host_and_device),   cmocka_unit_test(eager_host),
-        cmocka_unit_test(impossible),
+        cmocka_unit_test(blocked_host),      cmocka_unit_test(impossible),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -200,6 +200,51 @@ static void messages_between_parts(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
+/* F-HOST-BLOCKING: what the three tests above hide shows in full. Stage 3: forward the root and 4
+ * layers, 0.5 + 4 x 1, backward 4 x (1 + 2) + 0.25; stage 1: 10 + 5; messages: 36 x 0.1. */
+static void nothing_hides_behind_a_blocked_host(void **state) {
+    (void)state;
+    struct gpt g;
+    make_of(&g, "4");
+    struct dl_transformer_micro_batch cell = {.micro_samples = 0};
+    struct dl_transformer_mapping layout = {.split = gpt_split(1, 1, 1, 1, 4),
+                                            .shard = 3,
+                                            .replicas = 4,
+                                            .shard_ranks = 4,
+                                            .stage_layers = 4,
+                                            .end_layers = {3, 3},
+                                            .all_layers = 12,
+                                            .buckets = 1,
+                                            .gather = {.time_s = 0.5},
+                                            .reduce = {.time_s = 0.25},
+                                            .unit_gather = {.time_s = 1},
+                                            .unit_reduce = {.time_s = 2}};
+    struct dl_collective_time boundary = {.time_s = 0.1};
+    struct dl_transformer_choice choice = {.micro_batches = 3, .virtual_stages = 1};
+    struct dl_transformer_result r;
+    g.tf.input.blocking_launches = true;
+    g.f.framework.transformer.overlaps_gather = true;
+    g.f.framework.transformer.boundary_overlaps = true;
+    set_pass(&cell.forward[DL_TRANSFORMER_BODY], 2);
+    set_pass(&cell.backward[DL_TRANSFORMER_BODY][0], 4);
+    dl_transformer_evaluate(&g.tf, &layout, &cell, &boundary, &choice, &r);
+    check_close(r.data_exposed_s, 3 * (0.5 + 4 + 4 * 3 + 0.25), 1e-12);
+    layout.shard = 1;
+    layout.buckets = 5;
+    layout.reduce.time_s = 10;
+    layout.gather.time_s = 5;
+    dl_transformer_evaluate(&g.tf, &layout, &cell, &boundary, &choice, &r);
+    check_close(r.data_exposed_s, 10 + 5, 1e-12);
+    layout.split = gpt_split(1, 1, 1, 4, 1);
+    layout.replicas = 1;
+    layout.stage_layers = 3;
+    choice = (struct dl_transformer_choice){
+        .micro_batches = 8, .schedule = DL_INTERLEAVED, .virtual_stages = 2};
+    dl_transformer_evaluate(&g.tf, &layout, &cell, &boundary, &choice, &r);
+    check_close(r.boundary_s, 3.6, 1e-12);
+    dl_arena_free(&g.f.arena);
+}
+
 /* F-TRANSFORMER-TENSOR-OVERLAP: a layer split by columns on 4 ranks with GEMMs of 4 s forward, 3 s
  * and 2 s backward; its input is gathered in 2 s, its gradient scattered in 5 s. Exposed forward:
  * 2, 2, max(0, 2 - 4 x 3/4) = 0; backward: 5; behind GEMMs 0 + 5 - 2 = 3. By rows in pieces:
@@ -217,12 +262,15 @@ static void tensor_collectives_hide(void **state) {
         int overlap;
         enum dl_transformer_role role;
         double forward_s, backward_s, lost_s;
+        bool blocked; /* F-HOST-BLOCKING: backward the input's second gather, 2 s, shows too */
     } cases[] = {
-        {DL_TENSOR_EXPOSED, DL_TRANSFORMER_COLUMN, 2, 5, 0},
-        {DL_TENSOR_BACKWARD, DL_TRANSFORMER_COLUMN, 2, 3, 0.4},
-        {DL_TENSOR_PIECES, DL_TRANSFORMER_COLUMN, 0, 3, 0.4},
-        {DL_TENSOR_BACKWARD, DL_TRANSFORMER_ROW, 5, 2, 0},
-        {DL_TENSOR_PIECES, DL_TRANSFORMER_ROW, 2, 0, 0.2},
+        {DL_TENSOR_EXPOSED, DL_TRANSFORMER_COLUMN, 2, 5, 0, false},
+        {DL_TENSOR_BACKWARD, DL_TRANSFORMER_COLUMN, 2, 3, 0.4, false},
+        {DL_TENSOR_PIECES, DL_TRANSFORMER_COLUMN, 0, 3, 0.4, false},
+        {DL_TENSOR_BACKWARD, DL_TRANSFORMER_ROW, 5, 2, 0, false},
+        {DL_TENSOR_PIECES, DL_TRANSFORMER_ROW, 2, 0, 0.2, false},
+        {DL_TENSOR_BACKWARD, DL_TRANSFORMER_COLUMN, 2, 7, 0, true},
+        {DL_TENSOR_PIECES, DL_TRANSFORMER_ROW, 5, 2, 0, true},
     };
     g.f.device.unit_count = 80;
     g.f.system.device = &g.f.device;
@@ -232,6 +280,7 @@ static void tensor_collectives_hide(void **state) {
         struct dl_transformer_layer_passes p = {
             .forward = {.device_s = 4}, .data = {.device_s = 3}, .weights = {.device_s = 2}};
         g.f.framework.transformer.tensor_overlap = cases[i].overlap;
+        g.tf.input.blocking_launches = cases[i].blocked;
         dl_transformer_add_exchanges(&m, &l, &p);
         check_close(p.forward.comm_s, cases[i].forward_s, 1e-12);
         check_close(p.data.comm_s, cases[i].backward_s, 1e-12);
@@ -549,6 +598,7 @@ int main(void) {
         cmocka_unit_test(uneven_stages),
         cmocka_unit_test(leading_layers_count),
         cmocka_unit_test(messages_between_parts),
+        cmocka_unit_test(nothing_hides_behind_a_blocked_host),
         cmocka_unit_test(tensor_collectives_hide),
         cmocka_unit_test(context_shares),
         cmocka_unit_test(selective_recomputation),
