@@ -93,6 +93,7 @@ struct dl_interval_case dl_fit_case(const struct dl_fit_row *row,
         .overhead_frac = dl_known(p->overhead_frac) ? p->overhead_frac : 0,
         .model_sigma_log = p->model_sigma_log,
         .batch_per_device_samples = row->devices > 0 ? row->samples / (double)row->devices : 0,
+        .parameters = row->parameters,
     };
 }
 
@@ -174,6 +175,7 @@ static struct dl_fit_row row_of(const struct dl_run_rows *r, int csv, int i) {
     row.kernels = dl_device_kernels_name(run->system->device);
     row.architecture = dl_device_architecture(run->system->device);
     row.release = run->framework->release;
+    row.parameters = run->workload->parameters;
     row.measured_s = run->throughput ? run->global_batch_samples / run->measured : run->measured;
     return row;
 }

@@ -207,6 +207,19 @@ static int64_t sources_of(const struct fit *f, size_t row, size_t own, size_t wi
     return count;
 }
 
+/* Whether another group than that of the row, and than `without`, has its network. */
+static bool network_seen(const struct fit *f, size_t row, size_t without) {
+    const struct dl_generalized *g = f->g;
+    const struct dl_fit_row *rows = g->rows->rows;
+    for (size_t i = 0; i < f->n; i++) {
+        if (f->level[SOURCE][i] >= 0 && g->group_of[i] != g->group_of[row] &&
+            g->group_of[i] != without &&
+            dl_interval_same_network(rows[i].parameters, rows[row].parameters))
+            return true;
+    }
+    return false;
+}
+
 struct ratio {
     double value, weight;
 };
@@ -327,13 +340,13 @@ static void fill_rows(const struct width_fit *w, size_t without) {
         struct dl_width_row *row = &w->rows[i];
         *row = (struct dl_width_row){.weight_ratio = 0};
         if (isnan(w->errors[i])) continue;
-        struct dl_interval_known known = {false, false, 0};
+        struct dl_interval_known known = {0};
         struct dl_interval_case c = dl_fit_case(&f->g->rows->rows[i], &w->predictions[i]);
         c.anchored = w->anchored;
         if (!w->anchored)
-            known = (struct dl_interval_known){seen(f, FRAMEWORK, i, without),
-                                               seen(f, RELEASE, i, without),
-                                               sources_of(f, i, f->g->group_of[i], without)};
+            known = (struct dl_interval_known){
+                seen(f, FRAMEWORK, i, without), seen(f, RELEASE, i, without),
+                network_seen(f, i, without), sources_of(f, i, f->g->group_of[i], without)};
         dl_interval_covariates(&c, &known, row->covariate);
         row->error_log = fmin(f->most, fabs(w->errors[i]));
         row->weight_ratio = f->g->group_of[i] == without ? 0 : w->weights[i];
@@ -403,6 +416,22 @@ static enum dl_code list_arithmetics(const struct fit *f, struct dl_arena *arena
     return DL_OK;
 }
 
+static enum dl_code list_networks(const struct fit *f, struct dl_arena *arena,
+                                  struct dl_interval_model *out, struct dl_err *err) {
+    const struct dl_fit_row *rows = f->g->rows->rows;
+    out->networks = dl_arena_alloc(arena, f->n + 1, sizeof *out->networks);
+    if (out->networks == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (size_t i = 0; i < f->n; i++) {
+        bool listed = f->level[SOURCE][i] < 0;
+        for (int k = 0; k < out->network_count && !listed; k++)
+            listed = dl_interval_same_network(out->networks[k].parameters, rows[i].parameters);
+        if (!listed && rows[i].parameters > 0)
+            out->networks[out->network_count++] =
+                (struct dl_interval_network){rows[i].workload, rows[i].parameters};
+    }
+    return DL_OK;
+}
+
 /* Levels that were measured, with what is left of their variance. */
 static enum dl_code list_known(const struct fit *f, struct dl_arena *arena,
                                struct dl_interval_model *out, struct dl_err *err) {
@@ -460,6 +489,7 @@ enum dl_code dl_interval_fit(struct dl_generalized *g, struct dl_arena *arena,
     DL_TRY(fit_widths(&f, g->held_out, false, arena, &out->widths, err));
     DL_TRY(fit_widths(&f, g->anchored, true, arena, &out->anchored_widths, err));
     DL_TRY(list_arithmetics(&f, arena, out, err));
+    DL_TRY(list_networks(&f, arena, out, err));
     return list_known(&f, arena, out, err);
 }
 

@@ -100,7 +100,8 @@ static void corrected_by_runs(void **state) {
     check_close(p.iteration_s, before.iteration_s, 0);
     check_close(p.iteration_high_s, 0, 0); /* no model of errors: nothing is set */
     f.framework.intervals = &model;
-    const struct dl_interval_case c = dl_interval_case_of(&f.system, &f.framework, &f.plan, &p);
+    const struct dl_interval_case c =
+        dl_interval_case_of(&f.system, &f.workload, &f.framework, &f.plan, &p);
     check_close(c.exposed_frac, 0.25, 1e-12);
     check_close(c.overhead_frac, 0.125, 1e-12);
     dl_predict_correct(&r, &p);
