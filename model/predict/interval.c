@@ -90,6 +90,7 @@ static const struct dl_field width_fields[] = {
     WIDTH(DL_WIDTH_MIXED, "mixed_log", "of automatic mixed precision"),
     WIDTH(DL_WIDTH_KERNELS, "kernels_ratio", "ends / spread of kernels and collectives"),
     WIDTH(DL_WIDTH_NETWORK, "network_log", "of a network that was never measured"),
+    WIDTH(DL_WIDTH_ASSUMED, "assumed_log", "of a run that does not say which release it used"),
     {.key = NULL},
 };
 static const struct dl_schema width_schema = {.name = "widths",
@@ -274,6 +275,7 @@ void dl_interval_covariates(const struct dl_interval_case *c, const struct dl_in
     covariate[DL_WIDTH_MIXED] = mixed ? 1 : 0;
     covariate[DL_WIDTH_KERNELS] = dl_known(c->model_sigma_log) ? c->model_sigma_log : 0;
     covariate[DL_WIDTH_NETWORK] = c->anchored || known->network ? 0 : 1;
+    covariate[DL_WIDTH_ASSUMED] = !c->anchored && c->release_assumed ? 1 : 0;
 }
 
 double dl_interval_half_log(const struct dl_interval_model *m, const struct dl_interval_case *c) {

@@ -56,6 +56,7 @@ enum dl_interval_width {
     DL_WIDTH_MIXED,         /* 1 where a framework chooses what runs in fp16 */
     DL_WIDTH_KERNELS,       /* spread of kernels and collectives */
     DL_WIDTH_NETWORK,       /* 1 where the network was never measured */
+    DL_WIDTH_ASSUMED,       /* 1 where nobody said which release ran */
     DL_WIDTHS
 };
 struct dl_interval_widths {
@@ -101,6 +102,7 @@ struct dl_interval_case {
     double model_sigma_log;          /* of kernels and collectives; NAN: not known */
     double batch_per_device_samples; /* of an iteration; 0: not known */
     double parameters;               /* trainable ones of the network; 0: not known */
+    bool release_assumed;            /* nobody said which release ran */
     bool anchored;                   /* a run of the same job was measured */
 };
 

@@ -383,6 +383,25 @@ static enum dl_code fit_widths(const struct fit *f, struct dl_fit_prediction *pr
     return DL_OK;
 }
 
+/* F-UNVERSIONED: the width of runs that do not say which release they used, the others being known:
+ * from the errors that the left-out rows would have if they did not say it. */
+static enum dl_code fit_assumed(const struct fit *f, struct dl_arena *arena,
+                                struct dl_interval_widths *widths, struct dl_err *err) {
+    const struct dl_generalized *g = f->g;
+    struct width_fit w = {.fit = f, .predictions = g->held_out};
+    w.rows = dl_arena_alloc(arena, f->n + 1, sizeof *w.rows);
+    w.errors = dl_arena_alloc(arena, 2 * f->n + 2, sizeof *w.errors);
+    if (w.rows == NULL || w.errors == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    w.weights = w.errors + f->n;
+    for (size_t i = 0; i < f->n; i++)
+        w.errors[i] =
+            f->errors[i] + log(g->in_sample[i].iteration_s / g->unversioned[i].iteration_s);
+    for (size_t i = 0; i < f->n; i++) w.weights[i] = weight_of(f, w.errors, i, POWER);
+    fill_rows(&w, g->group_count);
+    for (size_t i = 0; i < f->n; i++) w.rows[i].covariate[DL_WIDTH_ASSUMED] = 1;
+    return dl_width_fit(w.rows, f->n, DL_WIDTH_ASSUMED, widths, err);
+}
+
 /* The parts of a level's name, which are lines. */
 enum { NAME_PARTS = 3 };
 static bool split_name(const char *name, int count, struct dl_arena *arena,
@@ -487,6 +506,7 @@ enum dl_code dl_interval_fit(struct dl_generalized *g, struct dl_arena *arena,
     };
     DL_TRY(spread_of_plans(&f, arena, &out->plans_sigma_log, err));
     DL_TRY(fit_widths(&f, g->held_out, false, arena, &out->widths, err));
+    DL_TRY(fit_assumed(&f, arena, &out->widths, err));
     DL_TRY(fit_widths(&f, g->anchored, true, arena, &out->anchored_widths, err));
     DL_TRY(list_arithmetics(&f, arena, out, err));
     DL_TRY(list_networks(&f, arena, out, err));
