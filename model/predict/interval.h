@@ -127,8 +127,8 @@ struct dl_interval_known {
     int64_t device_sources;           /* that measured the device in this precision */
 };
 /* F-SAME-NETWORK: whether networks of x and y trainable parameters are one network, whatever
- * tables and files call it: within 0.5 %, so that padded vocabularies and longer tables of positions
- * do not count. false where one is not known (0). */
+ * tables and files call it: within 0.5 %, so that padded vocabularies and longer tables of
+ * positions do not count. false where one is not known (0). */
 bool dl_interval_same_network(double x, double y);
 /* F-SOURCES: how much of the width of a device remains when `sources` measured it in a precision:
  * (1 + sources)^-1/2, 1 where nobody did. */

@@ -11,6 +11,7 @@
 #include "model/base/mixed_model.h"
 #include "model/base/stats.h"
 #include "predict/compare/interval_widths.h"
+#include "predict/compare/spread_of_plans.h"
 
 #define COVERAGE 0.8
 /* A row of a source of n rows weighs n^-power in the fit of widths. Of 0, 1/4, 1/2, 3/4 and 1 those
@@ -265,59 +266,6 @@ static double quantile_ratio(const struct fit *f, const struct dl_mixed_model *m
     return room == NULL ? NAN : quantile_of(room, count);
 }
 
-/* Whether rows are of one job, and of one plan of it. */
-static bool same_job(const struct dl_fit_row *a, const struct dl_fit_row *b) {
-    return a->decision.plans[0] != 0 && strcmp(a->decision.plans, b->decision.plans) == 0;
-}
-static bool same_plan(const struct dl_fit_row *a, const struct dl_fit_row *b) {
-    return same_job(a, b) && strcmp(a->decision.plan, b->decision.plan) == 0;
-}
-
-/* Mean error of the plan of row `first` over its repeats, which are then done. */
-static double mean_of_plan(const struct fit *f, size_t first, bool *done) {
-    const struct dl_fit_row *rows = f->g->rows->rows;
-    double times = 0, sum = 0;
-    for (size_t i = first; i < f->n; i++) {
-        if (done[i] || isnan(f->y[i]) || !same_plan(&rows[i], &rows[first])) continue;
-        done[i] = true;
-        times++;
-        sum += f->y[i];
-    }
-    return sum / times;
-}
-
-/* F-TIE: spread of plans around the mean error of their job, over jobs with at least two; each
- * group of rows (source) counts the same. 0: no such jobs. */
-static enum dl_code spread_of_plans(const struct fit *f, struct dl_arena *arena, double *out,
-                                    struct dl_err *err) {
-    const struct dl_generalized *g = f->g;
-    const struct dl_fit_row *rows = g->rows->rows;
-    double *squares = dl_arena_alloc(arena, 2 * g->group_count + 2, sizeof *squares);
-    bool *done = dl_arena_alloc(arena, f->n + 1, sizeof *done);
-    if (squares == NULL || done == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    double *freedom = squares + g->group_count, variance = 0, groups = 0;
-    for (size_t i = 0; i < f->n; i++) {
-        double count = 0, sum = 0, square = 0;
-        for (size_t j = i; j < f->n; j++) { /* the plans of its job */
-            if (done[j] || isnan(f->y[j]) || !same_job(&rows[j], &rows[i])) continue;
-            const double mean = mean_of_plan(f, j, done);
-            count++;
-            sum += mean;
-            square += mean * mean;
-        }
-        if (count < 2) continue;
-        squares[g->group_of[i]] += fmax(0, square - sum * sum / count);
-        freedom[g->group_of[i]] += count - 1;
-    }
-    for (size_t k = 0; k < g->group_count; k++) {
-        if (!(freedom[k] > 0)) continue;
-        variance += squares[k] / freedom[k];
-        groups++;
-    }
-    *out = groups > 0 ? sqrt(variance / groups) : 0;
-    return DL_OK;
-}
-
 static void set_interval(struct dl_fit_prediction *p, double half_log) {
     p->low_s = p->iteration_s * exp(-half_log);
     p->high_s = p->iteration_s * exp(half_log);
@@ -504,7 +452,7 @@ enum dl_code dl_interval_fit(struct dl_generalized *g, struct dl_arena *arena,
         .update_ratio = 1, /* until dl_learning_choose */
         .constants_hash = dl_arena_printf(arena, "%016" PRIx64, g->constants->hash),
     };
-    DL_TRY(spread_of_plans(&f, arena, &out->plans_sigma_log, err));
+    DL_TRY(dl_spread_of_plans(g, f.y, arena, &out->plans_sigma_log, err));
     DL_TRY(fit_widths(&f, g->held_out, false, arena, &out->widths, err));
     DL_TRY(fit_assumed(&f, arena, &out->widths, err));
     DL_TRY(fit_widths(&f, g->anchored, true, arena, &out->anchored_widths, err));
