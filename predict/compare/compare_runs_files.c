@@ -189,6 +189,7 @@ enum dl_code dl_run_load_files(struct dl_run_rows *r, int row, struct dl_run_row
     DL_TRY(load_system(r, row, run, err));
     if (run->why != NULL) return DL_OK;
     DL_TRY(load_framework(r, row, run, &workload, err));
+    run->release = run->framework;
     if (run->release_remark != NULL) DL_TRY(assume_release(r, run, err));
     return load_workload(r, workload, names_data(input) ? "" : input, &run->workload, err);
 }

@@ -358,6 +358,23 @@ static void runs_that_do_not_say_their_release(void **state) {
     dl_arena_free(&arena);
 }
 
+/* A run that does not say its release anchors those that say the one that is assumed for it, and no
+ * others. */
+static void an_assumed_release_anchors(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_comparison c;
+    struct dl_err err = {0};
+    const char *rows =
+        "a,s,iris-v100,pytorch-ddp,data,,resnet50,,fp32,,1,1,32,,,,,,iteration,0.2,s,\n"
+        "b,s,iris-v100,pytorch-ddp,data,,resnet50,,fp32,,1,4,32,,,,,,iteration,0.2,s,1.8\n"
+        "c,s,iris-v100,pytorch-ddp,data,,resnet50,,fp32,,2,4,32,,,,,,iteration,0.2,s,NGC 20.12\n";
+    if (compare_text(rows, true, &arena, &c, &err) != DL_OK) fail_msg("%s", err.message);
+    assert_true(c.rows[0].skipped && !c.rows[1].skipped && c.rows[2].skipped);
+    assert_true(c.rows[1].predicted > 0.19);
+    dl_arena_free(&arena);
+}
+
 /* `system` names a file or the row is not predicted, also where prose describes a machine that has
  * a file; a release of the library that the row gives takes the place of the system's. */
 static void collectives_name_their_system(void **state) {
@@ -456,6 +473,7 @@ int main(void) {
         cmocka_unit_test(backends_and_global_batches_make_groups),
         cmocka_unit_test(framework_version_selects_the_release),
         cmocka_unit_test(runs_that_do_not_say_their_release),
+        cmocka_unit_test(an_assumed_release_anchors),
         cmocka_unit_test(collectives_name_their_system),
         cmocka_unit_test(broken_tables_name_the_line),
         cmocka_unit_test(kernel_rows),
