@@ -253,6 +253,7 @@ struct dl_posterior;
 
 struct dl_framework {
     const char *name, *summary, *source, *release;
+    bool release_assumed;  /* of a measured run that does not say which release it used */
     const char **versions; /* further versions that the file's own constants cover */
     int version_count;
     const char *behaviour_name; /* as the file has it, perhaps an older name */

@@ -26,6 +26,7 @@ static void apply(const struct dl_posterior_shift *shift, struct dl_prediction *
 }
 
 struct dl_interval_case dl_interval_case_of(const struct dl_system *system,
+                                            const struct dl_workload *workload,
                                             const struct dl_framework *framework,
                                             const struct dl_plan *plan,
                                             const struct dl_prediction *p) {
@@ -42,6 +43,8 @@ struct dl_interval_case dl_interval_case_of(const struct dl_system *system,
         .batch_per_device_samples = runs ? p->iteration_s * p->throughput_samples_per_s /
                                                (double)(plan->nodes * plan->devices_per_node)
                                          : 0,
+        .parameters = workload->parameters,
+        .release_assumed = framework->release_assumed,
         .anchored = plan->compute_scale > 0,
     };
 }
@@ -49,7 +52,8 @@ struct dl_interval_case dl_interval_case_of(const struct dl_system *system,
 void dl_predict_correct(const struct dl_predict_request *r, struct dl_prediction *p) {
     const struct dl_interval_model *model = r->framework->intervals;
     if (model == NULL) return;
-    const struct dl_interval_case c = dl_interval_case_of(r->system, r->framework, r->plan, p);
+    const struct dl_interval_case c =
+        dl_interval_case_of(r->system, r->workload, r->framework, r->plan, p);
     double half = dl_interval_half_log(model, &c), sigma = dl_interval_sigma_log(model, &c);
     if (r->framework->measured != NULL) {
         const struct dl_posterior_shift shift =

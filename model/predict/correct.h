@@ -12,6 +12,7 @@ void dl_predict_correct(const struct dl_predict_request *request, struct dl_pred
 
 /* What the interval of a prediction depends on. */
 struct dl_interval_case dl_interval_case_of(const struct dl_system *system,
+                                            const struct dl_workload *workload,
                                             const struct dl_framework *framework,
                                             const struct dl_plan *plan,
                                             const struct dl_prediction *prediction);

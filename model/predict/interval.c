@@ -7,6 +7,7 @@
 
 #include "model/base/linear.h"
 
+#define SAME_NETWORK_LOG 0.005 /* ResNet-101 and ResNeXt-101 32x4d differ by 0.0084 */
 #define I(member, type, ...) DL_FIELD(struct dl_interval_model, member, type, __VA_ARGS__)
 #define SIGMA(member, text)                                                                        \
     I(member, NUMBER, DL_RANGE(0, 5, DL_UNIT_NONE), .required = true, .help = text)
@@ -62,6 +63,17 @@ static const struct dl_schema arithmetic_schema = {.name = "arithmetic",
                                                    .summary = "devices measured in a precision",
                                                    .size = sizeof(struct dl_interval_arithmetic),
                                                    .fields = arithmetic_fields};
+static const struct dl_field network_fields[] = {
+    DL_FIELD(struct dl_interval_network, name, STRING, .required = true,
+             .help = "as the first table of runs calls it"),
+    DL_FIELD(struct dl_interval_network, parameters, NUMBER, DL_RANGE(1, 1e15, DL_UNIT_NONE),
+             .required = true, .help = "its trainable parameters"),
+    {.key = NULL},
+};
+static const struct dl_schema network_schema = {.name = "network",
+                                                .summary = "a network with measured runs",
+                                                .size = sizeof(struct dl_interval_network),
+                                                .fields = network_fields};
 #define WIDTH(index, name, text)                                                                   \
     {                                                                                              \
         .key = name, .type = DL_FIELD_NUMBER,                                                      \
@@ -77,6 +89,8 @@ static const struct dl_field width_fields[] = {
     WIDTH(DL_WIDTH_OVERHEAD, "overhead_log", "of overhead alone"),
     WIDTH(DL_WIDTH_MIXED, "mixed_log", "of automatic mixed precision"),
     WIDTH(DL_WIDTH_KERNELS, "kernels_ratio", "ends / spread of kernels and collectives"),
+    WIDTH(DL_WIDTH_NETWORK, "network_log", "of a network that was never measured"),
+    WIDTH(DL_WIDTH_ASSUMED, "assumed_log", "of a run that does not say which release it used"),
     {.key = NULL},
 };
 static const struct dl_schema width_schema = {.name = "widths",
@@ -118,6 +132,8 @@ static const struct dl_field interval_fields[] = {
       .child = &device_schema, .help = "devices with measured runs"),
     I(arithmetics, LIST, .count_offset = offsetof(struct dl_interval_model, arithmetic_count),
       .child = &arithmetic_schema, .help = "how many sources measured a device in a precision"),
+    I(networks, LIST, .count_offset = offsetof(struct dl_interval_model, network_count),
+      .child = &network_schema, .help = "networks with measured runs"),
     {.key = NULL},
 };
 const struct dl_schema dl_interval_schema = {
@@ -170,6 +186,16 @@ static int64_t device_sources(const struct dl_interval_model *m, const struct dl
             return a->source_count;
     }
     return 0;
+}
+
+bool dl_interval_same_network(double x, double y) {
+    return x > 0 && y > 0 && fabs(log(x / y)) <= SAME_NETWORK_LOG;
+}
+
+static bool network_of(const struct dl_interval_model *m, const struct dl_interval_case *c) {
+    for (int i = 0; i < m->network_count; i++)
+        if (dl_interval_same_network(m->networks[i].parameters, c->parameters)) return true;
+    return false;
 }
 
 bool dl_interval_measured_device(const struct dl_interval_model *model, const char *kernels,
@@ -248,11 +274,13 @@ void dl_interval_covariates(const struct dl_interval_case *c, const struct dl_in
     covariate[DL_WIDTH_OVERHEAD] = c->overhead_frac;
     covariate[DL_WIDTH_MIXED] = mixed ? 1 : 0;
     covariate[DL_WIDTH_KERNELS] = dl_known(c->model_sigma_log) ? c->model_sigma_log : 0;
+    covariate[DL_WIDTH_NETWORK] = c->anchored || known->network ? 0 : 1;
+    covariate[DL_WIDTH_ASSUMED] = !c->anchored && c->release_assumed ? 1 : 0;
 }
 
 double dl_interval_half_log(const struct dl_interval_model *m, const struct dl_interval_case *c) {
     const struct dl_interval_known known = {framework_of(m, c) != NULL, release_of(m, c) != NULL,
-                                            device_sources(m, c)};
+                                            network_of(m, c), device_sources(m, c)};
     const struct dl_interval_widths *widths = c->anchored ? &m->anchored_widths : &m->widths;
     double covariate[DL_WIDTHS], sum = 0;
     dl_interval_covariates(c, &known, covariate);

@@ -38,6 +38,12 @@ struct dl_interval_arithmetic {
     int64_t source_count;
 };
 
+/* A network that was measured: its trainable parameters. */
+struct dl_interval_network {
+    const char *name; /* as the first table of runs calls it */
+    double parameters;
+};
+
 /* Half of an 80 % interval is the root of the sum of squares of widths times what a run has of
  * them. */
 enum dl_interval_width {
@@ -49,6 +55,8 @@ enum dl_interval_width {
     DL_WIDTH_OVERHEAD,      /* overhead / iteration */
     DL_WIDTH_MIXED,         /* 1 where a framework chooses what runs in fp16 */
     DL_WIDTH_KERNELS,       /* spread of kernels and collectives */
+    DL_WIDTH_NETWORK,       /* 1 where the network was never measured */
+    DL_WIDTH_ASSUMED,       /* 1 where nobody said which release ran */
     DL_WIDTHS
 };
 struct dl_interval_widths {
@@ -79,6 +87,8 @@ struct dl_interval_model {
     int device_count;
     struct dl_interval_arithmetic *arithmetics;
     int arithmetic_count;
+    struct dl_interval_network *networks;
+    int network_count;
 };
 
 extern const struct dl_schema dl_interval_schema;
@@ -91,6 +101,8 @@ struct dl_interval_case {
     double overhead_frac;            /* host, bubble and waits / iteration */
     double model_sigma_log;          /* of kernels and collectives; NAN: not known */
     double batch_per_device_samples; /* of an iteration; 0: not known */
+    double parameters;               /* trainable ones of the network; 0: not known */
+    bool release_assumed;            /* nobody said which release ran */
     bool anchored;                   /* a run of the same job was measured */
 };
 
@@ -111,9 +123,13 @@ double dl_interval_sigma_log(const struct dl_interval_model *model,
                              const struct dl_interval_case *c);
 /* What an interval knows of others' runs. */
 struct dl_interval_known {
-    bool framework, release; /* were measured */
-    int64_t device_sources;  /* that measured the device in this precision */
+    bool framework, release, network; /* were measured */
+    int64_t device_sources;           /* that measured the device in this precision */
 };
+/* F-SAME-NETWORK: whether networks of x and y trainable parameters are one network, whatever
+ * tables and files call it: within 0.5 %, so that padded vocabularies and longer tables of
+ * positions do not count. false where one is not known (0). */
+bool dl_interval_same_network(double x, double y);
 /* F-SOURCES: how much of the width of a device remains when `sources` measured it in a precision:
  * (1 + sources)^-1/2, 1 where nobody did. */
 double dl_interval_device_covariate(int64_t sources);

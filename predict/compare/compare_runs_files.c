@@ -116,6 +116,26 @@ static enum dl_code load_release(struct dl_run_rows *r, int row, struct run_rele
     return run->release_remark != NULL ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
 }
 
+/* The same framework for runs that do not say which release they used. */
+static enum dl_code assume_release(struct dl_run_rows *r, struct dl_run_row *run,
+                                   struct dl_err *err) {
+    const char *release = run->framework->release != NULL ? run->framework->release : "",
+               *key = dl_arena_printf(r->arena, "framework %s release %s assumed",
+                                      run->framework->name, release);
+    if (key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    const struct dl_framework *known = cached(r, key);
+    if (known == NULL) {
+        struct dl_framework *assumed = dl_arena_alloc(r->arena, 1, sizeof *assumed);
+        if (assumed == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        *assumed = *run->framework;
+        assumed->release_assumed = true;
+        known = assumed;
+        remember(r, key, known);
+    }
+    run->framework = known;
+    return DL_OK;
+}
+
 /* The framework with the constants of the run's release, and the workload as that builds it. */
 static enum dl_code load_framework(struct dl_run_rows *r, int row, struct dl_run_row *run,
                                    const char **workload, struct dl_err *err) {
@@ -173,5 +193,7 @@ enum dl_code dl_run_load_files(struct dl_run_rows *r, int row, struct dl_run_row
     DL_TRY(load_system(r, row, run, err));
     if (run->why != NULL) return DL_OK;
     DL_TRY(load_framework(r, row, run, &workload, err));
+    run->release = run->framework;
+    if (run->release_remark != NULL) DL_TRY(assume_release(r, run, err));
     return load_workload(r, workload, names_data(input) ? "" : input, &run->workload, err);
 }

@@ -9,7 +9,7 @@ struct dl_loaded_file {
     const void *object;
 };
 
-enum { DL_RUN_NEW_FILES = 4 }; /* objects that one row can add to the cache */
+enum { DL_RUN_NEW_FILES = 6 }; /* objects that one row can add to the cache */
 
 /* The number in a cell, within the column's range; NAN: the cell is empty. DL_ERR_INPUT names file,
  * line and column. */

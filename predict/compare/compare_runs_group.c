@@ -41,7 +41,7 @@ static bool alike(const void *context, int a, int b) {
     for (int i = 0; i < SAME; i++) {
         if (strcmp(dl_run_cell(r, a, same[i]), dl_run_cell(r, b, same[i])) != 0) return false;
     }
-    return r->rows[a].framework == r->rows[b].framework && same_backend(r, a, b) &&
+    return r->rows[a].release == r->rows[b].release && same_backend(r, a, b) &&
            dl_run_plan_same(r, a, b);
 }
 

@@ -93,7 +93,51 @@ struct dl_interval_case dl_fit_case(const struct dl_fit_row *row,
         .overhead_frac = dl_known(p->overhead_frac) ? p->overhead_frac : 0,
         .model_sigma_log = p->model_sigma_log,
         .batch_per_device_samples = row->devices > 0 ? row->samples / (double)row->devices : 0,
+        .parameters = row->parameters,
+        .release_assumed = row->release_assumed,
     };
+}
+
+/* A table without what it says of releases. */
+static enum dl_code hide_versions(struct dl_csv *csv, struct dl_arena *arena, struct dl_err *err) {
+    const int column = dl_csv_column(csv, "framework_version");
+    const size_t width = (size_t)csv->column_count;
+    const char *const **rows = dl_arena_alloc(arena, (size_t)csv->row_count + 1, sizeof *rows);
+    if (rows == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int i = 0; i < csv->row_count; i++) {
+        const char **cells = dl_arena_alloc(arena, width + 1, sizeof *cells);
+        if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        memcpy(cells, csv->rows[i], width * sizeof *cells);
+        if (column >= 0) cells[column] = "";
+        rows[i] = cells;
+    }
+    csv->rows = rows;
+    return DL_OK;
+}
+
+static enum dl_code predict_unversioned(const struct dl_fit_rows *f, struct dl_arena *arena,
+                                        struct dl_fit_prediction *out, struct dl_err *err) {
+    for (int c = 0; c < f->csv_count; c++) {
+        struct dl_csv part;
+        struct dl_run_rows r;
+        size_t *numbers;
+        DL_TRY(part_of(f, c, NULL, arena, &part, &numbers, err));
+        if (part.row_count == 0) continue;
+        DL_TRY(hide_versions(&part, arena, err));
+        DL_TRY(dl_run_rows_read(f->data, &part, arena, &r, err));
+        for (int i = 0; i < part.row_count; i++)
+            DL_TRY(predict_one(&r.rows[i], &out[numbers[i]], err));
+    }
+    return DL_OK;
+}
+
+enum dl_code dl_fit_rows_unversioned(const struct dl_fit_rows *f, struct dl_fit_prediction *out,
+                                     struct dl_err *err) {
+    struct dl_arena arena = {0};
+    for (size_t i = 0; i < f->count; i++) out[i] = no_prediction;
+    const enum dl_code code = predict_unversioned(f, &arena, out, err);
+    dl_arena_free(&arena);
+    return code;
 }
 
 /* Through `compare --anchor`, whose groups need every row of a part. */
@@ -174,6 +218,8 @@ static struct dl_fit_row row_of(const struct dl_run_rows *r, int csv, int i) {
     row.kernels = dl_device_kernels_name(run->system->device);
     row.architecture = dl_device_architecture(run->system->device);
     row.release = run->framework->release;
+    row.parameters = run->workload->parameters;
+    row.release_assumed = run->framework->release_assumed;
     row.measured_s = run->throughput ? run->global_batch_samples / run->measured : run->measured;
     return row;
 }

@@ -9,10 +9,12 @@
 struct dl_fit_row {
     const char *id, *source, *system, *framework, *version, *release, *device, *workload;
     const char *kernels, *architecture; /* of the device: dl_interval_case */
+    double parameters;                  /* trainable ones of the network; 0: not known */
     enum dl_precision precision;
     int64_t devices;
-    bool throughput; /* was measured, else an iteration */
-    double samples;  /* of an iteration of all devices; 0: unknown */
+    bool throughput;      /* was measured, else an iteration */
+    bool release_assumed; /* the table does not say which release ran, or one that is not known */
+    double samples;       /* of an iteration of all devices; 0: unknown */
     struct dl_decision_keys decision;
     double measured_s; /* of an iteration; NAN: not predictable */
     int csv, csv_row;  /* where it stands */
@@ -49,6 +51,11 @@ enum dl_code dl_fit_rows_read(const struct dl_data *data, const struct dl_csv *c
 enum dl_code dl_fit_rows_predict(const struct dl_fit_rows *rows, const char *const *keys,
                                  const double *values, int count, const bool *wanted,
                                  struct dl_fit_prediction *out, struct dl_err *err);
+
+/* The same as if no table said which release ran (an empty framework_version), with the constants
+ * of the files. */
+enum dl_code dl_fit_rows_unversioned(const struct dl_fit_rows *rows, struct dl_fit_prediction *out,
+                                     struct dl_err *err);
 
 /* The same with compute corrected by the smallest run of each group of rows that differ in devices
  * alone, which is not predicted itself (compare --anchor). */

@@ -291,6 +291,7 @@ static enum dl_code prepare(struct shared *s, struct dl_arena *arena, struct dl_
     s->keys = dl_arena_alloc(arena, k + 1, sizeof *s->keys);
     s->concerned = dl_arena_alloc(arena, n * k + 1, sizeof *s->concerned);
     g->in_sample = dl_arena_alloc(arena, n + 1, sizeof *g->in_sample);
+    g->unversioned = dl_arena_alloc(arena, n + 1, sizeof *g->unversioned);
     g->anchored = dl_arena_alloc(arena, n + 1, sizeof *g->anchored);
     g->in_sample_anchored = dl_arena_alloc(arena, n + 1, sizeof *g->in_sample_anchored);
     g->held_out = dl_arena_alloc(arena, n + 1, sizeof *g->held_out);
@@ -335,5 +336,6 @@ enum dl_code dl_generalize(const struct dl_fit_rows *rows, const struct dl_const
     DL_TRY(find_groups(out, arena, err));
     DL_TRY(prepare(&s, arena, err));
     DL_TRY(fit_all(&s, choice->threads, err));
+    DL_TRY(dl_fit_rows_unversioned(rows, out->unversioned, err));
     return in_threads(&s, out->group_count, choice->threads, fit_without, err);
 }

@@ -11,6 +11,7 @@
 #include "model/base/mixed_model.h"
 #include "model/base/stats.h"
 #include "predict/compare/interval_widths.h"
+#include "predict/compare/spread_of_plans.h"
 
 #define COVERAGE 0.8
 /* A row of a source of n rows weighs n^-power in the fit of widths. Of 0, 1/4, 1/2, 3/4 and 1 those
@@ -207,6 +208,19 @@ static int64_t sources_of(const struct fit *f, size_t row, size_t own, size_t wi
     return count;
 }
 
+/* Whether another group than that of the row, and than `without`, has its network. */
+static bool network_seen(const struct fit *f, size_t row, size_t without) {
+    const struct dl_generalized *g = f->g;
+    const struct dl_fit_row *rows = g->rows->rows;
+    for (size_t i = 0; i < f->n; i++) {
+        if (f->level[SOURCE][i] >= 0 && g->group_of[i] != g->group_of[row] &&
+            g->group_of[i] != without &&
+            dl_interval_same_network(rows[i].parameters, rows[row].parameters))
+            return true;
+    }
+    return false;
+}
+
 struct ratio {
     double value, weight;
 };
@@ -252,59 +266,6 @@ static double quantile_ratio(const struct fit *f, const struct dl_mixed_model *m
     return room == NULL ? NAN : quantile_of(room, count);
 }
 
-/* Whether rows are of one job, and of one plan of it. */
-static bool same_job(const struct dl_fit_row *a, const struct dl_fit_row *b) {
-    return a->decision.plans[0] != 0 && strcmp(a->decision.plans, b->decision.plans) == 0;
-}
-static bool same_plan(const struct dl_fit_row *a, const struct dl_fit_row *b) {
-    return same_job(a, b) && strcmp(a->decision.plan, b->decision.plan) == 0;
-}
-
-/* Mean error of the plan of row `first` over its repeats, which are then done. */
-static double mean_of_plan(const struct fit *f, size_t first, bool *done) {
-    const struct dl_fit_row *rows = f->g->rows->rows;
-    double times = 0, sum = 0;
-    for (size_t i = first; i < f->n; i++) {
-        if (done[i] || isnan(f->y[i]) || !same_plan(&rows[i], &rows[first])) continue;
-        done[i] = true;
-        times++;
-        sum += f->y[i];
-    }
-    return sum / times;
-}
-
-/* F-TIE: spread of plans around the mean error of their job, over jobs with at least two; each
- * group of rows (source) counts the same. 0: no such jobs. */
-static enum dl_code spread_of_plans(const struct fit *f, struct dl_arena *arena, double *out,
-                                    struct dl_err *err) {
-    const struct dl_generalized *g = f->g;
-    const struct dl_fit_row *rows = g->rows->rows;
-    double *squares = dl_arena_alloc(arena, 2 * g->group_count + 2, sizeof *squares);
-    bool *done = dl_arena_alloc(arena, f->n + 1, sizeof *done);
-    if (squares == NULL || done == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    double *freedom = squares + g->group_count, variance = 0, groups = 0;
-    for (size_t i = 0; i < f->n; i++) {
-        double count = 0, sum = 0, square = 0;
-        for (size_t j = i; j < f->n; j++) { /* the plans of its job */
-            if (done[j] || isnan(f->y[j]) || !same_job(&rows[j], &rows[i])) continue;
-            const double mean = mean_of_plan(f, j, done);
-            count++;
-            sum += mean;
-            square += mean * mean;
-        }
-        if (count < 2) continue;
-        squares[g->group_of[i]] += fmax(0, square - sum * sum / count);
-        freedom[g->group_of[i]] += count - 1;
-    }
-    for (size_t k = 0; k < g->group_count; k++) {
-        if (!(freedom[k] > 0)) continue;
-        variance += squares[k] / freedom[k];
-        groups++;
-    }
-    *out = groups > 0 ? sqrt(variance / groups) : 0;
-    return DL_OK;
-}
-
 static void set_interval(struct dl_fit_prediction *p, double half_log) {
     p->low_s = p->iteration_s * exp(-half_log);
     p->high_s = p->iteration_s * exp(half_log);
@@ -327,13 +288,13 @@ static void fill_rows(const struct width_fit *w, size_t without) {
         struct dl_width_row *row = &w->rows[i];
         *row = (struct dl_width_row){.weight_ratio = 0};
         if (isnan(w->errors[i])) continue;
-        struct dl_interval_known known = {false, false, 0};
+        struct dl_interval_known known = {0};
         struct dl_interval_case c = dl_fit_case(&f->g->rows->rows[i], &w->predictions[i]);
         c.anchored = w->anchored;
         if (!w->anchored)
-            known = (struct dl_interval_known){seen(f, FRAMEWORK, i, without),
-                                               seen(f, RELEASE, i, without),
-                                               sources_of(f, i, f->g->group_of[i], without)};
+            known = (struct dl_interval_known){
+                seen(f, FRAMEWORK, i, without), seen(f, RELEASE, i, without),
+                network_seen(f, i, without), sources_of(f, i, f->g->group_of[i], without)};
         dl_interval_covariates(&c, &known, row->covariate);
         row->error_log = fmin(f->most, fabs(w->errors[i]));
         row->weight_ratio = f->g->group_of[i] == without ? 0 : w->weights[i];
@@ -370,6 +331,25 @@ static enum dl_code fit_widths(const struct fit *f, struct dl_fit_prediction *pr
     return DL_OK;
 }
 
+/* F-UNVERSIONED: the width of runs that do not say which release they used, the others being known:
+ * from the errors that the left-out rows would have if they did not say it. */
+static enum dl_code fit_assumed(const struct fit *f, struct dl_arena *arena,
+                                struct dl_interval_widths *widths, struct dl_err *err) {
+    const struct dl_generalized *g = f->g;
+    struct width_fit w = {.fit = f, .predictions = g->held_out};
+    w.rows = dl_arena_alloc(arena, f->n + 1, sizeof *w.rows);
+    w.errors = dl_arena_alloc(arena, 2 * f->n + 2, sizeof *w.errors);
+    if (w.rows == NULL || w.errors == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    w.weights = w.errors + f->n;
+    for (size_t i = 0; i < f->n; i++)
+        w.errors[i] =
+            f->errors[i] + log(g->in_sample[i].iteration_s / g->unversioned[i].iteration_s);
+    for (size_t i = 0; i < f->n; i++) w.weights[i] = weight_of(f, w.errors, i, POWER);
+    fill_rows(&w, g->group_count);
+    for (size_t i = 0; i < f->n; i++) w.rows[i].covariate[DL_WIDTH_ASSUMED] = 1;
+    return dl_width_fit(w.rows, f->n, DL_WIDTH_ASSUMED, widths, err);
+}
+
 /* The parts of a level's name, which are lines. */
 enum { NAME_PARTS = 3 };
 static bool split_name(const char *name, int count, struct dl_arena *arena,
@@ -399,6 +379,22 @@ static enum dl_code list_arithmetics(const struct fit *f, struct dl_arena *arena
         out->arithmetics[out->arithmetic_count++] = (struct dl_interval_arithmetic){
             rows[i].kernels, rows[i].architecture, dl_precision_names[rows[i].precision],
             sources_of(f, i, f->g->group_count, f->g->group_count)};
+    }
+    return DL_OK;
+}
+
+static enum dl_code list_networks(const struct fit *f, struct dl_arena *arena,
+                                  struct dl_interval_model *out, struct dl_err *err) {
+    const struct dl_fit_row *rows = f->g->rows->rows;
+    out->networks = dl_arena_alloc(arena, f->n + 1, sizeof *out->networks);
+    if (out->networks == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (size_t i = 0; i < f->n; i++) {
+        bool listed = f->level[SOURCE][i] < 0;
+        for (int k = 0; k < out->network_count && !listed; k++)
+            listed = dl_interval_same_network(out->networks[k].parameters, rows[i].parameters);
+        if (!listed && rows[i].parameters > 0)
+            out->networks[out->network_count++] =
+                (struct dl_interval_network){rows[i].workload, rows[i].parameters};
     }
     return DL_OK;
 }
@@ -456,10 +452,12 @@ enum dl_code dl_interval_fit(struct dl_generalized *g, struct dl_arena *arena,
         .update_ratio = 1, /* until dl_learning_choose */
         .constants_hash = dl_arena_printf(arena, "%016" PRIx64, g->constants->hash),
     };
-    DL_TRY(spread_of_plans(&f, arena, &out->plans_sigma_log, err));
+    DL_TRY(dl_spread_of_plans(g, f.y, arena, &out->plans_sigma_log, err));
     DL_TRY(fit_widths(&f, g->held_out, false, arena, &out->widths, err));
+    DL_TRY(fit_assumed(&f, arena, &out->widths, err));
     DL_TRY(fit_widths(&f, g->anchored, true, arena, &out->anchored_widths, err));
     DL_TRY(list_arithmetics(&f, arena, out, err));
+    DL_TRY(list_networks(&f, arena, out, err));
     return list_known(&f, arena, out, err);
 }
 

@@ -94,3 +94,17 @@ enum dl_code dl_widths_fit(const struct dl_width_row *rows, size_t count,
     for (int k = 0; k < DL_WIDTHS; k++) out->half_log[k] = exp(logs[k]);
     return DL_OK;
 }
+
+enum dl_code dl_width_fit(const struct dl_width_row *rows, size_t count, int width,
+                          struct dl_interval_widths *widths, struct dl_err *err) {
+    struct search s = {.rows = rows, .count = count};
+    double logs[DL_WIDTHS];
+    s.rest = malloc((count + 1) * sizeof *s.rest);
+    if (s.rest == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (size_t i = 0; i < count; i++) s.weights += rows[i].weight_ratio;
+    for (int k = 0; k < DL_WIDTHS; k++) logs[k] = log(widths->half_log[k]);
+    leave_out(&s, logs, width);
+    widths->half_log[width] = exp(best_width(&s));
+    free(s.rest);
+    return DL_OK;
+}

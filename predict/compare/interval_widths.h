@@ -18,4 +18,8 @@ struct dl_width_row {
 enum dl_code dl_widths_fit(const struct dl_width_row *rows, size_t count,
                            struct dl_interval_widths *out, struct dl_err *err);
 
+/* The same of one width, the others as they are in *widths. */
+enum dl_code dl_width_fit(const struct dl_width_row *rows, size_t count, int width,
+                          struct dl_interval_widths *widths, struct dl_err *err);
+
 #endif

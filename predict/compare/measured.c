@@ -31,7 +31,7 @@ static bool measure(const struct dl_run_rows *r, int row, struct dl_arena *arena
                                          : run->measured / p.iteration_s;
     *out = (struct dl_measured_run){
         .log_ratio = log(ratio),
-        .what = dl_interval_case_of(run->system, run->framework, &run->plan, &p),
+        .what = dl_interval_case_of(run->system, run->workload, run->framework, &run->plan, &p),
         .workload = workload_name(r, row),
     };
     return true;

@@ -52,6 +52,31 @@ if jq -e '[.summary[] | select(.group == "macro-average")][0] | .rows == 9 and .
 else
     bad 'each source is predicted from the others' 'expected an error below 1 %, above 5 % with the constant of the file'
 fi
+run --data "$SCRATCH/data" compare "$SCRATCH/runs.csv" --generalize source --intervals "$SCRATCH/intervals.json"
+check 'intervals are written' 0
+if jq -e '(.networks | length) == 1 and .networks[0].name == "resnet50" and (.networks[0].parameters / 25557032 - 1 | fabs) < 1e-6
+        and .widths.network_log > 0 and .widths.assumed_log > 0' "$SCRATCH/intervals.json" > /dev/null; then
+    echo 'ok with the networks that were measured'
+else
+    bad 'with the networks that were measured' "$(head -c 400 "$SCRATCH/intervals.json")"
+fi
+# Wider by what is not known: a network that nobody measured, a release that the table does not say or that no file describes.
+jq '.widths.network_log = 0.3 | .widths.assumed_log = 0.4 | .networks = [{"name": "resnet50", "parameters": 25557032}]' \
+    data/intervals.json > "$SCRATCH/data/intervals.json"
+{ echo "$head,framework_version"
+    for run in resnet50:1.8 resnet50: resnet50:nonesuch resnet101:1.8 resnet101:; do
+        echo "$run,me,iris-v100,pytorch-ddp,${run%:*},fp32,1,1,32,iteration,1,${run#*:}"
+    done; } > "$SCRATCH/known.csv"
+run --data "$SCRATCH/data" compare "$SCRATCH/known.csv" --rows --json
+check 'runs of which more or less is known' 0
+if jq -e '[.rows[] | (.predicted_high / .predicted | log) | . * .] as $h | ($h[1] - $h[0] - 0.16 | fabs) < 0.001 and
+        ($h[2] - $h[1] | fabs) < 0.001 and ($h[4] - $h[3] - 0.16 | fabs) < 0.001 and ($h[3] - $h[0] - 0.09 | fabs) < 0.03' \
+    "$SCRATCH/out" > /dev/null; then
+    echo 'ok the squares of what is not known add'
+else
+    bad 'the squares of what is not known add' "$(jq -c '[.rows[] | (.predicted_high / .predicted | log) | . * .]' "$SCRATCH/out")"
+fi
+cp data/intervals.json "$SCRATCH/data/intervals.json"
 run --data "$SCRATCH/data" compare "$SCRATCH/runs.csv" --fit-constants --write
 check 'the value is written' 0
 run --data "$SCRATCH/data" compare "$SCRATCH/runs.csv" --max-error 1

@@ -14,6 +14,7 @@
 #include "model/hardware/kernel_match.h"
 #include "model/framework/layer_times.h"
 #include "predict/compare/compare.h"
+#include "predict/compare/fit_rows.h"
 #include "tests/check.h"
 
 static void add(struct dl_comparison *c, const char *source, const char *system, double predicted,
@@ -321,6 +322,59 @@ static void framework_version_selects_the_release(void **state) {
     dl_arena_free(&arena);
 }
 
+/* Rows as if they did not say their release are predicted as rows that do not say it, and these say
+ * so to the model of errors; a version that no release covers says nothing either. */
+static void runs_that_do_not_say_their_release(void **state) {
+    (void)state;
+    enum { ROWS = 5 };
+    static const char text[] =
+        "id,source,system,framework,workload,precision,nodes,devices_per_node,batch_per_device,"
+        "metric,value,framework_version\n"
+        "a,s,dgx1-v100,pytorch-ddp,resnext101_32x4d,mixed,1,1,128,iteration,1,NGC 20.12\n"
+        "b,s,dgx1-v100,pytorch-ddp,resnext101_32x4d,mixed,1,1,128,iteration,1,\n"
+        "c,s,dgx1-v100,pytorch-ddp,resnext101_32x4d,mixed,1,1,128,iteration,1,NGC 20.061\n"
+        "d,s,dgx1-v100,pytorch-ddp,resnet50,mixed,1,1,128,iteration,1,NGC 20.12\n"
+        "e,s,dgx1-v100,pytorch-ddp,resnet50,mixed,1,1,128,iteration,1,\n";
+    struct dl_arena arena = {0};
+    struct dl_err err = {0};
+    const struct dl_data data = data_of(&arena);
+    struct dl_csv csv;
+    struct dl_fit_rows rows;
+    struct dl_fit_prediction said[ROWS], unsaid[ROWS];
+    assert_int_equal(dl_csv_parse("runs.csv", text, strlen(text), &arena, &csv, &err), DL_OK);
+    if (dl_fit_rows_read(&data, &csv, 1, &arena, &rows, &err) != DL_OK ||
+        dl_fit_rows_predict(&rows, NULL, NULL, 0, NULL, said, &err) != DL_OK ||
+        dl_fit_rows_unversioned(&rows, unsaid, &err) != DL_OK)
+        fail_msg("%s", err.message);
+    static const bool assumed[ROWS] = {false, true, true, false, true};
+    for (int i = 0; i < ROWS; i++) {
+        const struct dl_interval_case c = dl_fit_case(&rows.rows[i], &said[i]);
+        assert_int_equal(c.release_assumed, assumed[i]);
+        check_close(c.parameters, i < 3 ? 44177704 : 25557032, 1e-9);
+        check_close(unsaid[i].iteration_s, said[i < 3 ? 1 : 4].iteration_s, 1e-12);
+    }
+    assert_true(fabs(log(said[0].iteration_s / said[1].iteration_s)) > 0.02);
+    assert_string_equal(rows.rows[0].version, "NGC 20.12"); /* the tables stay as they are */
+    dl_arena_free(&arena);
+}
+
+/* A run that does not say its release anchors those that say the one that is assumed for it, and no
+ * others. */
+static void an_assumed_release_anchors(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_comparison c;
+    struct dl_err err = {0};
+    const char *rows =
+        "a,s,iris-v100,pytorch-ddp,data,,resnet50,,fp32,,1,1,32,,,,,,iteration,0.2,s,\n"
+        "b,s,iris-v100,pytorch-ddp,data,,resnet50,,fp32,,1,4,32,,,,,,iteration,0.2,s,1.8\n"
+        "c,s,iris-v100,pytorch-ddp,data,,resnet50,,fp32,,2,4,32,,,,,,iteration,0.2,s,NGC 20.12\n";
+    if (compare_text(rows, true, &arena, &c, &err) != DL_OK) fail_msg("%s", err.message);
+    assert_true(c.rows[0].skipped && !c.rows[1].skipped && c.rows[2].skipped);
+    assert_true(c.rows[1].predicted > 0.19);
+    dl_arena_free(&arena);
+}
+
 /* `system` names a file or the row is not predicted, also where prose describes a machine that has
  * a file; a release of the library that the row gives takes the place of the system's. */
 static void collectives_name_their_system(void **state) {
@@ -418,6 +472,8 @@ int main(void) {
         cmocka_unit_test(what_makes_a_group),
         cmocka_unit_test(backends_and_global_batches_make_groups),
         cmocka_unit_test(framework_version_selects_the_release),
+        cmocka_unit_test(runs_that_do_not_say_their_release),
+        cmocka_unit_test(an_assumed_release_anchors),
         cmocka_unit_test(collectives_name_their_system),
         cmocka_unit_test(broken_tables_name_the_line),
         cmocka_unit_test(kernel_rows),

@@ -190,8 +190,8 @@ static const struct dl_interval_model model = {
     .overhead_sigma_log = 0.6,
     .row_sigma_log = 0.05,
     .quantile_ratio = 1.28,
-    .widths = {{0.3, 0.4, 0.5, 0.6, 0.8, 1.6, 0.7, 2}},
-    .anchored_widths = {{0.1, 9, 9, 9, 0.2, 0.4, 0.3, 1}},
+    .widths = {{0.3, 0.4, 0.5, 0.6, 0.8, 1.6, 0.7, 2, 0.9, 1.1}},
+    .anchored_widths = {{0.1, 9, 9, 9, 0.2, 0.4, 0.3, 1, 9, 9}},
     .update_ratio = 1,
     .frameworks = (struct dl_interval_framework[]){{"f", 0.01}},
     .framework_count = 1,
@@ -201,6 +201,8 @@ static const struct dl_interval_model model = {
     .device_count = 1,
     .arithmetics = (struct dl_interval_arithmetic[]){{"d", "volta", "fp32", 3}},
     .arithmetic_count = 1,
+    .networks = (struct dl_interval_network[]){{"n", 44.18e6}, {"resnet50", 25.56e6}},
+    .network_count = 2,
 };
 
 /* Squares add; what was measured is narrower, communication and overhead are wider. */
@@ -234,10 +236,19 @@ static void widths_by_hand(void **state) {
                                  .kernels = "d",
                                  .architecture = "volta",
                                  .precision = DL_FP32,
-                                 .model_sigma_log = NAN};
+                                 .model_sigma_log = NAN,
+                                 .parameters = 25.56e6};
     const double fp32 = 0.09 + 0.36 / 4; /* three sources measured the device: half its width */
     check_close(dl_interval_half_log(&model, &c), sqrt(fp32), 1e-12);
-    c.model_sigma_log = 0.2;
+    c.parameters = 25.66e6; /* padded: 0.4 % */
+    check_close(dl_interval_half_log(&model, &c), sqrt(fp32), 1e-12);
+    c.parameters = 25.43e6; /* 0.51 % less: another network, which nobody measured */
+    check_close(dl_interval_half_log(&model, &c), sqrt(fp32 + 0.81), 1e-12);
+    c.parameters = 0; /* not known which */
+    check_close(dl_interval_half_log(&model, &c), sqrt(fp32 + 0.81), 1e-12);
+    c.parameters = 44.18e6, c.release_assumed = true;
+    check_close(dl_interval_half_log(&model, &c), sqrt(fp32 + 1.21), 1e-12);
+    c.release_assumed = false, c.model_sigma_log = 0.2;
     check_close(dl_interval_half_log(&model, &c), sqrt(fp32 + 0.16), 1e-12);
     c.model_sigma_log = 0, c.exposed_frac = 0.5;
     check_close(dl_interval_half_log(&model, &c), sqrt(fp32 + 0.16), 1e-12);
@@ -251,8 +262,24 @@ static void widths_by_hand(void **state) {
     check_close(dl_interval_half_log(&model, &c), sqrt(fp32 + 0.16 + 0.25), 1e-12);
     c.framework = "f", c.architecture = "ampere";
     check_close(dl_interval_half_log(&model, &c), hypot(0.3, 0.6), 1e-12);
-    c.anchored = true, c.precision = DL_MIXED; /* its own job was measured: nothing is new */
+    c.anchored = c.release_assumed = true, c.precision = DL_MIXED,
+    c.parameters = 1; /* its own job was measured: nothing is new */
     check_close(dl_interval_half_log(&model, &c), hypot(0.1, 0.3), 1e-12);
+}
+
+/* Two networks of one depth that are 0.8 % apart are two; a vocabulary padded from 50,257 to 51,200
+ * is not, where the network is large; which network has no parameters nobody knows. */
+static void networks_by_their_parameters(void **state) {
+    (void)state;
+    const double resnet101 = 44549160, resnext101 = 44177704, gpt2_xl = 1.5578e9;
+    assert_false(dl_interval_same_network(resnet101, resnext101));
+    assert_false(dl_interval_same_network(resnext101, resnet101));
+    assert_true(dl_interval_same_network(resnet101, resnet101));
+    assert_true(dl_interval_same_network(gpt2_xl, gpt2_xl + (51200 - 50257) * 1600.0));
+    assert_true(dl_interval_same_network(gpt2_xl + (51200 - 50257) * 1600.0, gpt2_xl));
+    assert_false(dl_interval_same_network(0, 0));
+    assert_false(dl_interval_same_network(0, resnet101));
+    assert_false(dl_interval_same_network(resnet101, NAN));
 }
 
 /* Errors of 10 % in all runs and, independent of them, of twice the covariate in half of them:
@@ -277,6 +304,18 @@ static void widths_find_quantiles(void **state) {
     check_close(widths.half_log[DL_WIDTH_ALL], 0.12816, 0.03);
     check_close(widths.half_log[DL_WIDTH_OVERHEAD], 2 * 1.2816, 0.05);
     check_close(widths.half_log[DL_WIDTH_DEVICE], exp(-3), 1e-3); /* concerns no row */
+    /* one width more: hypot(0.1, 0.2) in rows without overhead, as the others stay */
+    for (int i = 0; i < ROWS; i++) {
+        rows[i].covariate[DL_WIDTH_ASSUMED] = 1;
+        rows[i].weight_ratio = rows[i].covariate[DL_WIDTH_OVERHEAD] > 0 ? 0 : 1;
+        rows[i].error_log = fabs(hypot(0.1, 0.2) * normal(&seed));
+    }
+    const struct dl_interval_widths before = widths;
+    assert_int_equal(dl_width_fit(rows, ROWS, DL_WIDTH_ASSUMED, &widths, &err), DL_OK);
+    for (int k = 0; k < DL_WIDTHS; k++)
+        if (k != DL_WIDTH_ASSUMED) check_close(widths.half_log[k], before.half_log[k], 0);
+    check_close(hypot(widths.half_log[DL_WIDTH_ASSUMED], before.half_log[DL_WIDTH_ALL]),
+                hypot(0.1, 0.2) * 1.2816, 0.03);
 }
 
 /* What a run's own spread grows with. */
@@ -493,6 +532,7 @@ int main(void) {
         cmocka_unit_test(shrinkage_in_closed_form),
         cmocka_unit_test(intervals_by_hand),
         cmocka_unit_test(widths_by_hand),
+        cmocka_unit_test(networks_by_their_parameters),
         cmocka_unit_test(widths_find_quantiles),
         cmocka_unit_test(rows_spread_by_hand),
         cmocka_unit_test(a_mixed_model_finds_parts_of_rows),

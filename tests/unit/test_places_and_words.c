@@ -66,17 +66,18 @@ static void what_a_format_saves(void **state) {
     dl_arena_free(&arena);
 }
 
+static const struct dl_interval_model model = {.quantile_ratio = 1.3,
+                                               .widths = {{0.05}},
+                                               .framework_sigma_log = 0.3,
+                                               .release_sigma_log = 0.1,
+                                               .device_sigma_log = 0.2,
+                                               .communication_sigma_log = 0.5};
+
 /* 10 ms of compute, 4 exposed, 2 of overhead; two runs took 1.2 times as long. What the devices
  * do grows by one factor, what they wait by it and another, the exchange by a third; the rest
  * follows, and the interval is that of the runs where it is narrower. */
 static void corrected_by_runs(void **state) {
     (void)state;
-    const struct dl_interval_model model = {.quantile_ratio = 1.3,
-                                            .widths = {{0.05}},
-                                            .framework_sigma_log = 0.3,
-                                            .release_sigma_log = 0.1,
-                                            .device_sigma_log = 0.2,
-                                            .communication_sigma_log = 0.5};
     struct dl_fake f;
     struct dl_err err = {0};
     fake_make(&f);
@@ -102,9 +103,12 @@ static void corrected_by_runs(void **state) {
     check_close(p.iteration_s, before.iteration_s, 0);
     check_close(p.iteration_high_s, 0, 0); /* no model of errors: nothing is set */
     f.framework.intervals = &model;
-    const struct dl_interval_case c = dl_interval_case_of(&f.system, &f.framework, &f.plan, &p);
+    const struct dl_interval_case c =
+        dl_interval_case_of(&f.system, &f.workload, &f.framework, &f.plan, &p);
     check_close(c.exposed_frac, 0.25, 1e-12);
     check_close(c.overhead_frac, 0.125, 1e-12);
+    check_close(c.parameters, f.workload.parameters, 0);
+    assert_true(c.parameters > 0 && !c.release_assumed);
     dl_predict_correct(&r, &p);
     check_close(p.iteration_s, before.iteration_s, 0);
     const double wide = log(p.iteration_high_s / p.iteration_s);

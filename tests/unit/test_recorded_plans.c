@@ -178,10 +178,10 @@ static void record_corrected(const struct a_case *c, const struct dl_plan *plan,
                                                .plan = plan,
                                                .arena = arena};
     for (int i = 0; i < 2; i++)
-        runs[i] =
-            (struct dl_measured_run){.log_ratio = 0.1 + 0.3 * check_uniform(&seed),
-                                     .what = dl_interval_case_of(&c->system, &framework, plan, p),
-                                     .workload = once_in(2) ? c->workload->name : "other"};
+        runs[i] = (struct dl_measured_run){
+            .log_ratio = 0.1 + 0.3 * check_uniform(&seed),
+            .what = dl_interval_case_of(&c->system, c->workload, &framework, plan, p),
+            .workload = once_in(2) ? c->workload->name : "other"};
     if (once_in(2) &&
         dl_posterior_make(intervals, runs, 2, arena, &framework.measured, &err) != DL_OK)
         recorded_error("posterior", &err);
