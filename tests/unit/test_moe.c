@@ -319,9 +319,9 @@ static void rows_of_experts(void **state) {
     /* one expert here: its rows are in order */
     policy->adds_expert_bias = false;
     policy->expert_rows = DL_ROWS_DIRECT;
-    const double direct = moved_by_experts(&g, &alone);
+    const double direct = moved_by_experts(&g, &alone, DL_FORWARD);
     policy->expert_rows = DL_ROWS_SORTED;
-    check_close(moved_by_experts(&g, &alone), direct, 0);
+    check_close(moved_by_experts(&g, &alone, DL_FORWARD), direct, 0);
     dl_arena_free(&g.f.arena);
 }
 
