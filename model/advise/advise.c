@@ -57,8 +57,6 @@ static bool same_messages(const struct dl_prediction *a, const struct dl_predict
            a->comm_s == b->comm_s;
 }
 
-static const double Z80 = 1.2815515655446004; /* of a normal distribution, 80 % within */
-
 static double spread_of(const struct dl_prediction *p) {
     return dl_known(p->sigma_log) ? p->sigma_log : 0.15;
 }
@@ -71,7 +69,7 @@ struct comm_spread {
 
 static struct comm_spread comm_spread_of(const struct dl_interval_model *m, bool measured_device,
                                          const struct dl_prediction *p) {
-    if (m == NULL) return (struct comm_spread){Z80 * spread_of(p), 0};
+    if (m == NULL) return (struct comm_spread){DL_NORMAL_80 * spread_of(p), 0};
     const double *width = m->widths.half_log,
                  machine = m->communication_sigma_log * m->communication_sigma_log,
                  own = m->row_communication_sigma_log * m->row_communication_sigma_log;
@@ -89,7 +87,7 @@ struct dl_gain dl_gain_of(const struct dl_framework *framework, const struct dl_
                  a_comm = communication_s(without, without_samples),
                  b_comm = communication_s(with, with_samples), local = (b - b_comm) - (a - a_comm);
     const double alike = same_messages(without, with) ? 1 : comm.shared_frac,
-                 local_half = (m != NULL ? m->quantile_ratio : Z80) * spread_of(with) * local,
+                 local_half = log(with->iteration_high_s / with->iteration_s) * local,
                  comm_s2 = fmax(0, a_comm * a_comm + b_comm * b_comm - 2 * alike * a_comm * b_comm);
     const double half = hypot(local_half, comm.half_log * sqrt(comm_s2)) / b;
     return (struct dl_gain){.ratio = a / b, .low = a / b * exp(-half), .high = a / b * exp(half)};

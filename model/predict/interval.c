@@ -119,8 +119,6 @@ static const struct dl_field interval_fields[] = {
       .help = "ends of 80 % intervals: the squares of those that concern a run add"),
     I(anchored_widths, OBJECT, .child = &width_schema, .required = true,
       .help = "the same where a run of the same job was measured"),
-    I(quantile_ratio, NUMBER, DL_RANGE(0.1, 10, DL_UNIT_NONE), .required = true,
-      .help = "80 % quantile of the errors / standard deviation"),
     I(update_ratio, NUMBER, DL_RANGE(0.01, 1, DL_UNIT_NONE), .has_fallback = true, .fallback = 1,
       .help = "spread of what a system's runs share that measured runs may move / its spread"),
     I(constants_hash, STRING, .required = true, .help = "of the constants whose errors these are"),

@@ -73,7 +73,6 @@ struct dl_interval_model {
     double plans_sigma_log;
     struct dl_interval_widths widths;
     struct dl_interval_widths anchored_widths; /* where a run of the same job was measured */
-    double quantile_ratio;                     /* 80 % quantile of errors / standard deviation */
     /* spread of what all runs of a system share (its own effect, communication, overhead) that
      * measured runs may move / its spread over all sources, whose tails would let one run move the
      * others too far */

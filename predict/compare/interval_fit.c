@@ -13,7 +13,6 @@
 #include "predict/compare/interval_widths.h"
 #include "predict/compare/spread_of_plans.h"
 
-#define COVERAGE 0.8
 /* A row of a source of n rows weighs n^-power in the fit of widths. Of 0, 1/4, 1/2, 3/4 and 1 those
  * with the least interval score of sources left out: rows that share an anchor tell less. */
 #define POWER 0.25
@@ -175,23 +174,6 @@ static bool seen(const struct fit *f, int effect, size_t row, size_t without) {
     return false;
 }
 
-static void find_known(const struct fit *f, size_t row, size_t without, bool known[EFFECTS]) {
-    for (int e = FRAMEWORK; e <= DEVICE; e++) known[e] = seen(f, e, row, without);
-}
-
-/* As dl_interval_sigma_log, for a row whose group is not known. */
-static double sigma_of(const struct fit *f, const struct dl_mixed_model *m, size_t row,
-                       const bool known[EFFECTS]) {
-    double sum = dl_mixed_row_variance(m, row);
-    for (int e = 0; e < EFFECTS; e++) {
-        const double *covariate = m->effects[e].covariate, z = covariate ? covariate[row] : 1;
-        const int level = f->level[e][row];
-        sum +=
-            z * z * (known[e] && level >= 0 ? f->level_variance[e][level] : m->effects[e].variance);
-    }
-    return sqrt(sum);
-}
-
 /* Sources of rows of the device and precision of a row, outside two groups (group_count: none). */
 static int64_t sources_of(const struct fit *f, size_t row, size_t own, size_t without) {
     const struct dl_fit_row *rows = f->g->rows->rows;
@@ -221,27 +203,6 @@ static bool network_seen(const struct fit *f, size_t row, size_t without) {
     return false;
 }
 
-struct ratio {
-    double value, weight;
-};
-
-static int by_value(const void *a, const void *b) {
-    const double x = ((const struct ratio *)a)->value, y = ((const struct ratio *)b)->value;
-    return (x > y) - (x < y);
-}
-
-/* The value below which COVERAGE of the weights lie. */
-static double quantile_of(struct ratio *list, size_t count) {
-    double all = 0, below = 0;
-    qsort(list, count, sizeof *list, by_value);
-    for (size_t i = 0; i < count; i++) all += list[i].weight;
-    for (size_t i = 0; i < count; i++) {
-        below += list[i].weight;
-        if (below >= COVERAGE * all) return list[i].value;
-    }
-    return NAN;
-}
-
 /* A row of a group of n weighs n^-POWER: of a large group less than of a small one, which does not
  * decide alone. */
 static double weight_of(const struct fit *f, const double *errors, size_t row, double power) {
@@ -249,21 +210,6 @@ static double weight_of(const struct fit *f, const double *errors, size_t row, d
     for (size_t i = 0; i < f->n; i++)
         same += !isnan(errors[i]) && f->g->group_of[i] == f->g->group_of[row];
     return pow((double)same, -power);
-}
-
-/* 80 % quantile of |error| / standard deviation over all groups. */
-static double quantile_ratio(const struct fit *f, const struct dl_mixed_model *m,
-                             struct dl_arena *arena) {
-    struct ratio *room = dl_arena_alloc(arena, f->n + 1, sizeof *room);
-    size_t count = 0;
-    for (size_t i = 0; room != NULL && i < f->n; i++) {
-        if (isnan(f->y[i])) continue;
-        bool known[EFFECTS] = {false};
-        find_known(f, i, f->g->group_count, known);
-        room[count++] = (struct ratio){fabs(f->errors[i]) / sigma_of(f, m, i, known),
-                                       weight_of(f, f->y, i, 0.5)};
-    }
-    return room == NULL ? NAN : quantile_of(room, count);
 }
 
 static void set_interval(struct dl_fit_prediction *p, double half_log) {
@@ -448,7 +394,6 @@ enum dl_code dl_interval_fit(struct dl_generalized *g, struct dl_arena *arena,
         .row_overhead_sigma_log = sqrt(m.parts[DL_INTERVAL_OVERHEAD].variance),
         .row_narrow_sigma_log = sqrt(m.parts[DL_INTERVAL_NARROW].variance),
         .row_kernels_ratio = sqrt(m.parts[DL_INTERVAL_KERNELS].variance),
-        .quantile_ratio = quantile_ratio(&f, &m, arena),
         .update_ratio = 1, /* until dl_learning_choose */
         .constants_hash = dl_arena_printf(arena, "%016" PRIx64, g->constants->hash),
     };

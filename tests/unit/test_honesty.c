@@ -189,7 +189,6 @@ static const struct dl_interval_model model = {
     .communication_sigma_log = 0.4,
     .overhead_sigma_log = 0.6,
     .row_sigma_log = 0.05,
-    .quantile_ratio = 1.28,
     .widths = {{0.3, 0.4, 0.5, 0.6, 0.8, 1.6, 0.7, 2, 0.9, 1.1}},
     .anchored_widths = {{0.1, 9, 9, 9, 0.2, 0.4, 0.3, 1, 9, 9}},
     .update_ratio = 1,

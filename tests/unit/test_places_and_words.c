@@ -66,8 +66,7 @@ static void what_a_format_saves(void **state) {
     dl_arena_free(&arena);
 }
 
-static const struct dl_interval_model model = {.quantile_ratio = 1.3,
-                                               .widths = {{0.05}},
+static const struct dl_interval_model model = {.widths = {{0.05}},
                                                .framework_sigma_log = 0.3,
                                                .release_sigma_log = 0.1,
                                                .device_sigma_log = 0.2,
