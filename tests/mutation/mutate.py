@@ -171,12 +171,13 @@ class Bench:
         return self.seconds.get(name, 0.0) / (RECORDED_WORTH if likely else 1.0)
 
     def relink(self, test):
-        """A program with wrapped calls has the code in itself."""
+        """A program with wrapped calls has the code in itself; None: the change took away what others need."""
         target = f"{self.folder}/{os.path.basename(test.name)}"
         words = shlex.split(self.wraps[os.path.basename(test.name)])
-        subprocess.run([self.compiler, f"{self.build}/tests/{test.name}.o", f"{self.folder}/mutant.o", *words,
-                        f"{self.build}/tests/library.a", "-o", target, *shlex.split(self.libraries)], check=True)
-        return type(test)(test.build, test.name, [target])
+        linked = subprocess.run([self.compiler, f"{self.build}/tests/{test.name}.o", f"{self.folder}/mutant.o", *words,
+                                 f"{self.build}/tests/library.a", "-o", target, *shlex.split(self.libraries)],
+                                capture_output=True, check=False)
+        return type(test)(test.build, test.name, [target]) if linked.returncode == 0 else None
 
     def judge(self, mutant):
         """(verdict, by what)"""
@@ -192,6 +193,8 @@ class Bench:
                 return "survived", f"the fastest of {len(chosen)} tests"
             if name in WRAPPING:
                 test = self.relink(test)
+                if test is None:
+                    return "invalid", "does not link"
             passed, why, _ = run(test, self.env, 4.0 * self.seconds[name] + 2.0)
             if not passed:
                 return "killed", f"{name} ({why})"
