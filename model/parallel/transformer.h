@@ -191,6 +191,7 @@ struct dl_transformer_pass {
     double host_operation_count;                       /* that the host issues beside the kernels */
     /* all of it: device, gaps and communication, or the host when that takes longer */
     double step_s;
+    double paced_s; /* F-PACED: by how much step_s grows for each e-fold of the host's time */
 };
 
 void dl_transformer_add_pass(struct dl_transformer_pass *to, const struct dl_transformer_pass *from,

@@ -279,7 +279,8 @@ static double hidden_s(double device_s, double host_s) {
     return most_s * pow(1 + pow(fmin(device_s, host_s) / most_s, HIDING), 1 / HIDING);
 }
 
-/* F-HOST-BLOCKING: a host that waits for each kernel hides nothing: both times add up. */
+/* F-HOST-BLOCKING: a host that waits for each kernel hides nothing: both times add up. F-PACED is
+ * the derivative of the step by the logarithm of the host's time. */
 static void finish_pass(const struct dl_transformer *tf, double operations,
                         struct dl_transformer_pass *pass) {
     const struct dl_device *device = tf->system->device;
@@ -297,6 +298,8 @@ static void finish_pass(const struct dl_transformer *tf, double operations,
     pass->step_s = device_s; /* below 0: what the last layer has less than the others */
     if (!(fmax(device_s, host_s) > 0)) return;
     pass->step_s = tf->input.blocking_launches ? device_s + host_s : hidden_s(device_s, host_s);
+    pass->paced_s =
+        tf->input.blocking_launches ? host_s : pass->step_s * pow(host_s / pass->step_s, HIDING);
 }
 
 /* Full recomputation keeps the input of each body layer alone, that of chosen operations keeps it

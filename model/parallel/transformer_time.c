@@ -32,7 +32,7 @@ struct stage { /* of one micro-batch, all of it */
 
 struct sums { /* of one micro-batch on the slowest stage */
     double forward_s, backward_s, comm_s, latency_s, inter_s, error_s, outside_s, comm_error_s,
-        bytes, by_limit_s[3], step_s;
+        bytes, by_limit_s[3], step_s, paced_s;
 };
 
 static void add(struct sums *s, const struct dl_transformer_pass *pass, double times,
@@ -50,6 +50,7 @@ static void add(struct sums *s, const struct dl_transformer_pass *pass, double t
     s->bytes += times * pass->comm_bytes;
     for (int i = 0; i < 3; i++) s->by_limit_s[i] += times * pass->by_limit_s[i];
     s->step_s += times * pass->step_s;
+    s->paced_s += times * pass->paced_s;
 }
 
 /* Whether collectives of data parallelism run behind kernels: not where the host waits for each
@@ -270,6 +271,7 @@ static void run_stage(const struct dl_transformer_mapping *mapping,
     e->backward_s = m * (one.backward_s + out_s + in_s + add_s);
     e->by_limit_s[DL_LIMIT_MEMORY] = m * (2 * out_s + in_s + add_s);
     e->host_s = m * fmax(0, one.step_s - one.forward_s - one.backward_s - one.comm_s);
+    e->paced_s = m * one.paced_s;
     e->latency_s = m * one.latency_s;
     e->inter_s = m * one.inter_s;
     e->intra_s = m * (one.comm_s - one.latency_s - one.inter_s);
@@ -316,6 +318,7 @@ void dl_transformer_evaluate(const struct dl_transformer *tf,
     e->update_s = mapping->update_s;
     e->bubble_s = pace.bubble_s;
     e->host_s += tf->framework->host.iteration_s;
+    e->paced_s += tf->framework->host.iteration_s;
     e->straggler_frac = mapping->straggler_frac;
     if (pp > 1) {
         out->boundary_s = boundary_s(tf, choice, &stages[pace.slowest], boundary->time_s, pp);

@@ -25,6 +25,11 @@ static void apply(const struct dl_posterior_shift *shift, struct dl_prediction *
     p->scaling_efficiency *= compute / ratio;
 }
 
+double dl_prediction_waits_s(const struct dl_prediction *p) {
+    const double idle_s = p->overhead_s - p->straggler_s;
+    return hypot(fmax(idle_s, p->paced_s), hypot(p->straggler_s, p->bubble_s));
+}
+
 struct dl_interval_case dl_interval_case_of(const struct dl_system *system,
                                             const struct dl_workload *workload,
                                             const struct dl_framework *framework,
@@ -39,6 +44,7 @@ struct dl_interval_case dl_interval_case_of(const struct dl_system *system,
         .precision = plan->precision,
         .exposed_frac = runs ? p->exposed_comm_s / p->iteration_s : 0,
         .overhead_frac = runs ? (p->overhead_s + p->bubble_s) / p->iteration_s : 0,
+        .waits_frac = runs ? dl_prediction_waits_s(p) / p->iteration_s : 0,
         .model_sigma_log = p->model_sigma_log,
         .batch_per_device_samples = runs ? p->iteration_s * p->throughput_samples_per_s /
                                                (double)(plan->nodes * plan->devices_per_node)

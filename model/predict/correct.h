@@ -17,6 +17,11 @@ struct dl_interval_case dl_interval_case_of(const struct dl_system *system,
                                             const struct dl_plan *plan,
                                             const struct dl_prediction *prediction);
 
+/* F-PACED: root of the sum of squares of three parts of an iteration that do not follow the device:
+ * what follows the host's pace (at least the time that the device waits for it), the wait for the
+ * slowest device, the bubble. Their errors are independent. [s] */
+double dl_prediction_waits_s(const struct dl_prediction *p);
+
 /* F-TIE: half of the 80 % interval without the part of the errors that alternatives on one machine
  * share; and without what plans of one job by one framework share. */
 double dl_prediction_own_half_log(const struct dl_prediction *p);

@@ -14,6 +14,7 @@ struct dl_evidence {
     double exposed_comm_s; /* the part that computation does not hide */
     double bubble_s;       /* of a pipeline */
     double host_s;         /* device idle: launch gaps, a late host, fixed host time */
+    double paced_s;        /* F-PACED: what follows the host's pace; 0: host_s */
     double straggler_frac; /* straggler wait / compute: dl_straggler_frac() */
     double load_s, feed_s; /* input: what prefetching hides, and the copy before each step */
     bool prefetches;

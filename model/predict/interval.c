@@ -86,7 +86,7 @@ static const struct dl_field width_fields[] = {
     WIDTH(DL_WIDTH_RELEASE, "release_log", "of a release in a precision never measured"),
     WIDTH(DL_WIDTH_DEVICE, "device_log", "of a device that nobody measured in this precision"),
     WIDTH(DL_WIDTH_COMMUNICATION, "communication_log", "of exposed communication alone"),
-    WIDTH(DL_WIDTH_OVERHEAD, "overhead_log", "of overhead alone"),
+    WIDTH(DL_WIDTH_OVERHEAD, "overhead_log", "of the host's pace, of waits and of bubbles alone"),
     WIDTH(DL_WIDTH_MIXED, "mixed_log", "of automatic mixed precision"),
     WIDTH(DL_WIDTH_KERNELS, "kernels_ratio", "ends / spread of kernels and collectives"),
     WIDTH(DL_WIDTH_NETWORK, "network_log", "of a network that was never measured"),
@@ -269,7 +269,7 @@ void dl_interval_covariates(const struct dl_interval_case *c, const struct dl_in
     covariate[DL_WIDTH_DEVICE] =
         c->anchored ? 0 : dl_interval_device_covariate(known->device_sources);
     covariate[DL_WIDTH_COMMUNICATION] = c->exposed_frac;
-    covariate[DL_WIDTH_OVERHEAD] = c->overhead_frac;
+    covariate[DL_WIDTH_OVERHEAD] = c->waits_frac;
     covariate[DL_WIDTH_MIXED] = mixed ? 1 : 0;
     covariate[DL_WIDTH_KERNELS] = dl_known(c->model_sigma_log) ? c->model_sigma_log : 0;
     covariate[DL_WIDTH_NETWORK] = c->anchored || known->network ? 0 : 1;

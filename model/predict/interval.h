@@ -52,7 +52,7 @@ enum dl_interval_width {
     DL_WIDTH_RELEASE,       /* 1 where its release in this precision was never measured */
     DL_WIDTH_DEVICE,        /* dl_interval_device_covariate */
     DL_WIDTH_COMMUNICATION, /* exposed communication / iteration */
-    DL_WIDTH_OVERHEAD,      /* overhead / iteration */
+    DL_WIDTH_OVERHEAD,      /* waits_frac */
     DL_WIDTH_MIXED,         /* 1 where a framework chooses what runs in fp16 */
     DL_WIDTH_KERNELS,       /* spread of kernels and collectives */
     DL_WIDTH_NETWORK,       /* 1 where the network was never measured */
@@ -98,6 +98,7 @@ struct dl_interval_case {
     enum dl_precision precision;
     double exposed_frac;             /* exposed communication / iteration */
     double overhead_frac;            /* host, bubble and waits / iteration */
+    double waits_frac;               /* dl_prediction_waits_s() / iteration; F-PACED */
     double model_sigma_log;          /* of kernels and collectives; NAN: not known */
     double batch_per_device_samples; /* of an iteration; 0: not known */
     double parameters;               /* trainable ones of the network; 0: not known */

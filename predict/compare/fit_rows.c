@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/predict/correct.h"
 #include "predict/compare/compare_runs.h"
 #include "predict/compare/decisions.h"
 
@@ -40,6 +41,7 @@ static struct dl_fit_prediction taken_from(const struct dl_prediction *p) {
         .low_s = p->iteration_low_s,
         .high_s = p->iteration_high_s,
         .overhead_frac = (p->overhead_s + p->bubble_s) / p->iteration_s,
+        .waits_frac = dl_prediction_waits_s(p) / p->iteration_s,
         .exposed_frac = p->exposed_comm_s / p->iteration_s,
         .model_sigma_log = p->model_sigma_log,
     };
@@ -49,6 +51,7 @@ static const struct dl_fit_prediction no_prediction = {.iteration_s = NAN,
                                                        .low_s = NAN,
                                                        .high_s = NAN,
                                                        .overhead_frac = NAN,
+                                                       .waits_frac = NAN,
                                                        .exposed_frac = NAN,
                                                        .model_sigma_log = NAN};
 
@@ -91,6 +94,7 @@ struct dl_interval_case dl_fit_case(const struct dl_fit_row *row,
         .precision = row->precision,
         .exposed_frac = dl_known(p->exposed_frac) ? p->exposed_frac : 0,
         .overhead_frac = dl_known(p->overhead_frac) ? p->overhead_frac : 0,
+        .waits_frac = dl_known(p->waits_frac) ? p->waits_frac : 0,
         .model_sigma_log = p->model_sigma_log,
         .batch_per_device_samples = row->devices > 0 ? row->samples / (double)row->devices : 0,
         .parameters = row->parameters,

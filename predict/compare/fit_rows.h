@@ -34,6 +34,7 @@ struct dl_fit_prediction {
     double iteration_s;     /* NAN: none */
     double low_s, high_s;   /* its interval; NAN: none */
     double overhead_frac;   /* host, bubble and waits / iteration */
+    double waits_frac;      /* F-PACED */
     double exposed_frac;    /* exposed communication / iteration */
     double model_sigma_log; /* of kernels and collectives together */
 };

@@ -47,6 +47,7 @@ static const struct dl_column row_columns[] = {
     {"device", NULL, NULL, DL_COLUMN_STRING, 0, 0},
     {"exposed_comm_frac", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
     {"overhead_frac", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"waits_frac", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
     {"model_sigma_log", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
     {"error_pct", "error", "%", DL_COLUMN_NUMBER, 0, 3},
     {"in_sample_error_pct", "in-sample", "%", DL_COLUMN_NUMBER, 0, 3},
@@ -185,9 +186,10 @@ static enum dl_code add_row(struct dl_table *table, const struct report *r, size
     cells[12].string = row->device;
     cells[13].number = p->exposed_frac;
     cells[14].number = p->overhead_frac;
-    cells[15].number = p->model_sigma_log;
-    cells[16].number = r->held_out.rows[i].error_pct;
-    cells[17].number = r->in_sample.rows[i].error_pct;
+    cells[15].number = p->waits_frac;
+    cells[16].number = p->model_sigma_log;
+    cells[17].number = r->held_out.rows[i].error_pct;
+    cells[18].number = r->in_sample.rows[i].error_pct;
     return DL_OK;
 }
 

@@ -251,9 +251,10 @@ static void widths_by_hand(void **state) {
     check_close(dl_interval_half_log(&model, &c), sqrt(fp32 + 0.16), 1e-12);
     c.model_sigma_log = 0, c.exposed_frac = 0.5;
     check_close(dl_interval_half_log(&model, &c), sqrt(fp32 + 0.16), 1e-12);
-    c.exposed_frac = 0, c.overhead_frac = 0.25;
+    c.exposed_frac = 0, c.waits_frac = 0.25, c.overhead_frac = 0.75; /* which moves no end */
     check_close(dl_interval_half_log(&model, &c), sqrt(fp32 + 0.16), 1e-12);
-    c.overhead_frac = 0, c.precision = DL_MIXED; /* device and release: measured in fp32 alone */
+    c.waits_frac = c.overhead_frac = 0,
+    c.precision = DL_MIXED; /* device and release: measured in fp32 alone */
     check_close(dl_interval_half_log(&model, &c), sqrt(0.09 + 0.36 + 0.25 + 0.49), 1e-12);
     c.precision = DL_BF16;
     check_close(dl_interval_half_log(&model, &c), sqrt(0.09 + 0.36 + 0.25), 1e-12);

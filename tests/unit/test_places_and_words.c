@@ -72,6 +72,17 @@ static const struct dl_interval_model model = {.widths = {{0.05}},
                                                .device_sigma_log = 0.2,
                                                .communication_sigma_log = 0.5};
 
+/* F-PACED: of 12 ms the device waits 3 for the host, whose pace 3 or 6 ms follow, 4 for the slowest
+ * device, and 12 or none in the bubble: roots of 9 + 16 + 144 and of 36 + 16. */
+static void waits_add_as_squares(void **state) {
+    (void)state;
+    struct dl_prediction p = {
+        .overhead_s = 7e-3, .straggler_s = 4e-3, .paced_s = 2e-3, .bubble_s = 12e-3};
+    check_close(dl_prediction_waits_s(&p), 13e-3, 1e-12);
+    p.paced_s = 6e-3, p.bubble_s = 0;
+    check_close(dl_prediction_waits_s(&p), sqrt(52) * 1e-3, 1e-12);
+}
+
 /* 10 ms of compute, 4 exposed, 2 of overhead; two runs took 1.2 times as long. What the devices
  * do grows by one factor, what they wait by it and another, the exchange by a third; the rest
  * follows, and the interval is that of the runs where it is narrower. */
@@ -106,6 +117,7 @@ static void corrected_by_runs(void **state) {
         dl_interval_case_of(&f.system, &f.workload, &f.framework, &f.plan, &p);
     check_close(c.exposed_frac, 0.25, 1e-12);
     check_close(c.overhead_frac, 0.125, 1e-12);
+    check_close(c.waits_frac, 0.125, 1e-12);
     check_close(c.parameters, f.workload.parameters, 0);
     assert_true(c.parameters > 0 && !c.release_assumed);
     dl_predict_correct(&r, &p);
@@ -176,6 +188,7 @@ static void rows_have_sources(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_number_in_its_place), cmocka_unit_test(what_a_format_saves),
-        cmocka_unit_test(rows_have_sources), cmocka_unit_test(corrected_by_runs)};
+        cmocka_unit_test(rows_have_sources), cmocka_unit_test(waits_add_as_squares),
+        cmocka_unit_test(corrected_by_runs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,6 +38,7 @@ static struct dl_transformer_pass pass(void) {
                                     .comm_bytes = 100 * some()};
     for (int i = 0; i < 3; i++) p.by_limit_s[i] = some();
     p.step_s = p.device_s + p.comm_s + (half() ? some() : -0.05);
+    p.paced_s = 3 * p.device_s;
     return p;
 }
 
@@ -182,7 +183,7 @@ static void iterations(void **state) {
                      out_s = slowest.layers * m.copy_out_s, in_s = slowest.layers * m.copy_in_s;
         double forward_s = out_s, backward_s = out_s + in_s + add_s, comm_s = 0, latency_s = 0,
                inter_s = 0, comm_error_s = 0, error_s = 0, outside_s = 0, bytes = 0, steps_s = 0,
-               limits_s[3] = {0, 2 * out_s + in_s + add_s, 0}, kernels_s = 0;
+               paced_s = 0, limits_s[3] = {0, 2 * out_s + in_s + add_s, 0}, kernels_s = 0;
         for (int p = 0; p < DL_TRANSFORMER_PARTS; p++) {
             const double times = p == DL_TRANSFORMER_BODY     ? slowest.layers
                                  : p == DL_TRANSFORMER_BEFORE ? slowest.first
@@ -195,12 +196,13 @@ static void iterations(void **state) {
                 inter_s += times * both[k]->comm_inter_s, bytes += times * both[k]->comm_bytes;
                 comm_error_s += times * both[k]->comm_error_s, error_s += times * both[k]->error_s;
                 outside_s += times * both[k]->outside_s, steps_s += times * both[k]->step_s;
-                kernels_s += times * both[k]->device_s;
+                kernels_s += times * both[k]->device_s, paced_s += times * both[k]->paced_s;
                 for (int i = 0; i < 3; i++) limits_s[i] += times * both[k]->by_limit_s[i];
             }
         }
         check_close(e->forward_s, count * forward_s, 1e-9);
         check_close(e->host_s, 0.01 + count * at_least(0, steps_s - kernels_s - comm_s), 1e-9);
+        check_close(e->paced_s, 0.01 + count * paced_s, 1e-9);
         check_close(e->error_s, count * error_s + m.update_error_s, 1e-9);
         check_close(e->outside_s, count * outside_s, 1e-9);
         check_close(e->update_s, m.update_s, 0);

@@ -344,6 +344,39 @@ static void host_and_device(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
+/* F-PACED: what a host a millionth slower and faster changes, over that change: of one that hides,
+ * one as long as the device, and one that is three times as long. */
+static void the_hosts_pace(void **state) {
+    (void)state;
+    struct gpt g;
+    make(&g);
+    struct dl_err err = {0};
+    struct dl_transformer_micro_batch cell;
+    const struct dl_transformer_split s = split(1, 1, 1, 1);
+    g.f.framework.host.dispatch_s = 0;
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, &err), DL_OK);
+    const struct dl_transformer_pass alone = cell.forward[DL_TRANSFORMER_BODY];
+    check_close(alone.paced_s, 0, 0);
+    const double factors[] = {0.1, 1, 3}, shares[] = {0, 0.5, 1}, change = 1e-6;
+    g.f.device.launch_s = 0;
+    for (int i = 0; i < 3; i++) {
+        double step_s[2];
+        const double dispatch_s = factors[i] * alone.step_s / alone.launches;
+        for (int k = 0; k < 2; k++) {
+            g.f.framework.host.dispatch_s = dispatch_s * (k == 0 ? 1 - change : 1 + change);
+            assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, &err), DL_OK);
+            step_s[k] = cell.forward[DL_TRANSFORMER_BODY].step_s;
+        }
+        g.f.framework.host.dispatch_s = dispatch_s;
+        assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, &err), DL_OK);
+        const struct dl_transformer_pass pass = cell.forward[DL_TRANSFORMER_BODY];
+        const double grown = (step_s[1] - step_s[0]) / (2 * change);
+        assert_true(fabs(pass.paced_s - grown) < 1e-6 * pass.step_s);
+        assert_true(fabs(pass.paced_s / pass.step_s - shares[i]) < 1e-3);
+    }
+    dl_arena_free(&g.f.arena);
+}
+
 /* F-HOST-BLOCKING: the device has worked for T when the host, which takes T or T/2 for its calls,
  * has waited for every kernel: 2 T and 1.5 T, forward and backward. */
 static void blocked_host(void **state) {
@@ -367,6 +400,7 @@ static void blocked_host(void **state) {
         assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, &err), DL_OK);
         check_close(cell.forward[DL_TRANSFORMER_BODY].step_s / forward.step_s, 1 + factors[i],
                     1e-9);
+        check_close(cell.forward[DL_TRANSFORMER_BODY].paced_s, factors[i] * forward.step_s, 1e-9);
         check_close(cell.backward[DL_TRANSFORMER_BODY][DL_RECOMPUTE_FULL].step_s,
                     back.step_s + back.launches * dispatch_s, 1e-9);
     }
@@ -448,7 +482,8 @@ int main(void) {
         cmocka_unit_test(schedules),         cmocka_unit_test(overlap_leaves),
         cmocka_unit_test(one_rank_is_data),  cmocka_unit_test(hybrid_sharding),
         cmocka_unit_test(host_and_device),   cmocka_unit_test(eager_host),
-        cmocka_unit_test(blocked_host),      cmocka_unit_test(impossible),
+        cmocka_unit_test(the_hosts_pace),    cmocka_unit_test(blocked_host),
+        cmocka_unit_test(impossible),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
