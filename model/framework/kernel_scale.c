@@ -104,11 +104,13 @@ static double own_scale(const struct dl_kernel_scales *scales, const struct dl_d
     return scale;
 }
 
-/* Of the span from idle to load, what a kernel draws: one that takes `stalled` times as long as the
- * device could leaves its matrix units waiting for the rest. */
-static double power_frac(const struct dl_kernel *kernel, double stalled) {
-    if (kernel->op == DL_OP_STREAM) return DL_POWER_MEMORY_FRAC;
-    return DL_POWER_WAIT_FRAC + (1 - DL_POWER_WAIT_FRAC) / fmax(1, stalled);
+/* Under the device's limit. A kernel that takes `stalled` times as long as the device could leaves
+ * its matrix units waiting for the rest, and draws less for it. */
+static double power_cap(const struct dl_device *device, const struct dl_kernel *kernel,
+                        double stalled) {
+    if (kernel->op == DL_OP_STREAM) return dl_power_cap_slowdown(device, DL_POWER_MEMORY_FRAC);
+    return dl_power_cap_arithmetic(device, DL_POWER_WAIT_FRAC +
+                                               (1 - DL_POWER_WAIT_FRAC) / fmax(1, stalled));
 }
 
 double dl_kernel_scale_of(const struct dl_kernel_scales *scales, const struct dl_device *device,
@@ -118,5 +120,5 @@ double dl_kernel_scale_of(const struct dl_kernel_scales *scales, const struct dl
     const double stalled = kernel->op == DL_OP_ATTENTION ? scales->attention_scale
                            : kernel->op == DL_OP_GEMM    ? grouped_scale(scales, precision, kernel)
                                                          : 1;
-    return scale * dl_power_cap_slowdown(device, power_frac(kernel, stalled));
+    return scale * power_cap(device, kernel, stalled);
 }

@@ -90,6 +90,9 @@ static const struct dl_field device_fields[] = {
     NUMBER(idle_w, 0.1, 1e5, DL_UNIT_W, "power without work; absent: 0.15 of tdp_w"),
     NUMBER(load_w, 0.1, 1e5, DL_UNIT_W,
            "power in kernels bound by arithmetic at clock_hz, also above tdp_w; absent: tdp_w"),
+    NUMBER(uncapped_load_w, 0.1, 1e5, DL_UNIT_W,
+           "power in kernels bound by arithmetic at the highest clock, where tdp_w lowers it and "
+           "kernels were timed under tdp_w (F-POWER-CAP); absent: load_w"),
     NUMBER(power_limit_w, 0.1, 1e5, DL_UNIT_W,
            "limit that an administrator set, e.g. nvidia-smi -pl; absent: tdp_w. Lowers the clock "
            "(F-POWER-CAP)"),

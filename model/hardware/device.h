@@ -41,6 +41,7 @@ struct dl_device {
     int64_t unit_count;                  /* SMs or cores */
     double clock_hz, tdp_w;
     double idle_w, load_w;   /* no work; kernels bound by arithmetic, NAN: assumed (F-POWER) */
+    double uncapped_load_w;  /* load_w at a clock that tdp_w does not allow; NAN: it allows it */
     double power_limit_w;    /* that an administrator set below tdp_w; NAN: none */
     double together_ratio;   /* CPU: time with all devices of the host busy / time alone */
     double kernel_latency_s; /* shortest kernel, start to end, on the device */

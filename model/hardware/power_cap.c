@@ -35,11 +35,23 @@ double dl_power_at_clock_w(double idle_w, double load_w, double ratio) {
     return idle_w + (load_w - idle_w) * ratio * voltage * voltage;
 }
 
-double dl_power_cap_slowdown(const struct dl_device *device, double frac) {
-    const double idle_w = dl_device_idle_w(device), limit_w = dl_device_limit_w(device),
-                 span_w = frac * (dl_device_load_w(device) - idle_w);
+/* Time / time at the highest clock, of kernels that draw frac of the span from idle to load_w there
+ * and may draw limit_w. */
+static double slowdown(const struct dl_device *device, double load_w, double limit_w, double frac) {
+    const double idle_w = dl_device_idle_w(device), span_w = frac * (load_w - idle_w);
     if (!given(limit_w) || !given(span_w)) return 1;
     const double left = fmax(LEAST_SPAN, (limit_w - idle_w) / span_w);
     if (left >= 1) return 1;
     return left < pow(VOLTAGE_FLOOR, 3) ? VOLTAGE_FLOOR * VOLTAGE_FLOOR / left : 1 / cbrt(left);
+}
+
+double dl_power_cap_slowdown(const struct dl_device *device, double frac) {
+    return slowdown(device, dl_device_load_w(device), dl_device_limit_w(device), frac);
+}
+
+double dl_power_cap_arithmetic(const struct dl_device *device, double frac) {
+    const double uncapped_w = device->uncapped_load_w;
+    if (!given(uncapped_w)) return dl_power_cap_slowdown(device, frac);
+    return fmax(1, slowdown(device, uncapped_w, dl_device_limit_w(device), frac) /
+                       slowdown(device, uncapped_w, device->tdp_w, frac));
 }

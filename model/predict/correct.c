@@ -50,6 +50,7 @@ struct dl_interval_case dl_interval_case_of(const struct dl_system *system,
                                                (double)(plan->nodes * plan->devices_per_node)
                                          : 0,
         .parameters = workload->parameters,
+        .layers = dl_workload_layers(workload),
         .release_assumed = framework->release_assumed,
         .anchored = plan->compute_scale > 0,
     };

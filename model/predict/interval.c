@@ -68,6 +68,8 @@ static const struct dl_field network_fields[] = {
              .help = "as the first table of runs calls it"),
     DL_FIELD(struct dl_interval_network, parameters, NUMBER, DL_RANGE(1, 1e15, DL_UNIT_NONE),
              .required = true, .help = "its trainable parameters"),
+    DL_FIELD(struct dl_interval_network, layers, STRING,
+             .help = "kind of its layers: decoder or decoder-experts; absent: none"),
     {.key = NULL},
 };
 static const struct dl_schema network_schema = {.name = "network",
@@ -190,9 +192,15 @@ bool dl_interval_same_network(double x, double y) {
     return x > 0 && y > 0 && fabs(log(x / y)) <= SAME_NETWORK_LOG;
 }
 
+bool dl_interval_knows_network(const struct dl_interval_network *measured,
+                               const struct dl_interval_case *c) {
+    return same(measured->layers, c->layers) ||
+           dl_interval_same_network(measured->parameters, c->parameters);
+}
+
 static bool network_of(const struct dl_interval_model *m, const struct dl_interval_case *c) {
     for (int i = 0; i < m->network_count; i++)
-        if (dl_interval_same_network(m->networks[i].parameters, c->parameters)) return true;
+        if (dl_interval_knows_network(&m->networks[i], c)) return true;
     return false;
 }
 

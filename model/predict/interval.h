@@ -42,6 +42,7 @@ struct dl_interval_arithmetic {
 struct dl_interval_network {
     const char *name; /* as the first table of runs calls it */
     double parameters;
+    const char *layers; /* dl_workload_layers; NULL: of no kind */
 };
 
 /* Half of an 80 % interval is the root of the sum of squares of widths times what a run has of
@@ -102,6 +103,7 @@ struct dl_interval_case {
     double model_sigma_log;          /* of kernels and collectives; NAN: not known */
     double batch_per_device_samples; /* of an iteration; 0: not known */
     double parameters;               /* trainable ones of the network; 0: not known */
+    const char *layers;              /* dl_workload_layers of the network; NULL: of no kind */
     bool release_assumed;            /* nobody said which release ran */
     bool anchored;                   /* a run of the same job was measured */
 };
@@ -130,6 +132,10 @@ struct dl_interval_known {
  * tables and files call it: within 0.5 %, so that padded vocabularies and longer tables of
  * positions do not count. false where one is not known (0). */
 bool dl_interval_same_network(double x, double y);
+/* F-SAME-LAYERS: whether runs of one network tell as much of a run's network as its own do: it is
+ * the same, or both are of one kind of layers, which differ in size alone. */
+bool dl_interval_knows_network(const struct dl_interval_network *measured,
+                               const struct dl_interval_case *c);
 /* F-SOURCES: how much of the width of a device remains when `sources` measured it in a precision:
  * (1 + sources)^-1/2, 1 where nobody did. */
 double dl_interval_device_covariate(int64_t sources);

@@ -174,6 +174,10 @@ struct dl_workload {
     int value_count;
 };
 
+/* F-SAME-LAYERS: kind of the layers that it repeats in its own sizes: "decoder" with attention to
+ * earlier tokens alone, "decoder-experts" with a mixture of experts too; NULL: no such layers. */
+const char *dl_workload_layers(const struct dl_workload *workload);
+
 /* Its repeated part, from its layers. */
 struct dl_stack dl_workload_find_stack(const struct dl_workload *workload);
 

@@ -98,6 +98,7 @@ struct dl_interval_case dl_fit_case(const struct dl_fit_row *row,
         .model_sigma_log = p->model_sigma_log,
         .batch_per_device_samples = row->devices > 0 ? row->samples / (double)row->devices : 0,
         .parameters = row->parameters,
+        .layers = row->layers,
         .release_assumed = row->release_assumed,
     };
 }
@@ -223,6 +224,7 @@ static struct dl_fit_row row_of(const struct dl_run_rows *r, int csv, int i) {
     row.architecture = dl_device_architecture(run->system->device);
     row.release = run->framework->release;
     row.parameters = run->workload->parameters;
+    row.layers = dl_workload_layers(run->workload);
     row.release_assumed = run->framework->release_assumed;
     row.measured_s = run->throughput ? run->global_batch_samples / run->measured : run->measured;
     return row;

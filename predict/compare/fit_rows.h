@@ -10,6 +10,7 @@ struct dl_fit_row {
     const char *id, *source, *system, *framework, *version, *release, *device, *workload;
     const char *kernels, *architecture; /* of the device: dl_interval_case */
     double parameters;                  /* trainable ones of the network; 0: not known */
+    const char *layers;                 /* dl_workload_layers of it */
     enum dl_precision precision;
     int64_t devices;
     bool throughput;      /* was measured, else an iteration */

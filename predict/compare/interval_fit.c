@@ -190,14 +190,20 @@ static int64_t sources_of(const struct fit *f, size_t row, size_t own, size_t wi
     return count;
 }
 
-/* Whether another group than that of the row, and than `without`, has its network. */
+static struct dl_interval_network network_of(const struct dl_fit_row *row) {
+    return (struct dl_interval_network){row->workload, row->parameters, row->layers};
+}
+
+/* Whether another group than that of the row, and than `without`, knows its network. */
 static bool network_seen(const struct fit *f, size_t row, size_t without) {
     const struct dl_generalized *g = f->g;
     const struct dl_fit_row *rows = g->rows->rows;
+    const struct dl_interval_case c = {.parameters = rows[row].parameters,
+                                       .layers = rows[row].layers};
     for (size_t i = 0; i < f->n; i++) {
+        const struct dl_interval_network measured = network_of(&rows[i]);
         if (f->level[SOURCE][i] >= 0 && g->group_of[i] != g->group_of[row] &&
-            g->group_of[i] != without &&
-            dl_interval_same_network(rows[i].parameters, rows[row].parameters))
+            g->group_of[i] != without && dl_interval_knows_network(&measured, &c))
             return true;
     }
     return false;
@@ -339,8 +345,7 @@ static enum dl_code list_networks(const struct fit *f, struct dl_arena *arena,
         for (int k = 0; k < out->network_count && !listed; k++)
             listed = dl_interval_same_network(out->networks[k].parameters, rows[i].parameters);
         if (!listed && rows[i].parameters > 0)
-            out->networks[out->network_count++] =
-                (struct dl_interval_network){rows[i].workload, rows[i].parameters};
+            out->networks[out->network_count++] = network_of(&rows[i]);
     }
     return DL_OK;
 }

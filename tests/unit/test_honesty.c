@@ -19,6 +19,7 @@
 #include "predict/compare/decisions.h"
 #include "predict/compare/interval_widths.h"
 #include "tests/check.h"
+#include "tests/load_workload.h"
 
 /* Evenly distributed in (0, 1), the same in every run. */
 static double uniform(uint64_t *state) {
@@ -200,8 +201,10 @@ static const struct dl_interval_model model = {
     .device_count = 1,
     .arithmetics = (struct dl_interval_arithmetic[]){{"d", "volta", "fp32", 3}},
     .arithmetic_count = 1,
-    .networks = (struct dl_interval_network[]){{"n", 44.18e6}, {"resnet50", 25.56e6}},
-    .network_count = 2,
+    .networks = (struct dl_interval_network[]){{"n", 44.18e6, NULL},
+                                               {"resnet50", 25.56e6, NULL},
+                                               {"gpt", 1.5578e9, "decoder"}},
+    .network_count = 3,
 };
 
 /* Squares add; what was measured is narrower, communication and overhead are wider. */
@@ -280,6 +283,50 @@ static void networks_by_their_parameters(void **state) {
     assert_false(dl_interval_same_network(0, 0));
     assert_false(dl_interval_same_network(0, resnet101));
     assert_false(dl_interval_same_network(resnet101, NAN));
+}
+
+/* A decoder tells of decoders of all sizes, but not of those with experts; other networks tell of
+ * themselves. */
+static void networks_of_one_kind(void **state) {
+    (void)state;
+    struct dl_interval_case c = {.framework = "f",
+                                 .release = "1",
+                                 .kernels = "d",
+                                 .architecture = "volta",
+                                 .precision = DL_FP32,
+                                 .model_sigma_log = NAN,
+                                 .parameters = 70e9};
+    const double fp32 = 0.09 + 0.36 / 4;
+    check_close(dl_interval_half_log(&model, &c), sqrt(fp32 + 0.81), 1e-12);
+    c.layers = "decoder";
+    check_close(dl_interval_half_log(&model, &c), sqrt(fp32), 1e-12);
+    c.layers = "decoder-experts";
+    check_close(dl_interval_half_log(&model, &c), sqrt(fp32 + 0.81), 1e-12);
+    c.parameters = 1.5578e9; /* nothing else has so many */
+    check_close(dl_interval_half_log(&model, &c), sqrt(fp32), 1e-12);
+}
+
+/* By what the layers do, not by names: attention to earlier tokens alone, and parameters that a
+ * token does not meet. */
+static void kinds_of_layers(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *kind;
+    } networks[] = {{"llama3_8b", "decoder"},
+                    {"mixtral_8x7b", "decoder-experts"},
+                    {"bert_large", NULL},
+                    {"resnet50", NULL}};
+    struct dl_arena arena = {0};
+    for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
+        struct dl_workload workload = {0};
+        load_name(networks[i].name, NULL, 0, &arena, &workload);
+        const char *kind = dl_workload_layers(&workload);
+        if (networks[i].kind == NULL)
+            assert_null(kind);
+        else
+            assert_string_equal(kind, networks[i].kind);
+    }
+    dl_arena_free(&arena);
 }
 
 /* Errors of 10 % in all runs and, independent of them, of twice the covariate in half of them:
@@ -533,6 +580,8 @@ int main(void) {
         cmocka_unit_test(intervals_by_hand),
         cmocka_unit_test(widths_by_hand),
         cmocka_unit_test(networks_by_their_parameters),
+        cmocka_unit_test(networks_of_one_kind),
+        cmocka_unit_test(kinds_of_layers),
         cmocka_unit_test(widths_find_quantiles),
         cmocka_unit_test(rows_spread_by_hand),
         cmocka_unit_test(a_mixed_model_finds_parts_of_rows),

@@ -106,6 +106,36 @@ static void blackwell(void **state) {
     check_close(dl_power_cap_slowdown(&capped, 1), 1.061, 0.02);
 }
 
+/* Kernels were timed at 1000 W, where 0.8 of a span of 1000 W above 200 W is left; at 600 W 0.4 is.
+ * Only what the lower limit adds counts, and streams know the rated span alone. */
+static void rated_power_binds(void **state) {
+    (void)state;
+    const struct dl_kernel_scales scales = {.stream_scale = 1, .attention_scale = 1};
+    const struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 8, 8, 8, 1),
+                           stream = dl_kernel_stream(DL_FORWARD, 1, 1, 1);
+    struct dl_device d = {.tdp_w = 1000,
+                          .idle_w = 200,
+                          .load_w = NAN,
+                          .uncapped_load_w = 1200,
+                          .power_limit_w = NAN,
+                          .direct_conv_scale = NAN,
+                          .load_scale = NAN,
+                          .narrow_load_scale = NAN};
+    check_close(dl_power_cap_arithmetic(&d, 1), 1, 0);
+    check_close(dl_kernel_scale_of(&scales, &d, DL_FP32, &gemm), 1, 0);
+    d.power_limit_w = 600;
+    const double added = 0.887 * 0.887 / 0.4 * cbrt(0.8);
+    check_close(dl_power_cap_arithmetic(&d, 1), added, 1e-12);
+    check_close(dl_kernel_scale_of(&scales, &d, DL_FP32, &gemm), added, 1e-12);
+    check_close(dl_kernel_scale_of(&scales, &d, DL_FP32, &stream), 0.887 * 0.887 / (0.5 / 0.8),
+                1e-12);
+    d.power_limit_w = 1100; /* above the rated power: times are not known to fall */
+    check_close(dl_power_cap_arithmetic(&d, 1), 1, 0);
+    d.uncapped_load_w = NAN;
+    d.power_limit_w = 600;
+    check_close(dl_power_cap_arithmetic(&d, 1), dl_power_cap_slowdown(&d, 1), 0);
+}
+
 /* Without a limit of its own a device that would draw 1100 W has its rated 900 W. */
 static void rated_power(void **state) {
     (void)state;
@@ -186,6 +216,40 @@ static int unlimited(const struct dl_csv *csv, int row) {
     return best;
 }
 
+/* Each ratio of cap_chip.csv against the load that the files of both boards give: what fit_cap.py
+ * prints of their spread. */
+static void one_blackwell_chip(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    char path[4200], folder[4200];
+    const char *directories[] = {folder};
+    const struct dl_data data = {.directories = directories, .directory_count = 1};
+    const struct dl_device *b200 = NULL, *gb200 = NULL;
+    struct dl_csv csv;
+    struct dl_err err = {0};
+    double squares = 0;
+    snprintf(folder, sizeof folder, "%s/data", check_root());
+    snprintf(path, sizeof path, "%s/data/energy/cap_chip.csv", check_root());
+    assert_int_equal(dl_csv_read(path, &arena, &csv, &err), DL_OK);
+    assert_int_equal(dl_data_device(&data, "b200_sxm", &arena, &b200, &err), DL_OK);
+    assert_int_equal(dl_data_device(&data, "gb200", &arena, &gb200, &err), DL_OK);
+    check_close(gb200->uncapped_load_w, b200->uncapped_load_w, 0);
+    struct dl_device chip = {.tdp_w = b200->tdp_w, .idle_w = NAN, .load_w = b200->uncapped_load_w};
+    for (int i = 0; i < csv.row_count; i++) {
+        const double than_w = number(&csv, i, "than_limit_w"); /* 0: none */
+        chip.power_limit_w = number(&csv, i, "limit_w");
+        double ratio = dl_power_cap_slowdown(&chip, 1);
+        chip.power_limit_w = than_w > 0 ? than_w : 1e4;
+        ratio /= dl_power_cap_slowdown(&chip, 1);
+        const double error = log(ratio / number(&csv, i, "time_ratio"));
+        assert_true(fabs(error) < 0.09);
+        squares += error * error;
+    }
+    assert_int_equal(csv.row_count, 5);
+    check_close(sqrt(squares / csv.row_count), 0.058, 0.01);
+    dl_arena_free(&arena);
+}
+
 /* Training of five networks on four GPUs under limits from 100 W: the spread that fit_cap.py
  * prints. */
 static void published(void **state) {
@@ -246,11 +310,12 @@ static void locked_clocks(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_hand),     cmocka_unit_test(edges),
-        cmocka_unit_test(monotone),    cmocka_unit_test(by_kernel),
-        cmocka_unit_test(rated_power), cmocka_unit_test(clock_by_hand),
-        cmocka_unit_test(one_chip),    cmocka_unit_test(locked_clocks),
-        cmocka_unit_test(blackwell),   cmocka_unit_test(published),
+        cmocka_unit_test(by_hand),           cmocka_unit_test(edges),
+        cmocka_unit_test(monotone),          cmocka_unit_test(by_kernel),
+        cmocka_unit_test(rated_power),       cmocka_unit_test(clock_by_hand),
+        cmocka_unit_test(one_chip),          cmocka_unit_test(locked_clocks),
+        cmocka_unit_test(blackwell),         cmocka_unit_test(published),
+        cmocka_unit_test(rated_power_binds), cmocka_unit_test(one_blackwell_chip),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
