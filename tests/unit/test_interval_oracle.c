@@ -10,8 +10,9 @@
 
 #include <cmocka.h>
 
-#include "model/predict/interval.h"
+#include "model/predict/correct.h"
 #include "tests/check.h"
+#include "tests/fake.h"
 
 enum { MOST_RUNS = 9, KINDS = 4 };
 
@@ -292,6 +293,26 @@ static void posteriors_by_covariance(void **state) {
     dl_arena_free(&arena);
 }
 
+/* Numbers that are none leave no answer. */
+static void runs_without_numbers(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_err err = {0};
+    struct lists lists;
+    uint64_t seed = 3;
+    const struct dl_interval_model m = random_model(&seed, &lists);
+    struct dl_interval_case c = random_case(&seed);
+    c.exposed_frac = NAN;
+    const struct dl_measured_run run = {0.1, c, "bert"};
+    const struct dl_posterior *p = (const void *)&run;
+    assert_int_equal(dl_posterior_make(&m, &run, 1, &arena, &p, &err), DL_ERR_SYSTEM);
+    assert_string_equal(err.message, "measured runs: singular equations");
+    assert_null(p);
+    assert_int_equal(dl_posterior_make(&m, &run, 0, &arena, &p, &err), DL_OK);
+    assert_null(p);
+    dl_arena_free(&arena);
+}
+
 /* The parts of an iteration, each times its factor; what the two parts leave, if anything. */
 static void factors_of_parts(void **state) {
     (void)state;
@@ -375,12 +396,181 @@ static void widths_of_parts(void **state) {
     }
 }
 
+/* Within 0.5 %, of any size; nobody knows what has none. */
+static void one_network_or_two(void **state) {
+    (void)state;
+    static const double sizes[] = {1e-3, 0.5, 1, 2, 1e9};
+    for (int i = 0; i < 5; i++) {
+        const double x = sizes[i];
+        assert_true(dl_interval_same_network(x, x));
+        assert_true(dl_interval_same_network(x, x * 1.0049));
+        assert_true(dl_interval_same_network(x * 1.0049, x));
+        assert_false(dl_interval_same_network(x, x * 1.0051));
+        assert_false(dl_interval_same_network(x * 1.0051, x));
+        assert_false(dl_interval_same_network(-x, -x));
+        assert_false(dl_interval_same_network(x, -x));
+        assert_false(dl_interval_same_network(x, 0));
+        assert_false(dl_interval_same_network(0, x));
+    }
+    assert_false(dl_interval_same_network(INFINITY, INFINITY));
+}
+
+/* ---- corrected predictions ---- */
+
+/* Any prediction, corrected by any runs: the parts by their factors, their sum, what follows from
+ * the sum, and the narrower of both intervals. */
+static void corrections(void **state) {
+    (void)state;
+    uint64_t seed = 13;
+    struct dl_err err = {0};
+    int narrower = 0, wider = 0;
+    for (int round = 0; round < 3000; round++) {
+        struct lists lists;
+        struct dl_fake f;
+        fake_make(&f);
+        struct dl_interval_model m = random_model(&seed, &lists);
+        m.plans_sigma_log = some(&seed, 0.1);
+        const bool measured = check_random(&seed) % 3 > 0;
+        f.workload.name = "bert", f.framework.name = "f", f.framework.release = "1.0";
+        f.framework.release_assumed = check_random(&seed) % 2 == 0;
+        f.plan.compute_scale = check_random(&seed) % 3 == 0 ? 1.25 : 0;
+        f.framework.intervals = check_random(&seed) % 9 > 0 ? &m : NULL;
+        struct dl_prediction p = {.forward_s = some(&seed, 1),
+                                  .backward_s = some(&seed, 1),
+                                  .update_s = 0.1,
+                                  .exposed_comm_s = some(&seed, 1),
+                                  .exposed_input_s = some(&seed, 1),
+                                  .bubble_s = some(&seed, 1),
+                                  .straggler_s = some(&seed, 0.2),
+                                  .iteration_low_s = 3,
+                                  .iteration_high_s = 4,
+                                  .epoch_s = 100,
+                                  .scaling_efficiency = 0.9,
+                                  .model_sigma_log = some(&seed, 0.1)};
+        p.comm_s = p.exposed_comm_s + some(&seed, 1), p.overhead_s = p.straggler_s + 0.1;
+        p.compute_s = p.forward_s + p.backward_s + p.update_s;
+        p.iteration_s =
+            p.compute_s + p.exposed_comm_s + p.exposed_input_s + p.bubble_s + p.overhead_s;
+        p.throughput_samples_per_s = 8 * 32 / p.iteration_s; /* 32 on each of 8 devices */
+        const struct dl_prediction was = p;
+        const struct dl_interval_case c =
+            dl_interval_case_of(&f.system, &f.workload, &f.framework, &f.plan, &p);
+        check_close(c.exposed_frac, p.exposed_comm_s / p.iteration_s, 1e-12);
+        check_close(c.overhead_frac, (p.overhead_s + p.bubble_s) / p.iteration_s, 1e-12);
+        check_close(c.batch_per_device_samples, 32, 1e-12);
+        assert_int_equal(c.anchored, f.plan.compute_scale > 0);
+        assert_int_equal(c.release_assumed, f.framework.release_assumed);
+        assert_string_equal(c.framework, "f");
+        assert_string_equal(c.release, "1.0");
+        const struct dl_measured_run runs[] = {
+            {check_uniform(&seed) - 0.5, c, "bert"},
+            {check_uniform(&seed) - 0.5, c, check_random(&seed) % 2 ? "bert" : "gpt"}};
+        f.framework.measured = NULL;
+        if (measured)
+            assert_int_equal(dl_posterior_make(&m, runs, 2, &f.arena, &f.framework.measured, &err),
+                             DL_OK);
+        const struct dl_predict_request r = {&f.system, &f.workload, &f.framework,
+                                             &f.plan,   NULL,        &f.arena};
+        dl_predict_correct(&r, &p);
+        if (f.framework.intervals == NULL) {
+            assert_memory_equal(&p, &was, sizeof p);
+            dl_arena_free(&f.arena);
+            continue;
+        }
+        double half = dl_interval_half_log(&m, &c), sigma = dl_interval_sigma_log(&m, &c), a = 1,
+               b = 1, o = 1;
+        if (measured) {
+            const struct dl_posterior_shift s =
+                dl_posterior_shift(f.framework.measured, "bert", &c);
+            a = exp(s.compute_log), b = exp(s.communication_log);
+            o = exp(s.compute_log + s.overhead_log);
+            const bool narrow = 1.2815515655446004 * s.sigma_log < half;
+            if (narrow) sigma = s.sigma_log, half = 1.2815515655446004 * s.sigma_log;
+            *(narrow ? &narrower : &wider) += 1;
+        }
+        const double now_s = a * was.compute_s + b * was.exposed_comm_s + was.exposed_input_s +
+                             o * (was.bubble_s + was.overhead_s),
+                     by = now_s / was.iteration_s;
+        check_close(p.forward_s, a * was.forward_s, 1e-12);
+        check_close(p.backward_s, a * was.backward_s, 1e-12);
+        check_close(p.update_s, a * was.update_s, 1e-12);
+        check_close(p.compute_s, a * was.compute_s, 1e-12);
+        check_close(p.comm_s, b * was.comm_s, 1e-12);
+        check_close(p.exposed_comm_s, b * was.exposed_comm_s, 1e-12);
+        check_close(p.exposed_input_s, was.exposed_input_s, 0);
+        check_close(p.bubble_s, o * was.bubble_s, 1e-12);
+        check_close(p.straggler_s, o * was.straggler_s, 1e-12);
+        check_close(p.overhead_s, o * was.overhead_s, 1e-12);
+        check_close(p.iteration_s, now_s, 1e-12);
+        check_close(p.throughput_samples_per_s, was.throughput_samples_per_s / by, 1e-12);
+        check_close(p.epoch_s, 100 * by, 1e-12);
+        check_close(p.scaling_efficiency, 0.9 * a / by, 1e-12);
+        check_close(p.sigma_log, sigma, 1e-12);
+        check_close(p.plans_sigma_log, m.plans_sigma_log, 0);
+        const double shared = dl_interval_shared_sigma_log(&m, &c);
+        check_close(p.shared_sigma_log, shared < sigma ? shared : sigma, 1e-12);
+        check_close(p.iteration_low_s, now_s * exp(-half), 1e-12);
+        check_close(p.iteration_high_s, now_s * exp(half), 1e-12);
+        /* what is the plan's own, and what one plan of a job has against another */
+        const double own = half * sqrt(1 - pow(p.shared_sigma_log / sigma, 2));
+        check_close(dl_prediction_own_half_log(&p), own, 1e-6 * fmax(1, half / fmax(own, 1e-9)));
+        check_close(dl_prediction_plan_half_log(&p),
+                    m.plans_sigma_log > 0 ? 1.2815515655446004 * m.plans_sigma_log
+                                          : dl_prediction_own_half_log(&p),
+                    1e-9);
+        dl_arena_free(&f.arena);
+    }
+    assert_true(narrower > 100 && wider > 300);
+}
+
+/* Two plans tie where they are no further apart than the root of their squares; of widths 0.3 and
+ * 0.4 that is 0.5. */
+static void ties(void **state) {
+    (void)state;
+    struct dl_prediction a = {.iteration_s = 1,
+                              .iteration_high_s = exp(0.3),
+                              .throughput_samples_per_s = 100,
+                              .sigma_log = NAN,
+                              .shared_sigma_log = NAN},
+                         b = a;
+    b.iteration_high_s = exp(0.4);
+    for (int sign = -1; sign <= 1; sign += 2) {
+        b.throughput_samples_per_s = 100 * exp(0.499 * sign);
+        assert_true(dl_prediction_ties(&a, &b) && dl_prediction_ties(&b, &a));
+        assert_true(dl_prediction_plans_tie(&a, &b) && dl_prediction_plans_tie(&b, &a));
+        b.throughput_samples_per_s = 100 * exp(0.501 * sign);
+        assert_false(dl_prediction_ties(&a, &b) || dl_prediction_ties(&b, &a));
+        assert_false(dl_prediction_plans_tie(&a, &b) || dl_prediction_plans_tie(&b, &a));
+    }
+    /* by the spread of plans where it is known: 1.28 sqrt(2) 0.1 = 0.181 */
+    a.plans_sigma_log = b.plans_sigma_log = 0.1;
+    b.throughput_samples_per_s = 100 * exp(0.181);
+    assert_true(dl_prediction_plans_tie(&a, &b));
+    b.throughput_samples_per_s = 100 * exp(0.182);
+    assert_false(dl_prediction_plans_tie(&a, &b));
+    /* what is not known of the spreads leaves the whole width */
+    a.sigma_log = 0.5;
+    check_close(dl_prediction_own_half_log(&a), 0.3, 1e-12);
+    a.shared_sigma_log = 0.3; /* sqrt(1 - 0.36) = 0.8 */
+    check_close(dl_prediction_own_half_log(&a), 0.24, 1e-12);
+    a.sigma_log = NAN;
+    check_close(dl_prediction_own_half_log(&a), 0.3, 1e-12);
+    a.sigma_log = 0;
+    check_close(dl_prediction_own_half_log(&a), 0.3, 1e-12);
+    a.sigma_log = 0.3, a.shared_sigma_log = 0.4;
+    check_close(dl_prediction_own_half_log(&a), 0, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(posteriors_by_covariance),
         cmocka_unit_test(factors_of_parts),
         cmocka_unit_test(spreads_of_parts),
         cmocka_unit_test(widths_of_parts),
+        cmocka_unit_test(runs_without_numbers),
+        cmocka_unit_test(one_network_or_two),
+        cmocka_unit_test(corrections),
+        cmocka_unit_test(ties),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

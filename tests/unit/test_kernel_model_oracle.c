@@ -145,6 +145,8 @@ static struct dl_kernel random_conv(enum dl_pass pass) {
         dilation[d] = d == flat ? 1 : far;
     }
     if (upto(12) == 0) pad[upto(3)] = 1;
+    if (upto(12) == 0) dilation[upto(3)] = 2;
+    if (upto(12) == 0) stride[upto(3)] = 2;
     return dl_kernel_conv(pass, ONE_OF(1, 5, 16, 32, 33, 100), 4 * ONE_OF(1, 2, 3, 4, 5, 16, 30),
                           4 * ONE_OF(1, 2, 3, 16, 64), groups, in, side, stride, pad, dilation);
 }
@@ -155,7 +157,7 @@ static struct dl_kernel random_kernel(void) {
     switch (upto(6)) {
     case 0:
         k = dl_kernel_gemm(pass, ONE_OF(1, 7, 64, 128, 129, 1000), ONE_OF(1, 64, 72, 128, 1001),
-                           ONE_OF(1, 9, 512), ONE_OF(1, 3, 16));
+                           ONE_OF(1, 9, 512), ONE_OF(0, 1, 3, 16));
         k.a_trans = half(), k.b_trans = half();
         if (half()) k.variant = DL_VARIANT_BLOCKS;
         break;
@@ -519,8 +521,77 @@ static void corrections(void **state) {
     dl_arena_free(&arena);
 }
 
+/* Of terms that are equal memory limits; a sample as far as counts is near enough. */
+static void edges_by_hand(void **state) {
+    (void)state;
+    const struct dl_kernel_model_scale one = {1, 1, 1, 1};
+    struct dl_kernel_model m = {.op = DL_OP_GEMM,
+                                .latency_s = 0x1p-30,
+                                .rate_flop_per_s = 0x1p40,
+                                .bandwidth_bytes_per_s = 49152 * 0x1p21,
+                                .m_trans_gain = 1,
+                                .n_trans_gain = 1};
+    const struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 64, 64, 64, 1);
+    struct dl_kernel_model_shape s;
+    enum dl_limit limit;
+    dl_kernel_model_shape_of(&gemm, 4, 1, &s); /* 2^19 flop, 49152 bytes: 2^-21 s both */
+    dl_kernel_model_base(&m, &one, &s, &limit);
+    assert_int_equal(limit, DL_LIMIT_MEMORY);
+    m.latency_s = 0x1p-21;
+    dl_kernel_model_base(&m, &one, &s, &limit);
+    assert_int_equal(limit, DL_LIMIT_MEMORY);
+    m.bandwidth_bytes_per_s *= 2;
+    dl_kernel_model_base(&m, &one, &s, &limit);
+    assert_int_equal(limit, DL_LIMIT_COMPUTE);
+    m.latency_s *= 2;
+    dl_kernel_model_base(&m, &one, &s, &limit);
+    assert_int_equal(limit, DL_LIMIT_LATENCY);
+    /* 2^10 bytes, with samples 3 octaves away: 1 / (1 + 3) of their weight */
+    struct dl_arena arena = {0};
+    struct dl_err err = {0};
+    struct dl_kernel_time t;
+    double length = 1, point = 13, weight = 0.5, low = 10, high = 10;
+    struct dl_kernel_model stream = {.op = DL_OP_STREAM,
+                                     .latency_s = 1e-6,
+                                     .bandwidth_bytes_per_s = 1e11,
+                                     .distance = DL_DISTANCE_MAGNITUDES,
+                                     .lengths = &length,
+                                     .length_count = 1,
+                                     .points = &point,
+                                     .point_count = 1,
+                                     .weights = &weight,
+                                     .weight_count = 1,
+                                     .domain_low = &low,
+                                     .domain_low_count = 1,
+                                     .domain_high = &high,
+                                     .domain_high_count = 1};
+    const struct dl_kernel k = dl_kernel_stream(DL_FORWARD, 0, 128, 128);
+    dl_kernel_model_shape_of(&k, 4, 1, &s);
+    assert_int_equal(dl_kernel_model_pack(&stream, &arena, &err), DL_OK);
+    dl_kernel_model_eval(&stream, &one, &s, &t);
+    check_close(t.time_s, (1e-6 + 1024 / 1e11) * exp(0.125), 1e-9);
+    assert_false(t.extrapolated);
+    /* an octave beyond the domain is still inside, on either side */
+    for (int side = -1; side <= 1; side += 2) {
+        low = high = 10 + side;
+        assert_int_equal(dl_kernel_model_pack(&stream, &arena, &err), DL_OK);
+        dl_kernel_model_eval(&stream, &one, &s, &t);
+        assert_false(t.extrapolated);
+        low = high = 10 + 1.0001 * side;
+        assert_int_equal(dl_kernel_model_pack(&stream, &arena, &err), DL_OK);
+        dl_kernel_model_eval(&stream, &one, &s, &t);
+        assert_true(t.extrapolated);
+    }
+    low = high = 10, point = 13.001;
+    assert_int_equal(dl_kernel_model_pack(&stream, &arena, &err), DL_OK);
+    dl_kernel_model_eval(&stream, &one, &s, &t);
+    assert_true(t.extrapolated);
+    dl_arena_free(&arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(shapes_and_features),
-                                       cmocka_unit_test(bases), cmocka_unit_test(corrections)};
+                                       cmocka_unit_test(bases), cmocka_unit_test(corrections),
+                                       cmocka_unit_test(edges_by_hand)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
