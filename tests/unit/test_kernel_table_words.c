@@ -376,6 +376,27 @@ static void columns_in_any_place(void **state) {
     dl_arena_free(&arena);
 }
 
+/* Columns of DeepBench and the files that they are; other names are files already. */
+static void deepbench_devices(void **state) {
+    (void)state;
+    static const char *const names[][2] = {{"V100", "v100_sxm2_16"},
+                                           {"P100", "p100_pcie16"},
+                                           {"T4", "t4"},
+                                           {"1080Ti", "gtx1080ti"},
+                                           {"TitanXp", "titanxp"},
+                                           {"TitanX_Pascal", "titanx_pascal"},
+                                           {"M40", "m40"},
+                                           {"TitanX", "titanx_maxwell"},
+                                           {"KNL7250", "knl7250"},
+                                           {"h100_sxm", "h100_sxm"},
+                                           {"M4", "M4"},
+                                           {"TitanX_", "TitanX_"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_string_equal(dl_kernel_match_device(names[i][0]), names[i][1]);
+    assert_null(dl_kernel_match_device("AMD_MI25"));
+    assert_null(dl_kernel_match_device("AMD_VegaFE"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(headers),
                                        cmocka_unit_test(streams_by_shape),
@@ -384,6 +405,7 @@ int main(void) {
                                        cmocka_unit_test(passes_types_and_timings),
                                        cmocka_unit_test(convolutions_without_a_size),
                                        cmocka_unit_test(deepbench_rows),
+                                       cmocka_unit_test(deepbench_devices),
                                        cmocka_unit_test(columns_in_any_place),
                                        cmocka_unit_test(workspace_of_winograd)};
     return cmocka_run_group_tests(tests, NULL, NULL);
