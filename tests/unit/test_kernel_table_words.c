@@ -376,6 +376,33 @@ static void columns_in_any_place(void **state) {
     dl_arena_free(&arena);
 }
 
+/* Bytes of a table: of them the elements written, as many as the bytes can hold; in any type. */
+static void streams_by_bytes(void **state) {
+    (void)state;
+    static const struct {
+        const char *type;
+        double bytes, elements, written, extra;
+    } cases[] = {{"fp32", 4000, 100, 100, 3600},   {"fp32", 4000, 1000, 1000, 0},
+                 {"fp32", 4000, 1001, 1000, 0},    {"fp32", 4000, 0.5, 0.5, 3998},
+                 {"bf16", 4000, 1001, 1001, 1998}, {"bf16", 4000, 9000, 2000, 0},
+                 {"fp32", 4000, 0, 0, 4000},       {"fp32", 0.5, 1, 0.125, 0}};
+    struct dl_arena arena = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct dl_kernel_row row =
+            row_of(dl_arena_printf(&arena,
+                                   "gpu,op,pass,elements,dtype,library,time_us,bytes_min\n"
+                                   "X,gelu,fwd,%g,%s,own,9,%g\n",
+                                   cases[i].elements, cases[i].type, cases[i].bytes),
+                   &arena);
+        assert_null(row.why);
+        check_close(row.kernel.read_elements, 0, 0);
+        check_close(row.kernel.write_elements, cases[i].written, 1e-12);
+        check_close(row.kernel.extra_bytes, cases[i].extra, 1e-12);
+        check_close(row.measured_s, 9e-6, 1e-12);
+    }
+    dl_arena_free(&arena);
+}
+
 /* Columns of DeepBench and the files that they are; other names are files already. */
 static void deepbench_devices(void **state) {
     (void)state;
@@ -406,6 +433,7 @@ int main(void) {
                                        cmocka_unit_test(convolutions_without_a_size),
                                        cmocka_unit_test(deepbench_rows),
                                        cmocka_unit_test(deepbench_devices),
+                                       cmocka_unit_test(streams_by_bytes),
                                        cmocka_unit_test(columns_in_any_place),
                                        cmocka_unit_test(workspace_of_winograd)};
     return cmocka_run_group_tests(tests, NULL, NULL);
