@@ -393,6 +393,27 @@ static void widths_of_parts(void **state) {
             if (c.release_assumed) sum += pow(w[DL_WIDTH_ASSUMED], 2);
         }
         check_close(dl_interval_half_log(&m, &c), sqrt(sum), 1e-12);
+        const struct dl_interval_known known = {was_f, release, fp32, round % 4};
+        const double fp16 = c.precision == DL_MIXED || c.precision == DL_FP16 ? 1 : 0,
+                     spread = isnan(c.model_sigma_log) ? 0 : c.model_sigma_log;
+        const double want[] = {1,
+                               was_f ? 0 : 1,
+                               release ? 0 : 1,
+                               pow(1 + round % 4, -0.5),
+                               c.exposed_frac,
+                               c.overhead_frac,
+                               fp16,
+                               spread,
+                               fp32 ? 0 : 1,
+                               c.release_assumed ? 1 : 0};
+        double covariates[DL_WIDTHS];
+        dl_interval_covariates(&c, &known, covariates);
+        for (int k = 0; k < DL_WIDTHS; k++) {
+            const bool of_all = k == DL_WIDTH_ALL || k == DL_WIDTH_COMMUNICATION ||
+                                k == DL_WIDTH_OVERHEAD || k == DL_WIDTH_MIXED ||
+                                k == DL_WIDTH_KERNELS;
+            check_close(covariates[k], c.anchored && !of_all ? 0 : want[k], 1e-12);
+        }
     }
 }
 

@@ -59,6 +59,7 @@ static void one_device_alone(void **state) {
         random_fake(&f);
         predicted(&f, &all);
         struct dl_fake g = f;
+        g.arena = (struct dl_arena){0};
         g.plan.nodes = g.plan.devices_per_node = 1;
         predicted(&g, &one);
         check_close(all.scaling_efficiency, one.iteration_s / all.iteration_s, 1e-9);
@@ -78,6 +79,7 @@ static void one_device_alone(void **state) {
         exposed += all.exposed_comm_s > 0;
         assert_true(all.comm_s >= all.exposed_comm_s);
         dl_arena_free(&f.arena);
+        dl_arena_free(&g.arena);
     }
     assert_true(exposed > 100);
 }
@@ -227,6 +229,7 @@ static void messages_inside_layers(void **state) {
             struct dl_layer_message *m = &s.messages[i];
             m->layer = upto(4), m->backward = half(), m->hidden_frac = ONE_OF(0, 0.5, 1);
             m->message.duration_s = ONE_OF(1e-6, 1e-3, 3e-2);
+            m->message.extrapolated = upto(3) == 0;
             const double rest_s =
                 m->message.duration_s - m->hidden_frac * pass_s(&cost, m->layer, m->backward);
             waits_s += rest_s > 0 ? rest_s : 0;
@@ -240,6 +243,11 @@ static void messages_inside_layers(void **state) {
         check_close(with.comm_bytes, 3e6, 1e-12);
         assert_int_equal(with.comm_messages, 2);
         assert_string_equal(with.comm_algorithm, "tree"); /* of the larger */
+        bool said = false;
+        for (int i = 0; i < with.warning_count; i++)
+            said = said || strncmp(with.warnings[i], "message sizes lie outside", 25) == 0;
+        assert_int_equal(said,
+                         s.messages[0].message.extrapolated || s.messages[1].message.extrapolated);
         /* when each runs: after the forward pass, or so that it ends with its hidden part begun */
         double at[4][2] = {{0}};
         int seen = 0;

@@ -38,6 +38,7 @@ static void random_links(struct links *l) {
     fake_make(&f);
     memcpy(l->pieces, pieces, sizeof pieces), memcpy(l->others, pieces, sizeof pieces);
     l->was = f.system;
+    dl_arena_free(&f.arena);
     struct dl_link *a = &l->was.intra;
     l->was.devices_per_node = upto(10) == 0 ? 40 : 1 + upto(9);
     l->was.has_intra = upto(9) > 0;
