@@ -245,6 +245,17 @@ static void texts_that_end(void **state) {
             dl_arena_free(&arena);
         }
     }
+    /* the first bytes of a mark of an encoding */
+    static const char *const marks[] = {"\xef", "\xef\xbb", "\xfe", "\xff", "\xef\xbb\xbf"};
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        struct dl_arena arena = {0};
+        struct dl_json *doc;
+        const size_t length = strlen(marks[i]);
+        assert_int_equal(dl_json_parse("t.json", guarded(marks[i], length, GUARD_AFTER), length,
+                                       &arena, &doc, &err),
+                         DL_ERR_INPUT);
+        dl_arena_free(&arena);
+    }
 }
 
 int main(void) {
