@@ -17,31 +17,29 @@
  * medians over the nine devices of data/kernels (also the priors of calibrate/fits/fit_base.c).
  * base_sigma_log: 90th percentile of |log error| / 1.645 when those devices are predicted this way:
  * 0.2 to 0.6 (median 0.33) for GEMMs, 0.3 to 0.7 (0.5) for convolutions. */
-#define SAME_FOR_ALL                                                                               \
-    .latency_s = 1.0, .grouped_gain = 1.0, .channel_multiple = 1.0, .tile_64_gain = 1.0,           \
-    .tile_32_gain = 1.0, .padded_pointwise_gain = 1.0, .m_trans_gain = 1.0, .n_trans_gain = 1.0,   \
-    .unaligned_gain = 0.9
+#define SAME_FOR_ALL .latency_s = 1.0, .unaligned_gain = 0.9
+#define SAME_FOR_CONV                                                                              \
+    SAME_FOR_ALL, .op = DL_OP_CONV, .grouped_gain = 1.0, .padded_pointwise_gain = 1.0
+/* Gains that the base of a GEMM, or of a convolution without tiles, does not read are left out. */
 static const struct dl_kernel_model GENERIC_GEMM = {
-    SAME_FOR_ALL,           .op = DL_OP_GEMM, .rate_flop_per_s = 0.8, .bandwidth_bytes_per_s = 0.9,
-    .half_m = 34.0,         .half_n = 14.0,   .half_k = 70.0,         .half_waves = 0.12,
-    .gain_3x3 = 1.0,        .gain_5x5 = 1.0,  .narrow_gain = 1.0,     .pointwise_gain = 1.0,
-    .base_sigma_log = 0.35, .sigma_log = 0.35};
+    SAME_FOR_ALL,        .op = DL_OP_GEMM,    .rate_flop_per_s = 0.8, .bandwidth_bytes_per_s = 0.9,
+    .half_m = 34.0,      .half_n = 14.0,      .half_k = 70.0,         .half_waves = 0.12,
+    .m_trans_gain = 1.0, .n_trans_gain = 1.0, .base_sigma_log = 0.35, .sigma_log = 0.35};
 static const struct dl_kernel_model GENERIC_CONV[] = {
-    [DL_FORWARD] = {SAME_FOR_ALL, .op = DL_OP_CONV, .rate_flop_per_s = 0.95,
-                    .bandwidth_bytes_per_s = 1.0, .half_m = 250.0, .half_n = 12.0, .half_k = 50.0,
-                    .half_waves = 0.8, .gain_3x3 = 1.45, .gain_5x5 = 1.3, .stride_exponent = 0.03,
-                    .narrow_gain = 1.0, .pointwise_gain = 1.0, .base_sigma_log = 0.5,
-                    .sigma_log = 0.5},
-    [DL_BACKWARD_DATA] = {SAME_FOR_ALL, .op = DL_OP_CONV, .rate_flop_per_s = 1.0,
-                          .bandwidth_bytes_per_s = 1.0, .half_m = 250.0, .half_n = 26.0,
-                          .half_k = 40.0, .half_waves = 0.65, .gain_3x3 = 1.7, .gain_5x5 = 1.1,
-                          .stride_exponent = 0.7, .narrow_gain = 1.0, .pointwise_gain = 1.05,
-                          .base_sigma_log = 0.5, .sigma_log = 0.5},
-    [DL_BACKWARD_WEIGHTS] = {SAME_FOR_ALL, .op = DL_OP_CONV, .rate_flop_per_s = 0.95,
-                             .bandwidth_bytes_per_s = 0.7, .half_m = 17.0, .half_n = 27.0,
-                             .half_k = 500.0, .half_waves = 0.05, .gain_3x3 = 1.4, .gain_5x5 = 1.1,
-                             .stride_exponent = 0.05, .narrow_gain = 1.5, .pointwise_gain = 0.75,
-                             .base_sigma_log = 0.5, .sigma_log = 0.5},
+    [DL_FORWARD] = {SAME_FOR_CONV, .rate_flop_per_s = 0.95, .bandwidth_bytes_per_s = 1.0,
+                    .half_m = 250.0, .half_n = 12.0, .half_k = 50.0, .half_waves = 0.8,
+                    .gain_3x3 = 1.45, .gain_5x5 = 1.3, .stride_exponent = 0.03, .narrow_gain = 1.0,
+                    .pointwise_gain = 1.0, .base_sigma_log = 0.5, .sigma_log = 0.5},
+    [DL_BACKWARD_DATA] = {SAME_FOR_CONV, .rate_flop_per_s = 1.0, .bandwidth_bytes_per_s = 1.0,
+                          .half_m = 250.0, .half_n = 26.0, .half_k = 40.0, .half_waves = 0.65,
+                          .gain_3x3 = 1.7, .gain_5x5 = 1.1, .stride_exponent = 0.7,
+                          .narrow_gain = 1.0, .pointwise_gain = 1.05, .base_sigma_log = 0.5,
+                          .sigma_log = 0.5},
+    [DL_BACKWARD_WEIGHTS] = {SAME_FOR_CONV, .rate_flop_per_s = 0.95, .bandwidth_bytes_per_s = 0.7,
+                             .half_m = 17.0, .half_n = 27.0, .half_k = 500.0, .half_waves = 0.05,
+                             .gain_3x3 = 1.4, .gain_5x5 = 1.1, .stride_exponent = 0.05,
+                             .narrow_gain = 1.5, .pointwise_gain = 0.75, .base_sigma_log = 0.5,
+                             .sigma_log = 0.5},
 };
 /* Matrix units: no Winograd, channels padded. */
 static const double MATRIX_GAIN_3X3 = 1.1, MATRIX_CHANNEL_MULTIPLE = 8.0;

@@ -19,7 +19,7 @@
  *                       min over tiles [ (tiles + w units) tile_m tile_n / (its gain M N count) ]
  *   C = flop P(M, N, K, 1) / (rate g)
  *
- *   - 3x3, stride 1, 32 channels or more (Winograd F(4x4, 3x3), Lavin and Gray 2015):
+ *   - 3x3, stride 1, 16 channels or more (Winograd F(4x4, 3x3), Lavin and Gray 2015):
  *     C = 36 GEMMs T x N x K of T = batch ceil(out / 4) tiles at the rate winograd_gain, and the
  *     transforms, (1 + 2 36/16) (in + out) bytes / transform_bytes_per_s
  *   - data gradients of strided convolutions, the better (a quartic smooth minimum) of

@@ -209,11 +209,7 @@ DL_INLINE void conv_shape(const struct dl_kernel *kernel, double bytes_per_eleme
     }
     const bool dense = !((dilation[0] > 1.0) | (dilation[1] > 1.0) | (dilation[2] > 1.0));
     const bool fast = dense & (groups <= 1.0) & (wide == 2) & (equal == 2) & (stride_area <= 1.0);
-    double channels = kernel->in_channels, filters = kernel->out_channels;
-    if (groups > 1.0) {
-        channels /= groups;
-        filters /= groups;
-    }
+    const double channels = kernel->in_channels / groups, filters = kernel->out_channels / groups;
     s->channels = channels;
     s->filters = filters;
     s->fast_3x3 = fast & (largest == 3.0);

@@ -209,7 +209,7 @@ enum dl_code dl_device_what_if(const struct dl_device *measured, struct dl_devic
 static bool is_part(const char *at, size_t length, const char *part) {
     return strncmp(at, part, length) == 0 &&
            (part[length] == 0 || strncmp(part + length, "_bytes_per_s", 12) == 0 ||
-            strcmp(part + length, "_s") == 0 || strcmp(part + length, "_w") == 0);
+            strcmp(part + length, "_s") == 0);
 }
 
 /* Of a link, the members that only the links of the other kind have. */

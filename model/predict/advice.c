@@ -36,9 +36,9 @@ struct dl_advice dl_advice_of(const struct dl_advice_point *p, int count,
     a.fastest = fastest_of(p, count, 0);
     a.cheapest = cheapest_of(p, count, 0);
     a.inefficient = inefficient_from(p, count);
-    for (int i = 0; i < count && a.cheapest >= 0; i++) {
-        const double most = (1 + dl_knee_frac) * p[a.cheapest].cost_per_sample;
-        if (p[i].fits && p[i].cost_per_sample <= most) a.knee = i;
+    for (int i = 0; i < count; i++) {
+        if (p[i].fits && p[i].cost_per_sample <= (1 + dl_knee_frac) * p[a.cheapest].cost_per_sample)
+            a.knee = i;
     }
     for (int i = 0; i < a.fastest && a.tied_fastest < 0; i++) {
         if (p[i].fits && p[i].high_samples_per_s >= p[a.fastest].low_samples_per_s)

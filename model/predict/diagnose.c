@@ -87,12 +87,12 @@ static void warn_of_evidence(const struct dl_diagnosis *d, struct dl_prediction 
     const struct dl_system *system = d->system;
     const struct dl_plan *plan = d->plan;
     const double passes_s = d->evidence->forward_s + d->evidence->backward_s,
-                 outside = passes_s > 0 ? d->evidence->outside_s / passes_s : 0;
-    if (outside > 0.05) {
+                 outside_s = d->evidence->outside_s;
+    if (outside_s > 0.05 * passes_s) {
         warn(p,
              dl_arena_printf(d->arena,
                              "%.0f %% of the layers' time lies outside the kernel samples of %s",
-                             100 * outside, system->device->name),
+                             100 * outside_s / passes_s, system->device->name),
              true);
     }
     if (plan->nodes > 1 && system->has_inter && system->inter.assumed) {

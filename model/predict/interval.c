@@ -454,19 +454,14 @@ struct dl_posterior_shift dl_posterior_shift(const struct dl_posterior *p, const
                                              const struct dl_interval_case *c) {
     size_t effects[TERMS];
     double weights[TERMS], variance = row_variance(p->model, c);
-    struct dl_posterior_shift shift = {0, 0, 0, 0};
+    struct dl_posterior_shift shift = {0, p->mean[COMMUNICATION], p->mean[OVERHEAD], 0};
     terms_of(p, workload, c, effects, weights);
     for (int a = 0; a < TERMS; a++) {
         if (effects[a] == NO_RUNS) {
             variance += square(weights[a]) * prior_variance(p, (enum term)a, c->precision);
             continue;
         }
-        if (effects[a] == COMMUNICATION)
-            shift.communication_log += p->mean[effects[a]];
-        else if (effects[a] == OVERHEAD)
-            shift.overhead_log += p->mean[effects[a]];
-        else
-            shift.compute_log += p->mean[effects[a]];
+        if (a != TERM_COMMUNICATION && a != TERM_OVERHEAD) shift.compute_log += p->mean[effects[a]];
         for (int b = 0; b < TERMS; b++) {
             if (effects[b] != NO_RUNS)
                 variance +=

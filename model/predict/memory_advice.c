@@ -19,7 +19,7 @@ struct answer {
 };
 
 static double total(const struct question *q, const struct dl_plan *plan, double batch) {
-    struct dl_memory m = {0};
+    struct dl_memory m;
     dl_memory_compute(q->system, q->workload, q->framework, plan, batch, &m, NULL);
     return m.total_bytes;
 }
@@ -54,7 +54,7 @@ static struct answer micro_batch(const struct question *q) {
 
 /* Optimizer states, gradients and weights over all data-parallel ranks. */
 static struct answer shard(const struct question *q) {
-    struct dl_memory m = {0};
+    struct dl_memory m;
     const double ranks = (double)q->plan->dp;
     dl_memory_compute(q->system, q->workload, q->framework, q->plan, q->batch, &m, NULL);
     const double states = m.weights_bytes + m.gradients_bytes + m.optimizer_bytes;

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "model/base/json.h"
 #include "model/collective/collective.h"
 #include "model/framework/layer_times.h"
 #include "model/parallel/pipeline.h"
@@ -217,10 +218,51 @@ static void stages_of_pipelines(void **state) {
     }
 }
 
+/* Texts that end anywhere: what is there is read, and nothing behind it. */
+static void texts_that_end(void **state) {
+    (void)state;
+    static const char *const whole[] = {"true",
+                                        "false",
+                                        "null",
+                                        "[true]",
+                                        "[false,null]",
+                                        "{\"a\":true}",
+                                        "-1.5e+10",
+                                        "[1,-2.25e-3]",
+                                        "\"a\\u00e9\\ud83d\\ude00b\"",
+                                        "{\"k\":[{\"x\":\"y\"}]}"};
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
+        const size_t length = strlen(whole[i]);
+        for (size_t cut = 0; cut <= length; cut++) {
+            struct dl_arena arena = {0};
+            struct dl_json *doc;
+            const bool number = cut > 0 && (whole[i][0] == '-'),
+                       complete = number ? whole[i][cut - 1] >= '0' && whole[i][cut - 1] <= '9'
+                                         : cut == length;
+            const char *text = guarded(whole[i], cut, GUARD_AFTER);
+            const enum dl_code code = dl_json_parse("t.json", text, cut, &arena, &doc, &err);
+            assert_int_equal(code, complete ? DL_OK : DL_ERR_INPUT);
+            dl_arena_free(&arena);
+        }
+    }
+    /* the first bytes of a mark of an encoding */
+    static const char *const marks[] = {"\xef", "\xef\xbb", "\xfe", "\xff", "\xef\xbb\xbf"};
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        struct dl_arena arena = {0};
+        struct dl_json *doc;
+        const size_t length = strlen(marks[i]);
+        assert_int_equal(dl_json_parse("t.json", guarded(marks[i], length, GUARD_AFTER), length,
+                                       &arena, &doc, &err),
+                         DL_ERR_INPUT);
+        dl_arena_free(&arena);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_of_behaviours), cmocka_unit_test(layers_and_rates),
         cmocka_unit_test(points_of_advice),        cmocka_unit_test(samples_of_collectives),
-        cmocka_unit_test(times_of_layers),         cmocka_unit_test(stages_of_pipelines)};
+        cmocka_unit_test(times_of_layers),         cmocka_unit_test(stages_of_pipelines),
+        cmocka_unit_test(texts_that_end)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

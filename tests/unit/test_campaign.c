@@ -97,6 +97,32 @@ static void lists_by_hand(void **state) {
     dl_arena_free(&arena);
 }
 
+/* More tasks than a first list holds, and than a second: each of them in its place, one after the
+ * other on one slot. */
+static void long_lists(void **state) {
+    (void)state;
+    enum { TRIALS = 5000 };
+    static double trial_s[TRIALS];
+    struct dl_arena arena = {0};
+    for (int i = 0; i < TRIALS; i++) trial_s[i] = 1 + i % 7;
+    const struct dl_campaign c = plain(trial_s, TRIALS, 1);
+    const struct dl_campaign_result r = simulate(&c, &arena);
+    assert_int_equal(r.task_count, TRIALS);
+    double now_s = 0;
+    for (int i = 0; i < TRIALS; i++) {
+        assert_int_equal(r.tasks[i].trial, i);
+        assert_int_equal(r.tasks[i].rung, 0);
+        assert_int_equal(r.tasks[i].slot, 0);
+        assert_false(r.tasks[i].failed);
+        check_close(r.tasks[i].start_s, now_s, 1e-12);
+        check_close(r.tasks[i].train_s, now_s, 1e-12);
+        check_close(r.tasks[i].end_s, now_s + trial_s[i], 1e-12);
+        now_s += trial_s[i];
+    }
+    check_close(r.makespan_s, now_s, 1e-12);
+    dl_arena_free(&arena);
+}
+
 static void rungs_by_hand(void **state) {
     (void)state;
     struct dl_arena arena = {0};
@@ -458,6 +484,7 @@ static void slots_and_failures(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(heap_in_order),
+                                       cmocka_unit_test(long_lists),
                                        cmocka_unit_test(lists_by_hand),
                                        cmocka_unit_test(rungs_by_hand),
                                        cmocka_unit_test(asynchronous_by_hand),

@@ -39,7 +39,8 @@ static void shares(void **state) {
         const int at = (int)upto(6), shape = (int)upto(3);
         const double adapters = ONE_OF(-1, 1, 2, 4), rate = ONE_OF(12e9, 25e9),
                      nodes = ONE_OF(1, 2, 16, 17, 64), each = ONE_OF(1, 2, 8),
-                     groups = ONE_OF(1, 5), joined = ONE_OF(0, 1, 2), copy = ONE_OF(NAN, 3e9, 60e9),
+                     groups = ONE_OF(1, 5), joined = ONE_OF(0, 1, 2),
+                     copy = ONE_OF(NAN, 3e9, 12e9, 24e9, 60e9),
                      memory = ONE_OF(NAN, 0, 40e9, 900e9), cross = ONE_OF(NAN, 0, 9e9),
                      leaf = ONE_OF(-1, 0, 16, 32), over = ONE_OF(NAN, 0.5, 1, 3),
                      hop = ONE_OF(NAN, 1e-7);

@@ -376,6 +376,54 @@ static void columns_in_any_place(void **state) {
     dl_arena_free(&arena);
 }
 
+/* Bytes of a table: of them the elements written, as many as the bytes can hold; in any type. */
+static void streams_by_bytes(void **state) {
+    (void)state;
+    static const struct {
+        const char *type;
+        double bytes, elements, written, extra;
+    } cases[] = {{"fp32", 4000, 100, 100, 3600},   {"fp32", 4000, 1000, 1000, 0},
+                 {"fp32", 4000, 1001, 1000, 0},    {"fp32", 4000, 1, 1, 3996},
+                 {"bf16", 4000, 1001, 1001, 1998}, {"bf16", 4000, 9000, 2000, 0},
+                 {"fp32", 4000, 0, 0, 4000},       {"fp32", 2, 1, 0.5, 0}};
+    struct dl_arena arena = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct dl_kernel_row row =
+            row_of(dl_arena_printf(&arena,
+                                   "gpu,op,pass,elements,dtype,library,time_us,bytes_min\n"
+                                   "X,gelu,fwd,%g,%s,own,9,%g\n",
+                                   cases[i].elements, cases[i].type, cases[i].bytes),
+                   &arena);
+        assert_null(row.why);
+        check_close(row.kernel.read_elements, 0, 0);
+        check_close(row.kernel.write_elements, cases[i].written, 1e-12);
+        check_close(row.kernel.extra_bytes, cases[i].extra, 1e-12);
+        check_close(row.measured_s, 9e-6, 1e-12);
+    }
+    dl_arena_free(&arena);
+}
+
+/* Columns of DeepBench and the files that they are; other names are files already. */
+static void deepbench_devices(void **state) {
+    (void)state;
+    static const char *const names[][2] = {{"V100", "v100_sxm2_16"},
+                                           {"P100", "p100_pcie16"},
+                                           {"T4", "t4"},
+                                           {"1080Ti", "gtx1080ti"},
+                                           {"TitanXp", "titanxp"},
+                                           {"TitanX_Pascal", "titanx_pascal"},
+                                           {"M40", "m40"},
+                                           {"TitanX", "titanx_maxwell"},
+                                           {"KNL7250", "knl7250"},
+                                           {"h100_sxm", "h100_sxm"},
+                                           {"M4", "M4"},
+                                           {"TitanX_", "TitanX_"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_string_equal(dl_kernel_match_device(names[i][0]), names[i][1]);
+    assert_null(dl_kernel_match_device("AMD_MI25"));
+    assert_null(dl_kernel_match_device("AMD_VegaFE"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(headers),
                                        cmocka_unit_test(streams_by_shape),
@@ -384,6 +432,8 @@ int main(void) {
                                        cmocka_unit_test(passes_types_and_timings),
                                        cmocka_unit_test(convolutions_without_a_size),
                                        cmocka_unit_test(deepbench_rows),
+                                       cmocka_unit_test(deepbench_devices),
+                                       cmocka_unit_test(streams_by_bytes),
                                        cmocka_unit_test(columns_in_any_place),
                                        cmocka_unit_test(workspace_of_winograd)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -319,8 +319,29 @@ static void advice(void **state) {
     dl_arena_free(&f.arena);
 }
 
+/* From 1000 GiB on, no exponent: 10^12 parameters of 16 bytes each, with so much too little. */
+static void sizes_in_words(void **state) {
+    (void)state;
+    static const struct {
+        double gib;
+        const char *text;
+    } cases[] = {{0.5, "0.5 GiB too much"},   {1.25, "1.25 GiB too much"},
+                 {999, "999 GiB too much"},   {1000, "1000 GiB too much"},
+                 {1001, "1001 GiB too much"}, {4096, "4096 GiB too much"}};
+    struct dl_fake f;
+    fake_make(&f);
+    f.workload.parameters = 1e12;
+    const double all = total(&f, &f.plan, 1);
+    for (int i = 0; i < 6; i++) {
+        f.device.memory_bytes = all - cases[i].gib * 1073741824;
+        check_contains(dl_memory_advice(&f.system, &f.workload, &f.framework, &f.plan, 1, &f.arena),
+                       cases[i].text);
+    }
+    dl_arena_free(&f.arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(sums), cmocka_unit_test(largest_batches),
-                                       cmocka_unit_test(advice)};
+                                       cmocka_unit_test(advice), cmocka_unit_test(sizes_in_words)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

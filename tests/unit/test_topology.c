@@ -160,10 +160,150 @@ static void rings_of_no_group(void **state) {
     assert_false(dl_topology_connected(edges, 2, DL_LINK_DEVICES + 1));
 }
 
+/* ---- random graphs, by trying all ---- */
+
+enum { MOST = 6 };
+struct graph {
+    int n, links[MOST][MOST];
+};
+
+static struct graph part_of(const struct dl_edge *edges, int count, int first, int stride, int n) {
+    struct graph g = {.n = n};
+    for (int i = 0; i < count; i++) {
+        for (int a = 0; a < n; a++) {
+            for (int b = 0; b < n; b++) {
+                if (a == b || edges[i].from != first + a * stride ||
+                    edges[i].to != first + b * stride)
+                    continue;
+                g.links[a][b] += (int)edges[i].links, g.links[b][a] += (int)edges[i].links;
+            }
+        }
+    }
+    return g;
+}
+
+/* Cycles through all places, as orders that begin with 0; each with its reverse. */
+static int orders_of(int n, int orders[][MOST]) {
+    int count = 0, at[MOST] = {0, 1, 2, 3, 4, 5};
+    for (int all = 1, k = 0; k < 3125; k++) { /* 5 digits of base 5: places 1 to 5 */
+        int digits = k, used = 1;
+        all = 1;
+        for (int i = 1; i < n; i++, digits /= 5) {
+            at[i] = 1 + digits % 5;
+            if (at[i] >= n || (used >> at[i] & 1) != 0) all = 0;
+            used |= 1 << at[i];
+        }
+        if (all == 0 || digits != 0 || (n > 2 && at[1] > at[n - 1])) continue;
+        memcpy(orders[count++], at, sizeof at);
+    }
+    return count;
+}
+
+static int most_cycles(struct graph *g, int orders[][MOST], int count, int from) {
+    int best = 0;
+    for (int o = from; o < count; o++) {
+        bool possible = true;
+        for (int i = 0; i < g->n; i++) {
+            const int a = orders[o][i], b = orders[o][(i + 1) % g->n];
+            if (--g->links[a][b] < 0) possible = false;
+            --g->links[b][a];
+        }
+        if (possible) {
+            const int more = 1 + most_cycles(g, orders, count, o);
+            if (more > best) best = more;
+        }
+        for (int i = 0; i < g->n; i++) {
+            const int a = orders[o][i], b = orders[o][(i + 1) % g->n];
+            g->links[a][b]++, g->links[b][a]++;
+        }
+    }
+    return best;
+}
+
+static bool joined(const struct graph *g) {
+    bool reached[MOST] = {true};
+    for (int i = 0; i < g->n * g->n * g->n; i++) { /* as often as could matter */
+        const int a = i % g->n, b = i / g->n % g->n;
+        if (reached[a] && g->links[a][b] > 0) reached[b] = true;
+    }
+    for (int a = 0; a < g->n; a++)
+        if (!reached[a]) return false;
+    return true;
+}
+
+/* Two devices need no way back of its own. */
+static int rings_of(struct graph g) {
+    int orders[120][MOST];
+    if (g.n == 2) return g.links[0][1];
+    const int count = orders_of(g.n, orders);
+    return 2 * most_cycles(&g, orders, count, 0);
+}
+
+/* Groups of a size and stride that fill the node: the worst of them, apart before a chain before
+ * fewer rings. */
+static int worst_group(const struct dl_edge *edges, int count, int devices, int stride, int n) {
+    int worst = INT32_MAX;
+    bool apart = false, chain = false;
+    for (int first = 0; first < devices; first++) {
+        const int block = first / (stride * n) * stride * n;
+        if (first - block >= stride || block + stride * n > devices) continue;
+        const struct graph g = part_of(edges, count, first, stride, n);
+        const int rings = rings_of(g);
+        apart = apart || !joined(&g), chain = chain || rings == 0;
+        worst = rings < worst ? rings : worst;
+    }
+    return apart ? DL_GROUP_APART : chain ? DL_GROUP_CHAIN : worst;
+}
+
+static void random_graphs(void **state) {
+    (void)state;
+    uint64_t seed = 8;
+    int chains = 0, aparts = 0, several = 0;
+    for (int round = 0; round < 400; round++) {
+        struct dl_edge edges[24];
+        const int devices = 2 + (int)(check_random(&seed) % (MOST - 1)),
+                  count = 1 + (int)(check_random(&seed) % 24);
+        for (int i = 0; i < count; i++) {
+            const int from = (int)(check_random(&seed) % (uint64_t)devices);
+            /* at times outside, to itself, or without links */
+            const int other = (int)(check_random(&seed) % (uint64_t)(devices + 1)) -
+                              (check_random(&seed) % 20 == 0);
+            edges[i] = (struct dl_edge){from, other, (int)(check_random(&seed) % 3), ""};
+            if (i % 2 == 0) edges[i].from = other, edges[i].to = from;
+        }
+        struct dl_link link = {.edges = edges, .edge_count = count};
+        memset(link.ring_channels, 1, sizeof link.ring_channels);
+        dl_topology_fill(&link, devices);
+        for (int n = 2; n <= devices; n++) {
+            const struct graph g = part_of(edges, count, 0, 1, n);
+            assert_int_equal(dl_topology_connected(edges, count, n), joined(&g));
+            assert_int_equal(dl_topology_rings(edges, count, n), rings_of(g));
+            assert_int_equal(link.connected[n], joined(&g));
+            assert_int_equal(link.ring_channels[n], joined(&g) ? rings_of(g) : 0);
+            for (int stride = 1; stride * n <= devices; stride++) {
+                const int worst = worst_group(edges, count, devices, stride, n);
+                assert_int_equal(link.group_channels[stride][n], worst);
+                chains += worst == DL_GROUP_CHAIN, aparts += worst == DL_GROUP_APART;
+                several += worst > 2;
+            }
+            assert_int_equal(link.group_channels[devices / n + 1][n], DL_GROUP_UNKNOWN);
+        }
+        assert_int_equal(link.ring_channels[0], 0);
+        assert_int_equal(link.ring_channels[1], 0);
+        assert_int_equal(link.ring_channels[devices + 1], 0);
+    }
+    assert_true(chains > 50 && aparts > 50 && several > 50);
+    struct dl_link none = {.edge_count = 0};
+    memset(none.ring_channels, 1, sizeof none.ring_channels);
+    dl_topology_fill(&none, 4);
+    for (int n = 0; n <= DL_LINK_DEVICES; n++) assert_int_equal(none.ring_channels[n], 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pairs_and_fewer_rings), cmocka_unit_test(rings_of_the_cube_mesh),
         cmocka_unit_test(links_outside),         cmocka_unit_test(other_graphs),
-        cmocka_unit_test(rings_of_no_group),     cmocka_unit_test(bus_bandwidth_is_not_monotonic)};
+        cmocka_unit_test(rings_of_no_group),     cmocka_unit_test(bus_bandwidth_is_not_monotonic),
+        cmocka_unit_test(random_graphs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -110,7 +110,6 @@ static enum dl_code attention_infer(struct dl_layer *layer, const struct dl_shap
     for (int i = 0; i < layer->input_count; i++) {
         if (inputs[i].dims != 1) return dl_layer_fail(err, 0, "expected sequences");
     }
-    if (layer->heads < 1.0) return dl_layer_fail(err, DL_KEY_HEADS, "expected at least 1 head");
     if (layer->kv_heads == 0.0) layer->kv_heads = layer->heads;
     if (layer->heads / layer->kv_heads != floor(layer->heads / layer->kv_heads)) {
         return dl_layer_fail(err, DL_KEY_KV_HEADS,

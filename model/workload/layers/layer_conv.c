@@ -12,7 +12,6 @@ static enum dl_code check_channels(const struct dl_layer *layer, const struct dl
                                    struct dl_err *err) {
     if (in->dims < 1)
         return dl_layer_fail(err, 0, "expected an input with spatial extents, found a vector");
-    if (layer->groups < 1.0) return dl_layer_fail(err, DL_KEY_GROUPS, "expected at least 1 group");
     double c = in->channels / layer->groups, f = layer->hidden / layer->groups;
     if (c != floor(c)) {
         return dl_layer_fail(err, DL_KEY_GROUPS,
