@@ -25,19 +25,20 @@ static bool half(void) { return upto(2) == 0; }
 static double some(void) { return 0.1 + check_uniform(&seed); }
 static double most(double x, double y) { return x > y ? x : y; }
 
-/* 16 x 16 positions; s adds a and c; from the second convolution on it lies in a block. */
-static const char network[] =
-    "{'format': 'dlmodel-workload', 'version': 1, 'name': 'small', 'summary': 'test', 'source': "
-    "'test', 'family': 'cnn', 'epoch_samples': 1000, 'input': {'channels': 8, 'size': [16, 16]}, "
-    "'layers': ["
-    "{'name': 'a', 'kind': 'conv', 'out': 16, 'kernel': 3, 'pad': 1},"
-    "{'name': 'b', 'kind': 'conv', 'out': 32, 'kernel': 5, 'pad': 2},"
-    "{'name': 'c', 'kind': 'conv', 'out': 16, 'kernel': 1},"
-    "{'name': 's', 'kind': 'add', 'from': ['c', 'a']},"
-    "{'name': 'p', 'kind': 'maxpool', 'kernel': 3, 'stride': 2, 'pad': 1},"
-    "{'name': 'd', 'kind': 'conv', 'out': 8, 'kernel': 3, 'stride': 2, 'pad': 1},"
-    "{'name': 'g', 'kind': 'global_pool'}, {'name': 'f', 'kind': 'flatten'},"
-    "{'name': 'h', 'kind': 'dense', 'out': 8}, {'name': 'l', 'kind': 'loss'}]}";
+/* Images of 16 x 16 positions, or volumes of 16 of them; s adds a and c; from the second convolution
+ * on it lies in a block. */
+#define NETWORK(size)                                                                              \
+    "{'format': 'dlmodel-workload', 'version': 1, 'name': 'small', 'summary': 'test', 'source': "  \
+    "'test', 'family': 'cnn', 'epoch_samples': 1000, 'input': {'channels': 8, 'size': " size "}, " \
+    "'layers': ["                                                                                  \
+    "{'name': 'a', 'kind': 'conv', 'out': 16, 'kernel': 3, 'pad': 1},"                             \
+    "{'name': 'b', 'kind': 'conv', 'out': 32, 'kernel': 5, 'pad': 2},"                             \
+    "{'name': 'c', 'kind': 'conv', 'out': 16, 'kernel': 1},"                                       \
+    "{'name': 's', 'kind': 'add', 'from': ['c', 'a']},"                                            \
+    "{'name': 'p', 'kind': 'maxpool', 'kernel': 2, 'stride': 2},"                                  \
+    "{'name': 'd', 'kind': 'conv', 'out': 8, 'kernel': 3, 'stride': 2, 'pad': 1},"                 \
+    "{'name': 'g', 'kind': 'global_pool'}, {'name': 'f', 'kind': 'flatten'},"                      \
+    "{'name': 'h', 'kind': 'dense', 'out': 8}, {'name': 'l', 'kind': 'loss'}]}"
 enum { LAYERS = 10, FIRST_READ_TWICE = 0, LAST_ADD = 3, LAST_CONV = 5 };
 
 struct bench {
@@ -46,7 +47,7 @@ struct bench {
     struct dl_predict_request request;
 };
 
-static void make(struct bench *b) {
+static void make(struct bench *b, const char *network) {
     struct dl_err err = {0};
     memset(b, 0, sizeof *b);
     fake_make(&b->f);
@@ -285,14 +286,14 @@ static void random_case(struct bench *b, int64_t parts) {
     static const enum dl_precision precisions[] = {DL_FP32, DL_MIXED};
     struct dl_activation_policy *policy = &b->f.framework.activations;
     *policy = (struct dl_activation_policy){
-        .activation_library = libraries[upto(3)],
-        .reduce_library = libraries[upto(3)],
-        .halo_library = libraries[upto(3)],
+        .activation_library = libraries[upto(4)],
+        .reduce_library = libraries[upto(4)],
+        .halo_library = libraries[upto(4)],
         .filter_backward = upto(3),
         .activation_s = half() ? 0 : 1e-5 * some(),
         .activation_peer_s = half() ? 0 : 1e-6 * some(),
         .halo_message_s = half() ? 0 : 1e-5 * some(),
-        .spatial_dims = upto(3),
+        .spatial_dims = upto(4),
         .activation_direct = half(),
         .halo_overlaps = half(),
         .leader_input = half(),
@@ -307,12 +308,14 @@ static void random_case(struct bench *b, int64_t parts) {
     b->f.framework.sync.collective_launch_s = half() ? 0 : 1e-6;
     b->f.framework.sync.messages.message_copy_bytes_per_s = half() ? NAN : 1e9;
     b->f.framework.input.feed_bytes_per_s = half() ? 0 : 2e9;
-    b->f.plan.nodes = parts > 4 ? 2 : 1 + upto(2);
-    b->f.plan.devices_per_node = 4;
-    b->f.plan.dp = 4 * b->f.plan.nodes / parts;
+    b->f.plan.devices_per_node = 1 << upto(3);
+    b->f.plan.nodes = parts / b->f.plan.devices_per_node * (1 + upto(2));
+    if (b->f.plan.nodes == 0) b->f.plan.nodes = 1 + upto(2);
+    b->f.plan.dp = b->f.plan.devices_per_node * b->f.plan.nodes / parts;
     b->f.plan.batch_per_device_samples = 1 + upto(8);
     b->f.plan.precision = precisions[upto(2)];
-    b->f.plan.library = upto(5) == 0 ? "mpi" : NULL;
+    b->f.plan.library = upto(5) == 0 ? "mpi" : upto(5) == 0 ? "gloo" : NULL;
+    b->f.framework.sync.cpu_library = half() ? DL_LIB_GLOO : DL_LIB_MPI;
     b->f.device.kind = upto(5) == 0 ? DL_DEVICE_CPU : DL_DEVICE_GPU;
 }
 
@@ -320,52 +323,53 @@ static void random_case(struct bench *b, int64_t parts) {
 static void messages(void **state) {
     (void)state;
     static const enum dl_split_kind kinds[] = {DL_SPLIT_FILTER, DL_SPLIT_CHANNEL, DL_SPLIT_SPATIAL};
-    struct bench b;
-    make(&b);
+    struct bench benches[2];
+    make(&benches[0], NETWORK("[16, 16]")), make(&benches[1], NETWORK("[16, 16, 16]"));
     for (int n = 0; n < 1500; n++) {
+        struct bench *b = &benches[upto(2)];
         const enum dl_split_kind kind = kinds[upto(3)];
         const int64_t parts = 2 << upto(kind == DL_SPLIT_SPATIAL ? 2 : 3);
-        random_case(&b, parts);
-        const int dims = (int)b.f.framework.activations.spatial_dims;
+        random_case(b, parts);
+        const int dims = (int)b->f.framework.activations.spatial_dims;
         struct dl_split split = {.kind = kind, .parts = (double)parts, .grid = {1, 1, 1}};
         struct dl_replica r;
         struct dl_err err = {0};
         if (kind == DL_SPLIT_SPATIAL)
-            assert_true(dl_split_grid(&b.workload, (double)parts, dims > 0 ? dims : 3, split.grid));
-        assert_int_equal(dl_split_replica_replica(&b.request, kind, parts, &r, &err), DL_OK);
+            assert_true(
+                dl_split_grid(&b->workload, (double)parts, dims > 0 ? dims : 3, split.grid));
+        assert_int_equal(dl_split_replica_replica(&b->request, kind, parts, &r, &err), DL_OK);
         bool is_split[LAYERS];
-        dl_split_layers(&b.workload, &split, is_split);
-        check_close(r.samples, b.f.plan.batch_per_device_samples * (double)parts, 0);
+        dl_split_layers(&b->workload, &split, is_split);
+        check_close(r.samples, b->f.plan.batch_per_device_samples * (double)parts, 0);
         check_close(r.parts, (double)parts, 0);
         assert_int_equal(r.plan.replica_devices, parts);
-        assert_int_equal(r.plan.dp, b.f.plan.dp * (kind == DL_SPLIT_SPATIAL ? parts : 1));
-        assert_int_equal(r.synchronizes, kind == DL_SPLIT_SPATIAL || b.f.plan.dp > 1);
+        assert_int_equal(r.plan.dp, b->f.plan.dp * (kind == DL_SPLIT_SPATIAL ? parts : 1));
+        assert_int_equal(r.synchronizes, kind == DL_SPLIT_SPATIAL || b->f.plan.dp > 1);
         struct list list = {0};
-        for (int i = 0; i < LAYERS; i++) expect_layer(&b, &r, &split, is_split, i, false, &list);
-        for (int i = LAYERS - 1; i >= 0; i--)
-            expect_layer(&b, &r, &split, is_split, i, true, &list);
+        for (int i = 0; i < LAYERS; i++) expect_layer(b, &r, &split, is_split, i, false, &list);
+        for (int i = LAYERS - 1; i >= 0; i--) expect_layer(b, &r, &split, is_split, i, true, &list);
         assert_int_equal(r.message_count, list.count);
         check_close(r.least_wait_s, list.least_s, 1e-9);
         check_close(r.buffer_bytes, list.buffer_bytes, 1e-12);
-        check_close(r.input_extra_s, leader_s(&b, &r, kind), 1e-12);
+        check_close(r.input_extra_s, leader_s(b, &r, kind), 1e-12);
         const bool whole_input =
-            kind != DL_SPLIT_SPATIAL || b.f.framework.activations.leader_broadcasts;
+            kind != DL_SPLIT_SPATIAL || b->f.framework.activations.leader_broadcasts;
         check_close(r.workload->input_bytes_per_sample,
-                    b.workload.input_bytes_per_sample / (whole_input ? 1 : (double)parts), 1e-12);
+                    b->workload.input_bytes_per_sample / (whole_input ? 1 : (double)parts), 1e-12);
         for (int i = 0; i < LAYERS; i++)
             assert_int_equal(r.workload->layers[i].detached,
-                             kind == DL_SPLIT_CHANNEL && b.f.framework.activations.channel_detached
+                             kind == DL_SPLIT_CHANNEL && b->f.framework.activations.channel_detached
                                  ? i <= LAST_CONV
-                                 : b.workload.layers[i].detached);
+                                 : b->workload.layers[i].detached);
     }
-    dl_arena_free(&b.f.arena);
+    dl_arena_free(&benches[0].f.arena), dl_arena_free(&benches[1].f.arena);
 }
 
 /* Where several numbers of parts are too many: the words and the nearest. */
 static void refusals(void **state) {
     (void)state;
     struct bench b;
-    make(&b);
+    make(&b, NETWORK("[16, 16]"));
     b.f.plan.strategy = dl_strategy_find("filter");
     static const struct {
         enum dl_split_kind kind;
