@@ -124,7 +124,7 @@ static void place_layers(const struct dl_transformer *tf, double pp,
     const double lead = tf->lead_layer_count, all = tf->stack + lead;
     out->all_layers = out->stage_layers = out->end_layers[0] = out->end_layers[1] = tf->stack;
     if (pp <= 1) return;
-    if (lead > 0 && ceil(all / pp) <= lead) {
+    if (ceil(all / pp) <= lead) {
         out->stage_layers = ceil(tf->stack / (pp - 1));
         out->end_layers[0] = 0;
         out->end_layers[1] = dl_transformer_end_layers(tf->stack, pp - 1, 1);
