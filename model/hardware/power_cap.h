@@ -30,7 +30,7 @@ double dl_power_at_clock_w(double idle_w, double load_w, double ratio);
 double dl_power_cap_slowdown(const struct dl_device *device, double frac);
 
 /* F-POWER-CAP: the same of kernels bound by arithmetic. Where the rated power already lowers their
- * clock (uncapped_load_w): time under the limit / under the rated power, at which they were timed. */
+ * clock (uncapped_load_w): time under the limit / under the rated power, as they were timed. */
 double dl_power_cap_arithmetic(const struct dl_device *device, double frac);
 
 #endif

@@ -24,15 +24,6 @@ enum dl_code dl_build_at(struct dl_build *b, int doc, const char *path) {
     return dl_json_fail(b->docs[doc], path, b->err, "%s", message);
 }
 
-const char *dl_workload_layers(const struct dl_workload *workload) {
-    const struct dl_stack *stack = &workload->stack;
-    bool causal = false;
-    for (int i = 0; i < stack->each && stack->count > 0; i++)
-        causal |= workload->layers[stack->first + i].causal;
-    if (!causal) return NULL;
-    return workload->active_parameters < workload->parameters ? "decoder-experts" : "decoder";
-}
-
 enum dl_code dl_workload_extends(const struct dl_json *doc, struct dl_arena *arena,
                                  const char **name_out, struct dl_err *err) {
     struct dl_arena scratch = {0};

@@ -82,3 +82,12 @@ struct dl_stack dl_workload_find_stack(const struct dl_workload *workload) {
     if (dl_known(workload->transformer_layers) && find(workload, &stack)) return stack;
     return (struct dl_stack){.count = 0};
 }
+
+const char *dl_workload_layers(const struct dl_workload *workload) {
+    const struct dl_stack *stack = &workload->stack;
+    bool causal = false;
+    for (int i = 0; i < stack->each && stack->count > 0; i++)
+        causal |= workload->layers[stack->first + i].causal;
+    if (!causal) return NULL;
+    return workload->active_parameters < workload->parameters ? "decoder-experts" : "decoder";
+}
