@@ -1,5 +1,5 @@
-/* Every term of a prediction of a replica, in its order and words, from numbers made up here: names,
- * groups, formulas, inputs, where they are from, when they start, their values and spreads. */
+/* Every term of a prediction of a replica, in its order and words, from numbers made up here:
+ * names, groups, formulas, inputs, where they are from, when they start, values and spreads. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
