@@ -115,6 +115,13 @@ static void test_outliers(void **state) {
     /* MAD 0, mean deviation 1/8: limit 0.548 */
     assert_int_equal(dl_outliers((double[]){1, 1, 1, 2, 1, 1, 1, 1}, 8, outlier, scratch), 1);
     assert_true(outlier[3]);
+    /* the mean deviation of one off by d is d / n: beyond 3.5 x 1.2533 of it from n = 5 on */
+    assert_int_equal(dl_outliers((double[]){1, 1, 1, 2}, 4, outlier, scratch), 0);
+    assert_int_equal(dl_outliers((double[]){1, 1, 1, 1, 2}, 5, outlier, scratch), 1);
+    /* with what is no number none is: the list says so too */
+    memset(outlier, 1, sizeof outlier);
+    assert_int_equal(dl_outliers((double[]){1, (double)NAN, 100}, 3, outlier, scratch), 0);
+    assert_false(outlier[0] || outlier[1] || outlier[2]);
     /* MAD 1: limit 5.1891 */
     assert_int_equal(dl_outliers((double[]){0, 1, 2, 3, 7.18}, 5, outlier, scratch), 0);
     assert_int_equal(dl_outliers((double[]){0, 1, 2, 3, 7.2}, 5, outlier, scratch), 1);
