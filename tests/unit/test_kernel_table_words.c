@@ -300,6 +300,24 @@ static void deepbench_rows(void **state) {
     row = row_of("device,precision,pass,time_ms,m,n,k,a_trans,b_trans\nV100,fp32,fwd,,8,4,2,N,N\n",
                  &arena);
     check_contains(row.why, "no time is given");
+    /* in any order of columns */
+    static const char *const orders[] = {
+        "m,device,precision,pass,time_ms,n,k,a_trans,b_trans\n8,V100,"
+        "fp32,fwd,2,4,2,N,T\n",
+        "device,m,n,k,precision,pass,time_ms,a_trans,b_trans\nV100,8,4,"
+        "2,fp32,fwd,2,N,T\n"};
+    for (int i = 0; i < 2; i++) {
+        row = row_of(orders[i], &arena);
+        assert_null(row.why);
+        check_close(row.kernel.flop, 2 * 8 * 4 * 2, 0);
+        assert_true(!row.kernel.a_trans && row.kernel.b_trans);
+        assert_string_equal(row.device, "V100");
+    }
+    row = row_of("s_filter_w,device,precision,pass,time_ms,w,h,c,n,k,r_filter_h,pad_w,pad_h,"
+                 "stride_w,stride_h\n3,V100,fp32,fwd,2,9,8,4,2,5,3,1,1,1,1\n",
+                 &arena);
+    assert_int_equal(row.kernel.op, DL_OP_CONV);
+    check_close(row.kernel.flop, 2.0 * 2 * 5 * 72 * 4 * 9, 0);
     row = row_of("device,precision,pass,time_ms,hidden\nV100,fp32,fwd,1,8\n", &arena);
     check_contains(row.why, "recurrent");
     static const char *const wrong[] = {"V100,fp31,fwd,2,8,4,2,T,N\n",
