@@ -153,6 +153,11 @@ static void rings_of_no_group(void **state) {
     assert_int_equal(dl_topology_rings(edges, 2, 1), 0);
     assert_int_equal(dl_topology_rings(edges, 2, 0), 0);
     assert_int_equal(dl_topology_rings(edges, 2, DL_LINK_DEVICES + 1), 0);
+    struct dl_edge ring[DL_LINK_DEVICES + 1]; /* one more than there may be, all in a ring */
+    for (int i = 0; i <= DL_LINK_DEVICES; i++)
+        ring[i] = (struct dl_edge){i, (i + 1) % (DL_LINK_DEVICES + 1), 2, ""};
+    assert_int_equal(dl_topology_rings(ring, DL_LINK_DEVICES + 1, DL_LINK_DEVICES + 1), 0);
+    assert_false(dl_topology_connected(ring, DL_LINK_DEVICES + 1, DL_LINK_DEVICES + 1));
     assert_true(dl_topology_connected(edges, 2, 1));
     assert_true(dl_topology_connected(edges, 2, 2));
     assert_false(dl_topology_connected(edges, 2, 3));
