@@ -220,6 +220,9 @@ static void warm_up_by_hand(void **state) {
     for (int i = 0; i < 10; i++) x[i] = 20; /* never: half of them */
     assert_int_equal(dl_warmup_samples(x, 20, scratch), 10);
     assert_int_equal(dl_warmup_samples(x, 11, scratch), 0);
+    for (int i = 0; i < 20; i++) x[i] = i < 3 ? 20 : 10 + 0.1 * (i % 3);
+    assert_int_equal(dl_warmup_samples(x, 11, scratch), 0); /* too few to tell */
+    assert_int_equal(dl_warmup_samples(x, 12, scratch), 3);
 }
 
 /* The median of the second half over that of the first, where their intervals do not meet: ranks 1
