@@ -89,10 +89,8 @@ static ssize_t read_sized(int fd, size_t size, struct dl_arena *arena, char **te
         errno = ENOMEM;
         return -1;
     }
-    const ssize_t got = read_fully(fd, text, size + 1);
-    if (got >= 0 && (size_t)got <= size) text[got] = 0;
-    *text_out = text;
-    return got;
+    *text_out = text; /* the arena gives zeros, one of which ends the text */
+    return read_fully(fd, text, size + 1);
 }
 
 enum dl_code dl_file_read(const char *path, size_t max_bytes, struct dl_arena *arena,

@@ -197,10 +197,8 @@ enum dl_code dl_kernel_model_pack(struct dl_kernel_model *model, struct dl_arena
     if (room == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     float *packed = (float *)(void *)(room + (ALIGNMENT - (uintptr_t)room % ALIGNMENT) % ALIGNMENT);
     /* An axis without a feature is 0 at any length scale, and so within the domain. */
-    for (int axis = 0; axis < DL_AXES; axis++) {
-        model->axes[axis] = 0;
+    for (int axis = 0; axis < DL_AXES; axis++)
         model->per_length[axis] = model->low[axis] = model->high[axis] = 0.0F;
-    }
     for (int f = 0; f < axes; f++) {
         const int axis = model->feature_count > 0 ? axis_of(model->op, model->features[f])
                                                   : unnamed_axis(model, f);

@@ -102,10 +102,9 @@ static int group_rings(const struct dl_link *link, int64_t first, int64_t stride
     return rings > 0 ? rings : DL_GROUP_CHAIN;
 }
 
-/* Order by bandwidth: apart, a chain, rings. */
+/* Order by bandwidth: apart, a chain, which is below any number of rings, rings. */
 static int worse(int a, int b) {
     if (a == DL_GROUP_APART || b == DL_GROUP_APART) return DL_GROUP_APART;
-    if (a == DL_GROUP_CHAIN || b == DL_GROUP_CHAIN) return DL_GROUP_CHAIN;
     return a < b ? a : b;
 }
 

@@ -97,7 +97,7 @@ class Bench:
         with open(reach_path, encoding="utf-8") as text:
             self.reach = {name: r for name, r in json.load(text).items() if name in self.tests}
         self.env = environment(LD_LIBRARY_PATH=self.folder, CMOCKA_TEST_ABORT="0", DL_RECORD_FIRST="1")
-        self.plain, self.seconds, self.slow = {}, {}, set()
+        self.plain, self.plain_names, self.seconds, self.slow = {}, {}, {}, set()
         with open(f"{build}/tests/libraries", encoding="utf-8") as text:
             self.libraries, *wraps = text.read().splitlines()
         self.wraps = dict(line.split(" ", 1) for line in wraps)
@@ -137,18 +137,28 @@ class Bench:
         with open(target, "rb") as code:
             return code.read()
 
+    def names(self):
+        """What the mutant's object defines for others."""
+        listed = subprocess.run(["nm", "-g", "--defined-only", f"{self.folder}/mutant.o"], check=True, capture_output=True,
+                                text=True).stdout
+        return {line.split()[-1] for line in listed.splitlines()}
+
     def build_mutant(self, mutant):
         """Verdict, or None when the tests must tell."""
         with open(f"{ROOT}/{mutant.file}", encoding="utf-8") as text:
             lines = text.readlines()
         if mutant.file not in self.plain: # the same name, which is in the object
             self.plain[mutant.file] = self.compiled(mutant.file, "".join(lines), "mutant")
+            self.plain_names[mutant.file] = self.names()
         lines[mutant.line - 1] = mutant.new
         code = self.compiled(mutant.file, "".join(lines), "mutant")
         if code is None:
             return "invalid"
         if code == self.plain[mutant.file]:
             return "same code"
+        names = self.names()
+        if not self.plain_names[mutant.file] <= names:
+            return "invalid"  # it took away a function that others call
         done = subprocess.run([self.compiler, "-shared", f"{self.folder}/mutant.o", "-o", f"{self.folder}/libmutant.so"],
                               capture_output=True, check=False)
         return "invalid" if done.returncode else None

@@ -702,6 +702,33 @@ static void rewrites(void **state) {
                                        "'groups': 2}"));
 }
 
+/* A change has room for four options, a list for eight changes: what is beyond is left out. */
+static void room_for_changes(void **state) {
+    (void)state;
+    struct dl_advise_change changes[DL_ADVISE_CHANGES + 1] = {0};
+    int count = 0;
+    for (int i = 0; i < DL_ADVISE_CHANGES; i++) {
+        const struct dl_advise_change *c =
+            dl_advise_add(changes, &count, i % 2 == 0 ? "a" : NULL, "1", "text", "setting");
+        assert_ptr_equal(c, &changes[i]);
+        assert_string_equal(c->text, "text");
+        assert_string_equal(c->setting, "setting");
+        assert_int_equal(c->option_count, i % 2 == 0 ? 1 : 0);
+    }
+    assert_null(dl_advise_add(changes, &count, "a", "1", "text", NULL));
+    assert_int_equal(count, DL_ADVISE_CHANGES);
+    dl_advise_also(NULL, "b", "2");
+    for (int i = 0; i < 2 * DL_ADVISE_OPTIONS; i++) dl_advise_also(&changes[0], "b", "2");
+    assert_int_equal(changes[0].option_count, DL_ADVISE_OPTIONS);
+    assert_string_equal(changes[0].options[0].name, "a");
+    for (int i = 1; i < DL_ADVISE_OPTIONS; i++) {
+        assert_string_equal(changes[0].options[i].name, "b");
+        assert_string_equal(changes[0].options[i].value, "2");
+    }
+    assert_string_equal(changes[1].text, "text");
+    assert_null(changes[DL_ADVISE_CHANGES].text);
+}
+
 #define test(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -720,6 +747,7 @@ int main(void) {
         test(parameters_of_networks),
         test(inputs),
         test(rewrites),
+        test(room_for_changes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

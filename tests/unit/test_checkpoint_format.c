@@ -153,6 +153,15 @@ static void planning_by_hand(void **state) {
         .ranks = 1, .node_rank_count = 1, .node_core_count = 2, .storage_s_per_byte = NAN};
     check_close(dl_checkpoint_write_s(find("torch-dcp"), &cost, &c, &one),
                 1e-3 + 10 * (9e-5 + 2e-5 + 5e-5 + 1.4e-4) + 2 * 7e-3, 1e-9);
+    /* two ranks that are faster by chance: no rank costs less than nothing */
+    struct dl_checkpoint_cost faster;
+    text = dl_arena_printf(&arena, "%s%s", probe,
+                           "t,dcp-plan,probe-many,none,1,2,0,100,100,1,0.005,0.005\n"
+                           "t,dcp-coordinate,probe-many,none,1,2,0,100,100,1,0.006,0.006\n"
+                           "t,dcp-coordinate,probe-many,none,2,2,0,100,100,1,0.004,0.004\n");
+    assert_int_equal(read_probe(text, &arena, &faster, &known, &err), DL_OK);
+    check_close(faster.rank_tensor_s, 0, 0);
+    check_close(faster.every_tensor_s, 5e-5, 1e-9);
     /* a format that rank 0 writes alone plans nothing */
     check_close(dl_checkpoint_write_s(find("torch-save"), &cost, &c, &scale),
                 1e-3 + 3 * 1e-3 + 8 * (9e-5 + 4 * 2e-5 + 5e-5 + 1.4e-4), 1e-9);

@@ -1,5 +1,5 @@
-/* Every term of a prediction of a replica, in its order and words, from numbers made up here: names,
- * groups, formulas, inputs, where they are from, when they start, their values and spreads. */
+/* Every term of a prediction of a replica, in its order and words, from numbers made up here:
+ * names, groups, formulas, inputs, where they are from, when they start, values and spreads. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +12,7 @@
 #include "model/framework/input.h"
 #include "model/framework/shared_host.h"
 #include "model/framework/workspace.h"
+#include "model/predict/explain_overhead.h"
 #include "model/predict/prediction_parts.h"
 #include "tests/check.h"
 #include "tests/fake.h"
@@ -432,7 +433,39 @@ static void terms(void **state) {
     assert_true(compared > 60000);
 }
 
+/* Beside kernels, operations of the host, where there are any. */
+static void operations_of_the_host(void **state) {
+    (void)state;
+    static const struct {
+        double operations;
+        const char *words;
+    } cases[] = {{0, "dispatch_s=5 us x 30 kernels, minus what kernels hide"},
+                 {0.5, "dispatch_s=5 us x 30 kernels and 2 operations, minus what kernels hide"},
+                 {1, "dispatch_s=5 us x 30 kernels and 3 operations, minus what kernels hide"},
+                 {7, "dispatch_s=5 us x 30 kernels and 21 operations, minus what kernels hide"}};
+    for (int i = 0; i < 4; i++) {
+        struct dl_fake f;
+        struct dl_term out[DL_OVERHEAD_TERMS];
+        fake_make(&f);
+        f.device.kernel_gap_s = NAN;
+        const struct dl_prediction p = {.compute_s = 1, .overhead_s = 0.25};
+        const struct dl_overhead_inputs in = {.system = &f.system,
+                                              .framework = &f.framework,
+                                              .plan = &f.plan,
+                                              .kernel_count = 10,
+                                              .operation_count = cases[i].operations,
+                                              .micro_batches = 3,
+                                              .host_count = 3};
+        assert_int_equal(dl_explain_overhead(&in, &p, &f.arena, out), 1);
+        assert_string_equal(out[0].name, "device waits for launches");
+        assert_string_equal(out[0].inputs, cases[i].words);
+        check_close(out[0].value, 0.25, 0);
+        dl_arena_free(&f.arena);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(terms)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(terms),
+                                       cmocka_unit_test(operations_of_the_host)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

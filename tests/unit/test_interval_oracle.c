@@ -366,6 +366,7 @@ static int sources_of(const struct dl_interval_case *c) {
     return c->precision == DL_FP16 ? 5 : c->precision == DL_FP32 ? 2 : 0;
 }
 
+/* Kept whole: what each width concerns, in one sum. */
 static void widths_of_parts(void **state) {
     (void)state;
     uint64_t seed = 12;
@@ -439,7 +440,8 @@ static void one_network_or_two(void **state) {
 /* ---- corrected predictions ---- */
 
 /* Any prediction, corrected by any runs: the parts by their factors, their sum, what follows from
- * the sum, and the narrower of both intervals. */
+ * the sum, and the narrower of both intervals.
+ * Kept whole: one random prediction and all that is corrected. */
 static void corrections(void **state) {
     (void)state;
     uint64_t seed = 13;

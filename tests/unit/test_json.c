@@ -323,6 +323,13 @@ static void test_read(void **state) {
     fclose(file);
     assert_int_equal(dl_json_read(path, &arena, &doc, &err), DL_ERR_INPUT);
     check_contains(err.message, "expected a file of at most 67108864 bytes");
+    /* a text of such a length has no place that is to blame; none of it is read */
+    err.line = err.col = 7;
+    assert_int_equal(dl_json_parse("t.json", "x", 67108865, &arena, &doc, &err), DL_ERR_INPUT);
+    assert_string_equal(err.message, "expected a file of at most 67108864 bytes");
+    assert_string_equal(err.file, "t.json");
+    assert_int_equal(err.line, 0);
+    assert_int_equal(err.col, 0);
     unlink(path);
     rmdir(directory);
     dl_arena_free(&arena);

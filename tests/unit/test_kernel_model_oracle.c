@@ -521,7 +521,8 @@ static void corrections(void **state) {
     dl_arena_free(&arena);
 }
 
-/* Of terms that are equal memory limits; a sample as far as counts is near enough. */
+/* Of terms that are equal memory limits; a sample as far as counts is near enough.
+ * Kept whole: one kernel of each kind. */
 static void edges_by_hand(void **state) {
     (void)state;
     const struct dl_kernel_model_scale one = {1, 1, 1, 1};

@@ -300,6 +300,24 @@ static void deepbench_rows(void **state) {
     row = row_of("device,precision,pass,time_ms,m,n,k,a_trans,b_trans\nV100,fp32,fwd,,8,4,2,N,N\n",
                  &arena);
     check_contains(row.why, "no time is given");
+    /* in any order of columns */
+    static const char *const orders[] = {
+        "m,device,precision,pass,time_ms,n,k,a_trans,b_trans\n8,V100,"
+        "fp32,fwd,2,4,2,N,T\n",
+        "device,m,n,k,precision,pass,time_ms,a_trans,b_trans\nV100,8,4,"
+        "2,fp32,fwd,2,N,T\n"};
+    for (int i = 0; i < 2; i++) {
+        row = row_of(orders[i], &arena);
+        assert_null(row.why);
+        check_close(row.kernel.flop, 2 * 8 * 4 * 2, 0);
+        assert_true(!row.kernel.a_trans && row.kernel.b_trans);
+        assert_string_equal(row.device, "V100");
+    }
+    row = row_of("s_filter_w,device,precision,pass,time_ms,w,h,c,n,k,r_filter_h,pad_w,pad_h,"
+                 "stride_w,stride_h\n3,V100,fp32,fwd,2,9,8,4,2,5,3,1,1,1,1\n",
+                 &arena);
+    assert_int_equal(row.kernel.op, DL_OP_CONV);
+    check_close(row.kernel.flop, 2.0 * 2 * 5 * 72 * 4 * 9, 0);
     row = row_of("device,precision,pass,time_ms,hidden\nV100,fp32,fwd,1,8\n", &arena);
     check_contains(row.why, "recurrent");
     static const char *const wrong[] = {"V100,fp31,fwd,2,8,4,2,T,N\n",
@@ -403,6 +421,47 @@ static void streams_by_bytes(void **state) {
     dl_arena_free(&arena);
 }
 
+/* Rows that name a reason have no kernel: nothing is made of what is missing or not modelled. */
+static void rows_without_a_kernel(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *why;
+    } cases[] = {
+        {"gpu,pass,m,n,k,batch,dtype,time_us\nX,fwd,8,,8,1,bf16,9\n", "a size is not given"},
+        {"gpu,pass,m,n,k,batch,dtype,time_us\nX,bwd,8,8,8,1,bf16,9\n", "several GEMMs in one time"},
+        {"gpu,pass,heads_q,batch,seq_q,seq_kv,head_dim_qk,dtype,time_us\nX,fwd,8,1,64,,64,bf16,9\n",
+         "a size is not given"},
+        {"gpu,op,pass,n,c,h,w,k,r,s,stride_h,stride_w,dtype,time_us\n"
+         "X,conv,fwd,2,8,9,9,8,3,3,1,1,fp32,7\n",
+         NULL},
+        {"gpu,op,pass,n,c,h,w,k,r,s,stride_h,stride_w,dtype,time_us\n"
+         "X,conv,fwd,2,,9,9,8,3,3,1,1,fp32,7\n",
+         "a size is not given"},
+        {"gpu,op,pass,n,c,h,w,k,r,s,stride_h,stride_w,dtype,transposed,time_us\n"
+         "X,conv,fwd,2,8,9,9,8,3,3,1,1,fp32,1,7\n",
+         "transposed convolution"},
+        {"gpu,op,pass,n,c,h,w,k,r,s,stride_h,stride_w,dtype,transposed,time_us\n"
+         "X,conv,fwd,2,8,9,9,8,3,3,1,1,fp32,0,7\n",
+         NULL},
+        {"gpu,op,pass,shape,dtype,library,time_us\nX,sort,fwd,8,bf16,own,9\n",
+         "no kernel of this operation is described"},
+        {"gpu,op,pass,shape,dtype,library,time_us\nX,gelu,fwd_bwd,8,bf16,own,9\n",
+         "forward and backward in one time"}};
+    struct dl_arena arena = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct dl_kernel_row row = row_of(cases[i].text, &arena);
+        if (cases[i].why == NULL) {
+            assert_null(row.why);
+            assert_true(row.kernel.flop > 0);
+            continue;
+        }
+        assert_string_equal(row.why, cases[i].why);
+        check_close(row.kernel.flop + row.kernel.read_elements + row.kernel.write_elements, 0, 0);
+        check_close(row.kernel.launches, 0, 0);
+    }
+    dl_arena_free(&arena);
+}
+
 /* Columns of DeepBench and the files that they are; other names are files already. */
 static void deepbench_devices(void **state) {
     (void)state;
@@ -433,6 +492,7 @@ int main(void) {
                                        cmocka_unit_test(convolutions_without_a_size),
                                        cmocka_unit_test(deepbench_rows),
                                        cmocka_unit_test(deepbench_devices),
+                                       cmocka_unit_test(rows_without_a_kernel),
                                        cmocka_unit_test(streams_by_bytes),
                                        cmocka_unit_test(columns_in_any_place),
                                        cmocka_unit_test(workspace_of_winograd)};

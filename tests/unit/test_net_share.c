@@ -36,6 +36,18 @@ static void shares_by_hand(void **state) {
     check_close(classes[1].rate_bytes_per_s, 3, 1e-12);
     assert_int_equal(classes[1].limit, 1);
     /* a flow that passes a link twice counts twice: 2 x + x = 6 */
+    /* a link that carries nothing, or is full already, leaves nothing */
+    struct dl_fair_class none[2] = {{.flows = 1, .demand_bytes_per_s = 5, .use_frac = {1, 0}},
+                                    {.flows = 1, .demand_bytes_per_s = 5, .use_frac = {0, 1}}};
+    dl_fair_shares((double[]){0, 3}, 2, none, 2);
+    check_close(none[0].rate_bytes_per_s, 0, 0);
+    assert_int_equal(none[0].limit, 0);
+    check_close(none[1].rate_bytes_per_s, 3, 0);
+    assert_int_equal(none[1].limit, 1);
+    none[0].demand_bytes_per_s = 2, none[1].use_frac[0] = 1;
+    dl_fair_shares((double[]){4, 0}, 2, none, 2);
+    check_close(none[0].rate_bytes_per_s, 2, 0);
+    check_close(none[1].rate_bytes_per_s, 0, 0);
     struct dl_fair_class twice[2] = {{.flows = 1, .demand_bytes_per_s = HUGE_VAL, .use_frac = {2}},
                                      {.flows = 1, .demand_bytes_per_s = HUGE_VAL, .use_frac = {1}}};
     dl_fair_shares((double[]){6}, 1, twice, 2);

@@ -371,6 +371,7 @@ static void beyond_a_limit(void **state) {
 
 /* ---- who sends, and what it costs ---- */
 
+/* Kept whole: one random case and what follows from it. */
 static void libraries_and_slowdowns(void **state) {
     (void)state;
     for (int round = 0; round < 3000; round++) {

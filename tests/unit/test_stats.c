@@ -115,6 +115,13 @@ static void test_outliers(void **state) {
     /* MAD 0, mean deviation 1/8: limit 0.548 */
     assert_int_equal(dl_outliers((double[]){1, 1, 1, 2, 1, 1, 1, 1}, 8, outlier, scratch), 1);
     assert_true(outlier[3]);
+    /* the mean deviation of one off by d is d / n: beyond 3.5 x 1.2533 of it from n = 5 on */
+    assert_int_equal(dl_outliers((double[]){1, 1, 1, 2}, 4, outlier, scratch), 0);
+    assert_int_equal(dl_outliers((double[]){1, 1, 1, 1, 2}, 5, outlier, scratch), 1);
+    /* with what is no number none is: the list says so too */
+    memset(outlier, 1, sizeof outlier);
+    assert_int_equal(dl_outliers((double[]){1, (double)NAN, 100}, 3, outlier, scratch), 0);
+    assert_false(outlier[0] || outlier[1] || outlier[2]);
     /* MAD 1: limit 5.1891 */
     assert_int_equal(dl_outliers((double[]){0, 1, 2, 3, 7.18}, 5, outlier, scratch), 0);
     assert_int_equal(dl_outliers((double[]){0, 1, 2, 3, 7.2}, 5, outlier, scratch), 1);
@@ -213,6 +220,9 @@ static void warm_up_by_hand(void **state) {
     for (int i = 0; i < 10; i++) x[i] = 20; /* never: half of them */
     assert_int_equal(dl_warmup_samples(x, 20, scratch), 10);
     assert_int_equal(dl_warmup_samples(x, 11, scratch), 0);
+    for (int i = 0; i < 20; i++) x[i] = i < 3 ? 20 : 10 + 0.1 * (i % 3);
+    assert_int_equal(dl_warmup_samples(x, 11, scratch), 0); /* too few to tell */
+    assert_int_equal(dl_warmup_samples(x, 12, scratch), 3);
 }
 
 /* The median of the second half over that of the first, where their intervals do not meet: ranks 1

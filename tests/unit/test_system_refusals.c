@@ -171,6 +171,7 @@ static void measured_collectives(void **state) {
     dl_arena_free(&f.arena);
 }
 
+/* Kept whole: a list of refusals. */
 static void links(void **state) {
     (void)state;
     struct dl_fake f;

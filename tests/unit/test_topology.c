@@ -153,6 +153,11 @@ static void rings_of_no_group(void **state) {
     assert_int_equal(dl_topology_rings(edges, 2, 1), 0);
     assert_int_equal(dl_topology_rings(edges, 2, 0), 0);
     assert_int_equal(dl_topology_rings(edges, 2, DL_LINK_DEVICES + 1), 0);
+    struct dl_edge ring[DL_LINK_DEVICES + 1]; /* one more than there may be, all in a ring */
+    for (int i = 0; i <= DL_LINK_DEVICES; i++)
+        ring[i] = (struct dl_edge){i, (i + 1) % (DL_LINK_DEVICES + 1), 2, ""};
+    assert_int_equal(dl_topology_rings(ring, DL_LINK_DEVICES + 1, DL_LINK_DEVICES + 1), 0);
+    assert_false(dl_topology_connected(ring, DL_LINK_DEVICES + 1, DL_LINK_DEVICES + 1));
     assert_true(dl_topology_connected(edges, 2, 1));
     assert_true(dl_topology_connected(edges, 2, 2));
     assert_false(dl_topology_connected(edges, 2, 3));
@@ -260,15 +265,18 @@ static void random_graphs(void **state) {
     uint64_t seed = 8;
     int chains = 0, aparts = 0, several = 0;
     for (int round = 0; round < 400; round++) {
-        struct dl_edge edges[24];
+        struct dl_edge edges[DL_LINK_DEVICES * DL_LINK_DEVICES];
         const int devices = 2 + (int)(check_random(&seed) % (MOST - 1)),
-                  count = 1 + (int)(check_random(&seed) % 24);
+                  /* seldom as many as there may be, most of them without links */
+            count = round % 20 == 0 ? DL_LINK_DEVICES * DL_LINK_DEVICES
+                                    : 1 + (int)(check_random(&seed) % 24);
         for (int i = 0; i < count; i++) {
             const int from = (int)(check_random(&seed) % (uint64_t)devices);
             /* at times outside, to itself, or without links */
             const int other = (int)(check_random(&seed) % (uint64_t)(devices + 1)) -
                               (check_random(&seed) % 20 == 0);
             edges[i] = (struct dl_edge){from, other, (int)(check_random(&seed) % 3), ""};
+            if (i >= 24) edges[i].links = 0;
             if (i % 2 == 0) edges[i].from = other, edges[i].to = from;
         }
         struct dl_link link = {.edges = edges, .edge_count = count};

@@ -138,7 +138,8 @@ static void links_inside_a_node(void **state) {
 
 /* ---- models of kernels ---- */
 
-/* Rates of fp32 by the file or the fit, of fp16 by the peak; spreads grow where anything changed. */
+/* Rates of fp32 by the file or the fit, of fp16 by the peak; spreads grow where anything changed.
+ * Kept whole: one random device and what follows from it. */
 static void models_of_a_device(void **state) {
     (void)state;
     struct dl_arena arena = {0};
@@ -221,7 +222,8 @@ static const char NODE[] = "only links inside a node (links.intra) have it",
                   RECORD[] = "it records how a profile was measured; predictions use what was "
                              "fitted to it";
 
-/* Each key with its reason; with a letter more or less it is another key, which has none. */
+/* Each key with its reason; with a letter more or less it is another key, which has none.
+ * Kept whole: a list of keys. */
 static void keys_with_reasons(void **state) {
     (void)state;
     static const struct {
