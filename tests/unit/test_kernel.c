@@ -138,6 +138,23 @@ static void base_of_a_model(void **state) {
     check_close(dl_kernel_model_base(&model, &OWN, &shape, NULL), 868.9935e-6 + 0.0072e-6, 1e-5);
 }
 
+static void base_of_a_stream(void **state) {
+    (void)state;
+    struct dl_kernel_model model = plain_model(DL_OP_STREAM, DL_FP32);
+    const struct dl_kernel copy = dl_kernel_stream(DL_FORWARD, 0, 1.5e6, 1.5e6);
+    struct dl_kernel_model_shape shape;
+    enum dl_limit limit;
+    dl_kernel_model_shape_of(&copy, 4, 64, &shape);
+    /* 10 us and 12e6 bytes / 500e9 = 24 us: their sum, or sqrt(10^2 + 24^2) = 26 us */
+    check_close(dl_kernel_model_base(&model, &OWN, &shape, NULL), 34e-6, 1e-9);
+    model.fixed_time = DL_FIXED_TIME_OVERLAPS;
+    check_close(dl_kernel_model_base(&model, &OWN, &shape, &limit), 26e-6, 1e-9);
+    assert_int_equal(limit, DL_LIMIT_MEMORY);
+    model.latency_s = 70e-6; /* sqrt(70^2 + 24^2) = 74 */
+    check_close(dl_kernel_model_base(&model, &OWN, &shape, &limit), 74e-6, 1e-9);
+    assert_int_equal(limit, DL_LIMIT_LATENCY);
+}
+
 /* Worked by hand; tiles of 128 x 64 at 0.9 are the best in all three products, half_k doubles each.
  */
 static void algorithms_of_a_model(void **state) {
@@ -604,6 +621,7 @@ int main(void) {
         cmocka_unit_test(work_of_convolution),
         cmocka_unit_test(names_and_sizes),
         cmocka_unit_test(base_of_a_model),
+        cmocka_unit_test(base_of_a_stream),
         cmocka_unit_test(algorithms_of_a_model),
         cmocka_unit_test(gains_of_a_model),
         cmocka_unit_test(transposed_product_is_the_same),
