@@ -38,12 +38,6 @@ struct dl_interval_arithmetic {
     int64_t source_count;
 };
 
-/* A network that was measured: its trainable parameters. */
-struct dl_interval_network {
-    const char *name; /* as the first table of runs calls it */
-    double parameters;
-};
-
 /* Half of an 80 % interval is the root of the sum of squares of widths times what a run has of
  * them. */
 enum dl_interval_width {
@@ -86,7 +80,7 @@ struct dl_interval_model {
     int device_count;
     struct dl_interval_arithmetic *arithmetics;
     int arithmetic_count;
-    struct dl_interval_network *networks;
+    double *network_parameters; /* trainable ones of each network that was measured */
     int network_count;
 };
 

@@ -332,15 +332,14 @@ static enum dl_code list_arithmetics(const struct fit *f, struct dl_arena *arena
 static enum dl_code list_networks(const struct fit *f, struct dl_arena *arena,
                                   struct dl_interval_model *out, struct dl_err *err) {
     const struct dl_fit_row *rows = f->g->rows->rows;
-    out->networks = dl_arena_alloc(arena, f->n + 1, sizeof *out->networks);
-    if (out->networks == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    out->network_parameters = dl_arena_alloc(arena, f->n + 1, sizeof *out->network_parameters);
+    if (out->network_parameters == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (size_t i = 0; i < f->n; i++) {
         bool listed = f->level[SOURCE][i] < 0;
         for (int k = 0; k < out->network_count && !listed; k++)
-            listed = dl_interval_same_network(out->networks[k].parameters, rows[i].parameters);
+            listed = dl_interval_same_network(out->network_parameters[k], rows[i].parameters);
         if (!listed && rows[i].parameters > 0)
-            out->networks[out->network_count++] =
-                (struct dl_interval_network){rows[i].workload, rows[i].parameters};
+            out->network_parameters[out->network_count++] = rows[i].parameters;
     }
     return DL_OK;
 }

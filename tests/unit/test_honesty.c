@@ -200,7 +200,7 @@ static const struct dl_interval_model model = {
     .device_count = 1,
     .arithmetics = (struct dl_interval_arithmetic[]){{"d", "volta", "fp32", 3}},
     .arithmetic_count = 1,
-    .networks = (struct dl_interval_network[]){{"n", 44.18e6}, {"resnet50", 25.56e6}},
+    .network_parameters = (double[]){44.18e6, 25.56e6},
     .network_count = 2,
 };
 
