@@ -282,8 +282,8 @@ double dl_fit_round(double value, int digits) {
     return strtod(text, NULL);
 }
 
-/* Fits the parameters of *model, whose form (fixed_time) is given. *loss: half the sum of squares at
- * the end, of the samples and the priors. */
+/* Fits the parameters of *model, whose form (fixed_time) is given. *loss: half the sum of squares
+ * at the end, of the samples and the priors. */
 static enum dl_code fit_form(const struct dl_fit_set *set, struct dl_kernel_model *model,
                              double *loss, struct dl_err *err) {
     enum { ITERATIONS = 200, DIGITS = 5 };

@@ -264,10 +264,10 @@ static void attention_time(const struct dl_device *device, const struct dl_kerne
     }
 }
 
-/* Factor of `half` in a borrowed model. Where arithmetic grew more than bandwidth, what
- * short sides lose keeps the time of the bytes. Chips of one architecture lose it on the chip, whose
- * caches and units they have in common: memory that is slower than the lender's costs them nothing
- * there (H100 by H200: the same kernels of attention took 1.16 of their time else). */
+/* Factor of `half` in a borrowed model. Where arithmetic grew more than bandwidth, what short sides
+ * lose keeps the time of the bytes. Chips of one architecture lose it on the chip, whose caches and
+ * units they have in common: memory that is slower than the lender's costs them nothing there (H100
+ * by H200: the same kernels of attention took 1.16 of their time else). */
 static double half_scale(const struct dl_device *device, const struct dl_device *owner,
                          const struct dl_kernel_model_scale *scale) {
     const double bandwidth =

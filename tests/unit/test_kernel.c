@@ -594,7 +594,7 @@ static void slower_memory_than_the_lender(void **state) {
     device.rates = faster;
     dl_kernel_time(&device, DL_FP32, &gemm, &lent);
     check_close(lent.time_s, 1.5 * plain_s, 1e-3);
-    /* Of another architecture nothing is known of the chip: the loss keeps the time of the bytes. */
+    /* Of another architecture nothing is known: the loss keeps the time of the bytes. */
     device.rates = rates;
     device.architecture = "blackwell";
     dl_kernel_time(&device, DL_FP32, &gemm, &other);
