@@ -282,17 +282,16 @@ double dl_fit_round(double value, int digits) {
     return strtod(text, NULL);
 }
 
-enum dl_code dl_fit_base(const struct dl_fit_set *set, struct dl_kernel_model *model,
-                         struct dl_err *err) {
+/* Fits the parameters of *model, whose form (fixed_time) is given. *loss: half the sum of squares
+ * at the end, of the samples and the priors. */
+static enum dl_code fit_form(const struct dl_fit_set *set, struct dl_kernel_model *model,
+                             double *loss, struct dl_err *err) {
     enum { ITERATIONS = 200, DIGITS = 5 };
     static const double TOLERANCE = 1e-10;
     struct problem problem = {.set = set, .model = model};
     prepare(&problem);
-    model->grouped_gain = 1.0;
-    model->channel_multiple = set->channel_multiple;
     if (set->op == DL_OP_STREAM)
         model->half_m = model->half_n = model->half_k = model->half_waves = 0.0;
-
     size_t rows = set->count + problem.count;
     gsl_multifit_nlinear_parameters settings = gsl_multifit_nlinear_default_parameters();
     gsl_multifit_nlinear_workspace *work =
@@ -315,7 +314,11 @@ enum dl_code dl_fit_base(const struct dl_fit_set *set, struct dl_kernel_model *m
     /* No further progress (GSL_ENOPROG) or too many iterations still give the best point so far. */
     if (status == GSL_SUCCESS)
         gsl_multifit_nlinear_driver(ITERATIONS, TOLERANCE, TOLERANCE, 0.0, NULL, NULL, &info, work);
-    if (status == GSL_SUCCESS) set_parameters(&problem, work->x);
+    if (status == GSL_SUCCESS) {
+        const double norm = gsl_blas_dnrm2(gsl_multifit_nlinear_residual(work));
+        *loss = norm * norm / 2.0;
+        set_parameters(&problem, work->x);
+    }
     for (size_t i = 0; i < problem.count; i++) {
         double *value = member(model, PARAMETERS[problem.index[i]].offset);
         *value = dl_fit_round(*value, DIGITS);
@@ -325,5 +328,21 @@ enum dl_code dl_fit_base(const struct dl_fit_set *set, struct dl_kernel_model *m
     if (status != GSL_SUCCESS || !isfinite(model->rate_flop_per_s))
         return dl_fail(err, DL_ERR_INPUT, "the fit of kernel times failed: %s",
                        gsl_strerror(status));
+    return DL_OK;
+}
+
+enum dl_code dl_fit_base(const struct dl_fit_set *set, struct dl_kernel_model *model,
+                         struct dl_err *err) {
+    const bool stream = set->op == DL_OP_STREAM;
+    double adds = INFINITY, overlaps = INFINITY;
+    model->grouped_gain = 1.0;
+    model->channel_multiple = set->channel_multiple;
+    model->fixed_time = DL_FIXED_TIME_ADDS;
+    DL_TRY(fit_form(set, model, &adds, err));
+    if (!stream || !set->of_many || set->count < DL_FIT_MIN_SAMPLES) return DL_OK;
+    struct dl_kernel_model other = *model;
+    other.fixed_time = DL_FIXED_TIME_OVERLAPS;
+    DL_TRY(fit_form(set, &other, &overlaps, err));
+    if (overlaps < adds) *model = other;
     return DL_OK;
 }

@@ -109,9 +109,8 @@ static enum dl_code fit_set(const struct dl_fit_set *set, struct dl_arena *arena
     model->samples = (int64_t)set->count;
     model->offset = 0.0;
     if (set->count < DL_FIT_MIN_SAMPLES || set->no_correction) {
-        for (size_t i = 0; i < set->count && set->no_correction; i++)
-            model->offset += residuals[i] / n;
-        model->offset = dl_fit_round(model->offset, 6);
+        if (set->no_correction)
+            model->offset = dl_fit_round(dl_fit_level(set, residuals, scratch), 6);
         return DL_OK;
     }
     return dl_fit_process(set, residuals, arena, model, err);

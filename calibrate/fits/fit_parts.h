@@ -52,6 +52,11 @@ double dl_fit_round(double value, int digits);
 enum dl_code dl_fit_base(const struct dl_fit_set *set, struct dl_kernel_model *model,
                          struct dl_err *err);
 
+/* The level of residuals[i] = log(time / base): their mean; of streams of many timers the median,
+ * because the shortest ones can be a third of what others take for as many bytes. scratch: one
+ * double per sample. */
+double dl_fit_level(const struct dl_fit_set *set, const double *residuals, double *scratch);
+
 /* Gaussian process on residuals[i] = log(time / base): length scales, signal and noise by maximum a
  * posteriori. Writes offset, lengths, points, weights and domain of *model. */
 enum dl_code dl_fit_process(const struct dl_fit_set *set, const double *residuals,

@@ -401,6 +401,13 @@ static bool fit_forms(struct process *p, const struct dl_fit_set *set, double *f
     return write_model(p, theta, model);
 }
 
+double dl_fit_level(const struct dl_fit_set *set, const double *residuals, double *scratch) {
+    double mean = 0.0;
+    if (set->op == DL_OP_STREAM && set->of_many) return dl_median(residuals, set->count, scratch);
+    for (size_t i = 0; i < set->count; i++) mean += residuals[i] / (double)set->count;
+    return mean;
+}
+
 /* Clips residuals: for single kernels the library selects an algorithm that is ten times slower
  * than for their neighbours (V100: weight gradients of 512 to 512 channels at 7 x 7 run 12 times
  * slower than those of 2048 to 512; not so on T4). */
@@ -437,9 +444,7 @@ enum dl_code dl_fit_process(const struct dl_fit_set *set, const double *residual
     bool ready = model_alloc(model, n, arena) && y != NULL && features != NULL &&
                  p.covariance != NULL && p.shape_part != NULL && p.alpha != NULL && theta != NULL;
     if (ready) {
-        double mean = 0.0;
-        for (size_t i = 0; i < n; i++) mean += residuals[i] / (double)n;
-        model->offset = dl_fit_round(mean, 6);
+        model->offset = dl_fit_round(dl_fit_level(set, residuals, y), 6);
         double bound = outlier_bound(residuals, n, model->offset, y);
         for (size_t i = 0; i < n; i++)
             y[i] = fmax(-bound, fmin(residuals[i] - model->offset, bound));

@@ -17,6 +17,7 @@
              .count_offset = offsetof(struct dl_kernel_model, count), .help = text)
 
 static const char *const distance_names[] = {"squares", "magnitudes", NULL};
+static const char *const fixed_time_names[] = {"adds", "overlaps", NULL};
 
 static const struct dl_field model_fields[] = {
     DL_FIELD(struct dl_kernel_model, op, CHOICE, .choices = dl_op_names, .required = true,
@@ -33,6 +34,9 @@ static const struct dl_field model_fields[] = {
     NUMBER(latency_s, DL_UNIT_S, 0.0, 1.0, true, "shortest kernel"),
     NUMBER(rate_flop_per_s, DL_UNIT_FLOP_PER_S, 1.0, 1e18, true, "attained by large kernels"),
     NUMBER(bandwidth_bytes_per_s, DL_UNIT_BYTE_PER_S, 1.0, 1e16, true, "attained by large kernels"),
+    DL_FIELD(struct dl_kernel_model, fixed_time, CHOICE, .choices = fixed_time_names,
+             .help = "stream: whether latency_s adds to the time of the bytes (absent) or overlaps "
+                     "with it: the root of the sum of their squares"),
     WITH_DEFAULT(half_m, 0.0, 0.0, 1e9,
                  "length of the result's first (GEMM: longer) side that runs at half rate"),
     WITH_DEFAULT(half_n, 0.0, 0.0, 1e9, "length of the result's other side that runs at half rate"),

@@ -7,6 +7,7 @@
  *   x = features(kernel) / lengths
  *   d(x, p) = sum_f (x_f - p_f)^2, or sum_f |x_f - p_f| where times change in steps (distance)
  *   base = latency + (C^3 + B^3)^(1/3),   C = flop / (rate e g),   B = bytes / bandwidth
+ *   base = sqrt(latency^2 + B^2) of streams whose fixed time overlaps with their bytes (fixed_time)
  *   1/e = (1 + half_k/K) ((1 + half_m/M) (1 + half_n/N) + half_waves/waves)
  *
  * With tile_exponent a > 0, the factor s of sides and waves becomes s^(1 - a) q^a, q being that of
@@ -63,6 +64,7 @@ enum {
     DL_AXES = 16
 };
 enum { DL_DISTANCE_SQUARES, DL_DISTANCE_MAGNITUDES };
+enum { DL_FIXED_TIME_ADDS, DL_FIXED_TIME_OVERLAPS };
 
 struct dl_kernel_model {
     int op;        /* enum dl_op */
@@ -76,6 +78,7 @@ struct dl_kernel_model {
     double latency_s;
     double rate_flop_per_s;       /* attained by large kernels */
     double bandwidth_bytes_per_s; /* attained by large kernels */
+    int fixed_time;               /* DL_FIXED_TIME_*: of streams, latency_s beside the bytes */
     /* sides that run at half rate; GEMM: M is the longer side of the result */
     double half_m, half_n, half_k;
     double half_waves;

@@ -150,6 +150,8 @@ DL_INLINE double base_of(const struct dl_kernel_model *model,
         if (latency_s > dl_larger(compute_s, memory_s)) *limit = DL_LIMIT_LATENCY;
     }
     if (isnan(compute_s) || isnan(memory_s)) return NAN; /* an unknown rate */
+    if (model->fixed_time == DL_FIXED_TIME_OVERLAPS)
+        return sqrt(latency_s * latency_s + memory_s * memory_s);
     double longer_s = dl_larger(compute_s, memory_s);
     if (!(longer_s > 0.0)) return latency_s;
     double ratio = dl_smaller(compute_s, memory_s) / longer_s;

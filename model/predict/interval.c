@@ -63,19 +63,6 @@ static const struct dl_schema arithmetic_schema = {.name = "arithmetic",
                                                    .summary = "devices measured in a precision",
                                                    .size = sizeof(struct dl_interval_arithmetic),
                                                    .fields = arithmetic_fields};
-static const struct dl_field network_fields[] = {
-    DL_FIELD(struct dl_interval_network, name, STRING, .required = true,
-             .help = "as the first table of runs calls it"),
-    DL_FIELD(struct dl_interval_network, parameters, NUMBER, DL_RANGE(1, 1e15, DL_UNIT_NONE),
-             .required = true, .help = "its trainable parameters"),
-    DL_FIELD(struct dl_interval_network, layers, STRING,
-             .help = "kind of its layers: decoder or decoder-experts; absent: none"),
-    {.key = NULL},
-};
-static const struct dl_schema network_schema = {.name = "network",
-                                                .summary = "a network with measured runs",
-                                                .size = sizeof(struct dl_interval_network),
-                                                .fields = network_fields};
 #define WIDTH(index, name, text)                                                                   \
     {                                                                                              \
         .key = name, .type = DL_FIELD_NUMBER,                                                      \
@@ -132,8 +119,11 @@ static const struct dl_field interval_fields[] = {
       .child = &device_schema, .help = "devices with measured runs"),
     I(arithmetics, LIST, .count_offset = offsetof(struct dl_interval_model, arithmetic_count),
       .child = &arithmetic_schema, .help = "how many sources measured a device in a precision"),
-    I(networks, LIST, .count_offset = offsetof(struct dl_interval_model, network_count),
-      .child = &network_schema, .help = "networks with measured runs"),
+    I(network_parameters, NUMBERS, DL_RANGE(1, 1e15, DL_UNIT_NONE),
+      .count_offset = offsetof(struct dl_interval_model, network_count),
+      .help = "trainable parameters of each network with measured runs"),
+    I(layer_kinds, STRINGS, .count_offset = offsetof(struct dl_interval_model, layer_kind_count),
+      .help = "kinds of layers with measured runs: decoder, decoder-experts"),
     {.key = NULL},
 };
 const struct dl_schema dl_interval_schema = {
@@ -192,15 +182,11 @@ bool dl_interval_same_network(double x, double y) {
     return x > 0 && y > 0 && fabs(log(x / y)) <= SAME_NETWORK_LOG;
 }
 
-bool dl_interval_knows_network(const struct dl_interval_network *measured,
-                               const struct dl_interval_case *c) {
-    return same(measured->layers, c->layers) ||
-           dl_interval_same_network(measured->parameters, c->parameters);
-}
-
 static bool network_of(const struct dl_interval_model *m, const struct dl_interval_case *c) {
     for (int i = 0; i < m->network_count; i++)
-        if (dl_interval_knows_network(&m->networks[i], c)) return true;
+        if (dl_interval_same_network(m->network_parameters[i], c->parameters)) return true;
+    for (int i = 0; i < m->layer_kind_count; i++)
+        if (same(m->layer_kinds[i], c->layers)) return true;
     return false;
 }
 

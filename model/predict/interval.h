@@ -38,13 +38,6 @@ struct dl_interval_arithmetic {
     int64_t source_count;
 };
 
-/* A network that was measured: its trainable parameters. */
-struct dl_interval_network {
-    const char *name; /* as the first table of runs calls it */
-    double parameters;
-    const char *layers; /* dl_workload_layers; NULL: of no kind */
-};
-
 /* Half of an 80 % interval is the root of the sum of squares of widths times what a run has of
  * them. */
 enum dl_interval_width {
@@ -87,8 +80,10 @@ struct dl_interval_model {
     int device_count;
     struct dl_interval_arithmetic *arithmetics;
     int arithmetic_count;
-    struct dl_interval_network *networks;
+    double *network_parameters; /* trainable ones of each network that was measured */
     int network_count;
+    const char **layer_kinds; /* dl_workload_layers of those that have one */
+    int layer_kind_count;
 };
 
 extern const struct dl_schema dl_interval_schema;
@@ -132,10 +127,6 @@ struct dl_interval_known {
  * tables and files call it: within 0.5 %, so that padded vocabularies and longer tables of
  * positions do not count. false where one is not known (0). */
 bool dl_interval_same_network(double x, double y);
-/* F-SAME-LAYERS: whether runs of one network tell as much of a run's network as its own do: it is
- * the same, or both are of one kind of layers, which differ in size alone. */
-bool dl_interval_knows_network(const struct dl_interval_network *measured,
-                               const struct dl_interval_case *c);
 /* F-SOURCES: how much of the width of a device remains when `sources` measured it in a precision:
  * (1 + sources)^-1/2, 1 where nobody did. */
 double dl_interval_device_covariate(int64_t sources);

@@ -190,20 +190,20 @@ static int64_t sources_of(const struct fit *f, size_t row, size_t own, size_t wi
     return count;
 }
 
-static struct dl_interval_network network_of(const struct dl_fit_row *row) {
-    return (struct dl_interval_network){row->workload, row->parameters, row->layers};
+/* F-SAME-LAYERS: whether runs of one network tell as much of the other as its own do: it is the
+ * same, or both repeat layers of one kind in other sizes. */
+static bool know_each_other(const struct dl_fit_row *a, const struct dl_fit_row *b) {
+    if (a->layers != NULL && b->layers != NULL && strcmp(a->layers, b->layers) == 0) return true;
+    return dl_interval_same_network(a->parameters, b->parameters);
 }
 
 /* Whether another group than that of the row, and than `without`, knows its network. */
 static bool network_seen(const struct fit *f, size_t row, size_t without) {
     const struct dl_generalized *g = f->g;
     const struct dl_fit_row *rows = g->rows->rows;
-    const struct dl_interval_case c = {.parameters = rows[row].parameters,
-                                       .layers = rows[row].layers};
     for (size_t i = 0; i < f->n; i++) {
-        const struct dl_interval_network measured = network_of(&rows[i]);
         if (f->level[SOURCE][i] >= 0 && g->group_of[i] != g->group_of[row] &&
-            g->group_of[i] != without && dl_interval_knows_network(&measured, &c))
+            g->group_of[i] != without && know_each_other(&rows[i], &rows[row]))
             return true;
     }
     return false;
@@ -338,14 +338,21 @@ static enum dl_code list_arithmetics(const struct fit *f, struct dl_arena *arena
 static enum dl_code list_networks(const struct fit *f, struct dl_arena *arena,
                                   struct dl_interval_model *out, struct dl_err *err) {
     const struct dl_fit_row *rows = f->g->rows->rows;
-    out->networks = dl_arena_alloc(arena, f->n + 1, sizeof *out->networks);
-    if (out->networks == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    out->network_parameters = dl_arena_alloc(arena, f->n + 1, sizeof *out->network_parameters);
+    out->layer_kinds = dl_arena_alloc(arena, f->n + 1, sizeof *out->layer_kinds);
+    if (out->network_parameters == NULL || out->layer_kinds == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (size_t i = 0; i < f->n; i++) {
-        bool listed = f->level[SOURCE][i] < 0;
+        if (f->level[SOURCE][i] < 0) continue;
+        bool listed = false;
         for (int k = 0; k < out->network_count && !listed; k++)
-            listed = dl_interval_same_network(out->networks[k].parameters, rows[i].parameters);
+            listed = dl_interval_same_network(out->network_parameters[k], rows[i].parameters);
         if (!listed && rows[i].parameters > 0)
-            out->networks[out->network_count++] = network_of(&rows[i]);
+            out->network_parameters[out->network_count++] = rows[i].parameters;
+        bool named = rows[i].layers == NULL;
+        for (int k = 0; k < out->layer_kind_count && !named; k++)
+            named = strcmp(out->layer_kinds[k], rows[i].layers) == 0;
+        if (!named) out->layer_kinds[out->layer_kind_count++] = rows[i].layers;
     }
     return DL_OK;
 }

@@ -159,6 +159,58 @@ static void doubled_times_are_ignored(void **state) {
     if (!(robust < 0.09 && robust < 0.6 * plain)) fail_msg("robust %g, plain %g", robust, plain);
 }
 
+/* Kernels whose fixed 4 us add to 1.2 us for each million elements, or overlap with them; every
+ * sixth of a table with many timers says a third. */
+static double fixed_time(double elements, int overlaps) {
+    const double fixed_s = 4e-6, bytes_s = 1.2e-12 * elements;
+    return overlaps ? hypot(fixed_s, bytes_s) : fixed_s + bytes_s;
+}
+
+static void fit_fixed_time(int overlaps, bool of_many, struct dl_arena *arena,
+                           struct dl_kernel_model *model) {
+    struct dl_kernel_sample samples[60];
+    struct dl_device device = plain_device(RATES, 1, 2e-6);
+    struct dl_err err = {0};
+    for (int i = 0; i < 60; i++) {
+        const double elements = floor(1e4 * pow(3000, i / 60.0));
+        samples[i] = (struct dl_kernel_sample){
+            .kernel = dl_kernel_stream(DL_FORWARD, 0, 2 * elements, elements),
+            .time_s = fixed_time(elements, overlaps) / (i % 6 == 0 && i < 40 ? 3 : 1),
+            .of_many = of_many};
+    }
+    assert_int_equal(dl_fit_kernel_model(samples, 60, &device, DL_OP_STREAM, DL_FORWARD, DL_FP32,
+                                         arena, model, NULL, &err),
+                     DL_OK);
+}
+
+static void fixed_time_adds_or_overlaps(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_kernel_model model;
+    for (int overlaps = DL_FIXED_TIME_ADDS; overlaps <= DL_FIXED_TIME_OVERLAPS; overlaps++) {
+        struct dl_device device = plain_device(RATES, 1, 2e-6);
+        double errors[30], scratch[30];
+        fit_fixed_time(overlaps, true, &arena, &model);
+        assert_int_equal(model.fixed_time, overlaps);
+        check_close(model.latency_s, 4e-6, 0.1);
+        device.kernel_models = &model;
+        device.kernel_model_count = 1;
+        for (int i = 0; i < 30; i++) {
+            const double elements = 1.3e4 * pow(2000, i / 30.0);
+            const struct dl_kernel kernel = dl_kernel_stream(DL_FORWARD, 0, 2 * elements, elements);
+            struct dl_kernel_time time;
+            dl_kernel_time(&device, DL_FP32, &kernel, &time);
+            errors[i] = fabs(time.time_s / fixed_time(elements, overlaps) - 1);
+        }
+        const double error = dl_median(errors, 30, scratch);
+        if (!(error < 0.05)) fail_msg("fixed_time %d: %g", overlaps, error);
+    }
+    /* One campaign's own samples keep the sum. */
+    fit_fixed_time(DL_FIXED_TIME_OVERLAPS, false, &arena, &model);
+    assert_int_equal(model.fixed_time, DL_FIXED_TIME_ADDS);
+    dl_arena_free(&arena);
+}
+
 static void streams_without_datasheet(void **state) {
     (void)state;
     /* A host whose bandwidth is not known: 2 us + bytes / 12e9. */
@@ -337,6 +389,7 @@ int main(void) {
         cmocka_unit_test(few_samples_are_enough),
         cmocka_unit_test(streams_by_elements),
         cmocka_unit_test(doubled_times_are_ignored),
+        cmocka_unit_test(fixed_time_adds_or_overlaps),
         cmocka_unit_test(streams_without_datasheet),
         cmocka_unit_test(reads_tables),
         cmocka_unit_test(device_names),

@@ -31,7 +31,8 @@ struct lists {
     struct dl_interval_release releases[4];
     struct dl_interval_device devices[3];
     struct dl_interval_arithmetic arithmetics[3];
-    struct dl_interval_network networks[2];
+    double network_parameters[2];
+    const char *layer_kinds[2];
 };
 
 static double some(uint64_t *seed, double most) {
@@ -50,7 +51,8 @@ static struct dl_interval_model random_model(uint64_t *seed, struct lists *l) {
         .arithmetics = {{"d", "volta", "fp16", 5},
                         {"c", "volta", "fp32", 9},
                         {"d", "volta", "fp32", 2}},
-        .networks = {{"n", 44e6}, {"m", 25e6}}};
+        .network_parameters = {44e6, 25e6},
+        .layer_kinds = {"decoder-experts", "encoder"}};
     struct dl_interval_model m = {.source_sigma_log = some(seed, 0.3),
                                   .framework_sigma_log = some(seed, 0.3),
                                   .release_sigma_log = some(seed, 0.3),
@@ -73,8 +75,10 @@ static struct dl_interval_model random_model(uint64_t *seed, struct lists *l) {
                                   .device_count = 3,
                                   .arithmetics = l->arithmetics,
                                   .arithmetic_count = 3,
-                                  .networks = l->networks,
-                                  .network_count = 2};
+                                  .network_parameters = l->network_parameters,
+                                  .network_count = 2,
+                                  .layer_kinds = l->layer_kinds,
+                                  .layer_kind_count = 2};
     for (int k = 0; k < DL_WIDTHS; k++) {
         m.widths.half_log[k] = some(seed, 0.5);
         m.anchored_widths.half_log[k] = some(seed, 0.5);
@@ -88,6 +92,7 @@ static struct dl_interval_case random_case(uint64_t *seed) {
                              *const architectures[] = {"volta", "volta", "kepler", NULL};
     static const enum dl_precision precisions[] = {DL_FP32, DL_TF32, DL_MIXED, DL_FP16, DL_BF16};
     static const double parameters[] = {0, 25e6, 25.1e6, 44.3e6, 60e6};
+    static const char *const layers[] = {NULL, NULL, "decoder", "encoder"};
     struct dl_interval_case c = {.framework = frameworks[check_random(seed) % 5],
                                  .release = releases[check_random(seed) % 3][0],
                                  .kernels = kernels[check_random(seed) % 5],
@@ -95,8 +100,10 @@ static struct dl_interval_case random_case(uint64_t *seed) {
                                  .precision = precisions[check_random(seed) % 5],
                                  .exposed_frac = some(seed, 0.5),
                                  .overhead_frac = some(seed, 0.5),
+                                 .waits_frac = some(seed, 0.5),
                                  .model_sigma_log = some(seed, 0.3),
                                  .parameters = parameters[check_random(seed) % 5],
+                                 .layers = layers[check_random(seed) % 4],
                                  .release_assumed = check_random(seed) % 2 == 0,
                                  .anchored = check_random(seed) % 3 == 0};
     if (check_random(seed) % 4 == 0) c.model_sigma_log = NAN;
@@ -383,14 +390,15 @@ static void widths_of_parts(void **state) {
         const double *w = c.anchored ? m.anchored_widths.half_log : m.widths.half_log;
         double sum = w[DL_WIDTH_ALL] * w[DL_WIDTH_ALL] +
                      pow(w[DL_WIDTH_COMMUNICATION] * c.exposed_frac, 2) +
-                     pow(w[DL_WIDTH_OVERHEAD] * c.overhead_frac, 2);
+                     pow(w[DL_WIDTH_OVERHEAD] * c.waits_frac, 2);
         if (c.precision == DL_MIXED || c.precision == DL_FP16) sum += pow(w[DL_WIDTH_MIXED], 2);
         if (!isnan(c.model_sigma_log)) sum += pow(w[DL_WIDTH_KERNELS] * c.model_sigma_log, 2);
         if (!c.anchored) {
             if (!was_f && !equal(c.framework, "g")) sum += pow(w[DL_WIDTH_FRAMEWORK], 2);
             if (!release) sum += pow(w[DL_WIDTH_RELEASE], 2);
             sum += pow(w[DL_WIDTH_DEVICE], 2) / (1 + sources_of(&c));
-            if (c.parameters != 25e6 && c.parameters != 25.1e6) sum += pow(w[DL_WIDTH_NETWORK], 2);
+            if (c.parameters != 25e6 && c.parameters != 25.1e6 && !equal(c.layers, "encoder"))
+                sum += pow(w[DL_WIDTH_NETWORK], 2);
             if (c.release_assumed) sum += pow(w[DL_WIDTH_ASSUMED], 2);
         }
         check_close(dl_interval_half_log(&m, &c), sqrt(sum), 1e-12);
@@ -402,7 +410,7 @@ static void widths_of_parts(void **state) {
                                release ? 0 : 1,
                                pow(1 + round % 4, -0.5),
                                c.exposed_frac,
-                               c.overhead_frac,
+                               c.waits_frac,
                                fp16,
                                spread,
                                fp32 ? 0 : 1,
@@ -466,6 +474,7 @@ static void corrections(void **state) {
                                   .exposed_input_s = some(&seed, 1),
                                   .bubble_s = some(&seed, 1),
                                   .straggler_s = some(&seed, 0.2),
+                                  .paced_s = some(&seed, 0.3),
                                   .iteration_low_s = 3,
                                   .iteration_high_s = 4,
                                   .epoch_s = 100,
@@ -481,6 +490,10 @@ static void corrections(void **state) {
             dl_interval_case_of(&f.system, &f.workload, &f.framework, &f.plan, &p);
         check_close(c.exposed_frac, p.exposed_comm_s / p.iteration_s, 1e-12);
         check_close(c.overhead_frac, (p.overhead_s + p.bubble_s) / p.iteration_s, 1e-12);
+        const double idle_s = fmax(p.paced_s, p.overhead_s - p.straggler_s);
+        check_close(c.waits_frac * p.iteration_s * c.waits_frac * p.iteration_s,
+                    idle_s * idle_s + p.straggler_s * p.straggler_s + p.bubble_s * p.bubble_s,
+                    1e-12);
         check_close(c.batch_per_device_samples, 32, 1e-12);
         assert_int_equal(c.anchored, f.plan.compute_scale > 0);
         assert_int_equal(c.release_assumed, f.framework.release_assumed);

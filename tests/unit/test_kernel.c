@@ -138,6 +138,23 @@ static void base_of_a_model(void **state) {
     check_close(dl_kernel_model_base(&model, &OWN, &shape, NULL), 868.9935e-6 + 0.0072e-6, 1e-5);
 }
 
+static void base_of_a_stream(void **state) {
+    (void)state;
+    struct dl_kernel_model model = plain_model(DL_OP_STREAM, DL_FP32);
+    const struct dl_kernel copy = dl_kernel_stream(DL_FORWARD, 0, 1.5e6, 1.5e6);
+    struct dl_kernel_model_shape shape;
+    enum dl_limit limit;
+    dl_kernel_model_shape_of(&copy, 4, 64, &shape);
+    /* 10 us and 12e6 bytes / 500e9 = 24 us: their sum, or sqrt(10^2 + 24^2) = 26 us */
+    check_close(dl_kernel_model_base(&model, &OWN, &shape, NULL), 34e-6, 1e-9);
+    model.fixed_time = DL_FIXED_TIME_OVERLAPS;
+    check_close(dl_kernel_model_base(&model, &OWN, &shape, &limit), 26e-6, 1e-9);
+    assert_int_equal(limit, DL_LIMIT_MEMORY);
+    model.latency_s = 70e-6; /* sqrt(70^2 + 24^2) = 74 */
+    check_close(dl_kernel_model_base(&model, &OWN, &shape, &limit), 74e-6, 1e-9);
+    assert_int_equal(limit, DL_LIMIT_LATENCY);
+}
+
 /* Worked by hand; tiles of 128 x 64 at 0.9 are the best in all three products, half_k doubles each.
  */
 static void algorithms_of_a_model(void **state) {
@@ -548,6 +565,42 @@ static void borrowed(void **state) {
     check_close(other.time_s, own.time_s, 0);
 }
 
+/* Short sides double this product's time: 512 x 512 x 512 with a half-rate summed side of 512. On
+ * memory of half the speed, a chip of the lender's architecture loses nothing more. */
+static void slower_memory_than_the_lender(void **state) {
+    (void)state;
+    struct dl_kernel_model models[] = {plain_model(DL_OP_GEMM, DL_FP32)};
+    struct dl_rate rates[] = {{DL_FP32, 0, 10e12, NULL, NAN}};
+    struct dl_device owner = plain_device(rates, 1, 5e-6), device = plain_device(rates, 1, 5e-6);
+    models[0].latency_s = 1e-9;
+    models[0].rate_flop_per_s = 10e12;
+    models[0].half_m = models[0].half_n = models[0].half_waves = 0;
+    models[0].half_k = 512;
+    models[0].bandwidth_bytes_per_s = 100e12; /* the bytes hide behind the arithmetic */
+    owner.kernel_models = models;
+    owner.kernel_model_count = 1;
+    owner.architecture = device.architecture = "hopper";
+    device.borrowed = &owner;
+    device.memory_bandwidth_bytes_per_s = owner.memory_bandwidth_bytes_per_s / 2;
+    const struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 512, 512, 512, 1);
+    const double plain_s = 2.0 * 512 * 512 * 512 / 10e12;
+    struct dl_kernel_time own, lent, other;
+    dl_kernel_time(&owner, DL_FP32, &gemm, &own);
+    check_close(own.time_s, 2 * plain_s, 1e-3);
+    dl_kernel_time(&device, DL_FP32, &gemm, &lent);
+    check_close(lent.time_s, 2 * plain_s, 1e-3);
+    /* More arithmetic shortens the sum, not the loss. */
+    struct dl_rate faster[] = {{DL_FP32, 0, 20e12, NULL, NAN}};
+    device.rates = faster;
+    dl_kernel_time(&device, DL_FP32, &gemm, &lent);
+    check_close(lent.time_s, 1.5 * plain_s, 1e-3);
+    /* Of another architecture nothing is known: the loss keeps the time of the bytes. */
+    device.rates = rates;
+    device.architecture = "blackwell";
+    dl_kernel_time(&device, DL_FP32, &gemm, &other);
+    check_close(other.time_s, 3 * plain_s, 1e-3);
+}
+
 static void empty_kernels(void **state) {
     (void)state;
     struct dl_device device = plain_device(RATES, 2, 5e-6);
@@ -568,6 +621,7 @@ int main(void) {
         cmocka_unit_test(work_of_convolution),
         cmocka_unit_test(names_and_sizes),
         cmocka_unit_test(base_of_a_model),
+        cmocka_unit_test(base_of_a_stream),
         cmocka_unit_test(algorithms_of_a_model),
         cmocka_unit_test(gains_of_a_model),
         cmocka_unit_test(transposed_product_is_the_same),
@@ -583,6 +637,7 @@ int main(void) {
         cmocka_unit_test(depthwise_by_instructions),
         cmocka_unit_test(convolutions_of_their_own),
         cmocka_unit_test(borrowed),
+        cmocka_unit_test(slower_memory_than_the_lender),
         cmocka_unit_test(empty_kernels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

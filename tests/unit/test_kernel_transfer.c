@@ -64,6 +64,9 @@ static void one_device_by_another(void **state) {
         {"h200_sxm", "h100_sxm", "by_gpu_gemm.csv", DL_FP8, 0.22},
         {"h200_sxm", "h100_sxm", "by_gpu_attention.csv", DL_MIXED, 0.22},
         {"h100_sxm", "h200_sxm", "by_gpu_gemm.csv", DL_MIXED, 0.22},
+        {"h100_sxm", "h200_sxm", "by_gpu_gemm.csv", DL_FP8, 0.22},
+        {"h100_sxm", "h200_sxm", "by_gpu_attention.csv", DL_MIXED, 0.22},
+        {"h100_sxm", "h200_sxm", "by_gpu_attention.csv", DL_FP8, 0.22},
         {"gb200", "b200_sxm", "by_gpu_gemm.csv", DL_MIXED, 0.22},
         {"gb200", "b200_sxm", "by_gpu_gemm.csv", DL_FP8, 0.22},
         {"gb200", "b200_sxm", "by_gpu_gemm.csv", DL_NVFP4, 0.22},
@@ -71,6 +74,8 @@ static void one_device_by_another(void **state) {
         {"gb200", "b200_sxm", "by_gpu_attention.csv", DL_FP8, 0.22},
         {"b200_sxm", "gb200", "by_gpu_gemm.csv", DL_MIXED, 0.22},
         {"b200_sxm", "gb200", "by_gpu_gemm.csv", DL_NVFP4, 0.22},
+        {"b200_sxm", "gb200", "by_gpu_gemm.csv", DL_FP8, 0.22},
+        {"b200_sxm", "gb200", "by_gpu_attention.csv", DL_MIXED, 0.22},
     };
     struct dl_arena arena = {0};
     const char *const directories[] = {dl_arena_printf(&arena, "%s/data", check_root())};

@@ -79,7 +79,7 @@ static void objects_by_name(void **state) {
         {&dl_device_schema, "dlmodel-device, rate, kernel-time model, work"},
         {&dl_layer_times_schema, "dlmodel-layers, batch, layer-time"},
         {&dl_interval_schema,
-         "dlmodel-intervals, widths, widths, framework, release, device, arithmetic, network"},
+         "dlmodel-intervals, widths, widths, framework, release, device, arithmetic"},
         {&dl_workload_schema, "dlmodel-workload, choice, input, block, layer, layer"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
