@@ -137,8 +137,8 @@ static void horovod_copies(void **state) {
 }
 
 /* F-FUSION-THREAD: tensors ready at 10, 10.1, 12.4 and 20 ms. With NCCL cycles that end at 12.5 and
- * 22.5 ms find the first three and the last. With MPI, and copies of 2 ms to the host, they arrive
- * there at 12, 14, 16 and 22 ms: the first goes alone at 12.5 ms, and the thread that reduces its 60
+ * 22.5 ms find the first three and the last. With MPI and copies of 2 ms to the host they arrive
+ * there at 12, 14, 16 and 22 ms: the first goes alone at 12.5 ms; the thread that reduces its 60
  * MB for more than 9.5 ms finds all others at once when it ends. */
 static void horovod_thread(void **state) {
     (void)state;
