@@ -6,9 +6,13 @@
  * to fusion_bytes, a larger tensor is reduced alone. Tensors that share a message are copied into
  * the fusion buffer and back on the collective's stream: each by itself up to 0.20, all by one
  * kernel from 0.21; on a CPU they take its memory from the computation. The phase of the cycles
- * relative to the iteration is unknown: the timeline averages over it (F-CYCLE-PHASE). With a host
- * library the framework copies each tensor to the host and back, at message_s each. Source:
- * horovod-source (operations.cc). */
+ * relative to the iteration is unknown: the timeline averages over it (F-CYCLE-PHASE).
+ *
+ * F-FUSION-THREAD. NCCL's kernels the background thread starts alone; a host library works in this
+ * thread, which negotiates and reduces nothing else meanwhile, so that more tensors gather for the
+ * next cycle. The framework copies tensors to the host as they become ready, one after the other
+ * at message_s each, while the thread reduces others; it copies them back, at message_s each, from
+ * the thread's callbacks (assumed). Source: horovod-source (operations.cc). */
 #include <math.h>
 #include <stddef.h>
 
@@ -36,6 +40,12 @@ static bool on_gpu(const struct dl_gradient_sync_request *r) {
     return r->system->device->kind == DL_DEVICE_GPU;
 }
 
+/* F-FUSION-THREAD: time of one tensor's copy to the host, or back, where a host library reduces
+ * gradients of GPUs. */
+static double host_copy_s(const struct dl_gradient_sync_request *r) {
+    return r->library != DL_LIB_NCCL && on_gpu(r) ? r->framework->sync.messages.message_s : 0;
+}
+
 /* Copies of a message's tensors into the fusion buffer and back. */
 static double copies_s(const struct dl_gradient_sync_request *r, const struct dl_message *fused) {
     double sum_s = 0;
@@ -53,30 +63,68 @@ static double next_cycle(double from_s, double ready_s, double cycle_s) {
     return from_s + cycle_s * ceil((ready_s - from_s) / cycle_s - 1e-9);
 }
 
-/* One collective: the tensors from gradient `first` on that are ready at `now_s` and fit into the
+/* One collective: the tensors from gradient `first` on, of those before `ready`, that fit into the
  * fusion buffer. */
-static enum dl_code fuse(const struct dl_gradient_sync_request *r, int first, double now_s,
+static enum dl_code fuse(const struct dl_gradient_sync_request *r, int first, int ready,
                          double agreed_s, struct dl_message *fused, struct dl_err *err) {
     const double limit = r->framework->sync.fusion.fusion_bytes;
     double bytes = 0;
     int g = first;
     do {
         bytes += r->gradients[g++].bytes;
-    } while (g < r->gradient_count && r->gradients[g].ready_s <= now_s &&
-             bytes + r->gradients[g].bytes <= limit);
+    } while (g < ready && bytes + r->gradients[g].bytes <= limit);
     fused->first = first;
     fused->count = g - first;
-    fused->ready_s = now_s + agreed_s;
+    fused->ready_s = agreed_s;
     DL_TRY(dl_gradient_sync_collective(r, DL_COLL_ALL_REDUCE, bytes, fused, err));
     const double buffer_s = on_gpu(r) ? copies_s(r, fused) : 0;
     fused->duration_s += buffer_s;
     fused->bandwidth_s += buffer_s;
-    /* the framework copies each tensor to the host before the collective and back after it */
-    if (r->library != DL_LIB_NCCL && on_gpu(r)) {
-        const double host_s = 2 * fused->count * r->framework->sync.messages.message_s;
-        fused->latency_s += host_s;
-        fused->duration_s += host_s;
+    const double back_s = fused->count * host_copy_s(r);
+    fused->latency_s += back_s;
+    fused->duration_s += back_s;
+    return DL_OK;
+}
+
+/* The background thread's state while it works through the gradients. */
+struct thread {
+    double now_s;        /* begin of its cycle */
+    double copied_s;     /* end of the last copy to the host */
+    double copied_bytes; /* through the fusion buffer in the host's memory */
+};
+
+/* F-FUSION-THREAD: when gradient `g` lies where the library reads it; `copied_s` is the end of the
+ * copy before. */
+static double arrives_s(const struct dl_gradient_sync_request *r, int g, double copied_s) {
+    const double copy_s = host_copy_s(r);
+    const double ready_s = r->gradients[g].ready_s;
+    return copy_s > 0 ? fmax(ready_s, copied_s) + copy_s : ready_s;
+}
+
+/* One cycle of the thread: negotiates and reduces what has arrived from gradient *g on. */
+static enum dl_code one_cycle(const struct dl_gradient_sync_request *r,
+                              struct dl_gradient_sync *out, struct thread *t, int *g,
+                              struct dl_err *err) {
+    const double cycle_s = r->framework->sync.fusion.cycle_s;
+    double arrived_s = arrives_s(r, *g, t->copied_s);
+    double agreed_s;
+    int ready = *g;
+    t->now_s = next_cycle(t->now_s, arrived_s, cycle_s);
+    while (ready < r->gradient_count &&
+           (arrived_s = arrives_s(r, ready, t->copied_s)) <= t->now_s) {
+        t->copied_s = arrived_s;
+        ready++;
     }
+    DL_TRY(negotiate(r, ready - *g, &agreed_s, err));
+    double end_s = t->now_s + agreed_s;
+    while (*g < ready) {
+        struct dl_message *fused = &out->messages[out->message_count++];
+        DL_TRY(fuse(r, *g, ready, t->now_s + agreed_s, fused, err));
+        *g += fused->count;
+        if (fused->count > 1 && !on_gpu(r)) t->copied_bytes += fused->bytes;
+        if (r->library != DL_LIB_NCCL) end_s += fused->duration_s;
+    }
+    t->now_s = fmax(t->now_s + cycle_s, end_s);
     return DL_OK;
 }
 
@@ -85,8 +133,8 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     const double cycle_s = r->framework->sync.fusion.cycle_s;
     DL_TRY(dl_gradient_sync_messages(r, r->gradient_count, out, err));
     out->message_count = 0;
-    double now_s = r->gradient_count > 0 ? r->gradients[0].ready_s + cycle_s * r->phase_frac : 0;
-    double copied_bytes = 0;
+    struct thread t = {0};
+    if (r->gradient_count > 0) t.now_s = r->gradients[0].ready_s + cycle_s * r->phase_frac;
     /* A gradient waits for two cycles at most, the second after rounding. Times that do not advance
      * (NAN, or a cycle below the resolution of a double) end here instead of never. */
     const int most_cycles = 2 * r->gradient_count + 2;
@@ -96,21 +144,10 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
                            "framework %s: cycles of %g s never reach a gradient that is ready at "
                            "%g s",
                            r->framework->name, cycle_s, r->gradients[g].ready_s);
-        now_s = next_cycle(now_s, r->gradients[g].ready_s, cycle_s);
-        int ready = g;
-        double agreed_s;
-        while (ready < r->gradient_count && r->gradients[ready].ready_s <= now_s) ready++;
-        DL_TRY(negotiate(r, ready - g, &agreed_s, err));
-        while (g < ready) {
-            struct dl_message *fused = &out->messages[out->message_count++];
-            DL_TRY(fuse(r, g, now_s, agreed_s, fused, err));
-            g += fused->count;
-            if (fused->count > 1 && !on_gpu(r)) copied_bytes += fused->bytes;
-        }
-        now_s += fmax(cycle_s, agreed_s);
+        DL_TRY(one_cycle(r, out, &t, &g, err));
     }
     out->device_copy_s =
-        dl_gradient_sync_device_stream_s(r, 4 * copied_bytes) + dl_gradient_sync_cast_s(r);
+        dl_gradient_sync_device_stream_s(r, 4 * t.copied_bytes) + dl_gradient_sync_cast_s(r);
     return DL_OK;
 }
 
