@@ -267,7 +267,6 @@ static enum dl_code join_messages(const struct dl_replica *replica, const struct
         all[m].start_s = own->backward ? t->backward_start_s[own->layer] - wait_s(own, cost)
                                        : t->forward_start_s[own->layer] +
                                              cost->layers[own->layer].forward.time_s;
-        all[m].end_s = all[m].start_s + own->message.duration_s;
     }
     for (int m = 0; m < x->message_count; m++) all[replica->message_count + m] = x->messages[m];
     x->messages = all;

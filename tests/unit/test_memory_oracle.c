@@ -32,11 +32,12 @@ static void random_case(struct dl_fake *f) {
     static const struct {
         const char *name;
         bool block;
-    } names[] = {{"h.7.mlp", true},   {"h.19.attn.qkv", true}, {"h.7", false},  {"h7.mlp", false},
-                 {"h.7x.mlp", false}, {"a.b.0.c", true},       {"h..x", false}, {"emb", false}};
+    } names[] = {{"h.7.mlp", true}, {"h.19.attn.qkv", true}, {"h.7", false},
+                 {"h7.mlp", false}, {"h.7x.mlp", false},     {"a.b.0.c", true},
+                 {"h..x", false},   {"emb", false},          {"h..7.x", true}};
     memset(layers, 0, sizeof layers);
     for (int i = 0; i < LAYERS; i++) {
-        const int name = upto(8);
+        const int name = upto(9);
         struct dl_layer *l = &layers[i];
         l->kind = upto(3) == 0 ? &dl_layer_attention : &dl_layer_dense;
         l->name = names[name].name, repeated[i] = names[name].block;
@@ -231,6 +232,8 @@ static void advice(void **state) {
         random_case(&f);
         struct dl_rate rates[] = {{.precision = DL_FP32}, {.precision = DL_MIXED}};
         f.device.rates = rates, f.device.rate_count = 1 + upto(2);
+        if (f.device.rate_count == 2 && half()) /* in any order */
+            rates[0].precision = DL_MIXED, rates[1].precision = DL_FP32;
         f.workload.transformer_layers = ONE_OF(NAN, 2);
         f.workload.input_bytes_per_sample = ONE_OF(4e3, 4e7);
         if (half()) f.plan.precision = DL_FP32;
