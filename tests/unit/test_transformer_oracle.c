@@ -290,7 +290,8 @@ static void kept(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
-/* A layer at a split: who has a share of its tokens, channels, heads, rows or experts. */
+/* A layer at a split: who has a share of its tokens, channels, heads, rows or experts.
+ * Kept whole: all members of one layer. */
 static void shapes(void **state) {
     (void)state;
     struct gpt plain, mixture;
