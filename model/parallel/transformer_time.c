@@ -175,8 +175,7 @@ static void add_data(const struct dl_transformer *tf, const struct dl_transforme
         const double elements = mapping->most_parameters;
         const double rest =
             mapping->gather_bytes > 0 ? mapping->gradient_bytes / mapping->gather_bytes : 1;
-        const double width =
-            dl_precision_bytes(tf->precision) < 2 ? 2 : dl_precision_bytes(tf->precision);
+        const double width = dl_precision_bytes(tf->precision);
         const double moved = part * (elements - mapping->expert_parameters) +
                              expert_part * mapping->expert_parameters;
         out->sent_bytes += micro_batches * width * (moved * (2 + rest) + across * elements * rest);

@@ -175,7 +175,8 @@ static double elements_of(const struct gpt *g, const struct dl_transformer_split
            g->tf.expert_elements[part] / (double)holders;
 }
 
-/* The numbers of a network that the arrangement reads, and what a framework may do. */
+/* The numbers of a network that the arrangement reads, and what a framework may do.
+ * Kept whole: one draw of each member. */
 static void random_case(struct gpt *g, struct dl_transformer_split *s) {
     static const enum dl_precision precisions[] = {DL_FP32, DL_TF32, DL_MIXED,
                                                    DL_BF16, DL_FP8,  DL_MXFP8};
@@ -341,6 +342,7 @@ static double stream_s(const struct gpt *g, enum dl_precision precision, double 
     return t.time_s;
 }
 
+/* Kept whole: what a rank of each kind of stage keeps. */
 static void check_states(const struct gpt *g, const struct dl_transformer_mapping *m) {
     const struct dl_transformer *tf = &g->tf;
     const struct dl_framework *fw = &g->f.framework;

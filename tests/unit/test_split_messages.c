@@ -25,11 +25,12 @@ static bool half(void) { return upto(2) == 0; }
 static double some(void) { return 0.1 + check_uniform(&seed); }
 static double most(double x, double y) { return x > y ? x : y; }
 
-/* Images of 16 x 16 positions, or volumes of 16 of them; s adds a and c; from the second convolution
- * on it lies in a block. */
+/* Images of 16 x 16 positions, or volumes of 16 of them; s adds a and c; what is between a and s
+ * lies in a block. */
 #define NETWORK(size)                                                                              \
     "{'format': 'dlmodel-workload', 'version': 1, 'name': 'small', 'summary': 'test', 'source': "  \
-    "'test', 'family': 'cnn', 'epoch_samples': 1000, 'input': {'channels': 8, 'size': " size "}, " \
+    "'test', 'family': 'cnn', 'epoch_samples': 1000, "                                             \
+    "'input': {'channels': 8, 'size': " size "}, "                                                 \
     "'layers': ["                                                                                  \
     "{'name': 'a', 'kind': 'conv', 'out': 16, 'kernel': 3, 'pad': 1},"                             \
     "{'name': 'b', 'kind': 'conv', 'out': 32, 'kernel': 5, 'pad': 2},"                             \
@@ -365,7 +366,8 @@ static void messages(void **state) {
     dl_arena_free(&benches[0].f.arena), dl_arena_free(&benches[1].f.arena);
 }
 
-/* Where several numbers of parts are too many: the words and the nearest. */
+/* Where several numbers of parts are too many: the words and the nearest.
+ * Kept whole: a list of refusals. */
 static void refusals(void **state) {
     (void)state;
     struct bench b;

@@ -13,6 +13,7 @@
 
 #include "model/framework/facts.h"
 #include "model/framework/host_dispatch.h"
+#include "model/parallel/strategy.h"
 #include "model/parallel/transformer_maker.h"
 #include "model/workload/layer.h"
 #include "tests/fake_transformer.h"
@@ -289,7 +290,8 @@ static void kept(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
-/* A layer at a split: who has a share of its tokens, channels, heads, rows or experts. */
+/* A layer at a split: who has a share of its tokens, channels, heads, rows or experts.
+ * Kept whole: all members of one layer. */
 static void shapes(void **state) {
     (void)state;
     struct gpt plain, mixture;
@@ -437,8 +439,73 @@ static void memory(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
+/* Refusals of splits, letter for letter, each beside a plan that is taken: 8 heads, 8 tokens, no
+ * experts; then experts with a capacity. F-TRANSFORMER-SOFTMAX: backward the first kernel reads the
+ * gradient, the output and what it is multiplied with. */
+static void words(void **state) {
+    (void)state;
+    static struct dl_override o[] = {{.key = "layers", .value = "2"},
+                                     {.key = "hidden", .value = "128"},
+                                     {.key = "heads", .value = "8"},
+                                     {.key = "seq", .value = "8"}};
+    struct gpt g, mixture;
+    struct dl_err err = {0};
+    gpt_make(&g, o, 4), make_of(&mixture, true);
+    struct dl_plan p = g.f.plan;
+    p.strategy = dl_strategy_find("3d"), p.dp = 1, p.global_batch_samples = 8;
+    p.tp = 8, p.sequence_parallel = true, p.micro_batch_samples = 1;
+    const struct dl_workload *w = &g.workload;
+    assert_int_equal(dl_transformer_check(&g.f.system, w, &g.f.framework, &p, &err), DL_OK);
+    p.sp = 2;
+    assert_int_equal(dl_transformer_check(&g.f.system, w, &g.f.framework, &p, &err), DL_ERR_USAGE);
+    assert_string_equal(err.message,
+                        "--sequence-parallel: 4 tokens of a rank do not divide by --tp 8");
+    p.tp = p.sp = 1, p.sequence_parallel = false, p.ep = 2;
+    assert_int_equal(dl_transformer_check(&g.f.system, w, &g.f.framework, &p, &err), DL_ERR_USAGE);
+    assert_string_equal(err.message, "--ep: gpt has no experts to spread; nearest is --ep 1");
+    p.ep = 1, p.expert_imbalance = 2;
+    assert_int_equal(dl_plan_check_support(&g.f.system, w, &g.f.framework, &p, &err), DL_ERR_USAGE);
+    assert_string_equal(err.message, "--expert-imbalance: gpt has no mixture of experts");
+    assert_int_equal(
+        dl_plan_check_support(&g.f.system, &mixture.workload, &g.f.framework, &p, &err),
+        DL_ERR_USAGE);
+    assert_string_equal(err.message,
+                        "--expert-imbalance: a capacity bounds what each expert of gpt "
+                        "takes; leave one of both out");
+    struct dl_strategy none = *p.strategy;
+    none.predict = NULL, none.name = "none", p.strategy = &none;
+    assert_int_equal(dl_plan_complete(&g.f.system, w, &g.f.framework, &p, &err), DL_ERR_USAGE);
+    assert_string_equal(err.message,
+                        "strategy none is not in this version; see 'dlmodel list strategies'");
+    const struct dl_layer scores = {.kind = &dl_layer_attention,
+                                    .heads = 3,
+                                    .tokens = 16,
+                                    .out = {.dims = 1, .channels = 8, .size = {1, 1, 16}}};
+    static const struct {
+        enum dl_precision precision;
+        enum dl_pass pass;
+        int count;
+        double first;
+    } cases[] = {{DL_MIXED, DL_FORWARD, 4, 2},      {DL_FP16, DL_BACKWARD_DATA, 4, 3},
+                 {DL_BF16, DL_BACKWARD_DATA, 4, 3}, {DL_FP32, DL_FORWARD, 0, 0},
+                 {DL_FP8, DL_FORWARD, 0, 0},        {DL_BF16, DL_BACKWARD_WEIGHTS, 0, 0}};
+    g.f.framework.kernels.softmax_matrices = 4, g.f.framework.kernels.softmax_keys = 64;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct dl_kernel k[DL_TRANSFORMER_SOFTMAX_KERNELS];
+        assert_int_equal(dl_transformer_softmax_kernels(&g.f.framework, cases[i].precision, &scores,
+                                                        cases[i].pass, 1, k),
+                         cases[i].count);
+        for (int n = 0; n < cases[i].count; n++) {
+            check_close(k[n].read_elements, 3 * 256 * (n == 0 ? cases[i].first : 2), 0);
+            check_close(k[n].write_elements, 3 * 256 * 2, 0);
+        }
+    }
+    dl_arena_free(&g.f.arena), dl_arena_free(&mixture.f.arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(micro_batches), cmocka_unit_test(kept),
-                                       cmocka_unit_test(shapes), cmocka_unit_test(memory)};
+                                       cmocka_unit_test(shapes), cmocka_unit_test(memory),
+                                       cmocka_unit_test(words)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

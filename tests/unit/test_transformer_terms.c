@@ -131,7 +131,8 @@ static void passes(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
-/* Messages: how often, of what size, by which algorithm and link. */
+/* Messages: how often, of what size, by which algorithm and link.
+ * Kept whole: one case, all of its terms. */
 static void messages(void **state) {
     (void)state;
     struct gpt g;
