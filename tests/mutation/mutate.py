@@ -35,6 +35,8 @@ RECORDED = "unit/test_recorded_"
 RECORDED_WORTH = 20.0
 # gcc takes a `continue` for unlikely: without that a loop whose last statement it follows has the same code.
 UNGUESSED = ["-fno-guess-branch-probability"]
+# A function that may end without its value is no C that this project builds: invalid, like other text that does not compile.
+NO_C = ["-Wreturn-type", "-Werror=return-type"]
 # What nothing else can kill: whether memory was there.
 STARVED = "unit/test_out_of_memory"
 
@@ -91,7 +93,7 @@ class Bench:
         self.build, self.folder = build, f"{build}/mutants-{seed}"  # two seeds may run at once
         os.makedirs(self.folder, exist_ok=True)
         self.compile_words = [w for w in shlex.split(compiler) if w != "ccache"] + [
-            w for w in shlex.split(flags) if w not in ("-MMD", "-MP")] + UNGUESSED + ["-w", "-c"]
+            w for w in shlex.split(flags) if w not in ("-MMD", "-MP") and not w.startswith("-W")] + UNGUESSED + NO_C + ["-c"]
         self.compiler = self.compile_words[0]
         self.tests = {n: t for n, t in tests(build).items() if os.path.exists(t.command[0])}  # a draft is not built yet
         with open(reach_path, encoding="utf-8") as text:
