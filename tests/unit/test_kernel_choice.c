@@ -343,7 +343,8 @@ static void borrowed_models(void **state) {
             if (op != DL_OP_STREAM) by.rate = isnan(set) ? peak : set;
             by.bandwidth = streamed(d) / streamed(owner);
             by.latency = shortest(d) / shortest(owner);
-            by.half = by.rate > by.bandwidth ? by.rate / by.bandwidth : 1;
+            const double bytes = alike(d, owner) && by.bandwidth < 1 ? 1 : by.bandwidth;
+            by.half = by.rate > bytes ? by.rate / bytes : 1;
         }
         struct dl_kernel as = k;
         const bool forward = op == DL_OP_CONV && d->kind == DL_DEVICE_GPU && m->pass == DL_FORWARD;
