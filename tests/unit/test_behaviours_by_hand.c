@@ -69,6 +69,43 @@ static void a_cycle_sees_its_end(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
+/* Cycles of 1 s that end at 1.5, 2.5 and so on: the third sees what is ready at 3.2 s, at 3.5 s,
+ * where no cycle was asked for before. Of 1 ms, the first ends at 7.5 ms, and 8.5 ms is the end of
+ * the next, though (8.5 - 7.5) / 1 is above 1 after rounding. */
+static void cycles_go_by(void **state) {
+    (void)state;
+    const double sizes[] = {4e3, 4e3}, late[] = {1, 3.2}, rounded[] = {.007, .0085};
+    start(2, sizes, late);
+    run(&b, "tensor-fusion");
+    check_sent(0, 0, 1, 1.5 + round_s());
+    check_sent(1, 1, 1, 3.5 + round_s());
+    dl_arena_free(&b.fake.arena);
+    start(2, sizes, rounded);
+    b.fake.framework.sync.fusion.cycle_s = 1e-3;
+    run(&b, "tensor-fusion");
+    assert_true((.0085 - (.007 + 1e-3 * 0.5)) / 1e-3 > 1);
+    check_sent(0, 0, 1, .0075 + round_s());
+    check_sent(1, 1, 1, .0085 + round_s());
+    dl_arena_free(&b.fake.arena);
+}
+
+/* All tensors of a message at once: 12 kB are read and written on the way in, and on the way out.
+ */
+static void copies_in_one_kernel(void **state) {
+    (void)state;
+    const double sizes[] = {4e3, 8e3}, ready[] = {1, 1.5};
+    start(2, sizes, ready);
+    b.fake.framework.sync.fusion.batched_copies = true;
+    run(&b, "tensor-fusion");
+    const struct dl_message both = plain(DL_COLL_ALL_REDUCE, 12e3), *m = &b.sync.messages[0];
+    const double buffer_s = 2 * dl_gradient_sync_device_stream_s(&b.request, 24e3);
+    assert_int_equal(b.sync.message_count, 1);
+    check_close(m->duration_s, both.duration_s + buffer_s, 1e-12);
+    check_close(m->bandwidth_s, both.bandwidth_s + buffer_s, 1e-12);
+    check_close(m->latency_s, both.latency_s, 1e-12);
+    dl_arena_free(&b.fake.arena);
+}
+
 /* 32 and 32 MB fill a buffer of 64 MB; one byte more does not fit; 80 MB goes alone. */
 static void a_buffer_holds_its_limit(void **state) {
     (void)state;
@@ -300,7 +337,8 @@ static void what_central_weights_need(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_cycle_sees_its_end),       cmocka_unit_test(a_buffer_holds_its_limit),
+        cmocka_unit_test(a_cycle_sees_its_end),       cmocka_unit_test(cycles_go_by),
+        cmocka_unit_test(copies_in_one_kernel),       cmocka_unit_test(a_buffer_holds_its_limit),
         cmocka_unit_test(copies_one_after_the_other), cmocka_unit_test(buffers_of_cpus),
         cmocka_unit_test(a_thread_is_busy),           cmocka_unit_test(variables_on_cores),
         cmocka_unit_test(keys_of_several_devices),    cmocka_unit_test(factors_between_buckets),
