@@ -69,23 +69,32 @@ static void a_cycle_sees_its_end(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
-/* Cycles of 1 s that end at 1.5, 2.5 and so on: the third sees what is ready at 3.2 s, at 3.5 s,
- * where no cycle was asked for before. Of 1 ms, the first ends at 7.5 ms, and 8.5 ms is the end of
- * the next, though (8.5 - 7.5) / 1 is above 1 after rounding. */
+/* Cycles of 1 s that end at 1.5, 2.5 and 3.5 s: the third sees what is ready at 3.2 s. Of 1 ms, the
+ * first ends at 2.5 ms, and 8.5 ms is the end of a later one, though (8.5 - 3.5) / 1 is above 5
+ * after rounding. Where rounds take 4 cycles none begins before there is a tensor: it is found at
+ * the end of its cycle, the fourth. */
 static void cycles_go_by(void **state) {
     (void)state;
-    const double sizes[] = {4e3, 4e3}, late[] = {1, 3.2}, rounded[] = {.007, .0085};
+    const double sizes[] = {4e3, 4e3}, late[] = {1, 3.2}, rounded[] = {0.002, 0.0085};
     start(2, sizes, late);
     run(&b, "tensor-fusion");
     check_sent(0, 0, 1, 1.5 + round_s());
     check_sent(1, 1, 1, 3.5 + round_s());
+    const double cycle_s = round_s() / 4, first_s = 1 + cycle_s / 2, free_s = first_s + round_s();
+    b.fake.framework.sync.fusion.cycle_s = cycle_s;
+    b.gradients[1].ready_s = free_s + 3.5 * cycle_s;
+    run(&b, "tensor-fusion");
+    check_sent(0, 0, 1, first_s + round_s());
+    assert_int_equal(b.sync.message_count, 2);
+    check_close(b.sync.messages[1].ready_s - free_s, 4 * cycle_s + round_s(), 1e-9);
     dl_arena_free(&b.fake.arena);
     start(2, sizes, rounded);
     b.fake.framework.sync.fusion.cycle_s = 1e-3;
     run(&b, "tensor-fusion");
-    assert_true((.0085 - (.007 + 1e-3 * 0.5)) / 1e-3 > 1);
-    check_sent(0, 0, 1, .0075 + round_s());
-    check_sent(1, 1, 1, .0085 + round_s());
+    const double next_s = 0.002 + 1e-3 * 0.5 + 1e-3;
+    assert_true((0.0085 - next_s) / 1e-3 > 5 && next_s + 1e-3 * 5 >= 0.0085);
+    check_sent(0, 0, 1, 0.0025 + round_s());
+    check_sent(1, 1, 1, 0.0085 + round_s());
     dl_arena_free(&b.fake.arena);
 }
 
