@@ -1,5 +1,5 @@
 /* The timeline against a plain account of three lanes, iteration after iteration without any
- * shortcut: random layers, hosts and exchanges, in eighths of a second, whose sums are exact. */
+ * shortcut: random layers, hosts and exchanges, in 64ths of a second, whose sums are exact. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@ enum { LAYERS = 4, ITERATIONS = 96, HALF = 48 };
 static uint64_t seed = 77;
 static int upto(int count) { return (int)(check_random(&seed) % (uint64_t)count); }
 static bool one_in(int count) { return upto(count) == 0; }
-static double eighths(int most) { return upto(most + 1) / 8.0; }
+static double parts(int most) { return upto(most + 1) / 64.0; }
 
 /* What one case consists of; a gradient of each layer. */
 static struct {
@@ -46,10 +46,13 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     out->wait_each = world.wait_each, out->update_remote = world.update_remote;
     return DL_OK;
 }
-static const struct dl_framework_behaviour behaviour = {.name = "any", .synchronize = synchronize};
+static const struct dl_framework_behaviour
+    behaviour = {.name = "any", .synchronize = synchronize},
+    /* whose phase changes nothing: each phase begins anew, and the mean is one of them */
+    in_cycles = {.name = "cycles", .has_phase = true, .synchronize = synchronize};
 
 static struct dl_pass_cost any_pass(void) {
-    return (struct dl_pass_cost){.time_s = eighths(16), .launches = upto(4)};
+    return (struct dl_pass_cost){.time_s = parts(16), .launches = upto(4)};
 }
 
 static void make_world(bool exchanges) {
@@ -57,22 +60,22 @@ static void make_world(bool exchanges) {
     world.layers = 1 + upto(LAYERS);
     const int most = one_in(3) ? 80 : 12;
     for (int g = 0; g < world.layers; g++) {
-        const double duration_s = eighths(most);
+        const double duration_s = parts(most);
         world.messages[g] = (struct dl_message){.first = g,
                                                 .count = 1,
-                                                .ready_s = one_in(2) ? eighths(8) : 0,
+                                                .ready_s = one_in(2) ? parts(8) : 0,
                                                 .duration_s = duration_s,
                                                 .latency_s = duration_s / 4,
-                                                .tail_s = one_in(2) ? eighths(8) : 0,
+                                                .tail_s = one_in(2) ? parts(8) : 0,
                                                 .returns = !one_in(4)};
-        world.after_s[g] = one_in(3) ? eighths(8) : 0;
-        world.before_s[g] = one_in(3) ? eighths(8) : 0;
+        world.after_s[g] = one_in(3) ? parts(8) : 0;
+        world.before_s[g] = one_in(3) ? parts(8) : 0;
     }
     world.blocks = one_in(3);
     if (!exchanges) return;
-    world.device_copy_s = one_in(2) ? eighths(8) : 0;
-    world.host_s = one_in(2) ? eighths(8) : 0;
-    world.prologue_s = one_in(2) ? eighths(8) : 0;
+    world.device_copy_s = one_in(2) ? parts(8) : 0;
+    world.host_s = one_in(2) ? parts(8) : 0;
+    world.prologue_s = one_in(2) ? parts(8) : 0;
     world.wait_each = one_in(2), world.update_remote = one_in(3);
 }
 
@@ -162,8 +165,8 @@ static void iterate(struct account *a, const struct dl_timeline_request *r, int 
     a->period_s = a->device_s - a->begin_s;
 }
 
-/* Steady: nothing changes in the last ten iterations, and messages do not fall behind. Else the period is their mean in the second
- * half, at least what the lane takes. */
+/* Steady: nothing changes in the last ten iterations, and messages do not fall behind. Else the
+ * period is the mean of the second half, at least what the lane takes. */
 static bool account(struct account *a, const struct dl_timeline_request *r) {
     double half_s = 0, periods_s[ITERATIONS], behind_s[ITERATIONS];
     bool steady = true;
@@ -171,7 +174,8 @@ static bool account(struct account *a, const struct dl_timeline_request *r) {
     for (int i = 0; i < ITERATIONS; i++) {
         if (i == HALF) half_s = a->begin_s;
         iterate(a, r, i);
-        periods_s[i] = a->period_s, behind_s[i] = later(0, a->lane_s - a->device_s);
+        periods_s[i] = a->period_s;
+        behind_s[i] = later(0, a->lane_s - a->device_s);
         a->begin_s = a->device_s;
     }
     for (int i = ITERATIONS - 10; i < ITERATIONS; i++)
@@ -217,7 +221,9 @@ static void three_lanes(void **state) {
         const struct dl_cost cost = {
             .layers = layers, .update = any_pass(), .accumulation = any_pass()};
         struct dl_timeline_request request = {.cost = &cost,
-                                              .behaviour = exchanges ? &behaviour : NULL,
+                                              .behaviour = !exchanges  ? NULL
+                                                           : one_in(2) ? &in_cycles
+                                                                       : &behaviour,
                                               .gradients = gradients,
                                               .sync = {.system = &f.system,
                                                        .workload = &f.workload,
@@ -226,10 +232,10 @@ static void three_lanes(void **state) {
                                                        .gradients = gradients,
                                                        .gradient_count = world.layers,
                                                        .arena = &f.arena},
-                                              .dispatch_s = one_in(2) ? eighths(4) : 0,
-                                              .gap_s = one_in(2) ? eighths(1) : 0,
-                                              .iteration_host_s = one_in(3) ? eighths(8) : 0,
-                                              .gradient_host_s = one_in(3) ? eighths(4) : 0,
+                                              .dispatch_s = one_in(2) ? parts(4) : 0,
+                                              .gap_s = one_in(2) ? parts(1) : 0,
+                                              .iteration_host_s = one_in(3) ? parts(8) : 0,
+                                              .gradient_host_s = one_in(3) ? parts(4) : 0,
                                               .checks_overflow = one_in(3),
                                               .accumulates = one_in(3),
                                               .slowdown_frac = one_in(2) ? 0.25 : 0};
