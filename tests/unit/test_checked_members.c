@@ -192,8 +192,11 @@ static void batches_of_layer_times(void **state) {
     refused(dl_layer_times_check(&t, doc, &err), "expected ascending batches");
     batches[1].batch_samples = 8, batches[1].layer_count = 0;
     refused(dl_layer_times_check(&t, doc, &err), "at least one layer");
-    batches[1].layer_count = 2, layers[1].name = "a";
+    batches[1].layer_count = 2, batches[0].layer_count = 0;
+    refused(dl_layer_times_check(&t, doc, &err), "at least one layer");
+    batches[0].layer_count = 2, layers[1].name = "a";
     refused(dl_layer_times_check(&t, doc, &err), "'a' is named twice");
+    assert_string_equal(err.key, "batches[0].layers[1].name");
     t.batch_count = 0;
     refused(dl_layer_times_check(&t, doc, &err), "at least one batch");
 }
