@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "model/framework/key_owners.h"
 #include "model/workload/layer.h"
 #include "tests/gradient_bench.h"
 
@@ -344,6 +345,22 @@ static void what_central_weights_need(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
+/* F-KEY-OWNER over the links of a star: each byte takes their time, whoever owns the key; without
+ * them 3 copies of a byte at 0.1 s. */
+static void copies_to_an_owner(void **state) {
+    (void)state;
+    int owner_of[] = {2};
+    struct dl_key_owners owners = {.devices = 4,
+                                   .per_slot = 1,
+                                   .peers = 8,
+                                   .owner_of = owner_of,
+                                   .star_s_per_byte = 0.25,
+                                   .peer_s_per_byte = 0.1};
+    check_close(dl_key_owner_copy_s(&owners, 0, 8), 2, 1e-12);
+    owners.star_s_per_byte = NAN;
+    check_close(dl_key_owner_copy_s(&owners, 0, 8), 2.4, 1e-12);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cycle_sees_its_end),       cmocka_unit_test(cycles_go_by),
@@ -351,7 +368,7 @@ int main(void) {
         cmocka_unit_test(copies_one_after_the_other), cmocka_unit_test(buffers_of_cpus),
         cmocka_unit_test(a_thread_is_busy),           cmocka_unit_test(variables_on_cores),
         cmocka_unit_test(keys_of_several_devices),    cmocka_unit_test(factors_between_buckets),
-        cmocka_unit_test(what_central_weights_need),
+        cmocka_unit_test(what_central_weights_need),  cmocka_unit_test(copies_to_an_owner),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
