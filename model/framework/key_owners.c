@@ -48,7 +48,6 @@ static enum dl_code assign(const struct dl_gradient_sync_request *r, struct dl_k
     out->slot_free_s = dl_arena_alloc(r->arena, (size_t)out->devices, sizeof(double));
     if (keys == NULL || load == NULL || out->owner_of == NULL || out->slot_free_s == NULL)
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    for (int d = 0; d < out->devices; d++) load[d] = out->slot_free_s[d] = 0;
     for (size_t g = 0; g < count; g++) keys[g] = (struct key){r->gradients[g].bytes, (int)g};
     qsort(keys, count, sizeof *keys, by_size);
     for (size_t k = 0; k < count; k++) {

@@ -102,7 +102,7 @@ const struct dl_framework_release *dl_framework_release_of(const struct dl_frame
         of.version = spellings[i];
         const struct dl_framework_release *release =
             release_as_written(framework, &of, covered_out);
-        if (release != NULL || *covered_out) return release;
+        if (*covered_out) return release;
     }
     return NULL;
 }

@@ -185,6 +185,7 @@ static void times_of_layers(void **state) {
         struct dl_workload w = f.workload;
         w.layers = guarded(w.layers, (size_t)w.layer_count * sizeof w.layers[0], guard);
         assert_int_equal(dl_layer_times_known(&times, &w), 2);
+        assert_int_equal(dl_layer_times_check(&times, NULL, &err), DL_OK);
     }
     dl_arena_free(&f.arena);
 }

@@ -192,8 +192,11 @@ static void batches_of_layer_times(void **state) {
     refused(dl_layer_times_check(&t, doc, &err), "expected ascending batches");
     batches[1].batch_samples = 8, batches[1].layer_count = 0;
     refused(dl_layer_times_check(&t, doc, &err), "at least one layer");
-    batches[1].layer_count = 2, layers[1].name = "a";
+    batches[1].layer_count = 2, batches[0].layer_count = 0;
+    refused(dl_layer_times_check(&t, doc, &err), "at least one layer");
+    batches[0].layer_count = 2, layers[1].name = "a";
     refused(dl_layer_times_check(&t, doc, &err), "'a' is named twice");
+    assert_string_equal(err.key, "batches[0].layers[1].name");
     t.batch_count = 0;
     refused(dl_layer_times_check(&t, doc, &err), "at least one batch");
 }
@@ -220,14 +223,19 @@ static void members_of_a_framework(void **state) {
                    {"A", false},  {"2A=1", false}, {"9=1", false},    {"A-B=1", false},
                    {"", false},   {":A=1", false}};
     for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
-        const char *environment[] = {"GOOD=1", entries[i].entry};
-        w->has_launch = true, w->launch.environment = environment, w->launch.environment_count = 2;
-        if (entries[i].good)
+        const char *environment[] = {entries[i].entry, "GOOD=1", entries[i].entry};
+        char expected[80];
+        snprintf(expected, sizeof expected, "expected NAME=VALUE, got \"%s\"", entries[i].entry);
+        for (int begin = 0; begin < 2; begin++) { /* the first entry, and the last */
+            w->has_launch = true, w->launch.environment = environment + begin;
+            w->launch.environment_count = 2;
+            if (entries[i].good)
+                passes(dl_framework_resolve(w, doc, &err));
+            else
+                refused(dl_framework_resolve(w, doc, &err), expected);
+            w->has_launch = false;
             passes(dl_framework_resolve(w, doc, &err));
-        else
-            refused(dl_framework_resolve(w, doc, &err), "expected NAME=VALUE");
-        w->has_launch = false;
-        passes(dl_framework_resolve(w, doc, &err));
+        }
     }
     int needed = 0;
     for (int i = 0; dl_framework_behaviours[i] != NULL; i++) {

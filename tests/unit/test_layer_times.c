@@ -11,6 +11,7 @@
 
 #include "model/workload/layer.h"
 #include "model/framework/layer_times.h"
+#include "tests/check.h"
 
 static const struct dl_kernel_facts PLAIN = {.precision = DL_FP32};
 
@@ -102,6 +103,58 @@ static void outside_the_batches(void **state) {
     CHECK(c.cost.update.time_s == 0.002); /* the optimizer does not see the batch */
 }
 
+/* Each pass grows as its own does in the model: backward here 6 times from 32 to 64, forward twice.
+ */
+static void each_pass_by_its_own_ratio(void **state) {
+    struct costs low, high, c;
+    struct dl_err err = {.code = DL_OK};
+    (void)state;
+    fill(&low, 8), fill(&high, 32), fill(&c, 64);
+    c.list[0].backward.time_s *= 3;
+    CHECK(dl_layer_times_apply(&times, &workload, 64, &low.cost, &high.cost, &c.cost, &err) ==
+          DL_OK);
+    check_close(c.list[0].forward.time_s, 2 * 0.016, 1e-12);
+    check_close(c.list[0].backward.time_s, 6 * 0.040, 1e-12);
+}
+
+/* 50 ms of the model, 40 and 10 by what bounds them, against 4 ms that were measured; a layer that
+ * takes no time in the model is bound by memory. */
+static void shares_of_a_measured_time(void **state) {
+    struct costs c;
+    (void)state;
+    apply(8, &c, 0.1);
+    check_close(c.list[0].forward.by_limit_s[0], 3.2e-3, 1e-12);
+    check_close(c.list[0].forward.by_limit_s[1], 0.8e-3, 1e-12);
+    check_close(c.list[0].forward.by_limit_s[2], 0, 0);
+    check_close(c.list[0].backward.by_limit_s[0], 10e-3, 1e-12);
+    const double inside_s = c.list[0].forward.error_s;
+    CHECK(inside_s > 0);
+    check_close(c.list[0].forward.error_square_s2, inside_s * inside_s, 1e-12);
+    apply(8, &c, 0);
+    check_close(c.list[0].forward.time_s, 4e-3, 0);
+    check_close(c.list[0].forward.by_limit_s[DL_LIMIT_MEMORY], 4e-3, 0);
+    check_close(c.list[0].forward.error_s, inside_s, 1e-12);
+    apply(64, &c, 64); /* beyond what was measured: less sure */
+    CHECK(c.list[0].forward.error_s > inside_s * 32e-3 / 4e-3);
+}
+
+/* Of batches of 8 and 32 the nearer in the logarithm, which 16 divides, of those that have it. */
+static void members_of_the_nearest_batch(void **state) {
+    struct dl_layer_batch two[] = {{.batch_samples = 8, .jitter_frac = 0.1, .core_s = NAN},
+                                   {.batch_samples = 32, .jitter_frac = 0.2, .core_s = 3}};
+    const struct dl_layer_times t = {.batches = two, .batch_count = 2};
+    (void)state;
+    check_close(dl_layer_times_jitter_frac(&t, 1), 0.1, 0);
+    check_close(dl_layer_times_jitter_frac(&t, 15), 0.1, 0);
+    check_close(dl_layer_times_jitter_frac(&t, 17), 0.2, 0);
+    check_close(dl_layer_times_jitter_frac(&t, 100), 0.2, 0);
+    check_close(dl_layer_times_core_s(&t, 1), 3, 0);
+    two[0].core_s = 5, two[1].core_s = NAN;
+    check_close(dl_layer_times_core_s(&t, 100), 5, 0);
+    two[0].core_s = NAN;
+    check_nan(dl_layer_times_core_s(&t, 8));
+}
+
 static void fits_only_what_was_measured(void **state) {
     const struct dl_framework ddp = {.name = "pytorch-ddp"}, chainer = {.name = "chainermn"};
     const struct dl_device d = {.name = "d"}, e = {.name = "e"};
@@ -135,9 +188,14 @@ static void split_takes_channels(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(at_a_measured_batch),  cmocka_unit_test(between_batches),
-        cmocka_unit_test(outside_the_batches),  cmocka_unit_test(fits_only_what_was_measured),
+        cmocka_unit_test(at_a_measured_batch),
+        cmocka_unit_test(between_batches),
+        cmocka_unit_test(outside_the_batches),
+        cmocka_unit_test(fits_only_what_was_measured),
         cmocka_unit_test(split_takes_channels),
+        cmocka_unit_test(shares_of_a_measured_time),
+        cmocka_unit_test(members_of_the_nearest_batch),
+        cmocka_unit_test(each_pass_by_its_own_ratio),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

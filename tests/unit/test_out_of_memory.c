@@ -27,7 +27,10 @@
 #include "model/cli/command.h"
 #include "model/cli/store.h"
 #include "model/search/stages.h"
+#include "model/framework/cost.h"
+#include "model/framework/key_owners.h"
 #include "tests/check.h"
+#include "tests/fake.h"
 #include "tests/rich_schema.h"
 
 extern const struct dl_command dl_cmd_predict, dl_cmd_search, dl_cmd_explain, dl_cmd_compare,
@@ -502,13 +505,63 @@ static enum dl_code hints(struct dl_arena *own, struct dl_text *out, struct dl_e
     return DL_OK;
 }
 
+/* Times of all layers, made and remembered. */
+static enum dl_code costs(struct dl_arena *own, struct dl_text *out, struct dl_err *err) {
+    struct dl_cost_memo memo = {.arena = own};
+    struct dl_cost cost = {0};
+    struct dl_fake f;
+    memory.on = false;
+    fake_make(&f);
+    memory.on = true;
+    enum dl_code code = DL_OK;
+    for (int i = 0; i < 2 && code == DL_OK; i++)
+        code = dl_cost_recall(&memo, &f.device, &f.workload, &f.framework, &f.plan, 8, own, &cost,
+                              err);
+    if (code == DL_OK) say(out, "%.17g", cost.layers[3].forward.time_s);
+    dl_arena_free(&f.arena);
+    return code;
+}
+
+/* Owners of three keys, and what every behaviour sends. */
+static enum dl_code behaviours(struct dl_arena *own, struct dl_text *out, struct dl_err *err) {
+    const struct dl_gradient gradients[] = {{2, 1e6, 4e6, 1}, {1, 2e6, 8e6, 2}, {0, 1e3, 4e3, 3}};
+    struct dl_key_owners owners;
+    struct dl_fake f;
+    memory.on = false;
+    fake_make(&f);
+    memory.on = true;
+    const struct dl_gradient_sync_request r = {.system = &f.system,
+                                               .workload = &f.workload,
+                                               .framework = &f.framework,
+                                               .plan = &f.plan,
+                                               .gradients = gradients,
+                                               .gradient_count = 3,
+                                               .total_bytes = 12.004e6,
+                                               .parameter_bytes = 12.004e6,
+                                               .backward_end_s = 3,
+                                               .library = DL_LIB_NCCL,
+                                               .arena = own};
+    enum dl_code code = dl_key_owners_of(&r, &owners, err);
+    if (code == DL_OK) say(out, "%d %d;", owners.owner_of[0], owners.owner_of[2]);
+    for (int i = 0; dl_framework_behaviours[i] != NULL && code == DL_OK; i++) {
+        struct dl_gradient_sync sync = {0};
+        code = dl_framework_behaviours[i]->synchronize(&r, &sync, err);
+        for (int m = 0; m < sync.message_count && code == DL_OK; m++)
+            say(out, "%.17g %.17g;", sync.messages[m].ready_s, sync.messages[m].duration_s);
+    }
+    dl_arena_free(&f.arena);
+    return code;
+}
+
 static const struct {
     const char *name;
     enum dl_code (*call)(struct dl_arena *, struct dl_text *, struct dl_err *);
     long least; /* allocations */
-} functions[] = {{"csv_whole", csv_whole, 10}, {"csv_parts", csv_parts, 8}, {"files", files, 3},
-                 {"documents", documents, 40}, {"refusals", refusals, 4},   {"tables", tables, 10},
-                 {"stages", stages, 10},       {"stores", stores, 4},       {"hints", hints, 5}};
+} functions[] = {
+    {"csv_whole", csv_whole, 10}, {"csv_parts", csv_parts, 8},   {"files", files, 3},
+    {"documents", documents, 40}, {"refusals", refusals, 4},     {"tables", tables, 10},
+    {"stages", stages, 10},       {"stores", stores, 4},         {"hints", hints, 5},
+    {"costs", costs, 3},          {"behaviours", behaviours, 15}};
 
 /* Nothing else, and of a file which one. */
 static bool says_so(const char *message) {
