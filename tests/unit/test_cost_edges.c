@@ -353,6 +353,88 @@ static void memos_change_nothing(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
+static void same_pass(const struct dl_transformer_pass *a, const struct dl_transformer_pass *b) {
+    check_close(a->device_s, b->device_s, 0);
+    check_close(a->launches, b->launches, 0);
+    check_close(a->flop, b->flop, 0);
+    check_close(a->moved_bytes, b->moved_bytes, 0);
+    check_close(a->comm_s, b->comm_s, 0);
+    check_close(a->host_operation_count, b->host_operation_count, 0);
+    check_close(a->step_s, b->step_s, 0);
+}
+
+/* One micro-batch as the memo gives it is the one that is made without. */
+static void recall_micro_batch(struct dl_transformer tf, const struct dl_transformer_split *split,
+                               double samples, struct dl_cost_memo *memo, int entries) {
+    struct dl_transformer_micro_batch made, known;
+    int count = 0;
+    tf.memo = NULL;
+    assert_int_equal(dl_transformer_micro_batch_make(&tf, split, samples, &made, &err), DL_OK);
+    tf.memo = memo;
+    assert_int_equal(dl_transformer_micro_batch_make(&tf, split, samples, &known, &err), DL_OK);
+    for (int p = 0; p < DL_TRANSFORMER_PARTS; p++) {
+        same_pass(&known.forward[p], &made.forward[p]);
+        for (int r = 0; r < DL_TRANSFORMER_RECOMPUTES; r++) {
+            same_pass(&known.backward[p][r], &made.backward[p][r]);
+            check_close(known.kept_bytes[p][r], made.kept_bytes[p][r], 0);
+        }
+    }
+    for (const struct dl_memo_entry *e = memo->newest; e != NULL; e = e->older) count++;
+    assert_int_equal(count, entries);
+}
+
+/* Micro-batches of a stack with experts that differ in one member have kernels of their own,
+ * whichever comes first; those that differ in what the kernels do not depend on have not. */
+static void stacks_are_recalled_for_equal_splits_alone(void **state) {
+    (void)state;
+    enum { KEYS = 12, OTHERS = 4 };
+    struct dl_override experts = {.key = "experts", .value = "4"};
+    struct gpt g;
+    gpt_make(&g, &experts, 1);
+    struct dl_rate rates[] = {g.f.rate, g.f.rate, g.f.rate};
+    rates[1].precision = DL_MIXED, rates[2].precision = DL_BF16, rates[2].peak_flop_per_s *= 4;
+    g.f.device.rates = rates, g.f.device.rate_count = 3;
+    struct dl_device device = g.f.device;
+    struct dl_system system = g.f.system;
+    struct dl_framework framework = g.f.framework;
+    system.device = &device, device.memory_bandwidth_bytes_per_s *= 2;
+    framework.transformer.selective = DL_SELECTIVE_BLOCKS;
+    framework.transformer.selective_frac = 0.25;
+    struct dl_transformer tf[KEYS + OTHERS];
+    struct dl_transformer_split split[KEYS + OTHERS];
+    double samples[KEYS + OTHERS];
+    for (int i = 0; i < KEYS + OTHERS; i++)
+        tf[i] = g.tf, split[i] = gpt_split(2, 1, 2, 1, 2), samples[i] = 4;
+    tf[1].precision = DL_BF16, tf[2].input.attention = DL_ATTENTION_FLASH;
+    tf[3].input.compiler = (enum dl_compiler)1, tf[4].compute_scale = 1.5;
+    tf[5].system = &system, tf[6].framework = &framework, samples[7] = 2;
+    split[8].tp = 1, split[9].sp = 2, split[10].ep = 1, split[11].sequence_parallel = true;
+    /* data ranks, stages, and their order and groups */
+    split[12].dp = 4, split[13].pp = 2, split[14].mapping = (enum dl_mapping)1;
+    split[15].shard_group = 2;
+    for (int i = 1; i < KEYS + OTHERS; i++) {
+        for (int first = 0; first < 2; first++) {
+            struct dl_cost_memo memo = {.arena = &g.f.arena};
+            for (int k = 0; k < 4; k++) {
+                const int at = (k % 2 == 0) == (first == 0) ? i : 0;
+                recall_micro_batch(tf[at], &split[at], samples[at], &memo,
+                                   k > 0 && i < KEYS ? 2 : 1);
+            }
+        }
+    }
+    /* experts folded into the ranks of tensor parallelism, from none to all of them */
+    for (int64_t folded = 1; folded <= 4; folded *= 2) {
+        struct dl_cost_memo memo = {.arena = &g.f.arena};
+        struct dl_transformer_split four = gpt_split(4, 1, 1, 1, 1), other = four;
+        other.folded = folded;
+        recall_micro_batch(g.tf, &four, 4, &memo, 1);
+        recall_micro_batch(g.tf, &other, 4, &memo, 2);
+        recall_micro_batch(g.tf, &four, 4, &memo, 2);
+        recall_micro_batch(g.tf, &other, 4, &memo, 2);
+    }
+    dl_arena_free(&g.f.arena);
+}
+
 /* All-gather of every token's copy among the expert ranks, then a reduce-scatter of as much. */
 static void tokens_gathered_for_experts(void **state) {
     (void)state;
@@ -592,6 +674,7 @@ int main(void) {
         cmocka_unit_test(formulas_of_copies),
         cmocka_unit_test(input_over_an_unknown_network),
         cmocka_unit_test(memos_change_nothing),
+        cmocka_unit_test(stacks_are_recalled_for_equal_splits_alone),
         cmocka_unit_test(tokens_gathered_for_experts),
         cmocka_unit_test(convolutions_of_no_groups),
         cmocka_unit_test(names_of_transformer_plans),
