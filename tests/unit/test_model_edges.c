@@ -269,8 +269,8 @@ static void messages_of_stages(void **state) {
 }
 
 /* F-PARADL of two convolutions of 3 x 3, the second with the weights of the first, which are split
- * once, and a dense layer, on 2 parts in each of `dp` groups; the
- * dense layer comes last or first.
+ * once, and a dense layer, on 2 parts in each of `dp` groups; the dense
+ * layer comes last or first.
  * Kept whole: one network and each of its sums. */
 static void layers_of_paradl(void **state) {
     (void)state;
