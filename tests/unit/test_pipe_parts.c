@@ -11,6 +11,7 @@
 #include "model/parallel/pipe.h"
 #include "model/parallel/pipeline.h"
 #include "tests/check.h"
+#include "model/predict/memory.h"
 #include "tests/fake.h"
 
 enum { LAYERS = 12, STAGES = 4, TRIALS = 300 };
@@ -37,7 +38,7 @@ struct bench {
 static void draw_layers(struct bench *b) {
     for (int i = 0; i < LAYERS; i++) {
         b->layers[i] = b->f.workload.layers[i % 4];
-        b->layers[i].parameter_elements = 1000 * (1 + upto(50));
+        b->layers[i].parameter_elements = 1000 * (1 + upto(50)) * (upto(3) == 0 ? 1000 : 1);
         b->layers[i].buffer_elements = 100 * upto(5);
         b->layers[i].parameter_count = 1 + upto(3);
         b->layers[i].tied_to = upto(4) == 0 ? upto(i + 1) - 1 : -1;
@@ -82,7 +83,10 @@ static void draw(struct bench *b) {
     p->stages = 1 + upto(STAGES), p->request = &b->request, p->plan = b->f.plan;
     p->plan.schedule = schedules[upto(4)], p->plan.virtual_stages = upto(4);
     p->plan.pp = p->stages, p->plan.dp = 1 << upto(3), p->plan.tp = 1;
-    p->plan.devices_per_node = p->plan.pp * p->plan.dp, p->plan.nodes = 1;
+    const int64_t devices = p->plan.pp * p->plan.dp;
+    p->plan.nodes = devices % 4 == 0 ? devices / 4 : 1;
+    p->plan.devices_per_node = devices / p->plan.nodes;
+    b->f.workload.transformer_layers = upto(2) == 0 ? 24 : NAN;
     p->plan.compute_scale = upto(2) == 0 ? 0 : 1.5;
     p->plan.micro_batch_samples = 1 + upto(4), p->micro_batches = STAGES * 3 * (1 + upto(3));
     p->plan.batch_per_device_samples =
@@ -216,6 +220,17 @@ static void messages(void **state) {
             const double hidden_s = async ? 0 : s * p->step_max_s / 1.5;
             assert_string_equal(m->name, "all-reduce of a stage");
             check_close(m->bytes, 4 * p->parameters[s], 1e-12);
+            const struct dl_collective_request sum = {.op = DL_COLL_ALL_REDUCE,
+                                                      .library = DL_LIB_NCCL,
+                                                      .bytes = m->bytes,
+                                                      .nodes = p->plan.nodes,
+                                                      .ranks_per_node = p->plan.devices_per_node,
+                                                      .group_size = p->plan.dp,
+                                                      .group_stride = p->stages,
+                                                      .concurrent = p->stages};
+            struct dl_collective_time t;
+            assert_int_equal(dl_collective_time(&b.f.system, &sum, &t, &err), DL_OK);
+            check_close(m->duration_s, t.time_s + b.f.framework.sync.collective_launch_s, 1e-9);
             comm_s += m->duration_s, sums_s = most(sums_s, m->duration_s - hidden_s);
         }
         assert_int_equal(p->message_count, count);
@@ -248,8 +263,14 @@ static void memory_of_stage(const struct bench *b, int s, double held, struct dl
     check_close(own.parameters, parameters, 0);
     check_close(own.buffer_elements, buffers, 0);
     check_close(own.input_bytes_per_sample, s == 0 ? b->f.workload.input_bytes_per_sample : 0, 0);
-    const char *unknown = NULL;
-    dl_pipe_hold(p, &own, held, out, &unknown);
+    if (isnan(b->f.workload.transformer_layers))
+        assert_true(isnan(own.transformer_layers));
+    else
+        check_close(own.transformer_layers, 24.0 / p->stages, 1e-12);
+    struct dl_plan plan = p->plan; /* two devices sum gradients as any do; one alone does not */
+    plan.nodes = plan.devices_per_node = p->plan.dp == 1 ? 1 : 2;
+    dl_memory_compute(&b->f.system, &own, &b->f.framework, &plan,
+                      held * p->plan.micro_batch_samples, out, NULL);
     const double stash = p->plan.schedule == DL_ASYNC ? (p->stages - s - 1) * 4 * parameters : 0;
     const double boundaries = 4 * 4 * b->cuts[b->first[s]] * p->plan.micro_batch_samples;
     out->weights_bytes += stash, out->buffers_bytes += boundaries;
