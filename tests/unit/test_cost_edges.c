@@ -435,6 +435,88 @@ static void stacks_are_recalled_for_equal_splits_alone(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
+static void share_of(const struct dl_transformer_pass *unit, const struct dl_transformer_pass *all,
+                     double units) {
+    check_close(unit->device_s, all->device_s / units, 1e-12);
+    check_close(unit->launches, all->launches / units, 1e-12);
+    check_close(unit->error_s, all->error_s / units, 1e-12);
+    check_close(unit->outside_s, all->outside_s / units, 1e-12);
+    check_close(unit->flop, all->flop / units, 1e-12);
+    check_close(unit->moved_bytes, all->moved_bytes / units, 1e-12);
+    check_close(unit->host_operation_count, all->host_operation_count / units, 1e-12);
+    for (int i = 0; i < 3; i++) check_close(unit->by_limit_s[i], all->by_limit_s[i] / units, 1e-12);
+}
+
+/* A network that is no stack counts as several equal units: each has its share of what the body
+ * takes and keeps, operations of the host too; what comes before and after is whole, and nothing
+ * follows from a last layer that differs. With a memo and without. */
+static void units_of_plain_networks(void **state) {
+    (void)state;
+    struct dl_override experts = {.key = "experts", .value = "4"};
+    struct gpt g;
+    gpt_make(&g, &experts, 1);
+    g.f.framework.transformer.loops_experts = true;
+    g.f.framework.transformer.routing_operation_count = 7;
+    const struct dl_transformer_split alone = gpt_split(1, 1, 1, 1, 1);
+    struct dl_transformer whole = g.tf;
+    whole.stack = 1; /* then no other layer is its last */
+    struct dl_transformer_micro_batch all, unit;
+    assert_int_equal(dl_transformer_micro_batch_make(&whole, &alone, 2, &all, &err), DL_OK);
+    assert_true(all.forward[DL_TRANSFORMER_BODY].host_operation_count >= 7);
+    for (int units = 1; units <= 12; units++) {
+        for (int recalls = 0; recalls < 2; recalls++) {
+            struct dl_cost_memo memo = {.arena = &g.f.arena};
+            struct dl_transformer plain = g.tf;
+            plain.plain = true, plain.stack = units, plain.memo = recalls ? &memo : NULL;
+            assert_int_equal(dl_transformer_micro_batch_make(&plain, &alone, 2, &unit, &err),
+                             DL_OK);
+            for (int p = 0; p < DL_TRANSFORMER_PARTS; p++) {
+                const int n = p == DL_TRANSFORMER_BODY ? units : 1;
+                share_of(&unit.forward[p], &all.forward[p], n);
+                for (int r = 0; r < DL_TRANSFORMER_RECOMPUTES; r++) {
+                    share_of(&unit.backward[p][r], &all.backward[p][r], n);
+                    if (p == DL_TRANSFORMER_BODY && r == DL_RECOMPUTE_FULL) continue; /* inputs */
+                    check_close(unit.kept_bytes[p][r], all.kept_bytes[p][r] / n, 1e-12);
+                }
+            }
+        }
+    }
+    dl_arena_free(&g.f.arena);
+}
+
+static bool silent(const struct dl_collective_time *t) {
+    return t->time_s == 0 && t->algorithm == NULL && t->formula == NULL && t->limit == NULL &&
+           !t->extrapolated;
+}
+
+/* Collectives inside layers are those of groups of at least two ranks; of one rank there is none,
+ * and none is described. */
+static void groups_of_one_rank(void **state) {
+    (void)state;
+    struct dl_override experts = {.key = "experts", .value = "4"};
+    struct gpt g;
+    gpt_make(&g, &experts, 1);
+    for (int64_t tp = 1; tp <= 2; tp++) {
+        for (int64_t ep = 1; ep <= 2; ep++) {
+            for (int sequence = 0; sequence < 2; sequence++) {
+                struct dl_transformer_split split = gpt_split(tp, 1, ep, 1, 1);
+                struct dl_transformer_micro_batch b;
+                split.sequence_parallel = sequence == 1;
+                assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &split, 2, &b, &err),
+                                 DL_OK);
+                const bool parts = tp > 1 && sequence == 1;
+                assert_int_equal(silent(&b.reduce), tp == 1 || sequence == 1);
+                assert_int_equal(silent(&b.gather), !parts);
+                assert_int_equal(silent(&b.scatter), !parts);
+                assert_int_equal(silent(&b.expert_gather), !parts);
+                assert_int_equal(silent(&b.expert_scatter), !parts);
+                assert_int_equal(silent(&b.route), ep == 1);
+            }
+        }
+    }
+    dl_arena_free(&g.f.arena);
+}
+
 /* All-gather of every token's copy among the expert ranks, then a reduce-scatter of as much. */
 static void tokens_gathered_for_experts(void **state) {
     (void)state;
@@ -674,6 +756,8 @@ int main(void) {
         cmocka_unit_test(formulas_of_copies),
         cmocka_unit_test(input_over_an_unknown_network),
         cmocka_unit_test(memos_change_nothing),
+        cmocka_unit_test(units_of_plain_networks),
+        cmocka_unit_test(groups_of_one_rank),
         cmocka_unit_test(stacks_are_recalled_for_equal_splits_alone),
         cmocka_unit_test(tokens_gathered_for_experts),
         cmocka_unit_test(convolutions_of_no_groups),
