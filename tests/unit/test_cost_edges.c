@@ -463,7 +463,7 @@ static void units_of_plain_networks(void **state) {
     struct dl_transformer_micro_batch all, unit;
     assert_int_equal(dl_transformer_micro_batch_make(&whole, &alone, 2, &all, &err), DL_OK);
     assert_true(all.forward[DL_TRANSFORMER_BODY].host_operation_count >= 7);
-    for (int units = 1; units <= 12; units++) {
+    for (int units = 1; units <= 24; units++) { /* 24: as many as it has layers */
         for (int recalls = 0; recalls < 2; recalls++) {
             struct dl_cost_memo memo = {.arena = &g.f.arena};
             struct dl_transformer plain = g.tf;
@@ -515,6 +515,63 @@ static void groups_of_one_rank(void **state) {
         }
     }
     dl_arena_free(&g.f.arena);
+}
+
+/* Ranks of sequence parallelism share out the tokens of a rank of context parallelism: of 36 tokens
+ * that is 18, of 40 it is 20. */
+static void tokens_of_sequence_parallel_ranks(void **state) {
+    (void)state;
+    static const char *const lengths[] = {"36", "40"};
+    for (int i = 0; i < 2; i++) {
+        struct dl_override length = {.key = "seq", .value = lengths[i]};
+        struct gpt g;
+        gpt_make(&g, &length, 1);
+        struct dl_plan plan = g.f.plan;
+        plan.strategy = dl_strategy_find("3d"), plan.tp = 4, plan.sp = 2, plan.dp = 1;
+        plan.batch_per_device_samples = 1, plan.sequence_parallel = true;
+        const enum dl_code code =
+            dl_transformer_check(&g.f.system, &g.workload, &g.f.framework, &plan, &err);
+        assert_int_equal(code, i == 0 ? DL_ERR_USAGE : DL_OK);
+        if (i == 0)
+            assert_string_equal(err.message, "--sequence-parallel: 18 tokens of a rank do not "
+                                             "divide by --tp 4");
+        plan.sequence_parallel = false;
+        assert_int_equal(
+            dl_transformer_check(&g.f.system, &g.workload, &g.f.framework, &plan, &err), DL_OK);
+        dl_arena_free(&g.f.arena);
+    }
+}
+
+/* A layer is gathered where a column layer reads it; the first of its readers gathers it. The final
+ * norm, which the logits read, as well as those of the layers. */
+static void readers_of_gathered_layers(void **state) {
+    (void)state;
+    static const struct dl_override variants[] = {
+        {.key = "layers", .value = "1"}, {.key = "layers", .value = "2"},
+        {.key = "layers", .value = "3"}, {.key = "mlp", .value = "swiglu"},
+        {.key = "pos", .value = "rope"}, {.key = "tied", .value = "0"}};
+    for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {
+        struct dl_override chosen = variants[v];
+        struct gpt g;
+        int after = 0;
+        gpt_make(&g, &chosen, 1);
+        for (int i = 0; i < g.tf.layer_count; i++) {
+            const struct dl_transformer_layer *l = &g.tf.layers[i];
+            const struct dl_transformer_layer *reader = NULL;
+            for (int k = 0; k < g.tf.layer_count; k++) {
+                const struct dl_transformer_layer *other = &g.tf.layers[k];
+                if (other->role != DL_TRANSFORMER_COLUMN ||
+                    g.workload.layers[other->index].inputs[0] != l->index)
+                    continue;
+                assert_int_equal(other->gathers, reader == NULL);
+                if (reader == NULL) reader = other;
+            }
+            assert_int_equal(l->gathered, reader != NULL);
+            if (reader != NULL && l->part == DL_TRANSFORMER_AFTER) after++;
+        }
+        assert_int_equal(after, 1);
+        dl_arena_free(&g.f.arena);
+    }
 }
 
 /* All-gather of every token's copy among the expert ranks, then a reduce-scatter of as much. */
@@ -758,6 +815,8 @@ int main(void) {
         cmocka_unit_test(memos_change_nothing),
         cmocka_unit_test(units_of_plain_networks),
         cmocka_unit_test(groups_of_one_rank),
+        cmocka_unit_test(readers_of_gathered_layers),
+        cmocka_unit_test(tokens_of_sequence_parallel_ranks),
         cmocka_unit_test(stacks_are_recalled_for_equal_splits_alone),
         cmocka_unit_test(tokens_gathered_for_experts),
         cmocka_unit_test(convolutions_of_no_groups),
