@@ -272,8 +272,8 @@ static void random_channels(void **state) {
 }
 
 /* F-SPATIAL: a device has a part of the outputs in each dimension of the grid, the first of three
- * as any; of the inputs it has those from the first to the last row that its outputs' windows reach,
- * without the padding of both ends. Other layers have a part of their inputs. */
+ * as any; of the inputs it has those from the first to the last row that the windows of its outputs
+ * reach, without the padding of both ends. Other layers have a part of their inputs. */
 static void random_extents(void **state) {
     (void)state;
     uint64_t seed = 37;
@@ -322,9 +322,9 @@ static void random_extents(void **state) {
     dl_arena_free(&arena);
 }
 
-/* Whose weights are another's is not split by them, whichever that one is; a layer with as many
- * channels as parts is, with one less is not. Spatially no layer behind one that is whole, none with
- * fewer positions than parts, in or out, and none that mixes positions. */
+/* A layer with the weights of another, whichever that is, is not split by them; one with as many
+ * channels as parts is, with one less it is not. Spatially none is behind one that is whole, none
+ * with fewer positions than parts, in or out, and none that mixes positions. */
 static void which_layers(void **state) {
     (void)state;
     uint64_t seed = 41;
