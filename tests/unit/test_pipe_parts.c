@@ -189,9 +189,9 @@ static void nothing_to_update(void **state) {
 }
 
 /* Messages: one between stages, where there are several, there and back for each micro-batch and
- * part; then the sum of each stage's gradients, where there are replicas. What of it is seen: filling
- * and draining, boundaries slower than a stage, and sums beyond the backward passes (two thirds of a
- * step) of the stages before. Asynchronous ones neither fill nor wait. */
+ * part; then the sum of each stage's gradients, where there are replicas. What of it is seen:
+ * filling and draining, boundaries slower than a stage, and sums beyond the backward passes (two
+ * thirds of a step) of the stages before. Asynchronous ones neither fill nor wait. */
 static void messages(void **state) {
     (void)state;
     for (int n = 0; n < TRIALS; n++) {
