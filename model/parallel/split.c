@@ -40,7 +40,7 @@ static bool is_local(const struct dl_layer *layer) {
                                                         &dl_layer_concat,
                                                         &dl_layer_scale,
                                                         NULL};
-    return is_kind(layer, kinds) && layer->in.dims > 0 && layer->out.dims > 0;
+    return is_kind(layer, kinds);
 }
 
 static bool splits_channels(const struct dl_layer *whole, const struct dl_split *split) {
@@ -53,18 +53,14 @@ static bool splits_channels(const struct dl_layer *whole, const struct dl_split 
  * filters of one group. */
 static void split_channels(const struct dl_layer *whole, const struct dl_split *split,
                            struct dl_layer *local) {
-    const double parts = split->parts, groups = whole->groups > 1 ? whole->groups : 1;
+    const double parts = split->parts, groups = whole->groups;
     const bool filter = split->kind == DL_SPLIT_FILTER;
-    if (groups >= parts) {
+    if (groups > 1) {
         const double own = ceil(groups / parts);
-        local->groups = whole->groups > 1 ? own : whole->groups;
-        local->in.channels = groups > 1 ? whole->in.channels / groups * own : whole->in.channels;
-        local->out.channels = groups > 1 ? whole->out.channels / groups * own : whole->out.channels;
-        if (groups > 1) return;
-    } else if (groups > 1) {
-        local->groups = 1;
-        local->in.channels = whole->in.channels / groups;
-        local->out.channels = whole->out.channels / groups;
+        local->groups = own;
+        local->in.channels = whole->in.channels / groups * own;
+        local->out.channels = whole->out.channels / groups * own;
+        if (groups >= parts) return;
         if (filter)
             local->out.channels = fmin(local->out.channels, ceil(whole->out.channels / parts));
         else

@@ -172,7 +172,6 @@ static enum dl_code make_tensor(struct dl_transformer_maker *m, struct dl_err *e
     const struct dl_transformer_split *split = m->split;
     struct dl_transformer_micro_batch *b = m->micro_batch;
     const struct dl_transformer_group tensor = dl_transformer_group_of(split, DL_AXIS_TP);
-    if (split->tp <= 1) return DL_OK;
     if (!split->sequence_parallel)
         return dl_transformer_collective(tf, split, tensor, DL_COLL_ALL_REDUCE, b->collective_bytes,
                                          &b->reduce, err);
@@ -194,7 +193,6 @@ static enum dl_code make_context(struct dl_transformer_maker *m, double tokens, 
     const double kv = tf->kv_channels / (double)m->split->tp,
                  share = 2 * m->micro_samples * tokens * kv * width,
                  all = share * (double)m->split->sp;
-    if (m->split->sp <= 1) return DL_OK;
     if (tf->framework->transformer.context_exchange == DL_CONTEXT_RING)
         return dl_transformer_collective(tf, m->split, context, DL_COLL_P2P, share, &m->ring, err);
     DL_TRY(

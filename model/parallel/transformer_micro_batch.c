@@ -132,7 +132,7 @@ static void add_layer(struct dl_transformer_maker *m, const struct dl_transforme
 }
 
 /* The last layer of the body has fewer readers than the others: what adding their gradients costs
- * less. */
+ * less. Nothing in a network that is no stack. */
 static struct dl_transformer_pass difference_of(const struct dl_transformer_maker *m) {
     const struct dl_transformer *tf = m->tf;
     const struct dl_transformer_layer *end = NULL;
@@ -140,7 +140,7 @@ static struct dl_transformer_pass difference_of(const struct dl_transformer_make
     for (int i = 0; i < tf->layer_count; i++) {
         if (tf->layers[i].part == DL_TRANSFORMER_BODY) end = &tf->layers[i];
     }
-    if (end == NULL || tf->stack < 2) return difference;
+    if (tf->plain || end == NULL || tf->stack < 2) return difference;
     const int last = end->index + (int)(tf->stack - 2) * tf->body_count;
     if (tf->workload->layers[last].consumers == tf->workload->layers[end->index].consumers ||
         (dl_cost_fuses(tf->framework, tf->precision) && dl_cost_fused(tf->workload, end->index)))
@@ -203,7 +203,7 @@ static const struct kept *recall(struct dl_transformer_maker *m, struct dl_cost_
     made->layers = dl_arena_alloc(memo->arena, (size_t)tf->layer_count, sizeof *made->layers);
     if (made->layers == NULL) return NULL;
     for (int i = 0; i < tf->layer_count; i++) time_layer(m, &tf->layers[i], &made->layers[i]);
-    if (!tf->plain) made->difference = difference_of(m);
+    made->difference = difference_of(m);
     dl_cost_memo_add(memo, DL_MEMO_STACK, &made->entry);
     return made;
 }
@@ -219,7 +219,6 @@ static enum dl_code add_layers(struct dl_transformer_maker *m, struct dl_err *er
         if (known == NULL) time_layer(m, &tf->layers[i], &own);
         add_layer(m, &tf->layers[i], known != NULL ? &known->layers[i] : &own);
     }
-    if (tf->plain) return DL_OK;
     const struct dl_transformer_pass difference =
         known != NULL ? known->difference : difference_of(m);
     for (int r = 0; r < DL_TRANSFORMER_RECOMPUTES; r++)

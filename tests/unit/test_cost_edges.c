@@ -353,6 +353,227 @@ static void memos_change_nothing(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
+static void same_pass(const struct dl_transformer_pass *a, const struct dl_transformer_pass *b) {
+    check_close(a->device_s, b->device_s, 0);
+    check_close(a->launches, b->launches, 0);
+    check_close(a->flop, b->flop, 0);
+    check_close(a->moved_bytes, b->moved_bytes, 0);
+    check_close(a->comm_s, b->comm_s, 0);
+    check_close(a->host_operation_count, b->host_operation_count, 0);
+    check_close(a->step_s, b->step_s, 0);
+}
+
+/* One micro-batch as the memo gives it is the one that is made without. */
+static void recall_micro_batch(struct dl_transformer tf, const struct dl_transformer_split *split,
+                               double samples, struct dl_cost_memo *memo, int entries) {
+    struct dl_transformer_micro_batch made, known;
+    int count = 0;
+    tf.memo = NULL;
+    assert_int_equal(dl_transformer_micro_batch_make(&tf, split, samples, &made, &err), DL_OK);
+    tf.memo = memo;
+    assert_int_equal(dl_transformer_micro_batch_make(&tf, split, samples, &known, &err), DL_OK);
+    for (int p = 0; p < DL_TRANSFORMER_PARTS; p++) {
+        same_pass(&known.forward[p], &made.forward[p]);
+        for (int r = 0; r < DL_TRANSFORMER_RECOMPUTES; r++) {
+            same_pass(&known.backward[p][r], &made.backward[p][r]);
+            check_close(known.kept_bytes[p][r], made.kept_bytes[p][r], 0);
+        }
+    }
+    for (const struct dl_memo_entry *e = memo->newest; e != NULL; e = e->older) count++;
+    assert_int_equal(count, entries);
+}
+
+/* Micro-batches of a stack with experts that differ in one member have kernels of their own,
+ * whichever comes first; those that differ in what the kernels do not depend on have not. */
+static void stacks_are_recalled_for_equal_splits_alone(void **state) {
+    (void)state;
+    enum { KEYS = 12, OTHERS = 4 };
+    struct dl_override experts = {.key = "experts", .value = "4"};
+    struct gpt g;
+    gpt_make(&g, &experts, 1);
+    struct dl_rate rates[] = {g.f.rate, g.f.rate, g.f.rate};
+    rates[1].precision = DL_MIXED, rates[2].precision = DL_BF16, rates[2].peak_flop_per_s *= 4;
+    g.f.device.rates = rates, g.f.device.rate_count = 3;
+    struct dl_device device = g.f.device;
+    struct dl_system system = g.f.system;
+    struct dl_framework framework = g.f.framework;
+    system.device = &device, device.memory_bandwidth_bytes_per_s *= 2;
+    framework.transformer.selective = DL_SELECTIVE_BLOCKS;
+    framework.transformer.selective_frac = 0.25;
+    struct dl_transformer tf[KEYS + OTHERS];
+    struct dl_transformer_split split[KEYS + OTHERS];
+    double samples[KEYS + OTHERS];
+    for (int i = 0; i < KEYS + OTHERS; i++)
+        tf[i] = g.tf, split[i] = gpt_split(2, 1, 2, 1, 2), samples[i] = 4;
+    tf[1].precision = DL_BF16, tf[2].input.attention = DL_ATTENTION_FLASH;
+    tf[3].input.compiler = (enum dl_compiler)1, tf[4].compute_scale = 1.5;
+    tf[5].system = &system, tf[6].framework = &framework, samples[7] = 2;
+    split[8].tp = 1, split[9].sp = 2, split[10].ep = 1, split[11].sequence_parallel = true;
+    /* data ranks, stages, and their order and groups */
+    split[12].dp = 4, split[13].pp = 2, split[14].mapping = (enum dl_mapping)1;
+    split[15].shard_group = 2;
+    for (int i = 1; i < KEYS + OTHERS; i++) {
+        for (int first = 0; first < 2; first++) {
+            struct dl_cost_memo memo = {.arena = &g.f.arena};
+            for (int k = 0; k < 4; k++) {
+                const int at = (k % 2 == 0) == (first == 0) ? i : 0;
+                recall_micro_batch(tf[at], &split[at], samples[at], &memo,
+                                   k > 0 && i < KEYS ? 2 : 1);
+            }
+        }
+    }
+    /* experts folded into the ranks of tensor parallelism, from none to all of them */
+    for (int64_t folded = 1; folded <= 4; folded *= 2) {
+        struct dl_cost_memo memo = {.arena = &g.f.arena};
+        struct dl_transformer_split four = gpt_split(4, 1, 1, 1, 1), other = four;
+        other.folded = folded;
+        recall_micro_batch(g.tf, &four, 4, &memo, 1);
+        recall_micro_batch(g.tf, &other, 4, &memo, 2);
+        recall_micro_batch(g.tf, &four, 4, &memo, 2);
+        recall_micro_batch(g.tf, &other, 4, &memo, 2);
+    }
+    dl_arena_free(&g.f.arena);
+}
+
+static void share_of(const struct dl_transformer_pass *unit, const struct dl_transformer_pass *all,
+                     double units) {
+    check_close(unit->device_s, all->device_s / units, 1e-12);
+    check_close(unit->launches, all->launches / units, 1e-12);
+    check_close(unit->error_s, all->error_s / units, 1e-12);
+    check_close(unit->outside_s, all->outside_s / units, 1e-12);
+    check_close(unit->flop, all->flop / units, 1e-12);
+    check_close(unit->moved_bytes, all->moved_bytes / units, 1e-12);
+    check_close(unit->host_operation_count, all->host_operation_count / units, 1e-12);
+    for (int i = 0; i < 3; i++) check_close(unit->by_limit_s[i], all->by_limit_s[i] / units, 1e-12);
+}
+
+/* A network that is no stack counts as several equal units: each has its share of what the body
+ * takes and keeps, operations of the host too; what comes before and after is whole, and nothing
+ * follows from a last layer that differs. With a memo and without. */
+static void units_of_plain_networks(void **state) {
+    (void)state;
+    struct dl_override experts = {.key = "experts", .value = "4"};
+    struct gpt g;
+    gpt_make(&g, &experts, 1);
+    g.f.framework.transformer.loops_experts = true;
+    g.f.framework.transformer.routing_operation_count = 7;
+    const struct dl_transformer_split alone = gpt_split(1, 1, 1, 1, 1);
+    struct dl_transformer whole = g.tf;
+    whole.stack = 1; /* then no other layer is its last */
+    struct dl_transformer_micro_batch all, unit;
+    assert_int_equal(dl_transformer_micro_batch_make(&whole, &alone, 2, &all, &err), DL_OK);
+    assert_true(all.forward[DL_TRANSFORMER_BODY].host_operation_count >= 7);
+    for (int units = 1; units <= 24; units++) { /* 24: as many as it has layers */
+        for (int recalls = 0; recalls < 2; recalls++) {
+            struct dl_cost_memo memo = {.arena = &g.f.arena};
+            struct dl_transformer plain = g.tf;
+            plain.plain = true, plain.stack = units, plain.memo = recalls ? &memo : NULL;
+            assert_int_equal(dl_transformer_micro_batch_make(&plain, &alone, 2, &unit, &err),
+                             DL_OK);
+            for (int p = 0; p < DL_TRANSFORMER_PARTS; p++) {
+                const int n = p == DL_TRANSFORMER_BODY ? units : 1;
+                share_of(&unit.forward[p], &all.forward[p], n);
+                for (int r = 0; r < DL_TRANSFORMER_RECOMPUTES; r++) {
+                    share_of(&unit.backward[p][r], &all.backward[p][r], n);
+                    if (p == DL_TRANSFORMER_BODY && r == DL_RECOMPUTE_FULL) continue; /* inputs */
+                    check_close(unit.kept_bytes[p][r], all.kept_bytes[p][r] / n, 1e-12);
+                }
+            }
+        }
+    }
+    dl_arena_free(&g.f.arena);
+}
+
+static bool silent(const struct dl_collective_time *t) {
+    return t->time_s == 0 && t->algorithm == NULL && t->formula == NULL && t->limit == NULL &&
+           !t->extrapolated;
+}
+
+/* Collectives inside layers are those of groups of at least two ranks; of one rank there is none,
+ * and none is described. */
+static void groups_of_one_rank(void **state) {
+    (void)state;
+    struct dl_override experts = {.key = "experts", .value = "4"};
+    struct gpt g;
+    gpt_make(&g, &experts, 1);
+    for (int64_t tp = 1; tp <= 2; tp++) {
+        for (int64_t ep = 1; ep <= 2; ep++) {
+            for (int sequence = 0; sequence < 2; sequence++) {
+                struct dl_transformer_split split = gpt_split(tp, 1, ep, 1, 1);
+                struct dl_transformer_micro_batch b;
+                split.sequence_parallel = sequence == 1;
+                assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &split, 2, &b, &err),
+                                 DL_OK);
+                const bool parts = tp > 1 && sequence == 1;
+                assert_int_equal(silent(&b.reduce), tp == 1 || sequence == 1);
+                assert_int_equal(silent(&b.gather), !parts);
+                assert_int_equal(silent(&b.scatter), !parts);
+                assert_int_equal(silent(&b.expert_gather), !parts);
+                assert_int_equal(silent(&b.expert_scatter), !parts);
+                assert_int_equal(silent(&b.route), ep == 1);
+            }
+        }
+    }
+    dl_arena_free(&g.f.arena);
+}
+
+/* Ranks of sequence parallelism share out the tokens of a rank of context parallelism: of 36 tokens
+ * that is 18, of 40 it is 20. */
+static void tokens_of_sequence_parallel_ranks(void **state) {
+    (void)state;
+    static const char *const lengths[] = {"36", "40"};
+    for (int i = 0; i < 2; i++) {
+        struct dl_override length = {.key = "seq", .value = lengths[i]};
+        struct gpt g;
+        gpt_make(&g, &length, 1);
+        struct dl_plan plan = g.f.plan;
+        plan.strategy = dl_strategy_find("3d"), plan.tp = 4, plan.sp = 2, plan.dp = 1;
+        plan.batch_per_device_samples = 1, plan.sequence_parallel = true;
+        const enum dl_code code =
+            dl_transformer_check(&g.f.system, &g.workload, &g.f.framework, &plan, &err);
+        assert_int_equal(code, i == 0 ? DL_ERR_USAGE : DL_OK);
+        if (i == 0)
+            assert_string_equal(err.message, "--sequence-parallel: 18 tokens of a rank do not "
+                                             "divide by --tp 4");
+        plan.sequence_parallel = false;
+        assert_int_equal(
+            dl_transformer_check(&g.f.system, &g.workload, &g.f.framework, &plan, &err), DL_OK);
+        dl_arena_free(&g.f.arena);
+    }
+}
+
+/* A layer is gathered where a column layer reads it; the first of its readers gathers it. The final
+ * norm, which the logits read, as well as those of the layers. */
+static void readers_of_gathered_layers(void **state) {
+    (void)state;
+    static const struct dl_override variants[] = {
+        {.key = "layers", .value = "1"}, {.key = "layers", .value = "2"},
+        {.key = "layers", .value = "3"}, {.key = "mlp", .value = "swiglu"},
+        {.key = "pos", .value = "rope"}, {.key = "tied", .value = "0"}};
+    for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {
+        struct dl_override chosen = variants[v];
+        struct gpt g;
+        int after = 0;
+        gpt_make(&g, &chosen, 1);
+        for (int i = 0; i < g.tf.layer_count; i++) {
+            const struct dl_transformer_layer *l = &g.tf.layers[i];
+            const struct dl_transformer_layer *reader = NULL;
+            for (int k = 0; k < g.tf.layer_count; k++) {
+                const struct dl_transformer_layer *other = &g.tf.layers[k];
+                if (other->role != DL_TRANSFORMER_COLUMN ||
+                    g.workload.layers[other->index].inputs[0] != l->index)
+                    continue;
+                assert_int_equal(other->gathers, reader == NULL);
+                if (reader == NULL) reader = other;
+            }
+            assert_int_equal(l->gathered, reader != NULL);
+            if (reader != NULL && l->part == DL_TRANSFORMER_AFTER) after++;
+        }
+        assert_int_equal(after, 1);
+        dl_arena_free(&g.f.arena);
+    }
+}
+
 /* All-gather of every token's copy among the expert ranks, then a reduce-scatter of as much. */
 static void tokens_gathered_for_experts(void **state) {
     (void)state;
@@ -592,6 +813,11 @@ int main(void) {
         cmocka_unit_test(formulas_of_copies),
         cmocka_unit_test(input_over_an_unknown_network),
         cmocka_unit_test(memos_change_nothing),
+        cmocka_unit_test(units_of_plain_networks),
+        cmocka_unit_test(groups_of_one_rank),
+        cmocka_unit_test(readers_of_gathered_layers),
+        cmocka_unit_test(tokens_of_sequence_parallel_ranks),
+        cmocka_unit_test(stacks_are_recalled_for_equal_splits_alone),
         cmocka_unit_test(tokens_gathered_for_experts),
         cmocka_unit_test(convolutions_of_no_groups),
         cmocka_unit_test(names_of_transformer_plans),

@@ -269,11 +269,13 @@ static void messages_of_stages(void **state) {
 }
 
 /* F-PARADL of two convolutions of 3 x 3, the second with the weights of the first, which are split
- * once, and a dense layer, on 2 parts in each of `dp` groups.
+ * once, and a dense layer, on 2 parts in each of `dp` groups; the dense
+ * layer comes last or first.
  * Kept whole: one network and each of its sums. */
 static void layers_of_paradl(void **state) {
     (void)state;
-    for (int dp = 1; dp <= 2; dp++) {
+    for (int n = 0; n < 4; n++) {
+        const int dp = 1 + n % 2, own = n / 2; /* the first convolution */
         struct dl_fake f;
         struct dl_prediction p;
         fake_make(&f);
@@ -281,17 +283,18 @@ static void layers_of_paradl(void **state) {
         struct dl_layer layers[3];
         for (int i = 0; i < 3; i++) {
             layers[i] = f.workload.layers[i];
-            layers[i].kind = i < 2 ? &dl_layer_conv : &dl_layer_dense;
+            const int role = (i + 3 - own) % 3;
+            layers[i].kind = role < 2 ? &dl_layer_conv : &dl_layer_dense;
             layers[i].in = layers[i].out = image;
             for (int d = 0; d < 3; d++) {
-                layers[i].kernel[d] = i < 2 && d > 0 ? 3 : 1;
+                layers[i].kernel[d] = role < 2 && d > 0 ? 3 : 1;
                 layers[i].stride[d] = layers[i].dilation[d] = 1;
-                layers[i].pad[d] = i < 2 && d > 0 ? 1 : 0;
+                layers[i].pad[d] = role < 2 && d > 0 ? 1 : 0;
             }
             layers[i].groups = 1;
-            layers[i].parameter_elements = 1e6 * (i + 1);
+            layers[i].parameter_elements = 1e6 * (role + 1);
         }
-        layers[1].tied_to = 0;
+        layers[own + 1].tied_to = own;
         f.workload.layers = layers, f.workload.layer_count = 3, f.workload.parameters = 4e6;
         struct dl_plan *plan = &f.plan;
         plan->strategy = dl_strategy_find("data+filter"), plan->assume = DL_ASSUME_PARADL;
@@ -304,9 +307,9 @@ static void layers_of_paradl(void **state) {
             DL_OK);
         double compute_s = 0, gathers_s = 0;
         for (int i = 0; i < 3; i++) {
-            compute_s +=
-                (cost.layers[i].forward.time_s + cost.layers[i].backward.time_s) / (i == 0 ? 2 : 1);
-            if (i == 0) gathers_s += 2e-6 + 16 * 4 * 8 * 512 / 120e9 / 2;
+            compute_s += (cost.layers[i].forward.time_s + cost.layers[i].backward.time_s) /
+                         (i == own ? 2 : 1);
+            if (i == own) gathers_s += 2e-6 + 16 * 4 * 8 * 512 / 120e9 / 2;
         }
         /* of 4 million weights 1 million are split, 3 million are not */
         const double update_s = cost.update.time_s * (0.25 / 2 + 0.75);

@@ -13,6 +13,7 @@
 #include "model/hardware/kernel.h"
 #include "model/parallel/split.h"
 #include "model/framework/workspace.h"
+#include "model/workload/layer.h"
 #include "tests/check.h"
 #include "tests/load_workload.h"
 
@@ -192,12 +193,192 @@ static void random_halos(void **state) {
     }
 }
 
+/* A convolution of random extents; groups 0 and 1 are none. */
+static struct dl_layer random_conv(uint64_t *seed, struct dl_parameter parameters[2]) {
+    static const double groups[] = {0, 1, 2, 3, 6};
+    struct dl_layer layer = {.name = "c", .kind = &dl_layer_conv, .tied_to = -1};
+    layer.groups = groups[check_random(seed) % 5];
+    layer.in = (struct dl_shape){3, 12 * (double)(1 + check_random(seed) % 3), {0}};
+    layer.out = (struct dl_shape){3, 12 * (double)(1 + check_random(seed) % 3), {0}};
+    for (int d = 0; d < DL_DIMS; d++) {
+        layer.kernel[d] = 1 + (double)(check_random(seed) % 4);
+        layer.stride[d] = 1 + (double)(check_random(seed) % 3);
+        layer.dilation[d] = 1 + (double)(check_random(seed) % 2);
+        layer.pad[d] = (double)(check_random(seed) % 2);
+        layer.in.size[d] = 12 + (double)(check_random(seed) % 9);
+        layer.out.size[d] = 4 + (double)(check_random(seed) % 9);
+    }
+    layer.in_elements = 1 + (double)(check_random(seed) % 1000);
+    layer.forward_macs = 1 + (double)(check_random(seed) % 1000);
+    layer.saved_elements = 1 + (double)(check_random(seed) % 1000);
+    layer.saved_bytes = 1 + (double)(check_random(seed) % 1000);
+    layer.own_elements = 1 + (double)(check_random(seed) % 1000);
+    parameters[0] = (struct dl_parameter){"weight", 1 + (double)(check_random(seed) % 1000)};
+    parameters[1] = (struct dl_parameter){"bias", 1 + (double)(check_random(seed) % 1000)};
+    layer.parameters = parameters, layer.parameter_count = 2;
+    layer.parameter_elements = parameters[0].elements + parameters[1].elements;
+    return layer;
+}
+
+/* F-FILTER, F-CHANNEL, F-GROUPS by counting: p parts share g groups of i inputs and o outputs each.
+ * Whole groups go round as far as there are enough of them; otherwise one device has one group, and
+ * of its inputs or outputs no more than a part of all. A weight joins an input and an output of the
+ * same group. */
+static void random_channels(void **state) {
+    (void)state;
+    uint64_t seed = 31;
+    struct dl_arena arena = {0};
+    for (int n = 0; n < 2000; n++) {
+        struct dl_parameter parameters[2];
+        const struct dl_layer whole = random_conv(&seed, parameters);
+        const struct dl_workload network = {.layers = &whole, .layer_count = 1};
+        const bool filter = check_random(&seed) % 2 == 0;
+        const int parts = 2 + (int)(check_random(&seed) % 7);
+        const struct dl_split split = {
+            filter ? DL_SPLIT_FILTER : DL_SPLIT_CHANNEL, parts, {1, 1, 1}};
+        const bool *is_split;
+        const struct dl_workload own = split_of(&network, &split, &arena, &is_split);
+        const struct dl_layer *local = &own.layers[0];
+        const int g = whole.groups > 1 ? (int)whole.groups : 1, i = (int)whole.in.channels / g,
+                  o = (int)whole.out.channels / g;
+        int groups = 1, in = i, out = o;
+        if (g == 1) {
+            if (filter) out = (o + parts - 1) / parts;
+            if (!filter) in = (i + parts - 1) / parts;
+        } else if (g >= parts) {
+            groups = (g + parts - 1) / parts, in = groups * i, out = groups * o;
+        } else {
+            const int of_out = (g * o + parts - 1) / parts, of_in = (g * i + parts - 1) / parts;
+            if (filter && of_out < out) out = of_out;
+            if (!filter && of_in < in) in = of_in;
+        }
+        assert_true(is_split[0]);
+        check_close(local->groups, g == 1 ? whole.groups : groups, 0);
+        check_close(local->in.channels, in, 0);
+        check_close(local->out.channels, out, 0);
+        check_close(local->hidden, out, 0);
+        const double weights = (double)in * out / groups / ((double)g * i * o);
+        check_close(local->parameters[0].elements, parameters[0].elements * weights, 1e-12);
+        check_close(local->parameters[1].elements,
+                    parameters[1].elements * out / whole.out.channels, 1e-12);
+        check_close(local->parameter_elements,
+                    local->parameters[0].elements + local->parameters[1].elements, 1e-12);
+        check_close(own.parameters, local->parameter_elements, 1e-12);
+        check_close(local->forward_macs, whole.forward_macs * weights, 1e-12);
+        check_close(local->in_elements, whole.in_elements * in / whole.in.channels, 1e-12);
+        check_close(local->saved_elements, whole.saved_elements, 0);
+    }
+    dl_arena_free(&arena);
+}
+
+/* F-SPATIAL: a device has a part of the outputs in each dimension of the grid, the first of three
+ * as any; of the inputs it has those from the first to the last row that the windows of its outputs
+ * reach, without the padding of both ends. Other layers have a part of their inputs. */
+static void random_extents(void **state) {
+    (void)state;
+    uint64_t seed = 37;
+    struct dl_arena arena = {0};
+    for (int n = 0; n < 2000; n++) {
+        struct dl_parameter parameters[2];
+        struct dl_layer whole = random_conv(&seed, parameters);
+        const bool convolves = check_random(&seed) % 2 == 0;
+        if (!convolves) whole.kind = &dl_layer_maxpool;
+        const int input = -1;
+        whole.inputs = &input, whole.input_count = 1;
+        struct dl_split split = {.kind = DL_SPLIT_SPATIAL, .parts = 1};
+        for (int d = 0; d < DL_DIMS; d++) {
+            split.grid[d] = 1 + (double)(check_random(&seed) % 3);
+            split.parts *= split.grid[d];
+        }
+        const struct dl_workload network = {
+            .layers = &whole, .layer_count = 1, .input_bytes_per_sample = 600};
+        const bool *is_split;
+        const struct dl_workload own = split_of(&network, &split, &arena, &is_split);
+        const struct dl_layer *local = &own.layers[0];
+        double share = 1;
+        assert_int_equal(is_split[0], split.parts > 1);
+        check_close(own.input_bytes_per_sample, 600 / split.parts, 1e-12);
+        for (int d = 0; d < DL_DIMS; d++) {
+            const int parts = (int)split.grid[d], all = (int)whole.out.size[d],
+                      out = (all + parts - 1) / parts;
+            double in = (double)(((int)whole.in.size[d] + parts - 1) / parts);
+            if (convolves) { /* the last row of the last window, from the first one of the first */
+                const double last = (out - 1) * whole.stride[d] +
+                                    (whole.kernel[d] - 1) * whole.dilation[d] - whole.pad[d];
+                in = last - whole.pad[d] + 1;
+                if (in < 1) in = 1;
+            }
+            check_close(local->out.size[d], out, 0);
+            check_close(local->in.size[d], parts > 1 ? in : whole.in.size[d], 0);
+            share *= (double)out / all;
+        }
+        check_close(local->in_elements, whole.in_elements * share, 1e-12);
+        check_close(local->forward_macs, whole.forward_macs * share, 1e-12);
+        check_close(local->saved_elements, whole.saved_elements * share, 1e-12);
+        check_close(local->saved_bytes, whole.saved_bytes * share, 1e-12);
+        check_close(local->own_elements, whole.own_elements * share, 1e-12);
+        check_close(local->parameter_elements, whole.parameter_elements, 0);
+    }
+    dl_arena_free(&arena);
+}
+
+/* A layer with the weights of another, whichever that is, is not split by them; one with as many
+ * channels as parts is, with one less it is not. Spatially none is behind one that is whole, none
+ * with fewer positions than parts, in or out, and none that mixes positions. */
+static void which_layers(void **state) {
+    (void)state;
+    uint64_t seed = 41;
+    struct dl_parameter parameters[2];
+    static const int before[] = {-1, 0, 1, 2};
+    bool is_split[4];
+    for (int i = 0; i < 200; i++) {
+        struct dl_layer layers[4];
+        for (int k = 0; k < 4; k++) {
+            layers[k] = random_conv(&seed, parameters);
+            layers[k].inputs = &before[k], layers[k].input_count = 1;
+            for (int d = 0; d < DL_DIMS; d++) layers[k].in.size[d] = layers[k].out.size[d] = 8;
+        }
+        const struct dl_workload whole = {.layers = layers, .layer_count = 4};
+        layers[1].tied_to = 0, layers[3].tied_to = 2;
+        layers[0].in.channels = 4, layers[0].out.channels = 4;
+        layers[2].in.channels = 3, layers[2].out.channels = 4;
+        for (int filter = 0; filter < 2; filter++) {
+            const struct dl_split split = {
+                filter ? DL_SPLIT_FILTER : DL_SPLIT_CHANNEL, 4, {1, 1, 1}};
+            dl_split_layers(&whole, &split, is_split);
+            assert_true(is_split[0]);
+            assert_false(is_split[1]);
+            assert_int_equal(is_split[2], filter);
+            assert_false(is_split[3]);
+        }
+        const int at = i % 4, dim = i / 4 % DL_DIMS;
+        struct dl_split grid = {DL_SPLIT_SPATIAL, 8, {1, 1, 1}};
+        grid.grid[dim] = 8;
+        dl_split_layers(&whole, &grid, is_split);
+        for (int k = 0; k < 4; k++) assert_true(is_split[k]);
+        if (i % 3 == 0)
+            layers[at].in.size[dim] = 7;
+        else if (i % 3 == 1)
+            layers[at].out.size[dim] = 7;
+        else
+            layers[at].kind = &dl_layer_dense;
+        dl_split_layers(&whole, &grid, is_split);
+        for (int k = 0; k < 4; k++) assert_int_equal(is_split[k], k < at);
+        grid.parts = 1, grid.grid[dim] = 1;
+        dl_split_layers(&whole, &grid, is_split);
+        for (int k = 0; k < 4; k++) assert_false(is_split[k]);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(filters_and_channels),
                                        cmocka_unit_test(totals),
                                        cmocka_unit_test(groups),
                                        cmocka_unit_test(halos),
                                        cmocka_unit_test(random_halos),
+                                       cmocka_unit_test(random_channels),
+                                       cmocka_unit_test(random_extents),
+                                       cmocka_unit_test(which_layers),
                                        cmocka_unit_test(workspace)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
