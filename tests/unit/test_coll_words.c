@@ -146,6 +146,24 @@ static void names(void **state) {
         assert_int_equal(dl_library_find(libraries[i].name), libraries[i].library);
         assert_string_equal(dl_library_names[libraries[i].library], libraries[i].name);
     }
+    static const struct {
+        enum dl_nccl_algorithm algorithm;
+        const char *name;
+    } nccl[] = {{DL_NCCL_TREE, "tree"},
+                {DL_NCCL_RING, "ring"},
+                {DL_NCCL_COLLNET_DIRECT, "collnet_direct"},
+                {DL_NCCL_COLLNET_CHAIN, "collnet_chain"},
+                {DL_NCCL_NVLS, "nvls"},
+                {DL_NCCL_NVLS_TREE, "nvls_tree"},
+                {DL_NCCL_PAT, "pat"}};
+    assert_int_equal(sizeof nccl / sizeof *nccl, DL_NCCL_ALGORITHMS);
+    for (int i = 0; i < DL_NCCL_ALGORITHMS; i++)
+        assert_string_equal(dl_nccl_algorithm_names[nccl[i].algorithm], nccl[i].name);
+    assert_null(dl_nccl_algorithm_names[DL_NCCL_ALGORITHMS]);
+    assert_string_equal(dl_nccl_protocol_names[DL_NCCL_LL], "LL");
+    assert_string_equal(dl_nccl_protocol_names[DL_NCCL_LL128], "LL128");
+    assert_string_equal(dl_nccl_protocol_names[DL_NCCL_SIMPLE], "Simple");
+    assert_null(dl_nccl_protocol_names[DL_NCCL_PROTOCOLS]);
     assert_int_equal(dl_collective_op_find("barrier"), -1);
     assert_int_equal(dl_library_find("NCCL"), -1);
     assert_null(dl_collective_op_names[DL_COLL_OPS]);
