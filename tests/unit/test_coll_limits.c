@@ -176,20 +176,22 @@ static void memory_of_requests(void **state) {
                                                 .ranks_per_node = 2,
                                                 .flows_per_adapter = 1,
                                                 .group_stride = 1};
-    struct dl_collective_request asked[8];
-    for (int i = 0; i < 8; i++) asked[i] = plain;
+    struct dl_collective_request asked[9];
+    for (int i = 0; i < 9; i++) asked[i] = plain;
     asked[1].nodes = 3, asked[2].ranks_per_node = 1, asked[3].flows_per_adapter = 2;
     asked[4].flows_per_adapter = 4, asked[5].nodes = 1, asked[6] = asked[5];
-    asked[6].group_stride = 4, asked[7] = asked[6], asked[7].concurrent = 3;
+    asked[6].group_stride = 4, asked[7] = asked[6]; /* groups of two in a node of eight */
+    asked[7].ranks_per_node = 8, asked[7].group_size = 2, asked[7].concurrent = 3;
+    asked[8] = asked[7], asked[8].concurrent = 2;
     struct dl_nccl_memo memo = {0};
     const struct dl_system *const systems[] = {&f.system, &other};
-    for (int a = 0; a < 16; a++)
-        for (int b = 0; b < 16; b++) { /* a, then b */
-            seconds(systems[a / 8], asked[a % 8], &memo);
-            check_close(seconds(systems[b / 8], asked[b % 8], &memo),
-                        seconds(systems[b / 8], asked[b % 8], NULL), 0);
+    for (int a = 0; a < 18; a++)
+        for (int b = 0; b < 18; b++) { /* a, then b */
+            seconds(systems[a / 9], asked[a % 9], &memo);
+            check_close(seconds(systems[b / 9], asked[b % 9], &memo),
+                        seconds(systems[b / 9], asked[b % 9], NULL), 0);
         }
-    for (int a = 0; a < 8; a++) /* the members matter */
+    for (int a = 0; a < 9; a++) /* the members matter */
         assert_true(seconds(&f.system, asked[a], NULL) < seconds(&other, asked[a], NULL) ||
                     asked[a].group_stride > 1);
     dl_arena_free(&f.arena);
@@ -217,6 +219,10 @@ static void prepared_names(void **state) {
     dl_nccl_version_of(&f.system, &number, &assumed);
     assert_false(assumed);
     assert_int_equal(number, 1207);
+    dl_nccl_prepare(&f.system);
+    f.system.nccl_version = "2.14.3";
+    dl_nccl_version_of(&f.system, &number, &assumed);
+    assert_int_equal(number, 1403);
     f.system.host.cpu = "Intel", dl_nccl_prepare(&f.system);
     const struct dl_collective_request r = {
         .op = DL_COLL_BROADCAST, .nodes = 1, .ranks_per_node = 4};
