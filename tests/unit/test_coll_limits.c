@@ -15,65 +15,64 @@
 #include "tests/check.h"
 #include "tests/fake.h"
 
-/* coll_tuned_decision_fixed.c of Open MPI 4.1: from `ranks` on, algorithms and the sizes at which
+/* coll_tuned_decision_fixed.c of Open MPI 4.1: for a range of ranks, algorithms and the sizes at which
  * they give way to the next. */
+static const struct {
+    double first_ranks, last_ranks;
+    struct {
+        const char *algorithm;
+        double until_bytes;
+    } steps[8];
+} open_mpi[] = {
+    {2,
+     3,
+     {{"ring", 8},
+      {"recursive_doubling", 4096},
+      {"ring", 8192},
+      {"recursive_doubling", 16384},
+      {"ring", 65536},
+      {"segmented_ring", 262144},
+      {"rabenseifner", HUGE_VAL}}},
+    {4, 7, {{"ring", 16}, {"recursive_doubling", 8192}, {"rabenseifner", HUGE_VAL}}},
+    {8, 15, {{"recursive_doubling", 8192}, {"rabenseifner", HUGE_VAL}}},
+    {16, 31, {{"segmented_ring", 64}, {"recursive_doubling", 4096}, {"rabenseifner", HUGE_VAL}}},
+    {32, 63, {{"segmented_ring", 128}, {"rabenseifner", HUGE_VAL}}},
+    {64, 127, {{"recursive_doubling", 262144}, {"rabenseifner", HUGE_VAL}}},
+    {128,
+     255,
+     {{"nonoverlapping", 131072}, {"recursive_doubling", 262144}, {"rabenseifner", HUGE_VAL}}},
+    {256, 511, {{"nonoverlapping", 4096}, {"rabenseifner", HUGE_VAL}}},
+    {512,
+     2047,
+     {{"nonoverlapping", 2048}, {"recursive_doubling", 16384}, {"rabenseifner", HUGE_VAL}}},
+    {2048,
+     4095,
+     {{"nonoverlapping", 2048},
+      {"segmented_ring", 4096},
+      {"recursive_doubling", 16384},
+      {"rabenseifner", HUGE_VAL}}},
+    {4096,
+     1e6,
+     {{"nonoverlapping", 2048},
+      {"segmented_ring", 16384},
+      {"recursive_doubling", 32768},
+      {"rabenseifner", HUGE_VAL}}}};
+
 static void steps_of_open_mpi(void **state) {
     (void)state;
-    static const struct {
-        double first_ranks, last_ranks;
-        struct {
-            const char *algorithm;
-            double until_bytes;
-        } steps[8];
-    } table[] = {
-        {2,
-         3,
-         {{"ring", 8},
-          {"recursive_doubling", 4096},
-          {"ring", 8192},
-          {"recursive_doubling", 16384},
-          {"ring", 65536},
-          {"segmented_ring", 262144},
-          {"rabenseifner", HUGE_VAL}}},
-        {4, 7, {{"ring", 16}, {"recursive_doubling", 8192}, {"rabenseifner", HUGE_VAL}}},
-        {8, 15, {{"recursive_doubling", 8192}, {"rabenseifner", HUGE_VAL}}},
-        {16,
-         31,
-         {{"segmented_ring", 64}, {"recursive_doubling", 4096}, {"rabenseifner", HUGE_VAL}}},
-        {32, 63, {{"segmented_ring", 128}, {"rabenseifner", HUGE_VAL}}},
-        {64, 127, {{"recursive_doubling", 262144}, {"rabenseifner", HUGE_VAL}}},
-        {128,
-         255,
-         {{"nonoverlapping", 131072}, {"recursive_doubling", 262144}, {"rabenseifner", HUGE_VAL}}},
-        {256, 511, {{"nonoverlapping", 4096}, {"rabenseifner", HUGE_VAL}}},
-        {512,
-         2047,
-         {{"nonoverlapping", 2048}, {"recursive_doubling", 16384}, {"rabenseifner", HUGE_VAL}}},
-        {2048,
-         4095,
-         {{"nonoverlapping", 2048},
-          {"segmented_ring", 4096},
-          {"recursive_doubling", 16384},
-          {"rabenseifner", HUGE_VAL}}},
-        {4096,
-         1e6,
-         {{"nonoverlapping", 2048},
-          {"segmented_ring", 16384},
-          {"recursive_doubling", 32768},
-          {"rabenseifner", HUGE_VAL}}}};
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+    for (size_t i = 0; i < sizeof open_mpi / sizeof *open_mpi; i++)
         for (int end = 0; end < 2; end++) {
-            const double ranks = end == 0 ? table[i].first_ranks : table[i].last_ranks;
+            const double ranks = end == 0 ? open_mpi[i].first_ranks : open_mpi[i].last_ranks;
             double from = 0;
-            for (int k = 0; table[i].steps[k].algorithm != NULL; k++) {
-                const double until = table[i].steps[k].until_bytes;
+            for (int k = 0; open_mpi[i].steps[k].algorithm != NULL; k++) {
+                const double until = open_mpi[i].steps[k].until_bytes;
                 const double sizes[] = {from, isinf(until) ? 1e12 : until - 1};
                 for (int s = 0; s < 2; s++) {
                     double below = -1;
                     const enum dl_mpi_algorithm chosen =
                         dl_mpi_all_reduce_choice(DL_MPI_OPEN, ranks, sizes[s], &below);
                     assert_string_equal(dl_mpi_algorithm_names[chosen],
-                                        table[i].steps[k].algorithm);
+                                        open_mpi[i].steps[k].algorithm);
                     check_close(below, from, 0); /* where the one before gave way */
                 }
                 from = until;

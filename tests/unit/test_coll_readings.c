@@ -205,7 +205,6 @@ static struct dl_collective_time measured(const struct dl_system *system, dl_lib
 static void names_of_what_was_read(void **state) {
     (void)state;
     struct dl_coll_sample sample = {1e6, 3, NAN, NAN};
-    struct dl_piece piece = {1e9, 0, 4e-6};
     struct dl_coll_measured m = {.library = "gloo",
                                  .operation = "all_reduce",
                                  .nodes = 2,
@@ -242,6 +241,23 @@ static void names_of_what_was_read(void **state) {
     assert_string_equal(t.formula, "F-WHAT-IF");
     assert_string_equal(t.origin, "fitted");
     check_close(t.time_s, 6, 1e-12);
+    measured(&then, nothing, r, false);
+}
+
+/* Beyond the samples by their fit; scaled where the request imposes a way or is not alone. */
+static void names_of_what_was_scaled(void **state) {
+    (void)state;
+    struct dl_coll_sample sample = {1e6, 3, NAN, NAN};
+    struct dl_piece piece = {1e9, 0, 4e-6};
+    struct dl_coll_measured m = {.library = "gloo",
+                                 .operation = "all_reduce",
+                                 .nodes = 2,
+                                 .ranks = 8,
+                                 .samples = &sample,
+                                 .sample_count = 1};
+    const struct dl_system then = {.collectives = &m, .collective_count = 1};
+    struct dl_collective_request r = plain;
+    struct dl_collective_time t;
     m.pieces = &piece, m.piece_count = 1, r.bytes = 2e6; /* 8 s by the fit */
     t = measured(&then, one_second, r, true);
     assert_string_equal(t.formula, "F-COLL-FITTED");
@@ -262,7 +278,6 @@ static void names_of_what_was_read(void **state) {
     assert_string_equal(measured(&then, one_second, r, true).formula, "F-COLL-SCALED");
     r.protocol = NULL;
     assert_string_equal(measured(&then, one_second, r, true).formula, "F-COLL-MEASURED");
-    measured(&then, nothing, r, false);
 }
 
 /* 2 s measured over 8 ranks and 8 s over 32, 4 a node: 16 ranks on 4 nodes lie half way in
@@ -366,10 +381,14 @@ static void a_group_alone(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(base_of_a_sample),         cmocka_unit_test(between_samples),
-        cmocka_unit_test(samples_of_one_algorithm), cmocka_unit_test(pieces),
-        cmocka_unit_test(names_of_what_was_read),   cmocka_unit_test(ranks_between),
-        cmocka_unit_test(messages_without_bytes),   cmocka_unit_test(a_group_alone)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(base_of_a_sample),
+                                       cmocka_unit_test(between_samples),
+                                       cmocka_unit_test(samples_of_one_algorithm),
+                                       cmocka_unit_test(pieces),
+                                       cmocka_unit_test(names_of_what_was_read),
+                                       cmocka_unit_test(names_of_what_was_scaled),
+                                       cmocka_unit_test(ranks_between),
+                                       cmocka_unit_test(messages_without_bytes),
+                                       cmocka_unit_test(a_group_alone)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
