@@ -15,8 +15,8 @@
 #include "tests/check.h"
 #include "tests/fake.h"
 
-/* coll_tuned_decision_fixed.c of Open MPI 4.1: for a range of ranks, algorithms and the sizes at which
- * they give way to the next. */
+/* coll_tuned_decision_fixed.c of Open MPI 4.1: for a range of ranks, algorithms and the sizes at
+ * which they give way to the next. */
 static const struct {
     double first_ranks, last_ranks;
     struct {
