@@ -67,11 +67,6 @@ static double hop_between_us(const struct shared *s, int algorithm,
     return s->table->net_us[algorithm][protocol] + s->net_us[protocol == DL_NCCL_SIMPLE];
 }
 
-/* Whether a ring passes the whole buffer through every rank. */
-static inline bool whole(enum dl_collective_op op) {
-    return op == DL_COLL_BROADCAST || op == DL_COLL_REDUCE;
-}
-
 /* S / the tree's correction; with `monotone` at least the value at the end of the bin below. */
 static double corrected_bytes(int version, enum dl_nccl_protocol protocol, double bytes,
                               bool monotone) {
@@ -184,7 +179,7 @@ static inline double ring_bandwidth(const struct shared *s, const struct dl_nccl
                                      : graph->channels * ring_ll128_cap[graph->generation];
         bus = dl_least(bus * (s->per_node < 2.0 && version < 2300 ? 0.7 : 0.92), s->frac * cap);
     }
-    return whole(op) ? bus : bus * (graph->ranks / s->ring_steps);
+    return bus * (graph->ranks / s->ring_steps);
 }
 
 static inline double tree_latency_us(const struct shared *s, enum dl_nccl_protocol protocol,

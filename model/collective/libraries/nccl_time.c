@@ -188,9 +188,7 @@ static enum dl_code chosen_time(const struct dl_system *system,
     out->algorithm = dl_nccl_algorithm_names[algorithm];
     out->protocol = dl_nccl_protocol_names[protocol];
     out->formula = "F-NCCL";
-    out->channels = algorithm == DL_NCCL_TREE || algorithm == DL_NCCL_NVLS_TREE
-                        ? graph->tree_channels
-                        : graph->channels;
+    out->channels = graph->channels; /* of trees as well: dl_nccl_graph_build() has as many */
     out->limit = request->nodes > 1 && !graph->inside_limits ? "inter" : "intra";
     return DL_OK;
 }
