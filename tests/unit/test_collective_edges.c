@@ -37,6 +37,9 @@ static void columns_that_may_be_absent(void **state) {
     assert_int_equal(dl_coll_row_read(&csv, 0, &row, &err), DL_ERR_INPUT);
     assert_string_equal(err.key, "system");
     check_contains(err.message, "expected this column");
+    assert_string_equal(err.file, "t.csv");
+    assert_int_equal(err.line, 1);
+    assert_int_equal(err.col, 1);
     dl_arena_free(&arena);
 }
 
