@@ -27,7 +27,7 @@ render $at/template/before.sh.erb > "$work/before.sh"
 render $at/template/script.sh.erb > "$work/script.sh"
 bash -n "$work/before.sh" && bash -n "$work/script.sh"
 tell $? 'the scripts are shell'
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+port=$(python3 tests/free_port.py)
 mkdir "$work/bin"
 ln -s "$(command -v "$DLMODEL" || echo "$PWD/dlmodel")" "$work/bin/dlmodel"
 cat > "$work/session.sh" << 'T'
@@ -55,8 +55,9 @@ T
 )" = '401 200' ] && good=0 && break
 done
 tell $good 'the session answers its user alone'
+[ $good -eq 0 ] || cat "$work/said"
 [ "$(stat -c %a "$work/tokens" 2> /dev/null)" = 600 ]
 tell $? 'its token is its own'
-kill "$session"
+kill "$session" 2> /dev/null
 wait "$session" 2> /dev/null
 exit 0

@@ -6,7 +6,11 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from free_port import free_port  # noqa: E402
 
 DLMODEL = os.environ["DLMODEL"]
 SCRATCH = os.environ["SCRATCH"]
@@ -22,12 +26,6 @@ def check(name, good, seen=""):
     print(("ok " if good else "not ok ") + "serve: " + name, flush=True)
     if not good:
         print("  " + str(seen)[:600].replace("\n", "\n  "), flush=True)
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class Service:

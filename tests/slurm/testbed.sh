@@ -15,7 +15,7 @@ wait_for() { # wait_for SECONDS COMMAND...
         sleep 0.1
     done
 }
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+free_port() { python3 "$(dirname "$0")/../free_port.py"; }
 
 write_conf() { # DIR NODES
     local d=$1 n=$2 host i
