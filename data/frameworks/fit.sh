@@ -52,8 +52,7 @@ systems() {
     done
 }
 # How much the devices of a job differ from step to step (F-STRAGGLER), from the scaling alone (--anchor): one value for NVIDIA's own
-# DGX servers, one for all other machines. vTrain's runs (DGX A100) are in no fit: their scaling
-# errs by 4.4 % with one value for all systems and by 3.1 % with that of the DGX-1.
+# DGX servers, one for all other machines.
 jitter() {
     what=$1 systems=$2
     shift 2
