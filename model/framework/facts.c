@@ -91,7 +91,8 @@ void dl_facts_compile(struct dl_kernel_facts *facts, const struct dl_framework *
 /* Kernels per parameter tensor and bytes per parameter, gradients in fp32. Momentum of PyTorch's
  * loop: weight decay, momentum, update 44, zeroing and accumulation of the gradient 16. Scripts of
  * TensorFlow assign each variable by a copy (24 of 156); LAMB adds norms and bias corrections.
- * Source: kernels-of-frameworks, section 3. */
+ * Adam of PyTorch's BERT scripts: norm 4, moments 40, ratio 28, decay 20, step 28, zeroing and
+ * accumulation of the gradient 16. Source: kernels-of-frameworks, section 3; dle-bert-2. */
 struct dl_optimizer_cost dl_optimizer_cost(enum dl_optimizer_kernels how,
                                            enum dl_optimizer optimizer) {
     static const struct dl_optimizer_cost costs[][DL_OPTIMIZERS] = {
@@ -105,6 +106,7 @@ struct dl_optimizer_cost dl_optimizer_cost(enum dl_optimizer_kernels how,
         [DL_OPTIMIZER_MXNET] = {[DL_SGD] = {0.25, 12}, {0.25, 20}, {1, 28}, {4, 50}},
         [DL_OPTIMIZER_KERAS] = {[DL_SGD] = {3, 24}, {6, 48}, {12, 120}, {27, 190}},
         [DL_OPTIMIZER_CAFFE] = {[DL_SGD] = {3, 32}, {4, 44}, {8, 80}, {14, 120}},
+        [DL_OPTIMIZER_PYTORCH_SCRIPT] = {[DL_SGD] = {3, 28}, {6, 60}, {14, 136}, {0.15, 52}},
     };
     return costs[how][optimizer];
 }

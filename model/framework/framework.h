@@ -41,6 +41,7 @@ struct dl_sync_policy {
     double gradient_launches_per_tensor; /* that the host issues for the exchange of one tensor */
     double overlap_slowdown_frac;        /* compute slows by this while a collective runs */
     bool overlaps_backward;              /* synchronization may start before backward ends */
+    bool each_micro_batch;               /* synchronizes after each micro-batch */
     /* cores of a CPU device that communicate instead of computing, where a plan has several
      * devices (MLSL's endpoints); of a Xeon Phi */
     double endpoint_cores, knl_endpoint_cores;
@@ -77,6 +78,7 @@ struct dl_sync_policy {
         /* Messages of one process: its receiving thread copies and parses them, its senders
          * serialize them, a server's thread adds a worker's gradient to the sum. NAN: no limit. */
         double message_copy_bytes_per_s, send_bytes_per_s, sum_bytes_per_s;
+        double flow_bytes_per_s; /* between one process and another; NAN: no limit */
         double servers_per_node; /* server processes for each node of workers */
         int server_assignment;   /* enum dl_server_assignment */
         bool servers_colocated;  /* parameter servers share the workers' nodes */
@@ -136,6 +138,7 @@ enum dl_optimizer_kernels {
     DL_OPTIMIZER_MXNET,
     DL_OPTIMIZER_KERAS, /* Keras 2: TensorFlow operations */
     DL_OPTIMIZER_CAFFE,
+    DL_OPTIMIZER_PYTORCH_SCRIPT, /* BERT scripts in fp32: Adam a loop, LAMB by apex */
 };
 
 struct dl_framework_host {

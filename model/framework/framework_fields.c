@@ -36,9 +36,10 @@ static const struct dl_field release_fields[] = {
     {RELEASE(versions), RELEASE_COUNT(version_count), .type = DL_FIELD_STRINGS, .required = true,
      .help = "values of framework_version that it covers; 20.03 covers 20.03-py3 as well"},
     {RELEASE(where), RELEASE_COUNT(where_count), .type = DL_FIELD_MAP,
-     .help = "column of a run (workload, layout, strategy) -> value, or several separated by "
-             "commas; the "
-             "release covers only the matching runs of these versions"},
+     .help =
+         "column of a run (workload, layout, strategy, compiler, precision) -> value, or several "
+         "separated by commas; the "
+         "release covers only the matching runs of these versions"},
     {RELEASE(set), RELEASE_COUNT(set_count), .type = DL_FIELD_MAP,
      .help = "member of the framework -> its value in this release"},
     {RELEASE(workloads), RELEASE_COUNT(workload_count), .type = DL_FIELD_MAP,
@@ -207,6 +208,8 @@ static const struct dl_field framework_fields[] = {
              "number"},
     NUMBER(AT(sync.messages, send_bytes_per_s), 1e6, 1e13, DL_UNIT_BYTE_PER_S,
            "rate at which one process serializes the messages that it sends; absent: no limit"),
+    NUMBER(AT(sync.messages, flow_bytes_per_s), 1e6, 1e13, DL_UNIT_BYTE_PER_S,
+           "rate between one process and another; absent: no limit"),
     NUMBER(AT(sync.messages, sum_bytes_per_s), 1e6, 1e13, DL_UNIT_BYTE_PER_S,
            "rate at which a server's thread adds gradients of workers; absent: memory bandwidth"),
     FLAG(AT(sync.kvstore, serial_keys),
@@ -222,6 +225,9 @@ static const struct dl_field framework_fields[] = {
     FLAG(AT(host, single_node), "runs on one host only"),
     FLAG(AT(host, single_process), "one process issues the kernels of all devices of a node"),
     FLAG(AT(sync, overlaps_backward), "gradient synchronization starts before backward ends"),
+    FLAG(AT(sync, each_micro_batch),
+         "gradients are synchronized after each micro-batch, not once after the last (DDP without "
+         "no_sync)"),
     DEFAULT(AT(kernels, update_launches_per_tensor), 0, 100, DL_UNIT_COUNT, 1,
             "optimizer kernels per parameter tensor"),
     DEFAULT(TOP(residual_sigma_log), 0, 2, DL_UNIT_NONE, 0.15,

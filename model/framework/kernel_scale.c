@@ -88,6 +88,17 @@ bool dl_kernel_has_fast_conv(const struct dl_kernel *kernel) {
     return wide == 2;
 }
 
+/* F-UNEQUAL-CONV: 1x7, 7x1, 3x5, over images that extend in each of these dimensions. */
+static bool has_unequal_sides(const struct dl_kernel *kernel) {
+    double widest = 1, sides = 0, dims = 0;
+    for (int d = 0; d < DL_DIMS; d++) widest = fmax(widest, kernel->kernel[d]);
+    for (int d = 0; d < DL_DIMS; d++) {
+        dims += kernel->in[d] > 1;
+        sides += kernel->kernel[d] == widest;
+    }
+    return kernel->groups <= 1 && widest > 1 && dims > sides;
+}
+
 /* Of the kernel's library and the device's generation. */
 static double own_scale(const struct dl_kernel_scales *scales, const struct dl_device *device,
                         enum dl_precision precision, const struct dl_kernel *kernel) {
@@ -101,6 +112,7 @@ static double own_scale(const struct dl_kernel_scales *scales, const struct dl_d
         scale *= dl_kernel_workspace_factor(device, precision, kernel, scales->workspace_bytes);
     if (device->direct_conv_scale > 0 && kernel->groups <= 1 && !dl_kernel_has_fast_conv(kernel))
         scale *= device->direct_conv_scale;
+    if (has_unequal_sides(kernel)) scale *= or_one(device->unequal_conv_scale);
     return scale;
 }
 

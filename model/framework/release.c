@@ -32,6 +32,7 @@ static const struct {
     {"layout", offsetof(struct dl_release_facts, layout)},
     {"strategy", offsetof(struct dl_release_facts, strategy)},
     {"compiler", offsetof(struct dl_release_facts, compiler)},
+    {"precision", offsetof(struct dl_release_facts, precision)},
 };
 enum { WHERE_COLUMNS = sizeof where_columns / sizeof where_columns[0] };
 
@@ -116,7 +117,7 @@ enum dl_code dl_framework_release_check(const struct dl_framework *framework,
             if (fact_of(&none, release->where[k].key) != NULL) continue;
             return dl_json_fail(doc, "releases", err,
                                 "release %s: where names column '%s', expected workload, layout, "
-                                "compiler or strategy",
+                                "compiler, precision or strategy",
                                 release->name, release->where[k].key);
         }
     }

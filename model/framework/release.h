@@ -9,8 +9,9 @@
 
 /* Columns of a run. NULL or "": not given. */
 struct dl_release_facts {
-    const char *version;                                 /* framework_version */
-    const char *workload, *layout, *compiler, *strategy; /* columns that `where` may name */
+    const char *version; /* framework_version */
+    /* columns that `where` may name */
+    const char *workload, *layout, *compiler, *strategy, *precision;
 };
 
 /* The first release of the file that covers the run; NULL: the file's own constants. A version

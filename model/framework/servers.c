@@ -56,8 +56,9 @@ enum dl_code dl_servers_of(const struct dl_gradient_sync_request *r, struct dl_s
                  send_s = inverse(r->framework->sync.messages.send_bytes_per_s),
                  sum_s = inverse(r->framework->sync.messages.sum_bytes_per_s);
     const struct dl_system *there = system_of_servers(r);
-    const double adapter_s = adapter_s_per_byte(r->system, nodes > 1 || !colocated),
-                 server_adapter_s = adapter_s_per_byte(there, nodes > 1 || !colocated),
+    const bool leaves = nodes > 1 || !colocated;
+    const double adapter_s = adapter_s_per_byte(r->system, leaves),
+                 server_adapter_s = adapter_s_per_byte(there, leaves),
                  memory_s = dl_servers_sum_s(r, 1, workers) * per_host;
     const double message_s = r->framework->sync.messages.message_s;
     if (!dl_known(adapter_s) || !dl_known(server_adapter_s) || !dl_known(memory_s)) {
@@ -78,6 +79,7 @@ enum dl_code dl_servers_of(const struct dl_gradient_sync_request *r, struct dl_s
         .server_pull_s_per_byte = fmax(at_server_s, workers * send_s),
         .worker_message_s = message_s,
         .server_message_s = message_s * workers,
+        .flow_s_per_byte = leaves ? inverse(r->framework->sync.messages.flow_bytes_per_s) : 0,
     };
     return DL_OK;
 }
@@ -138,6 +140,21 @@ enum dl_code dl_server_queue_init(const struct dl_servers *servers, bool pull,
     return DL_OK;
 }
 
+/* Of the messages of all workers with one part of a variable. */
+static double at_server_s(const struct dl_server_queue *queue, double part_bytes) {
+    const struct dl_servers *servers = queue->servers;
+    return servers->server_message_s + part_bytes * (queue->pull ? servers->server_pull_s_per_byte
+                                                                 : servers->server_push_s_per_byte);
+}
+
+double dl_server_pull_skew_s(const struct dl_server_queue *queue, int server, double bytes,
+                             double sent_s, double arrived_s) {
+    const struct dl_servers *servers = queue->servers;
+    const double parts = server == DL_SERVER_ALL ? servers->count : 1,
+                 others_s = (1 - 1 / servers->workers) * at_server_s(queue, bytes / parts);
+    return fmax(0, fmin(others_s, arrived_s - sent_s));
+}
+
 double dl_server_queue_pass(struct dl_server_queue *queue, int server, double bytes, double ready_s,
                             double *start_s, double *sent_s) {
     const struct dl_servers *servers = queue->servers;
@@ -147,20 +164,20 @@ double dl_server_queue_pass(struct dl_server_queue *queue, int server, double by
     const double at_worker_s = parts * servers->worker_message_s +
                                bytes * (queue->pull ? servers->worker_pull_s_per_byte
                                                     : servers->worker_push_s_per_byte),
-                 at_server_s = servers->server_message_s +
-                               bytes / parts *
-                                   (queue->pull ? servers->server_pull_s_per_byte
-                                                : servers->server_push_s_per_byte);
+                 each_s = at_server_s(queue, bytes / parts);
     double at_server_from_s = ready_s;
     /* All pulls are asked for at once: a server answers one when it comes to it. Pushes leave in
      * the order of the worker. */
     if (queue->pull && !all) at_server_from_s = fmax(ready_s, queue->server_free_s[server]);
     *start_s = fmax(at_server_from_s, queue->worker_free_s);
-    if (!queue->pull) at_server_from_s = *start_s;
+    if (!queue->pull) at_server_from_s = fmax(0, *start_s - queue->skew_s);
     *sent_s = queue->worker_free_s = *start_s + at_worker_s;
-    double arrived_s = *sent_s;
+    double arrived_s = fmax(*sent_s, *start_s + bytes / parts * servers->flow_s_per_byte);
+    /* a push of the last worker is not taken before it is sent */
+    if (!queue->pull && servers->workers > 0)
+        arrived_s = fmax(arrived_s, *start_s + each_s / servers->workers);
     for (int s = first; s <= last; s++) {
-        queue->server_free_s[s] = fmax(at_server_from_s, queue->server_free_s[s]) + at_server_s;
+        queue->server_free_s[s] = fmax(at_server_from_s, queue->server_free_s[s]) + each_s;
         arrived_s = fmax(arrived_s, queue->server_free_s[s]);
     }
     return arrived_s;

@@ -23,6 +23,7 @@ struct dl_servers {
         server_pull_s_per_byte;
     /* Host time of one message at a worker, and of all workers' messages at a server. */
     double worker_message_s, server_message_s;
+    double flow_s_per_byte; /* of one worker's messages from or to one server */
 };
 
 /* Messages in one direction through workers and servers, each first come, first served. */
@@ -30,6 +31,7 @@ struct dl_server_queue {
     const struct dl_servers *servers;
     bool pull;
     double worker_free_s, *server_free_s; /* [count] */
+    double skew_s; /* pushes: the first worker sends so much earlier than the last (F-PS-SKEW) */
 };
 
 /* Server processes of a plan: as it says, or the framework's for each node. */
@@ -62,8 +64,14 @@ int *dl_servers_assign(const struct dl_gradient_sync_request *request,
 enum dl_code dl_server_queue_init(const struct dl_servers *servers, bool pull,
                                   struct dl_arena *arena, struct dl_server_queue *out,
                                   struct dl_err *err);
-/* Sends `bytes` of a variable on `server` (or DL_SERVER_ALL), ready at `ready_s`. *start_s and
- * *sent_s: when the worker begins and ends. Returns when the message of the last worker has
+/* F-PS-SKEW: how much later the last of the workers gets a variable of `bytes` on `server` than the
+ * first, when it arrives there at `arrived_s` and the last worker began to receive it at `sent_s`
+ * less its own time: (W - 1)/W of the server's time for all, at most what the server is later than
+ * the worker. */
+double dl_server_pull_skew_s(const struct dl_server_queue *queue, int server, double bytes,
+                             double sent_s, double arrived_s);
+/* Sends `bytes` of a variable on `server` (or DL_SERVER_ALL), ready at `ready_s` at the last
+ * worker. *start_s and *sent_s: when that worker begins and ends. Returns when its message has
  * arrived. F-PS-QUEUE */
 double dl_server_queue_pass(struct dl_server_queue *queue, int server, double bytes, double ready_s,
                             double *start_s, double *sent_s);

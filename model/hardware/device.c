@@ -147,6 +147,9 @@ static const struct dl_field device_fields[] = {
     NUMBER(direct_conv_scale, 0.1, 10, DL_UNIT_NONE,
            "convolutions without a fast algorithm (1x1, strided, unequal sides): time / time from "
            "borrowed kernel-time models"),
+    NUMBER(unequal_conv_scale, 0.1, 10, DL_UNIT_NONE,
+           "convolutions with unequal sides (1x7) by the libraries of the device's time: time / as "
+           "for others"),
     NUMBER(norm_scale, 0.1, 20, DL_UNIT_NONE,
            "batch normalization by the libraries of the device's time: time / time by bandwidth, "
            "where the framework file gives none"),

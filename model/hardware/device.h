@@ -68,7 +68,9 @@ struct dl_device {
     const char *kernel_models_from; /* device that lends its models, scaled by peaks; NULL: none */
     double direct_conv_scale;       /* F-DIRECT-CONV: convolutions without a fast algorithm,
                                        time / that of the borrowed models; NAN: 1 */
-    double norm_scale;              /* F-DEVICE-NORM: batch normalization by the libraries of the
+    double unequal_conv_scale; /* F-UNEQUAL-CONV: convolutions with unequal sides by the libraries
+                                       of the device's time / as of others; NAN: 1 */
+    double norm_scale;         /* F-DEVICE-NORM: batch normalization by the libraries of the
                                        device's time / by bandwidth; NAN: 1 */
     const struct dl_device *borrowed; /* loaded from kernel_models_from; not in the file */
     struct dl_map_entry *sources;     /* member -> source */

@@ -12,6 +12,7 @@
 #include "model/framework/shared_host.h"
 #include "model/predict/compose.h"
 #include "model/predict/diagnose.h"
+#include "model/predict/managed.h"
 #include "model/predict/memory.h"
 #include "model/predict/memory_advice.h"
 #include "model/predict/prediction_parts.h"
@@ -136,24 +137,11 @@ static enum dl_code run_timeline(const struct dl_parts *parts, const struct dl_c
 }
 
 /* Micro-batches of one step. F-ACCUMULATE: all but the last run forward and backward and add up
- * gradients, without synchronization or update. */
+ * gradients, without update, and without synchronization unless each micro-batch synchronizes. */
 static double micro_batches_of(const struct dl_plan *plan) {
     return plan->micro_batch_samples > 0
                ? ceil(plan->batch_per_device_samples / plan->micro_batch_samples)
                : 1;
-}
-
-/* Seconds of the micro-batches before the last one, on a quiet network. */
-static enum dl_code accumulate_s(const struct dl_parts *parts, const struct dl_cost *cost,
-                                 bool one_device, double *out, struct dl_err *err) {
-    const double before = micro_batches_of(parts->plan) - 1;
-    const struct run run = {.one_device = one_device, .accumulates = true};
-    struct dl_timeline timeline;
-    *out = 0;
-    if (!(before > 0)) return DL_OK;
-    DL_TRY(run_timeline(parts, cost, &run, &timeline, err));
-    *out = before * timeline.period_s;
-    return DL_OK;
 }
 
 /* How much longer one run of the timeline takes than another [s], at least 0. Sums of the same
@@ -163,14 +151,37 @@ static double longer_s(double run_s, double than_s) {
     return more_s > 1e-12 * run_s ? more_s : 0;
 }
 
-/* Results of the two runs of the timeline: exposed communication is their difference. before_s:
- * of the micro-batches before the last. */
+/* Seconds of the micro-batches before the last one: without messages; and, where each of them
+ * synchronizes (each_micro_batch), what the messages add. */
+struct before {
+    double quiet_s, exposed_s, comm_s, slowdown_s;
+};
+
+static enum dl_code accumulate(const struct dl_parts *parts, const struct dl_cost *cost,
+                               const struct run *last, struct before *out, struct dl_err *err) {
+    const double count = micro_batches_of(parts->plan) - 1;
+    struct run run = {.one_device = last->one_device, .accumulates = true};
+    struct dl_timeline quiet, busy;
+    *out = (struct before){0};
+    if (!(count > 0)) return DL_OK;
+    DL_TRY(run_timeline(parts, cost, &run, &quiet, err));
+    out->quiet_s = count * quiet.period_s;
+    run.synchronizes = last->synchronizes && parts->framework->sync.each_micro_batch;
+    if (!run.synchronizes) return DL_OK;
+    DL_TRY(run_timeline(parts, cost, &run, &busy, err));
+    out->slowdown_s = count * busy.slowdown_s;
+    out->exposed_s = count * longer_s(busy.period_s - busy.slowdown_s, quiet.period_s);
+    out->comm_s = count * busy.comm_s;
+    return DL_OK;
+}
+
+/* Results of the two runs of the timeline: exposed communication is their difference. */
 static void gather_evidence(const struct dl_parts *parts, const struct dl_replica *replica,
-                            double before_s, struct dl_evidence *e) {
+                            const struct before *before, struct dl_evidence *e) {
     const struct dl_timeline *busy = parts->with_comm, *quiet = parts->without_comm;
     const struct dl_gradient_sync *x = &busy->sync;
     const double micro_batches = micro_batches_of(parts->plan),
-                 quiet_s = quiet->period_s + before_s;
+                 quiet_s = quiet->period_s + before->quiet_s;
     memset(e, 0, sizeof *e);
     for (int i = 0; i < parts->workload->layer_count; i++) {
         e->forward_s += micro_batches * parts->cost->layers[i].forward.time_s;
@@ -179,15 +190,20 @@ static void gather_evidence(const struct dl_parts *parts, const struct dl_replic
     e->update_s =
         parts->cost->update.time_s + (micro_batches - 1) * parts->cost->accumulation.time_s;
     e->host_s = fmax(0, quiet_s - (e->forward_s + e->backward_s + e->update_s));
-    e->backward_s += busy->slowdown_s;
-    e->exposed_comm_s = longer_s(busy->period_s - busy->slowdown_s, quiet->period_s);
-    e->comm_s = fmax(busy->comm_s, e->exposed_comm_s);
+    e->backward_s += busy->slowdown_s + before->slowdown_s;
+    e->exposed_comm_s =
+        longer_s(busy->period_s - busy->slowdown_s, quiet->period_s) + before->exposed_s;
+    e->comm_s = fmax(busy->comm_s + before->comm_s, e->exposed_comm_s);
     e->straggler_frac = dl_straggler_frac(parts->system, parts->framework, parts->plan);
     const struct dl_input_time input =
         dl_input_compute(parts->system, parts->workload, parts->framework, parts->plan);
     dl_compose_input(&input, parts->framework, replica->input_extra_s, e);
     dl_evidence_of_cost(parts->cost, parts->workload->layer_count, micro_batches, e);
     dl_evidence_of_messages(x->messages, x->message_count, x->bound != NULL, e);
+    if (!(before->comm_s > 0)) return;
+    double *const of_messages[] = {&e->latency_s, &e->server_s, &e->inter_s, &e->intra_s};
+    for (size_t i = 0; i < sizeof of_messages / sizeof *of_messages; i++)
+        *of_messages[i] *= micro_batches;
 }
 
 /* A single device, with its input, for a device's share of the replica's samples. step_s:
@@ -327,9 +343,9 @@ static enum dl_code single_device_s(const struct dl_replica *replica, const stru
                               err));
     }
     DL_TRY(run_timeline(&whole, replica->parts > 1 ? &cost : own, &alone, &single, err));
-    double before_s;
-    DL_TRY(accumulate_s(&whole, replica->parts > 1 ? &cost : own, true, &before_s, err));
-    *out = single.period_s + before_s;
+    struct before before;
+    DL_TRY(accumulate(&whole, replica->parts > 1 ? &cost : own, &alone, &before, err));
+    *out = single.period_s + before.quiet_s;
     return DL_OK;
 }
 
@@ -366,23 +382,6 @@ static bool any_extrapolated(const struct dl_gradient_sync *x) {
         if (x->messages[m].extrapolated) return true;
     }
     return false;
-}
-
-/* Managed memory takes more than the device has. */
-static bool is_managed(const struct dl_replica *replica) {
-    return replica->request->framework->activations.managed_memory && replica->parts > 1;
-}
-
-/* F-MANAGED: what does not fit leaves the device and comes back once in a step, over the host link
- * that devices share: activations are read in the reverse of the order in which they were written,
- * so that the rest stays. */
-static double paging_s(const struct dl_replica *replica, const struct dl_memory *memory) {
-    const struct dl_gradient_sync_request x = {.system = replica->request->system,
-                                               .plan = &replica->plan};
-    const double excess_bytes = memory->total_bytes - memory->capacity_bytes;
-    if (!is_managed(replica) || !(excess_bytes > 0)) return 0;
-    const double one_way_s = dl_gradient_sync_host_copy_s(&x, excess_bytes, false);
-    return dl_known(one_way_s) ? 2 * one_way_s : 0;
 }
 
 static bool is_brief(const struct dl_replica *replica) {
@@ -422,7 +421,7 @@ static void hold(const struct dl_replica *replica, const struct dl_parts *parts,
     dl_memory_compute(parts->system, parts->workload, parts->framework, plan, at_once, &p->memory,
                       &d->unknown_memory);
     add_memory(replica, p);
-    p->fits = dl_memory_fits(&p->memory) || is_managed(replica);
+    p->fits = dl_memory_fits(&p->memory) || dl_replica_is_managed(replica);
     if (is_brief(replica)) return;
     p->max_batch_samples =
         dl_memory_max_batch(parts->system, parts->workload, parts->framework, plan) /
@@ -436,7 +435,7 @@ static void hold(const struct dl_replica *replica, const struct dl_parts *parts,
 /* Managed memory that does not fit takes time. */
 static bool needs_memory(const struct dl_replica *replica) {
     const struct dl_predict_options *options = replica->request->options;
-    return options == NULL || !options->times_only || is_managed(replica);
+    return options == NULL || !options->times_only || dl_replica_is_managed(replica);
 }
 
 enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_prediction *out,
@@ -466,15 +465,16 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
     out->iteration_s = least_s(replica, &parts);
     if (dl_replica_is_beyond(request, out->iteration_s)) return DL_OK;
     DL_TRY(simulate(replica, &parts, &alone, &cost, &busy, &quiet, err));
-    double before_s;
-    DL_TRY(accumulate_s(&parts, &cost, false, &before_s, err));
-    double single_s = quiet.period_s + before_s;
+    const struct run last = {.synchronizes = replica->synchronizes};
+    struct before before;
+    DL_TRY(accumulate(&parts, &cost, &last, &before, err));
+    double single_s = quiet.period_s + before.quiet_s;
     if (!is_brief(replica) && !is_quiet_alone(replica, &parts, &alone))
         DL_TRY(single_device_s(replica, &parts, &alone, &single_s, err));
 
     struct dl_evidence evidence;
     struct dl_prediction p = {.fits = true};
-    gather_evidence(&parts, replica, before_s, &evidence);
+    gather_evidence(&parts, replica, &before, &evidence);
     struct dl_diagnosis diagnosis = {
         .system = system,
         .framework = framework,
@@ -488,7 +488,7 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
         .brief = is_brief(replica),
         .arena = arena};
     if (needs_memory(replica)) hold(replica, &parts, at_once, &diagnosis, &p);
-    evidence.host_s += paging_s(replica, &p.memory);
+    evidence.host_s += dl_replica_paging_s(replica, &p.memory);
     dl_compose(&evidence, workload, &plan, alone_s(&parts, replica, single_s), &p);
     describe_comm(&busy.sync, &p);
     DL_TRY(dl_diagnose(&diagnosis, &p, err));

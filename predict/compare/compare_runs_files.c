@@ -104,6 +104,7 @@ static enum dl_code load_release(struct dl_run_rows *r, int row, struct run_rele
         .workload = dl_run_cell(r, row, DL_RUN_WORKLOAD),
         .layout = dl_run_cell(r, row, DL_RUN_LAYOUT),
         .strategy = dl_run_cell(r, row, DL_RUN_STRATEGY),
+        .precision = dl_precision_names[run->plan.precision],
         .compiler =
             run->plan.compiler == DL_COMPILER_OPEN ? "" : dl_compiler_names[run->plan.compiler],
     };

@@ -76,6 +76,7 @@ static const struct {
     {"sockets_per_ring", "TCP where a connection is limited: test_nccl, connections_of_rings"},
     {"power_limit_w", "it acts below the rated power alone: test_power_cap"},
     {"triton_attention_scale", "attention of llm-foundry's releases, which the battery has not"},
+    {"unequal_conv_scale", "1x7 convolutions, which the battery has not: test_kernel_scale"},
     {"edges.0.kind", "names the kind of a link; its rate is the link object's"},
     {"sockets", "names the host; peer_group says which devices share one"},
 };

@@ -180,7 +180,8 @@ static void optimizers(void **state) {
                 {DL_OPTIMIZER_PYTORCH, {{0.1, 20}, {0.1, 44}, {0.2, 80}, {0.3, 104}}},
                 {DL_OPTIMIZER_MXNET, {{0.25, 12}, {0.25, 20}, {1, 28}, {4, 50}}},
                 {DL_OPTIMIZER_KERAS, {{3, 24}, {6, 48}, {12, 120}, {27, 190}}},
-                {DL_OPTIMIZER_CAFFE, {{3, 32}, {4, 44}, {8, 80}, {14, 120}}}};
+                {DL_OPTIMIZER_CAFFE, {{3, 32}, {4, 44}, {8, 80}, {14, 120}}},
+                {DL_OPTIMIZER_PYTORCH_SCRIPT, {{3, 28}, {6, 60}, {14, 136}, {0.15, 52}}}};
     static const enum dl_optimizer optimizers[] = {DL_SGD, DL_MOMENTUM, DL_ADAM, DL_LAMB};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         for (int o = 0; o < 4; o++) {

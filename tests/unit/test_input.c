@@ -179,6 +179,32 @@ static void micro_batches_accumulate(void **state) {
     dl_arena_free(&one.arena);
 }
 
+/* Four micro-batches that each synchronize expose four times what one does alone. */
+static void micro_batches_synchronize(void **state) {
+    (void)state;
+    struct dl_fake f, one;
+    struct dl_prediction once, each, quarter;
+    fake_make(&f);
+    fake_make(&one);
+    f.framework.sync.overlaps_backward = one.framework.sync.overlaps_backward = false;
+    f.plan.batch_per_device_samples = 256;
+    f.plan.micro_batch_samples = one.plan.batch_per_device_samples = 64;
+    assert_int_equal(fake_predict(&f, &once), DL_OK);
+    f.plan.dp = 0;
+    f.framework.sync.each_micro_batch = true;
+    assert_int_equal(fake_predict(&f, &each), DL_OK);
+    assert_int_equal(fake_predict(&one, &quarter), DL_OK);
+    assert_true(quarter.exposed_comm_s > 0);
+    check_close(once.exposed_comm_s, quarter.exposed_comm_s, 1e-6);
+    check_close(each.exposed_comm_s, 4 * quarter.exposed_comm_s, 1e-6);
+    check_close(each.comm_s, 4 * quarter.comm_s, 1e-6);
+    check_close(each.iteration_s - once.iteration_s,
+                each.exposed_comm_s - once.exposed_comm_s + each.overhead_s - once.overhead_s,
+                1e-9);
+    dl_arena_free(&f.arena);
+    dl_arena_free(&one.arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stages_by_hand),
@@ -188,6 +214,7 @@ int main(void) {
         cmocka_unit_test(feeding_one_process),
         cmocka_unit_test(unknown_is_said),
         cmocka_unit_test(micro_batches_accumulate),
+        cmocka_unit_test(micro_batches_synchronize),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -115,7 +115,7 @@ static void columns_of_releases(void **state) {
     assert_int_equal(dl_json_parse("x.json", "{}", 2, &arena, &doc, &err), DL_OK);
     assert_int_equal(dl_framework_release_check(&framework, doc, &err), DL_ERR_INPUT);
     assert_string_equal(err.message, "release 1.2: where names column 'color', expected workload, "
-                                     "layout, compiler or strategy");
+                                     "layout, compiler, precision or strategy");
     for (int i = 0; i < 4; i++) {
         where.key = known[i];
         assert_int_equal(dl_framework_release_check(&framework, doc, &err), DL_OK);

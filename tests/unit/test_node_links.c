@@ -559,7 +559,11 @@ static void releases_of_a_framework(void **state) {
     assert_null(dl_framework_release_of(&framework, &facts, &out));
     facts.workload = "resnet50_v1:height=160";
     assert_null(dl_framework_release_of(&framework, &facts, &out));
-    facts.workload = "resnet50", where[0].key = "color";
+    facts.workload = "resnet50", where[0].key = "precision", where[0].text = "fp32,tf32";
+    assert_null(dl_framework_release_of(&framework, &facts, &out));
+    facts.precision = "tf32";
+    assert_ptr_equal(dl_framework_release_of(&framework, &facts, &out), &of);
+    where[0].key = "color";
     assert_null(dl_framework_release_of(&framework, &facts, &out));
     where[0].key = "layout", facts.version = "1.9";
     assert_null(dl_framework_release_of(&framework, &facts, &out));

@@ -18,7 +18,11 @@
  * node each, of which half of a worker's bytes and one of two workers' stay on the node; the
  * adapter has 1 GB/s: 0.5 ns a byte at the worker, 1 ns at the server (sums in host memory of 200
  * GB/s take 3 bytes, 0.015 ns). Copies to the host, over a link that two GPUs share, take 1/6 ns.
- * Push of 70 MB, ready at 1 s: at the worker from 1 + 70/6 ms for 35 ms, at the server for 70 ms.
+ * Push of 70 MB, ready at 1 s: at the worker from 1 + 70/6 ms for 35 ms, at the server for 70 ms,
+ * half of it for the other worker. F-PS-SKEW: pulled, the 70 MB have left for the last worker 50 ms
+ * after the barrier (15 ms of 30 MB, 35) and arrived after 80 (10 MB and 70 at the server): the
+ * other had them 30 ms earlier and pushes as much earlier, so that the server ends 40 ms after the
+ * last begins.
  */
 static void parameter_servers(void **state) {
     (void)state;
@@ -38,14 +42,15 @@ static void parameter_servers(void **state) {
     const struct dl_message *push = &b.sync.messages[0];
     check_close(push->ready_s, 1 + 70e6 / 6e9, 1e-12);
     check_close(push->duration_s, 0.035, 1e-9);
-    check_close(push->tail_s, 0.035, 1e-9);
+    check_close(push->tail_s, 0.005, 1e-9);
     assert_string_equal(push->limit, "inter");
     assert_string_equal(push->formula, "F-PS-QUEUE");
     assert_true(b.sync.wait_each && b.sync.update_remote);
     /* Pulls come in forward order, after the last push: ready at 4 s, copied for 10/6 ms, pushed
-     * for 10 ms, updated with 30 MB of traffic in 0.15 ms. The 10 MB of server 0 go first; the 70
-     * MB on server 1 follow the 10 MB there, and then pass to the devices. */
-    const double barrier_s = 4 + 10e6 / 6e9 + 10e6 * 1e-9 + 30e6 / 200e9;
+     * for 5 ms behind the other worker's, updated with 30 MB of traffic in 0.15 ms. The 10 MB of
+     * server 0 go first; the 70 MB on server 1 follow the 10 MB there, and then pass to the
+     * devices. */
+    const double barrier_s = 4 + 10e6 / 6e9 + 5e6 * 1e-9 + 30e6 / 200e9;
     const struct dl_message *pull = &b.sync.messages[4];
     assert_int_equal(pull[0].first, 3);
     check_close(pull[0].ready_s, barrier_s, 1e-9);
@@ -83,6 +88,10 @@ static void server_rates(void **state) {
     check_close(servers.server_push_s_per_byte, 4e-9, 1e-9);
     check_close(servers.server_pull_s_per_byte, 3e-9, 1e-9);
     check_close(servers.server_message_s, 4e-4, 1e-9);
+    check_close(servers.flow_s_per_byte, 0, 0);
+    b.fake.framework.sync.messages.flow_bytes_per_s = 0.5e9;
+    assert_int_equal(dl_servers_of(&b.request, &servers, &err), DL_OK);
+    check_close(servers.flow_s_per_byte, 2e-9, 1e-12);
     /* A worker for each device: its four share the adapter (1.5 ns); servers get 12 of 16 from
      * other nodes: 12 ns, and the thread takes 16. Adding at 0.5 GB/s takes it 32. */
     b.fake.framework.sync.messages.worker_per_device = true;

@@ -124,6 +124,28 @@ static double queue_message(struct dl_server_queue *queue, int server, double by
     return arrived_s;
 }
 
+/* F-PS-SKEW: servers answer one worker after the other. The workers that get a variable first
+ * compute and push first, while the others still receive it; the step waits for the last. *out: the
+ * last worker's delay against the first, by the variable that arrives last. */
+static enum dl_code skew_s(const struct dl_gradient_sync_request *r,
+                           const struct dl_servers *servers, const int *server_of, double *out,
+                           struct dl_err *err) {
+    struct dl_server_queue pull;
+    double last_s = 0;
+    DL_TRY(dl_server_queue_init(servers, true, r->arena, &pull, err));
+    *out = 0;
+    for (int g = r->gradient_count - 1; g >= 0; g--) { /* first layers first */
+        const double bytes = r->gradients[g].elements * 4;
+        double start_s, sent_s;
+        const double arrived_s =
+            dl_server_queue_pass(&pull, server_of[g], bytes, 0, &start_s, &sent_s);
+        if (arrived_s < last_s) continue;
+        last_s = arrived_s;
+        *out = dl_server_pull_skew_s(&pull, server_of[g], bytes, sent_s, arrived_s);
+    }
+    return DL_OK;
+}
+
 /* Servers on the network. */
 static enum dl_code synchronize_network(const struct dl_gradient_sync_request *r,
                                         const struct rates *rates, struct dl_gradient_sync *out,
@@ -136,6 +158,7 @@ static enum dl_code synchronize_network(const struct dl_gradient_sync_request *r
     const double split = r->framework->sync.kvstore.big_key_elements;
     const int *server_of = dl_servers_assign(r, &servers, split > 0 ? split : NAN);
     if (server_of == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    DL_TRY(skew_s(r, &servers, server_of, &push.skew_s, err));
     const int count = r->gradient_count;
     const double copy_s = r->framework->sync.messages.worker_per_device
                               ? rates->local_s_per_byte
