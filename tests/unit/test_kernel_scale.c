@@ -188,6 +188,41 @@ static void published_groups(void **state) {
     dl_arena_free(&arena);
 }
 
+/* F-KERNEL-LOAD: FlashAttention-2 on B200 takes flash2_scale times the kernel-time model in the
+ * median of published times (flash2_b200.csv). */
+static void published_flash2(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    char path[4200], folder[4200];
+    const char *directories[] = {folder};
+    const struct dl_data data = {.directories = directories, .directory_count = 1};
+    const struct dl_device *b200 = NULL;
+    struct dl_csv csv;
+    struct dl_err err = {0};
+    int above = 0;
+    snprintf(folder, sizeof folder, "%s/data", check_root());
+    snprintf(path, sizeof path, "%s/data/kernels/flash2_b200.csv", check_root());
+    assert_int_equal(dl_csv_read(path, &arena, &csv, &err), DL_OK);
+    assert_int_equal(dl_data_device(&data, "b200_sxm", &arena, &b200, &err), DL_OK);
+    for (int i = 0; i < csv.row_count; i++) {
+        static const char *const columns[] = {"batch", "heads_q", "seq_q", "head_dim_qk",
+                                              "time_us"};
+        double v[5];
+        for (int c = 0; c < 5; c++)
+            v[c] = strtod(csv.rows[i][dl_csv_column(&csv, columns[c])], NULL);
+        const bool forward = strcmp(csv.rows[i][dl_csv_column(&csv, "pass")], "fwd") == 0;
+        const struct dl_kernel kernel = dl_kernel_attention(
+            forward ? DL_FORWARD : DL_BACKWARD_DATA,
+            &(struct dl_attention_shape){v[0], v[1], v[1], v[2], v[2], v[3], v[3], 0, false});
+        struct dl_kernel_time t;
+        dl_kernel_time(b200, DL_BF16, &kernel, &t);
+        above += 1e-6 * v[4] > b200->flash2_scale * t.time_s;
+    }
+    assert_int_equal(csv.row_count, 12);
+    assert_int_equal(above, 6);
+    dl_arena_free(&arena);
+}
+
 /* F-KERNEL-LOAD: 16 bits by load_scale, 8 bits by narrow_load_scale; nothing is known of 4 bits. */
 static void loaded(void **state) {
     (void)state;
@@ -257,6 +292,7 @@ int main(void) {
         cmocka_unit_test(fast_algorithms),  cmocka_unit_test(release),
         cmocka_unit_test(device),           cmocka_unit_test(device_norm),
         cmocka_unit_test(grouped),          cmocka_unit_test(loaded),
-        cmocka_unit_test(published_groups), cmocka_unit_test(shared_kernels)};
+        cmocka_unit_test(published_groups), cmocka_unit_test(published_flash2),
+        cmocka_unit_test(shared_kernels)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
