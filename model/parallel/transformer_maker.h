@@ -30,6 +30,11 @@ void dl_transformer_add_stream(const struct dl_transformer_maker *m, enum dl_pas
                                double reads, double writes, double extra_bytes, double sign,
                                struct dl_transformer_pass *out);
 
+/* The same of a kernel that takes `scale` times as long as its bytes would. */
+void dl_transformer_add_slow_stream(const struct dl_transformer_maker *m, enum dl_pass pass,
+                                    double scale, double reads, double writes, double extra_bytes,
+                                    double sign, struct dl_transformer_pass *out);
+
 /* What experts add to their products and exchange. F-TRANSFORMER-EXPERT-ROWS,
  * F-TRANSFORMER-EXPERT-CALLS */
 void dl_transformer_add_experts(const struct dl_transformer_maker *m,

@@ -236,6 +236,16 @@ static double moved_by_experts(const struct gpt *g, const struct dl_transformer_
     return expert_pass(g, s, which).moved_bytes;
 }
 
+/* Time of one kernel that reads and writes so many values of 16 bits, and extra bytes. */
+static double stream_s(const struct gpt *g, enum dl_pass pass, double reads, double writes,
+                       double extra_bytes) {
+    struct dl_kernel kernel = dl_kernel_stream(pass, reads, reads, writes);
+    struct dl_kernel_time t;
+    kernel.extra_bytes = extra_bytes;
+    dl_kernel_time(&g->f.device, g->tf.precision, &kernel, &t);
+    return t.time_s;
+}
+
 /* F-TRANSFORMER-CASTS: experts cast the rows that they read, k h and k f a token, 16 bits to two
  * copies of 8, also where a norm stands before the router, because they move in 16; before
  * PyTorch's grouped kernels a second kernel reads them again where blocks have scales, and weights
@@ -275,12 +285,55 @@ static void casts_of_experts(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
+/* F-TRANSFORMER-CASTS, F-TRANSFORMER-EXPERT-ROWS: torchao's two kernels for each operand take 1.88
+ * times the time of their bytes; adding by index 3.9 times, so that ten kernels backward take 2.9
+ * of its time more. */
+static void slower_than_bytes(void **state) {
+    (void)state;
+    struct gpt g;
+    const struct dl_transformer_split s = split(1, 1, 1);
+    const double rows = 3 * TOKENS * 2;
+    static const struct {
+        bool received;
+        double reads, writes;
+    } back[] = {{true, 1, 2},  {true, 1, 1},  {true, 2, 1},  {true, 2, 2},  {false, 1, 2},
+                {false, 2, 2}, {false, 4, 2}, {false, 2, 0}, {false, 2, 1}, {false, 1, 1}};
+    make(&g, "1.25");
+    struct dl_transformer_policy *policy = &g.f.framework.transformer;
+    policy->expert_rows = DL_ROWS_DIRECT;
+    double expected_s = expert_pass(&g, &s, DL_BACKWARD_DATA).device_s;
+    for (int i = 0; i < 10; i++) {
+        const double values = (back[i].received ? 1.25 : 1) * rows * H;
+        expected_s += (i == 3 ? 3.9 : 1) * stream_s(&g, DL_BACKWARD_DATA, back[i].reads * values,
+                                                    back[i].writes * values, 0);
+    }
+    policy->expert_rows = DL_ROWS_INDEXED;
+    check_close(expert_pass(&g, &s, DL_BACKWARD_DATA).device_s, expected_s, 1e-9);
+    dl_arena_free(&g.f.arena);
+    make(&g, "0");
+    policy = &g.f.framework.transformer;
+    g.tf.precision = DL_MXFP8;
+    policy->grouped_gemms = true;
+    policy->casts = DL_CASTS_FUSED;
+    expected_s = expert_pass(&g, &s, DL_FORWARD).device_s;
+    const double cast[] = {rows * H, rows * F, 2 * 4 * H * F};
+    for (int i = 0; i < 3; i++) {
+        const double both = 2 * (1 + 1.0 / 32) * cast[i];
+        expected_s += 1.88 * (stream_s(&g, DL_FORWARD, cast[i], 0, both) +
+                              stream_s(&g, DL_FORWARD, cast[i], 0, 0));
+    }
+    policy->casts = DL_CASTS_ALL;
+    check_close(expert_pass(&g, &s, DL_FORWARD).device_s, expected_s, 1e-9);
+    dl_arena_free(&g.f.arena);
+}
+
 /* F-TRANSFORMER-EXPERT-ROWS: 3 samples of 64 tokens go to 2 experts each, 384 rows; experts have
  * room for 480. Values read and written of each, by hand: sorted there and back, 2 + 2 a value
  * each way. Indexed, forward: to fp32 1 + 2, weighted 2 + 2, to 16 bits 2 + 1 and added 2 + 1 of
  * 384 rows; padded, gathered, scattered 1 + 1 each of 480. Backward: 1 + 2, 2 + 2, 4 + 2, 2, 2 + 1,
- * 1 + 1 of 384; 1 + 2, 1 + 1, 2 + 1, 2 + 2 of 480. Biases of experts, forward: 2, 3 + 2, 2 + 2,
- * 2 + 1; backward: 1 + 2, 2 + 1, 2 + 2, 2, 2 + 2, 2, 1 + 1. */
+ * 1 + 1 of 384; 1 + 2, 1 + 1, 2 + 1, 2 + 2 of 480, the last in 3.9 times the time of its bytes.
+ * Biases of experts, forward: 2, 3 + 2, 2 + 2, 2 + 1; backward: 1 + 2, 2 + 1, 2 + 2, 2, 2 + 2, 2,
+ * 1 + 1. */
 static void rows_of_experts(void **state) {
     (void)state;
     static const struct {
@@ -557,6 +610,7 @@ int main(void) {
         cmocka_unit_test(crowded_experts),
         cmocka_unit_test(impossible_crowds),
         cmocka_unit_test(casts_of_experts),
+        cmocka_unit_test(slower_than_bytes),
         cmocka_unit_test(rows_of_experts),
         cmocka_unit_test(calls_of_experts),
         cmocka_unit_test(captured_iterations),
