@@ -76,7 +76,9 @@ const struct dl_option dl_input_options[] = {
      DL_WORD(PLAN(variable_placement), .choices = parameter_devices, .alias = "placement")},
     {"dp", 0, "N", "Plan", "data-parallel ranks; default: all devices that the other axes leave",
      DL_INTEGER(PLAN(dp), .min = 1, .max = MOST_RANKS)},
-    {"tp", 0, "N", "Plan", "tensor-, filter- or channel-parallel ranks; default 1",
+    {"tp", 0, "N", "Plan",
+     "tensor-, filter- or channel-parallel ranks; default 1; of a strategy that splits inside a "
+     "node: the devices that the other axes leave in it",
      DL_INTEGER(PLAN(tp), .min = 1, .max = MOST_RANKS)},
     {"pp", 0, "N", "Plan", "pipeline stages; default 1",
      DL_INTEGER(PLAN(pp), .min = 1, .max = MOST_RANKS)},
@@ -128,8 +130,8 @@ const struct dl_option dl_input_options[] = {
      "with tensor parallelism: split layer norms and dropout along the sequence, as Megatron does",
      DL_FLAG_OF(PLAN(sequence_parallel), DL_GIVEN(INPUT(given.sequence_parallel)))},
     {"zero", 0, "STAGE", "Plan",
-     "with tensor or pipeline parallelism: shard optimizer states (1), gradients (2), weights (3) "
-     "over data ranks; default 0",
+     "shard over data ranks: optimizer states (1), gradients too (2), weights too (3); default: as "
+     "the strategy says (zero1, ...), else 0",
      DL_INTEGER(PLAN(shard), .min = 0, .max = 3, DL_GIVEN(INPUT(given.zero)))},
     {"zero-group", 0, "N", "Plan",
      "hybrid sharding (HSDP): shard states over groups of N neighbouring data ranks and replicate "
