@@ -415,8 +415,8 @@ const char *dl_rows_stages_text(const struct dl_prediction *p, struct dl_arena *
                                                           : "");
     }
     if (dl_known(p->max_micro_batch_samples))
-        dl_text_printf(&text, ". The largest micro-batch that fits is %.0f samples.\n",
-                       p->max_micro_batch_samples);
+        dl_text_printf(&text, ". The largest micro-batch that fits is %.0f sample%s.\n",
+                       p->max_micro_batch_samples, p->max_micro_batch_samples == 1 ? "" : "s");
     else
         dl_text_add(&text, ".\n");
     return dl_text_string(&text);
