@@ -164,7 +164,8 @@ const struct dl_option dl_input_options[] = {
      "read real input from storage even if it would fit in the page cache",
      DL_FLAG(PLAN(first_epoch))},
     {"tokens", 0, "N", "Plan",
-     "also print how long training on N tokens takes, e.g. 15T: iterations, time, device-hours",
+     "also print how long training on N tokens takes, e.g. 300B or 15T: iterations, time, "
+     "device-hours",
      DL_NUMBER(INPUT(length.tokens), .unit = DL_UNIT_COUNT, .min = 1, .max = 9e15)},
     {"epochs", 0, "N", "Plan", "the same for N epochs of the dataset",
      DL_NUMBER(INPUT(length.epoch_count), .unit = DL_UNIT_COUNT, .min = 1, .max = 1e9)},
