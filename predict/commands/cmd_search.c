@@ -55,10 +55,9 @@ static const struct dl_option own_options[] = {
      "then combine them with --merge",
      DL_TEXT(ASKED(shard))},
     {"sweep", 0, "FILE", "Search",
-     "search what each row of this CSV file says (its columns are options: system, workload, "
-     "nodes, "
-     "global_batch, ...) and print CSV, the best plan of each row unless --top; with --shard every "
-     "N-th row, for `merge`",
+     "one search for each row of this CSV file, whose columns are options (system, workload, "
+     "nodes, global_batch, ...); prints CSV: the best plan of each row, or its --top best; with "
+     "--shard only every N-th row, for `merge`",
      DL_TEXT(ASKED(sweep))},
     {"merge", 0, "FILE", "Search",
      "do not search: combine the CSV files of all parts; give --merge once per part and all other "
