@@ -112,7 +112,8 @@ const struct dl_option dl_input_options[] = {
      "transformer layer; default: as the framework does",
      DL_CHOICE(PLAN(recompute), .choices = dl_recompute_names, DL_GIVEN(INPUT(given.recompute)))},
     {"attention", 0, "composed|fused-softmax|flash", "Plan",
-     "kernels of attention; default: those of the framework's version",
+     "kernels of attention: scale, mask and softmax apart, in one kernel, or all of it in one; "
+     "default: those of the framework's version",
      DL_CHOICE(PLAN(attention), .choices = dl_attention_kernel_names)},
     {"compiler", 0, "none|xla|inductor", "Plan",
      "compiler that fuses the framework's operations; default: the framework's own",
