@@ -21,7 +21,9 @@ const struct dl_option dl_input_options[] = {
      "network, e.g. resnet50 or gpt:layers=24,hidden=1024,seq=1024,vocab=51200; default resnet50",
      DL_TEXT(INPUT(workload_name))},
     {"framework", 'f', "NAME,...|all", "What",
-     "framework, in one distributed mode, or several; default all", DL_TEXT(INPUT(framework_name))},
+     "framework, in one distributed mode, or several; default all; explain, search and advise take "
+     "one, by default a usual one for the workload",
+     DL_TEXT(INPUT(framework_name))},
     {"all-frameworks", 0, NULL, "What",
      "with --framework all: also frameworks that are retired, lossy or asynchronous",
      DL_FLAG(INPUT(all_frameworks))},
