@@ -105,8 +105,10 @@ column() { # column NAME FILE...: the cells of that column, each once
         FNR == 1 { wanted = 0; for (k = cells($0, header); k > 0; k--) if (header[k] == name) wanted = k; next }
         wanted && cells($0, cell) && !(cell[wanted] in seen) { seen[cell[wanted]] = 1; if (cell[wanted] != "") print cell[wanted] }' "$@"
 }
+tables() { basename -a -s .csv data/runs/*.csv data/unseen/*.csv data/collectives/*.csv; }
 published() {
     column id data/runs/*.csv data/unseen/*.csv
+    column source data/collectives/*.csv | sed -n 's/@.*//p' # a repository without its commit
     column source data/runs/*.csv data/unseen/*.csv data/collectives/*.csv
     column system_as_published data/collectives/*.csv
     # names of machines and boards: words of five characters and more with a digit
@@ -114,11 +116,21 @@ published() {
 }
 code="$(sources model predict calibrate slurm serve) dlmodel.c"
 strings=$(grep -noE '"([^"\\]|\\.)*"' $code | grep -vE ':"[^"]*\.h"$')
+# What ids begin with, as a whole string, and names of tables; commands name tables in examples of their help.
+parts() {
+    column id data/runs/*.csv data/unseen/*.csv | sed -E 's/[0-9]+.*//' | grep -E '...' | sed 's/.*/:"&"/'
+}
 rule 'C knows no published row' "$(
     names=$(mktemp)
     published > "$names"
     printf '%s\n' "$strings" | grep -wFf "$names"
+    parts > "$names"
+    printf '%s\n' "$strings" | grep -Ff "$names"
+    tables | grep '[_0-9]' > "$names"
+    printf '%s\n' "$strings" | grep -v '^predict/commands/' | grep -wFf "$names"
     rm -f "$names"
+    # columns that name a row or its publication group rows; nothing is compared with them
+    grep -nE 'str(n?cmp|n?casecmp|str|casestr)\([^;]*(DL_RUN_(ID|SOURCE)|"(id|source)"|[.>](id|source)\b)[^;"(]*, *"[^"]+' $code
     printf '%s\n' "$strings" | grep -P '[":@ ](?=[0-9a-f]*[a-f])(?=[0-9a-f]*[0-9])[0-9a-f]{7,40}[" ;,)]'
     grep -nE 'dl_csv_column\([^)]*"(notes|system_as_published)"|[.>]notes, *"|str(n?cmp|str|casestr)\([^)]*(\bnotes|as_published)' $code
 )"
@@ -134,7 +146,7 @@ selectors() { # what chooses: versions, where and names of releases, aliases, ke
 }
 rule 'data selects nothing by a published row or a commit' "$(
     names=$(mktemp)
-    { column id data/runs/*.csv data/unseen/*.csv; column source data/runs/*.csv data/unseen/*.csv data/collectives/*.csv; basename -a data/runs/*.csv data/unseen/*.csv data/collectives/*.csv; } > "$names"
+    { column id data/runs/*.csv data/unseen/*.csv; column source data/runs/*.csv data/unseen/*.csv data/collectives/*.csv; tables | grep '[_0-9]'; } > "$names"
     selectors | grep -wFf "$names"
     rm -f "$names"
     selectors | grep -P '[":@ ](?=[0-9a-f]*[a-f])(?=[0-9a-f]*[0-9])[0-9a-f]{7,40}[" ;,)]'

@@ -152,6 +152,7 @@ accuracy: all formulas ## write what is generated in README.md and docs/: errors
 	$(Q)sh docs/cpu_accuracy.sh $(BUILD)/dlmodel
 	$(Q)sh docs/accuracy.sh $(BUILD)/dlmodel
 	$(Q)sh docs/memory.sh $(BUILD)/dlmodel
+	$(Q)sh docs/known.sh $(BUILD)/dlmodel
 	$(Q)sh docs/samples.sh $(BUILD)/dlmodel
 
 generalize: all ## errors of runs that no fit has seen, and the intervals that follow from them (minutes): docs/generalize, data/intervals.json

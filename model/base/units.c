@@ -31,7 +31,10 @@ static const struct prefix binary_prefixes[] = {
     {"Ti", 0, 1099511627776.0}, {"Pi", 0, 1125899906842624.0}, {NULL, 0, 0},
 };
 
-enum { SMALL = 1, LARGE = 2, BINARY = 4 };
+/* As people count tokens: 300B. */
+static const struct prefix count_prefixes[] = {{"B", 9, 1}, {NULL, 0, 0}};
+
+enum { SMALL = 1, LARGE = 2, BINARY = 4, BILLION = 8 };
 
 #define MAX_COUNT 9007199254740992.0 /* 2^53: all whole numbers up to here are doubles */
 
@@ -47,7 +50,7 @@ struct spelling {
 static const struct spelling spellings[] = {
     {DL_UNIT_NONE, "", LARGE | BINARY, 1, 1},
     {DL_UNIT_NONE, "%", 0, 1, 100},
-    {DL_UNIT_COUNT, "", LARGE | BINARY, 1, 1},
+    {DL_UNIT_COUNT, "", LARGE | BINARY | BILLION, 1, 1},
     {DL_UNIT_S, "s", SMALL, 1, 1},
     {DL_UNIT_S, "min", 0, 60, 1},
     {DL_UNIT_S, "h", 0, 3600, 1},
@@ -212,7 +215,8 @@ static bool match_suffix(const char *suffix, enum dl_unit unit, struct factor *f
         if (prefix > 0 &&
             !((s->prefixes & SMALL) && match_prefix(small_prefixes, suffix, prefix, factor)) &&
             !((s->prefixes & LARGE) && match_prefix(large_prefixes, suffix, prefix, factor)) &&
-            !((s->prefixes & BINARY) && match_prefix(binary_prefixes, suffix, prefix, factor)))
+            !((s->prefixes & BINARY) && match_prefix(binary_prefixes, suffix, prefix, factor)) &&
+            !((s->prefixes & BILLION) && match_prefix(count_prefixes, suffix, prefix, factor)))
             continue;
         factor->times *= s->times;
         factor->over = s->over;

@@ -36,6 +36,12 @@ static int library_of(const char *name) {
     return dl_library_find(name);
 }
 
+/* nccl-tests and torch.distributed say send_recv. -1: no operation of that name. */
+static int op_of(const char *name) {
+    if (name == NULL) return -1;
+    return strcmp(name, "send_recv") == 0 ? DL_COLL_P2P : dl_collective_op_find(name);
+}
+
 /* Whether the text is an MPI release as system files write them: "openmpi-5.0", "hpcx". */
 static bool is_mpi_release(const char *text) {
     static const char *const families[] = {"openmpi-", "hpcx", "mpich", "mvapich", "intel", "cray"};
@@ -72,10 +78,12 @@ static const char *take_measurement(const struct dl_coll_row *row, struct dl_col
 
 /* NULL, or why the model cannot predict the row. */
 static const char *take_request(const struct dl_coll_row *row, struct dl_coll_match *match) {
-    const int library = library_of(row->library),
-              op = row->collective != NULL ? dl_collective_op_find(row->collective) : -1;
-    if (library < 0) return "library not known";
-    if (op < 0) return "collective not known";
+    const int library = library_of(row->library), op = op_of(row->collective);
+    match->unknown = library < 0 ? row->library : op < 0 ? row->collective : NULL;
+    if (library < 0) return "library: expected NCCL, RCCL, MPI, MLSL or Gloo";
+    if (op < 0)
+        return "collective: expected p2p or send_recv, broadcast, reduce, all_reduce, "
+               "reduce_scatter, all_gather, all_to_all, gather, scatter or halo";
     if (!(row->nodes >= 1.0) || !(row->ranks >= row->nodes) || fmod(row->ranks, row->nodes) != 0.0)
         return "nodes and ranks are not given";
     match->request = (struct dl_collective_request){
@@ -98,6 +106,12 @@ struct dl_coll_match dl_coll_match(const struct dl_coll_row *row) {
     take_version(row->lib_version, &match);
     if (row->devices_per_process > 1.0) match.launches = (int)row->devices_per_process;
     return match;
+}
+
+const char *dl_coll_match_why(const struct dl_coll_match *match, struct dl_arena *arena) {
+    return match->why == NULL || match->unknown == NULL
+               ? match->why
+               : dl_arena_printf(arena, "%s, got \"%.60s\"", match->why, match->unknown);
 }
 
 #define TEXT(member, need, text)                                                                   \
@@ -126,7 +140,9 @@ static const struct dl_field columns[] = {
          "collective library: NCCL, MPI, MLSL or Gloo, or a longer name that contains one of them"),
     TEXT(lib_version, true,
          "its release: 2.18.3 of NCCL, openmpi-5.0 or hpcx-2.18 of MPI; empty: the system's"),
-    TEXT(collective, true, "a row of `list collectives`"),
+    TEXT(
+        collective, true,
+        "what a name of `list collectives` has before its dot (all_reduce, p2p); send_recv is p2p"),
     TEXT(device, true, "as published"),
     TEXT(system, true, "file of data/systems; rows without one are not predicted"),
     COUNT("nodes", nodes, true, 1e7, "nodes that take part"),

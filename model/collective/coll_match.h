@@ -23,8 +23,9 @@ struct dl_coll_row {
 };
 
 struct dl_coll_match {
-    const char *system; /* as the row names it; NULL: the row cannot be predicted */
-    const char *why;    /* reason when system is NULL */
+    const char *system;  /* as the row names it; NULL: the row cannot be predicted */
+    const char *why;     /* reason when system is NULL */
+    const char *unknown; /* word of the row that the reason is about; NULL: none */
     struct dl_collective_request request;
     /* for rows without size and time: of a 1 GiB message at the published bus bandwidth */
     double measured_s;
@@ -48,5 +49,7 @@ enum dl_code dl_coll_row_read(const struct dl_csv *csv, int row, struct dl_coll_
                               struct dl_err *err);
 
 struct dl_coll_match dl_coll_match(const struct dl_coll_row *row);
+/* The reason with the row's own word; NULL without a reason. */
+const char *dl_coll_match_why(const struct dl_coll_match *match, struct dl_arena *arena);
 
 #endif

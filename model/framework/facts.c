@@ -35,6 +35,15 @@ void dl_facts_on_device(struct dl_kernel_facts *facts, const struct dl_device *d
     if (old && facts->batchnorm == DL_BATCHNORM_PERSISTENT) facts->batchnorm = DL_BATCHNORM_SPATIAL;
 }
 
+/* Scale and mask: kernels of their own in composed attention that the plan asks for, part of the
+ * softmax in fused-softmax; else as the framework does. Megatron's shapes decide for themselves
+ * (F-TRANSFORMER-SOFTMAX). */
+static double score_kernels(const struct dl_framework_kernels *k, enum dl_attention_kernel asked) {
+    if (asked == DL_ATTENTION_FUSED_SOFTMAX) return 0;
+    return asked == DL_ATTENTION_COMPOSED && !(k->softmax_matrices > 0) ? 2
+                                                                        : or_none(k->score_kernels);
+}
+
 struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
                                           enum dl_precision precision,
                                           enum dl_attention_kernel attention) {
@@ -58,7 +67,7 @@ struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
                                     .fusion = (enum dl_fusion)or_zero(fusion),
                                     .policy = (enum dl_mixed_policy)or_zero(k->mixed_policy),
                                     .head_copies = or_none(k->head_copies),
-                                    .score_kernels = or_none(k->score_kernels),
+                                    .score_kernels = score_kernels(k, attention),
                                     .norm_small_kernels = or_none(k->norm_small_kernels),
                                     .weight_copies = k->weight_copies == DL_YES,
                                     .activation_copies = mixed && layout == DL_LAYOUT_NCHW,

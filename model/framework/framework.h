@@ -233,8 +233,9 @@ struct dl_framework_launch {
 
 /* Commands that use the framework when the user names none. */
 enum dl_framework_default {
-    DL_DEFAULT_DATA_PARALLEL, /* explain, plot timeline */
-    DL_DEFAULT_TRANSFORMER,   /* search of plans for a stack of transformer layers */
+    DL_DEFAULT_DATA_PARALLEL,      /* explain, plot timeline */
+    DL_DEFAULT_TRANSFORMER,        /* search of plans for a stack of transformer layers */
+    DL_DEFAULT_TRANSFORMER_8_BITS, /* the same on devices with 8-bit matrix units */
 };
 
 /* What keeps a framework out of recommendations. */

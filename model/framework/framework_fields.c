@@ -68,8 +68,10 @@ static const char *const halo_exchange_names[] = {
 static const char *const halo_forward_names[] = {
     [DL_HALO_WINDOWS] = "windows", [DL_HALO_OUTSIDE_BLOCKS] = "outside-blocks", NULL};
 
-static const char *const default_names[] = {
-    [DL_DEFAULT_DATA_PARALLEL] = "data-parallel", [DL_DEFAULT_TRANSFORMER] = "transformer", NULL};
+static const char *const default_names[] = {[DL_DEFAULT_DATA_PARALLEL] = "data-parallel",
+                                            [DL_DEFAULT_TRANSFORMER] = "transformer",
+                                            [DL_DEFAULT_TRANSFORMER_8_BITS] = "transformer-8-bits",
+                                            NULL};
 
 static const char *const tensor_overlap_names[] = {[DL_TENSOR_EXPOSED] = "none",
                                                    [DL_TENSOR_BACKWARD] = "backward",
@@ -376,7 +378,7 @@ static const struct dl_field framework_fields[] = {
             "maximum number of keys of the fused softmax; 0: any number"),
     CHOICE(TOP(default_for), default_names,
            "command that uses this framework when the user names none: explain and plot timeline, "
-           "or search of a transformer"),
+           "or search of a transformer, on devices with 8-bit matrix units or on others"),
     DEFAULT(AT(transformer, bf16_gradient_bytes), 1, 8, DL_UNIT_BYTE, 2,
             "width of a gradient element, as summed and kept, in bf16, fp16 and 8-bit training"),
     DEFAULT(

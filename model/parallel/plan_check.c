@@ -268,17 +268,32 @@ static const struct dl_strategy *strategy_with(const struct dl_strategy *own,
     return more && dl_known(workload->transformer_layers) ? all : own;
 }
 
-/* The framework's own strategy when none is asked for. Sharded states go together with every axis:
- * zero1 to zero3 with further ranks are 3d or expert with that stage. */
-static void complete_strategy(const struct dl_workload *workload,
-                              const struct dl_framework *framework, struct dl_plan *plan) {
+/* Data parallelism with sharded states: zero1, zero2 or zero3. */
+static const struct dl_strategy *strategy_of_shards(const struct dl_strategy *own, int64_t shard) {
+    static const char *const names[] = {"zero1", "zero2", "zero3"};
+    const bool shards =
+        shard >= 1 && shard <= 3 && (own->shard > 0 || strcmp(own->name, "data") == 0);
+    return shards ? dl_strategy_find(names[shard - 1]) : own;
+}
+
+/* Sharded states go together with every axis: zero1 to zero3 with further ranks are 3d or expert
+ * with that stage, and data parallelism with a stage is zero1 to zero3. */
+void dl_plan_complete_strategy(const struct dl_workload *workload,
+                               const struct dl_framework *framework, struct dl_plan *plan) {
     const struct dl_strategy *given = plan->strategy, *own = given;
     if (own == NULL)
         own = dl_strategy_find(framework->strategy != NULL ? framework->strategy : "data");
     const bool open =
         given == NULL || own->shard > 0 || (strcmp(own->name, "3d") == 0 && plan->ep > 1);
     plan->strategy = open ? strategy_with(own, workload, plan) : own;
-    if (plan->strategy != own && own->shard > 0 && plan->shard == 0) plan->shard = own->shard;
+    if (plan->strategy != own) {
+        if (own->shard > 0 && plan->shard == 0) plan->shard = own->shard;
+        /* nobody named a strategy that fills nodes */
+        if (plan->tp <= 0 && plan->dp <= 0) plan->tp = 1;
+        return;
+    }
+    plan->strategy = strategy_of_shards(own, plan->shard);
+    if (plan->strategy != own || plan->strategy->shard > 0) plan->shard = 0;
 }
 
 enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_workload *workload,
@@ -294,7 +309,7 @@ enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_wo
                        "--recompute full: only transformers say which activations are kept; use "
                        "selective or none");
     }
-    complete_strategy(workload, framework, plan);
+    dl_plan_complete_strategy(workload, framework, plan);
     if (plan->strategy->predict == NULL) {
         return dl_fail(err, DL_ERR_USAGE,
                        "strategy %s is not in this version; see 'dlmodel list strategies'",
@@ -318,9 +333,9 @@ enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_wo
     DL_TRY(dl_plan_check_framework(system, framework, plan, err));
     if (plan->shard > 0 && (plan->strategy->axes & (DL_AXIS_TP | DL_AXIS_PP)) == 0) {
         return dl_fail(err, DL_ERR_USAGE,
-                       "--zero: goes with strategies tensor, data+tensor, 3d and expert; "
-                       "strategies zero1, zero2 and "
-                       "zero3 are data parallelism alone");
+                       "--zero: goes with data, tensor, pipeline and expert parallelism of "
+                       "transformers; strategy %s shards no states",
+                       plan->strategy->name);
     }
     if (plan->shard_group > 0 && plan->strategy->check != dl_transformer_check) {
         return dl_fail(

@@ -151,14 +151,15 @@ enum dl_code dl_transformer_check(const struct dl_system *system,
                shards = dl_transformer_shard_of(plan) > 0;
     if (splits && !framework->splits_layers) {
         return dl_fail(err, DL_ERR_USAGE,
-                       "%s does not split layers over devices; take --framework megatron or ideal",
+                       "%s does not split layers over devices; take --framework megatron-core, "
+                       "pytorch-fsdp2 or ideal",
                        framework->name);
     }
     if (shards && !framework->shards) {
         return dl_fail(
             err, DL_ERR_USAGE,
-            "%s does not shard states; take --framework deepspeed-zero1, deepspeed-zero2, "
-            "deepspeed-zero3, pytorch-fsdp, megatron or ideal",
+            "%s does not shard states; take --framework pytorch-fsdp2, deepspeed-zero1 to "
+            "deepspeed-zero3, megatron-core or ideal",
             framework->name);
     }
     DL_TRY(check_shards(plan, dl_transformer_shard_of(plan), err));

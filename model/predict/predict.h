@@ -146,6 +146,11 @@ enum dl_code dl_plan_check_framework(const struct dl_system *system,
                                      const struct dl_framework *framework,
                                      const struct dl_plan *plan, struct dl_err *err);
 
+/* The strategy of a plan: the one asked for, or else the framework's own, with the axes and sharded
+ * states that the plan has. */
+void dl_plan_complete_strategy(const struct dl_workload *workload,
+                               const struct dl_framework *framework, struct dl_plan *plan);
+
 /* Fills the absent members of a plan (0 or negative dp, batch, ...) from system, workload and
  * framework, and checks it. */
 enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_workload *workload,

@@ -15,6 +15,8 @@
  *     (workload_expr.h)
  *   "choices": [{"parameter": "mlp", "words": ["gelu", "swiglu"]}]: the parameter's value is one of
  *     these words; expressions compare it with them ("mlp == swiglu ? 2 : 1")
+ *   "limits": [{"parameter": "tied", "holds": "tied == 0 || tied == 1", "expected": "0 or 1"}]: a
+ *     value for which the expression is 0 is refused
  *   "input": {"channels": 3, "size": ["height", "width"]} an image, {"tokens": "seq"} a sequence,
  *     {"channels": 13} a vector; "element_bytes" as copied to the device: default 4, of tokens 8
  *   "blocks": [{"name": "unit", "arguments": ["out", "stride"], "defaults": {"stride": 1},

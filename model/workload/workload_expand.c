@@ -311,11 +311,44 @@ static enum dl_code expand(struct dl_build *b, const struct dl_frame *frame, int
     return DL_OK;
 }
 
+/* A parameter whose value its limit does not allow; the place is that of the value. */
+static enum dl_code outside(struct dl_build *b, int doc, int index) {
+    const struct dl_value_limit *limit = &b->files[doc].limits[index];
+    char path[PATH_BYTES];
+    for (int i = 0; i < b->value_count; i++) {
+        const struct dl_build_value *value = &b->values[i];
+        if (strcmp(value->key, limit->parameter) != 0) continue;
+        dl_fail(b->err, DL_ERR_INPUT, "expected %.80s, found %.10g from \"%.40s\"", limit->expected,
+                value->value, value->doc < 0 ? value->key : value->text);
+        snprintf(path, sizeof path, "parameters.%.200s", value->key);
+        return value->doc < 0 ? b->err->code : dl_build_at(b, value->doc, path);
+    }
+    snprintf(path, sizeof path, "limits[%d].parameter", index);
+    return dl_json_fail(b->docs[doc], path, b->err, "no parameter '%.60s'", limit->parameter);
+}
+
+/* Limits of the file and of those that it extends. */
+static enum dl_code check_limits(struct dl_build *b, const struct dl_frame *top) {
+    struct dl_scope scope = {.b = b, .frame = top};
+    double holds = 0;
+    for (int doc = 0; doc < b->doc_count; doc++) {
+        for (int i = 0; i < b->files[doc].limit_count; i++) {
+            char path[PATH_BYTES];
+            snprintf(path, sizeof path, "limits[%d].holds", i);
+            if (dl_build_number(&scope, b->files[doc].limits[i].holds, &holds) != DL_OK)
+                return dl_build_at(b, doc, path);
+            if (holds == 0) return outside(b, doc, i);
+        }
+    }
+    return DL_OK;
+}
+
 enum dl_code dl_build_expand(struct dl_build *b) {
     static const int from_input[] = {-1};
     int last, doc = dl_build_layers_doc(b);
     struct dl_frame top = {.doc = doc, .prefix = "", .inputs = from_input, .input_count = 1};
     top.entries = b->files[doc].layers;
     top.entry_count = b->files[doc].layer_count;
+    DL_TRY(check_limits(b, &top));
     return expand(b, &top, &last);
 }

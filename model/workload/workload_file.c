@@ -101,6 +101,23 @@ static const struct dl_schema choice_schema = {
     .fields = choice_fields,
 };
 
+static const struct dl_field limit_fields[] = {
+    DL_FIELD(struct dl_value_limit, parameter, STRING, .required = true,
+             .help = "name of a parameter"),
+    DL_FIELD(struct dl_value_limit, holds, STRING, .required = true,
+             .help = "expression that is 0 where the value is none that it may have"),
+    DL_FIELD(struct dl_value_limit, expected, STRING, .required = true,
+             .help = "in words, for the error: expected ..."),
+    {0},
+};
+
+static const struct dl_schema limit_schema = {
+    .name = "limit",
+    .summary = "values that a parameter may have",
+    .size = sizeof(struct dl_value_limit),
+    .fields = limit_fields,
+};
+
 static const struct dl_field input_fields[] = {
     DL_FIELD(struct dl_workload_input, channels, EXPR,
              .help = "channels of an image, or features of a vector; default 1"),
@@ -142,6 +159,9 @@ static const struct dl_field file_fields[] = {
     DL_FIELD(struct dl_workload_file, choices, LIST,
              .count_offset = offsetof(struct dl_workload_file, choice_count),
              .child = &choice_schema, .help = "parameters whose values are words"),
+    DL_FIELD(struct dl_workload_file, limits, LIST,
+             .count_offset = offsetof(struct dl_workload_file, limit_count), .child = &limit_schema,
+             .help = "values that parameters may have"),
     DL_FIELD(struct dl_workload_file, input, OBJECT,
              .count_offset = offsetof(struct dl_workload_file, has_input), .child = &input_schema,
              .help = "one sample"),

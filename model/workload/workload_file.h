@@ -46,6 +46,10 @@ struct dl_choice { /* words that are the values of a parameter */
     int word_count;
 };
 
+struct dl_value_limit { /* values that a parameter may have */
+    const char *parameter, *holds, *expected;
+};
+
 struct dl_workload_input {
     const char *channels, *tokens;
     const char **size;
@@ -60,6 +64,8 @@ struct dl_workload_file {
     int parameter_count;
     struct dl_choice *choices;
     int choice_count;
+    struct dl_value_limit *limits;
+    int limit_count;
     struct dl_workload_input input;
     bool has_input;
     struct dl_block *blocks;

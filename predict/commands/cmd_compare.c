@@ -20,8 +20,8 @@ static const struct dl_option compare_options[] = {
      "interval",
      NULL},
     {"quartile", 0, NULL, "What",
-     "use the lower quartile of the steps instead of their median for runs that other programs "
-     "disturbed; of checkpoints the fastest repeat",
+     "for runs that other programs disturbed: use the lower quartile of the steps instead of their "
+     "median, and the fastest repeat of checkpoints",
      NULL},
     {"median", 0, NULL, "What",
      "count repeats of a run once, with the median of their measurements", NULL},
@@ -74,11 +74,12 @@ static const struct dl_option compare_options[] = {
      "constants as CSV files",
      NULL},
     {"learning-curve", 0, NULL, "Fit",
-     "errors of runs after 0, 1, 2, 4 and 8 others of their system and framework were given, as "
-     "predict --measured does",
+     "errors of runs when 0, 1, 2, 4 and 8 other runs of their system and framework are given, as "
+     "to predict --measured",
      NULL},
     {"fit-constants", 0, NULL, "Fit",
-     "fit all constants of data/constants.json to the rows; refuses those that one source decides",
+     "fit all constants of data/constants.json to the rows; refuses constants that a single source "
+     "determines",
      NULL},
     {"write", 0, NULL, "Fit", "with --fit-constants: store the values in their files", NULL},
     {.name = NULL},

@@ -91,8 +91,9 @@ static const struct topic {
      "Without one they are SI:\n"
      "seconds, bytes, bytes/s, flop/s. Decimal prefixes (k M G T P E, m u n) are powers of 1000, "
      "binary ones (Ki Mi Gi\n"
-     "Ti) powers of 1024; b is a bit, B a byte. A LIST is 16, or 1,2,4, or 1-4 (every number), or "
-     "1-64*2 (doubling).\n"
+     "Ti) powers of 1024; b is a bit, B a byte, and of a count a billion (300B tokens). A LIST is "
+     "16, or 1,2,4, or\n"
+     "1-4 (every number), or 1-64*2 (doubling).\n"
      "Files carry SI values, with the unit in the key (beta_s_per_byte).\n"},
     {"set", "what-if changes of any field",
      "--set KEY=VALUE changes one field of the system, workload or framework before predicting, "

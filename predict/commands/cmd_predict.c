@@ -25,7 +25,8 @@ struct asked {
 
 static const struct dl_option predict_options[] = {
     {"long", 0, NULL, "Output",
-     "a row for each framework and number of nodes, in place of the matrix", DL_FLAG(ASKED(rows))},
+     "print a row for each framework and number of nodes instead of the matrix",
+     DL_FLAG(ASKED(rows))},
     {"trace", 0, "FILE", "Output",
      "write the timeline of the iteration to FILE, for chrome://tracing or Perfetto",
      DL_TEXT(ASKED(trace))},

@@ -55,10 +55,9 @@ static const struct dl_option own_options[] = {
      "then combine them with --merge",
      DL_TEXT(ASKED(shard))},
     {"sweep", 0, "FILE", "Search",
-     "search what each row of this CSV file says (its columns are options: system, workload, "
-     "nodes, "
-     "global_batch, ...) and print CSV, the best plan of each row unless --top; with --shard every "
-     "N-th row, for `merge`",
+     "one search for each row of this CSV file, whose columns are options (system, workload, "
+     "nodes, global_batch, ...); prints CSV: the best plan of each row, or its --top best; with "
+     "--shard only every N-th row, for `merge`",
      DL_TEXT(ASKED(sweep))},
     {"merge", 0, "FILE", "Search",
      "do not search: combine the CSV files of all parts; give --merge once per part and all other "
@@ -91,7 +90,19 @@ static const char *const examples[] = {
     NULL,
 };
 
-/* Megatron for transformers; for other networks, which its axes cannot split, the bound. */
+/* What a search of a transformer's plans is for on devices of that age. */
+static const struct dl_framework *usual_framework(const struct dl_inputs *inputs) {
+    const struct dl_device *device = inputs->system->device;
+    const struct dl_framework *newer = dl_framework_default(
+        inputs->frameworks, inputs->framework_count, DL_DEFAULT_TRANSFORMER_8_BITS);
+    for (int i = 0; i < device->rate_count && newer != NULL; i++)
+        if (device->rates[i].precision == DL_FP8) return newer;
+    return dl_framework_default(inputs->frameworks, inputs->framework_count,
+                                DL_DEFAULT_TRANSFORMER);
+}
+
+/* Megatron for transformers, Megatron-Core where devices are newer; for other networks, which its
+ * axes cannot split, the bound. */
 static enum dl_code choose_framework(struct dl_inputs *inputs, struct dl_arena *arena,
                                      const struct dl_framework **out, struct dl_err *err) {
     struct dl_err ignored = {.code = DL_OK};
@@ -103,8 +114,7 @@ static enum dl_code choose_framework(struct dl_inputs *inputs, struct dl_arena *
     const bool stack =
         dl_transformer_prepare(inputs->system, inputs->workload, inputs->frameworks[0], &plan,
                                arena, &tf, &ignored) == DL_OK;
-    *out = stack ? dl_framework_default(inputs->frameworks, inputs->framework_count,
-                                        DL_DEFAULT_TRANSFORMER)
+    *out = stack ? usual_framework(inputs)
                  : dl_framework_bound(inputs->frameworks, inputs->framework_count);
     return *out != NULL ? DL_OK
                         : dl_fail(err, DL_ERR_USAGE, "--framework: name one for the search");

@@ -99,7 +99,8 @@ enum dl_code dl_compare_calibrated(const struct dl_data *data, const struct dl_c
         };
         if (row->series < 0) {
             compared->skipped = true;
-            compared->why = row->match.system == NULL ? row->match.why : "no size and time";
+            compared->why = row->match.system == NULL ? dl_coll_match_why(&row->match, out->arena)
+                                                      : "no size and time";
             continue;
         }
         DL_TRY(predict_row(data, &series, row, mode, compared, err));

@@ -102,7 +102,7 @@ enum dl_code dl_compare_collectives(const struct dl_data *data, const struct dl_
             .devices = dl_known(row.ranks) ? (int64_t)row.ranks : 0,
         };
         const struct dl_system *system = NULL;
-        compared->why = match.why;
+        compared->why = dl_coll_match_why(&match, out->arena);
         if (match.system != NULL)
             DL_TRY(
                 find_system(data, &cache, match.system, out->arena, &system, &compared->why, err));

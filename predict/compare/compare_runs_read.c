@@ -36,7 +36,10 @@ static const struct dl_field columns[DL_RUN_COLUMNS + 1] = {
         TEXT("framework_version", false,
              "version or container of the framework; selects its release (`versions` in "
              "data/frameworks); empty: the usual one of the GPU's time (`run_releases`)"),
-    [DL_RUN_STRATEGY] = TEXT("strategy", false, "a row of `list strategies`; empty: data"),
+    [DL_RUN_STRATEGY] =
+        TEXT("strategy", false,
+             "a row of `list strategies`; empty: the framework's own, where tp, pp, "
+             "cp and ep that are empty are 1"),
     [DL_RUN_BACKEND] = TEXT("backend", false,
                             "collective library (mpi, nccl, gloo), or where a parameter server "
                             "keeps its variables (cpu, gpu)"),
@@ -196,7 +199,8 @@ static const char *read_strategy(const struct dl_run_rows *r, int row, struct dl
         if (strcmp(backend, dl_library_names[backends[i]]) == 0) plan->library = backend;
     }
     plan->variable_placement = strstr(backend, "gpu") != NULL ? "gpu" : "cpu";
-    plan->strategy = dl_strategy_find(strategy[0] == 0 ? "data" : strategy);
+    if (strategy[0] == 0) return NULL; /* complete_strategy */
+    plan->strategy = dl_strategy_find(strategy);
     if (plan->strategy == NULL)
         return dl_arena_printf(r->arena,
                                "unknown strategy \"%s\"; 'dlmodel list strategies' shows the names",
@@ -231,13 +235,13 @@ static const char *read_choices(const struct dl_run_rows *r, int row, struct dl_
 }
 
 /* The ranks of a row decide: tensor parallelism with replicas is data+tensor, experts over ranks
- * make 3d expert. A strategy that shards needs no `zero`. */
-static const struct dl_strategy *strategy_of_ranks(struct dl_plan *plan) {
-    const char *name = plan->strategy->name;
-    if (plan->shard == plan->strategy->shard) plan->shard = 0;
-    if (strcmp(name, "tensor") == 0 && plan->dp > 1) return dl_strategy_find("data+tensor");
-    if (strcmp(name, "3d") == 0 && plan->ep > 1) return dl_strategy_find("expert");
-    return plan->strategy;
+ * make 3d expert. A row without a strategy fills no node. */
+static void complete_strategy(struct dl_run_row *run) {
+    struct dl_plan *plan = &run->plan;
+    if (plan->strategy == NULL && plan->tp <= 0 && plan->dp <= 0) plan->tp = 1;
+    if (plan->strategy != NULL && strcmp(plan->strategy->name, "tensor") == 0 && plan->dp > 1)
+        plan->strategy = dl_strategy_find("data+tensor");
+    dl_plan_complete_strategy(run->workload, run->framework, plan);
 }
 
 /* `data` decides; in older tables `input` says "real". DL_ERR_INPUT for another word. */
@@ -286,7 +290,6 @@ static enum dl_code read_run(struct dl_run_rows *r, int row, struct dl_run_row *
     /* a reason without its text is none */
     if (r->arena->failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (run->why != NULL) return DL_OK;
-    plan->strategy = strategy_of_ranks(plan);
     struct dl_err inner = {0};
     const enum dl_code code = dl_run_load_files(r, row, run, &inner);
     if (code == DL_ERR_USAGE) run->why = dl_arena_strdup(r->arena, inner.message);
@@ -296,6 +299,7 @@ static enum dl_code read_run(struct dl_run_rows *r, int row, struct dl_run_row *
         return code;
     }
     if (run->why != NULL) return DL_OK;
+    complete_strategy(run);
     DL_TRY(check_node(r, row, run, err));
     plan->layer_times = layers_for(r->data, run);
     if (optimizer == DL_OPTIMIZERS) plan->optimizer = dl_default_optimizer(run->workload);

@@ -86,6 +86,8 @@ static void add_attention(const struct dl_prediction_row *row, struct dl_text *o
     } else if (dl_known(head_dim) && head_dim * heads != dl_export_number(w, "hidden", NAN)) {
         number(out, "kv-channels", head_dim);
     }
+    if (kv_rank <= 0 && rotary < head_dim && strcmp(dl_export_word(w, "pos", ""), "rope") == 0)
+        number(out, "rotary-percent", rotary / head_dim);
     flag(out, dl_export_number(w, "head_norm", 0) > 0, "qk-layernorm");
     if (window > 0) dl_text_printf(out, " \\\n    --window-size '(%.15g,0)'", window - 1);
     add_kernels(row, out);
@@ -189,6 +191,7 @@ static enum dl_code add_plan(const struct dl_prediction_row *row, struct dl_text
         number(out, "num-distributed-optimizer-instances",
                (double)(plan->dp * plan->sp / plan->shard_group));
     flag(out, row->framework->sync.overlaps_backward, "overlap-grad-reduce");
+    flag(out, zero > 0 && row->framework->transformer.overlaps_gather, "overlap-param-gather");
     number(out, "micro-batch-size", dl_export_micro_batch(plan));
     number(out, "global-batch-size", plan->global_batch_samples);
     if (plan->recompute != DL_RECOMPUTE_NONE)

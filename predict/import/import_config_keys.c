@@ -64,8 +64,10 @@ static const struct dl_config_key expert_keys[] = {
 
 static const struct dl_config_key none[] = {{0}};
 
-static const struct dl_config_key qwen_keys[] = {
-    KEY(use_sliding_window, WINDOWED), KEY(max_window_layers, IGNORED), {0}};
+static const struct dl_config_key qwen_keys[] = {KEY(use_sliding_window, WINDOWED),
+                                                 KEY(max_window_layers, IGNORED),
+                                                 KEY(use_mrope, IGNORED),
+                                                 {0}};
 
 static const struct dl_config_key deepseek_keys[] = {
     NUMBER(q_lora_rank, q_rank),

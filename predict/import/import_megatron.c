@@ -142,6 +142,7 @@ static enum dl_code read_rest(struct reader *r) {
     DL_TRY(number(r, "hidden_dropout", &hidden));
     if (tied != r->plain_norm) key(r, "tied", tied);
     if (bias != r->plain_norm) key(r, "bias", bias);
+    if (r->plain_norm && !bias) key(r, "norm_bias", 1); /* of linear layers alone */
     if (qkv && !bias) key(r, "qkv_bias", 1);
     if (fmax(attention, hidden) != (r->plain_norm ? 0.1 : 0))
         key(r, "dropout", fmax(attention, hidden));
@@ -165,7 +166,7 @@ static enum dl_code read_latent(struct reader *r) {
 }
 
 static enum dl_code read_attention(struct reader *r) {
-    double groups = r->heads, channels = NAN;
+    double groups = r->heads, channels = NAN, turning = 1;
     const char *backend = dl_arguments_word(r->a, "attention_backend", "auto");
     const struct dl_argument *window = dl_arguments_find(r->a, "window_size");
     DL_TRY(number(r, "num_query_groups", &groups));
@@ -173,6 +174,10 @@ static enum dl_code read_attention(struct reader *r) {
     (void)dl_arguments_flag(r->a, "group_query_attention");
     if (groups != r->heads && groups > 0) key(r, "kv_heads", groups);
     if (dl_known(channels) && channels * r->heads != r->hidden) key(r, "head_dim", channels);
+    DL_TRY(number(r, "rotary_percent|rotary_percentage", &turning));
+    if (turning > 0 && turning < 1)
+        key(r, "rotary",
+            floor(turning * (dl_known(channels) ? channels : r->hidden / r->heads) + 1e-9));
     if (dl_arguments_flag(r->a, "qk_layernorm")) key(r, "head_norm", 1);
     if (window != NULL && window->value != NULL) {
         const char *digits = window->value + strspn(window->value, "([ ");

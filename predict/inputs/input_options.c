@@ -21,9 +21,11 @@ const struct dl_option dl_input_options[] = {
      "network, e.g. resnet50 or gpt:layers=24,hidden=1024,seq=1024,vocab=51200; default resnet50",
      DL_TEXT(INPUT(workload_name))},
     {"framework", 'f', "NAME,...|all", "What",
-     "framework, in one distributed mode, or several; default all", DL_TEXT(INPUT(framework_name))},
+     "framework, in one distributed mode, or several; default all; explain, search and advise take "
+     "one, by default a usual one for the workload",
+     DL_TEXT(INPUT(framework_name))},
     {"all-frameworks", 0, NULL, "What",
-     "with all frameworks also those that are retired, lossy or asynchronous",
+     "with --framework all: also frameworks that are retired, lossy or asynchronous",
      DL_FLAG(INPUT(all_frameworks))},
     {"release", 0, "NAME", "What",
      "release of the framework; default: the one that the framework file describes",
@@ -37,8 +39,8 @@ const struct dl_option dl_input_options[] = {
      "in data/layers/",
      DL_TEXT(INPUT(layers_name))},
     {"measured", 0, "FILE", "What",
-     "table of your own runs (columns: dlmodel schema runs): those of this system and framework "
-     "correct the prediction of everything else on it",
+     "table of your own runs (columns: dlmodel schema runs); those of the same system and "
+     "framework correct the predictions",
      DL_TEXT(INPUT(measured))},
     {"strategy", 0, "NAME", "Plan",
      "parallel strategy; predict and plot strategies also take all; default: that of the "
@@ -47,7 +49,7 @@ const struct dl_option dl_input_options[] = {
     {"nodes", 'n', "LIST", "Plan", "number of nodes: 16 or 1,2,4 or 1-64*2; default 1",
      DL_TEXT_OF(INPUT(nodes_text), DL_GIVEN(INPUT(given.nodes)))},
     {"gpus", 0, "N", "Plan",
-     "devices in all, in place of --nodes: the system says how many nodes they fill",
+     "total number of devices, instead of --nodes: the system says how many nodes they fill",
      DL_INTEGER(INPUT(gpus), .min = 1, .max = MOST_RANKS, DL_GIVEN(INPUT(given.gpus)))},
     {"devices-per-node", 'g', "N", "Plan", "devices used on each node; default: all of them",
      DL_INTEGER(PLAN(devices_per_node), .min = 1, .max = MOST_RANKS)},
@@ -65,8 +67,7 @@ const struct dl_option dl_input_options[] = {
      "optimizer; default adam for transformers, momentum for other networks",
      DL_CHOICE(PLAN(optimizer), .choices = dl_optimizer_names, DL_GIVEN(INPUT(given.optimizer)))},
     {"master-weights", 0, "fp32|none", "Plan",
-     "what bf16 and narrower precisions keep beside their weights: an fp32 copy that the optimizer "
-     "updates, or none; default fp32",
+     "copy of the weights that the optimizer updates in bf16 and narrower precisions; default fp32",
      DL_CHOICE(PLAN(master_weights), .choices = dl_master_weights_names)},
     {"library", 0, "NAME", "Plan",
      "collective library (nccl, mpi, gloo, ...); default: the framework's own",
@@ -76,7 +77,9 @@ const struct dl_option dl_input_options[] = {
      DL_WORD(PLAN(variable_placement), .choices = parameter_devices, .alias = "placement")},
     {"dp", 0, "N", "Plan", "data-parallel ranks; default: all devices that the other axes leave",
      DL_INTEGER(PLAN(dp), .min = 1, .max = MOST_RANKS)},
-    {"tp", 0, "N", "Plan", "tensor-, filter- or channel-parallel ranks; default 1",
+    {"tp", 0, "N", "Plan",
+     "tensor-, filter- or channel-parallel ranks; default 1, but with a strategy that splits "
+     "inside nodes (3d, data+tensor, ...) the devices that other axes leave in a node",
      DL_INTEGER(PLAN(tp), .min = 1, .max = MOST_RANKS)},
     {"pp", 0, "N", "Plan", "pipeline stages; default 1",
      DL_INTEGER(PLAN(pp), .min = 1, .max = MOST_RANKS)},
@@ -91,17 +94,16 @@ const struct dl_option dl_input_options[] = {
      "default 1",
      DL_INTEGER(PLAN(ep), .min = 1, .max = MOST_RANKS)},
     {"etp", 0, "N", "Plan",
-     "tensor ranks that split each expert: 1, so that expert ranks take whole experts and count "
-     "tensor and context ranks too, or those of the other layers (default)",
+     "tensor ranks that split each expert: 1 (whole experts; --ep then counts tensor and context "
+     "ranks too) or as many as --tp; default as --tp",
      DL_INTEGER(PLAN(expert_tp), .min = 1, .max = MOST_RANKS)},
     {"expert-imbalance", 0, "X", "Plan",
-     "tokens of the fullest expert-parallel rank over the mean, where no capacity bounds them: "
-     "from "
-     "1, balanced, to the ranks of --ep, all on one; default: the framework's, of a trained router",
+     "tokens of the busiest expert-parallel rank / mean over the ranks, without a capacity limit: "
+     "1 is balanced, at --ep one rank gets all; default: the framework's, for a trained router",
      DL_NUMBER(PLAN(expert_imbalance), .unit = DL_UNIT_NONE, .min = 1, .max = MOST_RANKS)},
     {"micro-batch", 0, "N|max", "Plan",
      "samples per micro-batch, or max: as many as divide the batch and fit in memory; default: the "
-     "whole share of a data rank, or what fits of it; 1 with pipeline stages",
+     "whole share of a data rank or as much of it as fits, and 1 with pipeline stages",
      DL_NUMBER(PLAN(micro_batch_samples), .unit = DL_UNIT_COUNT, .min = 1, .max = 1e7,
                DL_OR_WORD("max", INPUT(max_micro_batch)))},
     {"backup-workers", 0, "N", "Plan",
@@ -112,10 +114,11 @@ const struct dl_option dl_input_options[] = {
      "transformer layer; default: as the framework does",
      DL_CHOICE(PLAN(recompute), .choices = dl_recompute_names, DL_GIVEN(INPUT(given.recompute)))},
     {"attention", 0, "composed|fused-softmax|flash", "Plan",
-     "kernels of attention; default: those of the framework's version",
+     "kernels of attention: scale, mask and softmax apart, in one kernel, or all of it in one; "
+     "default: those of the framework's version",
      DL_CHOICE(PLAN(attention), .choices = dl_attention_kernel_names)},
     {"compiler", 0, "none|xla|inductor", "Plan",
-     "compiler that fuses the framework's operations; default: as the framework runs by itself",
+     "compiler that fuses the framework's operations; default: the framework's own",
      DL_CHOICE(PLAN(compiler), .choices = dl_compiler_names)},
     {"blocking-launches", 0, NULL, "Plan",
      "with tensor or pipeline parallelism, or sharded states: the host waits for each kernel, as "
@@ -128,16 +131,16 @@ const struct dl_option dl_input_options[] = {
      "with tensor parallelism: split layer norms and dropout along the sequence, as Megatron does",
      DL_FLAG_OF(PLAN(sequence_parallel), DL_GIVEN(INPUT(given.sequence_parallel)))},
     {"zero", 0, "STAGE", "Plan",
-     "with tensor or pipeline parallelism: shard optimizer states (1), gradients (2), weights (3) "
-     "over data ranks; default 0",
+     "shard over data ranks: optimizer states (1), gradients too (2), weights too (3); default: as "
+     "the strategy says (zero1, ...), else 0",
      DL_INTEGER(PLAN(shard), .min = 0, .max = 3, DL_GIVEN(INPUT(given.zero)))},
     {"zero-group", 0, "N", "Plan",
      "hybrid sharding (HSDP): shard states over groups of N neighbouring data ranks and replicate "
      "them across groups; default: shard over all",
      DL_INTEGER(PLAN(shard_group), .min = 2, .max = MOST_RANKS)},
     {"mapping", 0, "data-inside|pipeline-inside", "Plan",
-     "which ranks are neighbours after tensor and context ranks; default data-inside, Megatron's "
-     "order",
+     "neighbours of tensor and context ranks: data ranks or pipeline stages; default data-inside, "
+     "Megatron's order",
      DL_CHOICE(PLAN(mapping), .choices = dl_mapping_names, DL_GIVEN(INPUT(given.mapping)))},
     {"schedule", 0, "1f1b|gpipe|interleaved|async", "Plan", "pipeline schedule; default 1f1b",
      DL_CHOICE(PLAN(schedule), .choices = dl_schedule_names, DL_GIVEN(INPUT(given.schedule)))},
@@ -162,7 +165,8 @@ const struct dl_option dl_input_options[] = {
      "read real input from storage even if it would fit in the page cache",
      DL_FLAG(PLAN(first_epoch))},
     {"tokens", 0, "N", "Plan",
-     "also print how long training on N tokens takes, e.g. 15T: iterations, time, device-hours",
+     "also print how long training on N tokens takes, e.g. 300B or 15T: iterations, time, "
+     "device-hours",
      DL_NUMBER(INPUT(length.tokens), .unit = DL_UNIT_COUNT, .min = 1, .max = 9e15)},
     {"epochs", 0, "N", "Plan", "the same for N epochs of the dataset",
      DL_NUMBER(INPUT(length.epoch_count), .unit = DL_UNIT_COUNT, .min = 1, .max = 1e9)},

@@ -81,8 +81,11 @@ static enum dl_code load_frameworks(struct dl_context *context, const struct dl_
 enum dl_code dl_inputs_one_framework(const struct dl_inputs *inputs, const char *command,
                                      struct dl_err *err) {
     if (!inputs->framework_listed) return DL_OK;
-    return dl_fail(err, DL_ERR_USAGE, "--framework: %s takes one framework, got \"%s\"", command,
-                   inputs->framework_name);
+    return dl_fail(err, DL_ERR_USAGE, "--framework: %s takes one framework, got \"%s\"%s", command,
+                   inputs->framework_name,
+                   strcmp(command, "search") == 0
+                       ? "; to compare the best plans of several: a row each of --sweep FILE"
+                       : "");
 }
 
 /* --gpus: whole nodes, or a part of one. */

@@ -135,10 +135,11 @@ enum dl_code dl_heterogeneous_stages(struct dl_context *context, const struct dl
         context, options, "dlmodel-stages", &table,
         dl_arena_printf(arena,
                         "Best by %s of %d choices of nodes with %s (F-HETEROGENEOUS-STAGES): %s, "
-                        "%.0f micro-batches of %g samples.\n\n%s",
+                        "%.0f micro-batch%s of %g samples.\n\n%s",
                         dl_placement_objectives[r->objective], count, r->framework->name,
                         staged_nodes(arena, all, &list[0]), list[0].micro_batches,
-                        list[0].micro_batch_samples, dl_table_text(&best)),
+                        list[0].micro_batches == 1 ? "" : "es", list[0].micro_batch_samples,
+                        dl_table_text(&best)),
         r->format, err);
 }
 

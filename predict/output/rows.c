@@ -6,6 +6,7 @@
 
 #include "model/base/stats.h"
 #include "model/base/text.h"
+#include "model/parallel/pipe.h"
 #include "model/parallel/strategy.h"
 #include "model/predict/throughput.h"
 
@@ -234,8 +235,8 @@ static const char *plan_text(const struct dl_plan *plan, struct dl_arena *arena)
         if (axes[i].ranks > 1)
             dl_text_printf(&text, "%s%lld ", axes[i].name, (long long)axes[i].ranks);
     }
-    if (plan->pp > 1 && plan->virtual_stages > 1)
-        dl_text_printf(&text, "v%lld ", (long long)plan->virtual_stages);
+    if (plan->pp > 1 && dl_pipe_virtual_stages(plan) > 1)
+        dl_text_printf(&text, "v%.0f ", dl_pipe_virtual_stages(plan));
     if (plan->micro_batch_samples > 0) dl_text_printf(&text, "mb%g ", plan->micro_batch_samples);
     if (plan->recompute != DL_RECOMPUTE_NONE)
         dl_text_printf(&text, "%s ", dl_recompute_names[plan->recompute]);
@@ -328,7 +329,7 @@ static void fill(union dl_cell *c, const struct dl_prediction_row *row, struct d
     c[i++].integer = dl_plan_expert_ranks(plan);
     c[i++].number = plan->micro_batch_samples > 0 ? plan->micro_batch_samples : NAN;
     c[i++].string = plan->pp > 1 ? dl_schedule_names[plan->schedule] : NULL;
-    c[i++].integer = plan->virtual_stages > 0 ? plan->virtual_stages : 1;
+    c[i++].integer = (int64_t)dl_pipe_virtual_stages(plan);
     c[i++].string = dl_recompute_names[plan->recompute];
     c[i++].boolean = plan->sequence_parallel;
     c[i++].integer = zero_of(plan);
@@ -415,8 +416,8 @@ const char *dl_rows_stages_text(const struct dl_prediction *p, struct dl_arena *
                                                           : "");
     }
     if (dl_known(p->max_micro_batch_samples))
-        dl_text_printf(&text, ". The largest micro-batch that fits is %.0f samples.\n",
-                       p->max_micro_batch_samples);
+        dl_text_printf(&text, ". The largest micro-batch that fits is %.0f sample%s.\n",
+                       p->max_micro_batch_samples, p->max_micro_batch_samples == 1 ? "" : "s");
     else
         dl_text_add(&text, ".\n");
     return dl_text_string(&text);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/parallel/pipe.h"
 #include "model/parallel/schedule.h"
 #include "predict/plot/plot.h"
 
@@ -115,8 +116,7 @@ static enum dl_code order_of(struct dl_context *context, const struct dl_plot_on
         return dl_fail(err, DL_ERR_USAGE,
                        "plot pipeline: this plan has no pipeline; give --pp 2 or more, and a "
                        "framework that pipelines (--framework megatron)");
-    const double parts =
-        p->plan.schedule == DL_INTERLEAVED ? fmax(1, (double)p->plan.virtual_stages) : 1;
+    const double parts = dl_pipe_virtual_stages(&p->plan);
     if (stages > DL_PLOT_GROUPS || 2 * stages * parts * one->micro_batches > MOST_PASSES)
         return dl_fail(err, DL_ERR_USAGE,
                        "plot pipeline: %.0f passes on %d stages, and a figure holds %d on %d; give "

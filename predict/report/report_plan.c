@@ -367,7 +367,8 @@ static enum dl_code method(struct dl_report *r, const struct answer *a,
     return DL_OK;
 }
 
-/* --nodes when none are given: 1, 2, 4, ... up to 16, or all that the system has. */
+/* --nodes when none are given: those that --gpus fills, or 1, 2, 4, ... up to 16 or all that the
+ * system has. */
 static enum dl_code default_nodes(struct dl_report *r, struct dl_options *options,
                                   struct dl_err *err) {
     struct dl_options own = *options;
@@ -379,6 +380,17 @@ static enum dl_code default_nodes(struct dl_report *r, struct dl_options *option
     struct dl_context quiet = *r->context;
     quiet.verbosity = -1;
     DL_TRY(dl_inputs_load(&quiet, &own, &inputs, err));
+    if (dl_option_given(options, "gpus")) {
+        struct dl_arena *arena = r->context->arena;
+        *options = dl_options_without(options, "gpus");
+        *options =
+            dl_report_with(options, "nodes", dl_arena_printf(arena, "%" PRId64, inputs.nodes[0]));
+        if (inputs.plan.devices_per_node > 0)
+            *options =
+                dl_report_with(options, "devices-per-node",
+                               dl_arena_printf(arena, "%" PRId64, inputs.plan.devices_per_node));
+        return DL_OK;
+    }
     const int64_t most = inputs.system->nodes < 16 ? inputs.system->nodes : 16;
     const char *list = most > 1 ? dl_arena_printf(r->context->arena, "1-%" PRId64 "*2", most) : "1";
     *options = dl_report_with(options, "nodes", list);

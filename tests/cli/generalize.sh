@@ -114,6 +114,15 @@ for command in search 'plot scaling' explain; do
     run $command -s iris-v100 -f pytorch-ddp -w resnet50 -n 1 --measured "$SCRATCH/mine.csv" -o "$SCRATCH/made.svg"
     check "$command takes measured runs" 0
 done
+# A system of one's own: its rows name the file, or what the file names the system. Rows that cannot be predicted are named.
+sed 's/"iris-v100"/"mine"/' data/systems/iris-v100.json > "$SCRATCH/mine.json"
+sed "2s/iris-v100/mine/; 3s|iris-v100|$SCRATCH/mine.json|" "$SCRATCH/mine.csv" > "$SCRATCH/named.csv"
+run predict -s "$SCRATCH/mine.json" -f pytorch-ddp -w resnet50 -n 1 --measured "$SCRATCH/named.csv"
+check 'rows of a system file' 0 'corrected by 2 of the 2 runs'
+sed '3s/resnet50/resnet99/' "$SCRATCH/mine.csv" > "$SCRATCH/half.csv"
+run predict -s iris-v100 -f pytorch-ddp -w resnet50 -n 1 --measured "$SCRATCH/half.csv"
+check 'a row that cannot be predicted corrects nothing' 0 'corrected by 1 of the 2 runs'
+check 'and its reason is told' 0 '1 of the runs .* cannot be predicted; line 3: no workload "resnet99"'
 run predict -s dgx1-v100 -f pytorch-ddp --measured "$SCRATCH/mine.csv"
 check 'runs of another system say nothing' 2 'no run that can be predicted on system dgx1-v100'
 run compare data/runs/dlperf_oneflow.csv --learning-curve --csv

@@ -50,9 +50,13 @@ megatron 'a Llama with its own kernels' --workload "$llama" --nodes 1 --tp 2 --p
 megatron 'composed attention' --workload "$gpt" --set flash=0 --attention composed --nodes 1 --tp 2 --pp 1 --micro-batch 2 --recompute selective --strategy 3d
 megatron 'narrow and shared experts' --workload 'gpt:layers=8,hidden=1024,heads=16,ffn=4096,seq=512,vocab=51200,experts=8,topk=2,expert_ffn=1024,shared_experts=1' \
     --nodes 1 --tp 1 --ep 8 --micro-batch 1 --recompute none
-for w in llama3_8b mixtral_8x7b; do
+for w in llama3_8b mixtral_8x7b nemotron4_15b; do
     megatron "$w" --workload $w --nodes 16 --tp 4 --pp 4 --micro-batch 1 --sequence-parallel --zero 1 --recompute full --strategy 3d
 done
+# The gather that the prediction hides is asked for; half of nemotron's channels turn, its norms keep their biases.
+has_argument() { if grep -qE -- "--$2( |\$)" "$work/args"; then echo "ok $1"; else bad "$1" "no --$2"; fi; }
+has_argument 'gathers behind the next forward' overlap-param-gather
+has_argument 'half of the channels turn' 'rotary-percent 0.5'
 back 'Llama 3 8B in torchtitan' torchtitan torchtitan -- --system dgx-a100-80 --framework pytorch-fsdp2 --precision bf16 --optimizer adam --global-batch 64 \
     --workload llama3_8b --nodes 2 --micro-batch 1 --recompute selective --compiler inductor
 back 'Llama 3 70B in torchtitan, all ranks' torchtitan torchtitan -- --system dgx-a100-80 --framework pytorch-fsdp2 --precision bf16 --optimizer adam \

@@ -301,3 +301,14 @@ run plot breakdown --system iris-v100 --framework pytorch-ddp -o "$work/no/such/
 check 'a folder that is not there' 5 'no/such/folder'
 run plot breakdown --system iris-v100 --framework pytorch-ddp --format png -o -
 magic 'PNG on standard output' "$work/out" 89504e470d0a1a0a
+
+# Interleaved without a number of virtual stages: 2, in the prediction as in the figure.
+piped='-s dgx-a100-80 -w gpt2_xl -f megatron-core -n 1 --tp 1 --pp 4 -B 64 --micro-batch 1 --schedule interleaved'
+# shellcheck disable=SC2086 # words
+run plot pipeline $piped --csv && cp "$SCRATCH/out" "$SCRATCH/usual.csv"
+# shellcheck disable=SC2086
+run plot pipeline $piped --virtual-stages 2 --csv
+if [ -s "$SCRATCH/usual.csv" ] && cmp -s "$SCRATCH/usual.csv" "$SCRATCH/out"; then echo 'ok plot pipeline: two virtual stages'; else bad 'plot pipeline: two virtual stages' 'another figure than with --virtual-stages 2'; fi
+# shellcheck disable=SC2086
+run predict $piped
+has 'predict says how many' ' pp4 v2 mb1 '

@@ -159,3 +159,11 @@ run report --framework pytorch-ddp --no-figures -o "$SCRATCH/page.pdf"
 check 'a page called .pdf' 2 'a browser prints the HTML page to PDF'
 run report --framework pytorch-ddp --no-figures --markdown -o "$SCRATCH/page.html"
 check 'Markdown called .html' 2 'contradicts the name'
+
+# devices in all, in place of nodes
+for n in 16:'4 nodes' 2:'1 node'; do
+    run report --system iris-v100 --workload resnet50 --framework pytorch-ddp --gpus "${n%%:*}" --markdown --no-figures
+    check "a page about ${n%%:*} devices" 0
+    has "on ${n#*:}" "on ${n#*:} of iris-v100"
+    has 'and their number' "\\(${n%%:*} devices\\)"
+done

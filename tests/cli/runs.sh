@@ -44,3 +44,25 @@ awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "predicted") c = i; next 
     END { print (v["usual"] == v["named"]), (v["usual"] < 0.8 * v["none"]), (v["dali"] > 0.98 * v["same"]) }' "$SCRATCH/out" > "$SCRATCH/values"
 cp "$SCRATCH/values" "$SCRATCH/out"
 has 'the usual dataset is decoded, on the host or not' '^1 1 1$'
+
+# A row without a strategy runs as the framework does: with the ranks and the stage of its columns, tensor ranks that no column gives are 1.
+cat > "$SCRATCH/own.csv" <<'T'
+id,source,system,framework,workload,precision,nodes,devices_per_node,global_batch,tp,pp,cp,zero,zero_group,metric,value,unit
+ranks,here,dgx-h100,megatron-core,llama3_8b,bf16,2,8,64,2,2,,,,iteration,4,s
+cut,here,dgx-h100,megatron-core,llama3_8b,bf16,2,8,64,,,2,,,iteration,4,s
+stage,here,dgx-h100,pytorch-fsdp2,llama3_8b,bf16,2,8,64,,,,3,8,iteration,4,s
+bare,here,iris-v100,pytorch-ddp,resnet50,fp32,2,4,256,,,,,,iteration,0.1,s
+T
+run compare "$SCRATCH/own.csv" --rows --csv
+cell() { awk -F, -v row="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "predicted") c = i } $1 == row { print $c }' "$SCRATCH/rows"; }
+time_of() { run predict -n 2 --json "$@" && sed -n 's/^ *"iteration_s": *\([^,]*\),*/\1/p' "$SCRATCH/out"; }
+cp "$SCRATCH/out" "$SCRATCH/rows"
+{
+    echo "$(cell ranks)" "$(time_of -p bf16 -B 64 -s dgx-h100 -w llama3_8b -f megatron-core --tp 2 --pp 2)"
+    echo "$(cell cut)" "$(time_of -p bf16 -B 64 -s dgx-h100 -w llama3_8b -f megatron-core --tp 1 --cp 2)"
+    echo "$(cell stage)" "$(time_of -p bf16 -B 64 -s dgx-h100 -w llama3_8b -f pytorch-fsdp2 --zero 3 --zero-group 8)"
+    echo "$(cell bare)" "$(time_of -s iris-v100 -w resnet50 -f pytorch-ddp -p fp32 -B 256)"
+} > "$SCRATCH/values"
+awk '{ d = $1 / $2 - 1; print (NF == 2 && d < 1e-5 && d > -1e-5 ? "same" : "not the same: " $0) }' "$SCRATCH/values" > "$SCRATCH/out"
+hasnt 'a row without a strategy is what predict says' 'not'
+has 'four of them' 'same'

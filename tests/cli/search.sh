@@ -193,3 +193,9 @@ if jq -e '[.front[] | select(.cost_front)] as $c | ($c | length > 0) and
         (.iteration_s < $x.iteration_s and (.cost > $x.cost or .energy_j > $x.energy_j))))' "$work/out" > /dev/null; then
     echo 'ok nothing on the front of cost beats another'; else bad 'nothing on the front of cost beats another' "$(jq -c '[.front[] | select(.cost_front) | [.iteration_s, .cost, .energy_j]]' "$work/out" | head -c 400)"; fi
 if jq -e '([.front[].cost] | min) as $least | any(.front[]; .cost_front and .cost == $least)' "$work/out" > /dev/null; then echo 'ok the cheapest is on it'; else bad 'the cheapest is on it' "$(head -c 200 "$work/out")"; fi
+
+# Without a framework: Megatron-Core where devices have 8-bit matrix units, the Megatron of its time elsewhere.
+for pair in dgx-h100:megatron-core dgx-b200:megatron-core mi300x-8x:megatron-core dgx-a100-80:megatron dgx1-v100:megatron; do
+    run search --system "${pair%:*}" --nodes 1 --workload gpt2_medium --global-batch 16
+    has "usual on ${pair%:*}" "^gpt2_medium [a-z0-9]+ on .*, ${pair#*:}, global batch"
+done

@@ -4,6 +4,7 @@ set -u
 sh docs/accuracy.sh "$DLMODEL" check
 sh docs/cpu_accuracy.sh "$DLMODEL" check
 sh docs/memory.sh "$DLMODEL" check
+sh docs/known.sh "$DLMODEL" check
 sh docs/samples.sh "$DLMODEL" check
 sh docs/formulas.sh check
 

@@ -128,17 +128,38 @@ static const char *refusal(struct dl_coll_row row) {
     return match.why;
 }
 
+/* The reason names the word of the row, and every operation that there is. */
+static void reasons_name_the_word(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_coll_row row = plain_row();
+    struct dl_coll_match match = dl_coll_match(&row);
+    assert_null(dl_coll_match_why(&match, &arena));
+    row.library = "Spark", match = dl_coll_match(&row);
+    check_contains(dl_coll_match_why(&match, &arena), "Gloo, got \"Spark\"");
+    row = plain_row(), row.collective = "barrier", match = dl_coll_match(&row);
+    check_contains(dl_coll_match_why(&match, &arena), "halo, got \"barrier\"");
+    for (int i = 0; dl_collective_op_names[i] != NULL; i++)
+        check_contains(match.why, dl_collective_op_names[i]);
+    row = plain_row(), row.nodes = NAN, match = dl_coll_match(&row);
+    assert_string_equal(dl_coll_match_why(&match, &arena), match.why);
+    row = plain_row(), row.collective = "send_recv", match = dl_coll_match(&row);
+    assert_null(match.why);
+    assert_int_equal(match.request.op, DL_COLL_P2P);
+    dl_arena_free(&arena);
+}
+
 static void rows_that_are_refused(void **state) {
     (void)state;
     struct dl_coll_row row = plain_row();
     row.library = NULL;
-    check_contains(refusal(row), "library not known");
+    check_contains(refusal(row), "library: expected NCCL");
     row = plain_row(), row.library = "Spark";
-    check_contains(refusal(row), "library not known");
+    check_contains(refusal(row), "library: expected NCCL");
     row = plain_row(), row.collective = NULL;
-    check_contains(refusal(row), "collective not known");
+    check_contains(refusal(row), "collective: expected p2p or send_recv");
     row = plain_row(), row.collective = "barrier";
-    check_contains(refusal(row), "collective not known");
+    check_contains(refusal(row), "collective: expected p2p or send_recv");
     static const double sizes[][2] = {{NAN, 8}, {0, 8}, {0.5, 8}, {2, NAN}, {2, 0}, {8, 2}, {3, 8}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         row = plain_row(), row.nodes = sizes[i][0], row.ranks = sizes[i][1];
@@ -419,6 +440,7 @@ int main(void) {
                                        cmocka_unit_test(bandwidths),
                                        cmocka_unit_test(releases),
                                        cmocka_unit_test(rows_that_are_refused),
+                                       cmocka_unit_test(reasons_name_the_word),
                                        cmocka_unit_test(bus_bandwidth_alone),
                                        cmocka_unit_test(requests_that_are_refused),
                                        cmocka_unit_test(measured_sets_that_serve),

@@ -290,12 +290,37 @@ static void fused_additions(void **state) {
     dl_arena_free(&f.arena);
 }
 
+/* Scale and mask apart where composed attention is asked for, with the softmax where fused-softmax
+ * is, else as the framework does; Megatron's fused kernel decides by shape. */
+static void attention_asked_for(void **state) {
+    (void)state;
+    struct dl_framework framework = {.kernels = {.score_kernels = NAN}};
+    const struct {
+        double own, matrices, open, composed, fused;
+    } cases[] = {{NAN, 0, 0, 2, 0}, {2, 0, 2, 2, 0}, {1, 0, 1, 2, 0}, {NAN, 4, 0, 0, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        framework.kernels.score_kernels = cases[i].own;
+        framework.kernels.softmax_matrices = cases[i].matrices;
+        check_close(dl_framework_facts(&framework, DL_FP32, DL_ATTENTION_OPEN).score_kernels,
+                    cases[i].open, 0);
+        check_close(dl_framework_facts(&framework, DL_FP32, DL_ATTENTION_COMPOSED).score_kernels,
+                    cases[i].composed, 0);
+        check_close(
+            dl_framework_facts(&framework, DL_FP32, DL_ATTENTION_FUSED_SOFTMAX).score_kernels,
+            cases[i].fused, 0);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bert_layer),      cmocka_unit_test(mixed_types),
-        cmocka_unit_test(resnet_launches), cmocka_unit_test(layouts),
-        cmocka_unit_test(compiled),        cmocka_unit_test(devices),
-        cmocka_unit_test(optimizers),      cmocka_unit_test(weight_decay),
-        cmocka_unit_test(fused_additions)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(bert_layer),
+                                       cmocka_unit_test(mixed_types),
+                                       cmocka_unit_test(resnet_launches),
+                                       cmocka_unit_test(layouts),
+                                       cmocka_unit_test(compiled),
+                                       cmocka_unit_test(devices),
+                                       cmocka_unit_test(optimizers),
+                                       cmocka_unit_test(weight_decay),
+                                       cmocka_unit_test(attention_asked_for),
+                                       cmocka_unit_test(fused_additions)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -122,8 +122,8 @@ static void precisions_and_families(void **state) {
     refused(&f, plan, "only transformers say which activations are kept");
     plan = f.plan, plan.strategy = dl_strategy_find("expert");
     refused(&f, plan, "has no mixture of experts");
-    plan = f.plan, plan.shard = 1;
-    refused(&f, plan, "--zero: goes with strategies");
+    plan = f.plan, plan.shard = 1, plan.strategy = dl_strategy_find("spatial");
+    refused(&f, plan, "strategy spatial shards no states");
     plan = f.plan, plan.shard_group = 4;
     refused(&f, plan, "--zero-group: goes with sharded states");
     dl_arena_free(&f.arena);
@@ -170,6 +170,21 @@ static void strategies_that_follow_from_ranks(void **state) {
     plan.tp = 0;
     assert_int_equal(complete(&g.f, plan, &out), DL_OK);
     assert_string_equal(out.strategy->name, "zero2");
+    plan.shard = 3; /* a stage goes before the strategy's own */
+    assert_int_equal(complete(&g.f, plan, &out), DL_OK);
+    assert_string_equal(out.strategy->name, "zero3");
+    assert_int_equal(out.shard, 0);
+    plan.strategy = dl_strategy_find("data"), plan.shard = 1;
+    assert_int_equal(complete(&g.f, plan, &out), DL_OK);
+    assert_string_equal(out.strategy->name, "zero1");
+    plan.shard = 0, plan.sp = 2, plan.strategy = NULL; /* no strategy that fills nodes is named */
+    assert_int_equal(complete(&g.f, plan, &out), DL_OK);
+    assert_int_equal(out.tp, 1);
+    assert_int_equal(out.dp, 4);
+    plan.strategy = dl_strategy_find("3d");
+    assert_int_equal(complete(&g.f, plan, &out), DL_OK);
+    assert_int_not_equal(out.tp, 1);
+    plan.sp = 0;
     plan.strategy = dl_strategy_find("data"), plan.tp = 2; /* asked for: kept, and refused */
     assert_int_equal(complete(&g.f, plan, &out), DL_ERR_USAGE);
     plan.strategy = NULL, plan.tp = 0, plan.ep = 2;

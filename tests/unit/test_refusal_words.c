@@ -70,10 +70,11 @@ static void devices_and_batches(void **state) {
             "--recompute full: only transformers say which activations are kept; use selective or "
             "none");
     p.recompute = DL_RECOMPUTE_SELECTIVE, taken(&f, w, &p);
-    p = f.plan, p.shard = 1;
+    p = f.plan, p.shard = 1, p.strategy = dl_strategy_find("spatial");
     refused(&f, w, &p,
-            "--zero: goes with strategies tensor, data+tensor, 3d and expert; strategies zero1, "
-            "zero2 and zero3 are data parallelism alone");
+            "--zero: goes with data, tensor, pipeline and expert parallelism of transformers; "
+            "strategy spatial shards no states");
+    p = f.plan;
     p.shard = 0, p.shard_group = 2;
     refused(&f, w, &p,
             "--zero-group: goes with sharded states: strategies zero1 to zero3, or --zero 1 to 3");
@@ -245,11 +246,12 @@ static void transformers(void **state) {
             "--zero-group: goes with sharded states: --zero 1 to 3, or strategy zero1 to zero3");
     f->framework.shards = false, p.shard = 1;
     refused(f, w, &p,
-            "fake does not shard states; take --framework deepspeed-zero1, deepspeed-zero2, "
-            "deepspeed-zero3, pytorch-fsdp, megatron or ideal");
+            "fake does not shard states; take --framework pytorch-fsdp2, deepspeed-zero1 to "
+            "deepspeed-zero3, megatron-core or ideal");
     f->framework.splits_layers = false;
     refused(f, w, &p,
-            "fake does not split layers over devices; take --framework megatron or ideal");
+            "fake does not split layers over devices; take --framework megatron-core, "
+            "pytorch-fsdp2 or ideal");
     f->framework.shards = f->framework.splits_layers = true;
     p = base, p.tp = 1, p.sequence_parallel = true;
     refused(f, w, &p, "--sequence-parallel: goes with tensor parallelism, --tp 2 or more");

@@ -80,7 +80,7 @@ static void objects_by_name(void **state) {
         {&dl_layer_times_schema, "dlmodel-layers, batch, layer-time"},
         {&dl_interval_schema,
          "dlmodel-intervals, widths, widths, framework, release, device, arithmetic"},
-        {&dl_workload_schema, "dlmodel-workload, choice, input, block, layer, layer"},
+        {&dl_workload_schema, "dlmodel-workload, choice, limit, input, block, layer, layer"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char words[1000] = "";

@@ -201,6 +201,15 @@ static void wrong_values(void **state) {
         {"layers=swiglu2", "no parameter or argument 'swiglu2'"},
         {"kv_heads=3", "heads"},
         {"experts=4,topk=5", "at most the number of experts"},
+        {"tied=2", "expected 0 or 1, found 2 from \"tied\""},
+        {"tied=2,layers=4", "2 does not fit"},
+        {"tied=0.5", "expected 0 or 1"},
+        {"experts=-1", "expected a whole number of experts"},
+        {"experts=2.5", "expected a whole number of experts"},
+        {"layers=4,experts=4,dense_layers=5", "expected at most all layers"},
+        {"layers=4,experts=4,dense_layers=-1", "expected at most all layers"},
+        {"experts=4,shared_experts=-1", "expected at least 0"},
+        {"experts=4,capacity=-0.5", "expected at least 0, where no token is dropped"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct dl_arena arena = {0};
@@ -243,6 +252,43 @@ static void choices_of_a_file(void **state) {
     }
 }
 
+/* A value outside of a limit is at fault, where it stands; a limit of no parameter is, or one whose
+ * expression is none. */
+static void limits_of_a_file(void **state) {
+    (void)state;
+    static const struct {
+        const char *limits, *key, *message;
+    } cases[] = {
+        {"[{'parameter':'size','holds':'size > 3','expected':'more'}]", "parameters.size",
+         "expected more, found 3 from \"3\""},
+        {"[{'parameter':'size','holds':'size > 2','expected':'more'},"
+         "{'parameter':'half','holds':'half > 2','expected':'much'}]",
+         "parameters.half", "expected much, found 1.5 from \"size/2\""},
+        {"[{'parameter':'other','holds':'size > 3','expected':'more'}]", "limits[0].parameter",
+         "no parameter 'other'"},
+        {"[{'parameter':'size','holds':'other > 3','expected':'more'}]", "limits[0].holds",
+         "no parameter or argument 'other'"},
+        {"[{'parameter':'size','holds':'size > 2','expected':'more'}]", "", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct dl_arena arena = {0};
+        struct dl_workload w;
+        struct dl_err err = {0};
+        char text[600];
+        snprintf(text, sizeof text,
+                 "{'format':'dlmodel-workload','version':1,'name':'t','summary':'s','source':'x',"
+                 "'limits':%s,'parameters':{'half':'size/2','size':3},'input':{'tokens':'size'},"
+                 "'layers':[{'kind':'embedding','rows':9,'out':4}]}",
+                 cases[i].limits);
+        const enum dl_code code = load_text(text, NULL, 0, &arena, &w, &err);
+        assert_int_equal(code, cases[i].key[0] == 0 ? DL_OK : DL_ERR_INPUT);
+        if (code != DL_OK && (strstr(err.key, cases[i].key) == NULL ||
+                              strstr(err.message, cases[i].message) == NULL))
+            fail_msg("%s: %s: %s", cases[i].limits, err.key, err.message);
+        dl_arena_free(&arena);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published_parameters),
@@ -252,6 +298,7 @@ int main(void) {
         cmocka_unit_test(model_flop),
         cmocka_unit_test(wrong_values),
         cmocka_unit_test(choices_of_a_file),
+        cmocka_unit_test(limits_of_a_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
