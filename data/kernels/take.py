@@ -4,8 +4,8 @@
 take.py DIRECTORY: reads gemm.csv, attention.csv, conv.csv and stream.csv there, writes
 by_gpu_*.csv here with the columns that the fit reads. Left out: rows without a time or a type,
 sums of several kernels, calls that a profile has once, tuners' tables of 8-bit integers, sources
-whose GPU was assumed (data/SOURCES.md). Of one of these, tf32_to_bf16.csv: the times of both types
-at equal shapes, whose ratio is a measurement all the same.
+whose GPU was assumed (data/SOURCES.md). Of one of these, tests/fixtures/tf32_to_bf16.csv: the times of
+both types at equal shapes, whose ratio is a measurement all the same.
 """
 import csv
 import os
@@ -96,7 +96,7 @@ def take_ratios(folder, here):
             if "gpu_assumed" in row["flag"] and row["dtype_a"] in ("tf32", "bf16"):
                 key = tuple(row[c] for c in ("gpu", "batch", "m", "n", "k"))
                 times.setdefault(key, {})[row["dtype_a"]] = row["time_us"]
-    with open(os.path.join(here, "tf32_to_bf16.csv"), "w", newline="") as text:
+    with open(os.path.join(here, "../../tests/fixtures/tf32_to_bf16.csv"), "w", newline="") as text:
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow("gpu batch m n k tf32_us bf16_us".split())
         for key, both in sorted(times.items()):

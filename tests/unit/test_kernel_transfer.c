@@ -116,8 +116,8 @@ static double ratio_error(const struct dl_data *data, const char *name, const ch
     const struct dl_device *device, *lender;
     if (dl_data_device(data, name, arena, &device, &err) != DL_OK ||
         dl_data_device(data, lender_name, arena, &lender, &err) != DL_OK ||
-        dl_csv_read(dl_arena_printf(arena, "%s/data/kernels/tf32_to_bf16.csv", check_root()), arena,
-                    &csv, &err) != DL_OK)
+        dl_csv_read(dl_arena_printf(arena, "%s/tests/fixtures/tf32_to_bf16.csv", check_root()),
+                    arena, &csv, &err) != DL_OK)
         fail_msg("%s", err.message);
     const struct dl_device bare = bare_of(device, lender, arena);
     double *errors = dl_arena_alloc(arena, (size_t)csv.row_count, sizeof *errors),
