@@ -148,8 +148,8 @@ static const struct operation *operation_of(const char *name) {
     return NULL;
 }
 
-/* Backward normalizations of cuDNN and Liger sum the gradient of the weights while they compute that
- * of the input; PyTorch and its compiler read both tensors once more for it. */
+/* Backward normalizations of cuDNN and Liger sum the gradient of the weights while they compute
+ * that of the input; PyTorch and its compiler read both tensors once more for it. */
 static bool in_one_kernel(const char *library) {
     return strcmp(library, "cudnn") == 0 || strncmp(library, "liger", 5) == 0;
 }
