@@ -88,6 +88,8 @@ const struct dl_fit_form dl_fit_forms[] = {
     {DL_OP_STREAM, ALL, ANY, DL_DISTANCE_SQUARES, 0, {"bytes"}},
     {DL_OP_STREAM, ALL, ANY, DL_DISTANCE_SQUARES, OF_TWO, {"bytes", "vendor"}},
     {DL_OP_STREAM, ALL, ANY, DL_DISTANCE_SQUARES, OF_TWO, {"bytes", "elements"}},
+    {DL_OP_STREAM, ALL, ANY, DL_DISTANCE_SQUARES, OF_TWO, {"bytes", "vendor", "compiled"}},
+    {DL_OP_STREAM, ALL, ANY, DL_DISTANCE_SQUARES, OF_TWO, {"bytes", "vendor", "compiled", "rows"}},
 };
 const int dl_fit_form_count = sizeof dl_fit_forms / sizeof dl_fit_forms[0];
 

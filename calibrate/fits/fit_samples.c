@@ -162,37 +162,47 @@ static bool is_by_gpu(const char *path, struct dl_arena *arena) {
     return dl_csv_read(path, arena, &csv, &ignored) == DL_OK && dl_kernel_table_header(&csv);
 }
 
-/* Backward passes of attention are seldom measured: with few samples, the base of the forward model
- * times the ratio that the samples show. */
+/* Median of sorted numbers but the i-th. */
+static double middle_of_others(const double *sorted, size_t n, size_t i) {
+    if (n < 2) return sorted[0];
+    const size_t high = (n - 1) / 2, low = (n - 2) / 2;
+    return 0.5 * (sorted[low + (low >= i)] + sorted[high + (high >= i)]);
+}
+
+/* Where few samples are of a kind (backward passes of attention, one kind of stream): the model of
+ * the kind that they are most like, times the ratio that they show. The errors are those of each
+ * sample by the ratio of the others. */
 static void fit_ratio(const struct dl_kernel_sample *samples, size_t n,
-                      const struct dl_device *device, const struct dl_kernel_model *forward,
-                      double *scratch, struct dl_kernel_model *model,
+                      const struct dl_device *device, const struct dl_kernel_model *like,
+                      double *scratch, double *errors, struct dl_kernel_model *model,
                       struct dl_fit_quality *quality) {
     static const struct dl_kernel_model_scale own = {1.0, 1.0, 1.0, 1.0};
     static const double NORMAL_90 = 1.645;
-    struct dl_kernel_model base = *forward;
-    base.pass = (int)DL_BACKWARD_DATA;
+    const bool stream = samples[0].kernel.op == DL_OP_STREAM;
+    struct dl_kernel_model base = *like;
+    base.pass = (int)samples[0].kernel.pass;
     base.samples = (int64_t)n;
     for (size_t i = 0; i < n; i++) {
         struct dl_kernel_model_shape shape;
         struct dl_kernel_time time;
         dl_kernel_model_shape_of(&samples[i].kernel,
-                                 dl_precision_operand_bytes(samples[i].precision),
+                                 stream ? dl_precision_bytes(samples[i].precision)
+                                        : dl_precision_operand_bytes(samples[i].precision),
                                  device->unit_count, &shape);
-        dl_kernel_model_eval(forward, &own, &shape, &time);
+        dl_kernel_model_eval(like, &own, &shape, &time);
         scratch[i] = log(samples[i].time_s / time.time_s);
     }
     dl_sort(scratch, n);
     const double ratio = dl_quantile_sorted(scratch, n, 0.5);
-    base.offset = dl_fit_round(forward->offset + ratio, 6);
-    for (size_t i = 0; i < n; i++) scratch[i] = fabs(scratch[i] - ratio);
-    dl_sort(scratch, n);
+    base.offset = dl_fit_round(like->offset + ratio, 6);
+    for (size_t i = 0; i < n; i++) errors[i] = fabs(scratch[i] - middle_of_others(scratch, n, i));
+    dl_sort(errors, n);
     base.sigma_log = base.base_sigma_log =
-        dl_fit_round(fmax(dl_quantile_sorted(scratch, n, 0.9) / NORMAL_90, 0.1), 4);
+        dl_fit_round(fmax(dl_quantile_sorted(errors, n, 0.9) / NORMAL_90, 0.1), 4);
     *quality = (struct dl_fit_quality){.samples = n,
-                                       .median_ape = dl_quantile_sorted(scratch, n, 0.5),
-                                       .p90_ape = dl_quantile_sorted(scratch, n, 0.9),
-                                       .max_ape = scratch[n - 1],
+                                       .median_ape = dl_quantile_sorted(errors, n, 0.5),
+                                       .p90_ape = dl_quantile_sorted(errors, n, 0.9),
+                                       .max_ape = errors[n - 1],
                                        .one_factor_median_ape = exp(ratio)};
     *model = base;
 }
@@ -206,18 +216,40 @@ static const struct dl_kernel_model *forward_of(const struct dl_kernel_model_set
     return NULL;
 }
 
+/* The model that a few samples of one kind of stream scale: of the kernels without a kind. */
+static const struct dl_kernel_model *any_of(const struct dl_kernel_model_set *set,
+                                            const struct dl_fit_report_row *row) {
+    for (int i = 0; i < set->kernel_model_count; i++) {
+        const struct dl_kernel_model *m = &set->kernel_models[i];
+        if (m->op == DL_OP_STREAM && m->pass == (int)row->pass && m->work == DL_WORK_ANY &&
+            m->precision == (int)row->precision && m->variant == DL_VARIANT_PLAIN)
+            return m;
+    }
+    return NULL;
+}
+
+/* The model that the samples of `row` are a multiple of; NULL: they have a model of their own. */
+static const struct dl_kernel_model *like_of(const struct dl_kernel_model_set *set,
+                                             const struct dl_fit_report_row *row, size_t count) {
+    enum { FEW_OF_A_WORK = 12, LEAST_OF_A_WORK = 4, FEW_BACKWARD = 8 };
+    if (row->op == DL_OP_ATTENTION && row->pass != DL_FORWARD && count < FEW_BACKWARD)
+        return forward_of(set, row);
+    const bool few = row->op == DL_OP_STREAM && row->work != DL_WORK_ANY &&
+                     row->variant == DL_VARIANT_PLAIN && count >= LEAST_OF_A_WORK &&
+                     count < FEW_OF_A_WORK;
+    return few ? any_of(set, row) : NULL;
+}
+
 static enum dl_code fit_all(const struct dl_kernel_sample *samples, size_t n,
                             const struct dl_device *device, struct dl_arena *arena,
                             struct dl_kernel_model_set *set, struct dl_fit_report_row *report,
                             struct dl_err *err) {
-    enum {
-        COMBINATIONS = DL_WORKS * DL_OPS * DL_PASSES * DL_PRECISIONS,
-        FEW_OF_A_WORK = 12,
-        FEW_BACKWARD = 8
-    };
+    enum { COMBINATIONS = DL_WORKS * DL_OPS * DL_PASSES * DL_PRECISIONS, FEW_OF_A_WORK = 12 };
     struct dl_kernel_sample *part = dl_arena_alloc(arena, n, sizeof *part);
-    double *scratch = dl_arena_alloc(arena, n, sizeof *scratch);
-    if (part == NULL || scratch == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    double *scratch = dl_arena_alloc(arena, n, sizeof *scratch),
+           *errors = dl_arena_alloc(arena, n, sizeof *errors);
+    if (part == NULL || scratch == NULL || errors == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     static const enum dl_variant variants[] = {DL_VARIANT_PLAIN, DL_VARIANT_ENGINE,
                                                DL_VARIANT_DEPTHWISE, DL_VARIANT_VOLUME,
                                                DL_VARIANT_STRIDED};
@@ -234,12 +266,11 @@ static enum dl_code fit_all(const struct dl_kernel_sample *samples, size_t n,
         size_t count = take(samples, n, &row, part);
         count = drop_hidden(part, count, &call_s, scratch);
         const bool special = row.work != DL_WORK_ANY || row.variant != DL_VARIANT_PLAIN;
-        if (count == 0 || (special && count < FEW_OF_A_WORK)) continue;
+        const struct dl_kernel_model *like = like_of(set, &row, count);
+        if (count == 0 || (special && count < FEW_OF_A_WORK && like == NULL)) continue;
         struct dl_kernel_model *model = &set->kernel_models[set->kernel_model_count];
-        const struct dl_kernel_model *forward =
-            row.op == DL_OP_ATTENTION && row.pass != DL_FORWARD ? forward_of(set, &row) : NULL;
-        if (forward != NULL && count < FEW_BACKWARD)
-            fit_ratio(part, count, device, forward, scratch, model, &row.quality);
+        if (like != NULL)
+            fit_ratio(part, count, device, like, scratch, errors, model, &row.quality);
         else
             DL_TRY(dl_fit_kernel_model(part, count, device, row.op, row.pass, row.precision, arena,
                                        model, &row.quality, err));

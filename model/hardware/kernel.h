@@ -98,10 +98,12 @@ enum dl_variant {
     DL_VARIANT_VOLUME,    /* convolution: by the library's three-dimensional kernels */
     DL_VARIANT_STRIDED,   /* stream: an operand is repeated (broadcast) or the order of the elements
                              changes, so that the kernel moves one element at a time */
+    DL_VARIANT_COMPILED,  /* stream: a compiler's normalization (Inductor), not the framework's */
     DL_VARIANTS
 };
 extern const char *const dl_variant_names[]; /* "plain","paged","engine","blocks","flash2",
-                                                "vendor","depthwise","volume","strided", NULL */
+                                                "vendor","depthwise","volume","strided",
+                                                "compiled", NULL */
 
 struct dl_kernel {
     enum dl_op op;
@@ -109,7 +111,7 @@ struct dl_kernel {
     enum dl_work work;
     enum dl_variant variant;
 
-    /* DL_OP_GEMM */
+    /* DL_OP_GEMM. STREAM: m rows of a normalization; 0: none, or not known */
     double m, n, k, count;
     bool a_trans, b_trans;
 

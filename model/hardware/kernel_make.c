@@ -12,8 +12,9 @@ const char *const dl_work_names[] = {"any",       "batchnorm", "layernorm",     
                                      "pooling",   "softmax",   "attention",     "rmsnorm",
                                      "gated",     "rope",      "cross-entropy", "dropout",
                                      "embedding", "cast",      "optimizer",     NULL};
-const char *const dl_variant_names[] = {"plain",  "paged",     "engine", "blocks",  "flash2",
-                                        "vendor", "depthwise", "volume", "strided", NULL};
+const char *const dl_variant_names[] = {"plain",   "paged",    "engine",    "blocks",
+                                        "flash2",  "vendor",   "depthwise", "volume",
+                                        "strided", "compiled", NULL};
 const char *const dl_op_names[] = {"gemm", "conv", "stream", "attention", NULL};
 const char *const dl_attention_kernel_names[] = {"open", "composed", "fused-softmax", "flash",
                                                  NULL};

@@ -58,7 +58,8 @@ static const char *const gemm_features[] = {[LONG_SIDE] = "long_side",
                                             [GEMM_COUNT] = "count",
                                             [GEMM_BLOCKS] = "blocks",
                                             NULL};
-static const char *const stream_features[] = {"bytes", "vendor", "elements", NULL};
+static const char *const stream_features[] = {"bytes",    "vendor", "elements",
+                                              "compiled", "rows",   NULL};
 enum { QUERIES, SEEN, HEADS, HEAD_DIM, CAUSAL, SHARED, ATTENTION_EXCESS, PAGED, ENGINE };
 static const char *const attention_features[] = {[QUERIES] = "queries",
                                                  [SEEN] = "seen",
@@ -290,8 +291,8 @@ DL_INLINE void dl_kernel_model_shape_of_inline(const struct dl_kernel *kernel,
         const dl_lanes features = {at_least_1(out->bytes),
                                    flag(kernel->variant == DL_VARIANT_VENDOR),
                                    at_least_1(stream_elements(kernel->write_elements, moved)),
-                                   1.0F,
-                                   1.0F,
+                                   flag(kernel->variant == DL_VARIANT_COMPILED),
+                                   at_least_1(kernel->m),
                                    1.0F,
                                    1.0F,
                                    1.0F};

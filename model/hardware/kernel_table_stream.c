@@ -13,12 +13,12 @@ static const struct operation {
     enum dl_work work;
     double read, write, backward_read, backward_write;
 } operations[] = {
-    {"rms_norm", DL_WORK_RMSNORM, 1, 1, 2, 1},
-    {"rmsnorm", DL_WORK_RMSNORM, 1, 1, 2, 1},
+    {"rms_norm", DL_WORK_RMSNORM, 1, 1, 4, 1},
+    {"rmsnorm", DL_WORK_RMSNORM, 1, 1, 4, 1},
     {"fused_add_rms_norm", DL_WORK_RMSNORM, 2, 2, 3, 1},
-    {"layer_norm", DL_WORK_LAYERNORM, 1, 1, 2, 1},
-    {"layernorm", DL_WORK_LAYERNORM, 1, 1, 2, 1},
-    {"native_layer_norm", DL_WORK_LAYERNORM, 1, 1, 2, 1},
+    {"layer_norm", DL_WORK_LAYERNORM, 1, 1, 4, 1},
+    {"layernorm", DL_WORK_LAYERNORM, 1, 1, 4, 1},
+    {"native_layer_norm", DL_WORK_LAYERNORM, 1, 1, 4, 1},
     {"softmax", DL_WORK_SOFTMAX, 1, 1, 2, 1},
     {"gelu", DL_WORK_ACTIVATION, 1, 1, 2, 1},
     {"GELU_", DL_WORK_ACTIVATION, 1, 1, 2, 1},
@@ -39,8 +39,13 @@ static const struct operation {
     {"mul", DL_WORK_ANY, 2, 1, NAN, NAN},
     {"mul scalar", DL_WORK_ANY, 1, 1, NAN, NAN},
     {"mul tensor*tensor", DL_WORK_ANY, 2, 1, NAN, NAN},
+    {"mul_", DL_WORK_ANY, 2, 1, NAN, NAN},
+    {"div", DL_WORK_ANY, 2, 1, NAN, NAN},
     {"div scalar", DL_WORK_ANY, 1, 1, NAN, NAN},
     {"div tensor/tensor", DL_WORK_ANY, 2, 1, NAN, NAN},
+    {"neg", DL_WORK_ANY, 1, 1, NAN, NAN},
+    {"rsqrt", DL_WORK_ANY, 1, 1, NAN, NAN},
+    {"threshold_backward", DL_WORK_ANY, 2, 1, 2, 1},
     {"copy_", DL_WORK_ANY, 1, 1, NAN, NAN},
     {"fp8 quantization with a given scale", DL_WORK_CAST, NAN, NAN, NAN, NAN},
 };
@@ -75,8 +80,8 @@ static double named(const char *shape, const char *name) {
     return NAN;
 }
 
-/* Rows times columns of a normalization or softmax by such names; NAN: not given. */
-static double rows_by_columns(const char *shape) {
+/* Rows of a normalization or softmax, and rows times columns, by such names; NAN: not given. */
+static double rows_by_columns(const char *shape, double *rows_out) {
     static const char *const rows[] = {"BT", "M", "T"}, *const columns[] = {"hidden_size", "H",
                                                                             "N"};
     double row = NAN, column = NAN;
@@ -84,7 +89,22 @@ static double rows_by_columns(const char *shape) {
         if (!isnan(named(shape, rows[i]))) row = named(shape, rows[i]);
         if (!isnan(named(shape, columns[i]))) column = named(shape, columns[i]);
     }
+    *rows_out = row;
     return row * column;
+}
+
+/* Rows of "8x3137x768; 768; 768": all but the last dimension of the first operand; NAN: no list. */
+static double rows_of(const char *shape) {
+    double rows = 1.0, last = NAN;
+    for (const char *at = shape;; at++) {
+        char *end = NULL;
+        const double size = strtod(at, &end);
+        if (end == at) return NAN;
+        if (!isnan(last)) rows *= last;
+        last = size;
+        at = end;
+        if (*at != 'x') return rows;
+    }
 }
 
 /* A normalization that PyTorch composes of several kernels; the activation of a Hugging Face MLP,
@@ -118,6 +138,7 @@ static enum dl_variant variant_of(const struct operation *op, const char *shape,
                      work == DL_WORK_GATED || work == DL_WORK_ACTIVATION;
     if (is_strided(op, shape)) return DL_VARIANT_STRIDED;
     if (strcmp(library, "cudnn") == 0) return DL_VARIANT_VENDOR;
+    if (strcmp(library, "torch_compile") == 0) return DL_VARIANT_COMPILED;
     return own && strstr(library, "vLLM") != NULL ? DL_VARIANT_ENGINE : DL_VARIANT_PLAIN;
 }
 
@@ -127,11 +148,19 @@ static const struct operation *operation_of(const char *name) {
     return NULL;
 }
 
+/* Backward normalizations of cuDNN and Liger sum the gradient of the weights while they compute
+ * that of the input; PyTorch and its compiler read both tensors once more for it. */
+static bool in_one_kernel(const char *library) {
+    return strcmp(library, "cudnn") == 0 || strncmp(library, "liger", 5) == 0;
+}
+
 /* Work and traffic, by the table's bytes, else by its operands, else by its elements. */
 static void move(const struct operation *op, const char *shape, double bytes, double elements,
-                 struct dl_kernel_row *out, enum dl_pass pass) {
+                 bool one_kernel, struct dl_kernel_row *out, enum dl_pass pass) {
     const bool forward = pass == DL_FORWARD;
-    const double read = forward ? op->read : op->backward_read,
+    const double read = forward ? op->read
+                                : op->backward_read -
+                                      (one_kernel && op->backward_read > 3.0 ? 2.0 : 0.0),
                  write = forward ? op->write : op->backward_write;
     double all, longest;
     if (bytes > 0.0) {
@@ -167,8 +196,11 @@ enum dl_code dl_kernel_table_stream(const struct dl_csv *csv, int row, enum dl_p
     double numbers[2] = {NAN, NAN};
     static const char *const columns[] = {"bytes_min", "elements"};
     for (int i = 0; i < 2; i++) DL_TRY(dl_kernel_number(csv, row, columns[i], &numbers[i], err));
-    if (!(numbers[0] > 0.0) && !(numbers[1] > 0.0)) numbers[1] = rows_by_columns(shape);
-    move(op, shape, numbers[0], numbers[1], out, pass);
+    double rows = rows_of(shape);
+    if (!(numbers[0] > 0.0) && !(numbers[1] > 0.0)) numbers[1] = rows_by_columns(shape, &rows);
+    move(op, shape, numbers[0], numbers[1], in_one_kernel(library), out, pass);
+    const bool norm = op->work == DL_WORK_LAYERNORM || op->work == DL_WORK_RMSNORM;
+    if (norm && rows > 0.0) out->kernel.m = rows;
     out->kernel.work = op->work;
     out->kernel.variant = variant_of(op, shape, library);
     return DL_OK;

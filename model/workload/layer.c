@@ -195,6 +195,8 @@ void dl_emit_stream(struct dl_emit *emit, double flop, double read_elements, dou
     struct dl_kernel kernel = dl_kernel_stream(emit->pass, flop, read_elements, write_elements);
     kernel.extra_bytes = extra_bytes;
     kernel.work = emit->layer->kind->work;
+    if (kernel.work == DL_WORK_LAYERNORM)
+        kernel.m = emit->batch * dl_shape_positions(&emit->layer->out);
     dl_emit_kernel(emit, kernel);
 }
 

@@ -67,6 +67,14 @@ static void streams(void **state) {
     } cases[] = {
         {"X,rms_norm,bwd,M=4; H=8,,bf16,liger,9,,do_bench\n", 64, 32, 0, DL_WORK_RMSNORM,
          DL_VARIANT_PLAIN, true},
+        {"X,rms_norm,bwd,4x8,32,bf16,pytorch,9,,\n", 128, 32, 0, DL_WORK_RMSNORM, DL_VARIANT_PLAIN,
+         false}, /* 2R + 1W for the input, 2R for the weights */
+        {"X,rms_norm,bwd,4x8,32,bf16,cudnn,9,,\n", 64, 32, 0, DL_WORK_RMSNORM, DL_VARIANT_VENDOR,
+         false},
+        {"X,layer_norm,bwd,4x8,32,bf16,torch_compile,9,,\n", 128, 32, 0, DL_WORK_LAYERNORM,
+         DL_VARIANT_COMPILED, false},
+        {"X,threshold_backward,bwd,4x8; 4x8,32,bf16,torch,9,,\n", 64, 32, 0, DL_WORK_ANY,
+         DL_VARIANT_PLAIN, false},
         {"X,add,fwd,4x8; 8,32,bf16,torch,9,,\n", 40, 32, 0, DL_WORK_ANY, DL_VARIANT_STRIDED, false},
         {"X,add,fwd,4x8; 4x8,32,bf16,torch,9,,\n", 64, 32, 0, DL_WORK_ANY, DL_VARIANT_PLAIN, false},
         {"X,add tensor+tensor,fwd,4x8,32,fp32,torch,9,,\n", 64, 32, 0, DL_WORK_ANY,
@@ -87,6 +95,9 @@ static void streams(void **state) {
         assert_int_equal(row.kernel.work, cases[i].work);
         assert_int_equal(row.kernel.variant, cases[i].variant);
         assert_int_equal(row.by_call, cases[i].by_call);
+        const bool norm =
+            row.kernel.work == DL_WORK_RMSNORM || row.kernel.work == DL_WORK_LAYERNORM;
+        check_close(row.kernel.m, norm ? 4 : 0, 0); /* rows */
     }
     check_contains(
         first_row(

@@ -55,7 +55,7 @@ static void streams_by_shape(void **state) {
         double read, write, extra; /* NAN: no kernel */
     } cases[] = {
         {"rms_norm", "fwd", "BT=2; hidden_size=8", "", "", 16, 16, 0},
-        {"layer_norm", "bwd", "M=2; N=8", "", "", 32, 16, 0},
+        {"layer_norm", "bwd", "M=2; N=8", "", "", 64, 16, 0},
         {"softmax", "fwd", "T=2; H=8", "", "", 16, 16, 0},
         {"softmax", "fwd", "TT=2; H=8", "", "", NAN, NAN, 0}, /* another name */
         {"softmax", "fwd", "T=2; HH=8", "", "", NAN, NAN, 0},
@@ -116,16 +116,18 @@ static void streams_by_elements(void **state) {
          1,
          2,
          1},
-        {{"rms_norm", "rmsnorm", "layer_norm", "layernorm", "native_layer_norm", "softmax"},
-         1,
-         1,
-         2,
-         1},
+        /* backward 2R + 1W for the input and 2R for the weights */
+        {{"rms_norm", "rmsnorm", "layer_norm", "layernorm", "native_layer_norm"}, 1, 1, 4, 1},
+        {{"softmax"}, 1, 1, 2, 1},
         {{"fused_add_rms_norm"}, 2, 2, 3, 1}, /* and the sum in and out */
         {{"dropout"}, 1, 1, 1, 1},            /* the mask is drawn again */
-        {{"add", "add_"}, 2, 1, 2, 1},
-        {{"add tensor+tensor", "mul", "mul tensor*tensor", "div tensor/tensor"}, 2, 1, -1, -1},
-        {{"add scalar", "mul scalar", "div scalar", "copy_"}, 1, 1, -1, -1},
+        {{"add", "add_", "threshold_backward"}, 2, 1, 2, 1},
+        {{"add tensor+tensor", "mul", "mul_", "mul tensor*tensor", "div", "div tensor/tensor"},
+         2,
+         1,
+         -1,
+         -1},
+        {{"add scalar", "mul scalar", "div scalar", "neg", "rsqrt", "copy_"}, 1, 1, -1, -1},
         {{"silu_and_mul", "embedding lookup", "fp8 quantization with a given scale"},
          -1,
          -1,

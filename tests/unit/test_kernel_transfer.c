@@ -1,14 +1,18 @@
 /* A device without samples borrows from one of its architecture: the error when the models of one
  * measured device predict the samples of another. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <cmocka.h>
 
 #include "calibrate/fits/fit_kernel.h"
+#include "model/base/csv.h"
 #include "model/base/stats.h"
 #include "model/cli/data.h"
+#include "model/hardware/kernel_match.h"
 #include "tests/check.h"
 
 struct pair {
@@ -16,6 +20,24 @@ struct pair {
     enum dl_precision precision;
     double most; /* median of |error| */
 };
+
+/* The device without samples of its own: none that tells what it sustains either. The lender may
+ * have borrowed from the device itself. */
+static struct dl_device bare_of(const struct dl_device *device, const struct dl_device *lender,
+                                struct dl_arena *arena) {
+    struct dl_device bare = *device, *alone = dl_arena_alloc(arena, 1, sizeof *alone);
+    bare.rates = dl_arena_alloc(arena, (size_t)bare.rate_count, sizeof *bare.rates);
+    for (int i = 0; i < bare.rate_count; i++) {
+        bare.rates[i] = device->rates[i];
+        bare.rates[i].sustained_flop_per_s = NAN;
+    }
+    *alone = *lender;
+    alone->borrowed = NULL;
+    bare.kernel_models = NULL;
+    bare.kernel_model_count = 0;
+    bare.borrowed = alone;
+    return bare;
+}
 
 static double median_error(const struct dl_data *data, const struct pair *pair,
                            struct dl_arena *arena) {
@@ -25,17 +47,7 @@ static double median_error(const struct dl_data *data, const struct pair *pair,
     if (dl_data_device(data, pair->device, arena, &device, &err) != DL_OK ||
         dl_data_device(data, pair->lender, arena, &lender, &err) != DL_OK)
         fail_msg("%s", err.message);
-    struct dl_device bare = *device; /* no sample of it: none that tells what it sustains either */
-    bare.rates = dl_arena_alloc(arena, (size_t)bare.rate_count, sizeof *bare.rates);
-    for (int i = 0; i < bare.rate_count; i++) {
-        bare.rates[i] = device->rates[i];
-        bare.rates[i].sustained_flop_per_s = NAN;
-    }
-    bare.kernel_models = NULL;
-    bare.kernel_model_count = 0;
-    struct dl_device alone = *lender; /* which may have borrowed from the device itself */
-    alone.borrowed = NULL;
-    bare.borrowed = &alone;
+    const struct dl_device bare = bare_of(device, lender, arena);
     struct dl_kernel_sample *samples;
     const char *library;
     size_t n, count = 0;
@@ -89,7 +101,63 @@ static void one_device_by_another(void **state) {
     dl_arena_free(&arena);
 }
 
+static bool is_called(const struct dl_device *device, const char *gpu) {
+    for (int i = 0; i < device->alias_count; i++)
+        if (strcmp(device->aliases[i], gpu) == 0) return true;
+    return strcmp(dl_kernel_match_device(gpu), device->name) == 0;
+}
+
+/* TF32 by 16 bits: the only table with TF32 products on these GPUs takes up to 1.5 times as long as
+ * all others in 16 bits too, so its ratio of the two types counts, at each shape. */
+static double ratio_error(const struct dl_data *data, const char *name, const char *lender_name,
+                          struct dl_arena *arena) {
+    struct dl_err err = {0};
+    struct dl_csv csv;
+    const struct dl_device *device, *lender;
+    if (dl_data_device(data, name, arena, &device, &err) != DL_OK ||
+        dl_data_device(data, lender_name, arena, &lender, &err) != DL_OK ||
+        dl_csv_read(dl_arena_printf(arena, "%s/tests/fixtures/tf32_to_bf16.csv", check_root()),
+                    arena, &csv, &err) != DL_OK)
+        fail_msg("%s", err.message);
+    const struct dl_device bare = bare_of(device, lender, arena);
+    double *errors = dl_arena_alloc(arena, (size_t)csv.row_count, sizeof *errors),
+           *scratch = dl_arena_alloc(arena, (size_t)csv.row_count, sizeof *scratch);
+    size_t count = 0;
+    for (int row = 0; row < csv.row_count; row++) {
+        enum { BATCH, M, N, K, TF32, BF16, COLUMNS };
+        static const char *const names[] = {"batch", "m", "n", "k", "tf32_us", "bf16_us"};
+        double x[COLUMNS];
+        if (!is_called(device, csv.rows[row][dl_csv_column(&csv, "gpu")])) continue;
+        for (int i = 0; i < COLUMNS; i++)
+            if (dl_csv_number(&csv, row, dl_csv_column(&csv, names[i]), &x[i], &err) != DL_OK)
+                fail_msg("%s", err.message);
+        const struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, x[M], x[N], x[K], x[BATCH]);
+        struct dl_kernel_time tf32, bf16;
+        dl_kernel_time(&bare, DL_TF32, &gemm, &tf32);
+        dl_kernel_time(&bare, DL_BF16, &gemm, &bf16);
+        errors[count++] = fabs(tf32.time_s / bf16.time_s / (x[TF32] / x[BF16]) - 1);
+    }
+    assert_true(count > 100);
+    return dl_median(errors, count, scratch);
+}
+
+static void one_precision_by_another(void **state) {
+    (void)state;
+    static const char *const pairs[][2] = {{"h100_sxm", "h200_sxm"}, {"b200_sxm", "gb200"}};
+    struct dl_arena arena = {0};
+    const char *const directories[] = {dl_arena_printf(&arena, "%s/data", check_root())};
+    const struct dl_data data = {.directories = directories, .directory_count = 1};
+    for (size_t i = 0; i < 2; i++) {
+        const double median = ratio_error(&data, pairs[i][0], pairs[i][1], &arena);
+        print_message("%s by %s, TF32 by 16 bits: median %.1f %%\n", pairs[i][0], pairs[i][1],
+                      100 * median);
+        assert_true(median < 0.22);
+    }
+    dl_arena_free(&arena);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(one_device_by_another)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(one_device_by_another),
+                                       cmocka_unit_test(one_precision_by_another)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -94,7 +94,10 @@ static int head_norm_kernels(const struct dl_layer *layer, const struct dl_kerne
     struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     const int joins = emit.count;
     emit_norm(&emit, turned(layer) * emit.out_elements, batch * layer->saved_bytes);
-    for (int i = joins; i < emit.count; i++) out[i].launches = 2.0; /* queries, keys */
+    for (int i = joins; i < emit.count; i++) {
+        out[i].launches = 2.0; /* queries, keys */
+        out[i].m *= layer->heads + layer->kv_heads;
+    }
     return emit.count;
 }
 
