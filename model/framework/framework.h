@@ -57,6 +57,9 @@ struct dl_sync_policy {
         /* the coordinator's time for one tensor of one rank; 0: a response cache spares it */
         double request_s;
         bool batched_copies; /* one kernel copies all tensors of a message into its buffer */
+        /* the operations of a GPU library are queued when the host issues them, before the device
+         * has computed the gradients; the thread waits for those (F-FUSION-WAIT) */
+        bool queued_when_issued;
     } fusion;
     struct {               /* tf.distribute, ChainerMN, DataParallel */
         double pack_bytes; /* size of one concatenated tensor; 0: all gradients in one */

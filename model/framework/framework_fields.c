@@ -161,6 +161,9 @@ static const struct dl_field framework_fields[] = {
     FLAG(AT(sync.fusion, batched_copies),
          "one kernel copies all tensors of a message into the fusion buffer, and one back; else a "
          "copy for each"),
+    FLAG(AT(sync.fusion, queued_when_issued),
+         "gradients for NCCL are negotiated when the host has issued them, and the thread waits "
+         "for the device"),
     NUMBER(AT(host, dispatch_s), 0, 1, DL_UNIT_S,
            "host time to issue one kernel (absent: that of kernels_from, else 0)"),
     FLAG(AT(host, checks_overflow),

@@ -66,8 +66,9 @@ static void run_compute(struct state *s) {
         run_blocking(s, r->before_backward_s, i);
         run_pass(s, &r->cost->layers[i].backward, 0, &s->out->backward_start_s[i]);
         while (next < r->sync.gradient_count && r->gradients[next].layer == i) {
-            r->gradients[next++].ready_s = s->device_free_s - s->begin_s;
             s->host_s += r->gradient_host_s;
+            r->gradients[next].issued_s = s->host_s - s->begin_s;
+            r->gradients[next++].ready_s = s->device_free_s - s->begin_s;
         }
     }
     s->out->backward_end_s = s->device_free_s - s->begin_s;
