@@ -17,7 +17,7 @@
 struct dl_gradient {
     int layer; /* index in the workload */
     double elements;
-    double bytes;   /* as synchronized */
+    double bytes; /* as synchronized */
     /* since the iteration began: end of its layer's backward pass on the host that issues it, and
      * on the device */
     double issued_s, ready_s;

@@ -8,6 +8,12 @@
  * kernel from 0.21; on a CPU they take its memory from the computation. The phase of the cycles
  * relative to the iteration is unknown: the timeline averages over it (F-CYCLE-PHASE).
  *
+ * F-FUSION-WAIT. TensorFlow and PyTorch queue the operation that reduces a gradient for NCCL when
+ * the host issues it, with an event that the device reaches after the gradient. Ranks negotiate it
+ * from then on; the thread waits for the events of all tensors of a message before it starts NCCL,
+ * and negotiates nothing meanwhile. The farther the host runs ahead, the larger are messages, and
+ * the later they begin. MXNet's engine queues the operation once the gradient is computed.
+ *
  * F-FUSION-THREAD. NCCL's kernels the background thread starts alone; a host library works in this
  * thread, which negotiates and reduces nothing else meanwhile, so that more tensors gather for the
  * next cycle. The framework copies tensors to the host as they become ready, one after the other
@@ -144,7 +150,9 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     DL_TRY(dl_gradient_sync_messages(r, r->gradient_count, out, err));
     out->message_count = 0;
     struct thread t = {0};
-    if (r->gradient_count > 0) t.now_s = arrives_s(r, 0, 0) - host_copy_s(r) + cycle_s * r->phase_frac;
+    const struct dl_gradient *const begin = r->gradients;
+    if (r->gradient_count > 0)
+        t.now_s = (early(r) ? begin->issued_s : begin->ready_s) + cycle_s * r->phase_frac;
     /* A gradient waits for two cycles at most, the second after rounding. Times that do not advance
      * (NAN, or a cycle below the resolution of a double) end here instead of never. */
     const int most_cycles = 2 * r->gradient_count + 2;
