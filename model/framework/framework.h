@@ -155,6 +155,7 @@ struct dl_framework_input {
     double prefetch_batches; /* 0: input does not overlap with the step */
     double feed_bytes_per_s; /* the framework's own copy of a batch before each step; NAN: none */
     bool feeds_pageable;     /* host-to-device copies from pageable memory */
+    bool feeds_one_array;    /* the batches of a node's devices are slices of one array */
     bool feeds_whole_batch;  /* to the first device, which passes slices on */
     bool feeds_each_device;  /* the whole batch to every device, which keeps its slice */
     /* the step begins with the copy to the device; only reading and decoding are ahead */

@@ -232,6 +232,8 @@ static const struct dl_field framework_fields[] = {
     FLAG(AT(sync, asynchronous),
          "servers apply each worker's gradients at once; no worker waits for another"),
     FLAG(AT(input, feeds_pageable), "host-to-device copies of input read pageable memory"),
+    FLAG(AT(input, feeds_one_array),
+         "the batches of a node's devices are slices of one array in the memory of one socket"),
     FLAG(AT(input, feeds_whole_batch),
          "input of all devices is copied to the first one, which passes slices on"),
     FLAG(AT(input, feeds_each_device),
