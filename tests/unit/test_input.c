@@ -99,8 +99,8 @@ static void one_array_lies_on_one_socket(void **state) {
     }
     f.system.intra.cross_bandwidth_bytes_per_s = 1e9;
     f.system.intra.peer_group = 4;
-    check_close(dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan).copy_s,
-                expected[1], 1e-12);
+    check_close(dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan).copy_s, expected[1],
+                1e-12);
     dl_arena_free(&f.arena);
 }
 
