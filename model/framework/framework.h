@@ -58,6 +58,9 @@ struct dl_sync_policy {
         /* the coordinator's time for one tensor of one rank; 0: a response cache spares it */
         double request_s;
         bool batched_copies; /* one kernel copies all tensors of a message into its buffer */
+        /* the operations of a GPU library are queued when the host issues them, before the device
+         * has computed the gradients; the thread waits for those (F-FUSION-WAIT) */
+        bool queued_when_issued;
     } fusion;
     struct {               /* tf.distribute, ChainerMN, DataParallel */
         double pack_bytes; /* size of one concatenated tensor; 0: all gradients in one */
@@ -155,6 +158,7 @@ struct dl_framework_input {
     double prefetch_batches; /* 0: input does not overlap with the step */
     double feed_bytes_per_s; /* the framework's own copy of a batch before each step; NAN: none */
     bool feeds_pageable;     /* host-to-device copies from pageable memory */
+    bool feeds_one_array;    /* the batches of a node's devices are slices of one array */
     bool feeds_whole_batch;  /* to the first device, which passes slices on */
     bool feeds_each_device;  /* the whole batch to every device, which keeps its slice */
     /* the step begins with the copy to the device; only reading and decoding are ahead */

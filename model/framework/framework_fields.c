@@ -164,6 +164,9 @@ static const struct dl_field framework_fields[] = {
     FLAG(AT(sync.fusion, batched_copies),
          "one kernel copies all tensors of a message into the fusion buffer, and one back; else a "
          "copy for each"),
+    FLAG(AT(sync.fusion, queued_when_issued),
+         "gradients for NCCL are negotiated when the host has issued them, and the thread waits "
+         "for the device"),
     NUMBER(AT(host, dispatch_s), 0, 1, DL_UNIT_S,
            "host time to issue one kernel (absent: that of kernels_from, else 0)"),
     FLAG(AT(host, checks_overflow),
@@ -237,6 +240,8 @@ static const struct dl_field framework_fields[] = {
     FLAG(AT(sync, asynchronous),
          "servers apply each worker's gradients at once; no worker waits for another"),
     FLAG(AT(input, feeds_pageable), "host-to-device copies of input read pageable memory"),
+    FLAG(AT(input, feeds_one_array),
+         "the batches of a node's devices are slices of one array in the memory of one socket"),
     FLAG(AT(input, feeds_whole_batch),
          "input of all devices is copied to the first one, which passes slices on"),
     FLAG(AT(input, feeds_each_device),

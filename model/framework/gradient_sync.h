@@ -17,8 +17,10 @@
 struct dl_gradient {
     int layer; /* index in the workload */
     double elements;
-    double bytes;   /* as synchronized */
-    double ready_s; /* since the iteration began: end of its layer's backward pass */
+    double bytes; /* as synchronized */
+    /* since the iteration began: end of its layer's backward pass on the host that issues it, and
+     * on the device */
+    double issued_s, ready_s;
 };
 
 /* One message or collective. */

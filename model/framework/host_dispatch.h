@@ -6,6 +6,9 @@
 #include "model/framework/framework.h"
 #include "model/hardware/device.h"
 
+/* F-HOST-QUEUE: kernels that a stream of a GPU takes before the host must wait. */
+enum { DL_LAUNCH_QUEUE = 1000 };
+
 /* F-HOST-EAGER: host time [s] of one operation: dispatch_s of the framework, no less than launch_s
  * of the device; where the framework's operations are calls of eager PyTorch (eager_calls), no less
  * than eager_call_s, or that of the device whose kernel-time models it borrows. 0: a framework

@@ -13,6 +13,18 @@ static double readers(const struct dl_framework *framework, const struct dl_plan
     return fmax(1, (double)plan->devices_per_node / (led ? (double)plan->replica_devices : 1));
 }
 
+/* One array for all devices of a node lies in the memory of one socket: devices of the others read
+ * it over the bridge between sockets. F-INPUT. */
+static double over_bridge_s(const struct dl_system *system, const struct dl_plan *plan,
+                            double bytes) {
+    const struct dl_link *intra = &system->intra;
+    const double others = (double)plan->devices_per_node - (double)intra->peer_group;
+    if (!system->has_intra || intra->peer_group <= 0 || others <= 0 ||
+        !dl_known(intra->cross_bandwidth_bytes_per_s))
+        return 0;
+    return others * bytes / intra->cross_bandwidth_bytes_per_s;
+}
+
 /* Host-to-device copy of a batch, all devices of a node at once. */
 static double copy_s(const struct dl_system *system, const struct dl_framework_input *input,
                      const struct dl_plan *plan, double bytes) {
@@ -25,11 +37,12 @@ static double copy_s(const struct dl_system *system, const struct dl_framework_i
     const double shared =
         host->devices_per_copy_link == DL_ABSENT ? 1 : (double)host->devices_per_copy_link;
     const double devices = (double)plan->devices_per_node;
+    const double bridge_s = input->feeds_one_array ? over_bridge_s(system, plan, bytes) : 0;
     if (input->feeds_each_device) bytes *= devices; /* each device then keeps its slice */
     /* One process that feeds its first device, which passes slices on, sends the whole batch over
      * one link. */
     return input->feeds_whole_batch ? bytes * devices / bandwidth
-                                    : bytes * fmin(shared, devices) / bandwidth;
+                                    : fmax(bytes * fmin(shared, devices) / bandwidth, bridge_s);
 }
 
 /* The framework's own copy of the batch; one process copies that of all devices of the node. */

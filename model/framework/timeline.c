@@ -4,13 +4,27 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/framework/host_dispatch.h"
+
 enum { MAX_ITERATIONS = 96 };
+
+/* F-HOST-QUEUE: passes that the host has issued, in order. */
+struct issued {
+    double launches; /* of this pass and all before it */
+    double end_s;    /* on the device, since the iteration began */
+};
+
+struct queue {
+    int count, done; /* passes issued; of these, done before the host may go on */
+};
 
 struct state {
     struct dl_timeline_request *request;
     struct dl_timeline *out;
     double *parameters_ready_s; /* absolute, per layer */
     double lane_free_s, device_free_s, host_s, begin_s;
+    struct issued *issued; /* all passes of an iteration */
+    struct queue queue;
     double stall_s;
     double backward_stall_s; /* of it, from the first backward pass to the last */
     double lane_s;           /* sum of the messages of an iteration */
@@ -20,8 +34,20 @@ struct state {
     struct {
         bool known;
         double prologue_s, host_s, stall_s;
+        struct queue queue;
     } computed;
 };
+
+/* F-HOST-QUEUE: a GPU's stream takes DL_LAUNCH_QUEUE kernels; then the host waits for the oldest.
+ * Launches of all passes with this one. */
+static double wait_for_queue(struct state *s, double launches) {
+    struct queue *q = &s->queue;
+    const double sum = launches + (q->count > 0 ? s->issued[q->count - 1].launches : 0);
+    if (s->request->sync.system->device->kind != DL_DEVICE_GPU) return sum;
+    while (q->done < q->count && s->issued[q->done].launches <= sum - DL_LAUNCH_QUEUE) q->done++;
+    if (q->done > 0) s->host_s = fmax(s->host_s, s->begin_s + s->issued[q->done - 1].end_s);
+    return sum;
+}
 
 /* Queues one pass of one layer: the device starts when it is free, the host has issued the pass and
  * its inputs are ready. */
@@ -29,6 +55,7 @@ static void run_pass(struct state *s, const struct dl_pass_cost *pass, double no
                      double *start_s) {
     const struct dl_timeline_request *r = s->request;
     s->host_s += pass->launches * r->dispatch_s;
+    const double launches = wait_for_queue(s, pass->launches);
     double begin_s = s->device_free_s;
     if (s->host_s > begin_s && pass->launches > 0) {
         s->stall_s += s->host_s - begin_s;
@@ -38,6 +65,7 @@ static void run_pass(struct state *s, const struct dl_pass_cost *pass, double no
     *start_s = begin_s - s->begin_s;
     s->device_free_s = begin_s + pass->time_s + pass->launches * r->gap_s;
     s->stall_s += pass->launches * r->gap_s;
+    s->issued[s->queue.count++] = (struct issued){launches, s->device_free_s - s->begin_s};
 }
 
 /* Device and host both wait for a layer's own communication. */
@@ -66,8 +94,9 @@ static void run_compute(struct state *s) {
         run_blocking(s, r->before_backward_s, i);
         run_pass(s, &r->cost->layers[i].backward, 0, &s->out->backward_start_s[i]);
         while (next < r->sync.gradient_count && r->gradients[next].layer == i) {
-            r->gradients[next++].ready_s = s->device_free_s - s->begin_s;
             s->host_s += r->gradient_host_s;
+            r->gradients[next].issued_s = s->host_s - s->begin_s;
+            r->gradients[next++].ready_s = s->device_free_s - s->begin_s;
         }
     }
     s->out->backward_end_s = s->device_free_s - s->begin_s;
@@ -117,9 +146,11 @@ static bool compute_again(struct state *s) {
         s->device_free_s = s->begin_s + out->backward_end_s;
         s->host_s = s->begin_s + s->computed.host_s;
         s->stall_s = s->computed.stall_s;
+        s->queue = s->computed.queue;
         return false;
     }
     s->stall_s = 0;
+    s->queue = (struct queue){0};
     s->host_s = s->begin_s + s->request->iteration_host_s;
     s->device_free_s = s->begin_s + prologue_s;
     run_compute(s);
@@ -127,6 +158,7 @@ static bool compute_again(struct state *s) {
     s->computed.prologue_s = prologue_s;
     s->computed.host_s = s->host_s - s->begin_s;
     s->computed.stall_s = s->stall_s;
+    s->computed.queue = s->queue;
     return true;
 }
 
@@ -178,8 +210,9 @@ static enum dl_code start(struct dl_timeline_request *request, struct dl_timelin
     out->forward_start_s = dl_arena_alloc(arena, layers, sizeof(double));
     out->backward_start_s = dl_arena_alloc(arena, layers, sizeof(double));
     s->parameters_ready_s = dl_arena_alloc(arena, layers, sizeof(double));
+    s->issued = dl_arena_alloc(arena, 2 * layers + 1, sizeof *s->issued);
     return out->forward_start_s != NULL && out->backward_start_s != NULL &&
-                   s->parameters_ready_s != NULL
+                   s->parameters_ready_s != NULL && s->issued != NULL
                ? DL_OK
                : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
 }

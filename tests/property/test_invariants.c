@@ -253,7 +253,7 @@ static bool improve(struct subject *s, enum change what, double by, struct dl_ar
 }
 
 /* Where a change for the better can make a job slower, and by how much at most. */
-enum cause { NONE, CYCLES, CHOICE, CHANNELS, SHIFT, CUT, SERVERS, CAUSES };
+enum cause { NONE, CYCLES, WAITS, CHOICE, CHANNELS, SHIFT, CUT, SERVERS, CAUSES };
 static const struct {
     const char *why;
     double most;
@@ -263,6 +263,10 @@ static const struct {
      * (test_oracle_timeline has the same times); those wait for the next cycle: at most one, and
      * not a share of the job. */
     [CYCLES] = {"what is ready when a cycle ends", 0},
+    /* The farther the host is ahead, the more tensors share a message of Horovod and wait for the
+     * last of them (F-FUSION-WAIT): at worst the message with all of them begins after backward,
+     * and nothing of what was hidden before still is. */
+    [WAITS] = {"tensors that wait for others of their message", 0},
     /* NCCL chooses by the rate that it assumes of NVLink; a link that attains more has it choose
      * Simple where LL is faster. */
     [CHOICE] = {"NCCL chooses by an assumed rate", 0.05},
@@ -284,7 +288,8 @@ static bool is_cut(const struct subject *s) {
 
 static enum cause known_cause(const struct subject *s, enum change what, bool is_fake) {
     if (is_cut(s)) return CUT;
-    if (s->framework.behaviour->has_phase) return CYCLES;
+    if (s->framework.behaviour->has_phase)
+        return s->framework.sync.fusion.queued_when_issued ? WAITS : CYCLES;
     if (s->framework.sync.overlap_slowdown_frac > 0) return SHIFT;
     if (s->framework.behaviour->has_servers) return SERVERS;
     if (is_fake || what != LINKS) return NONE;
@@ -309,7 +314,10 @@ static void check_better(const struct subject *s, const struct dl_prediction *p,
     if (!improve(&better, what, by, arena, s) || !predict(&better, arena, &after)) return;
     const double before_s = judged_s(s, p), after_s = judged_s(s, &after);
     const enum cause cause = known_cause(s, what, is_fake);
-    const double late_s = cause == CYCLES ? s->framework.sync.fusion.cycle_s : 0;
+    const double cycle_s = s->framework.sync.fusion.cycle_s,
+                 late_s = cause == CYCLES  ? cycle_s
+                          : cause == WAITS ? cycle_s + after.comm_s - p->exposed_comm_s
+                                           : 0;
     pairs++;
     if (after_s <= before_s * (1 + causes[NONE].most)) return;
     if (after_s <= before_s * (1 + causes[cause].most) + late_s)
@@ -489,7 +497,10 @@ static void any_prediction(void **state) {
                   (long long)refused, (long long)pairs, failures);
     for (int c = NONE + 1; c < CAUSES; c++)
         print_message("# slower by at most %g %%%s, because of %s: %lld\n", 100 * causes[c].most,
-                      c == CYCLES ? " and a cycle" : "", causes[c].why, (long long)known[c]);
+                      c == CYCLES  ? " and a cycle"
+                      : c == WAITS ? ", a cycle and all communication"
+                                   : "",
+                      causes[c].why, (long long)known[c]);
     assert_int_equal(failures, 0);
 }
 

@@ -163,6 +163,33 @@ static void horovod_thread(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
+/* F-FUSION-WAIT: issued at 1, 2, 3 and 9 ms, ready at 10, 11, 12 and 30 ms. The cycle that ends at
+ * 3.5 ms negotiates the first three, 60 MB, and the thread waits for them until 12 ms. Then it
+ * negotiates the last, and waits until 30 ms. The operations of a host library are queued when it
+ * can read their tensors: the first cycle ends at 12.5 ms. */
+static void horovod_waits(void **state) {
+    (void)state;
+    struct bench b;
+    const double sizes[] = {10e6, 20e6, 30e6, 50e6}, ready[] = {.010, .011, .012, .030},
+                 issued[] = {.001, .002, .003, .009};
+    make(&b, 4, sizes, ready);
+    for (int g = 0; g < 4; g++) b.gradients[g].issued_s = issued[g];
+    b.fake.framework.sync.fusion.queued_when_issued = true;
+    run(&b, "tensor-fusion");
+    assert_int_equal(b.sync.message_count, 2);
+    assert_int_equal(b.sync.messages[0].count, 3);
+    check_close(b.sync.messages[0].ready_s, .012, 1e-12);
+    check_close(b.sync.messages[1].ready_s, .030, 1e-12);
+    b.gradients[3].ready_s = .0121; /* before the round that follows 12 ms is over, perhaps */
+    run(&b, "tensor-fusion");
+    const double agreed_s = .012 + control_round_s(&b);
+    check_close(b.sync.messages[1].ready_s, agreed_s > .0121 ? agreed_s : .0121, 1e-12);
+    b.request.library = DL_LIB_MPI;
+    run(&b, "tensor-fusion");
+    check_close(b.sync.messages[0].ready_s, .0125 + control_round_s(&b), 1e-9);
+    dl_arena_free(&b.fake.arena);
+}
+
 /* Compressed gradients, 160 MB in fp32: in half the width (Horovod's Compression.fp16, DDP's hook)
  * 80 MB, of 1 bit 5 MB, and the part of the time that bytes take falls with them. */
 static void compressed_gradients(void **state) {
@@ -395,6 +422,7 @@ int main(void) {
         cmocka_unit_test(horovod_negotiates),
         cmocka_unit_test(horovod_copies),
         cmocka_unit_test(horovod_thread),
+        cmocka_unit_test(horovod_waits),
         cmocka_unit_test(cycles_that_do_not_advance),
         cmocka_unit_test(compressed_gradients),
         cmocka_unit_test(widths_of_a_plan),

@@ -81,6 +81,29 @@ static void decoded_elsewhere(void **state) {
     dl_arena_free(&f.arena);
 }
 
+/* One array in the memory of one socket: of 4 devices, 3 to a socket, one reads 256 x 4000 B over
+ * the bridge of 1 GB/s, for longer than two on a host link of 12 GB/s; at 100 GB/s the link is the
+ * slower, and without a bridge it is alone. */
+static void one_array_lies_on_one_socket(void **state) {
+    (void)state;
+    struct dl_fake f;
+    real_input(&f);
+    f.framework.input.feeds_one_array = true;
+    f.system.intra.peer_group = 3;
+    const double bridge[] = {1e9, 100e9, NAN},
+                 expected[] = {256 * 4000 / 1e9, 256 * 4000.0 * 2 / 12e9, 256 * 4000.0 * 2 / 12e9};
+    for (int i = 0; i < 3; i++) {
+        f.system.intra.cross_bandwidth_bytes_per_s = bridge[i];
+        check_close(dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan).copy_s,
+                    expected[i], 1e-12);
+    }
+    f.system.intra.cross_bandwidth_bytes_per_s = 1e9;
+    f.system.intra.peer_group = 4;
+    check_close(dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan).copy_s, expected[1],
+                1e-12);
+    dl_arena_free(&f.arena);
+}
+
 static void workers_are_at_most_the_cores(void **state) {
     (void)state;
     struct dl_fake f;
@@ -209,6 +232,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stages_by_hand),
         cmocka_unit_test(decoded_elsewhere),
+        cmocka_unit_test(one_array_lies_on_one_socket),
         cmocka_unit_test(workers_are_at_most_the_cores),
         cmocka_unit_test(page_cache_after_the_first_epoch),
         cmocka_unit_test(feeding_one_process),

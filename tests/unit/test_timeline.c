@@ -215,6 +215,29 @@ static void the_host_reads_the_gradients_first(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
+/* F-HOST-QUEUE: 600 kernels a pass, 1 ms each to issue. The device runs 0.6-1.6, 1.6-3.6, 3.6-7.6
+ * and 7.6-9.6. Up to the third pass (1800 kernels) the first (600) must be done, at 1.6, but
+ * issuing takes until 1.8; before the fourth (2400) the second (1200), at 3.6. Where the device is
+ * no GPU nothing waits: 2.4. */
+static void a_full_queue_holds_the_host(void **state) {
+    (void)state;
+    struct bench b;
+    struct dl_timeline t;
+    make(&b);
+    for (int i = 0; i < 2; i++) b.layers[i].forward.launches = b.layers[i].backward.launches = 600;
+    b.request.behaviour = NULL;
+    b.request.dispatch_s = 1e-3;
+    run(&b, &t);
+    check_close(b.gradients[0].issued_s, 1.8, 1e-12);
+    check_close(b.gradients[1].issued_s, 3.6, 1e-12);
+    check_close(b.gradients[1].ready_s, 9.6, 1e-12);
+    check_close(t.period_s, 10.6, 1e-12);
+    b.fake.device.kind = DL_DEVICE_CPU;
+    run(&b, &t);
+    check_close(b.gradients[1].issued_s, 2.4, 1e-12);
+    dl_arena_free(&b.fake.arena);
+}
+
 /* F-SLOWDOWN: messages of 3 s run 7..10 and 10..13; 2 s of them beside backward (7..9), whose work
  * takes 10 % longer then: 0.2 s more on the device, hidden behind the messages, so that the update
  * still begins at 13. */
@@ -260,6 +283,7 @@ int main(void) {
         cmocka_unit_test(a_full_lane_sets_the_pace),
         cmocka_unit_test(compute_is_slower_beside_messages),
         cmocka_unit_test(a_slow_host_leaves_gaps),
+        cmocka_unit_test(a_full_queue_holds_the_host),
         cmocka_unit_test(the_host_reads_the_gradients_first),
         cmocka_unit_test(a_mean_over_phases),
     };

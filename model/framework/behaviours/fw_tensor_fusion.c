@@ -8,6 +8,12 @@
  * kernel from 0.21; on a CPU they take its memory from the computation. The phase of the cycles
  * relative to the iteration is unknown: the timeline averages over it (F-CYCLE-PHASE).
  *
+ * F-FUSION-WAIT. TensorFlow and PyTorch queue the operation that reduces a gradient for NCCL when
+ * the host issues it, with an event that the device reaches after the gradient. Ranks negotiate it
+ * from then on; the thread waits for the events of all tensors of a message before it starts NCCL,
+ * and negotiates nothing meanwhile. The farther the host runs ahead, the larger are messages, and
+ * the later they begin. MXNet's engine queues the operation once the gradient is computed.
+ *
  * F-FUSION-THREAD. NCCL's kernels the background thread starts alone; a host library works in this
  * thread, which negotiates and reduces nothing else meanwhile, so that more tensors gather for the
  * next cycle. The framework copies tensors to the host as they become ready, one after the other
@@ -93,11 +99,17 @@ struct thread {
     double copied_bytes; /* through the fusion buffer in the host's memory */
 };
 
-/* F-FUSION-THREAD: when gradient `g` lies where the library reads it; `copied_s` is the end of the
- * copy before. */
+/* F-FUSION-WAIT: whether tensors are negotiated before the device has computed them. */
+static bool early(const struct dl_gradient_sync_request *r) {
+    return r->framework->sync.fusion.queued_when_issued && r->library == DL_LIB_NCCL && on_gpu(r);
+}
+
+/* When gradient `g` is there to negotiate. F-FUSION-THREAD: for a host library, when it lies in the
+ * host's memory; `copied_s` is the end of the copy before. */
 static double arrives_s(const struct dl_gradient_sync_request *r, int g, double copied_s) {
     const double copy_s = host_copy_s(r);
     const double ready_s = r->gradients[g].ready_s;
+    if (early(r)) return r->gradients[g].issued_s;
     return copy_s > 0 ? fmax(ready_s, copied_s) + copy_s : ready_s;
 }
 
@@ -121,6 +133,10 @@ static enum dl_code one_cycle(const struct dl_gradient_sync_request *r,
         struct dl_message *fused = &out->messages[out->message_count++];
         DL_TRY(fuse(r, *g, ready, t->now_s + agreed_s, fused, err));
         *g += fused->count;
+        if (early(r)) {
+            end_s = fmax(end_s, r->gradients[*g - 1].ready_s);
+            fused->ready_s = end_s;
+        }
         if (fused->count > 1 && !on_gpu(r)) t->copied_bytes += fused->bytes;
         if (r->library != DL_LIB_NCCL) end_s += fused->duration_s;
     }
@@ -134,7 +150,9 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     DL_TRY(dl_gradient_sync_messages(r, r->gradient_count, out, err));
     out->message_count = 0;
     struct thread t = {0};
-    if (r->gradient_count > 0) t.now_s = r->gradients[0].ready_s + cycle_s * r->phase_frac;
+    const struct dl_gradient *const begin = r->gradients;
+    if (r->gradient_count > 0)
+        t.now_s = (early(r) ? begin->issued_s : begin->ready_s) + cycle_s * r->phase_frac;
     /* A gradient waits for two cycles at most, the second after rounding. Times that do not advance
      * (NAN, or a cycle below the resolution of a double) end here instead of never. */
     const int most_cycles = 2 * r->gradient_count + 2;
