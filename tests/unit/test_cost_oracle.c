@@ -359,6 +359,7 @@ static void facts_of_frameworks(void **state) {
         k->mixed_policy = upto(DL_MIXED_POLICIES + 1) - 1, k->weight_copies = upto(3) - 1;
         k->attention = upto(5) - 1, k->compiler = upto(5) - 1;
         k->head_copies = ONE_OF(NAN, 0, 4), k->score_kernels = ONE_OF(NAN, 0, 2);
+        k->softmax_matrices = half() ? 4 : 0;
         k->norm_small_kernels = ONE_OF(NAN, 0, 3);
         f.framework.transformer.eager_operations = half();
         f.framework.transformer.wide_norms = half();
@@ -377,7 +378,10 @@ static void facts_of_frameworks(void **state) {
         if (fusion < 0) fusion = 0;
         int layernorm = k->layernorm, gelu = k->gelu, dropout = k->dropout, softmax = k->softmax,
             bias = k->bias, loss = k->loss, policy = k->mixed_policy > 0 ? k->mixed_policy : 0;
-        double scores = k->score_kernels > 0 ? 2 : 0, small = k->norm_small_kernels > 0 ? 3 : 0;
+        const bool apart = asked == DL_ATTENTION_COMPOSED && !(k->softmax_matrices > 0),
+                   joined = asked == DL_ATTENTION_FUSED_SOFTMAX;
+        double scores = !joined && (apart || k->score_kernels > 0) ? 2 : 0,
+               small = k->norm_small_kernels > 0 ? 3 : 0;
         bool copies = half_wide && layout == DL_LAYOUT_NCHW,
              eager = f.framework.transformer.eager_operations,
              wide = f.framework.transformer.wide_norms, weights = k->weight_copies == DL_YES;
