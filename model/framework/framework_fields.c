@@ -162,11 +162,9 @@ static const struct dl_field framework_fields[] = {
     DEFAULT(AT(sync.fusion, request_s), 0, 1, DL_UNIT_S, 0,
             "the coordinator's time for a rank's request for a tensor; 0: a cache spares requests"),
     FLAG(AT(sync.fusion, batched_copies),
-         "one kernel copies all tensors of a message into the fusion buffer, and one back; else a "
-         "copy for each"),
+         "one kernel copies all tensors into the fusion buffer, one back; else a copy for each"),
     FLAG(AT(sync.fusion, queued_when_issued),
-         "gradients for NCCL are negotiated when the host has issued them, and the thread waits "
-         "for the device"),
+         "NCCL's gradients are negotiated once issued; the thread waits for the device"),
     NUMBER(AT(host, dispatch_s), 0, 1, DL_UNIT_S,
            "host time to issue one kernel (absent: that of kernels_from, else 0)"),
     FLAG(AT(host, checks_overflow),
@@ -209,8 +207,7 @@ static const struct dl_field framework_fields[] = {
             "server processes for each node of workers when the plan says nothing"),
     {AT(sync.messages, server_assignment), .type = DL_FIELD_CHOICE, .choices = assignment_names,
      .has_fallback = true, .fallback = DL_SERVERS_ROUND_ROBIN,
-     .help = "server of a variable: in turn, the one with the fewest bytes, or by the variable's "
-             "number"},
+     .help = "server of a variable: in turn, the one with the fewest bytes, or by its number"},
     NUMBER(AT(sync.messages, send_bytes_per_s), 1e6, 1e13, DL_UNIT_BYTE_PER_S,
            "rate at which one process serializes the messages that it sends; absent: no limit"),
     NUMBER(AT(sync.messages, flow_bytes_per_s), 1e6, 1e13, DL_UNIT_BYTE_PER_S,
@@ -231,8 +228,7 @@ static const struct dl_field framework_fields[] = {
     FLAG(AT(host, single_process), "one process issues the kernels of all devices of a node"),
     FLAG(AT(sync, overlaps_backward), "gradient synchronization starts before backward ends"),
     FLAG(AT(sync, each_micro_batch),
-         "gradients are synchronized after each micro-batch, not once after the last (DDP without "
-         "no_sync)"),
+         "gradients are synchronized after each micro-batch (DDP without no_sync)"),
     DEFAULT(AT(kernels, update_launches_per_tensor), 0, 100, DL_UNIT_COUNT, 1,
             "optimizer kernels per parameter tensor"),
     DEFAULT(TOP(residual_sigma_log), 0, 2, DL_UNIT_NONE, 0.15,
@@ -253,8 +249,7 @@ static const struct dl_field framework_fields[] = {
     FLAG(AT(input, copies_in_step),
          "the step begins with the copy of the batch; only reading and decoding are ahead"),
     NUMBER(AT(input, feed_bytes_per_s), 1e6, 1e13, DL_UNIT_BYTE_PER_S,
-           "rate of a copy of the batch inside the framework before each step, not overlapped; "
-           "absent: no copy"),
+           "rate of the framework's copy of the batch before each step; absent: no copy"),
     STRING(AT(kernels, kernels_from), false,
            "framework that runs the same kernels and supplies the facts that are absent here"),
     CHOICE(AT(kernels, layernorm), layernorm_names,
