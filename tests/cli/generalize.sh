@@ -128,7 +128,7 @@ check 'runs of another system say nothing' 2 'no run that can be predicted on sy
 run compare data/runs/dlperf_oneflow.csv --learning-curve --csv
 check 'a learning curve' 0
 has 'its steps' '^8,'
-run compare data/unseen/vtrain_a100_nodes.csv --json
+run compare data/runs/vtrain_a100_nodes.csv --json
 has 'decisions' '"regret_pct": '
 
 run schema runs --template
