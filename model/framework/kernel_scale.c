@@ -112,7 +112,8 @@ static double own_scale(const struct dl_kernel_scales *scales, const struct dl_d
         scale *= dl_kernel_workspace_factor(device, precision, kernel, scales->workspace_bytes);
     if (device->direct_conv_scale > 0 && kernel->groups <= 1 && !dl_kernel_has_fast_conv(kernel))
         scale *= device->direct_conv_scale;
-    if (has_unequal_sides(kernel)) scale *= or_one(device->unequal_conv_scale);
+    if (device->unequal_conv_scale > 0 && has_unequal_sides(kernel))
+        scale *= device->unequal_conv_scale;
     return scale;
 }
 
