@@ -62,6 +62,9 @@ struct dl_gradient_sync_request {
 struct dl_gradient_sync {
     struct dl_message *messages;
     int message_count;
+    /* where the messages of the iteration before were, for these; NULL: from the arena */
+    struct dl_message *room;
+    int room_count;
     /* a layer's next forward waits for its own message only; else the update waits for all */
     bool wait_each;
     bool update_remote; /* parameters are updated on servers or the host: no update on the device */

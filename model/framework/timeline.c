@@ -173,7 +173,9 @@ static enum dl_code run_iteration(struct state *s, struct dl_err *err) {
     if (r->behaviour != NULL) {
         if (changed || out->sync.messages == NULL) {
             r->sync.backward_end_s = out->backward_end_s;
-            memset(&out->sync, 0, sizeof out->sync);
+            const struct dl_gradient_sync before = out->sync;
+            out->sync = (struct dl_gradient_sync){.room = before.messages,
+                                                  .room_count = before.message_count};
             DL_TRY(r->behaviour->synchronize(&r->sync, &out->sync, err));
         }
         run_lane(s);
