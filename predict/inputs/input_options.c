@@ -132,7 +132,7 @@ const struct dl_option dl_input_options[] = {
      DL_FLAG_OF(PLAN(sequence_parallel), DL_GIVEN(INPUT(given.sequence_parallel)))},
     {"zero", 0, "STAGE", "Plan",
      "shard over data ranks: optimizer states (1), gradients too (2), weights too (3); default: as "
-     "the strategy says (zero1, ...), else 0",
+     "the strategy or the framework says (zero1, ...), else 0",
      DL_INTEGER(PLAN(shard), .min = 0, .max = 3, DL_GIVEN(INPUT(given.zero)))},
     {"zero-group", 0, "N", "Plan",
      "hybrid sharding (HSDP): shard states over groups of N neighbouring data ranks and replicate "

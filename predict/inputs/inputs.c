@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "model/framework/input.h"
+#include "model/parallel/strategy.h"
 #include "predict/compare/measured.h"
 #include "predict/inputs/default_plan.h"
 #include "predict/inputs/heterogeneous_inputs.h"
@@ -355,6 +356,22 @@ static enum dl_code predict_default(const struct dl_inputs *inputs,
     return DL_OK;
 }
 
+/* --zero 0: each device keeps all states, also under a framework that shards them by itself. */
+static enum dl_code keep_states_whole(const struct dl_inputs *inputs,
+                                      const struct dl_framework *framework, struct dl_plan *plan,
+                                      struct dl_err *err) {
+    const struct dl_strategy *own = plan->strategy;
+    if (!inputs->given.zero || plan->shard > 0) return DL_OK;
+    if (own != NULL && own->shard > 0)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--zero 0: strategy %s shards states; leave one of the two out", own->name);
+    if (own == NULL && framework->strategy != NULL) own = dl_strategy_find(framework->strategy);
+    if (plan->strategy != NULL || own == NULL || own->shard == 0) return DL_OK;
+    const bool more = plan->tp > 1 || plan->pp > 1 || plan->sp > 1;
+    plan->strategy = dl_strategy_find(plan->ep > 1 ? "expert" : more ? "3d" : "data");
+    return DL_OK;
+}
+
 enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_framework *framework,
                                int64_t nodes, bool terms, struct dl_arena *arena,
                                struct dl_plan *plan_out, struct dl_prediction *out,
@@ -363,6 +380,7 @@ enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_f
     const struct dl_predict_options options = {.terms = terms, .memo = inputs->memo};
     plan.nodes = nodes;
     plan.layer_times = dl_layer_inputs_for(inputs, framework);
+    DL_TRY(keep_states_whole(inputs, framework, &plan, err));
     if (inputs->heterogeneous != NULL) {
         if (inputs->max_batch || inputs->max_micro_batch)
             return dl_fail(err, DL_ERR_USAGE, "max: not with --heterogeneous; give a number");
@@ -382,6 +400,7 @@ enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_f
         plan = inputs->plan;
         plan.nodes = nodes;
         plan.layer_times = dl_layer_inputs_for(inputs, framework);
+        DL_TRY(keep_states_whole(inputs, framework, &plan, err));
         plan.batch_per_device_samples = out->max_batch_samples;
     }
     if (inputs->max_micro_batch) DL_TRY(largest_micro_batch(inputs, framework, &plan, arena, err));

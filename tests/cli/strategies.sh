@@ -93,6 +93,20 @@ check 'checkpoint without failures' 3 'node_mtbf=20000h'
 run predict --system dgx-a100-80 --workload bert_large --framework pytorch-ddp --nodes 8 --checkpoint best --set node_mtbf=20000h
 check 'checkpoint' 0
 has 'checkpoint in a sentence' 'Checkpoints of pytorch-ddp \(adam, .* on 8 nodes\): .* each from 1 node, one every .* A failure every 2500 h loses'
+fsdp='predict --system dgx-h100 --workload gpt2_medium --framework pytorch-fsdp2 --global-batch 64'
+# shellcheck disable=SC2086
+{
+    run $fsdp --zero 0
+    check 'states whole under a framework that shards by itself' 0
+    has 'because --zero 0 says so' 'data parallel'
+    run $fsdp
+    has 'which shards them otherwise' 'zero3 parallel'
+    run $fsdp --tp 2 --zero 0 --json
+    check 'states whole with tensor ranks' 0
+    has 'by strategy 3d' '"strategy": "3d"'
+    run $fsdp --strategy zero3 --zero 0
+    check 'a strategy that shards against --zero 0' 2 'zero 0: strategy zero3 shards states; leave one of the two out'
+}
 run predict --system dgx-a100-80 --workload bert_large --framework deepspeed-zero1 --nodes 8 --checkpoint 10min --set node_mtbf=20000h --json
 check 'checkpoint as JSON' 0
 has 'every node writes its part' '"writer_nodes": 8'
