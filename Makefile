@@ -63,9 +63,11 @@ endif
 ABOUT = -DDLMODEL_VERSION='"$(VERSION)"' -DDLMODEL_COMMIT='"$(COMMIT)"' -DDL_FEATURES='"$(FEATURES)"' \
   -DDLMODEL_DATADIR='"$(PREFIX)/share/dlmodel/data"' -DDLMODEL_SHAREDIR='"$(PREFIX)/share/dlmodel"' \
   -DDLMODEL_LIBEXECDIR='"$(PREFIX)/libexec/dlmodel"'
+# Folders of the program and of libdlmodel, each of which may include those before it (calibrate and slurm: model alone).
+ROOMS := model import predict plots library calibrate slurm
 # All C files below these folders.
 sources = $(shell find $(1) -name '*.c' | LC_ALL=C sort)
-ABOUT_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(shell grep -lE '^\#ifndef DL(MODEL_[A-Z]+|_FEATURES)$$' dlmodel.c $(call sources,model predict calibrate slurm serve)))
+ABOUT_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(shell grep -lE '^\#ifndef DL(MODEL_[A-Z]+|_FEATURES)$$' dlmodel.c $(call sources,$(ROOMS) serve)))
 LIBS := -lcjson -lgsl -lgslcblas -lm -lpthread
 
 # What this machine has is found by compiling and linking a few lines (packaging/features.sh), and kept in config.mk. Goals that must
@@ -85,14 +87,14 @@ $(CONFIG): packaging/features.sh $(wildcard /var/lib/dpkg/status)
 	$(Q)mkdir -p $(BUILD)
 	$(Q)CONFIG_KEY="$(FEATURE_KEY)" sh packaging/features.sh $(BUILD)
 
-LIBRARY_SOURCES := $(filter-out calibrate/probes/%,$(call sources,model predict slurm calibrate))
+LIBRARY_SOURCES := $(filter-out calibrate/probes/%,$(call sources,$(ROOMS)))
 LIBRARY_OBJECTS := $(LIBRARY_SOURCES:%.c=$(BUILD)/%.o)
 # The service; without libmicrohttpd its command, which says so, and what reads requests, which the tests try.
 SERVE_PARTS := serve/cmd_serve.c $(addprefix serve/,address.c body.c client_limits.c frame.c tokens.c)
 SERVE_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(if $(HAVE_MICROHTTPD),$(call sources,serve),$(SERVE_PARTS)))
 LIBRARY_OBJECTS += $(SERVE_OBJECTS)
 # The reader of ONNX files is generated from the messages' description.
-ONNX_OBJECT := $(if $(HAVE_PROTOBUF_C),$(BUILD)/predict/import/onnx.pb-c.o)
+ONNX_OBJECT := $(if $(HAVE_PROTOBUF_C),$(BUILD)/import/onnx.pb-c.o)
 LIBRARY_OBJECTS += $(ONNX_OBJECT)
 # `help theory` prints the manual that the program was built with.
 THEORY_OBJECT := $(BUILD)/predict/manual/theory_text.o
@@ -114,7 +116,7 @@ PROGRAMS := $(BUILD)/dlmodel $(if $(PROBE_CPU),$(BUILD)/dlmodel-probe-cpu) \
 # The same predictions for other programs: include/dlmodel.h. The shared library's number changes with its interface.
 SONAME := libdlmodel.so.0
 LIBRARIES := $(BUILD)/libdlmodel.a $(BUILD)/$(SONAME) $(BUILD)/dlmodel.pc
-API_OBJECTS := $(filter $(BUILD)/model/%.o $(BUILD)/predict/%.o,$(LIBRARY_OBJECTS))
+API_OBJECTS := $(filter $(foreach room,model import predict plots library,$(BUILD)/$(room)/%.o),$(LIBRARY_OBJECTS))
 
 .DEFAULT_GOAL := all
 .PHONY: all objects help deps features demo plots install uninstall sbom dist clean
@@ -160,7 +162,7 @@ $(PROBE_MPI): FILE_FLAGS := $(MPI_CFLAGS) -DDL_HAVE_MPI
 $(PROBE_CPU): FILE_FLAGS := $(if $(HAVE_ONEDNN),-DDL_HAVE_ONEDNN) $(if $(HAVE_OPENBLAS),-DDL_HAVE_OPENBLAS $(OPENBLAS_CFLAGS))
 $(PROBE_GPU) $(PROBE_CUDA) $(PROBE_CUDNN): FILE_FLAGS := $(CUDA_CFLAGS)
 $(PROBE_NCCL): FILE_FLAGS := $(CUDA_CFLAGS) $(if $(HAVE_MPI),$(MPI_CFLAGS) -DDL_HAVE_MPI)
-$(PROBE_MPI) $(PROBE_CPU) $(PROBE_GPU) $(PROBE_CUDA) $(PROBE_CUDNN) $(PROBE_NCCL) $(BUILD)/predict/import/import_onnx.o $(BUILD)/serve/cmd_serve.o: $(BUILD)/parts
+$(PROBE_MPI) $(PROBE_CPU) $(PROBE_GPU) $(PROBE_CUDA) $(PROBE_CUDNN) $(PROBE_NCCL) $(BUILD)/import/import_onnx.o $(BUILD)/serve/cmd_serve.o: $(BUILD)/parts
 $(BUILD)/serve/cmd_serve.o $(BUILD)/tests/unit/test_serve_routes.o: FILE_FLAGS := $(if $(HAVE_MICROHTTPD),-DDL_HAVE_MICROHTTPD)
 $(BUILD)/serve/page_data.o: $(wildcard serve/page/*)
 # Loaded by the name under which programs of this machine link it.
@@ -168,13 +170,13 @@ $(BUILD)/serve/mhd.o: FILE_FLAGS = -DDL_MICROHTTPD='"$(MICROHTTPD_SONAME)"'
 $(BUILD)/serve/mhd.o: $(BUILD)/parts
 $(ABOUT_OBJECTS): FILE_FLAGS = $(ABOUT)
 ifneq ($(ONNX_OBJECT),)
-$(BUILD)/predict/import/import_onnx.o: FILE_FLAGS := -DDL_HAVE_PROTOBUF_C -I$(BUILD) $(PROTOBUF_C_CFLAGS)
-$(BUILD)/predict/import/import_onnx.o: $(BUILD)/predict/import/onnx.pb-c.h
-$(BUILD)/predict/import/onnx.pb-c.h: $(BUILD)/predict/import/onnx.pb-c.c ;
-$(BUILD)/predict/import/onnx.pb-c.c: predict/import/onnx.proto
+$(BUILD)/import/import_onnx.o: FILE_FLAGS := -DDL_HAVE_PROTOBUF_C -I$(BUILD) $(PROTOBUF_C_CFLAGS)
+$(BUILD)/import/import_onnx.o: $(BUILD)/import/onnx.pb-c.h
+$(BUILD)/import/onnx.pb-c.h: $(BUILD)/import/onnx.pb-c.c ;
+$(BUILD)/import/onnx.pb-c.c: import/onnx.proto
 	$(Q)mkdir -p $(@D)
 	$(call say,PROTO,$<) $(PROTOC_C) --c_out=$(@D) --proto_path=$(<D) $<
-$(ONNX_OBJECT): $(BUILD)/predict/import/onnx.pb-c.c $(BUILD)/flags
+$(ONNX_OBJECT): $(BUILD)/import/onnx.pb-c.c $(BUILD)/flags
 	$(call say,CC,$<) $(CC) $(BASE_FLAGS) -w -I$(BUILD) -I$(@D) $(PROTOBUF_C_CFLAGS) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 endif
 $(BUILD)/predict/manual/theory_text.c: predict/manual/theory.awk docs/theory.md docs/formulas.md
@@ -188,7 +190,7 @@ $(BUILD)/dlmodel: $(BUILD)/dlmodel.o $(LIBRARY_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(PROGRAM_LIBS)
 $(BUILD)/libdlmodel.a: $(API_OBJECTS)
 	$(call say,AR,$@) rm -f $@; $(AR) rcs $@ $^
-$(BUILD)/$(SONAME): $(patsubst %.c,$(BUILD)/%.o,$(wildcard predict/library/*.c)) $(BUILD)/libdlmodel.a
+$(BUILD)/$(SONAME): $(patsubst %.c,$(BUILD)/%.o,$(wildcard library/*.c)) $(BUILD)/libdlmodel.a
 	$(call say,LINK,$@) $(CC) $(SHARED_FLAGS) $(if $(SANITIZE),$(LINK_FLAGS)) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) $^ -o $@ $(LIBS)
 	$(Q)ln -sfn $(SONAME) $(BUILD)/libdlmodel.so
 $(BUILD)/dlmodel.pc: $(BUILD)/about
@@ -212,15 +214,15 @@ define set_up
 	+$(Q)sh packaging/deps.sh $(1) & deps=$$!; $(MAKE) --no-print-directory -j$(JOBS) BUILD=$(BUILD) objects; made=$$?; wait $$deps && exit $$made
 endef
 # What is compiled alike whatever optional libraries there are.
-objects: $(filter-out $(ABOUT_OBJECTS) $(BUILD)/predict/import/import_onnx.o $(ONNX_OBJECT) $(SERVE_OBJECTS),$(LIBRARY_OBJECTS)) $(PROBE_COMMON)
+objects: $(filter-out $(ABOUT_OBJECTS) $(BUILD)/import/import_onnx.o $(ONNX_OBJECT) $(SERVE_OBJECTS),$(LIBRARY_OBJECTS)) $(PROBE_COMMON)
 
 demo: ## set up, build, and do the main job on this machine (a minute)
 	$(call set_up,demo)
 	+$(Q)$(MAKE) --no-print-directory -j$(JOBS) all
-	$(Q)BUILD=$(BUILD) sh docs/demo.sh
+	$(Q)BUILD=$(BUILD) sh tools/demo.sh
 
 plots: all ## the figures of docs/gallery.md, into docs/img
-	$(Q)BUILD=$(BUILD) sh docs/figures.sh
+	$(Q)BUILD=$(BUILD) sh tools/figures.sh
 
 install: all ## PREFIX and DESTDIR are honoured
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/dlmodel $(DESTDIR)$(PREFIX)/share/dlmodel/plots $(DESTDIR)$(PREFIX)/share/dlmodel/docs/generalize \

@@ -1,7 +1,7 @@
 /* dlmodel.c - entry: the table of commands, global options, dispatch, and the only place that
  * prints errors and exits.
  *
- * Reading order: this file, predict/commands/cmd_predict.c, model/predict/predict.h, then the
+ * Reading order: this file, predict/commands/cmd_predict.c, model/engine/predict.h, then the
  * headers it includes.
  */
 #include <errno.h>
@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "model/cli/command.h"
-#include "model/base/file.h"
+#include "model/catalog/command.h"
+#include "model/core/file.h"
 
 #ifndef DLMODEL_VERSION
 #define DLMODEL_VERSION "unknown"

@@ -16,8 +16,8 @@
 #include "calibrate/report/cal_report.h"
 #include "calibrate/run/cal_run.h"
 #include "calibrate/run/cal_submit.h"
-#include "model/cli/command.h"
-#include "model/base/file.h"
+#include "model/catalog/command.h"
+#include "model/core/file.h"
 
 #define CHOICE(member) struct dl_cal_choice, member
 

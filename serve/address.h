@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "model/base/status.h"
+#include "model/core/status.h"
 
 /* "127.0.0.1:8080", "[::1]:8080", "localhost:8080"; a socket that listens, in *fd. DL_ERR_USAGE:
  * not such an address; DL_ERR_SYSTEM: the system's reason. */

@@ -2,7 +2,7 @@
 #ifndef DL_SERVE_BODY_H
 #define DL_SERVE_BODY_H
 
-#include "model/cli/command.h"
+#include "model/catalog/command.h"
 
 enum { DL_MOST_WORDS = 320, DL_MOST_ATTACHED = 16 };
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/base/hash.h"
+#include "model/core/hash.h"
 
 void dl_limits_init(struct dl_limits *limits, double requests_per_s, uint64_t key) {
     memset(limits, 0, sizeof *limits);

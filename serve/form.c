@@ -2,7 +2,7 @@
  * that the command line prints. */
 #include <string.h>
 
-#include "model/base/text.h"
+#include "model/core/text.h"
 #include "serve/run_command.h"
 
 static const struct {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/hash.h"
+#include "model/core/hash.h"
 #include "serve/http.h"
 #include "serve/page_data.h"
 

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "model/base/hash.h"
-#include "model/base/file.h"
-#include "model/base/text.h"
+#include "model/core/hash.h"
+#include "model/core/file.h"
+#include "model/core/text.h"
 #include "serve/run_command.h"
 #include "serve/serve.h"
 

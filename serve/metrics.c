@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "model/base/text.h"
+#include "model/core/text.h"
 #include "serve/server.h"
 
 const double dl_time_bounds_s[DL_TIME_BUCKETS] = {0.0005, 0.001, 0.002, 0.005, 0.01, 0.02,

@@ -5,7 +5,7 @@
 
 #include <microhttpd.h>
 
-#include "model/base/status.h"
+#include "model/core/status.h"
 
 /* The functions in use; X(name) for each. */
 #define DL_MHD_FUNCTIONS(X)                                                                        \

@@ -2,7 +2,7 @@
 #ifndef DL_SERVE_ROUTES_H
 #define DL_SERVE_ROUTES_H
 
-#include "model/cli/command.h"
+#include "model/catalog/command.h"
 #include "serve/frame.h"
 
 enum dl_route_kind {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/base/text.h"
+#include "model/core/text.h"
 
 /* Where output and messages of the command go: the owner of its context and options. */
 struct capture {

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/cli/command.h"
+#include "model/catalog/command.h"
 
 struct dl_serve_config {
     const char *listen;             /* "127.0.0.1:8080", "[::1]:8080" */

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "model/base/file.h"
+#include "model/core/file.h"
 
 enum dl_code dl_tokens_read(const char *path, struct dl_arena *arena, const char **tokens,
                             int *count, struct dl_err *err) {

@@ -2,8 +2,8 @@
 #ifndef DL_SERVE_TOKENS_H
 #define DL_SERVE_TOKENS_H
 
-#include "model/base/arena.h"
-#include "model/base/status.h"
+#include "model/core/arena.h"
+#include "model/core/status.h"
 
 enum { DL_MOST_TOKENS = 64 };
 

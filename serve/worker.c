@@ -9,7 +9,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "model/cli/store.h"
+#include "model/catalog/store.h"
 #include "serve/run_command.h"
 #include "serve/sandbox.h"
 #include "serve/serve.h"

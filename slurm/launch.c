@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "model/cli/data.h"
-#include "model/collective/collective.h"
+#include "model/catalog/data.h"
+#include "model/network/collective.h"
 
 static const char custom_name[] = "custom";
 static const struct dl_launch custom = {.framework = custom_name,

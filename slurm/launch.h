@@ -4,7 +4,7 @@
 #ifndef DL_SLURM_LAUNCH_H
 #define DL_SLURM_LAUNCH_H
 
-#include "model/cli/command.h"
+#include "model/catalog/command.h"
 #include "model/framework/framework.h"
 
 struct dl_launch {

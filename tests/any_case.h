@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "model/framework/gradient_sync.h"
-#include "model/parallel/strategy.h"
+#include "model/engine/strategies/strategy.h"
 #include "tests/catalog.h"
 
 static uint64_t seed; /* not 0 */

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "model/cli/data.h"
+#include "model/catalog/data.h"
 #include "tests/check.h"
 
 enum { MOST = 128 };

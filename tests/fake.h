@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "model/framework/gradient_sync.h"
-#include "model/parallel/strategy.h"
+#include "model/engine/strategies/strategy.h"
 
 struct dl_fake {
     struct dl_arena arena;

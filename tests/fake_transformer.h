@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "model/parallel/transformer.h"
+#include "model/engine/transformer/transformer.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 #include "tests/load_workload.h"

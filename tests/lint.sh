@@ -18,14 +18,15 @@ rule() { # rule NAME OFFENDERS
 }
 
 
+# Rooms of the program; each may include those before it, calibrate and slurm model alone.
+rooms='model import predict plots library calibrate slurm'
 # Sources and headers below the folders named.
 sources() { find "$@" -name '*.[ch]' | LC_ALL=C sort; }
 headers() { find "$@" -name '*.h' | LC_ALL=C sort; }
 # All C files of this tree.
-everything() { sources model predict calibrate slurm serve include tests; echo dlmodel.c; }
+everything() { sources $rooms serve include tests; echo dlmodel.c; }
 cores=$(nproc)
 
-rule 'model includes model alone' "$(grep -nE '#include "(predict|calibrate|slurm|serve|tests)/' $(sources model))"
 # Of these folders, each may include itself and those before it.
 one_way() { # one_way PARENT FOLDER...
     parent=$1
@@ -36,22 +37,30 @@ one_way() { # one_way PARENT FOLDER...
         grep -rnE "#include \"$parent/($(echo "$*" | tr ' ' '|'))/" "$parent/$layer"
     done
 }
-rule 'includes of model/ point one way' "$(one_way model base campaign hardware workload collective plan checkpoint framework predict parallel search advise cli)"
+rule 'includes of model/ point one way' "$(one_way model core statistics machine workload network plan framework engine search catalog)"
 rule 'includes of calibrate/ point one way' "$(one_way calibrate plan run fits profile report)"
 rule 'includes of slurm/ point one way' "$(one_way slurm cluster run script commands)"
-rule 'predict does not include its siblings' "$(grep -nE '#include "(calibrate|slurm|serve)/' $(sources predict))"
-rule 'calibrate does not include its siblings' "$(grep -nE '#include "(predict|slurm|serve)/' $(sources calibrate))"
-rule 'slurm does not include its siblings' "$(grep -nE '#include "(predict|calibrate|serve)/' $(sources slurm))"
-rule 'serve includes model and predict alone' "$(grep -nE '#include "(calibrate|slurm)/' $(sources serve))"
-rule 'only json.c includes cJSON' "$(grep -lE '#include [<"].*cJSON' $(sources model predict calibrate slurm serve) dlmodel.c | grep -v '^model/base/json.c$')"
-rule 'vendor headers in probes alone' "$(grep -lE '#include <(cuda|cublas|cudnn|nccl|mpi|cblas|oneapi|dnnl)' $(sources model predict calibrate slurm serve) dlmodel.c | grep -v '^calibrate/probes/')"
+rule 'includes of predict/ point one way' "$(one_way predict manual options compare fits inputs output export commands)"
+may_include() { # may_include ROOM 'ROOM|ROOM': all that it may include
+    grep -nE '#include "(model|import|predict|plots|library|calibrate|slurm|serve|tests)/' $(sources "$1") | grep -vE "#include \"($2)/"
+}
+rule 'model includes model alone' "$(may_include model model)"
+rule 'import includes model alone' "$(may_include import 'model|import')"
+rule 'predict includes model and import alone' "$(may_include predict 'model|import|predict')"
+rule 'plots includes no library, calibration or service' "$(may_include plots 'model|import|predict|plots')"
+rule 'library includes no calibration or service' "$(may_include library 'model|import|predict|plots|library')"
+rule 'calibrate includes model alone' "$(may_include calibrate 'model|calibrate')"
+rule 'slurm includes model alone' "$(may_include slurm 'model|slurm')"
+rule 'serve includes no calibration and no Slurm' "$(may_include serve 'model|import|predict|plots|library|serve')"
+rule 'only json.c includes cJSON' "$(grep -lE '#include [<"].*cJSON' $(sources $rooms serve) dlmodel.c | grep -v '^model/core/json.c$')"
+rule 'vendor headers in probes alone' "$(grep -lE '#include <(cuda|cublas|cudnn|nccl|mpi|cblas|oneapi|dnnl)' $(sources $rooms serve) dlmodel.c | grep -v '^calibrate/probes/')"
 rule 'the model has no clock and prints nothing' "$(grep -nE '\b(clock_gettime|time\(NULL\)|gettimeofday|printf\(|fprintf\(|puts\(|exit\(|abort\()' $(sources model) | grep -vE 'snprintf|vsnprintf|dl_arena_printf|__attribute__')"
 rule 'the model has no writable globals' "$(grep -nE '^static [a-z].*;$' $(sources model) | grep -vE 'const|\(|^[^:]*:[0-9]*:static (inline|_Noreturn)')"
-rule 'file names are unique' "$(find model predict calibrate slurm serve tests -name '*.[ch]' -not -path 'tests/fake_cuda/include/*' | sed 's|.*/||' | sort | uniq -d)"
+rule 'file names are unique' "$(find $rooms serve tests -name '*.[ch]' -not -path 'tests/fake_cuda/include/*' | sed 's|.*/||' | sort | uniq -d)"
 # brackets, so that the rule does not find itself
 rule 'nothing names a path of one machine' "$(git grep -nIE '(/roo[t]/|/hom[e]/[a-z]|/wor[k]/|/tmp/[h]/)' 2> /dev/null)"
 
-rule 'every header compiles alone' "$(headers model predict calibrate slurm serve | xargs -P "$cores" -I HEADER sh -c \
+rule 'every header compiles alone' "$(headers $rooms serve | xargs -P "$cores" -I HEADER sh -c \
     '${CC:-gcc} -std=c11 -D_POSIX_C_SOURCE=200809L -I. -Wall -Wextra -fsyntax-only -x c HEADER 2> /dev/null || echo HEADER')"
 
 # A double in a struct says its unit at the end of its name, or is one of these. Add a name here only with its reason.
@@ -82,7 +91,7 @@ statistics='test_loss alpha_variance beta_variance covariance log_times max_ape 
 #   parameters of fits, in the unit of whatever is fitted, and figures of decisions
 fits='x y prior prior_sigma residuals objective smallest refresh covariate variance mean mean_variance row_variance values all_values sensitivity
 interval_ratio_median rank_correlation'
-unitless=$(sed -nE 's|/\*.*||; /[()]/d; s/^ +(const )?double ([^;]*);.*/\2/p' $(headers model predict calibrate slurm serve) | tr ',' '\n' | sed -E 's/[][*]|\[[^]]*\]//g; s/ //g; s/\[.*//' |
+unitless=$(sed -nE 's|/\*.*||; /[()]/d; s/^ +(const )?double ([^;]*);.*/\2/p' $(headers $rooms serve) | tr ',' '\n' | sed -E 's/[][*]|\[[^]]*\]//g; s/ //g; s/\[.*//' |
     sort -u | grep -vE '(^|_)(s|us|s2|bytes|flop|count|flop_per_s|bytes_per_s|samples_per_s|samples_per_iteration|s_per_byte|bytes_per_sample|elements|elements_per_sample|samples|hz|w|j|frac|scale|ratio|pct|log|s_per_sample|workers)$' |
     while read -r name; do case " $(echo $counts $factors $generic $statistics $fits $money $limits) " in *" $name "*) ;; *) echo "$name" ;; esac; done)
 rule 'doubles in headers carry a unit' "$unitless"
@@ -114,7 +123,7 @@ published() {
     # names of machines and boards: words of five characters and more with a digit
     column system_as_published data/collectives/*.csv | tr -s ' ,;:()' '\n' | grep -E '[A-Za-z].*[0-9]|[0-9].*[A-Za-z]' | grep -E '.{5}' | LC_ALL=C sort -u
 }
-code="$(sources model predict calibrate slurm serve) dlmodel.c"
+code="$(sources $rooms serve) dlmodel.c"
 strings=$(grep -noE '"([^"\\]|\\.)*"' $code | grep -vE ':"[^"]*\.h"$')
 # What ids begin with, as a whole string, and names of tables; commands name tables in examples of their help.
 parts() {
@@ -127,7 +136,7 @@ rule 'C knows no published row' "$(
     parts > "$names"
     printf '%s\n' "$strings" | grep -Ff "$names"
     tables | grep '[_0-9]' > "$names"
-    printf '%s\n' "$strings" | grep -v '^predict/commands/' | grep -wFf "$names"
+    printf '%s\n' "$strings" | grep -vE '(^|/)cmd_[a-z]*\.c:' | grep -wFf "$names"
     rm -f "$names"
     # columns that name a row or its publication group rows; nothing is compared with them
     grep -nE 'str(n?cmp|n?casecmp|str|casestr)\([^;]*(DL_RUN_(ID|SOURCE)|"(id|source)"|[.>](id|source)\b)[^;"(]*, *"[^"]+' $code
@@ -152,7 +161,7 @@ rule 'data selects nothing by a published row or a commit' "$(
     selectors | grep -P '[":@ ](?=[0-9a-f]*[a-f])(?=[0-9a-f]*[0-9])[0-9a-f]{7,40}[" ;,)]'
 )"
 
-long=$(wc -l $(sources model predict calibrate slurm serve) dlmodel.c | awk '$1 > 500 && $2 != "total" { print $2 ": " $1 " lines" }')
+long=$(wc -l $(sources $rooms serve) dlmodel.c | awk '$1 > 500 && $2 != "total" { print $2 ": " $1 " lines" }')
 rule 'files stay under 500 lines' "$long"
 rule 'lines stay within 100 columns' "$(everything | LC_ALL=C.UTF-8 xargs grep -nE '^.{101,}' | cut -d : -f 1,2)"
 if command -v python3 > /dev/null 2>&1; then
@@ -168,14 +177,14 @@ case $(clang-format --version 2> /dev/null) in
 esac
 
 if command -v shellcheck > /dev/null 2>&1; then
-    rule 'shell scripts' "$(find tests docs .ci slurm packaging \( -name "*.sh" -o -path tests/run -o -path .ci/run \) |
+    rule 'shell scripts' "$(find tests tools .ci slurm packaging \( -name "*.sh" -o -path tests/run -o -path .ci/run \) |
         xargs -P "$cores" -n 8 shellcheck -x -S warning -e SC1091 2>&1)"
 else
     echo 'skip shell scripts: no shellcheck here'
 fi
 if [ "${1-}" = all ]; then
     if command -v cppcheck > /dev/null 2>&1; then
-        rule 'cppcheck' "$(cppcheck -q --enable=warning,portability --inline-suppr --suppress=missingIncludeSystem --std=c11 -I. model predict calibrate/cmd_calibrate.c calibrate/plan calibrate/run calibrate/fits calibrate/profile calibrate/report slurm serve dlmodel.c 2>&1)"
+        rule 'cppcheck' "$(cppcheck -q --enable=warning,portability --inline-suppr --suppress=missingIncludeSystem --std=c11 -I. model import predict plots library calibrate/cmd_calibrate.c calibrate/plan calibrate/run calibrate/fits calibrate/profile calibrate/report slurm serve dlmodel.c 2>&1)"
     else
         echo 'skip cppcheck: not here'
     fi
@@ -192,7 +201,7 @@ if [ "${1-}" = all ]; then
         checks="$checks,-bugprone-sizeof-expression,-clang-analyzer-security.FloatLoopCounter"
         checks="$checks,-clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling,-clang-analyzer-optin.performance.Padding"
         # A process for each file: in one for all, the analyzer takes every va_list after the first file's for uninitialized.
-        rule 'clang-tidy' "$(find model predict calibrate slurm serve dlmodel.c -name '*.c' -not -path 'calibrate/probes/*' |
+        rule 'clang-tidy' "$(find $rooms serve dlmodel.c -name '*.c' -not -path 'calibrate/probes/*' |
             xargs -P "$(nproc)" -I FILE clang-tidy --quiet --checks="$checks" FILE -- -std=c11 -D_POSIX_C_SOURCE=200809L -DDL_MICROHTTPD='""' -I. 2> /dev/null | grep -E 'warning:|error:')"
     else
         echo 'skip clang-tidy: not here'

@@ -2,7 +2,7 @@
 #ifndef DL_TESTS_PLAIN_DEVICE_H
 #define DL_TESTS_PLAIN_DEVICE_H
 
-#include "model/hardware/device.h"
+#include "model/machine/device.h"
 
 static inline struct dl_device plain_device(struct dl_rate *rates, int rate_count,
                                             double kernel_latency_s) {

@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/status.h"
+#include "model/core/status.h"
 #include "tests/check.h"
 
 enum {

@@ -3,7 +3,7 @@
 #ifndef TESTS_RECORDED_PREDICTION_H
 #define TESTS_RECORDED_PREDICTION_H
 
-#include "model/predict/predict.h"
+#include "model/engine/predict.h"
 #include "tests/recorded.h"
 
 enum { RECORDED_GROUPS = 7 };

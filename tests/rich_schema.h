@@ -3,7 +3,7 @@
 #ifndef TESTS_RICH_SCHEMA_H
 #define TESTS_RICH_SCHEMA_H
 
-#include "model/base/json.h"
+#include "model/core/json.h"
 
 struct rich_item {
     const char *name;

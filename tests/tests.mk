@@ -88,7 +88,7 @@ JANSSON_PROGRAMS := $(JANSSON_FUZZERS:tests/fuzz/%.c=$(BUILD)/tests/fuzz/%) $(JA
 $(JANSSON_PROGRAMS): FUZZ_LIBS := -ljansson -lcmocka
 ifneq ($(ONNX_OBJECT),)
 $(BUILD)/tests/fuzz/fuzz_onnx.o: FILE_FLAGS := -DDL_HAVE_PROTOBUF_C -I$(BUILD) $(PROTOBUF_C_CFLAGS)
-$(BUILD)/tests/fuzz/fuzz_onnx.o: $(BUILD)/predict/import/onnx.pb-c.h
+$(BUILD)/tests/fuzz/fuzz_onnx.o: $(BUILD)/import/onnx.pb-c.h
 endif
 $(BUILD)/tests/fuzz/replay_%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/replay_main.o $(TEST_LIBRARY)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(FUZZ_LIBS) $(LIBS)
@@ -120,7 +120,7 @@ check-fast: ## unit and property tests only, without sanitizers
 	+$(Q)JOBS=$(JOBS) BUILD=$(BUILD) MAKE="$(MAKE)" sh tests/run fast
 
 # Built with SANITIZE=thread in a folder of its own, as `make tsan` does, it finds races.
-$(BUILD)/tests/threads/threads: $(BUILD)/tests/threads/threads.o $(patsubst %.c,$(BUILD)/%.o,$(wildcard predict/library/*.c)) $(BUILD)/libdlmodel.a
+$(BUILD)/tests/threads/threads: $(BUILD)/tests/threads/threads.o $(patsubst %.c,$(BUILD)/%.o,$(wildcard library/*.c)) $(BUILD)/libdlmodel.a
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
 tsan: ## eight threads in one context of libdlmodel under ThreadSanitizer
 	+$(Q)$(MAKE) --no-print-directory -j$(JOBS) SANITIZE=thread BUILD=build-tsan build-tsan/tests/threads/threads
@@ -149,23 +149,23 @@ validate-gpu: all ## on a machine with a GPU and PyTorch: calibration, its rates
 	$(Q)$(PYTHON) tests/gpu/validate.py --dlmodel $(abspath $(BUILD)/dlmodel) --out $(BUILD)/gpu
 
 accuracy: all formulas ## write what is generated in README.md and docs/: errors, sample outputs, index of formulas
-	$(Q)sh docs/cpu_accuracy.sh $(BUILD)/dlmodel
-	$(Q)sh docs/accuracy.sh $(BUILD)/dlmodel
-	$(Q)sh docs/memory.sh $(BUILD)/dlmodel
-	$(Q)sh docs/known.sh $(BUILD)/dlmodel
-	$(Q)sh docs/samples.sh $(BUILD)/dlmodel
+	$(Q)sh tools/cpu_accuracy.sh $(BUILD)/dlmodel
+	$(Q)sh tools/accuracy.sh $(BUILD)/dlmodel
+	$(Q)sh tools/memory.sh $(BUILD)/dlmodel
+	$(Q)sh tools/known.sh $(BUILD)/dlmodel
+	$(Q)sh tools/samples.sh $(BUILD)/dlmodel
 
 generalize: all ## errors of runs that no fit has seen, and the intervals that follow from them (minutes): docs/generalize, data/intervals.json
-	$(Q)sh docs/generalize.sh $(BUILD)/dlmodel
+	$(Q)sh tools/generalize.sh $(BUILD)/dlmodel
 
 formulas: ## write docs/formulas.md, the index of formulas
-	$(Q)sh docs/formulas.sh
+	$(Q)sh tools/formulas.sh
 
 RECORDED := $(filter $(BUILD)/tests/unit/test_recorded_%,$(TEST_PROGRAMS))
 golden-accept: all $(RECORDED) ## record the present output as the expected one (review the diff)
 	$(Q)DLMODEL=$(abspath $(BUILD)/dlmodel) sh tests/golden/golden.sh accept
 	$(Q)for program in $(RECORDED); do DL_RECORD=1 $$program || exit 1; done
-	$(Q)DLMODEL=$(abspath $(BUILD)/dlmodel) sh docs/decisions.sh > docs/decisions.md
+	$(Q)DLMODEL=$(abspath $(BUILD)/dlmodel) sh tools/decisions.sh > docs/decisions.md
 
 valgrind: all ## the main commands under valgrind (a few minutes)
 	$(Q)sh tests/valgrind.sh $(abspath $(BUILD)/dlmodel)

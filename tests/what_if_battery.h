@@ -5,9 +5,9 @@
 #ifndef TESTS_WHAT_IF_BATTERY_H
 #define TESTS_WHAT_IF_BATTERY_H
 
-#include "model/collective/collective.h"
-#include "model/parallel/strategy.h"
-#include "model/predict/predict.h"
+#include "model/network/collective.h"
+#include "model/engine/strategies/strategy.h"
+#include "model/engine/predict.h"
 #include "model/search/checkpoint.h"
 #include "tests/check.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "calibrate/fits/fit_kernel.h"
-#include "model/base/file.h"
+#include "model/core/file.h"
 
 static const struct dl_column columns[] = {
     {"op", "op", "", DL_COLUMN_STRING, 0, 0},

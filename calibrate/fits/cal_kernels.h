@@ -3,7 +3,7 @@
 #ifndef DL_CALIBRATE_FITS_CAL_KERNELS_H
 #define DL_CALIBRATE_FITS_CAL_KERNELS_H
 
-#include "model/cli/command.h"
+#include "model/catalog/command.h"
 
 /* Positional arguments: further CSV files; --device NAME; -o FILE for the models. Prints the
  * cross-validation. */

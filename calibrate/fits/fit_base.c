@@ -1,5 +1,5 @@
 /* fit_base.c - F-KERNEL-MODEL: the physical base of a kernel-time model from samples: attained rate
- * and bandwidth, latency, half-rate sides, gains (see model/hardware/kernel_model.h). Not here: the
+ * and bandwidth, latency, half-rate sides, gains (see model/machine/kernel_model.h). Not here: the
  * correction (fit_process.c). */
 #include "calibrate/fits/fit_parts.h"
 
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "model/base/stats.h"
+#include "model/statistics/stats.h"
 
 /* A parameter with its prior for each kind of kernel: log-normal with this median and standard
  * deviation of the logarithm (exponents: normal). Medians and deviations are those of the nine

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "calibrate/fits/fit_parts.h"
-#include "model/base/stats.h"
+#include "model/statistics/stats.h"
 
 enum { FOLDS = 5, FEW_CONVOLUTIONS = 60 };
 

@@ -1,5 +1,5 @@
 /* fit_kernel.h - fits kernel-time models to measured kernel times
- * (model/hardware/kernel_model.h). F-KERNEL-MODEL.
+ * (model/machine/kernel_model.h). F-KERNEL-MODEL.
  *
  * Pure functions: the same samples give the same model, bit for bit on one machine and within
  * 1e-6 across machines. Not modelled: how the samples were measured (see the probes), outliers
@@ -9,11 +9,11 @@
 
 #include <stddef.h>
 
-#include "model/base/arena.h"
-#include "model/hardware/device.h"
-#include "model/hardware/kernel.h"
-#include "model/base/status.h"
-#include "model/hardware/kernel_model.h"
+#include "model/core/arena.h"
+#include "model/machine/device.h"
+#include "model/machine/kernel.h"
+#include "model/core/status.h"
+#include "model/machine/kernel_model.h"
 
 struct dl_kernel_sample {
     /* with op and pass, from dl_kernel_gemm, dl_kernel_conv or dl_kernel_stream */

@@ -10,9 +10,9 @@
 
 #include <stddef.h>
 
-#include "model/base/arena.h"
-#include "model/hardware/link.h"
-#include "model/base/status.h"
+#include "model/core/arena.h"
+#include "model/machine/link.h"
+#include "model/core/status.h"
 
 enum { DL_LINK_PIECES = 4, DL_LINK_PIECE_SAMPLES = 3, DL_LINK_SAMPLES_MAX = 512 };
 

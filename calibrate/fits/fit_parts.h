@@ -19,7 +19,7 @@ struct dl_fit_set {
     double latency_s;        /* expected shortest kernel; NAN: unknown */
     double channel_multiple; /* of convolutions on matrix units; 1: none */
     /* convolutions of a GPU without matrix units: by the algorithms of its library
-     * (model/hardware/kernel_model.h) */
+     * (model/machine/kernel_model.h) */
     bool by_algorithm;
     bool no_correction; /* the base alone */
     /* of many machines, releases and timers, not of one campaign: some samples contradict others */

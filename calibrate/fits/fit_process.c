@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/stats.h"
+#include "model/statistics/stats.h"
 
 /* Priors of the logarithms of length (octaves), signal and noise: median and standard deviation. A
  * length of 2 octaves means that kernels within a factor of 4 resemble each other. */

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "calibrate/fits/fit_parts.h"
-#include "model/base/csv.h"
-#include "model/base/stats.h"
-#include "model/hardware/kernel_match.h"
-#include "model/hardware/kernel_table.h"
+#include "model/core/csv.h"
+#include "model/statistics/stats.h"
+#include "model/machine/kernel_match.h"
+#include "model/machine/kernel_table.h"
 
 static bool is_of(const struct dl_device *device, const char *column) {
     const char *name = dl_kernel_match_device(column);

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/base/arena.h"
-#include "model/base/status.h"
+#include "model/core/arena.h"
+#include "model/core/status.h"
 
 /* Programs that measure: built when their libraries are there. */
 enum dl_cal_program {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "calibrate/profile/cal_gpu.h"
-#include "model/collective/collective.h"
+#include "model/network/collective.h"
 
 static const struct {
     const char *probe, *operation;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "calibrate/profile/cal_gpu.h"
-#include "model/base/stats.h"
+#include "model/statistics/stats.h"
 
 static const size_t LEAST_SAMPLES = 2; /* of a kind, pass and precision */
 

@@ -5,7 +5,7 @@
 #include "calibrate/fits/fit_kernel.h"
 #include "calibrate/fits/fit_link.h"
 #include "calibrate/profile/cal_profile.h"
-#include "model/hardware/kernel.h"
+#include "model/machine/kernel.h"
 
 enum { DL_CAL_NOTES_MAX = 512, DL_CAL_COLLECTIVES_MAX = 128 };
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/base/stats.h"
+#include "model/statistics/stats.h"
 
 /* Calibrations of one quiet machine agree within about 3 % (judgement): less is no change. */
 static const double CHANGED_FRAC = 0.03;

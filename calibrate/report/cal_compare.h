@@ -3,8 +3,8 @@
 #ifndef DL_CALIBRATE_REPORT_CAL_COMPARE_H
 #define DL_CALIBRATE_REPORT_CAL_COMPARE_H
 
-#include "model/hardware/system.h"
-#include "model/base/table.h"
+#include "model/machine/system.h"
+#include "model/core/table.h"
 
 /* One row for each quantity or fact of either profile: before, now, change. A quantity has changed
  * when it differs by more than 3 %, samples when their intervals do not overlap either, a fact when

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/collective/collective.h"
+#include "model/network/collective.h"
 
 static const struct dl_column probe_columns[] = {
     {"name", "probe", "", DL_COLUMN_STRING, 0, 0},

@@ -4,7 +4,7 @@
 
 #include "calibrate/profile/cal_profile.h"
 #include "calibrate/run/cal_run.h"
-#include "model/base/table.h"
+#include "model/core/table.h"
 
 const char *dl_cal_probe_list(const struct dl_cal_tools *tools, enum dl_format format,
                               struct dl_arena *arena);

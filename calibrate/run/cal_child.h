@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "model/base/arena.h"
-#include "model/base/status.h"
+#include "model/core/arena.h"
+#include "model/core/status.h"
 
 /* Called for each complete line of the child's stdout. Anything but DL_OK ends the child. */
 typedef enum dl_code dl_cal_on_line(void *context, const char *line, size_t length,

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "model/base/arena.h"
+#include "model/core/arena.h"
 
 struct dl_cal_host {
     const char *name, *kernel, *cpu; /* node name; "Linux 6.1.0 x86_64"; model name */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model/base/file.h"
+#include "model/core/file.h"
 
 #define STRING(type_, member, need, text)                                                          \
     {                                                                                              \

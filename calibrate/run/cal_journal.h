@@ -5,7 +5,7 @@
 #define DL_CALIBRATE_RUN_CAL_JOURNAL_H
 
 #include "calibrate/plan/cal_plan.h"
-#include "model/hardware/system.h"
+#include "model/machine/system.h"
 
 struct dl_cal_header {
     const char *plan;         /* hash of the plan, hexadecimal */

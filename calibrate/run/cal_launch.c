@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/file.h"
+#include "model/core/file.h"
 
 static const double QUERY_SILENCE_S = 20;
 enum { MAX_FILE_BYTES = 1 << 20, FIXED_WORDS = 48 };

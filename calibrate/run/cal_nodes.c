@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/stats.h"
+#include "model/statistics/stats.h"
 
 static const double SILENCE_S = 60; /* a launcher waits about this long for a node that is down */
 /* Healthy nodes differ by a few percent at most; a link that fell back to half its rate takes

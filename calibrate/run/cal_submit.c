@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "calibrate/run/cal_child.h"
-#include "model/base/file.h"
-#include "model/base/text.h"
+#include "model/core/file.h"
+#include "model/core/text.h"
 
 static const double SBATCH_SILENCE_S = 60;
 /* Time limit of the job: four times the usual 5 minutes of a full calibration, five times the

@@ -3,7 +3,7 @@
 #define DL_CALIBRATE_RUN_CAL_SUBMIT_H
 
 #include "calibrate/plan/cal_plan.h"
-#include "model/cli/command.h"
+#include "model/catalog/command.h"
 
 /* Writes a job script from the other options, some of them bound in `choice`, submits it with
  * sbatch and prints the job id.

@@ -6,7 +6,7 @@
 #include "model/framework/cost_memo.h"
 #include "model/framework/framework.h"
 #include "model/plan/plan.h"
-#include "model/hardware/system.h"
+#include "model/machine/system.h"
 #include "model/workload/workload.h"
 
 /* Device time of one pass of one layer and what bounds it. */

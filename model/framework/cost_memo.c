@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "model/base/hash.h"
+#include "model/core/hash.h"
 
 static int bucket_of(const struct dl_memo_entry *e) {
     const uintptr_t objects[] = {(uintptr_t)e->device, (uintptr_t)e->workload,

@@ -8,9 +8,9 @@
 #ifndef DL_MODEL_FRAMEWORK_COST_MEMO_H
 #define DL_MODEL_FRAMEWORK_COST_MEMO_H
 
-#include "model/base/arena.h"
+#include "model/core/arena.h"
 #include "model/framework/framework.h"
-#include "model/hardware/device.h"
+#include "model/machine/device.h"
 #include "model/workload/workload.h"
 
 struct dl_layer_times; /* layer_times.h */

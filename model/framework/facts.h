@@ -4,7 +4,7 @@
 #define DL_MODEL_FRAMEWORK_FACTS_H
 
 #include "model/framework/framework.h"
-#include "model/hardware/device.h"
+#include "model/machine/device.h"
 #include "model/plan/plan.h"
 #include "model/workload/kernel_facts.h"
 

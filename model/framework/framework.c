@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "model/collective/collective.h"
+#include "model/network/collective.h"
 #include "model/framework/gradient_sync.h"
 #include "model/framework/release.h"
 

@@ -9,7 +9,7 @@
 #ifndef DL_MODEL_FRAMEWORK_FRAMEWORK_H
 #define DL_MODEL_FRAMEWORK_FRAMEWORK_H
 
-#include "model/base/json.h"
+#include "model/core/json.h"
 #include "model/framework/transformer_policy.h"
 
 /* Constants of one release where they differ from the file's. release.h says which runs it covers.
@@ -184,7 +184,7 @@ enum dl_halo_exchange { DL_HALO_CONCURRENT, DL_HALO_SERIAL };
  * ChainerMNX passes as window, convolutions and pools outside of residual blocks. */
 enum dl_halo_forward { DL_HALO_WINDOWS, DL_HALO_OUTSIDE_BLOCKS };
 
-/* Replicas that are split within layers (model/parallel/split_replica.h): how activations move
+/* Replicas that are split within layers (model/engine/split_replica.h): how activations move
  * between the devices of one replica. Libraries: enum dl_library, -1: absent. */
 struct dl_activation_policy {
     int activation_library;   /* absent: the framework's own */

@@ -1,6 +1,6 @@
 /* framework_fields.c - the fields of data/frameworks/NAME.json: `dlmodel schema framework` prints
  * this table. Keys are flat; struct dl_framework groups them. */
-#include "model/collective/collective.h"
+#include "model/network/collective.h"
 #include "model/framework/framework.h"
 #include "model/framework/kernel_names.h"
 #include "model/framework/workspace.h"

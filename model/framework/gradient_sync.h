@@ -8,7 +8,7 @@
 #ifndef DL_MODEL_FRAMEWORK_GRADIENT_SYNC_H
 #define DL_MODEL_FRAMEWORK_GRADIENT_SYNC_H
 
-#include "model/collective/collective.h"
+#include "model/network/collective.h"
 #include "model/framework/framework.h"
 #include "model/plan/plan.h"
 #include "model/workload/workload.h"

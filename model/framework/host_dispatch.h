@@ -4,7 +4,7 @@
 #define DL_MODEL_FRAMEWORK_HOST_DISPATCH_H
 
 #include "model/framework/framework.h"
-#include "model/hardware/device.h"
+#include "model/machine/device.h"
 
 /* F-HOST-QUEUE: kernels that a stream of a GPU takes before the host must wait. */
 enum { DL_LAUNCH_QUEUE = 1000 };

@@ -5,7 +5,7 @@
 
 #include "model/framework/framework.h"
 #include "model/plan/plan.h"
-#include "model/hardware/system.h"
+#include "model/machine/system.h"
 #include "model/workload/workload.h"
 
 struct dl_input_time {

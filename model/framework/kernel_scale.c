@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "model/framework/workspace.h"
-#include "model/hardware/power_cap.h"
+#include "model/machine/power_cap.h"
 
 static double or_one(double factor) { /* absent is NAN */
     return factor > 0 ? factor : 1;

@@ -4,7 +4,7 @@
 #ifndef DL_MODEL_FRAMEWORK_KERNEL_SCALE_H
 #define DL_MODEL_FRAMEWORK_KERNEL_SCALE_H
 
-#include "model/hardware/device.h"
+#include "model/machine/device.h"
 #include "model/framework/framework.h"
 #include "model/workload/layer.h"
 

@@ -7,7 +7,7 @@
 
 #include "model/framework/cost.h"
 #include "model/plan/plan.h"
-#include "model/hardware/system.h"
+#include "model/machine/system.h"
 
 /* Slowdown of work when all devices of a host are busy, relative to one device alone; each at least
  * 1. */

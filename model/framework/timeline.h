@@ -24,7 +24,7 @@ struct dl_timeline_request {
     bool accumulates; /* a micro-batch before the last: its gradients are summed, nothing updates */
     double slowdown_frac; /* backward compute slows by this while the network lane is busy */
     /* Communication inside the layers that device and host wait for
-     * (model/parallel/split_replica.h), seconds per layer: after its forward pass, before its
+     * (model/engine/split_replica.h), seconds per layer: after its forward pass, before its
      * backward pass. NULL: none. */
     const double *after_forward_s, *before_backward_s;
 };

@@ -1,6 +1,6 @@
 /* transformer_policy.h - how a framework runs a stack of transformer layers that is split over
  * ranks: what moves, in which width, and what hides it. Facts read in the frameworks' sources, by
- * release; model/parallel/transformer*.c reads them.
+ * release; model/engine/transformer/transformer*.c reads them.
  */
 #ifndef DL_MODEL_FRAMEWORK_TRANSFORMER_POLICY_H
 #define DL_MODEL_FRAMEWORK_TRANSFORMER_POLICY_H

@@ -5,7 +5,7 @@
 #ifndef DL_MODEL_FRAMEWORK_WORKSPACE_H
 #define DL_MODEL_FRAMEWORK_WORKSPACE_H
 
-#include "model/hardware/device.h"
+#include "model/machine/device.h"
 #include "model/framework/framework.h"
 #include "model/workload/workload.h"
 

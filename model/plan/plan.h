@@ -3,8 +3,8 @@
 #ifndef DL_MODEL_PLAN_PLAN_H
 #define DL_MODEL_PLAN_PLAN_H
 
-#include "model/hardware/kernel.h"
-#include "model/base/status.h"
+#include "model/machine/kernel.h"
+#include "model/core/status.h"
 
 enum dl_optimizer { DL_SGD, DL_MOMENTUM, DL_ADAM, DL_LAMB, DL_OPTIMIZERS };
 extern const char *const dl_optimizer_names[]; /* "sgd","momentum","adam","lamb", NULL */

@@ -14,8 +14,8 @@
 #include <string.h>
 
 #include "model/framework/gradient_sync.h"
-#include "model/predict/memory.h"
-#include "model/parallel/strategy.h"
+#include "model/engine/memory.h"
+#include "model/engine/strategies/strategy.h"
 
 static const double HOPELESS_RATIO = 1e6;
 

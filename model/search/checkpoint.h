@@ -5,8 +5,8 @@
 #ifndef DL_MODEL_SEARCH_CHECKPOINT_H
 #define DL_MODEL_SEARCH_CHECKPOINT_H
 
-#include "model/checkpoint/checkpoint_cost.h"
-#include "model/predict/predict.h"
+#include "model/framework/checkpoint/checkpoint_cost.h"
+#include "model/engine/predict.h"
 
 /* How checkpoints are written. */
 struct dl_checkpoint_way {

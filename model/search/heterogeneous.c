@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/parallel/strategy.h"
-#include "model/predict/energy.h"
+#include "model/engine/strategies/strategy.h"
+#include "model/engine/energy.h"
 
 enum { ROUNDS = 5 };
 

@@ -9,7 +9,7 @@
 #ifndef DL_MODEL_SEARCH_HETEROGENEOUS_H
 #define DL_MODEL_SEARCH_HETEROGENEOUS_H
 
-#include "model/predict/predict.h"
+#include "model/engine/predict.h"
 
 enum { DL_MIXED_GROUPS = 8 };
 

@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/hardware/what_if.h"
+#include "model/machine/what_if.h"
 #include "model/framework/input.h"
-#include "model/parallel/strategy.h"
+#include "model/engine/strategies/strategy.h"
 
 enum resource {
     NETWORK,

@@ -4,7 +4,7 @@
 #ifndef DL_MODEL_SEARCH_LIMITS_H
 #define DL_MODEL_SEARCH_LIMITS_H
 
-#include "model/predict/predict.h"
+#include "model/engine/predict.h"
 
 enum { DL_MAX_LIMITS = 24 };
 

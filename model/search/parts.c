@@ -6,7 +6,7 @@
 
 #include "model/framework/gradient_sync.h"
 #include "model/framework/servers.h"
-#include "model/predict/energy.h"
+#include "model/engine/energy.h"
 
 enum { EVERY_COUNT = 8 }; /* nodes of a kind up to which each number is tried */
 

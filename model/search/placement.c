@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/predict/energy.h"
+#include "model/engine/energy.h"
 
 const char *const dl_placement_objectives[] = {"time", "energy", "cost", NULL};
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/parallel/strategy.h"
+#include "model/engine/strategies/strategy.h"
 
 int64_t dl_search_cost_count(const struct dl_search *search) {
     return search->cost_count + dl_search_network_cost_count(search);

@@ -17,7 +17,7 @@
 #ifndef DL_MODEL_SEARCH_SEARCH_H
 #define DL_MODEL_SEARCH_SEARCH_H
 
-#include "model/parallel/transformer.h"
+#include "model/engine/transformer/transformer.h"
 
 enum dl_objective {
     DL_BY_TIME,

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/parallel/canonical.h"
+#include "model/engine/canonical.h"
 #include "model/search/search_parts.h"
 
 void dl_search_list_divisors(int64_t whole, int64_t only, struct dl_search_divisors *out) {

@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/parallel/pipe.h"
-#include "model/parallel/pipeline.h"
-#include "model/parallel/strategy.h"
+#include "model/engine/pipe.h"
+#include "model/engine/pipeline.h"
+#include "model/engine/strategies/strategy.h"
 #include "model/search/search_pipes.h"
 
 /* Data parallelism comes first: it alone serves a stack that no framework splits. */

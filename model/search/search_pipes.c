@@ -11,9 +11,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/predict/memory.h"
-#include "model/parallel/pipe.h"
-#include "model/parallel/pipeline.h"
+#include "model/engine/memory.h"
+#include "model/engine/pipe.h"
+#include "model/engine/pipeline.h"
 
 struct filled {
     enum dl_schedule schedule;

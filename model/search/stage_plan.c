@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "model/framework/input.h"
-#include "model/parallel/pipe.h"
-#include "model/parallel/pipeline.h"
-#include "model/predict/diagnose.h"
-#include "model/predict/energy.h"
-#include "model/predict/memory.h"
-#include "model/predict/replica.h"
+#include "model/engine/pipe.h"
+#include "model/engine/pipeline.h"
+#include "model/engine/diagnose.h"
+#include "model/engine/energy.h"
+#include "model/engine/memory.h"
+#include "model/engine/replica.h"
 #include "model/search/stage_pieces.h"
 
 enum { MICRO_BATCH_CHOICES = 9 }; /* 1, 2, 4, ..., 256 micro-batches */

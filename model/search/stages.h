@@ -13,8 +13,8 @@
 #ifndef DL_MODEL_SEARCH_STAGES_H
 #define DL_MODEL_SEARCH_STAGES_H
 
-#include "model/base/arena.h"
-#include "model/base/status.h"
+#include "model/core/arena.h"
+#include "model/core/status.h"
 #include "model/search/heterogeneous.h"
 
 enum { DL_STAGES = 12, DL_STAGE_PIECES = 48, DL_STAGE_STATES = 200000, DL_STAGE_LABELS = 4000000 };

@@ -10,7 +10,7 @@
 #ifndef DL_MODEL_WORKLOAD_KERNEL_FACTS_H
 #define DL_MODEL_WORKLOAD_KERNEL_FACTS_H
 
-#include "model/hardware/kernel.h"
+#include "model/machine/kernel.h"
 
 enum dl_layernorm_kernels {
     DL_LAYERNORM_FUSED,     /* one kernel forward, two backward: apex, MXNet, recent PyTorch */

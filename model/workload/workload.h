@@ -43,8 +43,8 @@
 #ifndef DL_MODEL_WORKLOAD_WORKLOAD_H
 #define DL_MODEL_WORKLOAD_WORKLOAD_H
 
-#include "model/base/json.h"
-#include "model/hardware/kernel.h"
+#include "model/core/json.h"
+#include "model/machine/kernel.h"
 #include "model/workload/kernel_facts.h"
 
 /* A tensor of one sample: channels x spatial extents. A sequence has dims = 1, size = {1, 1,

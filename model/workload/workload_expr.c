@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/decimal.h"
+#include "model/core/decimal.h"
 
 enum { DEPTH_MAX = 32, NAME_BYTES = 64 };
 

@@ -7,7 +7,7 @@
 #ifndef DL_MODEL_WORKLOAD_WORKLOAD_EXPR_H
 #define DL_MODEL_WORKLOAD_WORKLOAD_EXPR_H
 
-#include "model/base/status.h"
+#include "model/core/status.h"
 
 /* Value of a name; fails (with a message, without a place) when the name is unknown. `name`
  * lives only during the call. */

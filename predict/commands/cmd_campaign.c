@@ -3,9 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/file.h"
-#include "model/campaign/campaign_file.h"
-#include "model/hardware/power_cap.h"
+#include "model/plan/plan_defaults.h"
+#include "model/core/file.h"
+#include "model/search/campaign/campaign_file.h"
+#include "model/machine/power_cap.h"
 #include "predict/inputs/rates.h"
 #include "predict/output/campaign_print.h"
 

@@ -3,13 +3,13 @@
 #include <string.h>
 
 #include "predict/compare/compare.h"
-#include "predict/compare/compare_fit.h"
+#include "predict/fits/compare_fit.h"
 #include "predict/compare/compare_print.h"
 #include "predict/compare/compare_repeats.h"
-#include "predict/compare/generalize_print.h"
+#include "predict/fits/generalize_print.h"
 #include "predict/inputs/inputs.h"
 #include "predict/inputs/layer_inputs.h"
-#include "predict/inputs/where.h"
+#include "predict/options/where.h"
 #include "predict/output/search_sweep.h"
 
 static const struct dl_option compare_options[] = {

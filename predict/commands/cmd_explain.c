@@ -4,15 +4,15 @@
 #include <string.h>
 
 #include "model/framework/input.h"
-#include "predict/inputs/checkpoint_inputs.h"
+#include "predict/output/checkpoint_inputs.h"
 #include "predict/output/explain_limits.h"
 #include "predict/output/gains.h"
 #include "predict/output/explain_table.h"
 #include "predict/inputs/inputs.h"
-#include "predict/inputs/what_if_note.h"
+#include "predict/output/what_if_note.h"
 #include "predict/inputs/heterogeneous_inputs.h"
 #include "predict/output/rows.h"
-#include "predict/output/wrap.h"
+#include "predict/manual/wrap.h"
 
 struct asked {
     int64_t top; /* 0: all terms */

@@ -5,7 +5,7 @@
 
 #include "predict/manual/manual.h"
 #include "predict/manual/theory.h"
-#include "predict/output/wrap.h"
+#include "predict/manual/wrap.h"
 
 enum { NO_SHELL = -1, BASH, ZSH };
 static const char *const shells[] = {"bash", "zsh", NULL};

@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/checkpoint/checkpoint_format.h"
-#include "model/collective/collective.h"
-#include "model/cli/command.h"
+#include "model/framework/checkpoint/checkpoint_format.h"
+#include "model/network/collective.h"
+#include "model/catalog/command.h"
 #include "model/framework/gradient_sync.h"
-#include "model/parallel/strategy.h"
+#include "model/engine/strategies/strategy.h"
 #include "model/workload/workload.h"
 
 static const struct dl_option *const tables[] = {dl_output_options, NULL};

@@ -2,7 +2,7 @@
  * joule of every combination. */
 #include <math.h>
 
-#include "model/base/text.h"
+#include "model/core/text.h"
 #include "predict/inputs/match.h"
 
 static const struct dl_option *const tables[] = {dl_match_options, dl_input_options,

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/file.h"
-#include "model/base/text.h"
-#include "model/cli/command.h"
+#include "model/core/file.h"
+#include "model/core/text.h"
+#include "model/catalog/command.h"
 
 static const struct dl_option own_options[] = {
     {"output", 'o', "FILE", "Output",

@@ -4,18 +4,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/base/text.h"
-#include "model/parallel/strategy.h"
+#include "model/core/text.h"
+#include "model/engine/strategies/strategy.h"
 #include "predict/export/export.h"
-#include "predict/inputs/checkpoint_inputs.h"
+#include "predict/output/checkpoint_inputs.h"
 #include "predict/inputs/inputs.h"
 #include "predict/inputs/heterogeneous_inputs.h"
-#include "predict/inputs/what_if_note.h"
+#include "predict/output/what_if_note.h"
 #include "predict/inputs/rates.h"
 #include "predict/output/advice_print.h"
 #include "predict/output/gains.h"
 #include "predict/output/predicted.h"
-#include "predict/plot/trace.h"
+#include "predict/output/trace.h"
 
 struct asked {
     const char *trace, *export;

@@ -1,11 +1,11 @@
 /* cmd_schema.c - the fields of each file, from the same tables that load it. */
 #include <string.h>
 
-#include "model/cli/command.h"
-#include "model/collective/coll_match.h"
+#include "model/catalog/command.h"
+#include "model/network/coll_match.h"
 #include "model/framework/layer_times.h"
-#include "model/hardware/kernel_columns.h"
-#include "model/hardware/kernel_model.h"
+#include "model/machine/kernel_columns.h"
+#include "model/machine/kernel_model.h"
 #include "predict/compare/compare_runs.h"
 #include "predict/output/rows.h"
 

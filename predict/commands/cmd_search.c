@@ -5,12 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model/parallel/strategy.h"
-#include "model/predict/correct.h"
+#include "model/engine/strategies/strategy.h"
+#include "model/engine/correct.h"
 #include "predict/inputs/heterogeneous_inputs.h"
 #include "predict/inputs/layer_inputs.h"
 #include "predict/inputs/rates.h"
-#include "predict/inputs/what_if_note.h"
+#include "predict/output/what_if_note.h"
 #include "predict/output/heterogeneous_search.h"
 #include "predict/output/search_print.h"
 #include "predict/output/search_rank.h"

@@ -2,9 +2,9 @@
 #ifndef DL_PREDICT_COMPARE_COMPARE_H
 #define DL_PREDICT_COMPARE_COMPARE_H
 
-#include "model/cli/command.h"
-#include "model/base/csv.h"
-#include "model/predict/predict.h"
+#include "model/catalog/command.h"
+#include "model/core/csv.h"
+#include "model/engine/predict.h"
 
 /* The plan that a row of runs became, and the numbers of its prediction without terms and warnings.
  */

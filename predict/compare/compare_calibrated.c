@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "predict/compare/compare.h"
-#include "predict/plot/series.h"
+#include "predict/compare/series.h"
 
 enum { FEWEST = 5 }; /* series with fewer sizes are not split into folds */
 

@@ -3,7 +3,7 @@
 #ifndef DL_PREDICT_COMPARE_COMPARE_CAUSE_H
 #define DL_PREDICT_COMPARE_COMPARE_CAUSE_H
 
-#include "model/predict/predict.h"
+#include "model/engine/predict.h"
 #include "model/plan/plan.h"
 
 /* The figures of one run. Ratios are measured iteration / predicted iteration. */

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/checkpoint/checkpoint_cost.h"
+#include "model/framework/checkpoint/checkpoint_cost.h"
 #include "predict/compare/compare.h"
-#include "model/cli/data.h"
+#include "model/catalog/data.h"
 
 struct row {
     const char *format, *state, *optimizer;

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/collective/coll_match.h"
+#include "model/network/coll_match.h"
 #include "predict/compare/compare.h"
 #include "predict/compare/row_system.h"
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "model/base/classes.h"
+#include "model/statistics/classes.h"
 #include "predict/compare/compare_runs.h"
 
 enum { SHOWN_REASONS = 8 };

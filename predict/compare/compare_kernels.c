@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/cli/data.h"
-#include "model/hardware/kernel_match.h"
+#include "model/catalog/data.h"
+#include "model/machine/kernel_match.h"
 #include "predict/compare/compare.h"
 
 enum { MAX_DEVICES = 64 };

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/base/text.h"
+#include "model/core/text.h"
 #include "predict/compare/compare_counts.h"
 #include "predict/compare/compare_markdown.h"
 #include "predict/compare/compare_runs.h"

@@ -2,7 +2,7 @@
 #ifndef DL_PREDICT_COMPARE_COMPARE_PRINT_H
 #define DL_PREDICT_COMPARE_COMPARE_PRINT_H
 
-#include "model/cli/command.h"
+#include "model/catalog/command.h"
 #include "predict/compare/run_cases.h"
 
 /* A table of measurements; its rows are a range of those of the comparison. */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "model/base/stats.h"
+#include "model/statistics/stats.h"
 
 /* Rows that agree in these are repeats of one run. */
 static const char *const same[] = {"source",

@@ -2,7 +2,7 @@
 #ifndef DL_PREDICT_COMPARE_COMPARE_REPEATS_H
 #define DL_PREDICT_COMPARE_COMPARE_REPEATS_H
 
-#include "model/base/csv.h"
+#include "model/core/csv.h"
 
 /* In rows that were disturbed (column "disturbed": yes) the value becomes that of the column
  * quartile_s, the lower quartile of the run's steps, which other programs made longer now and then;

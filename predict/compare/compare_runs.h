@@ -5,7 +5,7 @@
 #ifndef DL_PREDICT_COMPARE_COMPARE_RUNS_H
 #define DL_PREDICT_COMPARE_COMPARE_RUNS_H
 
-#include "model/base/classes.h"
+#include "model/statistics/classes.h"
 #include "predict/compare/compare.h"
 
 enum dl_run_column {

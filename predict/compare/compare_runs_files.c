@@ -2,7 +2,7 @@
  * once. */
 #include <string.h>
 
-#include "model/base/arena.h"
+#include "model/core/arena.h"
 #include "model/framework/framework.h"
 #include "model/framework/release.h"
 #include "predict/compare/compare_runs.h"

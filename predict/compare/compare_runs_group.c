@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/stats.h"
-#include "model/predict/replica.h"
+#include "model/statistics/stats.h"
+#include "model/engine/replica.h"
 #include "predict/compare/compare_cause.h"
 #include "predict/compare/compare_runs.h"
 

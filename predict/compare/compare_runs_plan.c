@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/base/text.h"
+#include "model/core/text.h"
 #include "predict/compare/compare_runs.h"
-#include "predict/inputs/dataset.h"
-#include "predict/inputs/inputs.h"
+#include "predict/options/dataset.h"
+#include "predict/options/input_options.h"
 
 /* Columns that compare_runs_read.c reads itself: a row without them is not a run. */
 static bool is_own_column(const char *name) {

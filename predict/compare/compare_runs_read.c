@@ -3,16 +3,17 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/base/csv_field.h"
-#include "model/collective/collective.h"
+#include "model/plan/plan_defaults.h"
+#include "model/core/csv_field.h"
+#include "model/network/collective.h"
 #include "model/framework/layer_times.h"
 #include "model/framework/release.h"
 #include "model/framework/shared_host.h"
-#include "model/parallel/strategy.h"
+#include "model/engine/strategies/strategy.h"
 #include "predict/compare/compare_runs.h"
 #include "predict/compare/compare_runs_files.h"
 #include "predict/compare/row_system.h"
-#include "predict/inputs/inputs.h"
+#include "predict/options/input_options.h"
 
 #define COLUMN(name, kind, need, text)                                                             \
     { .key = name, .type = kind, .required = need, .help = text }

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/classes.h"
-#include "model/base/stats.h"
-#include "model/hardware/kernel_match.h"
+#include "model/statistics/classes.h"
+#include "model/statistics/stats.h"
+#include "model/machine/kernel_match.h"
 #include "predict/compare/compare.h"
 
 bool dl_compare_is_runs(const struct dl_csv *csv) {

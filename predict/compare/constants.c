@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "model/base/hash.h"
-#include "model/base/file.h"
+#include "model/core/hash.h"
+#include "model/core/file.h"
 
 enum { MOST_PARTS = 12, MOST_CONSTANTS = 200 };
 

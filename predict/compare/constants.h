@@ -3,7 +3,7 @@
 #ifndef DL_PREDICT_COMPARE_CONSTANTS_H
 #define DL_PREDICT_COMPARE_CONSTANTS_H
 
-#include "model/cli/data.h"
+#include "model/catalog/data.h"
 
 struct dl_constant {
     /* as --set takes it, with the object's name: framework.megatron.dispatch_s; for a release

@@ -4,11 +4,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/base/classes.h"
-#include "model/base/ranking.h"
-#include "model/base/text.h"
-#include "model/predict/correct.h"
-#include "model/parallel/strategy.h"
+#include "model/statistics/classes.h"
+#include "model/statistics/ranking.h"
+#include "model/core/text.h"
+#include "model/engine/correct.h"
+#include "model/engine/strategies/strategy.h"
 
 /* Cells of plan options but for dp, which follows from the others. */
 static void add_plan(struct dl_text *text, const struct dl_run_rows *r, int row) {

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model/collective/libraries/nccl.h"
+#include "model/network/libraries/nccl.h"
 
 static bool given(const char *text) { return text != NULL && text[0] != '\0'; }
 

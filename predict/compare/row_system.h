@@ -2,7 +2,7 @@
 #ifndef DL_PREDICT_COMPARE_ROW_SYSTEM_H
 #define DL_PREDICT_COMPARE_ROW_SYSTEM_H
 
-#include "model/cli/data.h"
+#include "model/catalog/data.h"
 
 /* What a row says of its machine, in place of what the file says. */
 struct dl_row_machine {

@@ -4,9 +4,9 @@
 #ifndef DL_PREDICT_COMPARE_RUN_CASES_H
 #define DL_PREDICT_COMPARE_RUN_CASES_H
 
-#include "model/base/csv_stream.h"
+#include "model/core/csv_stream.h"
 #include "predict/compare/compare.h"
-#include "predict/inputs/where.h"
+#include "predict/options/where.h"
 
 struct dl_run_cases {
     struct dl_csv csv; /* cases, with the cells of their first rows; rows is NULL before they are

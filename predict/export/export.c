@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/parallel/strategy.h"
+#include "model/engine/strategies/strategy.h"
 
 const struct dl_export dl_exports[] = {
     {"megatron", "command line of Megatron-LM, with torchrun", dl_export_megatron},

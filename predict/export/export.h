@@ -6,7 +6,7 @@
 #ifndef DL_PREDICT_EXPORT_EXPORT_H
 #define DL_PREDICT_EXPORT_EXPORT_H
 
-#include "model/base/text.h"
+#include "model/core/text.h"
 #include "predict/output/rows.h"
 
 struct dl_export_request {
@@ -47,12 +47,5 @@ int64_t dl_export_zero(const struct dl_plan *plan);          /* ZeRO stage, whoe
 double dl_export_share(const struct dl_plan *plan);          /* samples of a data rank */
 double dl_export_micro_batch(const struct dl_plan *plan);    /* samples at once */
 double dl_export_steps(const struct dl_prediction_row *row); /* iterations of the run; NAN */
-
-/* torchtitan's name and flavor of a model, its body layers; NULL: none. */
-struct dl_torchtitan_model {
-    const char *workload, *name, *flavor;
-    int layers;
-};
-extern const struct dl_torchtitan_model dl_torchtitan_models[]; /* ended by workload NULL */
 
 #endif

@@ -3,7 +3,7 @@
  * of the program too. */
 #include <math.h>
 
-#include "model/parallel/strategy.h"
+#include "model/engine/strategies/strategy.h"
 #include "predict/export/export.h"
 
 static enum dl_code check(const struct dl_plan *plan, struct dl_err *err) {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "model/framework/facts.h"
-#include "model/parallel/strategy.h"
+#include "model/engine/strategies/strategy.h"
 #include "predict/export/export.h"
 
 static void flag(struct dl_text *out, bool on, const char *name) {

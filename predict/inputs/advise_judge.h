@@ -3,7 +3,7 @@
 #ifndef DL_PREDICT_INPUTS_ADVISE_JUDGE_H
 #define DL_PREDICT_INPUTS_ADVISE_JUDGE_H
 
-#include "model/advise/advise.h"
+#include "model/search/advise/advise.h"
 #include "predict/inputs/inputs.h"
 
 struct dl_verdict {

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/predict/interval.h"
+#include "model/engine/interval.h"
 
 struct adviser {
     struct dl_context *context;

@@ -2,7 +2,7 @@
 #ifndef DL_PREDICT_INPUTS_CAMPAIGN_SPACE_H
 #define DL_PREDICT_INPUTS_CAMPAIGN_SPACE_H
 
-#include "model/cli/option.h"
+#include "model/core/option.h"
 
 enum { DL_SPACE_AXES = 16, DL_SPACE_VALUES = 64 };
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/parallel/strategy.h"
+#include "model/engine/strategies/strategy.h"
 #include "model/search/search.h"
 
 /* Longer sequences are worth context parallelism. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/table.h"
+#include "model/core/table.h"
 
 struct request {
     const char *groups;

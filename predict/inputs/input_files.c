@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/base/file.h"
-#include "model/parallel/strategy.h"
-#include "model/base/text.h"
-#include "model/cli/data_parts.h"
+#include "model/core/file.h"
+#include "model/engine/strategies/strategy.h"
+#include "model/core/text.h"
+#include "model/catalog/data_parts.h"
 #include "predict/inputs/inputs.h"
 
 /* One file with its hash; a name without a file (a built-in part of a name) is omitted. *count

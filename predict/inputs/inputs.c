@@ -1,14 +1,15 @@
 /* inputs.c - loads the systems, workloads and frameworks that the options name. */
+#include "model/plan/plan_defaults.h"
 #include "predict/inputs/inputs.h"
-#include "predict/inputs/dataset.h"
+#include "predict/options/dataset.h"
 
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "model/framework/input.h"
-#include "model/parallel/strategy.h"
-#include "predict/compare/measured.h"
+#include "model/engine/strategies/strategy.h"
+#include "predict/fits/measured.h"
 #include "predict/inputs/default_plan.h"
 #include "predict/inputs/heterogeneous_inputs.h"
 #include "predict/inputs/layer_inputs.h"
@@ -138,24 +139,6 @@ static enum dl_code check_release(struct dl_context *context, const char *name,
             all = dl_arena_printf(context->arena, "%s, %s", all, f->releases[r].name);
     }
     return dl_fail(err, DL_ERR_USAGE, "--release: no release \"%s\"; there are %s", name, all);
-}
-
-enum dl_optimizer dl_default_optimizer(const struct dl_workload *workload) {
-    return workload->family != NULL && strcmp(workload->family, "transformer") == 0 ? DL_ADAM
-                                                                                    : DL_MOMENTUM;
-}
-
-enum dl_precision dl_default_precision(const struct dl_system *system) {
-    for (int i = 0; i < system->device->rate_count; i++) {
-        if (system->device->rates[i].precision == DL_BF16) return DL_BF16;
-    }
-    return DL_FP32;
-}
-
-double dl_default_batch(const struct dl_system *system, const struct dl_workload *workload) {
-    const bool images = workload->family != NULL && strcmp(workload->family, "cnn") == 0;
-    const bool cpu = system->device->kind == DL_DEVICE_CPU;
-    return (images ? 32.0 : 8.0) / (cpu ? 4.0 : 1.0);
 }
 
 const char *dl_inputs_batch(const struct dl_inputs *inputs, const struct dl_plan *plan,

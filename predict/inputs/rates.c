@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "model/base/text.h"
+#include "model/core/text.h"
 
 struct asked {
     const char *price;

@@ -2,8 +2,8 @@
 #ifndef DL_PREDICT_INPUTS_RATES_H
 #define DL_PREDICT_INPUTS_RATES_H
 
-#include "model/cli/option.h"
-#include "model/predict/advice.h"
+#include "model/core/option.h"
+#include "model/engine/advice.h"
 #include "predict/inputs/inputs.h"
 
 extern const struct dl_option dl_rates_options[];

@@ -3,8 +3,8 @@
 #ifndef DL_PREDICT_MANUAL_MANUAL_H
 #define DL_PREDICT_MANUAL_MANUAL_H
 
-#include "model/base/text.h"
-#include "model/cli/command.h"
+#include "model/core/text.h"
+#include "model/catalog/command.h"
 
 /* "-n, --nodes LIST", in the arena. */
 const char *dl_option_usage(struct dl_arena *arena, const struct dl_option *option);

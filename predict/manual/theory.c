@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "predict/output/wrap.h"
+#include "predict/manual/wrap.h"
 
 enum { IDS = 512, ID_TEXT = 48 };
 

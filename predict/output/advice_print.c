@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/base/text.h"
+#include "model/core/text.h"
 
 static const double S_PER_HOUR = 3600, J_PER_KWH = 3.6e6, MILLION = 1e6;
 

@@ -2,8 +2,8 @@
 #ifndef DL_PREDICT_OUTPUT_ADVICE_PRINT_H
 #define DL_PREDICT_OUTPUT_ADVICE_PRINT_H
 
-#include "model/base/json.h"
-#include "model/predict/advice.h"
+#include "model/core/json.h"
+#include "model/engine/advice.h"
 #include "predict/output/rows.h"
 
 /* "Power: 15.3 kW (8 devices ...); 90 epochs: 52 kWh, 298 USD ...\n"; "" where neither a run nor

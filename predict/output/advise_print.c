@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "model/base/text.h"
+#include "model/core/text.h"
 
 static const struct dl_column columns[] = {
     {"advice", "advice", "", DL_COLUMN_STRING, 0, 0},

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "model/base/text.h"
+#include "model/core/text.h"
 
 const char *const dl_campaign_search_names[] = {
     "grid", "random", "successive-halving", "hyperband", "asha", "median-stop", NULL};

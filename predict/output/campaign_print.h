@@ -2,7 +2,7 @@
 #ifndef DL_PREDICT_OUTPUT_CAMPAIGN_PRINT_H
 #define DL_PREDICT_OUTPUT_CAMPAIGN_PRINT_H
 
-#include "model/campaign/campaign.h"
+#include "model/search/campaign/campaign.h"
 #include "predict/inputs/campaign_space.h"
 #include "predict/inputs/inputs.h"
 

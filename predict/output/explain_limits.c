@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "predict/output/explain_table.h"
-#include "predict/output/wrap.h"
+#include "predict/manual/wrap.h"
 
-#include "model/hardware/device.h"
+#include "model/machine/device.h"
 
 struct layer {
     double time_s[DL_EXPLAIN_LIMITS];

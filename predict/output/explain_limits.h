@@ -3,7 +3,7 @@
 #ifndef DL_PREDICT_OUTPUT_EXPLAIN_LIMITS_H
 #define DL_PREDICT_OUTPUT_EXPLAIN_LIMITS_H
 
-#include "model/base/json.h"
+#include "model/core/json.h"
 #include "predict/inputs/inputs.h"
 #include "predict/output/rows.h"
 

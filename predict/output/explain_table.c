@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "predict/output/wrap.h"
+#include "predict/manual/wrap.h"
 
 enum { NAME_WIDTH = 30, HEADING_LINES = 2 };
 

@@ -2,7 +2,7 @@
 #ifndef DL_PREDICT_OUTPUT_EXPLAIN_TABLE_H
 #define DL_PREDICT_OUTPUT_EXPLAIN_TABLE_H
 
-#include "model/base/table.h"
+#include "model/core/table.h"
 
 /* Columns of a table of terms, as CSV and JSON have them. */
 enum dl_explain_column {

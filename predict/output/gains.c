@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "model/base/text.h"
+#include "model/core/text.h"
 
 enum dl_code dl_gains_find(const struct dl_prediction_row *row, struct dl_cost_memo *memo,
                            struct dl_arena *arena, struct dl_gains *out, struct dl_err *err) {

@@ -2,7 +2,7 @@
  * pipeline run, and workers, parameter servers and the decoding of samples. */
 #include <math.h>
 
-#include "model/base/text.h"
+#include "model/core/text.h"
 #include "model/framework/gradient_sync.h"
 #include "model/search/parts.h"
 #include "model/search/stage_plan.h"

@@ -1,10 +1,11 @@
 /* heterogeneous_search.c - see the header. */
+#include "model/plan/plan_defaults.h"
 #include "predict/output/heterogeneous_search.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "model/base/text.h"
+#include "model/core/text.h"
 
 const char *const dl_place_names[] = {"nodes", "stages", "parts", NULL};
 

@@ -4,7 +4,7 @@
 #define DL_PREDICT_OUTPUT_HETEROGENEOUS_SEARCH_H
 
 #include "model/search/placement.h"
-#include "model/base/table.h"
+#include "model/core/table.h"
 #include "predict/inputs/inputs.h"
 
 /* What is placed: whole replicas, stages of a pipeline, or workers, servers and input. */

@@ -4,7 +4,7 @@
 #ifndef DL_PREDICT_OUTPUT_PREDICTED_H
 #define DL_PREDICT_OUTPUT_PREDICTED_H
 
-#include "model/predict/advice.h"
+#include "model/engine/advice.h"
 #include "predict/inputs/inputs.h"
 #include "predict/output/gains.h"
 #include "predict/output/rows.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/text.h"
+#include "model/core/text.h"
 #include "predict/output/predicted.h"
 
 /* Whether two warnings differ in numbers alone. */

@@ -1,11 +1,11 @@
 /* recommend.c - which of the predicted rows to take. */
 #include <string.h>
 
-#include "model/base/text.h"
-#include "model/base/units.h"
+#include "model/core/text.h"
+#include "model/core/units.h"
 #include "model/framework/gradient_sync.h"
-#include "model/parallel/strategy.h"
-#include "model/predict/correct.h"
+#include "model/engine/strategies/strategy.h"
+#include "model/engine/correct.h"
 #include "predict/output/advice_print.h"
 #include "predict/output/predicted.h"
 

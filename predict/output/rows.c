@@ -4,11 +4,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/base/stats.h"
-#include "model/base/text.h"
-#include "model/parallel/pipe.h"
-#include "model/parallel/strategy.h"
-#include "model/predict/throughput.h"
+#include "model/statistics/stats.h"
+#include "model/core/text.h"
+#include "model/engine/pipe.h"
+#include "model/engine/strategies/strategy.h"
+#include "model/engine/throughput.h"
 
 enum { GIB = 1 << 30 };
 #define MS 1e-3

@@ -2,8 +2,8 @@
 #ifndef DL_PREDICT_OUTPUT_ROWS_H
 #define DL_PREDICT_OUTPUT_ROWS_H
 
-#include "model/base/table.h"
-#include "model/predict/energy.h"
+#include "model/core/table.h"
+#include "model/engine/energy.h"
 
 struct dl_prediction_row {
     const struct dl_system *system;

@@ -5,9 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/base/stats.h"
-#include "model/base/text.h"
-#include "model/parallel/strategy.h"
+#include "model/statistics/stats.h"
+#include "model/core/text.h"
+#include "model/engine/strategies/strategy.h"
 #include "predict/output/rows.h"
 #include "predict/output/search_rows.h"
 

@@ -1,7 +1,7 @@
 /* search_rank.c - see the header. */
 #include "predict/output/search_rank.h"
 
-#include "model/predict/correct.h"
+#include "model/engine/correct.h"
 
 /* Cost (node-hours where no price is known) and energy of an iteration. */
 static void spend(const struct dl_search_request *r, const struct dl_rates *rates,

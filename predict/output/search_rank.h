@@ -2,7 +2,7 @@
 #ifndef DL_PREDICT_OUTPUT_SEARCH_RANK_H
 #define DL_PREDICT_OUTPUT_SEARCH_RANK_H
 
-#include "model/predict/energy.h"
+#include "model/engine/energy.h"
 #include "predict/output/search_print.h"
 
 /* Sorts rows by the energy of an iteration (F-POWER), marks those tied with the first, and returns

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/base/csv.h"
-#include "model/parallel/strategy.h"
+#include "model/core/csv.h"
+#include "model/engine/strategies/strategy.h"
 #include "predict/output/rows.h"
 
 enum { GIB = 1 << 30 };

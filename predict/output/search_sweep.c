@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/base/text.h"
-#include "model/cli/store.h"
+#include "model/core/text.h"
+#include "model/catalog/store.h"
 #include "predict/output/search_rows.h"
 
 enum dl_code dl_part_read(const char *text, int64_t *index, int64_t *count, struct dl_err *err) {

@@ -3,7 +3,7 @@
 #ifndef DL_PREDICT_OUTPUT_SEARCH_SWEEP_H
 #define DL_PREDICT_OUTPUT_SEARCH_SWEEP_H
 
-#include "model/cli/command.h"
+#include "model/catalog/command.h"
 
 /* "I/N" with 0 <= I < N. DL_ERR_USAGE. text NULL: all, 0 of 1. */
 enum dl_code dl_part_read(const char *text, int64_t *index, int64_t *count, struct dl_err *err);

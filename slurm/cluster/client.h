@@ -3,8 +3,8 @@
 #ifndef DL_SLURM_CLUSTER_CLIENT_H
 #define DL_SLURM_CLUSTER_CLIENT_H
 
-#include "model/base/arena.h"
-#include "model/base/status.h"
+#include "model/core/arena.h"
+#include "model/core/status.h"
 
 struct dl_client_result {
     int exit_status;   /* -1: ended by a signal */

@@ -3,7 +3,7 @@
 #ifndef DL_SLURM_CLUSTER_SITE_H
 #define DL_SLURM_CLUSTER_SITE_H
 
-#include "model/cli/command.h"
+#include "model/catalog/command.h"
 
 struct dl_site_container {
     int runtime; /* index of dl_site_runtimes; -1: none */

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/file.h"
-#include "model/base/text.h"
-#include "model/campaign/campaign_file.h"
+#include "model/core/file.h"
+#include "model/core/text.h"
+#include "model/search/campaign/campaign_file.h"
 #include "slurm/commands/slurm_parts.h"
 #include "slurm/run/trial_log.h"
 

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "model/base/csv.h"
-#include "model/base/file.h"
+#include "model/core/csv.h"
+#include "model/core/file.h"
 #include "slurm/commands/slurm_parts.h"
 
 /* The columns that all tables of runs have, then those of collect. */

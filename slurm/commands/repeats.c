@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/base/stats.h"
+#include "model/statistics/stats.h"
 #include "slurm/run/runlog.h"
 #include "slurm/commands/slurm_parts.h"
 

@@ -3,7 +3,7 @@
 #ifndef DL_SLURM_COMMANDS_SLURM_PARTS_H
 #define DL_SLURM_COMMANDS_SLURM_PARTS_H
 
-#include "model/cli/command.h"
+#include "model/catalog/command.h"
 #include "slurm/run/run_record.h"
 #include "slurm/run/runlog.h"
 #include "slurm/script/script.h"

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "model/base/file.h"
+#include "model/core/file.h"
 #include "slurm/cluster/client.h"
 #include "slurm/commands/slurm_parts.h"
 

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "model/base/csv.h"
-#include "model/base/file.h"
+#include "model/core/csv.h"
+#include "model/core/file.h"
 #include "slurm/cluster/client.h"
 #include "slurm/commands/slurm_parts.h"
 #include "slurm/script/quote.h"

@@ -3,7 +3,7 @@
 #ifndef DL_SLURM_RUN_RUN_RECORD_H
 #define DL_SLURM_RUN_RUN_RECORD_H
 
-#include "model/base/json.h"
+#include "model/core/json.h"
 
 struct dl_run_record {
     const char *id; /* name of its folder */

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/file.h"
-#include "model/base/stats.h"
+#include "model/core/file.h"
+#include "model/statistics/stats.h"
 
 #define STRING(member, need, text)                                                                 \
     {                                                                                              \

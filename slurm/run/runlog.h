@@ -3,7 +3,7 @@
 #ifndef DL_SLURM_RUN_RUNLOG_H
 #define DL_SLURM_RUN_RUNLOG_H
 
-#include "model/base/json.h"
+#include "model/core/json.h"
 
 struct dl_runlog_line {
     const char *event; /* job start warmup step end look watch note exit fail */

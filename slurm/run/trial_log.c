@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model/base/file.h"
+#include "model/core/file.h"
 
 #define AT(member) .key = #member, .offset = offsetof(struct dl_trial_line, member)
 #define TIME(member, text)                                                                         \

@@ -4,7 +4,7 @@
 #ifndef DL_SLURM_RUN_TRIAL_LOG_H
 #define DL_SLURM_RUN_TRIAL_LOG_H
 
-#include "model/base/json.h"
+#include "model/core/json.h"
 
 struct dl_trial_line {
     const char *event; /* trial, fail */

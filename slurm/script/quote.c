@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "model/base/text.h"
+#include "model/core/text.h"
 
 static bool is_word(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');

@@ -2,8 +2,8 @@
 #ifndef DL_SLURM_SCRIPT_QUOTE_H
 #define DL_SLURM_SCRIPT_QUOTE_H
 
-#include "model/base/arena.h"
-#include "model/base/status.h"
+#include "model/core/arena.h"
+#include "model/core/status.h"
 
 /* "--key='value'": joined to the key, the value cannot become an option. */
 const char *dl_sl_quote_option(struct dl_arena *arena, const char *key, const char *value);

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "model/base/text.h"
+#include "model/core/text.h"
 #include "slurm/script/quote.h"
 
 struct builder {

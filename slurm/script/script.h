@@ -3,7 +3,7 @@
 #ifndef DL_SLURM_SCRIPT_SCRIPT_H
 #define DL_SLURM_SCRIPT_SCRIPT_H
 
-#include "model/base/text.h"
+#include "model/core/text.h"
 #include "slurm/launch.h"
 #include "slurm/run/run_record.h"
 #include "slurm/cluster/site.h"

@@ -4,11 +4,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "model/collective/collective.h"
-#include "model/cli/data.h"
-#include "model/collective/libraries/nccl.h"
-#include "model/parallel/strategy.h"
-#include "model/predict/predict.h"
+#include "model/network/collective.h"
+#include "model/catalog/data.h"
+#include "model/network/libraries/nccl.h"
+#include "model/engine/strategies/strategy.h"
+#include "model/engine/predict.h"
 #include "model/search/search.h"
 #include "predict/output/search_threads.h"
 

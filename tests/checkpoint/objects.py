@@ -2,7 +2,7 @@
 generations since the last one is more than a quarter of the rest (gcmodule.c). A count, not a time: the machine need not be quiet.
 
 objects.py --folder EMPTY [--ranks 1 2 4]: for each rank full collections x objects / 4 / tensors saved. first + plan r + written / r on rank 0, other + written / r elsewhere
-are model/checkpoint/formats/ckpt_dcp.c's.
+are model/framework/checkpoint/formats/ckpt_dcp.c's.
 """
 import argparse
 import gc

@@ -65,7 +65,7 @@ case_of 'too large for the memory' --system iris-v100 --workload bert_large --fr
 case_of 'input of real data' --system iris-v100 --workload alexnet --framework tensorflow-ps --nodes 1 --dataset imagenet --decode-workers 1
 
 # every item has been applied above
-for file in model/advise/items/adv_*.c; do
+for file in model/search/advise/items/adv_*.c; do
     item=$(sed -n 's/^ *\.name = "\(.*\)",$/\1/p' "$file")
     if grep -qx "$item" "$SCRATCH/seen"; then echo "ok $item was applied"; else bad "$item was applied" 'in no case'; fi
 done

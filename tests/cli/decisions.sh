@@ -3,6 +3,6 @@
 . tests/cli/lib.sh
 set -u
 command -v jq > /dev/null 2>&1 || { echo 'skip decisions: no jq'; exit 0; }
-if DLMODEL=$DLMODEL DECISIONS_WRONG=6 sh docs/decisions.sh check > "$SCRATCH/decisions" 2>&1; then echo "ok $(cat "$SCRATCH/decisions")"; else bad 'decisions' "$(cat "$SCRATCH/decisions")"; fi
-DLMODEL=$DLMODEL sh docs/decisions.sh > "$SCRATCH/decisions.md" 2> /dev/null
-if cmp -s "$SCRATCH/decisions.md" docs/decisions.md; then echo 'ok docs/decisions.md is what the program says'; else bad 'docs/decisions.md is what the program says' 'run sh docs/decisions.sh > docs/decisions.md'; fi
+if DLMODEL=$DLMODEL DECISIONS_WRONG=6 sh tools/decisions.sh check > "$SCRATCH/decisions" 2>&1; then echo "ok $(cat "$SCRATCH/decisions")"; else bad 'decisions' "$(cat "$SCRATCH/decisions")"; fi
+DLMODEL=$DLMODEL sh tools/decisions.sh > "$SCRATCH/decisions.md" 2> /dev/null
+if cmp -s "$SCRATCH/decisions.md" docs/decisions.md; then echo 'ok docs/decisions.md is what the program says'; else bad 'docs/decisions.md is what the program says' 'run sh tools/decisions.sh > docs/decisions.md'; fi

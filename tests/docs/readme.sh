@@ -1,12 +1,12 @@
 #!/bin/sh
 # The documents tell the truth: errors, sample outputs, index of formulas, commands of the README, files and tests that they name.
 set -u
-sh docs/accuracy.sh "$DLMODEL" check
-sh docs/cpu_accuracy.sh "$DLMODEL" check
-sh docs/memory.sh "$DLMODEL" check
-sh docs/known.sh "$DLMODEL" check
-sh docs/samples.sh "$DLMODEL" check
-sh docs/formulas.sh check
+sh tools/accuracy.sh "$DLMODEL" check
+sh tools/cpu_accuracy.sh "$DLMODEL" check
+sh tools/memory.sh "$DLMODEL" check
+sh tools/known.sh "$DLMODEL" check
+sh tools/samples.sh "$DLMODEL" check
+sh tools/formulas.sh check
 
 none() { # none NAME OFFENDERS: there should be none
     if [ -z "$2" ]; then echo "ok $1"; else echo "not ok $1: $(echo "$2" | tr '\n' ' ')"; fi
@@ -84,9 +84,9 @@ while IFS= read -r line; do
     fi
 done < "$SCRATCH/commands"
 
-# Figures of the gallery exist, and docs/figures.sh draws them.
+# Figures of the gallery exist, and tools/figures.sh draws them.
 lost=
 for image in $(grep -ohE '(docs/)?img/[a-z-]+\.(svg|png)' README.md docs/gallery.md | sed 's|^docs/||' | sort -u); do
-    [ -s "docs/$image" ] && grep -q "out/${image#img/}" docs/figures.sh || lost="$lost $image"
+    [ -s "docs/$image" ] && grep -q "out/${image#img/}" tools/figures.sh || lost="$lost $image"
 done
 none 'figures of the gallery' "$lost"

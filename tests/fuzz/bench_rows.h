@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "predict/import/import_bench.h"
+#include "import/import_bench.h"
 
 typedef enum dl_code bench_parser(const char *name, const char *text, size_t length,
                                   const struct dl_bench_given *given, struct dl_bench *out,

@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "calibrate/run/cal_journal.h"
-#include "model/base/json.h"
-#include "model/campaign/campaign_file.h"
+#include "model/core/json.h"
+#include "model/search/campaign/campaign_file.h"
 #include "model/framework/framework.h"
 #include "model/framework/layer_times.h"
-#include "model/hardware/kernel_model.h"
-#include "model/hardware/system.h"
+#include "model/machine/kernel_model.h"
+#include "model/machine/system.h"
 #include "predict/compare/constants.h"
 #include "slurm/cluster/site.h"
 #include "slurm/run/run_record.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/json.h"
+#include "model/core/json.h"
 #include "tests/rich_schema.h"
 #include "tests/fuzz/mutate.h"
 

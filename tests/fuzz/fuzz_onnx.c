@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predict/import/import_stack.h"
+#include "import/import_stack.h"
 #include "tests/fuzz/mutate_onnx.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

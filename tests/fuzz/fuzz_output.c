@@ -12,10 +12,10 @@
 
 #include <cmocka.h>
 
-#include "model/base/csv.h"
-#include "model/base/text.h"
-#include "model/parallel/strategy.h"
-#include "model/predict/predict.h"
+#include "model/core/csv.h"
+#include "model/core/text.h"
+#include "model/engine/strategies/strategy.h"
+#include "model/engine/predict.h"
 #include "predict/output/rows.h"
 #include "tests/catalog.h"
 

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/csv_field.h"
-#include "model/collective/coll_match.h"
-#include "model/hardware/kernel_columns.h"
-#include "model/hardware/kernel_match.h"
+#include "model/core/csv_field.h"
+#include "model/network/coll_match.h"
+#include "model/machine/kernel_columns.h"
+#include "model/machine/kernel_match.h"
 #include "predict/compare/compare_runs.h"
 #include "tests/fuzz/mutate.h"
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/text.h"
-#include "predict/import/import_plan.h"
-#include "predict/import/toml.h"
+#include "model/core/text.h"
+#include "import/import_plan.h"
+#include "import/toml.h"
 #include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

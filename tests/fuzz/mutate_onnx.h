@@ -9,7 +9,7 @@
 #include "tests/fuzz/mutate.h"
 
 #ifdef DL_HAVE_PROTOBUF_C
-#include "predict/import/onnx.pb-c.h"
+#include "import/onnx.pb-c.h"
 
 static const int64_t mutate_extents[] = {0,
                                          1,

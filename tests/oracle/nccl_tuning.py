@@ -2,7 +2,7 @@
 """Time and choice of NCCL's collectives by the cost tables of its own tuner.
 
 Written from src/graph/tuning.cc as published with each release (key nccl-tuning of data/SOURCES.md), apart from
-model/collective/libraries: tests/unit/test_oracle_nccl.c compares both on the random vectors of nccl_tuning.csv.
+model/network/libraries: tests/unit/test_oracle_nccl.c compares both on the random vectors of nccl_tuning.csv.
 
   nccl_tuning.py          print the vectors
   nccl_tuning.py --check  compare nccl_tuning.csv with them

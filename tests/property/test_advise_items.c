@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "model/advise/advise.h"
-#include "model/parallel/strategy.h"
+#include "model/search/advise/advise.h"
+#include "model/engine/strategies/strategy.h"
 #include "tests/catalog.h"
 #include "tests/check.h"
 

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "model/framework/gradient_sync.h"
-#include "model/parallel/strategy.h"
+#include "model/engine/strategies/strategy.h"
 #include "model/framework/cost.h"
 #include "model/framework/facts.h"
 #include "tests/catalog.h"

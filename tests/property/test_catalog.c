@@ -12,10 +12,10 @@
 
 #include <cmocka.h>
 
-#include "model/collective/collective.h"
-#include "model/cli/data.h"
+#include "model/network/collective.h"
+#include "model/catalog/data.h"
 #include "model/search/limits.h"
-#include "model/predict/memory_advice.h"
+#include "model/engine/memory_advice.h"
 #include "tests/any_case.h"
 #include "tests/check.h"
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "model/collective/collective.h"
+#include "model/network/collective.h"
 #include "tests/check.h"
 
 enum { CASES = 1000 };

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "include/dlmodel.h"
-#include "model/parallel/strategy.h"
+#include "model/engine/strategies/strategy.h"
 #include "model/search/search.h"
 #include "tests/catalog.h"
 

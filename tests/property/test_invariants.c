@@ -21,11 +21,11 @@
 
 #include <cmocka.h>
 
-#include "model/collective/collective.h"
+#include "model/network/collective.h"
 #include "model/framework/gradient_sync.h"
-#include "model/hardware/topology.h"
-#include "model/hardware/what_if.h"
-#include "model/parallel/strategy.h"
+#include "model/machine/topology.h"
+#include "model/machine/what_if.h"
+#include "model/engine/strategies/strategy.h"
 #include "model/search/heterogeneous.h"
 #include "tests/catalog.h"
 #include "tests/check.h"

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/base/json.h"
+#include "model/core/json.h"
 #include "tests/check.h"
 #include "tests/rich_schema.h"
 

@@ -6,10 +6,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/hardware/device.h"
-#include "model/base/json.h"
-#include "model/hardware/kernel.h"
-#include "model/hardware/kernel_model.h"
+#include "model/machine/device.h"
+#include "model/core/json.h"
+#include "model/machine/kernel.h"
+#include "model/machine/kernel_model.h"
 #include "tests/check.h"
 
 enum { CASES = 1000 };

@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#include "model/collective/coll_parts.h"
-#include "model/collective/libraries/mpi_coll.h"
-#include "model/collective/libraries/nccl.h"
+#include "model/network/coll_parts.h"
+#include "model/network/libraries/mpi_coll.h"
+#include "model/network/libraries/nccl.h"
 #include "tests/check.h"
 
 enum { TOPOLOGIES = 50, MOST_RANKS = 64, MOST_STEPS = 512 };

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "model/parallel/pipeline.h"
-#include "model/parallel/schedule.h"
+#include "model/engine/pipeline.h"
+#include "model/engine/schedule.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 

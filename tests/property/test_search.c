@@ -12,7 +12,7 @@
 
 #include "model/search/limits.h"
 #include "model/search/search.h"
-#include "model/parallel/strategy.h"
+#include "model/engine/strategies/strategy.h"
 #include "predict/output/search_threads.h"
 #include "tests/check.h"
 #include "tests/fake.h"

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "model/parallel/strategy.h"
+#include "model/engine/strategies/strategy.h"
 #include "model/search/search.h"
 #include "predict/output/search_threads.h"
 #include "tests/check.h"

@@ -11,9 +11,9 @@
 #include <cmocka.h>
 
 #include "model/framework/cost.h"
-#include "model/cli/data.h"
-#include "model/parallel/split_replica.h"
-#include "model/parallel/pipeline.h"
+#include "model/catalog/data.h"
+#include "model/engine/split_replica.h"
+#include "model/engine/pipeline.h"
 #include "tests/check.h"
 
 struct world {

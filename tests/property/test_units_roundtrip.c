@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/base/units.h"
+#include "model/core/units.h"
 #include "tests/check.h"
 
 enum { CASES = 1000 };

@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-#include "model/cli/data.h"
-#include "model/hardware/what_if.h"
+#include "model/catalog/data.h"
+#include "model/machine/what_if.h"
 #include "model/search/limits.h"
 #include "tests/check.h"
 #include "tests/what_if_battery.h"

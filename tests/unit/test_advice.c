@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "model/predict/advice.h"
+#include "model/engine/advice.h"
 
 /* 1, 2, 4, 8, 16 nodes: costs per sample 1, 1.05, 1.09, 1.3, 2.2 times a half; 16 000 samples. */
 static const double SAMPLES = 16000;

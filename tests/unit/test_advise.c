@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "model/advise/advise.h"
+#include "model/search/advise/advise.h"
 #include "model/framework/gradient_sync.h"
-#include "model/predict/interval.h"
+#include "model/engine/interval.h"
 #include "model/workload/layer.h"
 #include "tests/gradient_bench.h"
 

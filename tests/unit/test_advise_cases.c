@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "model/advise/advise.h"
-#include "model/base/file.h"
+#include "model/search/advise/advise.h"
+#include "model/core/file.h"
 #include "model/workload/layer.h"
 #include "tests/check.h"
 #include "tests/fake.h"

@@ -7,7 +7,7 @@
 
 #include <stdalign.h>
 
-#include "model/base/arena.h"
+#include "model/core/arena.h"
 #include "tests/check.h"
 
 /* Under AddressSanitizer each object is a block of its own and ends where it was asked to. */

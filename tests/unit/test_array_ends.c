@@ -10,12 +10,12 @@
 
 #include <cmocka.h>
 
-#include "model/base/json.h"
-#include "model/collective/collective.h"
+#include "model/core/json.h"
+#include "model/network/collective.h"
 #include "model/framework/layer_times.h"
-#include "model/parallel/pipeline.h"
-#include "model/parallel/schedule.h"
-#include "model/predict/advice.h"
+#include "model/engine/pipeline.h"
+#include "model/engine/schedule.h"
+#include "model/engine/advice.h"
 #include "tests/fake_transformer.h"
 #include "tests/gradient_bench.h"
 #include "tests/guarded.h"

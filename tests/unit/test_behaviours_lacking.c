@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
-#include "model/predict/correct.h"
-#include "model/predict/energy.h"
-#include "model/predict/memory.h"
-#include "model/predict/memory_advice.h"
+#include "model/engine/correct.h"
+#include "model/engine/energy.h"
+#include "model/engine/memory.h"
+#include "model/engine/memory_advice.h"
 #include "tests/gradient_bench.h"
 
 static struct bench b;

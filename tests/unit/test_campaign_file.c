@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "model/campaign/campaign_file.h"
+#include "model/search/campaign/campaign_file.h"
 #include "tests/check.h"
 
 static struct dl_arena arena;

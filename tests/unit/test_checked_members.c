@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "model/framework/layer_times.h"
-#include "model/hardware/kernel_model.h"
+#include "model/machine/kernel_model.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/checkpoint/checkpoint_cost.h"
+#include "model/framework/checkpoint/checkpoint_cost.h"
 #include "tests/check.h"
 #include "tests/load_workload.h"
 

@@ -1,11 +1,11 @@
-/* model/base/classes.h: by hand, and against all pairs. */
+/* model/statistics/classes.h: by hand, and against all pairs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/base/classes.h"
+#include "model/statistics/classes.h"
 #include "tests/check.h"
 
 static uint64_t hash_of(const void *context, int item) {

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "model/collective/coll_fit.h"
-#include "predict/plot/series.h"
+#include "model/network/coll_fit.h"
+#include "predict/compare/series.h"
 #include "tests/check.h"
 
 static struct dl_coll_sample at(double bytes, double time_s) {

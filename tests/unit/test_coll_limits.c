@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
-#include "model/collective/algorithms/coll_copy.h"
-#include "model/collective/coll_fit.h"
-#include "model/collective/libraries/mpi_coll.h"
-#include "model/collective/libraries/nccl.h"
+#include "model/network/algorithms/coll_copy.h"
+#include "model/network/coll_fit.h"
+#include "model/network/libraries/mpi_coll.h"
+#include "model/network/libraries/nccl.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 

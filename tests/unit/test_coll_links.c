@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "model/collective/coll_parts.h"
+#include "model/network/coll_parts.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 

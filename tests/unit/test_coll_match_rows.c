@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "model/collective/coll_match.h"
-#include "model/collective/coll_samples.h"
+#include "model/network/coll_match.h"
+#include "model/network/coll_samples.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 

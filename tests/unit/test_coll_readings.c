@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "model/collective/coll_samples.h"
+#include "model/network/coll_samples.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 

@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "model/collective/coll_match.h"
-#include "model/collective/coll_parts.h"
-#include "model/collective/libraries/nccl.h"
+#include "model/network/coll_match.h"
+#include "model/network/coll_parts.h"
+#include "model/network/libraries/nccl.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 

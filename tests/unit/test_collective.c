@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "model/collective/algorithms/coll_copy.h"
-#include "model/collective/libraries/mpi_coll.h"
-#include "model/hardware/topology.h"
+#include "model/network/algorithms/coll_copy.h"
+#include "model/network/libraries/mpi_coll.h"
+#include "model/machine/topology.h"
 #include "tests/check.h"
 
 static const struct dl_hockney unit = {1.0, 0.01, 0.001};

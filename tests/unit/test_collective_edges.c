@@ -7,10 +7,10 @@
 
 #include <cmocka.h>
 
-#include "model/collective/algorithms/coll_copy.h"
-#include "model/collective/coll_match.h"
-#include "model/collective/coll_samples.h"
-#include "model/collective/libraries/nccl.h"
+#include "model/network/algorithms/coll_copy.h"
+#include "model/network/coll_match.h"
+#include "model/network/coll_samples.h"
+#include "model/network/libraries/nccl.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 

@@ -11,10 +11,10 @@
 
 #include <cmocka.h>
 
-#include "model/collective/coll_match.h"
-#include "model/base/csv.h"
-#include "model/cli/data.h"
-#include "model/base/stats.h"
+#include "model/network/coll_match.h"
+#include "model/core/csv.h"
+#include "model/catalog/data.h"
+#include "model/statistics/stats.h"
 #include "tests/check.h"
 
 enum { ROWS = 4096, GROUPS = 64 };

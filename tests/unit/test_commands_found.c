@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "model/base/text.h"
-#include "model/cli/command.h"
+#include "model/core/text.h"
+#include "model/catalog/command.h"
 #include "tests/check.h"
 
 static void found_by_name(void **state) {

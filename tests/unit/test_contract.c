@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "model/base/csv.h"
-#include "model/base/json_node.h"
+#include "model/core/csv.h"
+#include "model/core/json_node.h"
 #include "tests/check.h"
 
 static struct dl_arena arena;

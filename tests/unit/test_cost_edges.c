@@ -9,15 +9,15 @@
 
 #include <cmocka.h>
 
-#include "model/collective/coll_parts.h"
-#include "model/collective/libraries/nccl.h"
+#include "model/network/coll_parts.h"
+#include "model/network/libraries/nccl.h"
 #include "model/framework/cost.h"
 #include "model/framework/cost_memo.h"
 #include "model/framework/input.h"
 #include "model/framework/layer_times.h"
-#include "model/hardware/kernel_match.h"
-#include "model/parallel/canonical.h"
-#include "model/parallel/schedule.h"
+#include "model/machine/kernel_match.h"
+#include "model/engine/canonical.h"
+#include "model/engine/schedule.h"
 #include "tests/fake_transformer.h"
 
 static struct dl_err err;

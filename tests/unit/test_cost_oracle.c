@@ -15,7 +15,7 @@
 #include "model/framework/host_dispatch.h"
 #include "model/framework/kernel_scale.h"
 #include "model/framework/layer_times.h"
-#include "model/hardware/power_cap.h"
+#include "model/machine/power_cap.h"
 #include "model/workload/layer.h"
 #include "tests/check.h"
 #include "tests/fake.h"

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/base/csv.h"
+#include "model/core/csv.h"
 #include "tests/check.h"
 
 static void test_parse(void **state) {

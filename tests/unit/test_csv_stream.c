@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "model/base/csv_stream.h"
+#include "model/core/csv_stream.h"
 #include "tests/check.h"
 
 static char path[64];

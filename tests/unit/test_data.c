@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/cli/data_parts.h"
-#include "model/base/file.h"
+#include "model/catalog/data_parts.h"
+#include "model/core/file.h"
 #include "tests/check.h"
 
 struct world {

@@ -8,10 +8,10 @@
 
 #include <dirent.h>
 
-#include "model/base/csv.h"
-#include "model/cli/data.h"
-#include "model/base/file.h"
-#include "model/base/provenance.h"
+#include "model/core/csv.h"
+#include "model/catalog/data.h"
+#include "model/core/file.h"
+#include "model/core/provenance.h"
 #include "model/framework/release.h"
 #include "tests/check.h"
 

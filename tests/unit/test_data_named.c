@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "model/cli/data_parts.h"
+#include "model/catalog/data_parts.h"
 #include "tests/check.h"
 
 static const struct {

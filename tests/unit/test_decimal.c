@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "model/base/decimal.h"
+#include "model/core/decimal.h"
 #include "tests/check.h"
 
 static void check_same(const char *text) {

@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/hardware/device.h"
-#include "model/base/provenance.h"
+#include "model/machine/device.h"
+#include "model/core/provenance.h"
 #include "tests/check.h"
 
 static const char HEAD[] = "{\"format\":\"dlmodel-device\",\"version\":1,\"name\":\"x\","

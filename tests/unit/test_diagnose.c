@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "model/predict/diagnose.h"
+#include "model/engine/diagnose.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 

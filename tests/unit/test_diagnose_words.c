@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "model/predict/advice.h"
-#include "model/predict/diagnose.h"
+#include "model/engine/advice.h"
+#include "model/engine/diagnose.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "predict/import/disk_sort.h"
+#include "import/disk_sort.h"
 #include "tests/check.h"
 
 struct record {

@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "model/base/csv.h"
-#include "model/base/stats.h"
-#include "model/cli/data.h"
-#include "model/predict/energy.h"
+#include "model/core/csv.h"
+#include "model/statistics/stats.h"
+#include "model/catalog/data.h"
+#include "model/engine/energy.h"
 #include "tests/check.h"
 
 /* 4 devices of 100 W, 10 W idle, in a node of 60 W. An iteration of 1 s: 0.5 s of arithmetic, 0.2 s

@@ -8,12 +8,12 @@
 
 #include <cmocka.h>
 
-#include "model/base/stats.h"
+#include "model/statistics/stats.h"
 #include "model/framework/input.h"
 #include "model/framework/shared_host.h"
 #include "model/framework/workspace.h"
-#include "model/predict/explain_overhead.h"
-#include "model/predict/prediction_parts.h"
+#include "model/engine/explain_overhead.h"
+#include "model/engine/prediction_parts.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "model/base/json.h"
-#include "model/base/json_node.h"
+#include "model/core/json.h"
+#include "model/core/json_node.h"
 #include "tests/check.h"
 
 static void expected_of_fields(void **state) {

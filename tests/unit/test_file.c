@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "model/base/file.h"
+#include "model/core/file.h"
 #include "tests/check.h"
 
 static char directory[256], path[300];

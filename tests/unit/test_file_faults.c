@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "model/base/file.h"
+#include "model/core/file.h"
 #include "tests/check.h"
 
 enum call { OPEN, READ, WRITE, FSYNC, FCHMOD, CLOSE, RENAME, REALPATH, FSTAT, STAT, MKDIR, CALLS };

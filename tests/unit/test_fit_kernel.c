@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "calibrate/fits/fit_kernel.h"
-#include "model/base/stats.h"
-#include "model/hardware/kernel_match.h"
+#include "model/statistics/stats.h"
+#include "model/machine/kernel_match.h"
 #include "tests/check.h"
 #include "tests/plain_device.h"
 

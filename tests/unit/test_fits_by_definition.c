@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "model/base/mixed_model.h"
-#include "model/base/robust_fit.h"
+#include "model/statistics/mixed_model.h"
+#include "model/statistics/robust_fit.h"
 #include "tests/check.h"
 
 /* ---- random effects ---- */

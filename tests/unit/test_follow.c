@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "model/collective/collective.h"
-#include "model/hardware/what_if.h"
+#include "model/network/collective.h"
+#include "model/machine/what_if.h"
 #include "tests/check.h"
 
 static struct dl_arena arena;

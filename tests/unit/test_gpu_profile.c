@@ -11,8 +11,8 @@
 #include "calibrate/plan/cal_gpu_plan.h"
 #include "calibrate/profile/cal_gpu.h"
 #include "calibrate/fits/fit_kernel.h"
-#include "model/cli/data.h"
-#include "model/base/stats.h"
+#include "model/catalog/data.h"
+#include "model/statistics/stats.h"
 #include "tests/check.h"
 #include "tests/load_workload.h"
 /* A file of the probes, which the library does not contain. */

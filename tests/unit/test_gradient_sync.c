@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "tests/check.h"
-#include "model/collective/algorithms/coll_copy.h"
-#include "model/hardware/topology.h"
+#include "model/network/algorithms/coll_copy.h"
+#include "model/machine/topology.h"
 #include "tests/gradient_bench.h"
 
 /* Limits 1 MB then 25 MB: 0.6 + 0.6 closes the first; 20 + 10 the second (30 >= 25); 400 is one

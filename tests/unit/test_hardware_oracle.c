@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-#include "model/hardware/net_share.h"
-#include "model/hardware/power_cap.h"
-#include "model/hardware/what_if.h"
-#include "model/parallel/transformer_maker.h"
+#include "model/machine/net_share.h"
+#include "model/machine/power_cap.h"
+#include "model/machine/what_if.h"
+#include "model/engine/transformer/transformer_maker.h"
 #include "tests/fake_transformer.h"
 
 static uint64_t seed = 22;

@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "model/search/heterogeneous.h"
-#include "model/base/stats.h"
-#include "model/predict/energy.h"
+#include "model/statistics/stats.h"
+#include "model/engine/energy.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 

@@ -10,14 +10,14 @@
 
 #include <cmocka.h>
 
-#include "model/base/mixed_model.h"
-#include "model/base/ranking.h"
-#include "model/base/robust_fit.h"
-#include "model/base/stats.h"
-#include "model/predict/correct.h"
-#include "model/predict/interval.h"
+#include "model/statistics/mixed_model.h"
+#include "model/statistics/ranking.h"
+#include "model/statistics/robust_fit.h"
+#include "model/statistics/stats.h"
+#include "model/engine/correct.h"
+#include "model/engine/interval.h"
 #include "predict/compare/decisions.h"
-#include "predict/compare/interval_widths.h"
+#include "predict/fits/interval_widths.h"
 #include "tests/check.h"
 #include "tests/load_workload.h"
 

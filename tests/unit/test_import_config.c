@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "model/base/file.h"
-#include "predict/import/import_config.h"
+#include "model/core/file.h"
+#include "import/import_config.h"
 #include "tests/check.h"
 #include "tests/load_workload.h"
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "model/predict/correct.h"
+#include "model/engine/correct.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 

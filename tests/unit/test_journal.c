@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 
 #include "calibrate/run/cal_journal.h"
-#include "model/base/file.h"
+#include "model/core/file.h"
 #include "tests/check.h"
 
 static const struct dl_cal_header HEADER = {.plan = "00c0ffee",

@@ -8,8 +8,8 @@
 
 #include <sys/stat.h>
 
-#include "model/base/file.h"
-#include "model/base/json.h"
+#include "model/core/file.h"
+#include "model/core/json.h"
 #include "tests/check.h"
 #include "tests/rich_schema.h"
 

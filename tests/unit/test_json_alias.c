@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "model/base/json.h"
+#include "model/core/json.h"
 #include "tests/check.h"
 
 struct inner {

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "model/base/json.h"
-#include "model/base/json_node.h"
+#include "model/core/json.h"
+#include "model/core/json_node.h"
 #include "tests/check.h"
 
 /* RFC 3629: the bits of the bytes give a code point; the shortest form, no surrogates, at most

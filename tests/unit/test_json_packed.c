@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "model/base/file.h"
-#include "model/base/json.h"
+#include "model/core/file.h"
+#include "model/core/json.h"
 #include "tests/check.h"
 
 struct thing {

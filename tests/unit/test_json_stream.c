@@ -1,4 +1,4 @@
-/* predict/import/json_stream.h: values one by one from a file larger than the window; faults with
+/* import/json_stream.h: values one by one from a file larger than the window; faults with
  * their places in the file. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,8 +8,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "predict/import/import_trace.h"
-#include "predict/import/json_stream.h"
+#include "import/import_trace.h"
+#include "import/json_stream.h"
 #include "tests/check.h"
 
 /* Three layers in each of `steps` iterations, with filler between: forward 10, 20, 30 us. */

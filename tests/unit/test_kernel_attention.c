@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/hardware/device.h"
-#include "model/hardware/kernel.h"
-#include "model/hardware/kernel_model.h"
+#include "model/machine/device.h"
+#include "model/machine/kernel.h"
+#include "model/machine/kernel_model.h"
 #include "tests/check.h"
 #include "tests/plain_device.h"
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "model/hardware/kernel_model.h"
+#include "model/machine/kernel_model.h"
 #include "tests/check.h"
 
 static uint64_t seed = 47;

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "model/hardware/kernel_model_tiles.h"
+#include "model/machine/kernel_model_tiles.h"
 #include "tests/check.h"
 
 /* 3136 x 256 in tiles of 128 x 64: 25 x 4 = 100 tiles, on 80 units 2 waves: 160 x 8192 / 802816

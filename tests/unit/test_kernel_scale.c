@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "model/base/csv.h"
-#include "model/cli/data.h"
+#include "model/core/csv.h"
+#include "model/catalog/data.h"
 #include "model/framework/kernel_scale.h"
 #include "tests/check.h"
 #include "tests/fake.h"
@@ -182,7 +182,7 @@ static double grouped_s(const struct dl_device *device, const struct measured *x
 }
 
 /* F-KERNEL-GROUPED with F-KERNEL-LOAD and F-POWER-CAP: grouped GEMMs published under two limits,
- * each within 18 % in bf16 and 36 % in mxfp8 (data/kernels/fit_grouped.py). */
+ * each within 18 % in bf16 and 36 % in mxfp8 (tools/fit_grouped.py). */
 static void published_groups(void **state) {
     (void)state;
     struct dl_arena arena = {0};

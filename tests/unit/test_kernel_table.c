@@ -6,7 +6,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "model/hardware/kernel_match.h"
+#include "model/machine/kernel_match.h"
 #include "tests/check.h"
 
 static struct dl_kernel_row first_row(const char *text, struct dl_arena *arena) {

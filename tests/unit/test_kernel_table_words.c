@@ -7,10 +7,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/hardware/kernel_columns.h"
+#include "model/machine/kernel_columns.h"
 #include <string.h>
 
-#include "model/hardware/kernel_match.h"
+#include "model/machine/kernel_match.h"
 #include "tests/check.h"
 
 static struct dl_kernel_row row_of(const char *text, struct dl_arena *arena) {

@@ -9,10 +9,10 @@
 #include <cmocka.h>
 
 #include "calibrate/fits/fit_kernel.h"
-#include "model/base/csv.h"
-#include "model/base/stats.h"
-#include "model/cli/data.h"
-#include "model/hardware/kernel_match.h"
+#include "model/core/csv.h"
+#include "model/statistics/stats.h"
+#include "model/catalog/data.h"
+#include "model/machine/kernel_match.h"
 #include "tests/check.h"
 
 struct pair {

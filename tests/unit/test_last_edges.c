@@ -9,14 +9,14 @@
 
 #include <cmocka.h>
 
-#include "model/collective/coll_fit.h"
-#include "model/collective/coll_match.h"
+#include "model/network/coll_fit.h"
+#include "model/network/coll_match.h"
 #include "model/framework/cost.h"
 #include "model/framework/release.h"
-#include "model/hardware/fair.h"
-#include "model/hardware/kernel_match.h"
-#include "model/hardware/what_if.h"
-#include "model/parallel/pipe.h"
+#include "model/machine/fair.h"
+#include "model/machine/kernel_match.h"
+#include "model/machine/what_if.h"
+#include "model/engine/pipe.h"
 #include "model/workload/layer.h"
 #include "tests/check.h"
 #include "tests/fake_transformer.h"

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "model/parallel/strategy.h"
-#include "model/parallel/transformer_maker.h"
+#include "model/engine/strategies/strategy.h"
+#include "model/engine/transformer/transformer_maker.h"
 #include "tests/fake_transformer.h"
 
 static uint64_t seed = 43;

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "include/dlmodel.h"
-#include "model/base/json.h"
+#include "model/core/json.h"
 #include "tests/check.h"
 
 static struct dlmodel *open_data(void) {

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "model/collective/collective.h"
+#include "model/network/collective.h"
 #include "model/framework/input.h"
-#include "model/hardware/what_if.h"
+#include "model/machine/what_if.h"
 #include "model/search/limits.h"
 #include "tests/check.h"
 #include "tests/fake_transformer.h"

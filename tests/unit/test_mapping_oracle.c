@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "model/framework/gradient_sync.h"
-#include "model/predict/memory.h"
-#include "model/predict/replica.h"
+#include "model/engine/memory.h"
+#include "model/engine/replica.h"
 #include "tests/fake_transformer.h"
 
 static uint64_t seed = 41;

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "model/predict/memory.h"
-#include "model/predict/memory_advice.h"
+#include "model/engine/memory.h"
+#include "model/engine/memory_advice.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 

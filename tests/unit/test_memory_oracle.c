@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "model/framework/workspace.h"
-#include "model/predict/memory.h"
-#include "model/predict/memory_advice.h"
+#include "model/engine/memory.h"
+#include "model/engine/memory_advice.h"
 #include "model/workload/layer.h"
 #include "tests/check.h"
 #include "tests/fake.h"

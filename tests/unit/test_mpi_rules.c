@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "model/collective/libraries/mpi_rules.h"
+#include "model/network/libraries/mpi_rules.h"
 #include "tests/check.h"
 
 static const double MIB = 1048576.0;

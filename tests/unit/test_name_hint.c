@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "model/base/name_hint.h"
+#include "model/core/name_hint.h"
 #include "tests/check.h"
 
 static const char *hint(const char *name, const char *const *names) {

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "model/collective/libraries/nccl.h"
+#include "model/network/libraries/nccl.h"
 #include "tests/check.h"
 
 static const struct dl_nccl_graph graph_a = {.ranks = 8,

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "model/collective/collective.h"
+#include "model/network/collective.h"
 #include "tests/check.h"
 
 /* A node of 8 behind NVSwitch: as DGX A100, H100 and B200. */

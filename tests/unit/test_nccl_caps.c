@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "model/collective/libraries/nccl.h"
+#include "model/network/libraries/nccl.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "model/cli/data.h"
-#include "model/collective/libraries/nccl.h"
+#include "model/catalog/data.h"
+#include "model/network/libraries/nccl.h"
 #include "tests/check.h"
 
 static const struct dl_system *load(const char *name, struct dl_arena *arena) {

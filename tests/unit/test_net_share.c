@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-#include "model/collective/collective.h"
-#include "model/cli/data.h"
-#include "model/hardware/fair.h"
-#include "model/hardware/net_share.h"
+#include "model/network/collective.h"
+#include "model/catalog/data.h"
+#include "model/machine/fair.h"
+#include "model/machine/net_share.h"
 #include "tests/check.h"
 
 /* F-FAIR. Links of 10 and 6. Two flows a on link 0; one flow b on both; c on link 1 wants 1 at

@@ -11,8 +11,8 @@
 
 #include "calibrate/run/cal_journal.h"
 #include "calibrate/fits/fit_link.h"
-#include "model/collective/collective.h"
-#include "model/base/file.h"
+#include "model/network/collective.h"
+#include "model/core/file.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 

@@ -8,13 +8,13 @@
 
 #include <cmocka.h>
 
-#include "model/collective/algorithms/coll_copy.h"
+#include "model/network/algorithms/coll_copy.h"
 #include "model/framework/key_owners.h"
 #include "model/framework/release.h"
 #include "model/framework/shared_host.h"
-#include "model/hardware/net_share.h"
-#include "model/hardware/topology.h"
-#include "model/hardware/what_if.h"
+#include "model/machine/net_share.h"
+#include "model/machine/topology.h"
+#include "model/machine/what_if.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 

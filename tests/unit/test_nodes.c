@@ -9,8 +9,8 @@
 
 #include "calibrate/report/cal_compare.h"
 #include "calibrate/run/cal_nodes.h"
-#include "model/base/file.h"
-#include "model/base/stats.h"
+#include "model/core/file.h"
+#include "model/statistics/stats.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 

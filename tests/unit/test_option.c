@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "model/cli/command.h"
+#include "model/catalog/command.h"
 #include "tests/check.h"
 
 static const struct dl_option plan[] = {

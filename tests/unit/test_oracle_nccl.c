@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "model/collective/libraries/nccl.h"
+#include "model/network/libraries/nccl.h"
 #include "tests/check.h"
 
 enum { CELLS = 20, FEWEST_VECTORS = 200 };

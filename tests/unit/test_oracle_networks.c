@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
-#include "model/cli/data.h"
-#include "model/hardware/kernel.h"
-#include "model/predict/memory.h"
+#include "model/catalog/data.h"
+#include "model/machine/kernel.h"
+#include "model/engine/memory.h"
 #include "model/workload/layer.h"
 #include "tests/check.h"
 

@@ -20,12 +20,12 @@
 
 #include <cmocka.h>
 
-#include "model/base/csv_stream.h"
-#include "model/base/name_hint.h"
-#include "model/base/table.h"
-#include "model/base/text.h"
-#include "model/cli/command.h"
-#include "model/cli/store.h"
+#include "model/core/csv_stream.h"
+#include "model/core/name_hint.h"
+#include "model/core/table.h"
+#include "model/core/text.h"
+#include "model/catalog/command.h"
+#include "model/catalog/store.h"
 #include "model/search/stages.h"
 #include "model/framework/cost.h"
 #include "model/framework/key_owners.h"

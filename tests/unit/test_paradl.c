@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "model/parallel/paradl.h"
+#include "model/engine/paradl.h"
 
 static const double DATASET = 1280000;
 

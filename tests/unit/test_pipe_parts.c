@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
-#include "model/parallel/pipe.h"
-#include "model/parallel/pipeline.h"
+#include "model/engine/pipe.h"
+#include "model/engine/pipeline.h"
 #include "tests/check.h"
-#include "model/predict/memory.h"
+#include "model/engine/memory.h"
 #include "tests/fake.h"
 
 enum { LAYERS = 12, STAGES = 4, TRIALS = 300 };

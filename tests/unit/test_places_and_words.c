@@ -9,11 +9,11 @@
 
 #include <cmocka.h>
 
-#include "model/base/file.h"
-#include "model/base/json.h"
-#include "model/checkpoint/checkpoint_format.h"
-#include "model/collective/collective.h"
-#include "model/predict/correct.h"
+#include "model/core/file.h"
+#include "model/core/json.h"
+#include "model/framework/checkpoint/checkpoint_format.h"
+#include "model/network/collective.h"
+#include "model/engine/correct.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 

@@ -11,8 +11,8 @@
 
 #include "model/framework/cost.h"
 #include "model/framework/layer_times.h"
-#include "model/parallel/pipeline.h"
-#include "model/predict/compose.h"
+#include "model/engine/pipeline.h"
+#include "model/engine/compose.h"
 #include "tests/fake_transformer.h"
 
 static struct dl_err err;

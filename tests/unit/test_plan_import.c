@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "model/base/text.h"
-#include "predict/import/import_plan.h"
-#include "predict/import/toml.h"
+#include "model/core/text.h"
+#include "import/import_plan.h"
+#include "import/toml.h"
 #include "tests/check.h"
 
 static struct dl_arena arena;

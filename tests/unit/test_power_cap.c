@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "model/base/csv.h"
-#include "model/cli/data.h"
+#include "model/core/csv.h"
+#include "model/catalog/data.h"
 #include "model/framework/kernel_scale.h"
-#include "model/hardware/power_cap.h"
+#include "model/machine/power_cap.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 

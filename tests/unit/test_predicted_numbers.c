@@ -8,12 +8,12 @@
 
 #include <cmocka.h>
 
-#include "model/collective/libraries/mpi_coll.h"
+#include "model/network/libraries/mpi_coll.h"
 #include "model/framework/input.h"
 #include "model/framework/layer_times.h"
-#include "model/predict/advice.h"
-#include "model/predict/memory.h"
-#include "model/predict/throughput.h"
+#include "model/engine/advice.h"
+#include "model/engine/memory.h"
+#include "model/engine/throughput.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 

@@ -11,9 +11,9 @@
 #include <cmocka.h>
 
 #include "model/framework/layer_times.h"
-#include "model/hardware/kernel.h"
-#include "model/predict/memory.h"
-#include "model/predict/memory_advice.h"
+#include "model/machine/kernel.h"
+#include "model/engine/memory.h"
+#include "model/engine/memory_advice.h"
 #include "model/workload/layer.h"
 #include "tests/fake_transformer.h"
 #include "tests/gradient_bench.h"

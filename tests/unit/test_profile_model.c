@@ -6,10 +6,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/collective/collective.h"
-#include "model/cli/data.h"
-#include "model/base/file.h"
-#include "model/base/stats.h"
+#include "model/network/collective.h"
+#include "model/catalog/data.h"
+#include "model/core/file.h"
+#include "model/statistics/stats.h"
 #include "tests/check.h"
 #include "tests/profile_fixture.h"
 

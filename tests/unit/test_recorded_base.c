@@ -1,4 +1,4 @@
-/* Recorded results (recorded.h: a regression net, no oracle) of model/base: texts of JSON and CSV
+/* Recorded results (recorded.h: a regression net, no oracle) of model/core: texts of JSON and CSV
  * that are right or wrong in every way, --set of every type of field, tables, suggestions, quoting,
  * and the statistics that fits stand on.
  */
@@ -14,16 +14,16 @@
 #include <gsl/gsl_matrix.h>
 #include <gsl/gsl_vector.h>
 
-#include "model/base/classes.h"
-#include "model/base/csv.h"
-#include "model/base/hash.h"
-#include "model/base/linear.h"
-#include "model/base/mixed_model.h"
-#include "model/base/name_hint.h"
-#include "model/base/ranking.h"
-#include "model/base/robust_fit.h"
-#include "model/base/table.h"
-#include "model/base/text.h"
+#include "model/statistics/classes.h"
+#include "model/core/csv.h"
+#include "model/core/hash.h"
+#include "model/statistics/linear.h"
+#include "model/statistics/mixed_model.h"
+#include "model/core/name_hint.h"
+#include "model/statistics/ranking.h"
+#include "model/statistics/robust_fit.h"
+#include "model/core/table.h"
+#include "model/core/text.h"
 #include "tests/check.h"
 #include "tests/recorded.h"
 #include "tests/rich_schema.h"

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "model/checkpoint/checkpoint_format.h"
-#include "model/collective/collective.h"
+#include "model/framework/checkpoint/checkpoint_format.h"
+#include "model/network/collective.h"
 #include "model/search/checkpoint.h"
 #include "tests/any_case.h"
 #include "tests/recorded.h"

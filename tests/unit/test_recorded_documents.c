@@ -12,11 +12,11 @@
 
 #include <cmocka.h>
 
-#include "model/base/stats.h"
-#include "model/base/units.h"
-#include "model/cli/data.h"
-#include "model/collective/coll_match.h"
-#include "model/hardware/kernel_match.h"
+#include "model/statistics/stats.h"
+#include "model/core/units.h"
+#include "model/catalog/data.h"
+#include "model/network/coll_match.h"
+#include "model/machine/kernel_match.h"
 #include "tests/check.h"
 #include "tests/recorded.h"
 

@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "model/cli/command.h"
-#include "model/cli/data.h"
-#include "model/cli/store.h"
+#include "model/catalog/command.h"
+#include "model/catalog/data.h"
+#include "model/catalog/store.h"
 #include "tests/check.h"
 #include "tests/recorded.h"
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "model/parallel/split.h"
+#include "model/engine/split.h"
 #include "model/workload/layer.h"
 #include "tests/any_case.h"
 #include "tests/recorded.h"

@@ -12,10 +12,10 @@
 
 #include <cmocka.h>
 
-#include "model/advise/advise.h"
-#include "model/predict/correct.h"
-#include "model/predict/energy.h"
-#include "model/predict/memory_advice.h"
+#include "model/search/advise/advise.h"
+#include "model/engine/correct.h"
+#include "model/engine/energy.h"
+#include "model/engine/memory_advice.h"
 #include "model/search/checkpoint.h"
 #include "tests/any_case.h"
 #include "tests/recorded_prediction.h"

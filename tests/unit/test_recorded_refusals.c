@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "model/parallel/canonical.h"
+#include "model/engine/canonical.h"
 #include "tests/any_case.h"
 #include "tests/recorded_prediction.h"
 

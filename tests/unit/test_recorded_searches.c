@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "model/campaign/campaign.h"
-#include "model/predict/advice.h"
+#include "model/search/campaign/campaign.h"
+#include "model/engine/advice.h"
 #include "model/search/limits.h"
 #include "model/search/parts.h"
 #include "model/search/search.h"

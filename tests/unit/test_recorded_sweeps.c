@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "model/collective/collective.h"
-#include "model/collective/libraries/mpi_rules.h"
+#include "model/network/collective.h"
+#include "model/network/libraries/mpi_rules.h"
 #include "tests/catalog.h"
 #include "tests/recorded.h"
 

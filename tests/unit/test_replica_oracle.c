@@ -11,8 +11,8 @@
 
 #include "model/framework/cost.h"
 #include "model/framework/shared_host.h"
-#include "model/predict/memory.h"
-#include "model/predict/replica.h"
+#include "model/engine/memory.h"
+#include "model/engine/replica.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "model/advise/rewrite.h"
+#include "model/search/advise/rewrite.h"
 #include "model/workload/layer.h"
 #include "tests/check.h"
 #include "tests/load_workload.h"

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "model/parallel/strategy.h"
+#include "model/engine/strategies/strategy.h"
 #include "predict/compare/compare_runs.h"
 #include "tests/check.h"
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "model/parallel/schedule.h"
+#include "model/engine/schedule.h"
 #include "tests/check.h"
 
 static const double forward_s[] = {1, 1, 1, 1}, backward_s[] = {2, 2, 2, 2};

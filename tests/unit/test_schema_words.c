@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "model/framework/layer_times.h"
-#include "model/predict/evidence.h"
-#include "model/predict/interval.h"
+#include "model/engine/evidence.h"
+#include "model/engine/interval.h"
 #include "tests/fake_transformer.h"
 #include "tests/gradient_bench.h"
 

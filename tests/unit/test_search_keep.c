@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "model/parallel/strategy.h"
+#include "model/engine/strategies/strategy.h"
 #include "model/search/search_parts.h"
 #include "tests/check.h"
 

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "model/hardware/kernel.h"
-#include "model/parallel/split.h"
+#include "model/machine/kernel.h"
+#include "model/engine/split.h"
 #include "model/framework/workspace.h"
 #include "model/workload/layer.h"
 #include "tests/check.h"

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "model/parallel/split_parts.h"
-#include "model/parallel/split_replica.h"
+#include "model/engine/split_parts.h"
+#include "model/engine/split_replica.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 #include "tests/load_workload.h"

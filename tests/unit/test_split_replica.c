@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "model/framework/input.h"
-#include "model/parallel/split_parts.h"
-#include "model/parallel/split_replica.h"
-#include "model/base/stats.h"
+#include "model/engine/split_parts.h"
+#include "model/engine/split_replica.h"
+#include "model/statistics/stats.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 #include "tests/load_workload.h"

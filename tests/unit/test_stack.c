@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "model/framework/facts.h"
-#include "model/parallel/strategy.h"
-#include "model/predict/memory.h"
+#include "model/engine/strategies/strategy.h"
+#include "model/engine/memory.h"
 #include "model/workload/layer.h"
 #include "tests/fake_transformer.h"
 

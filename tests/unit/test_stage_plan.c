@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "model/collective/collective.h"
+#include "model/network/collective.h"
 #include "model/framework/cost.h"
 #include "model/search/stage_plan.h"
 #include "tests/check.h"

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/base/stats.h"
+#include "model/statistics/stats.h"
 #include "tests/check.h"
 
 static void test_moments(void **state) {

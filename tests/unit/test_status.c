@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/base/status.h"
+#include "model/core/status.h"
 #include "tests/check.h"
 
 static void test_fail(void **state) {

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "model/cli/store.h"
+#include "model/catalog/store.h"
 #include "tests/check.h"
 
 static int loads;

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "model/predict/energy.h"
+#include "model/engine/energy.h"
 #include "model/search/placement.h"
 #include "tests/check.h"
 #include "tests/fake.h"

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/hardware/system.h"
+#include "model/machine/system.h"
 #include "tests/check.h"
 
 #define HEAD                                                                                       \

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "model/hardware/kernel_model.h"
+#include "model/machine/kernel_model.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 

@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/base/csv.h"
-#include "model/base/table.h"
+#include "model/core/csv.h"
+#include "model/core/table.h"
 #include "tests/check.h"
 
 static const struct dl_column columns[] = {

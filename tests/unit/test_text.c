@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/base/text.h"
+#include "model/core/text.h"
 #include "tests/check.h"
 
 static void test_pieces(void **state) {

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "model/predict/throughput.h"
+#include "model/engine/throughput.h"
 #include "tests/check.h"
 #include "tests/fake_transformer.h"
 

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "model/collective/collective.h"
-#include "model/hardware/topology.h"
+#include "model/network/collective.h"
+#include "model/machine/topology.h"
 #include "tests/check.h"
 
 static struct dl_edge cube_mesh[] = {

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "model/framework/host_dispatch.h"
-#include "model/parallel/strategy.h"
+#include "model/engine/strategies/strategy.h"
 #include "tests/fake_transformer.h"
 
 /* 4 layers, hidden 1024, 16 heads, 512 tokens, vocabulary 51200. */

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "model/predict/memory.h"
+#include "model/engine/memory.h"
 #include "tests/fake_transformer.h"
 
 enum { LAYERS = 4, SEQ = 512, HIDDEN = 1024 };

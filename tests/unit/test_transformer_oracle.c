@@ -13,8 +13,8 @@
 
 #include "model/framework/facts.h"
 #include "model/framework/host_dispatch.h"
-#include "model/parallel/strategy.h"
-#include "model/parallel/transformer_maker.h"
+#include "model/engine/strategies/strategy.h"
+#include "model/engine/transformer/transformer_maker.h"
 #include "model/workload/layer.h"
 #include "tests/fake_transformer.h"
 

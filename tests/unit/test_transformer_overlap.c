@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "model/parallel/transformer_maker.h"
+#include "model/engine/transformer/transformer_maker.h"
 #include "model/workload/layer.h"
 #include "tests/fake_transformer.h"
 

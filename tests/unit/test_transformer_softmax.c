@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "model/workload/layer.h"
-#include "model/parallel/transformer.h"
+#include "model/engine/transformer/transformer.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "model/parallel/strategy.h"
-#include "model/parallel/transformer_maker.h"
+#include "model/engine/strategies/strategy.h"
+#include "model/engine/transformer/transformer_maker.h"
 #include "model/workload/layer.h"
 #include "tests/fake_transformer.h"
 

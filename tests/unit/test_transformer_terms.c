@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "model/parallel/transformer_parts.h"
+#include "model/engine/transformer/transformer_parts.h"
 #include "tests/fake_transformer.h"
 
 static struct dl_collective_time takes(double seconds, const char *algorithm, const char *protocol,

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "model/hardware/what_if.h"
+#include "model/machine/what_if.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "model/base/csv.h"
+#include "model/core/csv.h"
 #include "tests/check.h"
 #include "tests/load_workload.h"
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "model/predict/memory.h"
+#include "model/engine/memory.h"
 #include "model/framework/workspace.h"
 #include "tests/check.h"
 #include "tests/fake.h"

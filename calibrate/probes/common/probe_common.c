@@ -9,8 +9,8 @@
 #include <time.h>
 
 #include "calibrate/probes/common/load_average.h"
-#include "model/base/json.h"
-#include "model/base/stats.h"
+#include "model/core/json.h"
+#include "model/statistics/stats.h"
 
 enum {
     MIN_BLOCKS = 3,   /* even once the share is spent */

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/base/status.h"
+#include "model/core/status.h"
 
 struct dl_point {
     const char *shape;     /* "m=64 n=64 k=64" */

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "model/base/status.h"
+#include "model/core/status.h"
 
 /* The reason why MPI cannot use device buffers (no driver, no GPU, an MPI without CUDA support), or
  * NULL. Call after MPI_Init. DLMODEL_MPI_CUDA=1 declares support for an MPI that has no query for

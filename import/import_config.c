@@ -1,0 +1,449 @@
+/* import_config.c - see the header. A member of the config is looked up among those of its model
+ * type; one that nobody knows might change the work, so it is an error. */
+#include "import/import_config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/core/file.h"
+#include "import/import.h"
+
+struct reader {
+    const struct dl_json *doc;
+    struct dl_arena *arena;
+    struct dl_config_model *model;
+    bool skip_unknown;
+    struct dl_err *err;
+};
+
+static enum dl_code no_memory(struct dl_err *err) {
+    return dl_fail(err, DL_ERR_SYSTEM, "out of memory while reading a config");
+}
+
+static const struct dl_config_key *in_table(const struct dl_config_key *table, const char *key) {
+    for (; table->key != NULL; table++)
+        if (strcmp(table->key, key) == 0) return table;
+    return NULL;
+}
+
+static const struct dl_config_key *find_key(const struct dl_config_family *family,
+                                            const char *key) {
+    const struct dl_config_key *const tables[] = {family->keys, family->shared, family->base,
+                                                  dl_config_ignored};
+    for (int i = 0; i < 4; i++) {
+        const struct dl_config_key *found = in_table(tables[i], key);
+        if (found != NULL) return found;
+    }
+    return NULL;
+}
+
+static const char *suggest_key(const struct dl_config_family *family, const char *key) {
+    const struct dl_config_key *const tables[] = {family->keys, family->shared, family->base};
+    const char *names[4 * DL_CONFIG_KEYS];
+    int count = 0;
+    for (int i = 0; i < 3; i++)
+        for (const struct dl_config_key *k = tables[i];
+             k->key != NULL && count < 4 * DL_CONFIG_KEYS - 1; k++)
+            names[count++] = k->key;
+    names[count] = NULL;
+    return dl_suggest(key, names);
+}
+
+static struct dl_config_value *value_of(struct dl_config_model *m, const char *parameter) {
+    for (int i = 0; i < m->value_count; i++)
+        if (strcmp(m->values[i].parameter, parameter) == 0) return &m->values[i];
+    return NULL;
+}
+
+static double number_of(struct dl_config_model *m, const char *parameter, double otherwise) {
+    const struct dl_config_value *value = value_of(m, parameter);
+    return value != NULL ? strtod(value->text, NULL) : otherwise;
+}
+
+static void drop_value(struct dl_config_model *m, const char *parameter) {
+    struct dl_config_value *value = value_of(m, parameter);
+    if (value == NULL) return;
+    memmove(value, value + 1, (size_t)(&m->values[m->value_count] - (value + 1)) * sizeof *value);
+    m->value_count--;
+}
+
+/* Two members for one parameter must agree. */
+static enum dl_code set(struct reader *r, const char *path, const char *parameter, bool given,
+                        const char *text) {
+    struct dl_config_model *m = r->model;
+    struct dl_config_value *value = value_of(m, parameter);
+    if (parameter == NULL || text == NULL) return no_memory(r->err);
+    if (value != NULL && value->given && strcmp(value->text, text) != 0)
+        return dl_json_fail(r->doc, path, r->err,
+                            "expected %.40s as another member says, for the workload has one '%s'",
+                            value->text, parameter);
+    if (value == NULL && m->value_count == DL_CONFIG_VALUES)
+        return dl_json_fail(r->doc, path, r->err, "more than %d values", DL_CONFIG_VALUES);
+    if (value == NULL) value = &m->values[m->value_count++];
+    *value = (struct dl_config_value){.parameter = parameter, .text = text, .given = given};
+    return DL_OK;
+}
+
+static enum dl_code set_number(struct reader *r, const char *path, const char *parameter,
+                               double number) {
+    char text[DL_NUMBER_TEXT];
+    dl_number_text(number, text);
+    return set(r, path, parameter, true, dl_arena_strdup(r->arena, text));
+}
+
+static enum dl_code need_whole(struct reader *r, const char *path, const struct dl_json_node *n) {
+    if (n->kind == DL_JSON_NUMBER && n->number >= 0 && n->number <= 1e15 &&
+        n->number == floor(n->number))
+        return DL_OK;
+    return dl_json_fail(r->doc, path, r->err, "expected a whole number of at least 0");
+}
+
+static enum dl_code need_number(struct reader *r, const char *path, const struct dl_json_node *n,
+                                double low, double high) {
+    if (n->kind == DL_JSON_NUMBER && n->number >= low && n->number <= high) return DL_OK;
+    return dl_json_fail(r->doc, path, r->err, "expected a number from %g to %g", low, high);
+}
+
+static enum dl_code need_flag(struct reader *r, const char *path, const struct dl_json_node *n) {
+    if (n->kind == DL_JSON_BOOL) return DL_OK;
+    return dl_json_fail(r->doc, path, r->err, "expected true or false");
+}
+
+static bool starts(const char *text, const char *with) {
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+static enum dl_code take_activation(struct reader *r, const char *path,
+                                    const struct dl_json_node *n) {
+    const char *name = n->kind == DL_JSON_STRING ? n->string : "", *word = NULL;
+    const bool gelu = starts(name, "gelu");
+    if (r->model->family->gated)
+        word = gelu                                                      ? "geglu"
+               : strcmp(name, "silu") == 0 || strcmp(name, "swish") == 0 ? "swiglu"
+                                                                         : NULL;
+    else if (gelu)
+        word = "gelu";
+    else if (strcmp(name, "relu2") == 0 || strcmp(name, "squared_relu") == 0)
+        word = "relu2";
+    const bool bert = strcmp(r->model->family->extends, "gpt") != 0;
+    if (word == NULL || (bert && !gelu))
+        return dl_json_fail(r->doc, path, r->err, "expected %s, found \"%.40s\"",
+                            bert                      ? "\"gelu\""
+                            : r->model->family->gated ? "\"silu\" or \"gelu\""
+                                                      : "\"gelu\" or \"relu2\"",
+                            name);
+    return bert ? DL_OK : set(r, path, "mlp", true, word);
+}
+
+/* "sliding_attention" and "full_attention": all alike, or every so many layers a full one. */
+static enum dl_code take_layer_types(struct reader *r, const char *path,
+                                     const struct dl_json_node *n) {
+    int full = 0, count = 0, every = 0;
+    if (n->kind != DL_JSON_ARRAY) return dl_json_fail(r->doc, path, r->err, "expected a list");
+    for (const struct dl_json_node *e = n->child; e != NULL; e = e->next, count++) {
+        const char *name = e->kind == DL_JSON_STRING ? e->string : "";
+        const bool whole = strcmp(name, "full_attention") == 0;
+        if (!whole && strcmp(name, "sliding_attention") != 0)
+            return dl_json_fail(r->doc, path, r->err,
+                                "expected \"full_attention\" or \"sliding_attention\", found "
+                                "\"%.40s\"",
+                                name);
+        full += whole;
+        if (whole && every == 0) every = count + 1;
+        if (every > 0 && whole != ((count + 1) % every == 0))
+            return dl_json_fail(r->doc, path, r->err,
+                                "expected a full layer every so many layers, found another order "
+                                "at element %d",
+                                count);
+    }
+    return set_number(r, path, "full_every", full == 0 ? 0 : every);
+}
+
+static enum dl_code read_members(struct reader *r, const struct dl_json_node *object,
+                                 const char *prefix);
+
+/* Uses that set one parameter to a number. */
+static enum dl_code take_number(struct reader *r, const struct dl_config_key *key, const char *path,
+                                const struct dl_json_node *n) {
+    switch (key->use) {
+    case DL_CONFIG_DROPOUT:
+        DL_TRY(need_number(r, path, n, 0, 0.999));
+        return set_number(r, path, "dropout", n->number);
+    case DL_CONFIG_FRACTION:
+        DL_TRY(need_number(r, path, n, 1e-6, 1));
+        return set(r, path, "rotary", true,
+                   dl_arena_printf(r->arena, "floor(%.17g*head_dim)", n->number));
+    case DL_CONFIG_RATIO:
+        DL_TRY(need_number(r, path, n, 1e-6, 1e6));
+        return set(r, path, key->parameter, true,
+                   dl_arena_printf(r->arena, "%.17g*hidden", n->number));
+    case DL_CONFIG_LENGTH:
+        DL_TRY(need_whole(r, path, n));
+        r->model->longest = n->number;
+        return key->parameter == NULL ? DL_OK : set_number(r, path, key->parameter, n->number);
+    case DL_CONFIG_ONLY:
+        if (n->kind == DL_JSON_NUMBER && n->number == key->only) return DL_OK;
+        return dl_json_fail(r->doc, path, r->err, "expected %g", key->only);
+    default: DL_TRY(need_whole(r, path, n)); return set_number(r, path, key->parameter, n->number);
+    }
+}
+
+/* Uses that are true or false. */
+static enum dl_code take_flag(struct reader *r, const struct dl_config_key *key, const char *path,
+                              const struct dl_json_node *n) {
+    DL_TRY(need_flag(r, path, n));
+    const char *const text = n->boolean ? "1" : "0", *const opposite = n->boolean ? "0" : "1";
+    switch (key->use) {
+    case DL_CONFIG_HALVES:
+        DL_TRY(set(r, path, "proj_bias", true, text));
+        /* Qwen2 has biases there whatever this says */
+        return n->boolean || value_of(r->model, "qkv_bias") == NULL
+                   ? set(r, path, "qkv_bias", true, text)
+                   : DL_OK;
+    case DL_CONFIG_NO_BIAS:
+        DL_TRY(set(r, path, "norm_bias", true, opposite));
+        return set(r, path, "bias", true, opposite);
+    case DL_CONFIG_FALSE:
+    case DL_CONFIG_WINDOWED:
+        if (!n->boolean) return DL_OK;
+        return dl_json_fail(r->doc, path, r->err,
+                            "expected false: what true does has no parameter in a workload");
+    default: return set(r, path, key->parameter, true, text);
+    }
+}
+
+/* Uses of a text, a list or a null. */
+static enum dl_code take_other(struct reader *r, const struct dl_config_key *key, const char *path,
+                               const struct dl_json_node *n) {
+    const char *text = n->kind == DL_JSON_STRING ? n->string : "";
+    switch (key->use) {
+    case DL_CONFIG_EMPTY:
+        if (n->kind == DL_JSON_ARRAY && n->child_count == 0) return DL_OK;
+        return dl_json_fail(r->doc, path, r->err, "expected an empty list");
+    case DL_CONFIG_INSIDE:
+        if (n->kind == DL_JSON_OBJECT) return read_members(r, n, path);
+        return dl_json_fail(r->doc, path, r->err, "expected an object");
+    case DL_CONFIG_NORM:
+        if (strstr(text, "layernorm") != NULL)
+            return set(r, path, key->parameter, true, "layernorm");
+        if (strstr(text, "rmsnorm") != NULL) return set(r, path, key->parameter, true, "rmsnorm");
+        return dl_json_fail(r->doc, path, r->err, "expected a layernorm or an rmsnorm");
+    default: /* NOTED */
+        if (n->kind != DL_JSON_NUMBER || n->number != 0) r->model->left_out = key->parameter;
+        return DL_OK;
+    }
+}
+
+static enum dl_code take(struct reader *r, const struct dl_config_key *key, const char *path,
+                         const struct dl_json_node *n) {
+    if (n->kind == DL_JSON_NULL) return DL_OK; /* as if absent */
+    switch (key->use) {
+    case DL_CONFIG_IGNORED: return DL_OK;
+    case DL_CONFIG_ACTIVATION: return take_activation(r, path, n);
+    case DL_CONFIG_LAYERS: return take_layer_types(r, path, n);
+    case DL_CONFIG_EMPTY:
+    case DL_CONFIG_INSIDE:
+    case DL_CONFIG_NORM:
+    case DL_CONFIG_NOTED: return take_other(r, key, path, n);
+    case DL_CONFIG_FLAG:
+    case DL_CONFIG_HALVES:
+    case DL_CONFIG_NO_BIAS:
+    case DL_CONFIG_FALSE:
+    case DL_CONFIG_WINDOWED: return take_flag(r, key, path, n);
+    default: return take_number(r, key, path, n);
+    }
+}
+
+static enum dl_code read_members(struct reader *r, const struct dl_json_node *object,
+                                 const char *prefix) {
+    for (const struct dl_json_node *n = object->child; n != NULL; n = n->next) {
+        const struct dl_config_key *key = find_key(r->model->family, n->key);
+        const char *path =
+            prefix[0] == '\0' ? n->key : dl_arena_printf(r->arena, "%.100s.%.100s", prefix, n->key);
+        if (path == NULL) return no_memory(r->err);
+        if (key == NULL && r->skip_unknown) {
+            r->model->skipped++;
+            continue;
+        }
+        if (key == NULL) {
+            const char *near = suggest_key(r->model->family, n->key);
+            return dl_json_fail(r->doc, path, r->err,
+                                "no such member of a config of type %s is known%s%s%s; "
+                                "--skip-unknown leaves it out",
+                                r->model->family->model_type,
+                                near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
+                                near != NULL ? "'?" : "");
+        }
+        DL_TRY(take(r, key, path, n));
+    }
+    return DL_OK;
+}
+
+static enum dl_code find_family(struct reader *r) {
+    const struct dl_json_node *root = r->doc->root,
+                              *type = root->kind == DL_JSON_OBJECT
+                                          ? dl_json_member(root, "model_type", 10)
+                                          : NULL;
+    const char *names[DL_CONFIG_KEYS], *all = "";
+    int count = 0;
+    if (type == NULL || type->kind != DL_JSON_STRING)
+        return dl_json_fail(r->doc, type == NULL ? "" : "model_type", r->err,
+                            "expected a config.json with a 'model_type'");
+    for (const struct dl_config_family *f = dl_config_families; f->model_type != NULL; f++) {
+        if (strcmp(f->model_type, type->string) == 0) {
+            r->model->family = f;
+            return DL_OK;
+        }
+        if (count < DL_CONFIG_KEYS - 1) names[count++] = f->model_type;
+        all = dl_arena_printf(r->arena, "%s%s%s", all, count > 1 ? ", " : "", f->model_type);
+        if (all == NULL) return no_memory(r->err);
+    }
+    names[count] = NULL;
+    const char *near = dl_suggest(type->string, names);
+    return dl_json_fail(r->doc, "model_type", r->err, "\"%.60s\" is not known%s%s%s; there are %s",
+                        type->string, near != NULL ? "; did you mean '" : "",
+                        near != NULL ? near : "", near != NULL ? "'?" : "", all);
+}
+
+/* The first member that sets a parameter. */
+static const char *key_of(const struct dl_config_family *family, const char *parameter) {
+    const struct dl_config_key *const tables[] = {family->keys, family->shared, family->base};
+    for (int i = 0; i < 3; i++)
+        for (const struct dl_config_key *k = tables[i]; k->key != NULL; k++)
+            if (k->parameter != NULL && strcmp(k->parameter, parameter) == 0) return k->key;
+    return parameter;
+}
+
+/* Parameters that follow from several members. */
+static enum dl_code finish(struct reader *r) {
+    struct dl_config_model *m = r->model;
+    if (value_of(m, "qk_nope") != NULL) {
+        DL_TRY(set_number(r, "qk_nope_head_dim", "head_dim",
+                          number_of(m, "qk_nope", 0) + number_of(m, "rotary", 0)));
+        drop_value(m, "qk_nope");
+    }
+    if (value_of(m, "alibi") != NULL || value_of(m, "learned") != NULL) {
+        const bool alibi = number_of(m, "alibi", 0) != 0, learned = number_of(m, "learned", 1) != 0;
+        drop_value(m, "alibi");
+        drop_value(m, "learned");
+        DL_TRY(set(r, "", "pos", true, alibi ? "alibi" : learned ? "learned" : "none"));
+    }
+    if (in_table(m->family->keys, "use_sliding_window") != NULL) drop_value(m, "window");
+    if (value_of(m, "window") == NULL) drop_value(m, "full_every");
+    for (int i = 0; i < 6 && m->family->needs[i] != NULL; i++)
+        if (value_of(m, m->family->needs[i]) == NULL)
+            return dl_json_fail(r->doc, "", r->err, "expected '%s'",
+                                key_of(m->family, m->family->needs[i]));
+    /* a model reads up to its longest sequence; people train on shorter ones */
+    const bool seq = strcmp(m->family->extends, "gpt") == 0 && dl_known(m->longest);
+    if (seq) DL_TRY(set_number(r, "", "seq", m->longest <= 8192 ? m->longest : 4096));
+    return DL_OK;
+}
+
+enum dl_code dl_config_parse(const char *name, const char *text, size_t length, bool skip_unknown,
+                             struct dl_arena *arena, struct dl_config_model *out,
+                             struct dl_err *err) {
+    struct dl_json *doc = NULL;
+    DL_TRY(dl_json_parse(name, text, length, arena, &doc, err));
+    *out = (struct dl_config_model){.longest = NAN};
+    struct reader r = {
+        .doc = doc, .arena = arena, .model = out, .skip_unknown = skip_unknown, .err = err};
+    DL_TRY(find_family(&r));
+    for (int i = 0; out->family->always[i] != NULL; i++) {
+        const char *pair = out->family->always[i], *equals = strchr(pair, '=');
+        DL_TRY(
+            set(&r, "", dl_arena_strndup(arena, pair, (size_t)(equals - pair)), false, equals + 1));
+    }
+    DL_TRY(read_members(&r, doc->root, ""));
+    return finish(&r);
+}
+
+const char *dl_config_text(const struct dl_config_model *m, const char *name,
+                           struct dl_arena *arena) {
+    struct dl_json_writer w;
+    dl_jw_init(&w, arena, false);
+    dl_jw_object(&w, NULL);
+    dl_jw_string(&w, "format", "dlmodel-workload");
+    dl_jw_integer(&w, "version", 1);
+    dl_jw_string(&w, "name", name);
+    dl_jw_string(
+        &w, "summary",
+        dl_arena_printf(arena, "%s, imported from its config.json", m->family->model_type));
+    dl_jw_string(&w, "source", "imported");
+    dl_jw_string(&w, "extends", m->family->extends);
+    dl_jw_object(&w, "parameters");
+    for (int i = 0; i < m->value_count; i++) {
+        char *end;
+        const double number = strtod(m->values[i].text, &end);
+        if (*end == '\0')
+            dl_jw_number(&w, m->values[i].parameter, number);
+        else
+            dl_jw_string(&w, m->values[i].parameter, m->values[i].text);
+    }
+    dl_jw_end(&w);
+    dl_jw_end(&w);
+    return w.failed ? NULL : dl_arena_printf(arena, "%s\n", w.text);
+}
+
+/* ---- the command ---- */
+
+enum { CONFIG_BYTES = 4 << 20 };
+
+/* Name of the folder of the file, which is the model's, else of its type. */
+static const char *default_name(struct dl_arena *arena, const char *path, const char *type) {
+    const char *slash = strrchr(path, '/'), *from = slash;
+    while (from != NULL && from > path && from[-1] != '/') from--;
+    const bool folder = slash != NULL && slash > from && from[0] != '.';
+    char *name = folder ? dl_arena_strndup(arena, from, (size_t)(slash - from))
+                        : dl_arena_strdup(arena, type);
+    for (char *at = name; at != NULL && *at != '\0'; at++) {
+        const bool plain = (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
+                           (*at >= '0' && *at <= '9') || strchr("._-", *at) != NULL;
+        if (!plain) *at = '_';
+    }
+    return name;
+}
+
+/* The workload that the text makes, with the one that it extends. */
+static enum dl_code build(struct dl_context *context, const char *text,
+                          const struct dl_config_model *model, const char *path,
+                          struct dl_workload *out, struct dl_err *err) {
+    struct dl_json *docs[2];
+    const char *base;
+    struct dl_err inner = {.code = DL_OK};
+    DL_TRY(dl_data_path(&context->data, DL_DATA_WORKLOAD, model->family->extends, context->arena,
+                        &base, err));
+    DL_TRY(dl_json_parse("imported workload", text, strlen(text), context->arena, &docs[0], err));
+    DL_TRY(dl_json_read(base, context->arena, &docs[1], err));
+    const struct dl_json *const chain[] = {docs[0], docs[1]};
+    const enum dl_code code = dl_workload_build(chain, 2, NULL, 0, context->arena, out, &inner);
+    if (code == DL_OK || code == DL_ERR_SYSTEM) return code;
+    return dl_fail_at(err, path, 0, 0, NULL, "its values do not make a workload: %.200s: %.300s",
+                      inner.key, inner.message);
+}
+
+enum dl_code dl_import_config(struct dl_context *context, const struct dl_options *options,
+                              const struct dl_import_asked *asked, struct dl_err *err) {
+    struct dl_config_model model;
+    struct dl_workload workload;
+    char *json = NULL;
+    size_t length = 0;
+    DL_TRY(dl_import_files(options, 1, err));
+    const char *path = options->positional[1];
+    DL_TRY(dl_data_read(&context->data, path, CONFIG_BYTES, context->arena, &json, &length, err));
+    DL_TRY(dl_config_parse(path, json, length, asked->skip_unknown, context->arena, &model, err));
+    const char *name = asked->name != NULL
+                           ? asked->name
+                           : default_name(context->arena, path, model.family->model_type);
+    const char *text = name == NULL ? NULL : dl_config_text(&model, name, context->arena);
+    if (text == NULL) return no_memory(err);
+    DL_TRY(build(context, text, &model, path, &workload, err));
+    DL_TRY(context->output(options, text, err));
+    context->note(context, "%s: %.0f parameters, %.0f of them active; %.0f tokens a sample", name,
+                  workload.parameters, workload.active_parameters, workload.sequence);
+    if (model.left_out != NULL) context->note(context, "left out: %s", model.left_out);
+    if (model.skipped > 0)
+        context->note(context, "warning: left out %d members that are not known", model.skipped);
+    return DL_OK;
+}

@@ -1,0 +1,77 @@
+/* import_config.h - a Hugging Face config.json as a workload: the parameters of `gpt` or
+ * `bert_base` that its members set. */
+#ifndef DL_IMPORT_IMPORT_CONFIG_H
+#define DL_IMPORT_IMPORT_CONFIG_H
+
+#include "model/core/json_node.h"
+
+enum { DL_CONFIG_VALUES = 64, DL_CONFIG_KEYS = 48 };
+
+/* What a member of a config does. */
+enum dl_config_use {
+    DL_CONFIG_NUMBER,     /* the parameter's value, a whole number of at least 0; null: none */
+    DL_CONFIG_FLAG,       /* the parameter is 1 or 0 */
+    DL_CONFIG_DROPOUT,    /* the parameter is a probability; several must agree */
+    DL_CONFIG_ACTIVATION, /* the word of `mlp`: of a gated one "silu" is swiglu */
+    DL_CONFIG_FRACTION,   /* part of each head that turns */
+    DL_CONFIG_RATIO,      /* ffn / hidden */
+    DL_CONFIG_HALVES,     /* qkv_bias and proj_bias */
+    DL_CONFIG_NO_BIAS,    /* true: neither layers nor norms have a bias */
+    DL_CONFIG_NORM,       /* the word of `norm` in a name like "low_precision_layernorm" */
+    DL_CONFIG_WINDOW,     /* the window; null: none */
+    DL_CONFIG_WINDOWED,   /* whether the window is in force; true is not known */
+    DL_CONFIG_PATTERN,    /* every so many layers one sees all */
+    DL_CONFIG_LAYERS,     /* list of "sliding_attention" and "full_attention" */
+    DL_CONFIG_LENGTH,     /* longest sequence */
+    DL_CONFIG_ONLY,       /* a number that must be the one given */
+    DL_CONFIG_FALSE,      /* true would change the work in a way that is not known */
+    DL_CONFIG_EMPTY,      /* a list that must be empty */
+    DL_CONFIG_INSIDE,     /* an object with members of the same table */
+    DL_CONFIG_NOTED,      /* left out of the workload, with a note */
+    DL_CONFIG_IGNORED     /* changes nothing that is modelled */
+};
+
+struct dl_config_key {
+    const char *key;
+    enum dl_config_use use;
+    const char *parameter;
+    double only; /* ONLY */
+};
+
+/* A model type: what its workload extends and sets whatever the config says, what it may say. */
+struct dl_config_family {
+    const char *model_type, *extends;
+    const char *const *always; /* "mlp=swiglu", NULL-terminated */
+    bool gated;
+    /* its own; of several families: more and less common; each ended by a NULL key */
+    const struct dl_config_key *keys, *shared, *base;
+    const char *needs[6]; /* parameters that the config must set */
+};
+extern const struct dl_config_family dl_config_families[]; /* ended by a NULL model_type */
+extern const struct dl_config_key dl_config_ignored[];     /* of every family */
+
+struct dl_config_value {
+    const char *parameter, *text;
+    bool given; /* by the config, not by its family */
+};
+
+struct dl_config_model {
+    const struct dl_config_family *family;
+    struct dl_config_value values[DL_CONFIG_VALUES];
+    int value_count;
+    double longest; /* sequence; NAN: not said */
+    const char *left_out;
+    int skipped; /* unknown members, with skip_unknown */
+};
+
+/* Reads a config; skip_unknown: members that are not known are left out. DL_ERR_INPUT with the
+ * place of a model type or of a member that is not known, or of a value that the workload cannot
+ * express. */
+enum dl_code dl_config_parse(const char *name, const char *text, size_t length, bool skip_unknown,
+                             struct dl_arena *arena, struct dl_config_model *out,
+                             struct dl_err *err);
+/* The workload file. NULL when out of memory. */
+const char *dl_config_text(const struct dl_config_model *model, const char *name,
+                           struct dl_arena *arena);
+
+#endif

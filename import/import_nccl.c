@@ -1,0 +1,315 @@
+/* import_nccl.c - printed output of nccl-tests (2.0 to 2.17): a header of comments, then a table
+ * with a time out of place and one in place. Columns are found by name, because they differ
+ * between releases and collectives. Several runs in one file are read. Format: the tool's own
+ * output (NVIDIA/nccl-tests, src/common.cu). */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/network/coll_match.h"
+#include "import/import_bench.h"
+
+enum { HOSTS_MAX = 4096 };
+
+static const struct {
+    const char *name;
+    enum dl_collective_op op;
+} operations[] = {
+    {"all_reduce", DL_COLL_ALL_REDUCE},
+    {"all_gather", DL_COLL_ALL_GATHER},
+    {"reduce_scatter", DL_COLL_REDUCE_SCATTER},
+    {"alltoall", DL_COLL_ALL_TO_ALL},
+    {"broadcast", DL_COLL_BROADCAST},
+    {"sendrecv", DL_COLL_P2P},
+    {"gather", DL_COLL_GATHER},
+    {"scatter", DL_COLL_SCATTER},
+    {"reduce", DL_COLL_REDUCE},
+};
+
+/* Where the columns are; -1: not in this table. */
+struct columns {
+    int count, size, type, time[2], alg[2], bus[2], wrong[2];
+};
+
+struct reader {
+    const char *name;
+    const struct dl_bench_given *given;
+    struct dl_bench *out;
+    struct dl_err *err;
+    struct columns columns;
+    int op;
+    int64_t ranks, host_count;
+    const char *hosts[HOSTS_MAX], *device, *version;
+    int line, rows;
+};
+
+const char *dl_bench_line(struct dl_bench_lines *l, struct dl_arena *arena) {
+    if (l->at >= l->end) return NULL;
+    const char *stop = memchr(l->at, '\n', (size_t)(l->end - l->at));
+    if (stop == NULL) stop = l->end;
+    const char *from = l->at, *label = from;
+    size_t length = (size_t)(stop - from);
+    l->at = stop < l->end ? stop + 1 : stop;
+    l->line++;
+    /* "12: " */
+    while (label < stop && (*label == ' ' || (*label >= '0' && *label <= '9'))) label++;
+    if (label > from && label < stop && *label == ':')
+        from = label + 1;
+    else if (length > 4 && from[0] == '[') { /* "[1,0]<stdout>:" */
+        const char *tag = memchr(from, ':', length);
+        if (tag != NULL && tag[-1] == '>') from = tag + 1;
+    }
+    char *copy = dl_arena_strndup(arena, from, (size_t)(stop - from));
+    if (copy == NULL) return NULL;
+    for (char *at = copy; *at != 0; at++) {
+        if (*at == '\r' || *at == '\t') *at = ' ';
+    }
+    return copy;
+}
+
+int dl_bench_tokens(char *line, char **tokens) {
+    int count = 0;
+    for (char *at = line; *at != 0;) {
+        at += strspn(at, " ");
+        if (*at == 0) break;
+        if (count < DL_BENCH_TOKENS) tokens[count] = at;
+        count++;
+        at += strcspn(at, " ");
+        if (*at != 0) *at++ = 0;
+    }
+    return count;
+}
+
+bool dl_bench_number(const char *token, double *out) {
+    char *end;
+    if (token[0] == 0 || token[strspn(token, "0123456789.eE+-")] != 0) return false;
+    *out = strtod(token, &end);
+    return *end == 0 && isfinite(*out) && *out >= 0;
+}
+
+struct dl_bench_row *dl_bench_add(struct dl_bench *b) {
+    if (b->count == b->capacity) {
+        const int capacity = b->capacity == 0 ? 64 : 2 * b->capacity;
+        struct dl_bench_row *grown = dl_arena_alloc(b->arena, (size_t)capacity, sizeof *grown);
+        if (grown == NULL) return NULL;
+        if (b->count > 0) memcpy(grown, b->rows, (size_t)b->count * sizeof *grown);
+        b->rows = grown;
+        b->capacity = capacity;
+    }
+    return &b->rows[b->count++];
+}
+
+static enum dl_code no_memory(struct dl_err *err) {
+    return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+}
+
+/* "all_reduce_perf" in a line; longer names are listed before those that end them. */
+static int find_operation(const char *text) {
+    const char *at = strstr(text, "_perf");
+    for (; at != NULL; at = strstr(at + 1, "_perf")) {
+        for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+            const size_t length = strlen(operations[i].name);
+            if ((size_t)(at - text) >= length &&
+                strncmp(at - length, operations[i].name, length) == 0)
+                return (int)operations[i].op;
+        }
+    }
+    return -1;
+}
+
+/* "Rank  0 Group  0 Pid 1234 on  node1 device  0 [0x07] NVIDIA A100-SXM4-40GB" */
+static enum dl_code read_rank(struct reader *r, const char *text) {
+    struct dl_arena *arena = r->out->arena;
+    const char *on = strstr(text, " on "), *device = strstr(text, " device "),
+               *bracket = strrchr(text, ']');
+    r->ranks++;
+    if (on == NULL || device == NULL || device < on) return DL_OK;
+    on += strspn(on + 4, " ") + 4;
+    const char *host = dl_arena_strndup(arena, on, strcspn(on, " "));
+    if (host == NULL) return no_memory(r->err);
+    bool known = false;
+    for (int64_t i = 0; i < r->host_count; i++) known = known || strcmp(r->hosts[i], host) == 0;
+    if (!known && r->host_count < HOSTS_MAX) r->hosts[r->host_count++] = host;
+    if (bracket == NULL || bracket < device) return DL_OK;
+    const char *name = bracket + 1 + strspn(bracket + 1, " ");
+    size_t length = strlen(name);
+    while (length > 0 && name[length - 1] == ' ') length--;
+    r->device = dl_arena_strndup(arena, name, length);
+    return r->device == NULL ? no_memory(r->err) : DL_OK;
+}
+
+static void read_header(struct reader *r, char **tokens, int count) {
+    struct columns c = {.count = count,
+                        .size = -1,
+                        .type = -1,
+                        .time = {-1, -1},
+                        .alg = {-1, -1},
+                        .bus = {-1, -1},
+                        .wrong = {-1, -1}};
+    int times = 0;
+    for (int i = 0; i < count && i < DL_BENCH_TOKENS; i++) {
+        const int last = times > 0 ? times - 1 : 0;
+        if (strcmp(tokens[i], "size") == 0) c.size = i;
+        if (strcmp(tokens[i], "type") == 0) c.type = i;
+        if (strcmp(tokens[i], "time") == 0 && times < 2) c.time[times++] = i;
+        if (strcmp(tokens[i], "algbw") == 0) c.alg[last] = i;
+        if (strcmp(tokens[i], "busbw") == 0) c.bus[last] = i;
+        if (strcmp(tokens[i], "#wrong") == 0 || strcmp(tokens[i], "error") == 0) c.wrong[last] = i;
+    }
+    if (c.size >= 0 && c.time[0] >= 0) r->columns = c;
+}
+
+static enum dl_code read_comment(struct reader *r, char *line) {
+    char *tokens[DL_BENCH_TOKENS];
+    char *text = line + 1 + strspn(line + 1, " #");
+    const int op = find_operation(text);
+    const char *version = strstr(line, "NCCL version ");
+    if (op >= 0) r->op = op;
+    if (version != NULL) {
+        version += strlen("NCCL version ");
+        r->version = dl_arena_strndup(r->out->arena, version, strcspn(version, " +"));
+        if (r->version == NULL) return no_memory(r->err);
+    }
+    if (strncmp(text, "nThread", 7) == 0) { /* another run */
+        r->ranks = r->host_count = 0;
+        r->columns.count = 0;
+    }
+    if (strncmp(text, "Rank ", 5) == 0) return read_rank(r, text);
+    if (strncmp(text, "size ", 5) == 0) {
+        const int count = dl_bench_tokens(text, tokens);
+        read_header(r, tokens, count);
+    }
+    return DL_OK;
+}
+
+static enum dl_code bad(const struct reader *r, const char *key, const char *message,
+                        const char *found) {
+    return dl_fail_at(r->err, r->name, r->line, 1, key, "%s%s%.40s%s", message,
+                      found != NULL ? ", found \"" : "", found != NULL ? found : "",
+                      found != NULL ? "\"" : "");
+}
+
+/* The ratio of bus bandwidth to algorithm bandwidth depends on ranks and collective: it exposes
+ * a wrong guess. */
+static enum dl_code check_factor(const struct reader *r, const struct dl_bench_row *row) {
+    const double expected =
+        dl_collective_bus_factor((enum dl_collective_op)row->op, (double)row->ranks);
+    const double found = row->bus_bytes_per_s / row->alg_bytes_per_s;
+    if (!(row->alg_bytes_per_s >= 1e9) || (fabs(found - expected) <= 0.03 * expected)) return DL_OK;
+    /* the tool counts (n-1)/n there */
+    if (row->op == DL_COLL_GATHER || row->op == DL_COLL_SCATTER) return DL_OK;
+    return dl_fail_at(
+        r->err, r->name, r->line, 1, "busbw",
+        "bus bandwidth is %.3g times the algorithm bandwidth, but %s of %lld ranks has %.3g; "
+        "give --collective or --ranks",
+        found, dl_collective_op_names[row->op], (long long)row->ranks, expected);
+}
+
+/* Facts of the run that the output or the options must provide. */
+static enum dl_code check_run(const struct reader *r, const struct dl_bench_row *row) {
+    if (row->op < 0)
+        return bad(r, NULL, "the output does not name the collective; give --collective", NULL);
+    if (row->ranks < 1) return bad(r, NULL, "the output lists no ranks; give --ranks", NULL);
+    if (row->nodes < 1) return bad(r, NULL, "the output lists no hosts; give --nodes", NULL);
+    if (row->ranks < row->nodes)
+        return dl_fail_at(r->err, r->name, r->line, 1, NULL, "fewer ranks (%lld) than nodes (%lld)",
+                          (long long)row->ranks, (long long)row->nodes);
+    return DL_OK;
+}
+
+static enum dl_code add_row(struct reader *r, char **tokens, double size, int half) {
+    const struct columns *c = &r->columns;
+    double time_us, alg, bus = 0, wrong = 0;
+    const char *found = tokens[c->time[half]];
+    if (strcmp(found, "N/A") == 0) return DL_OK; /* this collective has no such variant */
+    if (!dl_bench_number(found, &time_us) ||
+        !(time_us >= DL_BENCH_LEAST_US && time_us <= DL_BENCH_MOST_US))
+        return bad(r, "time", "expected a time in microseconds", found);
+    if (c->alg[half] < 0 || !dl_bench_number(tokens[c->alg[half]], &alg))
+        return bad(r, "algbw", "expected a bandwidth in GB/s",
+                   c->alg[half] < 0 ? NULL : tokens[c->alg[half]]);
+    if (c->bus[half] < 0 || !dl_bench_number(tokens[c->bus[half]], &bus))
+        return bad(r, "busbw", "expected a bandwidth in GB/s",
+                   c->bus[half] < 0 ? NULL : tokens[c->bus[half]]);
+    const bool checked = c->wrong[half] >= 0 && dl_bench_number(tokens[c->wrong[half]], &wrong);
+    struct dl_bench_row *row = dl_bench_add(r->out);
+    if (row == NULL) return no_memory(r->err);
+    *row = (struct dl_bench_row){.op = r->given->op >= 0 ? r->given->op : r->op,
+                                 .version = r->version,
+                                 .device = r->device,
+                                 .ranks = r->given->ranks > 0 ? r->given->ranks : r->ranks,
+                                 .nodes = r->given->nodes > 0 ? r->given->nodes : r->host_count,
+                                 .size_bytes = size,
+                                 .time_s = time_us * 1e-6,
+                                 .alg_bytes_per_s = alg * 1e9,
+                                 .bus_bytes_per_s = bus * 1e9,
+                                 .in_place = half == 1,
+                                 .line = r->line};
+    row->wrong = checked && wrong >= 1; /* "error" is a deviation (1e-7), "#wrong" a count */
+    row->dtype = c->type >= 0 ? dl_arena_strdup(r->out->arena, tokens[c->type]) : NULL;
+    DL_TRY(check_run(r, row));
+    r->rows++;
+    return check_factor(r, row);
+}
+
+/* Another program's line among the output: it does not begin with a size, nor does it have the
+ * table's number of columns with a number where the time stands. */
+static bool is_foreign(const struct columns *c, char **tokens, int count) {
+    double time_us;
+    if (count == 0 || c->count == 0) return true;
+    if (tokens[0][strspn(tokens[0], "0123456789")] == 0) return false;
+    return count != c->count || !dl_bench_number(tokens[c->time[0]], &time_us);
+}
+
+static enum dl_code read_row(struct reader *r, char *line) {
+    char *tokens[DL_BENCH_TOKENS];
+    double size;
+    const int count = dl_bench_tokens(line, tokens);
+    if (is_foreign(&r->columns, tokens, count)) return DL_OK;
+    if (count != r->columns.count) {
+        return dl_fail_at(r->err, r->name, r->line, 1, NULL,
+                          "expected %d columns as in the heading, found %d: the line is cut off or "
+                          "mixed with another",
+                          r->columns.count, count);
+    }
+    if (!dl_bench_number(tokens[r->columns.size], &size) || !(size <= DL_BENCH_MOST_BYTES) ||
+        size != floor(size))
+        return bad(r, "size", "expected a size in bytes", tokens[r->columns.size]);
+    for (int half = 0; half < 2; half++) {
+        if (r->columns.time[half] >= 0) DL_TRY(add_row(r, tokens, size, half));
+    }
+    return DL_OK;
+}
+
+enum dl_code dl_nccl_tests_parse(const char *name, const char *text, size_t length,
+                                 const struct dl_bench_given *given, struct dl_bench *out,
+                                 struct dl_err *err) {
+    struct dl_bench_lines lines = {.at = text, .end = text + length};
+    struct reader *r = dl_arena_alloc(out->arena, 1, sizeof *r);
+    if (r == NULL) return no_memory(err);
+    *r = (struct reader){
+        .name = name, .given = given, .out = out, .err = err, .op = find_operation(name)};
+    bool header = false;
+    for (const char *line; (line = dl_bench_line(&lines, out->arena)) != NULL;) {
+        char *copy = dl_arena_strdup(out->arena, line + strspn(line, " "));
+        if (copy == NULL) return no_memory(err);
+        r->line = lines.line;
+        const bool version = strncmp(copy, "NCCL version ", 13) == 0;
+        if (copy[0] != '#' && !version) {
+            DL_TRY(read_row(r, copy));
+            /* the command line of a job's log */
+            if (r->rows == 0 && r->op < 0) r->op = find_operation(line);
+            continue;
+        }
+        DL_TRY(read_comment(r, copy));
+        header = header || r->columns.count > 0;
+    }
+    if (!header)
+        return dl_fail_at(err, name, 0, 0, NULL,
+                          "expected the output of nccl-tests: no heading '# size count type ... "
+                          "time algbw busbw'");
+    if (r->rows == 0)
+        return dl_fail_at(err, name, r->line, 1, NULL,
+                          "expected a row of the table below the heading: the run printed none");
+    return DL_OK;
+}

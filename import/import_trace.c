@@ -1,0 +1,322 @@
+/* import_trace.c - see the header. PyTorch's profiler writes {"traceEvents": [...]} (Kineto) or
+ * the list alone (before it); times are in us. Used members of an event: ph "X", name, cat, ts,
+ * dur, pid, tid, args: correlation, "Sequence number", "Fwd thread id". */
+#include "model/core/hash.h"
+#include "import/import_trace.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/core/json_node.h"
+#include "import/import_trace_join.h"
+#include "import/import_trace_sums.h"
+#include "import/json_stream.h"
+
+enum { FEWEST_STEPS = 8 }; /* for a standard deviation */
+
+/* An event of eleven days; a clock that counts from 1970 is at 1.8e15 us now. */
+static const double MOST_US = 1e12, MOST_CLOCK_US = 1e17;
+
+struct reader {
+    const char *name;
+    struct dl_arena *arena;
+    struct dl_err *err;
+    struct dl_trace_join join;
+    struct dl_trace_names layers;
+    double steps_us, squares_us2; /* of the steps */
+    double core_s;
+};
+
+static enum dl_code no_memory(struct dl_err *err) {
+    return dl_fail(err, DL_ERR_SYSTEM, "out of memory while reading a trace");
+}
+
+static const struct dl_json_node *member(const struct dl_json_node *object, const char *key) {
+    return object == NULL || object->kind != DL_JSON_OBJECT
+               ? NULL
+               : dl_json_member(object, key, strlen(key));
+}
+
+static const char *text_of(const struct dl_json_node *n) {
+    return n != NULL && n->kind == DL_JSON_STRING ? n->string : "";
+}
+static double number_of(const struct dl_json_node *n) {
+    return n != NULL && n->kind == DL_JSON_NUMBER ? n->number : NAN;
+}
+
+static uint64_t mix(uint64_t hash, const struct dl_json_node *n) {
+    const double number = number_of(n);
+    return dl_hash_bytes(dl_hash_text(hash, text_of(n)), &number, sizeof number);
+}
+
+static bool one_of(const char *text, const char *const *list) {
+    for (int i = 0; list[i] != NULL; i++) {
+        if (strcmp(text, list[i]) == 0) return true;
+    }
+    return false;
+}
+
+static bool starts(const char *text, const char *with) {
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+static bool is_update(const char *name) {
+    return starts(name, "Optimizer.step") || strcmp(name, "update") == 0;
+}
+
+/* "layer:NAME:forward" */
+static bool layer_range(const char *name, struct dl_trace_event *e, size_t *layer_length) {
+    if (!starts(name, "layer:")) return false;
+    const char *from = name + 6, *colon = strrchr(from, ':');
+    if (colon == NULL || colon == from) return false;
+    if (strcmp(colon, ":forward") == 0)
+        e->kind = DL_TRACE_FORWARD;
+    else if (strcmp(colon, ":backward") == 0)
+        e->kind = DL_TRACE_BACKWARD;
+    else
+        return false;
+    e->layer = from;
+    *layer_length = (size_t)(colon - from);
+    return true;
+}
+
+static enum dl_code add_event(struct reader *r, struct dl_trace_event *e, size_t layer_length) {
+    if (e->layer != NULL) {
+        e->layer = dl_trace_name(&r->layers, e->layer, layer_length, r->arena);
+        if (e->layer == NULL) return no_memory(r->err);
+    }
+    return dl_trace_join_event(&r->join, e, r->err);
+}
+
+/* Kind and number of a host event; false: it does not count. */
+static bool classify(const char *name, bool is_runtime, const struct dl_json_node *args,
+                     struct dl_trace_event *e, size_t *layer_length) {
+    const double correlation = number_of(member(args, "correlation")),
+                 sequence = number_of(member(args, "Sequence number"));
+    if (is_runtime) {
+        e->kind = DL_TRACE_LAUNCH;
+        e->number = correlation;
+        return dl_known(correlation);
+    }
+    if (is_update(name)) {
+        e->kind = DL_TRACE_UPDATE;
+        return true;
+    }
+    if (layer_range(name, e, layer_length)) return true;
+    if (!(sequence >= 0)) return false;
+    const bool back = starts(name, "autograd::engine::evaluate_function");
+    e->kind = back ? DL_TRACE_OPERATOR : DL_TRACE_SEQUENCE;
+    e->number = sequence;
+    /* others with a forward thread lie inside such an event */
+    return back || !(number_of(member(args, "Fwd thread id")) > 0);
+}
+
+static enum dl_code read_event(struct reader *r, const struct dl_json_node *n, int index) {
+    static const char *const device[] = {"kernel",     "Kernel", "gpu_memcpy",
+                                         "gpu_memset", "gpu_op", NULL};
+    static const char *const runtime[] = {"cuda_runtime", "cuda_driver", "Runtime", "hip_runtime",
+                                          NULL};
+    if (n->kind != DL_JSON_OBJECT)
+        return dl_fail_at(r->err, r->name, 0, 0, NULL, "event %d: expected an object", index);
+    if (strcmp(text_of(member(n, "ph")), "X") != 0) return DL_OK;
+    const char *name = text_of(member(n, "name")), *cat = text_of(member(n, "cat"));
+    const struct dl_json_node *args = member(n, "args");
+    const bool on_device = one_of(cat, device), is_step = starts(name, "ProfilerStep#");
+    size_t layer_length = 0;
+    struct dl_trace_event e = {.ts_us = number_of(member(n, "ts")),
+                               .dur_us = number_of(member(n, "dur"))};
+    if (!(e.dur_us >= 0 && e.dur_us <= MOST_US) || !(fabs(e.ts_us) <= MOST_CLOCK_US)) {
+        if (!starts(name, "layer:") && !is_step && !on_device && !is_update(name)) return DL_OK;
+        return dl_fail_at(r->err, r->name, 0, 0, NULL,
+                          "event %d ('%.60s'): expected numbers ts and dur, dur from 0 to 1e12 us",
+                          index, name);
+    }
+    e.thread = mix(mix(DL_HASH_START, member(n, "pid")), member(n, "tid"));
+    if (on_device)
+        return dl_trace_join_kernel(&r->join, number_of(member(args, "correlation")), e.dur_us,
+                                    r->err);
+    /* the same range once more, on the device's line */
+    if (strcmp(cat, "gpu_user_annotation") == 0) return DL_OK;
+    if (is_step) {
+        r->steps_us += e.dur_us;
+        r->squares_us2 += e.dur_us * e.dur_us;
+        return dl_trace_join_step(&r->join, e.dur_us, r->err);
+    }
+    return classify(name, one_of(cat, runtime), args, &e, &layer_length)
+               ? add_event(r, &e, layer_length)
+               : DL_OK;
+}
+
+/* What of the sorted times of the steps counts. */
+struct step_times {
+    double middle_us, quartile_us, low_us; /* low: of the fastest twentieth the slowest */
+};
+
+static enum dl_code sort_steps(struct reader *r, struct step_times *out) {
+    const int64_t count = r->join.steps.total;
+    const void *next;
+    double lower_us = NAN, upper_us = NAN;
+    *out = (struct step_times){NAN, NAN, NAN};
+    DL_TRY(dl_disk_sort_start(&r->join.steps, r->err));
+    for (int64_t i = 0; i < count; i++) {
+        DL_TRY(dl_disk_sort_next(&r->join.steps, &next, r->err));
+        const double step_us = *(const double *)next;
+        if (i == (count - 1) / 20) out->low_us = step_us;
+        if (i == (count - 1) / 4) out->quartile_us = step_us;
+        if (i == (count - 1) / 2) lower_us = step_us;
+        if (i == count / 2) upper_us = step_us;
+    }
+    out->middle_us = 0.5 * (lower_us + upper_us);
+    return DL_OK;
+}
+
+/* Where the host is the device: the part of such a step outside all layers (clearing gradients,
+ * the optimizer, the loop), at least the update. */
+static double rest_s(const struct dl_trace_times *t, double update_s, double step_us) {
+    double layers_s = 0;
+    for (int i = 0; i < t->layer_count; i++) {
+        layers_s += (dl_known(t->layers[i].forward_s) ? t->layers[i].forward_s : 0) +
+                    (dl_known(t->layers[i].backward_s) ? t->layers[i].backward_s : 0);
+    }
+    return fmax(update_s, 1e-6 * step_us - layers_s);
+}
+
+static void set_update(const struct reader *r, const struct dl_trace_joined *j,
+                       const struct step_times *steps, struct dl_trace_times *out) {
+    out->update_s = j->update ? 1e-6 * j->update_us / (double)out->steps : NAN;
+    out->quartile_update_s = NAN;
+    if (r->join.kernels.total > 0 || r->join.steps.total == 0) return;
+    const double own_s = j->update ? out->update_s : 0;
+    out->update_s = rest_s(out, own_s, steps->middle_us);
+    out->quartile_update_s = rest_s(out, own_s, steps->quartile_us);
+}
+
+static void set_jitter(const struct reader *r, const struct step_times *steps,
+                       struct dl_trace_times *out) {
+    const double count = (double)r->join.steps.total;
+    out->jitter_frac = out->quartile_jitter_frac = out->core_s = NAN;
+    if (count < FEWEST_STEPS) return;
+    const double mean_us = r->steps_us / count;
+    out->jitter_frac =
+        sqrt(fmax(0, (r->squares_us2 - count * mean_us * mean_us) / (count - 1))) / mean_us;
+    if (r->join.kernels.total > 0) return;
+    /* of normal times these two lie 0.971 standard deviations apart */
+    out->quartile_jitter_frac = (steps->quartile_us - steps->low_us) / 0.971 / steps->quartile_us;
+}
+
+static enum dl_code finish(struct reader *r, int64_t steps, struct dl_trace_joined *j,
+                           struct dl_trace_times *out) {
+    const int64_t events = r->join.events.total + r->join.kernels.total;
+    struct step_times times;
+    DL_TRY(dl_trace_join_all(&r->join, r->name, j, r->err));
+    if (j->samples.total == 0) {
+        return dl_fail_at(r->err, r->name, 0, 0, NULL,
+                          "expected ranges named layer:NAME:forward (record_function); there are "
+                          "none among %lld events that count",
+                          (long long)events);
+    }
+    const bool on_device = r->join.kernels.total > 0;
+    *out = (struct dl_trace_times){.on_device = on_device, .by_sequence = j->by_sequence};
+    DL_TRY(
+        dl_trace_sum(&j->samples, steps > 0 ? steps : r->join.steps.total, r->arena, out, r->err));
+    DL_TRY(sort_steps(r, &times));
+    set_update(r, j, &times, out);
+    set_jitter(r, &times, out);
+    out->kernel_s = 1e-6 * r->join.kernels_us / (double)out->steps;
+    out->unclaimed_s = 1e-6 * j->unclaimed_us / (double)out->steps;
+    return DL_OK;
+}
+
+/* The events, one at a time. */
+static enum dl_code read_list(struct reader *r, struct dl_json_stream *s) {
+    struct dl_err *err = r->err;
+    DL_TRY(dl_json_stream_take(s, '[', "a list of events", err));
+    if (dl_json_stream_peek(s) == ']') return dl_json_stream_take(s, ']', "']'", err);
+    for (int index = 0;; index++) {
+        struct dl_arena one = {0};
+        struct dl_json *doc;
+        enum dl_code code = dl_json_stream_value(s, &one, &doc, err);
+        if (code == DL_OK) code = read_event(r, doc->root, index);
+        dl_arena_free(&one);
+        DL_TRY(code);
+        if (dl_json_stream_peek(s) == ']') return dl_json_stream_take(s, ']', "']'", err);
+        DL_TRY(dl_json_stream_take(s, ',', "',' or ']'", err));
+    }
+}
+
+/* One member of the trace's object: the events, the benchmark program's own, or another. */
+static enum dl_code read_member(struct reader *r, struct dl_json_stream *s, bool *listed) {
+    struct dl_arena one = {0};
+    struct dl_json *key, *own;
+    if (dl_json_stream_peek(s) != '"')
+        return dl_json_stream_fail(s, "a key in double quotes", r->err);
+    enum dl_code code = dl_json_stream_value(s, &one, &key, r->err);
+    if (code == DL_OK) code = dl_json_stream_take(s, ':', "':' after a key", r->err);
+    const char *name = code == DL_OK ? text_of(key->root) : "";
+    if (code == DL_OK && strcmp(name, "traceEvents") == 0 && !*listed &&
+        dl_json_stream_peek(s) == '[') {
+        *listed = true;
+        code = read_list(r, s);
+    } else if (code == DL_OK && strcmp(name, "dlmodel") == 0) {
+        code = dl_json_stream_value(s, &one, &own, r->err);
+        if (code == DL_OK) r->core_s = number_of(member(own->root, "core_s"));
+    } else if (code == DL_OK) {
+        code = dl_json_stream_skip(s, r->err);
+    }
+    dl_arena_free(&one);
+    return code;
+}
+
+static enum dl_code read_trace(struct reader *r, struct dl_json_stream *s) {
+    struct dl_err *err = r->err;
+    bool listed = dl_json_stream_peek(s) == '[';
+    if (listed) {
+        DL_TRY(read_list(r, s));
+    } else {
+        DL_TRY(dl_json_stream_take(s, '{', "a Chrome trace: a list of events, or an object", err));
+        while (dl_json_stream_peek(s) != '}') {
+            DL_TRY(read_member(r, s, &listed));
+            if (dl_json_stream_peek(s) == '}') break;
+            DL_TRY(dl_json_stream_take(s, ',', "',' or '}'", err));
+        }
+        DL_TRY(dl_json_stream_take(s, '}', "'}'", err));
+    }
+    if (dl_json_stream_peek(s) >= 0)
+        return dl_json_stream_fail(s, "nothing after the JSON value", err);
+    if (listed) return DL_OK;
+    return dl_fail_at(
+        err, r->name, 1, 1, "traceEvents",
+        "expected a Chrome trace: a list of events, or an object with one in traceEvents");
+}
+
+static enum dl_code parse(struct dl_json_stream *s, int64_t steps, struct dl_arena *arena,
+                          struct dl_trace_times *out, struct dl_err *err) {
+    struct reader r = {.name = s->name, .arena = arena, .err = err, .core_s = NAN};
+    struct dl_trace_joined joined = {.update_us = 0};
+    dl_trace_join_init(&r.join);
+    enum dl_code code = read_trace(&r, s);
+    if (code == DL_OK) code = finish(&r, steps, &joined, out);
+    if (code == DL_OK && r.core_s > 1e-9 && r.core_s < 1e3) out->core_s = r.core_s;
+    dl_trace_joined_close(&joined);
+    dl_trace_join_close(&r.join);
+    return code;
+}
+
+enum dl_code dl_trace_parse(const char *name, const char *text, size_t length, int64_t steps,
+                            struct dl_arena *arena, struct dl_trace_times *out,
+                            struct dl_err *err) {
+    struct dl_json_stream s;
+    enum dl_code code = dl_json_stream_text(name, text, length, &s, err);
+    if (code == DL_OK) code = parse(&s, steps, arena, out, err);
+    dl_json_stream_close(&s);
+    return code;
+}
+
+enum dl_code dl_trace_file(const char *path, int64_t steps, struct dl_arena *arena,
+                           struct dl_trace_times *out, struct dl_err *err) {
+    struct dl_json_stream s;
+    enum dl_code code = dl_json_stream_file(path, &s, err);
+    if (code == DL_OK) code = parse(&s, steps, arena, out, err);
+    dl_json_stream_close(&s);
+    return code;
+}

@@ -1,0 +1,38 @@
+/* json_stream.h - a JSON file of any size, value by value: only the value at hand is in memory. */
+#ifndef DL_IMPORT_JSON_STREAM_H
+#define DL_IMPORT_JSON_STREAM_H
+
+#include "model/core/json.h"
+
+struct dl_json_stream {
+    const char *name; /* of the file, for errors */
+    int file;         /* -1: the text is in the buffer from the beginning */
+    char *buffer;     /* what was read from `kept` on */
+    size_t kept, at, length, capacity;
+    int line, col, kept_line, kept_col; /* of `at` and `kept`, from 1 */
+    bool ended;                         /* nothing follows what is in the buffer */
+};
+
+/* A file, or a text (which is copied). DL_ERR_INPUT for a file that cannot be read. After either,
+ * also where it failed, dl_json_stream_close. */
+enum dl_code dl_json_stream_file(const char *path, struct dl_json_stream *out, struct dl_err *err);
+enum dl_code dl_json_stream_text(const char *name, const char *text, size_t length,
+                                 struct dl_json_stream *out, struct dl_err *err);
+void dl_json_stream_close(struct dl_json_stream *stream);
+
+/* The next character behind white space, which stays; -1 at the end or where reading fails. */
+int dl_json_stream_peek(struct dl_json_stream *stream);
+/* Takes that character; DL_ERR_INPUT with its place unless it is `wanted`. */
+enum dl_code dl_json_stream_take(struct dl_json_stream *stream, char wanted, const char *expected,
+                                 struct dl_err *err);
+/* The next value, at most 16 MiB of text, checked by RFC 8259 and as a document in the arena; its
+ * name is the file's. Places in errors are those in the file. */
+enum dl_code dl_json_stream_value(struct dl_json_stream *stream, struct dl_arena *arena,
+                                  struct dl_json **out, struct dl_err *err);
+/* Steps over the next value, of any size. Only its brackets and quotes are checked. */
+enum dl_code dl_json_stream_skip(struct dl_json_stream *stream, struct dl_err *err);
+/* The same steps for a fault that the caller finds at the next character. */
+enum dl_code dl_json_stream_fail(struct dl_json_stream *stream, const char *expected,
+                                 struct dl_err *err);
+
+#endif

@@ -1,0 +1,85 @@
+/* command.h - what dlmodel.c hands to a command, and how a command describes itself. One command is
+ * one file and one row of the table in dlmodel.c.
+ */
+#ifndef DL_MODEL_CATALOG_COMMAND_H
+#define DL_MODEL_CATALOG_COMMAND_H
+
+#include "model/catalog/data.h"
+#include "model/core/option.h"
+#include "model/core/table.h"
+
+struct dl_command;
+struct dl_context;
+
+struct dl_cost_memo; /* model/framework/cost_memo.h */
+
+struct dl_context {
+    struct dl_data data; /* search path; overrides are added by each command */
+    const char *program; /* path of this executable, for probes next to it; "" when unknown */
+    /* Folders that hold plots/ and slurm/, whose scripts this program runs: next to the executable
+     * or installed. Never next to a data folder: data come from anybody, programs from whoever
+     * installed this one. */
+    const char *const *script_roots;
+    int script_root_count;
+    const char *profile_path;                 /* where the profile "local" is or will be */
+    int verbosity;                            /* -1 quiet, 0, 1 verbose */
+    bool color;                               /* stdout may be coloured */
+    bool progress;                            /* stderr is a terminal */
+    const struct dl_command *const *commands; /* for help */
+    struct dl_arena *arena;                   /* of the whole process */
+    /* Text to stdout or, with -o, atomically to that file. A closed or full stdout is
+     * DL_ERR_SYSTEM. */
+    enum dl_code (*output)(const struct dl_options *options, const char *text, struct dl_err *err);
+    /* The same in parts, for results longer than memory holds; `last` with the last one, after
+     * which a file replaces the old one. NULL: whole texts alone. */
+    enum dl_code (*output_part)(const struct dl_options *options, const char *text, bool last,
+                                struct dl_err *err);
+    /* A message line on stderr, unless quiet. */
+    void (*note)(const struct dl_context *context, const char *format, ...)
+        __attribute__((format(printf, 2, 3)));
+    void *owner; /* whoever made the context, for its output and note */
+    /* Told how far a long command is; anything but 0 stops it with DL_ERR_CANCELLED. NULL: none. */
+    int (*watch)(void *user, double done_frac, double elapsed_s);
+    void *watch_user;
+    struct dl_cost_memo *memo;              /* kernels that earlier calls timed; NULL: none */
+    const struct dl_option *global_options; /* for help */
+    /* of file formats private to one folder (slurm/), for `schema`; NULL-terminated */
+    const struct dl_schema *const *schemas;
+};
+
+struct dl_command {
+    const char *name, *summary;
+    const char *usage;   /* "[options] FILE..." */
+    const char *purpose; /* one paragraph */
+    /* command lines that run as printed, NULL-terminated; at least two */
+    const char *const *examples;
+    const struct dl_option *const *options; /* tables */
+    /* what its first argument may be, for completion: "scaling efficiency"; NULL: a file, or
+     * nothing */
+    const char *words;
+    const char *exit_notes; /* what 1 means here; NULL: the common list only */
+    /* Returns DL_OK, or the code with *err filled. */
+    enum dl_code (*run)(struct dl_context *context, const struct dl_options *options,
+                        struct dl_err *err);
+};
+
+/* --format, --json, --csv; DL_ERR_USAGE when they contradict. */
+enum dl_code dl_output_format(const struct dl_options *options, enum dl_format *out,
+                              struct dl_err *err);
+/* Gives out a part of a result. Where there is only `output`, `held` keeps the parts up to the last
+ * one. NULL text: out of memory. */
+struct dl_text; /* model/core/text.h */
+enum dl_code dl_output_part(const struct dl_context *context, const struct dl_options *options,
+                            struct dl_text *held, const char *text, bool last, struct dl_err *err);
+/* The command of that name; DL_ERR_USAGE lists the commands. */
+enum dl_code dl_command_find(const struct dl_command *const *commands, const char *name,
+                             const struct dl_command **out, struct dl_err *err);
+/* "dlmodel VERSION (COMMIT)" of this program. */
+extern const char dl_version_text[];
+/* The common header of JSON results: format, version, dlmodel {version, commit}. Opens the top
+ * object. */
+void dl_output_header(struct dl_json_writer *writer, const char *format);
+
+extern const struct dl_option dl_output_options[]; /* --format --json --csv -o --help */
+
+#endif

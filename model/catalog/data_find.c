@@ -1,0 +1,230 @@
+/* data_find.c - lists data files by kind, and finds the path of one. Apart from json.c and
+ * file.c, the only file of model/ that touches the file system. */
+#include "model/catalog/data_parts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "model/core/file.h"
+#include "model/core/hash.h"
+#include "model/core/name_hint.h"
+#include "model/catalog/store.h"
+
+static const char SUFFIX[] = ".json";
+static const char LOCAL[] = "local";
+
+const struct dl_data_kind_words dl_data_kinds[] = {
+    [DL_DATA_DEVICE] = {"device", "devices", "device."},
+    [DL_DATA_SYSTEM] = {"system", "systems", "system."},
+    [DL_DATA_WORKLOAD] = {"workload", "workloads", "workload."},
+    [DL_DATA_FRAMEWORK] = {"framework", "frameworks", "framework."},
+    [DL_DATA_LAYERS] = {"layer time", "layers", "layers."},
+};
+const int dl_data_kind_count = sizeof dl_data_kinds / sizeof dl_data_kinds[0];
+
+static enum dl_code no_memory(struct dl_err *err) {
+    return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+}
+
+static bool ends_in_suffix(const char *name) {
+    size_t length = strlen(name), suffix = sizeof SUFFIX - 1;
+    return length > suffix && strcmp(name + length - suffix, SUFFIX) == 0;
+}
+
+bool dl_data_is_path(const char *name) { return strchr(name, '/') != NULL || ends_in_suffix(name); }
+
+bool dl_data_exists(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 || errno == EACCES;
+}
+
+struct names {
+    struct dl_arena *arena;
+    const char **list;
+    size_t count, capacity;
+};
+
+static enum dl_code names_add(struct names *names, const char *name, struct dl_err *err) {
+    if (names->count + 1 >= names->capacity) {
+        size_t capacity = names->capacity == 0 ? 64 : 2 * names->capacity;
+        const char **list = dl_arena_alloc(names->arena, capacity, sizeof *list);
+        if (list == NULL) return no_memory(err);
+        for (size_t i = 0; i < names->count; i++) list[i] = names->list[i];
+        names->list = list;
+        names->capacity = capacity;
+    }
+    names->list[names->count++] = name;
+    return DL_OK;
+}
+
+static enum dl_code names_of_directory(struct names *names, const char *path, struct dl_err *err) {
+    DIR *directory = opendir(path);
+    if (directory == NULL) return DL_OK;
+    enum dl_code code = DL_OK;
+    for (const struct dirent *entry; code == DL_OK && (entry = readdir(directory)) != NULL;) {
+        if (entry->d_name[0] == '.' || !ends_in_suffix(entry->d_name)) continue;
+        const char *name = dl_arena_strndup(names->arena, entry->d_name,
+                                            strlen(entry->d_name) - (sizeof SUFFIX - 1));
+        code = name == NULL ? no_memory(err) : names_add(names, name, err);
+    }
+    closedir(directory);
+    return code;
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+enum dl_code dl_data_names(const struct dl_data *data, enum dl_data_kind kind,
+                           struct dl_arena *arena, const char ***names_out, struct dl_err *err) {
+    struct names names = {.arena = arena};
+    for (int i = 0; i < data->directory_count; i++) {
+        const char *path =
+            dl_arena_printf(arena, "%s/%s", data->directories[i], dl_data_kinds[kind].folder);
+        if (path == NULL) return no_memory(err);
+        DL_TRY(names_of_directory(&names, path, err));
+    }
+    if (kind == DL_DATA_SYSTEM && data->local_profile != NULL &&
+        dl_data_exists(data->local_profile))
+        DL_TRY(names_add(&names, LOCAL, err));
+    if (names.list == NULL) {
+        names.list = dl_arena_alloc(arena, 1, sizeof *names.list);
+        if (names.list == NULL) return no_memory(err);
+    }
+    qsort(names.list, names.count, sizeof *names.list, by_name);
+    size_t kept = 0;
+    for (size_t i = 0; i < names.count; i++)
+        if (kept == 0 || strcmp(names.list[i], names.list[kept - 1]) != 0)
+            names.list[kept++] = names.list[i];
+    names.list[kept] = NULL;
+    *names_out = names.list;
+    return DL_OK;
+}
+
+static enum dl_code unknown_name(const struct dl_data *data, enum dl_data_kind kind,
+                                 const char *name, struct dl_arena *arena, struct dl_err *err) {
+    const char **names = NULL;
+    DL_TRY(dl_data_names(data, kind, arena, &names, err));
+    const char *word = dl_data_kinds[kind].word;
+    if (names[0] == NULL)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "no %s \"%s\": there is no %s file in %s; give the data folder with --data",
+                       word, name, word,
+                       data->directory_count > 0 ? data->directories[0] : "any data directory");
+    return dl_name_hint(word, dl_data_kinds[kind].folder, name, names, arena, err);
+}
+
+enum dl_code dl_data_path(const struct dl_data *data, enum dl_data_kind kind, const char *name,
+                          struct dl_arena *arena, const char **path_out, struct dl_err *err) {
+    const char *path = NULL;
+    if (dl_data_is_path(name) || dl_data_attachment(data, name) != NULL) {
+        path = dl_arena_strdup(arena, name);
+        if (path == NULL) return no_memory(err);
+    } else if (kind == DL_DATA_SYSTEM && strcmp(name, LOCAL) == 0 && data->local_profile != NULL &&
+               dl_data_exists(data->local_profile)) {
+        path = data->local_profile;
+    } else if (kind == DL_DATA_SYSTEM && strcmp(name, LOCAL) == 0) {
+        return dl_fail(
+            err, DL_ERR_USAGE,
+            "this machine has no profile yet: run `dlmodel calibrate`, or name a system");
+    }
+    for (int i = 0; path == NULL && *name != '\0' && i < data->directory_count; i++) {
+        path = dl_arena_printf(arena, "%s/%s/%s%s", data->directories[i],
+                               dl_data_kinds[kind].folder, name, SUFFIX);
+        if (path == NULL) return no_memory(err);
+        if (!dl_data_exists(path)) path = NULL;
+    }
+    if (path == NULL) return unknown_name(data, kind, name, arena, err);
+    *path_out = path;
+    return DL_OK;
+}
+
+const struct dl_attachment *dl_data_attachment(const struct dl_data *data, const char *name) {
+    for (int i = 0; i < data->attachment_count; i++)
+        if (strcmp(data->attachments[i].name, name) == 0) return &data->attachments[i];
+    return NULL;
+}
+
+bool dl_data_is_inside(const struct dl_data *data, const char *path) {
+    for (int i = 0; i < data->directory_count; i++) {
+        const size_t length = strlen(data->directories[i]);
+        if (strncmp(path, data->directories[i], length) == 0 && path[length] == '/' &&
+            strstr(path + length, "/../") == NULL)
+            return true;
+    }
+    return data->local_profile != NULL && strcmp(path, data->local_profile) == 0;
+}
+
+enum dl_code dl_data_read(const struct dl_data *data, const char *path, size_t most_bytes,
+                          struct dl_arena *arena, char **text, size_t *length, struct dl_err *err) {
+    const struct dl_attachment *sent = dl_data_attachment(data, path);
+    if (sent == NULL && data->names_only && !dl_data_is_inside(data, path))
+        return dl_fail(
+            err, DL_ERR_USAGE,
+            "\"%.200s\": files are not read here; send its text among the files of the request",
+            path);
+    if (sent == NULL) return dl_file_read(path, most_bytes, arena, text, length, err);
+    if (sent->length > most_bytes)
+        return dl_fail_at(err, path, 0, 0, NULL, "expected a file of at most %zu bytes",
+                          most_bytes);
+    *length = sent->length;
+    *text = dl_arena_strndup(arena, sent->text, sent->length);
+    return *text != NULL ? DL_OK : no_memory(err);
+}
+
+static enum dl_code hash_of(const struct dl_data *data, const char *path, struct dl_arena *arena,
+                            const void **out, struct dl_err *err) {
+    struct dl_arena scratch = {0};
+    char *text = NULL;
+    size_t length = 0;
+    uint64_t *hash = dl_arena_alloc(arena, 1, sizeof *hash);
+    enum dl_code code = hash == NULL ? no_memory(err) : DL_OK;
+    if (code == DL_OK) code = dl_data_read(data, path, 64u << 20, &scratch, &text, &length, err);
+    if (code == DL_OK) *hash = dl_hash_bytes(DL_HASH_START, text, length);
+    dl_arena_free(&scratch);
+    *out = hash;
+    return code;
+}
+
+enum dl_code dl_data_hash(const struct dl_data *data, const char *path, struct dl_arena *arena,
+                          uint64_t *out, struct dl_err *err) {
+    const void *hash;
+    DL_TRY(dl_store_load(data, DL_DATA_HASH, path, hash_of, arena, &hash, err));
+    *out = *(const uint64_t *)hash;
+    return DL_OK;
+}
+
+static enum dl_code read_json(const struct dl_data *data, const char *path, bool packed,
+                              struct dl_arena *arena, struct dl_json **out, struct dl_err *err) {
+    char *text;
+    size_t length;
+    if (dl_data_attachment(data, path) == NULL && !data->names_only)
+        return packed ? dl_json_read_packed(path, arena, out, err)
+                      : dl_json_read(path, arena, out, err);
+    DL_TRY(dl_data_read(data, path, DL_JSON_BYTES, arena, &text, &length, err));
+    return dl_json_parse(path, text, length, arena, out, err);
+}
+
+enum dl_code dl_data_json(const struct dl_data *data, const char *path, struct dl_arena *arena,
+                          struct dl_json **out, struct dl_err *err) {
+    return read_json(data, path, false, arena, out, err);
+}
+
+enum dl_code dl_data_json_packed(const struct dl_data *data, const char *path,
+                                 struct dl_arena *arena, struct dl_json **out, struct dl_err *err) {
+    return read_json(data, path, true, arena, out, err);
+}
+
+enum dl_code dl_data_csv(const struct dl_data *data, const char *path, struct dl_arena *arena,
+                         struct dl_csv *out, struct dl_err *err) {
+    char *text;
+    size_t length;
+    DL_TRY(dl_data_read(data, path, DL_CSV_BYTES, arena, &text, &length, err));
+    DL_TRY(dl_csv_parse(path, text, length, arena, out, err));
+    out->text = text;
+    out->text_bytes = length;
+    return DL_OK;
+}

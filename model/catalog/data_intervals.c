@@ -1,0 +1,30 @@
+/* data_intervals.c - finds the intervals of predictions among the data files. */
+#include "model/catalog/data_parts.h"
+#include "model/catalog/store.h"
+#include "model/engine/interval.h"
+
+static enum dl_code intervals_of(const struct dl_data *data, const char *name,
+                                 struct dl_arena *arena, const void **out, struct dl_err *err) {
+    *out = NULL;
+    for (int d = 0; d < data->directory_count; d++) {
+        const char *path = dl_arena_printf(arena, "%s/%s", data->directories[d], name);
+        struct dl_interval_model *model = dl_arena_alloc(arena, 1, sizeof *model);
+        struct dl_json *doc = NULL;
+        if (path == NULL || model == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        if (!dl_data_exists(path)) continue;
+        DL_TRY(dl_data_json(data, path, arena, &doc, err));
+        DL_TRY(dl_json_load(doc, &dl_interval_schema, arena, model, err));
+        *out = model;
+        return DL_OK;
+    }
+    return DL_OK;
+}
+
+enum dl_code dl_data_intervals(const struct dl_data *data, struct dl_arena *arena,
+                               const struct dl_interval_model **out, struct dl_err *err) {
+    const void *found;
+    DL_TRY(
+        dl_store_load(data, DL_DATA_INTERVALS, "intervals.json", intervals_of, arena, &found, err));
+    *out = found;
+    return DL_OK;
+}

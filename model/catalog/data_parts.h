@@ -1,0 +1,46 @@
+/* data_parts.h - shared by the data*.c files. Private to them. */
+#ifndef DL_MODEL_CATALOG_DATA_PARTS_H
+#define DL_MODEL_CATALOG_DATA_PARTS_H
+
+#include "model/catalog/data.h"
+
+extern const struct dl_data_kind_words {
+    const char *word, *folder, *prefix; /* prefix: of --set keys */
+} dl_data_kinds[];                      /* by enum dl_data_kind */
+extern const int dl_data_kind_count;
+
+/* A name that contains '/' or ends in ".json". */
+bool dl_data_is_path(const char *name);
+/* Below one of the data directories, and not up again; or the profile "local". */
+bool dl_data_is_inside(const struct dl_data *data, const char *path);
+/* Existing but unreadable files count as present: reading them reports the error. */
+bool dl_data_exists(const char *path);
+
+/* The overrides of one document: those with its prefix, which is replaced, and those without the
+ * prefix of any kind. */
+struct dl_selection {
+    struct dl_override *list;
+    struct dl_override **origin;
+    int count;
+};
+/* Those of a kind ("device."), `replacement` in place of the prefix; bare: also those without a
+ * prefix. */
+enum dl_code dl_data_select(const struct dl_data *data, enum dl_data_kind kind,
+                            const char *replacement, bool bare, struct dl_arena *arena,
+                            struct dl_selection *out, struct dl_err *err);
+/* Those that name the object: "framework.megatron.dispatch_s"; in a release, or NULL. */
+enum dl_code dl_data_select_named(const struct dl_data *data, enum dl_data_kind kind,
+                                  const char *object, const char *release, struct dl_arena *arena,
+                                  struct dl_selection *out, struct dl_err *err);
+/* Marks what the document took at its origin; whether there is any. */
+bool dl_data_mark_used(const struct dl_selection *selection);
+/* Selects and applies: those of the kind and the bare ones; those that name the object. */
+enum dl_code dl_data_set_document(const struct dl_data *data, enum dl_data_kind kind,
+                                  struct dl_json *doc, const struct dl_schema *schema,
+                                  struct dl_arena *arena, struct dl_err *err);
+enum dl_code dl_data_set_named(const struct dl_data *data, enum dl_data_kind kind,
+                               const char *object, const char *release, struct dl_json *doc,
+                               const struct dl_schema *schema, struct dl_arena *arena,
+                               struct dl_err *err);
+
+#endif

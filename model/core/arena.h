@@ -1,0 +1,29 @@
+/* arena.h - memory that is freed as a whole. Whoever loads a document owns an arena; everything
+ * reachable from the document lives in it and is freed with it. */
+#ifndef DL_MODEL_CORE_ARENA_H
+#define DL_MODEL_CORE_ARENA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* {0} is a valid empty arena. */
+struct dl_arena {
+    struct dl_arena_block *head; /* newest block first; NULL when empty */
+    size_t total_bytes;          /* bytes allocated, for limits and tests */
+    bool failed; /* an allocation failed: later results may be incomplete; do not show them */
+};
+
+/* Makes room for objects of that many bytes in all at once, where they are sure to come. */
+void dl_arena_reserve(struct dl_arena *arena, size_t bytes);
+
+/* Zeroed memory for `count` objects of `bytes_each`, aligned for any type.
+ * NULL only when memory is exhausted or the product overflows. count = 0 gives a valid pointer. */
+void *dl_arena_alloc(struct dl_arena *arena, size_t count, size_t bytes_each);
+/* Copies in the arena; NULL when memory is exhausted, or for NULL text. */
+char *dl_arena_strdup(struct dl_arena *arena, const char *text);
+char *dl_arena_strndup(struct dl_arena *arena, const char *text, size_t length);
+char *dl_arena_printf(struct dl_arena *arena, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void dl_arena_free(struct dl_arena *arena); /* leaves it empty and usable */
+
+#endif

@@ -1,0 +1,67 @@
+/* table.h - rows printed as aligned text, CSV or JSON from the same columns.
+ *
+ * A column has a key (its name in JSON and CSV, with the SI unit), a heading and unit for people,
+ * and a scale for them (1e-3 shows seconds as ms). Text: a heading line, a unit line, numbers
+ * right-aligned, strings left-aligned. CSV and JSON: SI values with at most 17 digits; absent
+ * values are empty or null.
+ */
+#ifndef DL_MODEL_CORE_TABLE_H
+#define DL_MODEL_CORE_TABLE_H
+
+#include <stdbool.h>
+#include "model/core/arena.h"
+#include "model/core/json.h"
+
+enum dl_format { DL_FORMAT_TEXT, DL_FORMAT_CSV, DL_FORMAT_JSON };
+enum dl_column_type { DL_COLUMN_STRING, DL_COLUMN_NUMBER, DL_COLUMN_INTEGER, DL_COLUMN_BOOL };
+
+struct dl_column {
+    const char *key;     /* "iteration_s"; "memory.total_bytes": a dot nests objects in JSON */
+    const char *heading; /* "iter"; NULL: not shown in text */
+    const char *unit;    /* "ms" */
+    enum dl_column_type type;
+    double scale; /* text shows value / scale; 0 means 1 */
+    int digits;   /* significant digits in text; 0 means 3 */
+};
+
+union dl_cell {
+    const char *string; /* NULL: absent */
+    double number;      /* NAN: absent */
+    int64_t integer;    /* DL_ABSENT: absent */
+    bool boolean;
+};
+
+struct dl_table {
+    const struct dl_column *columns;
+    int column_count, row_count, row_capacity;
+    union dl_cell *cells; /* row-major */
+    struct dl_arena *arena;
+};
+
+void dl_table_init(struct dl_table *table, struct dl_arena *arena, const struct dl_column *columns,
+                   int column_count);
+/* Appends a row of absent cells; NULL when out of memory. */
+union dl_cell *dl_table_row(struct dl_table *table);
+char *dl_table_text(const struct dl_table *table); /* for people; NULL when out of memory */
+char *dl_table_csv(const struct dl_table *table);
+/* The same in parts, for more rows than memory holds: `head` with the first one. */
+char *dl_table_csv_part(const struct dl_table *table, bool head);
+/* Text in parts needs the widths of all rows before the first part. {0} is a valid start. */
+struct dl_table_layout {
+    size_t *widths; /* 0: not shown */
+    bool any_unit;
+};
+/* Widens the layout for the rows of a part; false when out of memory. */
+bool dl_table_measure(const struct dl_table *part, struct dl_arena *arena,
+                      struct dl_table_layout *layout);
+char *dl_table_text_part(const struct dl_table *part, const struct dl_table_layout *layout,
+                         bool head);
+/* As text, CSV, or a JSON document: the array of its rows. NULL when out of memory. */
+const char *dl_table_render(const struct dl_table *table, enum dl_format format);
+/* The text of a cell in dl_table_text(), in the arena; NULL when out of memory. */
+const char *dl_table_cell_text(const struct dl_table *table, int row, int column,
+                               struct dl_arena *arena);
+/* Writes the rows as elements of the writer's open array. */
+void dl_table_json(const struct dl_table *table, struct dl_json_writer *writer);
+
+#endif

@@ -1,0 +1,37 @@
+/* correct.h - what is known of the errors of such predictions, applied to one. */
+#ifndef DL_MODEL_ENGINE_CORRECT_H
+#define DL_MODEL_ENGINE_CORRECT_H
+
+#include "model/engine/interval.h"
+#include "model/engine/predict.h"
+
+/* F-POSTERIOR, F-INTERVAL: corrects the parts of a prediction by what measured runs of the
+ * framework say (framework->measured), and sets its interval from the errors of runs that were in
+ * no fit (framework->intervals; NULL: nothing changes). */
+void dl_predict_correct(const struct dl_predict_request *request, struct dl_prediction *prediction);
+
+/* What the interval of a prediction depends on. */
+struct dl_interval_case dl_interval_case_of(const struct dl_system *system,
+                                            const struct dl_workload *workload,
+                                            const struct dl_framework *framework,
+                                            const struct dl_plan *plan,
+                                            const struct dl_prediction *prediction);
+
+/* F-PACED: root of the sum of squares of three parts of an iteration that do not follow the device:
+ * what follows the host's pace (at least the time that the device waits for it), the wait for the
+ * slowest device, the bubble. Their errors are independent. [s] */
+double dl_prediction_waits_s(const struct dl_prediction *p);
+
+/* F-TIE: half of the 80 % interval without the part of the errors that alternatives on one machine
+ * share; and without what plans of one job by one framework share. */
+double dl_prediction_own_half_log(const struct dl_prediction *p);
+double dl_prediction_plan_half_log(const struct dl_prediction *p);
+
+/* F-TIE: whether the 80 % interval of the difference of two predictions includes none: one is not
+ * known to be faster. The part of their errors that alternatives on one machine share cancels. */
+bool dl_prediction_ties(const struct dl_prediction *a, const struct dl_prediction *b);
+/* The same of two plans of one job by one framework: errors of framework, device, network and of
+ * whatever else they have in common cancel; what remains was measured as plans_sigma_log. F-TIE */
+bool dl_prediction_plans_tie(const struct dl_prediction *a, const struct dl_prediction *b);
+
+#endif

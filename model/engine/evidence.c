@@ -1,0 +1,37 @@
+/* evidence.c - see evidence.h. */
+#include "model/engine/evidence.h"
+
+#include <string.h>
+
+static void add_pass(const struct dl_pass_cost *pass, double times, struct dl_evidence *out) {
+    for (int i = 0; i < 3; i++) out->by_limit_s[i] += times * pass->by_limit_s[i];
+    out->error_s += times * pass->error_s;
+    out->error_square_s2 += times * times * pass->error_square_s2;
+}
+
+void dl_evidence_of_cost(const struct dl_cost *cost, int layer_count, double micro_batches,
+                         struct dl_evidence *out) {
+    for (int i = 0; i < layer_count; i++) {
+        const struct dl_pass_cost *passes[] = {&cost->layers[i].forward, &cost->layers[i].backward};
+        for (int p = 0; p < 2; p++) {
+            add_pass(passes[p], micro_batches, out);
+            if (passes[p]->extrapolated) out->outside_s += micro_batches * passes[p]->time_s;
+        }
+    }
+    add_pass(&cost->update, 1, out);
+    add_pass(&cost->accumulation, micro_batches - 1, out);
+}
+
+void dl_evidence_of_messages(const struct dl_message *messages, int count, bool servers,
+                             struct dl_evidence *out) {
+    double error_s = 0, all_s = 0;
+    for (int m = 0; m < count; m++) {
+        const struct dl_message *message = &messages[m];
+        const bool inter = message->limit != NULL && strcmp(message->limit, "inter") == 0;
+        out->latency_s += message->latency_s;
+        *(servers ? &out->server_s : inter ? &out->inter_s : &out->intra_s) += message->bandwidth_s;
+        error_s += message->duration_s * message->sigma_log;
+        all_s += message->duration_s;
+    }
+    out->comm_error_s = all_s > 0 ? out->exposed_comm_s * error_s / all_s : 0;
+}

@@ -1,0 +1,181 @@
+/* memory.c - weights, gradients, optimizer state, activations, buffers, context. */
+#include "model/engine/memory.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/framework/facts.h"
+#include "model/framework/workspace.h"
+#include "model/workload/layer.h"
+
+double dl_memory_weight_bytes(enum dl_precision precision, enum dl_master_weights masters) {
+    switch (precision) {
+    case DL_MIXED: return 6;
+    case DL_FP16: return 2;
+    case DL_BF16:
+    case DL_FP8:
+    case DL_MXFP8:
+    case DL_NVFP4: return masters == DL_MASTERS_NONE ? 2 : 6;
+    default: return 4;
+    }
+}
+
+double dl_memory_gradient_bytes(enum dl_precision precision) {
+    return precision == DL_FP32 || precision == DL_TF32 ? 4 : 2;
+}
+
+double dl_memory_optimizer_bytes(enum dl_optimizer optimizer) {
+    switch (optimizer) {
+    case DL_SGD: return 0;
+    case DL_MOMENTUM: return 4;
+    default: return 8; /* two fp32 moments */
+    }
+}
+
+static double known_or_zero(double value) { return dl_known(value) ? value : 0; }
+
+/* F-MEM-BUFFERS: memory that the framework keeps for gradient synchronization. */
+static double sync_buffer_bytes(const struct dl_workload *workload,
+                                const struct dl_framework *framework, const struct dl_plan *plan) {
+    if (plan->nodes * plan->devices_per_node <= 1) return 0;
+    const double width = plan->precision == DL_MIXED ? framework->sync.mixed_gradient_bytes
+                                                     : framework->sync.gradient_bytes;
+    const double all = workload->parameters * width;
+    if (dl_known(framework->sync.fusion.fusion_bytes)) return framework->sync.fusion.fusion_bytes;
+    if (dl_known(framework->sync.bucketed.bucket_bytes))
+        return all; /* buckets are copies of the gradients */
+    if (dl_known(framework->sync.concatenated.pack_bytes))
+        return framework->sync.concatenated.pack_bytes > 0
+                   ? fmin(framework->sync.concatenated.pack_bytes, all)
+                   : all;
+    return 0;
+}
+
+/* A layer of a repeated block is named "h.7.mlp.fc1": with a number between dots. */
+static bool is_repeated(const char *name) {
+    for (const char *dot = strchr(name, '.'); dot != NULL; dot = strchr(dot + 1, '.')) {
+        const size_t digits = strspn(dot + 1, "0123456789");
+        if (digits > 0 && dot[1 + digits] == '.') return true;
+    }
+    return false;
+}
+
+/* The layer, or its copy in *changed where the kernel of attention decides what it keeps. */
+static const struct dl_layer *with_attention(const struct dl_layer *layer,
+                                             enum dl_attention_kernel attention,
+                                             struct dl_layer *changed) {
+    if (layer->kind != &dl_layer_attention || attention == DL_ATTENTION_OPEN) return layer;
+    *changed = *layer;
+    dl_layer_set_attention(changed, attention);
+    return changed;
+}
+
+/* Full recomputation keeps the input of each transformer layer and everything outside of them; one
+ * layer while it is recomputed, when what follows the layers is free again, as far as it is more.
+ * NAN when the network is not a transformer. */
+static double recomputed_bytes(const struct dl_workload *workload, double element_bytes,
+                               enum dl_attention_kernel attention) {
+    double inside = 0, before = 0, after = 0;
+    for (int i = 0; i < workload->layer_count; i++) {
+        struct dl_layer changed;
+        const struct dl_layer *layer = with_attention(&workload->layers[i], attention, &changed);
+        const double bytes = layer->saved_elements * element_bytes + layer->saved_bytes;
+        *(is_repeated(layer->name) ? &inside : inside > 0 ? &after : &before) += bytes;
+    }
+    return workload->transformer_layers * workload->hidden * workload->sequence * element_bytes +
+           before + fmax(after, inside / workload->transformer_layers);
+}
+
+double dl_memory_activation_bytes(const struct dl_workload *workload, enum dl_precision precision,
+                                  enum dl_recompute recompute, enum dl_attention_kernel attention) {
+    const double element_bytes = dl_precision_bytes(precision);
+    if (recompute == DL_RECOMPUTE_FULL) return recomputed_bytes(workload, element_bytes, attention);
+    double bytes = 0;
+    for (int i = 0; i < workload->layer_count; i++) {
+        struct dl_layer changed;
+        const struct dl_layer *layer = with_attention(&workload->layers[i], attention, &changed);
+        bytes += layer->saved_elements * element_bytes + layer->saved_bytes;
+        if (recompute == DL_RECOMPUTE_SELECTIVE && layer->recomputable) {
+            bytes -= layer->own_elements * element_bytes + layer->saved_bytes;
+        }
+    }
+    return bytes;
+}
+
+void dl_memory_compute(const struct dl_system *system, const struct dl_workload *workload,
+                       const struct dl_framework *framework, const struct dl_plan *plan,
+                       double batch, struct dl_memory *out, const char **unknown) {
+    const struct dl_device *device = system->device;
+    const double per_sample =
+        dl_memory_activation_bytes(workload, plan->precision, plan->recompute,
+                                   dl_framework_attention(framework, plan->attention));
+    out->weights_bytes =
+        workload->parameters * dl_memory_weight_bytes(plan->precision, plan->master_weights) +
+        4 * workload->buffer_elements;
+    out->gradients_bytes = workload->parameters * dl_memory_gradient_bytes(plan->precision);
+    out->optimizer_bytes = workload->parameters * dl_memory_optimizer_bytes(plan->optimizer);
+    out->activations_bytes = batch * (per_sample + known_or_zero(workload->input_bytes_per_sample));
+    if (plan->recompute == DL_RECOMPUTE_NONE) {
+        out->activations_bytes += dl_rounding_bytes(workload, framework, plan->precision, batch);
+    }
+    /* A limit in the device's file takes precedence over the usual limit of the framework's
+     * family. */
+    const double workspace_bytes =
+        dl_known(device->workspace_bytes)
+            ? device->workspace_bytes
+            : dl_workspace_bytes(device, workload, framework, plan->precision, batch);
+    out->workspace_bytes = known_or_zero(workspace_bytes);
+    out->buffers_bytes = sync_buffer_bytes(workload, framework, plan);
+    out->context_bytes = known_or_zero(device->context_bytes) + framework->memory.context_bytes;
+    const double sum = out->weights_bytes + out->gradients_bytes + out->optimizer_bytes +
+                       out->activations_bytes + out->workspace_bytes + out->buffers_bytes +
+                       out->context_bytes;
+    out->total_bytes = sum / (1 - framework->memory.fragmentation_frac);
+    out->capacity_bytes = device->memory_bytes;
+    if (unknown != NULL) {
+        *unknown = NULL;
+        if (!dl_known(device->context_bytes)) *unknown = "runtime context";
+        if (!dl_known(workspace_bytes))
+            *unknown = *unknown == NULL ? "workspace" : "runtime context and workspace";
+    }
+}
+
+bool dl_memory_fits(const struct dl_memory *memory) {
+    return !dl_known(memory->capacity_bytes) || memory->total_bytes <= memory->capacity_bytes;
+}
+
+double dl_memory_max_batch(const struct dl_system *system, const struct dl_workload *workload,
+                           const struct dl_framework *framework, const struct dl_plan *plan) {
+    if (!dl_known(system->device->memory_bytes)) return NAN;
+    const double capacity_bytes = system->device->memory_bytes;
+    struct dl_memory m;
+    dl_memory_compute(system, workload, framework, plan, 0, &m, NULL);
+    const double fixed_bytes = m.total_bytes;
+    if (fixed_bytes > capacity_bytes) return 0;
+    dl_memory_compute(system, workload, framework, plan, 1, &m, NULL);
+    if (!(m.total_bytes > fixed_bytes)) return NAN;
+    if (m.total_bytes > capacity_bytes) return 0;
+    /* Memory rises with the batch almost in proportion: the secant gets near, then `fits` and
+     * `too_many` close in on each other. Workspace and rounding have steps, and a stage of a
+     * pipeline may keep next to nothing: where the secant converges slowly, doubling and halving
+     * take over. */
+    double fits = 1, fits_bytes = m.total_bytes, too_many = INFINITY;
+    /* samples; far above any capacity, and whole numbers are exact */
+    static const double MOST = 1e9;
+    enum { SECANTS = 8 };
+    for (int step = 0; too_many - fits > 1 && fits < MOST; step++) {
+        const double slope = (fits_bytes - fixed_bytes) / fits;
+        double batch = 2 * fits;
+        if (slope > 0 && step < SECANTS)
+            batch = fmax(floor(fits + (capacity_bytes - fits_bytes) / slope), fits + 1);
+        if (batch >= too_many) batch = floor((fits + too_many) / 2);
+        dl_memory_compute(system, workload, framework, plan, batch, &m, NULL);
+        if (m.total_bytes <= capacity_bytes) {
+            fits = batch;
+            fits_bytes = m.total_bytes;
+        } else {
+            too_many = batch;
+        }
+    }
+    return fits;
+}

@@ -1,0 +1,36 @@
+/* memory.h - bytes on one device while training. Formulas: F-MEM-*. */
+#ifndef DL_MODEL_ENGINE_MEMORY_H
+#define DL_MODEL_ENGINE_MEMORY_H
+
+#include "model/engine/predict.h"
+
+/* Bytes per parameter of weights (in fp32 and tf32 4; below, 2 of the 16-bit copy that kernels
+ * read, also in 8-bit and narrower training, and 4 of the fp32 master, which pure fp16 never has),
+ * gradients, optimizer. F-MEM-STATES */
+double dl_memory_weight_bytes(enum dl_precision precision, enum dl_master_weights masters);
+double dl_memory_gradient_bytes(enum dl_precision precision);
+double dl_memory_optimizer_bytes(enum dl_optimizer optimizer);
+
+/* Bytes kept from forward to backward for one sample, F-MEM-ACTIVATIONS. Selective recomputation
+ * frees what only `recomputable` layers need (attention scores, their masks); full recomputation
+ * of a transformer keeps the input of each of its layers (hidden x tokens elements), what lies
+ * outside of them, and one layer where that is more than what follows them; NAN for others (whose
+ * kept tensors are not defined). attention: whose kernels of attention run; OPEN: those that
+ * layers name. */
+double dl_memory_activation_bytes(const struct dl_workload *workload, enum dl_precision precision,
+                                  enum dl_recompute recompute, enum dl_attention_kernel attention);
+
+/* Memory for data parallelism at `batch` samples per device; parts that are unknown count 0 and
+ * are listed in *unknown (words for the warning, NULL when all are known). */
+void dl_memory_compute(const struct dl_system *system, const struct dl_workload *workload,
+                       const struct dl_framework *framework, const struct dl_plan *plan,
+                       double batch, struct dl_memory *out, const char **unknown);
+
+/* Within the capacity, or the capacity is unknown. */
+bool dl_memory_fits(const struct dl_memory *memory);
+
+/* Largest whole batch per device that fits, 0 when none does, NAN when the capacity is unknown. */
+double dl_memory_max_batch(const struct dl_system *system, const struct dl_workload *workload,
+                           const struct dl_framework *framework, const struct dl_plan *plan);
+
+#endif

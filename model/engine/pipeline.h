@@ -1,0 +1,47 @@
+/* pipeline.h - consecutive layers on every device, micro-batches flowing through: schedules,
+ * balance of stages.
+ *
+ * With m micro-batches, p stages that take t_s = forward + backward for each, v parts of the
+ * network on each device:
+ *
+ *   flush (GPipe, 1F1B)  T = (m - 1) max t_s + sum t_s    F-PIPE-GPIPE; the sum of all but the
+ *                                                         slowest is idle time (F-PIPE-BUBBLE)
+ *   interleaved          T = m max t_s + (sum t_s - max t_s) / v
+ *   asynchronous         T = m max t_s                    keeps old versions of the weights instead
+ *                                                         of flushing
+ *
+ * Exact for equal stages and for GPipe (where the same stage is slowest in both directions); under
+ * the other schedules a slow stage that is not the last has work while it waits, and T is an upper
+ * bound.
+ */
+#ifndef DL_MODEL_ENGINE_PIPELINE_H
+#define DL_MODEL_ENGINE_PIPELINE_H
+
+#include "model/plan/plan.h"
+#include "model/workload/workload.h"
+
+/* Micro-batches whose activations stage `stage` (0 first) holds at once: GPipe m; 1F1B and
+ * asynchronous min(p - stage, m); interleaved min(p (1 + (p - 1) / (p v)), m), in micro-batches
+ * through all parts of the device. */
+double dl_pipeline_in_flight(enum dl_schedule schedule, double stage, double stages,
+                             double micro_batches, double virtual_stages);
+/* Versions of its weights that a stage keeps: p - stage when asynchronous, else 1. */
+double dl_pipeline_weight_versions(enum dl_schedule schedule, double stage, double stages);
+
+/* F-PIPE-BALANCE: first[0..stages] with stage s = layers [first[s], first[s+1]), every stage at
+ * least one layer, such that the largest sum of costs is least; among those the one that dynamic
+ * programming finds first: the last stages as short as can be. Returns that sum; NAN when there are
+ * fewer layers than stages. `work`: DL_PIPELINE_WORK() doubles. */
+#define DL_PIPELINE_WORK(layers, stages) ((2 * (size_t)(stages) + 3) * ((size_t)(layers) + 1))
+double dl_pipeline_balance(const double *cost, int layers, int stages, int *first, double *work);
+
+/* The same in two steps, for several numbers of stages up to `most`: `work` filled for all, then
+ * the cuts of one. */
+void dl_pipeline_balances(const double *cost, int layers, int most, double *work);
+void dl_pipeline_cut(const double *work, int layers, int most, int stages, int *first);
+
+/* For every cut 0..layers: elements of one sample that cross from layers [0, cut) to the rest:
+ * outputs that are still needed, each once. */
+void dl_pipeline_cuts(const struct dl_workload *workload, double *elements);
+
+#endif

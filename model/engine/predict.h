@@ -1,0 +1,160 @@
+/* predict.h - system + workload + framework + plan -> prediction. Deterministic, no I/O, no
+ * globals; thread-safe. How it is simulated (../parallel/) depends on what a plan splits; every
+ * iteration is composed (compose.h) and diagnosed (diagnose.h) here. */
+#ifndef DL_MODEL_ENGINE_PREDICT_H
+#define DL_MODEL_ENGINE_PREDICT_H
+
+#include "model/framework/cost.h"
+#include "model/framework/framework.h"
+#include "model/plan/plan.h"
+#include "model/machine/system.h"
+#include "model/workload/workload.h"
+
+enum dl_bottleneck { /* order of dl_bottleneck_names, the contract's words */
+                     DL_BOUND_COMPUTE,
+                     DL_BOUND_MEMORY_BANDWIDTH,
+                     DL_BOUND_LATENCY,
+                     DL_BOUND_INTRA,
+                     DL_BOUND_INTER,
+                     DL_BOUND_PS,
+                     DL_BOUND_INPUT,
+                     DL_BOUND_BUBBLE,
+                     DL_BOUND_FRAMEWORK,
+                     DL_BOUND_CAPACITY,
+                     DL_BOUND_SCALING,
+                     DL_BOUNDS
+};
+extern const char *const dl_bottleneck_names[];
+
+struct dl_memory {
+    double weights_bytes, gradients_bytes, optimizer_bytes, activations_bytes, workspace_bytes,
+        buffers_bytes, context_bytes, total_bytes, capacity_bytes;
+};
+
+/* Share of a device's memory above which a plan that fits is called tight: allocators fragment, and
+ * libraries take what the model leaves out. */
+#define DL_TIGHT_FRAC 0.9
+
+/* One line of `explain`: a quantity and its derivation. */
+struct dl_term {
+    const char *name; /* "layer2.0.conv1 forward", "all-reduce bucket 3" */
+    /* "forward", "backward", "update", "communication", "input", "overhead", "memory" */
+    const char *group;
+    const char *formula; /* id, e.g. "F-COLL-RING" */
+    const char *inputs;  /* text: "p=64 S=25.0 MiB ..." */
+    const char *origin;  /* "measured", "fitted", "datasheet: S13", ... */
+    double start_s;      /* on the timeline; NAN: not on it */
+    double value;        /* seconds, or bytes for memory */
+    double sigma_log;
+    /* of kernels: "arithmetic", "matrix-units", "memory-bandwidth" or "latency"; NULL: no kernels
+     */
+    const char *limit;
+    const char *lane; /* "compute", "communication", "host", "copy"; NULL */
+};
+
+/* One micro-batch on one stage of a pipeline, communication inside it included. */
+struct dl_stage_time {
+    double forward_s, backward_s;
+};
+
+struct dl_heterogeneous_group; /* heterogeneous.h */
+
+struct dl_prediction {
+    /* iteration_s is a lower bound and above options->limit_s; nothing else is known */
+    bool beyond_limit;
+    double iteration_s, iteration_low_s, iteration_high_s; /* 80 % interval */
+    /* spread of log(iteration) from kernels and collectives alone; NAN: not known */
+    double model_sigma_log;
+    /* of log(measured / iteration) in all, and its part that alternatives on one machine share;
+     * NAN: not known */
+    double sigma_log, shared_sigma_log;
+    /* of log(measured / iteration) around the mean of the plans of one job; 0: not known */
+    double plans_sigma_log;
+    double throughput_samples_per_s, scaling_efficiency, epoch_s;
+    double forward_s, backward_s, update_s;
+    double compute_s, comm_s, exposed_comm_s, input_s, exposed_input_s, bubble_s, overhead_s;
+    double straggler_s;   /* part of overhead_s: the wait for the slowest device */
+    double paced_s;       /* F-PACED: what follows the host's pace, on top of the kernels or not */
+    double by_limit_s[3]; /* time of kernels by enum dl_limit; compute_s holds slowdowns as well */
+    struct dl_memory memory;
+    bool fits;
+    enum dl_bottleneck bottleneck;
+    double bottleneck_share;  /* of the iteration, 0..1 */
+    double max_batch_samples; /* largest batch per device that fits; NAN: not computed */
+    /* of a stack of equal layers (transformer.h), else 0 and NULL: memory of each pipeline stage,
+     * first stage first, in the arena; the largest micro-batch with which all fit, NAN: unknown */
+    const struct dl_memory *stages;
+    int stage_count;
+    double max_micro_batch_samples;
+    bool extrapolated;
+    const char **warnings;
+    int warning_count;
+    struct dl_term *terms;
+    int term_count; /* only on request */
+    /* of a pipeline, with the terms: each stage, first stage first; else NULL */
+    const struct dl_stage_time *stage_times;
+    double micro_batches;
+    const char *comm_algorithm, *comm_protocol;
+    double comm_bytes;
+    int comm_messages;
+    /* of a job on nodes of different kinds (heterogeneous.h), in the arena */
+    const struct dl_heterogeneous_group *groups;
+    int group_count;
+};
+
+struct dl_predict_options {
+    bool terms;
+    bool times_only; /* memory may be left out: then the plan fits */
+    /* only times of the iteration and the memory are read: the efficiency against one device, the
+     * largest batch, stages, advice and warnings may be left out */
+    bool brief;
+    /* of a brief prediction of data parallelism: dl_cost_compute() of what each device takes at
+     * once; NULL: not known yet */
+    const struct dl_cost *cost;
+    /* above 0: whoever asks has no use for a plan that takes longer; a brief prediction may end as
+     * soon as it knows that (beyond_limit) */
+    double limit_s;
+    struct dl_cost_memo *memo; /* of predictions that share kernels; NULL: none */
+};
+
+/* The inputs of a prediction. */
+struct dl_predict_request {
+    const struct dl_system *system;
+    const struct dl_workload *workload;
+    const struct dl_framework *framework;
+    const struct dl_plan *plan;               /* complete */
+    const struct dl_predict_options *options; /* NULL: the defaults */
+    struct dl_arena *arena;
+};
+
+/* Errors: DL_ERR_INPUT or DL_ERR_USAGE, which say what to change (no rate for this precision,
+ * more nodes than the system has, strategy not available). `out` is written only on success; its
+ * pointers live in the arena. */
+enum dl_code dl_predict(const struct dl_system *system, const struct dl_workload *workload,
+                        const struct dl_framework *framework, const struct dl_plan *plan,
+                        const struct dl_predict_options *options, struct dl_arena *arena,
+                        struct dl_prediction *out, struct dl_err *err);
+
+/* USAGE for what no version of the framework runs: a network, a device, a precision. */
+enum dl_code dl_plan_check_support(const struct dl_system *system,
+                                   const struct dl_workload *workload,
+                                   const struct dl_framework *framework, const struct dl_plan *plan,
+                                   struct dl_err *err);
+/* Whether the framework runs on the system's devices with the plan's nodes, servers and spare
+ * workers. DL_ERR_USAGE says why not. */
+enum dl_code dl_plan_check_framework(const struct dl_system *system,
+                                     const struct dl_framework *framework,
+                                     const struct dl_plan *plan, struct dl_err *err);
+
+/* The strategy of a plan: the one asked for, or else the framework's own, with the axes and sharded
+ * states that the plan has. */
+void dl_plan_complete_strategy(const struct dl_workload *workload,
+                               const struct dl_framework *framework, struct dl_plan *plan);
+
+/* Fills the absent members of a plan (0 or negative dp, batch, ...) from system, workload and
+ * framework, and checks it. */
+enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_workload *workload,
+                              const struct dl_framework *framework, struct dl_plan *plan,
+                              struct dl_err *err);
+
+#endif

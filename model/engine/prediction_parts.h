@@ -1,0 +1,22 @@
+/* prediction_parts.h - results of a replica or a pipeline for explain.c. Private to the model. */
+#ifndef DL_MODEL_ENGINE_PREDICTION_PARTS_H
+#define DL_MODEL_ENGINE_PREDICTION_PARTS_H
+
+#include "model/engine/predict.h"
+#include "model/framework/timeline.h"
+
+struct dl_parts {
+    const struct dl_system *system;
+    const struct dl_workload *workload;
+    const struct dl_framework *framework;
+    const struct dl_plan *plan;
+    const struct dl_cost *cost;
+    const struct dl_timeline *with_comm, *without_comm;
+    struct dl_arena *arena;
+};
+
+/* Every term; only for explain and trace. */
+enum dl_code dl_explain_terms(const struct dl_parts *parts, struct dl_prediction *prediction,
+                              struct dl_err *err);
+
+#endif

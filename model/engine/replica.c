@@ -1,0 +1,499 @@
+/* replica.c - costs, timeline, input and memory of one replica and its gradient synchronization.
+ * Each part of the iteration is measured on the simulated timeline: exposed communication is the
+ * difference between the iteration with and without all communication. */
+#include "model/engine/replica.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/framework/host_dispatch.h"
+#include "model/framework/input.h"
+#include "model/network/libraries/nccl.h"
+#include "model/framework/shared_host.h"
+#include "model/engine/compose.h"
+#include "model/engine/diagnose.h"
+#include "model/engine/managed.h"
+#include "model/engine/memory.h"
+#include "model/engine/memory_advice.h"
+#include "model/engine/prediction_parts.h"
+
+enum dl_library dl_replica_library(const struct dl_system *system,
+                                   const struct dl_framework *framework,
+                                   const struct dl_plan *plan) {
+    const bool cpu = system->device->kind == DL_DEVICE_CPU;
+    const int own = cpu ? framework->sync.cpu_library : framework->sync.library;
+    const int library = plan->library != NULL ? dl_library_find(plan->library) : own;
+    /* a framework without CPU support; dl_plan_complete refuses it */
+    return library < 0 ? DL_LIB_NCCL : (enum dl_library)library;
+}
+
+struct dl_replica dl_replica_of_device(const struct dl_predict_request *request) {
+    const struct dl_plan *plan = request->plan;
+    return (struct dl_replica){
+        .request = request,
+        .workload = request->workload,
+        .plan = *plan,
+        /* the device with the most samples sets the pace */
+        .samples = ceil(plan->batch_per_device_samples - 1e-9),
+        .parts = 1,
+        /* Parameter servers on cores that carry their messages cost one worker as much. */
+        .synchronizes = plan->nodes * plan->devices_per_node > 1 || plan->server_nodes != NULL ||
+                        (request->framework->sync.messages.servers_colocated &&
+                         dl_shared_host_carries(request->system)),
+    };
+}
+
+/* Gradients in backward order: reverse order of registration, tied parameters once. */
+static enum dl_code list_gradients(struct dl_timeline_request *t, struct dl_err *err) {
+    struct dl_gradient_sync_request *x = &t->sync;
+    const struct dl_workload *workload = x->workload;
+    const double width = x->plan->precision == DL_MIXED ? x->framework->sync.mixed_gradient_bytes
+                         : x->plan->precision == DL_FP16 || x->plan->precision == DL_BF16
+                             ? 2
+                             : x->framework->sync.gradient_bytes;
+    int count = 0;
+    for (int i = 0; i < workload->layer_count; i++) {
+        if (workload->layers[i].tied_to < 0) count += workload->layers[i].parameter_count;
+    }
+    t->gradients = dl_arena_alloc(x->arena, (size_t)count, sizeof *t->gradients);
+    if (t->gradients == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    int g = 0;
+    for (int i = workload->layer_count - 1; i >= 0; i--) {
+        const struct dl_layer *layer = &workload->layers[i];
+        if (layer->tied_to >= 0) continue;
+        for (int p = layer->parameter_count - 1; p >= 0; p--) {
+            const double elements = layer->parameters[p].elements;
+            t->gradients[g++] =
+                (struct dl_gradient){.layer = i, .elements = elements, .bytes = elements * width};
+            x->total_bytes += elements * width;
+            x->parameter_bytes += elements * 4;
+        }
+    }
+    x->gradients = t->gradients;
+    x->gradient_count = count;
+    return DL_OK;
+}
+
+/* What runs concurrently with the layers' kernels in a run of the timeline. */
+struct run {
+    bool synchronizes, one_device, accumulates;
+    const double *after_forward_s, *before_backward_s;
+};
+
+bool dl_replica_polls(const struct dl_system *system, const struct dl_framework *framework,
+                      const struct dl_plan *plan) {
+    const struct dl_framework_behaviour *behaviour = framework->behaviour;
+    return behaviour != NULL && behaviour->polls &&
+           dl_replica_library(system, framework, plan) == DL_LIB_MPI;
+}
+
+double dl_replica_slowdown_frac(const struct dl_system *system,
+                                const struct dl_framework *framework, const struct dl_plan *plan) {
+    const struct dl_framework_behaviour *behaviour = framework->behaviour;
+    const double own = system->device->collective_slowdown_frac;
+    if (behaviour != NULL && behaviour->is_bound) return 0;
+    const bool kernels = dl_replica_library(system, framework, plan) == DL_LIB_NCCL;
+    /* A framework whose thread polls has its share of core time anyway. */
+    const double stop_frac =
+        dl_replica_polls(system, framework, plan) ? 0 : dl_shared_host_stop_frac(system, plan);
+    const double shared = fmax(framework->sync.overlap_slowdown_frac, stop_frac);
+    return kernels && dl_known(own) ? fmax(own, shared) : shared;
+}
+
+static enum dl_code run_timeline(const struct dl_parts *parts, const struct dl_cost *cost,
+                                 const struct run *run, struct dl_timeline *out,
+                                 struct dl_err *err) {
+    const struct dl_framework *framework = parts->framework;
+    const struct dl_device *device = parts->system->device;
+    const double sharing = framework->host.single_process && !run->one_device
+                               ? (double)parts->plan->devices_per_node
+                               : 1;
+    const double local = dl_plan_compute_scale(parts->plan),
+                 dispatch_s = dl_dispatch_s(framework, device) * sharing * local;
+    struct dl_nccl_memo memo = {.system = NULL};
+    struct dl_timeline_request request = {
+        .cost = cost,
+        .behaviour = run->synchronizes ? framework->behaviour : NULL,
+        .sync = {.system = parts->system,
+                 .workload = parts->workload,
+                 .framework = framework,
+                 .plan = parts->plan,
+                 .library = dl_replica_library(parts->system, framework, parts->plan),
+                 .memo = &memo,
+                 .arena = parts->arena},
+        .dispatch_s = dispatch_s,
+        .gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s * local : 0,
+        .iteration_host_s = framework->host.iteration_s,
+        .checks_overflow = framework->host.checks_overflow && parts->plan->precision == DL_MIXED,
+        .accumulates = run->accumulates,
+        .gradient_host_s =
+            run->synchronizes ? framework->sync.gradient_launches_per_tensor * dispatch_s : 0,
+        .slowdown_frac = dl_replica_slowdown_frac(parts->system, framework, parts->plan),
+        .after_forward_s = run->after_forward_s,
+        .before_backward_s = run->before_backward_s,
+    };
+    DL_TRY(list_gradients(&request, err));
+    return dl_timeline_run(&request, out, err);
+}
+
+/* Micro-batches of one step. F-ACCUMULATE: all but the last run forward and backward and add up
+ * gradients, without update, and without synchronization unless each micro-batch synchronizes. */
+static double micro_batches_of(const struct dl_plan *plan) {
+    return plan->micro_batch_samples > 0
+               ? ceil(plan->batch_per_device_samples / plan->micro_batch_samples)
+               : 1;
+}
+
+/* How much longer one run of the timeline takes than another [s], at least 0. Sums of the same
+ * times in another order differ by rounding: what is below 10^-12 of the run is 0. */
+static double longer_s(double run_s, double than_s) {
+    const double more_s = run_s - than_s;
+    return more_s > 1e-12 * run_s ? more_s : 0;
+}
+
+/* Seconds of the micro-batches before the last one: without messages; and, where each of them
+ * synchronizes (each_micro_batch), what the messages add. */
+struct before {
+    double quiet_s, exposed_s, comm_s, slowdown_s;
+};
+
+static enum dl_code accumulate(const struct dl_parts *parts, const struct dl_cost *cost,
+                               const struct run *last, struct before *out, struct dl_err *err) {
+    const double count = micro_batches_of(parts->plan) - 1;
+    struct run run = {.one_device = last->one_device, .accumulates = true};
+    struct dl_timeline quiet, busy;
+    *out = (struct before){0};
+    if (!(count > 0)) return DL_OK;
+    DL_TRY(run_timeline(parts, cost, &run, &quiet, err));
+    out->quiet_s = count * quiet.period_s;
+    run.synchronizes = last->synchronizes && parts->framework->sync.each_micro_batch;
+    if (!run.synchronizes) return DL_OK;
+    DL_TRY(run_timeline(parts, cost, &run, &busy, err));
+    out->slowdown_s = count * busy.slowdown_s;
+    out->exposed_s = count * longer_s(busy.period_s - busy.slowdown_s, quiet.period_s);
+    out->comm_s = count * busy.comm_s;
+    return DL_OK;
+}
+
+/* Results of the two runs of the timeline: exposed communication is their difference. */
+static void gather_evidence(const struct dl_parts *parts, const struct dl_replica *replica,
+                            const struct before *before, struct dl_evidence *e) {
+    const struct dl_timeline *busy = parts->with_comm, *quiet = parts->without_comm;
+    const struct dl_gradient_sync *x = &busy->sync;
+    const double micro_batches = micro_batches_of(parts->plan),
+                 quiet_s = quiet->period_s + before->quiet_s;
+    memset(e, 0, sizeof *e);
+    for (int i = 0; i < parts->workload->layer_count; i++) {
+        e->forward_s += micro_batches * parts->cost->layers[i].forward.time_s;
+        e->backward_s += micro_batches * parts->cost->layers[i].backward.time_s;
+    }
+    e->update_s =
+        parts->cost->update.time_s + (micro_batches - 1) * parts->cost->accumulation.time_s;
+    e->host_s = fmax(0, quiet_s - (e->forward_s + e->backward_s + e->update_s));
+    e->backward_s += busy->slowdown_s + before->slowdown_s;
+    e->exposed_comm_s =
+        longer_s(busy->period_s - busy->slowdown_s, quiet->period_s) + before->exposed_s;
+    e->comm_s = fmax(busy->comm_s + before->comm_s, e->exposed_comm_s);
+    e->straggler_frac = dl_straggler_frac(parts->system, parts->framework, parts->plan);
+    const struct dl_input_time input =
+        dl_input_compute(parts->system, parts->workload, parts->framework, parts->plan);
+    dl_compose_input(&input, parts->framework, replica->input_extra_s, e);
+    dl_evidence_of_cost(parts->cost, parts->workload->layer_count, micro_batches, e);
+    dl_evidence_of_messages(x->messages, x->message_count, x->bound != NULL, e);
+    if (!(before->comm_s > 0)) return;
+    double *const of_messages[] = {&e->latency_s, &e->server_s, &e->inter_s, &e->intra_s};
+    for (size_t i = 0; i < sizeof of_messages / sizeof *of_messages; i++)
+        *of_messages[i] *= micro_batches;
+}
+
+/* A single device, with its input, for a device's share of the replica's samples. step_s:
+ * without the input. */
+static double alone_s(const struct dl_parts *parts, const struct dl_replica *replica,
+                      double step_s) {
+    struct dl_plan one = *parts->plan;
+    one.nodes = one.devices_per_node = 1;
+    const struct dl_input_time input =
+        dl_input_compute(parts->system, replica->request->workload, parts->framework, &one);
+    return (step_s + dl_compose_exposed_input_s(input.pipeline_s, input.feed_s,
+                                                parts->framework->input.prefetch_batches > 0,
+                                                step_s)) /
+           replica->parts;
+}
+
+static void describe_comm(const struct dl_gradient_sync *x, struct dl_prediction *p) {
+    double largest = -1;
+    p->comm_messages = x->message_count;
+    for (int m = 0; m < x->message_count; m++) {
+        p->comm_bytes += x->messages[m].bytes;
+        if (x->messages[m].bytes <= largest) continue;
+        largest = x->messages[m].bytes;
+        p->comm_algorithm = x->messages[m].algorithm;
+        p->comm_protocol = x->messages[m].protocol;
+    }
+}
+
+static bool may_end_early(const struct dl_predict_request *request) {
+    const struct dl_predict_options *options = request->options;
+    return options != NULL && options->brief && options->limit_s > 0 &&
+           request->framework->measured == NULL;
+}
+
+bool dl_replica_is_beyond(const struct dl_predict_request *request, double least_s) {
+    return may_end_early(request) && least_s > request->options->limit_s * (1 + 1e-9);
+}
+
+/* The part of a layer's message that the layer's own pass does not hide. */
+static double wait_s(const struct dl_layer_message *own, const struct dl_cost *cost) {
+    const struct dl_layer_cost *layer = &cost->layers[own->layer];
+    const double pass_s = own->backward ? layer->backward.time_s : layer->forward.time_s;
+    return fmax(0, own->message.duration_s - own->hidden_frac * pass_s);
+}
+
+/* Seconds that the devices wait in each layer, from the messages. */
+static enum dl_code blocking_s(const struct dl_replica *replica, const struct dl_cost *cost,
+                               double **forward_out, double **backward_out, double *total_s,
+                               struct dl_err *err) {
+    const size_t layers = (size_t)replica->workload->layer_count;
+    *forward_out = dl_arena_alloc(replica->request->arena, layers, sizeof **forward_out);
+    *backward_out = dl_arena_alloc(replica->request->arena, layers, sizeof **backward_out);
+    if (*forward_out == NULL || *backward_out == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    *total_s = 0;
+    for (int m = 0; m < replica->message_count; m++) {
+        const struct dl_layer_message *own = &replica->messages[m];
+        double *waits = own->backward ? *backward_out : *forward_out;
+        waits[own->layer] += wait_s(own, cost);
+        *total_s += own->message.duration_s;
+    }
+    return DL_OK;
+}
+
+/* The messages of gradient synchronization after those of the layers, for the diagnosis,
+ * `explain` and totals. */
+static enum dl_code join_messages(const struct dl_replica *replica, const struct dl_cost *cost,
+                                  struct dl_timeline *t, struct dl_err *err) {
+    struct dl_gradient_sync *x = &t->sync;
+    const int count = replica->message_count + x->message_count;
+    if (replica->message_count == 0) return DL_OK;
+    struct dl_message *all = dl_arena_alloc(replica->request->arena, (size_t)count, sizeof *all);
+    if (all == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int m = 0; m < replica->message_count; m++) {
+        const struct dl_layer_message *own = &replica->messages[m];
+        all[m] = own->message;
+        all[m].start_s = own->backward ? t->backward_start_s[own->layer] - wait_s(own, cost)
+                                       : t->forward_start_s[own->layer] +
+                                             cost->layers[own->layer].forward.time_s;
+    }
+    for (int m = 0; m < x->message_count; m++) all[replica->message_count + m] = x->messages[m];
+    x->messages = all;
+    x->message_count = count;
+    return DL_OK;
+}
+
+static void add_memory(const struct dl_replica *replica, struct dl_prediction *p) {
+    if (!(replica->buffer_bytes > 0)) return;
+    p->memory.buffers_bytes += replica->buffer_bytes;
+    p->memory.total_bytes +=
+        replica->buffer_bytes / (1 - replica->request->framework->memory.fragmentation_frac);
+}
+
+/* The slowdown of devices that share a host; the costs of one device alone do not change.
+ * F-SHARED-HOST */
+static enum dl_code share_host(const struct dl_system *system, const struct dl_framework *framework,
+                               const struct dl_plan *plan, const struct dl_workload *workload,
+                               const struct dl_cost *alone, struct dl_arena *arena,
+                               struct dl_cost *out, struct dl_err *err) {
+    struct dl_shared_host shared = dl_shared_host(system, plan);
+    *out = *alone;
+    if (dl_replica_polls(system, framework, plan))
+        shared.turns_ratio *=
+            dl_shared_host_poll_ratio(system, plan, framework->sync.fusion.cycle_s);
+    shared.arithmetic_ratio *= dl_shared_host_endpoint_ratio(system, framework, plan);
+    if (shared.arithmetic_ratio <= 1 && shared.memory_ratio <= 1 && shared.turns_ratio <= 1)
+        return DL_OK;
+    out->layers = dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *out->layers);
+    if (out->layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    memcpy(out->layers, alone->layers, (size_t)workload->layer_count * sizeof *out->layers);
+    for (int i = 0; i < workload->layer_count; i++) {
+        dl_shared_host_scale(&shared, &out->layers[i].forward);
+        dl_shared_host_scale(&shared, &out->layers[i].backward);
+    }
+    dl_shared_host_scale(&shared, &out->update);
+    dl_shared_host_scale(&shared, &out->accumulation);
+    return DL_OK;
+}
+
+static struct dl_cost_memo *memo_of(const struct dl_predict_request *request) {
+    const struct dl_predict_options *options = request->options;
+    return options != NULL ? options->memo : NULL;
+}
+
+/* Seconds that one device alone would take for all samples of the replica, without its input. */
+static enum dl_code single_device_s(const struct dl_replica *replica, const struct dl_parts *parts,
+                                    const struct dl_cost *own, double *out, struct dl_err *err) {
+    const struct run alone = {.one_device = true};
+    struct dl_timeline single;
+    struct dl_parts whole = *parts;
+    struct dl_cost cost;
+    if (replica->parts > 1) {
+        whole.workload = replica->request->workload;
+        whole.cost = &cost;
+        DL_TRY(dl_cost_recall(memo_of(replica->request), parts->system->device, whole.workload,
+                              parts->framework, parts->plan, replica->samples, parts->arena, &cost,
+                              err));
+    }
+    DL_TRY(run_timeline(&whole, replica->parts > 1 ? &cost : own, &alone, &single, err));
+    struct before before;
+    DL_TRY(accumulate(&whole, replica->parts > 1 ? &cost : own, &alone, &before, err));
+    *out = single.period_s + before.quiet_s;
+    return DL_OK;
+}
+
+/* Whether the run without communication is that of one device alone. */
+static bool is_quiet_alone(const struct dl_replica *replica, const struct dl_parts *parts,
+                           const struct dl_cost *alone) {
+    const bool shares = parts->framework->host.single_process && parts->plan->devices_per_node > 1;
+    return replica->parts <= 1 && replica->message_count == 0 && !shares &&
+           parts->cost->layers == alone->layers;
+}
+
+/* Both runs of the timeline. *alone: costs of a device alone on its host. */
+static enum dl_code simulate(const struct dl_replica *replica, const struct dl_parts *parts,
+                             struct dl_cost *alone, struct dl_cost *cost, struct dl_timeline *busy,
+                             struct dl_timeline *quiet, struct dl_err *err) {
+    double *after_forward_s, *before_backward_s, layer_comm_s = 0;
+    DL_TRY(blocking_s(replica, cost, &after_forward_s, &before_backward_s, &layer_comm_s, err));
+    const struct run run = {.synchronizes = replica->synchronizes,
+                            .after_forward_s = after_forward_s,
+                            .before_backward_s = before_backward_s},
+                     silent = {.synchronizes = false};
+    DL_TRY(run_timeline(parts, cost, &run, busy, err));
+    busy->comm_s += layer_comm_s;
+    DL_TRY(join_messages(replica, cost, busy, err));
+    /* A framework that updates on servers does so with one device too: the reference for the
+     * efficiency excludes the update as well. */
+    if (busy->sync.update_remote)
+        memset(&cost->update, 0, sizeof cost->update), alone->update = cost->update;
+    return run_timeline(parts, cost, &silent, quiet, err);
+}
+
+static bool any_extrapolated(const struct dl_gradient_sync *x) {
+    for (int m = 0; m < x->message_count; m++) {
+        if (x->messages[m].extrapolated) return true;
+    }
+    return false;
+}
+
+static bool is_brief(const struct dl_replica *replica) {
+    return replica->request->options != NULL && replica->request->options->brief;
+}
+
+/* F-SEARCH-BOUND: no iteration takes less than the passes of all micro-batches one after the other,
+ * and in one of them what the device waits for messages inside its layers. */
+static double least_s(const struct dl_replica *replica, const struct dl_parts *parts) {
+    double sum_s = 0;
+    for (int i = 0; i < parts->workload->layer_count; i++)
+        sum_s += parts->cost->layers[i].forward.time_s + parts->cost->layers[i].backward.time_s;
+    sum_s *= micro_batches_of(parts->plan);
+    for (int m = 0; m < replica->message_count; m++)
+        sum_s += wait_s(&replica->messages[m], parts->cost);
+    return sum_s;
+}
+
+/* Costs of a device alone, and as the devices of its host slow it down. */
+static enum dl_code compute_costs(const struct dl_replica *replica, const struct dl_plan *plan,
+                                  double at_once, struct dl_cost *alone, struct dl_cost *shared,
+                                  struct dl_err *err) {
+    const struct dl_predict_request *r = replica->request;
+    if (is_brief(replica) && r->options->cost != NULL && replica->workload == r->workload)
+        *alone = *r->options->cost;
+    else
+        DL_TRY(dl_cost_recall(memo_of(r), r->system->device, replica->workload, r->framework, plan,
+                              at_once, r->arena, alone, err));
+    return share_host(r->system, r->framework, plan, replica->workload, alone, r->arena, shared,
+                      err);
+}
+
+/* Memory, and the advice if it does not fit. */
+static void hold(const struct dl_replica *replica, const struct dl_parts *parts, double at_once,
+                 struct dl_diagnosis *d, struct dl_prediction *p) {
+    const struct dl_plan *plan = parts->plan;
+    dl_memory_compute(parts->system, parts->workload, parts->framework, plan, at_once, &p->memory,
+                      &d->unknown_memory);
+    add_memory(replica, p);
+    p->fits = dl_memory_fits(&p->memory) || dl_replica_is_managed(replica);
+    if (is_brief(replica)) return;
+    p->max_batch_samples =
+        dl_memory_max_batch(parts->system, parts->workload, parts->framework, plan) /
+        replica->parts;
+    if (!p->fits && plan->tp * plan->pp * plan->sp * plan->ep == 1) {
+        d->advice = dl_memory_advice(parts->system, parts->workload, parts->framework, plan,
+                                     at_once, parts->arena);
+    }
+}
+
+/* Managed memory that does not fit takes time. */
+static bool needs_memory(const struct dl_replica *replica) {
+    const struct dl_predict_options *options = replica->request->options;
+    return options == NULL || !options->times_only || dl_replica_is_managed(replica);
+}
+
+enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_prediction *out,
+                                struct dl_err *err) {
+    const struct dl_predict_request *request = replica->request;
+    const struct dl_system *system = request->system;
+    const struct dl_workload *workload = replica->workload;
+    const struct dl_framework *framework = request->framework;
+    struct dl_arena *arena = request->arena;
+    struct dl_plan plan = replica->plan;
+    plan.batch_per_device_samples = replica->samples;
+    struct dl_cost alone, cost;
+    const double at_once =
+        plan.micro_batch_samples > 0 ? plan.micro_batch_samples : replica->samples;
+    *out = (struct dl_prediction){.beyond_limit = true, .iteration_s = replica->least_wait_s};
+    if (dl_replica_is_beyond(request, out->iteration_s)) return DL_OK;
+    DL_TRY(compute_costs(replica, &plan, at_once, &alone, &cost, err));
+    struct dl_timeline busy, quiet;
+    const struct dl_parts parts = {.system = system,
+                                   .workload = workload,
+                                   .framework = framework,
+                                   .plan = &plan,
+                                   .cost = &cost,
+                                   .with_comm = &busy,
+                                   .without_comm = &quiet,
+                                   .arena = arena};
+    out->iteration_s = least_s(replica, &parts);
+    if (dl_replica_is_beyond(request, out->iteration_s)) return DL_OK;
+    DL_TRY(simulate(replica, &parts, &alone, &cost, &busy, &quiet, err));
+    const struct run last = {.synchronizes = replica->synchronizes};
+    struct before before;
+    DL_TRY(accumulate(&parts, &cost, &last, &before, err));
+    double single_s = quiet.period_s + before.quiet_s;
+    if (!is_brief(replica) && !is_quiet_alone(replica, &parts, &alone))
+        DL_TRY(single_device_s(replica, &parts, &alone, &single_s, err));
+
+    struct dl_evidence evidence;
+    struct dl_prediction p = {.fits = true};
+    gather_evidence(&parts, replica, &before, &evidence);
+    struct dl_diagnosis diagnosis = {
+        .system = system,
+        .framework = framework,
+        .plan = &plan,
+        .evidence = &evidence,
+        .parts = replica->parts,
+        .messages_extrapolated = any_extrapolated(&busy.sync),
+        .superlinear = replica->parts > 1 ? "kernels and update of a split layer take less than "
+                                            "their share of the time of the whole layer"
+                                          : NULL,
+        .brief = is_brief(replica),
+        .arena = arena};
+    if (needs_memory(replica)) hold(replica, &parts, at_once, &diagnosis, &p);
+    evidence.host_s += dl_replica_paging_s(replica, &p.memory);
+    dl_compose(&evidence, workload, &plan, alone_s(&parts, replica, single_s), &p);
+    describe_comm(&busy.sync, &p);
+    DL_TRY(dl_diagnose(&diagnosis, &p, err));
+    if (request->options != NULL && request->options->terms)
+        DL_TRY(dl_explain_terms(&parts, &p, err));
+    *out = p;
+    return DL_OK;
+}

@@ -1,0 +1,436 @@
+/* split_replica.c - messages inside a replica whose layers are split. See split_replica.h. */
+#include "model/engine/split_replica.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/engine/split_parts.h"
+#include "model/workload/layer.h"
+
+static enum dl_library find_library(const struct dl_split_walk *w, int own) {
+    const struct dl_predict_request *r = w->replica->request;
+    const bool cpu = r->system->device->kind == DL_DEVICE_CPU;
+    const int library = cpu || r->plan->library != NULL ? -1 : own;
+    return library >= 0 ? (enum dl_library)library
+                        : dl_replica_library(r->system, r->framework, r->plan);
+}
+
+static bool sums(enum dl_collective_op op) {
+    return op == DL_COLL_ALL_REDUCE || op == DL_COLL_REDUCE_SCATTER;
+}
+
+static bool is_host_library(enum dl_library library) {
+    return library != DL_LIB_NCCL && library != DL_LIB_COPY;
+}
+
+/* Bytes that pass between one of p devices and its host, out and in, in units of the message: its
+ * own part out and the others' in for a gather, all parts but its own each way for an exchange. */
+static double host_passes(enum dl_collective_op op, double p) {
+    switch (op) {
+    case DL_COLL_ALL_GATHER:
+    case DL_COLL_REDUCE_SCATTER: return 1;
+    case DL_COLL_ALL_TO_ALL: return 2 * (p - 1) / p;
+    default: return 2;
+    }
+}
+
+/* How a message of activations gets from the device's memory to its library. */
+struct route {
+    enum dl_library library;
+    bool direct; /* a library of the host sends from and to the device's memory */
+    bool host;   /* through buffers of the host */
+    /* MPI copies pieces straight between the device and its own buffers: that and their transfer
+     * pass side by side; else the whole is copied out first, and in last */
+    bool pieces;
+    bool pageable; /* the buffers of the host: MPI allocates those of its sums for each call */
+};
+
+static struct route find_route(const struct dl_split_walk *w, const struct dl_split_talk *talk) {
+    const struct dl_predict_request *r = w->replica->request;
+    const struct dl_activation_policy *a = &r->framework->activations;
+    const enum dl_library library = find_library(w, talk->library);
+    const bool gpu = r->system->device->kind == DL_DEVICE_GPU;
+    const bool collective = gpu && talk->op != DL_COLL_HALO && talk->op != DL_COLL_P2P;
+    const bool managed = a->managed_memory;
+    const bool direct = collective && is_host_library(library) && a->activation_direct &&
+                        !managed &&
+                        !(library == DL_LIB_MPI && sums(talk->op)); /* MPI sums on the host */
+    const bool host = gpu && !direct && is_host_library(library);
+    return (struct route){.library = library,
+                          .direct = direct,
+                          .host = host,
+                          .pieces = host && library == DL_LIB_MPI && !sums(talk->op),
+                          .pageable = library == DL_LIB_MPI && sums(talk->op)};
+}
+
+/* Time of the copies between the device's memory and the host's. */
+static enum dl_code time_copies(const struct dl_split_walk *w, const struct dl_split_talk *talk,
+                                const struct route *route, double *copies_s, struct dl_err *err) {
+    const struct dl_predict_request *r = w->replica->request;
+    *copies_s = 0;
+    if (route->host) {
+        const struct dl_gradient_sync_request x = {.system = r->system, .plan = r->plan};
+        *copies_s = host_passes(talk->op, (double)talk->group) *
+                    dl_gradient_sync_host_copy_s(&x, talk->bytes, !route->pageable);
+    }
+    if (dl_known(*copies_s)) return DL_OK;
+    return dl_fail(err, DL_ERR_INPUT,
+                   "system %s lacks host.copy_bandwidth_bytes_per_s, which %s needs",
+                   r->system->name, dl_library_names[route->library]);
+}
+
+/* Passes over a gathered or summed activation on the device. */
+static double join_s(const struct dl_split_walk *w, const struct dl_split_talk *talk) {
+    const struct dl_predict_request *r = w->replica->request;
+    const struct dl_gradient_sync_request x = {.system = r->system, .plan = r->plan};
+    return dl_gradient_sync_device_stream_s(&x, 2 * talk->copies * talk->bytes);
+}
+
+enum dl_code dl_split_time_message(const struct dl_split_walk *w, const struct dl_split_talk *talk,
+                                   struct dl_message *out, struct dl_err *err) {
+    const struct dl_predict_request *r = w->replica->request;
+    const struct dl_plan *plan = r->plan;
+    const struct route route = find_route(w, talk);
+    const int64_t devices = plan->nodes * plan->devices_per_node;
+    const struct dl_collective_request wanted = {
+        .op = talk->op,
+        .library = route.library,
+        .bytes = talk->bytes,
+        .nodes = plan->nodes,
+        .ranks_per_node = plan->devices_per_node,
+        .device_buffers = route.host,
+        .device_direct = route.direct,
+        .group_size = talk->group < devices ? talk->group : 0,
+        .group_stride = talk->stride,
+        .concurrent = devices / talk->group,
+    };
+    struct dl_collective_time t;
+    DL_TRY(dl_collective_time(r->system, &wanted, &t, err));
+    /* In a chain no other rank is busy: one copies out while the next copies in. */
+    const bool chain = talk->hops > 1 && route.pieces;
+    if (chain) {
+        t.bandwidth_s /= 2;
+        t.time_s = t.latency_s + t.bandwidth_s;
+    }
+    double copies_s;
+    if (chain)
+        copies_s = 0;
+    else
+        DL_TRY(time_copies(w, talk, &route, &copies_s, err));
+    if (route.pieces) copies_s = fmax(0, copies_s - t.bandwidth_s);
+    copies_s += join_s(w, talk);
+    const double host_s = talk->host_s + r->framework->sync.collective_launch_s;
+    *out = (struct dl_message){
+        .name = dl_collective_op_names[talk->op],
+        .bytes = talk->bytes,
+        .duration_s = t.time_s + copies_s + host_s,
+        .latency_s = t.latency_s + host_s,
+        .bandwidth_s = t.bandwidth_s + copies_s,
+        .sigma_log = t.sigma_log,
+        .algorithm = t.algorithm,
+        .protocol = t.protocol,
+        .formula = t.formula,
+        .limit = t.limit,
+        .origin = t.origin,
+        .extrapolated = t.extrapolated,
+    };
+    return DL_OK;
+}
+
+static enum dl_code more_messages(struct dl_split_walk *w, struct dl_err *err) {
+    struct dl_replica *replica = w->replica;
+    struct dl_arena *arena = replica->request->arena;
+    w->capacity = w->capacity > 0 ? 2 * w->capacity : 16;
+    struct dl_layer_message *more = dl_arena_alloc(arena, (size_t)w->capacity, sizeof *more);
+    if (more == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    if (replica->message_count > 0)
+        memcpy(more, replica->messages, (size_t)replica->message_count * sizeof *more);
+    replica->messages = more;
+    return DL_OK;
+}
+
+enum dl_code dl_split_add_message(struct dl_split_walk *w, const struct dl_split_talk *talk,
+                                  int layer, bool backward, double hidden_frac,
+                                  struct dl_err *err) {
+    struct dl_replica *replica = w->replica;
+    if (!(talk->bytes > 0)) return DL_OK;
+    if (replica->message_count == w->capacity) DL_TRY(more_messages(w, err));
+    struct dl_layer_message *own = &replica->messages[replica->message_count];
+    own->layer = layer;
+    own->backward = backward;
+    own->hidden_frac = hidden_frac;
+    DL_TRY(dl_split_time_message(w, talk, &own->message, err));
+    if (talk->hops > 1) {
+        own->message.duration_s *= talk->hops;
+        own->message.latency_s *= talk->hops;
+        own->message.bandwidth_s *= talk->hops;
+        own->message.algorithm = "chain of synchronous sends";
+        own->message.formula = "F-HALO-CHAIN";
+    }
+    replica->message_count++;
+    if (!(hidden_frac > 0)) replica->least_wait_s += own->message.duration_s;
+    const struct dl_predict_options *options = replica->request->options;
+    if (options != NULL && options->brief) return DL_OK;
+    own->message.name = dl_arena_printf(replica->request->arena, "%s of %s%s", own->message.name,
+                                        w->whole->layers[layer].name, backward ? " backward" : "");
+    return own->message.name != NULL ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+}
+
+static enum dl_code add_collective(struct dl_split_walk *w, enum dl_collective_op op,
+                                   double elements, int layer, bool backward, struct dl_err *err) {
+    const struct dl_framework *framework = w->replica->request->framework;
+    const struct dl_split_talk talk = {
+        .op = op,
+        .library = sums(op) && framework->activations.reduce_library >= 0
+                       ? framework->activations.reduce_library
+                       : framework->activations.activation_library,
+        .bytes = w->replica->samples * elements * w->width_bytes,
+        .group = (int64_t)w->split->parts,
+        .host_s = framework->activations.activation_s +
+                  framework->activations.activation_peer_s * w->split->parts,
+        .copies = framework->activations.activation_copies,
+    };
+    if (op == DL_COLL_ALL_GATHER && framework->activations.gathers_by_root) {
+        struct dl_split_talk part = talk;
+        part.op = DL_COLL_GATHER;
+        DL_TRY(dl_split_add_message(w, &part, layer, backward, 0, err));
+        part.op = DL_COLL_BROADCAST;
+        return dl_split_add_message(w, &part, layer, backward, 0, err);
+    }
+    /* Gathered copies stay in memory, next to the layers' own, until backward. */
+    if (talk.bytes > w->replica->buffer_bytes) w->replica->buffer_bytes = talk.bytes;
+    return dl_split_add_message(w, &talk, layer, backward, 0, err);
+}
+
+static enum dl_collective_op filter_backward(const struct dl_framework *framework) {
+    static const enum dl_collective_op ops[] = {
+        [DL_FILTER_ALL_REDUCE] = DL_COLL_ALL_REDUCE,
+        [DL_FILTER_REDUCE_SCATTER] = DL_COLL_REDUCE_SCATTER,
+        [DL_FILTER_ALL_TO_ALL] = DL_COLL_ALL_TO_ALL,
+    };
+    return ops[framework->activations.filter_backward];
+}
+
+/* Where sums of channels end the graph, backward stops after the last split convolution. */
+static bool ends_graph(const struct dl_split_walk *w) {
+    return w->split->kind == DL_SPLIT_CHANNEL &&
+           w->replica->request->framework->activations.channel_detached;
+}
+static bool is_detached(const struct dl_split_walk *w, int index) {
+    return ends_graph(w) ? index <= w->last_conv : w->whole->layers[index].detached;
+}
+
+static enum dl_code walk_layer(struct dl_split_walk *w, int index, bool backward,
+                               struct dl_err *err) {
+    const struct dl_layer *layer = &w->whole->layers[index];
+    const double outputs = dl_shape_elements(&layer->out), inputs = dl_shape_elements(&layer->in);
+    if (!w->is_split[index]) return DL_OK;
+    switch (w->split->kind) {
+    case DL_SPLIT_FILTER:
+        if (!backward) return add_collective(w, DL_COLL_ALL_GATHER, outputs, index, false, err);
+        if (index == w->last) return DL_OK;
+        return add_collective(w, filter_backward(w->replica->request->framework), outputs, index,
+                              true, err);
+    case DL_SPLIT_CHANNEL:
+        if (!backward) return add_collective(w, DL_COLL_ALL_REDUCE, outputs, index, false, err);
+        if (layer->first || is_detached(w, index)) return DL_OK;
+        return add_collective(w, DL_COLL_ALL_GATHER, inputs, index, true, err);
+    default:
+        DL_TRY(dl_split_add_halos(w, index, backward, err));
+        if (!w->is_gathered[index]) return DL_OK;
+        if (!backward) return add_collective(w, DL_COLL_ALL_GATHER, outputs, index, false, err);
+        if (!w->replica->request->framework->activations.gather_returns) return DL_OK;
+        return add_collective(w, DL_COLL_ALL_TO_ALL, outputs, index, true, err);
+    }
+}
+
+/* F-INPUT-LEADER: the first device of a replica has read its samples and sends them to the others
+ * through their hosts. */
+static enum dl_code leader_input(const struct dl_split_walk *w, struct dl_err *err) {
+    struct dl_replica *replica = w->replica;
+    const struct dl_predict_request *r = replica->request;
+    const struct dl_activation_policy *policy = &r->framework->activations;
+    const double bytes = replica->samples * r->workload->input_bytes_per_sample;
+    if (!policy->leader_input || !dl_known(bytes)) return DL_OK;
+    const bool scatters = w->split->kind == DL_SPLIT_SPATIAL && !policy->leader_broadcasts;
+    const int64_t devices = r->plan->nodes * r->plan->devices_per_node,
+                  group = (int64_t)w->split->parts;
+    const struct dl_collective_request wanted = {
+        .op = scatters ? DL_COLL_SCATTER : DL_COLL_BROADCAST,
+        .library = DL_LIB_MPI,
+        .bytes = bytes,
+        .nodes = r->plan->nodes,
+        .ranks_per_node = r->plan->devices_per_node,
+        .group_size = group < devices ? group : 0,
+        .concurrent = devices / group,
+    };
+    struct dl_collective_time t;
+    DL_TRY(dl_collective_time(r->system, &wanted, &t, err));
+    replica->input_extra_s = t.time_s;
+    if (r->framework->sync.messages.message_copy_bytes_per_s > 0) {
+        /* copied into the message and out of it */
+        replica->input_extra_s += 2 * bytes / r->framework->sync.messages.message_copy_bytes_per_s;
+    }
+    /* the leader joins the samples of its batch before it sends them */
+    if (r->framework->input.feed_bytes_per_s > 0)
+        replica->input_extra_s += bytes / r->framework->input.feed_bytes_per_s;
+    return DL_OK;
+}
+
+/* Which layers are split, and what follows from it. */
+static enum dl_code find_layers(struct dl_split_walk *w, struct dl_err *err) {
+    const struct dl_workload *whole = w->whole;
+    struct dl_arena *arena = w->replica->request->arena;
+    const size_t layers = (size_t)whole->layer_count;
+    w->is_split = dl_arena_alloc(arena, layers, sizeof *w->is_split);
+    w->is_gathered = dl_arena_alloc(arena, layers, sizeof *w->is_gathered);
+    if (w->is_split == NULL || w->is_gathered == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    dl_split_layers(whole, w->split, w->is_split);
+    w->blocks = dl_split_blocks_of(whole);
+    w->last = w->last_conv = -1;
+    for (int i = 0; i < whole->layer_count; i++) {
+        const struct dl_layer *layer = &whole->layers[i];
+        if (w->is_split[i]) w->last = i;
+        if (w->is_split[i] && layer->kind == &dl_layer_conv) w->last_conv = i;
+        for (int k = 0; !w->is_split[i] && k < layer->input_count; k++)
+            if (layer->inputs[k] >= 0) w->is_gathered[layer->inputs[k]] = true;
+    }
+    return DL_OK;
+}
+
+static enum dl_code detach(const struct dl_split_walk *w, struct dl_workload *local,
+                           struct dl_err *err) {
+    const size_t count = (size_t)local->layer_count;
+    if (!ends_graph(w)) return DL_OK;
+    struct dl_layer *layers = dl_arena_alloc(w->replica->request->arena, count, sizeof *layers);
+    if (layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    memcpy(layers, local->layers, count * sizeof *layers);
+    for (int i = 0; i < local->layer_count; i++) layers[i].detached = is_detached(w, i);
+    local->layers = layers;
+    return DL_OK;
+}
+
+/* The network of one device. Its inputs are whole where the leader sends them all. */
+static enum dl_code make_local(const struct dl_split_walk *w, struct dl_err *err) {
+    const struct dl_predict_request *r = w->replica->request;
+    struct dl_workload *local = dl_arena_alloc(r->arena, 1, sizeof *local);
+    if (local == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    DL_TRY(dl_split_workload(r->workload, w->split, w->is_split, r->arena, local, err));
+    w->replica->workload = local;
+    if (r->framework->activations.leader_broadcasts)
+        local->input_bytes_per_sample = r->workload->input_bytes_per_sample;
+    return detach(w, local, err);
+}
+
+enum dl_code dl_split_replica_split(struct dl_replica *replica, const struct dl_split *split,
+                                    struct dl_err *err) {
+    const struct dl_predict_request *r = replica->request;
+    struct dl_split_walk w = {.replica = replica,
+                              .split = split,
+                              .whole = r->workload,
+                              .width_bytes = dl_precision_bytes(r->plan->precision)};
+    const int layers = w.whole->layer_count;
+    DL_TRY(find_layers(&w, err));
+    for (int pass = 0; pass < 2; pass++) {
+        for (int k = 0; k < layers; k++) {
+            const bool backward = pass == 1;
+            DL_TRY(walk_layer(&w, backward ? layers - 1 - k : k, backward, err));
+            if (dl_replica_is_beyond(r, replica->least_wait_s)) return DL_OK;
+        }
+    }
+    DL_TRY(make_local(&w, err));
+    return leader_input(&w, err);
+}
+
+static enum dl_code make_split(const struct dl_workload *workload,
+                               const struct dl_framework *framework, enum dl_split_kind kind,
+                               int64_t parts, struct dl_split *out, struct dl_err *err) {
+    *out = (struct dl_split){.kind = kind, .parts = (double)parts, .grid = {1, 1, 1}};
+    if (kind != DL_SPLIT_SPATIAL) return DL_OK;
+    const int dims = framework->activations.spatial_dims >= 1
+                         ? (int)framework->activations.spatial_dims
+                         : DL_DIMS;
+    if (dl_split_grid(workload, (double)parts, dims, out->grid)) return DL_OK;
+    return dl_fail(err, DL_ERR_USAGE,
+                   "--spatial %lld: no grid of as many parts fits the layers of %s",
+                   (long long)parts, workload->name);
+}
+
+enum dl_code dl_split_replica_replica(const struct dl_predict_request *request,
+                                      enum dl_split_kind kind, int64_t parts,
+                                      struct dl_replica *out, struct dl_err *err) {
+    const struct dl_plan *plan = request->plan;
+    *out = (struct dl_replica){
+        .request = request,
+        .workload = request->workload,
+        .plan = *plan,
+        .samples = plan->batch_per_device_samples * (double)parts,
+        .parts = (double)parts,
+        .synchronizes = plan->dp > 1,
+    };
+    out->plan.replica_devices = parts;
+    struct dl_split split;
+    DL_TRY(make_split(request->workload, request->framework, kind, parts, &split, err));
+    if (kind == DL_SPLIT_SPATIAL) { /* all devices hold all weights */
+        out->plan.dp *= parts;
+        out->plan.sp = 1;
+        out->synchronizes = true;
+    }
+    return dl_split_replica_split(out, &split, err);
+}
+
+enum dl_code dl_split_replica_predict(const struct dl_predict_request *request,
+                                      enum dl_split_kind kind, int64_t parts,
+                                      struct dl_prediction *out, struct dl_err *err) {
+    if (request->plan->assume == DL_ASSUME_PARADL)
+        return dl_paradl_predict(request, kind, parts, out, err);
+    struct dl_replica replica;
+    DL_TRY(dl_split_replica_replica(request, kind, parts, &replica, err));
+    return dl_replica_predict(&replica, out, err);
+}
+
+enum dl_code dl_split_replica_check(const struct dl_workload *workload,
+                                    const struct dl_framework *framework, enum dl_split_kind kind,
+                                    int64_t parts, const struct dl_plan *plan, struct dl_err *err) {
+    static const char *const options[] = {"tp", "tp", "spatial"}, *const things[] = {
+                                                                      "filters", "input channels",
+                                                                      "positions"};
+    if (plan->sequence_parallel)
+        return dl_fail(err, DL_ERR_USAGE, "--sequence-parallel: goes with tensor parallelism");
+    if (plan->micro_batch_samples > 0) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--micro-batch: strategy %s takes its whole batch at once",
+                       plan->strategy->name);
+    }
+    if (parts <= 1) return DL_OK;
+    const int dims = framework->activations.spatial_dims >= 1
+                         ? (int)framework->activations.spatial_dims
+                         : DL_DIMS;
+    const char *layer;
+    const double most = dl_split_limit(workload, kind, dims, &layer);
+    if (layer == NULL) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--%s: strategy %s splits convolutions, and %s has none that can be split; "
+                       "take 'tensor' or "
+                       "'pipeline'",
+                       options[kind], plan->strategy->name, workload->name);
+    }
+    if ((double)parts > most) {
+        return dl_fail(
+            err, DL_ERR_USAGE,
+            "--%s %lld: layer %s of %s has %.0f %s to share; nearest is --%s %.0f (scaling limit)",
+            options[kind], (long long)parts, layer, workload->name, most, things[kind],
+            options[kind], most);
+    }
+    double grid[DL_DIMS];
+    if (kind != DL_SPLIT_SPATIAL || dl_split_grid(workload, (double)parts, dims, grid))
+        return DL_OK;
+    int64_t nearest = parts - 1;
+    while (nearest > 1 && !dl_split_grid(workload, (double)nearest, dims, grid)) nearest--;
+    return dl_fail(err, DL_ERR_USAGE,
+                   "--%s %lld: no grid of so many parts fits all layers of %s; nearest is --%s "
+                   "%lld (scaling limit)",
+                   options[kind], (long long)parts, workload->name, options[kind],
+                   (long long)nearest);
+}

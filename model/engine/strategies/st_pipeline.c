@@ -1,0 +1,235 @@
+/* st_pipeline.c - pipeline: consecutive layers on every device, alone or with replicas of the
+ * pipeline. F-PIPE-GPIPE. */
+#include <math.h>
+#include <string.h>
+
+#include "model/engine/pipe.h"
+#include "model/engine/pipeline.h"
+#include "model/engine/diagnose.h"
+#include "model/engine/memory.h"
+#include "model/engine/prediction_parts.h"
+
+struct pipe {
+    struct dl_pipe p;
+    struct dl_cost cost; /* of one micro-batch, all layers */
+};
+
+/* Without --micro-batch: four for each stage, as far as there are samples. */
+static double micro_batch(const struct dl_plan *plan) {
+    const double samples = plan->batch_per_device_samples * (double)plan->pp;
+    if (plan->micro_batch_samples > 0) return fmin(plan->micro_batch_samples, samples);
+    return samples / fmax(1, floor(fmin(samples, 4 * (double)plan->pp)));
+}
+
+static enum dl_code check(const struct dl_system *system, const struct dl_workload *workload,
+                          const struct dl_framework *framework, const struct dl_plan *plan,
+                          struct dl_err *err) {
+    (void)system, (void)framework;
+    const double parts = (double)plan->pp * dl_pipe_virtual_stages(plan),
+                 samples = plan->batch_per_device_samples * (double)plan->pp;
+    if (plan->assume == DL_ASSUME_PARADL) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--assume paradl: for strategies data, filter, channel and their products");
+    }
+    if (plan->sequence_parallel)
+        return dl_fail(err, DL_ERR_USAGE, "--sequence-parallel: goes with tensor parallelism");
+    if (parts > workload->layer_count) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--pp %lld: %s has %d layers for %.0f parts of the pipeline; nearest is "
+                       "--pp %d (scaling limit)",
+                       (long long)plan->pp, workload->name, workload->layer_count, parts,
+                       (int)(workload->layer_count / dl_pipe_virtual_stages(plan)));
+    }
+    if (plan->micro_batch_samples > samples) {
+        return dl_fail(
+            err, DL_ERR_USAGE,
+            "--micro-batch %g: a pipeline has %g samples an iteration; nearest is --micro-batch %g",
+            plan->micro_batch_samples, samples, samples);
+    }
+    const double count = samples / micro_batch(plan);
+    if (fabs(count - round(count)) > 1e-6 * count) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--micro-batch %g does not divide the %g samples of a pipeline",
+                       micro_batch(plan), samples);
+    }
+    if (plan->schedule == DL_INTERLEAVED && fmod(round(count), (double)plan->pp) > 0) {
+        return dl_fail(
+            err, DL_ERR_USAGE,
+            "--schedule interleaved: %.0f micro-batches are no multiple of --pp %lld; nearest is "
+            "--micro-batch %g",
+            count, (long long)plan->pp,
+            samples / (ceil(count / (double)plan->pp) * (double)plan->pp));
+    }
+    return DL_OK;
+}
+
+static enum dl_code balance(struct pipe *pipe, struct dl_err *err) {
+    struct dl_pipe *p = &pipe->p;
+    const struct dl_predict_request *r = p->request;
+    const int layers = r->workload->layer_count;
+    double *step_s = dl_arena_alloc(r->arena, (size_t)layers, sizeof *step_s);
+    double *cuts = dl_arena_alloc(r->arena, (size_t)layers + 1, sizeof *cuts);
+    double *work = dl_arena_alloc(r->arena, DL_PIPELINE_WORK(layers, p->parts), sizeof *work);
+    p->messages = dl_arena_alloc(r->arena, (size_t)p->stages + 1, sizeof *p->messages);
+    DL_TRY(dl_pipe_room(p, r->arena, err));
+    if (step_s == NULL || cuts == NULL || work == NULL || p->messages == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    dl_pipe_layer_steps(r, &pipe->cost, step_s);
+    dl_pipeline_balance(step_s, layers, p->parts, p->first, work);
+    dl_pipeline_cuts(r->workload, cuts);
+    p->cut_elements = cuts;
+    dl_pipe_split(p, r, &pipe->cost);
+    return DL_OK;
+}
+
+/* Costs of the slowest device over the iteration, for the diagnosis and `explain`: others wait for
+ * it. The update is that of the device with the most parameters, which need not be the same one
+ * (F-PARADL: max WU). */
+static enum dl_code slowest_cost(const struct pipe *pipe, struct dl_cost *out, struct dl_err *err) {
+    const struct dl_pipe *p = &pipe->p;
+    const int layers = p->request->workload->layer_count;
+    out->layers = dl_arena_alloc(p->request->arena, (size_t)layers, sizeof *out->layers);
+    if (out->layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int k = p->slowest; k < p->parts; k += p->stages) {
+        for (int i = p->first[k]; i < p->first[k + 1]; i++) {
+            out->layers[i] = pipe->cost.layers[i];
+            dl_cost_scale(&out->layers[i].forward, p->micro_batches);
+            dl_cost_scale(&out->layers[i].backward, p->micro_batches);
+        }
+    }
+    out->accumulation = (struct dl_pass_cost){0}; /* F-PARADL counts none */
+    out->update = pipe->cost.update;
+    dl_cost_scale(&out->update, out->update.time_s > 0 ? p->update_s / out->update.time_s : 0);
+    return DL_OK;
+}
+
+static void describe_comm(const struct dl_pipe *p, struct dl_prediction *out) {
+    for (int m = 0; m < p->message_count; m++) {
+        out->comm_bytes += p->messages[m].bytes;
+        out->comm_algorithm = p->messages[m].algorithm;
+        out->comm_protocol = p->messages[m].protocol;
+    }
+    out->comm_messages = p->message_count;
+}
+
+/* One device that computes a device's share of the pipeline's samples. */
+static double alone_s(const struct pipe *pipe) {
+    const struct dl_pipe *p = &pipe->p;
+    const struct dl_framework *framework = p->request->framework;
+    double step_s = pipe->cost.update.time_s + framework->host.iteration_s;
+    for (int s = 0; s < p->stages; s++) step_s += p->step_s[s] * p->micro_batches;
+    struct dl_plan one = p->plan;
+    one.nodes = one.devices_per_node = 1;
+    one.batch_per_device_samples *= p->stages;
+    const struct dl_input_time input =
+        dl_input_compute(p->request->system, p->request->workload, framework, &one);
+    return (step_s + dl_compose_exposed_input_s(input.pipeline_s, input.feed_s,
+                                                framework->input.prefetch_batches > 0, step_s)) /
+           p->stages;
+}
+
+/* Every stage divides its time between the directions as the slowest one does. */
+static enum dl_code stage_times(const struct dl_pipe *p, struct dl_arena *arena,
+                                struct dl_prediction *out, struct dl_err *err) {
+    struct dl_stage_time *times = dl_arena_alloc(arena, (size_t)p->stages, sizeof *times);
+    const double forward_frac = p->forward_s / (p->forward_s + p->backward_s);
+    if (times == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int s = 0; s < p->stages; s++) {
+        times[s] =
+            (struct dl_stage_time){p->step_s[s] * forward_frac, p->step_s[s] * (1 - forward_frac)};
+    }
+    out->stage_times = times;
+    out->micro_batches = p->micro_batches;
+    return DL_OK;
+}
+
+/* Layers have no place on a common timeline: `explain` shows them without. */
+static enum dl_code explain(const struct pipe *pipe, const struct dl_cost *cost,
+                            struct dl_prediction *out, struct dl_err *err) {
+    const struct dl_pipe *p = &pipe->p;
+    const struct dl_predict_request *r = p->request;
+    struct dl_timeline t = {.period_s = out->iteration_s,
+                            .comm_s = out->comm_s,
+                            .update_start_s = NAN,
+                            .sync = {.messages = p->messages, .message_count = p->message_count}};
+    t.forward_start_s = t.backward_start_s =
+        dl_arena_alloc(r->arena, (size_t)r->workload->layer_count, sizeof(double));
+    if (t.forward_start_s == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int i = 0; i < r->workload->layer_count; i++) t.forward_start_s[i] = NAN;
+    const struct dl_parts parts = {.system = r->system,
+                                   .workload = r->workload,
+                                   .framework = r->framework,
+                                   .plan = &p->plan,
+                                   .cost = cost,
+                                   .with_comm = &t,
+                                   .without_comm = &t,
+                                   .arena = r->arena};
+    DL_TRY(dl_explain_terms(&parts, out, err));
+    return stage_times(p, r->arena, out, err);
+}
+
+static enum dl_code predict_pipe(struct pipe *pipe, struct dl_prediction *out, struct dl_err *err) {
+    struct dl_pipe *p = &pipe->p;
+    const struct dl_predict_request *r = p->request;
+    struct dl_cost cost;
+    struct dl_evidence evidence;
+    DL_TRY(dl_cost_compute(r->system->device, r->workload, r->framework, &p->plan,
+                           p->plan.micro_batch_samples, r->arena, &pipe->cost, err));
+    DL_TRY(balance(pipe, err));
+    DL_TRY(slowest_cost(pipe, &cost, err));
+    DL_TRY(dl_pipe_evidence(p, &evidence, err));
+    dl_evidence_of_cost(&cost, r->workload->layer_count, 1, &evidence);
+    dl_evidence_of_messages(p->messages, p->message_count, false, &evidence);
+    struct dl_prediction result = {0};
+    dl_compose(&evidence, r->workload, &p->plan, alone_s(pipe), &result);
+    describe_comm(p, &result);
+    struct dl_layer *layers =
+        dl_arena_alloc(r->arena, (size_t)r->workload->layer_count, sizeof *layers);
+    if (layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    struct dl_diagnosis diagnosis = {.system = r->system,
+                                     .framework = r->framework,
+                                     .plan = &p->plan,
+                                     .evidence = &evidence,
+                                     .arena = r->arena};
+    for (int m = 0; m < p->message_count; m++)
+        diagnosis.messages_extrapolated =
+            diagnosis.messages_extrapolated || p->messages[m].extrapolated;
+    dl_pipe_memory(p, layers, &result.memory, &diagnosis.unknown_memory, &result.max_batch_samples);
+    result.fits = dl_memory_fits(&result.memory);
+    DL_TRY(dl_diagnose(&diagnosis, &result, err));
+    if (r->options != NULL && r->options->terms) DL_TRY(explain(pipe, &cost, &result, err));
+    *out = result;
+    return DL_OK;
+}
+
+static enum dl_code predict(const struct dl_predict_request *request, struct dl_prediction *out,
+                            struct dl_err *err) {
+    const struct dl_plan *plan = request->plan;
+    struct pipe pipe = {.p = {.request = request,
+                              .plan = *plan,
+                              .stages = (int)plan->pp,
+                              .parts = (int)((double)plan->pp * dl_pipe_virtual_stages(plan))}};
+    pipe.p.plan.micro_batch_samples = micro_batch(plan);
+    pipe.p.micro_batches =
+        round(plan->batch_per_device_samples * (double)plan->pp / pipe.p.plan.micro_batch_samples);
+    return predict_pipe(&pipe, out, err);
+}
+
+const struct dl_strategy dl_st_pipeline = {
+    .name = "pipeline",
+    .way = DL_WAY_STAGES,
+    .summary = "every device holds some consecutive layers; micro-batches flow through",
+    .axes = DL_AXIS_PP,
+    .check = check,
+    .predict = predict,
+};
+
+const struct dl_strategy dl_st_data_pipeline = {
+    .name = "data+pipeline",
+    .way = DL_WAY_STAGES,
+    .summary = "pipeline inside a group, data across groups",
+    .axes = DL_AXIS_DP | DL_AXIS_PP,
+    .inside = DL_AXIS_PP,
+    .check = check,
+    .predict = predict,
+};

@@ -1,0 +1,215 @@
+/* transformer_explain.c - every term of a transformer's prediction with its formula, inputs and
+ * origin. */
+#include <math.h>
+
+#include "model/engine/explain_overhead.h"
+#include "model/engine/memory.h"
+#include "model/engine/transformer/transformer_parts.h"
+
+enum { MAX_TERMS = 48 };
+
+struct sink {
+    const struct dl_transformer_parts *t;
+    struct dl_term *terms;
+    int count;
+};
+
+static void put(struct sink *s, const char *name, const char *group, const char *formula,
+                const char *inputs, const char *origin, double value, double sigma,
+                const char *lane) {
+    if (!(value > 0) || s->count >= MAX_TERMS) return;
+    s->terms[s->count++] = (struct dl_term){.name = name,
+                                            .group = group,
+                                            .formula = formula,
+                                            .inputs = inputs,
+                                            .origin = origin,
+                                            .start_s = NAN,
+                                            .value = value,
+                                            .sigma_log = sigma,
+                                            .lane = lane};
+}
+
+static const char *const part_names[] = {"embedding", "layer", "head"};
+
+static double times_of(const struct dl_transformer_parts *t, int part) {
+    return t->choice.micro_batches * (part == DL_TRANSFORMER_BODY ? t->result.layers : 1);
+}
+
+static void put_pass(struct sink *s, int part, bool forward) {
+    const struct dl_transformer_parts *t = s->t;
+    struct dl_arena *arena = t->arena;
+    const struct dl_transformer_pass *pass =
+        forward ? &t->micro_batch.forward[part]
+                : &t->micro_batch.backward[part][t->choice.recompute];
+    const double times = times_of(t, part);
+    if (pass->device_s <= 0 || (part == DL_TRANSFORMER_BEFORE && !t->result.before) ||
+        (part == DL_TRANSFORMER_AFTER && !t->result.after))
+        return;
+    const char *group = forward ? "forward" : "backward";
+    put(s, dl_arena_printf(arena, "%s %s x %g", part_names[part], group, times), group,
+        "F-TRANSFORMER-LAYER",
+        dl_arena_printf(
+            arena, "%g samples, tp=%lld cp=%lld: %.3g GFLOP, %.3g MB, %.0f kernels, %.4g ms each%s",
+            t->micro_samples, (long long)t->mapping.split.tp, (long long)t->mapping.split.sp,
+            pass->flop / 1e9, pass->moved_bytes / 1e6, pass->launches, 1e3 * pass->device_s,
+            forward || t->choice.recompute == DL_RECOMPUTE_NONE ? "" : ", with recomputation"),
+        t->tf->system->device->name, times * pass->device_s, pass->error_s / pass->device_s,
+        "compute");
+}
+
+static void put_collective(struct sink *s, const char *name, const struct dl_collective_time *c,
+                           double bytes, double times, const char *formula) {
+    if (!(c->time_s > 0)) return;
+    const char *size = bytes > 0 ? dl_arena_printf(s->t->arena, "%.4g MB ", bytes / 1e6) : "";
+    put(s, dl_arena_printf(s->t->arena, "%s x %g", name, times), "communication", formula,
+        dl_arena_printf(s->t->arena, "%s%s%s%s (%s), %.4g ms each, limited by %s link", size,
+                        c->algorithm != NULL ? c->algorithm : "", c->protocol != NULL ? "/" : "",
+                        c->protocol != NULL ? c->protocol : "",
+                        c->formula != NULL ? c->formula : "-", 1e3 * c->time_s,
+                        c->limit != NULL ? c->limit : "no"),
+        c->origin, times * c->time_s, c->sigma_log, "communication");
+}
+
+static void put_communication(struct sink *s) {
+    const struct dl_transformer_parts *t = s->t;
+    const struct dl_transformer_micro_batch *micro_batch = &t->micro_batch;
+    const struct dl_transformer_mapping *mapping = &t->mapping;
+    const double m = t->choice.micro_batches, each = mapping->shard >= 2 ? m : 1,
+                 pp = (double)mapping->split.pp;
+    const double routings =
+        2 * m * mapping->stage_layers * (t->choice.recompute == DL_RECOMPUTE_FULL ? 3 : 2);
+    /* but the experts' */
+    struct dl_collective_time reduce = mapping->reduce, gather = mapping->gather;
+    reduce.time_s -= mapping->expert_reduce.time_s;
+    gather.time_s -= mapping->expert_gather.time_s;
+    put(s, "inside layers", "communication", "F-TRANSFORMER-TENSOR",
+        dl_arena_printf(t->arena,
+                        "%g micro-batches x %g layers, %.4g MB each, all-reduce %.4g ms, "
+                        "all-gather %.4g ms, reduce-scatter %.4g ms",
+                        m, mapping->stage_layers, micro_batch->collective_bytes / 1e6,
+                        1e3 * micro_batch->reduce.time_s, 1e3 * micro_batch->gather.time_s,
+                        1e3 * micro_batch->scatter.time_s),
+        "model",
+        t->result.tensor_s - (dl_transformer_expert_ranks(&mapping->split) > 1
+                                  ? routings * micro_batch->route.time_s
+                                  : 0),
+        NAN, "communication");
+    if (dl_transformer_expert_ranks(&mapping->split) > 1) {
+        put_collective(s, "expert all-to-all", &micro_batch->route, micro_batch->route_bytes,
+                       routings, "F-TRANSFORMER-EXPERT");
+    }
+    put_collective(s, "between stages", &t->boundary, micro_batch->boundary_bytes,
+                   2 * (m * (double)t->choice.virtual_stages + pp - 2), "F-TRANSFORMER-BOUNDARY");
+    put_collective(s, mapping->shard > 0 ? "gradients, reduce-scatter" : "gradients, all-reduce",
+                   &reduce, mapping->gradient_bytes - mapping->expert_gradient_bytes, each,
+                   "F-TRANSFORMER-DATA");
+    put_collective(s, "parameters, all-gather", &gather,
+                   mapping->gather_bytes - mapping->expert_gather_bytes,
+                   mapping->shard == 3 ? m : 1, "F-TRANSFORMER-DATA");
+    put_collective(s, "expert gradients", &mapping->expert_reduce, mapping->expert_gradient_bytes,
+                   each, "F-TRANSFORMER-DATA");
+    put_collective(s, "expert all-gather", &mapping->expert_gather, mapping->expert_gather_bytes, 1,
+                   "F-TRANSFORMER-DATA");
+    put_collective(s, "layer all-gather", &mapping->unit_gather, 0, 2 * m * mapping->stage_layers,
+                   "F-TRANSFORMER-SHARD");
+    put_collective(s, "layer reduce-scatter", &mapping->unit_reduce, 0, m * mapping->stage_layers,
+                   "F-TRANSFORMER-SHARD");
+    put_collective(s, "tied embedding", &mapping->tied, 0, 1, "F-TRANSFORMER-DATA");
+}
+
+static void put_memory(struct sink *s, const struct dl_memory *m) {
+    const struct dl_transformer_parts *t = s->t;
+    struct dl_arena *arena = t->arena;
+    const double parameters = t->mapping.most_parameters;
+    const char *inputs = dl_arena_printf(arena, "%.4g parameters of a rank, ZeRO stage %d over %g",
+                                         parameters, t->mapping.shard, t->mapping.shard_ranks);
+    put(s, "weights", "memory", "F-TRANSFORMER-STATES", inputs, "workload file", m->weights_bytes,
+        NAN, NULL);
+    put(s, "gradients", "memory", "F-TRANSFORMER-STATES", inputs, "workload file",
+        m->gradients_bytes, NAN, NULL);
+    put(s, "optimizer", "memory", "F-TRANSFORMER-STATES", inputs, "workload file",
+        m->optimizer_bytes, NAN, NULL);
+    put(s, "activations", "memory", "F-TRANSFORMER-MEMORY",
+        dl_arena_printf(arena,
+                        "%.4g micro-batches in flight (F-TRANSFORMER-IN-FLIGHT) x %g layers x %.4g "
+                        "MB (F-TRANSFORMER-ACTIVATIONS)",
+                        dl_transformer_in_flight(&t->mapping, &t->choice, 0),
+                        t->mapping.stage_layers,
+                        t->micro_batch.kept_bytes[DL_TRANSFORMER_BODY][t->choice.recompute] / 1e6),
+        "workload file", m->activations_bytes, NAN, NULL);
+    put(s, "workspace", "memory", "F-MEM-WORKSPACE",
+        dl_arena_printf(arena, "libraries keep %.4g MB", m->workspace_bytes / 1e6), "device file",
+        m->workspace_bytes, NAN, NULL);
+    put(s, "communication buffers", "memory", "F-MEM-BUFFERS", "gradient buckets", "framework file",
+        m->buffers_bytes, NAN, NULL);
+    const double runtime_bytes = t->tf->system->device->context_bytes;
+    put(s, "context", "memory", "F-MEM-CONTEXT",
+        dl_arena_printf(arena, "runtime %.4g MB + framework %.4g MB",
+                        dl_known(runtime_bytes) ? runtime_bytes / 1e6 : 0,
+                        t->tf->framework->memory.context_bytes / 1e6),
+        "device and framework file", m->context_bytes, NAN, NULL);
+    const double parts = m->weights_bytes + m->gradients_bytes + m->optimizer_bytes +
+                         m->activations_bytes + m->workspace_bytes + m->buffers_bytes +
+                         m->context_bytes;
+    put(s, "fragmentation", "memory", "F-MEM-FRAGMENTATION",
+        dl_arena_printf(arena, "sum=%.4g MiB x f / (1 - f), f=%.3g", parts / 1048576,
+                        t->tf->framework->memory.fragmentation_frac),
+        "framework file", m->total_bytes - parts, NAN, NULL);
+}
+
+static void put_overhead(struct sink *s, const struct dl_prediction *p) {
+    const struct dl_transformer_parts *t = s->t;
+    struct dl_overhead_inputs in = {.system = t->tf->system,
+                                    .framework = t->tf->framework,
+                                    .plan = t->plan,
+                                    .micro_batches = t->choice.micro_batches,
+                                    .host_count = 1};
+    for (int part = 0; part < DL_TRANSFORMER_PARTS; part++) {
+        if ((part == DL_TRANSFORMER_BEFORE && !t->result.before) ||
+            (part == DL_TRANSFORMER_AFTER && !t->result.after))
+            continue;
+        in.kernel_count += times_of(t, part) / t->choice.micro_batches *
+                           (t->micro_batch.forward[part].launches +
+                            t->micro_batch.backward[part][t->choice.recompute].launches);
+        in.operation_count +=
+            times_of(t, part) / t->choice.micro_batches *
+            (t->micro_batch.forward[part].host_operation_count +
+             t->micro_batch.backward[part][t->choice.recompute].host_operation_count);
+    }
+    struct dl_term terms[DL_OVERHEAD_TERMS];
+    const int count = dl_explain_overhead(&in, p, t->arena, terms);
+    for (int i = 0; i < count && s->count < MAX_TERMS; i++) s->terms[s->count++] = terms[i];
+}
+
+enum dl_code dl_transformer_explain(const struct dl_transformer_parts *t, struct dl_prediction *p,
+                                    struct dl_err *err) {
+    struct sink s = {.t = t, .terms = dl_arena_alloc(t->arena, MAX_TERMS, sizeof *s.terms)};
+    const struct dl_transformer_result *r = &t->result;
+    if (s.terms == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int part = 0; part < DL_TRANSFORMER_PARTS; part++) put_pass(&s, part, true);
+    for (int part = DL_TRANSFORMER_PARTS - 1; part >= 0; part--) put_pass(&s, part, false);
+    put(&s, "optimizer step", "update", "F-UPDATE-BYTES",
+        dl_arena_printf(t->arena, "%.4g parameters%s", t->mapping.updated_elements,
+                        t->mapping.shard > 0 ? ", the rank's shard" : ""),
+        t->tf->system->device->name, p->update_s, NAN, "compute");
+    put_communication(&s);
+    put(&s, "exposed communication", "exposed", "F-TRANSFORMER-SHARD",
+        dl_arena_printf(t->arena, "in layers=%.4g, between stages=%.4g, data=%.4g ms",
+                        1e3 * r->tensor_s, 1e3 * r->boundary_s, 1e3 * r->data_exposed_s),
+        "model", p->exposed_comm_s, NAN, NULL);
+    put(&s, "input", "input", "F-INPUT",
+        dl_arena_printf(t->arena, "%g samples x %.4g B over the host link; exposed=%.3g ms",
+                        t->choice.micro_batches * t->micro_samples,
+                        t->tf->workload->input_bytes_per_sample, 1e3 * p->exposed_input_s),
+        "system file", p->input_s, NAN, NULL);
+    put(&s, "pipeline bubble", "overhead", "F-TRANSFORMER-BUBBLE",
+        dl_arena_printf(t->arena, "%lld stages, %g micro-batches, %s",
+                        (long long)t->mapping.split.pp, t->choice.micro_batches,
+                        dl_schedule_names[t->choice.schedule]),
+        "model", p->bubble_s, NAN, NULL);
+    put_overhead(&s, p);
+    put_memory(&s, &p->memory);
+    p->terms = s.terms;
+    p->term_count = s.count;
+    return dl_transformer_stage_times(t, p, err);
+}

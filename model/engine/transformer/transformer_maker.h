@@ -1,0 +1,74 @@
+/* transformer_maker.h - a micro-batch under construction: shared by transformer_micro_batch.c,
+ * which adds up layers, transformer_kernels.c, which times a layer's kernels, and
+ * transformer_exchange.c, which adds the collectives inside layers. Private to the model.
+ */
+#ifndef DL_MODEL_ENGINE_TRANSFORMER_TRANSFORMER_MAKER_H
+#define DL_MODEL_ENGINE_TRANSFORMER_TRANSFORMER_MAKER_H
+
+#include "model/engine/transformer/transformer.h"
+#include "model/workload/kernel_facts.h"
+
+struct dl_transformer_maker {
+    const struct dl_transformer *tf;
+    const struct dl_transformer_split *split;
+    struct dl_transformer_micro_batch *micro_batch;
+    double micro_samples;
+    struct dl_kernel_facts facts;
+    struct dl_collective_time ring; /* of context parallelism: keys and values of one share */
+    struct dl_collective_time keys; /* all of them: all-gather; their gradients: reduce-scatter */
+    struct dl_collective_time key_gradients;
+};
+
+/* Adds the kernels of `layer` (at the split) in these passes, `sign` times. */
+void dl_transformer_add_kernels(const struct dl_transformer_maker *m,
+                                const struct dl_transformer_layer *l, const struct dl_layer *layer,
+                                enum dl_pass pass, double sign, struct dl_transformer_pass *out);
+
+/* A kernel that reads and writes so many elements, and extra bytes, `sign` times; none where it
+ * reads and writes nothing. */
+void dl_transformer_add_stream(const struct dl_transformer_maker *m, enum dl_pass pass,
+                               double reads, double writes, double extra_bytes, double sign,
+                               struct dl_transformer_pass *out);
+
+/* The same of a kernel that takes `scale` times as long as its bytes would. */
+void dl_transformer_add_slow_stream(const struct dl_transformer_maker *m, enum dl_pass pass,
+                                    double scale, double reads, double writes, double extra_bytes,
+                                    double sign, struct dl_transformer_pass *out);
+
+/* What experts add to their products and exchange. F-TRANSFORMER-EXPERT-ROWS,
+ * F-TRANSFORMER-EXPERT-CALLS */
+void dl_transformer_add_experts(const struct dl_transformer_maker *m,
+                                const struct dl_transformer_layer *l, const struct dl_layer *layer,
+                                enum dl_pass pass, double sign, struct dl_transformer_pass *out);
+
+/* The collectives inside layers. */
+enum dl_code dl_transformer_make_collectives(struct dl_transformer_maker *m, struct dl_err *err);
+
+/* One layer's passes over a micro-batch; the collectives go into forward and data. */
+struct dl_transformer_layer_passes {
+    struct dl_transformer_pass forward, data, weights;
+};
+void dl_transformer_add_exchanges(const struct dl_transformer_maker *m,
+                                  const struct dl_transformer_layer *l,
+                                  struct dl_transformer_layer_passes *passes);
+
+/* Share of a device that a running collective takes from kernels next to it: its channels occupy
+ * one multiprocessor each. 0 where that is unknown. F-TRANSFORMER-CONTENTION */
+double dl_transformer_contention(const struct dl_transformer *tf,
+                                 const struct dl_collective_time *collective);
+
+/* F-TRANSFORMER-MEMORY: fills `memory` and `fits` from the fullest stage. */
+void dl_transformer_hold(const struct dl_transformer *tf,
+                         const struct dl_transformer_mapping *mapping,
+                         const struct dl_transformer_micro_batch *micro_batch,
+                         const struct dl_transformer_choice *choice,
+                         struct dl_transformer_result *out);
+
+/* Whether the GEMMs of the layer run in the plan's 8-bit or 4-bit precision: linear layers of the
+ * body and experts; not attention, the router, the logits. F-TRANSFORMER-CASTS */
+bool dl_transformer_narrow(const struct dl_transformer *tf, const struct dl_transformer_layer *l);
+
+/* Whether a cast needs the largest value of its tensor first. F-TRANSFORMER-CASTS */
+bool dl_transformer_scales_currently(const struct dl_transformer *tf);
+
+#endif

@@ -1,0 +1,481 @@
+/* transformer_mapping.c - the devices of each group of ranks, and what does not depend on the
+ * micro-batch: synchronization of gradients and parameters, the update, the states.
+ *
+ * F-TRANSFORMER-GROUPS: devices are numbered with tensor ranks fastest, then sequence ranks, then
+ * data and pipeline ranks as the mapping says. A group of R ranks at stride S has min(R, g/S) of
+ * them on a node of g devices; all like groups communicate at once and share the adapters
+ * (F-COLL-CONCURRENT). A message between stages crosses nodes when their ranks do. Experts of e
+ * expert ranks are held by every e-th data rank: N/e ranks add up their gradients and share their
+ * states. Hybrid sharding partitions states over g neighbouring data ranks: N above is g;
+ * gradients are reduce-scattered among g, and the shares of S/g all-reduced among the N/g ranks
+ * that hold the same (F-TRANSFORMER-HYBRID). F-TRANSFORMER-BOUNDARY: a stage sends b s h / t
+ * elements of each micro-batch to the next, and gets as many gradients back. F-TRANSFORMER-STATES:
+ * bytes per parameter of ZeRO with N data ranks, 16-bit weights w, gradients d, masters and moments
+ * o: none w + d + o, stage 1 w + d + o/N, stage 2 w + (d + o)/N, stage 3 (w + d + o)/N and in use
+ * the weights of a layer and of the next, or of the head. Where the shards are in fp32 and cast
+ * when they are gathered (casts_gathered), masters are the weights: w is 0 at stage 3, d at least
+ * 4. With pipeline_keeps_gathered stage 3 of a pipeline is stage 1.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "model/framework/cost.h"
+#include "model/framework/gradient_sync.h"
+#include "model/engine/memory.h"
+#include "model/engine/replica.h"
+#include "model/engine/strategies/strategy.h"
+#include "model/engine/transformer/transformer_maker.h"
+
+int64_t dl_transformer_expert_ranks(const struct dl_transformer_split *s) {
+    return s->ep * (s->folded > 0 ? s->folded : 1);
+}
+
+int64_t dl_transformer_expert_replicas(const struct dl_transformer_split *s) {
+    return s->dp * s->sp * (s->folded > 0 ? s->tp : 1) / (s->folded > 0 ? s->folded : 1);
+}
+
+/* Parts into which the ranks of a stage divide the experts' parameters. */
+static double expert_parts(const struct dl_transformer_split *s) {
+    return (double)(dl_transformer_expert_ranks(s) * (s->folded > 0 ? 1 : s->tp));
+}
+
+struct dl_transformer_group dl_transformer_group_of(const struct dl_transformer_split *s,
+                                                    unsigned axis) {
+    const bool pipeline_inside = s->mapping == DL_MAP_PIPELINE_INSIDE;
+    const int64_t inner = s->tp * s->sp, data = s->ep * s->dp;
+    switch (axis) {
+    case DL_AXIS_TP: return (struct dl_transformer_group){s->tp, 1};
+    case DL_AXIS_SP: return (struct dl_transformer_group){s->sp, s->tp};
+    case DL_AXIS_EP:
+        if (s->folded > 0) return (struct dl_transformer_group){dl_transformer_expert_ranks(s), 1};
+        return (struct dl_transformer_group){s->ep, inner * (pipeline_inside ? s->pp : 1)};
+    case DL_AXIS_PP:
+        return (struct dl_transformer_group){s->pp, inner * (pipeline_inside ? 1 : data)};
+    default: /* all that hold a parameter; sequence ranks alone are neighbours in either mapping */
+        return (struct dl_transformer_group){data * s->sp,
+                                             s->tp * (pipeline_inside && data > 1 ? s->pp : 1)};
+    }
+}
+
+/* Ranks that hold the same experts; with sequence ranks too their stride is that of the data ranks.
+ */
+static struct dl_transformer_group expert_group(const struct dl_transformer_split *s) {
+    const int64_t stages = s->mapping == DL_MAP_PIPELINE_INSIDE && s->dp > 1 ? s->pp : 1;
+    if (s->folded > 0)
+        return (struct dl_transformer_group){dl_transformer_expert_replicas(s),
+                                             dl_transformer_expert_ranks(s)};
+    return (struct dl_transformer_group){s->dp * s->sp, s->dp > 1 ? s->tp * s->ep * stages : s->tp};
+}
+
+enum dl_code dl_transformer_collective(const struct dl_transformer *tf,
+                                       const struct dl_transformer_split *split,
+                                       struct dl_transformer_group group, enum dl_collective_op op,
+                                       double bytes, struct dl_collective_time *out,
+                                       struct dl_err *err) {
+    const int64_t each = split->devices_per_node;
+    memset(out, 0, sizeof *out);
+    if (group.ranks <= 1) return DL_OK;
+    struct dl_collective_request request = {.op = op, .library = tf->library, .bytes = bytes};
+    if (op == DL_COLL_P2P) { /* neighbours; the pair that crosses a node is the slowest */
+        dl_collective_neighbours(tf->system, split->nodes, each, group.ranks, group.stride,
+                                 &request);
+    } else {
+        request.nodes = split->nodes;
+        request.ranks_per_node = each;
+        request.group_size = group.ranks;
+        request.group_stride = group.stride;
+        request.concurrent = split->nodes * each / group.ranks;
+    }
+    return dl_collective_time(tf->system, &request, out, err);
+}
+
+/* Bytes of a gradient element, as summed. */
+static double gradient_width(const struct dl_transformer *tf) {
+    switch (tf->precision) {
+    case DL_FP32:
+    case DL_TF32: return tf->framework->sync.gradient_bytes;
+    case DL_MIXED: return tf->framework->sync.mixed_gradient_bytes;
+    default: return tf->framework->transformer.bf16_gradient_bytes;
+    }
+}
+
+/* Bytes of a parameter element, as gathered. One scale for a tensor can be agreed on before its
+ * shards are cast; formats with a scale for each block are cast after, along both dimensions. */
+static double gather_width(const struct dl_transformer *tf) {
+    return tf->precision == DL_FP8 ? tf->framework->transformer.fp8_gather_bytes
+                                   : dl_precision_bytes(tf->precision);
+}
+
+static double part_elements(const struct dl_transformer *tf, const struct dl_transformer_split *s,
+                            enum dl_transformer_part part) {
+    return tf->split_elements[part] / (double)s->tp + tf->whole_elements[part] +
+           tf->expert_elements[part] / expert_parts(s);
+}
+
+double dl_transformer_end_layers(double layers, double stages, int last) {
+    const double most = ceil(layers / stages), missing = most * stages - layers;
+    return most - (missing >= (last ? 1 : 2) ? 1 : 0);
+}
+
+/* F-TRANSFORMER-STAGES: leading layers of another kind count like those of the body, and are on the
+ * first stage, alone where they fill it. */
+static void place_layers(const struct dl_transformer *tf, double pp,
+                         struct dl_transformer_mapping *out) {
+    const double lead = tf->lead_layer_count, all = tf->stack + lead;
+    out->all_layers = out->stage_layers = out->end_layers[0] = out->end_layers[1] = tf->stack;
+    if (pp <= 1) return;
+    if (ceil(all / pp) <= lead) {
+        out->stage_layers = ceil(tf->stack / (pp - 1));
+        out->end_layers[0] = 0;
+        out->end_layers[1] = dl_transformer_end_layers(tf->stack, pp - 1, 1);
+        return;
+    }
+    out->stage_layers = ceil(all / pp);
+    out->end_layers[0] = dl_transformer_end_layers(all, pp, 0) - lead;
+    out->end_layers[1] = dl_transformer_end_layers(all, pp, 1);
+}
+
+static void count_parameters(const struct dl_transformer *tf, struct dl_transformer_mapping *out) {
+    const struct dl_transformer_split *s = &out->split;
+    const double body = part_elements(tf, s, DL_TRANSFORMER_BODY),
+                 before = part_elements(tf, s, DL_TRANSFORMER_BEFORE);
+    const double after = part_elements(tf, s, DL_TRANSFORMER_AFTER);
+    place_layers(tf, (double)s->pp, out);
+    out->expert_replicas = (double)dl_transformer_expert_replicas(s);
+    if (dl_transformer_expert_ranks(s) > 1)
+        out->expert_parameters =
+            out->stage_layers * tf->expert_elements[DL_TRANSFORMER_BODY] / expert_parts(s);
+    if (s->pp == 1) {
+        out->parameters[0] = out->parameters[1] = before + tf->stack * body + after;
+        out->most_parameters = out->parameters[0];
+        return;
+    }
+    out->parameters[0] = before + out->end_layers[0] * body;
+    out->parameters[1] = after + out->end_layers[1] * body + tf->tied_elements / (double)s->tp;
+    out->most_parameters = fmax(out->parameters[0], out->parameters[1]);
+    if (s->pp > 2) out->most_parameters = fmax(out->most_parameters, out->stage_layers * body);
+}
+
+/* Optimizer: a stream over what this rank updates, and one latency for each of its kernels.
+ * F-UPDATE-BYTES */
+static void time_update(const struct dl_transformer *tf, double elements, double tensors,
+                        struct dl_transformer_mapping *out) {
+    const struct dl_device *device = tf->system->device;
+    const double words = elements * dl_update_bytes_per_parameter(tf->optimizer, tf->precision) / 4;
+    const double scale = tf->compute_scale > 0 ? tf->compute_scale : 1;
+    const double launches = tf->framework->kernels.update_launches_per_tensor * tensors;
+    const struct dl_kernel kernel = dl_kernel_stream(DL_UPDATE, 2 * elements, words / 2, words / 2);
+    struct dl_kernel_time t;
+    dl_kernel_time(device, DL_FP32, &kernel, &t);
+    double extra_s = 0;
+    if (dl_known(device->kernel_latency_s) && launches > 1)
+        extra_s = fmax(0, launches * device->kernel_latency_s - t.time_s);
+    out->update_s = scale * (t.time_s + extra_s);
+    out->update_by_limit_s[t.limit] += scale * t.time_s;
+    out->update_by_limit_s[DL_LIMIT_LATENCY] += scale * extra_s;
+    out->update_error_s = scale * t.time_s * t.sigma_log;
+}
+
+static double known_or_zero(double value) { return dl_known(value) ? value : 0; }
+
+/* Of p parameters, those whose states a rank holds. */
+static double sharded_elements(const struct dl_transformer_mapping *mapping, double p) {
+    return (p - mapping->expert_parameters) / mapping->shard_ranks +
+           mapping->expert_parameters / mapping->expert_replicas;
+}
+
+/* Bytes of a gradient element, as kept. */
+static double kept_gradient_width(const struct dl_transformer *tf) {
+    return tf->framework->transformer.casts_gathered ? fmax(4, gradient_width(tf))
+                                                     : gradient_width(tf);
+}
+
+static void hold_states(const struct dl_transformer *tf, struct dl_transformer_mapping *out) {
+    const struct dl_framework *framework = tf->framework;
+    const double n = out->replicas,
+                 weight = dl_memory_weight_bytes(tf->precision, tf->input.master_weights);
+    const double used = fmin(weight, dl_precision_bytes(tf->precision)), master = weight - used;
+    const double copy =
+        out->shard >= 3 && framework->transformer.casts_gathered && master > 0 ? 0 : used;
+    const double unit = part_elements(tf, &out->split, DL_TRANSFORMER_BODY) * used,
+                 head = part_elements(tf, &out->split, DL_TRANSFORMER_AFTER) * used;
+    for (int i = 0; i < 3; i++) {
+        struct dl_memory *m = &out->states[i];
+        const double p = i < 2 ? out->parameters[i]
+                               : out->stage_layers *
+                                     part_elements(tf, &out->split, DL_TRANSFORMER_BODY),
+                     mine = sharded_elements(out, p), width = kept_gradient_width(tf),
+                     gradients = p * width;
+        memset(m, 0, sizeof *m);
+        m->weights_bytes =
+            (out->shard >= 3 ? mine : p) * copy + (out->shard >= 1 ? mine : p) * master;
+        m->gradients_bytes = out->shard >= 2 ? mine * width : gradients;
+        m->optimizer_bytes =
+            (out->shard >= 1 ? mine : p) * dl_memory_optimizer_bytes(tf->optimizer);
+        if (n > 1) {
+            if (dl_known(framework->sync.fusion.fusion_bytes))
+                m->buffers_bytes = framework->sync.fusion.fusion_bytes;
+            else if (dl_known(framework->sync.bucketed.bucket_bytes)) {
+                m->buffers_bytes = out->shard > 0
+                                       ? fmin(framework->sync.bucketed.bucket_bytes, gradients)
+                                       : gradients;
+            }
+            /* gathered parameters of the layer at work and of the next, or of the head and the last
+             * layer */
+            if (out->shard >= 3) m->buffers_bytes += unit + fmax(unit, head);
+        }
+        m->workspace_bytes = known_or_zero(tf->system->device->workspace_bytes);
+        m->context_bytes =
+            known_or_zero(tf->system->device->context_bytes) + framework->memory.context_bytes;
+        m->capacity_bytes = tf->system->device->memory_bytes;
+    }
+}
+
+static void add_time(struct dl_collective_time *to, const struct dl_collective_time *from) {
+    struct dl_collective_time sum = from->time_s > to->time_s ? *from : *to;
+    sum.time_s = to->time_s + from->time_s;
+    sum.latency_s = to->latency_s + from->latency_s;
+    sum.bandwidth_s = to->bandwidth_s + from->bandwidth_s;
+    sum.extrapolated = to->extrapolated || from->extrapolated;
+    *to = sum;
+}
+
+/* F-FW-IDEAL: an all-reduce in pieces of the size that moves bytes cheapest, or by way of servers
+ * that move each byte once each way. */
+static enum dl_code bound_reduce(const struct dl_transformer *tf,
+                                 const struct dl_transformer_split *s,
+                                 struct dl_transformer_group group, double bytes,
+                                 struct dl_collective_time *out, struct dl_err *err) {
+    const struct dl_plan plan = {.nodes = s->nodes,
+                                 .devices_per_node = s->devices_per_node,
+                                 .dp = group.ranks,
+                                 .tp = group.stride,
+                                 .library = tf->input.library};
+    const struct dl_gradient_sync_request request = {.system = tf->system,
+                                                     .workload = tf->workload,
+                                                     .framework = tf->framework,
+                                                     .plan = &plan,
+                                                     .total_bytes = bytes,
+                                                     .library = tf->library};
+    struct dl_message m;
+    memset(out, 0, sizeof *out);
+    if (group.ranks <= 1) return DL_OK;
+    DL_TRY(dl_gradient_sync_cheapest(&request, &m, err));
+    const double times = m.bytes > 0 ? bytes / m.bytes : 0;
+    *out = (struct dl_collective_time){.time_s = times * m.duration_s,
+                                       .latency_s = times * m.latency_s,
+                                       .bandwidth_s = times * m.bandwidth_s,
+                                       .sigma_log = m.sigma_log,
+                                       .algorithm = m.algorithm,
+                                       .protocol = m.protocol,
+                                       .formula = m.formula,
+                                       .limit = m.limit,
+                                       .origin = m.origin,
+                                       .extrapolated = m.extrapolated};
+    return DL_OK;
+}
+
+/* F-TRANSFORMER-HYBRID: gradients summed over all data ranks so that each has its share; parameters
+ * gathered from those that share them out. */
+static enum dl_code sum_gradients(const struct dl_transformer *tf,
+                                  const struct dl_transformer_mapping *l, double bytes,
+                                  struct dl_collective_time *out, struct dl_err *err) {
+    struct dl_transformer_group group = dl_transformer_group_of(&l->split, DL_AXIS_DP);
+    const int64_t shares = (int64_t)l->shard_ranks, copies = group.ranks / shares;
+    if (l->shard == 0 && l->bound) return bound_reduce(tf, &l->split, group, bytes, out, err);
+    if (l->shard == 0)
+        return dl_transformer_collective(tf, &l->split, group, DL_COLL_ALL_REDUCE, bytes, out, err);
+    struct dl_collective_time between;
+    group.ranks = shares;
+    DL_TRY(
+        dl_transformer_collective(tf, &l->split, group, DL_COLL_REDUCE_SCATTER, bytes, out, err));
+    if (copies <= 1) return DL_OK;
+    const struct dl_transformer_group across = {copies, group.stride * shares};
+    DL_TRY(dl_transformer_collective(tf, &l->split, across, DL_COLL_ALL_REDUCE,
+                                     bytes / (double)shares, &between, err));
+    add_time(out, &between);
+    return DL_OK;
+}
+
+static enum dl_code gather_parameters(const struct dl_transformer *tf,
+                                      const struct dl_transformer_mapping *l, double bytes,
+                                      struct dl_collective_time *out, struct dl_err *err) {
+    struct dl_transformer_group group = dl_transformer_group_of(&l->split, DL_AXIS_DP);
+    group.ranks = (int64_t)l->shard_ranks;
+    return dl_transformer_collective(tf, &l->split, group, DL_COLL_ALL_GATHER, bytes, out, err);
+}
+
+/* Synchronizes the experts' parameters after all others. */
+static enum dl_code time_expert_sync(const struct dl_transformer *tf,
+                                     struct dl_transformer_mapping *out, double width,
+                                     struct dl_err *err) {
+    const struct dl_transformer_split *s = &out->split;
+    const struct dl_transformer_group group = expert_group(s);
+    const double elements = out->expert_parameters / (out->shard >= 3 ? out->stage_layers : 1);
+    struct dl_collective_time reduce, gather = {0};
+    if (!(elements > 0)) return DL_OK;
+    DL_TRY(dl_transformer_collective(tf, s, group,
+                                     out->shard > 0 ? DL_COLL_REDUCE_SCATTER : DL_COLL_ALL_REDUCE,
+                                     elements * gradient_width(tf), &reduce, err));
+    if (out->shard > 0)
+        DL_TRY(dl_transformer_collective(tf, s, group, DL_COLL_ALL_GATHER, elements * width,
+                                         &gather, err));
+    add_time(out->shard >= 3 ? &out->unit_reduce : &out->reduce, &reduce);
+    add_time(out->shard >= 3 ? &out->unit_gather : &out->gather, &gather);
+    if (out->shard >= 3) return DL_OK;
+    out->expert_reduce = reduce;
+    out->expert_gather = gather;
+    out->gradient_bytes += elements * gradient_width(tf);
+    out->gather_bytes += elements * width;
+    out->expert_gradient_bytes = elements * gradient_width(tf);
+    out->expert_gather_bytes = elements * width;
+    return DL_OK;
+}
+
+/* F-TRANSFORMER-DATA: gradients of the fullest stage, all-reduced, or reduce-scattered with the
+ * parameters gathered afterwards. */
+static enum dl_code time_sync(const struct dl_transformer *tf, struct dl_transformer_mapping *out,
+                              struct dl_err *err) {
+    const struct dl_transformer_split *s = &out->split;
+    const double width = gather_width(tf);
+    const double body =
+        part_elements(tf, s, DL_TRANSFORMER_BODY) - out->expert_parameters / out->stage_layers;
+    double elements = out->most_parameters - out->expert_parameters;
+    if (out->shard >= 3) {
+        DL_TRY(gather_parameters(tf, out, body * width, &out->unit_gather, err));
+        DL_TRY(sum_gradients(tf, out, body * gradient_width(tf), &out->unit_reduce, err));
+        elements -= out->stage_layers * body; /* the embedding and the head go by themselves */
+    }
+    out->gradient_bytes = elements * gradient_width(tf);
+    out->gather_bytes = elements * width;
+    if (elements > 0) {
+        DL_TRY(sum_gradients(tf, out, out->gradient_bytes, &out->reduce, err));
+        if (out->shard > 0)
+            DL_TRY(gather_parameters(tf, out, out->gather_bytes, &out->gather, err));
+    }
+    DL_TRY(time_expert_sync(tf, out, width, err));
+    if (s->pp > 1 && tf->tied_elements > 0) {
+        const struct dl_transformer_group pipe = dl_transformer_group_of(s, DL_AXIS_PP),
+                                          ends = {2, pipe.stride * (s->pp - 1)};
+        DL_TRY(dl_transformer_collective(tf, s, ends, DL_COLL_ALL_REDUCE,
+                                         tf->tied_elements / (double)s->tp * gradient_width(tf),
+                                         &out->tied, err));
+    }
+    const struct dl_collective_time *all[] = {&out->reduce, &out->gather, &out->unit_gather,
+                                              &out->unit_reduce, &out->tied};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i]->extrapolated) out->extrapolated = true;
+    return DL_OK;
+}
+
+/* F-TRANSFORMER-DATA: pieces in which gradients are reduced, parameters gathered. */
+static double bucket_count(const struct dl_transformer *tf,
+                           const struct dl_transformer_mapping *mapping) {
+    const struct dl_transformer_policy *policy = &tf->framework->transformer;
+    double bytes = tf->framework->sync.bucketed.bucket_bytes;
+    if (!tf->framework->sync.overlaps_backward) return 1;
+    if (policy->bucket_elements > 0)
+        bytes = gradient_width(tf) * fmax(policy->bucket_elements,
+                                          policy->bucket_elements_per_rank * mapping->shard_ranks);
+    const double count =
+        dl_known(bytes) ? ceil(mapping->gradient_bytes / bytes) : mapping->stage_layers;
+    return fmax(1, fmin(count, mapping->stage_layers + 2));
+}
+
+/* F-TRANSFORMER-CONTENTION of the collectives that run next to backward. */
+static double data_contention(const struct dl_transformer *tf,
+                              const struct dl_transformer_mapping *mapping) {
+    const struct dl_collective_time *all[] = {&mapping->reduce, &mapping->gather,
+                                              &mapping->unit_gather, &mapping->unit_reduce};
+    double most = 0;
+    for (int i = 0; i < 4; i++) most = fmax(most, dl_transformer_contention(tf, all[i]));
+    return most;
+}
+
+/* F-TRANSFORMER-SHARD: copies of one body layer between the buffers of collectives and tensors. */
+static void time_copies(const struct dl_transformer *tf, struct dl_transformer_mapping *out) {
+    const struct dl_transformer_policy *policy = &tf->framework->transformer;
+    const double elements = part_elements(tf, &out->split, DL_TRANSFORMER_BODY);
+    struct dl_kernel_time t;
+    if (policy->copies_gathered && out->replicas > 1) {
+        const struct dl_kernel copy = dl_kernel_stream(DL_UPDATE, 0, elements, elements);
+        dl_kernel_time(tf->system->device, DL_BF16, &copy, &t);
+        out->copy_out_s = dl_known(t.time_s) ? t.time_s : 0;
+    }
+    if (policy->copies_gradients && out->replicas > 1) {
+        struct dl_kernel copy = dl_kernel_stream(DL_UPDATE, 0, elements, 0);
+        copy.extra_bytes = elements * gradient_width(tf);
+        dl_kernel_time(tf->system->device, DL_BF16, &copy, &t);
+        out->copy_in_s = dl_known(t.time_s) ? t.time_s : 0;
+    }
+}
+
+/* F-TRANSFORMER-ACCUMULATE */
+static void time_accumulation(const struct dl_transformer *tf, struct dl_transformer_mapping *out) {
+    const double bytes = tf->framework->transformer.accumulate_bytes,
+                 elements = part_elements(tf, &out->split, DL_TRANSFORMER_BODY);
+    struct dl_kernel kernel = dl_kernel_stream(DL_UPDATE, elements, 0, 0);
+    struct dl_kernel_time t;
+    if (!(bytes > 0) || tf->precision < DL_BF16 || out->bound) return;
+    kernel.extra_bytes = bytes * elements;
+    dl_kernel_time(tf->system->device, DL_FP32, &kernel, &t);
+    out->accumulate_s = dl_known(t.time_s) ? t.time_s : 0;
+}
+
+enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
+                                         const struct dl_transformer_split *split, int shard,
+                                         struct dl_transformer_mapping *out, struct dl_err *err) {
+    memset(out, 0, sizeof *out);
+    out->split = *split;
+    if (shard == 3 && split->pp > 1 && tf->framework->transformer.pipeline_keeps_gathered)
+        shard = 1;
+    out->shard = shard;
+    out->replicas = (double)(split->dp * split->ep * split->sp);
+    out->shard_ranks = split->shard_group > 0 && shard > 0
+                           ? fmin((double)split->shard_group, out->replicas)
+                           : out->replicas;
+    count_parameters(tf, out);
+    const struct dl_framework_behaviour *behaviour = tf->framework->behaviour;
+    out->bound = behaviour != NULL && behaviour->is_bound;
+    out->before_frac = part_elements(tf, split, DL_TRANSFORMER_BEFORE) / out->parameters[0];
+    DL_TRY(time_sync(tf, out, err));
+    out->buckets = bucket_count(tf, out);
+    const double fullest = out->most_parameters;
+    const double tensors = tf->tensor_count[DL_TRANSFORMER_BEFORE] +
+                           tf->tensor_count[DL_TRANSFORMER_AFTER] +
+                           out->stage_layers * tf->tensor_count[DL_TRANSFORMER_BODY];
+    out->updated_elements = shard > 0 ? sharded_elements(out, fullest) : fullest;
+    time_update(tf, out->updated_elements, tensors, out);
+    struct dl_plan plan = tf->input;
+    plan.nodes = split->nodes;
+    plan.devices_per_node = split->devices_per_node;
+    plan.batch_per_device_samples =
+        plan.global_batch_samples / (double)(split->nodes * split->devices_per_node);
+    out->straggler_frac = dl_straggler_frac(tf->system, tf->framework, &plan);
+    out->slowdown_frac =
+        fmax(dl_replica_slowdown_frac(tf->system, tf->framework, &plan), data_contention(tf, out));
+    if (shard >= 3) time_copies(tf, out);
+    time_accumulation(tf, out);
+    out->input = dl_input_compute(tf->system, tf->workload, tf->framework, &plan);
+    hold_states(tf, out);
+    return DL_OK;
+}
+
+enum dl_code dl_transformer_boundary(const struct dl_transformer *tf,
+                                     const struct dl_transformer_mapping *mapping,
+                                     const struct dl_transformer_micro_batch *micro_batch,
+                                     struct dl_collective_time *out, struct dl_err *err) {
+    const struct dl_transformer_split *s = &mapping->split;
+    DL_TRY(dl_transformer_collective(tf, s, dl_transformer_group_of(s, DL_AXIS_PP), DL_COLL_P2P,
+                                     micro_batch->boundary_bytes, out, err));
+    if (s->pp <= 1 || s->tp <= 1 || micro_batch->split.sequence_parallel) return DL_OK;
+    /* every rank sends its share; the receivers put them together */
+    struct dl_collective_time gather;
+    DL_TRY(dl_transformer_collective(tf, s, dl_transformer_group_of(s, DL_AXIS_TP),
+                                     DL_COLL_ALL_GATHER, micro_batch->collective_bytes, &gather,
+                                     err));
+    out->time_s += gather.time_s;
+    out->latency_s += gather.latency_s;
+    out->bandwidth_s += gather.bandwidth_s;
+    return DL_OK;
+}

@@ -1,0 +1,109 @@
+/* transformer_memory.c - device memory of a transformer's pipeline stages: states, and activations
+ * of the micro-batches in flight.
+ *
+ * F-TRANSFORMER-IN-FLIGHT: stage s of p holds at most p - s micro-batches with 1F1B, all m with
+ * GPipe; interleaved with v parts ((v - 1) p + 2 (p - s) - 1)/v, in units of all its layers.
+ * F-TRANSFORMER-MEMORY: states of the stage, what its layers keep of each micro-batch in flight,
+ * the embedding's on the first stage; on top what is there at the peak, before the first backward
+ * pass: the head's, which are freed before a layer is recomputed, or that layer's, whichever is
+ * more. The fullest of the first, the second and the last stage.
+ */
+#include <math.h>
+
+#include "model/engine/transformer/transformer_maker.h"
+
+double dl_transformer_stage_in_flight(const struct dl_transformer_mapping *mapping,
+                                      const struct dl_transformer_choice *choice, int64_t stage) {
+    const double pp = (double)mapping->split.pp, m = choice->micro_batches,
+                 v = (double)choice->virtual_stages, after = pp - (double)stage;
+    if (pp <= 1) return 1;
+    switch (choice->schedule) {
+    case DL_GPIPE: return m;
+    case DL_INTERLEAVED: return fmin(m, ((v - 1) * pp + 2 * after - 1) / v);
+    default: return fmin(after, m);
+    }
+}
+
+double dl_transformer_in_flight(const struct dl_transformer_mapping *mapping,
+                                const struct dl_transformer_choice *choice, int last) {
+    return dl_transformer_stage_in_flight(mapping, choice, last ? mapping->split.pp - 1 : 0);
+}
+
+static double total_of(const struct dl_memory *m) {
+    return m->weights_bytes + m->gradients_bytes + m->optimizer_bytes + m->activations_bytes +
+           m->workspace_bytes + m->buffers_bytes + m->context_bytes;
+}
+
+/* What a layer keeps from its recomputation until its backward pass ends. */
+static double recomputed_bytes(const struct dl_transformer_micro_batch *micro_batch,
+                               enum dl_recompute recompute) {
+    const double *kept = micro_batch->kept_bytes[DL_TRANSFORMER_BODY];
+    if (recompute == DL_RECOMPUTE_FULL) return kept[DL_RECOMPUTE_NONE];
+    return fmax(0, kept[DL_RECOMPUTE_NONE] - kept[recompute]);
+}
+
+void dl_transformer_stage_memory(const struct dl_transformer *tf,
+                                 const struct dl_transformer_mapping *mapping,
+                                 const struct dl_transformer_micro_batch *micro_batch,
+                                 const struct dl_transformer_choice *choice, int64_t stage,
+                                 struct dl_memory *out) {
+    const int r = (int)choice->recompute;
+    const bool one = mapping->split.pp == 1, first = stage == 0,
+               last = stage == mapping->split.pp - 1;
+    const double input = dl_known(tf->workload->input_bytes_per_sample)
+                             ? micro_batch->micro_samples * tf->workload->input_bytes_per_sample
+                             : 0;
+    const double flight = dl_transformer_stage_in_flight(mapping, choice, stage);
+    const double layers = one     ? mapping->stage_layers
+                          : first ? mapping->end_layers[0]
+                          : last  ? mapping->end_layers[1]
+                                  : mapping->stage_layers;
+    struct dl_memory m = mapping->states[first ? 0 : last ? 1 : 2];
+    m.activations_bytes = flight * layers * micro_batch->kept_bytes[DL_TRANSFORMER_BODY][r];
+    if (first)
+        m.activations_bytes += flight * (micro_batch->kept_bytes[DL_TRANSFORMER_BEFORE][r] + input);
+    /* GPipe goes back only when all micro-batches are through; the others at once where the loss
+     * is. */
+    const double head = !last ? 0
+                              : (choice->schedule == DL_GPIPE && !one ? flight : 1) *
+                                    micro_batch->kept_bytes[DL_TRANSFORMER_AFTER][r];
+    m.activations_bytes += fmax(head, recomputed_bytes(micro_batch, choice->recompute));
+    if (choice->schedule == DL_ASYNC && !last) /* weights of every micro-batch in flight */
+        m.weights_bytes +=
+            mapping->parameters[0] * dl_precision_bytes(tf->precision) * (flight - 1);
+    m.total_bytes = total_of(&m) / (1 - tf->framework->memory.fragmentation_frac);
+    *out = m;
+}
+
+void dl_transformer_hold(const struct dl_transformer *tf,
+                         const struct dl_transformer_mapping *mapping,
+                         const struct dl_transformer_micro_batch *micro_batch,
+                         const struct dl_transformer_choice *choice,
+                         struct dl_transformer_result *out) {
+    const int64_t pp = mapping->split.pp, stages[] = {0, pp - 1, 1};
+    for (int i = 0; i < (pp > 2 ? 3 : pp > 1 ? 2 : 1); i++) {
+        struct dl_memory m;
+        dl_transformer_stage_memory(tf, mapping, micro_batch, choice, stages[i], &m);
+        if (i == 0 || m.total_bytes > out->memory.total_bytes) out->memory = m;
+    }
+    out->fits = !dl_known(out->memory.capacity_bytes) ||
+                out->memory.total_bytes <= out->memory.capacity_bytes;
+}
+
+double dl_transformer_largest_micro_batch(const struct dl_transformer *tf,
+                                          const struct dl_transformer_mapping *mapping,
+                                          const struct dl_transformer_micro_batch *micro_batch,
+                                          const struct dl_transformer_choice *choice) {
+    const int64_t pp = mapping->split.pp, stages[] = {0, pp - 1, 1};
+    double samples = HUGE_VAL;
+    for (int i = 0; i < (pp > 2 ? 3 : pp > 1 ? 2 : 1); i++) {
+        struct dl_memory m;
+        dl_transformer_stage_memory(tf, mapping, micro_batch, choice, stages[i], &m);
+        if (!dl_known(m.capacity_bytes)) return NAN;
+        const double whole = m.capacity_bytes * (1 - tf->framework->memory.fragmentation_frac),
+                     fixed = total_of(&m) - m.activations_bytes,
+                     each = m.activations_bytes / micro_batch->micro_samples;
+        samples = fmin(samples, each > 0 ? floor((whole - fixed) / each) : HUGE_VAL);
+    }
+    return fmax(0, samples);
+}

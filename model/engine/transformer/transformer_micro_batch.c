@@ -1,0 +1,347 @@
+/* transformer_micro_batch.c - one micro-batch in one split: kernels at their real shapes, the
+ * collectives inside layers, what is kept.
+ *
+ * F-TRANSFORMER-LAYER: a pass takes its kernels (transformer_kernels.c), the gaps between them, and
+ * its exposed collectives (transformer_exchange.c); or what the host needs to issue them all, when
+ * that is longer (F-TRANSFORMER-HIDE). Full recomputation repeats the forward ones.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "model/framework/cost.h"
+#include "model/framework/host_dispatch.h"
+#include "model/framework/facts.h"
+#include "model/workload/layer.h"
+#include "model/engine/transformer/transformer_maker.h"
+
+/* F-TRANSFORMER-HIDE: how well the longer of device and host hides the other: T = (D^8 +
+ * H^8)^(1/8). 8 is assumed: the longer one wins but for 9 % where both are equal, when gaps of the
+ * one no longer fall into reserves of the other at every kernel. */
+static const double HIDING = 8;
+
+void dl_transformer_add_pass(struct dl_transformer_pass *to, const struct dl_transformer_pass *from,
+                             double times) {
+    to->device_s += times * from->device_s;
+    for (int i = 0; i < 3; i++) to->by_limit_s[i] += times * from->by_limit_s[i];
+    to->launches += times * from->launches;
+    to->error_s += times * from->error_s;
+    to->outside_s += times * from->outside_s;
+    to->flop += times * from->flop;
+    to->moved_bytes += times * from->moved_bytes;
+    to->comm_s += times * from->comm_s;
+    to->comm_latency_s += times * from->comm_latency_s;
+    to->comm_inter_s += times * from->comm_inter_s;
+    to->comm_error_s += times * from->comm_error_s;
+    to->comm_bytes += times * from->comm_bytes;
+    to->collective_count += times * from->collective_count;
+    to->host_operation_count += times * from->host_operation_count;
+}
+
+/* F-TRANSFORMER-RECOMPUTE: what recomputation repeats of a layer before its backward pass. `alone`:
+ * its kernels without exchanges. */
+static void add_again(const struct dl_transformer *tf, const struct dl_transformer_layer *l,
+                      enum dl_recompute recompute, const struct dl_transformer_pass *alone,
+                      const struct dl_transformer_pass *forward, struct dl_transformer_pass *to) {
+    const struct dl_transformer_policy *policy = &tf->framework->transformer;
+    const struct dl_layer *layer = &tf->workload->layers[l->index];
+    const bool body = l->part == DL_TRANSFORMER_BODY,
+               linear = l->role == DL_TRANSFORMER_COLUMN || l->role == DL_TRANSFORMER_ROW;
+    if (recompute == DL_RECOMPUTE_FULL && body) dl_transformer_add_pass(to, forward, 1);
+    if (recompute == DL_RECOMPUTE_NONE && body && policy->recomputes_norms &&
+        strstr(layer->kind->name, "norm") != NULL)
+        dl_transformer_add_pass(to, alone, 1);
+    if (recompute != DL_RECOMPUTE_SELECTIVE) return;
+    if (policy->selective == DL_SELECTIVE_ATTENTION && layer->recomputable)
+        dl_transformer_add_pass(to, alone, 1);
+    if (policy->selective == DL_SELECTIVE_BLOCKS && body)
+        dl_transformer_add_pass(to, forward, policy->selective_frac);
+    if (policy->selective == DL_SELECTIVE_OPERATIONS && body &&
+        !dl_transformer_keeps_attention(tf, layer))
+        dl_transformer_add_pass(to, alone, linear ? policy->selective_frac : 1);
+}
+
+/* The kernels of attention that the facts ask for; a bound that asks for none takes the fastest. */
+static enum dl_attention_kernel fastest_attention(const struct dl_transformer_maker *m,
+                                                  const struct dl_transformer_layer *l,
+                                                  const struct dl_layer *layer) {
+    static const enum dl_attention_kernel kernels[] = {DL_ATTENTION_COMPOSED, DL_ATTENTION_FLASH};
+    enum dl_attention_kernel best = m->facts.attention;
+    double least_s = INFINITY;
+    if (best != DL_ATTENTION_OPEN || layer->kind != &dl_layer_attention ||
+        !dl_framework_is_bound(m->tf->framework))
+        return best;
+    for (int i = 0; i < 2; i++) {
+        struct dl_transformer_maker other = *m;
+        struct dl_transformer_pass pass = {0};
+        other.facts.attention = kernels[i];
+        dl_transformer_add_kernels(&other, l, layer, DL_FORWARD, 1, &pass);
+        dl_transformer_add_kernels(&other, l, layer, DL_BACKWARD_DATA, 1, &pass);
+        if (pass.device_s < least_s) best = kernels[i];
+        least_s = fmin(least_s, pass.device_s);
+    }
+    return best;
+}
+
+/* What the device does in one layer, whatever the links do. */
+struct layer_kernels {
+    bool fused; /* into another layer: nothing of its own */
+    struct dl_transformer_layer_passes passes;
+    double kept_bytes[DL_TRANSFORMER_RECOMPUTES];
+};
+
+static void time_layer(struct dl_transformer_maker *m, const struct dl_transformer_layer *l,
+                       struct layer_kernels *out) {
+    const struct dl_transformer *tf = m->tf;
+    const struct dl_layer layer = dl_transformer_layer_at(tf, l, m->split);
+    struct dl_transformer_layer_passes *p = &out->passes;
+    memset(out, 0, sizeof *out);
+    for (int r = 0; r < DL_TRANSFORMER_RECOMPUTES; r++) {
+        out->kept_bytes[r] = m->micro_samples * dl_transformer_kept_bytes(tf, l, &layer, m->split,
+                                                                          (enum dl_recompute)r);
+    }
+    out->fused =
+        dl_cost_fuses(tf->framework, tf->precision) && dl_cost_fused(tf->workload, l->index);
+    if (out->fused) return;
+    const enum dl_attention_kernel asked = m->facts.attention;
+    m->facts.attention = fastest_attention(m, l, &layer);
+    dl_transformer_add_kernels(m, l, &layer, DL_FORWARD, 1, &p->forward);
+    dl_transformer_add_kernels(m, l, &layer, DL_BACKWARD_DATA, 1, &p->data);
+    dl_transformer_add_kernels(m, l, &layer, DL_BACKWARD_WEIGHTS, 1, &p->weights);
+    m->facts.attention = asked;
+}
+
+/* One layer into its part; the last body layer goes into the part after it with what it has more or
+ * less than the others. */
+static void add_layer(struct dl_transformer_maker *m, const struct dl_transformer_layer *l,
+                      const struct layer_kernels *kernels) {
+    struct dl_transformer_micro_batch *micro_batch = m->micro_batch;
+    const struct dl_transformer *tf = m->tf;
+    for (int r = 0; r < DL_TRANSFORMER_RECOMPUTES; r++)
+        micro_batch->kept_bytes[l->part][r] += kernels->kept_bytes[r];
+    if (kernels->fused) return;
+    struct dl_transformer_layer_passes p = kernels->passes;
+    const struct dl_transformer_pass again = p.forward;
+    dl_transformer_add_exchanges(m, l, &p);
+    dl_transformer_add_pass(&micro_batch->forward[l->part], &p.forward, 1);
+    for (int r = 0; r < DL_TRANSFORMER_RECOMPUTES; r++) {
+        struct dl_transformer_pass *to = &micro_batch->backward[l->part][r];
+        dl_transformer_add_pass(to, &p.data, 1);
+        dl_transformer_add_pass(to, &p.weights, 1);
+        add_again(tf, l, (enum dl_recompute)r, &again, &p.forward, to);
+    }
+}
+
+/* The last layer of the body has fewer readers than the others: what adding their gradients costs
+ * less. Nothing in a network that is no stack. */
+static struct dl_transformer_pass difference_of(const struct dl_transformer_maker *m) {
+    const struct dl_transformer *tf = m->tf;
+    const struct dl_transformer_layer *end = NULL;
+    struct dl_transformer_pass difference = {0};
+    for (int i = 0; i < tf->layer_count; i++) {
+        if (tf->layers[i].part == DL_TRANSFORMER_BODY) end = &tf->layers[i];
+    }
+    if (tf->plain || end == NULL || tf->stack < 2) return difference;
+    const int last = end->index + (int)(tf->stack - 2) * tf->body_count;
+    if (tf->workload->layers[last].consumers == tf->workload->layers[end->index].consumers ||
+        (dl_cost_fuses(tf->framework, tf->precision) && dl_cost_fused(tf->workload, end->index)))
+        return difference;
+    struct dl_layer layer = dl_transformer_layer_at(tf, end, m->split);
+    dl_transformer_add_kernels(m, end, &layer, DL_BACKWARD_DATA, -1, &difference);
+    layer.consumers = tf->workload->layers[last].consumers;
+    dl_transformer_add_kernels(m, end, &layer, DL_BACKWARD_DATA, 1, &difference);
+    return difference;
+}
+
+/* All that the device does in one micro-batch, and what that depends on beside the objects. */
+struct kept {
+    struct dl_memo_entry entry; /* first; parts: tp */
+    enum dl_precision precision;
+    enum dl_attention_kernel attention;
+    enum dl_compiler compiler;
+    double compute_scale;
+    int64_t sp, ep, folded;
+    bool sequence_parallel;
+    struct layer_kernels *layers;
+    struct dl_transformer_pass difference;
+};
+
+static struct kept key_of(const struct dl_transformer_maker *m) {
+    const struct dl_transformer *tf = m->tf;
+    return (struct kept){.entry = {.device = tf->system->device,
+                                   .workload = tf->workload,
+                                   .framework = tf->framework,
+                                   .samples = m->micro_samples,
+                                   .parts = m->split->tp},
+                         .precision = tf->precision,
+                         .attention = tf->input.attention,
+                         .compiler = tf->input.compiler,
+                         .compute_scale = tf->compute_scale,
+                         .sp = m->split->sp,
+                         .ep = m->split->ep,
+                         .folded = m->split->folded,
+                         .sequence_parallel = m->split->sequence_parallel};
+}
+
+static bool same_kernels(const struct kept *a, const struct kept *b) {
+    return dl_memo_entry_same(&a->entry, &b->entry) && a->precision == b->precision &&
+           a->attention == b->attention && a->compiler == b->compiler &&
+           a->compute_scale == b->compute_scale && a->sp == b->sp && a->ep == b->ep &&
+           a->folded == b->folded && a->sequence_parallel == b->sequence_parallel;
+}
+
+/* From the memo, or into it. NULL: out of memory. */
+static const struct kept *recall(struct dl_transformer_maker *m, struct dl_cost_memo *memo) {
+    const struct dl_transformer *tf = m->tf;
+    const struct kept asked = key_of(m);
+    for (const struct dl_memo_entry *e = dl_cost_memo_first(memo, DL_MEMO_STACK, &asked.entry);
+         e != NULL; e = e->next) {
+        if (same_kernels((const struct kept *)e, &asked)) return (const struct kept *)e;
+    }
+    struct kept *made = dl_arena_alloc(memo->arena, 1, sizeof *made);
+    if (made == NULL) return NULL;
+    *made = asked;
+    made->layers = dl_arena_alloc(memo->arena, (size_t)tf->layer_count, sizeof *made->layers);
+    if (made->layers == NULL) return NULL;
+    for (int i = 0; i < tf->layer_count; i++) time_layer(m, &tf->layers[i], &made->layers[i]);
+    made->difference = difference_of(m);
+    dl_cost_memo_add(memo, DL_MEMO_STACK, &made->entry);
+    return made;
+}
+
+/* All layers, and for a stack how its last one differs. */
+static enum dl_code add_layers(struct dl_transformer_maker *m, struct dl_err *err) {
+    const struct dl_transformer *tf = m->tf;
+    const struct kept *known = NULL;
+    if (tf->memo != NULL && (known = recall(m, tf->memo)) == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int i = 0; i < tf->layer_count; i++) {
+        struct layer_kernels own;
+        if (known == NULL) time_layer(m, &tf->layers[i], &own);
+        add_layer(m, &tf->layers[i], known != NULL ? &known->layers[i] : &own);
+    }
+    const struct dl_transformer_pass difference =
+        known != NULL ? known->difference : difference_of(m);
+    for (int r = 0; r < DL_TRANSFORMER_RECOMPUTES; r++)
+        dl_transformer_add_pass(&m->micro_batch->backward[DL_TRANSFORMER_AFTER][r], &difference, 1);
+    return DL_OK;
+}
+
+/* One unit of a network that is no stack. */
+static void divide_pass(struct dl_transformer_pass *pass, double by) {
+    struct dl_transformer_pass part = {0};
+    part.device_s = pass->device_s / by, part.launches = pass->launches / by,
+    part.error_s = pass->error_s / by;
+    part.outside_s = pass->outside_s / by, part.flop = pass->flop / by,
+    part.moved_bytes = pass->moved_bytes / by;
+    part.host_operation_count = pass->host_operation_count / by;
+    for (int i = 0; i < 3; i++) part.by_limit_s[i] = pass->by_limit_s[i] / by;
+    *pass = part;
+}
+
+static void divide_micro_batch(const struct dl_transformer *tf,
+                               struct dl_transformer_micro_batch *micro_batch) {
+    divide_pass(&micro_batch->forward[DL_TRANSFORMER_BODY], tf->stack);
+    for (int r = 0; r < DL_TRANSFORMER_RECOMPUTES; r++) {
+        divide_pass(&micro_batch->backward[DL_TRANSFORMER_BODY][r], tf->stack);
+        micro_batch->kept_bytes[DL_TRANSFORMER_BODY][r] /= tf->stack;
+    }
+}
+
+/* F-HOST-EAGER: operations of the host beside the kernels of a layer; `recompute` -1: forward. */
+static double host_operations(const struct dl_transformer *tf, enum dl_transformer_part part,
+                              int recompute) {
+    const struct dl_transformer_policy *policy = &tf->framework->transformer;
+    const bool body = part == DL_TRANSFORMER_BODY && !tf->plain;
+    if (recompute < 0) return body ? policy->dropout_operation_count : 0;
+    const double repeated =
+        !body || recompute == DL_RECOMPUTE_NONE
+            ? 0
+            : policy->recompute_operation_count +
+                  (recompute == DL_RECOMPUTE_FULL || policy->selective == DL_SELECTIVE_ATTENTION
+                       ? policy->dropout_operation_count
+                       : 0);
+    return repeated + policy->gradient_operation_count * tf->tensor_count[part];
+}
+
+/* F-TRANSFORMER-CAPTURE: whether an iteration is one CUDA graph, which the host launches at once.
+ * Experts that take every token have no fixed shapes. */
+static bool is_captured(const struct dl_transformer *tf) {
+    const char *on = tf->framework->transformer.captured_on,
+               *architecture = dl_device_architecture(tf->system->device);
+    return tf->experts > 0 && !tf->dropless && on != NULL && architecture != NULL &&
+           strcmp(on, architecture) == 0;
+}
+
+/* Of two times of which the longer hides the shorter, but for its ends; one is above 0. */
+static double hidden_s(double device_s, double host_s) {
+    const double most_s = fmax(device_s, host_s);
+    return most_s * pow(1 + pow(fmin(device_s, host_s) / most_s, HIDING), 1 / HIDING);
+}
+
+/* F-HOST-BLOCKING: a host that waits for each kernel hides nothing: both times add up. F-PACED is
+ * the derivative of the step by the logarithm of the host's time. */
+static void finish_pass(const struct dl_transformer *tf, double operations,
+                        struct dl_transformer_pass *pass) {
+    const struct dl_device *device = tf->system->device;
+    const struct dl_framework *framework = tf->framework;
+    const double dispatch_s = dl_dispatch_s(framework, device);
+    const double scale = tf->compute_scale > 0 ? tf->compute_scale : 1;
+    const double gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s * scale : 0;
+    const double call_s = framework->host.eager_calls ? dispatch_s * scale : 0;
+    pass->host_operation_count += operations;
+    const double calls_s =
+        (pass->launches + pass->host_operation_count) * dispatch_s * scale +
+        pass->collective_count * fmax(framework->sync.collective_launch_s, call_s);
+    const double host_s = is_captured(tf) ? 0 : calls_s;
+    const double device_s = pass->device_s + pass->launches * gap_s + pass->comm_s;
+    pass->step_s = device_s; /* below 0: what the last layer has less than the others */
+    if (!(fmax(device_s, host_s) > 0)) return;
+    pass->step_s = tf->input.blocking_launches ? device_s + host_s : hidden_s(device_s, host_s);
+    pass->paced_s =
+        tf->input.blocking_launches ? host_s : pass->step_s * pow(host_s / pass->step_s, HIDING);
+}
+
+/* Full recomputation keeps the input of each body layer alone, that of chosen operations keeps it
+ * beside their results: both begin from it. */
+static void keep_inputs(const struct dl_transformer *tf, const struct dl_transformer_split *split,
+                        struct dl_transformer_micro_batch *out) {
+    const double share = split->sequence_parallel ? (double)split->tp : 1;
+    double *kept_bytes = out->kept_bytes[DL_TRANSFORMER_BODY];
+    kept_bytes[DL_RECOMPUTE_FULL] = out->collective_bytes / share;
+    if (tf->framework->transformer.selective == DL_SELECTIVE_OPERATIONS && !tf->plain)
+        kept_bytes[DL_RECOMPUTE_SELECTIVE] += kept_bytes[DL_RECOMPUTE_FULL];
+}
+
+enum dl_code dl_transformer_micro_batch_make(const struct dl_transformer *tf,
+                                             const struct dl_transformer_split *split,
+                                             double micro_samples,
+                                             struct dl_transformer_micro_batch *out,
+                                             struct dl_err *err) {
+    struct dl_transformer_maker m = {
+        .tf = tf,
+        .split = split,
+        .micro_batch = out,
+        .micro_samples = micro_samples,
+        .facts = dl_framework_facts(tf->framework, tf->precision, tf->input.attention)};
+    dl_facts_compile(&m.facts, tf->framework, tf->input.compiler);
+    memset(out, 0, sizeof *out);
+    out->split = *split;
+    out->micro_samples = micro_samples;
+    DL_TRY(dl_transformer_make_collectives(&m, err));
+    DL_TRY(add_layers(&m, err));
+    if (tf->plain) divide_micro_batch(tf, out);
+    for (int p = 0; p < DL_TRANSFORMER_PARTS; p++) {
+        const enum dl_transformer_part part = (enum dl_transformer_part)p;
+        finish_pass(tf, host_operations(tf, part, -1), &out->forward[p]);
+        for (int r = 0; r < DL_TRANSFORMER_RECOMPUTES; r++)
+            finish_pass(tf, host_operations(tf, part, r), &out->backward[p][r]);
+        if (!dl_known(out->forward[p].device_s)) {
+            return dl_fail(err, DL_ERR_USAGE,
+                           "device %s has no rate for %s; choose another --precision or add the "
+                           "rate to its file",
+                           tf->system->device->name, dl_precision_names[tf->precision]);
+        }
+    }
+    keep_inputs(tf, split, out);
+    return DL_OK;
+}

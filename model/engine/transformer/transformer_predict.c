@@ -1,0 +1,332 @@
+/* transformer_predict.c - a transformer's plan as a prediction: what is impossible and what is
+ * nearest, then the cost of a micro-batch, the rank mapping, the evaluation and its diagnosis.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/engine/strategies/strategy.h"
+#include "model/engine/transformer/transformer_parts.h"
+#include "model/engine/diagnose.h"
+
+/* Nearest number to `wanted` that divides `whole`, below it when two are as near. */
+static int64_t nearest_divisor(double whole, int64_t wanted) {
+    int64_t best = 1;
+    for (int64_t d = 1; (double)d <= whole && d <= 1000000; d++) {
+        if (fmod(whole, (double)d) != 0) continue;
+        if (llabs(d - wanted) < llabs(best - wanted)) best = d;
+    }
+    return best;
+}
+
+static enum dl_code check_divides(const char *option, int64_t ranks, double whole,
+                                  const char *of_what, const char *workload, struct dl_err *err) {
+    if (ranks <= 1 || fmod(whole, (double)ranks) == 0) return DL_OK;
+    const int64_t near = nearest_divisor(whole, ranks);
+    if ((double)ranks > whole) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--%s %lld: %s has only %.0f %s (scaling limit); at most %lld", option,
+                       (long long)ranks, workload, whole, of_what, (long long)near);
+    }
+    return dl_fail(err, DL_ERR_USAGE,
+                   "--%s %lld does not divide the %.0f %s of %s; nearest is %lld", option,
+                   (long long)ranks, whole, of_what, workload, (long long)near);
+}
+
+struct dl_transformer_split dl_transformer_split_of(const struct dl_plan *plan) {
+    return (struct dl_transformer_split){.tp = plan->tp,
+                                         .sp = plan->sp,
+                                         .ep = plan->ep,
+                                         .folded = plan->folded,
+                                         .pp = plan->pp,
+                                         .dp = plan->dp,
+                                         .nodes = plan->nodes,
+                                         .devices_per_node = plan->devices_per_node,
+                                         .mapping = plan->mapping,
+                                         .sequence_parallel =
+                                             plan->sequence_parallel && plan->tp > 1,
+                                         .shard_group = plan->shard_group};
+}
+
+int dl_transformer_shard_of(const struct dl_plan *plan) {
+    return plan->strategy->shard > 0 ? plan->strategy->shard : (int)plan->shard;
+}
+
+void dl_transformer_choice_of(const struct dl_plan *plan, struct dl_transformer_choice *out,
+                              double *micro_samples_out) {
+    const double share = plan->global_batch_samples / (double)(plan->dp * plan->ep);
+    /* at once: the rank that has most samples sets the pace */
+    const bool at_once = plan->pp <= 1 && !(plan->micro_batch_samples > 0);
+    const double micro = plan->micro_batch_samples > 0 ? plan->micro_batch_samples
+                         : at_once                     ? ceil(share - 1e-9)
+                                                       : 1;
+    *micro_samples_out = micro;
+    *out = (struct dl_transformer_choice){.micro_batches = at_once ? 1 : share / micro,
+                                          .schedule = plan->schedule,
+                                          .recompute = plan->recompute,
+                                          .virtual_stages = plan->schedule != DL_INTERLEAVED ? 1
+                                                            : plan->virtual_stages > 0
+                                                                ? plan->virtual_stages
+                                                                : 2};
+}
+
+static enum dl_code check_batch(const struct dl_plan *plan, struct dl_err *err) {
+    struct dl_transformer_choice choice;
+    double micro;
+    dl_transformer_choice_of(plan, &choice, &micro);
+    const double share = choice.micro_batches * micro, ranks = (double)(plan->dp * plan->ep);
+    const double whole = floor(choice.micro_batches + 0.5);
+    if (whole >= 1 && fabs(choice.micro_batches - whole) < 1e-6) {
+        if (choice.schedule != DL_INTERLEAVED || fmod(whole, (double)plan->pp) == 0) return DL_OK;
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--schedule interleaved: %.0f micro-batches of a data rank are no multiple "
+                       "of %lld stages; "
+                       "nearest --global-batch is %.0f",
+                       whole, (long long)plan->pp,
+                       ceil(whole / (double)plan->pp) * (double)plan->pp * micro * ranks);
+    }
+    return dl_fail(
+        err, DL_ERR_USAGE,
+        "--micro-batch %g does not divide the %g samples of each of %.0f data ranks; nearest "
+        "--global-batch is %.0f",
+        micro, share, ranks, fmax(1, whole) * micro * ranks);
+}
+
+static enum dl_code check_shards(const struct dl_plan *plan, int shard, struct dl_err *err) {
+    const int64_t ranks = plan->dp * plan->sp * plan->ep, group = plan->shard_group;
+    if (group <= 0) return DL_OK;
+    if (shard == 0)
+        return dl_fail(
+            err, DL_ERR_USAGE,
+            "--zero-group: goes with sharded states: --zero 1 to 3, or strategy zero1 to zero3");
+    if (plan->ep > 1)
+        return dl_fail(
+            err, DL_ERR_USAGE,
+            "--zero-group: not together with expert ranks; leave out --ep or --zero-group");
+    if (ranks % group == 0) return DL_OK;
+    return dl_fail(err, DL_ERR_USAGE,
+                   "--zero-group %lld does not divide the %lld ranks that hold the same "
+                   "parameters; nearest is %lld",
+                   (long long)group, (long long)ranks,
+                   (long long)nearest_divisor((double)ranks, group));
+}
+
+bool dl_transformer_takes_parts(double layers, int64_t pp, int64_t v) {
+    return (double)pp <= layers && fmod(ceil(layers / (double)pp), (double)v) == 0;
+}
+
+bool dl_transformer_takes_stages(const struct dl_transformer *tf, int64_t pp, int64_t v) {
+    return dl_transformer_takes_parts(tf->stack, pp, v);
+}
+
+static enum dl_code check_pipeline(const struct dl_transformer *tf, const struct dl_plan *plan,
+                                   struct dl_err *err) {
+    struct dl_transformer_choice choice;
+    double micro;
+    if ((double)plan->pp > tf->stack)
+        DL_TRY(check_divides("pp", plan->pp, tf->stack, "layers", tf->workload->name, err));
+    dl_transformer_choice_of(plan, &choice, &micro);
+    if (choice.schedule == DL_INTERLEAVED) {
+        if (plan->pp < 2)
+            return dl_fail(err, DL_ERR_USAGE,
+                           "--schedule interleaved needs a pipeline: --pp 2 or more");
+        const double layers = ceil(tf->stack / (double)plan->pp);
+        const bool uneven = tf->framework->transformer.uneven_parts;
+        if (uneven && (double)choice.virtual_stages <= layers) return DL_OK;
+        DL_TRY(check_divides("virtual-stages", choice.virtual_stages, layers, "layers of a stage",
+                             tf->workload->name, err));
+    } else if (plan->virtual_stages > 1) {
+        return dl_fail(err, DL_ERR_USAGE, "--virtual-stages: goes with --schedule interleaved");
+    }
+    return DL_OK;
+}
+
+enum dl_code dl_transformer_check(const struct dl_system *system,
+                                  const struct dl_workload *workload,
+                                  const struct dl_framework *framework, const struct dl_plan *plan,
+                                  struct dl_err *err) {
+    struct dl_arena arena = {0};
+    struct dl_transformer tf;
+    const bool splits = plan->tp * plan->pp * plan->sp * plan->ep > 1,
+               shards = dl_transformer_shard_of(plan) > 0;
+    if (splits && !framework->splits_layers) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "%s does not split layers over devices; take --framework megatron-core, "
+                       "pytorch-fsdp2 or ideal",
+                       framework->name);
+    }
+    if (shards && !framework->shards) {
+        return dl_fail(
+            err, DL_ERR_USAGE,
+            "%s does not shard states; take --framework pytorch-fsdp2, deepspeed-zero1 to "
+            "deepspeed-zero3, megatron-core or ideal",
+            framework->name);
+    }
+    DL_TRY(check_shards(plan, dl_transformer_shard_of(plan), err));
+    const enum dl_code code =
+        dl_transformer_prepare(system, workload, framework, plan, &arena, &tf, err);
+    dl_arena_free(&arena);
+    DL_TRY(code);
+    DL_TRY(check_divides("tp", plan->tp, tf.heads, "attention heads", workload->name, err));
+    if (plan->sp > 1 && !tf.by_tokens) {
+        return dl_fail(err, DL_ERR_USAGE, "--cp: the input of %s is no sequence of tokens",
+                       workload->name);
+    }
+    DL_TRY(check_divides("cp", plan->sp, tf.tokens, "tokens", workload->name, err));
+    if (plan->ep > 1 && tf.experts < 1) {
+        return dl_fail(err, DL_ERR_USAGE, "--ep: %s has no experts to spread; nearest is --ep 1",
+                       workload->name);
+    }
+    DL_TRY(check_divides("ep", dl_plan_expert_ranks(plan), tf.experts, "experts", workload->name,
+                         err));
+    DL_TRY(check_pipeline(&tf, plan, err));
+    if (plan->sequence_parallel && plan->tp < 2) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--sequence-parallel: goes with tensor parallelism, --tp 2 or more");
+    }
+    if (plan->sequence_parallel && fmod(tf.tokens / (double)plan->sp, (double)plan->tp) != 0) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--sequence-parallel: %.0f tokens of a rank do not divide by --tp %lld",
+                       tf.tokens / (double)plan->sp, (long long)plan->tp);
+    }
+    return check_batch(plan, err);
+}
+
+/* One device that computes a device's share of the samples, in the same micro-batches. */
+static enum dl_code alone_s(const struct dl_transformer_parts *t, double *out, struct dl_err *err) {
+    struct dl_transformer_split one = {
+        .tp = 1, .sp = 1, .ep = 1, .pp = 1, .dp = 1, .nodes = 1, .devices_per_node = 1};
+    struct dl_transformer tf = *t->tf;
+    struct dl_transformer_micro_batch micro_batch;
+    struct dl_transformer_mapping mapping;
+    struct dl_transformer_result result;
+    const struct dl_collective_time none = {0};
+    const double samples = t->plan->batch_per_device_samples;
+    const struct dl_transformer_choice choice = {.micro_batches = samples / t->micro_samples,
+                                                 .recompute = t->choice.recompute,
+                                                 .virtual_stages = 1};
+    tf.input.global_batch_samples = samples;
+    DL_TRY(dl_transformer_micro_batch_make(&tf, &one, t->micro_samples, &micro_batch, err));
+    DL_TRY(dl_transformer_mapping_make(&tf, &one, 0, &mapping, err));
+    dl_transformer_evaluate(&tf, &mapping, &micro_batch, &none, &choice, &result);
+    *out = result.iteration.iteration_s;
+    return DL_OK;
+}
+
+/* Largest batch of a device whose activations fit, where the micro-batch is the whole batch. */
+static double max_batch(const struct dl_transformer_parts *t, const struct dl_prediction *p) {
+    const struct dl_memory *m = &p->memory;
+    if (t->choice.micro_batches > 1 || !dl_known(m->capacity_bytes))
+        return p->fits ? t->plan->batch_per_device_samples : 0;
+    const double fixed =
+        m->total_bytes * (1 - t->tf->framework->memory.fragmentation_frac) - m->activations_bytes;
+    const double each = m->activations_bytes / t->micro_samples; /* bytes a sample of a data rank */
+    const double samples = floor(
+        (m->capacity_bytes * (1 - t->tf->framework->memory.fragmentation_frac) - fixed) / each);
+    return fmax(0, samples) * t->plan->batch_per_device_samples / t->micro_samples;
+}
+
+static void describe_comm(const struct dl_transformer_parts *t, struct dl_prediction *p) {
+    const struct dl_collective_time *all[] = {&t->micro_batch.reduce, &t->micro_batch.gather,
+                                              &t->mapping.reduce, &t->mapping.unit_gather,
+                                              &t->boundary};
+    double longest_s = -1;
+    for (int i = 0; i < 5; i++) {
+        if (all[i]->time_s <= 0 || all[i]->time_s <= longest_s) continue;
+        longest_s = all[i]->time_s;
+        p->comm_algorithm = all[i]->algorithm;
+        p->comm_protocol = all[i]->protocol;
+    }
+    p->comm_bytes = t->result.sent_bytes;
+}
+
+static const char *advice_of(const struct dl_transformer_parts *t) {
+    const struct dl_memory *m = &t->result.memory;
+    const double gib = 1073741824;
+    if (t->result.fits) return NULL;
+    return dl_arena_printf(
+        t->arena,
+        "does not fit: %.3g GiB of %.3g GiB; states %.3g, activations %.3g: %smore --tp or --pp, "
+        "sharded states, a smaller --micro-batch or --recompute full",
+        m->total_bytes / gib, m->capacity_bytes / gib,
+        (m->weights_bytes + m->gradients_bytes + m->optimizer_bytes) / gib,
+        m->activations_bytes / gib,
+        t->plan->tp > 1 && !t->plan->sequence_parallel ? "--sequence-parallel, " : "");
+}
+
+/* One device alone updates all parameters. */
+static const char *superlinear(const struct dl_transformer_parts *t) {
+    const struct dl_transformer_mapping *mapping = &t->mapping;
+    const bool sharded = mapping->shard > 0 && mapping->shard_ranks > 1;
+    if (!sharded && t->plan->tp * t->plan->pp * t->plan->ep <= 1) return NULL;
+    return dl_arena_printf(t->arena, "the update is sharded, a rank updates %.3g parameters",
+                           mapping->updated_elements);
+}
+
+/* Memory of every stage, and the largest micro-batch. */
+static enum dl_code describe_stages(const struct dl_transformer_parts *t, struct dl_prediction *p,
+                                    struct dl_err *err) {
+    const int count = (int)t->plan->pp;
+    struct dl_memory *stages = dl_arena_alloc(t->arena, (size_t)count, sizeof *stages);
+    if (stages == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    for (int i = 0; i < count; i++)
+        dl_transformer_stage_memory(t->tf, &t->mapping, &t->micro_batch, &t->choice, i, &stages[i]);
+    p->stages = stages;
+    p->stage_count = count;
+    p->max_micro_batch_samples =
+        dl_transformer_largest_micro_batch(t->tf, &t->mapping, &t->micro_batch, &t->choice);
+    return DL_OK;
+}
+
+static enum dl_code finish(const struct dl_transformer_parts *t,
+                           const struct dl_predict_options *options, struct dl_prediction *out,
+                           struct dl_err *err) {
+    const struct dl_transformer_result *r = &t->result;
+    const struct dl_system *system = t->tf->system;
+    const bool brief = options != NULL && options->brief;
+    struct dl_prediction p = {.memory = r->memory, .fits = r->fits};
+    double single_s = NAN;
+    if (!brief) DL_TRY(alone_s(t, &single_s, err));
+    dl_compose(&r->evidence, t->tf->workload, t->plan, single_s, &p);
+    if (!brief) {
+        p.max_batch_samples = max_batch(t, &p);
+        DL_TRY(describe_stages(t, &p, err));
+    }
+    describe_comm(t, &p);
+    const struct dl_diagnosis diagnosis = {
+        .system = system,
+        .framework = t->tf->framework,
+        .plan = t->plan,
+        .evidence = &r->evidence,
+        .messages_extrapolated =
+            t->micro_batch.extrapolated || t->mapping.extrapolated || t->boundary.extrapolated,
+        .superlinear = brief ? NULL : superlinear(t),
+        .unknown_memory = dl_known(system->device->context_bytes) ? NULL : "runtime context",
+        .advice = brief ? NULL : advice_of(t),
+        .brief = brief,
+        .arena = t->arena};
+    DL_TRY(dl_diagnose(&diagnosis, &p, err));
+    if (options != NULL && options->terms) DL_TRY(dl_transformer_explain(t, &p, err));
+    *out = p;
+    return DL_OK;
+}
+
+enum dl_code dl_transformer_predict(const struct dl_predict_request *request,
+                                    struct dl_prediction *out, struct dl_err *err) {
+    struct dl_plan plan = *request->plan;
+    const struct dl_transformer_split split = dl_transformer_split_of(&plan);
+    struct dl_transformer tf;
+    struct dl_transformer_parts t = {.tf = &tf, .plan = &plan, .arena = request->arena};
+    DL_TRY(dl_transformer_prepare(request->system, request->workload, request->framework, &plan,
+                                  request->arena, &tf, err));
+    if (request->options != NULL) tf.memo = request->options->memo;
+    dl_transformer_choice_of(&plan, &t.choice, &t.micro_samples);
+    if (plan.tp * plan.pp * plan.sp * plan.ep == 1)
+        plan.batch_per_device_samples = t.choice.micro_batches * t.micro_samples;
+    DL_TRY(dl_transformer_micro_batch_make(&tf, &split, t.micro_samples, &t.micro_batch, err));
+    DL_TRY(
+        dl_transformer_mapping_make(&tf, &split, dl_transformer_shard_of(&plan), &t.mapping, err));
+    DL_TRY(dl_transformer_boundary(&tf, &t.mapping, &t.micro_batch, &t.boundary, err));
+    dl_transformer_evaluate(&tf, &t.mapping, &t.micro_batch, &t.boundary, &t.choice, &t.result);
+    return finish(&t, request->options, out, err);
+}

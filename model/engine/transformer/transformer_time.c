@@ -1,0 +1,353 @@
+/* transformer_time.c - the prediction of one plan of a transformer: adds the cost of a
+ * micro-batch and the collectives of a rank mapping.
+ *
+ * F-TRANSFORMER-ITERATION: m micro-batches on the slowest stage (kernels, gaps, communication
+ * inside layers), the bubble, messages between stages, exposed gradient
+ * synchronization, the update, fixed host time, waiting for the slowest device.
+ * F-TRANSFORMER-BUBBLE: stages of W_i each, the slowest W: 1F1B takes m W + sum of the other W_i;
+ * interleaved with v parts on each device m W + that sum / v; GPipe (m - 1)(max F + max B) + sum
+ * W_i. With equal stages the bubble is (p - 1)/m, or (p - 1)/(v m), of the work. Asynchronous
+ * (PipeDream) has none.
+ * F-TRANSFORMER-SHARD: what overlaps leaves of R seconds of reduction in k buckets behind B seconds
+ * of backward: R/k + max(0, R - R/k - B); parameters gathered behind the next forward likewise. An
+ * interleaved pipeline finishes the gradients of its v parts p steps apart: B is B (1 + (v-1) p)/v.
+ * Stage 2 reduces after every micro-batch; stage 3 gathers each layer (g) before its forward and
+ * its backward and reduces its gradients (r) after that, in one lane. What is not of the body
+ * (root: g0, r0) is gathered once, before everything, and reduced last. Forward shows g0 + g +
+ * max(0, G - g - F), backward max(r, G + R - B) + r0. Copies into and out of the collectives'
+ * buffers are compute. F-TRANSFORMER-ACCUMULATE: with several micro-batches each adds its gradients
+ * to the sum (read and written in its width), which is compute too. F-TRANSFORMER-BOUNDARY: 2 (m v
+ * + p - 2) messages; where the framework moves them behind other micro-batches (interleaved), 2 (p
+ * - 1) of them and what the others take beyond a part's work.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "model/engine/transformer/transformer_maker.h"
+#include "model/engine/transformer/transformer_parts.h"
+
+struct stage { /* of one micro-batch, all of it */
+    double forward_s, backward_s, layers;
+};
+
+struct sums { /* of one micro-batch on the slowest stage */
+    double forward_s, backward_s, comm_s, latency_s, inter_s, error_s, outside_s, comm_error_s,
+        bytes, by_limit_s[3], step_s, paced_s;
+};
+
+static void add(struct sums *s, const struct dl_transformer_pass *pass, double times,
+                bool forward) {
+    if (forward)
+        s->forward_s += times * pass->device_s;
+    else
+        s->backward_s += times * pass->device_s;
+    s->comm_s += times * pass->comm_s;
+    s->latency_s += times * pass->comm_latency_s;
+    s->inter_s += times * pass->comm_inter_s;
+    s->error_s += times * pass->error_s;
+    s->outside_s += times * pass->outside_s;
+    s->comm_error_s += times * pass->comm_error_s;
+    s->bytes += times * pass->comm_bytes;
+    for (int i = 0; i < 3; i++) s->by_limit_s[i] += times * pass->by_limit_s[i];
+    s->step_s += times * pass->step_s;
+    s->paced_s += times * pass->paced_s;
+}
+
+/* Whether collectives of data parallelism run behind kernels: not where the host waits for each
+ * (F-HOST-BLOCKING). */
+static bool reduces_behind(const struct dl_transformer *tf) {
+    return tf->framework->sync.overlaps_backward && !tf->input.blocking_launches;
+}
+
+/* Exposed communication of sharded states in one micro-batch: forward, backward. */
+static void shard_exposed(const struct dl_transformer *tf,
+                          const struct dl_transformer_mapping *mapping, const struct stage *compute,
+                          double *forward_s, double *backward_s) {
+    const double gather_s = mapping->unit_gather.time_s, reduce_s = mapping->unit_reduce.time_s,
+                 root_gather_s = mapping->gather.time_s, root_reduce_s = mapping->reduce.time_s;
+    const double gathers_s = compute->layers * gather_s, reduces_s = compute->layers * reduce_s;
+    *forward_s = *backward_s = 0;
+    if (mapping->replicas <= 1) return;
+    if (mapping->shard == 2) {
+        const double last_s = root_reduce_s / mapping->buckets;
+        *backward_s = reduces_behind(tf)
+                          ? last_s + fmax(0, root_reduce_s - last_s - compute->backward_s)
+                          : root_reduce_s;
+    }
+    if (mapping->shard != 3) return;
+    if (!reduces_behind(tf)) {
+        *forward_s = root_gather_s + gathers_s;
+        *backward_s = gathers_s + reduces_s + root_reduce_s;
+        return;
+    }
+    *forward_s = root_gather_s + gather_s + fmax(0, gathers_s - gather_s - compute->forward_s);
+    *backward_s = fmax(reduce_s, gathers_s + reduces_s - compute->backward_s) + root_reduce_s;
+}
+
+/* Exposed communication by cause, and its spread. */
+static void add_limits(const struct dl_collective_time *t, double exposed_s,
+                       struct dl_evidence *e) {
+    if (!(t->time_s > 0)) return;
+    const double share = exposed_s / t->time_s,
+                 inter_s = t->limit != NULL && strcmp(t->limit, "inter") == 0 ? t->bandwidth_s : 0;
+    e->latency_s += share * t->latency_s;
+    e->inter_s += share * inter_s;
+    e->intra_s += exposed_s - share * (t->latency_s + inter_s);
+    e->comm_error_s += exposed_s * t->sigma_log;
+}
+
+/* How long the work of a pass of the last micro-batch (the first one forward) goes on while parts
+ * of the stage are done with theirs. */
+static double window_s(const struct dl_transformer_mapping *mapping,
+                       const struct dl_transformer_choice *choice, double pass_s) {
+    const double pp = (double)mapping->split.pp,
+                 v = choice->schedule == DL_INTERLEAVED ? (double)choice->virtual_stages : 1;
+    return pass_s * (1 + (v - 1) * pp) / v;
+}
+
+/* Of the gradients' reduction after the last micro-batch. The bound hides it behind the next
+ * forward too (F-FW-IDEAL): what comes before the layers is ready last and wanted first. */
+static double exposed_reduce_s(const struct dl_transformer *tf,
+                               const struct dl_transformer_mapping *mapping,
+                               const struct dl_transformer_choice *choice,
+                               const struct stage *slowest) {
+    const double all_s = mapping->reduce.time_s, last_s = all_s / mapping->buckets;
+    if (!reduces_behind(tf)) return all_s;
+    if (mapping->bound)
+        return fmax(mapping->before_frac * all_s, all_s - slowest->backward_s - slowest->forward_s);
+    return last_s + fmax(0, all_s - last_s - window_s(mapping, choice, slowest->backward_s));
+}
+
+/* Of the parameters that are gathered after the update. */
+static double exposed_gather_s(const struct dl_transformer *tf,
+                               const struct dl_transformer_mapping *mapping,
+                               const struct dl_transformer_choice *choice,
+                               const struct stage *slowest) {
+    const double all_s = mapping->gather.time_s, first_s = all_s / mapping->buckets;
+    if (!tf->framework->transformer.overlaps_gather || tf->input.blocking_launches) return all_s;
+    return first_s + fmax(0, all_s - first_s - window_s(mapping, choice, slowest->forward_s));
+}
+
+/* Gradients, parameters and the tied embedding once an iteration; what stages 2 and 3 do at every
+ * micro-batch is given. */
+static void add_data(const struct dl_transformer *tf, const struct dl_transformer_mapping *mapping,
+                     const struct dl_transformer_choice *choice, const struct stage *slowest,
+                     double each_exposed_s, struct dl_transformer_result *out) {
+    const double micro_batches = choice->micro_batches;
+    const double n = mapping->replicas, g = mapping->shard_ranks,
+                 n_e = fmax(1, mapping->expert_replicas);
+    const double expert_frac =
+        mapping->gradient_bytes > 0 ? mapping->expert_gradient_bytes / mapping->gradient_bytes : 0;
+    /* of the bytes gathered or scattered, that a rank sends */
+    const double part = (g - 1) / g, expert_part = (n_e - 1) / n_e;
+    /* hybrid sharding: all-reduce of a share among n/g */
+    const double across = g < n ? 2 * (1 - g / n) / g : 0;
+    const double sent = part + expert_frac * (expert_part - part);
+    const double reduce_s = mapping->reduce.time_s, gather_s = mapping->gather.time_s;
+    out->data_exposed_s = micro_batches * each_exposed_s + mapping->tied.time_s;
+    out->data_s = mapping->tied.time_s;
+    add_limits(&mapping->tied, mapping->tied.time_s, &out->evidence);
+    if (n > 1 && mapping->shard <= 1) {
+        const double shown_s = exposed_reduce_s(tf, mapping, choice, slowest);
+        out->data_s += reduce_s;
+        out->data_exposed_s += shown_s;
+        out->sent_bytes +=
+            (mapping->shard == 0 ? 2 * sent : sent + across) * mapping->gradient_bytes;
+        add_limits(&mapping->reduce, shown_s, &out->evidence);
+    }
+    if (n > 1 && mapping->shard == 2) {
+        out->data_s += micro_batches * reduce_s;
+        out->sent_bytes += micro_batches * (sent + across) * mapping->gradient_bytes;
+        add_limits(&mapping->reduce, micro_batches * each_exposed_s, &out->evidence);
+    }
+    if (n > 1 && (mapping->shard == 1 || mapping->shard == 2)) {
+        const double shown_s = exposed_gather_s(tf, mapping, choice, slowest);
+        out->data_s += gather_s;
+        out->data_exposed_s += shown_s;
+        out->sent_bytes += sent * mapping->gather_bytes;
+        add_limits(&mapping->gather, shown_s, &out->evidence);
+    }
+    if (n > 1 && mapping->shard == 3) {
+        const double layers = slowest->layers;
+        const double all_s = 2 * layers * mapping->unit_gather.time_s + gather_s +
+                             layers * mapping->unit_reduce.time_s + reduce_s;
+        out->data_s += micro_batches * all_s;
+        const double elements = mapping->most_parameters;
+        const double rest =
+            mapping->gather_bytes > 0 ? mapping->gradient_bytes / mapping->gather_bytes : 1;
+        const double width = dl_precision_bytes(tf->precision);
+        const double moved = part * (elements - mapping->expert_parameters) +
+                             expert_part * mapping->expert_parameters;
+        out->sent_bytes += micro_batches * width * (moved * (2 + rest) + across * elements * rest);
+        add_limits(&mapping->unit_gather, micro_batches * each_exposed_s, &out->evidence);
+    }
+}
+
+/* What each kind of stage takes for a micro-batch: first, between, last; one stage has all. */
+static void time_stages(const struct dl_transformer_mapping *mapping,
+                        const struct dl_transformer_micro_batch *micro_batch,
+                        const struct dl_transformer_choice *choice, struct stage stages[3]) {
+    const int recompute = (int)choice->recompute;
+    const double add_s = choice->micro_batches > 1 ? mapping->accumulate_s : 0;
+    const struct dl_transformer_pass *f = micro_batch->forward;
+    for (int i = 0; i < 3; i++) {
+        const bool first = i == 0, last = i == 2 || mapping->split.pp <= 1;
+        const double layers = mapping->split.pp <= 1 ? mapping->stage_layers
+                              : i == 1               ? mapping->stage_layers
+                                                     : mapping->end_layers[last ? 1 : 0];
+        stages[i].layers = layers;
+        stages[i].forward_s = layers * (f[DL_TRANSFORMER_BODY].step_s + mapping->copy_out_s) +
+                              (first ? f[DL_TRANSFORMER_BEFORE].step_s : 0) +
+                              (last ? f[DL_TRANSFORMER_AFTER].step_s : 0);
+        stages[i].backward_s =
+            layers * (micro_batch->backward[DL_TRANSFORMER_BODY][recompute].step_s +
+                      mapping->copy_out_s + mapping->copy_in_s + add_s) +
+            (first ? micro_batch->backward[DL_TRANSFORMER_BEFORE][recompute].step_s : 0) +
+            (last ? micro_batch->backward[DL_TRANSFORMER_AFTER][recompute].step_s : 0);
+    }
+}
+
+struct pace { /* of a pipeline: its slowest stage, what a micro-batch exposes there, the bubble */
+    int slowest;
+    double exposed_s, bubble_s;
+};
+
+/* Of all stages between the first and the last, of which some may have a layer less. */
+static double between_s(const struct dl_transformer_mapping *mapping, const struct stage *one,
+                        double all_s) {
+    const double count = (double)mapping->split.pp - 2,
+                 layers = mapping->all_layers - mapping->end_layers[0] - mapping->end_layers[1];
+    return count * all_s -
+           (count * one->layers - layers) / one->layers * (one->forward_s + one->backward_s);
+}
+
+static struct pace pace_of(const struct dl_transformer *tf,
+                           const struct dl_transformer_mapping *mapping,
+                           const struct dl_transformer_choice *choice,
+                           const struct stage stages[3]) {
+    const double pp = (double)mapping->split.pp, m = choice->micro_batches;
+    const double v = choice->schedule == DL_INTERLEAVED ? (double)choice->virtual_stages : 1;
+    struct pace out = {.slowest = 0};
+    double most_forward_s = 0, most_backward_s = 0, sum_s = 0, work_s = -1;
+    for (int i = 0; i < 3; i++) {
+        if ((i == 1 && pp < 3) || (i == 2 && pp < 2)) continue;
+        double forward_s, backward_s;
+        shard_exposed(tf, mapping, &stages[i], &forward_s, &backward_s);
+        const double all_s = stages[i].forward_s + stages[i].backward_s + forward_s + backward_s;
+        sum_s += i == 1 ? between_s(mapping, &stages[1], all_s) : all_s;
+        most_forward_s = fmax(most_forward_s, stages[i].forward_s + forward_s);
+        most_backward_s = fmax(most_backward_s, stages[i].backward_s + backward_s);
+        if (all_s <= work_s) continue;
+        work_s = all_s;
+        out.slowest = i;
+        out.exposed_s = forward_s + backward_s;
+    }
+    if (choice->schedule == DL_GPIPE)
+        out.bubble_s = (m - 1) * (most_forward_s + most_backward_s) + sum_s - m * work_s;
+    else if (choice->schedule != DL_ASYNC)
+        out.bubble_s = (sum_s - work_s) / v;
+    if (out.bubble_s < 0 || pp <= 1) out.bubble_s = 0; /* rounding */
+    return out;
+}
+
+/* All micro-batches on the slowest stage. */
+static void run_stage(const struct dl_transformer_mapping *mapping,
+                      const struct dl_transformer_micro_batch *micro_batch, double m, int recompute,
+                      struct dl_transformer_result *out) {
+    const double add_s = m > 1 ? out->layers * mapping->accumulate_s : 0;
+    const double out_s = out->layers * mapping->copy_out_s, in_s = out->layers * mapping->copy_in_s;
+    struct dl_evidence *e = &out->evidence;
+    struct sums one = {0};
+    for (int p = 0; p < DL_TRANSFORMER_PARTS; p++) {
+        const bool there =
+            p == DL_TRANSFORMER_BODY || (p == DL_TRANSFORMER_BEFORE ? out->before : out->after);
+        const double times = p == DL_TRANSFORMER_BODY ? out->layers : 1;
+        if (!there) continue;
+        add(&one, &micro_batch->forward[p], times, true);
+        add(&one, &micro_batch->backward[p][recompute], times, false);
+    }
+    e->forward_s = m * (one.forward_s + out_s);
+    e->backward_s = m * (one.backward_s + out_s + in_s + add_s);
+    e->by_limit_s[DL_LIMIT_MEMORY] = m * (2 * out_s + in_s + add_s);
+    e->host_s = m * fmax(0, one.step_s - one.forward_s - one.backward_s - one.comm_s);
+    e->paced_s = m * one.paced_s;
+    e->latency_s = m * one.latency_s;
+    e->inter_s = m * one.inter_s;
+    e->intra_s = m * (one.comm_s - one.latency_s - one.inter_s);
+    e->comm_error_s = m * one.comm_error_s;
+    for (int i = 0; i < 3; i++)
+        e->by_limit_s[i] += m * one.by_limit_s[i] + mapping->update_by_limit_s[i];
+    e->error_s = m * one.error_s + mapping->update_error_s;
+    e->outside_s = m * one.outside_s;
+    out->tensor_s = m * one.comm_s;
+    out->sent_bytes = m * one.bytes;
+}
+
+/* F-TRANSFORMER-BOUNDARY: what messages between stages expose. */
+static double boundary_s(const struct dl_transformer *tf,
+                         const struct dl_transformer_choice *choice, const struct stage *slowest,
+                         double message_s, double pp) {
+    const bool interleaved = choice->schedule == DL_INTERLEAVED;
+    const double m = choice->micro_batches, v = interleaved ? (double)choice->virtual_stages : 1;
+    if (!interleaved || !tf->framework->transformer.boundary_overlaps ||
+        tf->input.blocking_launches)
+        return 2 * (m * v + pp - 2) * message_s;
+    const double behind_s = (slowest->forward_s + slowest->backward_s) / (2 * v);
+    return 2 * (pp - 1) * message_s + 2 * (m * v - 1) * fmax(0, message_s - behind_s);
+}
+
+void dl_transformer_evaluate(const struct dl_transformer *tf,
+                             const struct dl_transformer_mapping *mapping,
+                             const struct dl_transformer_micro_batch *micro_batch,
+                             const struct dl_collective_time *boundary,
+                             const struct dl_transformer_choice *choice,
+                             struct dl_transformer_result *out) {
+    const int recompute = (int)choice->recompute;
+    const double pp = (double)mapping->split.pp, m = choice->micro_batches;
+    const double v = choice->schedule == DL_INTERLEAVED ? (double)choice->virtual_stages : 1;
+    struct dl_evidence *e = &out->evidence;
+    struct stage stages[3];
+    memset(out, 0, sizeof *out);
+    time_stages(mapping, micro_batch, choice, stages);
+    const struct pace pace = pace_of(tf, mapping, choice, stages);
+    out->before = pace.slowest == 0;
+    out->after = pace.slowest == 2 || pp <= 1;
+    out->layers = stages[pace.slowest].layers;
+    run_stage(mapping, micro_batch, m, recompute, out);
+    e->update_s = mapping->update_s;
+    e->bubble_s = pace.bubble_s;
+    e->host_s += tf->framework->host.iteration_s;
+    e->paced_s += tf->framework->host.iteration_s;
+    e->straggler_frac = mapping->straggler_frac;
+    if (pp > 1) {
+        out->boundary_s = boundary_s(tf, choice, &stages[pace.slowest], boundary->time_s, pp);
+        out->sent_bytes += 2 * m * v * micro_batch->boundary_bytes;
+        add_limits(boundary, out->boundary_s, e);
+    }
+    add_data(tf, mapping, choice, &stages[pace.slowest], pace.exposed_s, out);
+    e->comm_s = out->tensor_s + out->boundary_s + out->data_s;
+    e->exposed_comm_s = out->tensor_s + out->boundary_s + out->data_exposed_s;
+    e->backward_s += mapping->slowdown_frac * fmax(0, out->data_s - out->data_exposed_s);
+    dl_compose_input(&mapping->input, tf->framework, 0, e);
+    dl_compose_iteration(e, &out->iteration);
+    dl_transformer_hold(tf, mapping, micro_batch, choice, out);
+}
+
+enum dl_code dl_transformer_stage_times(const struct dl_transformer_parts *t,
+                                        struct dl_prediction *out, struct dl_err *err) {
+    const int count = (int)t->mapping.split.pp;
+    struct stage stages[3];
+    if (count <= 1) return DL_OK;
+    struct dl_stage_time *times = dl_arena_alloc(t->arena, (size_t)count, sizeof *times);
+    if (times == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    time_stages(&t->mapping, &t->micro_batch, &t->choice, stages);
+    for (int i = 0; i < count; i++) {
+        const struct stage *stage = &stages[i == 0 ? 0 : i == count - 1 ? 2 : 1];
+        shard_exposed(t->tf, &t->mapping, stage, &times[i].forward_s, &times[i].backward_s);
+        times[i].forward_s += stage->forward_s;
+        times[i].backward_s += stage->backward_s;
+    }
+    out->stage_times = times;
+    out->micro_batches = t->choice.micro_batches;
+    return DL_OK;
+}

@@ -1,0 +1,22 @@
+/* plan_defaults.c - batch, precision and optimizer of a plan that leaves them open. */
+#include "model/plan/plan_defaults.h"
+
+#include <string.h>
+
+enum dl_optimizer dl_default_optimizer(const struct dl_workload *workload) {
+    return workload->family != NULL && strcmp(workload->family, "transformer") == 0 ? DL_ADAM
+                                                                                    : DL_MOMENTUM;
+}
+
+enum dl_precision dl_default_precision(const struct dl_system *system) {
+    for (int i = 0; i < system->device->rate_count; i++) {
+        if (system->device->rates[i].precision == DL_BF16) return DL_BF16;
+    }
+    return DL_FP32;
+}
+
+double dl_default_batch(const struct dl_system *system, const struct dl_workload *workload) {
+    const bool images = workload->family != NULL && strcmp(workload->family, "cnn") == 0;
+    const bool cpu = system->device->kind == DL_DEVICE_CPU;
+    return (images ? 32.0 : 8.0) / (cpu ? 4.0 : 1.0);
+}

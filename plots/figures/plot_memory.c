@@ -1,0 +1,97 @@
+/* plot_memory.c - what fills the memory of a device, one bar for each framework and number of
+ * nodes, against its capacity. The parts are those of struct dl_memory; the rest of the total is
+ * lost to the allocator. */
+#include <math.h>
+
+#include "model/engine/memory.h"
+#include "plots/figures/plot.h"
+
+static const struct dl_column columns[] = {
+    {"group", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
+    {"label", "bar", "", DL_COLUMN_STRING, 0, 0},
+    {"position", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"weights_bytes", "weights", "GiB", DL_COLUMN_NUMBER, 1073741824, 0},
+    {"gradients_bytes", "gradients", "GiB", DL_COLUMN_NUMBER, 1073741824, 0},
+    {"optimizer_bytes", "optimizer", "GiB", DL_COLUMN_NUMBER, 1073741824, 0},
+    {"activations_bytes", "activations", "GiB", DL_COLUMN_NUMBER, 1073741824, 0},
+    {"workspace_bytes", "workspace", "GiB", DL_COLUMN_NUMBER, 1073741824, 0},
+    {"buffers_bytes", "buffers", "GiB", DL_COLUMN_NUMBER, 1073741824, 0},
+    {"context_and_lost_bytes", "context", "GiB", DL_COLUMN_NUMBER, 1073741824, 0},
+    {"total_bytes", "total", "GiB", DL_COLUMN_NUMBER, 1073741824, 0},
+    {"capacity_bytes", "capacity", "GiB", DL_COLUMN_NUMBER, 1073741824, 0},
+    {"framework", "framework", "", DL_COLUMN_STRING, 0, 0},
+    {"nodes", "nodes", "", DL_COLUMN_INTEGER, 0, 0},
+};
+enum { PARTS = 3, FRAMEWORK = 12, NODES };
+
+static const char *const part_names[] = {"weights",
+                                         "gradients",
+                                         "optimizer",
+                                         "activations",
+                                         "workspace",
+                                         "communication buffers",
+                                         "context, fragmentation"};
+
+static enum dl_code add_bar(struct dl_table *table, const struct dl_plot_prediction *r,
+                            const struct dl_plot_bar *bar, struct dl_err *err) {
+    const struct dl_memory *m = &r->prediction.memory;
+    const double before = m->weights_bytes + m->gradients_bytes + m->optimizer_bytes +
+                          m->activations_bytes + m->workspace_bytes + m->buffers_bytes;
+    const double values[] = {m->weights_bytes,
+                             m->gradients_bytes,
+                             m->optimizer_bytes,
+                             m->activations_bytes,
+                             m->workspace_bytes,
+                             m->buffers_bytes,
+                             fmax(0, m->total_bytes - before),
+                             m->total_bytes,
+                             m->capacity_bytes};
+    union dl_cell *cells = dl_table_row(table);
+    if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    cells[0].integer = bar->group;
+    cells[1].string = bar->label;
+    cells[2].number = bar->index;
+    for (int i = 0; i < 9; i++) cells[PARTS + i].number = values[i];
+    cells[FRAMEWORK].string = r->framework->name;
+    cells[NODES].integer = r->plan.nodes;
+    return DL_OK;
+}
+
+enum dl_code dl_plot_memory(struct dl_context *context, const struct dl_options *options,
+                            struct dl_figure *out, struct dl_err *err) {
+    struct dl_plot_predictions p = {.count = 0};
+    struct dl_plot_bar bars[DL_PLOT_BARS];
+    DL_TRY(dl_plot_predict(context, options, "memory", &p, err));
+    DL_TRY(dl_plot_bars(context, &p, bars, out, err));
+    dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
+    double most_bytes = 0, capacity_bytes = NAN;
+    for (int i = 0; i < p.count; i++) {
+        DL_TRY(add_bar(&out->table, &p.rows[i], &bars[i], err));
+        out->notes[i] = bars[i].label;
+        most_bytes = fmax(most_bytes, p.rows[i].prediction.memory.total_bytes);
+        capacity_bytes = p.rows[i].prediction.memory.capacity_bytes;
+    }
+    const bool small = fmax(most_bytes, dl_known(capacity_bytes) ? capacity_bytes : 0) < 2e9;
+    out->title = dl_arena_printf(context->arena, "Predicted memory per device of %s, by part%s",
+                                 p.inputs.workload->name,
+                                 dl_known(capacity_bytes) ? ", and its capacity" : "");
+    if (out->title == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    out->parameters[2] = (struct dl_plot_parameter){.name = "unit", .text = small ? "MiB" : "GiB"};
+    out->parameters[3] =
+        (struct dl_plot_parameter){.name = "unit_bytes", .number = small ? 1048576 : 1073741824};
+    out->blocks = (struct dl_plot_blocks){.first = PARTS,
+                                          .count = 7,
+                                          .sum = PARTS + 7,
+                                          .limit = dl_known(capacity_bytes) ? PARTS + 8 : -1,
+                                          .limit_name = "capacity",
+                                          .names = part_names,
+                                          .unit_scale = small ? 1048576 : 1073741824,
+                                          .unit_name = small ? "MiB" : "GiB"};
+    out->parameters[4] = (struct dl_plot_parameter){
+        .name = "capacity_bytes", .number = dl_known(capacity_bytes) ? capacity_bytes : 0};
+    out->parameters[5] = (struct dl_plot_parameter){
+        .name = "master",
+        .number =
+            dl_memory_weight_bytes(p.rows[0].plan.precision, p.rows[0].plan.master_weights) > 4};
+    return DL_OK;
+}

@@ -1,0 +1,354 @@
+/* plot_render.c - runs gnuplot on a figure, without a shell and without named temporary files.
+ *
+ * gnuplot reads the numbers from its standard input as a data block, gets texts as quoted
+ * variables (-e), and writes the picture to its standard output; these are unnamed files, so
+ * that nothing is left behind when the program is killed. */
+#include "plots/figures/plot.h"
+#include "model/core/json_node.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+const char *const dl_plot_formats[] = {"png", "svg", "pdf", "terminal", NULL};
+
+/* Text quoted for gnuplot, between `mark`s: a mark inside is doubled (gnuplot's single quotes)
+ * or replaced (its data files know no escape); control characters and broken UTF-8 become '?'. */
+static const char *quoted(struct dl_arena *arena, const char *text, char mark) {
+    char *out = dl_arena_alloc(arena, 2 * strlen(text) + 3, 1);
+    if (out == NULL) return NULL;
+    size_t n = 0;
+    out[n++] = mark;
+    for (const unsigned char *s = (const unsigned char *)text; *s != 0;) {
+        const int length = (int)dl_utf8_bytes((const char *)s, strnlen((const char *)s, 4));
+        if (length == 0 || *s < 0x20 || *s == 0x7F)
+            out[n++] = '?';
+        else if (*s == '"' && mark == '"')
+            out[n++] = '\'';
+        else
+            for (int i = 0; i < length; i++) out[n++] = (char)s[i];
+        if (*s == '\'' && mark == '\'') out[n++] = '\'';
+        s += length > 0 ? length : 1;
+    }
+    out[n++] = mark;
+    return out;
+}
+
+/* gnuplot interprets the label of a tic as a number format, in which a percent sign must be
+ * doubled. */
+static const char *tic_label(struct dl_arena *arena, const char *text) {
+    char *out = text == NULL ? NULL : dl_arena_alloc(arena, 2 * strlen(text) + 1, 1);
+    if (out == NULL) return NULL;
+    for (size_t n = 0; *text != 0; text++) {
+        out[n++] = *text;
+        if (*text == '%') out[n++] = '%';
+    }
+    return out;
+}
+
+/* Texts of the data are used as labels of tics only. */
+static bool write_cell(FILE *file, struct dl_arena *arena, const struct dl_column *column,
+                       const union dl_cell *cell) {
+    switch (column->type) {
+    case DL_COLUMN_STRING: {
+        const char *text =
+            tic_label(arena, quoted(arena, cell->string == NULL ? "" : cell->string, '"'));
+        return text != NULL && fputs(text, file) >= 0;
+    }
+    case DL_COLUMN_NUMBER:
+        return isfinite(cell->number) ? fprintf(file, "%.9g", cell->number) > 0
+                                      : fputs("NaN", file) >= 0;
+    case DL_COLUMN_INTEGER:
+        return cell->integer == DL_ABSENT ? fputs("NaN", file) >= 0
+                                          : fprintf(file, "%" PRId64, cell->integer) > 0;
+    case DL_COLUMN_BOOL: return fputs(cell->boolean ? "1" : "0", file) >= 0;
+    }
+    return false;
+}
+
+/* The table as a data block; two empty lines between groups, so that a script takes a group with
+ * `index`. */
+static bool write_data(FILE *file, struct dl_arena *arena, const struct dl_table *table) {
+    bool good = fputs("$data << DL_END_OF_DATA\n", file) >= 0;
+    for (int r = 0; r < table->row_count && good; r++) {
+        const union dl_cell *cells = &table->cells[(size_t)r * (size_t)table->column_count];
+        if (r > 0 && cells[0].integer != cells[-table->column_count].integer)
+            good = fputs("\n\n", file) >= 0;
+        for (int c = 0; c < table->column_count && good; c++) {
+            good = (c == 0 || fputc(',', file) != EOF) &&
+                   write_cell(file, arena, &table->columns[c], &cells[c]);
+        }
+        good = good && fputc('\n', file) != EOF;
+    }
+    return good && fputs("DL_END_OF_DATA\n", file) >= 0 && fflush(file) == 0;
+}
+
+/* A file without a name, in $TMPDIR or /tmp. */
+static FILE *nameless_file(void) {
+    const char *directory = getenv("TMPDIR");
+    char name[1024];
+    for (int attempt = directory != NULL && directory[0] == '/' ? 0 : 1; attempt < 2; attempt++) {
+        const int length =
+            snprintf(name, sizeof name, "%s/dlmodel-XXXXXX", attempt == 0 ? directory : "/tmp");
+        if (length < 0 || (size_t)length >= sizeof name) continue;
+        const int fd = mkstemp(name);
+        if (fd < 0) continue;
+        unlink(name);
+        FILE *file = fdopen(fd, "w+");
+        if (file == NULL) close(fd);
+        return file;
+    }
+    return NULL;
+}
+
+static enum dl_code read_back(FILE *file, struct dl_arena *arena, char **bytes, size_t *length,
+                              struct dl_err *err) {
+    struct stat status;
+    if (fstat(fileno(file), &status) != 0 || status.st_size < 0)
+        return dl_fail(err, DL_ERR_SYSTEM, "cannot read what gnuplot wrote");
+    const size_t size = (size_t)status.st_size;
+    *bytes = dl_arena_alloc(arena, size + 1, 1);
+    if (*bytes == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    rewind(file);
+    *length = fread(*bytes, 1, size, file);
+    return *length == size ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "cannot read what gnuplot wrote");
+}
+
+/* gnuplot runs what it reads, so a data folder provides no scripts. */
+static const char *script_path(struct dl_context *context, const char *name) {
+    for (int i = 0; i < context->script_root_count; i++) {
+        const char *path =
+            dl_arena_printf(context->arena, "%s/plots/%s.gp", context->script_roots[i], name);
+        /* gnuplot takes "-..." for an option and "<..." for a command to run */
+        if (path != NULL && path[0] != '/') path = dl_arena_printf(context->arena, "./%s", path);
+        if (path != NULL && access(path, R_OK) == 0) return path;
+    }
+    return NULL;
+}
+
+static int64_t window(const char *variable, int64_t own, int64_t fallback, int64_t least,
+                      int64_t most) {
+    const char *text = getenv(variable);
+    int64_t value = own > 0 ? own : text != NULL && atoi(text) > 0 ? atoi(text) : fallback;
+    return value < least ? least : value > most ? most : value;
+}
+
+/* One line less than the window, so that the prompt after it does not push the title out. */
+static void canvas_size(int64_t *columns, int64_t *lines) {
+    struct winsize size = {0};
+    const bool terminal = isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+    *columns = window("COLUMNS", terminal ? size.ws_col : 0, 100, 60, 240);
+    *lines = window("LINES", terminal && size.ws_row > 1 ? size.ws_row - 1 : 0, 30, 20, 60);
+}
+
+struct arguments {
+    const char *words[64];
+    int count;
+    bool failed;
+};
+
+static void add(struct arguments *a, const char *word) {
+    if (word == NULL || a->count == 63)
+        a->failed = true;
+    else
+        a->words[a->count++] = word;
+}
+
+static void set(struct arguments *a, struct dl_arena *arena, const char *name, const char *value) {
+    add(a, "-e");
+    add(a, value == NULL ? NULL : dl_arena_printf(arena, "%s=%s", name, value));
+}
+
+static void set_array(struct arguments *a, struct dl_arena *arena, const char *name,
+                      const char *const *texts, int count) {
+    const char *list = "";
+    for (int i = 0; i < count && list != NULL; i++) {
+        const char *text = quoted(arena, texts[i] == NULL ? "" : texts[i], '\'');
+        list = text == NULL ? NULL : dl_arena_printf(arena, "%s%s%s", list, i > 0 ? "," : "", text);
+    }
+    add(a, "-e");
+    add(a, list == NULL ? NULL : dl_arena_printf(arena, "array %s[%d]=[%s]", name, count, list));
+}
+
+static void describe(struct arguments *a, const struct dl_context *context,
+                     const struct dl_figure *figure, enum dl_plot_format format) {
+    struct dl_arena *arena = context->arena;
+    int64_t columns, lines;
+    canvas_size(&columns, &lines);
+    set(a, arena, "data", "'$data'");
+    set(a, arena, "format", quoted(arena, dl_plot_formats[format], '\''));
+    set(a, arena, "columns", dl_arena_printf(arena, "%" PRId64, columns));
+    set(a, arena, "lines", dl_arena_printf(arena, "%" PRId64, lines));
+    set(a, arena, "wide", dl_arena_printf(arena, "%d", figure->width > 0 ? figure->width : 800));
+    set(a, arena, "high", dl_arena_printf(arena, "%d", figure->height > 0 ? figure->height : 540));
+    set(a, arena, "color", context->color ? "1" : "0");
+    set(a, arena, "title", quoted(arena, figure->title == NULL ? "" : figure->title, '\''));
+    set(a, arena, "subtitle",
+        quoted(arena, figure->subtitle == NULL ? "" : figure->subtitle, '\''));
+    set(a, arena, "groups", dl_arena_printf(arena, "%d", figure->group_count));
+    set_array(a, arena, "labels", figure->labels, figure->group_count);
+    int notes = figure->group_count; /* at least; a figure may have notes on other things */
+    while (notes < DL_PLOT_GROUPS && figure->notes[notes] != NULL) notes++;
+    set_array(a, arena, "notes", figure->notes, notes);
+    for (const struct dl_plot_parameter *p = figure->parameters; p->name != NULL; p++) {
+        set(a, arena, p->name,
+            p->text != NULL ? quoted(arena, p->text, '\'')
+                            : dl_arena_printf(arena, "%.9g", p->number));
+    }
+}
+
+/* A figure takes well below a second; without an end the command would wait forever. */
+enum { GNUPLOT_LIMIT_S = 60 };
+
+/* Waits for a child; false when the time is over, and the child is ended. */
+static bool wait_for(pid_t child, int *status_out) {
+    const struct timespec step = {.tv_nsec = 2000000};
+    for (int i = 0; i < GNUPLOT_LIMIT_S * 500; i++) {
+        const pid_t ended = waitpid(child, status_out, WNOHANG);
+        if (ended == child || (ended < 0 && errno != EINTR)) return true;
+        nanosleep(&step, NULL);
+    }
+    kill(child, SIGKILL);
+    while (waitpid(child, status_out, 0) < 0 && errno == EINTR) continue;
+    return false;
+}
+
+/* Whether these are the first bytes of such a file: what else gnuplot may have printed is no
+ * figure. */
+static bool is_figure(enum dl_plot_format format, const char *bytes, size_t length) {
+    static const char *const starts[] = {
+        [DL_PLOT_PNG] = "\x89PNG\r\n", [DL_PLOT_SVG] = "<?xml", [DL_PLOT_PDF] = "%PDF-"};
+    if (format == DL_PLOT_TERMINAL) return length > 0;
+    const size_t start = strlen(starts[format]);
+    return length > start && memcmp(bytes, starts[format], start) == 0;
+}
+
+/* gnuplot with the three files as its standard streams; its exit status in *status_out. */
+static enum dl_code run_gnuplot(const struct arguments *a, FILE *in, FILE *out, FILE *messages,
+                                int *status_out, struct dl_err *err) {
+    char *words[64];
+    /* posix_spawn does not change them */
+    for (int i = 0; i <= a->count; i++) words[i] = (char *)(uintptr_t)a->words[i];
+    posix_spawn_file_actions_t actions;
+    if (posix_spawn_file_actions_init(&actions) != 0)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    posix_spawn_file_actions_adddup2(&actions, fileno(in), STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, fileno(out), STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, fileno(messages), STDERR_FILENO);
+    pid_t child;
+    const int reason = posix_spawnp(&child, "gnuplot", &actions, NULL, words, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    int status = 0;
+    if (reason == 0 && !wait_for(child, &status))
+        return dl_fail(err, DL_ERR_SYSTEM, "gnuplot was ended: it did not finish in %d s",
+                       GNUPLOT_LIMIT_S);
+    if (reason == ENOENT || (WIFEXITED(status) && WEXITSTATUS(status) == 127)) {
+        return dl_fail(
+            err, DL_ERR_SYSTEM,
+            "gnuplot is needed to draw and was not found: 'make deps' or 'apt-get install "
+            "gnuplot-nox' installs it; plot --csv prints the numbers without it, report "
+            "--no-figures does without");
+    }
+    if (reason != 0) return dl_fail(err, DL_ERR_SYSTEM, "cannot run gnuplot: %s", strerror(reason));
+    *status_out = status;
+    return DL_OK;
+}
+
+/* The first line with an error message of gnuplot, which prints the offending line and a caret
+ * before it. */
+static const char *complaint(char *messages) {
+    char *text = messages;
+    for (char *line = messages; *line != 0;) {
+        const size_t length = strcspn(line, "\n");
+        char *next = line + length + (line[length] != 0);
+        line[length] = 0;
+        line += strspn(line, " \t^");
+        if (line[0] != 0) text = line;
+        if (strstr(line, "line ") != NULL) break;
+        line = next;
+    }
+    return text[0] != 0 ? text : "it gave no reason";
+}
+
+static enum dl_code draw_blocks(struct dl_context *context, const struct dl_figure *figure,
+                                char **bytes_out, size_t *length_out, struct dl_err *err) {
+    int64_t columns, lines;
+    canvas_size(&columns, &lines);
+    struct dl_arena *arena = context->arena;
+    const char *text;
+    if (figure->curves.x_name != NULL)
+        text = dl_plot_canvas_text(figure, (int)columns, (int)lines, context->color, arena);
+    else if (figure->strips != NULL)
+        text = dl_plot_strips_text(figure, (int)columns, context->color, arena);
+    else
+        text = dl_plot_blocks_text(figure, (int)columns, context->color, arena);
+    *bytes_out = text == NULL ? NULL : dl_arena_strdup(context->arena, text);
+    if (*bytes_out == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    *length_out = strlen(*bytes_out);
+    return DL_OK;
+}
+
+static enum dl_code draw_gnuplot(struct dl_context *context, const struct dl_figure *figure,
+                                 const char *script, enum dl_plot_format format, char **bytes_out,
+                                 size_t *length_out, struct dl_err *err) {
+    const char *style = script_path(context, "style"), *path = script_path(context, script);
+    if (style == NULL || path == NULL) {
+        return dl_fail(
+            err, DL_ERR_SYSTEM,
+            "plots/%s.gp is neither next to the program nor installed; reinstall dlmodel",
+            style == NULL ? "style" : script);
+    }
+    struct arguments a = {.count = 0};
+    add(&a, "gnuplot");
+    add(&a, "-d"); /* not the user's own settings */
+    describe(&a, context, figure, format);
+    add(&a, "/dev/stdin");
+    add(&a, style);
+    add(&a, path);
+    if (a.failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    FILE *files[3] = {nameless_file(), nameless_file(), nameless_file()};
+    enum dl_code code = DL_OK;
+    int status = 0;
+    char *messages = NULL;
+    size_t length = 0;
+    if (files[0] == NULL || files[1] == NULL || files[2] == NULL ||
+        !write_data(files[0], context->arena, &figure->table)) {
+        code = dl_fail(err, DL_ERR_SYSTEM, "cannot write a temporary file in $TMPDIR or /tmp: %s",
+                       strerror(errno));
+    }
+    if (code == DL_OK) rewind(files[0]);
+    if (code == DL_OK) code = run_gnuplot(&a, files[0], files[1], files[2], &status, err);
+    if (code == DL_OK) code = read_back(files[2], context->arena, &messages, &length, err);
+    if (code == DL_OK) code = read_back(files[1], context->arena, bytes_out, length_out, err);
+    for (int i = 0; i < 3; i++) {
+        if (files[i] != NULL) fclose(files[i]);
+    }
+    DL_TRY(code);
+    if (status != 0 || *length_out == 0)
+        return dl_fail(err, DL_ERR_SYSTEM, "gnuplot failed: %s", complaint(messages));
+    if (!is_figure(format, *bytes_out, *length_out))
+        return dl_fail(err, DL_ERR_SYSTEM, "gnuplot printed something that is no %s file",
+                       dl_plot_formats[format]);
+    return DL_OK;
+}
+
+enum dl_code dl_plot_render(struct dl_context *context, const struct dl_figure *figure,
+                            const char *script, enum dl_plot_format format, char **bytes_out,
+                            size_t *length_out, struct dl_err *err) {
+    if (format == DL_PLOT_TERMINAL && dl_plot_blocks_wanted(figure))
+        return draw_blocks(context, figure, bytes_out, length_out, err);
+    return draw_gnuplot(context, figure, figure->script != NULL ? figure->script : script, format,
+                        bytes_out, length_out, err);
+}

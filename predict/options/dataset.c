@@ -1,0 +1,74 @@
+/* dataset.c - reads datasets.csv. */
+#include "predict/options/dataset.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "model/core/csv.h"
+
+enum { MOST_DATASETS = 256 };
+
+static enum dl_code positive(const struct dl_csv *csv, int row, const char *column, double *out,
+                             struct dl_err *err) {
+    const int c = dl_csv_column(csv, column);
+    if (c < 0)
+        return dl_fail_at(err, csv->name, 1, 1, column, "a table of datasets needs this column");
+    DL_TRY(dl_csv_number(csv, row, c, out, err));
+    if (*out > 0) return DL_OK;
+    return dl_csv_fault(csv, row, c, err, "expected a number above 0, got \"%.60s\"",
+                        csv->rows[row][c]);
+}
+
+/* Fills the plan from the row of that name; *found: there is one. names: room for MOST_DATASETS + 2
+ * names, of which the first *count are given, for a message; NULL: none wanted. */
+static enum dl_code find(const struct dl_data *data, const char *name, struct dl_arena *arena,
+                         struct dl_plan *plan, const char **names, int *count, bool *found,
+                         struct dl_err *err) {
+    *found = false;
+    for (int d = 0; d < data->directory_count; d++) {
+        const char *path = dl_arena_printf(arena, "%s/datasets.csv", data->directories[d]);
+        struct dl_csv csv;
+        if (path == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        if (access(path, F_OK) != 0) continue;
+        DL_TRY(dl_data_csv(data, path, arena, &csv, err));
+        const int column = dl_csv_column(&csv, "name");
+        if (column < 0)
+            return dl_fail_at(err, path, 1, 1, "name", "a table of datasets needs this column");
+        for (int r = 0; r < csv.row_count; r++) {
+            if (strcmp(csv.rows[r][column], name) == 0) {
+                *found = true;
+                DL_TRY(positive(&csv, r, "samples", &plan->dataset_samples, err));
+                DL_TRY(positive(&csv, r, "sample_bytes", &plan->sample_bytes, err));
+                return positive(&csv, r, "decode_s_per_sample", &plan->decode_s_per_sample, err);
+            }
+            if (names != NULL && *count < MOST_DATASETS) names[(*count)++] = csv.rows[r][column];
+        }
+    }
+    return DL_OK;
+}
+
+enum dl_code dl_dataset_usual(const struct dl_data *data, const struct dl_workload *workload,
+                              struct dl_arena *arena, struct dl_plan *plan, bool *found,
+                              struct dl_err *err) {
+    int ignored = 0;
+    *found = false;
+    if (workload->dataset == NULL) return DL_OK;
+    return find(data, workload->dataset, arena, plan, NULL, &ignored, found, err);
+}
+
+enum dl_code dl_dataset_apply(const struct dl_data *data, const char *name, struct dl_arena *arena,
+                              struct dl_plan *plan, struct dl_err *err) {
+    const char *names[MOST_DATASETS + 2] = {"synthetic"};
+    int count = 1;
+    bool found;
+    plan->synthetic_input = strcmp(name, "synthetic") == 0;
+    if (plan->synthetic_input) return DL_OK;
+    DL_TRY(find(data, name, arena, plan, names, &count, &found, err));
+    if (found) return DL_OK;
+    names[count] = NULL;
+    const char *near = dl_suggest(name, names), *all = "synthetic";
+    for (int i = 1; i < count; i++) all = dl_arena_printf(arena, "%s, %s", all, names[i]);
+    return dl_fail(err, DL_ERR_USAGE, "--dataset: no dataset \"%s\"; %s%s%sthere are %s", name,
+                   near != NULL ? "did you mean " : "", near != NULL ? near : "",
+                   near != NULL ? "? " : "", all);
+}

@@ -1,0 +1,248 @@
+/* input_options.c - the options that name inputs and a plan: one row each with the field that it
+ * fills. */
+#include <string.h>
+
+#include "model/engine/strategies/strategy.h"
+#include "predict/options/dataset.h"
+#include "predict/options/input_options.h"
+
+#define INPUT(member) struct dl_inputs, member
+#define PLAN(member) struct dl_inputs, plan.member
+
+enum { MOST_RANKS = 100000000 };
+static const char *const input_names[] = {"synthetic", "real", NULL};
+static const char *const parameter_devices[] = {"cpu", "gpu", NULL};
+
+const struct dl_option dl_input_options[] = {
+    {"system", 's', "NAME|FILE", "What",
+     "system; default: this machine's calibrated profile (local) if there is one, else iris-v100",
+     DL_TEXT_OF(INPUT(system_name), DL_GIVEN(INPUT(given.system)))},
+    {"workload", 'w', "NAME|FILE", "What",
+     "network, e.g. resnet50 or gpt:layers=24,hidden=1024,seq=1024,vocab=51200; default resnet50",
+     DL_TEXT(INPUT(workload_name))},
+    {"framework", 'f', "NAME,...|all", "What",
+     "framework, in one distributed mode, or several; default all; explain, search and advise take "
+     "one, by default a usual one for the workload",
+     DL_TEXT(INPUT(framework_name))},
+    {"all-frameworks", 0, NULL, "What",
+     "with --framework all: also frameworks that are retired, lossy or asynchronous",
+     DL_FLAG(INPUT(all_frameworks))},
+    {"release", 0, "NAME", "What",
+     "release of the framework; default: the one that the framework file describes",
+     DL_TEXT(INPUT(release))},
+    {"set", 0, "KEY=VALUE", "What",
+     "what if: change any field of the system, device, workload or framework, e.g. "
+     "links.inter.bandwidth=25GB/s",
+     DL_REPEATED},
+    {"layers", 0, "NAME|FILE", "What",
+     "layer times written by import trace, used instead of modelled ones; default: matching files "
+     "in data/layers/",
+     DL_TEXT(INPUT(layers_name))},
+    {"measured", 0, "FILE", "What",
+     "table of your own runs (columns: dlmodel schema runs); those of the same system and "
+     "framework correct the predictions",
+     DL_TEXT(INPUT(measured))},
+    {"strategy", 0, "NAME", "Plan",
+     "parallel strategy; predict and plot strategies also take all; default: that of the "
+     "framework, usually data",
+     DL_TEXT(INPUT(strategy_name))},
+    {"nodes", 'n', "LIST", "Plan", "number of nodes: 16 or 1,2,4 or 1-64*2; default 1",
+     DL_TEXT_OF(INPUT(nodes_text), DL_GIVEN(INPUT(given.nodes)))},
+    {"gpus", 0, "N", "Plan",
+     "total number of devices, instead of --nodes: the system says how many nodes they fill",
+     DL_INTEGER(INPUT(gpus), .min = 1, .max = MOST_RANKS, DL_GIVEN(INPUT(given.gpus)))},
+    {"devices-per-node", 'g', "N", "Plan", "devices used on each node; default: all of them",
+     DL_INTEGER(PLAN(devices_per_node), .min = 1, .max = MOST_RANKS)},
+    {"batch-per-device", 'b', "N|max", "Plan",
+     "samples per device and iteration, or max: as many as fit in memory; default 32 for images, 8 "
+     "for sequences, a quarter of that on CPUs",
+     DL_NUMBER(PLAN(batch_per_device_samples), .unit = DL_UNIT_COUNT, .min = 1, .max = 1e7,
+               DL_GIVEN(INPUT(given.batch_per_device)), DL_OR_WORD("max", INPUT(max_batch)))},
+    {"global-batch", 'B', "N", "Plan", "samples per iteration over all devices",
+     DL_NUMBER(PLAN(global_batch_samples), .unit = DL_UNIT_COUNT, .min = 1, .max = 1e12)},
+    {"precision", 'p', "fp32|tf32|mixed|fp16|bf16|fp8|mxfp8|nvfp4", "Plan",
+     "arithmetic; default bf16 on devices that have it, else fp32",
+     DL_CHOICE(PLAN(precision), .choices = dl_precision_names, DL_GIVEN(INPUT(given.precision)))},
+    {"optimizer", 0, "sgd|momentum|adam|lamb", "Plan",
+     "optimizer; default adam for transformers, momentum for other networks",
+     DL_CHOICE(PLAN(optimizer), .choices = dl_optimizer_names, DL_GIVEN(INPUT(given.optimizer)))},
+    {"master-weights", 0, "fp32|none", "Plan",
+     "copy of the weights that the optimizer updates in bf16 and narrower precisions; default fp32",
+     DL_CHOICE(PLAN(master_weights), .choices = dl_master_weights_names)},
+    {"library", 0, "NAME", "Plan",
+     "collective library (nccl, mpi, gloo, ...); default: the framework's own",
+     DL_TEXT(PLAN(library))},
+    {"parameter-device", 0, "cpu|gpu", "Plan",
+     "tensorflow-ps on one node: device that holds the variables; default cpu",
+     DL_WORD(PLAN(variable_placement), .choices = parameter_devices, .alias = "placement")},
+    {"dp", 0, "N", "Plan", "data-parallel ranks; default: all devices that the other axes leave",
+     DL_INTEGER(PLAN(dp), .min = 1, .max = MOST_RANKS)},
+    {"tp", 0, "N", "Plan",
+     "tensor-, filter- or channel-parallel ranks; default 1, but with a strategy that splits "
+     "inside nodes (3d, data+tensor, ...) the devices that other axes leave in a node",
+     DL_INTEGER(PLAN(tp), .min = 1, .max = MOST_RANKS)},
+    {"pp", 0, "N", "Plan", "pipeline stages; default 1",
+     DL_INTEGER(PLAN(pp), .min = 1, .max = MOST_RANKS)},
+    {"cp", 0, "N", "Plan",
+     "context-parallel ranks, which split the sequence in attention; default 1",
+     DL_INTEGER(PLAN(sp), .min = 1, .max = MOST_RANKS, .alias = "sp",
+                DL_GIVEN(INPUT(given.context)))},
+    {"spatial", 0, "N", "Plan", "parts that spatial parallelism cuts an image into; default 1",
+     DL_INTEGER(PLAN(sp), .min = 1, .max = MOST_RANKS, DL_GIVEN(INPUT(given.spatial)))},
+    {"ep", 0, "N", "Plan",
+     "expert-parallel ranks of a mixture of experts (gpt:...,experts=8,topk=2,capacity=1.25); "
+     "default 1",
+     DL_INTEGER(PLAN(ep), .min = 1, .max = MOST_RANKS)},
+    {"etp", 0, "N", "Plan",
+     "tensor ranks that split each expert: 1 (whole experts; --ep then counts tensor and context "
+     "ranks too) or as many as --tp; default as --tp",
+     DL_INTEGER(PLAN(expert_tp), .min = 1, .max = MOST_RANKS)},
+    {"expert-imbalance", 0, "X", "Plan",
+     "tokens of the busiest expert-parallel rank / mean over the ranks, without a capacity limit: "
+     "1 is balanced, at --ep one rank gets all; default: the framework's, for a trained router",
+     DL_NUMBER(PLAN(expert_imbalance), .unit = DL_UNIT_NONE, .min = 1, .max = MOST_RANKS)},
+    {"micro-batch", 0, "N|max", "Plan",
+     "samples per micro-batch, or max: as many as divide the batch and fit in memory; default: the "
+     "whole share of a data rank or as much of it as fits, and 1 with pipeline stages",
+     DL_NUMBER(PLAN(micro_batch_samples), .unit = DL_UNIT_COUNT, .min = 1, .max = 1e7,
+               DL_OR_WORD("max", INPUT(max_micro_batch)))},
+    {"backup-workers", 0, "N", "Plan",
+     "tensorflow-ps: workers (one per node) that a synchronous step does not wait for; default 0",
+     DL_INTEGER(PLAN(backup_workers), .min = 0, .max = MOST_RANKS)},
+    {"recompute", 0, "none|selective|full", "Plan",
+     "activations recomputed in backward: none, those of attention scores, or all of each "
+     "transformer layer; default: as the framework does",
+     DL_CHOICE(PLAN(recompute), .choices = dl_recompute_names, DL_GIVEN(INPUT(given.recompute)))},
+    {"attention", 0, "composed|fused-softmax|flash", "Plan",
+     "kernels of attention: scale, mask and softmax apart, in one kernel, or all of it in one; "
+     "default: those of the framework's version",
+     DL_CHOICE(PLAN(attention), .choices = dl_attention_kernel_names)},
+    {"compiler", 0, "none|xla|inductor", "Plan",
+     "compiler that fuses the framework's operations; default: the framework's own",
+     DL_CHOICE(PLAN(compiler), .choices = dl_compiler_names)},
+    {"blocking-launches", 0, NULL, "Plan",
+     "with tensor or pipeline parallelism, or sharded states: the host waits for each kernel, as "
+     "with CUDA_LAUNCH_BLOCKING=1",
+     DL_FLAG(PLAN(blocking_launches))},
+    {"servers", 0, "N", "Plan",
+     "tensorflow-ps, mxnet-dist-*: parameter servers; default: one per node, next to its workers",
+     DL_INTEGER(PLAN(servers), .min = 1, .max = MOST_RANKS)},
+    {"sequence-parallel", 0, NULL, "Plan",
+     "with tensor parallelism: split layer norms and dropout along the sequence, as Megatron does",
+     DL_FLAG_OF(PLAN(sequence_parallel), DL_GIVEN(INPUT(given.sequence_parallel)))},
+    {"zero", 0, "STAGE", "Plan",
+     "shard over data ranks: optimizer states (1), gradients too (2), weights too (3); default: as "
+     "the strategy or the framework says (zero1, ...), else 0",
+     DL_INTEGER(PLAN(shard), .min = 0, .max = 3, DL_GIVEN(INPUT(given.zero)))},
+    {"zero-group", 0, "N", "Plan",
+     "hybrid sharding (HSDP): shard states over groups of N neighbouring data ranks and replicate "
+     "them across groups; default: shard over all",
+     DL_INTEGER(PLAN(shard_group), .min = 2, .max = MOST_RANKS)},
+    {"mapping", 0, "data-inside|pipeline-inside", "Plan",
+     "neighbours of tensor and context ranks: data ranks or pipeline stages; default data-inside, "
+     "Megatron's order",
+     DL_CHOICE(PLAN(mapping), .choices = dl_mapping_names, DL_GIVEN(INPUT(given.mapping)))},
+    {"schedule", 0, "1f1b|gpipe|interleaved|async", "Plan", "pipeline schedule; default 1f1b",
+     DL_CHOICE(PLAN(schedule), .choices = dl_schedule_names, DL_GIVEN(INPUT(given.schedule)))},
+    {"virtual-stages", 0, "N", "Plan",
+     "virtual pipeline stages per device, with --schedule interleaved; default 2",
+     DL_INTEGER(PLAN(virtual_stages), .min = 1, .max = MOST_RANKS)},
+    {"assume", 0, "NAME", "Plan",
+     "make the simplifying assumptions of another model, for comparison: nothing or paradl; "
+     "default nothing",
+     DL_CHOICE(PLAN(assume), .choices = dl_assume_names)},
+    {"input", 0, "synthetic|real", "Plan",
+     "data created on the device, or the workload's usual dataset read from storage and decoded; "
+     "default synthetic",
+     DL_CHOICE(INPUT(input), .choices = input_names, DL_GIVEN(INPUT(given.input)))},
+    {"dataset", 0, "NAME", "Plan",
+     "real input with that dataset's sizes: imagenet, openimages-v4, cifar10, ...; or synthetic",
+     DL_TEXT(INPUT(dataset))},
+    {"decode-workers", 0, "N", "Plan",
+     "processes or threads per device that decode real input; default: all cores of the node",
+     DL_NUMBER(PLAN(decode_workers), .unit = DL_UNIT_COUNT, .min = 1, .max = 1e5)},
+    {"first-epoch", 0, NULL, "Plan",
+     "read real input from storage even if it would fit in the page cache",
+     DL_FLAG(PLAN(first_epoch))},
+    {"tokens", 0, "N", "Plan",
+     "also print how long training on N tokens takes, e.g. 300B or 15T: iterations, time, "
+     "device-hours",
+     DL_NUMBER(INPUT(length.tokens), .unit = DL_UNIT_COUNT, .min = 1, .max = 9e15)},
+    {"epochs", 0, "N", "Plan", "the same for N epochs of the dataset",
+     DL_NUMBER(INPUT(length.epoch_count), .unit = DL_UNIT_COUNT, .min = 1, .max = 1e9)},
+    {"strict", 0, NULL, "Plan", "exit with 4 when a result is extrapolated",
+     DL_FLAG(INPUT(strict))},
+    {.name = NULL},
+};
+
+static enum dl_code unknown_strategy(const char *given, struct dl_err *err) {
+    const char *names[64], *near;
+    int count = 0;
+    for (; count < 63 && dl_strategies[count] != NULL; count++)
+        names[count] = dl_strategies[count]->name;
+    names[count] = NULL;
+    near = dl_suggest(given, names);
+    if (near != NULL)
+        return dl_fail(err, DL_ERR_USAGE, "--strategy: no strategy \"%.60s\"; did you mean \"%s\"?",
+                       given, near);
+    return dl_fail(err, DL_ERR_USAGE,
+                   "--strategy: no strategy \"%.60s\"; see 'dlmodel list strategies'", given);
+}
+
+static enum dl_code find_strategy(struct dl_inputs *in, struct dl_err *err) {
+    if (in->strategy_name == NULL) return DL_OK;
+    in->plan.strategy = dl_strategy_find(in->strategy_name);
+    return in->plan.strategy != NULL ? DL_OK : unknown_strategy(in->strategy_name, err);
+}
+
+/* --dataset is real input of one dataset's sizes; with only --input real, the workload's usual
+ * dataset is looked up once the workload is loaded. */
+static enum dl_code apply_dataset(struct dl_context *context, struct dl_inputs *in,
+                                  struct dl_err *err) {
+    in->plan.synthetic_input = in->input == 0;
+    if (in->dataset == NULL) return DL_OK;
+    if (in->given.input && in->plan.synthetic_input != (strcmp(in->dataset, "synthetic") == 0)) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--input and --dataset contradict each other; give --dataset alone");
+    }
+    return dl_dataset_apply(&context->data, in->dataset, context->arena, &in->plan, err);
+}
+
+static enum dl_code read_nodes(struct dl_inputs *in, struct dl_err *err) {
+    struct dl_err inner = {0};
+    if (dl_list_parse(in->nodes_text, in->nodes, DL_MAX_LIST, &in->node_count, &inner) == DL_OK)
+        return DL_OK;
+    return dl_fail(err, DL_ERR_USAGE, "--nodes: %s", inner.message);
+}
+
+enum dl_code dl_inputs_read(struct dl_context *context, const struct dl_options *options,
+                            struct dl_inputs *out, struct dl_err *err) {
+    *out = (struct dl_inputs){
+        .workload_name = "resnet50",
+        .framework_name = "all",
+        .nodes_text = "1",
+        .plan = {.precision = DL_FP32,
+                 .optimizer = DL_MOMENTUM,
+                 .recompute = DL_RECOMPUTE_NONE,
+                 .schedule = DL_1F1B,
+                 .assume = DL_ASSUME_NOTHING,
+                 .mapping = DL_MAP_DATA_INSIDE,
+                 .variable_placement = parameter_devices[0]},
+    };
+    DL_TRY(dl_options_bind(options, dl_input_options, out, err));
+    DL_TRY(read_nodes(out, err));
+    DL_TRY(find_strategy(out, err));
+    if (out->given.context && out->given.spatial)
+        return dl_fail(err, DL_ERR_USAGE, "give --cp (sequences) or --spatial (images), not both");
+    if (out->given.batch_per_device && out->plan.global_batch_samples > 0)
+        return dl_fail(err, DL_ERR_USAGE, "give --batch-per-device or --global-batch, not both");
+    if (out->given.nodes && out->given.gpus)
+        return dl_fail(err, DL_ERR_USAGE, "give --nodes or --gpus, not both");
+    if (out->max_batch && out->max_micro_batch)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "max: of --batch-per-device or of --micro-batch, not of both");
+    if (out->length.tokens > 0 && out->length.epoch_count > 0)
+        return dl_fail(err, DL_ERR_USAGE, "give --tokens or --epochs, not both");
+    out->plan.recompute_open = !out->given.recompute;
+    return apply_dataset(context, out, err);
+}

@@ -1,0 +1,52 @@
+/* input_options.h - the options that predict, explain, search and plot share. */
+#ifndef DL_PREDICT_OPTIONS_INPUT_OPTIONS_H
+#define DL_PREDICT_OPTIONS_INPUT_OPTIONS_H
+
+#include "model/catalog/command.h"
+#include "model/engine/energy.h"
+
+extern const struct dl_option dl_input_options[];
+
+enum { DL_MAX_LIST = 128, DL_MAX_LAYER_TIMES = 16 };
+
+struct dl_heterogeneous_job; /* model/search/heterogeneous.h */
+
+struct dl_inputs {
+    const struct dl_system *system;
+    const struct dl_workload *workload;
+    const struct dl_framework *frameworks[64];
+    int framework_count;
+    /* --framework all or a list: those that cannot run here are skipped, not errors */
+    bool framework_all, framework_listed;
+    int64_t nodes[DL_MAX_LIST];
+    size_t node_count;
+    struct dl_plan plan;                              /* without nodes */
+    const struct dl_heterogeneous_job *heterogeneous; /* NULL: one system */
+    /* measured by frameworks' profilers, that fit */
+    const struct dl_layer_times *layer_times[DL_MAX_LAYER_TIMES];
+    int layer_times_count;
+    /* as the rows of dl_input_options store them; NULL: not given and no default */
+    const char *system_name, *workload_name, *framework_name, *release, *strategy_name, *nodes_text,
+        *dataset, *measured;
+    const char *layers_name; /* the last file of layer times that was used */
+    int input;               /* 0 synthetic, 1 real */
+    int64_t gpus;            /* devices in all, from which nodes follow; 0: not given */
+    struct dl_run_length length;
+    struct dl_rates rates; /* of commands that take dl_rates_options */
+    bool all_frameworks;   /* with `all` also those that are retired, lossy or asynchronous */
+    int left_out;          /* how many of these `all` leaves out */
+    bool max_batch;        /* --batch-per-device max */
+    bool max_micro_batch;  /* --micro-batch max */
+    bool strict;
+    struct dl_cost_memo *memo; /* of all predictions with these inputs; NULL: none */
+    struct {
+        bool system, nodes, gpus, batch_per_device, precision, optimizer, context, spatial,
+            recompute, sequence_parallel, zero, mapping, schedule, input;
+    } given;
+};
+
+/* The options alone: defaults, plan and checks that need no file but that of datasets. */
+enum dl_code dl_inputs_read(struct dl_context *context, const struct dl_options *options,
+                            struct dl_inputs *out, struct dl_err *err);
+
+#endif

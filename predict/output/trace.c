@@ -1,0 +1,101 @@
+/* trace.c - Chrome's trace event format: complete events ("ph":"X") with microseconds; a lane is a
+ * thread of one process. */
+#include "predict/output/trace.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/core/file.h"
+#include "model/core/json.h"
+
+static const char *const lanes[] = {"compute", "communication", "copy", "host", "breakdown", NULL};
+enum { BREAKDOWN = 4 };
+
+static int lane_of(const char *name) {
+    for (int i = 0; lanes[i] != NULL; i++) {
+        if (strcmp(lanes[i], name) == 0) return i;
+    }
+    return 0;
+}
+
+static void name_lane(struct dl_json_writer *w, const char *what, int lane, const char *text) {
+    dl_jw_object(w, NULL);
+    dl_jw_string(w, "name", what);
+    dl_jw_string(w, "ph", "M");
+    dl_jw_integer(w, "pid", 1);
+    dl_jw_integer(w, "tid", lane);
+    dl_jw_object(w, "args");
+    dl_jw_string(w, "name", text);
+    dl_jw_end(w);
+    dl_jw_end(w);
+}
+
+static void event(struct dl_json_writer *w, const char *name, const char *category, int lane,
+                  double start_s, double length_s, const struct dl_term *term) {
+    dl_jw_object(w, NULL);
+    dl_jw_string(w, "name", name);
+    dl_jw_string(w, "cat", category);
+    dl_jw_string(w, "ph", "X");
+    dl_jw_number(w, "ts", 1e6 * start_s);
+    dl_jw_number(w, "dur", 1e6 * length_s);
+    dl_jw_integer(w, "pid", 1);
+    dl_jw_integer(w, "tid", lane);
+    if (term != NULL) {
+        dl_jw_object(w, "args");
+        dl_jw_string(w, "formula", term->formula);
+        dl_jw_string(w, "inputs", term->inputs);
+        dl_jw_string(w, "origin", term->origin);
+        dl_jw_end(w);
+    }
+    dl_jw_end(w);
+}
+
+static void breakdown(struct dl_json_writer *w, const struct dl_prediction *p) {
+    const struct {
+        const char *name;
+        double seconds;
+    } parts[] = {
+        {"compute", p->compute_s},
+        {"exposed communication", p->exposed_comm_s},
+        {"exposed input", p->exposed_input_s},
+        {"pipeline bubble", p->bubble_s},
+        {"overhead", p->overhead_s},
+    };
+    double start_s = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (!(parts[i].seconds > 0)) continue;
+        event(w, parts[i].name, "breakdown", BREAKDOWN, start_s, parts[i].seconds, NULL);
+        start_s += parts[i].seconds;
+    }
+}
+
+enum dl_code dl_trace_write(const char *path, const struct dl_prediction_row *row,
+                            struct dl_arena *arena, struct dl_err *err) {
+    const struct dl_prediction *p = row->prediction;
+    struct dl_json_writer w;
+    dl_jw_init(&w, arena, true);
+    dl_jw_object(&w, NULL);
+    dl_jw_string(&w, "displayTimeUnit", "ms");
+    dl_jw_object(&w, "otherData");
+    dl_jw_string(&w, "system", row->system->name);
+    dl_jw_string(&w, "workload", row->workload->name);
+    dl_jw_string(&w, "framework", row->framework->name);
+    dl_jw_number(&w, "iteration_s", p->iteration_s);
+    dl_jw_end(&w);
+    dl_jw_array(&w, "traceEvents");
+    name_lane(&w, "process_name", 0,
+              dl_arena_printf(arena, "%s on %s: one iteration, predicted", row->workload->name,
+                              row->system->name));
+    for (int i = 0; lanes[i] != NULL; i++) name_lane(&w, "thread_name", i, lanes[i]);
+    for (int i = 0; i < p->term_count; i++) {
+        const struct dl_term *t = &p->terms[i];
+        if (!dl_known(t->start_s) || t->lane == NULL) continue;
+        event(&w, t->name, t->group, lane_of(t->lane), t->start_s, t->value, t);
+    }
+    breakdown(&w, p);
+    dl_jw_end(&w);
+    dl_jw_end(&w);
+    const char *text = w.failed ? NULL : dl_arena_printf(arena, "%s\n", w.text);
+    if (text == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    return dl_file_write(path, text, strlen(text), err);
+}
