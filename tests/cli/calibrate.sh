@@ -71,11 +71,6 @@ done
 everywhere=$PATH
 PATH=$work/path:$PATH
 slow_path=$work/path
-says() { # says NAME CONDITION...: a result line for a shell condition
-    name=$1
-    shift
-    if "$@"; then printf 'ok %s\n' "$name"; else bad "$name" "failed: $*"; fi
-}
 measured() { # measured COUNT: waits until $pid has measured so much (or has ended): a busy machine may take its time
     for _ in $(seq 1 1200); do
         now=$(samples)

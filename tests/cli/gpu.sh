@@ -22,11 +22,6 @@ for tool in sh sed grep; do
 done
 profile=$work/p.json
 journal=$profile.journal
-says() { # says NAME CONDITION...: a result line for a shell condition
-    name=$1
-    shift
-    if "$@"; then printf 'ok %s\n' "$name"; else bad "$name" "failed: $*"; fi
-}
 gpu() { # gpu SCENE DEVICES ARGS...: dlmodel on the fake; no mpirun in its PATH
     scene=$1 devices=$2
     shift 2
@@ -219,7 +214,7 @@ if command -v mpirun > /dev/null 2>&1 && [ -x "$(dirname "$fakes")/dlmodel-probe
     rm -f "$work/bin/dlmodel-probe-mpi"
     unset DLMODEL_MPI_CUDA
 else
-    echo 'skip MPI from device memory: no Open MPI here'
+    echo 'skip MPI from device memory: no Open MPI (Debian package libopenmpi-dev)'
 fi
 
 # ---- topology ----

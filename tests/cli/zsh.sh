@@ -4,7 +4,7 @@
 . tests/cli/lib.sh
 work=$SCRATCH
 if ! command -v zsh > /dev/null 2>&1 || ! zsh -fc 'zmodload zsh/zpty' 2> /dev/null; then
-    echo 'skip zsh: no zsh with zpty here'
+    echo 'skip zsh: no zsh with zpty (Debian package zsh)'
     exit 0
 fi
 mkdir -p "$work/fpath" "$work/bin" "$work/user/folder"

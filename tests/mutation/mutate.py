@@ -96,9 +96,11 @@ class Bench:
             w for w in shlex.split(flags) if w not in ("-MMD", "-MP") and not w.startswith("-W")] + UNGUESSED + NO_C + ["-c"]
         self.compiler = self.compile_words[0]
         self.tests = {n: t for n, t in tests(build).items() if os.path.exists(t.command[0])}  # a draft is not built yet
-        with open(reach_path, encoding="utf-8") as text:
-            self.reach = {name: r for name, r in json.load(text).items() if name in self.tests}
-        self.env = environment(LD_LIBRARY_PATH=self.folder, CMOCKA_TEST_ABORT="0", DL_RECORD_FIRST="1")
+        self.reach = {name: {"seconds": 0.0, "lines": {}} for name in self.tests}  # unknown: any test may reach any line
+        if os.path.exists(reach_path):
+            with open(reach_path, encoding="utf-8") as text:
+                self.reach = {name: r for name, r in json.load(text).items() if name in self.tests}
+        self.env = environment(LD_LIBRARY_PATH=self.folder, CMOCKA_TEST_ABORT="0")
         self.plain, self.plain_names, self.seconds, self.slow = {}, {}, {}, set()
         with open(f"{build}/tests/libraries", encoding="utf-8") as text:
             self.libraries, *wraps = text.read().splitlines()

@@ -5,7 +5,7 @@ set -u
 at=packaging/ood work=$SCRATCH/portal
 tell() { if [ "$1" -eq 0 ]; then echo "ok serve: portal: $2"; else echo "not ok serve: portal: $2"; fi; }
 if ! command -v ruby > /dev/null 2>&1; then
-    echo 'skip serve: portal: no ruby'
+    echo 'skip serve: portal: no ruby (Debian package ruby)'
     exit 0
 fi
 rm -rf "$work"

@@ -19,7 +19,7 @@ esac
 [ -n "${SANITIZED-}" ] && skip 'once, in the pass without sanitizers'
 [ "$(id -u)" -eq 0 ] || skip 'the test bed starts daemons as root'
 for c in slurmctld slurmd slurmdbd sbatch sacct munged mariadbd python3; do
-    command -v $c > /dev/null || skip "$c is not here (make deps)"
+    command -v $c > /dev/null || skip "no $c (Debian packages slurmctld slurmd slurmdbd slurm-client munge mariadb-server python3)"
 done
 bed=$SCRATCH/bed runs=$SCRATCH/runs
 export DLMODEL_SITE=$PWD/tests/slurm/bed.json SLURM_CONF=$bed/slurm.conf
@@ -125,7 +125,7 @@ if /usr/bin/python3 -c 'import torch' 2> "$SCRATCH/torch"; then
     frameworks
     [ $part = short ] || accounting_down
 else
-    echo "skip frameworks on a real Slurm: PyTorch is not here: $(tail -n 1 "$SCRATCH/torch")"
+    echo "skip frameworks on a real Slurm: no PyTorch (Debian package python3-torch): $(tail -n 1 "$SCRATCH/torch")"
 fi
 
 if [ $part != long ]; then # A job is cancelled.
