@@ -80,8 +80,7 @@ void dl_plan_search_request(const struct dl_plan_question *q, struct dl_search_r
 /* Whether the user described a whole plan: a strategy, which fills its own axes, or ranks and the
  * size of micro-batches. Then other options keep their plain defaults. */
 static bool is_whole(const struct dl_plan *plan) {
-    const bool ranks =
-        plan->dp > 0 || plan->tp > 0 || plan->pp > 0 || plan->sp > 0 || plan->ep > 0;
+    const bool ranks = plan->dp > 0 || plan->tp > 0 || plan->pp > 0 || plan->sp > 0 || plan->ep > 0;
     return plan->strategy != NULL || (ranks && plan->micro_batch_samples > 0);
 }
 

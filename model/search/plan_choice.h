@@ -1,5 +1,5 @@
-/* plan_choice.h - the one completion of a plan that a user left open: `predict`, `search`, `explain`,
- * `advise`, `campaign`, `slurm` and figures all predict through it. */
+/* plan_choice.h - the one completion of a plan that a user left open: `predict`, `search`,
+ * `explain`, `advise`, `campaign` and figures predict through it. */
 #ifndef DL_MODEL_SEARCH_PLAN_CHOICE_H
 #define DL_MODEL_SEARCH_PLAN_CHOICE_H
 
@@ -25,8 +25,7 @@ enum dl_code dl_plan_keep_states_whole(const struct dl_framework *framework,
                                        struct dl_err *err);
 
 /* The search among the plans that the question leaves open: on its nodes, by time, keeping one. */
-void dl_plan_search_request(const struct dl_plan_question *question,
-                            struct dl_search_request *out);
+void dl_plan_search_request(const struct dl_plan_question *question, struct dl_search_request *out);
 
 /* F-DEFAULT-PLAN: completes the plan and predicts it. Where the framework splits or shards a
  * transformer and the user named no strategy, what is open comes from the search; where no plan

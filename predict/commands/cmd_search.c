@@ -103,7 +103,7 @@ static const struct dl_framework *usual_framework(const struct dl_inputs *inputs
 
 /* Megatron for transformers, Megatron-Core where devices are newer; for other networks, which its
  * axes cannot split, the bound. */
-static enum dl_code choose_framework(struct dl_inputs *inputs, struct dl_arena *arena,
+static enum dl_code choose_framework(struct dl_context *context, struct dl_inputs *inputs,
                                      const struct dl_framework **out, struct dl_err *err) {
     struct dl_err ignored = {.code = DL_OK};
     struct dl_transformer tf;
@@ -113,11 +113,15 @@ static enum dl_code choose_framework(struct dl_inputs *inputs, struct dl_arena *
     plan.tp = 2, plan.pp = plan.sp = plan.ep = 1;
     const bool stack =
         dl_transformer_prepare(inputs->system, inputs->workload, inputs->frameworks[0], &plan,
-                               arena, &tf, &ignored) == DL_OK;
+                               context->arena, &tf, &ignored) == DL_OK;
     *out = stack ? usual_framework(inputs)
                  : dl_framework_bound(inputs->frameworks, inputs->framework_count);
-    return *out != NULL ? DL_OK
-                        : dl_fail(err, DL_ERR_USAGE, "--framework: name one for the search");
+    if (*out == NULL) return dl_fail(err, DL_ERR_USAGE, "--framework: name one for the search");
+    context->note(context, "using framework %s%s; choose another with --framework", (*out)->name,
+                  dl_framework_is_bound(*out)
+                      ? ", the bound that strategies can reach without framework costs"
+                      : ", the default for transformers");
+    return DL_OK;
 }
 
 static enum dl_code read_sizes(const struct asked *asked, const struct dl_inputs *inputs,
@@ -402,14 +406,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     if (inputs.heterogeneous != NULL)
         return run_heterogeneous(context, options, &asked, &inputs, format, err);
     if (asked.jobs != NULL) return dl_fail(err, DL_ERR_USAGE, "--jobs needs --heterogeneous");
-    DL_TRY(choose_framework(&inputs, context->arena, &report.framework, err));
-    if (inputs.framework_all) {
-        const bool ideal = dl_framework_is_bound(report.framework);
-        context->note(context, "using framework %s%s; choose another with --framework",
-                      report.framework->name,
-                      ideal ? ", the bound that strategies can reach without framework costs"
-                            : ", the default for transformers");
-    }
+    DL_TRY(choose_framework(context, &inputs, &report.framework, err));
     DL_TRY(read_request(&asked, &inputs, report.framework, &request, err));
     DL_TRY(dl_search_prepare(&request, context->arena, &search, err));
     DL_TRY(search_all(context, options, &request, search, (int)asked.threads, found,
