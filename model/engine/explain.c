@@ -5,7 +5,6 @@
 #include "model/engine/memory.h"
 #include "model/network/libraries/nccl.h"
 #include "model/machine/net_share.h"
-#include "model/framework/gradient_width.h"
 #include "model/framework/input.h"
 #include "model/engine/explain_overhead.h"
 #include "model/engine/prediction_parts.h"
@@ -173,9 +172,8 @@ static void put_states(struct sink *s, const struct dl_memory *m) {
                               dl_memory_weight_bytes(plan->precision, plan->master_weights)),
               "workload file", m->weights_bytes);
     put_plain(s, "gradients", "memory", "F-MEM-STATES",
-              dl_arena_printf(
-                  arena, "P=%.0f x %g B", parameters,
-                  dl_framework_gradient_width(s->parts->framework, plan->precision).kept_bytes),
+              dl_arena_printf(arena, "P=%.0f x %g B", parameters,
+                              dl_memory_gradient_bytes(plan->precision)),
               "workload file", m->gradients_bytes);
     put_plain(s, "optimizer", "memory", "F-MEM-STATES",
               dl_arena_printf(arena, "%s: P=%.0f x %g B", dl_optimizer_names[plan->optimizer],
@@ -327,14 +325,12 @@ static void put_accumulation(struct sink *s) {
               "framework's kernels", before * sum->time_s);
 }
 
-enum dl_code dl_explain_terms(const struct dl_parts *parts, struct dl_prediction *p,
-                              struct dl_err *err) {
+void dl_explain_terms(const struct dl_parts *parts, struct dl_prediction *p) {
     const struct dl_workload *workload = parts->workload;
     const struct dl_timeline *t = parts->with_comm;
     struct sink s = {.parts = parts,
                      .capacity = 2 * workload->layer_count + t->sync.message_count + 32};
     s.terms = dl_arena_alloc(parts->arena, (size_t)s.capacity, sizeof *s.terms);
-    if (s.terms == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < workload->layer_count; i++) {
         put_pass(&s, workload->layers[i].name, "forward", &parts->cost->layers[i].forward,
                  t->forward_start_s[i]);
@@ -353,5 +349,4 @@ enum dl_code dl_explain_terms(const struct dl_parts *parts, struct dl_prediction
     put_memory(&s, p);
     p->terms = s.terms;
     p->term_count = s.count;
-    return DL_OK;
 }

@@ -5,19 +5,16 @@
 #include <string.h>
 
 #include "model/framework/shared_host.h"
-#include "model/framework/gradient_width.h"
 
-enum dl_code dl_gradient_sync_messages(const struct dl_gradient_sync_request *request, int count,
-                                       struct dl_gradient_sync *out, struct dl_err *err) {
+void dl_gradient_sync_messages(const struct dl_gradient_sync_request *request, int count,
+                               struct dl_gradient_sync *out) {
     if (out->room != NULL && count <= out->room_count) {
         out->messages = memset(out->room, 0, (size_t)count * sizeof *out->room);
     } else {
         out->messages =
             dl_arena_alloc(request->arena, (size_t)(count > 0 ? count : 1), sizeof *out->messages);
     }
-    if (out->messages == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     out->message_count = count;
-    return DL_OK;
 }
 
 /* Whether the library was measured on device memory (calibrate, with an MPI that takes it). */
@@ -129,11 +126,10 @@ enum dl_code dl_gradient_sync_collective(const struct dl_gradient_sync_request *
 }
 
 double dl_gradient_sync_cast_s(const struct dl_gradient_sync_request *request) {
-    const struct dl_gradient_width width =
-        dl_framework_gradient_width(request->framework, request->plan->precision);
-    if (!(width.sent_bytes < width.kept_bytes)) return 0;
-    return dl_gradient_sync_device_stream_s(request, 2 * (width.kept_bytes + width.sent_bytes) / 4 *
-                                                         request->parameter_bytes);
+    const double width = request->framework->sync.gradient_bytes;
+    if (request->plan->precision != DL_FP32 || !(width < 4)) return 0;
+    return dl_gradient_sync_device_stream_s(request,
+                                            2 * (4 + width) / 4 * request->parameter_bytes);
 }
 
 double dl_gradient_sync_device_stream_s(const struct dl_gradient_sync_request *request,

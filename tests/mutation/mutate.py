@@ -37,8 +37,6 @@ RECORDED_WORTH = 20.0
 UNGUESSED = ["-fno-guess-branch-probability"]
 # A function that may end without its value is no C that this project builds: invalid, like other text that does not compile.
 NO_C = ["-Wreturn-type", "-Werror=return-type"]
-# What nothing else can kill: whether memory was there.
-STARVED = "unit/test_out_of_memory"
 
 Mutant = collections.namedtuple("Mutant", "file line old new")
 
@@ -179,8 +177,6 @@ class Bench:
 
     def place(self, name, mutant):
         """Least first: the time of a test by what it is likely to kill."""
-        if name == STARVED and ("NULL" in mutant.old or "memory" in mutant.old):
-            return 0.0
         likely = name.startswith(RECORDED)
         return self.seconds.get(name, 0.0) / (RECORDED_WORTH if likely else 1.0)
 
