@@ -136,7 +136,7 @@ check 'a rank that dies' 6 'rank 1 of 3 .* was killed by signal 9'
 FAKE_CUDA=die FAKE_CUDA_COUNT=3 LD_LIBRARY_PATH=$fakes "$fakes/dlmodel-probe-nccl" --spawn 3 --points nccl-allreduce 'bytes=3000 ranks=3' gpu 0.01 \
     > "$work/out" 2> "$work/err" < /dev/null &
 pid=$!
-for _ in $(seq 1 600); do [ "$(pgrep -c -P $pid)" -eq 3 ] && break; sleep 0.01; done
+for _ in $(seq 1 6000); do [ "$(pgrep -c -P $pid)" -eq 3 ] && break; sleep 0.01; done
 kill -STOP $pid
 for _ in $(seq 1 600); do # pgrep does not find those that have ended
     [ "$(ps -o stat= --ppid $pid | grep -c '^Z')" -eq 3 ] && break
@@ -189,7 +189,7 @@ fi
 if command -v mpirun > /dev/null 2>&1 && [ -x "$(dirname "$fakes")/dlmodel-probe-mpi" ] && mpirun --version 2> /dev/null | grep -q 'Open MPI'; then
     real_mpi=$(dirname "$fakes")/dlmodel-probe-mpi
     messages() { # messages SCENE ARGS...: two ranks
-        FAKE_CUDA=$1 FAKE_CUDA_COUNT=2 LD_LIBRARY_PATH=$fakes timeout 120 mpirun --allow-run-as-root --oversubscribe --bind-to none --mca btl vader,self \
+        FAKE_CUDA=$1 FAKE_CUDA_COUNT=2 LD_LIBRARY_PATH=$fakes timeout 400 mpirun --allow-run-as-root --oversubscribe --bind-to none --mca btl vader,self \
             -np 2 "$real_mpi" --points gpu-pingpong 'bytes=4000 ranks=2' shm 0.02 gpu-allreduce 'bytes=4000 ranks=2' shm 0.02 > "$work/out" 2> "$work/err" < /dev/null
         status=$?
     }
