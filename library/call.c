@@ -154,7 +154,8 @@ static enum dl_code take_files(const struct request *q, struct dl_data *data,
     if (list == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < q->file_count; i++) {
         const char *text = q->files[i].text;
-        list[i] = (struct dl_attachment){q->files[i].key, text, strlen(text), false};
+        list[i] =
+            (struct dl_attachment){.name = q->files[i].key, .text = text, .length = strlen(text)};
     }
     data->attachments = list;
     data->attachment_count = q->file_count;

@@ -56,5 +56,5 @@ void dl_answer_command(const struct dl_service *service, const struct dl_request
     ran->code = read_words(service, command, request, arena, words, &ran->err);
     const enum dl_media media = wants_text(words) ? DL_MEDIA_TEXT : DL_MEDIA_JSON;
     if (ran->code == DL_OK) dl_run_command(service, command, words, request, arena, ran);
-    dl_answer_ran(service, ran, media, arena, out);
+    dl_answer_ran(ran, media, arena, out);
 }

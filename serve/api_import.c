@@ -42,5 +42,5 @@ void dl_answer_import(const struct dl_service *service, const struct dl_request 
     ran->code = read_words(command, request, arena, words, &ran->err);
     if (ran->code == DL_OK) dl_run_command(service, command, words, request, arena, ran);
     const bool json = ran->text != NULL && (ran->text[0] == '{' || ran->text[0] == '[');
-    dl_answer_ran(service, ran, json ? DL_MEDIA_JSON : DL_MEDIA_TEXT, arena, out);
+    dl_answer_ran(ran, json ? DL_MEDIA_JSON : DL_MEDIA_TEXT, arena, out);
 }

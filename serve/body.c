@@ -8,6 +8,9 @@
 #include <string.h>
 
 #include "model/core/json_node.h"
+#include "model/core/text.h"
+
+enum { MAX_LIST = 1024 }; /* values of one option */
 
 static enum dl_code no_memory(struct dl_err *err) {
     return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
@@ -73,7 +76,8 @@ enum dl_code dl_words_attach(struct dl_words *words, const char *name, const cha
     for (int i = 2; own != NULL && is_taken(words, own); i++)
         own = dl_arena_printf(arena, "%s (%d)", name, i);
     if (own == NULL) return no_memory(err);
-    words->attached[words->attached_count++] = (struct dl_attachment){own, text, bytes, false};
+    words->attached[words->attached_count++] =
+        (struct dl_attachment){.name = own, .text = text, .length = bytes};
     *name_out = own;
     return DL_OK;
 }
@@ -163,9 +167,10 @@ static enum dl_code add_scalar(const struct place *p, const struct dl_option *op
 
 /* Repeated for an option that may be, else joined by commas. */
 static enum dl_code add_list(struct place p, const struct dl_option *option) {
-    const char *joined = NULL;
+    struct dl_text joined = {.arena = p.arena};
     if (!dl_option_takes_list(option)) return refuse(&p, "expected one value, not a list");
-    if (p.node->child == NULL) return refuse(&p, "expected a list of at least one value");
+    if (p.node->child == NULL || p.node->child_count > MAX_LIST)
+        return refuse(&p, "expected a list of 1 to 1024 values");
     for (const struct dl_json_node *n = p.node->child; n != NULL; n = n->next) {
         struct place item = p;
         item.node = n;
@@ -175,10 +180,12 @@ static enum dl_code add_list(struct place p, const struct dl_option *option) {
             DL_TRY(add_scalar(&item, option));
             continue;
         }
-        joined = joined == NULL ? text : dl_arena_printf(p.arena, "%s,%s", joined, text);
-        if (joined == NULL) return no_memory(p.err);
+        if (n != p.node->child) dl_text_add(&joined, ",");
+        dl_text_add(&joined, text);
     }
-    return joined == NULL ? DL_OK : add_value(&p, option, joined); /* NULL: repeated */
+    if (dl_option_repeatable(option)) return DL_OK;
+    const char *text = dl_text_string(&joined);
+    return text == NULL ? no_memory(p.err) : add_value(&p, option, text);
 }
 
 /* "set": {"links.inter.bandwidth": "25GB/s"} */

@@ -84,10 +84,17 @@ static bool host_is_ours(const struct dl_http_request *r) {
     return same_host(host, "localhost") || same_host(host, "127.0.0.1") || same_host(host, "[::1]");
 }
 
-/* Another site's page cannot send these without asking first, and gets no permission. */
+/* Whether a browser sent the request for another site's page. A browser without Sec-Fetch-Site says
+ * so by an Origin ("https://host:port", or "null") other than the Host. */
 static bool from_elsewhere(const struct dl_http_request *r) {
-    const char *site = header(r, "Sec-Fetch-Site");
-    return site != NULL && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0;
+    const char *site = header(r, "Sec-Fetch-Site"), *origin = header(r, "Origin"),
+               *host = header(r, "Host"), *named = r->server->config->host;
+    if (site != NULL) return strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0;
+    if (origin == NULL) return false;
+    const char *scheme_end = strstr(origin, "://");
+    if (scheme_end == NULL || host == NULL) return true;
+    const char *name = scheme_end + 3;
+    return strcasecmp(name, host) != 0 && (named == NULL || !same_host(name, named));
 }
 
 static bool has_media(const struct dl_http_request *r, const char *media) {

@@ -3,6 +3,7 @@
 #define DL_SERVE_ROUTES_H
 
 #include "model/catalog/command.h"
+#include "serve/documents.h"
 #include "serve/frame.h"
 
 enum dl_route_kind {
@@ -34,6 +35,7 @@ struct dl_answer {
 struct dl_service {
     const struct dl_context *context;
     const struct dl_serve_config *config;
+    const struct dl_documents *documents;
 };
 
 /* Fills *out; never fails: an error is an answer too. */

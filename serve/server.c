@@ -73,13 +73,22 @@ static void reload(struct dl_server *s) {
     struct dl_arena arena = {0};
     const char *tokens[DL_MOST_TOKENS];
     int count = 0;
+    struct dl_documents documents = {.count = 0}, before = s->documents;
     enum dl_code code = dl_tokens_read(s->config->token_file, &arena, tokens, &count, &err);
+    if (code == DL_OK)
+        code = dl_documents_read(s->service->context, s->config->site, &documents, &err);
+    s->documents = documents; /* for the new workers */
     if (code == DL_OK) code = dl_pool_reload(s->pool, &err);
-    if (code != DL_OK) { /* what was loaded goes on */
+    if (code != DL_OK) { /* the old data stay in use */
+        char text[2048];
+        dl_err_text(&err, "dlmodel serve", text, sizeof text);
         dl_arena_free(&arena);
-        fprintf(stderr, "dlmodel serve: not reloaded: %s\n", err.message);
+        dl_arena_free(&documents.arena);
+        s->documents = before;
+        fprintf(stderr, "dlmodel serve: not reloaded: %s\n", text);
         return;
     }
+    dl_arena_free(&before.arena);
     dl_arena_free(&s->token_arena);
     s->token_arena = arena;
     memcpy(s->tokens, tokens, (size_t)count * sizeof *tokens);
@@ -184,11 +193,11 @@ static enum dl_code run(struct dl_server *s, int listening, struct dl_err *err) 
 
 enum dl_code dl_server_run(const struct dl_context *context, const struct dl_serve_config *config,
                            struct dl_err *err) {
-    const struct dl_service service = {context, config};
     struct dl_server *s = dl_arena_alloc(context->arena, 1, sizeof *s);
     uint64_t key = 0;
     int listening;
     if (s == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    const struct dl_service service = {context, config, &s->documents};
     s->service = &service;
     s->config = config;
     s->started_s = dl_now_s();
@@ -200,6 +209,7 @@ enum dl_code dl_server_run(const struct dl_context *context, const struct dl_ser
     enum dl_code code =
         dl_tokens_read(config->token_file, &s->token_arena, s->tokens, &s->token_count, err);
     signal(SIGPIPE, SIG_IGN);
+    if (code == DL_OK) code = dl_documents_read(context, config->site, &s->documents, err);
     if (code == DL_OK) code = dl_mhd_load(err);
     if (code == DL_OK) code = dl_address_listen(config->listen, &listening, err);
     if (code == DL_OK) {
@@ -207,5 +217,6 @@ enum dl_code dl_server_run(const struct dl_context *context, const struct dl_ser
         code = run(s, listening, err);
     }
     dl_arena_free(&s->token_arena);
+    dl_arena_free(&s->documents.arena);
     return code;
 }

@@ -29,6 +29,7 @@ struct dl_server {
     const char *tokens[DL_MOST_TOKENS];
     struct dl_arena token_arena; /* what they stand in; a reload replaces both */
     int token_count;
+    struct dl_documents documents; /* a reload replaces them */
     struct dl_connection *connections;
     int connection_count;
     size_t body_bytes; /* of all requests that are being read or computed */

@@ -62,7 +62,7 @@ static void answer(const struct dl_service *service, const struct dl_frame *fram
 
 _Noreturn void dl_worker_run(const struct dl_service *given, int fd) {
     struct dl_context context = *given->context;
-    const struct dl_service own = {&context, given->config}, *service = &own;
+    const struct dl_service own = {&context, given->config, given->documents}, *service = &own;
     const char *folders[12];
     struct dl_sandbox sandbox = {.folders = folders,
                                  .memory_bytes = (size_t)service->config->memory_bytes};
@@ -73,6 +73,7 @@ _Noreturn void dl_worker_run(const struct dl_service *given, int fd) {
         folders[sandbox.folder_count++] = service->context->script_roots[i];
     if (service->config->measured != NULL)
         folders[sandbox.folder_count++] = service->config->measured;
+    dl_documents_apply(service->documents, &context);
     context.data.store = dl_store_open(); /* NULL: each request reads its files */
     setlocale(LC_ALL, "C");
     start_clock();

@@ -21,7 +21,8 @@ struct dl_context {
      * installed this one. */
     const char *const *script_roots;
     int script_root_count;
-    const char *profile_path;                 /* where the profile "local" is or will be */
+    const char *profile_path; /* where the profile "local" is or will be; NULL: nowhere */
+    const char *site; /* NAME or FILE of the user's site where --site names none; NULL: none */
     int verbosity;                            /* -1 quiet, 0, 1 verbose */
     bool color;                               /* stdout may be coloured */
     bool progress;                            /* stderr is a terminal */

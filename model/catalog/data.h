@@ -23,11 +23,12 @@
 struct dl_layer_times; /* layer_times.h */
 struct dl_store;       /* store.h */
 
-/* A file that came with a request: read in place of the file of that name. */
+/* A file that the caller has read or received: used in place of the file of that name. */
 struct dl_attachment {
     const char *name, *text;
     size_t length;
-    bool if_it_fits; /* of --measured: where it has nothing for the prediction, go on without */
+    bool if_it_fits;    /* of --measured: where it has nothing for the prediction, go on without */
+    const char *remark; /* of --measured: a warning of each prediction; NULL: none */
 };
 
 /* A member that loading depends on also belongs to the key of store.c. */
@@ -68,6 +69,10 @@ enum dl_data_kind {
 
 /* The attachment of that name; NULL: none. */
 const struct dl_attachment *dl_data_attachment(const struct dl_data *data, const char *name);
+/* A name that contains '/' or ends in ".json". */
+bool dl_data_is_path(const char *name);
+/* Whether the system "local" exists: an attachment of that name, or the profile's file. */
+bool dl_data_has_profile(const struct dl_data *data);
 /* A file's whole text, or an attachment's. DL_ERR_USAGE for a path that may not be read, else as
  * dl_file_read. */
 enum dl_code dl_data_read(const struct dl_data *data, const char *path, size_t most_bytes,

@@ -87,8 +87,7 @@ enum dl_code dl_data_names(const struct dl_data *data, enum dl_data_kind kind,
         if (path == NULL) return no_memory(err);
         DL_TRY(names_of_directory(&names, path, err));
     }
-    if (kind == DL_DATA_SYSTEM && data->local_profile != NULL &&
-        dl_data_exists(data->local_profile))
+    if (kind == DL_DATA_SYSTEM && dl_data_has_profile(data))
         DL_TRY(names_add(&names, LOCAL, err));
     if (names.list == NULL) {
         names.list = dl_arena_alloc(arena, 1, sizeof *names.list);
@@ -123,8 +122,7 @@ enum dl_code dl_data_path(const struct dl_data *data, enum dl_data_kind kind, co
     if (dl_data_is_path(name) || dl_data_attachment(data, name) != NULL) {
         path = dl_arena_strdup(arena, name);
         if (path == NULL) return no_memory(err);
-    } else if (kind == DL_DATA_SYSTEM && strcmp(name, LOCAL) == 0 && data->local_profile != NULL &&
-               dl_data_exists(data->local_profile)) {
+    } else if (kind == DL_DATA_SYSTEM && strcmp(name, LOCAL) == 0 && dl_data_has_profile(data)) {
         path = data->local_profile;
     } else if (kind == DL_DATA_SYSTEM && strcmp(name, LOCAL) == 0) {
         return dl_fail(
@@ -146,6 +144,11 @@ const struct dl_attachment *dl_data_attachment(const struct dl_data *data, const
     for (int i = 0; i < data->attachment_count; i++)
         if (strcmp(data->attachments[i].name, name) == 0) return &data->attachments[i];
     return NULL;
+}
+
+bool dl_data_has_profile(const struct dl_data *data) {
+    return dl_data_attachment(data, LOCAL) != NULL ||
+           (data->local_profile != NULL && dl_data_exists(data->local_profile));
 }
 
 bool dl_data_is_inside(const struct dl_data *data, const char *path) {

@@ -9,8 +9,6 @@ extern const struct dl_data_kind_words {
 } dl_data_kinds[];                      /* by enum dl_data_kind */
 extern const int dl_data_kind_count;
 
-/* A name that contains '/' or ends in ".json". */
-bool dl_data_is_path(const char *name);
 /* Below one of the data directories, and not up again; or the profile "local". */
 bool dl_data_is_inside(const struct dl_data *data, const char *path);
 /* Existing but unreadable files count as present: reading them reports the error. */

@@ -15,6 +15,10 @@
 enum dl_code dl_file_read(const char *path, size_t max_bytes, struct dl_arena *arena,
                           char **text_out, size_t *length_out, struct dl_err *err);
 
+/* The same for a regular file alone: never waits, as opening a FIFO does. */
+enum dl_code dl_file_read_regular(const char *path, size_t max_bytes, struct dl_arena *arena,
+                                  char **text_out, size_t *length_out, struct dl_err *err);
+
 /* Up to `size` bytes of a file after the first `offset`; how many there are: 0, where it cannot be
  * read. */
 size_t dl_file_part(const char *path, int64_t offset, char *buffer, size_t size);

@@ -120,10 +120,24 @@ static enum dl_code load(struct dl_context *context, const struct dl_data *data,
     return DL_OK;
 }
 
+static enum dl_code add_remark(const char *remark, struct dl_arena *arena, struct dl_inputs *inputs,
+                               struct dl_err *err) {
+    for (int i = 0; i < inputs->framework_count; i++) {
+        struct dl_framework *own = dl_arena_alloc(arena, 1, sizeof *own);
+        if (own == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        *own = *inputs->frameworks[i];
+        own->measured_remark = remark;
+        inputs->frameworks[i] = own;
+    }
+    return DL_OK;
+}
+
 enum dl_code dl_measured_load(struct dl_context *context, const struct dl_data *data,
                               const char *path, struct dl_inputs *inputs, struct dl_err *err) {
     const struct dl_attachment *sent = dl_data_attachment(data, path);
     const enum dl_code code = load(context, data, path, inputs, err);
+    if (sent != NULL && sent->remark != NULL)
+        DL_TRY(add_remark(sent->remark, context->arena, inputs, err));
     if (code != DL_ERR_USAGE && code != DL_ERR_INPUT) return code;
     if (sent == NULL || !sent->if_it_fits) return code;
     context->note(context, "without measured runs: %s", err->message);
