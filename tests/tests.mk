@@ -1,5 +1,8 @@
 # tests.mk: rules of tests, checks and measurements alone; the Makefile includes it. tests/README.md says what there is.
 
+# A path below $(BUILD) as one word of the shell, whatever folder this is.
+absolute = $(call quoted,$(abspath $(BUILD)/$(1)))
+
 TEST_SOURCES := $(wildcard tests/unit/test_*.c tests/property/test_*.c)
 TEST_PROGRAMS := $(TEST_SOURCES:%.c=$(BUILD)/%)
 .PHONY: tests unit-tests quick-tests shared-tests replays fuzzers check check-all check-fast bench tsan validate validate-net validate-gpu valgrind format lint cov \
@@ -45,8 +48,6 @@ $(FAKE)/dlmodel-probe-cudnn: $(call fake_objects,calibrate/probes/cudnn/*.c cali
 $(FAKE)/dlmodel-probe-nccl: $(call fake_objects,calibrate/probes/nccl/*.c calibrate/probes/gpu/*.c) $(PROBE_COMMON) $(MODEL_OBJECTS) $(FAKE_LIBRARIES)
 	$(call fake_program,-lnccl $(if $(HAVE_MPI),$(MPI_LIBS)))
 
-# A path below $(BUILD) as one word of the shell, whatever folder this is.
-absolute = $(call quoted,$(abspath $(BUILD)/$(1)))
 # A test links what it calls and no more: links of a hundred programs are most of what building the tests takes.
 TEST_LIBRARY := $(BUILD)/tests/library.a
 $(TEST_LIBRARY): $(LIBRARY_OBJECTS)
@@ -163,10 +164,9 @@ generalize: all ## errors of runs that no fit has seen, and the intervals that f
 formulas: ## write docs/formulas.md, the index of formulas
 	$(Q)sh tools/formulas.sh
 
-RECORDED := $(filter $(BUILD)/tests/unit/test_recorded_%,$(TEST_PROGRAMS))
-golden-accept: all $(RECORDED) ## record the present output as the expected one (review the diff)
+golden-accept: all $(BUILD)/tests/unit/test_golden_plans ## record the present output as the expected one (review the diff)
 	$(Q)DLMODEL=$(call absolute,dlmodel) sh tests/golden/golden.sh accept
-	$(Q)for program in $(RECORDED); do DL_RECORD=1 $$program || exit 1; done
+	$(Q)DL_ACCEPT=1 $(BUILD)/tests/unit/test_golden_plans
 	$(Q)DLMODEL=$(call absolute,dlmodel) sh tools/decisions.sh > docs/decisions.md
 
 valgrind: all ## the main commands under valgrind (a few minutes)

@@ -23,9 +23,9 @@ struct dl_context {
     int script_root_count;
     const char *profile_path; /* where the profile "local" is or will be; NULL: nowhere */
     const char *site; /* NAME or FILE of the user's site where --site names none; NULL: none */
-    int verbosity;                            /* -1 quiet, 0, 1 verbose */
-    bool color;                               /* stdout may be coloured */
-    bool progress;                            /* stderr is a terminal */
+    int verbosity;    /* -1 quiet, 0, 1 verbose */
+    bool color;       /* stdout may be coloured */
+    bool progress;    /* stderr is a terminal */
     const struct dl_command *const *commands; /* for help */
     struct dl_arena *arena;                   /* of the whole process */
     /* Text to stdout or, with -o, atomically to that file. A closed or full stdout is

@@ -71,6 +71,9 @@ enum dl_data_kind {
 const struct dl_attachment *dl_data_attachment(const struct dl_data *data, const char *name);
 /* A name that contains '/' or ends in ".json". */
 bool dl_data_is_path(const char *name);
+/* The path that results show, the same on each machine: below the data directory for its files,
+ * "local" for the profile, else as it is. */
+const char *dl_data_shown_path(const struct dl_data *data, const char *path);
 /* Whether the system "local" exists: an attachment of that name, or the profile's file. */
 bool dl_data_has_profile(const struct dl_data *data);
 /* A file's whole text, or an attachment's. DL_ERR_USAGE for a path that may not be read, else as

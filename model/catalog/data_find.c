@@ -87,8 +87,7 @@ enum dl_code dl_data_names(const struct dl_data *data, enum dl_data_kind kind,
         if (path == NULL) return no_memory(err);
         DL_TRY(names_of_directory(&names, path, err));
     }
-    if (kind == DL_DATA_SYSTEM && dl_data_has_profile(data))
-        DL_TRY(names_add(&names, LOCAL, err));
+    if (kind == DL_DATA_SYSTEM && dl_data_has_profile(data)) DL_TRY(names_add(&names, LOCAL, err));
     if (names.list == NULL) {
         names.list = dl_arena_alloc(arena, 1, sizeof *names.list);
         if (names.list == NULL) return no_memory(err);
@@ -151,14 +150,29 @@ bool dl_data_has_profile(const struct dl_data *data) {
            (data->local_profile != NULL && dl_data_exists(data->local_profile));
 }
 
-bool dl_data_is_inside(const struct dl_data *data, const char *path) {
+/* What follows the data directory in the path of a file below it, and not up again; NULL: of another
+ * file. */
+static const char *below_directory(const struct dl_data *data, const char *path) {
     for (int i = 0; i < data->directory_count; i++) {
         const size_t length = strlen(data->directories[i]);
         if (strncmp(path, data->directories[i], length) == 0 && path[length] == '/' &&
             strstr(path + length, "/../") == NULL)
-            return true;
+            return path + length + 1;
     }
+    return NULL;
+}
+
+static bool is_profile(const struct dl_data *data, const char *path) {
     return data->local_profile != NULL && strcmp(path, data->local_profile) == 0;
+}
+
+bool dl_data_is_inside(const struct dl_data *data, const char *path) {
+    return below_directory(data, path) != NULL || is_profile(data, path);
+}
+
+const char *dl_data_shown_path(const struct dl_data *data, const char *path) {
+    const char *below = below_directory(data, path);
+    return below != NULL ? below : is_profile(data, path) ? LOCAL : path;
 }
 
 enum dl_code dl_data_read(const struct dl_data *data, const char *path, size_t most_bytes,
