@@ -3,8 +3,8 @@
  * Caffe's tree, MXNet's KVStore "device". Sums run on the device at its memory bandwidth. Not
  * modelled: the host time to issue the copies, which the framework adds.
  */
-#ifndef DL_MODEL_NETWORK_ALGORITHMS_COLL_COPY_H
-#define DL_MODEL_NETWORK_ALGORITHMS_COLL_COPY_H
+#ifndef DL_MODEL_NETWORK_LIBRARIES_COLL_COPY_H
+#define DL_MODEL_NETWORK_LIBRARIES_COLL_COPY_H
 
 #include "model/network/coll_parts.h"
 

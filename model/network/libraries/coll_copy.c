@@ -1,5 +1,5 @@
 /* coll_copy.c - see coll_copy.h. */
-#include "model/network/algorithms/coll_copy.h"
+#include "model/network/libraries/coll_copy.h"
 #include "model/network/libraries/nccl.h"
 
 #include <string.h>
@@ -149,10 +149,10 @@ bool dl_copy_ring_cost(const struct dl_system *system, int64_t devices, double b
         slowest = isnan(rate) ? NAN : fmin(slowest, rate);
     }
     if (isnan(slowest)) return false;
-    double steps = 2.0 * ((double)devices - 1.0),
-           hop_s = system->has_intra ? system->intra.latency_s : NAN;
-    *out = (struct dl_cost_parts){steps * (isnan(hop_s) ? COPY_S : hop_s),
-                                  steps / (double)devices * bytes / slowest, steps};
+    const double steps = 2.0 * ((double)devices - 1.0),
+                 hop_s = system->has_intra ? system->intra.latency_s : NAN;
+    const struct dl_hockney link = {isnan(hop_s) ? COPY_S : hop_s, 1.0 / slowest, 0.0};
+    *out = dl_coll_ring_cost(&link, (double)devices, bytes, 2.0, steps, false);
     return true;
 }
 
@@ -162,7 +162,7 @@ bool dl_copy_tree_cost(const struct dl_system *system, int64_t devices, double b
     *out = (struct dl_cost_parts){0.0, 0.0, 0.0};
     if (devices <= 1) return true;
     if (!paths_of(system, devices, &paths)) return false;
-    double rounds = dl_lg_ceil((double)devices);
+    double rounds = dl_ceil_log2((double)devices);
     *out = (struct dl_cost_parts){rounds * COPY_S, rounds * bytes / paths.pair_bytes_per_s, rounds};
     return true;
 }
@@ -204,47 +204,65 @@ static bool there_and_back(bool known, const struct dl_system *system, int64_t d
     return known;
 }
 
-enum dl_code dl_copy_time(const struct dl_system *system,
-                          const struct dl_collective_request *request,
-                          struct dl_collective_time *out, struct dl_err *err) {
-    static const struct pattern {
-        const char *name, *formula;
-        bool (*cost)(const struct dl_system *, int64_t, double, struct dl_cost_parts *);
-        bool whole; /* the cost is that of an all-reduce */
-    } patterns[] = {{"star", "F-COPY-STAR", dl_copy_star_cost, false},
-                    {"tree", "F-COPY-TREE", dl_copy_tree_cost, false},
-                    {"host", "F-COPY-HOST", dl_copy_host_cost, false},
-                    {"sharded", "F-COPY-SHARDED", dl_copy_sharded_cost, true},
-                    {"ring", "F-COPY-RING", dl_copy_ring_cost, true},
-                    {"hierarchical", "F-COPY-HIERARCHICAL", dl_copy_hierarchical_cost, true}};
-    const struct pattern *pattern = patterns,
-                         *end = patterns + sizeof patterns / sizeof patterns[0];
+#define FROM_ROOT                                                                                  \
+    (DL_ON(P2P) | DL_ON(BROADCAST) | DL_ON(REDUCE) | DL_ON(GATHER) | DL_ON(SCATTER) |              \
+     DL_ON(ALL_REDUCE))
+#define FROM_ALL (DL_ON(ALL_REDUCE) | DL_ON(REDUCE_SCATTER) | DL_ON(ALL_GATHER))
+static const struct dl_collective_algorithm algorithms[] = {
+    {"star", "device 0 to or from each other device", FROM_ROOT, "F-COPY-STAR", "unverified"},
+    {"tree", "rounds of pairs of devices", FROM_ROOT, "F-COPY-TREE", "caffe-source"},
+    {"host", "host memory to or from each device", FROM_ROOT, "F-COPY-HOST", "unverified"},
+    {"sharded", "each device gathers, sums and returns its shard", FROM_ALL, "F-COPY-SHARDED",
+     "tf-source"},
+    {"ring", "a ring in the order of device numbers", FROM_ALL, "F-COPY-RING", "nccl-source"},
+    {"hierarchical", "a star in each half of the devices, a transfer between their roots", FROM_ALL,
+     "F-COPY-HIERARCHICAL", "tf-source"},
+    {.name = NULL}};
+/* In the order of `algorithms`. */
+static const struct pattern {
+    bool (*cost)(const struct dl_system *, int64_t, double, struct dl_cost_parts *);
+    bool is_all_reduce; /* the cost is that of an all-reduce, else of one direction */
+} patterns[] = {{dl_copy_star_cost, false}, {dl_copy_tree_cost, false},
+                {dl_copy_host_cost, false}, {dl_copy_sharded_cost, true},
+                {dl_copy_ring_cost, true},  {dl_copy_hierarchical_cost, true}};
+
+static enum dl_code copy_time(const struct dl_system *system,
+                              const struct dl_collective_request *request,
+                              struct dl_collective_time *out, struct dl_err *err) {
+    int at = 0;
     if (request->nodes > 1)
         return dl_fail(err, DL_ERR_INPUT,
                        "one process copies between the devices of one node, not of %lld nodes",
                        (long long)request->nodes);
-    while (request->algorithm != NULL && pattern < end &&
-           strcmp(pattern->name, request->algorithm) != 0)
-        pattern++;
-    if (pattern == end)
+    while (request->algorithm != NULL && algorithms[at].name != NULL &&
+           strcmp(algorithms[at].name, request->algorithm) != 0)
+        at++;
+    if (algorithms[at].name == NULL)
         return dl_fail(
             err, DL_ERR_USAGE,
             "no copy pattern '%s'; expected star, tree, host, sharded, ring or hierarchical",
             request->algorithm);
-    int64_t devices = request->op == DL_COLL_P2P ? 2 : request->ranks_per_node;
+    const struct pattern *pattern = &patterns[at];
+    const int64_t devices = request->op == DL_COLL_P2P ? 2 : request->ranks_per_node;
     struct dl_cost_parts cost = {0.0, 0.0, 0.0};
     bool known = pattern->cost(system, devices, request->bytes, &cost);
-    bool both = request->op == DL_COLL_ALL_REDUCE;
-    if (both && !pattern->whole)
+    const bool all_reduce = request->op == DL_COLL_ALL_REDUCE;
+    if (all_reduce && !pattern->is_all_reduce)
         known = there_and_back(known, system, devices, request->bytes, &cost);
-    if (!both && pattern->whole) cost.latency_s /= 2.0, cost.bandwidth_s /= 2.0;
+    if (!all_reduce && pattern->is_all_reduce) cost.latency_s /= 2.0, cost.bandwidth_s /= 2.0;
     if (!known)
         return dl_fail(err, DL_ERR_INPUT,
                        "system %s has no bandwidth between the devices of a node: set links.intra "
                        "or host.copy_bandwidth_bytes_per_s",
                        system->name != NULL ? system->name : "?");
     dl_coll_set(out, cost);
-    out->algorithm = pattern->name, out->formula = pattern->formula, out->limit = "intra",
-    out->sigma_log = DL_COLL_UNCHECKED_SIGMA_LOG;
+    out->algorithm = algorithms[at].name, out->formula = algorithms[at].formula,
+    out->limit = "intra", out->sigma_log = DL_COLL_UNCHECKED_SIGMA_LOG;
     return DL_OK;
 }
+
+const struct dl_collective_library dl_library_copy = {
+    .summary = "plain copies of one process between the devices of a node",
+    .algorithms = algorithms,
+    .time = copy_time,
+};

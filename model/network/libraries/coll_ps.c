@@ -72,9 +72,14 @@ enum dl_code dl_parameter_server_time(const struct dl_system *system,
     return DL_OK;
 }
 
-enum dl_code dl_pslite_time(const struct dl_system *system,
-                            const struct dl_collective_request *request,
-                            struct dl_collective_time *out, struct dl_err *err) {
+static const struct dl_collective_algorithm algorithms[] = {
+    {"push_pull", "gradients pushed to servers on all nodes, weights pulled", DL_ON(ALL_REDUCE),
+     "F-PS-PUSH-PULL", "mxnet-source"},
+    {.name = NULL}};
+
+static enum dl_code pslite_time(const struct dl_system *system,
+                                const struct dl_collective_request *request,
+                                struct dl_collective_time *out, struct dl_err *err) {
     /* MXNet shards keys of 1e6 elements and more over all servers */
     static const double BIG_KEY_BYTES = 4e6;
     static const double MESSAGE_S = 50e-6; /* one ZeroMQ message, both ends (unverified) */
@@ -106,8 +111,14 @@ enum dl_code dl_pslite_time(const struct dl_system *system,
     }
     struct dl_cost_parts cost = {time.latency_s, time.bandwidth_s, 2.0 * servers.message_count};
     dl_coll_set(out, cost);
-    out->algorithm = "push_pull", out->formula = time.formula,
+    out->algorithm = algorithms[0].name, out->formula = algorithms[0].formula,
     out->sigma_log = DL_COLL_UNCHECKED_SIGMA_LOG;
     out->limit = request->nodes > 1 ? "inter" : "intra";
     return DL_OK;
 }
+
+const struct dl_collective_library dl_library_pslite = {
+    .summary = "ps-lite: MXNet's parameter servers, in host memory",
+    .algorithms = algorithms,
+    .time = pslite_time,
+};
