@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/core/decimal.h"
 
 enum {
     MAX_NUMBER = 60,      /* characters */
@@ -221,12 +220,7 @@ static size_t scan_digits(struct scan *s) {
 
 static enum dl_code scan_number(struct scan *s, double *out) {
     const size_t start = s->at;
-    const char *end = dl_decimal_plain(s->text + start, out);
 
-    if (end != NULL) { /* nearly all */
-        s->at = (size_t)(end - s->text);
-        return DL_OK;
-    }
     if (peek(s) == '-') s->at++;
     const size_t first = s->at, whole = scan_digits(s);
     if (whole == 0) return unexpected(s, "a digit");
@@ -243,7 +237,7 @@ static enum dl_code scan_number(struct scan *s, double *out) {
     }
     if (s->at - start > MAX_NUMBER)
         return fault(s, start, "expected a number of at most %d characters", MAX_NUMBER);
-    *out = dl_decimal(s->text + start, &end);
+    *out = strtod(s->text + start, NULL);
     return DL_OK;
 }
 
