@@ -1,4 +1,4 @@
-/* api_catalog.c - what there is: lists of the data folders, schemas of files. */
+/* api_catalog.c - lists of the data folders and schemas of files. */
 #include <string.h>
 
 #include "serve/run_command.h"

@@ -1,10 +1,10 @@
 /* api_import.c - POST /v1/import/KIND: a model, configuration or trace as an input of later
- * requests. The file is the body; options of `dlmodel import` stand in the query. */
+ * requests. The body is the file; the query has options of `dlmodel import`. */
 #include <string.h>
 
 #include "serve/run_command.h"
 
-/* Kinds of one file that fits into memory; a trace may have gigabytes and is read as a stream. */
+/* Kinds whose file fits into memory; a trace may have gigabytes. */
 const char *const dl_import_kinds[] = {"onnx",     "config", "nccl-tests", "osu",
                                        "megatron", "nemo",   "torchtitan", NULL};
 

@@ -4,7 +4,7 @@
 
 #include "serve/run_command.h"
 
-/* What describes a run; everything else is for whoever submits it. */
+/* Options that describe a run; the others belong to its submission. */
 static const char *const taken[] = {"framework",
                                     "workload",
                                     "nodes",
@@ -50,7 +50,7 @@ static enum dl_code read_words(const struct dl_command *command, const struct dl
     return dl_words_add(words, dl_arena_strdup(arena, "script"), err);
 }
 
-/* The folder of the run is below that from which the user submits, not below that of this process.
+/* The run's folder is relative to the folder of submission, not to that of this process.
  */
 static const char *from_submission(const char *script, struct dl_arena *arena) {
     char here[4096];

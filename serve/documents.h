@@ -1,6 +1,4 @@
-/* documents.h - files of the service's user that requests rely on: the calibrated profile ("local")
- * and the site of Slurm scripts. They are read before workers enter the sandbox, where they could
- * not be opened, and replace the files there: no answer contains their paths. */
+/* documents.h - the user's files that requests depend on: the calibrated profile ("local") and the site of Slurm scripts. They are read before workers enter the sandbox, which cannot open them; no answer contains their paths. */
 #ifndef DL_SERVE_DOCUMENTS_H
 #define DL_SERVE_DOCUMENTS_H
 
@@ -21,7 +19,7 @@ struct dl_documents {
 enum dl_code dl_documents_read(const struct dl_context *context, const char *site,
                                struct dl_documents *out, struct dl_err *err);
 
-/* The context of a worker: what the documents replace is no longer a path. */
+/* Makes a worker's context use the documents in place of the files. */
 void dl_documents_apply(const struct dl_documents *documents, struct dl_context *context);
 
 #endif

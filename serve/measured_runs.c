@@ -22,7 +22,7 @@ enum {
     MAX_BYTES = 4 << 20
 };
 
-/* What this worker read last. */
+/* Tables as this worker read them last. */
 static struct {
     uint64_t state; /* hash of the files' names, sizes and times */
     char *text;     /* all usable tables as one; "" for none */
@@ -71,7 +71,7 @@ static uint64_t state_of(const char *folder, const char *const *names, int count
     return state;
 }
 
-/* All tables as one, whose columns are those of any of them. */
+/* All tables joined; the columns are the union of theirs. */
 struct joined {
     struct dl_arena *arena;
     const char *columns[MAX_COLUMNS];
@@ -106,7 +106,7 @@ static enum dl_code add_columns(struct joined *j, const struct dl_csv *csv, stru
     return DL_OK;
 }
 
-/* Adds a table that `compare` and --measured will accept; one without rows has nothing to add. */
+/* Adds a table if `compare` accepts it; a table without rows is ignored. */
 static enum dl_code add_table(const struct dl_service *service, const char *path, const char *name,
                               struct joined *j, struct dl_err *err) {
     struct dl_csv *csv = &j->tables[j->table_count];
@@ -179,7 +179,7 @@ static void read_tables(const struct dl_service *service, const char *const *nam
     kept.left_out = copy(j->left_out.length > 0 ? dl_text_string(&j->left_out) : "");
 }
 
-/* Brings `kept` up to date; whether there is anything to say. */
+/* Updates `kept`; false: the folder has no table. */
 static bool update(const struct dl_service *service) {
     const char *folder = service->config->measured;
     struct dl_arena arena = {0};
@@ -211,7 +211,7 @@ enum dl_code dl_measured_attach(const struct dl_service *service, struct dl_word
     return DL_OK;
 }
 
-/* "left_out" as the first member of the JSON that compare printed. */
+/* Inserts "left_out" as the first member of compare's JSON. */
 static const char *with_left_out(const char *json, struct dl_arena *arena) {
     struct dl_json_writer w;
     dl_jw_init(&w, arena, false);

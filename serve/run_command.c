@@ -1,4 +1,4 @@
-/* run_command.c - runs a command of the program with its output and messages kept. */
+/* run_command.c - runs a command and captures its output and messages. */
 #include "serve/run_command.h"
 
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 
 #include "model/core/text.h"
 
-/* Where output and messages of the command go: the owner of its context and options. */
+/* Captured output and messages; owner of the command's context and options. */
 struct capture {
     const struct dl_service *service;
     struct dl_arena *arena;
@@ -59,7 +59,7 @@ static int take_progress(void *user, double done_frac, double elapsed_s) {
     char text[80];
     snprintf(text, sizeof text, "{\"done_frac\": %.3f, \"elapsed_s\": %.3f}", done_frac, elapsed_s);
     request->progress(request->progress_target, text);
-    return 0; /* who cancels ends this process */
+    return 0; /* cancelling kills this process */
 }
 
 const struct dl_command *dl_service_command(const struct dl_service *service, const char *name) {
@@ -184,7 +184,7 @@ static int status_of(enum dl_code code) {
 
 void dl_answer_ran(const struct dl_ran *ran, enum dl_media media, struct dl_arena *arena,
                    struct dl_answer *out) {
-    /* "No" after a whole answer, such as a plan that does not fit, is an answer. */
+    /* DL_ERR_NO with output, such as a plan that does not fit, is an answer. */
     if (ran->code == DL_OK ||
         (ran->text != NULL && (ran->code == DL_ERR_NO || ran->code == DL_ERR_RANGE))) {
         dl_answer_text(200, media, ran->text == NULL ? "" : ran->text, out);

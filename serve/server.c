@@ -1,5 +1,4 @@
-/* server.c - one loop over everything that can happen: a socket of HTTP, a worker, a signal, the
- * clock. libmicrohttpd runs inside it, without threads. */
+/* server.c - the event loop: HTTP sockets, workers, signals, timer. libmicrohttpd runs inside it, without threads. */
 #include "serve/server.h"
 
 #include <errno.h>
@@ -21,9 +20,9 @@
 #include "serve/run_server.h"
 #include "serve/tokens.h"
 
-enum { TICK_MS = 250, END_S = 10, MOST_EVENTS = 64 };
+enum { TICK_MS = 250, END_S = 10, MAX_EVENTS = 64 };
 
-/* Their addresses tell events of signals and of the clock from those of workers. */
+/* Their addresses mark events of signals and of the timer. */
 static const char signal_source, clock_source;
 
 double dl_now_s(void) {
@@ -50,7 +49,7 @@ static bool add(int epoll, int fd, void *pointer) {
     return fd >= 0 && epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-/* Signals come through a descriptor; the clock too. */
+/* Signals and timer are file descriptors. */
 static int signal_fd(void) {
     sigset_t set;
     sigemptyset(&set);
@@ -71,7 +70,7 @@ static int timer_fd(void) {
 static void reload(struct dl_server *s) {
     struct dl_err err = {0};
     struct dl_arena arena = {0};
-    const char *tokens[DL_MOST_TOKENS];
+    const char *tokens[DL_MAX_TOKENS];
     int count = 0;
     struct dl_documents documents = {.count = 0}, before = s->documents;
     enum dl_code code = dl_tokens_read(s->config->token_file, &arena, tokens, &count, &err);
@@ -106,7 +105,7 @@ static void take_signals(struct dl_server *s, int fd) {
     }
 }
 
-/* Bodies and answers of all sizes leave holes in the heap: pages that nothing uses go back. */
+/* Returns unused heap pages, which bodies and answers of varying size leave. */
 static void return_memory(double now_s) {
     enum { EACH_S = 30 };
     static double next_s;
@@ -117,7 +116,7 @@ static void return_memory(double now_s) {
 #endif
 }
 
-/* The library may have work left that no descriptor tells of: connections just resumed. */
+/* The library may have pending work without a ready descriptor: connections just resumed. */
 static int wait_ms(const struct dl_server *s) {
     MHD_UNSIGNED_LONG_LONG own_ms;
     if (dl_mhd.MHD_get_timeout(s->daemon, &own_ms) != MHD_YES || own_ms > TICK_MS) return TICK_MS;
@@ -130,8 +129,8 @@ static void loop(struct dl_server *s, int epoll, int signals, int timer, int lis
     while (!s->stopping ||
            (dl_now_s() < end_s && s->connection_count > 0 && !dl_pool_is_idle(s->pool)) ||
            end_s == 0) {
-        struct epoll_event events[MOST_EVENTS];
-        const int count = epoll_wait(epoll, events, MOST_EVENTS, wait_ms(s));
+        struct epoll_event events[MAX_EVENTS];
+        const int count = epoll_wait(epoll, events, MAX_EVENTS, wait_ms(s));
         const double now_s = dl_now_s();
         if (count < 0 && errno != EINTR) break;
         for (int i = 0; i < count; i++) {
@@ -158,7 +157,7 @@ static void loop(struct dl_server *s, int epoll, int signals, int timer, int lis
     }
 }
 
-/* Connections that hang on a worker must be resumed before the daemon may stop. */
+/* Suspended connections must be resumed before the daemon stops. */
 static void finish(struct dl_server *s) {
     for (struct dl_connection *c = s->connections; c != NULL; c = dl_http_abandon(c)) {
     }

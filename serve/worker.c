@@ -1,4 +1,4 @@
-/* worker.c - reads a request, answers it, forgets it. */
+/* worker.c - the loop of a worker process. */
 #include "serve/worker.h"
 
 #include <locale.h>
@@ -16,10 +16,10 @@
 
 static void send_progress(void *target, const char *text) {
     const struct dl_frame frame = {.kind = DL_FRAME_PROGRESS, .bytes = strlen(text)};
-    if (!dl_frame_write(*(const int *)target, &frame, text)) _exit(0); /* nobody listens */
+    if (!dl_frame_write(*(const int *)target, &frame, text)) _exit(0); /* the front end has gone */
 }
 
-/* Seconds that the request may still take; 0: there is none. */
+/* Remaining seconds of the request; 0: no request. */
 static volatile sig_atomic_t left_s;
 
 static void count_down(int number) {
@@ -27,7 +27,7 @@ static void count_down(int number) {
     if (left_s > 0 && --left_s == 0) _exit(1);
 }
 
-/* The front end ends what takes too long; a worker that it has lost sight of ends itself. */
+/* The front end kills workers beyond their limit; without it, a worker exits by itself. */
 static void limit_time(double time_s) {
     left_s = time_s > 0 ? (sig_atomic_t)fmin(time_s, 1e6) + 2 : 0;
 }
@@ -38,7 +38,7 @@ static void start_clock(void) {
     setitimer(ITIMER_REAL, &each, NULL);
 }
 
-/* The frame's bytes are the rest of the path, a NUL, the query, a NUL, the body. */
+/* The payload is the rest of the path, a NUL, the query, a NUL, the body. */
 static void answer(const struct dl_service *service, const struct dl_frame *frame, char *bytes,
                    int fd, struct dl_arena *arena, struct dl_answer *out) {
     struct dl_request request = {.path_rest = bytes};
