@@ -150,8 +150,7 @@ bool dl_data_has_profile(const struct dl_data *data) {
            (data->local_profile != NULL && dl_data_exists(data->local_profile));
 }
 
-/* What follows the data directory in the path of a file below it, and not up again; NULL: of another
- * file. */
+/* The path below the data directory, without "/../"; NULL: the file is elsewhere. */
 static const char *below_directory(const struct dl_data *data, const char *path) {
     for (int i = 0; i < data->directory_count; i++) {
         const size_t length = strlen(data->directories[i]);
