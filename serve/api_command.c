@@ -1,4 +1,5 @@
-/* api_command.c - commands over HTTP: options in the body; the answer equals the output of the command line with --json, byte for byte. */
+/* api_command.c - commands over HTTP: options in the body; the answer equals the output of the
+ * command line with --json, byte for byte. */
 #include <string.h>
 
 #include "serve/measured_runs.h"

@@ -1,4 +1,5 @@
-/* body.c - parses the options of requests. A request cannot open files: it names data of the service or contains its own documents. */
+/* body.c - parses the options of requests. A request cannot open files: it names data of the
+ * service or contains its own documents. */
 #include "serve/body.h"
 
 #include <ctype.h>
@@ -169,8 +170,7 @@ static enum dl_code add_list(struct place p, const struct dl_option *option) {
     struct dl_text joined = {.arena = p.arena};
     if (!dl_option_takes_list(option)) return refuse(&p, "expected one value, not a list");
     if (p.node->child == NULL) return refuse(&p, "expected a list of at least one value");
-    if (p.node->child_count > MAX_LIST)
-        return refuse(&p, "expected a list of at most 1024 values");
+    if (p.node->child_count > MAX_LIST) return refuse(&p, "expected a list of at most 1024 values");
     for (const struct dl_json_node *n = p.node->child; n != NULL; n = n->next) {
         struct place item = p;
         item.node = n;

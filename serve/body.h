@@ -15,8 +15,10 @@ struct dl_words {
 };
 
 /* Adds the options of a JSON object: keys are option names with '_' for '-'; values are text,
- * numbers, true for a flag, lists (repeated or joined by commas). An option that takes a file accepts
- * a document instead: an object, or {"name": ..., "text": ...} for a table. Refuses, with DL_ERR_USAGE or DL_ERR_INPUT and the key: options that read or write files of this machine, file paths, and unknown options. "files" is a list of tables, for compare. */
+ * numbers, true for a flag, lists (repeated or joined by commas). An option that takes a file
+ * accepts a document instead: an object, or {"name": ..., "text": ...} for a table. Refuses, with
+ * DL_ERR_USAGE or DL_ERR_INPUT and the key: options that read or write files of this machine, file
+ * paths, and unknown options. "files" is a list of tables, for compare. */
 enum dl_code dl_words_of_body(const struct dl_command *command, const char *body, size_t bytes,
                               struct dl_arena *arena, struct dl_words *out, struct dl_err *err);
 
@@ -25,7 +27,8 @@ enum dl_code dl_words_of_form(const struct dl_command *command, const char *quer
                               struct dl_arena *arena, struct dl_words *out, struct dl_err *err);
 
 enum dl_code dl_words_add(struct dl_words *words, char *word, struct dl_err *err);
-/* Attaches a document; *name_out is its name, made unique where `name` is taken. The text is not copied. */
+/* Attaches a document; *name_out is its name, made unique where `name` is taken. The text is not
+ * copied. */
 enum dl_code dl_words_attach(struct dl_words *words, const char *name, const char *text,
                              size_t bytes, struct dl_arena *arena, const char **name_out,
                              struct dl_err *err);

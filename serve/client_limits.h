@@ -7,7 +7,8 @@
 
 enum { DL_CLIENT_SLOTS = 4096 };
 
-/* One token bucket per hash slot, in a table of fixed size: clients of one slot share a bucket, and no client can make the table grow. */
+/* One token bucket per hash slot, in a table of fixed size: clients of one slot share a bucket, and
+ * no client can make the table grow. */
 struct dl_limits {
     double requests_per_s, burst; /* requests_per_s 0: no limit */
     uint64_t key;                 /* seed of the hash, unknown to clients */
@@ -17,7 +18,8 @@ struct dl_limits {
 };
 
 void dl_limits_init(struct dl_limits *limits, double requests_per_s, uint64_t key);
-/* Takes one token of the client's bucket; false: it is empty, and *wait_s is the time until the next token. */
+/* Takes one token of the client's bucket; false: it is empty, and *wait_s is the time until the
+ * next token. */
 bool dl_limits_take(struct dl_limits *limits, const char *client, double now_s, double *wait_s);
 
 /* Whether the token is in the list, in constant time. */

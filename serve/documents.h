@@ -1,4 +1,6 @@
-/* documents.h - the user's files that requests depend on: the calibrated profile ("local") and the site of Slurm scripts. They are read before workers enter the sandbox, which cannot open them; no answer contains their paths. */
+/* documents.h - the user's files that requests depend on: the calibrated profile ("local") and the
+ * site of Slurm scripts. They are read before workers enter the sandbox, which cannot open them; no
+ * answer contains their paths. */
 #ifndef DL_SERVE_DOCUMENTS_H
 #define DL_SERVE_DOCUMENTS_H
 

@@ -1,4 +1,5 @@
-/* form.c - GET /form: the page without scripts: a form of a few fields; the answer is the table of the command line. */
+/* form.c - GET /form: the page without scripts: a form of a few fields; the answer is the table of
+ * the command line. */
 #include <string.h>
 
 #include "model/core/text.h"

@@ -24,10 +24,12 @@ struct dl_frame {
     uint64_t bytes;  /* payload length; at most DL_FRAME_MAX_BYTES */
 };
 
-/* Sends the rest of header and payload after the first `sent` bytes, in one call; returns as send(). */
+/* Sends the rest of header and payload after the first `sent` bytes, in one call; returns as
+ * send(). */
 ssize_t dl_frame_send(int fd, const struct dl_frame *frame, const void *bytes, size_t sent);
 
-/* Whole frames over a blocking socket. dl_frame_read allocates *bytes with malloc and appends a NUL. false: the peer closed the socket, the frame is too large, or memory is exhausted. */
+/* Whole frames over a blocking socket. dl_frame_read allocates *bytes with malloc and appends a
+ * NUL. false: the peer closed the socket, the frame is too large, or memory is exhausted. */
 bool dl_frame_write(int fd, const struct dl_frame *frame, const void *bytes);
 bool dl_frame_read(int fd, struct dl_frame *frame, char **bytes);
 

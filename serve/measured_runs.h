@@ -1,4 +1,5 @@
-/* measured_runs.h - the runs of --measured, which correct predictions and are compared with them. */
+/* measured_runs.h - the runs of --measured, which correct predictions and are compared with
+ * them. */
 #ifndef DL_SERVE_MEASURED_RUNS_H
 #define DL_SERVE_MEASURED_RUNS_H
 

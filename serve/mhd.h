@@ -1,4 +1,5 @@
-/* mhd.h - libmicrohttpd, loaded when the service starts: linking it and its TLS library would delay every other command by a millisecond. */
+/* mhd.h - libmicrohttpd, loaded when the service starts: linking it and its TLS library would delay
+ * every other command by a millisecond. */
 #ifndef DL_SERVE_MHD_H
 #define DL_SERVE_MHD_H
 

@@ -1,4 +1,5 @@
-/* pool.h - dispatches requests to worker processes and collects their answers without blocking: the front end's loop calls it for events of worker sockets and timer ticks. */
+/* pool.h - dispatches requests to worker processes and collects their answers without blocking: the
+ * front end's loop calls it for events of worker sockets and timer ticks. */
 #ifndef DL_SERVE_POOL_H
 #define DL_SERVE_POOL_H
 
@@ -37,12 +38,14 @@ struct dl_pool_counts {
 
 struct dl_pool;
 
-/* epoll: instance that watches the workers' sockets; data.ptr of their events is for dl_pool_event. */
+/* epoll: instance that watches the workers' sockets; data.ptr of their events is for
+ * dl_pool_event. */
 enum dl_code dl_pool_start(const struct dl_service *service, int epoll, struct dl_pool **out,
                            struct dl_err *err);
 /* false: the queue is full. */
 bool dl_pool_submit(struct dl_pool *pool, struct dl_job *job, double now_s);
-/* Cancels a job; notify() is not called. The worker of a short job finishes it, that of a long one is killed. */
+/* Cancels a job; notify() is not called. The worker of a short job finishes it, that of a long one
+ * is killed. */
 void dl_pool_cancel(struct dl_pool *pool, struct dl_job *job);
 /* Handles an epoll event whose data.ptr is `end`. */
 void dl_pool_event(struct dl_pool *pool, void *end, uint32_t events, double now_s);

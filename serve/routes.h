@@ -31,7 +31,8 @@ struct dl_answer {
     size_t bytes;
 };
 
-/* Inputs of every answer: the program's context with the data folders, settings, the user's files. */
+/* Inputs of every answer: the program's context with the data folders, settings, the user's
+ * files. */
 struct dl_service {
     const struct dl_context *context;
     const struct dl_serve_config *config;
@@ -55,7 +56,8 @@ struct dl_route {
 extern const struct dl_route dl_routes[]; /* ended by path NULL */
 int dl_route_count(void);
 
-/* The row for a method and path; NULL: none. *rest: the path after the row's. *allowed: the methods of the path where it does not have this one; else NULL. */
+/* The row for a method and path; NULL: none. *rest: the path after the row's. *allowed: the methods
+ * of the path where it does not have this one; else NULL. */
 const struct dl_route *dl_route_find(const char *method, const char *path, const char **rest,
                                      const char **allowed);
 
@@ -63,7 +65,8 @@ const struct dl_route *dl_route_find(const char *method, const char *path, const
 dl_answer_fn dl_answer_command, dl_answer_list, dl_answer_schema, dl_answer_import,
     dl_answer_script, dl_answer_openapi, dl_answer_form, dl_answer_measured;
 
-/* For the OpenAPI document: file kinds of /v1/import/, NULL-terminated, and options of /v1/script. */
+/* For the OpenAPI document: file kinds of /v1/import/, NULL-terminated, and options of
+ * /v1/script. */
 extern const char *const dl_import_kinds[];
 bool dl_script_takes(const char *option);
 

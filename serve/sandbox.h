@@ -1,4 +1,5 @@
-/* sandbox.h - restricts a worker process before its first request: it can compute, read files of the data folders and use its socket. */
+/* sandbox.h - restricts a worker process before its first request: it can compute, read files of
+ * the data folders and use its socket. */
 #ifndef DL_SERVE_SANDBOX_H
 #define DL_SERVE_SANDBOX_H
 
@@ -16,7 +17,8 @@ struct dl_sandbox_state {
     bool limits, landlock, seccomp;
 };
 
-/* Limits on memory, files and processes; Landlock: only the folders, only for reading; seccomp: a list of system calls; any other call, and opening for writing, fails with EPERM. */
+/* Limits on memory, files and processes; Landlock: only the folders, only for reading; seccomp: a
+ * list of system calls; any other call, and opening for writing, fails with EPERM. */
 struct dl_sandbox_state dl_sandbox_enter(const struct dl_sandbox *sandbox);
 
 #endif

@@ -1,4 +1,5 @@
-/* server.c - the event loop: HTTP sockets, workers, signals, timer. libmicrohttpd runs inside it, without threads. */
+/* server.c - the event loop: HTTP sockets, workers, signals, timer. libmicrohttpd runs inside it,
+ * without threads. */
 #include "serve/server.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* spawner.c - the process that forks workers. It has one thread, handles no requests and reads only commands of the front end. */
+/* spawner.c - the process that forks workers. It has one thread, handles no requests and reads only
+ * commands of the front end. */
 #define _GNU_SOURCE /* ppoll */
 #include <errno.h>
 #include <poll.h>

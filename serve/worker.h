@@ -1,4 +1,5 @@
-/* worker.h - worker processes. The front end handles HTTP only; a worker parses and computes in a sandbox, and is replaced when it dies or exceeds its time limit. */
+/* worker.h - worker processes. The front end handles HTTP only; a worker parses and computes in a
+ * sandbox, and is replaced when it dies or exceeds its time limit. */
 #ifndef DL_SERVE_WORKER_H
 #define DL_SERVE_WORKER_H
 

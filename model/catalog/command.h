@@ -1,5 +1,5 @@
-/* command.h - the context that dlmodel.c passes to a command, and the description of a command. A command is one file and one row of the table in dlmodel.c.
- */
+/* command.h - the context that dlmodel.c passes to a command, and the description of a command. A
+ * command is one file and one row of the table in dlmodel.c. */
 #ifndef DL_MODEL_CATALOG_COMMAND_H
 #define DL_MODEL_CATALOG_COMMAND_H
 
@@ -15,7 +15,9 @@ struct dl_cost_memo; /* model/framework/cost_memo.h */
 struct dl_context {
     struct dl_data data; /* search path; each command adds its overrides */
     const char *program; /* path of this executable, to find probes next to it; "" when unknown */
-    /* Folders with plots/ and slurm/, whose scripts this program runs: next to the executable or installed. Never next to a data folder: data may come from anybody, scripts only from the installation. */
+    /* Folders with plots/ and slurm/, whose scripts this program runs: next to the executable or
+     * installed. Never next to a data folder: data may come from anybody, scripts only from the
+     * installation. */
     const char *const *script_roots;
     int script_root_count;
     const char *profile_path; /* path of the profile "local", which may not exist; NULL: none */
@@ -28,14 +30,16 @@ struct dl_context {
     /* Text to stdout or, with -o, atomically to that file. A closed or full stdout is
      * DL_ERR_SYSTEM. */
     enum dl_code (*output)(const struct dl_options *options, const char *text, struct dl_err *err);
-    /* The same in parts, for results larger than memory; `last` marks the last part, after which the file replaces the old one. NULL: not supported. */
+    /* The same in parts, for results larger than memory; `last` marks the last part, after which
+     * the file replaces the old one. NULL: not supported. */
     enum dl_code (*output_part)(const struct dl_options *options, const char *text, bool last,
                                 struct dl_err *err);
     /* A message line on stderr, unless quiet. */
     void (*note)(const struct dl_context *context, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
     void *owner; /* caller's data for output and note */
-    /* Progress callback of long commands; a non-zero return cancels with DL_ERR_CANCELLED. NULL: none. */
+    /* Progress callback of long commands; a non-zero return cancels with DL_ERR_CANCELLED. NULL:
+     * none. */
     int (*watch)(void *user, double done_frac, double elapsed_s);
     void *watch_user;
     struct dl_cost_memo *memo;              /* kernel times of earlier calls; NULL: none */
@@ -62,7 +66,8 @@ struct dl_command {
 /* --format, --json, --csv; DL_ERR_USAGE when they conflict. */
 enum dl_code dl_output_format(const struct dl_options *options, enum dl_format *out,
                               struct dl_err *err);
-/* Outputs a part of a result. Without `output_part`, `held` collects the parts until the last one. NULL text: out of memory. */
+/* Outputs a part of a result. Without `output_part`, `held` collects the parts until the last one.
+ * NULL text: out of memory. */
 struct dl_text; /* model/core/text.h */
 enum dl_code dl_output_part(const struct dl_context *context, const struct dl_options *options,
                             struct dl_text *held, const char *text, bool last, struct dl_err *err);

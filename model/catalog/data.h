@@ -1,12 +1,15 @@
 /* data.h - finding and loading data files by name: devices, systems, workloads, frameworks.
  *
  * A search path holds directories with devices/ systems/ workloads/ frameworks/ below them, first
- * match wins. A name that contains '/' or ends in ".json" is a file. "local" is the profile written by calibrate.
+ * match wins. A name that contains '/' or ends in ".json" is a file. "local" is the profile written
+ * by calibrate.
  *
- * --set keys: "device.KEY" changes only the device of a system (or its device_profile); "system.", "workload." and "framework." do the same for the other kinds; a key without prefix changes each document that has it, except devices.
- * "framework.NAME.KEY" changes only that object (NAME: a comma-separated list; a name may end in '*'); a release that states its own value keeps it, "framework.NAME@RELEASE.KEY" changes it there.
- * Measured values scale with the datasheet numbers that --set changes (what_if.h, F-WHAT-IF).
- */
+ * --set keys: "device.KEY" changes only the device of a system (or its device_profile); "system.",
+ * "workload." and "framework." do the same for the other kinds; a key without prefix changes each
+ * document that has it, except devices. "framework.NAME.KEY" changes only that object (NAME: a
+ * comma-separated list; a name may end in '*'); a release that states its own value keeps it,
+ * "framework.NAME@RELEASE.KEY" changes it there. Measured values scale with the datasheet numbers
+ * that --set changes (what_if.h, F-WHAT-IF). */
 #ifndef DL_MODEL_CATALOG_DATA_H
 #define DL_MODEL_CATALOG_DATA_H
 
@@ -91,14 +94,17 @@ enum dl_code dl_data_csv(const struct dl_data *data, const char *path, struct dl
 enum dl_code dl_data_intervals(const struct dl_data *data, struct dl_arena *arena,
                                const struct dl_interval_model **out, struct dl_err *err);
 
-/* Full path of a named file; unknown name: DL_ERR_USAGE with a suggestion. A path is returned unchanged and unchecked. */
+/* Full path of a named file; unknown name: DL_ERR_USAGE with a suggestion. A path is returned
+ * unchanged and unchecked. */
 enum dl_code dl_data_path(const struct dl_data *data, enum dl_data_kind kind, const char *name,
                           struct dl_arena *arena, const char **path_out, struct dl_err *err);
-/* Names in all directories, sorted, each once, NULL-terminated; "local" among the systems when there is one. A missing directory has no names. */
+/* Names in all directories, sorted, each once, NULL-terminated; "local" among the systems when
+ * there is one. A missing directory has no names. */
 enum dl_code dl_data_names(const struct dl_data *data, enum dl_data_kind kind,
                            struct dl_arena *arena, const char ***names_out, struct dl_err *err);
 
-/* A device with its kernel-time models: its own or those of kernels/NAME.json in the data directory of its file, and those of the device named in kernel_models_from. */
+/* A device with its kernel-time models: its own or those of kernels/NAME.json in the data directory
+ * of its file, and those of the device named in kernel_models_from. */
 enum dl_code dl_data_device(const struct dl_data *data, const char *name, struct dl_arena *arena,
                             const struct dl_device **out, struct dl_err *err);
 /* A system with its device and the derived members of its links. */

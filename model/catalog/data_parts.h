@@ -14,13 +14,15 @@ bool dl_data_is_inside(const struct dl_data *data, const char *path);
 /* Existing but unreadable files count as present: reading them reports the error. */
 bool dl_data_exists(const char *path);
 
-/* The overrides of one document: those with its prefix (replaced) and those without a kind's prefix. */
+/* The overrides of one document: those with its prefix (replaced) and those without a kind's
+ * prefix. */
 struct dl_selection {
     struct dl_override *list;
     struct dl_override **origin;
     int count;
 };
-/* Selects those of a kind ("device."), with `replacement` for the prefix; bare: also those without a prefix. */
+/* Selects those of a kind ("device."), with `replacement` for the prefix; bare: also those without
+ * a prefix. */
 enum dl_code dl_data_select(const struct dl_data *data, enum dl_data_kind kind,
                             const char *replacement, bool bare, struct dl_arena *arena,
                             struct dl_selection *out, struct dl_err *err);

@@ -67,7 +67,8 @@ bool dl_store_holds(struct dl_store *store, const void *value) {
     return k != NULL;
 }
 
-/* Adds the entry unless another thread added it first; returns the one in the table, NULL where there is no room. */
+/* Adds the entry unless another thread added it first; returns the one in the table, NULL where
+ * there is no room. */
 static const struct kept *add(struct dl_store *store, struct kept *made, bool intervals) {
     pthread_mutex_lock(&store->lock);
     struct kept **bucket = &store->buckets[made->hash % BUCKETS];

@@ -1,4 +1,5 @@
-/* csv_stream.h - reads a table of any length in chunks of records, in constant memory. Errors are those of csv.h, and a record longer than DL_CSV_RECORD_BYTES. */
+/* csv_stream.h - reads a table of any length in chunks of records, in constant memory. Errors are
+ * those of csv.h, and a record longer than DL_CSV_RECORD_BYTES. */
 #ifndef DL_MODEL_CORE_CSV_STREAM_H
 #define DL_MODEL_CORE_CSV_STREAM_H
 
@@ -17,10 +18,12 @@ struct dl_csv_stream {
     bool ended;        /* the file is read to its end */
 };
 
-/* Opens a table and reads its header. *regular_out: false for a file that is not regular, which is not opened. After DL_OK with a regular file, dl_csv_close must follow. */
+/* Opens a table and reads its header. *regular_out: false for a file that is not regular, which is
+ * not opened. After DL_OK with a regular file, dl_csv_close must follow. */
 enum dl_code dl_csv_open(const char *path, struct dl_csv_stream *out, bool *regular_out,
                          struct dl_err *err);
-/* The next records with their lines and byte offsets; no rows at the end. Valid until the next call. */
+/* The next records with their lines and byte offsets; no rows at the end. Valid until the next
+ * call. */
 enum dl_code dl_csv_next(struct dl_csv_stream *stream, struct dl_csv *out, struct dl_err *err);
 void dl_csv_close(struct dl_csv_stream *stream);
 

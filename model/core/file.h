@@ -29,7 +29,8 @@ struct dl_file_reader {
     int64_t device, inode, size_bytes,
         changed_ns; /* identity when it was opened, to detect changes */
 };
-/* DL_ERR_INPUT with the name as dl_file_read. *regular_out: false for a pipe or a device, which is closed again. */
+/* DL_ERR_INPUT with the name as dl_file_read. *regular_out: false for a pipe or a device, which is
+ * closed again. */
 enum dl_code dl_file_open(const char *path, struct dl_file_reader *out, bool *regular_out,
                           struct dl_err *err);
 /* Fills the buffer; fewer bytes only at the end. */

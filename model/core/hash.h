@@ -1,4 +1,5 @@
-/* hash.h - FNV-1a, 64 bits: start with DL_HASH_START, then add bytes or text. Not resistant to chosen input. */
+/* hash.h - FNV-1a, 64 bits: start with DL_HASH_START, then add bytes or text. Not resistant to
+ * chosen input. */
 #ifndef DL_MODEL_CORE_HASH_H
 #define DL_MODEL_CORE_HASH_H
 

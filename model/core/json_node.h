@@ -1,5 +1,5 @@
-/* json_node.h - private to the json*.c files: the tree of a document and paths in it. Other code uses json.h.
- */
+/* json_node.h - private to the json*.c files: the tree of a document and paths in it. Other code
+ * uses json.h. */
 #ifndef DL_MODEL_CORE_JSON_NODE_H
 #define DL_MODEL_CORE_JSON_NODE_H
 
@@ -61,7 +61,9 @@ void dl_json_position(const char *text, size_t length, size_t place, int *line, 
 struct dl_json_node *dl_json_member(const struct dl_json_node *object, const char *key,
                                     size_t key_length);
 
-/* Parses the document's NUL-terminated text: one JSON value by RFC 8259, within the limits of json.h. DL_ERR_INPUT has the position; syntax errors take precedence over duplicate keys and numbers beyond doubles. */
+/* Parses the document's NUL-terminated text: one JSON value by RFC 8259, within the limits of
+ * json.h. DL_ERR_INPUT has the position; syntax errors take precedence over duplicate keys and
+ * numbers beyond doubles. */
 enum dl_code dl_json_scan(struct dl_json *doc, struct dl_err *err);
 
 /* The text of a scanned string with escapes, quotes included; NULL: out of memory. */

@@ -1,4 +1,5 @@
-/* json_place.c - position of a number in the text of a document, to change it and leave the rest of the file as written. */
+/* json_place.c - position of a number in the text of a document, to change it and leave the rest of
+ * the file as written. */
 #include <string.h>
 
 #include "model/core/json_node.h"

@@ -1,5 +1,7 @@
-/* json_scan.c - parses a text into the tree of a document in one pass, strictly by RFC 8259. cJSON has no positions, accepts more than JSON ("01", "1.", control characters, invalid UTF-8) and nests a thousand levels; here every error has its line and column, and depth and size are limited. cJSON decodes strings with escapes.
- */
+/* json_scan.c - parses a text into the tree of a document in one pass, strictly by RFC 8259. cJSON
+ * has no positions, accepts more than JSON ("01", "1.", control characters, invalid UTF-8) and
+ * nests a thousand levels; here every error has its line and column, and depth and size are
+ * limited. cJSON decodes strings with escapes. */
 #include "model/core/json_node.h"
 
 #include <stdarg.h>
@@ -271,10 +273,12 @@ static bool more_numbers(struct scan *s) {
     return true;
 }
 
-/* Whether the text repeats the preceding number with its comma, as a third of the numbers of data files do. */
+/* Whether the text repeats the preceding number with its comma, as a third of the numbers of data
+ * files do. */
 static bool repeats(const char *at, size_t length) { return strncmp(at, at - length, length) == 0; }
 
-/* Reads an array of numbers and its closing bracket without a node for each. *packed false: it contains something else, or a number beyond doubles; nothing has been read. */
+/* Reads an array of numbers and its closing bracket without a node for each. *packed false: it
+ * contains something else, or a number beyond doubles; nothing has been read. */
 static enum dl_code scan_numbers(struct scan *s, struct dl_json_node *node, bool *packed) {
     const size_t first = s->at;
     const int values = s->values;

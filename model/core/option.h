@@ -1,5 +1,6 @@
 /* option.h - command-line options as tables. One row defines parsing, --help, the man page and
- * completion; it also gives type, unit and range of the value and the member that stores it, so a new option is one row and one member. */
+ * completion; it also gives type, unit and range of the value and the member that stores it, so a
+ * new option is one row and one member. */
 #ifndef DL_MODEL_CORE_OPTION_H
 #define DL_MODEL_CORE_OPTION_H
 
@@ -19,7 +20,8 @@ enum dl_value_kind {
     DL_VALUE_INTEGER  /* int64_t */
 };
 
-/* Type of a value and the member that stores it. Offsets refer to the structure that the table's options fill; given_at and word_at 0: not stored. */
+/* Type of a value and the member that stores it. Offsets refer to the structure that the table's
+ * options fill; given_at and word_at 0: not stored. */
 struct dl_value {
     enum dl_value_kind kind;
     bool repeatable;
@@ -41,7 +43,9 @@ struct dl_value {
     (offsetof(structure, member) +                                                                 \
      0 * sizeof(char[sizeof(((structure *)0)->member) == sizeof(int) ? 1 : -1]))
 
-/* Values for the last column of a row; NULL: the command looks the option up by name. `place` is a structure and its member, as from `#define PLAN(member) struct dl_plan, member`; further members of struct dl_value may follow: .min, .max, .unit, .choices, .alias. */
+/* Values for the last column of a row; NULL: the command looks the option up by name. `place` is a
+ * structure and its member, as from `#define PLAN(member) struct dl_plan, member`; further members
+ * of struct dl_value may follow: .min, .max, .unit, .choices, .alias. */
 #define DL_GIVEN(place) .given_at = DL_OFFSET(place, bool)
 #define DL_OR_WORD(text, place) .word = text, .word_at = DL_OFFSET(place, bool)
 #define DL_VALUE(...)                                                                              \
@@ -92,7 +96,8 @@ struct dl_options {
 enum dl_code dl_options_parse(const struct dl_option *const *tables, int argc, char **argv,
                               struct dl_options *out, struct dl_err *err);
 
-/* Stores each given option of `table` in the member of *target that its row names; members of absent options keep their values. DL_ERR_USAGE names the option and what was expected. */
+/* Stores each given option of `table` in the member of *target that its row names; members of
+ * absent options keep their values. DL_ERR_USAGE names the option and what was expected. */
 enum dl_code dl_options_bind(const struct dl_options *options, const struct dl_option *table,
                              void *target, struct dl_err *err);
 /* The same for one value of another origin, such as a table's cell. */
@@ -108,7 +113,8 @@ bool dl_option_given(const struct dl_options *options, const char *name);
 struct dl_options dl_options_without(const struct dl_options *options, const char *name);
 /* last value, NULL when not given */
 const char *dl_option_text(const struct dl_options *options, const char *name);
-/* Typed values; an absent option leaves *out unchanged. Errors name the option, what was expected and what was given. */
+/* Typed values; an absent option leaves *out unchanged. Errors name the option, what was expected
+ * and what was given. */
 enum dl_code dl_option_number(const struct dl_options *options, const char *name, enum dl_unit unit,
                               double min, double max, double *out, struct dl_err *err);
 enum dl_code dl_option_integer(const struct dl_options *options, const char *name, int64_t min,

@@ -1,9 +1,11 @@
-/* mixed_model.h - linear mixed model: splits the variance of many measurements into random effects (source, framework, device, ...) and a residual of each row. F-MIXED
+/* mixed_model.h - linear mixed model: splits the variance of many measurements into random effects
+ * (source, framework, device, ...) and a residual of each row. F-MIXED
  *
  *   y_i = sum_e z_ei u_e[level_e(i)] + r_i,  u_e ~ N(0, variance_e),
  *   r_i ~ N(0, row_variance + sum_p w_pi^2 variance_p)
  *
- * Estimated by EM on Henderson's equations (Searle, Casella and McCulloch 1992, chapter 8); residual variances by scoring. */
+ * Estimated by EM on Henderson's equations (Searle, Casella and McCulloch 1992, chapter 8);
+ * residual variances by scoring. */
 #ifndef DL_MODEL_STATISTICS_MIXED_MODEL_H
 #define DL_MODEL_STATISTICS_MIXED_MODEL_H
 
@@ -38,7 +40,8 @@ struct dl_mixed_model {
     int part_count;
 };
 
-/* Runs `steps` steps of EM; 0: estimates the levels with the given variances. DL_ERR_SYSTEM: memory. */
+/* Runs `steps` steps of EM; 0: estimates the levels with the given variances. DL_ERR_SYSTEM:
+ * memory. */
 enum dl_code dl_mixed_fit(struct dl_mixed_model *model, int steps, struct dl_err *err);
 
 /* The residual variance of a row, all components. */

@@ -1,9 +1,12 @@
-/* robust_fit.h - robust fit of a few parameters to many measurements with outliers: bounded nonlinear least squares with Huber's loss and a weak normal prior. F-ROBUST-FIT
+/* robust_fit.h - robust fit of a few parameters to many measurements with outliers: bounded
+ * nonlinear least squares with Huber's loss and a weak normal prior. F-ROBUST-FIT
  *
  *   minimize  sum_i w_i H(r_i(x) / s) + sum_j ((x_j - m_j) / p_j)^2,  low_j <= x_j <= high_j
  *   H(t) = t^2 up to 1, 2 |t| - 1 above
  *
- * by Gauss-Newton steps of iteratively reweighted residuals (Holland and Welsch 1977) with a trust region for each parameter: most parameters affect few rows, so a step too long for one does not delay the others. The caller computes residuals and derivatives. */
+ * by Gauss-Newton steps of iteratively reweighted residuals (Holland and Welsch 1977) with a trust
+ * region for each parameter: most parameters affect few rows, so a step too long for one does not
+ * delay the others. The caller computes residuals and derivatives. */
 #ifndef DL_MODEL_STATISTICS_ROBUST_FIT_H
 #define DL_MODEL_STATISTICS_ROBUST_FIT_H
 
@@ -38,7 +41,8 @@ struct dl_robust_fit {
     int steps;
 };
 
-/* `jacobian` (row_count x parameter_count, row by row) holds the derivatives at the start and, afterwards, the updated ones. DL_ERR_SYSTEM: memory; else the callbacks' error. */
+/* `jacobian` (row_count x parameter_count, row by row) holds the derivatives at the start and,
+ * afterwards, the updated ones. DL_ERR_SYSTEM: memory; else the callbacks' error. */
 enum dl_code dl_robust_fit(const struct dl_robust_problem *problem, double *jacobian,
                            struct dl_robust_fit *fit, struct dl_err *err);
 

@@ -15,9 +15,14 @@ double dl_mad(const double *x, size_t n, double *scratch);
 /* Distribution-free 95 % confidence interval of the median from order statistics (binomial); n >=
  * 6, else min and max. */
 void dl_median_interval(const double *sorted, size_t n, double *low, double *high);
-/* F-REPEATS: number of samples for which the 95 % interval of the median is at most width_frac of the median, estimated from n sorted ones: 6 for n < 6; n if it is already; else n (width / width_frac)^2, since the interval shrinks with the square root of n, and at most 2 n. width_frac > 0, sorted[0] > 0. */
+/* F-REPEATS: number of samples for which the 95 % interval of the median is at most width_frac of
+ * the median, estimated from n sorted ones: 6 for n < 6; n if it is already; else n (width /
+ * width_frac)^2, since the interval shrinks with the square root of n, and at most 2 n. width_frac
+ * > 0, sorted[0] > 0. */
 size_t dl_repeats_wanted(const double *sorted, size_t n, double width_frac);
-/* F-WARMUP: number of leading warm-up samples: those before the first sample that lies in the range of the second half and starts five samples whose median lies in the 95 % interval of the second half's median, both widened by 1 % on either side; at most n / 2, 0 for n < 12. scratch: n
+/* F-WARMUP: number of leading warm-up samples: those before the first sample that lies in the range
+ * of the second half and starts five samples whose median lies in the 95 % interval of the second
+ * half's median, both widened by 1 % on either side; at most n / 2, 0 for n < 12. scratch: n
  * doubles. */
 size_t dl_warmup_samples(const double *x, size_t n, double *scratch);
 /* Marks outlier[i] and returns their number: modified z-score |x - median| / (1.4826 MAD) above 3.5

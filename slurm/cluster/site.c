@@ -147,7 +147,7 @@ const struct dl_schema dl_site_schema = {.name = "dlmodel-site",
                                          .fields = site_fields,
                                          .top_level = true};
 
-/* Jobs run what is there, and sites name what jobs run: neither comes from next to a data folder.
+/* Jobs execute these files, and sites name commands: neither is taken from a data folder.
  */
 static const char *shipped(struct dl_context *context, int i, const char *rest) {
     return dl_arena_printf(context->arena, "%s/slurm/%s", context->script_roots[i], rest);
