@@ -12,10 +12,6 @@
 
 enum { MAX_LIST = 1024 }; /* values of one option */
 
-static enum dl_code no_memory(struct dl_err *err) {
-    return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-}
-
 /* Options that concern files of this machine, the process, or the output format. */
 static const char *const withheld[] = {"output",       "format", "json",  "csv",       "help",
                                        "trace",        "data",   "color", "threads",   "write",
@@ -53,7 +49,6 @@ const struct dl_option *dl_request_option(const struct dl_command *command, cons
 }
 
 enum dl_code dl_words_add(struct dl_words *words, char *word, struct dl_err *err) {
-    if (word == NULL) return no_memory(err);
     if (words->count == DL_MAX_WORDS)
         return dl_fail(err, DL_ERR_USAGE, "expected at most %d values", DL_MAX_WORDS);
     words->list[words->count++] = word;
@@ -75,7 +70,6 @@ enum dl_code dl_words_attach(struct dl_words *words, const char *name, const cha
     const char *own = name;
     for (int i = 2; own != NULL && is_taken(words, own); i++)
         own = dl_arena_printf(arena, "%s (%d)", name, i);
-    if (own == NULL) return no_memory(err);
     words->attached[words->attached_count++] =
         (struct dl_attachment){.name = own, .text = text, .length = bytes};
     *name_out = own;
@@ -137,7 +131,6 @@ static enum dl_code attach(const struct place *p, const char **path) {
     const size_t end = end_of_value(p->doc, p->node->place);
     const char *copy =
         dl_arena_strndup(p->arena, p->doc->text + p->node->place, end - p->node->place);
-    if (copy == NULL) return no_memory(p->err);
     return dl_words_attach(p->words, p->key, copy, end - p->node->place, p->arena, path, p->err);
 }
 
@@ -184,8 +177,7 @@ static enum dl_code add_list(struct place p, const struct dl_option *option) {
         dl_text_add(&joined, text);
     }
     if (dl_option_repeatable(option)) return DL_OK;
-    const char *text = dl_text_string(&joined);
-    return text == NULL ? no_memory(p.err) : add_value(&p, option, text);
+    return add_value(&p, option, dl_text_string(&joined));
 }
 
 /* "set": {"links.inter.bandwidth": "25GB/s"} */
@@ -272,7 +264,6 @@ static void decode(char *text) {
 enum dl_code dl_words_of_form(const struct dl_command *command, const char *query,
                               struct dl_arena *arena, struct dl_words *out, struct dl_err *err) {
     char *text = dl_arena_strdup(arena, query), *next = NULL;
-    if (text == NULL) return no_memory(err);
     for (char *pair = strtok_r(text, "&", &next); pair != NULL; pair = strtok_r(NULL, "&", &next)) {
         char *value = strchr(pair, '=');
         if (value == NULL) continue;

@@ -41,7 +41,7 @@ static int by_name(const void *a, const void *b) {
 /* Names of the folder's tables, sorted; *count_out may exceed MAX_TABLES. */
 static const char **find_tables(const char *folder, struct dl_arena *arena, int *count_out) {
     const char **names = dl_arena_alloc(arena, MAX_TABLES, sizeof *names);
-    DIR *directory = names == NULL ? NULL : opendir(folder);
+    DIR *directory = opendir(folder);
     int count = 0;
     if (directory != NULL) {
         for (const struct dirent *e; (e = readdir(directory)) != NULL;) {
@@ -63,7 +63,7 @@ static uint64_t state_of(const char *folder, const char *const *names, int count
     for (int i = 0; i < count; i++) {
         struct stat s;
         const char *path = dl_arena_printf(arena, "%s/%s", folder, names[i]);
-        if (path == NULL || stat(path, &s) != 0) continue;
+        if (stat(path, &s) != 0) continue;
         state = dl_hash_text(state, names[i]);
         state = dl_hash_bytes(state, &s.st_size, sizeof s.st_size);
         state = dl_hash_bytes(state, &s.st_mtim, sizeof s.st_mtim);
@@ -113,7 +113,6 @@ static enum dl_code add_table(const struct dl_service *service, const char *path
     struct dl_run_rows *rows = dl_arena_alloc(j->arena, 1, sizeof *rows);
     char *text;
     size_t length;
-    if (rows == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_file_read_regular(path, MAX_BYTES, j->arena, &text, &length, err));
     if (length == 0) return DL_OK;
     DL_TRY(dl_csv_parse(name, text, length, j->arena, csv, err));
@@ -162,7 +161,6 @@ static char *copy(const char *text) { return strdup(text != NULL ? text : ""); }
 static void read_tables(const struct dl_service *service, const char *const *names, int count,
                         struct dl_arena *arena) {
     struct joined *j = dl_arena_alloc(arena, 1, sizeof *j);
-    if (j == NULL) return;
     j->arena = arena;
     j->left_out.arena = arena;
     for (int i = 0; i < count && i < MAX_TABLES; i++) {
@@ -187,8 +185,7 @@ static bool update(const struct dl_service *service) {
     if (folder == NULL) return false;
     const char **names = find_tables(folder, &arena, &count);
     const int read = count < MAX_TABLES ? count : MAX_TABLES;
-    const uint64_t state =
-        names == NULL ? 0 : state_of(folder, names, read, &arena) + (uint64_t)count;
+    const uint64_t state = state_of(folder, names, read, &arena) + (uint64_t)count;
     if (state != kept.state || kept.text == NULL) read_tables(service, names, count, &arena);
     kept.state = state;
     dl_arena_free(&arena);
@@ -205,7 +202,7 @@ enum dl_code dl_measured_attach(const struct dl_service *service, struct dl_word
     own->if_it_fits = true;
     if (kept.left_out[0] != '\0') {
         char *list = dl_arena_strndup(arena, kept.left_out, strlen(kept.left_out) - 1);
-        for (char *c = list; c != NULL && *c != '\0'; c++) *c = *c == '\n' ? ';' : *c;
+        for (char *c = list; *c != '\0'; c++) *c = *c == '\n' ? ';' : *c;
         own->remark = dl_arena_printf(arena, "measured runs left out: %s", list);
     }
     return DL_OK;
@@ -228,7 +225,6 @@ static const char *with_left_out(const char *json, struct dl_arena *arena) {
         dl_jw_end(&w);
     }
     dl_jw_end(&w);
-    if (w.failed) return NULL;
     if (json == NULL) return dl_arena_printf(arena, "%s\n", w.text);
     const size_t end = strlen(w.text) - strlen("\n}");
     return dl_arena_printf(arena, "%.*s,%s", (int)end, w.text, json + 1);
@@ -241,10 +237,6 @@ void dl_answer_measured(const struct dl_service *service, const struct dl_reques
     struct dl_words *words = dl_arena_alloc(arena, 1, sizeof *words);
     struct dl_ran ran = {.code = DL_OK};
     const char *name = NULL;
-    if (words == NULL) {
-        dl_answer_text(500, DL_MEDIA_PROBLEM, NULL, out);
-        return;
-    }
     ran.code = dl_measured_attach(service, words, arena, &name, &ran.err);
     if (ran.code == DL_OK && (name == NULL || kept.text[0] == '\0')) {
         const char *nothing = "{\n  \"left_out\": [],\n  \"rows\": []\n}\n";

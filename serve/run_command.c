@@ -17,8 +17,8 @@ struct capture {
 
 static enum dl_code take_output(const struct dl_options *options, const char *text,
                                 struct dl_err *err) {
+    (void)err;
     struct capture *capture = options->owner;
-    if (text == NULL || capture->arena->failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     dl_text_add(&capture->text, text);
     return DL_OK;
 }
@@ -71,25 +71,33 @@ const struct dl_command *dl_service_command(const struct dl_service *service, co
 }
 
 /* Documents of the request, then those of the service. */
-static enum dl_code attach_all(const struct dl_service *service, const struct dl_words *words,
-                               struct dl_arena *arena, struct dl_data *data, struct dl_err *err) {
+static void attach_all(const struct dl_service *service, const struct dl_words *words,
+                       struct dl_arena *arena, struct dl_data *data) {
     const struct dl_documents *own = service->documents;
     const int count = words->attached_count + own->count;
     struct dl_attachment *all = dl_arena_alloc(arena, (size_t)count, sizeof *all);
-    if (all == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < count; i++)
         all[i] =
             i < words->attached_count ? words->attached[i] : own->list[i - words->attached_count];
     data->attachments = all;
     data->attachment_count = count;
     data->names_only = true;
-    return DL_OK;
 }
 
-static enum dl_code run(struct dl_context *context, const struct dl_command *command,
-                        struct dl_words *words, struct dl_err *err) {
+struct call {
+    const struct dl_service *service;
+    struct dl_context *context;
+    const struct dl_command *command;
+    struct dl_words *words;
+};
+
+static enum dl_code run(void *state, struct dl_err *err) {
+    const struct call *call = state;
+    struct dl_context *context = call->context;
+    const struct dl_command *command = call->command;
+    struct dl_words *words = call->words;
+    attach_all(call->service, words, context->arena, &context->data);
     struct dl_options *options = dl_arena_alloc(context->arena, 1, sizeof *options);
-    if (options == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_options_parse(command->options, words->count, words->list, options, err));
     options->owner = context->owner;
     return command->run(context, options, err);
@@ -116,9 +124,8 @@ void dl_run_command(const struct dl_service *service, const struct dl_command *c
         context.watch_user = (void *)(uintptr_t)request;
     }
     *out = (struct dl_ran){.code = DL_OK};
-    out->code = attach_all(service, words, arena, &context.data, &out->err);
-    if (out->code == DL_OK) out->code = run(&context, command, words, &out->err);
-    if (arena->failed) out->code = dl_fail(&out->err, DL_ERR_SYSTEM, "out of memory");
+    struct call call = {service, &context, command, words};
+    out->code = dl_guarded(run, &call, &out->err);
     out->text = capture.text.length > 0 ? dl_text_string(&capture.text) : NULL;
     out->notes = capture.remarks.length > 0 ? dl_text_string(&capture.remarks) : "";
     hide_folders(service, out->err.file);

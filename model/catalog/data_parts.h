@@ -23,13 +23,11 @@ struct dl_selection {
 };
 /* Selects those of a kind ("device."), with `replacement` for the prefix; bare: also those without
  * a prefix. */
-enum dl_code dl_data_select(const struct dl_data *data, enum dl_data_kind kind,
-                            const char *replacement, bool bare, struct dl_arena *arena,
-                            struct dl_selection *out, struct dl_err *err);
+void dl_data_select(const struct dl_data *data, enum dl_data_kind kind, const char *replacement,
+                    bool bare, struct dl_arena *arena, struct dl_selection *out);
 /* Selects those that name the object: "framework.megatron.dispatch_s"; of a release, or NULL. */
-enum dl_code dl_data_select_named(const struct dl_data *data, enum dl_data_kind kind,
-                                  const char *object, const char *release, struct dl_arena *arena,
-                                  struct dl_selection *out, struct dl_err *err);
+void dl_data_select_named(const struct dl_data *data, enum dl_data_kind kind, const char *object,
+                          const char *release, struct dl_arena *arena, struct dl_selection *out);
 /* Marks the overrides that the document used; whether there is any. */
 bool dl_data_mark_used(const struct dl_selection *selection);
 /* Select and apply: overrides of the kind and bare ones; overrides that name the object. */

@@ -81,19 +81,7 @@ static enum dl_code slurp(int fd, const char *path, size_t expected, size_t max_
 /* At most so much is read from a terminal or another device. */
 enum { DEVICE_BYTES = 1 << 20 };
 
-/* A regular file of that size straight into the arena. -1 with errno; a length above `size`: it has
- * grown since, read it otherwise. */
-static ssize_t read_sized(int fd, size_t size, struct dl_arena *arena, char **text_out) {
-    char *text = dl_arena_alloc(arena, size + 1, 1);
-    if (text == NULL) {
-        errno = ENOMEM;
-        return -1;
-    }
-    *text_out = text; /* the arena gives zeros, one of which ends the text */
-    return read_fully(fd, text, size + 1);
-}
-
-/* The open file of size 0 (a pipe, /proc), or one that has grown since its size was read. */
+/* Reads a file of size 0 (a pipe, /proc), or one that has grown since its size was read. */
 static enum dl_code read_unsized(int fd, const char *path, const struct stat *info,
                                  size_t max_bytes, struct dl_arena *arena, char **text_out,
                                  size_t *length_out, struct dl_err *err) {
@@ -106,7 +94,7 @@ static enum dl_code read_unsized(int fd, const char *path, const struct stat *in
         slurp(fd, path, regular ? (size_t)info->st_size : 0, max_bytes, &buffer, length_out, err));
     *text_out = dl_arena_strndup(arena, buffer, *length_out);
     free(buffer);
-    return *text_out != NULL ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "%.400s: out of memory", path);
+    return DL_OK;
 }
 
 static enum dl_code read_open(int fd, const char *path, bool regular_only, size_t max_bytes,
@@ -122,12 +110,13 @@ static enum dl_code read_open(int fd, const char *path, bool regular_only, size_
     if (regular && info.st_size > 0 && (unsigned long long)info.st_size > max_bytes)
         return too_large(path, max_bytes, err);
     const size_t size = regular ? (size_t)info.st_size : 0;
-    const ssize_t got = size > 0 ? read_sized(fd, size, arena, text_out) : 1;
-    if (got < 0)
-        return errno == ENOMEM ? dl_fail(err, DL_ERR_SYSTEM, "%.400s: out of memory", path)
-                               : read_failed(path, strerror(errno), err);
-    *length_out = (size_t)got;
-    if ((size_t)got <= size) return DL_OK;
+    if (size > 0) { /* straight into the arena, whose zeros end the text */
+        *text_out = dl_arena_alloc(arena, size + 1, 1);
+        const ssize_t got = read_fully(fd, *text_out, size + 1);
+        if (got < 0) return read_failed(path, strerror(errno), err);
+        *length_out = (size_t)got;
+        if (*length_out <= size) return DL_OK;
+    }
     return read_unsized(fd, path, &info, max_bytes, arena, text_out, length_out, err);
 }
 

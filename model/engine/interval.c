@@ -407,14 +407,10 @@ enum dl_code dl_posterior_make(const struct dl_interval_model *model,
     const size_t most = FIRST_WORKLOAD + 2 * count;
     double *room = dl_arena_alloc(arena, 2 * most, sizeof *room);
     gsl_matrix *matrix = dl_arena_alloc(arena, 1, sizeof *matrix);
-    if (p == NULL || room == NULL || matrix == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     *p = (struct dl_posterior){
         .model = model, .first = runs[0].what, .run_count = count, .mean = room};
     p->workloads = dl_arena_alloc(arena, count, sizeof *p->workloads);
     p->jobs = dl_arena_alloc(arena, count, sizeof *p->jobs);
-    if (p->workloads == NULL || p->jobs == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (size_t i = 0; i < count; i++) {
         const struct job job = job_of(runs[i].workload, &runs[i].what);
         if (find_workload(p, job.workload) == p->workload_count)
@@ -423,7 +419,6 @@ enum dl_code dl_posterior_make(const struct dl_interval_model *model,
     }
     p->effect_count = FIRST_WORKLOAD + p->workload_count + p->job_count;
     double *cells = dl_arena_alloc(arena, p->effect_count * p->effect_count, sizeof *cells);
-    if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     *matrix = gsl_matrix_view_array(cells, p->effect_count, p->effect_count).matrix;
     p->covariance = matrix;
     double *right = room + most;

@@ -197,7 +197,6 @@ enum dl_code dl_site_load(struct dl_context *context, const char *name, const st
     struct dl_json *doc = NULL;
     DL_TRY(site_path(context, name, &path, err));
     struct dl_site *site = dl_arena_alloc(context->arena, 1, sizeof *site);
-    if (site == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (dl_data_attachment(&context->data, path) != NULL)
         DL_TRY(dl_data_json(&context->data, path, context->arena, &doc, err));
     else
@@ -228,7 +227,7 @@ enum dl_code dl_site_programs(struct dl_context *context, const char **out, stru
         const char *path = shipped(context, i, "frameworks");
         if (path == NULL || access(path, R_OK) != 0 || realpath(path, resolved) == NULL) continue;
         *out = dl_arena_strdup(context->arena, resolved);
-        return *out == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+        return DL_OK;
     }
     return dl_fail(
         err, DL_ERR_SYSTEM,
