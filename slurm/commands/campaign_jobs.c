@@ -136,7 +136,7 @@ static void add_trial(struct dl_table *table, const struct dl_campaign_file *fil
     c[11].number = line->accuracy_frac;
 }
 
-/* What the search found and how long it took, for people. */
+/* Best result of the search and its duration, as text. */
 static void summarize(struct dl_context *context, const struct dl_campaign_file *file,
                       const struct dl_trial_line *lines, int count) {
     const struct dl_trial_line *best = NULL;

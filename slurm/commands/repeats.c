@@ -1,7 +1,7 @@
 /* repeats.c - `submit --method deep500`: repeats of each configuration until the distribution-free
  * 95 % interval of the median of its runs is narrow enough (Ben-Nun et al. 2019: A Modular
  * Benchmarking Infrastructure for High-Performance and Reproducible Deep Learning). A run's value
- * is the median of its steps without warm-up and outliers; disturbed runs count, and are told.
+ * is the median of its steps without warm-up and outliers; disturbed runs are counted and reported.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -13,7 +13,7 @@
 
 enum { MOST_RUNS = 4096 };
 
-/* One configuration of the plan, and what its runs in the folder say. */
+/* One configuration of the plan with the results of its runs in the folder. */
 struct state {
     const struct dl_run_record *run;
     double values_s[MOST_RUNS];
@@ -137,7 +137,7 @@ static enum dl_code read_folder(struct dl_context *context, const struct dl_opti
     if (dl_runs_read(plan->folder, context->arena, runs, &none) != DL_OK) return DL_OK;
     DL_TRY(dl_slurm_read_runs(context, options, runs, &accounting, err));
     if (runs->count == 0) return DL_OK;
-    /* without an answer of Slurm the logs tell which runs have ended */
+    /* without Slurm's answer the logs show which runs have ended */
     (void)dl_slurm_states(runs, accounting, context->arena, states, &none);
     return DL_OK;
 }
