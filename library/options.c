@@ -203,8 +203,8 @@ static enum dl_code predict(struct dlmodel *m, struct dl_err *err) {
                                           p,
                                           &m->inputs.length,
                                           NULL};
-    DL_TRY(dl_rows_init(&m->table, &m->arena, 0, err));
-    DL_TRY(dl_rows_add(&m->table, &row, err));
+    dl_rows_init(&m->table, &m->arena, 0);
+    dl_rows_add(&m->table, &row);
     return m->arena.failed ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }
 

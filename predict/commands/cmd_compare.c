@@ -262,6 +262,16 @@ static enum dl_code fit(struct dl_context *context, const struct dl_options *opt
                : dl_generalize_run(context, options, data, csvs, tables->count, err);
 }
 
+/* No row could be predicted with --release: the first reason is that there is none of that name. */
+static enum dl_code refuse_release(const struct dl_comparison *comparison, struct dl_err *err) {
+    for (int i = 0; i < comparison->count; i++) {
+        const char *why = comparison->rows[i].why;
+        if (why != NULL && strncmp(why, "--release: ", 11) == 0)
+            return dl_fail(err, DL_ERR_USAGE, "%s", why);
+    }
+    return dl_fail(err, DL_ERR_NO, "no row could be predicted; --rows shows the reasons");
+}
+
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,
                         struct dl_err *err) {
     enum dl_format format = DL_FORMAT_TEXT;
@@ -281,6 +291,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(compare_all(context, options, &data, &tables, &comparison, err));
     DL_TRY(dl_compare_print(context, options, &comparison, &tables, format, &overall, err));
     if (comparison.part_count > 1) return DL_OK;
+    if (!dl_known(overall) && data.release != NULL) return refuse_release(&comparison, err);
     if (!dl_known(overall))
         return dl_fail(err, DL_ERR_NO, "no row could be predicted%s",
                        format == DL_FORMAT_TEXT ? "" : "; --rows shows the reasons");

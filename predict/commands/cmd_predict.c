@@ -211,10 +211,10 @@ static enum dl_code rows_text(struct dl_context *context, const struct dl_predic
     if (dl_known(dl_rows_total(&first).time_s)) show |= DL_ROWS_RUN;
     for (int i = 0; i < results->count && !results->every_strategy; i++)
         if (dl_rows_is_chosen(&results->rows[i].plan)) show |= DL_ROWS_PLAN;
-    DL_TRY(dl_rows_init(&table, context->arena, show, err));
+    dl_rows_init(&table, context->arena, show);
     for (int i = 0; i < results->count; i++) {
         const struct dl_prediction_row row = dl_predicted_row_of(results, &results->rows[i]);
-        DL_TRY(dl_rows_add(&table, &row, err));
+        dl_rows_add(&table, &row);
     }
     *out = csv ? dl_table_csv(&table) : dl_table_text(&table);
     return *out != NULL ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory");

@@ -260,7 +260,6 @@ static enum dl_code read_data(const struct dl_run_rows *r, int row, struct dl_pl
     return DL_OK;
 }
 
-/* Of several reasons, one is reported: strategy before choices, metric and counts. */
 /* A node has so many devices; the cores of one are shared by any number of tasks. */
 static enum dl_code check_node(const struct dl_run_rows *r, int row, const struct dl_run_row *run,
                                struct dl_err *err) {
@@ -274,6 +273,7 @@ static enum dl_code check_node(const struct dl_run_rows *r, int row, const struc
                         dl_run_cell(r, row, DL_RUN_DEVICES_PER_NODE));
 }
 
+/* Of several reasons, one is reported: strategy before choices, metric and counts. */
 static enum dl_code read_run(struct dl_run_rows *r, int row, struct dl_run_row *run,
                              struct dl_err *err) {
     struct dl_plan *plan = &run->plan;
@@ -322,6 +322,21 @@ static enum dl_code read_core_ratio(const struct dl_run_rows *r, int row, struct
     return DL_OK;
 }
 
+/* A fault in the row itself is the reason why it is skipped; other rows are compared. */
+static enum dl_code read_row(struct dl_run_rows *r, int row, struct dl_run_row *run,
+                             struct dl_err *err) {
+    struct dl_err fault = {.code = DL_OK};
+    enum dl_code code = read_run(r, row, run, &fault);
+    if (code == DL_OK) code = read_core_ratio(r, row, run, &fault);
+    if (code == DL_ERR_INPUT && strcmp(fault.file, r->csv->name) == 0) {
+        run->why =
+            dl_arena_printf(r->arena, "line %d: %s: %s", fault.line, fault.key, fault.message);
+        return DL_OK;
+    }
+    if (code != DL_OK) *err = fault;
+    return code;
+}
+
 static enum dl_code find_columns(struct dl_run_rows *r, struct dl_err *err) {
     const char *first = NULL, *missing = "";
     for (int c = 0; c < DL_RUN_COLUMNS && missing != NULL; c++) {
@@ -348,8 +363,7 @@ enum dl_code dl_run_rows_read(const struct dl_data *data, const struct dl_csv *c
     if (out->cache == NULL || out->rows == NULL)
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int row = 0; row < csv->row_count; row++) {
-        DL_TRY(read_run(out, row, &out->rows[row], err));
-        DL_TRY(read_core_ratio(out, row, &out->rows[row], err));
+        DL_TRY(read_row(out, row, &out->rows[row], err));
     }
     return dl_run_groups_make(out, err);
 }

@@ -37,8 +37,8 @@ static enum dl_code ask(struct asker *a, const struct dl_inputs *inputs,
                                           &inputs->rates};
     struct dl_table table;
     const char *checkpoint = "";
-    DL_TRY(dl_rows_init(&table, arena, 0, err));
-    DL_TRY(dl_rows_add(&table, &row, err));
+    dl_rows_init(&table, arena, 0);
+    dl_rows_add(&table, &row);
     if (dl_checkpoint_text(a->context, a->options, &row, &checkpoint, &refusal) != DL_OK)
         checkpoint = refusal.message;
     const char *csv = dl_table_csv(&table);
