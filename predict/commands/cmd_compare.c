@@ -262,14 +262,16 @@ static enum dl_code fit(struct dl_context *context, const struct dl_options *opt
                : dl_generalize_run(context, options, data, csvs, tables->count, err);
 }
 
-/* No row could be predicted with --release: the first reason is that there is none of that name. */
-static enum dl_code refuse_release(const struct dl_comparison *comparison, struct dl_err *err) {
+/* Refuses a release that no row has. */
+static enum dl_code check_release(const struct dl_comparison *comparison, struct dl_err *err) {
+    const char *refusal = NULL;
     for (int i = 0; i < comparison->count; i++) {
-        const char *why = comparison->rows[i].why;
-        if (why != NULL && strncmp(why, "--release: ", 11) == 0)
-            return dl_fail(err, DL_ERR_USAGE, "%s", why);
+        const struct dl_compared *row = &comparison->rows[i];
+        if (!row->skipped) return DL_OK;
+        if (refusal == NULL && row->why != NULL && strncmp(row->why, "--release: ", 11) == 0)
+            refusal = row->why;
     }
-    return dl_fail(err, DL_ERR_NO, "no row could be predicted; --rows shows the reasons");
+    return refusal == NULL ? DL_OK : dl_fail(err, DL_ERR_USAGE, "%s", refusal);
 }
 
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,
@@ -289,9 +291,9 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
         return dl_fail(err, DL_ERR_USAGE, "--leave-out: goes with --fit");
     DL_TRY(read_part(options, format, &comparison, err));
     DL_TRY(compare_all(context, options, &data, &tables, &comparison, err));
+    if (data.release != NULL) DL_TRY(check_release(&comparison, err));
     DL_TRY(dl_compare_print(context, options, &comparison, &tables, format, &overall, err));
     if (comparison.part_count > 1) return DL_OK;
-    if (!dl_known(overall) && data.release != NULL) return refuse_release(&comparison, err);
     if (!dl_known(overall))
         return dl_fail(err, DL_ERR_NO, "no row could be predicted%s",
                        format == DL_FORMAT_TEXT ? "" : "; --rows shows the reasons");

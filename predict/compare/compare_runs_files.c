@@ -90,13 +90,14 @@ static bool find_release(const struct dl_release_facts *facts, struct run_releas
     return covered || out->from_release != NULL;
 }
 
-/* The release of --release. */
+/* The release of --release; a framework without releases has nothing to choose. */
 static enum dl_code find_named_release(const struct dl_run_rows *r, struct run_release *out,
                                        struct dl_err *err) {
     const char *name = r->data->release, *all = out->plain->release;
     out->release = dl_framework_release_find(out->plain, name);
     if (out->from != NULL) out->from_release = dl_framework_release_find(out->from, name);
-    if (out->release != NULL || out->from_release != NULL || strcmp(out->plain->release, name) == 0)
+    if (out->release != NULL || out->from_release != NULL || out->plain->release_count == 0 ||
+        strcmp(out->plain->release, name) == 0)
         return DL_OK;
     for (int i = 0; i < out->plain->release_count; i++)
         all = dl_arena_printf(r->arena, "%s, %s", all, out->plain->releases[i].name);

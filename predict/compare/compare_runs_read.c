@@ -322,19 +322,21 @@ static enum dl_code read_core_ratio(const struct dl_run_rows *r, int row, struct
     return DL_OK;
 }
 
-/* A fault in the row itself is the reason why it is skipped; other rows are compared. */
-static enum dl_code read_row(struct dl_run_rows *r, int row, struct dl_run_row *run,
+/* A fault in the row itself is the reason why it is skipped; other rows are compared. *faults
+ * counts them, and `err` keeps the first. */
+static enum dl_code read_row(struct dl_run_rows *r, int row, struct dl_run_row *run, int *faults,
                              struct dl_err *err) {
     struct dl_err fault = {.code = DL_OK};
     enum dl_code code = read_run(r, row, run, &fault);
     if (code == DL_OK) code = read_core_ratio(r, row, run, &fault);
-    if (code == DL_ERR_INPUT && strcmp(fault.file, r->csv->name) == 0) {
-        run->why =
-            dl_arena_printf(r->arena, "line %d: %s: %s", fault.line, fault.key, fault.message);
-        return DL_OK;
-    }
-    if (code != DL_OK) *err = fault;
-    return code;
+    const bool skip = code == DL_ERR_INPUT && strcmp(fault.file, r->csv->name) == 0;
+    if (code != DL_OK && (!skip || *faults == 0)) *err = fault;
+    if (!skip) return code;
+    if (run->measured <= 0) run->measured = NAN; /* not read */
+    run->why = dl_arena_printf(r->arena, "%s:%d:%d: error: %s: %s", fault.file, fault.line,
+                               fault.col, fault.key, fault.message);
+    (*faults)++;
+    return DL_OK;
 }
 
 static enum dl_code find_columns(struct dl_run_rows *r, struct dl_err *err) {
@@ -356,14 +358,24 @@ static enum dl_code find_columns(struct dl_run_rows *r, struct dl_err *err) {
 enum dl_code dl_run_rows_read(const struct dl_data *data, const struct dl_csv *csv,
                               struct dl_arena *arena, struct dl_run_rows *out, struct dl_err *err) {
     const size_t count = (size_t)csv->row_count;
+    struct dl_err first = {.code = DL_OK};
     *out = (struct dl_run_rows){.data = data, .csv = csv, .arena = arena};
     DL_TRY(find_columns(out, err));
     out->cache = dl_arena_alloc(arena, count * DL_RUN_NEW_FILES + 1, sizeof *out->cache);
     out->rows = dl_arena_alloc(arena, count, sizeof *out->rows);
     if (out->cache == NULL || out->rows == NULL)
         return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    int faults = 0;
     for (int row = 0; row < csv->row_count; row++) {
-        DL_TRY(read_row(out, row, &out->rows[row], err));
+        const enum dl_code code = read_row(out, row, &out->rows[row], &faults, &first);
+        if (code != DL_OK) {
+            *err = first;
+            return code;
+        }
+    }
+    if (faults > 0 && faults == csv->row_count) { /* nothing is left to compare */
+        *err = first;
+        return first.code;
     }
     return dl_run_groups_make(out, err);
 }

@@ -5,7 +5,7 @@
 #include "model/engine/pipe.h"
 #include "model/engine/strategies/strategy.h"
 #include "model/engine/throughput.h"
-#include "predict/output/columns.h"
+#include "model/core/columns.h"
 #include "predict/output/rows.h"
 
 #define GIB 1073741824.0

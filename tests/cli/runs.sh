@@ -58,9 +58,9 @@ cell() { awk -F, -v row="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "pre
 time_of() { run predict -n 2 --json "$@" && sed -n 's/^ *"iteration_s": *\([^,]*\),*/\1/p' "$SCRATCH/out"; }
 cp "$SCRATCH/out" "$SCRATCH/rows"
 {
-    echo "$(cell ranks)" "$(time_of -p bf16 -B 64 -s dgx-h100 -w llama3_8b -f megatron-core --tp 2 --pp 2)"
-    echo "$(cell cut)" "$(time_of -p bf16 -B 64 -s dgx-h100 -w llama3_8b -f megatron-core --tp 1 --cp 2)"
-    echo "$(cell stage)" "$(time_of -p bf16 -B 64 -s dgx-h100 -w llama3_8b -f pytorch-fsdp2 --zero 3 --zero-group 8)"
+    echo "$(cell ranks)" "$(time_of -p bf16 -B 64 -s dgx-h100 -w llama3_8b -f megatron-core --tp 2 --pp 2 --strategy 3d)"
+    echo "$(cell cut)" "$(time_of -p bf16 -B 64 -s dgx-h100 -w llama3_8b -f megatron-core --tp 1 --cp 2 --strategy 3d)"
+    echo "$(cell stage)" "$(time_of -p bf16 -B 64 -s dgx-h100 -w llama3_8b -f pytorch-fsdp2 --strategy zero3 --zero-group 8)"
     echo "$(cell bare)" "$(time_of -s iris-v100 -w resnet50 -f pytorch-ddp -p fp32 -B 256)"
 } > "$SCRATCH/values"
 awk '{ d = $1 / $2 - 1; print (NF == 2 && d < 1e-5 && d > -1e-5 ? "same" : "not the same: " $0) }' "$SCRATCH/values" > "$SCRATCH/out"

@@ -1,7 +1,7 @@
 /* columns.h - a column is one entry of a list: key, heading, unit, help, and the member of a struct
  * that it shows. Text, CSV, JSON and `schema` read the same list. */
-#ifndef DL_PREDICT_OUTPUT_COLUMNS_H
-#define DL_PREDICT_OUTPUT_COLUMNS_H
+#ifndef DL_MODEL_CORE_COLUMNS_H
+#define DL_MODEL_CORE_COLUMNS_H
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /* columns.c - see columns.h. */
-#include "predict/output/columns.h"
+#include "model/core/columns.h"
 
 #include <string.h>
 
