@@ -318,7 +318,8 @@ static enum dl_code export_trial(const struct dl_campaign_job *job, int i,
     if (space->batch_axis >= 0)
         batch = space->batch_samples[job->batch[i]];
     else if (!(batch > 0))
-        batch = dl_default_batch(job->inputs.system, job->inputs.workload);
+        batch = dl_default_batch(job->inputs.system->device->kind == DL_DEVICE_CPU,
+                                 job->inputs.workload);
     *out = (struct dl_campaign_trial){.batch_per_device = (int64_t)batch};
     out->parameters = dl_arena_alloc(job->context->arena, DL_SPACE_AXES, sizeof *out->parameters);
     if (out->parameters == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
