@@ -13,14 +13,15 @@ static union dl_cell cell_of(const struct dl_list_column *c, const void *facts) 
     }
 }
 
-void dl_list_table(struct dl_table *table, struct dl_arena *arena,
-                   const struct dl_list_column *list, int count, unsigned show) {
+struct dl_column *dl_list_table(struct dl_table *table, struct dl_arena *arena,
+                                const struct dl_list_column *list, int count, unsigned show) {
     struct dl_column *columns = dl_arena_alloc(arena, (size_t)count, sizeof *columns);
     for (int i = 0; i < count && columns != NULL; i++) {
         columns[i] = list[i].column;
         if (list[i].show != 0 && (list[i].show & show) == 0) columns[i].heading = NULL;
     }
     dl_table_init(table, arena, columns, columns != NULL ? count : 0);
+    return columns;
 }
 
 void dl_list_add(struct dl_table *table, const struct dl_list_column *list, const void *facts) {

@@ -20,9 +20,10 @@ struct dl_list_column {
 #define DL_HIDDEN(type, structure, member, key, help)                                              \
     { {key, NULL, NULL, type, 0, 0}, offsetof(structure, member), help, 0 }
 
-/* A table with the columns of the list; its text shows those whose bits are in `show`. */
-void dl_list_table(struct dl_table *table, struct dl_arena *arena,
-                   const struct dl_list_column *list, int count, unsigned show);
+/* A table with the columns of the list; its text shows those whose bits are in `show`. Returns its
+ * columns, which may be adapted before the first row. */
+struct dl_column *dl_list_table(struct dl_table *table, struct dl_arena *arena,
+                                const struct dl_list_column *list, int count, unsigned show);
 /* Appends a row with the members of `facts`. */
 void dl_list_add(struct dl_table *table, const struct dl_list_column *list, const void *facts);
 /* The same as members of the open JSON object; a dot in a key nests. */

@@ -175,7 +175,7 @@ static enum dl_code take_row(struct sweep *s, int row, struct dl_err *err) {
 
 static enum dl_code add_header(struct sweep *s, struct dl_err *err) {
     struct dl_table empty;
-    DL_TRY(dl_search_rows_init(&empty, s->context->arena, false, true, 0, NULL, err));
+    dl_search_rows_init(&empty, s->context->arena, false, 0, NULL);
     s->columns = empty.column_count;
     s->header = dl_table_csv(&empty);
     if (s->header == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
