@@ -7,7 +7,8 @@
 #include "model/plan/plan.h"
 #include "model/workload/workload.h"
 
-/* `workload` NULL: an unknown network of images. Default samples per device: 32 for images on a GPU, 8 for sequences on a GPU, a quarter of
+/* `workload` NULL: an unknown network of images.
+ * Default samples per device: 32 for images on a GPU, 8 for sequences on a GPU, a quarter of
  * either on a CPU socket. An arbitrary choice, printed with every result. */
 double dl_default_batch(bool cpu, const struct dl_workload *workload);
 
