@@ -106,8 +106,8 @@ enum dl_code dl_run_plan_read(const struct dl_run_rows *runs, int row, struct dl
     }
     inputs.plan.recompute_open = !inputs.given.plan.recompute;
     take_experts_from_data(&inputs.plan);
-    if (inputs.dataset != NULL)
-        DL_TRY(dl_dataset_apply(runs->data, inputs.dataset, runs->arena, &inputs.plan, err));
+    if (inputs.words.dataset != NULL)
+        DL_TRY(dl_dataset_apply(runs->data, inputs.words.dataset, runs->arena, &inputs.plan, err));
     *plan = inputs.plan;
     return DL_OK;
 }
