@@ -80,23 +80,6 @@ enum dl_code dl_run_plan_find(struct dl_run_rows *runs, struct dl_err *err) {
     return DL_OK;
 }
 
-static int64_t common_divisor(int64_t a, int64_t b) {
-    return b == 0 ? a : common_divisor(b, a % b);
-}
-
-/* Tables of transformers count the ranks of expert parallelism among the data ranks (Megatron-Core,
- * DeepSpeed, torchtitan); a plan counts them beside these. More of them than data ranks hold is
- * possible only where they count tensor and context ranks too (F-TRANSFORMER-FOLD). */
-static void take_experts_from_data(struct dl_plan *plan) {
-    const int64_t devices = plan->nodes * plan->devices_per_node, tp = plan->tp > 0 ? plan->tp : 1,
-                  pp = plan->pp > 0 ? plan->pp : 1, cp = plan->sp > 0 ? plan->sp : 1;
-    if (plan->ep <= 1 || plan->dp * tp * pp * cp != devices) return;
-    if (plan->expert_tp <= 0 && plan->dp % plan->ep != 0 && tp > 1) plan->expert_tp = 1;
-    const int64_t folded = plan->expert_tp == 1 && tp > 1 ? common_divisor(plan->ep, tp * cp) : 1,
-                  beside = plan->ep / folded;
-    if (plan->dp % beside == 0) plan->dp /= beside;
-}
-
 enum dl_code dl_run_plan_read(const struct dl_run_rows *runs, int row, struct dl_plan *plan,
                               struct dl_err *err) {
     struct dl_inputs inputs = {.plan = *plan};
@@ -105,7 +88,6 @@ enum dl_code dl_run_plan_read(const struct dl_run_rows *runs, int row, struct dl
         DL_TRY(store_cell(runs, row, column->index, column, &inputs, err));
     }
     inputs.plan.recompute_open = !inputs.given.plan.recompute;
-    take_experts_from_data(&inputs.plan);
     if (inputs.words.dataset != NULL)
         DL_TRY(dl_dataset_apply(runs->data, inputs.words.dataset, runs->arena, &inputs.plan, err));
     *plan = inputs.plan;

@@ -175,7 +175,7 @@ static void add_ranks(struct dl_text *line, const struct dl_plan *plan) {
         const char *option;
         unsigned axis;
         int64_t ranks;
-    } all[] = {{"dp", DL_AXIS_DP, plan->dp},
+    } all[] = {{"dp", DL_AXIS_DP, plan->dp * plan->ep},
                {"tp", DL_AXIS_TP, plan->tp},
                {"pp", DL_AXIS_PP, plan->pp},
                {images ? "spatial" : "cp", DL_AXIS_SP, plan->sp},

@@ -78,7 +78,9 @@ const struct dl_option dl_input_options[] = {
     {"parameter-device", 0, "cpu|gpu", "Plan",
      "tensorflow-ps on one node: device that holds the variables; default cpu",
      DL_WORD(PLAN(variable_placement), .choices = parameter_devices, .alias = "placement")},
-    {"dp", 0, "N", "Plan", "data-parallel ranks; default: all devices that the other axes leave",
+    {"dp", 0, "N", "Plan",
+     "data-parallel ranks, expert-parallel ones among them; default: all devices that the other "
+     "axes leave",
      DL_INTEGER(PLAN(dp), .min = 1, .max = MOST_RANKS)},
     {"tp", 0, "N", "Plan",
      "tensor-, filter- or channel-parallel ranks; default: planned (help theory F-DEFAULT-PLAN); "
