@@ -67,10 +67,46 @@ static enum dl_code store_cell(const struct dl_run_rows *runs, int row, int colu
                         message != NULL ? message + 2 : inner.message);
 }
 
+/* One letter too many, too few or wrong, two exchanged, or other letters for '_'. */
+static bool is_slip(const char *name, const char *known) {
+    const size_t length = strlen(name), wanted = strlen(known);
+    size_t same = 0;
+    while (name[same] != 0 && name[same] == known[same]) same++;
+    const char *rest = name + same, *right = known + same;
+    if (length == wanted + 1) return strcmp(rest + 1, right) == 0;
+    if (length + 1 == wanted) return strcmp(rest, right + 1) == 0;
+    if (length != wanted || rest[0] == 0) return false;
+    if (strcmp(rest + 1, right + 1) == 0) return true;
+    return rest[0] == right[1] && rest[1] == right[0] && strcmp(rest + 2, right + 2) == 0;
+}
+
+/* A column whose name is nearly that of a known one is a slip; others are the user's own. */
+static enum dl_code check_names(const struct dl_csv *csv, struct dl_err *err) {
+    for (int c = 0; c < csv->column_count; c++) {
+        const char *name = csv->header[c];
+        char near[DL_RUN_PLAN_NAME] = "";
+        struct dl_run_plan_column column;
+        bool known = strlen(name) < 4 || strcmp(name, "notes") == 0;
+        for (const struct dl_field *f = dl_run_row_schema.fields; f->key != NULL; f++) {
+            known = known || strcmp(f->key, name) == 0;
+            if (is_slip(name, f->key)) snprintf(near, sizeof near, "%s", f->key);
+        }
+        for (int i = 0; !known && dl_run_plan_column(i, &column); i++) {
+            known = strcmp(column.name, name) == 0;
+            if (is_slip(name, column.name)) snprintf(near, sizeof near, "%s", column.name);
+        }
+        if (!known && near[0] != 0)
+            return dl_fail_at(err, csv->name, 1, 1, name,
+                              "expected a column of a table of runs; did you mean '%s'?", near);
+    }
+    return DL_OK;
+}
+
 enum dl_code dl_run_plan_find(struct dl_run_rows *runs, struct dl_err *err) {
     struct dl_run_plan_column column;
     int count = 0;
     while (dl_run_plan_column(count, &column)) count++;
+    DL_TRY(check_names(runs->csv, err));
     runs->plan_columns = dl_arena_alloc(runs->arena, (size_t)count, sizeof *runs->plan_columns);
     if (runs->plan_columns == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < count && dl_run_plan_column(i, &column); i++) {

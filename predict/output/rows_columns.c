@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/engine/interval.h"
 #include "model/engine/pipe.h"
 #include "model/engine/strategies/strategy.h"
 #include "model/engine/throughput.h"
@@ -21,7 +22,7 @@ struct facts {
     struct dl_spending run;
     const char *system, *workload, *framework, *release, *strategy, *plan_text, *precision,
         *bottleneck, *currency, *schedule, *recompute;
-    int64_t devices, expert_ranks, virtual_stages, zero_stage;
+    int64_t devices, expert_ranks, virtual_stages, zero_stage, corrected_by;
     double device_hours, power_w, iteration_energy_j, max_micro_batch_samples, micro_batch_samples;
 };
 
@@ -136,6 +137,7 @@ static const struct dl_list_column columns[] = {
            "layers outside attention and MLP are split along the sequence"),
     HIDDEN(INTEGER, zero_stage, "zero", "ZeRO stage, 0 to 3"),
     HIDDEN(STRING, release, "release", "release of the framework"),
+    HIDDEN(INTEGER, corrected_by, "corrected_by", "runs of --measured that corrected the result"),
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
@@ -207,6 +209,9 @@ static void read_facts(const struct dl_prediction_row *row, struct dl_arena *are
         .expert_ranks = dl_plan_expert_ranks(plan),
         .virtual_stages = (int64_t)dl_pipe_virtual_stages(plan),
         .zero_stage = dl_rows_zero(plan),
+        .corrected_by = row->framework->measured != NULL
+                            ? (int64_t)dl_posterior_runs(row->framework->measured)
+                            : 0,
         .device_hours = total.device_time_s / 3600,
         .power_w = dl_rows_power(row).job_w,
         .iteration_energy_j = dl_rows_spending(row, p->iteration_s).energy_j,

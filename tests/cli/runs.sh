@@ -66,3 +66,11 @@ cp "$SCRATCH/out" "$SCRATCH/rows"
 awk '{ d = $1 / $2 - 1; print (NF == 2 && d < 1e-5 && d > -1e-5 ? "same" : "not the same: " $0) }' "$SCRATCH/values" > "$SCRATCH/out"
 hasnt 'a row without a strategy is what predict says' 'not'
 has 'four of them' 'same'
+
+# A column that is nearly one of a table of runs is a slip; any other is the user's own.
+sed '1s/precision/precison/' "$SCRATCH/own.csv" > "$SCRATCH/slip.csv"
+run compare "$SCRATCH/slip.csv"
+check 'a misspelled column' 3 "slip\.csv:1:1: error: precison: .* did you mean 'precision'"
+sed '1s/$/,my_notes/; 2,$s/$/,x/' "$SCRATCH/own.csv" > "$SCRATCH/more.csv"
+run compare "$SCRATCH/more.csv"
+check 'a column of the user' 0
