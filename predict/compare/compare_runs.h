@@ -33,6 +33,7 @@ enum dl_run_column {
     DL_RUN_POWER_LIMIT,
     DL_RUN_NCCL_VERSION,
     DL_RUN_NCCL_RINGS,
+    DL_RUN_NOTES,
     DL_RUN_COLUMNS
 };
 

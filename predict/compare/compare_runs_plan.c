@@ -86,7 +86,7 @@ static enum dl_code check_names(const struct dl_csv *csv, struct dl_err *err) {
         const char *name = csv->header[c];
         char near[DL_RUN_PLAN_NAME] = "";
         struct dl_run_plan_column column;
-        bool known = strlen(name) < 4 || strcmp(name, "notes") == 0;
+        bool known = strlen(name) < 4; /* too short to be near */
         for (const struct dl_field *f = dl_run_row_schema.fields; f->key != NULL; f++) {
             known = known || strcmp(f->key, name) == 0;
             if (is_slip(name, f->key)) snprintf(near, sizeof near, "%s", f->key);

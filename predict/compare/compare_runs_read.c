@@ -70,6 +70,7 @@ static const struct dl_field columns[DL_RUN_COLUMNS + 1] = {
         TEXT("nccl_version", false, "release of NCCL, as 2.3.7; empty: the system's"),
     [DL_RUN_NCCL_RINGS] = COUNT("nccl_rings", false,
                                 "rings that NCCL_MIN_NRINGS asked for; empty: NCCL's own choice"),
+    [DL_RUN_NOTES] = TEXT("notes", false, "remarks for people; never read"),
 };
 
 const struct dl_schema dl_run_row_schema = {
