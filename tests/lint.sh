@@ -1,5 +1,5 @@
 #!/bin/sh
-# shellcheck disable=SC2046,SC2038 # names in this tree have no blanks
+# shellcheck disable=SC2046,SC2038,SC2086 # names in this tree have no blanks
 # lint.sh - rules that a compiler does not check. "ok NAME", "not ok NAME" and, for a tool that is not there, "skip NAME: REASON" lines;
 # exit 1 when a rule is broken.
 set -u
@@ -177,8 +177,9 @@ case $(clang-format --version 2> /dev/null) in
 esac
 
 if command -v shellcheck > /dev/null 2>&1; then
-    rule 'shell scripts' "$(find tests tools .ci slurm packaging \( -name "*.sh" -o -path tests/run -o -path .ci/run \) |
-        xargs -P "$cores" -n 8 shellcheck -x -S warning -e SC1091 2>&1)"
+    scripts() { find tests tools .ci slurm packaging \( -name "*.sh" -o -path tests/run -o -path .ci/run \); }
+    rule 'shell scripts' "$(scripts | xargs -P "$cores" -n 8 shellcheck -x -S warning -e SC1091 2>&1)"
+    rule 'variables of shell scripts are quoted' "$(scripts | xargs -P "$cores" -n 8 shellcheck -x -i SC2086,SC2046,SC2048,SC2068,SC2206,SC2115 2>&1)"
 else
     echo 'skip shell scripts: no shellcheck here'
 fi

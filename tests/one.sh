@@ -1,5 +1,5 @@
 #!/bin/sh
-# one.sh FOLDER NUMBER - runs the test on line NUMBER of FOLDER/list ("KIND DIR PREFIX FILE") and counts what it says. tests/run calls it,
+# one.sh FOLDER NUMBER - runs the test on line NUMBER of FOLDER/list ("KIND DIR PREFIX FILE", with tabs between them) and counts what it says. tests/run calls it,
 # several at a time. It leaves in FOLDER, the last of them when everything is there:
 #   NUMBER.log     what the test said, when something failed
 #   NUMBER.skips   what was skipped, and why
@@ -10,7 +10,7 @@
 set -u
 folder=$1 number=$2
 limit=${TEST_TIMEOUT:-300}
-read -r kind dir prefix file << EOF
+IFS='	' read -r kind dir prefix file << EOF
 $(sed -n "${number}p" "$folder/list")
 EOF
 [ "$prefix" = - ] && prefix= || prefix="$prefix "

@@ -22,8 +22,8 @@ static const double LENGTH_SD[] = {[DL_DISTANCE_SQUARES] = 0.5, [DL_DISTANCE_MAG
 static const double SIGNAL_MEDIAN = 0.35, SIGNAL_SD = 1.0;
 static const double NOISE_MEDIAN = 0.06, NOISE_SD = 0.5;
 
-/* Hyperparameters are fitted to at most so many samples, evenly taken: they are few, and the fit is
- * cubic in the samples. */
+/* Hyperparameters are fitted to at most this many samples, evenly spaced: they are few, and the fit
+ * is cubic in the samples. */
 enum { MANY = DL_FIT_MANY, MOST_POINTS = 256 };
 
 struct process {
@@ -280,8 +280,8 @@ static bool write_model(struct process *p, const gsl_vector *theta, struct dl_ke
     return ready;
 }
 
-/* What the others say of each sample: leave-one-out means (Rasmussen and Williams 2006, section
- * 5.4.2); of many samples, whose own share is small, the sum itself. */
+/* Leave-one-out means of each sample (Rasmussen and Williams 2006, section 5.4.2); for many
+ * samples, where one has little weight, the mean itself. */
 static bool others_say(struct process *p, const double *lengths, double signal, double noise,
                        size_t *chosen, double *scratch, double *mean) {
     const size_t count = choose_points(p, lengths, chosen, scratch);
@@ -360,7 +360,7 @@ static double fit_form(struct process *p, const struct dl_fit_form *form,
     return least;
 }
 
-/* The hyperparameters again, without what the others contradict; y: the samples of *p. Where that
+/* Fits the hyperparameters again without contradicted samples; y: the samples of *p. Where that
  * explains the samples worse (without any noise the covariance is nearly singular), they stay. */
 static bool make_robust(struct process *p, double *y, gsl_vector *theta) {
     enum { TIMES = 2, ARRAYS = 3 };

@@ -53,8 +53,7 @@ static void fill(const struct dl_match *m, struct dl_arena *arena, struct dl_tab
     for (int i = 0; i < m->count; i++) dl_list_add(table, columns, &m->rows[i]);
 }
 
-static enum dl_code fill_best(const struct dl_match *m, struct dl_table *table,
-                              struct dl_err *err) {
+static void fill_best(const struct dl_match *m, struct dl_table *table) {
     for (int w = 0; w < m->workload_count; w++) {
         for (int s = 0; s < m->system_count; s++) {
             const struct dl_match_row *fast =
@@ -63,7 +62,6 @@ static enum dl_code fill_best(const struct dl_match *m, struct dl_table *table,
                                           dl_match_best(m, m->workloads[w], m->systems[s], true);
             if (fast == NULL) continue;
             union dl_cell *c = dl_table_row(table);
-            if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
             c[0].string = m->workloads[w];
             c[1].string = m->systems[s];
             c[2].string = fast->framework;
@@ -72,7 +70,6 @@ static enum dl_code fill_best(const struct dl_match *m, struct dl_table *table,
             c[5].number = frugal == NULL ? NAN : frugal->samples_per_j;
         }
     }
-    return DL_OK;
 }
 
 static enum dl_code print_text(const struct dl_match *m, struct dl_context *context,
@@ -110,7 +107,6 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     struct dl_match *m = dl_arena_alloc(context->arena, 1, sizeof *m);
     struct dl_table table;
     struct dl_json_writer w;
-    if (m == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(dl_match_run(context, options, m, err));
     fill(m, context->arena, &table);

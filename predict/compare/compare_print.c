@@ -305,8 +305,6 @@ static enum dl_code print_text(struct printer *p, const struct dl_table *summary
     const char *errors = dl_table_text(summary), *largest = all ? "" : worst_text(p, &worst),
                *causes = causes_text(p, &slow), *reasons = dl_compare_reasons(p->c),
                *told = dl_compare_remarks(p->c);
-    if (errors == NULL || largest == NULL || causes == NULL || reasons == NULL || told == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (all) {
         struct writer rows = {.p = p};
         DL_TRY(write_rows(&rows, MEASURE, err));
@@ -357,7 +355,6 @@ enum dl_code dl_compare_print(struct dl_context *context, const struct dl_option
     const char *end =
         dl_arena_printf(context->arena, "%s%s", sentence(context->arena, list, count),
                         dl_decisions_text(decisions.list, decisions.count, context->arena));
-    if (end == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(print(&p, list, count, &decisions, end, err));
     if (format != DL_FORMAT_TEXT)
         context->note(context, "%.*s", (int)strcspn(end + 1, "\n"), end + 1);

@@ -76,7 +76,6 @@ static enum dl_code group_rows(const struct dl_comparison *c, int kind, int *ord
     *out = (struct grouping){.order = order};
     DL_TRY(dl_classes_make(&keys, c->count, c->arena, &out->classes, err));
     out->begin = dl_arena_alloc(c->arena, 2 * (size_t)c->count + 1, sizeof *out->begin);
-    if (out->begin == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     int *next = out->begin + c->count;
     for (int i = 0; i < rows; i++) next[out->classes.first[dl_comparison_case(c, i)]]++;
     for (int k = 0; k < c->count; k++) {

@@ -6,6 +6,7 @@
 
 #include "model/statistics/stats.h"
 #include "model/core/text.h"
+#include "model/engine/interval.h"
 #include "model/engine/pipe.h"
 #include "model/engine/strategies/strategy.h"
 #include "model/engine/throughput.h"

@@ -205,8 +205,6 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
                   "\nPareto front of time, memory and devices (cheap: nothing beats it in time, "
                   "cost and energy either):\n\n%s",
                   dl_table_text(front));
-    if (plans == NULL || terms == NULL || commands == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     return context->output(
         options,
         dl_arena_printf(

@@ -206,3 +206,17 @@ if [ -z "${SANITIZED-}" ] && command -v time > /dev/null 2>&1; then
     *) if [ "$peak" -le 20480 ]; then echo 'ok memory of one prediction'; else echo "not ok memory of one prediction: $peak KiB"; fi ;;
     esac
 fi
+
+# An option has the same letter wherever it has one, and a command for runs has all letters of predict.
+for command in $("$DLMODEL" help | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
+    "$DLMODEL" "$command" --help | sed -nE "s/^  (-[a-zA-Z], |    )(--[a-z-]+).*/\\2 \\1$command/p" | tr -d ,
+done | awk 'NF == 3' | sort > "$SCRATCH/letters"
+two=$(cut -d ' ' -f 1,2 "$SCRATCH/letters" | sort -u | cut -d ' ' -f 1 | uniq -d)
+if [ -z "$two" ]; then echo 'ok an option has one letter'; else echo "not ok an option has one letter: $two"; fi
+missing=
+for option in framework workload nodes devices-per-node batch-per-device global-batch precision; do
+    for command in predict explain search advise campaign match plot report slurm; do
+        grep -q "^--$option -[a-zA-Z] $command\$" "$SCRATCH/letters" || missing="$missing $command:$option"
+    done
+done
+if [ -z "$missing" ]; then echo 'ok each command has the letters of predict'; else echo "not ok each command has the letters of predict:$missing"; fi

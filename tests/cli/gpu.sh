@@ -50,8 +50,8 @@ for program in cuda cudnn nccl; do
     probe nodriver 1 $program --list
     check "probe-$program --list without a driver" 0
     has "probe-$program says that there is no driver" 'no NVIDIA driver'
-    probe nodriver 1 $program --points gpu-gemm "$square" fwd 0.01
-    [ $program = nccl ] || check "probe-$program without a driver" 6 'no NVIDIA driver'
+    probe nodriver 1 "$program" --points gpu-gemm "$square" fwd 0.01
+    [ "$program" = nccl ] || check "probe-$program without a driver" 6 'no NVIDIA driver'
 done
 probe nodriver 1 nccl --spawn 2 --points nccl-allreduce 'bytes=64 ranks=2' gpu 0.01
 check 'probe-nccl without a driver' 6 'no NVIDIA driver'

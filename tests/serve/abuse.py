@@ -81,6 +81,9 @@ def smuggling(s):
     for name, data in cases.items():
         got = s.raw(data + b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", half=False)
         check(f"{name}: refused, the connection closed", got.startswith((b"HTTP/1.1 4", b"HTTP/1.1 5")) and b"HTTP/1.1 2" not in got, got[:300])
+        if not got.partition(b"\r\n\r\n")[2].startswith(b"{"):  # libmicrohttpd's own text, where there is no request yet
+            check(f"{name}: nothing of the request is in the library's answer", b"Content-Type: application/problem+json" not in got
+                  and not any(word in got for word in (b"evil", b"localhost", b"xchunked", b"Abc", b"PRI")), got)
     for name, more in {"h2c": b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n",
                        "a websocket": b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: eA==\r\nSec-WebSocket-Version: 13\r\n",
                        "a range of a range": b"Range: bytes=0-5,0-5,0-5\r\n"}.items():
@@ -137,10 +140,11 @@ def bombs(s):
         "a hundred thousand keys": b"{" + b",".join(b'"k%d":1' % i for i in range(100000)) + b"}",
         "a list of a million": b'{"set":[' + b'"a=1",' * 999999 + b'"a=1"]}',
         "nodes without end": b'{"nodes":"1-100000000"}',
+        "a list of 200,000 nodes": b'{"nodes":[' + b",".join(b"%d" % i for i in range(1, 200001)) + b"]}",
         "layers without end": b'{"workload":"gpt:layers=1000000000,hidden=12288,heads=96,seq=2048,vocab=50000"}',
     }.items():
         status = s.ask("POST", "/v1/predict", body, JSON)[0]
-        check(name + ": refused", status in (400, 413, 422, 500, 504), status)
+        check(name + ": refused", status in (400, 413, 422), status)
     got = s.raw(b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 40000000\r\n\r\n")
     check("a body beyond the limit", b" 413 " in first_line(got), got)
     got = s.raw(b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -286,6 +290,11 @@ def access():
         check("a further name", s.ask("GET", "/healthz", headers={"Host": "dl.example.org"})[0] == 200)
         s.problem("no other name", 421, "GET", "/healthz", headers={"Host": "dl.example.com"})
         s.problem("a request of another site's page", 403, "POST", "/v1/predict", RUN, headers={"Sec-Fetch-Site": "cross-site"})
+        own = f"127.0.0.1:{s.port}"
+        for origin in ("https://evil.example", "null", f"http://{own}.evil.example", f"http://evil.example/{own}", f"https://evil.example:{s.port}", "file://"):
+            s.problem(f"of a browser that says only its Origin: {origin.replace(str(s.port), 'PORT')}", 403, "POST", "/v1/predict", RUN,
+                      headers={"Origin": origin})
+        check("the service's own page in such a browser", s.ask("POST", "/v1/predict", RUN, {"Origin": f"http://{own}"})[0] == 200)
 
 
 def stopping():

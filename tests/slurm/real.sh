@@ -80,7 +80,7 @@ frameworks() {
         dl slurm submit --framework "pytorch-ddp${REAL_FRAMEWORKS:+,$REAL_FRAMEWORKS}" --nodes $nodes --dir "$runs" --workload "$w" $(options_of "$w")
         judge "submit $w on $nodes nodes" $? "$(said)"
     done
-    if [ $part != short ]; then
+    if [ "$part" != short ]; then
         dl slurm submit --framework pytorch-ddp --workload lenet --batch-per-device 64 --profile --dir "$runs"
         judge 'submit --profile' $? "$(said)"
     fi
@@ -123,12 +123,12 @@ accounting_down() { # while collecting
 }
 if /usr/bin/python3 -c 'import torch' 2> "$SCRATCH/torch"; then
     frameworks
-    [ $part = short ] || accounting_down
+    [ "$part" = short ] || accounting_down
 else
     echo "skip frameworks on a real Slurm: PyTorch is not here: $(tail -n 1 "$SCRATCH/torch")"
 fi
 
-if [ $part != long ]; then # A job is cancelled.
+if [ "$part" != long ]; then # A job is cancelled.
     custom "$SCRATCH/c1" cancelled 1000 0.1 && wait_steps "$folder" 5
     dl slurm cancel --all --dir "$SCRATCH/c1"
     judge 'cancel' $? "$(said)"
@@ -137,7 +137,7 @@ if [ $part != long ]; then # A job is cancelled.
     grep -q ',CANCELLED,' "$SCRATCH/c1.csv" && grep -q 'CANCELLED after [0-9]* of 1000 steps; those are kept' "$SCRATCH/err"
     judge 'a cancelled job keeps its steps' $? "$(said)"
 fi
-[ $part != short ] || exit 0
+[ "$part" != short ] || exit 0
 
 # slurmctld is restarted while a job runs.
 custom "$SCRATCH/c2" restarted 40 0.1 && wait_steps "$folder" 3
