@@ -78,7 +78,7 @@ static enum dl_code print_text(const struct dl_match *m, struct dl_context *cont
     struct dl_table best;
     struct dl_text text = {.arena = context->arena};
     dl_table_init(&best, context->arena, best_columns, sizeof best_columns / sizeof *best_columns);
-    DL_TRY(fill_best(m, &best, err));
+    fill_best(m, &best);
     dl_text_printf(&text,
                    "%s\nThe best framework of each system (excluding the ideal bound and "
                    "asynchronous modes)\n\n%s\n",
@@ -98,7 +98,7 @@ static enum dl_code print_text(const struct dl_match *m, struct dl_context *cont
                    m->impossible == 1 ? "" : "s", m->impossible == 0 ? "." : ":");
     for (int i = 0; i < m->reason_count; i++)
         dl_text_printf(&text, "%7d  %s\n", m->reasons[i].count, m->reasons[i].why);
-    return context->output(options, context->arena->failed ? NULL : dl_text_string(&text), err);
+    return context->output(options, dl_text_string(&text), err);
 }
 
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,

@@ -157,7 +157,7 @@ static enum dl_code add_row(void *user, const char *id, struct dl_err *err) {
     else
         dl_list_add(&w->table, w->columns, &facts);
     if (++w->held < ROWS_AT_A_TIME) return DL_OK;
-    DL_TRY(w->arena.failed ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : flush_rows(w, err));
+    DL_TRY(flush_rows(w, err));
     begin_rows(w);
     return DL_OK;
 }
@@ -184,7 +184,6 @@ static enum dl_code write_rows(struct writer *w, enum shape shape, struct dl_err
     w->head = true;
     begin_rows(w);
     enum dl_code code = each_row(w->p, add_row, w, err);
-    if (code == DL_OK && w->arena.failed) code = dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (code == DL_OK && (w->head || w->held > 0)) code = flush_rows(w, err);
     dl_arena_free(&w->arena);
     return code;

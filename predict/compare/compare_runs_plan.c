@@ -112,6 +112,7 @@ enum dl_code dl_run_plan_find(struct dl_run_rows *runs, struct dl_err *err) {
         column.index = dl_csv_column(runs->csv, column.name);
         if (column.index >= 0) runs->plan_columns[runs->plan_column_count++] = column;
     }
+    return DL_OK;
 }
 
 enum dl_code dl_run_plan_read(const struct dl_run_rows *runs, int row, struct dl_plan *plan,

@@ -347,10 +347,7 @@ static enum dl_code find_columns(struct dl_run_rows *r, struct dl_err *err) {
             dl_arena_printf(r->arena, "%s%s%s", missing, first != NULL ? ", " : "", columns[c].key);
         if (first == NULL) first = columns[c].key;
     }
-    if (first == NULL) {
-        dl_run_plan_find(r);
-        return DL_OK;
-    }
+    if (first == NULL) return dl_run_plan_find(r, err);
     return dl_fail_at(err, r->csv->name, 1, 1, first,
                       "a table of runs also needs the columns %s; dlmodel schema runs --template "
                       "prints a header",

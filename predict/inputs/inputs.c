@@ -201,10 +201,9 @@ const struct dl_workload *dl_inputs_workload(const struct dl_inputs *inputs,
 }
 
 /* A workload made from parameters has its full name: "gpt:layers=24,...", not "gpt". */
-static enum dl_code name_workload(struct dl_context *context, struct dl_inputs *out,
-                                  struct dl_err *err) {
+static void name_workload(struct dl_context *context, struct dl_inputs *out) {
     if (strchr(out->words.workload, ':') == NULL || strchr(out->words.workload, '/') != NULL)
-        return DL_OK;
+        return;
     struct dl_workload *named = dl_arena_alloc(context->arena, 1, sizeof *named);
     *named = *out->workload;
     named->name = out->words.workload;
