@@ -20,8 +20,10 @@ enum dl_code dl_gradient_sync_messages(const struct dl_gradient_sync_request *re
     return DL_OK;
 }
 
-/* Whether the library was measured on device memory (calibrate, with an MPI that takes it). */
+/* Whether the library reads device memory itself: always, or as measured (calibrate, with an MPI
+ * that takes it). */
 static bool takes_device_memory(const struct dl_system *system, enum dl_library library) {
+    if (dl_libraries[library]->takes_gpu_memory) return true;
     for (int i = 0; i < system->collective_count; i++) {
         const struct dl_coll_measured *m = &system->collectives[i];
         if (m->buffers != NULL && strcmp(m->buffers, "device") == 0 &&
@@ -42,7 +44,9 @@ static enum dl_code collective(const struct dl_gradient_sync_request *request,
     const struct dl_collective_request wanted = {
         .op = op,
         .library = request->library,
-        .algorithm = request->library == DL_LIB_COPY ? request->framework->sync.copy_pattern : NULL,
+        .algorithm = dl_libraries[request->library]->single_node
+                         ? request->framework->sync.copy_pattern
+                         : NULL,
         .bytes = bytes,
         .nodes = plan->nodes,
         .ranks_per_node = plan->devices_per_node,
@@ -55,9 +59,8 @@ static enum dl_code collective(const struct dl_gradient_sync_request *request,
     struct dl_collective_time t;
     DL_TRY(dl_collective_time(request->system, &wanted, &t, err));
     /* Most host libraries see device memory only after a copy out; the result is copied back. */
-    const bool host_library = request->library != DL_LIB_NCCL && request->library != DL_LIB_COPY;
     double staging_s = 0;
-    if (host_library && request->system->device->kind == DL_DEVICE_GPU &&
+    if (request->system->device->kind == DL_DEVICE_GPU &&
         !takes_device_memory(request->system, request->library)) {
         staging_s = 2 * dl_gradient_sync_host_copy_s(request, bytes, true);
         if (!dl_known(staging_s)) {

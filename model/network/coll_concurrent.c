@@ -15,7 +15,8 @@ void dl_collective_domain(const struct dl_system *system,
                           struct dl_collective_request *out) {
     const int64_t most = system->has_intra ? system->intra.domain_nodes : 1;
     *out = *request;
-    if (most <= 1 || request->library != DL_LIB_NCCL || request->domain_nodes > 0) return;
+    if (most <= 1 || !dl_libraries[request->library]->spans_domains || request->domain_nodes > 0)
+        return;
     out->nodes = divide_up(request->nodes, most);
     out->domain_nodes = divide_up(request->nodes, out->nodes);
     out->ranks_per_node = divide_up(request->nodes * request->ranks_per_node, out->nodes);
@@ -24,10 +25,10 @@ void dl_collective_domain(const struct dl_system *system,
 void dl_collective_neighbours(const struct dl_system *system, int64_t nodes, int64_t ranks_per_node,
                               int64_t ranks, int64_t stride,
                               struct dl_collective_request *request) {
-    const int64_t most =
-        system->has_intra && request->library == DL_LIB_NCCL && system->intra.domain_nodes > 1
-            ? system->intra.domain_nodes
-            : 1;
+    const int64_t most = system->has_intra && dl_libraries[request->library]->spans_domains &&
+                                 system->intra.domain_nodes > 1
+                             ? system->intra.domain_nodes
+                             : 1;
     const int64_t joined = most < nodes ? most : nodes, held = joined * ranks_per_node;
     const bool crosses = nodes > joined && stride * ranks > held;
     request->nodes = crosses ? 2 : 1, request->ranks_per_node = crosses ? 1 : 2;

@@ -45,7 +45,8 @@ static int concatenate(const struct dl_gradient_sync_request *r, struct dl_messa
  * not fill half of them. */
 static double two_flows(const struct dl_gradient_sync_request *r) {
     const struct dl_link *inter = &r->system->inter;
-    const bool limited = r->library == DL_LIB_NCCL && dl_known(inter->nccl_bandwidth_bytes_per_s);
+    const bool limited =
+        dl_libraries[r->library]->has_own_rate && dl_known(inter->nccl_bandwidth_bytes_per_s);
     return limited ? fmax(1, 2 * inter->nccl_bandwidth_bytes_per_s / inter->bandwidth_bytes_per_s)
                    : 2;
 }

@@ -55,13 +55,13 @@ static void try_servers(const struct dl_gradient_sync_request *r, struct dl_mess
 
 enum dl_code dl_gradient_sync_cheapest(const struct dl_gradient_sync_request *r,
                                        struct dl_message *out, struct dl_err *err) {
-    static const enum dl_library hosts[] = {DL_LIB_MPI, DL_LIB_GLOO, DL_LIB_GRPC, DL_LIB_MLSL};
     memset(out, 0, sizeof *out);
     DL_TRY(try_library(r, r->library, out, err));
     if (r->plan->library != NULL || out->name == NULL) return DL_OK; /* as asked for */
     if (r->system->device->kind == DL_DEVICE_CPU) {
-        for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++)
-            DL_TRY(try_library(r, hosts[i], out, err));
+        for (int i = 0; i < DL_LIBRARIES; i++)
+            if (dl_libraries[i]->on_cpus && !dl_libraries[i]->single_node)
+                DL_TRY(try_library(r, (enum dl_library)i, out, err));
     }
     try_servers(r, out);
     return DL_OK;

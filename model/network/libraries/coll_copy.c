@@ -261,8 +261,17 @@ static enum dl_code copy_time(const struct dl_system *system,
     return DL_OK;
 }
 
+static const char *const spellings[] = {NULL};
+
 const struct dl_collective_library dl_library_copy = {
     .summary = "plain copies of one process between the devices of a node",
+    .formula = "F-COPY-STAR",
+    .source = "unverified",
+    .spellings = spellings,
+    .on_gpus = true,
+    .on_cpus = true,
+    .single_node = true,
+    .takes_gpu_memory = true,
     .algorithms = algorithms,
     .time = copy_time,
 };

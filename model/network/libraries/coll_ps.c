@@ -117,8 +117,15 @@ static enum dl_code pslite_time(const struct dl_system *system,
     return DL_OK;
 }
 
+static const char *const spellings[] = {NULL};
+
 const struct dl_collective_library dl_library_pslite = {
     .summary = "ps-lite: MXNet's parameter servers, in host memory",
+    .formula = "F-PS-PUSH-PULL",
+    .source = "mxnet-source",
+    .spellings = spellings,
+    .on_gpus = true,
+    .on_cpus = true,
     .algorithms = algorithms,
     .time = pslite_time,
 };

@@ -43,20 +43,31 @@ static bool starts(const char *text, const char *prefix) {
     return *prefix == '\0';
 }
 
-/* By the first letter of "pascal", "volta", "ampere", ..., which is quick and enough here. */
+/* An architecture that is not listed counts as Volta. */
+static const struct architecture {
+    const char *prefix;
+    enum dl_nccl_generation generation;
+    bool before_volta;
+} architectures[] = {
+    {"kepler", DL_NCCL_VOLTA, true},
+    {"maxwell", DL_NCCL_VOLTA, true},
+    {"pascal", DL_NCCL_VOLTA, true},
+    {"ampere", DL_NCCL_AMPERE, false},
+    {"ada", DL_NCCL_AMPERE, false},
+    {"hopper", DL_NCCL_HOPPER, false},
+    {"blackwell", DL_NCCL_BLACKWELL, false},
+    {"cdna", DL_NCCL_AMPERE, false}, /* RCCL has NCCL's cost model; its constants serve (assumed) */
+};
+
 static enum dl_nccl_generation generation_of(const struct dl_system *system, bool *before_volta) {
     const char *name = system->device != NULL ? system->device->architecture : NULL;
     *before_volta = false;
-    switch (name != NULL ? name[0] : 'v') {
-    case 'b': return DL_NCCL_BLACKWELL;
-    case 'h': return DL_NCCL_HOPPER;
-    case 'c': /* CDNA: RCCL has NCCL's cost model; its constants of Ampere serve (assumed) */
-    case 'a': return DL_NCCL_AMPERE;
-    case 'k':
-    case 'm':
-    case 'p': *before_volta = true; return DL_NCCL_VOLTA;
-    default: return DL_NCCL_VOLTA;
+    for (size_t i = 0; i < sizeof architectures / sizeof architectures[0]; i++) {
+        if (!starts(name, architectures[i].prefix)) continue;
+        *before_volta = architectures[i].before_volta;
+        return architectures[i].generation;
     }
+    return DL_NCCL_VOLTA;
 }
 
 /* What dl_nccl_prepare() left in the system, where it still holds; else computed into *scratch. */

@@ -220,8 +220,19 @@ static enum dl_code nccl_time(const struct dl_system *system,
     return chosen_time(system, request, memo, out, err);
 }
 
+static const char *const spellings[] = {"NCCL", "nccl", "RCCL", NULL};
+
 const struct dl_collective_library dl_library_nccl = {
     .summary = "NCCL, and RCCL: collectives of GPUs by kernels on them",
+    .formula = "F-NCCL",
+    .source = "nccl-tuning",
+    .spellings = spellings,
+    .on_gpus = true,
+    .takes_gpu_memory = true,
+    .queues_on_gpu = true,
+    .spans_domains = true,
+    .has_own_rate = true,
+    .algorithm_key = "nccl_algorithm",
     .algorithms = dl_nccl_algorithms,
     .time = nccl_time,
 };
