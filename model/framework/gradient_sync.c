@@ -6,6 +6,7 @@
 
 #include "model/framework/shared_host.h"
 #include "model/framework/gradient_width.h"
+#include "model/network/path.h"
 
 enum dl_code dl_gradient_sync_messages(const struct dl_gradient_sync_request *request, int count,
                                        struct dl_gradient_sync *out, struct dl_err *err) {
@@ -203,11 +204,8 @@ double dl_gradient_sync_server_s_per_byte(const struct dl_gradient_sync_request 
     if (dl_shared_host_carries(request->system))
         return core_s_per_byte(request, imbalance, &core_s) == DL_OK ? core_s : NAN;
     if (workers <= 1) return 0;
-    const struct dl_link *inter = &request->system->inter;
-    if (!request->system->has_inter || !dl_known(inter->bandwidth_bytes_per_s)) return NAN;
-    const double adapters =
-        inter->adapters_per_node == DL_ABSENT ? 1 : (double)inter->adapters_per_node;
-    double bandwidth = inter->bandwidth_bytes_per_s * adapters;
+    double bandwidth = dl_path_node_bytes_per_s(request->system);
+    if (!dl_known(bandwidth)) return NAN;
     const double copies = request->framework->sync.messages.message_copy_bytes_per_s;
     if (dl_known(copies)) bandwidth = fmin(bandwidth, copies);
     /* the share of the server on the worker's own node stays there */

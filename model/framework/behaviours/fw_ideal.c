@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "model/framework/gradient_sync.h"
+#include "model/network/path.h"
 
 enum { HALVINGS = 12 }; /* of the whole: smaller pieces have latency alone */
 
@@ -32,16 +33,15 @@ static enum dl_code try_library(const struct dl_gradient_sync_request *r, enum d
 
 /* Servers or merging devices that move each byte once each way, the two ways at once. */
 static void try_servers(const struct dl_gradient_sync_request *r, struct dl_message *best) {
-    const struct dl_link *intra = &r->system->intra;
     const double devices = (double)r->plan->devices_per_node;
     const bool gpu = r->system->device->kind == DL_DEVICE_GPU;
     double s_per_byte = dl_gradient_sync_server_s_per_byte(r, 1);
     if (r->plan->nodes <= 1) { /* the host sums, or the devices themselves */
         const double copy_s = gpu ? dl_gradient_sync_host_copy_s(r, 1, true) : 0;
         s_per_byte = fmax(copy_s, dl_gradient_sync_host_sum_s(r, 1, devices));
-        if (r->system->has_intra && intra->peer_to_peer)
-            s_per_byte =
-                fmin(s_per_byte, 2 * (devices - 1) / devices / intra->bandwidth_bytes_per_s);
+        if (dl_path_has_peers(r->system))
+            s_per_byte = fmin(s_per_byte,
+                              2 * (devices - 1) / devices / dl_path_device_bytes_per_s(r->system));
     }
     if (!(s_per_byte > 0) || !(s_per_byte * best->bytes < best->duration_s)) return;
     best->duration_s = best->bandwidth_s = s_per_byte * best->bytes;
