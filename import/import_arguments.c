@@ -14,10 +14,6 @@ struct splitter {
     struct dl_err *err;
 };
 
-static enum dl_code no_memory(struct dl_err *err) {
-    return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-}
-
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
 /* Blanks, comments, continued lines. */
@@ -69,14 +65,13 @@ static enum dl_code next_word(struct splitter *s, const char **out) {
         dl_text_add_bytes(&word, s->at++, 1);
     }
     *out = dl_text_string(&word);
-    return *out != NULL ? DL_OK : no_memory(s->err);
+    return DL_OK;
 }
 
 /* An argument behind the others; a later one of the same name counts. */
 static enum dl_code add(struct dl_arguments *out, const char *name, const char *value, int line,
                         struct dl_err *err) {
     char *plain = dl_arena_strdup(out->arena, name);
-    if (plain == NULL) return no_memory(err);
     for (char *c = plain; *c != '\0'; c++) *c = *c == '-' ? '_' : *c;
     int at = 0;
     while (at < out->count && strcmp(out->all[at].name, plain) != 0) at++;
@@ -121,7 +116,6 @@ static enum dl_code start(const char *path, const char *text, size_t length, str
                           struct dl_arguments *out, struct dl_err *err) {
     *out = (struct dl_arguments){.path = path, .arena = arena};
     out->all = dl_arena_alloc(arena, DL_ARGUMENTS + 1, sizeof *out->all);
-    if (out->all == NULL) return no_memory(err);
     return memchr(text, '\0', length) == NULL
                ? DL_OK
                : dl_fail_at(err, path, 1, 1, NULL, "a zero byte: this is no text");
@@ -133,7 +127,6 @@ static enum dl_code assign(const struct splitter *s, const char *word,
     const char *equals = strchr(word, '=');
     if (equals == NULL || equals == word || equals[1] == '(') return DL_OK;
     const char *name = dl_arena_strndup(s->arena, word, (size_t)(equals - word));
-    if (name == NULL) return no_memory(s->err);
     return add(variables, name, substituted(variables, equals + 1), s->word_line, s->err);
 }
 
@@ -158,7 +151,6 @@ enum dl_code dl_arguments_shell(const char *path, const char *text, size_t lengt
         const char *name = dl_arena_strndup(
             arena, word + 2, equals != NULL ? (size_t)(equals - word - 2) : strlen(word + 2));
         if (name != NULL) name = without_bracket(arena, name);
-        if (name == NULL) return no_memory(err);
         DL_TRY(next_word(&s, &value));
         const char *given = equals != NULL ? equals + 1 : is_option(value) ? NULL : value;
         if (given != NULL) given = without_bracket(arena, given);
@@ -223,7 +215,6 @@ enum dl_code dl_arguments_yaml(const char *path, const char *text, size_t length
         const char *stop = memchr(at, '\n', (size_t)(end - at)), *key, *value;
         const size_t size = (size_t)((stop != NULL ? stop : end) - at);
         if (split_line(arena, at, size, &key, &value)) {
-            if (key == NULL || value == NULL) return no_memory(err);
             const bool absent = value[0] == '\0' || strcmp(value, "null") == 0 ||
                                 strcmp(value, "~") == 0 || strcmp(value, "None") == 0;
             if (!absent) DL_TRY(add(out, key, value, line, err));

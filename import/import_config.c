@@ -17,10 +17,6 @@ struct reader {
     struct dl_err *err;
 };
 
-static enum dl_code no_memory(struct dl_err *err) {
-    return dl_fail(err, DL_ERR_SYSTEM, "out of memory while reading a config");
-}
-
 static const struct dl_config_key *in_table(const struct dl_config_key *table, const char *key) {
     for (; table->key != NULL; table++)
         if (strcmp(table->key, key) == 0) return table;
@@ -73,7 +69,6 @@ static enum dl_code set(struct reader *r, const char *path, const char *paramete
                         const char *text) {
     struct dl_config_model *m = r->model;
     struct dl_config_value *value = value_of(m, parameter);
-    if (parameter == NULL || text == NULL) return no_memory(r->err);
     if (value != NULL && value->given && strcmp(value->text, text) != 0)
         return dl_json_fail(r->doc, path, r->err,
                             "expected %.40s as another member says, for the workload has one '%s'",
@@ -261,7 +256,6 @@ static enum dl_code read_members(struct reader *r, const struct dl_json_node *ob
         const struct dl_config_key *key = find_key(r->model->family, n->key);
         const char *path =
             prefix[0] == '\0' ? n->key : dl_arena_printf(r->arena, "%.100s.%.100s", prefix, n->key);
-        if (path == NULL) return no_memory(r->err);
         if (key == NULL && r->skip_unknown) {
             r->model->skipped++;
             continue;
@@ -297,7 +291,6 @@ static enum dl_code find_family(struct reader *r) {
         }
         if (count < DL_CONFIG_KEYS - 1) names[count++] = f->model_type;
         all = dl_arena_printf(r->arena, "%s%s%s", all, count > 1 ? ", " : "", f->model_type);
-        if (all == NULL) return no_memory(r->err);
     }
     names[count] = NULL;
     const char *near = dl_suggest(type->string, names);
@@ -437,7 +430,6 @@ enum dl_code dl_import_config(struct dl_context *context, const struct dl_option
                            ? asked->name
                            : default_name(context->arena, path, model.family->model_type);
     const char *text = name == NULL ? NULL : dl_config_text(&model, name, context->arena);
-    if (text == NULL) return no_memory(err);
     DL_TRY(build(context, text, &model, path, &workload, err));
     DL_TRY(context->output(options, text, err));
     context->note(context, "%s: %.0f parameters, %.0f of them active; %.0f tokens a sample", name,

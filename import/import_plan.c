@@ -96,9 +96,7 @@ enum dl_code dl_plan_words_print(struct dl_context *context, const struct dl_opt
     DL_TRY(dl_output_format(options, &format, err));
     if (format == DL_FORMAT_CSV)
         return dl_fail(err, DL_ERR_USAGE, "import %s: prints a command line, or --json", w->kind);
-    if (w->failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const char *command = command_of(w);
-    if (command == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(context->output(options,
                            format == DL_FORMAT_JSON
                                ? json_of(w, ignored, command)
@@ -170,7 +168,6 @@ enum dl_code dl_import_megatron(struct dl_context *context, const struct dl_opti
                                                            &arguments, err));
     DL_TRY(dl_megatron_plan(&arguments, asked->ranks, &words, err));
     const char *const *ignored = unused(&arguments, context->arena);
-    if (ignored == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     return dl_plan_words_print(context, options, &words, ignored, err);
 }
 

@@ -204,7 +204,6 @@ enum dl_code dl_torchtitan_plan(const struct dl_toml *toml, int64_t ranks,
     struct reader r = {.toml = toml, .out = out, .err = err, .ranks = (double)ranks};
     const char **ignored = dl_arena_alloc(out->arena, (size_t)toml->count + 1, sizeof *ignored);
     r.used = dl_arena_alloc(out->arena, (size_t)toml->count + 1, sizeof *r.used);
-    if (ignored == NULL || r.used == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(read_model(&r));
     DL_TRY(read_degrees(&r));
     DL_TRY(add_sharding(&r));

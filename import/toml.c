@@ -85,7 +85,7 @@ static enum dl_code read_string(struct reader *r, const char **out) {
     }
     r->at++;
     *out = dl_text_string(&text);
-    return *out != NULL ? DL_OK : dl_fail(r->err, DL_ERR_SYSTEM, "out of memory");
+    return DL_OK;
 }
 
 /* "a.b.c" behind what `path` has. */
@@ -100,7 +100,6 @@ static enum dl_code read_key(struct reader *r, char *path) {
             from = r->at;
             while (r->at < r->end && is_bare(*r->at)) r->at++;
             part = dl_arena_strndup(r->arena, from, (size_t)(r->at - from));
-            if (part == NULL) return dl_fail(r->err, DL_ERR_SYSTEM, "out of memory");
         }
         if (part[0] == '\0') return fail(r, "expected a key");
         if (length + strlen(part) + 2 > DL_TOML_PATH) return fail(r, "the key is too long");
@@ -124,7 +123,6 @@ static enum dl_code read_plain(struct reader *r, struct dl_toml_entry *e) {
     }
     digits[n] = '\0';
     e->text = dl_arena_strdup(r->arena, digits);
-    if (e->text == NULL) return dl_fail(r->err, DL_ERR_SYSTEM, "out of memory");
     e->type = DL_TOML_BOOL;
     e->number = strcmp(digits, "true") == 0;
     if (e->number > 0 || strcmp(digits, "false") == 0) return DL_OK;
@@ -174,7 +172,7 @@ static enum dl_code read_array(struct reader *r, struct dl_toml_entry *e) {
     }
     r->at++;
     e->text = dl_text_string(&text);
-    return e->text != NULL ? DL_OK : dl_fail(r->err, DL_ERR_SYSTEM, "out of memory");
+    return DL_OK;
 }
 
 const struct dl_toml_entry *dl_toml_find(const struct dl_toml *toml, const char *path) {
@@ -202,7 +200,6 @@ static enum dl_code read_entry(struct reader *r) {
     e.line = 1, e.col = 1;
     for (const char *c = r->text; c < start; c++) e.line += *c == '\n';
     e.path = dl_arena_strdup(r->arena, path);
-    if (e.path == NULL) return dl_fail(r->err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(peek(r) == '[' ? read_array(r, &e) : read_scalar(r, &e));
     *place = e;
     r->out->count++;
@@ -230,7 +227,6 @@ enum dl_code dl_toml_parse(const char *name, const char *text, size_t length,
                        .err = err};
     *out = (struct dl_toml){.name = name};
     out->entries = dl_arena_alloc(arena, DL_TOML_ENTRIES + 1, sizeof *out->entries);
-    if (out->entries == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (memchr(text, '\0', length) != NULL) return fail(&r, "a zero byte: this is no text");
     while (r.at < r.end) {
         skip_comment(&r);

@@ -9,10 +9,6 @@
 
 #include "model/core/json_node.h"
 
-static enum dl_code no_memory(struct dl_err *err) {
-    return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-}
-
 /* Options about files of this machine, about the process, or about the form of the answer. */
 static const char *const withheld[] = {"output",       "format", "json",  "csv",       "help",
                                        "trace",        "data",   "color", "threads",   "write",
@@ -50,7 +46,6 @@ const struct dl_option *dl_request_option(const struct dl_command *command, cons
 }
 
 enum dl_code dl_words_add(struct dl_words *words, char *word, struct dl_err *err) {
-    if (word == NULL) return no_memory(err);
     if (words->count == DL_MOST_WORDS)
         return dl_fail(err, DL_ERR_USAGE, "expected at most %d values", DL_MOST_WORDS);
     words->list[words->count++] = word;
@@ -72,7 +67,6 @@ enum dl_code dl_words_attach(struct dl_words *words, const char *name, const cha
     const char *own = name;
     for (int i = 2; own != NULL && is_taken(words, own); i++)
         own = dl_arena_printf(arena, "%s (%d)", name, i);
-    if (own == NULL) return no_memory(err);
     words->attached[words->attached_count++] = (struct dl_attachment){own, text, bytes, false};
     *name_out = own;
     return DL_OK;
@@ -133,7 +127,6 @@ static enum dl_code attach(const struct place *p, const char **path) {
     const size_t end = end_of_value(p->doc, p->node->place);
     const char *copy =
         dl_arena_strndup(p->arena, p->doc->text + p->node->place, end - p->node->place);
-    if (copy == NULL) return no_memory(p->err);
     return dl_words_attach(p->words, p->key, copy, end - p->node->place, p->arena, path, p->err);
 }
 
@@ -176,7 +169,6 @@ static enum dl_code add_list(struct place p, const struct dl_option *option) {
             continue;
         }
         joined = joined == NULL ? text : dl_arena_printf(p.arena, "%s,%s", joined, text);
-        if (joined == NULL) return no_memory(p.err);
     }
     return joined == NULL ? DL_OK : add_value(&p, option, joined); /* NULL: repeated */
 }
@@ -265,7 +257,6 @@ static void decode(char *text) {
 enum dl_code dl_words_of_form(const struct dl_command *command, const char *query,
                               struct dl_arena *arena, struct dl_words *out, struct dl_err *err) {
     char *text = dl_arena_strdup(arena, query), *next = NULL;
-    if (text == NULL) return no_memory(err);
     for (char *pair = strtok_r(text, "&", &next); pair != NULL; pair = strtok_r(NULL, "&", &next)) {
         char *value = strchr(pair, '=');
         if (value == NULL) continue;

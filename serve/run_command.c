@@ -16,8 +16,8 @@ struct capture {
 
 static enum dl_code take_output(const struct dl_options *options, const char *text,
                                 struct dl_err *err) {
+    (void)err;
     struct capture *capture = options->owner;
-    if (text == NULL || capture->arena->failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     dl_text_add(&capture->text, text);
     return DL_OK;
 }
@@ -49,10 +49,18 @@ const struct dl_command *dl_service_command(const struct dl_service *service, co
     return NULL;
 }
 
-static enum dl_code run(struct dl_context *context, const struct dl_command *command,
-                        struct dl_words *words, struct dl_err *err) {
+struct call {
+    struct dl_context *context;
+    const struct dl_command *command;
+    struct dl_words *words;
+};
+
+static enum dl_code run(void *state, struct dl_err *err) {
+    const struct call *call = state;
+    struct dl_context *context = call->context;
+    const struct dl_command *command = call->command;
+    struct dl_words *words = call->words;
     struct dl_options *options = dl_arena_alloc(context->arena, 1, sizeof *options);
-    if (options == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_options_parse(command->options, words->count, words->list, options, err));
     options->owner = context->owner;
     return command->run(context, options, err);
@@ -79,8 +87,8 @@ void dl_run_command(const struct dl_service *service, const struct dl_command *c
     context.data.attachment_count = words->attached_count;
     context.data.names_only = true;
     *out = (struct dl_ran){.code = DL_OK};
-    out->code = run(&context, command, words, &out->err);
-    if (arena->failed) out->code = dl_fail(&out->err, DL_ERR_SYSTEM, "out of memory");
+    struct call call = {&context, command, words};
+    out->code = dl_guarded(run, &call, &out->err);
     out->text = capture.text.length > 0 ? dl_text_string(&capture.text) : NULL;
     out->notes = capture.remarks.length > 0 ? dl_text_string(&capture.remarks) : "";
 }

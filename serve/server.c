@@ -188,12 +188,10 @@ enum dl_code dl_server_run(const struct dl_context *context, const struct dl_ser
     struct dl_server *s = dl_arena_alloc(context->arena, 1, sizeof *s);
     uint64_t key = 0;
     int listening;
-    if (s == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     s->service = &service;
     s->config = config;
     s->started_s = dl_now_s();
     s->routes = dl_arena_alloc(context->arena, (size_t)dl_route_count() + 1, sizeof *s->routes);
-    if (s->routes == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (getrandom(&key, sizeof key, 0) != (ssize_t)sizeof key)
         return dl_fail(err, DL_ERR_SYSTEM, "no random numbers: %s", strerror(errno));
     dl_limits_init(&s->limits, config->requests_per_s, key);

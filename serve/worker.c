@@ -39,12 +39,27 @@ static void start_clock(void) {
 }
 
 /* The frame's bytes are the rest of the path, a NUL, the query, a NUL, the body. */
-static void answer(const struct dl_service *service, const struct dl_frame *frame, char *bytes,
-                   int fd, struct dl_arena *arena, struct dl_answer *out) {
+struct job {
+    const struct dl_service *service;
+    const struct dl_frame *frame;
+    char *bytes;
+    int fd;
+    struct dl_arena arena;
+    struct dl_answer answer;
+};
+
+static enum dl_code answer(void *state, struct dl_err *err) {
+    struct job *job = state;
+    const struct dl_service *service = job->service;
+    const struct dl_frame *frame = job->frame;
+    char *bytes = job->bytes;
+    struct dl_arena *arena = &job->arena;
+    struct dl_answer *out = &job->answer;
+    (void)err;
     struct dl_request request = {.path_rest = bytes};
     if (frame->route >= (uint32_t)dl_route_count() || frame->query > frame->bytes) {
         dl_answer_problem(500, "a damaged request inside the service", NULL, 0, 0, arena, out);
-        return;
+        return DL_OK;
     }
     request.route = &dl_routes[frame->route];
     request.query = bytes + strlen(bytes) + 1;
@@ -52,12 +67,12 @@ static void answer(const struct dl_service *service, const struct dl_frame *fram
     request.body_bytes = (size_t)(frame->bytes - frame->query);
     if (frame->status != 0) { /* streamed */
         request.progress = send_progress;
-        request.progress_target = &fd;
+        request.progress_target = &job->fd;
     }
     limit_time(request.route->kind == DL_ROUTE_HEAVY ? service->config->long_s
                                                      : service->config->short_s);
     request.route->answer(service, &request, arena, out);
-    limit_time(0);
+    return DL_OK;
 }
 
 _Noreturn void dl_worker_run(const struct dl_service *given, int fd) {
@@ -78,12 +93,15 @@ _Noreturn void dl_worker_run(const struct dl_service *given, int fd) {
     start_clock();
     dl_sandbox_enter(&sandbox);
     for (;;) {
-        struct dl_arena arena = {0};
         struct dl_frame frame;
-        struct dl_answer out;
         char *bytes;
         if (!dl_frame_read(fd, &frame, &bytes)) _exit(0);
-        answer(service, &frame, bytes, fd, &arena, &out);
+        struct job job = {service, &frame, bytes, fd, {0}, {0}};
+        struct dl_err err = {0};
+        if (dl_guarded(answer, &job, &err) != DL_OK)
+            dl_answer_text(500, DL_MEDIA_PROBLEM, NULL, &job.answer);
+        limit_time(0);
+        const struct dl_answer out = job.answer;
         const struct dl_frame reply = {.kind = DL_FRAME_ANSWER,
                                        .status = (uint32_t)out.status,
                                        .media = (uint32_t)out.media,
@@ -91,6 +109,6 @@ _Noreturn void dl_worker_run(const struct dl_service *given, int fd) {
                                        .bytes = out.bytes};
         if (!dl_frame_write(fd, &reply, out.text)) _exit(0);
         free(bytes);
-        dl_arena_free(&arena);
+        dl_arena_free(&job.arena);
     }
 }

@@ -55,7 +55,7 @@ $(TEST_LIBRARY): $(LIBRARY_OBJECTS)
 SHARED_TESTS ?= 0
 ifneq ($(SHARED_TESTS),0)
 TESTED := $(BUILD)/tests/libtested.so
-WRAPPING := $(addprefix $(BUILD)/tests/unit/,test_out_of_memory test_file_faults)
+WRAPPING := $(addprefix $(BUILD)/tests/unit/,test_file_faults)
 SHARED_PROGRAMS := $(filter-out $(WRAPPING),$(TEST_PROGRAMS))
 PLAIN_MUTANT := $(BUILD)/tests/plain/libmutant.so
 $(TESTED): $(LIBRARY_OBJECTS)
@@ -72,7 +72,7 @@ $(BUILD)/tests/dlmodel: $(BUILD)/dlmodel.o $(TESTED) $(PLAIN_MUTANT)
 	$(link_shared) $(LIBS)
 	$(Q)cp $@ $(BUILD)/dlmodel; ln -sfn $(CURDIR) $(BUILD)/source
 shared-tests: $(BUILD)/tests/dlmodel $(SHARED_PROGRAMS) $(WRAPPING)
-	$(Q)printf '%s\n' '-lcmocka $(LIBS)' 'test_out_of_memory $(WRAPPED_MEMORY)' 'test_file_faults $(WRAPPED_FILES)' > $(BUILD)/tests/libraries
+	$(Q)printf '%s\n' '-lcmocka $(LIBS)' 'test_file_faults $(WRAPPED_FILES)' > $(BUILD)/tests/libraries
 endif
 $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(TEST_LIBRARY)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ -lcmocka $(LIBS)
@@ -80,9 +80,7 @@ $(BUILD)/tests/property/%: $(BUILD)/tests/property/%.o $(TEST_LIBRARY)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ -lcmocka $(LIBS)
 # Calls that fail when a test decides so.
 wrapped = $(foreach f,$(1),-Wl,--wrap=$(f))
-WRAPPED_MEMORY := $(call wrapped,malloc calloc realloc dl_arena_alloc dl_arena_strdup dl_arena_strndup dl_arena_printf)
 WRAPPED_FILES := $(call wrapped,open read write fsync fchmod close rename realpath __realpath_chk fstat stat mkdir)
-$(BUILD)/tests/unit/test_out_of_memory: LINK_FLAGS += $(WRAPPED_MEMORY)
 $(BUILD)/tests/unit/test_file_faults: LINK_FLAGS += $(WRAPPED_FILES)
 JANSSON_PROGRAMS := $(JANSSON_FUZZERS:tests/fuzz/%.c=$(BUILD)/tests/fuzz/%) $(JANSSON_FUZZERS:tests/fuzz/%.c=$(BUILD)/tests/fuzz/replay_%)
 $(JANSSON_PROGRAMS): FUZZ_LIBS := -ljansson -lcmocka

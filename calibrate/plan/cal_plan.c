@@ -308,7 +308,6 @@ static enum dl_code check_names(const char *only, struct dl_arena *arena, struct
         const char *comma = strchr(at, ',');
         const char *name =
             dl_arena_strndup(arena, at, comma != NULL ? (size_t)(comma - at) : strlen(at));
-        if (name == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         bool known = strcmp(name, "beside") == 0;
         for (int i = 0; i < count; i++) known = known || strcmp(all[i], name) == 0;
         if (!known) {
@@ -331,12 +330,10 @@ enum dl_code dl_cal_plan_make(const struct dl_cal_choice *choice, struct dl_aren
         .plan = out, .arena = arena, .capacity = 8192, .base = choice->only != NULL};
     *out = (struct dl_cal_plan){.choice = *choice,
                                 .points = dl_arena_alloc(arena, b.capacity, sizeof *out->points)};
-    if (out->points == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (isnan(out->choice.budget_s))
         out->choice.budget_s =
             (choice->quick ? QUICK_S : FULL_S) * (choice->nodes > 1 ? NODES_FACTOR : 1);
     add_all(&b);
-    if (b.failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     assign_shares(out, arena);
     return DL_OK;
 }

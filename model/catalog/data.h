@@ -94,8 +94,8 @@ enum dl_code dl_data_path(const struct dl_data *data, enum dl_data_kind kind, co
                           struct dl_arena *arena, const char **path_out, struct dl_err *err);
 /* Names in all directories, sorted, each once, NULL-terminated; "local" among the systems when
  * there is one. A directory that is missing has no names. */
-enum dl_code dl_data_names(const struct dl_data *data, enum dl_data_kind kind,
-                           struct dl_arena *arena, const char ***names_out, struct dl_err *err);
+void dl_data_names(const struct dl_data *data, enum dl_data_kind kind, struct dl_arena *arena,
+                   const char ***names_out);
 
 /* A device with its kernel-time models: its own, else those of kernels/NAME.json in the data
  * directory of its file, and those of the device named in kernel_models_from (one step only: what

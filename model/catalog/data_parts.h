@@ -25,13 +25,11 @@ struct dl_selection {
 };
 /* Those of a kind ("device."), `replacement` in place of the prefix; bare: also those without a
  * prefix. */
-enum dl_code dl_data_select(const struct dl_data *data, enum dl_data_kind kind,
-                            const char *replacement, bool bare, struct dl_arena *arena,
-                            struct dl_selection *out, struct dl_err *err);
+void dl_data_select(const struct dl_data *data, enum dl_data_kind kind, const char *replacement,
+                    bool bare, struct dl_arena *arena, struct dl_selection *out);
 /* Those that name the object: "framework.megatron.dispatch_s"; in a release, or NULL. */
-enum dl_code dl_data_select_named(const struct dl_data *data, enum dl_data_kind kind,
-                                  const char *object, const char *release, struct dl_arena *arena,
-                                  struct dl_selection *out, struct dl_err *err);
+void dl_data_select_named(const struct dl_data *data, enum dl_data_kind kind, const char *object,
+                          const char *release, struct dl_arena *arena, struct dl_selection *out);
 /* Marks what the document took at its origin; whether there is any. */
 bool dl_data_mark_used(const struct dl_selection *selection);
 /* Selects and applies: those of the kind and the bare ones; those that name the object. */

@@ -127,7 +127,6 @@ enum dl_code dl_store_load(const struct dl_data *data, enum dl_data_kind kind, c
                            struct dl_err *err) {
     if (!may_keep(data, kind, name)) return load(data, name, arena, out, err);
     const char *key = key_of(data, kind, name, arena);
-    if (key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const uint64_t hash = dl_hash_text(DL_HASH_START, key);
     const struct kept *kept = find(data->store, hash, key);
     if (kept != NULL) {

@@ -407,14 +407,10 @@ enum dl_code dl_posterior_make(const struct dl_interval_model *model,
     const size_t most = FIRST_WORKLOAD + 2 * count;
     double *room = dl_arena_alloc(arena, 2 * most + most * most, sizeof *room);
     gsl_matrix *matrix = dl_arena_alloc(arena, 1, sizeof *matrix);
-    if (p == NULL || room == NULL || matrix == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     *p = (struct dl_posterior){
         .model = model, .first = runs[0].what, .run_count = count, .mean = room};
     p->workloads = dl_arena_alloc(arena, count, sizeof *p->workloads);
     p->jobs = dl_arena_alloc(arena, count, sizeof *p->jobs);
-    if (p->workloads == NULL || p->jobs == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (size_t i = 0; i < count; i++) {
         const struct job job = job_of(runs[i].workload, &runs[i].what);
         if (find_workload(p, job.workload) == p->workload_count)

@@ -142,8 +142,6 @@ enum dl_code dl_layer_parameter(struct dl_layer *layer, struct dl_arena *arena, 
     }
     int count = layer->parameter_count;
     struct dl_parameter *grown = dl_arena_alloc(arena, (size_t)count + 1, sizeof *grown);
-    if (grown == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory while building a workload");
     if (count > 0) memcpy(grown, layer->parameters, (size_t)count * sizeof *grown);
     grown[count].name = name;
     grown[count].elements = elements;

@@ -252,10 +252,6 @@ static struct dl_layer *new_layer(struct dl_build *b) {
         int capacity = more ? 2 * b->layer_capacity : DL_FEW_LAYERS;
         struct dl_layer *grown =
             dl_arena_alloc(more ? b->scratch : b->arena, (size_t)capacity, sizeof *grown);
-        if (grown == NULL) {
-            dl_build_no_memory(b);
-            return NULL;
-        }
         if (b->layer_count > 0) memcpy(grown, b->layers, (size_t)b->layer_count * sizeof *grown);
         b->layers = grown;
         b->layer_capacity = capacity;
@@ -270,7 +266,6 @@ static enum dl_code infer_layer(struct dl_build *b, struct dl_layer *layer,
     const struct dl_shape *shapes = &layer->in;
     if (layer->input_count > 1) {
         struct dl_shape *all = dl_arena_alloc(b->scratch, (size_t)layer->input_count, sizeof *all);
-        if (all == NULL) return dl_build_no_memory(b);
         for (int i = 0; i < layer->input_count; i++) all[i] = *dl_build_shape(b, layer->inputs[i]);
         shapes = all;
     }
@@ -305,7 +300,6 @@ enum dl_code dl_build_layer(struct dl_build *b, const struct dl_frame *frame, in
     struct dl_layer *layer = new_layer(b);
     if (layer == NULL) return dl_build_fault(b, frame, at, "repeat");
     int *copied = dl_arena_alloc(b->arena, (size_t)input_count, sizeof *copied);
-    if (copied == NULL) return dl_build_no_memory(b);
     memcpy(copied, inputs, (size_t)input_count * sizeof *copied);
     layer->kind = kind;
     layer->inputs = copied;

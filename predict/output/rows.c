@@ -352,10 +352,8 @@ static const struct {
     {"gpu_hours", DL_ROWS_RUN},
 };
 
-enum dl_code dl_rows_init(struct dl_table *table, struct dl_arena *arena, unsigned show,
-                          struct dl_err *err) {
+void dl_rows_init(struct dl_table *table, struct dl_arena *arena, unsigned show) {
     struct dl_column *shown = dl_arena_alloc(arena, COLUMNS, sizeof *shown);
-    if (shown == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     memcpy(shown, columns, sizeof columns);
     for (int i = 0; i < COLUMNS; i++) {
         for (size_t k = 0; k < sizeof optional / sizeof optional[0]; k++) {
@@ -364,15 +362,11 @@ enum dl_code dl_rows_init(struct dl_table *table, struct dl_arena *arena, unsign
         }
     }
     dl_table_init(table, arena, shown, COLUMNS);
-    return DL_OK;
 }
 
-enum dl_code dl_rows_add(struct dl_table *table, const struct dl_prediction_row *row,
-                         struct dl_err *err) {
+void dl_rows_add(struct dl_table *table, const struct dl_prediction_row *row) {
     union dl_cell *cells = dl_table_row(table);
-    if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     fill(cells, row, table->arena);
-    return DL_OK;
 }
 
 /* "54.1 days", "6.2 hours". */

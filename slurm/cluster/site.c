@@ -213,7 +213,6 @@ enum dl_code dl_site_load(struct dl_context *context, const char *name, const st
     struct dl_json *doc = NULL;
     DL_TRY(site_path(context, name, &path, err));
     struct dl_site *site = dl_arena_alloc(context->arena, 1, sizeof *site);
-    if (site == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_json_read(path, context->arena, &doc, err));
     DL_TRY(dl_json_load(doc, &dl_site_schema, context->arena, site, err));
     if (site->devices_per_node == DL_ABSENT)
@@ -241,7 +240,7 @@ enum dl_code dl_site_programs(struct dl_context *context, const char **out, stru
         const char *path = shipped(context, i, "frameworks");
         if (path == NULL || access(path, R_OK) != 0 || realpath(path, resolved) == NULL) continue;
         *out = dl_arena_strdup(context->arena, resolved);
-        return *out == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+        return DL_OK;
     }
     return dl_fail(
         err, DL_ERR_SYSTEM,

@@ -100,22 +100,17 @@ static const char *notes_of(const struct dl_run_record *run, const struct dl_run
 }
 
 /* Copies the cells, whose arena is freed with their run. */
-static enum dl_code append_row(struct dl_table *table, const char *const cells[COLUMNS],
-                               struct dl_err *err) {
+static void append_row(struct dl_table *table, const char *const cells[COLUMNS]) {
     union dl_cell *row = dl_table_row(table);
-    if (row == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < COLUMNS; i++) {
-        if (cells[i] == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         row[i].string = dl_arena_strdup(table->arena, cells[i]);
-        if (row[i].string == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     }
-    return DL_OK;
 }
 
-static enum dl_code add_row(struct collected *c, const struct dl_run_record *run,
-                            const struct dl_runlog *log, const struct dl_run_summary *sum,
-                            const struct dl_job_state *job, bool complete, const char *disturbance,
-                            struct dl_arena *arena, struct dl_err *err) {
+static void add_row(struct collected *c, const struct dl_run_record *run,
+                    const struct dl_runlog *log, const struct dl_run_summary *sum,
+                    const struct dl_job_state *job, bool complete, const char *disturbance,
+                    struct dl_arena *arena) {
     const char *state = job != NULL ? job->state : "unknown";
     const int64_t devices = run->nodes * run->devices_per_node;
     const int64_t batch =
@@ -163,7 +158,7 @@ static enum dl_code add_row(struct collected *c, const struct dl_run_record *run
         or_empty(log->framework_version),
     };
     _Static_assert(sizeof cells / sizeof cells[0] == COLUMNS, "a cell for each column");
-    return append_row(&c->table, cells, err);
+    append_row(&c->table, cells);
 }
 
 /* A run whose job may still write is left for the next collection. */
@@ -221,7 +216,8 @@ static enum dl_code collect_run(struct dl_context *context, struct collected *c,
         c->disturbed++;
         report(context, c, run->id, dl_arena_printf(arena, "disturbed: %s", disturbance));
     }
-    return add_row(c, run, &log, &sum, job, complete, disturbance, arena, err);
+    add_row(c, run, &log, &sum, job, complete, disturbance, arena);
+    return DL_OK;
 }
 
 /* A device or a pipe has no rows to keep. */
@@ -257,13 +253,11 @@ static enum dl_code merge(const char *path, const struct dl_table *made, struct 
     for (int r = 0; r < old.row_count; r++) {
         if (has_row(made, old.rows[r][0])) continue;
         union dl_cell *row = dl_table_row(out);
-        if (row == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         for (int i = 0; i < COLUMNS; i++)
             row[i].string = i < old.column_count ? old.rows[r][i] : "";
     }
     for (int r = 0; r < made->row_count; r++) {
         union dl_cell *row = dl_table_row(out);
-        if (row == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         memcpy(row, &made->cells[r * COLUMNS], COLUMNS * sizeof *row);
     }
     return DL_OK;

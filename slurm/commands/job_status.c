@@ -110,7 +110,6 @@ static enum dl_code query_sacct(const struct dl_run_list *runs, int capacity,
         struct dl_client_result result;
         if (list != NULL && *list == 0) continue;
         const char *jobs = list == NULL ? NULL : dl_arena_printf(arena, "--jobs=%s", list);
-        if (jobs == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         const char *const argv[] = {
             "sacct",
             "--allocations",
@@ -140,7 +139,6 @@ static enum dl_code query_squeue(int capacity, struct dl_arena *arena, struct dl
     struct dl_client_result result;
     *out = (struct dl_job_states){
         .jobs = dl_arena_alloc(arena, (size_t)capacity + 1, sizeof *out->jobs)};
-    if (out->jobs == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_client_run(argv, 120, arena, &result, err));
     if (result.exit_status != 0) {
         return dl_fail(err, DL_ERR_BACKEND, "squeue failed: %s",
@@ -217,7 +215,6 @@ enum dl_code dl_slurm_states(struct dl_run_list *runs, bool accounting, struct d
     struct dl_job_states listed = {.count = 0};
     *out = (struct dl_job_states){
         .jobs = dl_arena_alloc(arena, (size_t)capacity + 1, sizeof *out->jobs)};
-    if (out->jobs == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const enum dl_code code = accounting ? query_sacct(runs, capacity, arena, out, err) : DL_OK;
     bool ask = false;
     for (int i = 0; i < runs->count; i++) {
@@ -292,7 +289,6 @@ enum dl_code dl_slurm_status(struct dl_context *context, const struct dl_options
         struct dl_runlog log;
         DL_TRY(dl_runlog_read(run->folder, context->arena, &log, err));
         union dl_cell *cells = dl_table_row(&table);
-        if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         cells[0].string = run->id;
         cells[1].string = run->job_id;
         cells[2].string = state != NULL         ? state->state
@@ -324,7 +320,6 @@ enum dl_code dl_slurm_cancel(struct dl_context *context, const struct dl_options
         break;
     }
     const char **argv = dl_arena_alloc(context->arena, (size_t)runs.count + 2, sizeof *argv);
-    if (argv == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     int count = 0, named = 0;
     argv[count++] = "scancel";
     for (int i = 0; i < runs.count; i++) {

@@ -91,9 +91,8 @@ static const struct dl_column columns[] = {
     {"missing", "submitted", "", DL_COLUMN_INTEGER, 0, 0},
 };
 
-static enum dl_code add_state(struct dl_table *table, const struct state *s, struct dl_err *err) {
+static void add_state(struct dl_table *table, const struct state *s) {
     union dl_cell *c = dl_table_row(table);
-    if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const char *id = s->run->id, *end = strrchr(id, '-');
     c[0].string = dl_arena_strndup(table->arena, id, end == NULL ? strlen(id) : (size_t)(end - id));
     c[1].integer = level_of(s->run);
@@ -104,7 +103,6 @@ static enum dl_code add_state(struct dl_table *table, const struct state *s, str
     const double numbers[] = {s->median_s, s->low_s, s->high_s, s->width_frac};
     for (int i = 0; i < 4; i++) c[6 + i].number = numbers[i];
     c[10].integer = s->missing;
-    return DL_OK;
 }
 
 /* The missing repeats of one configuration, in place of its one run. */
@@ -122,7 +120,6 @@ static enum dl_code add_repeats(struct dl_context *context, const struct dl_slur
         out->repeat = (int64_t)s->ended + s->open + r + 1;
         out->id =
             dl_arena_printf(context->arena, "%.*s-r%" PRId64, (int)name, run->id, out->repeat);
-        if (out->id == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         plan->launches[plan->count] = old->launches[i];
         plan->networks[plan->count++] = old->networks[i];
     }
@@ -178,8 +175,6 @@ enum dl_code dl_slurm_plan_repeats(struct dl_context *context, const struct dl_o
     old.runs = dl_arena_alloc(context->arena, (size_t)plan->count, sizeof *old.runs);
     old.launches = dl_arena_alloc(context->arena, (size_t)plan->count, sizeof *old.launches);
     old.networks = dl_arena_alloc(context->arena, (size_t)plan->count, sizeof *old.networks);
-    if (states == NULL || old.runs == NULL || old.launches == NULL || old.networks == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < plan->count; i++) {
         old.runs[i] = plan->runs[i];
         old.launches[i] = plan->launches[i];
@@ -189,7 +184,7 @@ enum dl_code dl_slurm_plan_repeats(struct dl_context *context, const struct dl_o
     dl_table_init(&table, context->arena, columns, sizeof columns / sizeof *columns);
     plan->count = 0;
     for (int i = 0; i < old.count; i++) {
-        DL_TRY(add_state(&table, &states[i], err));
+        add_state(&table, &states[i]);
         DL_TRY(add_repeats(context, &old, i, &states[i], plan, err));
         narrow += states[i].width_frac <= plan->choice->interval_width_frac;
     }

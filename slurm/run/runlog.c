@@ -161,7 +161,6 @@ static enum dl_code read_file(const char *path, struct dl_arena *arena, struct d
     const size_t room = (size_t)log->step_count + lines;
     double *steps = dl_arena_alloc(arena, room, sizeof *steps),
            *cores = dl_arena_alloc(arena, room, sizeof *cores);
-    if (steps == NULL || cores == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (log->step_count > 0) memcpy(steps, log->steps, (size_t)log->step_count * sizeof *steps);
     if (log->core_reading_count > 0)
         memcpy(cores, log->core_readings_s, (size_t)log->core_reading_count * sizeof *cores);
@@ -232,7 +231,6 @@ enum dl_code dl_runlog_read(const char *folder, struct dl_arena *arena, struct d
     qsort(names, (size_t)log->files, sizeof *names, by_name);
     for (int i = 0; i < log->files; i++) {
         const char *path = dl_arena_printf(arena, "%s/%s", folder, names[i]);
-        if (path == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         DL_TRY(read_file(path, arena, log, err));
     }
     return DL_OK;

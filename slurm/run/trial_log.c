@@ -76,16 +76,13 @@ static bool read_one(const char *path, struct dl_arena *arena, struct dl_trial_l
     return found;
 }
 
-enum dl_code dl_trials_read(const char *folder, int count, struct dl_arena *arena,
-                            struct dl_trial_line **out, int *out_count, struct dl_err *err) {
+void dl_trials_read(const char *folder, int count, struct dl_arena *arena,
+                    struct dl_trial_line **out, int *out_count) {
     *out = dl_arena_alloc(arena, (size_t)count, sizeof **out);
     *out_count = 0;
-    if (*out == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < count; i++) {
         const char *path = dl_arena_printf(arena, "%s/trials/trial-%d.jsonl", folder, i);
-        if (path == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         if (read_one(path, arena, &(*out)[*out_count]) && (*out)[*out_count].trial == i)
             *out_count += 1;
     }
-    return DL_OK;
 }

@@ -21,7 +21,7 @@ extern const struct dl_schema dl_trial_schema;
 
 /* The trials of `folder` that ended, of `count` in all, by number. Damaged lines are skipped: a
  * killed trial leaves one. DL_ERR_SYSTEM only. */
-enum dl_code dl_trials_read(const char *folder, int count, struct dl_arena *arena,
-                            struct dl_trial_line **out, int *out_count, struct dl_err *err);
+void dl_trials_read(const char *folder, int count, struct dl_arena *arena,
+                    struct dl_trial_line **out, int *out_count);
 
 #endif
