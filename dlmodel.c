@@ -214,6 +214,21 @@ static void find_profile(struct dl_context *context) {
     context->data.local_profile = context->profile_path;
 }
 
+/* $DLMODEL_SITE, else dlmodel/site.json in $XDG_CONFIG_HOME or ~/.config where it exists. */
+static void find_site(struct dl_context *context) {
+    const char *direct = getenv("DLMODEL_SITE"), *xdg = getenv("XDG_CONFIG_HOME"),
+               *home = getenv("HOME"), *path = NULL;
+    if (direct != NULL && direct[0] != 0) {
+        context->site = direct;
+        return;
+    }
+    if (xdg != NULL && xdg[0] == '/')
+        path = dl_arena_printf(context->arena, "%s/dlmodel/site.json", xdg);
+    else if (home != NULL && home[0] != 0)
+        path = dl_arena_printf(context->arena, "%s/.config/dlmodel/site.json", home);
+    if (path != NULL && access(path, F_OK) == 0) context->site = path;
+}
+
 /* Global options may precede or follow the command; the last one wins. `after` lists a command's
  * options too, and a command may define its own option with a global name: --help. */
 static enum dl_code read_globals(struct dl_context *context, const struct dl_options *before,
@@ -232,6 +247,7 @@ static enum dl_code read_globals(struct dl_context *context, const struct dl_opt
     if (out->verbose) context->verbosity = 1;
     if (out->quiet) context->verbosity = -1;
     find_profile(context);
+    find_site(context);
     return DL_OK;
 }
 

@@ -7,20 +7,11 @@
 #include "library/library.h"
 
 extern const struct dl_command dl_cmd_predict, dl_cmd_search, dl_cmd_campaign, dl_cmd_explain,
-    dl_cmd_compare, dl_cmd_list, dl_cmd_schema;
+    dl_cmd_compare, dl_cmd_advise, dl_cmd_match, dl_cmd_list, dl_cmd_schema;
 
-/* Answers name them in the command lines that repeat a result. */
 static const struct dl_command *const commands[] = {
-    &dl_cmd_predict, &dl_cmd_search, &dl_cmd_campaign, &dl_cmd_explain,
-    &dl_cmd_compare, &dl_cmd_list,   &dl_cmd_schema,   NULL};
-static const struct {
-    const char *name;
-    const struct dl_command *command;
-} calls[] = {
-    {"predict", &dl_cmd_predict},   {"search", &dl_cmd_search},  {"explain", &dl_cmd_explain},
-    {"compare", &dl_cmd_compare},   {"advise", &dl_cmd_predict}, {"list", &dl_cmd_list},
-    {"campaign", &dl_cmd_campaign}, {"schema", &dl_cmd_schema},
-};
+    &dl_cmd_predict, &dl_cmd_search, &dl_cmd_campaign, &dl_cmd_explain, &dl_cmd_compare,
+    &dl_cmd_advise,  &dl_cmd_match,  &dl_cmd_list,     &dl_cmd_schema,  NULL};
 /* They write files or another text than JSON, or give --set and --where twice. */
 static const char *const refused[] = {
     "output", "format", "json",          "csv",       "help",  "trace",     "export",
@@ -85,13 +76,13 @@ static void take_note(const struct dl_context *context, const char *format, ...)
 static enum dl_code find_command(const char *name, const struct dl_command **out,
                                  struct dl_err *err) {
     char all[256] = "";
-    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
-        if (strcmp(calls[i].name, name) == 0) {
-            *out = calls[i].command;
+    for (int i = 0; commands[i] != NULL; i++) {
+        if (strcmp(commands[i]->name, name) == 0) {
+            *out = commands[i];
             return DL_OK;
         }
         snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i > 0 ? ", " : "",
-                 calls[i].name);
+                 commands[i]->name);
     }
     return dl_fail(err, DL_ERR_USAGE, "no command \"%.60s\"; there are %s", name, all);
 }
@@ -151,7 +142,8 @@ static void take_files(const struct request *q, struct dl_data *data, struct dl_
     struct dl_attachment *list = dl_arena_alloc(arena, (size_t)q->file_count, sizeof *list);
     for (int i = 0; i < q->file_count; i++) {
         const char *text = q->files[i].text;
-        list[i] = (struct dl_attachment){q->files[i].key, text, strlen(text), false};
+        list[i] =
+            (struct dl_attachment){.name = q->files[i].key, .text = text, .length = strlen(text)};
     }
     data->attachments = list;
     data->attachment_count = q->file_count;

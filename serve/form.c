@@ -1,5 +1,5 @@
-/* form.c - GET /form: the page without scripts. A form of a few fields; its answer is the table
- * that the command line prints. */
+/* form.c - GET /form: the page without scripts: a form of a few fields; the answer is the table of
+ * the command line. */
 #include <string.h>
 
 #include "model/core/text.h"

@@ -1,4 +1,4 @@
-/* worker.c - reads a request, answers it, forgets it. */
+/* worker.c - the loop of a worker process. */
 #include "serve/worker.h"
 
 #include <locale.h>
@@ -16,10 +16,10 @@
 
 static void send_progress(void *target, const char *text) {
     const struct dl_frame frame = {.kind = DL_FRAME_PROGRESS, .bytes = strlen(text)};
-    if (!dl_frame_write(*(const int *)target, &frame, text)) _exit(0); /* nobody listens */
+    if (!dl_frame_write(*(const int *)target, &frame, text)) _exit(0); /* the front end has gone */
 }
 
-/* Seconds that the request may still take; 0: there is none. */
+/* Remaining seconds of the request; 0: no request. */
 static volatile sig_atomic_t left_s;
 
 static void count_down(int number) {
@@ -27,7 +27,7 @@ static void count_down(int number) {
     if (left_s > 0 && --left_s == 0) _exit(1);
 }
 
-/* The front end ends what takes too long; a worker that it has lost sight of ends itself. */
+/* The front end kills workers beyond their limit; without it, a worker exits by itself. */
 static void limit_time(double time_s) {
     left_s = time_s > 0 ? (sig_atomic_t)fmin(time_s, 1e6) + 2 : 0;
 }
@@ -38,7 +38,7 @@ static void start_clock(void) {
     setitimer(ITIMER_REAL, &each, NULL);
 }
 
-/* The frame's bytes are the rest of the path, a NUL, the query, a NUL, the body. */
+/* The payload is the rest of the path, a NUL, the query, a NUL, the body. */
 struct job {
     const struct dl_service *service;
     const struct dl_frame *frame;
@@ -77,7 +77,7 @@ static enum dl_code answer(void *state, struct dl_err *err) {
 
 _Noreturn void dl_worker_run(const struct dl_service *given, int fd) {
     struct dl_context context = *given->context;
-    const struct dl_service own = {&context, given->config}, *service = &own;
+    const struct dl_service own = {&context, given->config, given->documents}, *service = &own;
     const char *folders[12];
     struct dl_sandbox sandbox = {.folders = folders,
                                  .memory_bytes = (size_t)service->config->memory_bytes};
@@ -88,6 +88,7 @@ _Noreturn void dl_worker_run(const struct dl_service *given, int fd) {
         folders[sandbox.folder_count++] = service->context->script_roots[i];
     if (service->config->measured != NULL)
         folders[sandbox.folder_count++] = service->config->measured;
+    dl_documents_apply(service->documents, &context);
     context.data.store = dl_store_open(); /* NULL: each request reads its files */
     setlocale(LC_ALL, "C");
     start_clock();

@@ -126,7 +126,7 @@ struct builder {
     bool failed, base;
 };
 
-/* Every profile needs memory bandwidth and one large GEMM: they are measured whatever --only names.
+/* Every profile needs memory bandwidth and one large GEMM: they are measured regardless of --only.
  */
 static const char base_gemm[] = "m=1024 n=1024 k=1024 ";
 
@@ -232,7 +232,7 @@ static void add_of_gpu(void *context, const char *probe, const char *shape, cons
     add(context, probe, shape, pass, child, weight);
 }
 
-/* Where GPUs are the devices, nobody trains on the CPU: its arithmetic is measured only if --only
+/* Where GPUs are the devices, the CPU does not train: its arithmetic is measured only if --only
  * names it. */
 static void add_all(struct builder *b) {
     const bool quick = b->plan->choice.quick;

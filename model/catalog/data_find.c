@@ -78,9 +78,7 @@ void dl_data_names(const struct dl_data *data, enum dl_data_kind kind, struct dl
             dl_arena_printf(arena, "%s/%s", data->directories[i], dl_data_kinds[kind].folder);
         names_of_directory(&names, path);
     }
-    if (kind == DL_DATA_SYSTEM && data->local_profile != NULL &&
-        dl_data_exists(data->local_profile))
-        names_add(&names, LOCAL);
+    if (kind == DL_DATA_SYSTEM && dl_data_has_profile(data)) names_add(&names, LOCAL);
     if (names.list == NULL) {
         names.list = dl_arena_alloc(arena, 1, sizeof *names.list);
     }
@@ -111,8 +109,7 @@ enum dl_code dl_data_path(const struct dl_data *data, enum dl_data_kind kind, co
     const char *path = NULL;
     if (dl_data_is_path(name) || dl_data_attachment(data, name) != NULL) {
         path = dl_arena_strdup(arena, name);
-    } else if (kind == DL_DATA_SYSTEM && strcmp(name, LOCAL) == 0 && data->local_profile != NULL &&
-               dl_data_exists(data->local_profile)) {
+    } else if (kind == DL_DATA_SYSTEM && strcmp(name, LOCAL) == 0 && dl_data_has_profile(data)) {
         path = data->local_profile;
     } else if (kind == DL_DATA_SYSTEM && strcmp(name, LOCAL) == 0) {
         return dl_fail(
@@ -135,14 +132,33 @@ const struct dl_attachment *dl_data_attachment(const struct dl_data *data, const
     return NULL;
 }
 
-bool dl_data_is_inside(const struct dl_data *data, const char *path) {
+bool dl_data_has_profile(const struct dl_data *data) {
+    return dl_data_attachment(data, LOCAL) != NULL ||
+           (data->local_profile != NULL && dl_data_exists(data->local_profile));
+}
+
+/* The path below the data directory, without "/../"; NULL: the file is elsewhere. */
+static const char *below_directory(const struct dl_data *data, const char *path) {
     for (int i = 0; i < data->directory_count; i++) {
         const size_t length = strlen(data->directories[i]);
         if (strncmp(path, data->directories[i], length) == 0 && path[length] == '/' &&
             strstr(path + length, "/../") == NULL)
-            return true;
+            return path + length + 1;
     }
+    return NULL;
+}
+
+static bool is_profile(const struct dl_data *data, const char *path) {
     return data->local_profile != NULL && strcmp(path, data->local_profile) == 0;
+}
+
+bool dl_data_is_inside(const struct dl_data *data, const char *path) {
+    return below_directory(data, path) != NULL || is_profile(data, path);
+}
+
+const char *dl_data_shown_path(const struct dl_data *data, const char *path) {
+    const char *below = below_directory(data, path);
+    return below != NULL ? below : is_profile(data, path) ? LOCAL : path;
 }
 
 enum dl_code dl_data_read(const struct dl_data *data, const char *path, size_t most_bytes,

@@ -232,6 +232,7 @@ void dl_diagnose(const struct dl_diagnosis *d, struct dl_prediction *p) {
     dl_diagnose_bottleneck(d->evidence, p);
     dl_diagnose_interval(d->evidence, d->framework->residual_sigma_log, p);
     if (d->brief) return;
+    warn(p, d->framework->measured_remark, false);
     warn_of_devices(d, p);
     warn_of_precision(d, p);
     warn_of_evidence(d, p);

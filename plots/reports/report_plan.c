@@ -329,16 +329,6 @@ static enum dl_code warnings(struct dl_report *r, const struct answer *a) {
     return DL_OK;
 }
 
-/* A file of the data directories without their path, which differs between machines. */
-static const char *within_data(const struct dl_context *context, const char *path) {
-    for (int i = 0; i < context->data.directory_count; i++) {
-        const size_t length = strlen(context->data.directories[i]);
-        if (strncmp(path, context->data.directories[i], length) == 0 && path[length] == '/')
-            return path + length + 1;
-    }
-    return path;
-}
-
 static enum dl_code method(struct dl_report *r, const struct answer *a,
                            const struct dl_options *options, struct dl_err *err) {
     struct dl_input_file files[DL_MAX_INPUT_FILES];
@@ -354,7 +344,7 @@ static enum dl_code method(struct dl_report *r, const struct answer *a,
     const int count = dl_inputs_files(r->context, &in, files);
     if (count < 0) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < count; i++)
-        lines[i] = dl_arena_printf(arena, "%s %016" PRIx64, within_data(r->context, files[i].path),
+        lines[i] = dl_arena_printf(arena, "%s %016" PRIx64, dl_data_shown_path(&r->context->data, files[i].path),
                                    files[i].hash);
     dl_report_method(r, &terms, lines, count);
     dl_document_paragraph(&r->page, "Every term of the answer:");

@@ -6,6 +6,7 @@
 #include "model/plan/plan_defaults.h"
 #include "model/core/file.h"
 #include "model/search/campaign/campaign_file.h"
+#include "model/search/checkpoint.h"
 #include "model/machine/power_cap.h"
 #include "predict/inputs/rates.h"
 #include "predict/output/campaign_print.h"
@@ -381,8 +382,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     job->asked = (struct dl_campaign_asked){.reduction = 3,
                                             .rungs = 4,
                                             .dispatch_s = 0.1,
-                                            .startup_s = 20,
-                                            .resume_s = 5,
+                                            .startup_s = DL_JOB_STARTUP_S,
+                                            .resume_s = DL_JOB_RESUME_S,
                                             .repair_s = 600,
                                             .seed = 1};
     DL_TRY(load(job, options, err));

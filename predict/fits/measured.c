@@ -115,10 +115,20 @@ static enum dl_code load(struct dl_context *context, const struct dl_data *data,
     return DL_OK;
 }
 
+static void add_remark(const char *remark, struct dl_arena *arena, struct dl_inputs *inputs) {
+    for (int i = 0; i < inputs->framework_count; i++) {
+        struct dl_framework *own = dl_arena_alloc(arena, 1, sizeof *own);
+        *own = *inputs->frameworks[i];
+        own->measured_remark = remark;
+        inputs->frameworks[i] = own;
+    }
+}
+
 enum dl_code dl_measured_load(struct dl_context *context, const struct dl_data *data,
                               const char *path, struct dl_inputs *inputs, struct dl_err *err) {
     const struct dl_attachment *sent = dl_data_attachment(data, path);
     const enum dl_code code = load(context, data, path, inputs, err);
+    if (sent != NULL && sent->remark != NULL) add_remark(sent->remark, context->arena, inputs);
     if (code != DL_ERR_USAGE && code != DL_ERR_INPUT) return code;
     if (sent == NULL || !sent->if_it_fits) return code;
     context->note(context, "without measured runs: %s", err->message);

@@ -6,6 +6,7 @@
 
 #include "model/statistics/stats.h"
 #include "model/core/text.h"
+#include "model/engine/interval.h"
 #include "model/engine/pipe.h"
 #include "model/engine/strategies/strategy.h"
 #include "model/engine/throughput.h"
@@ -81,6 +82,7 @@ static const struct dl_column columns[] = {
     {"recompute", NULL, NULL, DL_COLUMN_STRING, 0, 0},
     {"sequence_parallel", NULL, NULL, DL_COLUMN_BOOL, 0, 0},
     {"zero", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
+    {"corrected_by", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
@@ -153,6 +155,7 @@ static const char *const helps[] = {
     "activations recomputed in backward: none, selective or full",
     "layers outside attention and MLP are split along the sequence",
     "ZeRO stage, 0 to 3",
+    "runs of --measured that correct the prediction; 0: none",
 };
 _Static_assert(sizeof helps / sizeof helps[0] == COLUMNS, "one meaning per column");
 
@@ -333,6 +336,8 @@ static void fill(union dl_cell *c, const struct dl_prediction_row *row, struct d
     c[i++].string = dl_recompute_names[plan->recompute];
     c[i++].boolean = plan->sequence_parallel;
     c[i++].integer = zero_of(plan);
+    const struct dl_posterior *measured = row->framework->measured;
+    c[i++].integer = measured != NULL ? (int64_t)dl_posterior_runs(measured) : 0;
 }
 
 /* Columns that a reader wants of some tables alone. */

@@ -43,7 +43,7 @@ static void add_row(struct dl_table *table, const struct dl_slurm_plan *plan, in
     cells[9].string = run->folder;
 }
 
-/* The runs asked for, or a whole campaign as one. */
+/* The requested runs, or a campaign as one run. */
 static enum dl_code make_plan(struct dl_context *context, const struct dl_options *options,
                               struct dl_slurm_plan *plan, struct dl_err *err) {
     const char *campaign = dl_option_text(options, "campaign");

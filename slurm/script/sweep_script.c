@@ -1,6 +1,6 @@
 /* sweep_script.c - the script of a job array that searches a sweep: one part a task. The task that
  * finds all parts joins them; parts are written atomically, so that it finds them whole, and two
- * tasks that join at once write the same. */
+ * tasks that join concurrently write the same file. */
 #include <inttypes.h>
 
 #include "slurm/script/quote.h"
