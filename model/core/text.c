@@ -9,7 +9,7 @@
 
 enum { START_BYTES = 256 };
 
-/* Room for `length` more bytes and the NUL. Doubling keeps the copies linear in the final length. */
+/* Room for `length` more bytes and the NUL. Doubling keeps copies linear in the final length. */
 static void reserve(struct dl_text *text, size_t length) {
     if (text->bytes != NULL && length < text->capacity - text->length) return;
     const bool fits = length < SIZE_MAX / 4 && text->length < SIZE_MAX / 8;
