@@ -4,6 +4,7 @@
 
 #include "model/engine/replica.h"
 #include "model/framework/shared_host.h"
+#include "model/network/collective.h"
 
 enum dl_library dl_replica_library(const struct dl_system *system,
                                    const struct dl_framework *framework,
@@ -12,14 +13,14 @@ enum dl_library dl_replica_library(const struct dl_system *system,
     const int own = cpu ? framework->sync.cpu_library : framework->sync.library;
     const int library = plan->library != NULL ? dl_library_find(plan->library) : own;
     /* a framework without CPU support; dl_plan_complete refuses it */
-    return library < 0 ? DL_LIB_NCCL : (enum dl_library)library;
+    return (enum dl_library)(library < 0 ? framework->sync.library : library);
 }
 
 bool dl_replica_polls(const struct dl_system *system, const struct dl_framework *framework,
                       const struct dl_plan *plan) {
     const struct dl_framework_behaviour *behaviour = framework->behaviour;
     return behaviour != NULL && behaviour->polls &&
-           dl_replica_library(system, framework, plan) == DL_LIB_MPI;
+           dl_libraries[dl_replica_library(system, framework, plan)]->polls;
 }
 
 double dl_replica_slowdown_frac(const struct dl_system *system,
@@ -27,7 +28,8 @@ double dl_replica_slowdown_frac(const struct dl_system *system,
     const struct dl_framework_behaviour *behaviour = framework->behaviour;
     const double own = system->device->collective_slowdown_frac;
     if (behaviour != NULL && behaviour->is_bound) return 0;
-    const bool kernels = dl_replica_library(system, framework, plan) == DL_LIB_NCCL;
+    const bool kernels = system->device->kind == DL_DEVICE_GPU &&
+                         dl_libraries[dl_replica_library(system, framework, plan)]->queues_on_gpu;
     /* A framework whose thread polls has its share of core time anyway. */
     const double stop_frac =
         dl_replica_polls(system, framework, plan) ? 0 : dl_shared_host_stop_frac(system, plan);
