@@ -61,7 +61,7 @@ struct dl_parameter { /* a trainable tensor, in registration order within its la
     double elements;
 };
 
-/* What a recorded layer runs in one pass: a stream, or with m a GEMM. Per sample; `once`: a call. */
+/* One kernel of a recorded layer: a stream, or with m a GEMM. Per sample; `once`: per call. */
 enum dl_grows { DL_GROWS_COUNT, DL_GROWS_M, DL_GROWS_N, DL_GROWS_K, DL_GROWS_NONE };
 struct dl_recorded_kernel {
     int pass; /* enum dl_pass */

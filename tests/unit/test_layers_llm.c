@@ -322,8 +322,8 @@ static void token_gate(void **state) {
     dl_arena_free(&net.arena);
 }
 
-/* A stream of 24 elements a sample and 4 of a table; a GEMM whose rows grow with the batch; backward
- * 6 bytes. Half of the layer's elements are half of its work, the table stays whole. */
+/* A stream of 24 elements a sample and 4 of a table; a GEMM whose rows grow with the batch; 6 bytes
+ * backward. Half of the layer's elements are half of its work, the table stays whole. */
 static void recorded_work(void **state) {
     (void)state;
     struct net net;
