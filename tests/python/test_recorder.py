@@ -2,6 +2,7 @@
 tests/python/recorder.sh. Models of torchvision, timm, transformers and diffusers are tested where the
 package is installed."""
 
+import dataclasses
 import importlib.util
 import json
 import os
@@ -39,10 +40,12 @@ class Folder:
 
     def counts(self, recorded):
         """What the program counts of a workload file."""
-        recorded.save(os.path.join(self.place.name, "workloads", recorded.name + ".json"))
+        name = "recorded_" + recorded.name  # named workloads extend those of their names
+        renamed = dataclasses.replace(recorded, workload={**recorded.workload, "name": name})
+        renamed.save(os.path.join(self.place.name, "workloads", name + ".json"))
         done = subprocess.run([os.environ["DLMODEL"], "--data", self.place.name, "list",
                                "workloads", "--json"], capture_output=True, text=True, check=True)
-        return next(row for row in json.loads(done.stdout) if row["name"] == recorded.name)
+        return next(row for row in json.loads(done.stdout) if row["name"] == name)
 
 
 FOLDER = Folder()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
-import tempfile
 from typing import Any, Callable, Mapping, Optional, Union
 
 try:
@@ -47,10 +47,15 @@ class Recorded:
 
     def save(self, path: Union[str, os.PathLike[str]]) -> None:
         """Writes the workload file, whole or not at all."""
-        folder = os.path.dirname(os.path.abspath(path))
-        with tempfile.NamedTemporaryFile("w", dir=folder, delete=False, encoding="utf-8") as out:
-            out.write(self.text())
-        os.replace(out.name, path)
+        written = "%s.%d.part" % (os.fspath(path), os.getpid())
+        try:
+            with open(written, "x", encoding="utf-8") as out:
+                out.write(self.text())
+            os.replace(written, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.remove(written)
+            raise
 
     def call(self, command: str, **options: Any) -> Any:
         """A command of dlmodel with this workload: "predict", "search", "explain"."""
