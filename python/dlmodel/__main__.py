@@ -20,6 +20,10 @@ then
 """
 
 
+class _WrongUse(Exception):
+    """Options that do not fit."""
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m dlmodel", epilog=_EXAMPLES,
@@ -46,15 +50,15 @@ def _factory(place: str) -> Any:
     """The function FACTORY of SCRIPT.py:FACTORY."""
     path, colon, name = place.rpartition(":")
     if not colon or not path.endswith(".py"):
-        raise SystemExit("dlmodel: %s: expected SCRIPT.py:FACTORY" % place)
+        raise _WrongUse("%s: expected SCRIPT.py:FACTORY" % place)
     spec = importlib.util.spec_from_file_location("dlmodel_script", path)
     if spec is None or spec.loader is None or not os.path.isfile(path):
-        raise SystemExit("dlmodel: %s: no such script" % path)
+        raise _WrongUse("%s: no such script" % path)
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     spec.loader.exec_module(module)
     if not hasattr(module, name):
-        raise SystemExit("dlmodel: %s has no %s" % (path, name))
+        raise _WrongUse("%s has no %s" % (path, name))
     return getattr(module, name)
 
 
@@ -71,7 +75,7 @@ def _script(arguments: argparse.Namespace, options: dict[str, Any]) -> Any:
     if inputs is None:
         pair = factory()
         if not isinstance(pair, tuple) or len(pair) != 2:
-            raise SystemExit("dlmodel: %s: expected a (module, example inputs) pair, or give "
+            raise _WrongUse("%s: expected a (module, example inputs) pair, or give "
                              "--input SHAPE or --tokens N" % arguments.model)
         factory, inputs = pair
     return from_torch(factory, inputs, **options)
@@ -84,7 +88,7 @@ def _record(arguments: argparse.Namespace) -> Any:
     for key, takers in (("seq", ("transformers",)), ("image", ("torchvision", "timm")),
                         ("input", ("torch",)), ("tokens", ("torch",))):
         if getattr(arguments, key) is not None and arguments.source not in takers:
-            raise SystemExit("dlmodel: --%s belongs to %s" % (key, " and ".join(takers)))
+            raise _WrongUse("--%s belongs to %s" % (key, " and ".join(takers)))
     if arguments.source == "torch":
         return _script(arguments, options)
     if arguments.seq is not None:
@@ -95,8 +99,9 @@ def _record(arguments: argparse.Namespace) -> Any:
 
 
 def main(given: Optional[Sequence[str]] = None) -> int:
-    """0: written; 3: the model could not be recorded; 5: PyTorch is missing."""
-    arguments = _parser().parse_args(given)
+    """0: written; 2: wrong use; 3: the model could not be recorded; 5: a package is missing."""
+    parser = _parser()
+    arguments = parser.parse_args(given)
     try:
         from .recorder import RecordError
     except ImportError as error:
@@ -104,6 +109,8 @@ def main(given: Optional[Sequence[str]] = None) -> int:
         return 5
     try:
         recorded = _record(arguments)
+    except _WrongUse as error:
+        parser.error(str(error))
     except (RecordError, ValueError, ImportError, OSError) as error:
         print("dlmodel: error: %s" % error, file=sys.stderr)
         return 5 if isinstance(error, ImportError) else 3

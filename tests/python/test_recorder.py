@@ -251,8 +251,14 @@ class Torchvision(Case):
                 self.exact(recorded)
                 self.close(recorded, name, 0.01, framework="pytorch-ddp", precision="mixed")
 
+    def test_attention_of_a_vision_transformer(self):
+        recorded = dlmodel.from_torchvision("vit_b_16")
+        self.exact(recorded)
+        self.close(recorded, "vit_b_16", 3, framework="pytorch-ddp", precision="mixed",
+                   set={"flash": 1})
+
     def test_others(self):
-        for name in ("vit_b_16", "swin_t", "mobilenet_v3_small", "convnext_tiny"):
+        for name in ("swin_t", "mobilenet_v3_small", "convnext_tiny"):
             with self.subTest(name):
                 self.exact(dlmodel.from_torchvision(name))
 
@@ -288,7 +294,7 @@ class Transformers(Case):
             vocab_size=128256, hidden_size=4096, intermediate_size=14336, num_hidden_layers=32,
             num_attention_heads=32, num_key_value_heads=8), seq=8192)
         self.assertEqual(self.exact(llama)["parameters"], 8030261248)
-        self.close(llama, "llama3_8b", 3, framework="pytorch-fsdp", precision="bf16",
+        self.close(llama, "llama3_8b", 3, framework="pytorch-fsdp", precision="mixed",
                    batch_per_device=1, set={"flash": 1, "seq": 8192})
 
     def test_kinds_of_networks(self):
@@ -298,7 +304,8 @@ class Transformers(Case):
                 ("BertConfig", {**small, "num_attention_heads": 4}),
                 ("AlbertConfig", {**small, "num_attention_heads": 4, "embedding_size": 32}),
                 ("GPTNeoXConfig", {**small, "num_attention_heads": 4}),
-                ("Qwen3Config", {**small, "num_attention_heads": 4, "head_dim": 32}),
+                ("Qwen3Config", {**small, "num_attention_heads": 4, "num_key_value_heads": 2,
+                                 "head_dim": 32}),
                 ("Qwen3MoeConfig", {**small, "num_attention_heads": 4, "num_experts": 8}),
                 ("MixtralConfig", {**small, "num_attention_heads": 4, "num_key_value_heads": 2}),
                 ("DeepseekV3Config", {**small, "num_attention_heads": 4, "n_routed_experts": 16,
@@ -313,6 +320,21 @@ class Transformers(Case):
                 self.exact(recorded)
                 if name in ("MixtralConfig", "Qwen3MoeConfig"):
                     self.assertIn('"kind": "moe"', recorded.text())
+
+    def test_experts(self):
+        """Router h E, and 3 h f of each of k experts for a token; E of them have parameters."""
+        from transformers import MixtralConfig
+        h, f, experts, k, seq = 64, 96, 8, 2, 32
+        recorded = dlmodel.from_transformers(MixtralConfig(
+            hidden_size=h, intermediate_size=f, num_local_experts=experts, vocab_size=100,
+            num_experts_per_tok=k, num_hidden_layers=2, num_attention_heads=4,
+            num_key_value_heads=2), seq=seq)
+        row = self.exact(recorded)
+        attention = 2 * h * h + 2 * h * h // 2
+        self.assertEqual(row["parameters"], 2 * 100 * h + h + 2 * (
+            2 * h + attention + h * experts + experts * 3 * h * f))
+        self.assertEqual(row["forward_macs_per_sample"], seq * 100 * h + 2 * seq * (
+            attention + 2 * seq * h + h * experts + k * 3 * h * f))
 
     def test_from_a_file(self):
         with tempfile.TemporaryDirectory() as folder:

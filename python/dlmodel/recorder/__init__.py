@@ -33,7 +33,7 @@ class Recorded:
     workload: dict[str, Any]  # the workload file
     options: dict[str, Any]  # of a plan: precision, optimizer
     parameters: int
-    flop_forward: float  # of one sample, as PyTorch's FlopCounterMode counts them
+    flop_forward: float  # of one sample, as PyTorch's FlopCounterMode counts them, and experts
     flop: float  # and with the backward pass
     notes: list[str]
 

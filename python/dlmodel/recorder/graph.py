@@ -82,6 +82,17 @@ class Graph:
                 return value
             value = op.inputs[0]
 
+    def copies_before(self, value: int) -> list[int]:
+        """Copies between a value and its origin."""
+        found: list[int] = []
+        end = self.origin(value)
+        while value != end:
+            number = self.producer[value]
+            if not self.forward[number].is_view:
+                found.append(number)
+            value = self.forward[number].inputs[0]
+        return found
+
     def stored(self, value: int) -> int:
         """Elements in memory behind a value: fewer than it has where it is repeated."""
         least = self.values[value].elements

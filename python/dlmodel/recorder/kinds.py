@@ -301,6 +301,9 @@ def _copy(b: Builder, number: int, op: Op) -> bool:
     if source is None or b.graph.stored(op.inputs[0]) != count or not b.values[
             op.outputs[0]].batched:
         return False
+    if number in b.reorders:  # part of attention: the facts of a framework decide on it
+        b.of[b.graph.root(op.outputs[0])] = source
+        return True
     origin = b.layer_of(b.graph.origin(op.inputs[0], copies=False))
     if origin is not None and origin != INPUT and b.layers[origin].kind == "attention" and \
             b.layers[origin].keys.get("dropout") and b.layers[origin].keys.get("flash"):

@@ -88,6 +88,7 @@ class Builder:
         self.of: dict[int, int] = {}  # layer of a value, by its root
         self.owner: dict[str, int] = {}  # layer that has a parameter first
         self.notes: list[str] = []
+        self.reorders: set[int] = set()  # copies to the order of heads, before attention
         self._views: dict[tuple[int, Shape], int] = {}
         self.input_shape: Shape = (1, ())
         kinds = [self.values[op.inputs[0]].dtype for op in self.graph.forward
@@ -194,7 +195,10 @@ class Builder:
         from .groups import build_group
         from .kinds import build_op
         self._enter()
-        groups = {number: group for group in find_groups(self.graph) for number in group.ops}
+        found = find_groups(self.graph)
+        groups = {number: group for group in found for number in group.ops}
+        self.reorders = {number for group in found if group.kind == "attention"
+                         for value in group.inputs for number in self.graph.copies_before(value)}
         for number, op in enumerate(self.graph.forward):
             group = groups.get(number)
             if group is None:
@@ -320,6 +324,14 @@ class Builder:
             if grows != "none":
                 grown[grows] = grown[grows] / batch
             return Kernel(pass_name, grows=grows, **grown)
+        if op.short == "_grouped_mm":  # by expert: rows of the left, or of both
+            experts = max(value.shape[0] for value in (left, right, self.values[op.outputs[0]])
+                          if len(value.shape) == 3)
+            m, k, n = left.shape[-2], left.shape[-1], right.shape[-1]
+            rows = len(right.shape) == 3
+            return Kernel(pass_name, m=m / batch / experts if rows else m,
+                          k=k if rows else k / batch / experts, n=n, count=experts,
+                          grows="m" if rows else "k")
         # Another operation with products: one GEMM of as many multiply-adds.
         size = max(1, round((op.flop / 2 / batch) ** (1 / 3)))
         return Kernel(pass_name, m=size, n=size, k=op.flop / 2 / batch / size / size,

@@ -72,9 +72,16 @@ def _closed(graph: Graph, group: Group) -> bool:
             if value < 0 or graph.root(value) == last or value == group.output:
                 continue
             if graph.values[value].differentiable and any(
-                    user not in group.ops for user in graph.users(value)):
+                    user not in group.ops and not _dead_copy(graph, user)
+                    for user in graph.users(value)):
                 return False
     return True
+
+
+def _dead_copy(graph: Graph, number: int) -> bool:
+    """What an operation in place keeps of its input for backward."""
+    op = graph.forward[number]
+    return op.short in COPIES and not graph.users(op.outputs[0])
 
 
 def _active(graph: Graph, value: int) -> bool:

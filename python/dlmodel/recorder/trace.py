@@ -106,7 +106,8 @@ class Trace:
     batch: int = 1
 
     def flop(self, backward: bool) -> int:
-        """Of the whole batch as PyTorch's FlopCounterMode counts them: forward, or of the step."""
+        """Of the whole batch as PyTorch's FlopCounterMode counts them, and grouped products:
+        forward, or of the step."""
         return sum(op.flop for op in self.ops if backward or not op.backward)
 
 
@@ -165,6 +166,8 @@ class _Recorder(TorchDispatchMode):
         # As its name says, it is not one for autograd; it moves nothing all the same.
         is_view = function.is_view or function is torch.ops.aten._unsafe_view.default
         counter = self._flops.get(function._overloadpacket)
+        if function._overloadpacket is torch.ops.aten._grouped_mm:
+            counter = _grouped_flop
         path, number = self.modules[-1]
         self.ops.append(Op(name, arguments, keywords, inputs, outputs, is_view, path,
                            number, node, self.backward,
@@ -220,6 +223,12 @@ class _Recorder(TorchDispatchMode):
                 self.ops.append(Op("aten.alias.default", [_Ref(index)], {}, [index],
                                    [len(self.values) - 1], True, *self.modules[-1], -1,
                                    self.backward, 0))
+
+
+def _grouped_flop(left: torch.Tensor, right: torch.Tensor, *unused: Any,
+                  **also_unused: Any) -> int:
+    """Products of rows that are sorted by their expert, which FlopCounterMode does not count."""
+    return 2 * left.shape[-2] * left.shape[-1] * right.shape[-1]
 
 
 class _Ref(int):
