@@ -45,7 +45,7 @@ void dl_evidence_serial_path(struct dl_evidence *e) {
                                               [DL_ON_NETWORK] = e->inter_s,
                                               [DL_ON_SERVERS] = e->server_s}};
     e->path = (struct dl_resource_use){{[DL_ON_HOST] = e->host_s, [DL_ON_STAGES] = e->bubble_s}};
-    dl_resource_share(&kernels, e->forward_s + e->backward_s + e->update_s, DL_ON_ARITHMETIC,
-                      &e->path);
-    dl_resource_share(&messages, e->exposed_comm_s, DL_ON_NODE_LINKS, &e->path);
+    dl_resource_share(&kernels, e->forward_s + e->backward_s + e->update_s - e->outlasted_s,
+                      DL_ON_ARITHMETIC, &e->path);
+    dl_resource_share(&messages, e->exposed_comm_s + e->outlasted_s, DL_ON_NODE_LINKS, &e->path);
 }

@@ -25,6 +25,7 @@ struct dl_evidence {
     /* communication by cause: only their ratios count. server_s: links of parameter servers */
     double latency_s, intra_s, inter_s, server_s;
     double comm_error_s; /* spread of the exposed communication */
+    double outlasted_s;  /* kernels beside which messages run that take longer */
     /* F-CRITICAL-PATH: of all that is above but the input and the wait for the slowest device */
     struct dl_resource_use path;
 };

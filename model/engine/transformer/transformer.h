@@ -236,6 +236,7 @@ struct dl_transformer_mapping {
     struct dl_collective_time reduce;
     struct dl_collective_time gather; /* its parameters: all-gather (shard 1 to 3) */
     struct dl_collective_time unit_gather, unit_reduce; /* of one body layer (shard 3) */
+    struct dl_collective_time unit_across; /* of unit_reduce: between groups that share states */
     struct dl_collective_time tied; /* gradient of the embedding between first and last stage */
     double gradient_bytes, gather_bytes;
     /* over which states are sharded: all replicas, or a group of them (hybrid sharding) */

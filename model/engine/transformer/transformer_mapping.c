@@ -231,17 +231,18 @@ static void add_time(struct dl_collective_time *to, const struct dl_collective_t
 }
 
 /* F-TRANSFORMER-HYBRID: gradients summed over all data ranks so that each has its share; parameters
- * gathered from those that share them out. */
+ * gathered from those that share them out. *between: the part between such groups. */
 static enum dl_code sum_gradients(const struct dl_transformer *tf,
                                   const struct dl_transformer_mapping *l, double bytes,
-                                  struct dl_collective_time *out, struct dl_err *err) {
+                                  struct dl_collective_time *out,
+                                  struct dl_collective_time *between, struct dl_err *err) {
     struct dl_transformer_group group = dl_transformer_group_of(&l->split, DL_AXIS_DP);
+    memset(between, 0, sizeof *between);
     const int64_t shares = (int64_t)l->shard_ranks, copies = group.ranks / shares;
     if (l->shard == 0 && l->bound)
         return dl_transformer_bound_reduce(tf, &l->split, group, bytes, out, err);
     if (l->shard == 0)
         return dl_transformer_collective(tf, &l->split, group, DL_COLL_ALL_REDUCE, bytes, out, err);
-    struct dl_collective_time between;
     group.ranks = shares;
     if (l->bound)
         DL_TRY(dl_transformer_bound_half(tf, &l->split, group, DL_COLL_REDUCE_SCATTER, bytes,
@@ -252,12 +253,12 @@ static enum dl_code sum_gradients(const struct dl_transformer *tf,
     if (copies <= 1) return DL_OK;
     const struct dl_transformer_group across = {copies, group.stride * shares};
     if (l->bound)
-        DL_TRY(dl_transformer_bound_reduce(tf, &l->split, across, bytes / (double)shares, &between,
+        DL_TRY(dl_transformer_bound_reduce(tf, &l->split, across, bytes / (double)shares, between,
                                            err));
     else
         DL_TRY(dl_transformer_collective(tf, &l->split, across, DL_COLL_ALL_REDUCE,
-                                         bytes / (double)shares, &between, err));
-    add_time(out, &between);
+                                         bytes / (double)shares, between, err));
+    add_time(out, between);
     return DL_OK;
 }
 
@@ -310,13 +311,15 @@ static enum dl_code time_sync(const struct dl_transformer *tf, struct dl_transfo
     double elements = out->most_parameters - out->expert_parameters;
     if (out->shard >= 3) {
         DL_TRY(gather_parameters(tf, out, body * width, &out->unit_gather, err));
-        DL_TRY(sum_gradients(tf, out, body * gradient_width(tf), &out->unit_reduce, err));
+        DL_TRY(sum_gradients(tf, out, body * gradient_width(tf), &out->unit_reduce,
+                             &out->unit_across, err));
         elements -= out->stage_layers * body; /* the embedding and the head go by themselves */
     }
     out->gradient_bytes = elements * gradient_width(tf);
     out->gather_bytes = elements * width;
     if (elements > 0) {
-        DL_TRY(sum_gradients(tf, out, out->gradient_bytes, &out->reduce, err));
+        struct dl_collective_time across;
+        DL_TRY(sum_gradients(tf, out, out->gradient_bytes, &out->reduce, &across, err));
         if (out->shard > 0)
             DL_TRY(gather_parameters(tf, out, out->gather_bytes, &out->gather, err));
     }

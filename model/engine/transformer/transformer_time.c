@@ -139,6 +139,36 @@ static double exposed_gather_s(const struct dl_transformer *tf,
     return first_s + fmax(0, all_s - first_s - window_s(mapping, choice, slowest->forward_s));
 }
 
+/* Of sharded layers in one micro-batch: kernels that gathers outlast forward, gathers and sums
+ * backward. */
+static double outlasted_s(const struct dl_transformer *tf,
+                          const struct dl_transformer_mapping *mapping,
+                          const struct stage *compute) {
+    const double gathers_s = compute->layers * mapping->unit_gather.time_s,
+                 sums_s = compute->layers * mapping->unit_reduce.time_s;
+    if (mapping->shard != 3 || mapping->replicas <= 1 || !reduces_behind(tf)) return 0;
+    return (gathers_s > compute->forward_s ? compute->forward_s : 0) +
+           (gathers_s + sums_s > compute->backward_s ? compute->backward_s : 0);
+}
+
+/* Causes of `seconds` of sharded layers: their gathers forward and backward, and their sums, of
+ * which a part may leave the node. */
+static void add_sharded_limits(const struct dl_transformer_mapping *mapping, double seconds,
+                               struct dl_evidence *e) {
+    const struct dl_collective_time *gather = &mapping->unit_gather,
+                                    *across = &mapping->unit_across;
+    struct dl_collective_time inside = mapping->unit_reduce;
+    inside.time_s -= across->time_s;
+    inside.latency_s -= across->latency_s;
+    inside.bandwidth_s -= across->bandwidth_s;
+    if (across->time_s > 0) inside.limit = gather->limit;
+    const double all_s = 2 * gather->time_s + mapping->unit_reduce.time_s,
+                 share = all_s > 0 ? seconds / all_s : 0;
+    add_limits(gather, 2 * share * gather->time_s, e);
+    add_limits(&inside, share * inside.time_s, e);
+    add_limits(across, share * across->time_s, e);
+}
+
 /* Gradients, parameters and the tied embedding once an iteration; what stages 2 and 3 do at every
  * micro-batch is given. */
 static void add_data(const struct dl_transformer *tf, const struct dl_transformer_mapping *mapping,
@@ -190,7 +220,12 @@ static void add_data(const struct dl_transformer *tf, const struct dl_transforme
         const double moved = part * (elements - mapping->expert_parameters) +
                              expert_part * mapping->expert_parameters;
         out->sent_bytes += micro_batches * width * (moved * (2 + rest) + across * elements * rest);
-        add_limits(&mapping->unit_gather, micro_batches * each_exposed_s, &out->evidence);
+        const double outlasted = micro_batches * outlasted_s(tf, mapping, slowest);
+        out->evidence.outlasted_s = outlasted;
+        const double error_s = out->evidence.comm_error_s;
+        add_sharded_limits(mapping, micro_batches * each_exposed_s + outlasted, &out->evidence);
+        out->evidence.comm_error_s =
+            error_s + micro_batches * each_exposed_s * mapping->unit_gather.sigma_log;
     }
 }
 
