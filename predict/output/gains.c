@@ -19,13 +19,18 @@ enum dl_code dl_gains_find(const struct dl_prediction_row *row, struct dl_cost_m
     return dl_gains_of(&request, row->prediction->iteration_s, out->list, &out->count, err);
 }
 
-static bool is_kernels(enum dl_bottleneck bottleneck) {
-    return bottleneck == DL_BOUND_COMPUTE || bottleneck == DL_BOUND_MEMORY_BANDWIDTH ||
-           bottleneck == DL_BOUND_LATENCY;
-}
-
-static bool of_kernels(const char *resource) {
-    return strcmp(resource, "peak") == 0 || strcmp(resource, "memory bandwidth") == 0;
+/* Whether more of the resource is what helps against the bottleneck; latency is that of kernels or of
+ * messages. Bottlenecks that are no resource: true. */
+static bool relieves(const char *resource, enum dl_bottleneck bottleneck) {
+    const bool kernels = strcmp(resource, "peak") == 0 || strcmp(resource, "memory bandwidth") == 0;
+    switch (bottleneck) {
+    case DL_BOUND_COMPUTE:
+    case DL_BOUND_MEMORY_BANDWIDTH: return kernels;
+    case DL_BOUND_LATENCY: return kernels || strstr(resource, "latency") != NULL;
+    case DL_BOUND_INTRA: return strncmp(resource, "links.intra", 11) == 0;
+    case DL_BOUND_INTER: return strncmp(resource, "links.inter", 11) == 0;
+    default: return true;
+    }
 }
 
 const char *dl_gains_text(const struct dl_prediction_row *row, const struct dl_gains *gains,
@@ -33,30 +38,33 @@ const char *dl_gains_text(const struct dl_prediction_row *row, const struct dl_g
     const double SHOWN = 5e-4; /* 0.05 % */
     const struct dl_prediction *p = row->prediction;
     struct dl_text text = {.arena = arena};
-    double kernels = 0;
+    double own = 0;
     int shown = 0;
     for (int i = 0; i < gains->count; i++) {
         const struct dl_saving *g = &gains->list[i];
-        if (of_kernels(g->resource)) kernels += g->saved_frac;
+        if (relieves(g->resource, p->bottleneck)) own += g->saved_frac;
         if (g->saved_frac < SHOWN) continue;
         dl_text_printf(&text, "%s%s %.1f %%", shown++ > 0 ? ", " : "", g->resource,
                        100 * g->saved_frac);
     }
     if (shown == 0) return "";
     const struct dl_saving *first = &gains->list[0];
-    const bool differs =
-        is_kernels(p->bottleneck) && !of_kernels(first->resource) && first->saved_frac > kernels;
-    const char *said = dl_text_string(&text);
+    const bool differs = !relieves(first->resource, p->bottleneck) && first->saved_frac > own;
+    const char *said = dl_text_string(&text),
+               *on = of_kernels(first->resource)
+                         ? ""
+                         : dl_arena_printf(arena,
+                                           ", on which %.3g ms of communication depend (%.3g ms of "
+                                           "it exposed),",
+                                           1e3 * p->comm_s, 1e3 * p->exposed_comm_s);
     return dl_arena_printf(
         arena, "10 %% more of one resource saves, of an iteration: %s%s.%s\n",
         said != NULL ? said : "", shown < gains->count ? "; others less than 0.05 %" : "",
         !differs ? ""
-                 : dl_arena_printf(
-                       arena,
-                       " %s has the largest share of the time, but %s, on which %.3g ms of "
-                       "communication depend (%.3g ms of it exposed), is what to raise first.",
-                       dl_bottleneck_names[p->bottleneck], first->resource, 1e3 * p->comm_s,
-                       1e3 * p->exposed_comm_s));
+                 : dl_arena_printf(arena,
+                                   " %s has the largest share of the time, but %s%s is what to "
+                                   "raise first.",
+                                   dl_bottleneck_names[p->bottleneck], first->resource, on));
 }
 
 void dl_gains_json(struct dl_json_writer *w, const struct dl_gains *gains) {
