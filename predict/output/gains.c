@@ -19,10 +19,14 @@ enum dl_code dl_gains_find(const struct dl_prediction_row *row, struct dl_cost_m
     return dl_gains_of(&request, row->prediction->iteration_s, out->list, &out->count, err);
 }
 
-/* Whether more of the resource is what helps against the bottleneck; latency is that of kernels or of
+static bool of_kernels(const char *resource) {
+    return strcmp(resource, "peak") == 0 || strcmp(resource, "memory bandwidth") == 0;
+}
+
+/* Whether more of the resource helps against the bottleneck; latency is that of kernels or of
  * messages. Bottlenecks that are no resource: true. */
 static bool relieves(const char *resource, enum dl_bottleneck bottleneck) {
-    const bool kernels = strcmp(resource, "peak") == 0 || strcmp(resource, "memory bandwidth") == 0;
+    const bool kernels = of_kernels(resource);
     switch (bottleneck) {
     case DL_BOUND_COMPUTE:
     case DL_BOUND_MEMORY_BANDWIDTH: return kernels;
