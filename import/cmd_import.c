@@ -15,9 +15,9 @@ const struct dl_option dl_import_options[] = {
     {"dim", 0, "NAME=N", "onnx",
      "value of a symbolic dimension of an input; the first dimension is the batch, default 1",
      DL_REPEATED},
-    {"skip-unknown", 0, NULL, "onnx, config",
-     "skip operators that map to no layer, or members that are not known, with a warning, instead "
-     "of failing",
+    {"skip-unknown", 0, NULL, "onnx, config, megatron, nemo, torchtitan",
+     "skip operators that map to no layer, or members and arguments that are not known, with a "
+     "warning, instead of failing",
      DL_FLAG(ASKED(skip_unknown))},
     {"collective", 0, "NAME", "nccl-tests, osu",
      "all_reduce, all_gather, ...; needed where the output does not name it",
@@ -47,13 +47,19 @@ const struct dl_option dl_import_options[] = {
      DL_CHOICE(ASKED(rows), .choices = row_names, .alias = "placement")},
     {"profile", 0, "NAME|FILE", "nccl-tests, osu",
      "write a copy of that system with these times added to -o FILE", DL_TEXT(ASKED(profile))},
-    {"workload", 'w', "NAME|FILE", "trace, torchtitan",
-     "workload whose layers were traced, or of a flavor that has no name here",
+    {"workload", 'w', "NAME|FILE", "trace, megatron, nemo, torchtitan",
+     "workload whose layers were traced, or which the file of a run names or leaves to a recipe",
      DL_TEXT(ASKED(workload))},
     {"framework", 'f', "NAME", "trace, megatron, nemo, torchtitan",
      "framework, of traces the part of its name that identifies it; default: the one that wrote "
      "the file, pytorch",
      DL_TEXT(ASKED(framework))},
+    {"vocab-size", 0, "N", "megatron, nemo",
+     "words of the tokenizer before padding, where the file names one that is not known",
+     DL_INTEGER(ASKED(vocabulary), .min = 1, .max = 100000000)},
+    {"env", 0, "NAME=VALUE", "megatron, nemo",
+     "value of a variable that the script takes from its environment; 1=VALUE: its first argument",
+     DL_REPEATED},
     {"precision", 'p', "fp32|tf32|mixed|fp16|bf16|fp8", "trace", "arithmetic; default fp32",
      DL_CHOICE(ASKED(precision), .choices = dl_precision_names)},
     {"batch", 'b', "LIST", "trace", "samples per device, one number per file",
@@ -86,15 +92,9 @@ static const struct kind {
     const char *name;
     dl_import_fn *import;
 } kinds[] = {
-    {"onnx", dl_import_onnx},
-    {"config", dl_import_config},
-    {"nccl-tests", dl_import_nccl_tests},
-    {"osu", dl_import_osu},
-    {"trace", dl_import_trace},
-    {"megatron", dl_import_megatron},
-    {"nemo", dl_import_megatron},
-    {"torchtitan", dl_import_torchtitan},
-    {NULL, NULL},
+    {"onnx", dl_import_onnx}, {"config", dl_import_config},  {"nccl-tests", dl_import_nccl_tests},
+    {"osu", dl_import_osu},   {"trace", dl_import_trace},    {"megatron", dl_import_run},
+    {"nemo", dl_import_run},  {"torchtitan", dl_import_run}, {NULL, NULL},
 };
 
 enum dl_code dl_import_files(const struct dl_options *options, int most, struct dl_err *err) {
@@ -177,11 +177,18 @@ const struct dl_command dl_cmd_import = {
         "iteration less its layers. The benchmark programs of dlmodel slurm (submit --profile) "
         "write such traces for PyTorch, TensorFlow, Keras, MXNet and Horovod. A FILE.csv has the "
         "columns layer, pass (forward, backward or update) and time_s.\n"
-        "megatron, nemo, torchtitan: a training run's arguments (--NAME VALUE as in a launch "
-        "script, KEY: VALUE of a NeMo configuration, torchtitan's TOML). Prints the command line "
-        "of predict for the same model and plan, or with --json its parts. Nothing of the file is "
-        "executed; arguments that have no part in a prediction are named. predict --export writes "
-        "such files.",
+        "megatron, nemo, torchtitan: a training run - a launch script of Megatron-LM or "
+        "Megatron-DeepSpeed, the table of arguments that such a run prints when it starts (the "
+        "most "
+        "reliable: give the log), YAML of Megatron's tests, NeMo and Megatron-Bridge, torchtitan's "
+        "TOML. Prints the command line of predict for the same model and plan, or with --json its "
+        "parts. Nothing of the file is executed: variables, arrays, functions, conditions and "
+        "arithmetic of a script are evaluated as far as the file decides them, and what was "
+        "assumed "
+        "is said (--env gives a variable's value, --ranks the number of devices). Three lists "
+        "follow: arguments that are taken, that cost no time, and that would change the prediction "
+        "and are not modelled. An argument that looks like a degree, a precision, a compiler or an "
+        "offload and is not known is an error. predict --export writes such files.",
     .examples = examples,
     .words = "onnx config nccl-tests osu trace megatron nemo torchtitan",
     .options = tables,
