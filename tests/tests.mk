@@ -161,10 +161,9 @@ generalize: all ## errors of runs that no fit has seen, and the intervals that f
 formulas: ## write docs/formulas.md, the index of formulas
 	$(Q)sh tools/formulas.sh
 
-RECORDED := $(filter $(BUILD)/tests/unit/test_recorded_%,$(TEST_PROGRAMS))
-golden-accept: all $(RECORDED) ## record the present output as the expected one (review the diff)
+golden-accept: all $(BUILD)/tests/unit/test_golden_plans ## record the present output as the expected one (review the diff)
 	$(Q)DLMODEL=$(abspath $(BUILD)/dlmodel) sh tests/golden/golden.sh accept
-	$(Q)for program in $(RECORDED); do DL_RECORD=1 $$program || exit 1; done
+	$(Q)DL_ACCEPT=1 $(BUILD)/tests/unit/test_golden_plans
 	$(Q)DLMODEL=$(abspath $(BUILD)/dlmodel) sh tools/decisions.sh > docs/decisions.md
 
 valgrind: all ## the main commands under valgrind (a few minutes)

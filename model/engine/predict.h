@@ -135,6 +135,12 @@ enum dl_code dl_predict(const struct dl_system *system, const struct dl_workload
                         const struct dl_predict_options *options, struct dl_arena *arena,
                         struct dl_prediction *out, struct dl_err *err);
 
+/* The same for a plan that dl_plan_complete completed. */
+enum dl_code dl_predict_complete(const struct dl_system *system, const struct dl_workload *workload,
+                                 const struct dl_framework *framework, const struct dl_plan *plan,
+                                 const struct dl_predict_options *options, struct dl_arena *arena,
+                                 struct dl_prediction *out, struct dl_err *err);
+
 /* USAGE for what no version of the framework runs: a network, a device, a precision. */
 enum dl_code dl_plan_check_support(const struct dl_system *system,
                                    const struct dl_workload *workload,

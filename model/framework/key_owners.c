@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/network/algorithms/coll_copy.h"
+#include "model/network/libraries/coll_copy.h"
 
 /* peer connections of one device: CUDA C++ Programming Guide, peer-to-peer memory access */
 enum { PEERS = 8 };

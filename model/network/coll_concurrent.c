@@ -34,7 +34,7 @@ void dl_collective_neighbours(const struct dl_system *system, int64_t nodes, int
     request->domain_nodes = joined, request->flows_per_adapter = 1.0;
     if (crosses) {
         const double senders = (double)(stride < held ? stride : held);
-        request->flows_per_adapter = dl_most(1.0, senders / dl_coll_adapters(system, request));
+        request->flows_per_adapter = fmax(1.0, senders / dl_coll_adapters(system, request));
     }
 }
 
@@ -64,9 +64,9 @@ enum dl_code dl_collective_group(const struct dl_system *system,
     if (stride >= per_node || group.ranks_per_node == 1) stride = 1;
     if (group.nodes > 1 && together > 1) {
         const double adapters = dl_coll_adapters(system, request);
-        double mine = dl_least(adapters, (double)group.ranks_per_node);
-        group.flows_per_adapter = dl_most(1.0, request->flows_per_adapter) *
-                                  dl_most(1.0, (double)together * mine / adapters);
+        double mine = fmin(adapters, (double)group.ranks_per_node);
+        group.flows_per_adapter =
+            fmax(1.0, request->flows_per_adapter) * fmax(1.0, (double)together * mine / adapters);
     }
     group.group_size = 0, group.group_stride = stride, group.concurrent = together;
     *out = group;

@@ -82,7 +82,7 @@ static struct dl_hockney inside(const struct dl_system *system,
         double groups = request->concurrent > 1 ? (double)request->concurrent : 1.0;
         double share = 4.0 * groups * (double)request->ranks_per_node /
                        system->host.memory_bandwidth_bytes_per_s;
-        out.beta_s_per_byte = dl_most(out.beta_s_per_byte, share);
+        out.beta_s_per_byte = fmax(out.beta_s_per_byte, share);
     }
     if (!system->has_intra || !between_processes(link->kind)) return out;
     if (link->piece_count > 0) return piece_for(link, bytes);
@@ -97,7 +97,7 @@ enum dl_code dl_coll_links(const struct dl_system *system,
                            struct dl_coll_links *out, struct dl_err *err) {
     struct dl_coll_links links = {.nodes = (double)request->nodes,
                                   .per_node = (double)request->ranks_per_node,
-                                  .flows = dl_most(1.0, request->flows_per_adapter),
+                                  .flows = fmax(1.0, request->flows_per_adapter),
                                   .bisection = 1.0};
     links.ranks = links.nodes * links.per_node;
     double gamma = sum_s_per_byte(system, links.per_node);
@@ -121,7 +121,7 @@ enum dl_code dl_coll_links(const struct dl_system *system,
         if (link->kind != NULL && strcmp(link->kind, "loopback") == 0)
             links.inter.beta_s_per_byte *= 2.0;
         double adapters = link->adapters_per_node > 1 ? (double)link->adapters_per_node : 1.0;
-        links.inter.beta_s_per_byte *= links.flows / dl_least(adapters, links.per_node);
+        links.inter.beta_s_per_byte *= links.flows / fmin(adapters, links.per_node);
         struct dl_network_share fabric = dl_network_fabric(system, links.nodes);
         links.inter.alpha_s += fabric.latency_s, links.bisection = fabric.bisection;
     }

@@ -180,7 +180,7 @@ enum dl_code dl_coll_measured_fill(struct dl_system *system, struct dl_arena *ar
         if (bases == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         for (int k = 0; k < m->sample_count; k++)
             bases[k] =
-                dl_coll_samples_base(as_measured(system), m, dl_coll_library(request.library),
+                dl_coll_samples_base(as_measured(system), m, dl_libraries[request.library]->time,
                                      &request, m->samples[k].bytes);
         m->bases = bases;
     }

@@ -1,47 +1,13 @@
 /* collective.h - the time of one collective, as a library would run it.
  *
  * dl_collective_time() interpolates measured samples where the system has them; else the library's
- * model chooses among its algorithms. The textbook algorithms are rows of dl_collective_algorithms
- * (model/network/algorithms/), each with its formula and source. Pure.
+ * own rules (coll_library.h) choose among its algorithms. Pure.
  */
 #ifndef DL_MODEL_NETWORK_COLLECTIVE_H
 #define DL_MODEL_NETWORK_COLLECTIVE_H
 
 #include "model/machine/system.h"
-
-enum dl_collective_op {
-    DL_COLL_P2P,
-    DL_COLL_BROADCAST,
-    DL_COLL_REDUCE,
-    DL_COLL_ALL_REDUCE,
-    DL_COLL_REDUCE_SCATTER,
-    DL_COLL_ALL_GATHER,
-    DL_COLL_ALL_TO_ALL,
-    DL_COLL_GATHER,
-    DL_COLL_SCATTER,
-    DL_COLL_HALO,
-    DL_COLL_OPS
-};
-/* "p2p", "broadcast", "reduce", "all_reduce", "reduce_scatter", "all_gather", "all_to_all",
- * "gather", "scatter", "halo" */
-extern const char *const dl_collective_op_names[]; /* NULL-terminated */
-enum dl_library {
-    DL_LIB_NCCL,
-    DL_LIB_MPI,
-    DL_LIB_GLOO,
-    DL_LIB_GRPC,
-    DL_LIB_PSLITE,
-    DL_LIB_COPY,
-    DL_LIB_MLSL,
-    DL_LIBRARIES
-};
-/* "nccl","mpi","gloo","grpc","ps-lite","copy","mlsl", NULL */
-extern const char *const dl_library_names[];
-
-/* Index in dl_collective_op_names or dl_library_names; -1: no such name. coll_match.h maps the
- * words of published tables ("NCCL", "Intel MLSL"). */
-int dl_collective_op_find(const char *name);
-int dl_library_find(const char *name);
+#include "model/network/coll_library.h"
 
 struct dl_nccl_memo;
 
@@ -102,26 +68,6 @@ enum dl_code dl_collective_group(const struct dl_system *system,
 void dl_collective_neighbours(const struct dl_system *system, int64_t nodes, int64_t ranks_per_node,
                               int64_t ranks, int64_t stride, struct dl_collective_request *request);
 
-enum { DL_COLL_TOGETHER = 8 };
-/* F-COLL-TOGETHER: sets frac[i] in (0, 1] to the share of its bandwidth alone that each of `count`
- * different collectives of NCCL keeps while all run, for as long as all do: max-min fair shares
- * (fair.h) of the links inside a node and of its adapters. bandwidth_s / frac is the time of its
- * transfer meanwhile; latencies stay. How a job calls this and the groups of one kind:
- *
- *   All tensor groups of a job, at once:   nodes = N, ranks_per_node = r, group_size = tp,
- *                                          group_stride = 1, concurrent = N r / tp
- *   All data groups across them, at once:  the same with group_size = dp, group_stride = tp,
- *                                          concurrent = N r / dp: dl_collective_time() counts the
- *                                          groups that share a node's adapters, and how many ranks
- *                                          of a group lie on one node
- *   Both at the same time:                 dl_collective_together() of the two requests
- *
- * DL_ERR_USAGE: another library, or more than DL_COLL_TOGETHER requests. SMs that collectives take
- * from each other are not modelled. */
-enum dl_code dl_collective_together(const struct dl_system *system,
-                                    const struct dl_collective_request *requests, int count,
-                                    double *frac, struct dl_err *err);
-
 struct dl_collective_time {
     double time_s;      /* latency_s + bandwidth_s */
     double latency_s;   /* independent of bytes */
@@ -149,26 +95,6 @@ enum dl_code dl_collective_time(const struct dl_system *system,
  * evaluations later. The loader calls it; results do not depend on it. */
 enum dl_code dl_coll_measured_fill(struct dl_system *system, struct dl_arena *arena,
                                    struct dl_err *err);
-
-/* A uniform link: start-up time, seconds per byte sent, seconds per byte summed. */
-struct dl_hockney {
-    double alpha_s, beta_s_per_byte, gamma_s_per_byte;
-};
-/* A textbook algorithm over one uniform link, on which the libraries' models and the property tests
- * build. */
-struct dl_collective_algorithm {
-    const char *name; /* "all_reduce.ring" */
-    const char *summary;
-    const char *formula; /* "F-COLL-RING" */
-    const char *source;  /* key of data/SOURCES.md */
-    enum dl_collective_op op;
-    double (*time_s)(const struct dl_hockney *link, double ranks, double bytes,
-                     double segment_bytes);
-    bool (*valid)(double ranks); /* NULL: any number of ranks */
-};
-extern const struct dl_collective_algorithm *const dl_collective_algorithms[]; /* NULL-terminated */
-/* NULL: no such name. */
-const struct dl_collective_algorithm *dl_collective_algorithm_find(const char *name);
 
 /* F-PS-PUSH-PULL: synchronous push of gradients to parameter servers and pull of weights. */
 struct dl_parameter_server_request {

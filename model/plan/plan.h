@@ -93,6 +93,11 @@ struct dl_plan {
     enum dl_mapping mapping;
 };
 
+/* Which members of a plan were given, where 0 is a value of its own. */
+struct dl_plan_given {
+    bool precision, optimizer, recompute, sequence_parallel, zero, mapping, schedule;
+};
+
 /* Factor on local work that the plan asks for; 1 when it asks for none. */
 static inline double dl_plan_compute_scale(const struct dl_plan *plan) {
     return plan->compute_scale > 0 ? plan->compute_scale : 1;

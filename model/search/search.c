@@ -51,9 +51,9 @@ bool dl_search_bounds_time(const struct dl_search *s) {
 
 double dl_search_limit_s(const struct dl_search *s, const struct dl_search_worker *w,
                          const struct dl_transformer_split *split) {
-    if (!dl_search_bounds_time(s) || w->best_count < s->request.keep) return INFINITY;
+    if (!dl_search_bounds_time(s)) return INFINITY;
     const struct dl_found second = {.split = *split, .iteration_s = 1};
-    return w->best[w->best_count - 1].score / dl_search_score(&s->request, &second);
+    return dl_search_worst_score(&s->request, w) / dl_search_score(&s->request, &second);
 }
 
 /* A part in 10^9 more, so that sums in another order decide alike. */
@@ -183,11 +183,11 @@ static bool may_be_faster(const struct dl_search *s, const struct dl_transformer
                           double micro_batches, const struct dl_search_worker *w) {
     const struct dl_search_request *r = &s->request;
     const bool by_time = r->objective == DL_BY_TIME || r->objective == DL_BY_THROUGHPUT;
-    if (r->every || r->front || !by_time || w->best_count < r->keep) return true;
+    if (r->every || r->front || !by_time) return true;
     const double each_s = micro_batch->forward[DL_TRANSFORMER_BODY].step_s +
                           micro_batch->backward[DL_TRANSFORMER_BODY][DL_RECOMPUTE_NONE].step_s;
     return micro_batches * mapping->stage_layers * each_s + mapping->update_s <
-           w->best[w->best_count - 1].iteration_s;
+           dl_search_worst_score(r, w);
 }
 
 static bool tries_shard(const struct dl_search *s, const struct dl_transformer_split *split,
@@ -271,6 +271,7 @@ void dl_search_merge(const struct dl_search *s, struct dl_search_worker *into,
     struct dl_search_request request = s->request;
     request.front = false;
     for (int i = 0; i < from->best_count; i++) dl_search_keep(&request, into, &from->best[i]);
+    for (int i = 0; i < from->simple_count; i++) dl_search_keep(&request, into, &from->simple[i]);
     if (s->request.front) {
         for (int i = 0; i < from->front_count; i++) dl_search_keep_front(into, &from->front[i]);
     }

@@ -43,7 +43,13 @@ enum dl_rejection {
 };
 extern const char *const dl_rejection_names[]; /* NULL-terminated */
 
-enum { DL_SEARCH_KEPT = 64, DL_SEARCH_SIZES = 64, DL_SEARCH_FRONT = 512, DL_SEARCH_VIRTUAL = 4 };
+enum {
+    DL_SEARCH_KEPT = 64,
+    DL_SEARCH_SIZES = 64,
+    DL_SEARCH_FRONT = 512,
+    DL_SEARCH_SIMPLE = 64,
+    DL_SEARCH_VIRTUAL = 4
+};
 
 struct dl_search_request {
     const struct dl_system *system;
@@ -78,7 +84,8 @@ struct dl_found { /* one plan */
     bool fits;
     /* of a network that is no stack: data, spatial, filter, ...; NULL: as the split says */
     const struct dl_strategy *strategy;
-    int64_t order; /* place in the enumeration: decides between equals */
+    int64_t order;      /* place in the enumeration: decides between equals */
+    int64_t complexity; /* F-DEFAULT-PLAN; lower is simpler */
 };
 
 struct dl_search; /* prepared once; constant but for its micro-batch costs, made once each */
@@ -98,10 +105,26 @@ struct dl_search_worker { /* one a thread; merged afterwards */
     int best_count; /* best first */
     struct dl_found front[DL_SEARCH_FRONT];
     int front_count;
+    /* of the plans within DL_SIMPLER_FRAC of the best, those that no simpler one beats in score;
+     * simplest first */
+    struct dl_found simple[DL_SEARCH_SIMPLE];
+    int simple_count;
     struct dl_found nearest;
     bool has_nearest; /* least memory of what did not fit */
     int64_t evaluated_count, feasible_count, rejected_count[DL_REJECTIONS];
 };
+/* How much worse than the best a simpler plan may be and still be chosen (F-DEFAULT-PLAN). */
+#define DL_SIMPLER_FRAC 0.03
+/* F-DEFAULT-PLAN: the simplest of the plans within DL_SIMPLER_FRAC of the best one, where the
+ * objective follows the time; else the best. best_count must be above 0. */
+const struct dl_found *dl_search_choice(const struct dl_search_worker *worker);
+
+/* The choice, then the best others, best first: at most request->keep, and in a part of a search
+ * (shard_count) also every simple one, from which parts that are merged choose. `out` has room for
+ * DL_SEARCH_KEPT + DL_SEARCH_SIMPLE. Returns how many. */
+int dl_search_ranking(const struct dl_search_request *request,
+                      const struct dl_search_worker *worker, struct dl_found *out);
+
 /* Has found nothing; does not touch the room for what it will find. */
 void dl_search_worker_clear(struct dl_search_worker *worker);
 enum dl_code dl_search_run_task(const struct dl_search *search, int64_t index,
@@ -126,5 +149,8 @@ double dl_search_score(const struct dl_search_request *request, const struct dl_
 void dl_search_keep(const struct dl_search_request *request, struct dl_search_worker *worker,
                     const struct dl_found *found);
 void dl_search_keep_front(struct dl_search_worker *worker, const struct dl_found *found);
+/* The worst score with which a plan may be kept; INFINITY: any. */
+double dl_search_worst_score(const struct dl_search_request *request,
+                             const struct dl_search_worker *worker);
 
 #endif

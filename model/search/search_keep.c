@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/engine/strategies/strategy.h"
 #include "model/search/search.h"
 
 const char *const dl_objective_names[] = {"time",   "throughput", "memory", "devices",
@@ -20,7 +21,7 @@ const char *const dl_rejection_names[] = {
 };
 
 void dl_search_worker_clear(struct dl_search_worker *w) {
-    w->best_count = w->front_count = 0;
+    w->best_count = w->front_count = w->simple_count = 0;
     w->has_nearest = false;
     w->evaluated_count = w->feasible_count = 0;
     memset(w->rejected_count, 0, sizeof w->rejected_count);
@@ -85,8 +86,100 @@ void dl_search_keep_front(struct dl_search_worker *w, const struct dl_found *fou
     w->front[at] = *found;
 }
 
+/* Objectives that are the time of an iteration, or proportional to it on the same nodes. */
+static bool follows_time(const struct dl_search_request *r) {
+    return r->objective != DL_BY_MEMORY && r->objective != DL_BY_DEVICES;
+}
+
+/* F-DEFAULT-PLAN: what a plan has beyond plain data parallelism. Each property outranks all that
+ * follow. */
+static int64_t complexity_of(const struct dl_search_request *r, const struct dl_found *f) {
+    const struct dl_transformer_split *split = &f->split;
+    const struct dl_strategy *own =
+        r->framework->strategy != NULL ? dl_strategy_find(r->framework->strategy) : NULL;
+    const double capacity_bytes =
+        r->memory_bytes > 0 ? r->memory_bytes : r->system->device->memory_bytes;
+    const struct {
+        int64_t value, values;
+    } properties[] = {
+        {f->memory_bytes > DL_TIGHT_FRAC * capacity_bytes, 2},
+        {f->choice.schedule == DL_INTERLEAVED ? f->choice.virtual_stages : 1, 1024},
+        {(split->tp > 1) + (split->pp > 1) + (split->sp > 1) + (split->ep > 1), 5},
+        {own != NULL && f->shard == own->shard ? 0 : f->shard, 4},
+        {f->choice.recompute, DL_TRANSFORMER_RECOMPUTES},
+        {split->pp > 1 ? f->choice.schedule : DL_1F1B, DL_ASYNC + 1},
+        {split->mapping, 2},
+        {split->sequence_parallel, 2},
+    };
+    int64_t complexity = 0;
+    for (size_t i = 0; i < sizeof properties / sizeof properties[0]; i++)
+        complexity = complexity * properties[i].values + properties[i].value;
+    return complexity;
+}
+
+/* At least as simple and as good; of equals the first. */
+static bool outdoes(const struct dl_found *a, const struct dl_found *b) {
+    if (a->complexity > b->complexity || a->score > b->score) return false;
+    return a->complexity < b->complexity || a->score < b->score || a->order <= b->order;
+}
+
+static void keep_simple(const struct dl_search_request *r, struct dl_search_worker *w,
+                        const struct dl_found *found) {
+    const double most = w->best[0].score * (1 + DL_SIMPLER_FRAC);
+    struct dl_found added = *found;
+    int kept = 0;
+    if (!follows_time(r) || !(found->score <= most)) return;
+    added.complexity = complexity_of(r, found);
+    for (int i = 0; i < w->simple_count; i++) {
+        if (outdoes(&w->simple[i], &added)) return;
+    }
+    for (int i = 0; i < w->simple_count; i++) {
+        if (w->simple[i].score <= most && !outdoes(&added, &w->simple[i]))
+            w->simple[kept++] = w->simple[i];
+    }
+    if (kept == DL_SEARCH_SIMPLE) kept--; /* the least simple */
+    int at = kept;
+    for (; at > 0 && w->simple[at - 1].complexity > added.complexity; at--)
+        w->simple[at] = w->simple[at - 1];
+    w->simple[at] = added;
+    w->simple_count = kept + 1;
+}
+
+const struct dl_found *dl_search_choice(const struct dl_search_worker *w) {
+    const double most = w->best[0].score * (1 + DL_SIMPLER_FRAC);
+    for (int i = 0; i < w->simple_count; i++) {
+        if (w->simple[i].score <= most) return &w->simple[i];
+    }
+    return &w->best[0];
+}
+
+int dl_search_ranking(const struct dl_search_request *r, const struct dl_search_worker *w,
+                      struct dl_found *out) {
+    int count = 0;
+    if (w->best_count == 0) return 0;
+    const struct dl_found *choice = dl_search_choice(w);
+    out[count++] = *choice;
+    for (int i = 0; i < w->best_count; i++) {
+        if (w->best[i].order != choice->order) out[count++] = w->best[i];
+    }
+    if (count > r->keep) count = r->keep;
+    for (int i = 0; i < w->simple_count && r->shard_count > 1; i++) {
+        bool listed = false;
+        for (int k = 0; k < count; k++) listed = listed || out[k].order == w->simple[i].order;
+        if (!listed) out[count++] = w->simple[i];
+    }
+    return count;
+}
+
+double dl_search_worst_score(const struct dl_search_request *r, const struct dl_search_worker *w) {
+    if (w->best_count < r->keep) return INFINITY;
+    const double worst = w->best[w->best_count - 1].score;
+    return follows_time(r) ? fmax(worst, w->best[0].score * (1 + DL_SIMPLER_FRAC)) : worst;
+}
+
 void dl_search_keep(const struct dl_search_request *request, struct dl_search_worker *worker,
                     const struct dl_found *found) {
     keep_best(request->keep, worker, found);
+    keep_simple(request, worker, found);
     if (request->front) dl_search_keep_front(worker, found);
 }

@@ -33,13 +33,14 @@ static enum dl_code add_curve(const struct dl_inputs *inputs, const struct dl_pl
                               struct dl_table *table, struct dl_err *err) {
     struct dl_checkpoint best, c;
     way.interval_s = 0;
-    DL_TRY(dl_checkpoint_plan(inputs->system, inputs->workload, &r->plan, &r->prediction, &way,
-                              &best, err));
+    DL_TRY(dl_checkpoint_plan(inputs->system, dl_inputs_workload(inputs, r->framework), &r->plan,
+                              &r->prediction, &way, &best, err));
     for (int i = 0; i < POINTS; i++) {
         struct dl_err inner = {0};
         way.interval_s = best.interval_s * pow(10, 2.0 * i / (POINTS - 1) - 1);
-        const enum dl_code code = dl_checkpoint_plan(inputs->system, inputs->workload, &r->plan,
-                                                     &r->prediction, &way, &c, &inner);
+        const enum dl_code code =
+            dl_checkpoint_plan(inputs->system, dl_inputs_workload(inputs, r->framework), &r->plan,
+                               &r->prediction, &way, &c, &inner);
         if (code == DL_OK) DL_TRY(add_point(table, group, name, &c, false, err));
         if (i == POINTS / 2) DL_TRY(add_point(table, group, name, &best, true, err));
     }

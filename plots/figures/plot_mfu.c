@@ -23,8 +23,9 @@ static enum dl_code add_bar(struct dl_table *table, const struct dl_inputs *inpu
                             const struct dl_plot_prediction *r, const struct dl_plot_bar *bar,
                             struct dl_err *err) {
     const struct dl_prediction *p = &r->prediction;
-    const struct dl_throughput t = dl_throughput_of(
-        p->group_count == 0 ? inputs->system->device : NULL, inputs->workload, &r->plan, p);
+    const struct dl_throughput t =
+        dl_throughput_of(p->group_count == 0 ? inputs->system->device : NULL,
+                         dl_inputs_workload(inputs, r->framework), &r->plan, p);
     union dl_cell *cells = dl_table_row(table);
     if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (!dl_known(t.mfu_frac))

@@ -104,7 +104,7 @@ enum dl_code dl_plot_predict(struct dl_context *context, const struct dl_options
                 continue;
             }
             why = inner;
-            if (code != DL_ERR_USAGE || !inputs->framework_all) {
+            if (code != DL_ERR_USAGE || (!inputs->framework_all && inputs->node_count == 1)) {
                 *err = inner;
                 return code;
             }

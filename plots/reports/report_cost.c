@@ -92,8 +92,10 @@ enum dl_code dl_report_cost(struct dl_report *r, const struct dl_inputs *inputs,
     const bool whole = inputs->length.tokens > 0 || inputs->length.epoch_count > 0;
     for (int i = 0; i < count; i++) {
         const struct dl_prediction_row row = {
-            inputs->system,      inputs->workload, rows[i].framework, &rows[i].plan,
-            &rows[i].prediction, &inputs->length,  &inputs->rates};
+            inputs->system,      dl_inputs_workload(inputs, rows[i].framework),
+            rows[i].framework,   &rows[i].plan,
+            &rows[i].prediction, &inputs->length,
+            &inputs->rates};
         if (rows[i].framework != framework) continue;
         DL_TRY(add_row(&table, &row, SAMPLES, err));
         dl_advice_add(advice, &row);

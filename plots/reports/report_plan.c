@@ -115,8 +115,13 @@ enum { SEQUENCE_COLUMNS = 4 }; /* the last ones, of sequences alone */
 static enum dl_code add_row(struct dl_table *table, const struct dl_inputs *inputs,
                             const struct dl_plot_prediction *r, struct dl_err *err) {
     const struct dl_prediction *p = &r->prediction;
-    const struct dl_prediction_row row = {
-        inputs->system, inputs->workload, r->framework, &r->plan, p, NULL, NULL};
+    const struct dl_prediction_row row = {inputs->system,
+                                          dl_inputs_workload(inputs, r->framework),
+                                          r->framework,
+                                          &r->plan,
+                                          p,
+                                          NULL,
+                                          NULL};
     const struct dl_throughput t = dl_rows_throughput(&row);
     union dl_cell *c = dl_table_row(table);
     if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
@@ -406,8 +411,9 @@ enum dl_code dl_report_of_plan(struct dl_report *r, const char *title, struct dl
     DL_TRY(dl_rates_read(&options, arena, &p.inputs.rates, err));
     const struct answer a = find_answer(&p);
     const struct dl_plan *plan = &a.best->plan;
-    const struct dl_modelled modelled = {p.inputs.system, p.inputs.workload, a.best->framework,
-                                         plan, &a.best->prediction};
+    const struct dl_modelled modelled = {p.inputs.system,
+                                         dl_inputs_workload(&p.inputs, a.best->framework),
+                                         a.best->framework, plan, &a.best->prediction};
     dl_document_begin(&r->page, arena, r->page.markdown,
                       title != NULL ? title
                                     : dl_arena_printf(arena, "%s on %s", p.inputs.workload->name,
@@ -436,7 +442,9 @@ enum dl_code dl_report_of_plan(struct dl_report *r, const char *title, struct dl
         dl_report_with(&one, "nodes", dl_arena_printf(arena, "%" PRId64, a.best->plan.nodes));
     DL_TRY(dl_report_advice(r, &last, err));
     const struct dl_prediction_row row = {
-        p.inputs.system, p.inputs.workload, a.best->framework, plan, &a.best->prediction, NULL,
+        p.inputs.system,     dl_inputs_workload(&p.inputs, a.best->framework),
+        a.best->framework,   plan,
+        &a.best->prediction, NULL,
         &p.inputs.rates};
     DL_TRY(dl_report_checkpoint(r, &last, &row, err));
     DL_TRY(accuracy(r, &a, err));

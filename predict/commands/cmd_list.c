@@ -40,6 +40,13 @@ static const struct dl_column framework_columns[] = {
     {"status", "status", "", DL_COLUMN_STRING, 0, 0},
 };
 
+static const struct dl_column collective_columns[] = {
+    {"name", "name", "", DL_COLUMN_STRING, 0, 0},
+    {"summary", "summary", "", DL_COLUMN_STRING, 0, 0},
+    {"source", "source", "", DL_COLUMN_STRING, 0, 0},
+    {"libraries", "libraries", "", DL_COLUMN_STRING, 0, 0},
+};
+
 static const struct dl_column checkpoint_columns[] = {
     {"name", "name", "", DL_COLUMN_STRING, 0, 0},
     {"summary", "summary", "", DL_COLUMN_STRING, 0, 0},
@@ -175,12 +182,38 @@ static enum dl_code list_strategies(struct dl_context *context, struct dl_table 
     return DL_OK;
 }
 
+/* The libraries whose rules have an algorithm of this name for the operation: "nccl, mpi". NULL:
+ * an earlier library than `first` has it. */
+static const char *libraries_with(enum dl_collective_op op, const char *name, int first,
+                                  struct dl_arena *arena) {
+    const char *text = NULL;
+    for (int i = 0; i < DL_LIBRARIES; i++) {
+        if (dl_library_algorithm_find((enum dl_library)i, op, name) < 0) continue;
+        if (i < first) return NULL;
+        text = text == NULL ? dl_library_names[i]
+                            : dl_arena_printf(arena, "%s, %s", text, dl_library_names[i]);
+    }
+    return text;
+}
+
+/* operation.algorithm, once for all libraries */
 static enum dl_code list_collectives(struct dl_context *context, struct dl_table *table,
                                      struct dl_err *err) {
-    (void)context;
-    for (int i = 0; dl_collective_algorithms[i] != NULL; i++) {
-        const struct dl_collective_algorithm *a = dl_collective_algorithms[i];
-        DL_TRY(add(table, a->name, a->summary, a->source, err));
+    for (int op = 0; op < DL_COLL_OPS; op++) {
+        for (int i = 0; i < DL_LIBRARIES; i++) {
+            const struct dl_collective_algorithm *a = dl_libraries[i]->algorithms;
+            for (; a->name != NULL; a++) {
+                if ((a->operations >> op & 1u) == 0) continue;
+                const char *text =
+                    libraries_with((enum dl_collective_op)op, a->name, i, context->arena);
+                if (text == NULL) continue;
+                DL_TRY(add(
+                    table,
+                    dl_arena_printf(context->arena, "%s.%s", dl_collective_op_names[op], a->name),
+                    a->summary, a->source, err));
+                last_row(table)[3].string = text;
+            }
+        }
     }
     return DL_OK;
 }
@@ -232,7 +265,7 @@ static const struct kind {
     {"workloads", list_workloads, COLUMNS(workload_columns)},
     {"frameworks", list_frameworks, COLUMNS(framework_columns)},
     {"strategies", list_strategies, COLUMNS(plain_columns)},
-    {"collectives", list_collectives, COLUMNS(plain_columns)},
+    {"collectives", list_collectives, COLUMNS(collective_columns)},
     {"behaviours", list_behaviours, COLUMNS(plain_columns)},
     {"layers", list_layers, COLUMNS(plain_columns)},
     {"checkpoints", list_checkpoints, COLUMNS(checkpoint_columns)},

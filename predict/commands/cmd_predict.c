@@ -60,7 +60,10 @@ static int strategy_count(void) {
 
 /* No framework can run the plan: a reason that also excludes `ideal` lies in the plan, not in a
  * framework. */
-static enum dl_code fail_all(const struct dl_predicted *results, struct dl_err *err) {
+static enum dl_code fail_all(const struct dl_predicted *results, enum dl_code code,
+                             struct dl_err *err) {
+    if (results->inputs->framework_count == 1 && !results->every_strategy)
+        return dl_fail(err, code, "%s", results->skipped[0].why);
     for (int i = 0; i < results->skipped_count; i++) {
         if (results->skipped[i].is_bound)
             return dl_fail(err, DL_ERR_USAGE, "%s", results->skipped[i].why);
@@ -74,6 +77,7 @@ static enum dl_code predict_all(struct dl_context *context, const struct dl_inpu
     const int strategies = out->every_strategy ? strategy_count() : 1;
     const size_t most = (size_t)inputs->framework_count * inputs->node_count * (size_t)strategies;
     struct dl_inputs own = *inputs;
+    enum dl_code refusal = DL_OK; /* the first */
     out->rows = dl_arena_alloc(context->arena, most, sizeof *out->rows);
     out->skipped = dl_arena_alloc(context->arena, most, sizeof *out->skipped);
     if (out->rows == NULL || out->skipped == NULL)
@@ -91,8 +95,8 @@ static enum dl_code predict_all(struct dl_context *context, const struct dl_inpu
                                   &row->plan, &row->prediction, &inner);
             if (code == DL_OK) {
                 out->count++;
-            } else if (code == DL_ERR_USAGE && (inputs->framework_all || out->every_strategy) &&
-                       most > 1) {
+            } else if ((code == DL_ERR_USAGE || code == DL_ERR_NO) && most > 1) {
+                if (refusal == DL_OK) refusal = code;
                 out->skipped[out->skipped_count++] = (struct dl_predicted_skip){
                     framework->name, out->every_strategy ? own.plan.strategy->name : NULL,
                     dl_arena_strdup(context->arena, inner.message), inputs->nodes[n],
@@ -103,7 +107,7 @@ static enum dl_code predict_all(struct dl_context *context, const struct dl_inpu
             }
         }
     }
-    return out->count > 0 ? DL_OK : fail_all(out, err);
+    return out->count > 0 ? DL_OK : fail_all(out, refusal, err);
 }
 
 /* The best framework on each number of nodes. NULL: out of memory. */
@@ -228,7 +232,8 @@ static const char *heading(struct dl_context *context, const struct dl_predicted
     return dl_arena_printf(
         context->arena, "%s %s%s, %s, %s, on %s (%s%s)\n\n", inputs->workload->name,
         dl_precision_names[plan->precision],
-        !inputs->given.precision && plan->precision != DL_FP32 ? " (this device's default)" : "",
+        !inputs->given.plan.precision && plan->precision != DL_FP32 ? " (this device's default)"
+                                                                    : "",
         strategy_text(context, results), batch_text(context, inputs, results), inputs->system->name,
         inputs->heterogeneous != NULL ? "several devices" : inputs->system->device->name, measured);
 }

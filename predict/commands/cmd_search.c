@@ -103,7 +103,7 @@ static const struct dl_framework *usual_framework(const struct dl_inputs *inputs
 
 /* Megatron for transformers, Megatron-Core where devices are newer; for other networks, which its
  * axes cannot split, the bound. */
-static enum dl_code choose_framework(struct dl_inputs *inputs, struct dl_arena *arena,
+static enum dl_code choose_framework(struct dl_context *context, struct dl_inputs *inputs,
                                      const struct dl_framework **out, struct dl_err *err) {
     struct dl_err ignored = {.code = DL_OK};
     struct dl_transformer tf;
@@ -113,11 +113,15 @@ static enum dl_code choose_framework(struct dl_inputs *inputs, struct dl_arena *
     plan.tp = 2, plan.pp = plan.sp = plan.ep = 1;
     const bool stack =
         dl_transformer_prepare(inputs->system, inputs->workload, inputs->frameworks[0], &plan,
-                               arena, &tf, &ignored) == DL_OK;
+                               context->arena, &tf, &ignored) == DL_OK;
     *out = stack ? usual_framework(inputs)
                  : dl_framework_bound(inputs->frameworks, inputs->framework_count);
-    return *out != NULL ? DL_OK
-                        : dl_fail(err, DL_ERR_USAGE, "--framework: name one for the search");
+    if (*out == NULL) return dl_fail(err, DL_ERR_USAGE, "--framework: name one for the search");
+    context->note(context, "using framework %s%s; choose another with --framework", (*out)->name,
+                  dl_framework_is_bound(*out)
+                      ? ", the bound that strategies can reach without framework costs"
+                      : ", the default for transformers");
+    return DL_OK;
 }
 
 static enum dl_code read_sizes(const struct asked *asked, const struct dl_inputs *inputs,
@@ -141,36 +145,16 @@ static enum dl_code read_sizes(const struct asked *asked, const struct dl_inputs
                    (long long)most, (long long)(inputs->nodes[0] * each));
 }
 
-/* A strategy fixes the axes that it does not split at 1, and zero1..3 fix the stage. */
-static void fix_strategy(struct dl_search_request *r) {
-    struct dl_plan *fixed = &r->fixed;
-    if (fixed->strategy == NULL) return;
-    const struct {
-        unsigned axis;
-        int64_t *ranks;
-    } all[] = {{DL_AXIS_DP, &fixed->dp},
-               {DL_AXIS_TP, &fixed->tp},
-               {DL_AXIS_PP, &fixed->pp},
-               {DL_AXIS_SP, &fixed->sp},
-               {DL_AXIS_EP, &fixed->ep}};
-    for (int i = 0; i < 5; i++) {
-        if ((fixed->strategy->axes & all[i].axis) == 0) *all[i].ranks = 1;
-    }
-    if (strncmp(fixed->strategy->name, "zero", 4) != 0) return;
-    fixed->shard = fixed->strategy->name[4] - '0';
-    r->any_shard = false;
-}
-
 /* One global batch for all numbers of nodes: that of the largest. */
-static enum dl_code fix_batch(struct dl_search_request *r, struct dl_err *err) {
+static enum dl_code fix_batch(const struct dl_inputs *inputs, struct dl_search_request *r,
+                              struct dl_err *err) {
     struct dl_plan *fixed = &r->fixed;
-    if (fixed->global_batch_samples <= 0) {
+    if (inputs->plan.global_batch_samples <= 0) {
         int64_t most = r->nodes[0];
         for (int i = 1; i < r->node_count; i++) most = r->nodes[i] > most ? r->nodes[i] : most;
         fixed->global_batch_samples =
-            fixed->batch_per_device_samples * (double)(most * fixed->devices_per_node);
+            inputs->plan.batch_per_device_samples * (double)(most * fixed->devices_per_node);
     }
-    fixed->batch_per_device_samples = 0;
     return fixed->global_batch_samples == floor(fixed->global_batch_samples)
                ? DL_OK
                : dl_fail(err, DL_ERR_USAGE, "--global-batch: expected a whole number");
@@ -187,30 +171,20 @@ static enum dl_code read_request(const struct asked *asked, const struct dl_inpu
                                  const struct dl_framework *framework, struct dl_search_request *r,
                                  struct dl_err *err) {
     const double rated_w = inputs->system->device->tdp_w;
-    *r = (struct dl_search_request){
-        .system = inputs->system,
-        .workload = inputs->workload,
-        .framework = framework,
-        .fixed = inputs->plan,
-        .keep = models_power(asked) ? DL_SEARCH_KEPT : (int)asked->top,
-        .objective = asked->objective,
-        .front = asked->pareto,
-        .memory_bytes = asked->memory_bytes,
-        .deadline_s = asked->deadline_s,
-        .device_w = asked->device_w > 0 || !dl_known(rated_w) ? asked->device_w : rated_w,
-        .node_price_per_hour = known(dl_price_of(inputs->system, &inputs->rates)),
-        .any_schedule = !inputs->given.schedule,
-        .any_mapping = !inputs->given.mapping,
-        .any_sequence_parallel = !inputs->given.sequence_parallel,
-        .any_shard = !inputs->given.zero,
-    };
-    r->fixed.layer_times = dl_layer_inputs_for(inputs, framework); /* as predict takes them */
-    if (r->fixed.devices_per_node <= 0)
-        r->fixed.devices_per_node = inputs->system->devices_per_node;
+    struct dl_plan_question question;
+    dl_inputs_question(inputs, framework, inputs->nodes[0], &question);
+    dl_plan_search_request(&question, r);
+    r->keep = models_power(asked) ? DL_SEARCH_KEPT : (int)asked->top;
+    r->objective = asked->objective;
+    r->front = asked->pareto;
+    r->memory_bytes = asked->memory_bytes;
+    r->deadline_s = asked->deadline_s;
+    r->device_w = asked->device_w > 0 || !dl_known(rated_w) ? asked->device_w : rated_w;
+    r->node_price_per_hour = known(dl_price_of(inputs->system, &inputs->rates));
     DL_TRY(dl_part_read(asked->shard, &r->shard_index, &r->shard_count, err));
+    r->node_count = 0;
     DL_TRY(read_sizes(asked, inputs, r, err));
-    fix_strategy(r);
-    DL_TRY(fix_batch(r, err));
+    DL_TRY(fix_batch(inputs, r, err));
     if (r->objective == DL_BY_ENERGY && r->device_w <= 0)
         return dl_fail(err, DL_ERR_USAGE, "--objective energy: give --device-power");
     if (r->objective == DL_BY_COST && r->node_price_per_hour <= 0)
@@ -225,14 +199,15 @@ static int show_progress(void *context, double done_frac, double elapsed_s) {
     return 0;
 }
 
-/* Best first by the prediction that is printed; stable, so that equals keep the search's order. */
+/* After the choice, best first by the prediction that is printed; stable, so that equals keep the
+ * search's order. */
 static void sort_rows(const struct dl_search_request *r, struct dl_found *found,
                       struct dl_searched *rows, int count) {
-    for (int i = 1; i < count; i++) { /* insertion sort: at most a few hundred, nearly in order */
+    for (int i = 2; i < count; i++) { /* insertion sort: at most a few hundred, nearly in order */
         const struct dl_found one = found[i];
         const struct dl_searched row = rows[i];
         int at = i;
-        for (; at > 0 && dl_search_score(r, &found[at - 1]) > dl_search_score(r, &one); at--) {
+        for (; at > 1 && dl_search_score(r, &found[at - 1]) > dl_search_score(r, &one); at--) {
             found[at] = found[at - 1];
             rows[at] = rows[at - 1];
         }
@@ -255,8 +230,8 @@ static enum dl_code predict_found(struct dl_context *context, const struct dl_op
         if (plan == NULL || prediction == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         *plan = dl_search_plan(search, &found[i]);
         DL_TRY(dl_plan_complete(r->system, r->workload, r->framework, plan, err));
-        DL_TRY(
-            dl_predict(r->system, r->workload, r->framework, plan, NULL, arena, prediction, err));
+        DL_TRY(dl_predict_complete(r->system, r->workload, r->framework, plan, NULL, arena,
+                                   prediction, err));
         found[i].iteration_s = prediction->iteration_s;
         found[i].memory_bytes = prediction->memory.total_bytes;
         const char *command =
@@ -279,8 +254,8 @@ static enum dl_code explain_best(struct dl_context *context, const struct dl_sea
     struct dl_prediction *prediction = dl_arena_alloc(context->arena, 1, sizeof *prediction);
     if (prediction == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     best->prediction = prediction;
-    return dl_predict(r->system, r->workload, r->framework, best->plan, &options, context->arena,
-                      prediction, err);
+    return dl_predict_complete(r->system, r->workload, r->framework, best->plan, &options,
+                               context->arena, prediction, err);
 }
 
 /* Why no plan is left, and which one is nearest. */
@@ -431,25 +406,20 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     if (inputs.heterogeneous != NULL)
         return run_heterogeneous(context, options, &asked, &inputs, format, err);
     if (asked.jobs != NULL) return dl_fail(err, DL_ERR_USAGE, "--jobs needs --heterogeneous");
-    DL_TRY(choose_framework(&inputs, context->arena, &report.framework, err));
-    if (inputs.framework_all) {
-        const bool ideal = dl_framework_is_bound(report.framework);
-        context->note(context, "using framework %s%s; choose another with --framework",
-                      report.framework->name,
-                      ideal ? ", the bound that strategies can reach without framework costs"
-                            : ", the default for transformers");
-    }
+    DL_TRY(choose_framework(context, &inputs, &report.framework, err));
     DL_TRY(read_request(&asked, &inputs, report.framework, &request, err));
     DL_TRY(dl_search_prepare(&request, context->arena, &search, err));
     DL_TRY(search_all(context, options, &request, search, (int)asked.threads, found,
                       &report.elapsed_s, err));
     if (found->best_count == 0) return nothing(context, search, &request, found, err);
-    DL_TRY(predict_found(context, options, search, &request, found->best, found->best_count, false,
+    struct dl_found *ranking =
+        dl_arena_alloc(context->arena, DL_SEARCH_KEPT + DL_SEARCH_SIMPLE, sizeof *ranking);
+    report.row_count = dl_search_ranking(&request, found, ranking);
+    DL_TRY(predict_found(context, options, search, &request, ranking, report.row_count, false,
                          &rows, err));
-    report.row_count = found->best_count;
     if (models_power(&asked))
-        report.row_count = dl_search_rank_by_energy(&request, &inputs.rates, rows,
-                                                    found->best_count, (int)asked.top);
+        report.row_count = dl_search_rank_by_energy(&request, &inputs.rates, rows, report.row_count,
+                                                    (int)asked.top);
     DL_TRY(explain_best(context, &request, &rows[0], err));
     DL_TRY(predict_found(context, options, search, &request, found->front,
                          by_time(found->front, found->front_count), true, &front, err));

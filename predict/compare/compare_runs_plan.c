@@ -104,7 +104,7 @@ enum dl_code dl_run_plan_read(const struct dl_run_rows *runs, int row, struct dl
         const struct dl_run_plan_column *column = &runs->plan_columns[i];
         DL_TRY(store_cell(runs, row, column->index, column, &inputs, err));
     }
-    inputs.plan.recompute_open = !inputs.given.recompute;
+    inputs.plan.recompute_open = !inputs.given.plan.recompute;
     take_experts_from_data(&inputs.plan);
     if (inputs.dataset != NULL)
         DL_TRY(dl_dataset_apply(runs->data, inputs.dataset, runs->arena, &inputs.plan, err));

@@ -8,9 +8,7 @@
 #include <unistd.h>
 
 #include "model/framework/input.h"
-#include "model/engine/strategies/strategy.h"
 #include "predict/fits/measured.h"
-#include "predict/inputs/default_plan.h"
 #include "predict/inputs/heterogeneous_inputs.h"
 #include "predict/inputs/layer_inputs.h"
 
@@ -34,8 +32,6 @@ enum dl_code dl_inputs_overrides(struct dl_context *context, const struct dl_opt
     return dl_data_intervals(data, context->arena, &data->intervals, err);
 }
 
-enum { MOST_FRAMEWORKS = 64 };
-
 /* "a,b,c", in that order. */
 static enum dl_code load_listed(struct dl_context *context, const struct dl_data *data,
                                 const char *list, struct dl_inputs *out, struct dl_err *err) {
@@ -44,8 +40,8 @@ static enum dl_code load_listed(struct dl_context *context, const struct dl_data
         const char *name = dl_arena_strndup(context->arena, s, length);
         const int at = out->framework_count;
         if (name == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-        if (at == MOST_FRAMEWORKS)
-            return dl_fail(err, DL_ERR_USAGE, "--framework: more than %d", (int)MOST_FRAMEWORKS);
+        if (at == DL_MAX_FRAMEWORKS)
+            return dl_fail(err, DL_ERR_USAGE, "--framework: more than %d", (int)DL_MAX_FRAMEWORKS);
         DL_TRY(dl_data_framework(data, name, context->arena, &out->frameworks[at], err));
         for (int i = 0; i < at; i++) {
             if (strcmp(out->frameworks[i]->name, out->frameworks[at]->name) == 0)
@@ -69,7 +65,7 @@ static enum dl_code load_frameworks(struct dl_context *context, const struct dl_
     }
     const char **names;
     DL_TRY(dl_data_names(data, DL_DATA_FRAMEWORK, context->arena, &names, err));
-    for (int i = 0; names[i] != NULL && out->framework_count < MOST_FRAMEWORKS; i++) {
+    for (int i = 0; names[i] != NULL && out->framework_count < DL_MAX_FRAMEWORKS; i++) {
         const struct dl_framework **next = &out->frameworks[out->framework_count];
         DL_TRY(dl_data_framework(data, names[i], context->arena, next, err));
         if ((*next)->status == DL_MAINTAINED || out->all_frameworks)
@@ -177,19 +173,34 @@ enum dl_code dl_inputs_overrides_used(struct dl_context *context, const struct d
     return DL_OK;
 }
 
-/* With one framework, the network as its release builds it; several frameworks are compared on
- * the same network. */
+/* The network of the name, and as the release of each framework builds it; with one framework, the
+ * latter is the network. */
 static enum dl_code load_workload(struct dl_context *context, struct dl_data *data,
                                   struct dl_inputs *out, struct dl_err *err) {
-    const char *name = out->workload_name;
-    if (out->framework_count == 1) {
-        const struct dl_framework *framework = out->frameworks[0];
-        name = dl_framework_workload(
-            framework, dl_framework_release_for(framework, data->release, data->architecture),
-            name);
-    }
     data->training = true;
-    return dl_data_workload(data, name, context->arena, &out->workload, err);
+    for (int i = 0; i < out->framework_count; i++) {
+        const struct dl_framework *framework = out->frameworks[i];
+        const char *name = dl_framework_workload(
+            framework, dl_framework_release_for(framework, data->release, data->architecture),
+            out->workload_name);
+        if (strcmp(name, out->workload_name) != 0)
+            DL_TRY(dl_data_workload(data, name, context->arena, &out->own_workloads[i], err));
+    }
+    if (out->framework_count == 1 && out->own_workloads[0] != NULL) {
+        out->workload = out->own_workloads[0];
+        out->own_workloads[0] = NULL;
+        return DL_OK;
+    }
+    return dl_data_workload(data, out->workload_name, context->arena, &out->workload, err);
+}
+
+const struct dl_workload *dl_inputs_workload(const struct dl_inputs *inputs,
+                                             const struct dl_framework *framework) {
+    for (int i = 0; i < inputs->framework_count; i++) {
+        if (inputs->frameworks[i] == framework && inputs->own_workloads[i] != NULL)
+            return inputs->own_workloads[i];
+    }
+    return inputs->workload;
 }
 
 /* A workload made from parameters has its full name: "gpt:layers=24,...", not "gpt". */
@@ -281,111 +292,41 @@ enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options 
     struct dl_plan *plan = &out->plan;
     if (!out->max_batch && plan->batch_per_device_samples <= 0 && plan->global_batch_samples <= 0)
         plan->batch_per_device_samples = dl_default_batch(out->system, out->workload);
-    if (!out->given.precision) plan->precision = dl_default_precision(out->system);
-    if (!out->given.optimizer) plan->optimizer = dl_default_optimizer(out->workload);
+    if (!out->given.plan.precision) plan->precision = dl_default_precision(out->system);
+    if (!out->given.plan.optimizer) plan->optimizer = dl_default_optimizer(out->workload);
     DL_TRY(dl_layer_inputs_load(context, out, err));
     note_input(context, out);
     return DL_OK;
 }
 
-/* The largest micro-batch that divides the share of a data rank and fits. The first that is tried
- * is the model's own bound, which a schedule or the division may refuse. */
-static enum dl_code largest_micro_batch(const struct dl_inputs *inputs,
-                                        const struct dl_framework *framework, struct dl_plan *plan,
-                                        struct dl_arena *arena, struct dl_err *err) {
-    struct dl_plan one = *plan;
-    struct dl_prediction p;
-    one.micro_batch_samples = 1;
-    DL_TRY(dl_plan_complete(inputs->system, inputs->workload, framework, &one, err));
-    DL_TRY(dl_predict(inputs->system, inputs->workload, framework, &one, NULL, arena, &p, err));
-    if (p.stage_count == 0 || !dl_known(p.max_micro_batch_samples))
-        return dl_fail(err, DL_ERR_USAGE,
-                       "--micro-batch max: known of transformers that %s splits or shards, on "
-                       "devices of known memory; give a number",
-                       framework->name);
-    const double share = one.global_batch_samples / (double)(one.dp * one.ep);
-    for (double b = floor(fmin(share, p.max_micro_batch_samples)); b >= 1; b--) {
-        struct dl_err ignored = {.code = DL_OK};
-        struct dl_plan tried = one;
-        tried.micro_batch_samples = b;
-        if (fmod(share, b) != 0 || dl_plan_complete(inputs->system, inputs->workload, framework,
-                                                    &tried, &ignored) != DL_OK)
-            continue;
-        DL_TRY(
-            dl_predict(inputs->system, inputs->workload, framework, &tried, NULL, arena, &p, err));
-        if (!p.fits) continue;
-        plan->micro_batch_samples = b;
-        return DL_OK;
-    }
-    return dl_fail(err, DL_ERR_NO, "%s on %s: not even micro-batches of one sample fit in memory",
-                   inputs->workload->name, inputs->system->name);
-}
-
-/* F-DEFAULT-PLAN: what the user left open is chosen before or after the first prediction. */
-static enum dl_code predict_default(const struct dl_inputs *inputs,
-                                    const struct dl_framework *framework, struct dl_plan *plan,
-                                    const struct dl_predict_options *options,
-                                    struct dl_arena *arena, struct dl_plan *plan_out,
-                                    struct dl_prediction *out, struct dl_err *err) {
-    bool changed;
-    DL_TRY(dl_default_plan(inputs, framework, NULL, plan, &changed, err));
-    do {
-        *plan_out = *plan;
-        DL_TRY(dl_plan_complete(inputs->system, inputs->workload, framework, plan_out, err));
-        DL_TRY(dl_predict(inputs->system, inputs->workload, framework, plan_out, options, arena,
-                          out, err));
-        DL_TRY(dl_default_plan(inputs, framework, out, plan, &changed, err));
-    } while (changed);
-    return DL_OK;
-}
-
-/* --zero 0: each device keeps all states, also under a framework that shards them by itself. */
-static enum dl_code keep_states_whole(const struct dl_inputs *inputs,
-                                      const struct dl_framework *framework, struct dl_plan *plan,
-                                      struct dl_err *err) {
-    const struct dl_strategy *own = plan->strategy;
-    if (!inputs->given.zero || plan->shard > 0) return DL_OK;
-    if (own != NULL && own->shard > 0)
-        return dl_fail(err, DL_ERR_USAGE,
-                       "--zero 0: strategy %s shards states; leave one of the two out", own->name);
-    if (own == NULL && framework->strategy != NULL) own = dl_strategy_find(framework->strategy);
-    if (plan->strategy != NULL || own == NULL || own->shard == 0) return DL_OK;
-    const bool more = plan->tp > 1 || plan->pp > 1 || plan->sp > 1;
-    plan->strategy = dl_strategy_find(plan->ep > 1 ? "expert" : more ? "3d" : "data");
-    return DL_OK;
+void dl_inputs_question(const struct dl_inputs *inputs, const struct dl_framework *framework,
+                        int64_t nodes, struct dl_plan_question *out) {
+    *out = (struct dl_plan_question){
+        .system = inputs->system,
+        .workload = dl_inputs_workload(inputs, framework),
+        .framework = framework,
+        .plan = inputs->plan,
+        .given = inputs->given.plan,
+        .max_batch = inputs->max_batch,
+        .max_micro_batch = inputs->max_micro_batch,
+        .memo = inputs->memo,
+    };
+    out->plan.nodes = nodes;
+    out->plan.layer_times = dl_layer_inputs_for(inputs, framework);
 }
 
 enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_framework *framework,
                                int64_t nodes, bool terms, struct dl_arena *arena,
                                struct dl_plan *plan_out, struct dl_prediction *out,
                                struct dl_err *err) {
-    struct dl_plan plan = inputs->plan;
+    struct dl_plan_question question;
+    dl_inputs_question(inputs, framework, nodes, &question);
+    if (inputs->heterogeneous == NULL)
+        return dl_plan_predict(&question, terms, arena, plan_out, out, err);
     const struct dl_predict_options options = {.terms = terms, .memo = inputs->memo};
-    plan.nodes = nodes;
-    plan.layer_times = dl_layer_inputs_for(inputs, framework);
-    DL_TRY(keep_states_whole(inputs, framework, &plan, err));
-    if (inputs->heterogeneous != NULL) {
-        if (inputs->max_batch || inputs->max_micro_batch)
-            return dl_fail(err, DL_ERR_USAGE, "max: not with --heterogeneous; give a number");
-        return dl_heterogeneous_predict(inputs->heterogeneous, inputs->workload, framework, &plan,
-                                        &options, arena, plan_out, out, err);
-    }
-    if (inputs->max_batch) {
-        plan.batch_per_device_samples = 1;
-        DL_TRY(dl_plan_complete(inputs->system, inputs->workload, framework, &plan, err));
-        DL_TRY(
-            dl_predict(inputs->system, inputs->workload, framework, &plan, NULL, arena, out, err));
-        if (!(out->max_batch_samples >= 1)) {
-            return dl_fail(err, DL_ERR_NO,
-                           "%s on %s: not even one sample per device fits in memory",
-                           inputs->workload->name, inputs->system->name);
-        }
-        plan = inputs->plan;
-        plan.nodes = nodes;
-        plan.layer_times = dl_layer_inputs_for(inputs, framework);
-        DL_TRY(keep_states_whole(inputs, framework, &plan, err));
-        plan.batch_per_device_samples = out->max_batch_samples;
-    }
-    if (inputs->max_micro_batch) DL_TRY(largest_micro_batch(inputs, framework, &plan, arena, err));
-    return predict_default(inputs, framework, &plan, &options, arena, plan_out, out, err);
+    if (inputs->max_batch || inputs->max_micro_batch)
+        return dl_fail(err, DL_ERR_USAGE, "max: not with --heterogeneous; give a number");
+    DL_TRY(dl_plan_keep_states_whole(framework, &question.given, &question.plan, err));
+    return dl_heterogeneous_predict(inputs->heterogeneous, question.workload, framework,
+                                    &question.plan, &options, arena, plan_out, out, err);
 }

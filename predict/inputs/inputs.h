@@ -2,6 +2,7 @@
 #ifndef DL_PREDICT_INPUTS_INPUTS_H
 #define DL_PREDICT_INPUTS_INPUTS_H
 
+#include "model/search/plan_choice.h"
 #include "predict/options/input_options.h"
 
 /* Loads everything that the options name; defaults: the machine's own profile if there is one,
@@ -21,7 +22,15 @@ enum dl_code dl_inputs_overrides(struct dl_context *context, const struct dl_opt
 const char *dl_inputs_batch(const struct dl_inputs *inputs, const struct dl_plan *plan,
                             struct dl_arena *arena);
 
-/* One prediction of the loaded inputs; with max_batch the largest batch that fits. */
+/* The network as the framework's release builds it. */
+const struct dl_workload *dl_inputs_workload(const struct dl_inputs *inputs,
+                                             const struct dl_framework *framework);
+
+/* The open plan of the inputs for one framework and number of nodes. */
+void dl_inputs_question(const struct dl_inputs *inputs, const struct dl_framework *framework,
+                        int64_t nodes, struct dl_plan_question *out);
+
+/* One prediction of the loaded inputs: dl_plan_predict of their question. */
 enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_framework *framework,
                                int64_t nodes, bool terms, struct dl_arena *arena,
                                struct dl_plan *plan_out, struct dl_prediction *out,

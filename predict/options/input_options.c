@@ -43,8 +43,9 @@ const struct dl_option dl_input_options[] = {
      "framework correct the predictions",
      DL_TEXT(INPUT(measured))},
     {"strategy", 0, "NAME", "Plan",
-     "parallel strategy; predict and plot strategies also take all; default: that of the "
-     "framework, usually data",
+     "parallel strategy, whose open ranks fill the nodes; predict and plot strategies also take "
+     "all; default: planned for transformers on frameworks that split or shard them, else that of "
+     "the framework, usually data",
      DL_TEXT(INPUT(strategy_name))},
     {"nodes", 'n', "LIST", "Plan", "number of nodes: 16 or 1,2,4 or 1-64*2; default 1",
      DL_TEXT_OF(INPUT(nodes_text), DL_GIVEN(INPUT(given.nodes)))},
@@ -54,18 +55,20 @@ const struct dl_option dl_input_options[] = {
     {"devices-per-node", 'g', "N", "Plan", "devices used on each node; default: all of them",
      DL_INTEGER(PLAN(devices_per_node), .min = 1, .max = MOST_RANKS)},
     {"batch-per-device", 'b', "N|max", "Plan",
-     "samples per device and iteration, or max: as many as fit in memory; default 32 for images, 8 "
-     "for sequences, a quarter of that on CPUs",
+     "samples per device and iteration, or max: as many as fit in memory (help theory "
+     "F-MAX-BATCH); default 32 for images, 8 for sequences, a quarter of that on CPUs",
      DL_NUMBER(PLAN(batch_per_device_samples), .unit = DL_UNIT_COUNT, .min = 1, .max = 1e7,
                DL_GIVEN(INPUT(given.batch_per_device)), DL_OR_WORD("max", INPUT(max_batch)))},
     {"global-batch", 'B', "N", "Plan", "samples per iteration over all devices",
      DL_NUMBER(PLAN(global_batch_samples), .unit = DL_UNIT_COUNT, .min = 1, .max = 1e12)},
     {"precision", 'p', "fp32|tf32|mixed|fp16|bf16|fp8|mxfp8|nvfp4", "Plan",
      "arithmetic; default bf16 on devices that have it, else fp32",
-     DL_CHOICE(PLAN(precision), .choices = dl_precision_names, DL_GIVEN(INPUT(given.precision)))},
+     DL_CHOICE(PLAN(precision), .choices = dl_precision_names,
+               DL_GIVEN(INPUT(given.plan.precision)))},
     {"optimizer", 0, "sgd|momentum|adam|lamb", "Plan",
      "optimizer; default adam for transformers, momentum for other networks",
-     DL_CHOICE(PLAN(optimizer), .choices = dl_optimizer_names, DL_GIVEN(INPUT(given.optimizer)))},
+     DL_CHOICE(PLAN(optimizer), .choices = dl_optimizer_names,
+               DL_GIVEN(INPUT(given.plan.optimizer)))},
     {"master-weights", 0, "fp32|none", "Plan",
      "copy of the weights that the optimizer updates in bf16 and narrower precisions; default fp32",
      DL_CHOICE(PLAN(master_weights), .choices = dl_master_weights_names)},
@@ -78,13 +81,14 @@ const struct dl_option dl_input_options[] = {
     {"dp", 0, "N", "Plan", "data-parallel ranks; default: all devices that the other axes leave",
      DL_INTEGER(PLAN(dp), .min = 1, .max = MOST_RANKS)},
     {"tp", 0, "N", "Plan",
-     "tensor-, filter- or channel-parallel ranks; default 1, but with a strategy that splits "
-     "inside nodes (3d, data+tensor, ...) the devices that other axes leave in a node",
+     "tensor-, filter- or channel-parallel ranks; default: planned (help theory F-DEFAULT-PLAN); "
+     "with a strategy that splits inside nodes (3d, data+tensor, ...) the devices that other axes "
+     "leave in a node, else 1",
      DL_INTEGER(PLAN(tp), .min = 1, .max = MOST_RANKS)},
-    {"pp", 0, "N", "Plan", "pipeline stages; default 1",
+    {"pp", 0, "N", "Plan", "pipeline stages; default: planned, else 1",
      DL_INTEGER(PLAN(pp), .min = 1, .max = MOST_RANKS)},
     {"cp", 0, "N", "Plan",
-     "context-parallel ranks, which split the sequence in attention; default 1",
+     "context-parallel ranks, which split the sequence in attention; default: planned, else 1",
      DL_INTEGER(PLAN(sp), .min = 1, .max = MOST_RANKS, .alias = "sp",
                 DL_GIVEN(INPUT(given.context)))},
     {"spatial", 0, "N", "Plan", "parts that spatial parallelism cuts an image into; default 1",
@@ -102,8 +106,8 @@ const struct dl_option dl_input_options[] = {
      "1 is balanced, at --ep one rank gets all; default: the framework's, for a trained router",
      DL_NUMBER(PLAN(expert_imbalance), .unit = DL_UNIT_NONE, .min = 1, .max = MOST_RANKS)},
     {"micro-batch", 0, "N|max", "Plan",
-     "samples per micro-batch, or max: as many as divide the batch and fit in memory; default: the "
-     "whole share of a data rank or as much of it as fits, and 1 with pipeline stages",
+     "samples per micro-batch, or max: as many as divide the batch and fit in memory; default: "
+     "planned, else the whole share of a data rank, and 1 with pipeline stages",
      DL_NUMBER(PLAN(micro_batch_samples), .unit = DL_UNIT_COUNT, .min = 1, .max = 1e7,
                DL_OR_WORD("max", INPUT(max_micro_batch)))},
     {"backup-workers", 0, "N", "Plan",
@@ -112,7 +116,8 @@ const struct dl_option dl_input_options[] = {
     {"recompute", 0, "none|selective|full", "Plan",
      "activations recomputed in backward: none, those of attention scores, or all of each "
      "transformer layer; default: as the framework does",
-     DL_CHOICE(PLAN(recompute), .choices = dl_recompute_names, DL_GIVEN(INPUT(given.recompute)))},
+     DL_CHOICE(PLAN(recompute), .choices = dl_recompute_names,
+               DL_GIVEN(INPUT(given.plan.recompute)))},
     {"attention", 0, "composed|fused-softmax|flash", "Plan",
      "kernels of attention: scale, mask and softmax apart, in one kernel, or all of it in one; "
      "default: those of the framework's version",
@@ -129,11 +134,11 @@ const struct dl_option dl_input_options[] = {
      DL_INTEGER(PLAN(servers), .min = 1, .max = MOST_RANKS)},
     {"sequence-parallel", 0, NULL, "Plan",
      "with tensor parallelism: split layer norms and dropout along the sequence, as Megatron does",
-     DL_FLAG_OF(PLAN(sequence_parallel), DL_GIVEN(INPUT(given.sequence_parallel)))},
+     DL_FLAG_OF(PLAN(sequence_parallel), DL_GIVEN(INPUT(given.plan.sequence_parallel)))},
     {"zero", 0, "STAGE", "Plan",
      "shard over data ranks: optimizer states (1), gradients too (2), weights too (3); default: as "
      "the strategy or the framework says (zero1, ...), else 0",
-     DL_INTEGER(PLAN(shard), .min = 0, .max = 3, DL_GIVEN(INPUT(given.zero)))},
+     DL_INTEGER(PLAN(shard), .min = 0, .max = 3, DL_GIVEN(INPUT(given.plan.zero)))},
     {"zero-group", 0, "N", "Plan",
      "hybrid sharding (HSDP): shard states over groups of N neighbouring data ranks and replicate "
      "them across groups; default: shard over all",
@@ -141,9 +146,9 @@ const struct dl_option dl_input_options[] = {
     {"mapping", 0, "data-inside|pipeline-inside", "Plan",
      "neighbours of tensor and context ranks: data ranks or pipeline stages; default data-inside, "
      "Megatron's order",
-     DL_CHOICE(PLAN(mapping), .choices = dl_mapping_names, DL_GIVEN(INPUT(given.mapping)))},
+     DL_CHOICE(PLAN(mapping), .choices = dl_mapping_names, DL_GIVEN(INPUT(given.plan.mapping)))},
     {"schedule", 0, "1f1b|gpipe|interleaved|async", "Plan", "pipeline schedule; default 1f1b",
-     DL_CHOICE(PLAN(schedule), .choices = dl_schedule_names, DL_GIVEN(INPUT(given.schedule)))},
+     DL_CHOICE(PLAN(schedule), .choices = dl_schedule_names, DL_GIVEN(INPUT(given.plan.schedule)))},
     {"virtual-stages", 0, "N", "Plan",
      "virtual pipeline stages per device, with --schedule interleaved; default 2",
      DL_INTEGER(PLAN(virtual_stages), .min = 1, .max = MOST_RANKS)},
@@ -243,6 +248,6 @@ enum dl_code dl_inputs_read(struct dl_context *context, const struct dl_options 
                        "max: of --batch-per-device or of --micro-batch, not of both");
     if (out->length.tokens > 0 && out->length.epoch_count > 0)
         return dl_fail(err, DL_ERR_USAGE, "give --tokens or --epochs, not both");
-    out->plan.recompute_open = !out->given.recompute;
+    out->plan.recompute_open = !out->given.plan.recompute;
     return apply_dataset(context, out, err);
 }

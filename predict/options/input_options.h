@@ -7,14 +7,21 @@
 
 extern const struct dl_option dl_input_options[];
 
-enum { DL_MAX_LIST = 128, DL_MAX_LAYER_TIMES = 16 };
+enum { DL_MAX_LIST = 128, DL_MAX_LAYER_TIMES = 16, DL_MAX_FRAMEWORKS = 64 };
+
+struct dl_input_given { /* which options were given */
+    struct dl_plan_given plan;
+    bool system, nodes, gpus, batch_per_device, context, spatial, input;
+};
 
 struct dl_heterogeneous_job; /* model/search/heterogeneous.h */
 
 struct dl_inputs {
     const struct dl_system *system;
     const struct dl_workload *workload;
-    const struct dl_framework *frameworks[64];
+    const struct dl_framework *frameworks[DL_MAX_FRAMEWORKS];
+    /* the network as the framework's release builds it; NULL: `workload` */
+    const struct dl_workload *own_workloads[DL_MAX_FRAMEWORKS];
     int framework_count;
     /* --framework all or a list: those that cannot run here are skipped, not errors */
     bool framework_all, framework_listed;
@@ -39,10 +46,7 @@ struct dl_inputs {
     bool max_micro_batch;  /* --micro-batch max */
     bool strict;
     struct dl_cost_memo *memo; /* of all predictions with these inputs; NULL: none */
-    struct {
-        bool system, nodes, gpus, batch_per_device, precision, optimizer, context, spatial,
-            recompute, sequence_parallel, zero, mapping, schedule, input;
-    } given;
+    struct dl_input_given given;
 };
 
 /* The options alone: defaults, plan and checks that need no file but that of datasets. */

@@ -153,7 +153,7 @@ static enum dl_code time_job(struct dl_context *context, const struct dl_inputs 
         plan.batch_per_device_samples = inputs->given.batch_per_device
                                             ? plan.batch_per_device_samples
                                             : dl_default_batch(system, workload);
-    plan.optimizer = inputs->given.optimizer ? plan.optimizer : dl_default_optimizer(workload);
+    plan.optimizer = inputs->given.plan.optimizer ? plan.optimizer : dl_default_optimizer(workload);
     *out = (struct dl_job_times){NAN, NAN, NAN};
     enum dl_code code = dl_plan_complete(system, workload, framework, &plan, &refusal);
     if (code == DL_OK)

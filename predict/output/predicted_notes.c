@@ -123,6 +123,13 @@ static void note_strategies(struct dl_context *context, const struct dl_predicte
     }
 }
 
+/* Each number of nodes on which the one framework cannot run. */
+static void note_nodes(struct dl_context *context, const struct dl_predicted *p) {
+    for (int i = 0; i < p->skipped_count; i++)
+        context->note(context, "not shown: %lld nodes (%s)", (long long)p->skipped[i].nodes,
+                      reason_of(&p->skipped[i]));
+}
+
 /* Frameworks omitted for the same reason on one line. */
 static void note_frameworks(struct dl_context *context, const struct dl_predicted *p) {
     for (int i = 0; i < p->skipped_count; i++) {
@@ -151,6 +158,8 @@ void dl_predicted_note_skipped(struct dl_context *context, const struct dl_predi
     const int left_out = p->inputs->left_out;
     if (p->every_strategy)
         note_strategies(context, p);
+    else if (p->inputs->framework_count == 1)
+        note_nodes(context, p);
     else
         note_frameworks(context, p);
     if (left_out > 0)

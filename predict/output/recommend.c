@@ -12,8 +12,10 @@
 struct dl_prediction_row dl_predicted_row_of(const struct dl_predicted *p,
                                              const struct dl_predicted_row *row) {
     const struct dl_inputs *in = p->inputs;
-    return (struct dl_prediction_row){in->system,       in->workload, row->framework, &row->plan,
-                                      &row->prediction, &in->length,  &in->rates};
+    return (struct dl_prediction_row){in->system,       dl_inputs_workload(in, row->framework),
+                                      row->framework,   &row->plan,
+                                      &row->prediction, &in->length,
+                                      &in->rates};
 }
 
 /* 3: as one device; 2: retired; 1: asynchronous, lossy; 0: a bound. The highest of all wins. */

@@ -14,8 +14,10 @@
 struct dl_prediction_row dl_searched_row(const struct dl_search_report *report,
                                          const struct dl_searched *row) {
     return (struct dl_prediction_row){
-        report->inputs->system, report->inputs->workload, report->framework,     row->plan,
-        row->prediction,        &report->inputs->length,  &report->inputs->rates};
+        report->inputs->system, dl_inputs_workload(report->inputs, report->framework),
+        report->framework,      row->plan,
+        row->prediction,        &report->inputs->length,
+        &report->inputs->rates};
 }
 
 /* People read iterations of less than a second in ms. */
@@ -148,6 +150,22 @@ static void add_tight(struct dl_text *text, const struct dl_search_report *repor
             report->rows[roomy].prediction->iteration_s / report->rows[0].prediction->iteration_s);
 }
 
+/* Row 1 is the choice, which a less simple plan may beat. */
+static void add_choice(struct dl_text *text, const struct dl_search_report *report) {
+    int fastest = 0;
+    for (int i = 1; i < report->row_count; i++) {
+        if (report->rows[i].prediction->iteration_s < report->rows[fastest].prediction->iteration_s)
+            fastest = i;
+    }
+    if (fastest == 0 || strcmp(report->objective, "time") != 0) return;
+    dl_text_printf(text,
+                   "Row 1 is the simplest plan within %.0f %% of the fastest, row %d (%.2g %% "
+                   "faster).\n\n",
+                   100 * DL_SIMPLER_FRAC, fastest + 1,
+                   100 * (1 - report->rows[fastest].prediction->iteration_s /
+                                  report->rows[0].prediction->iteration_s));
+}
+
 /* Ties and tight plans, and the command that gives each row again. */
 static const char *commands_text(struct dl_context *context,
                                  const struct dl_search_report *report) {
@@ -159,6 +177,7 @@ static const char *commands_text(struct dl_context *context,
                        "%d of these plans are tied with the best one: the model cannot tell "
                        "them apart.\n\n",
                        tied);
+    add_choice(&text, report);
     add_tight(&text, report);
     dl_text_add(&text, "The rows again, one command each:\n");
     for (int i = 0; i < report->row_count; i++)

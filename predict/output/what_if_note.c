@@ -31,8 +31,9 @@ static enum dl_code ask(struct asker *a, const struct dl_inputs *inputs,
     out->code = dl_inputs_predict(inputs, framework, nodes, false, arena, &out->plan,
                                   &out->prediction, &refusal);
     if (out->code != DL_OK) return out->code == DL_ERR_SYSTEM ? DL_ERR_SYSTEM : DL_OK;
-    const struct dl_prediction_row row = {inputs->system, inputs->workload, framework,
-                                          &out->plan,     &out->prediction, &inputs->length,
+    const struct dl_prediction_row row = {inputs->system,   dl_inputs_workload(inputs, framework),
+                                          framework,        &out->plan,
+                                          &out->prediction, &inputs->length,
                                           &inputs->rates};
     struct dl_table table;
     const char *checkpoint = "";

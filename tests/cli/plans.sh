@@ -58,7 +58,7 @@ has_argument() { if grep -qE -- "--$2( |\$)" "$work/args"; then echo "ok $1"; el
 has_argument 'gathers behind the next forward' overlap-param-gather
 has_argument 'half of the channels turn' 'rotary-percent 0.5'
 back 'Llama 3 8B in torchtitan' torchtitan torchtitan -- --system dgx-a100-80 --framework pytorch-fsdp2 --precision bf16 --optimizer adam --global-batch 64 \
-    --workload llama3_8b --nodes 2 --micro-batch 1 --recompute selective --compiler inductor
+    --workload llama3_8b --nodes 2 --micro-batch 1 --recompute selective --compiler inductor --zero 3
 back 'Llama 3 70B in torchtitan, all ranks' torchtitan torchtitan -- --system dgx-a100-80 --framework pytorch-fsdp2 --precision bf16 --optimizer adam \
     --global-batch 64 --workload llama3_70b --nodes 16 --tp 4 --pp 4 --micro-batch 1 --schedule interleaved --virtual-stages 5 --sequence-parallel --zero 3 \
     --recompute full --strategy 3d

@@ -54,7 +54,7 @@ agree 'as many stages as asked' "$(of '.results[0].stages | length')" 4
 run predict --system dgx1-v100 --workload "$gpt" --framework megatron --precision mixed --global-batch 512 --recompute none --gpus 8 --micro-batch max --json
 check '--micro-batch max' 0
 most=$(of '.results[0].max_micro_batch_samples')
-run predict --system dgx1-v100 --workload "$gpt" --framework megatron --precision mixed --global-batch 512 --recompute none --gpus 8 --micro-batch 64
+run predict --system dgx1-v100 --workload "$gpt" --framework megatron --precision mixed --global-batch 512 --recompute none --gpus 8 --tp 1 --micro-batch 64
 check 'the next micro-batch' 1 'does not fit'
 if [ "$most" -ge 1 ] && [ "$most" -lt 64 ]; then echo 'ok the largest is below it'; else bad 'the largest is below it' "$most"; fi
 run predict --workload resnet50 --framework pytorch-ddp --micro-batch max

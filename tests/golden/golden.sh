@@ -8,6 +8,17 @@ export DLMODEL_LOCAL=/dev/null/local.json
 actual=$(mktemp) || exit 2
 trap 'rm -f "$actual"' EXIT
 status=0
+rounded() { # numbers to 6 digits, as the last ones depend on the math library
+    awk '{
+        line = ""
+        while (match($0, /[0-9]+\.[0-9]+(e[-+][0-9]+)?/)) {
+            number = substr($0, RSTART, RLENGTH)
+            line = line substr($0, 1, RSTART - 1) (length(number) > 8 ? sprintf("%.6g", number) : number)
+            $0 = substr($0, RSTART + RLENGTH)
+        }
+        print line $0
+    }'
+}
 while IFS= read -r line; do
     case $line in '#'* | '') continue ;; esac
     name=${line%%:*}
@@ -15,7 +26,9 @@ while IFS= read -r line; do
     # shellcheck disable=SC2086
     "$DLMODEL" ${line#*: } > "$actual.raw" 2>&1 < /dev/null
     printf 'exit %s\n' "$?" >> "$actual.raw"
-    sed 's/, in [0-9.e+-]* s on 1 thread (.* plans\/s)//' "$actual.raw" > "$actual" # how long a search took
+    # how long a search took
+    sed 's/, in [0-9.e+-]* s on 1 thread (.* plans\/s)//' "$actual.raw" > "$actual"
+    case $line in *' --csv'*) rounded < "$actual" > "$actual.raw" && cp "$actual.raw" "$actual" ;; esac
     rm -f "$actual.raw"
     if [ "${1-}" = accept ]; then
         cp "$actual" "$expected"

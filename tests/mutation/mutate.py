@@ -4,7 +4,7 @@
 universalmutator proposes changes of single lines; a hash of SEED and the change orders them, so that a change of the
 code elsewhere leaves the sample alone. The first COUNT that compile to other machine code are tried: the changed file
 becomes a library that is loaded before the rest (tests.mk, SHARED_TESTS), and the tests that reach the line (reach.py)
-run, the fastest and the recorded results first, until one fails.
+run, the fastest and the recorded plans first, until one fails.
 
 BUILD/mutants-SEED.tsv has one row a mutant: file:line, verdict, by what, the line, the changed line. What is there
 is not tried again, so an interrupted run goes on; --again tries those that survived. Mutants that no test can kill
@@ -26,12 +26,12 @@ from reach import stamp
 from test_list import ROOT, WRAPPING, environment, run, tests
 
 # Where a wrong number would be a wrong prediction.
-COST_FOLDERS = ("collective", "hardware", "framework", "parallel", "predict")
+COST_FOLDERS = ("network", "machine", "framework", "engine")
 ASKED_PCT, ASKED_COST_PCT = 92.0, 97.0
 # Instrumented, a test takes at most so many times as long: one that then took longer is never run.
 SLOWER = 8.0
-# Thousands of results in a second (tests/recorded.h): nothing kills more for its time, by about so many times.
-RECORDED = "unit/test_recorded_"
+# Thousands of plans in a second: nothing kills more for its time, by about so many times.
+RECORDED = "unit/test_golden_plans"
 RECORDED_WORTH = 20.0
 # gcc takes a `continue` for unlikely: without that a loop whose last statement it follows has the same code.
 UNGUESSED = ["-fno-guess-branch-probability"]

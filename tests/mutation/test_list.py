@@ -12,7 +12,13 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 # Calls of theirs are wrapped by the linker, so they are linked with a mutant each time (tests.mk).
 WRAPPING = ("unit/test_out_of_memory", "unit/test_file_faults")
 MEMORY_BYTES = 4 << 30
+DECIMAL = re.compile(rb"[0-9]+\.[0-9]+(?:e[-+][0-9]+)?")
 SEARCH_TIME = re.compile(rb", in [0-9.e+-]* s on 1 thread \(.* plans/s\)")  # as golden.sh leaves it out
+
+
+def rounded(text):
+    """Numbers to 6 digits, as golden.sh rounds them."""
+    return DECIMAL.sub(lambda m: b"%.6g" % float(m[0]) if len(m[0]) > 8 else m[0], text)
 
 
 class Test:
@@ -87,6 +93,8 @@ def run(test, env, cpu_s=None):
         if test.golden:
             output.seek(0)
             text = SEARCH_TIME.sub(b"", output.read())
+            if "--csv" in test.command:
+                text = rounded(text)
             same = text + b"exit %d\n" % status == test.expected
             return same, "" if same else "output", seconds
         return status == 0, "" if status == 0 else f"signal {-status}" if status < 0 else f"exit {status}", seconds

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "model/network/coll_parts.h"
-#include "model/network/libraries/mpi_coll.h"
+#include "model/network/libraries/mpi_rules.h"
 #include "model/network/libraries/nccl.h"
 #include "tests/check.h"
 
@@ -194,16 +194,6 @@ static void reduce(double bytes) {
     clear();
     binomial_up(bytes);
 }
-static void reduce_broadcast(double bytes) {
-    clear();
-    binomial_up(bytes);
-    binomial_down(bytes);
-}
-static void linear(double bytes) {
-    clear();
-    for (int r = 1; r < machine.ranks; r++) message(r, 0, bytes, bytes);
-    binomial_down(bytes);
-}
 static void pairwise(double bytes) {
     const int p = machine.ranks;
     clear();
@@ -218,66 +208,52 @@ static void bruck(double bytes) {
     for (int d = 1; d < p; d *= 2)
         for (int r = 0; r < p; r++) both(r, (r + d) % p, bytes / 2, (r + p - d) % p, bytes / 2, 0);
 }
-/* Reduce-scatter along rows, ring of shards along columns, all-gather along rows. */
-static void two_levels(double bytes) {
-    const int p = machine.ranks, rows = (int)dl_coll_near_square(p);
-    clear();
-    for (int phase = 0; phase < 4; phase++) {
-        const bool across = phase == 1 || phase == 2, summed = phase < 2;
-        const int group = across ? p / rows : rows;
-        const double block = across ? bytes / rows / group : bytes / group;
-        for (int k = 0; k + 1 < group; k++) {
-            for (int r = 0; r < p; r++) {
-                const int up = across ? (r + rows) % p : r / rows * rows + (r % rows + 1) % rows;
-                const int down =
-                    across ? (r + p - rows) % p : r / rows * rows + (r % rows + rows - 1) % rows;
-                both(r, up, block, down, block, summed ? block : 0);
-            }
-        }
-    }
-}
-
 static uint64_t seed = 2009;
 static double between(double low, double high) {
     return low * pow(high / low, check_uniform(&seed));
 }
 static int upto(int most) { return 1 + (int)(check_random(&seed) % (uint64_t)most); }
 
+/* The algorithms of MPI for operations other than all-reduce, on one link. */
 static const struct row {
-    const char *name;
+    enum dl_collective_op op;
+    enum dl_mpi_other algorithm;
     void (*program)(double bytes);
     bool powers_alone;
-} rows[] = {{"all_reduce.ring", ring, false},
-            {"all_gather.ring", ring_all_gather, false},
-            {"reduce_scatter.ring", ring_reduce_scatter, false},
-            {"all_reduce.recursive_doubling", doubling, false},
-            {"all_reduce.rabenseifner", rabenseifner, false},
-            {"all_gather.recursive_doubling", doubling_all_gather, true},
-            {"reduce_scatter.recursive_halving", halving_reduce_scatter, true},
-            {"broadcast.binomial", broadcast, false},
-            {"reduce.binomial", reduce, false},
-            {"all_reduce.reduce_broadcast", reduce_broadcast, false},
-            {"all_reduce.linear", linear, false},
-            {"all_to_all.pairwise", pairwise, false},
-            {"all_to_all.bruck", bruck, true},
-            {"all_reduce.hierarchical2", two_levels, false},
-            {"all_reduce.torus2d", two_levels, false}};
+} rows[] = {{DL_COLL_ALL_GATHER, DL_MPI_RING_OTHER, ring_all_gather, false},
+            {DL_COLL_REDUCE_SCATTER, DL_MPI_RING_OTHER, ring_reduce_scatter, false},
+            {DL_COLL_ALL_GATHER, DL_MPI_DOUBLING_OTHER, doubling_all_gather, true},
+            {DL_COLL_REDUCE_SCATTER, DL_MPI_HALVING, halving_reduce_scatter, true},
+            {DL_COLL_BROADCAST, DL_MPI_BINOMIAL, broadcast, false},
+            {DL_COLL_REDUCE, DL_MPI_BINOMIAL, reduce, false},
+            {DL_COLL_ALL_TO_ALL, DL_MPI_PAIRWISE, pairwise, false},
+            {DL_COLL_ALL_TO_ALL, DL_MPI_BRUCK_OTHER, bruck, true}};
 
-static void textbook_rows(void **state) {
+static void rules_on_one_link(void **state) {
     (void)state;
     for (int i = 0; i < TOPOLOGIES; i++) {
         const struct dl_hockney link = {between(1e-7, 1e-4), between(1e-12, 1e-8),
                                         between(1e-12, 1e-9)};
         const double bytes = between(1, 1e9);
         for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
-            const int p = rows[k].powers_alone ? 1 << upto(6) : 1 + upto(MOST_RANKS - 1);
+            const int p = rows[k].powers_alone ? 2 << upto(5) : 2 + upto(MOST_RANKS - 2);
+            const struct dl_mpi_choice choice = {.algorithm = rows[k].algorithm};
+            const struct dl_coll_links links = {
+                .intra = link,
+                .inter = {.gamma_s_per_byte = link.gamma_s_per_byte},
+                .nodes = 1,
+                .per_node = p,
+                .ranks = p,
+                .flows = 1,
+                .bisection = 1};
             machine = (struct machine){.ranks = p, .per_node = p, .intra = link};
             rows[k].program(bytes);
-            const struct dl_collective_algorithm *row = dl_collective_algorithm_find(rows[k].name);
-            assert_non_null(row);
-            const double model_s = row->time_s(&link, p, bytes, 0), simulated_s = run();
+            const struct dl_cost_parts cost = dl_mpi_other_cost(rows[k].op, &choice, &links, bytes);
+            const double model_s = cost.latency_s + cost.bandwidth_s, simulated_s = run();
             if (fabs(model_s - simulated_s) > 1e-9 * simulated_s)
-                fail_msg("%s, %d ranks, %g bytes: %.9g s, simulated %.9g s", rows[k].name, p, bytes,
+                fail_msg("%s.%s, %d ranks, %g bytes: %.9g s, simulated %.9g s",
+                         dl_collective_op_names[rows[k].op],
+                         dl_mpi_algorithms[DL_MPI_FIRST_OTHER + rows[k].algorithm].name, p, bytes,
                          model_s, simulated_s);
         }
     }
@@ -316,14 +292,14 @@ static void random_topologies(void **state) {
     for (int i = 0; i < TOPOLOGIES; i++) {
         for (int k = 0; k < 3; k++) {
             const int nodes = 1 + upto(7), per_node = upto(8);
-            const bool exact =
-                k == 0 || per_node == 1 || (dl_power_of_two(nodes) && dl_power_of_two(per_node));
+            const bool exact = k == 0 || per_node == 1 ||
+                               (dl_is_power_of_two(nodes) && dl_is_power_of_two(per_node));
             double bytes;
             const double ratio =
                 two_level_ratio(of[k].algorithm, of[k].program, nodes, per_node, &bytes);
             if (exact ? fabs(ratio - 1) > 1e-9 : ratio < 0.2 || ratio > 1.5)
                 fail_msg("%s, %d nodes of %d ranks, %g bytes: %.6f of the simulated time",
-                         dl_mpi_algorithm_names[of[k].algorithm], nodes, per_node, bytes, ratio);
+                         dl_mpi_algorithms[of[k].algorithm].name, nodes, per_node, bytes, ratio);
         }
     }
 }
@@ -402,7 +378,7 @@ static void latency_of_nccls_tree(void **state) {
                                             .nvlink = true};
         const double inside_us = row->latencies->nvlink_us[DL_NCCL_TREE][DL_NCCL_LL],
                      between_us = row->latencies->net_us[DL_NCCL_TREE][DL_NCCL_LL];
-        const int levels = depth_below(0, nodes) - (dl_power_of_two(nodes) ? 0 : 1);
+        const int levels = depth_below(0, nodes) - (dl_is_power_of_two(nodes) ? 0 : 1);
         struct dl_cost_parts cost;
         assert_true(dl_nccl_cost(number, row, &graph, DL_COLL_ALL_REDUCE, DL_NCCL_TREE, DL_NCCL_LL,
                                  4, false, &cost));
@@ -413,7 +389,7 @@ static void latency_of_nccls_tree(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(textbook_rows), cmocka_unit_test(random_topologies),
+        cmocka_unit_test(rules_on_one_link), cmocka_unit_test(random_topologies),
         cmocka_unit_test(latency_of_nccls_ring), cmocka_unit_test(latency_of_nccls_tree)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

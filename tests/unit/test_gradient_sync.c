@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "tests/check.h"
-#include "model/network/algorithms/coll_copy.h"
+#include "model/network/libraries/coll_copy.h"
 #include "model/machine/topology.h"
 #include "tests/gradient_bench.h"
 

@@ -14,6 +14,10 @@
 #include "model/network/libraries/mpi_rules.h"
 #include "tests/check.h"
 
+static bool serves(enum dl_mpi_other algorithm, enum dl_collective_op op) {
+    return (dl_mpi_algorithms[DL_MPI_FIRST_OTHER + algorithm].operations >> op & 1u) != 0;
+}
+
 static const double MIB = 1048576.0;
 
 static struct dl_coll_links links_of(double nodes, double per_node) {
@@ -26,7 +30,7 @@ static double cost_s(enum dl_collective_op op, enum dl_mpi_other algorithm, doub
     const struct dl_coll_links links = links_of(nodes, per_node);
     const struct dl_mpi_choice choice = {algorithm, segment_bytes, 0};
     const struct dl_cost_parts cost = dl_mpi_other_cost(op, &choice, &links, bytes);
-    assert_true(dl_mpi_other_serves(algorithm, op));
+    assert_true(serves(algorithm, op));
     return cost.latency_s + cost.bandwidth_s;
 }
 
@@ -35,8 +39,9 @@ static void choose(enum dl_mpi_kind kind, enum dl_collective_op op, double ranks
     const struct dl_mpi_choice choice = dl_mpi_other_choice(kind, op, ranks, bytes);
     if (choice.algorithm != wanted)
         fail_msg("%s of %g bytes, %g ranks: %s, expected %s", dl_collective_op_names[op], bytes,
-                 ranks, dl_mpi_other_names[choice.algorithm], dl_mpi_other_names[wanted]);
-    assert_true(dl_mpi_other_serves(choice.algorithm, op));
+                 ranks, dl_mpi_algorithms[DL_MPI_FIRST_OTHER + choice.algorithm].name,
+                 dl_mpi_algorithms[DL_MPI_FIRST_OTHER + wanted].name);
+    assert_true(serves(choice.algorithm, op));
 }
 
 static void open_mpi_from_4_1_on(void **state) {
@@ -156,7 +161,8 @@ static void costs_by_hand(void **state) {
             if (fabs(s - cases[c].s[i]) > 1e-9)
                 fail_msg("%s %s of %g ranks: %.9g s, by hand %.9g",
                          dl_collective_op_names[cases[c].op],
-                         dl_mpi_other_names[cases[c].algorithm], p[i], s, cases[c].s[i]);
+                         dl_mpi_algorithms[DL_MPI_FIRST_OTHER + cases[c].algorithm].name, p[i], s,
+                         cases[c].s[i]);
         }
     }
 }

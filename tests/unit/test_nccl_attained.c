@@ -237,49 +237,10 @@ static void neighbours_by_hand(void **state) {
     assert_int_equal(r.nodes, 1);
 }
 
-/* Two nodes of 8 H100 with 8 adapters of 40 GB/s. Tensor groups of 8 move 370 GB/s inside a node.
- * Gathers over all 16 ranks move 320 GB/s over links and adapters. At the same time the links carry
- * 185 of each. Data groups of 2, one rank on each node, use the adapters alone: no one waits. Two
- * kinds of 8 such groups share every adapter. */
-static void kinds_at_the_same_time(void **state) {
-    (void)state;
-    struct node h100;
-    make_node(&h100, "hopper", 370e9, 18, "2.21.5");
-    h100.system.inter.bandwidth_bytes_per_s = 40e9;
-    struct dl_collective_request r[2] = {{.op = DL_COLL_ALL_REDUCE,
-                                          .library = DL_LIB_NCCL,
-                                          .bytes = 1e8,
-                                          .nodes = 2,
-                                          .ranks_per_node = 8,
-                                          .flows_per_adapter = 1,
-                                          .group_size = 8,
-                                          .group_stride = 1,
-                                          .concurrent = 2}};
-    double frac[2];
-    r[1] = r[0];
-    r[1].op = DL_COLL_ALL_GATHER, r[1].group_size = 16, r[1].concurrent = 1;
-    assert_int_equal(dl_collective_together(&h100.system, r, 1, frac, NULL), DL_OK);
-    check_close(frac[0], 1, 1e-12);
-    assert_int_equal(dl_collective_together(&h100.system, r, 2, frac, NULL), DL_OK);
-    check_close(frac[0], 0.5, 1e-9);
-    check_close(frac[1], 185.0 / 320, 1e-9);
-    r[1].group_size = 2, r[1].group_stride = 8, r[1].concurrent = 8;
-    assert_int_equal(dl_collective_together(&h100.system, r, 2, frac, NULL), DL_OK);
-    check_close(frac[0], 1, 1e-9);
-    check_close(frac[1], 1, 1e-9);
-    r[0] = r[1];
-    assert_int_equal(dl_collective_together(&h100.system, r, 2, frac, NULL), DL_OK);
-    check_close(frac[0], 0.5, 1e-9);
-    check_close(frac[1], 0.5, 1e-9);
-    r[0].library = DL_LIB_MPI;
-    assert_int_equal(dl_collective_together(&h100.system, r, 2, frac, NULL), DL_ERR_USAGE);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels_by_hand),         cmocka_unit_test(infinity_by_hand),
         cmocka_unit_test(longer_never_takes_less), cmocka_unit_test(a_domain_is_a_node),
-        cmocka_unit_test(groups_in_domains),       cmocka_unit_test(neighbours_by_hand),
-        cmocka_unit_test(kinds_at_the_same_time)};
+        cmocka_unit_test(groups_in_domains),       cmocka_unit_test(neighbours_by_hand)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,7 +76,7 @@ static int check_costs(const struct vector *v, int line) {
             if (there == !isnan(expected) && (!there || fabs(actual - expected) <= 1e-5 * expected))
                 continue;
             wrong++;
-            print_error("line %d: %s %s: %.7g, expected %.7g\n", line, dl_nccl_algorithm_names[a],
+            print_error("line %d: %s %s: %.7g, expected %.7g\n", line, dl_nccl_algorithms[a].name,
                         dl_nccl_protocol_names[p], there ? actual : (double)NAN, expected);
         }
     }
@@ -94,7 +94,7 @@ static int check_choice(const struct vector *v, int line) {
         return 0;
     assert_true(dl_nccl_choose(v->number, v->row, &v->graph, v->op, v->bytes, -1, -1, false,
                                &algorithm, &protocol, &cost));
-    snprintf(name, sizeof name, "%s-%s", dl_nccl_algorithm_names[algorithm],
+    snprintf(name, sizeof name, "%s-%s", dl_nccl_algorithms[algorithm].name,
              dl_nccl_protocol_names[protocol]);
     if (strcmp(name, v->chosen) == 0) return 0;
     print_error("line %d: %s, expected %s\n", line, name, v->chosen);

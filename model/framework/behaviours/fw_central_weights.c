@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "model/network/algorithms/coll_copy.h"
+#include "model/network/libraries/coll_copy.h"
 #include "model/framework/cost.h"
 #include "model/framework/gradient_sync.h"
 

@@ -10,11 +10,16 @@ static const double STREAM_BYTES_PER_S = 2.5e9;
 /* ring chunk of TensorFlow's collective executor (unverified) */
 static const double CHUNK_BYTES = 4194304.0;
 
-enum dl_code dl_grpc_time(const struct dl_system *system,
-                          const struct dl_collective_request *request,
-                          struct dl_collective_time *out, struct dl_err *err) {
+static const struct dl_collective_algorithm algorithms[] = {
+    {"ring", "reduce-scatter, then all-gather around a ring of devices, in RPCs of 4 MiB",
+     DL_ON(ALL_REDUCE), "F-GRPC-RING", "tf-source"},
+    {.name = NULL}};
+
+static enum dl_code grpc_time(const struct dl_system *system,
+                              const struct dl_collective_request *request,
+                              struct dl_collective_time *out, struct dl_err *err) {
     struct dl_coll_links links;
-    double ranks = (double)request->nodes * (double)request->ranks_per_node;
+    const double ranks = (double)request->nodes * (double)request->ranks_per_node;
     DL_TRY(dl_coll_links(system, request, request->bytes / ranks, &links, err));
     if (request->op != DL_COLL_ALL_REDUCE) {
         DL_TRY(dl_mpi_plain_time(system, request, out, err));
@@ -22,18 +27,20 @@ enum dl_code dl_grpc_time(const struct dl_system *system,
         out->time_s = out->latency_s + out->bandwidth_s;
         return DL_OK;
     }
-    double in_s = links.per_node > 1.0 ? links.intra.beta_s_per_byte : 0.0;
-    double out_s = links.nodes > 1.0 ? links.inter.beta_s_per_byte : 0.0;
-    double alpha_s = fmax(links.intra.alpha_s, links.inter.alpha_s) + RPC_S,
-           block = request->bytes / ranks;
-    double steps = 2.0 * (ranks - 1.0) * dl_segments(block, CHUNK_BYTES);
-    double wire_s = fmax(fmax(in_s, out_s), 1.0 / STREAM_BYTES_PER_S);
-    struct dl_cost_parts cost = {
-        steps * alpha_s, (ranks - 1.0) * block * (2.0 * wire_s + links.inter.gamma_s_per_byte),
-        steps};
-    dl_coll_set(out, cost);
-    out->algorithm = "ring", out->formula = "F-GRPC-RING",
+    struct dl_hockney link = dl_coll_slowest_link(&links);
+    link.alpha_s += RPC_S;
+    link.beta_s_per_byte = fmax(link.beta_s_per_byte, 1.0 / STREAM_BYTES_PER_S);
+    const double chunks = dl_segments(request->bytes / ranks, CHUNK_BYTES);
+    dl_coll_set(out, dl_coll_ring_cost(&link, ranks, request->bytes, 2.0,
+                                       2.0 * (ranks - 1.0) * chunks, true));
+    out->algorithm = algorithms[0].name, out->formula = algorithms[0].formula,
     out->sigma_log = DL_COLL_UNCHECKED_SIGMA_LOG;
     out->limit = request->nodes > 1 ? "inter" : "intra";
     return DL_OK;
 }
+
+const struct dl_collective_library dl_library_grpc = {
+    .summary = "TensorFlow's collectives over gRPC, in host memory",
+    .algorithms = algorithms,
+    .time = grpc_time,
+};

@@ -5,10 +5,6 @@
 
 #include <string.h>
 
-const char *const dl_mpi_algorithm_names[] = {
-    "ring", "recursive_doubling", "segmented_ring", "rabenseifner", "nonoverlapping", NULL};
-static const char *const formulas[] = {"F-COLL-RING", "F-COLL-DOUBLING", "F-COLL-RING-SEGMENTED",
-                                       "F-COLL-RABENSEIFNER", "F-COLL-REDUCE-BROADCAST"};
 enum { RULES = 7 };
 static const double MEBIBYTE = 1048576.0;
 static const double INTEL_RING_BYTES = 524288.0;
@@ -72,12 +68,12 @@ enum dl_mpi_algorithm dl_mpi_all_reduce_choice(enum dl_mpi_kind kind, double ran
     *below_out = 0.0;
     /* MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE; with fewer elements than ranks also doubling */
     if (kind == DL_MPI_MPICH || kind == DL_MPI_INTEL) {
-        double threshold = dl_most(2048.0, 4.0 * dl_power(dl_lg_floor(ranks)));
+        double threshold = fmax(2048.0, 4.0 * dl_exp2(dl_floor_log2(ranks)));
         if (bytes <= threshold) return DL_MPI_DOUBLING;
         *below_out = threshold;
         /* Intel MPI has rings besides MPICH's algorithms and tables tuned to the machine, so that
          * large messages need not fold surplus ranks. Where it switches is assumed (unverified). */
-        if (kind == DL_MPI_MPICH || dl_power_of_two(ranks) || bytes <= INTEL_RING_BYTES)
+        if (kind == DL_MPI_MPICH || dl_is_power_of_two(ranks) || bytes <= INTEL_RING_BYTES)
             return DL_MPI_RABENSEIFNER;
         *below_out = INTEL_RING_BYTES;
         return DL_MPI_RING;
@@ -111,10 +107,10 @@ enum dl_mpi_algorithm dl_mpi_all_reduce_choice(enum dl_mpi_kind kind, double ran
 /* Recursive doubling: the first lg(per_node) exchanges stay in the node, the others share its
  * adapters. */
 static struct dl_cost_parts doubling_cost(const struct dl_coll_links *links, double bytes) {
-    double in = dl_lg_floor(links->per_node), out = dl_lg_floor(links->ranks) - in,
+    double in = dl_floor_log2(links->per_node), out = dl_floor_log2(links->ranks) - in,
            gamma = links->inter.gamma_s_per_byte;
     /* ranks beyond a power of two: to a neighbour before, back after */
-    double fold = dl_power_of_two(links->ranks) ? 0.0 : 2.0;
+    double fold = dl_is_power_of_two(links->ranks) ? 0.0 : 2.0;
     double out_s_per_byte = links->per_node * links->inter.beta_s_per_byte * links->bisection;
     const struct dl_hockney *folded = links->per_node > 1.0 ? &links->intra : &links->inter;
     return (struct dl_cost_parts){
@@ -128,11 +124,12 @@ static struct dl_cost_parts doubling_cost(const struct dl_coll_links *links, dou
  * (N-1)/N of S/g go between nodes, g concurrently. */
 static struct dl_cost_parts rabenseifner_cost(const struct dl_coll_links *links, double bytes) {
     /* of nodes with one rank a power of two is left after the fold */
-    const double nodes = links->per_node > 1.0 ? links->nodes : dl_power(dl_lg_floor(links->nodes));
-    double in = dl_lg_ceil(links->per_node), out = dl_lg_ceil(nodes);
+    const double nodes =
+        links->per_node > 1.0 ? links->nodes : dl_exp2(dl_floor_log2(links->nodes));
+    double in = dl_ceil_log2(links->per_node), out = dl_ceil_log2(nodes);
     double in_bytes = bytes * (links->per_node - 1.0) / links->per_node;
     double out_bytes = bytes / links->per_node * (nodes - 1.0) / nodes;
-    double fold = dl_power_of_two(links->ranks) ? 0.0 : 2.0;
+    double fold = dl_is_power_of_two(links->ranks) ? 0.0 : 2.0;
     double out_s_per_byte = links->per_node * links->inter.beta_s_per_byte * links->bisection;
     const struct dl_hockney *folded = links->per_node > 1.0 ? &links->intra : &links->inter;
     return (struct dl_cost_parts){
@@ -143,18 +140,13 @@ static struct dl_cost_parts rabenseifner_cost(const struct dl_coll_links *links,
         2.0 * (in + out) + fold};
 }
 
-/* Every step of a ring waits for its slowest link; one flow enters and one leaves a node. */
+/* One flow enters and one leaves a node. */
 static struct dl_cost_parts ring_cost(const struct dl_coll_links *links, double bytes,
                                       double segment_bytes) {
-    double in_s = links->per_node > 1.0 ? links->intra.beta_s_per_byte : 0.0;
-    double out_s = links->nodes > 1.0 ? links->inter.beta_s_per_byte : 0.0;
-    double alpha_s = dl_most(links->intra.alpha_s, links->inter.alpha_s),
-           block = bytes / links->ranks;
-    double messages = (links->ranks - 1.0) * (1.0 + dl_segments(block, segment_bytes));
-    return (struct dl_cost_parts){messages * alpha_s,
-                                  (links->ranks - 1.0) * block *
-                                      (2.0 * dl_most(in_s, out_s) + links->inter.gamma_s_per_byte),
-                                  messages};
+    const struct dl_hockney slowest = dl_coll_slowest_link(links);
+    const double phases = dl_segments(bytes / links->ranks, segment_bytes);
+    return dl_coll_ring_cost(&slowest, links->ranks, bytes, 2.0,
+                             (links->ranks - 1.0) * (1.0 + phases), true);
 }
 
 /* A reduce and a broadcast, each by its own rules. Message counts from 1 MiB on between 2, 3, 4 and
@@ -172,8 +164,8 @@ static struct dl_cost_parts nonoverlapping_cost(enum dl_mpi_kind kind,
     /* The broadcast reaches the last rank of the chain first, and that rank begins the next call at
      * once: a call of 4 KiB between 4 hosts takes 4 hops of 0.5 ms, not 5 (measured as above). */
     if (up.algorithm == DL_MPI_PIPELINE)
-        broadcast.latency_s = dl_least(
-            broadcast.latency_s, links->nodes > 1.0 ? links->inter.alpha_s : links->intra.alpha_s);
+        broadcast.latency_s = fmin(broadcast.latency_s, links->nodes > 1.0 ? links->inter.alpha_s
+                                                                           : links->intra.alpha_s);
     return (struct dl_cost_parts){reduce.latency_s + broadcast.latency_s,
                                   reduce.bandwidth_s + broadcast.bandwidth_s,
                                   reduce.steps + broadcast.steps};
@@ -230,16 +222,13 @@ static enum dl_code all_reduce(const struct dl_system *system,
     double ranks = (double)request->nodes * (double)request->ranks_per_node, below = 0.0;
     enum dl_mpi_algorithm algorithm = dl_mpi_all_reduce_choice(kind, ranks, request->bytes, &below);
     if (request->algorithm != NULL) {
-        int forced = 0;
-        while (dl_mpi_algorithm_names[forced] != NULL &&
-               strcmp(dl_mpi_algorithm_names[forced], request->algorithm) != 0)
-            forced++;
-        if (forced == DL_MPI_ALGORITHMS)
+        const int imposed = dl_library_algorithm_find(DL_LIB_MPI, request->op, request->algorithm);
+        if (imposed < 0)
             return dl_fail(err, DL_ERR_USAGE,
                            "MPI has no all-reduce '%s'; expected ring, recursive_doubling, "
                            "segmented_ring, rabenseifner or nonoverlapping",
                            request->algorithm);
-        algorithm = (enum dl_mpi_algorithm)forced, below = 0.0;
+        algorithm = (enum dl_mpi_algorithm)imposed, below = 0.0;
     }
     struct dl_coll_links links;
     DL_TRY(dl_coll_links(system, request, message_bytes(algorithm, ranks, request->bytes), &links,
@@ -263,7 +252,8 @@ static enum dl_code all_reduce(const struct dl_system *system,
         time_s = before.latency_s + before.bandwidth_s, cost = before;
     }
     dl_coll_set(out, cost);
-    out->algorithm = dl_mpi_algorithm_names[algorithm], out->formula = formulas[algorithm];
+    out->algorithm = dl_mpi_algorithms[algorithm].name,
+    out->formula = dl_mpi_algorithms[algorithm].formula;
     /* the rules take trees at smaller and larger sizes */
     if (broadcast == DL_MPI_LINEAR) out->protocol = "linear broadcast";
     return DL_OK;
@@ -273,7 +263,7 @@ static enum dl_code all_reduce(const struct dl_system *system,
 static struct dl_cost_parts near_cost(enum dl_collective_op op, const struct dl_coll_links *links,
                                       double bytes) {
     const struct dl_hockney *link = links->nodes > 1.0 ? &links->inter : &links->intra;
-    double count = op == DL_COLL_P2P ? 1.0 : dl_least(2.0, links->ranks - 1.0);
+    double count = op == DL_COLL_P2P ? 1.0 : fmin(2.0, links->ranks - 1.0);
     return (struct dl_cost_parts){count * link->alpha_s, count * bytes * link->beta_s_per_byte,
                                   count};
 }
@@ -288,24 +278,25 @@ static enum dl_code others(const struct dl_system *system,
     struct dl_coll_links links;
     DL_TRY(dl_coll_links(system, request, request->bytes, &links, err));
     if (request->op == DL_COLL_P2P || request->op == DL_COLL_HALO) {
+        const struct dl_collective_algorithm *row =
+            &dl_mpi_algorithms[request->op == DL_COLL_P2P ? DL_MPI_DIRECT : DL_MPI_NEIGHBOURS];
         dl_coll_set(out, near_cost(request->op, &links, request->bytes));
-        out->algorithm = request->op == DL_COLL_P2P ? "direct" : "neighbours";
-        out->formula = request->op == DL_COLL_P2P ? dl_coll_p2p.formula : dl_coll_halo.formula;
+        out->algorithm = row->name, out->formula = row->formula;
         return DL_OK;
     }
     struct dl_mpi_choice choice =
         dl_mpi_other_choice(kind, request->op, links.ranks, request->bytes);
-    if (request->algorithm != NULL) { /* imposed */
-        int imposed = 0;
-        while (imposed < DL_MPI_OTHERS &&
-               strcmp(dl_mpi_other_names[imposed], request->algorithm) != 0)
-            imposed++;
-        choice = (struct dl_mpi_choice){(enum dl_mpi_other)imposed, 0.0, 0.0};
-        if (!dl_mpi_other_serves(choice.algorithm, request->op))
+    if (request->algorithm != NULL) {
+        const int imposed = dl_library_algorithm_find(DL_LIB_MPI, request->op, request->algorithm);
+        if (imposed < 0)
             return dl_fail(err, DL_ERR_USAGE, "MPI has no %s '%s'",
                            dl_collective_op_names[request->op], request->algorithm);
+        choice =
+            (struct dl_mpi_choice){(enum dl_mpi_other)(imposed - DL_MPI_FIRST_OTHER), 0.0, 0.0};
     }
-    out->algorithm = dl_mpi_other_names[choice.algorithm], out->formula = "F-MPI-OTHER";
+    const struct dl_collective_algorithm *row =
+        &dl_mpi_algorithms[DL_MPI_FIRST_OTHER + choice.algorithm];
+    out->algorithm = row->name, out->formula = row->formula;
     struct dl_cost_parts cost = dl_mpi_other_cost(request->op, &choice, &links, request->bytes);
     for (int guard = 0; choice.below_bytes > 0.0 && guard < SWITCHES && !request->as_run; guard++) {
         const double at = choice.below_bytes * (1.0 - 1e-12);
@@ -341,3 +332,66 @@ enum dl_code dl_mpi_plain_time(const struct dl_system *system,
     imposed.algorithm = plain[request->op];
     return dl_mpi_time(system, &imposed, out, err);
 }
+
+#define TREE(name_, text, operations_)                                                             \
+    {                                                                                              \
+        .name = name_, .summary = text, .operations = operations_, .formula = "F-MPI-OTHER",       \
+        .source = "openmpi-coll"                                                                   \
+    }
+#define ROOTED (DL_ON(GATHER) | DL_ON(SCATTER))
+const struct dl_collective_algorithm dl_mpi_algorithms[] = {
+    [DL_MPI_RING] = {"ring", "reduce-scatter, then all-gather around a ring", DL_ON(ALL_REDUCE),
+                     "F-COLL-RING", "thakur-2005"},
+    [DL_MPI_DOUBLING] = {"recursive_doubling", "lg p exchanges of the whole vector",
+                         DL_ON(ALL_REDUCE), "F-COLL-DOUBLING", "thakur-2005"},
+    [DL_MPI_SEGMENTED] = {"segmented_ring",
+                          "ring whose reduce-scatter runs in phases of one segment for each rank",
+                          DL_ON(ALL_REDUCE), "F-COLL-RING-SEGMENTED", "openmpi-coll"},
+    [DL_MPI_RABENSEIFNER] = {"rabenseifner", "halving reduce-scatter, doubling all-gather",
+                             DL_ON(ALL_REDUCE), "F-COLL-RABENSEIFNER", "thakur-2005"},
+    [DL_MPI_NONOVERLAPPING] = {"nonoverlapping", "reduce, then broadcast", DL_ON(ALL_REDUCE),
+                               "F-COLL-REDUCE-BROADCAST", "openmpi-coll"},
+#define OTHER(index) [DL_MPI_FIRST_OTHER + DL_MPI_##index]
+    OTHER(LINEAR) = TREE("linear", "the root sends to, or receives from, all others in turn",
+                         DL_ON(BROADCAST) | DL_ON(REDUCE) | DL_ON(ALL_TO_ALL) | ROOTED),
+    OTHER(SYNC) = TREE("linear_sync", "linear, with a small message before each block",
+                       DL_ON(ALL_TO_ALL) | ROOTED),
+    OTHER(PIPELINE) = TREE("pipeline", "segments along a chain", DL_ON(BROADCAST) | DL_ON(REDUCE)),
+    OTHER(SPLIT_BINARY) =
+        TREE("split_binary", "half the message down each side of a binary tree", DL_ON(BROADCAST)),
+    OTHER(BINARY) =
+        TREE("binary", "segments down or up a binary tree", DL_ON(BROADCAST) | DL_ON(REDUCE)),
+    OTHER(BINOMIAL) = TREE("binomial", "whole messages down or up a binomial tree",
+                           DL_ON(BROADCAST) | DL_ON(REDUCE) | ROOTED),
+    OTHER(KNOMIAL) = TREE("knomial", "whole messages down a tree of radix 4", DL_ON(BROADCAST)),
+    OTHER(SCATTER_DOUBLING) = TREE(
+        "scatter_all_gather", "binomial scatter, recursive-doubling all-gather", DL_ON(BROADCAST)),
+    OTHER(SCATTER_RING) =
+        TREE("scatter_ring", "binomial scatter, ring all-gather", DL_ON(BROADCAST)),
+    OTHER(REDUCE_GATHER) =
+        TREE("reduce_scatter_gather", "halving reduce-scatter, binomial gather", DL_ON(REDUCE)),
+    OTHER(BRUCK_OTHER) = TREE("bruck", "ceil(lg p) exchanges for any number of ranks",
+                              DL_ON(ALL_GATHER) | DL_ON(ALL_TO_ALL)),
+    OTHER(DOUBLING_OTHER) =
+        TREE("recursive_doubling", "lg p exchanges of doubling size", DL_ON(ALL_GATHER)),
+    OTHER(RING_OTHER) =
+        TREE("ring", "blocks passed around a ring", DL_ON(ALL_GATHER) | DL_ON(REDUCE_SCATTER)),
+    OTHER(NEIGHBOR) = TREE("neighbor_exchange", "two blocks at a time with alternating neighbours",
+                           DL_ON(ALL_GATHER)),
+    OTHER(PAIRWISE) =
+        TREE("pairwise", "p - 1 exchanges of one block", DL_ON(ALL_TO_ALL) | DL_ON(REDUCE_SCATTER)),
+    OTHER(HALVING) =
+        TREE("recursive_halving", "lg p exchanges of halving size", DL_ON(REDUCE_SCATTER)),
+    OTHER(REDUCE_SCATTER) =
+        TREE("reduce_scatter", "binomial reduce, binomial scatter", DL_ON(REDUCE_SCATTER)),
+#undef OTHER
+    [DL_MPI_DIRECT] = {"direct", "one message", DL_ON(P2P), "F-COLL-P2P", "unverified"},
+    [DL_MPI_NEIGHBOURS] = {"neighbours", "one message to each of two neighbours", DL_ON(HALO),
+                           "F-COLL-HALO", "paradl-paper"},
+    {.name = NULL}};
+
+const struct dl_collective_library dl_library_mpi = {
+    .summary = "MPI on the host: Open MPI, MPICH, MVAPICH, Intel MPI, HPC-X",
+    .algorithms = dl_mpi_algorithms,
+    .time = dl_mpi_time,
+};

@@ -9,6 +9,8 @@
 
 #include "model/network/coll_parts.h"
 
+dl_library_time_fn dl_mpi_time;
+
 enum dl_mpi_kind {
     DL_MPI_OPEN_OLD,
     DL_MPI_OPEN,
@@ -25,7 +27,6 @@ enum dl_mpi_algorithm {
     DL_MPI_NONOVERLAPPING,
     DL_MPI_ALGORITHMS
 };
-extern const char *const dl_mpi_algorithm_names[]; /* "ring", "recursive_doubling", ..., NULL */
 
 /* The implementation by name: "openmpi-3.1", "openmpi-4.1", "hpcx-2.18", "hpcx" (older, without
  * UCC), "mpich-3", "intel", "mvapich2". NULL: Open MPI 4.1 or later. */

@@ -6,9 +6,6 @@
  * (unverified). */
 static const double NEXT_MESSAGE_S = 0.5e-6;
 
-/* These run inside every collective: no calls, no structures in memory. */
-#define INLINE static inline __attribute__((always_inline))
-
 struct rounds {
     double in, out;
 }; /* inside nodes, between nodes */
@@ -21,67 +18,67 @@ struct way {
 
 /* A k-nomial tree of radix 2 or 4. Each rank forwards what it has, to the farthest rank first: on
  * each level the path holds as many messages as the root has children there. */
-INLINE double knomial_rounds(double p, double radix) {
+static double knomial_rounds(double p, double radix) {
     if (p <= 1.0) return 0.0;
-    const double doublings = dl_lg_ceil(p);
+    const double doublings = dl_ceil_log2(p);
     if (radix < 4.0) return doublings;
     const int64_t full = ((int64_t)doublings + 1) / 2 - 1; /* all levels but the highest */
     const double below = (double)full;
-    const int64_t stride = (int64_t)dl_power(2.0 * below), children = ((int64_t)p - 1) / stride;
-    return 3.0 * below + dl_least(3.0, (double)children);
+    const int64_t stride = (int64_t)dl_exp2(2.0 * below), children = ((int64_t)p - 1) / stride;
+    return 3.0 * below + fmin(3.0, (double)children);
 }
 
 /* A binary heap: rank i serves its children 2i + 1 and 2i + 2 in this order, so the second child
  * waits for two messages. On a full level the last rank waits longest; on the last, partial level
  * the rank with the most second children among its ancestors. */
-INLINE double heap_rounds(double p) {
+static double heap_rounds(double p) {
     if (p <= 1.0) return 0.0;
-    const double depth = dl_lg_floor(p), last = p - dl_power(depth); /* on the last level, from 0 */
+    const double depth = dl_floor_log2(p),
+                 last = p - dl_exp2(depth); /* on the last level, from 0 */
     /* most second children above one of the ranks 0 to last: ones in a binary number */
-    const double most = last < 1.0 ? 0.0 : dl_lg_floor(last + 1.0);
-    return dl_most(depth + most, 2.0 * (depth - 1.0));
+    const double most = last < 1.0 ? 0.0 : dl_floor_log2(last + 1.0);
+    return fmax(depth + most, 2.0 * (depth - 1.0));
 }
 
-INLINE struct way star(const struct dl_coll_links *links) {
+static struct way star(const struct dl_coll_links *links) {
     const bool out = links->nodes > 1.0;
     return (struct way){{links->per_node - 1.0, links->ranks - links->per_node},
                         {out || links->ranks < 2.0 ? 0.0 : 1.0, out ? 1.0 : 0.0}};
 }
 
-INLINE struct way chain(const struct dl_coll_links *links) {
+static struct way chain(const struct dl_coll_links *links) {
     const struct rounds hops = {links->ranks - links->nodes, links->nodes - 1.0};
     return (struct way){hops, hops};
 }
 
 /* A tree by levels: first between nodes, then inside them. */
-INLINE struct way levels(const struct dl_coll_links *links, double radix) {
-    const double in = dl_lg_ceil(links->per_node), out = dl_lg_ceil(links->nodes);
+static struct way levels(const struct dl_coll_links *links, double radix) {
+    const double in = dl_ceil_log2(links->per_node), out = dl_ceil_log2(links->nodes);
     return (struct way){
         {knomial_rounds(links->per_node, radix), knomial_rounds(links->nodes, radix)},
-        {radix > 2.0 ? dl_whole_above(in / 2.0) : in,
-         radix > 2.0 ? dl_whole_above(out / 2.0) : out}};
+        {radix > 2.0 ? ceil(in / 2.0) : in, radix > 2.0 ? ceil(out / 2.0) : out}};
 }
 
 /* A heap: its first levels lie in the first node. */
-INLINE struct way heap(const struct dl_coll_links *links) {
+static struct way heap(const struct dl_coll_links *links) {
     const double rounds = heap_rounds(links->ranks),
-                 near = dl_least(rounds, heap_rounds(links->per_node));
-    const double depth = dl_lg_floor(links->ranks),
-                 close = dl_least(depth, dl_lg_floor(links->per_node));
+                 near = fmin(rounds, heap_rounds(links->per_node));
+    const double depth = dl_floor_log2(links->ranks),
+                 close = fmin(depth, dl_floor_log2(links->per_node));
     return (struct way){{near, rounds - near}, {close, depth - close}};
 }
 
-INLINE double latency_s(const struct dl_coll_links *links, const struct way *way) {
+static double latency_s(const struct dl_coll_links *links, const struct way *way) {
     const double next_s =
-        dl_least(NEXT_MESSAGE_S, links->nodes > 1.0 ? links->inter.alpha_s : links->intra.alpha_s);
+        fmin(NEXT_MESSAGE_S, links->nodes > 1.0 ? links->inter.alpha_s : links->intra.alpha_s);
     const double concurrent =
-        dl_most(0.0, way->messages.in + way->messages.out - way->hops.in - way->hops.out);
+        fmax(0.0, way->messages.in + way->messages.out - way->hops.in - way->hops.out);
     return way->hops.in * links->intra.alpha_s + way->hops.out * links->inter.alpha_s +
            concurrent * next_s;
 }
 
 /* Whole messages along the path; sums: each is added to what the receiver holds. */
-INLINE struct dl_cost_parts whole(const struct dl_coll_links *links, struct way way, double bytes,
+static struct dl_cost_parts whole(const struct dl_coll_links *links, struct way way, double bytes,
                                   bool sums) {
     const double count = way.messages.in + way.messages.out,
                  gamma = sums ? count * links->inter.gamma_s_per_byte : 0.0;
@@ -93,7 +90,7 @@ INLINE struct dl_cost_parts whole(const struct dl_coll_links *links, struct way 
 
 /* The first segment passes the path, the others follow at the rate of its slowest hop, `width` at a
  * time. */
-INLINE struct dl_cost_parts segmented(const struct dl_coll_links *links, struct way fill,
+static struct dl_cost_parts segmented(const struct dl_coll_links *links, struct way fill,
                                       double width, double bytes, double segment_bytes, bool sums) {
     const double segment = dl_segment(bytes, segment_bytes),
                  more = width * (dl_segments(bytes, segment_bytes) - 1.0);
@@ -110,7 +107,7 @@ INLINE struct dl_cost_parts segmented(const struct dl_coll_links *links, struct 
  * where the farthest exchanges carry most. */
 static struct dl_cost_parts exchanges(const struct dl_coll_links *links, double rounds,
                                       double bytes, bool sums) {
-    const double in = dl_least(rounds, dl_lg_ceil(links->per_node)), out = rounds - in;
+    const double in = fmin(rounds, dl_ceil_log2(links->per_node)), out = rounds - in;
     const double in_bytes = bytes / links->nodes * (links->per_node - 1.0) / links->per_node;
     const double out_bytes = bytes * (links->nodes - 1.0) / links->nodes;
     return (struct dl_cost_parts){
@@ -121,17 +118,13 @@ static struct dl_cost_parts exchanges(const struct dl_coll_links *links, double 
         in + out};
 }
 
-/* Blocks around a ring, at the pace of its slowest link. `pairs`: neighbour exchange, two blocks at
- * a time with alternating neighbours. */
+/* Blocks around a ring. `pairs`: neighbour exchange, two blocks at a time with alternating
+ * neighbours. */
 static struct dl_cost_parts around(const struct dl_coll_links *links, double bytes, bool pairs,
                                    bool sums) {
-    const double in_s = links->per_node > 1.0 ? links->intra.beta_s_per_byte : 0.0;
-    const double out_s = links->nodes > 1.0 ? links->inter.beta_s_per_byte : 0.0;
-    const double steps = pairs ? links->ranks / 2.0 : links->ranks - 1.0,
-                 moved = (links->ranks - 1.0) / links->ranks * bytes;
-    return (struct dl_cost_parts){
-        steps * dl_most(links->intra.alpha_s, links->inter.alpha_s),
-        moved * (dl_most(in_s, out_s) + (sums ? links->inter.gamma_s_per_byte : 0.0)), steps};
+    const struct dl_hockney slowest = dl_coll_slowest_link(links);
+    const double steps = pairs ? links->ranks / 2.0 : links->ranks - 1.0;
+    return dl_coll_ring_cost(&slowest, links->ranks, bytes, 1.0, steps, sums);
 }
 
 /* Blocks between the root and all others, over the root's link. */
@@ -158,7 +151,7 @@ static struct dl_cost_parts all_pairs(const struct dl_coll_links *links, double 
 
 /* Half of the buffer in each of lg p rounds. */
 static struct dl_cost_parts bruck_all_to_all(const struct dl_coll_links *links, double bytes) {
-    const double in = dl_lg_ceil(links->per_node), out = dl_lg_ceil(links->ranks) - in;
+    const double in = dl_ceil_log2(links->per_node), out = dl_ceil_log2(links->ranks) - in;
     return (struct dl_cost_parts){
         in * links->intra.alpha_s + out * links->inter.alpha_s,
         bytes / 2.0 *
@@ -167,12 +160,12 @@ static struct dl_cost_parts bruck_all_to_all(const struct dl_coll_links *links, 
         in + out};
 }
 
-INLINE struct dl_cost_parts plus(struct dl_cost_parts a, struct dl_cost_parts b) {
+static struct dl_cost_parts plus(struct dl_cost_parts a, struct dl_cost_parts b) {
     return (struct dl_cost_parts){a.latency_s + b.latency_s, a.bandwidth_s + b.bandwidth_s,
                                   a.steps + b.steps};
 }
 
-INLINE struct way one_hop(bool between) {
+static struct way one_hop(bool between) {
     const struct rounds one = between ? (struct rounds){0.0, 1.0} : (struct rounds){1.0, 0.0};
     return (struct way){one, one};
 }
@@ -185,20 +178,19 @@ static struct dl_cost_parts rooted(const struct dl_mpi_choice *choice,
     case DL_MPI_LINEAR: return whole(links, star(links), bytes, sums);
     case DL_MPI_PIPELINE: return segmented(links, chain(links), 1.0, bytes, segment, sums);
     case DL_MPI_BINARY:
-        return segmented(links, heap(links), dl_least(2.0, links->ranks - 1.0), bytes, segment,
-                         sums);
+        return segmented(links, heap(links), fmin(2.0, links->ranks - 1.0), bytes, segment, sums);
     case DL_MPI_SPLIT_BINARY: /* half the message down each side, then the sides exchange halves */
         return plus(segmented(links, heap(links), 2.0, bytes / 2.0, segment, sums),
                     whole(links, one_hop(links->nodes > 1.0), bytes / 2.0, false));
     case DL_MPI_KNOMIAL: return whole(links, levels(links, 4.0), bytes, sums);
     case DL_MPI_SCATTER_DOUBLING:
         return plus(root_blocks(links, levels(links, 2.0), bytes),
-                    exchanges(links, dl_lg_ceil(links->ranks), bytes, false));
+                    exchanges(links, dl_ceil_log2(links->ranks), bytes, false));
     case DL_MPI_SCATTER_RING:
         return plus(root_blocks(links, levels(links, 2.0), bytes),
                     around(links, bytes, false, false));
     case DL_MPI_REDUCE_GATHER:
-        return plus(exchanges(links, dl_lg_ceil(links->ranks), bytes, true),
+        return plus(exchanges(links, dl_ceil_log2(links->ranks), bytes, true),
                     root_blocks(links, levels(links, 2.0), bytes));
     default: return whole(links, levels(links, 2.0), bytes, sums);
     }
@@ -237,12 +229,12 @@ struct dl_cost_parts dl_mpi_other_cost(enum dl_collective_op op, const struct dl
                     root_blocks(links, levels(links, 2.0), bytes));
     default: break;
     }
-    if (!sums || dl_power_of_two(links->ranks))
-        return exchanges(links, dl_lg_ceil(links->ranks), bytes, sums);
+    if (!sums || dl_is_power_of_two(links->ranks))
+        return exchanges(links, dl_ceil_log2(links->ranks), bytes, sums);
     /* Ranks beyond a power of two hand their vector to a neighbour and receive a block after the
      * rounds of the others. */
     const struct way one = one_hop(!(links->per_node > 1.0));
     return plus(
-        exchanges(links, dl_lg_floor(links->ranks), bytes, true),
+        exchanges(links, dl_floor_log2(links->ranks), bytes, true),
         plus(whole(links, one, bytes, true), whole(links, one, bytes / links->ranks, false)));
 }

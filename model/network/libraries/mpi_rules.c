@@ -3,16 +3,6 @@
  * unverified. MPICH: keys "mpich-coll" and "thakur-2005". */
 #include "model/network/libraries/mpi_rules.h"
 
-const char *const dl_mpi_other_names[] = {"linear",         "linear_sync",
-                                          "pipeline",       "split_binary",
-                                          "binary",         "binomial",
-                                          "knomial",        "scatter_all_gather",
-                                          "scatter_ring",   "reduce_scatter_gather",
-                                          "bruck",          "recursive_doubling",
-                                          "ring",           "neighbor_exchange",
-                                          "pairwise",       "recursive_halving",
-                                          "reduce_scatter", NULL};
-
 enum { RULES = 10, SPANS = 12 };
 
 /* Up to `ranks`, each rule serves sizes below `below` (0: all others). */
@@ -141,8 +131,8 @@ static void old_broadcast(struct finding *f, double p) {
     if (p < 13.0) {
         until(f, pipeline_128k, SB, 8192);
     } else { /* each rule holds from its own size on */
-        until(f, dl_least(pipeline_16k, dl_least(pipeline_64k, pipeline_128k)), PI, 8192);
-        until(f, dl_least(pipeline_64k, pipeline_128k), PI, 16384);
+        until(f, fmin(pipeline_16k, fmin(pipeline_64k, pipeline_128k)), PI, 8192);
+        until(f, fmin(pipeline_64k, pipeline_128k), PI, 16384);
         until(f, pipeline_128k, PI, 65536);
     }
     until(f, HUGE_VAL, PI, 131072);
@@ -158,7 +148,7 @@ static void old_reduce(struct finding *f, double p) {
 }
 
 static void old_rules(struct finding *f, enum dl_collective_op op, double p) {
-    const bool two = dl_power_of_two(p);
+    const bool two = dl_is_power_of_two(p);
     switch (op) {
     case DL_COLL_BROADCAST: old_broadcast(f, p); break;
     case DL_COLL_REDUCE: old_reduce(f, p); break;
@@ -167,7 +157,7 @@ static void old_rules(struct finding *f, enum dl_collective_op op, double p) {
         until(f, HUGE_VAL, floor(p / 2.0) * 2.0 < p ? RI : NE, 0);
         break;
     case DL_COLL_REDUCE_SCATTER:
-        until(f, dl_most(two ? 262144 : 12288, (p - 8.0) / 0.0012), HA, 0);
+        until(f, fmax(two ? 262144 : 12288, (p - 8.0) / 0.0012), HA, 0);
         until(f, HUGE_VAL, RI, 0);
         break;
     case DL_COLL_ALL_TO_ALL:
@@ -187,7 +177,7 @@ static void old_rules(struct finding *f, enum dl_collective_op op, double p) {
 }
 
 static void mpich_rules(struct finding *f, enum dl_collective_op op, double p) {
-    const bool two = dl_power_of_two(p);
+    const bool two = dl_is_power_of_two(p);
     switch (op) {
     case DL_COLL_BROADCAST:
         until(f, p < 8.0 ? HUGE_VAL : 12288, BN, 0);
@@ -195,7 +185,7 @@ static void mpich_rules(struct finding *f, enum dl_collective_op op, double p) {
         until(f, HUGE_VAL, DL_MPI_SCATTER_RING, 0);
         break;
     case DL_COLL_REDUCE:
-        until(f, dl_most(2049, 4.0 * dl_power(dl_lg_floor(p))), BN, 0);
+        until(f, fmax(2049, 4.0 * dl_exp2(dl_floor_log2(p))), BN, 0);
         until(f, HUGE_VAL, RG, 0);
         break;
     case DL_COLL_ALL_GATHER:
@@ -243,35 +233,8 @@ struct dl_mpi_choice dl_mpi_other_choice(enum dl_mpi_kind kind, enum dl_collecti
         new_rules(&f, op, ranks);
     if (by_block) f.choice.below_bytes *= ranks;
     /* The algorithms themselves fall back for these counts of ranks. */
-    if (f.choice.algorithm == RD && !dl_power_of_two(ranks)) f.choice.algorithm = BR;
+    if (f.choice.algorithm == RD && !dl_is_power_of_two(ranks)) f.choice.algorithm = BR;
     if (f.choice.algorithm == NE && floor(ranks / 2.0) * 2.0 < ranks) f.choice.algorithm = RI;
     if (f.choice.algorithm == SB && ranks <= 3.0) f.choice.algorithm = PI;
     return f.choice;
-}
-
-/* Operations that each algorithm serves. */
-#define ON(op_) (1u << DL_COLL_##op_)
-static const unsigned served[DL_MPI_OTHERS] = {
-    [LI] = ~(ON(ALL_GATHER) | ON(REDUCE_SCATTER)),
-    [SY] = ON(GATHER) | ON(SCATTER) | ON(ALL_TO_ALL),
-    [PI] = ON(BROADCAST) | ON(REDUCE),
-    [SB] = ON(BROADCAST),
-    [BI] = ON(BROADCAST) | ON(REDUCE),
-    [BN] = ON(BROADCAST) | ON(REDUCE) | ON(GATHER) | ON(SCATTER),
-    [KN] = ON(BROADCAST),
-    [SD] = ON(BROADCAST),
-    [DL_MPI_SCATTER_RING] = ON(BROADCAST),
-    [RG] = ON(REDUCE),
-    [BR] = ON(ALL_GATHER) | ON(ALL_TO_ALL),
-    [RD] = ON(ALL_GATHER),
-    [RI] = ON(ALL_GATHER) | ON(REDUCE_SCATTER),
-    [NE] = ON(ALL_GATHER),
-    [PW] = ON(ALL_TO_ALL) | ON(REDUCE_SCATTER),
-    [HA] = ON(REDUCE_SCATTER),
-    [NO] = ON(REDUCE_SCATTER),
-};
-#undef ON
-
-bool dl_mpi_other_serves(enum dl_mpi_other algorithm, enum dl_collective_op op) {
-    return algorithm < DL_MPI_OTHERS && (served[algorithm] >> op & 1u) != 0;
 }

@@ -26,7 +26,13 @@ enum dl_mpi_other {
     DL_MPI_REDUCE_SCATTER,
     DL_MPI_OTHERS
 };
-extern const char *const dl_mpi_other_names[]; /* "linear", "linear_sync", "pipeline", ..., NULL */
+/* Those of all-reduce (enum dl_mpi_algorithm), of other operations, of messages to neighbours. */
+enum {
+    DL_MPI_FIRST_OTHER = DL_MPI_ALGORITHMS,
+    DL_MPI_DIRECT = DL_MPI_FIRST_OTHER + DL_MPI_OTHERS,
+    DL_MPI_NEIGHBOURS
+};
+extern const struct dl_collective_algorithm dl_mpi_algorithms[]; /* ends with name NULL */
 
 struct dl_mpi_choice {
     enum dl_mpi_other algorithm;
@@ -38,9 +44,6 @@ struct dl_mpi_choice {
  * bytes as dl_collective_request counts them. */
 struct dl_mpi_choice dl_mpi_other_choice(enum dl_mpi_kind kind, enum dl_collective_op op,
                                          double ranks, double bytes);
-
-/* Whether the algorithm implements the operation. */
-bool dl_mpi_other_serves(enum dl_mpi_other algorithm, enum dl_collective_op op);
 
 /* F-MPI-OTHER: cost of the choice, with ranks placed node by node. Not modelled: ranks of one node
  * that send concurrently down a tree. */

@@ -70,11 +70,11 @@ static double hop_between_us(const struct shared *s, int algorithm,
 /* S / the tree's correction; with `monotone` at least the value at the end of the bin below. */
 static double corrected_bytes(int version, enum dl_nccl_protocol protocol, double bytes,
                               bool monotone) {
-    int bin = bytes < 64.0 ? -1 : (int)dl_lg_floor(bytes / 64.0);
+    int bin = bytes < 64.0 ? -1 : (int)dl_floor_log2(bytes / 64.0);
     const double *table = (version < 800 ? tree_correction_2_7 : tree_correction)[protocol];
     double here = bytes / (bin >= 0 && bin < TREE_BINS ? table[bin] : 1.0);
     if (!monotone || bin < 1 || bin > TREE_BINS) return here;
-    return dl_most(here, 64.0 * dl_power(bin) / table[bin - 1]);
+    return fmax(here, 64.0 * dl_exp2(bin) / table[bin - 1]);
 }
 
 /* A cost as NCCL sees it: latency [us], bandwidth [GB/s], bytes / correction. F-NCCL-ATTAINED: what
@@ -96,7 +96,7 @@ static inline struct ring ring_of(const struct shared *s, const struct dl_nccl_g
                                   enum dl_collective_op op, double bytes) {
     const int version = s->version;
     struct ring ring = {
-        .intra_steps = dl_most(0.0, s->ring_steps),
+        .intra_steps = fmax(0.0, s->ring_steps),
         .simple_scale = 1.0,
         /* From 2.23 on, a ring with one device per node takes the tree's network latency. */
         .net = version >= 2300 && graph->ranks <= graph->nodes ? DL_NCCL_TREE : DL_NCCL_RING};
@@ -123,8 +123,8 @@ static inline double ring_latency_us(const struct shared *s, const struct ring *
                                      enum dl_nccl_protocol protocol) {
     double intra_us = hop_inside_us(s, DL_NCCL_RING, protocol);
     if (ring->overhead_us > 0.0)
-        intra_us = dl_most(intra_us, protocol == DL_NCCL_SIMPLE ? ring->overhead_us * 3.0
-                                                                : ring->overhead_us);
+        intra_us = fmax(intra_us,
+                        protocol == DL_NCCL_SIMPLE ? ring->overhead_us * 3.0 : ring->overhead_us);
     const double latency_us = s->table->base_us[DL_NCCL_RING][protocol] +
                               ring->intra_steps * intra_us +
                               ring->inter_steps * hop_between_us(s, ring->net, protocol);
@@ -146,14 +146,14 @@ static inline void ring_extra(const struct shared *s, const struct dl_nccl_graph
         if (own->ll128_us > 0.0 && graph->nodes <= 1.0)
             line->extra_us = own->ll128_us - line->latency_us;
         if (graph->nodes <= 1.0)
-            line->extra_s += dl_most(0.0, bytes / links - bytes / (line->bandwidth * 1e9));
+            line->extra_s += fmax(0.0, bytes / links - bytes / (line->bandwidth * 1e9));
         return;
     }
     if (protocol == DL_NCCL_LL) {
-        const double seen_us = dl_most(hop_inside_us(s, DL_NCCL_RING, protocol), ring->overhead_us);
-        line->extra_us = own->ll_base_us - base_us[protocol] +
-                         dl_most(0.0, ring->intra_steps) *
-                             (dl_most(own->ll_hop_us, ring->overhead_us) - seen_us);
+        const double seen_us = fmax(hop_inside_us(s, DL_NCCL_RING, protocol), ring->overhead_us);
+        line->extra_us =
+            own->ll_base_us - base_us[protocol] +
+            fmax(0.0, ring->intra_steps) * (fmax(own->ll_hop_us, ring->overhead_us) - seen_us);
         return;
     }
     line->extra_us = own->simple_base_us - base_us[protocol];
@@ -167,17 +167,17 @@ static inline double ring_bandwidth(const struct shared *s, const struct dl_nccl
     const int version = s->version;
     double bus = graph->channels * graph->ring_bytes_per_s / 1e9;
     if (graph->generation == DL_NCCL_AMPERE && version >= 700 && version < 1800)
-        bus = dl_least(bus, s->frac * 235.0);
+        bus = fmin(bus, s->frac * 235.0);
     if (protocol == DL_NCCL_LL) {
         const bool one_way =
             version >= 700 && s->span == 0 && op != DL_COLL_ALL_REDUCE && op != DL_COLL_REDUCE;
         bus /= version >= 2100 ? 2.0 : one_way ? 3.0 : 4.0;
-        if (s->ll_capped) bus = dl_least(bus, s->frac * s->ll_cap);
+        if (s->ll_capped) bus = fmin(bus, s->frac * s->ll_cap);
     } else if (protocol == DL_NCCL_LL128) {
         double cap = version < 700   ? ll128_old_caps[op].bandwidth
                      : version < 800 ? graph->channels * ll128_old_caps[op].rate
                                      : graph->channels * ring_ll128_cap[graph->generation];
-        bus = dl_least(bus * (s->per_node < 2.0 && version < 2300 ? 0.7 : 0.92), s->frac * cap);
+        bus = fmin(bus * (s->per_node < 2.0 && version < 2300 ? 0.7 : 0.92), s->frac * cap);
     }
     return bus * (graph->ranks / s->ring_steps);
 }
@@ -213,10 +213,10 @@ static inline double tree_ll128_bus(const struct shared *s, const struct dl_nccl
     const double cap = old     ? ll128_old_caps[DL_COLL_ALL_REDUCE].rate * 7.0 / 9.0
                        : newer ? tree_ll128_cap_2_28[span]
                                : tree_ll128_cap[graph->generation][span];
-    return dl_least(bus * (one_node ? 7.0 / 9.0
-                           : old    ? 0.915
-                                    : 120.0 / 128.0),
-                    s->frac * graph->tree_channels * cap);
+    return fmin(bus * (one_node ? 7.0 / 9.0
+                       : old    ? 0.915
+                                : 120.0 / 128.0),
+                s->frac * graph->tree_channels * cap);
 }
 
 static inline double tree_bandwidth(const struct shared *s, const struct dl_nccl_graph *graph,
@@ -224,11 +224,11 @@ static inline double tree_bandwidth(const struct shared *s, const struct dl_nccl
     const int version = s->version;
     double bus = graph->tree_channels * graph->tree_bytes_per_s / 1e9;
     if (graph->generation == DL_NCCL_AMPERE && version >= 700 && version < 1800)
-        bus = dl_least(bus, s->frac * 235.0);
-    bus = dl_least((version < 800 ? 0.9 : 0.92) * bus, s->frac * tree_cap_of(s, graph, protocol));
+        bus = fmin(bus, s->frac * 235.0);
+    bus = fmin((version < 800 ? 0.9 : 0.92) * bus, s->frac * tree_cap_of(s, graph, protocol));
     if (protocol == DL_NCCL_LL) {
         bus = bus / 3.8;
-        if (s->ll_capped) bus = dl_least(bus, s->frac * s->ll_cap);
+        if (s->ll_capped) bus = fmin(bus, s->frac * s->ll_cap);
     } else if (protocol == DL_NCCL_LL128) {
         bus = tree_ll128_bus(s, graph, bus);
     }
@@ -267,9 +267,9 @@ static double steps_of(const struct shared *s, const struct dl_nccl_graph *graph
                        enum dl_nccl_algorithm algorithm) {
     switch (algorithm) {
     case DL_NCCL_RING: return s->ring_steps;
-    case DL_NCCL_TREE: return 2.0 * (s->per_node - 1.0 + dl_lg_floor(graph->nodes));
-    case DL_NCCL_PAT: return dl_lg_ceil(graph->ranks);
-    default: return 2.0 * dl_lg_ceil(graph->nodes) + 2.0;
+    case DL_NCCL_TREE: return 2.0 * (s->per_node - 1.0 + dl_floor_log2(graph->nodes));
+    case DL_NCCL_PAT: return dl_ceil_log2(graph->ranks);
+    default: return 2.0 * dl_ceil_log2(graph->nodes) + 2.0;
     }
 }
 
@@ -318,7 +318,7 @@ static bool offload_cost(int version, const struct dl_nccl_graph *graph,
         return true;
     case DL_NCCL_NVLS_TREE:
         if (!graph->nvls || version < 1800 || graph->nodes <= 1.0 || per_node < 2.0) return false;
-        *latency_us = nvls_us + 2.0 * dl_lg_floor(graph->nodes) *
+        *latency_us = nvls_us + 2.0 * dl_floor_log2(graph->nodes) *
                                     ((version >= 2800 ? 20.9 : 14.0) + extra_us);
         *bus = graph->tree_channels * graph->tree_bytes_per_s / 1e9 * efficiency * 5.0 / 6.0;
         return true;
@@ -329,7 +329,7 @@ static bool offload_cost(int version, const struct dl_nccl_graph *graph,
     case DL_NCCL_COLLNET_DIRECT:
         if (!graph->collnet || graph->nodes <= 1.0) return false;
         *latency_us =
-            2.0 * (dl_least(1.0, per_node - 1.0) * 3.7 + 0.4 * (per_node - 1.0)) + 31.0 + extra_us;
+            2.0 * (fmin(1.0, per_node - 1.0) * 3.7 + 0.4 * (per_node - 1.0)) + 31.0 + extra_us;
         *bus = total / 2.0;
         return true;
     default: return false;
@@ -340,7 +340,7 @@ static bool pat_cost(int version, const struct dl_nccl_graph *graph, enum dl_col
                      double *latency_us, double *bandwidth) {
     if (version < 2300 || graph->ranks > graph->nodes || graph->nodes <= 1.0) return false;
     if (op != DL_COLL_ALL_GATHER && op != DL_COLL_REDUCE_SCATTER) return false;
-    *latency_us = 8.0 + dl_lg_floor(graph->nodes) * (14.0 + graph->net_latency_s * 2e6) / 3.5 +
+    *latency_us = 8.0 + dl_floor_log2(graph->nodes) * (14.0 + graph->net_latency_s * 2e6) / 3.5 +
                   2.8 * graph->ranks;
     *bandwidth = graph->channels * graph->ring_bytes_per_s / 1e9 * (version >= 2400 ? 0.75 : 0.85);
     return true;
@@ -370,7 +370,7 @@ bool dl_nccl_cost(int version, const struct dl_nccl_version *row, const struct d
                              ring_bandwidth(&s, graph, op, protocol), bytes, 0.0, 0.0};
     } else if (algorithm == DL_NCCL_TREE) {
         if (!has_tree(version, graph, op)) return false;
-        line = (struct line){tree_latency_us(&s, protocol, dl_lg_floor(graph->nodes)),
+        line = (struct line){tree_latency_us(&s, protocol, dl_floor_log2(graph->nodes)),
                              tree_bandwidth(&s, graph, protocol),
                              corrected_bytes(version, protocol, bytes, monotone), 0.0, 0.0};
     } else if (protocol != DL_NCCL_SIMPLE ||
@@ -393,7 +393,7 @@ struct choice {
 };
 
 static inline void consider_trees(struct choice *c) {
-    const double depth = dl_lg_floor(c->graph->nodes);
+    const double depth = dl_floor_log2(c->graph->nodes);
     for (int p = 0; p < DL_NCCL_PROTOCOLS; p++) {
         const enum dl_nccl_protocol protocol = (enum dl_nccl_protocol)p;
         const double latency_us = tree_latency_us(c->s, protocol, depth);
@@ -490,6 +490,6 @@ double dl_nccl24_tree_threshold_bytes(double ranks, double nodes, double channel
     double tree = nvlink ? ring * 0.75 * (nodes == 2.0 ? 2.0 : 1.0) : ring * 2.0 / 3.0;
     if (tree > ring) return HUGE_VAL;
     double ring_us = 6.0 * (ranks - 1.0),
-           tree_us = 15.0 * dl_lg_floor(nodes) + 4.0 * (ranks / nodes - 1.0);
-    return dl_most(0.0, ring * tree / (ring - tree) * (ring_us - tree_us));
+           tree_us = 15.0 * dl_floor_log2(nodes) + 4.0 * (ranks / nodes - 1.0);
+    return fmax(0.0, ring * tree / (ring - tree) * (ring_us - tree_us));
 }

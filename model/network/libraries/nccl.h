@@ -16,9 +16,10 @@ enum dl_nccl_algorithm {
     DL_NCCL_NVLS,
     DL_NCCL_NVLS_TREE,
     DL_NCCL_PAT,
-    DL_NCCL_ALGORITHMS
+    DL_NCCL_ALGORITHMS, /* that rings and trees choose from */
+    DL_NCCL_SENDS = DL_NCCL_ALGORITHMS
 };
-extern const char *const dl_nccl_algorithm_names[]; /* "tree", "ring", ..., NULL */
+extern const struct dl_collective_algorithm dl_nccl_algorithms[]; /* ends with name NULL */
 enum dl_nccl_protocol { DL_NCCL_LL, DL_NCCL_LL128, DL_NCCL_SIMPLE, DL_NCCL_PROTOCOLS };
 extern const char *const dl_nccl_protocol_names[]; /* "LL", "LL128", "Simple", NULL */
 enum dl_nccl_generation {

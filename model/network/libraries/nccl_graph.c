@@ -104,7 +104,7 @@ static double attained_frac(const struct dl_nccl_known *known, double rate, bool
                          ? ASSUMED_VOLTA_BEFORE_2_18
                          : assumed_rate[known->generation];
     double frac = rate / assumed;
-    return dl_least(ASSUMED_FRAC[1], dl_most(as_run ? ASSUMED_FRAC[0] : 1.0, frac));
+    return fmin(ASSUMED_FRAC[1], fmax(as_run ? ASSUMED_FRAC[0] : 1.0, frac));
 }
 
 static double link_rate(const struct dl_link *link, enum dl_nccl_generation generation) {
@@ -209,7 +209,7 @@ static double host_links(const struct dl_system *system,
                              ? (double)system->host.devices_per_copy_link
                              : 1.0;
         double copy =
-            system->host.copy_bandwidth_bytes_per_s / dl_least(sharing, (double)devices * groups);
+            system->host.copy_bandwidth_bytes_per_s / fmin(sharing, (double)devices * groups);
         if (copy < total) total = copy;
     }
     return total;
@@ -236,7 +236,7 @@ static struct inside inside_uniform(const struct dl_system *system,
 
 double dl_nccl_adapter_bytes_per_s(const struct dl_link *inter) {
     double own = inter->nccl_bandwidth_bytes_per_s;
-    return own > 0.0 ? dl_least(own, inter->bandwidth_bytes_per_s) : inter->bandwidth_bytes_per_s;
+    return own > 0.0 ? fmin(own, inter->bandwidth_bytes_per_s) : inter->bandwidth_bytes_per_s;
 }
 
 /* A file's own rate of NCCL is what NCCL attains; TCP sockets copy more than this anyway. */
@@ -269,8 +269,8 @@ static enum dl_code between(const struct dl_system *system, int number,
                        system->name != NULL ? system->name : "?", (long long)request->nodes);
     const struct dl_link *link = &system->inter;
     const double adapters = dl_coll_adapters(system, request);
-    double rails = dl_least(adapters, (double)request->ranks_per_node);
-    double groups = dl_most(1.0, request->flows_per_adapter) * adapters / rails;
+    double rails = fmin(adapters, (double)request->ranks_per_node);
+    double groups = fmax(1.0, request->flows_per_adapter) * adapters / rails;
     struct dl_network_share share = dl_network_share_joined(
         system, dl_nccl_adapter_bytes_per_s(link), (double)request->nodes,
         (double)request->ranks_per_node, groups, true, (double)request->domain_nodes);
@@ -278,18 +278,16 @@ static enum dl_code between(const struct dl_system *system, int number,
     bool several = request->ranks_per_node > 1;
     if (several && inside->ring_bytes_per_s >= DUPLICATE_BYTES_PER_S * channels) channels *= 2.0;
     const double asked = system->nccl_rings > 0 ? (double)system->nccl_rings : 1.0;
-    channels = dl_most(channels, asked);
-    total =
-        dl_least(total, of_flows(link, number,
-                                 number < SEARCHES ? dl_most(share.rail_count, asked) : channels));
+    channels = fmax(channels, asked);
+    total = fmin(total, of_flows(link, number,
+                                 number < SEARCHES ? fmax(share.rail_count, asked) : channels));
     graph->inside_limits = several && inside->ring_bytes_per_s < total;
     double crossing = request->nodes == 2 ? 2.0 * total : total;
     graph->channels = graph->tree_channels = channels;
-    graph->ring_bytes_per_s =
-        (several ? dl_least(inside->ring_bytes_per_s, total) : total) / channels;
+    graph->ring_bytes_per_s = (several ? fmin(inside->ring_bytes_per_s, total) : total) / channels;
     graph->tree_bytes_per_s =
-        (several ? dl_least(inside->tree_bytes_per_s, crossing) : crossing) / channels;
-    double extra_s = isnan(link->latency_s) ? 0.0 : dl_most(0.0, link->latency_s - VERBS_LATENCY_S);
+        (several ? fmin(inside->tree_bytes_per_s, crossing) : crossing) / channels;
+    double extra_s = isnan(link->latency_s) ? 0.0 : fmax(0.0, link->latency_s - VERBS_LATENCY_S);
     if (!link->rdma && !isnan(link->per_message_cpu_s)) extra_s += 2.0 * link->per_message_cpu_s;
     graph->net_latency_s = extra_s + share.latency_s;
     const char *distance = link->distance; /* PIX and PXB are near; PHB, NODE and SYS are not */

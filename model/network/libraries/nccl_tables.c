@@ -4,8 +4,30 @@
 
 #include <string.h>
 
-const char *const dl_nccl_algorithm_names[] = {
-    "tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat", NULL};
+const struct dl_collective_algorithm dl_nccl_algorithms[] = {
+    [DL_NCCL_TREE] = {"tree", "two complementary binary trees between nodes, chains inside",
+                      DL_ON(ALL_REDUCE), "F-NCCL", "nccl-tuning"},
+    [DL_NCCL_RING] = {"ring", "blocks passed around rings, one for each channel",
+                      DL_ON(ALL_REDUCE) | DL_ON(BROADCAST) | DL_ON(REDUCE) | DL_ON(ALL_GATHER) |
+                          DL_ON(REDUCE_SCATTER),
+                      "F-NCCL", "nccl-tuning"},
+    [DL_NCCL_COLLNET_DIRECT] = {"collnet_direct",
+                                "in-network reduction (SHARP), all devices of a node directly",
+                                DL_ON(ALL_REDUCE), "F-NCCL", "nccl-tuning"},
+    [DL_NCCL_COLLNET_CHAIN] = {"collnet_chain",
+                               "in-network reduction (SHARP), devices of a node in a chain",
+                               DL_ON(ALL_REDUCE), "F-NCCL", "nccl-tuning"},
+    [DL_NCCL_NVLS] = {"nvls", "reduction and multicast in the NVSwitch of a node",
+                      DL_ON(ALL_REDUCE), "F-NCCL", "nccl-tuning"},
+    [DL_NCCL_NVLS_TREE] = {"nvls_tree", "reduction in the NVSwitch of each node, trees between",
+                           DL_ON(ALL_REDUCE), "F-NCCL", "nccl-tuning"},
+    [DL_NCCL_PAT] = {"pat", "parallel aggregated trees, one device per node",
+                     DL_ON(ALL_GATHER) | DL_ON(REDUCE_SCATTER), "F-NCCL", "nccl-tuning"},
+    [DL_NCCL_SENDS] = {"sends", "messages to all peers, over links and adapters at once",
+                       DL_ON(P2P) | DL_ON(ALL_TO_ALL) | DL_ON(GATHER) | DL_ON(SCATTER) |
+                           DL_ON(HALO),
+                       "F-NCCL-SENDS", "nccl-source"},
+    {.name = NULL}};
 const char *const dl_nccl_protocol_names[] = {"LL", "LL128", "Simple", NULL};
 
 /* clang-format off */

@@ -7,9 +7,15 @@
 #include <string.h>
 
 /* Index of the name; -1: none, or no name given. */
-static int find(const char *const *names, const char *name) {
-    for (int i = 0; name != NULL && names[i] != NULL; i++)
-        if (strcmp(names[i], name) == 0) return i;
+static int find_algorithm(const char *name) {
+    for (int i = 0; name != NULL && i < DL_NCCL_ALGORITHMS; i++)
+        if (strcmp(dl_nccl_algorithms[i].name, name) == 0) return i;
+    return -1;
+}
+
+static int find_protocol(const char *name) {
+    for (int i = 0; name != NULL && i < DL_NCCL_PROTOCOLS; i++)
+        if (strcmp(dl_nccl_protocol_names[i], name) == 0) return i;
     return -1;
 }
 
@@ -48,7 +54,8 @@ static void sends(const struct dl_nccl_version *row, const struct dl_nccl_graph 
     struct dl_cost_parts cost = {
         (table->base_us[DL_NCCL_RING][DL_NCCL_SIMPLE] + ceil(peers / 8.0) * hop_us) * 1e-6,
         fmax(inside_s, outside_s), peers};
-    out->algorithm = "sends", out->protocol = "Simple", out->formula = "F-NCCL-SENDS";
+    out->algorithm = dl_nccl_algorithms[DL_NCCL_SENDS].name,
+    out->formula = dl_nccl_algorithms[DL_NCCL_SENDS].formula, out->protocol = "Simple";
     if (graph->attained != NULL && graph->attained->sends_us > 0.0 && graph->nodes <= 1.0)
         attained_sends(graph->attained, peers, inside_s, inside_bytes + own_bytes, own_bytes, &cost,
                        &out->protocol);
@@ -144,8 +151,8 @@ static enum dl_code find_imposed(const struct dl_system *system,
     const bool own_algorithm = request->algorithm != NULL, own_protocol = request->protocol != NULL;
     out->algorithm_name = own_algorithm ? request->algorithm : system->nccl_algorithm;
     out->protocol_name = own_protocol ? request->protocol : system->nccl_protocol;
-    out->algorithm = find(dl_nccl_algorithm_names, out->algorithm_name);
-    out->protocol = find(dl_nccl_protocol_names, out->protocol_name);
+    out->algorithm = find_algorithm(out->algorithm_name);
+    out->protocol = find_protocol(out->protocol_name);
     if (out->algorithm_name != NULL && out->algorithm < 0)
         return dl_fail(err, own_algorithm ? DL_ERR_USAGE : DL_ERR_INPUT,
                        "NCCL has no algorithm '%s'; expected tree, ring, nvls, nvls_tree, "
@@ -185,17 +192,17 @@ static enum dl_code chosen_time(const struct dl_system *system,
             err, DL_ERR_INPUT, "NCCL %s cannot run this with algorithm %s and protocol %s here",
             memo->row->text, or_any(imposed.algorithm_name), or_any(imposed.protocol_name));
     dl_coll_set(out, cost);
-    out->algorithm = dl_nccl_algorithm_names[algorithm];
+    out->algorithm = dl_nccl_algorithms[algorithm].name;
     out->protocol = dl_nccl_protocol_names[protocol];
-    out->formula = "F-NCCL";
+    out->formula = dl_nccl_algorithms[algorithm].formula;
     out->channels = graph->channels; /* of trees as well: dl_nccl_graph_build() has as many */
     out->limit = request->nodes > 1 && !graph->inside_limits ? "inter" : "intra";
     return DL_OK;
 }
 
-enum dl_code dl_nccl_time(const struct dl_system *system,
-                          const struct dl_collective_request *request,
-                          struct dl_collective_time *out, struct dl_err *err) {
+static enum dl_code nccl_time(const struct dl_system *system,
+                              const struct dl_collective_request *request,
+                              struct dl_collective_time *out, struct dl_err *err) {
     /* cppcheck-suppress uninitvar ; remember() fills it before it is read */
     struct dl_nccl_memo own, *memo = request->memo != NULL ? request->memo : &own;
     if (memo == &own || !remembered(memo, system, request))
@@ -212,3 +219,9 @@ enum dl_code dl_nccl_time(const struct dl_system *system,
         return sends_time(system, request, memo->row, &memo->graph, out, err);
     return chosen_time(system, request, memo, out, err);
 }
+
+const struct dl_collective_library dl_library_nccl = {
+    .summary = "NCCL, and RCCL: collectives of GPUs by kernels on them",
+    .algorithms = dl_nccl_algorithms,
+    .time = nccl_time,
+};

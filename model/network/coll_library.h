@@ -1,0 +1,81 @@
+/* coll_library.h - communication libraries: one row each, from one file each (libraries/).
+ *
+ * Whatever depends on the library of a collective asks its row. A new library is a file that
+ * defines its row, and a line of DL_LIBRARY_ROWS.
+ */
+#ifndef DL_MODEL_NETWORK_COLL_LIBRARY_H
+#define DL_MODEL_NETWORK_COLL_LIBRARY_H
+
+#include <stdbool.h>
+
+#include "model/core/status.h"
+
+/* ROW(index, row, name): DL_LIB_index is the value in structs, dl_library_row the row, `name` the
+ * word of options and files. */
+#define DL_LIBRARY_ROWS(ROW)                                                                       \
+    ROW(NCCL, nccl, "nccl")                                                                        \
+    ROW(MPI, mpi, "mpi")                                                                           \
+    ROW(GLOO, gloo, "gloo")                                                                        \
+    ROW(GRPC, grpc, "grpc")                                                                        \
+    ROW(PSLITE, pslite, "ps-lite")                                                                 \
+    ROW(COPY, copy, "copy")                                                                        \
+    ROW(MLSL, mlsl, "mlsl")
+
+#define DL_LIBRARY_INDEX(index, row, name) DL_LIB_##index,
+enum dl_library { DL_LIBRARY_ROWS(DL_LIBRARY_INDEX) DL_LIBRARIES };
+#undef DL_LIBRARY_INDEX
+
+enum dl_collective_op {
+    DL_COLL_P2P,
+    DL_COLL_BROADCAST,
+    DL_COLL_REDUCE,
+    DL_COLL_ALL_REDUCE,
+    DL_COLL_REDUCE_SCATTER,
+    DL_COLL_ALL_GATHER,
+    DL_COLL_ALL_TO_ALL,
+    DL_COLL_GATHER,
+    DL_COLL_SCATTER,
+    DL_COLL_HALO,
+    DL_COLL_OPS
+};
+/* "p2p", "broadcast", "reduce", "all_reduce", ..., NULL */
+extern const char *const dl_collective_op_names[];
+
+/* A set of operations. */
+#define DL_ON(operation) (1u << DL_COLL_##operation)
+
+/* An algorithm that the rules of a library choose from, or that a request imposes. */
+struct dl_collective_algorithm {
+    const char *name, *summary;
+    unsigned operations; /* DL_ON(...) | ... */
+    const char *formula; /* id in docs/theory.md */
+    const char *source;  /* key of data/SOURCES.md */
+};
+
+struct dl_system;
+struct dl_collective_request;
+struct dl_collective_time;
+/* The cost of a request by the library's own rules. `out` is zero before the call. */
+typedef enum dl_code dl_library_time_fn(const struct dl_system *system,
+                                        const struct dl_collective_request *request,
+                                        struct dl_collective_time *out, struct dl_err *err);
+
+struct dl_collective_library {
+    const char *summary;
+    const struct dl_collective_algorithm *algorithms; /* ends with name NULL */
+    dl_library_time_fn *time;
+};
+
+/* In the order of enum dl_library. */
+extern const struct dl_collective_library *const dl_libraries[];
+extern const char *const dl_library_names[]; /* NULL-terminated */
+
+/* Index in dl_collective_op_names or dl_library_names; -1: no such name. coll_match.h maps the
+ * words of published tables ("NCCL", "Intel MLSL"). */
+int dl_collective_op_find(const char *name);
+int dl_library_find(const char *name);
+
+/* Index of the algorithm of this name that serves the operation; -1: none. */
+int dl_library_algorithm_find(enum dl_library library, enum dl_collective_op op, const char *name);
+
+#endif

@@ -1,0 +1,166 @@
+/* Plans and what is predicted of them, as tests/golden/plans.txt records it: one line per plan,
+ * through the public library. `make golden-accept` rewrites the numbers; the diff is reviewed. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "include/dlmodel.h"
+#include "tests/check.h"
+
+#define LINE_BYTES 4096
+#define SHOWN 12 /* differences that are printed */
+
+/* Left out of a line where they are zero, unknown, or (counts) one. */
+static const char *const seconds_and_bytes[] = {
+    "iteration_s",
+    "iteration_low_s",
+    "iteration_high_s",
+    "forward_s",
+    "backward_s",
+    "update_s",
+    "comm_s",
+    "exposed_comm_s",
+    "exposed_input_s",
+    "bubble_s",
+    "overhead_s",
+    "scaling_efficiency",
+    "mfu_frac",
+    "iteration_energy_j",
+    "memory.weights_bytes",
+    "memory.gradients_bytes",
+    "memory.optimizer_bytes",
+    "memory.activations_bytes",
+    "memory.workspace_bytes",
+    "memory.buffers_bytes",
+    "memory.total_bytes",
+};
+static const char *const counts[] = {"devices", "global_batch_samples", "dp", "tp", "pp", "sp",
+                                     "ep",      "micro_batch_samples"};
+
+static void add(char *out, const char *format, ...) {
+    const size_t used = strlen(out);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(out + used, LINE_BYTES - used, format, args);
+    va_end(args);
+}
+
+/* "system=dgx1-v100 nodes=4 sequence-parallel set=links.inter.bandwidth=1GB/s" */
+static enum dlmodel_status predict(struct dlmodel *m, const char *plan) {
+    char words[LINE_BYTES], *rest = words;
+    snprintf(words, sizeof words, "%s", plan);
+    dlmodel_reset(m);
+    enum dlmodel_status status = DLMODEL_OK;
+    for (char *word; status == DLMODEL_OK && (word = strtok_r(rest, " ", &rest)) != NULL;) {
+        char *value = strchr(word, '=');
+        if (value != NULL) *value++ = 0;
+        status = dlmodel_option(m, word, value);
+    }
+    return status == DLMODEL_OK ? dlmodel_predict(m) : status;
+}
+
+static void outcome(struct dlmodel *m, const char *plan, char out[LINE_BYTES]) {
+    *out = 0;
+    if (predict(m, plan) != DLMODEL_OK) {
+        const char *error = dlmodel_error(m), *text = strchr(error, ' ');
+        text = text != NULL ? text + 1 : error; /* without the program's or the file's name */
+        add(out, "refused: %.*s", (int)strcspn(text, "\n"), text);
+        return;
+    }
+    for (size_t i = 0; i < sizeof seconds_and_bytes / sizeof *seconds_and_bytes; i++) {
+        const double value = dlmodel_value(m, seconds_and_bytes[i]);
+        const char *stem = strchr(seconds_and_bytes[i], '.');
+        if (isfinite(value) && value != 0)
+            add(out, "%s=%.6g ", stem != NULL ? stem + 1 : seconds_and_bytes[i], value);
+    }
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        const double value = dlmodel_value(m, counts[i]);
+        if (isfinite(value) && value != 1) add(out, "%s=%.6g ", counts[i], value);
+    }
+    if (dlmodel_value(m, "fits") == 0) add(out, "does-not-fit ");
+    int warnings = 0;
+    while (dlmodel_warning(m, warnings) != NULL) warnings++;
+    if (warnings > 0) add(out, "warnings=%d ", warnings);
+    add(out, "%s bottleneck=%s:%.4f", dlmodel_text(m, "strategy"), dlmodel_text(m, "bottleneck"),
+        dlmodel_value(m, "bottleneck_share"));
+}
+
+/* The same words, with numbers that differ by rounding at most. */
+static bool same(const char *expected, const char *actual) {
+    while (*expected != 0 && *actual != 0) {
+        const bool number =
+            *expected >= '0' && *expected <= '9' && *actual >= '0' && *actual <= '9';
+        char *expected_end, *actual_end;
+        if (!number) {
+            if (*expected++ != *actual++) return false;
+            continue;
+        }
+        const double a = strtod(expected, &expected_end), b = strtod(actual, &actual_end);
+        if (!(fabs(a - b) <= 3e-6 * fabs(a) + 1e-12)) return false;
+        expected = expected_end, actual = actual_end;
+    }
+    return *expected == *actual;
+}
+
+static FILE *open_plans(const char *suffix, const char *mode, char path[LINE_BYTES]) {
+    snprintf(path, LINE_BYTES, "%s/tests/golden/plans.txt%s", check_root(), suffix);
+    FILE *file = fopen(path, mode);
+    if (file == NULL) fail_msg("cannot open %s", path);
+    return file;
+}
+
+static void every_plan(void **state) {
+    (void)state;
+    char from[LINE_BYTES], to[LINE_BYTES], line[LINE_BYTES], actual[LINE_BYTES];
+    FILE *in = open_plans("", "r", from), *out = NULL;
+    if (getenv("DL_ACCEPT") != NULL) out = open_plans(".new", "w", to);
+    char data[LINE_BYTES];
+    snprintf(data, sizeof data, "%s/data", check_root());
+    struct dlmodel *m = dlmodel_open(data);
+    assert_non_null(m);
+    int plans = 0, different = 0;
+    while (fgets(line, sizeof line, in) != NULL) {
+        line[strcspn(line, "\n")] = 0;
+        char *expected = strstr(line, " => ");
+        const bool plan = line[0] != '#' && line[0] != 0;
+        if (plan) {
+            if (expected != NULL) *expected = 0, expected += 4;
+            outcome(m, line, actual);
+            plans++;
+            if (expected == NULL || !same(expected, actual)) {
+                different++;
+                if (out == NULL && different <= SHOWN)
+                    print_error("%s\n  - %s\n  + %s\n", line, expected != NULL ? expected : "",
+                                actual);
+            } else {
+                snprintf(actual, sizeof actual, "%s", expected); /* the last digit stays */
+            }
+        }
+        if (out != NULL) fprintf(out, plan ? "%s => %s\n" : "%s\n", line, actual);
+    }
+    dlmodel_close(m);
+    fclose(in);
+    if (out != NULL) {
+        assert_int_equal(fclose(out), 0);
+        assert_int_equal(rename(to, from), 0);
+        return;
+    }
+    assert_true(plans > 0);
+    if (different > 0)
+        fail_msg(
+            "%d of %d plans differ from tests/golden/plans.txt: make golden-accept, and review "
+            "the diff",
+            different, plans);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_plan)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
