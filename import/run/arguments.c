@@ -209,7 +209,7 @@ static enum dl_code refuse(struct dl_arguments *a, const struct dl_argument *arg
 }
 
 /* One letter too much, too few or wrong, or two in the wrong order. */
-static bool one_slip(const char *a, const char *b) {
+bool dl_one_slip(const char *a, const char *b) {
     const size_t n = strlen(a), m = strlen(b), longer = n > m ? n : m, shorter = n > m ? m : n;
     size_t front = 0, back = 0;
     while (front < shorter && a[front] == b[front]) front++;
@@ -222,7 +222,7 @@ static bool one_slip(const char *a, const char *b) {
 /* A name that is one slip away from one that a plan asks for. */
 static bool is_misspelt(const struct dl_arguments *a, const char *name) {
     for (int i = 0; i < a->asked_count && strlen(name) >= 6; i++)
-        if (one_slip(name, a->asked[i])) return true;
+        if (dl_one_slip(name, a->asked[i])) return true;
     return false;
 }
 

@@ -52,6 +52,9 @@ enum dl_code dl_arguments_fail(struct dl_arguments *arguments, const char *names
 /* Whether a value switches nothing on: "", false, 0, no, none, off, null, NaN. */
 bool dl_is_off(const char *value);
 
+/* One letter too much, too few or wrong, or two in the wrong order. */
+bool dl_one_slip(const char *a, const char *b);
+
 /* ---- what nobody asked for ---- */
 
 enum dl_argument_use { DL_COSTS_NOTHING = 1, DL_NOT_MODELLED };

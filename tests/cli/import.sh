@@ -34,6 +34,30 @@ check 'import config: the file predicts' 0
 run import config "$config/deepseek_v3.json"
 check 'import config: what is left out is told' 0 'left out: the layers that predict further tokens'
 has 'import config: extends gpt' '"extends": "gpt"'
+# Kinds of configs that people have: parameters as published or summed over the members.
+counted() { # counted FILE PARAMETERS [REGEX]
+    run import config "$config/case_$1.json"
+    check "import config: $1" 0 "${3-}"
+    fact "import config: parameters of $1" "$(sed -n 's/^[^:]*: \([0-9]*\) parameters.*/\1/p' "$SCRATCH/err")" "$2"
+}
+counted kimi_k2 1026408232448
+counted olmo2 7298617344
+counted glm4_moe 106852251264 'left out: the layers that predict further tokens'
+counted llama4_nested 107769861120 'left out: the vision tower'
+counted gpt2_extra 81912576
+counted gemma2_extra 9241705984
+counted phi4_mini_extra 3836021760
+counted qwen3_moe_extra 480154875392 '35474765312 of them active'
+counted opt 6658473984
+run import config "$config/case_infinity.json"
+check 'import config: a layer without a kind is named, Infinity is read' 3 'hybrid_override_pattern: the model has Mamba'
+printf '{"model_type": "newmodel", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128,
+  "vocab_size": 100, "hidden_act": "silu", "rms_norm_eps": NaN}' > "$work/new.json"
+run import config "$work/new.json"
+check 'import config: an unknown type with the members of a Llama' 0 'model_type "newmodel" is not known: its members are read as those of a Llama'
+printf '{"model_type": "llama", "alpha_mix": 1, "beta_mix": 2, "temperature": 1}' > "$work/bad.json"
+run import config "$work/bad.json"
+check 'import config: all unknown members at once' 3 'alpha_mix: .*all of these are not: alpha_mix, beta_mix;'
 printf '{\n  "model_type": "llama",\n  "hiden_size": 4096\n}\n' > "$work/bad.json"
 run import config "$work/bad.json"
 check 'import config: an unknown member' 3 "bad.json:3:[0-9]+: error: hiden_size: .*did you mean 'hidden_size'"
