@@ -8,6 +8,7 @@
 
 #include "model/core/file.h"
 #include "import/import.h"
+#include "import/json_stream.h"
 #include "import/run/arguments.h"
 #include "model/core/text.h"
 
@@ -364,7 +365,7 @@ enum dl_code dl_config_parse(const char *name, const char *text, size_t length, 
     struct dl_json *doc = NULL;
     const struct dl_json_node *text_model;
     char *plain = dl_arena_strndup(arena, text, length);
-    dl_config_plain_json(plain, strlen(plain));
+    dl_json_plain_numbers(plain, strlen(plain));
     DL_TRY(dl_json_parse(name, plain, strlen(plain), arena, &doc, err));
     *out = (struct dl_config_model){.longest = NAN};
     struct reader r = {

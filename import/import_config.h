@@ -86,9 +86,6 @@ enum dl_code dl_config_parse(const char *name, const char *text, size_t length, 
 enum dl_code dl_config_find(const struct dl_json *document, struct dl_config_model *model,
                             struct dl_arena *arena, const struct dl_json_node **out,
                             struct dl_err *err);
-/* Python's NaN and infinities, outside of strings, as empty strings, in place: an error only where
- * a number is needed. */
-void dl_config_plain_json(char *text, size_t length);
 /* The workload file. */
 const char *dl_config_text(const struct dl_config_model *model, const char *name,
                            struct dl_arena *arena);

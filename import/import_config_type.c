@@ -156,22 +156,3 @@ enum dl_code dl_config_find(const struct dl_json *document, struct dl_config_mod
                         type->string, near != NULL ? "; did you mean '" : "",
                         near != NULL ? near : "", near != NULL ? "'?" : "", known_types(arena));
 }
-
-void dl_config_plain_json(char *text, size_t length) {
-    static const char *const words[] = {"-Infinity", "Infinity", "NaN"};
-    bool quoted = false;
-    for (size_t i = 0; i < length; i++) {
-        if (text[i] == '"')
-            quoted = !quoted;
-        else if (quoted && text[i] == '\\')
-            i++;
-        for (size_t k = 0; k < 3 && !quoted; k++) {
-            const size_t size = strlen(words[k]);
-            if (length - i < size || memcmp(text + i, words[k], size) != 0) continue;
-            memset(text + i, ' ', size);
-            text[i] = text[i + 1] = '"';
-            i += size - 1;
-            break;
-        }
-    }
-}

@@ -133,6 +133,14 @@ C
 if [ -x "$work/LIBYAML" ]; then
     printf 'LIBYAML_ARCHIVES := %s\n' "$(archives "${STATIC:-auto}" yaml < "$work/LIBYAML.c")" >> "$config"
 fi
+feature zlib ZLIB "${ZLIB:-auto}" 'apt install zlib1g-dev (import of traces compressed by gzip)' \
+    "$($pkg --cflags zlib 2> /dev/null)" "$($pkg --libs zlib 2> /dev/null || echo -lz)" <<'C'
+#include <zlib.h>
+int main(void) { return zlibVersion() == 0; }
+C
+if [ -x "$work/ZLIB" ]; then
+    printf 'ZLIB_ARCHIVES := %s\n' "$(archives "${STATIC:-auto}" z < "$work/ZLIB.c")" >> "$config"
+fi
 feature microhttpd MICROHTTPD "${MICROHTTPD:-auto}" 'apt install libmicrohttpd-dev (dlmodel serve)' \
     "$($pkg --cflags libmicrohttpd 2> /dev/null)" "$($pkg --libs libmicrohttpd 2> /dev/null || echo -lmicrohttpd)" <<'C'
 #include <microhttpd.h>

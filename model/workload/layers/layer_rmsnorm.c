@@ -3,7 +3,8 @@
  * F-LAYER-RMSNORM: as layer norm without mean and bias: 1R + 1W forward, 2R + 1W backward for its
  * input and 2R for its weights; kept are the input and 4 bytes a token. A head norm normalizes each
  * head of queries and keys with weights that all heads share, a qk norm all queries and all
- * keys with a weight for each channel; values pass by, untouched. Eager PyTorch (facts): to fp32, square, mean, product, to 16 bits, weight: 6 kernels and 36 bytes an
+ * keys with a weight for each channel; values pass by, untouched. Eager PyTorch (facts): to fp32,
+ * square, mean, product, to 16 bits, weight: 6 kernels and 36 bytes an
  * element forward; 10 and 64 for the gradient of the input, 2 and 12 for that of the weight
  * (counted in the reference code of Llama). A fused norm of an input cast to fp32 (wide_norms)
  * moves 2 + 4 bytes in the cast and 4 + 2 in the norm; backward 2 + 4 + 4 and 4 + 2 in the cast of
