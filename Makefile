@@ -4,6 +4,14 @@ SANITIZE ?=
 BUILD ?= build$(if $(SANITIZE),-san)
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
+# Names of targets cannot contain blanks, and the installed paths are strings of C and of the shell.
+ifneq ($(words $(BUILD)),1)
+  $(error BUILD: expected the name of a folder without blanks, got "$(BUILD)")
+endif
+single_quote := '
+ifneq ($(findstring ",$(PREFIX)$(LIBDIR))$(findstring \,$(PREFIX)$(LIBDIR))$(findstring $(single_quote),$(PREFIX)$(LIBDIR)),)
+  $(error PREFIX and LIBDIR: expected paths without quotes and backslashes)
+endif
 VERSION := 0.1.0
 # Of a source archive git writes the commit into that file.
 COMMIT := $(or $(if $(wildcard .git),$(shell git rev-parse --short HEAD 2>/dev/null)),$(shell grep -v Format packaging/commit.txt),unknown)
@@ -127,7 +135,7 @@ API_OBJECTS := $(filter $(foreach room,model import predict plots library,$(BUIL
 .DELETE_ON_ERROR:
 
 all: $(PROGRAMS) $(LIBRARIES) ## build dlmodel, the probes and libdlmodel
-	$(Q)ln -sfn $(CURDIR) $(BUILD)/source
+	$(Q)ln -sfn $(call quoted,$(CURDIR)) $(BUILD)/source
 ifeq ($(BUILD),build)
 	$(Q)ln -sfn build/dlmodel dlmodel
 endif
@@ -201,8 +209,8 @@ $(BUILD)/$(SONAME): $(patsubst %.c,$(BUILD)/%.o,$(wildcard library/*.c)) $(BUILD
 	$(Q)ln -sfn $(SONAME) $(BUILD)/libdlmodel.so
 $(BUILD)/dlmodel.pc: $(BUILD)/about
 	$(Q)printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$(LIBDIR)' 'includedir=$${prefix}/include' '' 'Name: dlmodel' \
-	  'Description: performance model of distributed deep-learning training' 'Version: $(VERSION)' 'Cflags: -I$${includedir}' \
-	  'Libs: -L$${libdir} -ldlmodel' 'Libs.private: $(strip $(LIBS))' > $@
+	  'Description: performance model of distributed deep-learning training' 'Version: $(VERSION)' 'Cflags: -I"$${includedir}"' \
+	  'Libs: -L"$${libdir}" -ldlmodel' 'Libs.private: $(strip $(LIBS))' > $@
 $(BUILD)/dlmodel-probe-cpu: $(PROBE_CPU) $(PROBE_COMMON) $(MODEL_OBJECTS)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ $(if $(HAVE_ONEDNN),-ldnnl) $(if $(HAVE_OPENBLAS),$(OPENBLAS_LIBS)) $(LIBS)
 $(BUILD)/dlmodel-probe-mpi: $(PROBE_MPI) $(PROBE_COMMON) $(MODEL_OBJECTS)
@@ -230,32 +238,45 @@ demo: ## set up, build, and do the main job on this machine (a minute)
 plots: all ## the figures of docs/gallery.md, into docs/img
 	$(Q)BUILD=$(BUILD) sh tools/figures.sh
 
+# Paths of the installation, each as one word of the shell whatever it contains.
+quoted = '$(subst ','\'',$(1))'
+into = $(call quoted,$(DESTDIR)$(PREFIX)/$(1))
+into_lib = $(call quoted,$(DESTDIR)$(LIBDIR)/$(1))
+
 install: all ## PREFIX and DESTDIR are honoured
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/dlmodel $(DESTDIR)$(PREFIX)/share/dlmodel/plots $(DESTDIR)$(PREFIX)/share/dlmodel/docs/generalize \
-	  $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions \
-	  $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pkgconfig
-	install -m 644 include/dlmodel.h $(DESTDIR)$(PREFIX)/include/
-	install -m 644 $(BUILD)/libdlmodel.a $(BUILD)/$(SONAME) $(DESTDIR)$(LIBDIR)/
-	ln -sfn $(SONAME) $(DESTDIR)$(LIBDIR)/libdlmodel.so
-	install -m 644 $(BUILD)/dlmodel.pc $(DESTDIR)$(LIBDIR)/pkgconfig/
-	install -m 755 $(BUILD)/dlmodel $(DESTDIR)$(PREFIX)/bin/
-	for p in $(filter-out $(BUILD)/dlmodel,$(PROGRAMS)); do install -m 755 $$p $(DESTDIR)$(PREFIX)/libexec/dlmodel/ || exit 1; done
-	for f in $$(find data -type f ! -name '*.sh'); do install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/dlmodel/$$f || exit 1; done
-	for f in $$(find slurm/sites slurm/frameworks -type f -name '*.[jpm]*'); do install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/dlmodel/$$f || exit 1; done
-	install -m 644 plots/*.gp $(DESTDIR)$(PREFIX)/share/dlmodel/plots/
+	install -d $(call into,bin) $(call into,libexec/dlmodel) $(call into,share/dlmodel/plots) $(call into,share/dlmodel/docs/generalize) \
+	  $(call into,share/man/man1) $(call into,share/bash-completion/completions) $(call into,share/zsh/site-functions) \
+	  $(call into,include) $(call into_lib,pkgconfig)
+	install -m 644 include/dlmodel.h $(call into,include/)
+	install -m 644 $(BUILD)/libdlmodel.a $(BUILD)/$(SONAME) $(call into_lib,)
+	ln -sfn $(SONAME) $(call into_lib,libdlmodel.so)
+	install -m 644 $(BUILD)/dlmodel.pc $(call into_lib,pkgconfig/)
+	install -m 755 $(BUILD)/dlmodel $(call into,bin/)
+	for p in $(filter-out $(BUILD)/dlmodel,$(PROGRAMS)); do install -m 755 "$$p" $(call into,libexec/dlmodel/) || exit 1; done
+	find data -type f ! -name '*.sh' -exec sh -c 'for f; do install -D -m 644 "$$f" "$$0/$$f" || exit 1; done' $(call into,share/dlmodel) {} +
+	find slurm/sites slurm/frameworks -type f -name '*.[jpm]*' -exec sh -c 'for f; do install -D -m 644 "$$f" "$$0/$$f" || exit 1; done' $(call into,share/dlmodel) {} +
+	install -m 644 plots/*.gp $(call into,share/dlmodel/plots/)
 	install -m 644 docs/generalize/source.csv docs/generalize/system.csv docs/generalize/device.csv docs/generalize/framework.csv \
-		$(DESTDIR)$(PREFIX)/share/dlmodel/docs/generalize/
-	$(BUILD)/dlmodel help --man > $(DESTDIR)$(PREFIX)/share/man/man1/dlmodel.1
+	  $(call into,share/dlmodel/docs/generalize/)
+	$(BUILD)/dlmodel help --man > $(call into,share/man/man1/dlmodel.1)
 	for c in $$($(BUILD)/dlmodel help | sed -n '/^Commands/,/^$$/s/^  \([a-z]*\) .*/\1/p'); do \
-	  $(BUILD)/dlmodel help --man $$c > $(DESTDIR)$(PREFIX)/share/man/man1/dlmodel-$$c.1 || exit 1; done
-	$(BUILD)/dlmodel help --completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/dlmodel
-	$(BUILD)/dlmodel help --completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_dlmodel
+	  $(BUILD)/dlmodel help --man "$$c" > $(call into,share/man/man1)/"dlmodel-$$c.1" || exit 1; done
+	$(BUILD)/dlmodel help --completion bash > $(call into,share/bash-completion/completions/dlmodel)
+	$(BUILD)/dlmodel help --completion zsh > $(call into,share/zsh/site-functions/_dlmodel)
 
 uninstall: ## removes what install put there
-	rm -rf $(DESTDIR)$(PREFIX)/bin/dlmodel $(DESTDIR)$(PREFIX)/libexec/dlmodel $(DESTDIR)$(PREFIX)/share/dlmodel \
-	  $(DESTDIR)$(PREFIX)/share/man/man1/dlmodel.1 $(DESTDIR)$(PREFIX)/share/man/man1/dlmodel-*.1 \
-	  $(DESTDIR)$(PREFIX)/share/bash-completion/completions/dlmodel $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_dlmodel \
-	  $(DESTDIR)$(PREFIX)/include/dlmodel.h $(DESTDIR)$(LIBDIR)/libdlmodel.* $(DESTDIR)$(LIBDIR)/pkgconfig/dlmodel.pc
+	rm -f $(call into,bin/dlmodel)
+	rm -rf $(call into,libexec/dlmodel)
+	rm -rf $(call into,share/dlmodel)
+	rm -f $(call into,share/man/man1/dlmodel.1)
+	rm -f $(call into,share/man/man1)/dlmodel-*.1
+	rm -f $(call into,share/bash-completion/completions/dlmodel)
+	rm -f $(call into,share/zsh/site-functions/_dlmodel)
+	rm -f $(call into,include/dlmodel.h)
+	rm -f $(call into_lib,libdlmodel.a)
+	rm -f $(call into_lib,libdlmodel.so)
+	rm -f $(call into_lib,$(SONAME))
+	rm -f $(call into_lib,pkgconfig/dlmodel.pc)
 
 sbom: all ## software bill of materials of this build (SPDX 2.3), into $(BUILD)/dlmodel.spdx.json
 	$(Q)VERSION="$(VERSION)" COMMIT="$(COMMIT)" ARCHIVES="$(GSL_ARCHIVES) $(PROTOBUF_C_ARCHIVES) $(LIBYAML_ARCHIVES) $(ZLIB_ARCHIVES)" sh packaging/sbom.sh $(PROGRAMS) > $(BUILD)/dlmodel.spdx.json

@@ -80,11 +80,9 @@ enum { PREDICTION_BYTES = 1 << 20 }; /* of it, what one prediction takes */
 
 static enum dl_code write_output(const struct dl_options *options, const char *text,
                                  struct dl_err *err) {
-    if (text == NULL || arena.failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const char *path = options == NULL ? NULL : dl_option_text(options, "output");
     if (path != NULL) return dl_file_write(path, text, strlen(text), err);
     char *shown = dl_arena_strdup(&arena, text);
-    if (shown == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     dl_text_printable(shown, "\n\t\r");
     if (fputs(shown, stdout) == EOF || fflush(stdout) == EOF) {
         return dl_fail(err, DL_ERR_SYSTEM, "cannot write to standard output: %s", strerror(errno));
@@ -114,7 +112,6 @@ static enum dl_code show_part(const char *text, struct dl_err *err) {
 
 static enum dl_code write_part(const struct dl_options *options, const char *text, bool last,
                                struct dl_err *err) {
-    if (text == NULL || arena.failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const char *path = dl_option_text(options, "output");
     if (path == NULL) {
         DL_TRY(show_part(text, err));
@@ -217,6 +214,21 @@ static void find_profile(struct dl_context *context) {
     context->data.local_profile = context->profile_path;
 }
 
+/* $DLMODEL_SITE, else dlmodel/site.json in $XDG_CONFIG_HOME or ~/.config where it exists. */
+static void find_site(struct dl_context *context) {
+    const char *direct = getenv("DLMODEL_SITE"), *xdg = getenv("XDG_CONFIG_HOME"),
+               *home = getenv("HOME"), *path = NULL;
+    if (direct != NULL && direct[0] != 0) {
+        context->site = direct;
+        return;
+    }
+    if (xdg != NULL && xdg[0] == '/')
+        path = dl_arena_printf(context->arena, "%s/dlmodel/site.json", xdg);
+    else if (home != NULL && home[0] != 0)
+        path = dl_arena_printf(context->arena, "%s/.config/dlmodel/site.json", home);
+    if (path != NULL && access(path, F_OK) == 0) context->site = path;
+}
+
 /* Global options may precede or follow the command; the last one wins. `after` lists a command's
  * options too, and a command may define its own option with a global name: --help. */
 static enum dl_code read_globals(struct dl_context *context, const struct dl_options *before,
@@ -235,6 +247,7 @@ static enum dl_code read_globals(struct dl_context *context, const struct dl_opt
     if (out->verbose) context->verbosity = 1;
     if (out->quiet) context->verbosity = -1;
     find_profile(context);
+    find_site(context);
     return DL_OK;
 }
 
@@ -320,6 +333,18 @@ static const char *own_path(void) {
     return path;
 }
 
+struct call {
+    struct dl_context *context;
+    int argc;
+    char **argv;
+    const char **who;
+};
+
+static enum dl_code dispatch_call(void *state, struct dl_err *err) {
+    const struct call *c = state;
+    return dispatch(c->context, c->argc, c->argv, c->who, err);
+}
+
 int main(int argc, char **argv) {
     struct dl_err err = {0};
     struct dl_context context = {.program = "",
@@ -334,10 +359,10 @@ int main(int argc, char **argv) {
     signal(SIGXFSZ, SIG_IGN);
     context.program = own_path();
     const char *who = "dlmodel";
-    enum dl_code code = dispatch(&context, argc > 0 ? argc - 1 : 0, argv + 1, &who, &err);
+    struct call call = {&context, argc > 0 ? argc - 1 : 0, argv + 1, &who};
+    enum dl_code code = dl_guarded(dispatch_call, &call, &err);
     if (part_open) dl_file_abandon(&part_file); /* a result that is not whole */
     /* regardless of the outcome */
-    if (arena.failed) code = dl_fail(&err, DL_ERR_SYSTEM, "out of memory");
     if (code != DL_OK && err.message[0] != 0) {
         char text[2048];
         dl_err_text(&err, who != NULL ? who : "dlmodel", text, sizeof text);

@@ -130,7 +130,7 @@ static enum dl_code find_paths(struct job *job, struct dl_err *err) {
     }
     const char *base = !special ? job->profile_path : own != NULL ? own : "dlmodel-local.json";
     job->journal_path = dl_arena_printf(job->context->arena, "%s.journal", base);
-    return job->journal_path == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+    return DL_OK;
 }
 
 static int64_t gpus_here(const struct job *job) {
@@ -158,7 +158,6 @@ static enum dl_code read_choice(struct job *job, struct dl_cal_choice *choice, s
                        "--hostfile and --launcher go with --nodes N, where N is at least 2");
     if (choice->file_dir == NULL)
         choice->file_dir = directory_of(job->journal_path, job->context->arena);
-    if (choice->file_dir == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     return DL_OK;
 }
 
@@ -381,7 +380,6 @@ static enum dl_code compare(struct job *job, struct dl_err *err) {
     }
     DL_TRY(read_profile(job->profile_path, arena, &now, err));
     const char *text = dl_cal_compare(&before, &now, job->format, arena, &changed);
-    if (text == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     return job->context->output(NULL, text, err);
 }
 
@@ -434,7 +432,6 @@ static enum dl_code calibrate(struct dl_context *context, const struct dl_option
     if (dl_option_given(options, "compare")) return compare(&job, err);
     dl_cal_host_read(context->arena, &job.run.host);
     job.identity = dl_arena_printf(context->arena, "%s, %s", job.run.host.name, job.run.host.cpu);
-    if (job.identity == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (dl_option_given(options, "list")) {
         DL_TRY(dl_cal_survey(context->program, context->arena, &job.tools, err));
         return context->output(NULL, dl_cal_probe_list(&job.tools, job.format, context->arena),

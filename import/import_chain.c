@@ -293,7 +293,6 @@ static enum dl_code join(struct dl_import_net *net, const struct dl_onnx_node *n
                          int count, struct dl_err *err) {
     const bool product = strcmp(n->op, "Mul") == 0 || strcmp(n->op, "Div") == 0;
     int *items = dl_arena_alloc(net->arena, (size_t)count, sizeof *items), item;
-    if (items == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < count; i++) DL_TRY(dl_net_whole(net, values[i], &items[i], err));
     if (!product) {
         for (int i = 1; i < count; i++) DL_TRY(unify(net, &items[0], &items[i], err));

@@ -36,10 +36,6 @@ static const struct dl_column columns[] = {
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-static enum dl_code no_memory(struct dl_err *err) {
-    return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-}
-
 struct input {
     struct dl_bench bench;
     const struct dl_import_asked *asked;
@@ -158,14 +154,13 @@ static const char *notes_of(struct dl_arena *arena, const struct dl_bench_row *r
     return dl_text_string(&text);
 }
 
-static enum dl_code fill_row(struct dl_table *table, const struct input *in,
-                             const struct dl_bench_row *row, bool nccl, struct dl_err *err) {
+static void fill_row(struct dl_table *table, const struct input *in, const struct dl_bench_row *row,
+                     bool nccl) {
     const struct dl_import_asked *asked = in->asked;
     const double alg = row->size_bytes / row->time_s,
                  bus = alg *
                        dl_collective_bus_factor((enum dl_collective_op)row->op, (double)row->ranks);
     union dl_cell *cells = dl_table_row(table);
-    if (cells == NULL) return no_memory(err);
     cells[0].string = in->library;
     /* OSU's own release is not the library's */
     cells[1].string = first_of(asked->library_version, nccl ? row->version : NULL);
@@ -182,18 +177,13 @@ static enum dl_code fill_row(struct dl_table *table, const struct input *in,
     cells[12].number = rounded(table->arena, bus / 1e9);
     cells[13].string = in->source;
     cells[15].string = place_of(table->arena, row, nccl);
-    if (cells[15].string == NULL) return no_memory(err);
     cells[14].string = notes_of(table->arena, row, cells[15].string);
-    return cells[14].string == NULL ? no_memory(err) : DL_OK;
 }
 
-static enum dl_code fill(struct dl_table *table, const struct input *in, bool nccl,
-                         struct dl_err *err) {
+static void fill(struct dl_table *table, const struct input *in, bool nccl) {
     for (int i = 0; i < in->bench.count; i++) {
-        if (is_wanted(in, &in->bench.rows[i]))
-            DL_TRY(fill_row(table, in, &in->bench.rows[i], nccl, err));
+        if (is_wanted(in, &in->bench.rows[i])) fill_row(table, in, &in->bench.rows[i], nccl);
     }
-    return DL_OK;
 }
 
 /* ---- into a profile ---- */
@@ -223,12 +213,11 @@ static int merge_repeats(struct dl_coll_sample *samples, int count) {
 }
 
 /* New samples replace those of the same size; the rest stays. A fit without them is removed. */
-static enum dl_code merge_into(struct dl_coll_measured *m, const struct dl_coll_sample *fresh,
-                               int count, struct dl_arena *arena, struct dl_err *err) {
+static void merge_into(struct dl_coll_measured *m, const struct dl_coll_sample *fresh, int count,
+                       struct dl_arena *arena) {
     struct dl_coll_sample *all =
         dl_arena_alloc(arena, (size_t)m->sample_count + (size_t)count, sizeof *all);
     int total = 0;
-    if (all == NULL) return no_memory(err);
     for (int i = 0; i < m->sample_count; i++) {
         bool replaced = false;
         for (int k = 0; k < count; k++)
@@ -242,7 +231,6 @@ static enum dl_code merge_into(struct dl_coll_measured *m, const struct dl_coll_
     m->sample_count = total;
     m->pieces = NULL;
     m->piece_count = 0;
-    return DL_OK;
 }
 
 static bool same_set(const struct dl_coll_measured *m, const struct input *in,
@@ -256,8 +244,8 @@ static bool is_sample(const struct input *in, const struct dl_bench_row *row) {
     return is_wanted(in, row) && !row->windowed && !row->wrong;
 }
 
-static enum dl_code add_set(struct dl_system *system, const struct input *in, int first,
-                            struct dl_arena *arena, struct dl_err *err) {
+static void add_set(struct dl_system *system, const struct input *in, int first,
+                    struct dl_arena *arena) {
     const struct dl_bench_row *lead = &in->bench.rows[first];
     struct dl_coll_sample *fresh = dl_arena_alloc(arena, (size_t)in->bench.count, sizeof *fresh);
     struct dl_coll_measured probe = {.library = in->library,
@@ -265,7 +253,6 @@ static enum dl_code add_set(struct dl_system *system, const struct input *in, in
                                      .nodes = lead->nodes,
                                      .ranks = lead->ranks};
     int count = 0;
-    if (fresh == NULL) return no_memory(err);
     for (int i = first; i < in->bench.count; i++) {
         const struct dl_bench_row *row = &in->bench.rows[i];
         if (is_sample(in, row) && same_set(&probe, in, row))
@@ -273,12 +260,13 @@ static enum dl_code add_set(struct dl_system *system, const struct input *in, in
     }
     count = merge_repeats(fresh, count);
     for (int i = 0; i < system->collective_count; i++) {
-        if (same_set(&system->collectives[i], in, lead))
-            return merge_into(&system->collectives[i], fresh, count, arena, err);
+        if (same_set(&system->collectives[i], in, lead)) {
+            merge_into(&system->collectives[i], fresh, count, arena);
+            return;
+        }
     }
     struct dl_coll_measured *grown =
         dl_arena_alloc(arena, (size_t)system->collective_count + 1, sizeof *grown);
-    if (grown == NULL) return no_memory(err);
     if (system->collective_count > 0)
         memcpy(grown, system->collectives, (size_t)system->collective_count * sizeof *grown);
     probe.library_version = in->asked->library_version != NULL ? in->asked->library_version
@@ -290,7 +278,6 @@ static enum dl_code add_set(struct dl_system *system, const struct input *in, in
     probe.sample_count = count;
     grown[system->collective_count++] = probe;
     system->collectives = grown;
-    return DL_OK;
 }
 
 static enum dl_code write_profile(struct dl_context *context, const struct dl_options *options,
@@ -322,7 +309,7 @@ static enum dl_code write_profile(struct dl_context *context, const struct dl_op
         }
         if (!first) continue;
         sets++;
-        DL_TRY(add_set(&system, in, i, context->arena, err));
+        add_set(&system, in, i, context->arena);
     }
     if (used == 0) {
         return dl_fail(err, DL_ERR_INPUT,
@@ -331,7 +318,6 @@ static enum dl_code write_profile(struct dl_context *context, const struct dl_op
                        windowed, wrong);
     }
     char *text = dl_json_text(&dl_system_schema, &system, context->arena);
-    if (text == NULL) return no_memory(err);
     DL_TRY(dl_json_parse("new profile", text, strlen(text), context->arena, &again_doc, err));
     DL_TRY(dl_json_load(again_doc, &dl_system_schema, context->arena, &again, err));
     DL_TRY(dl_system_check(&again, again_doc, err));
@@ -361,7 +347,7 @@ static enum dl_code import(struct dl_context *context, const struct dl_options *
     if (dl_option_given(options, "format") || dl_option_given(options, "json"))
         DL_TRY(dl_output_format(options, &format, err));
     dl_table_init(&table, context->arena, columns, COLUMNS);
-    DL_TRY(fill(&table, in, nccl, err));
+    fill(&table, in, nccl);
     if (format == DL_FORMAT_JSON) {
         struct dl_json_writer w;
         dl_jw_init(&w, context->arena, false);

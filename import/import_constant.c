@@ -4,10 +4,6 @@
 
 #include "import/import_graph.h"
 
-static enum dl_code no_memory(struct dl_err *err) {
-    return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-}
-
 int dl_onnx_list(const struct dl_onnx_graph *g, const struct dl_onnx_node *n, int input,
                  const char *name, const double **out) {
     const struct dl_onnx_value *v = dl_onnx_in(g, n, input);
@@ -45,7 +41,6 @@ enum dl_code dl_onnx_infer_constant(struct dl_onnx_graph *g, const struct dl_onn
         }
         const int64_t dims[1] = {a->count};
         double *numbers = dl_arena_alloc(g->arena, (size_t)a->count + 1, sizeof *numbers);
-        if (numbers == NULL) return no_memory(err);
         if (i >= 3 && a->count > 0)
             memcpy(numbers, a->list, (size_t)a->count * sizeof *numbers);
         else

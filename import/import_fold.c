@@ -99,17 +99,14 @@ static bool fold_one(const struct operands *o, const char *op, const struct dl_o
     return true;
 }
 
-enum dl_code dl_onnx_fold_elements(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
-                                   bool binary, struct dl_err *err) {
+void dl_onnx_fold_elements(struct dl_onnx_graph *g, const struct dl_onnx_node *n, bool binary) {
     struct dl_onnx_value *out = dl_onnx_out(g, n, 0);
     const double count = out == NULL ? NAN : dl_onnx_elements(out);
     struct operands o;
-    if (!(count <= DL_ONNX_NUMBERS) || !find_operands(g, n, binary, &o)) return DL_OK;
+    if (!(count <= DL_ONNX_NUMBERS) || !find_operands(g, n, binary, &o)) return;
     double *numbers = dl_arena_alloc(g->arena, (size_t)count, sizeof *numbers);
-    if (numbers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (size_t i = 0; i < (size_t)count; i++) {
-        if (!fold_one(&o, n->op, out, i, &numbers[i])) return DL_OK;
+        if (!fold_one(&o, n->op, out, i, &numbers[i])) return;
     }
     out->numbers = numbers;
-    return DL_OK;
 }

@@ -111,8 +111,8 @@ enum dl_code dl_onnx_infer(struct dl_onnx_graph *graph, int node, struct dl_err 
 bool dl_onnx_fold(const char *op, double a, double b, double *out);
 /* Numbers of a node's first output whose inputs are small constants; binary: it takes two of them,
  * broadcast. Leaves them unknown where it cannot compute them. */
-enum dl_code dl_onnx_fold_elements(struct dl_onnx_graph *graph, const struct dl_onnx_node *node,
-                                   bool binary, struct dl_err *err);
+void dl_onnx_fold_elements(struct dl_onnx_graph *graph, const struct dl_onnx_node *node,
+                           bool binary);
 /* The shape operators (Reshape, Slice, ...): *done is false when the operator is none of them. */
 enum dl_code dl_onnx_infer_view(struct dl_onnx_graph *graph, int node, bool *done,
                                 struct dl_err *err);

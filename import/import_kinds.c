@@ -334,7 +334,6 @@ enum dl_code dl_map_concat(struct dl_import_net *net, const struct dl_onnx_node 
                            struct dl_err *err) {
     int *items = dl_arena_alloc(net->arena, (size_t)n->input_count, sizeof *items), item;
     const struct dl_onnx_value *out = dl_net_value(net, n->outputs[0]);
-    if (items == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (!out->known) return no(err, "its shape is not known");
     for (int i = 0; i < n->input_count; i++) {
         if (n->inputs[i] < 0) return no(err, "an input is left out");

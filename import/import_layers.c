@@ -5,10 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static enum dl_code no_memory(struct dl_err *err) {
-    return dl_fail(err, DL_ERR_SYSTEM, "out of memory while importing a model");
-}
-
 const struct dl_shape *dl_net_shape(const struct dl_import_net *net, int item) {
     return item < 0 ? &net->input : &net->items[item].layer.out;
 }
@@ -39,7 +35,6 @@ struct dl_layer dl_net_layer(const struct dl_layer_kind *kind) {
 static enum dl_code infer(struct dl_import_net *net, struct dl_layer *layer, struct dl_err *err) {
     struct dl_shape *shapes =
         dl_arena_alloc(net->arena, (size_t)layer->input_count, sizeof *shapes);
-    if (shapes == NULL) return no_memory(err);
     layer->in_elements = 0;
     for (int i = 0; i < layer->input_count; i++) {
         shapes[i] = *dl_net_shape(net, layer->inputs[i]);
@@ -119,20 +114,18 @@ enum dl_code dl_net_emit(struct dl_import_net *net, struct dl_layer *layer, cons
     if (net->item_count == net->item_capacity) {
         const int capacity = net->item_capacity == 0 ? 256 : 2 * net->item_capacity;
         struct dl_import_item *grown = dl_arena_alloc(net->arena, (size_t)capacity, sizeof *grown);
-        if (grown == NULL) return no_memory(err);
         if (net->item_count > 0) memcpy(grown, net->items, (size_t)net->item_count * sizeof *grown);
         net->items = grown;
         net->item_capacity = capacity;
     }
     int *copied = dl_arena_alloc(net->arena, (size_t)input_count, sizeof *copied);
-    if (copied == NULL) return no_memory(err);
     memcpy(copied, inputs, (size_t)input_count * sizeof *copied);
     layer->inputs = copied;
     layer->input_count = input_count;
     DL_TRY(infer(net, layer, err));
     struct dl_import_item *item = &net->items[net->item_count];
     *item = (struct dl_import_item){.layer = *layer, .tied = -1};
-    DL_TRY(dl_net_name(net, item, weight, err));
+    dl_net_name(net, item, weight);
     *out = net->item_count++;
     if (weight >= 0) tie(net, *out, weight);
     return DL_OK;
@@ -306,14 +299,13 @@ static bool is_constant(const struct dl_import_net *net, const struct dl_onnx_no
 
 /* A node that is left out passes its first input on; its shape is the declared one, else that of
  * the input. */
-static enum dl_code leave_out(struct dl_import_net *net, const struct dl_onnx_node *n,
-                              const char *why, bool unknown, struct dl_err *err) {
+static void leave_out(struct dl_import_net *net, const struct dl_onnx_node *n, const char *why,
+                      bool unknown) {
     int source = -1;
     for (int i = 0; i < n->input_count && source < 0; i++) {
         if (n->inputs[i] >= 0 && !dl_net_value(net, n->inputs[i])->constant) source = n->inputs[i];
     }
     const char *copy = dl_arena_strdup(net->arena, why);
-    if (copy == NULL) return no_memory(err);
     net->left[net->left_count++] = (struct dl_left_out){net->node, copy, unknown};
     struct dl_err ignored = {.code = DL_OK};
     if (source >= 0 && dl_net_close(net, source, &ignored) != DL_OK)
@@ -333,7 +325,6 @@ static enum dl_code leave_out(struct dl_import_net *net, const struct dl_onnx_no
                          : d == 0             ? net->graph->batch
                                               : 1;
     }
-    return DL_OK;
 }
 
 /* The shape in the file must equal the inferred one. */
@@ -381,7 +372,8 @@ static enum dl_code map_node(struct dl_import_net *net, int node, struct dl_err 
         *err = soft;
         return code;
     }
-    return leave_out(net, n, soft.message, code == DL_ERR_USAGE, err);
+    leave_out(net, n, soft.message, code == DL_ERR_USAGE);
+    return DL_OK;
 }
 
 /* The first input of floating-point numbers is the sample; a model of tokens has the longest of its
@@ -450,8 +442,6 @@ enum dl_code dl_import_map(struct dl_onnx_graph *g, struct dl_import_net *out, s
     net.owner = dl_arena_alloc(g->arena, (size_t)g->value_count, sizeof *net.owner);
     net.left = dl_arena_alloc(g->arena, (size_t)g->node_count, sizeof *net.left);
     net.scores = dl_arena_alloc(g->arena, (size_t)g->node_count, sizeof *net.scores);
-    if (net.flows == NULL || net.owner == NULL || net.left == NULL || net.scores == NULL)
-        return no_memory(err);
     for (int v = 0; v < g->value_count; v++) dl_net_hold(&net, v, DL_FLOW_NONE);
     DL_TRY(set_input(&net, err));
     for (int k = 0; k < g->node_count; k++) DL_TRY(map_node(&net, k, err));

@@ -106,8 +106,7 @@ struct dl_onnx_value *dl_net_value(const struct dl_import_net *net, int value);
 enum dl_code dl_net_emit(struct dl_import_net *net, struct dl_layer *layer, const int *inputs,
                          int input_count, int weight, int *item, struct dl_err *err);
 /* A name of its own for an item, after the weight that it learns (-1: none) or its node. */
-enum dl_code dl_net_name(struct dl_import_net *net, struct dl_import_item *item, int weight,
-                         struct dl_err *err);
+void dl_net_name(struct dl_import_net *net, struct dl_import_item *item, int weight);
 struct dl_layer dl_net_layer(const struct dl_layer_kind *kind); /* neutral geometry */
 /* Marks the initializers that a value comes from as learned by `item`; returns the item that had
  * the first of them, or -1. */

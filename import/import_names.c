@@ -45,8 +45,7 @@ static bool is_taken(struct dl_import_net *net, const char *name) {
     return net->names.value_count == before;
 }
 
-enum dl_code dl_net_name(struct dl_import_net *net, struct dl_import_item *item, int weight,
-                         struct dl_err *err) {
+void dl_net_name(struct dl_import_net *net, struct dl_import_item *item, int weight) {
     const struct dl_onnx_node *n = &net->graph->nodes[net->node];
     const char *kind = item->layer.kind->name, *from = n->name;
     if (weight >= 0) { /* the name of a parameter contains the author's name of the layer */
@@ -54,7 +53,6 @@ enum dl_code dl_net_name(struct dl_import_net *net, struct dl_import_item *item,
         if (v->initializer && strncmp(v->name, "onnx::", 6) != 0) from = v->name;
     }
     const char *base = clean_name(net->arena, from);
-    if (base == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory while importing a model");
     const bool plain =
         base[0] != 0 && base[strspn(base, "0123456789")] != 0 &&
         !(strncmp(base, "in", 2) == 0 &&
@@ -63,7 +61,5 @@ enum dl_code dl_net_name(struct dl_import_net *net, struct dl_import_item *item,
     for (int i = net->item_count; name != NULL && is_taken(net, name); i++) {
         name = dl_arena_printf(net->arena, "%s_%d", plain ? base : kind, i);
     }
-    if (name == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory while importing a model");
     item->name = name;
-    return DL_OK;
 }

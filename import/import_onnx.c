@@ -236,7 +236,6 @@ static enum dl_code tensor_numbers(struct dl_onnx_graph *g, const DlOnnx__Tensor
     const size_t width = raw_width(type);
     double *numbers = dl_arena_alloc(g->arena, count, sizeof *numbers);
     *out = NULL;
-    if (numbers == NULL) return no_memory(err);
     if (t->has_raw_data && t->raw_data.len > 0) {
         if (t->raw_data.len != count * width)
             return bad(g, err, "the data of a tensor do not fill its shape: ", t->name);
@@ -286,7 +285,6 @@ static enum dl_code value_list(struct dl_onnx_graph *g, char **names, size_t cou
     if (count > DL_ONNX_INPUTS)
         return bad(g, err, "more than 4096 inputs or outputs of a node in graph", g->name);
     int *list = dl_arena_alloc(g->arena, count, sizeof *list);
-    if (list == NULL) return no_memory(err);
     for (size_t i = 0; i < count; i++) {
         list[i] = names[i][0] == 0 ? -1 : dl_onnx_value(g, names[i]);
         if (names[i][0] != 0 && list[i] < 0) return no_memory(err);
@@ -301,7 +299,6 @@ static enum dl_code read_attribute(struct dl_onnx_graph *g, const DlOnnx__Attrib
     const size_t count = a->n_ints > 0 ? a->n_ints : a->n_floats;
     double *list = dl_arena_alloc(g->arena, count, sizeof *list);
     out->name = dl_arena_strdup(g->arena, a->name != NULL ? a->name : "");
-    if (list == NULL || out->name == NULL) return no_memory(err);
     if (count > DL_ONNX_INPUTS) return bad(g, err, "more than 4096 numbers in attribute", a->name);
     for (size_t i = 0; i < count; i++)
         list[i] = a->n_ints > 0 ? (double)a->ints[i] : (double)a->floats[i];
@@ -312,7 +309,6 @@ static enum dl_code read_attribute(struct dl_onnx_graph *g, const DlOnnx__Attrib
     if (a->has_s) {
         out->text =
             dl_arena_strndup(g->arena, (const char *)a->s.data, a->s.len < 256 ? a->s.len : 256);
-        if (out->text == NULL) return no_memory(err);
     }
     out->value = -1;
     if (a->t == NULL) return DL_OK;
@@ -331,8 +327,6 @@ static enum dl_code read_node(struct dl_onnx_graph *g, const DlOnnx__NodeProto *
     n->domain = dl_arena_strdup(
         g->arena, from->domain != NULL && strcmp(from->domain, "ai.onnx") != 0 ? from->domain : "");
     n->attributes = dl_arena_alloc(g->arena, from->n_attribute, sizeof *n->attributes);
-    if (n->op == NULL || n->name == NULL || n->domain == NULL || n->attributes == NULL)
-        return no_memory(err);
     if (n->op[0] == 0) return bad(g, err, "a node without operator:", n->name);
     if (from->n_attribute > DL_ONNX_INPUTS)
         return bad(g, err, "more than 4096 attributes of node", n->name);
@@ -377,7 +371,6 @@ static enum dl_code read_declared(struct dl_onnx_graph *g, const DlOnnx__ValueIn
         } else {
             v->symbols[d] =
                 dl_arena_strdup(g->arena, from->dim_param != NULL ? from->dim_param : "");
-            if (v->symbols[d] == NULL) return no_memory(err);
         }
     }
     v->declared_rank = rank;
@@ -394,7 +387,6 @@ static enum dl_code read_inputs(struct dl_onnx_graph *g, const DlOnnx__GraphProt
                                 struct dl_err *err) {
     g->inputs = dl_arena_alloc(g->arena, from->n_input, sizeof *g->inputs);
     g->outputs = dl_arena_alloc(g->arena, from->n_output, sizeof *g->outputs);
-    if (g->inputs == NULL || g->outputs == NULL) return no_memory(err);
     for (size_t i = 0; i < from->n_input; i++) {
         const int index =
             dl_onnx_value(g, from->input[i]->name != NULL ? from->input[i]->name : "");
@@ -410,7 +402,6 @@ static enum dl_code read_inputs(struct dl_onnx_graph *g, const DlOnnx__GraphProt
 static enum dl_code read_graph(struct dl_onnx_graph *g, const DlOnnx__GraphProto *from,
                                struct dl_err *err) {
     g->name = dl_arena_strdup(g->arena, from->name != NULL ? from->name : "");
-    if (g->name == NULL) return no_memory(err);
     if (from->n_node == 0) return bad(g, err, "expected at least one node in graph", g->name);
     if (from->n_node > 1000000)
         return bad(g, err, "expected at most 1000000 nodes in graph", g->name);
@@ -425,7 +416,6 @@ static enum dl_code read_graph(struct dl_onnx_graph *g, const DlOnnx__GraphProto
     DL_TRY(read_inputs(g, from, err));
     if (g->input_count == 0) return bad(g, err, "expected an input of graph", g->name);
     g->nodes = dl_arena_alloc(g->arena, from->n_node, sizeof *g->nodes);
-    if (g->nodes == NULL) return no_memory(err);
     for (size_t i = 0; i < from->n_node; i++) {
         DL_TRY(read_node(g, from->node[i], (int)i, err));
         g->node_count++;
@@ -458,7 +448,6 @@ static enum dl_code read_model(struct dl_onnx_graph *g, const DlOnnx__ModelProto
                                   model->producer_name != NULL ? model->producer_name : "",
                                   model->producer_version != NULL ? " " : "",
                                   model->producer_version != NULL ? model->producer_version : "");
-    if (g->producer == NULL) return no_memory(err);
     return read_graph(g, model->graph, err);
 }
 

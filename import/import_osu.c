@@ -47,10 +47,6 @@ struct reader {
     int line, rows;
 };
 
-static enum dl_code no_memory(struct dl_err *err) {
-    return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-}
-
 /* "# OSU MPI-CUDA Allreduce Latency Test v5.9" */
 static enum dl_code read_title(struct reader *r, const char *text) {
     const char *version = strstr(text, " v");
@@ -69,7 +65,6 @@ static enum dl_code read_title(struct reader *r, const char *text) {
                                                  : NULL;
     if (version != NULL) {
         r->version = dl_arena_strndup(r->out->arena, version + 2, strcspn(version + 2, " "));
-        if (r->version == NULL) return no_memory(r->err);
     }
     return DL_OK;
 }
@@ -82,7 +77,6 @@ static enum dl_code read_comment(struct reader *r, const char *line) {
             text + 10 +
             (strncmp(text + 10, "MPI_", 4) == 0 || strncmp(text + 10, "nccl", 4) == 0 ? 4 : 0);
         char *copy = dl_arena_strndup(r->out->arena, type, strcspn(type, " ."));
-        if (copy == NULL) return no_memory(r->err);
         for (char *at = copy; *at != 0; at++)
             *at = (char)(*at >= 'A' && *at <= 'Z' ? *at - 'A' + 'a' : *at);
         r->dtype = copy;
@@ -119,7 +113,6 @@ static enum dl_code check_ranks(const struct reader *r, const struct dl_bench_ro
 static enum dl_code add_row(struct reader *r, double size, double value) {
     const struct title *title = r->title;
     struct dl_bench_row *row = dl_bench_add(r->out);
-    if (row == NULL) return no_memory(r->err);
     const int op = r->given->op >= 0 ? r->given->op : title->op;
     const int64_t usual_ranks = op == DL_COLL_P2P ? 2 : 0;
     *row = (struct dl_bench_row){.op = op,
@@ -176,7 +169,6 @@ enum dl_code dl_osu_parse(const char *name, const char *text, size_t length,
     bool heading = false;
     for (const char *line; (line = dl_bench_line(&lines, out->arena)) != NULL;) {
         char *copy = dl_arena_strdup(out->arena, line + strspn(line, " "));
-        if (copy == NULL) return no_memory(err);
         r.line = lines.line;
         if (copy[0] == '#')
             DL_TRY(read_comment(&r, copy));

@@ -6,10 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum dl_code no_memory(struct dl_err *err) {
-    return dl_fail(err, DL_ERR_SYSTEM, "out of memory while importing a model");
-}
-
 bool dl_import_in_stack(const struct dl_import_stack *stack, int item) {
     return stack->count > 0 && item >= stack->first &&
            item < stack->first + stack->count * stack->each;
@@ -118,13 +114,10 @@ static const char *without_number(struct dl_arena *arena, const char *name) {
     return copy;
 }
 
-static enum dl_code rename_items(struct dl_import_net *net, struct dl_import_stack *s,
-                                 struct dl_err *err) {
+static void rename_items(struct dl_import_net *net, struct dl_import_stack *s) {
     s->local = dl_arena_alloc(net->arena, (size_t)s->each, sizeof *s->local);
-    if (s->local == NULL) return no_memory(err);
     for (int i = 0; i < s->each; i++) {
         s->local[i] = local_name(net, s, i);
-        if (s->local[i] == NULL) return no_memory(err);
     }
     s->name = stack_name(net, s);
     for (int i = 0; i < net->item_count; i++) {
@@ -133,18 +126,15 @@ static enum dl_code rename_items(struct dl_import_net *net, struct dl_import_sta
                                ? dl_arena_printf(net->arena, "%s.%d.%s", s->name, at / s->each,
                                                  s->local[at % s->each])
                                : without_number(net->arena, net->items[i].name);
-        if (name == NULL) return no_memory(err);
         net->items[i].name = name;
     }
-    return DL_OK;
 }
 
-enum dl_code dl_import_find_stack(struct dl_import_net *net, struct dl_import_stack *out,
-                                  struct dl_err *err) {
+void dl_import_find_stack(struct dl_import_net *net, struct dl_import_stack *out) {
     struct dl_import_stack s = {.vocabulary = NAN};
     int attention;
     *out = (struct dl_import_stack){.count = 0};
-    if (!spacing(net, &attention, &s.count, &s.each)) return DL_OK;
+    if (!spacing(net, &attention, &s.count, &s.each)) return;
     const int count = s.count;
     bool found = false;
     for (s.first = attention; s.first > attention - s.each && s.first >= 0; s.first--) {
@@ -152,14 +142,13 @@ enum dl_code dl_import_find_stack(struct dl_import_net *net, struct dl_import_st
         found = is_stack(net, &s);
         if (found) break;
     }
-    if (!found) return DL_OK;
+    if (!found) return;
     const struct dl_layer *core = &net->items[attention].layer;
     s.hidden = dl_net_shape(net, s.first - 1)->channels;
     s.heads = core->heads;
     s.tokens = core->out.size[DL_DIMS - 1];
     const struct dl_layer *table = &net->items[0].layer;
     if (net->tokens && table->kind == &dl_layer_embedding) s.vocabulary = table->rows;
-    DL_TRY(rename_items(net, &s, err));
+    rename_items(net, &s);
     *out = s;
-    return DL_OK;
 }

@@ -15,8 +15,7 @@ struct dl_import_stack {
 
 /* Finds the stack and renames its items to STACK.NUMBER.LOCAL, other items so that no name looks
  * like those; no stack is no error. */
-enum dl_code dl_import_find_stack(struct dl_import_net *net, struct dl_import_stack *out,
-                                  struct dl_err *err);
+void dl_import_find_stack(struct dl_import_net *net, struct dl_import_stack *out);
 
 /* Whether the item is in the stack. */
 bool dl_import_in_stack(const struct dl_import_stack *stack, int item);

@@ -8,10 +8,6 @@
 
 enum { BATCHES_MAX = 32, SHOWN = 5 };
 
-static enum dl_code no_memory(struct dl_err *err) {
-    return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-}
-
 /* A trace has fewer than six significant digits. */
 static double rounded(struct dl_arena *arena, double value) {
     const char *text = dl_arena_printf(arena, "%.6g", value);
@@ -212,8 +208,8 @@ static enum dl_code find_device(struct dl_context *context, const struct dl_impo
     return DL_OK;
 }
 
-static enum dl_code describe(struct dl_context *context, const struct dl_import_asked *asked,
-                             struct dl_layer_times *times, struct dl_err *err) {
+static void describe(struct dl_context *context, const struct dl_import_asked *asked,
+                     struct dl_layer_times *times) {
     struct dl_arena *arena = context->arena;
     times->framework = asked->framework != NULL ? asked->framework : "pytorch";
     times->precision = asked->precision;
@@ -223,7 +219,6 @@ static enum dl_code describe(struct dl_context *context, const struct dl_import_
     times->summary =
         dl_arena_printf(arena, "%s under %s on %s, %s, measured layer by layer", times->workload,
                         times->framework, times->device, dl_precision_names[asked->precision]);
-    return times->name == NULL || times->summary == NULL ? no_memory(err) : DL_OK;
 }
 
 /* The file as text, loaded again: predict must accept what import writes. */
@@ -232,7 +227,6 @@ static enum dl_code times_text(const struct dl_layer_times *times, struct dl_are
     struct dl_layer_times again;
     struct dl_json *doc;
     *out = dl_json_text(&dl_layer_times_schema, times, arena);
-    if (*out == NULL) return no_memory(err);
     DL_TRY(dl_json_parse("layer times", *out, strlen(*out), arena, &doc, err));
     DL_TRY(dl_json_load(doc, &dl_layer_times_schema, arena, &again, err));
     return dl_layer_times_check(&again, doc, err);
@@ -262,7 +256,7 @@ enum dl_code dl_import_trace(struct dl_context *context, const struct dl_options
     times.batches = batches;
     times.batch_count = (int)join_repeats(context->arena, batches, count);
     times.workload = w->name;
-    DL_TRY(describe(context, asked, &times, err));
+    describe(context, asked, &times);
     DL_TRY(times_text(&times, context->arena, &text, err));
     return context->output(options, text, err);
 }

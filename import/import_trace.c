@@ -27,10 +27,6 @@ struct reader {
     double core_s;
 };
 
-static enum dl_code no_memory(struct dl_err *err) {
-    return dl_fail(err, DL_ERR_SYSTEM, "out of memory while reading a trace");
-}
-
 static const struct dl_json_node *member(const struct dl_json_node *object, const char *key) {
     return object == NULL || object->kind != DL_JSON_OBJECT
                ? NULL
@@ -83,7 +79,6 @@ static bool layer_range(const char *name, struct dl_trace_event *e, size_t *laye
 static enum dl_code add_event(struct reader *r, struct dl_trace_event *e, size_t layer_length) {
     if (e->layer != NULL) {
         e->layer = dl_trace_name(&r->layers, e->layer, layer_length, r->arena);
-        if (e->layer == NULL) return no_memory(r->err);
     }
     return dl_trace_join_event(&r->join, e, r->err);
 }

@@ -8,10 +8,6 @@
 #include "model/statistics/classes.h"
 #include "model/core/csv.h"
 
-static enum dl_code no_memory(struct dl_err *err) {
-    return dl_fail(err, DL_ERR_SYSTEM, "out of memory while reading a trace");
-}
-
 static int by_layer(const void *a, const void *b) {
     const struct dl_trace_sample *x = a, *y = b;
     const int order = strncmp(x->layer, y->layer, x->length < y->length ? x->length : y->length);
@@ -64,7 +60,6 @@ static enum dl_code count_groups(struct dl_disk_sort *samples, struct groups *g,
         if (next == NULL) return DL_OK;
         const struct dl_trace_sample *s = next;
         if (now == NULL || !same_group(now, s)) now = add_group(g, s);
-        if (now == NULL) return no_memory(err);
         now->count++;
         if (s->first < now->first) now->first = s->first;
     }
@@ -121,7 +116,6 @@ enum dl_code dl_trace_sum(struct dl_disk_sort *samples, int64_t steps, struct dl
     struct order *list = dl_arena_alloc(arena, (size_t)groups.count, sizeof *list);
     struct dl_layer_time *layers = dl_arena_alloc(arena, (size_t)groups.count, sizeof *layers);
     int made = 0;
-    if (list == NULL || layers == NULL) return no_memory(err);
     out->steps = steps > 0 ? steps : usual_count(&groups);
     for (int i = 0; i < groups.count; i++) {
         const struct group *g = &groups.list[i];
@@ -132,7 +126,6 @@ enum dl_code dl_trace_sum(struct dl_disk_sort *samples, int64_t steps, struct dl
                           strncmp(list[made - 1].time.name, g->layer, g->length) == 0;
         if (!same) {
             const char *name = dl_arena_strndup(arena, g->layer, g->length);
-            if (name == NULL) return no_memory(err);
             list[made++] = (struct order){{name, NAN, NAN}, g->first};
         }
         if (g->part == 0)
@@ -169,7 +162,6 @@ enum dl_code dl_trace_csv(const char *name, const char *text, size_t length, str
     struct dl_trace_sample *samples = dl_arena_alloc(arena, (size_t)csv.row_count, sizeof *samples);
     int count = 0;
     double update_s = NAN;
-    if (samples == NULL) return no_memory(err);
     if (layer < 0 || pass < 0 || time < 0)
         return dl_fail_at(err, name, 1, 1, NULL, "expected the columns layer, pass and time_s");
     for (int i = 0; i < csv.row_count; i++) {

@@ -11,10 +11,6 @@
 
 enum { DIMS_MAX = 64, KINDS_SHOWN = 12 };
 
-static enum dl_code no_memory(struct dl_err *err) {
-    return dl_fail(err, DL_ERR_SYSTEM, "out of memory while importing a model");
-}
-
 /* ---- checks ---- */
 
 /* The file must agree with the graph: shape of each layer, total multiply-adds. */
@@ -158,7 +154,6 @@ static enum dl_code read_dims(struct dl_context *context, const struct dl_option
                            "--dim: expected NAME=N with a whole N of at least 1, got \"%s\"", text);
         }
         dims[*count].name = dl_arena_strndup(context->arena, text, (size_t)(equals - text));
-        if (dims[*count].name == NULL) return no_memory(err);
         dims[(*count)++].extent = (int64_t)number;
     }
     return DL_OK;
@@ -189,12 +184,10 @@ enum dl_code dl_import_onnx(struct dl_context *context, const struct dl_options 
     DL_TRY(read_dims(context, options, dims, &dim_count, err));
     const char *path = options->positional[1];
     const char *name = asked->name != NULL ? asked->name : default_name(context->arena, path);
-    if (name == NULL) return no_memory(err);
     DL_TRY(dl_onnx_read(&context->data, path, context->arena, &graph, err));
     DL_TRY(dl_onnx_set_inputs(&graph, dims, dim_count, err));
     DL_TRY(dl_import_map(&graph, &net, err));
     const char *left = left_text(&net);
-    if (left == NULL) return no_memory(err);
     if (net.left_count > 0 && !asked->skip_unknown) {
         context->note(context, "%.200s has operators without a layer:%s", path, left);
         return dl_fail_at(err, path, 0, 0, NULL,
@@ -205,9 +198,8 @@ enum dl_code dl_import_onnx(struct dl_context *context, const struct dl_options 
     if (net.item_count == 0)
         return dl_fail_at(err, path, 0, 0, NULL, "expected at least one node that is a layer");
     struct dl_import_stack stack;
-    DL_TRY(dl_import_find_stack(&net, &stack, err));
+    dl_import_find_stack(&net, &stack);
     const char *text = dl_import_text(&net, &stack, name);
-    if (text == NULL) return no_memory(err);
     DL_TRY(check_text(&net, text, &workload, err));
     DL_TRY(context->output(options, text, err));
     if (net.left_count > 0)

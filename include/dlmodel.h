@@ -86,8 +86,8 @@ struct dlmodel_watch {
 };
 
 /* request: a JSON object,
- *     "command":   "predict", "search", "explain", "compare", "campaign", "list", "schema";
- *                  "advise" is predict, whose answer has the member "advice"
+ *     "command":   "predict", "search", "explain", "compare", "campaign", "advise", "match",
+ *                  "list", "schema"
  *     "options":   {NAME: VALUE}, as on the command line without dashes; of an option without a
  *                  value, true (given) or false (not given)
  *     "set":       {KEY: VALUE}, what-ifs, as --set KEY=VALUE

@@ -7,20 +7,11 @@
 #include "library/library.h"
 
 extern const struct dl_command dl_cmd_predict, dl_cmd_search, dl_cmd_campaign, dl_cmd_explain,
-    dl_cmd_compare, dl_cmd_list, dl_cmd_schema;
+    dl_cmd_compare, dl_cmd_advise, dl_cmd_match, dl_cmd_list, dl_cmd_schema;
 
-/* Answers name them in the command lines that repeat a result. */
 static const struct dl_command *const commands[] = {
-    &dl_cmd_predict, &dl_cmd_search, &dl_cmd_campaign, &dl_cmd_explain,
-    &dl_cmd_compare, &dl_cmd_list,   &dl_cmd_schema,   NULL};
-static const struct {
-    const char *name;
-    const struct dl_command *command;
-} calls[] = {
-    {"predict", &dl_cmd_predict},   {"search", &dl_cmd_search},  {"explain", &dl_cmd_explain},
-    {"compare", &dl_cmd_compare},   {"advise", &dl_cmd_predict}, {"list", &dl_cmd_list},
-    {"campaign", &dl_cmd_campaign}, {"schema", &dl_cmd_schema},
-};
+    &dl_cmd_predict, &dl_cmd_search, &dl_cmd_campaign, &dl_cmd_explain, &dl_cmd_compare,
+    &dl_cmd_advise,  &dl_cmd_match,  &dl_cmd_list,     &dl_cmd_schema,  NULL};
 /* They write files or another text than JSON, or give --set and --where twice. */
 static const char *const refused[] = {
     "output", "format", "json",          "csv",       "help",  "trace",     "export",
@@ -65,9 +56,10 @@ struct dlmodel_answer {
 
 static enum dl_code take_output(const struct dl_options *options, const char *text,
                                 struct dl_err *err) {
+    (void)err;
     struct dlmodel_answer *a = options->owner;
-    a->json = text == NULL || a->arena.failed ? NULL : dl_arena_strdup(&a->arena, text);
-    return a->json != NULL ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    a->json = dl_arena_strdup(&a->arena, text);
+    return DL_OK;
 }
 
 static void take_note(const struct dl_context *context, const char *format, ...) {
@@ -84,13 +76,13 @@ static void take_note(const struct dl_context *context, const char *format, ...)
 static enum dl_code find_command(const char *name, const struct dl_command **out,
                                  struct dl_err *err) {
     char all[256] = "";
-    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
-        if (strcmp(calls[i].name, name) == 0) {
-            *out = calls[i].command;
+    for (int i = 0; commands[i] != NULL; i++) {
+        if (strcmp(commands[i]->name, name) == 0) {
+            *out = commands[i];
             return DL_OK;
         }
         snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i > 0 ? ", " : "",
-                 calls[i].name);
+                 commands[i]->name);
     }
     return dl_fail(err, DL_ERR_USAGE, "no command \"%.60s\"; there are %s", name, all);
 }
@@ -109,11 +101,7 @@ struct words {
     int count;
 };
 
-static enum dl_code add_word(struct words *w, char *word, struct dl_err *err) {
-    if (word == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    w->list[w->count++] = word;
-    return DL_OK;
-}
+static void add_word(struct words *w, char *word) { w->list[w->count++] = word; }
 
 static enum dl_code add_option(struct words *w, const struct dl_command *command,
                                const struct dl_map_entry *e, struct dl_err *err) {
@@ -121,10 +109,15 @@ static enum dl_code add_option(struct words *w, const struct dl_command *command
         if (strcmp(refused[i], e->key) == 0)
             return dl_fail(err, DL_ERR_USAGE, "\"%s\" is no option of a request", e->key);
     }
-    if (!is_flag(command, e->key))
-        return add_word(w, dl_arena_printf(w->arena, "--%s=%s", e->key, e->text), err);
+    if (!is_flag(command, e->key)) {
+        add_word(w, dl_arena_printf(w->arena, "--%s=%s", e->key, e->text));
+        return DL_OK;
+    }
     if (e->number == 0) return DL_OK;
-    if (e->number == 1) return add_word(w, dl_arena_printf(w->arena, "--%s", e->key), err);
+    if (e->number == 1) {
+        add_word(w, dl_arena_printf(w->arena, "--%s", e->key));
+        return DL_OK;
+    }
     return dl_fail(err, DL_ERR_USAGE, "\"%s\" takes true or false, got \"%.60s\"", e->key, e->text);
 }
 
@@ -133,37 +126,42 @@ static enum dl_code words_of(const struct request *q, const struct dl_command *c
                              struct words *w, struct dl_err *err) {
     const int most = q->option_count + q->set_count + q->where_count + q->argument_count + 2;
     w->list = dl_arena_alloc(w->arena, (size_t)most, sizeof *w->list);
-    if (w->list == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < q->option_count; i++) DL_TRY(add_option(w, command, &q->options[i], err));
     for (int i = 0; i < q->set_count; i++)
-        DL_TRY(add_word(w, dl_arena_printf(w->arena, "--set=%s=%s", q->set[i].key, q->set[i].text),
-                        err));
+        add_word(w, dl_arena_printf(w->arena, "--set=%s=%s", q->set[i].key, q->set[i].text));
     for (int i = 0; i < q->where_count; i++)
-        DL_TRY(add_word(
-            w, dl_arena_printf(w->arena, "--where=%s=%s", q->where[i].key, q->where[i].text), err));
-    DL_TRY(add_word(w, dl_arena_strdup(w->arena, "--json"), err));
-    DL_TRY(add_word(w, dl_arena_strdup(w->arena, "--"), err));
+        add_word(w, dl_arena_printf(w->arena, "--where=%s=%s", q->where[i].key, q->where[i].text));
+    add_word(w, dl_arena_strdup(w->arena, "--json"));
+    add_word(w, dl_arena_strdup(w->arena, "--"));
     for (int i = 0; i < q->argument_count; i++)
-        DL_TRY(add_word(w, dl_arena_strdup(w->arena, q->arguments[i]), err));
+        add_word(w, dl_arena_strdup(w->arena, q->arguments[i]));
     return DL_OK;
 }
 
-static enum dl_code take_files(const struct request *q, struct dl_data *data,
-                               struct dl_arena *arena, struct dl_err *err) {
+static void take_files(const struct request *q, struct dl_data *data, struct dl_arena *arena) {
     struct dl_attachment *list = dl_arena_alloc(arena, (size_t)q->file_count, sizeof *list);
-    if (list == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < q->file_count; i++) {
         const char *text = q->files[i].text;
-        list[i] = (struct dl_attachment){q->files[i].key, text, strlen(text), false};
+        list[i] =
+            (struct dl_attachment){.name = q->files[i].key, .text = text, .length = strlen(text)};
     }
     data->attachments = list;
     data->attachment_count = q->file_count;
-    return DL_OK;
 }
 
-static enum dl_code answer(struct dlmodel_context *c, const char *text,
-                           const struct dlmodel_watch *watch, struct dlmodel_answer *a,
-                           const char **who, struct dl_err *err) {
+struct call {
+    struct dlmodel_context *context;
+    const char *request;
+    const struct dlmodel_watch *watch;
+    struct dlmodel_answer *answer;
+    const char *who;
+};
+
+static enum dl_code answer(void *state, struct dl_err *err) {
+    struct call *call = state;
+    struct dlmodel_context *c = call->context;
+    struct dlmodel_answer *a = call->answer;
+    const char *text = call->request;
     const struct dl_command *command = NULL;
     struct dl_json *doc;
     struct request q;
@@ -178,29 +176,38 @@ static enum dl_code answer(struct dlmodel_context *c, const char *text,
                                  .profile_path = c->local_profile,
                                  .memo = a->lent != NULL ? &a->lent->memo : NULL,
                                  .data = dl_library_data(c)};
-    if (options == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    if (watch != NULL) {
-        context.watch = watch->progress;
-        context.watch_user = watch->user;
+    if (call->watch != NULL) {
+        context.watch = call->watch->progress;
+        context.watch_user = call->watch->user;
     }
     DL_TRY(dl_library_check(c, err));
     DL_TRY(dl_json_parse("request", text, strlen(text), &a->arena, &doc, err));
     DL_TRY(dl_json_load(doc, &request_schema, &a->arena, &q, err));
     DL_TRY(find_command(q.command, &command, err));
-    *who = dl_arena_printf(&a->arena, "dlmodel %s", command->name);
-    DL_TRY(take_files(&q, &context.data, &a->arena, err));
+    call->who = dl_arena_printf(&a->arena, "dlmodel %s", command->name);
+    take_files(&q, &context.data, &a->arena);
     DL_TRY(words_of(&q, command, &w, err));
     DL_TRY(dl_options_parse(command->options, w.count, w.list, options, err));
     options->owner = a;
     return command->run(&context, options, err);
 }
 
-static const char *error_json(struct dl_arena *arena, const struct dl_err *err, const char *who) {
+struct failure {
+    struct dlmodel_answer *answer;
+    const struct dl_err *err;
+    const char *who;
+};
+
+static enum dl_code write_error(void *state, struct dl_err *ignored) {
+    const struct failure *f = state;
+    struct dl_arena *arena = &f->answer->arena;
+    const struct dl_err *err = f->err;
+    (void)ignored;
     static const char *const kinds[] = {"ok",    "no",     "usage",   "input",
                                         "range", "system", "backend", "cancelled"};
     struct dl_json_writer w;
     char text[2048];
-    dl_err_text(err, who, text, sizeof text);
+    dl_err_text(err, f->who, text, sizeof text);
     dl_jw_init(&w, arena, false);
     dl_jw_object(&w, NULL);
     dl_jw_object(&w, "error");
@@ -214,28 +221,29 @@ static const char *error_json(struct dl_arena *arena, const struct dl_err *err, 
     dl_jw_string(&w, "text", text);
     dl_jw_end(&w);
     dl_jw_end(&w);
-    return w.failed ? NULL : dl_arena_printf(arena, "%s\n", w.text);
+    f->answer->error = dl_arena_printf(arena, "%s\n", w.text);
+    return DL_OK;
 }
 
 DL_PUBLIC struct dlmodel_answer *dlmodel_call(struct dlmodel_context *context, const char *request,
                                               const struct dlmodel_watch *watch) {
     struct dlmodel_answer *a = calloc(1, sizeof *a);
     struct dl_err err = {.code = DL_OK};
-    const char *who = "dlmodel";
     if (a == NULL) return NULL;
     const locale_t callers = uselocale(context->plain);
     a->lent = dl_library_lend(context);
-    enum dl_code code = answer(context, request != NULL ? request : "", watch, a, &who, &err);
+    struct call call = {context, request != NULL ? request : "", watch, a, "dlmodel"};
+    enum dl_code code = dl_guarded(answer, &call, &err);
     dl_library_take_back(context, a->lent);
     a->lent = NULL;
-    if (a->arena.failed) code = dl_fail(&err, DL_ERR_SYSTEM, "out of memory");
     a->status = (enum dlmodel_status)code;
     if (code == DL_OK && a->json == NULL) a->json = ""; /* it had nothing to say */
     if (code != DL_OK) {
         static const char no_memory[] =
             "{\"error\": {\"status\": 5, \"kind\": \"system\", \"message\": \"out of memory\"}}\n";
-        a->error = a->arena.failed ? NULL : error_json(&a->arena, &err, who);
-        if (a->error == NULL) a->error = no_memory;
+        a->error = no_memory;
+        struct failure failure = {a, &err, call.who};
+        (void)dl_guarded(write_error, &failure, NULL);
         if (a->json == NULL || code == DL_ERR_SYSTEM) a->json = a->error;
     }
     uselocale(callers);

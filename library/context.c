@@ -97,7 +97,7 @@ static bool is_kept(void *user, const void *object) { return dl_store_holds(user
 
 void dl_library_take_back(struct dlmodel_context *context, struct dl_lent_memo *lent) {
     if (lent == NULL) return;
-    if (lent->arena.failed || lent->arena.total_bytes > MEMO_BYTES) {
+    if (lent->arena.total_bytes > MEMO_BYTES) {
         dl_arena_free(&lent->arena);
         memset(&lent->memo, 0, sizeof lent->memo);
     }

@@ -115,7 +115,6 @@ DL_PUBLIC void dlmodel_close(struct dlmodel *m) {
 static enum dl_code check_option(struct dlmodel *m, const char *name, const char *value,
                                  const struct dl_option **found, struct dl_err *err) {
     char *word = dl_arena_printf(&m->arena, value == NULL ? "--%s" : "--%s=%s", name, value);
-    if (word == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_options_parse(tables, 1, &word, &m->options, err));
     if (m->options.given_count != 1)
         return dl_fail(err, DL_ERR_USAGE, "expected the name of an option, found \"%.100s\"", name);
@@ -123,12 +122,23 @@ static enum dl_code check_option(struct dlmodel *m, const char *name, const char
     return DL_OK;
 }
 
+struct checked {
+    struct dlmodel *m;
+    const char *name, *value;
+    const struct dl_option *option;
+};
+
+static enum dl_code check_guarded(void *state, struct dl_err *err) {
+    struct checked *c = state;
+    return check_option(c->m, c->name, c->value, &c->option, err);
+}
+
 static enum dlmodel_status add_option(struct dlmodel *m, const char *name, const char *value) {
     struct dl_err err = {0};
-    const struct dl_option *option = NULL;
+    struct checked checked = {m, name != NULL ? name : "", value, NULL};
     forget_results(m);
-    if (name == NULL) name = "";
-    if (check_option(m, name, value, &option, &err) != DL_OK) return failed(m, &err);
+    if (dl_guarded(check_guarded, &checked, &err) != DL_OK) return failed(m, &err);
+    const struct dl_option *option = checked.option;
     int at = m->given_count;
     for (int i = 0; i < m->given_count && !dl_option_repeatable(option); i++) {
         if (strcmp(m->given[i].name, option->name) == 0) at = i;
@@ -163,7 +173,6 @@ static enum dl_code read_options(struct dlmodel *m, struct dl_err *err) {
     char **words = dl_arena_alloc(&m->arena, (size_t)m->given_count + 2, sizeof *words);
     bool framework = false, system = false;
     int count = 0;
-    if (words == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < m->given_count; i++) {
         const struct given *g = &m->given[i];
         framework = framework || strcmp(g->name, "framework") == 0;
@@ -173,16 +182,13 @@ static enum dl_code read_options(struct dlmodel *m, struct dl_err *err) {
     }
     if (!framework) words[count++] = dl_arena_strdup(&m->arena, "--framework=pytorch-ddp");
     if (!system) words[count++] = dl_arena_strdup(&m->arena, "--system=iris-v100");
-    for (int i = 0; i < count; i++) {
-        if (words[i] == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    }
     return dl_options_parse(tables, count, words, &m->options, err);
 }
 
-static enum dl_code predict(struct dlmodel *m, struct dl_err *err) {
+static enum dl_code predict(void *state, struct dl_err *err) {
+    struct dlmodel *m = state;
     struct dl_plan *plan = dl_arena_alloc(&m->arena, 1, sizeof *plan);
     struct dl_prediction *p = dl_arena_alloc(&m->arena, 1, sizeof *p);
-    if (plan == NULL || p == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_library_check(m->data, err));
     DL_TRY(read_options(m, err));
     DL_TRY(dl_inputs_load(&m->context, &m->options, &m->inputs, err));
@@ -203,9 +209,9 @@ static enum dl_code predict(struct dlmodel *m, struct dl_err *err) {
                                           p,
                                           &m->inputs.length,
                                           NULL};
-    DL_TRY(dl_rows_init(&m->table, &m->arena, 0, err));
-    DL_TRY(dl_rows_add(&m->table, &row, err));
-    return m->arena.failed ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+    dl_rows_init(&m->table, &m->arena, 0);
+    dl_rows_add(&m->table, &row);
+    return DL_OK;
 }
 
 DL_PUBLIC enum dlmodel_status dlmodel_predict(struct dlmodel *m) {
@@ -213,7 +219,7 @@ DL_PUBLIC enum dlmodel_status dlmodel_predict(struct dlmodel *m) {
     forget_results(m);
     const locale_t callers = uselocale(m->data->plain);
     m->lent = dl_library_lend(m->data);
-    const enum dl_code code = predict(m, &err);
+    const enum dl_code code = dl_guarded(predict, m, &err);
     dl_library_take_back(m->data, m->lent);
     m->lent = NULL;
     uselocale(callers);

@@ -26,7 +26,7 @@ static enum dl_code split(const char *text, char *host, size_t host_size, const 
     memcpy(host, begin, (size_t)(end - begin));
     host[end - begin] = '\0';
     *port = colon + 1;
-    /* getaddrinfo takes 99999 for 34463 */
+    /* getaddrinfo wraps 99999 to 34463 */
     const size_t digits = strspn(*port, "0123456789");
     if ((*port)[digits] != '\0' || digits > 5 || atoi(*port) < 1 || atoi(*port) > 65535)
         return dl_fail(err, DL_ERR_USAGE, "--listen: expected a port of 1 to 65535, got \"%.80s\"",

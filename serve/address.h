@@ -6,8 +6,8 @@
 
 #include "model/core/status.h"
 
-/* "127.0.0.1:8080", "[::1]:8080", "localhost:8080"; a socket that listens, in *fd. DL_ERR_USAGE:
- * not such an address; DL_ERR_SYSTEM: the system's reason. */
+/* "127.0.0.1:8080", "[::1]:8080", "localhost:8080"; opens a listening socket in *fd. DL_ERR_USAGE:
+ * invalid address; DL_ERR_SYSTEM: an error of the system. */
 enum dl_code dl_address_listen(const char *text, int *fd, struct dl_err *err);
 
 #endif

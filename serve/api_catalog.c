@@ -1,4 +1,4 @@
-/* api_catalog.c - what there is: lists of the data folders, schemas of files. */
+/* api_catalog.c - lists of the data folders and schemas of files. */
 #include <string.h>
 
 #include "serve/run_command.h"
@@ -13,7 +13,7 @@ static void run_words(const struct dl_service *service, const char *command, con
         ran.code = dl_words_add(&words, dl_arena_strdup(arena, "--json"), &ran.err);
     if (ran.code == DL_OK)
         dl_run_command(service, dl_service_command(service, command), &words, request, arena, &ran);
-    dl_answer_ran(service, &ran, DL_MEDIA_JSON, arena, out);
+    dl_answer_ran(&ran, DL_MEDIA_JSON, arena, out);
 }
 
 /* /v1/systems is `dlmodel list systems --json`. */

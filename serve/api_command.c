@@ -1,11 +1,11 @@
-/* api_command.c - commands of the program over HTTP: the body has the options, the answer is byte
- * for byte what the command line prints with --json. */
+/* api_command.c - commands over HTTP: options in the body; the answer equals the output of the
+ * command line with --json, byte for byte. */
 #include <string.h>
 
 #include "serve/measured_runs.h"
 #include "serve/run_command.h"
 
-/* What a request asks for in place of JSON: a framework's arguments, a job script. */
+/* Whether the output is text: a framework's arguments or a job script. */
 static bool wants_text(const struct dl_words *words) {
     for (int i = 0; i < words->count; i++) {
         if (strncmp(words->list[i], "--export=", 9) == 0) return true;
@@ -13,7 +13,7 @@ static bool wants_text(const struct dl_words *words) {
     return false;
 }
 
-/* The runs of --measured, for each answer that takes them and was given none. */
+/* Adds the runs of --measured where the request has none. */
 static enum dl_code add_measured(const struct dl_service *service, const struct dl_command *command,
                                  struct dl_arena *arena, struct dl_words *words,
                                  struct dl_err *err) {
@@ -32,7 +32,7 @@ static enum dl_code read_words(const struct dl_service *service, const struct dl
                                struct dl_words *words, struct dl_err *err) {
     DL_TRY(dl_words_of_body(command, request->body, request->body_bytes, arena, words, err));
     DL_TRY(add_measured(service, command, arena, words, err));
-    /* one request, one core: others wait */
+    /* one core per request */
     if (strcmp(command->name, "search") == 0)
         DL_TRY(dl_words_add(words, dl_arena_strdup(arena, "--threads=1"), err));
     if (wants_text(words)) return DL_OK;
@@ -56,5 +56,5 @@ void dl_answer_command(const struct dl_service *service, const struct dl_request
     ran->code = read_words(service, command, request, arena, words, &ran->err);
     const enum dl_media media = wants_text(words) ? DL_MEDIA_TEXT : DL_MEDIA_JSON;
     if (ran->code == DL_OK) dl_run_command(service, command, words, request, arena, ran);
-    dl_answer_ran(service, ran, media, arena, out);
+    dl_answer_ran(ran, media, arena, out);
 }

@@ -1,10 +1,10 @@
 /* api_import.c - POST /v1/import/KIND: a model, configuration or trace as an input of later
- * requests. The file is the body; options of `dlmodel import` stand in the query. */
+ * requests. The body is the file; the query has options of `dlmodel import`. */
 #include <string.h>
 
 #include "serve/run_command.h"
 
-/* Kinds of one file that fits into memory; a trace may have gigabytes and is read as a stream. */
+/* Kinds whose file fits into memory; a trace may have gigabytes. */
 const char *const dl_import_kinds[] = {"onnx",     "config", "nccl-tests", "osu",
                                        "megatron", "nemo",   "torchtitan", NULL};
 
@@ -42,5 +42,5 @@ void dl_answer_import(const struct dl_service *service, const struct dl_request 
     ran->code = read_words(command, request, arena, words, &ran->err);
     if (ran->code == DL_OK) dl_run_command(service, command, words, request, arena, ran);
     const bool json = ran->text != NULL && (ran->text[0] == '{' || ran->text[0] == '[');
-    dl_answer_ran(service, ran, json ? DL_MEDIA_JSON : DL_MEDIA_TEXT, arena, out);
+    dl_answer_ran(ran, json ? DL_MEDIA_JSON : DL_MEDIA_TEXT, arena, out);
 }

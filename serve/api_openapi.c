@@ -1,5 +1,5 @@
-/* api_openapi.c - GET /v1/openapi.json: the interface, made from the tables of routes and options,
- * so that it cannot differ from them. */
+/* api_openapi.c - GET /v1/openapi.json: the interface, generated from the tables of routes and
+ * options. */
 #include <ctype.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ static void add_type(struct dl_json_writer *w, const char *type) {
     dl_jw_end(w);
 }
 
-/* A number may be text with a unit; text may be a list; a document may stand for a file. */
+/* A number may be text with a unit, text may be a list, a document may replace a file. */
 static void add_kinds(struct dl_json_writer *w, const struct dl_option *o) {
     dl_jw_array(w, "anyOf");
     add_type(w, "string");
@@ -98,7 +98,7 @@ static void add_options(struct dl_json_writer *w, const struct dl_route *route,
     for (int i = 0; i < 4; i++) dl_jw_end(w);
 }
 
-/* kind: of the JSON; NULL: of another type. */
+/* kind: type of the JSON value; NULL: not JSON. */
 static void add_response(struct dl_json_writer *w, const char *status, const char *description,
                          const char *media, const char *kind) {
     dl_jw_object(w, status);

@@ -3,9 +3,8 @@
 #include <unistd.h>
 
 #include "serve/run_command.h"
-#include "serve/serve.h"
 
-/* What describes a run; everything else is for whoever submits it. */
+/* Options that describe a run; the others belong to its submission. */
 static const char *const taken[] = {"framework",
                                     "workload",
                                     "nodes",
@@ -32,8 +31,7 @@ static bool takes(const char *name, size_t length) {
 
 bool dl_script_takes(const char *option) { return takes(option, strlen(option)); }
 
-static enum dl_code check(const struct dl_words *words, bool *has_site, struct dl_err *err) {
-    *has_site = false;
+static enum dl_code check(const struct dl_words *words, struct dl_err *err) {
     for (int i = 0; i < words->count; i++) {
         const char *name = words->list[i] + strspn(words->list[i], "-");
         const size_t length = strcspn(name, "=");
@@ -41,24 +39,18 @@ static enum dl_code check(const struct dl_words *words, bool *has_site, struct d
             return dl_fail_at(err, "request", 0, 0, NULL,
                               "%.*s: not an option of a run that a request may describe",
                               (int)length, name);
-        *has_site = *has_site || (length == 4 && strncmp(name, "site", 4) == 0);
     }
     return DL_OK;
 }
 
-static enum dl_code read_words(const struct dl_service *service, const struct dl_command *command,
-                               const struct dl_request *request, struct dl_arena *arena,
-                               struct dl_words *words, struct dl_err *err) {
-    const char *site = service->config->site;
-    bool has_site;
+static enum dl_code read_words(const struct dl_command *command, const struct dl_request *request,
+                               struct dl_arena *arena, struct dl_words *words, struct dl_err *err) {
     DL_TRY(dl_words_of_body(command, request->body, request->body_bytes, arena, words, err));
-    DL_TRY(check(words, &has_site, err));
-    if (!has_site && site != NULL)
-        DL_TRY(dl_words_add(words, dl_arena_printf(arena, "--site=%s", site), err));
+    DL_TRY(check(words, err));
     return dl_words_add(words, dl_arena_strdup(arena, "script"), err);
 }
 
-/* The folder of the run is below that from which the user submits, not below that of this process.
+/* The run's folder is relative to the folder of submission, not to that of this process.
  */
 static const char *from_submission(const char *script, struct dl_arena *arena) {
     char here[4096];
@@ -81,8 +73,8 @@ void dl_answer_script(const struct dl_service *service, const struct dl_request 
         dl_answer_text(500, DL_MEDIA_PROBLEM, NULL, out);
         return;
     }
-    ran->code = read_words(service, command, request, arena, words, &ran->err);
+    ran->code = read_words(command, request, arena, words, &ran->err);
     if (ran->code == DL_OK) dl_run_command(service, command, words, request, arena, ran);
     ran->text = from_submission(ran->text, arena);
-    dl_answer_ran(service, ran, DL_MEDIA_TEXT, arena, out);
+    dl_answer_ran(ran, DL_MEDIA_TEXT, arena, out);
 }

@@ -1,5 +1,5 @@
-/* body.c - options of requests. What the command line may do with files of its user, a request may
- * not: it names what the service has, or brings its own documents. */
+/* body.c - parses the options of requests. A request cannot open files: it names data of the
+ * service or contains its own documents. */
 #include "serve/body.h"
 
 #include <ctype.h>
@@ -8,12 +8,11 @@
 #include <string.h>
 
 #include "model/core/json_node.h"
+#include "model/core/text.h"
 
-static enum dl_code no_memory(struct dl_err *err) {
-    return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-}
+enum { MAX_LIST = 1024 }; /* values of one option */
 
-/* Options about files of this machine, about the process, or about the form of the answer. */
+/* Options that concern files of this machine, the process, or the output format. */
 static const char *const withheld[] = {"output",       "format", "json",  "csv",       "help",
                                        "trace",        "data",   "color", "threads",   "write",
                                        "tables",       "shard",  "merge", "intervals", "markdown",
@@ -50,9 +49,8 @@ const struct dl_option *dl_request_option(const struct dl_command *command, cons
 }
 
 enum dl_code dl_words_add(struct dl_words *words, char *word, struct dl_err *err) {
-    if (word == NULL) return no_memory(err);
-    if (words->count == DL_MOST_WORDS)
-        return dl_fail(err, DL_ERR_USAGE, "expected at most %d values", DL_MOST_WORDS);
+    if (words->count == DL_MAX_WORDS)
+        return dl_fail(err, DL_ERR_USAGE, "expected at most %d values", DL_MAX_WORDS);
     words->list[words->count++] = word;
     return DL_OK;
 }
@@ -67,18 +65,18 @@ static bool is_taken(const struct dl_words *words, const char *name) {
 enum dl_code dl_words_attach(struct dl_words *words, const char *name, const char *text,
                              size_t bytes, struct dl_arena *arena, const char **name_out,
                              struct dl_err *err) {
-    if (words->attached_count == DL_MOST_ATTACHED)
-        return dl_fail(err, DL_ERR_USAGE, "expected at most %d documents", DL_MOST_ATTACHED);
+    if (words->attached_count == DL_MAX_ATTACHED)
+        return dl_fail(err, DL_ERR_USAGE, "expected at most %d documents", DL_MAX_ATTACHED);
     const char *own = name;
     for (int i = 2; own != NULL && is_taken(words, own); i++)
         own = dl_arena_printf(arena, "%s (%d)", name, i);
-    if (own == NULL) return no_memory(err);
-    words->attached[words->attached_count++] = (struct dl_attachment){own, text, bytes, false};
+    words->attached[words->attached_count++] =
+        (struct dl_attachment){.name = own, .text = text, .length = bytes};
     *name_out = own;
     return DL_OK;
 }
 
-/* Where a value stands in the request. */
+/* A value of the request with its context. */
 struct place {
     const struct dl_json *doc;
     const struct dl_json_node *node;
@@ -94,7 +92,7 @@ static enum dl_code refuse(const struct place *p, const char *expected) {
     return dl_fail_at(p->err, p->doc->name, line, col, p->key, "%s", expected);
 }
 
-/* A name of something that the service has: no path, and no end that makes it one. */
+/* Whether it is a name and not a path. */
 static bool is_name(const char *text) {
     const size_t length = strlen(text);
     const bool suffix = length > 5 && (strcmp(text + length - 5, ".json") == 0);
@@ -121,7 +119,7 @@ static size_t end_of_value(const struct dl_json *doc, size_t at) {
     return at;
 }
 
-/* {"name": ..., "text": ...} is a table, any other object a document of JSON. */
+/* {"name": ..., "text": ...} is a table, any other object a JSON document. */
 static enum dl_code attach(const struct place *p, const char **path) {
     const struct dl_json_node *name = dl_json_member(p->node, "name", 4),
                               *text = dl_json_member(p->node, "text", 4);
@@ -133,13 +131,12 @@ static enum dl_code attach(const struct place *p, const char **path) {
     const size_t end = end_of_value(p->doc, p->node->place);
     const char *copy =
         dl_arena_strndup(p->arena, p->doc->text + p->node->place, end - p->node->place);
-    if (copy == NULL) return no_memory(p->err);
     return dl_words_attach(p->words, p->key, copy, end - p->node->place, p->arena, path, p->err);
 }
 
 static enum dl_code add_value(const struct place *p, const struct dl_option *option,
                               const char *text) {
-    /* Quantities have units with '/', and --set takes those alone. */
+    /* Units contain '/'; --set takes only quantities. */
     const bool quantity = option->value != NULL && option->value->kind == DL_VALUE_NUMBER;
     if (!quantity && strcmp(option->name, "set") != 0 && !is_name(text))
         return refuse(p, "expected a name; a request cannot open files of this machine");
@@ -161,11 +158,12 @@ static enum dl_code add_scalar(const struct place *p, const struct dl_option *op
     return add_value(p, option, text);
 }
 
-/* Repeated for an option that may be, else joined by commas. */
+/* Repeats a repeatable option; joins other values by commas. */
 static enum dl_code add_list(struct place p, const struct dl_option *option) {
-    const char *joined = NULL;
+    struct dl_text joined = {.arena = p.arena};
     if (!dl_option_takes_list(option)) return refuse(&p, "expected one value, not a list");
     if (p.node->child == NULL) return refuse(&p, "expected a list of at least one value");
+    if (p.node->child_count > MAX_LIST) return refuse(&p, "expected a list of at most 1024 values");
     for (const struct dl_json_node *n = p.node->child; n != NULL; n = n->next) {
         struct place item = p;
         item.node = n;
@@ -175,10 +173,11 @@ static enum dl_code add_list(struct place p, const struct dl_option *option) {
             DL_TRY(add_scalar(&item, option));
             continue;
         }
-        joined = joined == NULL ? text : dl_arena_printf(p.arena, "%s,%s", joined, text);
-        if (joined == NULL) return no_memory(p.err);
+        if (n != p.node->child) dl_text_add(&joined, ",");
+        dl_text_add(&joined, text);
     }
-    return joined == NULL ? DL_OK : add_value(&p, option, joined); /* NULL: repeated */
+    if (dl_option_repeatable(option)) return DL_OK;
+    return add_value(&p, option, dl_text_string(&joined));
 }
 
 /* "set": {"links.inter.bandwidth": "25GB/s"} */
@@ -246,7 +245,7 @@ enum dl_code dl_words_of_body(const struct dl_command *command, const char *body
 
 static int hex(int c) { return isdigit(c) ? c - '0' : isxdigit(c) ? tolower(c) - 'a' + 10 : -1; }
 
-/* In place: %41 and +; a NUL ends the text early and so cannot hide anything. */
+/* Decodes %41 and + in place; a NUL ends the text. */
 static void decode(char *text) {
     char *to = text;
     for (const char *from = text; *from != '\0'; from++) {
@@ -265,7 +264,6 @@ static void decode(char *text) {
 enum dl_code dl_words_of_form(const struct dl_command *command, const char *query,
                               struct dl_arena *arena, struct dl_words *out, struct dl_err *err) {
     char *text = dl_arena_strdup(arena, query), *next = NULL;
-    if (text == NULL) return no_memory(err);
     for (char *pair = strtok_r(text, "&", &next); pair != NULL; pair = strtok_r(NULL, "&", &next)) {
         char *value = strchr(pair, '=');
         if (value == NULL) continue;

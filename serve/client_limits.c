@@ -14,7 +14,7 @@ void dl_limits_init(struct dl_limits *limits, double requests_per_s, uint64_t ke
     for (int i = 0; i < DL_CLIENT_SLOTS; i++) limits->slots[i].tokens = limits->burst;
 }
 
-/* From a secret start: a client cannot choose a slot. */
+/* Seeded by a secret, so that a client cannot choose its slot. */
 static unsigned slot_of(const struct dl_limits *limits, const char *client) {
     const uint64_t hash = dl_hash_text(DL_HASH_START ^ limits->key, client);
     return (unsigned)((hash ^ (hash >> 32)) % DL_CLIENT_SLOTS);

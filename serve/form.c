@@ -1,5 +1,5 @@
-/* form.c - GET /form: the page without scripts. A form of a few fields; its answer is the table
- * that the command line prints. */
+/* form.c - GET /form: the page without scripts: a form of a few fields; the answer is the table of
+ * the command line. */
 #include <string.h>
 
 #include "model/core/text.h"
@@ -43,8 +43,7 @@ static const char *given(const struct dl_words *words, const char *name) {
 static void add_list(struct dl_text *out, const struct dl_service *service, const char *list,
                      enum dl_data_kind kind, struct dl_arena *arena) {
     const char **names = NULL;
-    struct dl_err ignored = {0};
-    if (dl_data_names(&service->context->data, kind, arena, &names, &ignored) != DL_OK) return;
+    dl_data_names(&service->context->data, kind, arena, &names);
     dl_text_printf(out, "<datalist id=\"%s\">", list);
     for (int i = 0; names[i] != NULL; i++) dl_text_printf(out, "<option value=\"%s\">", names[i]);
     dl_text_add(out, "</datalist>\n");

@@ -45,7 +45,7 @@ bool dl_frame_write(int fd, const struct dl_frame *frame, const void *bytes) {
 
 bool dl_frame_read(int fd, struct dl_frame *frame, char **bytes) {
     *bytes = NULL;
-    if (!read_all(fd, (char *)frame, sizeof *frame) || frame->bytes > DL_FRAME_MOST_BYTES)
+    if (!read_all(fd, (char *)frame, sizeof *frame) || frame->bytes > DL_FRAME_MAX_BYTES)
         return false;
     *bytes = malloc((size_t)frame->bytes + 1);
     if (*bytes == NULL) return false;

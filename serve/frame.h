@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { DL_FRAME_MOST_BYTES = 256 << 20 };
+enum { DL_FRAME_MAX_BYTES = 256 << 20 };
 
 enum dl_frame_kind { DL_FRAME_REQUEST, DL_FRAME_PROGRESS, DL_FRAME_ANSWER };
 
@@ -20,15 +20,16 @@ struct dl_frame {
     uint32_t status; /* of an answer: the HTTP status */
     uint32_t media;  /* of an answer: enum dl_media */
     uint32_t exit;   /* of an answer: the exit status of the command line */
-    uint32_t query;  /* of a request: bytes of the query before the body */
-    uint64_t bytes;  /* that follow; at most DL_FRAME_MOST_BYTES */
+    uint32_t query;  /* of a request: offset of the body, after path and query */
+    uint64_t bytes;  /* payload length; at most DL_FRAME_MAX_BYTES */
 };
 
-/* Sends what is left behind `sent` bytes of header and bytes, in one call; as send() returns. */
+/* Sends the rest of header and payload after the first `sent` bytes, in one call; returns as
+ * send(). */
 ssize_t dl_frame_send(int fd, const struct dl_frame *frame, const void *bytes, size_t sent);
 
-/* Whole frames over a blocking socket. dl_frame_read allocates *bytes with malloc, with a NUL
- * behind. false: the other end has gone, the frame is too large, or memory is exhausted. */
+/* Whole frames over a blocking socket. dl_frame_read allocates *bytes with malloc and appends a
+ * NUL. false: the peer closed the socket, the frame is too large, or memory is exhausted. */
 bool dl_frame_write(int fd, const struct dl_frame *frame, const void *bytes);
 bool dl_frame_read(int fd, struct dl_frame *frame, char **bytes);
 

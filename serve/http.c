@@ -1,4 +1,4 @@
-/* http.c - connections and requests as libmicrohttpd tells of them. */
+/* http.c - libmicrohttpd's callbacks: connections and requests. */
 #include "serve/http.h"
 
 #include <arpa/inet.h>
@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* A head must have come after HEAD_S, a body after BODY_S; an idle connection stays for IDLE_S. */
-enum { HEAD_S = 10, BODY_S = 60, IDLE_S = 30, MOST_BODIES = 512 << 20, MOST_ARGUMENTS = 256 };
+/* Time limits for receiving a head and a body, and for an idle connection. */
+enum { HEAD_S = 10, BODY_S = 60, IDLE_S = 30, MAX_BODIES = 512 << 20, MAX_ARGUMENTS = 256 };
 
 static void client_text(const struct sockaddr *address, char *out, size_t out_size) {
     const void *bytes = address->sa_family == AF_INET6
@@ -51,7 +51,7 @@ static struct dl_connection *connection_of(struct MHD_Connection *connection) {
     return info == NULL ? NULL : info->socket_context;
 }
 
-static void told(struct dl_job *job, const char *progress) {
+static void notify(struct dl_job *job, const char *progress) {
     struct dl_http_request *r = job->owner;
     if (!r->streaming) {
         if (progress == NULL) dl_http_resume(r);
@@ -80,7 +80,7 @@ static bool add_bytes(struct dl_http_request *r, const char *bytes, size_t count
     return true;
 }
 
-/* The whole query again as the client wrote it, less its decoding by the library. */
+/* Re-encodes the query, which the library has decoded. */
 struct query {
     struct dl_http_request *request;
     bool good;
@@ -106,11 +106,11 @@ static enum MHD_Result add_argument(void *target, enum MHD_ValueKind kind, const
     q->good = q->good && (q->count++ == 0 || add_bytes(q->request, "&", 1)) &&
               add_encoded(q->request, key) && add_bytes(q->request, "=", 1) &&
               add_encoded(q->request, value == NULL ? "" : value);
-    q->good = q->good && q->count <= MOST_ARGUMENTS; /* more is refused, not cut */
+    q->good = q->good && q->count <= MAX_ARGUMENTS; /* refused, not truncated */
     return q->good ? MHD_YES : MHD_NO;
 }
 
-/* The rest of the path, the query; the body follows. */
+/* Starts the job's bytes with the rest of the path and the query; the body follows. */
 static bool begin_job(struct dl_http_request *r, const char *rest) {
     struct query q = {.request = r, .good = true};
     const char *accept =
@@ -121,7 +121,7 @@ static bool begin_job(struct dl_http_request *r, const char *rest) {
     r->prefix = r->job.count;
     r->job.route = r->route;
     r->job.owner = r;
-    r->job.told = told;
+    r->job.notify = notify;
     r->job.streamed = r->route->kind == DL_ROUTE_HEAVY && accept != NULL &&
                       strstr(accept, "text/event-stream") != NULL;
     r->job.head = (struct dl_frame){.kind = DL_FRAME_REQUEST,
@@ -145,7 +145,7 @@ static enum MHD_Result begin(struct dl_server *s, struct MHD_Connection *connect
     c->deadline_s = dl_now_s() + BODY_S;
     const int status = dl_http_check(r, url, method, &rest, &detail, &retry_s);
     if (status != 0 || r->route == NULL) return dl_http_problem(r, status, detail, retry_s);
-    if (s->body_bytes > MOST_BODIES)
+    if (s->body_bytes > MAX_BODIES)
         return dl_http_problem(r, 503, "too many large requests at once", 5);
     if (r->route->kind != DL_ROUTE_STATIC && !begin_job(r, rest))
         return dl_http_problem(r, 400, "expected a shorter query", 0);
@@ -178,10 +178,10 @@ enum MHD_Result dl_http_request(void *server, struct MHD_Connection *connection,
     if (*upload_bytes > 0) {
         const size_t count = *upload_bytes;
         *upload_bytes = 0;
-        if (r->answered) return MHD_YES; /* what follows an early answer is dropped */
+        if (r->answered) return MHD_YES; /* the rest of the body after an early answer is dropped */
         if (r->route->kind == DL_ROUTE_STATIC) return MHD_YES;
         if ((double)(r->job.count + count) > r->server->config->body_bytes + 65536)
-            return MHD_NO; /* larger than it said, or it said nothing: closed */
+            return MHD_NO; /* larger than its Content-Length, or chunked and too large: close */
         return add_bytes(r, upload, count) ? MHD_YES : MHD_NO;
     }
     if (r->answered) return MHD_YES;
@@ -237,7 +237,7 @@ void dl_http_tick(struct dl_server *server, double now_s) {
         struct dl_http_request *r = c->request;
         next = c->next;
         if (r != NULL && r->streaming && now_s - r->event_s > SIGN_OF_LIFE_S)
-            dl_http_event(r, NULL, "working"); /* finds out whether the client is still there */
+            dl_http_event(r, NULL, "working"); /* detects a client that has gone */
         if (c->deadline_s == 0 || now_s < c->deadline_s) continue;
         const union MHD_ConnectionInfo *info =
             dl_mhd.MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_CONNECTION_FD);

@@ -10,7 +10,7 @@ static const char *header(const struct dl_http_request *r, const char *name) {
     return dl_mhd.MHD_lookup_connection_value(r->connection->mhd, MHD_HEADER_KIND, name);
 }
 
-/* Fields that a proxy before us might read otherwise than we do (request smuggling). */
+/* Header fields that a proxy might parse differently (request smuggling). */
 struct fields {
     const char *odd; /* what is wrong; NULL: nothing */
     int hosts, lengths, encodings;
@@ -50,7 +50,7 @@ static enum MHD_Result look_at_field(void *target, enum MHD_ValueKind kind, cons
     return MHD_YES;
 }
 
-/* NULL: one reading alone is possible. */
+/* NULL: the fields are unambiguous. */
 static const char *odd_fields(const struct dl_http_request *r) {
     struct fields f = {.odd = NULL};
     dl_mhd.MHD_get_connection_values_n(r->connection->mhd, MHD_HEADER_KIND, look_at_field, &f);
@@ -74,7 +74,7 @@ static bool on_loopback(const char *listen) {
            strncmp(listen, "localhost", 9) == 0;
 }
 
-/* A page of somebody else's that calls itself by our address (DNS rebinding) has another Host. */
+/* Under DNS rebinding another site's page reaches this address, but with its own Host. */
 static bool host_is_ours(const struct dl_http_request *r) {
     const struct dl_serve_config *c = r->server->config;
     const char *host = header(r, "Host");
@@ -84,10 +84,17 @@ static bool host_is_ours(const struct dl_http_request *r) {
     return same_host(host, "localhost") || same_host(host, "127.0.0.1") || same_host(host, "[::1]");
 }
 
-/* Another site's page cannot send these without asking first, and gets no permission. */
+/* Whether a browser sent the request for another site's page. A browser without Sec-Fetch-Site says
+ * so by an Origin ("https://host:port", or "null") other than the Host. */
 static bool from_elsewhere(const struct dl_http_request *r) {
-    const char *site = header(r, "Sec-Fetch-Site");
-    return site != NULL && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0;
+    const char *site = header(r, "Sec-Fetch-Site"), *origin = header(r, "Origin"),
+               *host = header(r, "Host"), *named = r->server->config->host;
+    if (site != NULL) return strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0;
+    if (origin == NULL) return false;
+    const char *scheme_end = strstr(origin, "://");
+    if (scheme_end == NULL || host == NULL) return true;
+    const char *name = scheme_end + 3;
+    return strcasecmp(name, host) != 0 && (named == NULL || !same_host(name, named));
 }
 
 static bool has_media(const struct dl_http_request *r, const char *media) {
@@ -104,7 +111,7 @@ static bool token_is_known(const struct dl_http_request *r) {
            dl_token_known(r->server->tokens, r->server->token_count, given + 7);
 }
 
-/* The last address that the proxy of --forwarded names: those before it come from the client. */
+/* The last address of X-Forwarded-For: the proxy added it; earlier ones come from the client. */
 static void forwarded_client(const struct dl_http_request *r, char *out, size_t out_size) {
     const char *list = header(r, "X-Forwarded-For");
     if (list == NULL) return;

@@ -1,4 +1,4 @@
-/* http_response.c - responses: headers that each has, problem details, files of the page, streams.
+/* http_response.c - responses: common headers, problem details, files of the page, streams.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static enum MHD_Result queue(struct dl_http_request *r, int status, struct MHD_R
     dl_mhd.MHD_destroy_response(response);
     r->answered = true;
     r->status = status;
-    r->connection->deadline_s = dl_now_s() + 60; /* to take it */
+    r->connection->deadline_s = dl_now_s() + 60; /* for the client to read it */
     return done;
 }
 
@@ -94,7 +94,7 @@ enum MHD_Result dl_http_problem(struct dl_http_request *r, int status, const cha
         snprintf(number, sizeof number, "%.0f", retry_s < 1 ? 1 : retry_s);
         dl_mhd.MHD_add_response_header(response, "Retry-After", number);
     }
-    /* What is left of the body is not read. */
+    /* The rest of the body is not read. */
     if (!r->accepted) dl_mhd.MHD_add_response_header(response, "Connection", "close");
     return queue(r, status, response);
 }
@@ -151,8 +151,7 @@ enum MHD_Result dl_http_stream(struct dl_http_request *r) {
         dl_mhd.MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 4096, read_events, r, NULL);
     if (response == NULL) return MHD_NO;
     add_headers(response, "text/event-stream", NULL);
-    dl_mhd.MHD_add_response_header(response, "X-Accel-Buffering",
-                                   "no"); /* nginx passes it on at once */
+    dl_mhd.MHD_add_response_header(response, "X-Accel-Buffering", "no"); /* nginx: no buffering */
     r->streaming = true;
     const enum MHD_Result done = queue(r, 200, response);
     r->connection->deadline_s = 0;

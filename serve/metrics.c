@@ -1,4 +1,5 @@
-/* metrics.c - counters as Prometheus reads them. Names of routes only: nothing of a request. */
+/* metrics.c - counters in Prometheus's text format; labels are names of routes, never content of
+ * requests. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@ struct dl_mhd dl_mhd;
 
 static void *library;
 
-/* A pointer to a function comes as one to data (POSIX). */
+/* dlsym returns a data pointer for a function (POSIX). */
 static enum dl_code find(const char *name, void *out, struct dl_err *err) {
     void *found = dlsym(library, name);
     if (found == NULL)

@@ -1,5 +1,5 @@
-/* mhd.h - libmicrohttpd, loaded when the service starts: linked, it and the TLS library behind it
- * would cost every other command a millisecond. */
+/* mhd.h - libmicrohttpd, loaded when the service starts: linking it and its TLS library would delay
+ * every other command by a millisecond. */
 #ifndef DL_SERVE_MHD_H
 #define DL_SERVE_MHD_H
 
@@ -7,7 +7,7 @@
 
 #include "model/core/status.h"
 
-/* The functions in use; X(name) for each. */
+/* The functions used, as X(name). */
 #define DL_MHD_FUNCTIONS(X)                                                                        \
     X(MHD_add_response_header)                                                                     \
     X(MHD_create_response_from_buffer)                                                             \
@@ -33,7 +33,7 @@ struct dl_mhd {
 };
 extern struct dl_mhd dl_mhd; /* filled by dl_mhd_load */
 
-/* DL_ERR_BACKEND: the library is not there, or lacks a function. */
+/* DL_ERR_BACKEND: the library is missing or lacks a function. */
 enum dl_code dl_mhd_load(struct dl_err *err);
 
 #endif

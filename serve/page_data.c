@@ -1,4 +1,4 @@
-/* page_data.c - the assembler copies the files of serve/page/ into the program. */
+/* page_data.c - embeds the files of serve/page/ by the assembler. */
 #include "serve/page_data.h"
 
 #define EMBED(name, file)                                                                          \

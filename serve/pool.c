@@ -1,4 +1,4 @@
-/* pool.c - two classes of workers, so that long requests never delay short ones; a queue for each.
+/* pool.c - two classes of workers with a queue each, so that long requests never delay short ones.
  */
 #include "serve/pool.h"
 
@@ -11,21 +11,21 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { CLASSES = 2, MOST_QUEUED = 256, MOST_ENDS = 128, FORSAKEN_S = 1 };
+enum { CLASSES = 2, MAX_QUEUED = 256, MAX_WORKERS = 128, ABANDONED_S = 1 };
 
-/* The front end's end of a worker. */
-struct dl_worker_end {
+/* A worker process as the front end sees it. */
+struct dl_worker_slot {
     struct dl_pool *pool;
-    int fd; /* -1: to be replaced */
+    int fd; /* -1: to be restarted */
     pid_t pid;
     int class, generation;
-    struct dl_job *job; /* NULL: idle, or forsaken */
-    bool forsaken;      /* it computes what nobody waits for any more */
+    struct dl_job *job; /* NULL: idle or abandoned */
+    bool abandoned;     /* it computes a cancelled job */
     double started_s;
-    size_t sent;  /* bytes of the job's header and bytes */
-    bool stalled; /* the socket was full: epoll tells when it is not */
+    size_t sent;  /* bytes sent of header and payload */
+    bool stalled; /* the socket buffer was full: waiting for EPOLLOUT */
     struct dl_frame in;
-    size_t in_head; /* bytes of the answer's header that have come */
+    size_t in_head; /* bytes received of the answer's header */
     char *in_bytes;
     size_t in_count;
 };
@@ -34,8 +34,8 @@ struct dl_pool {
     const struct dl_service *service;
     struct dl_spawner spawner;
     int epoll, generation;
-    struct dl_worker_end ends[MOST_ENDS];
-    int end_count;
+    struct dl_worker_slot workers[MAX_WORKERS];
+    int worker_count;
     struct {
         struct dl_job *first, *last;
         int count;
@@ -45,20 +45,20 @@ struct dl_pool {
 
 static int class_of(const struct dl_job *job) { return job->route->kind == DL_ROUTE_HEAVY; }
 
-static void forget_input(struct dl_worker_end *w) {
+static void forget_input(struct dl_worker_slot *w) {
     free(w->in_bytes);
     w->in_bytes = NULL;
     w->in_head = w->in_count = 0;
 }
 
-static void drop(struct dl_worker_end *w) {
-    if (w->fd >= 0) close(w->fd); /* leaves epoll; an idle worker ends by itself */
+static void drop(struct dl_worker_slot *w) {
+    if (w->fd >= 0) close(w->fd); /* removes it from epoll; an idle worker then exits */
     w->fd = -1;
-    w->forsaken = w->stalled = false;
+    w->abandoned = w->stalled = false;
     forget_input(w);
 }
 
-static bool revive(struct dl_worker_end *w) {
+static bool revive(struct dl_worker_slot *w) {
     w->fd = dl_spawner_worker(&w->pool->spawner, &w->pid);
     w->generation = w->pool->generation;
     if (w->fd < 0) return false;
@@ -67,12 +67,12 @@ static bool revive(struct dl_worker_end *w) {
     return epoll_ctl(w->pool->epoll, EPOLL_CTL_ADD, w->fd, &event) == 0;
 }
 
-static void watch(struct dl_worker_end *w, uint32_t events) {
+static void watch(struct dl_worker_slot *w, uint32_t events) {
     struct epoll_event event = {.events = events, .data.ptr = w};
     epoll_ctl(w->pool->epoll, EPOLL_CTL_MOD, w->fd, &event);
 }
 
-/* The answer that the service makes where no worker could. */
+/* The answer to a job that no worker answered. */
 static void answer_for(struct dl_job *job, int status, const char *title, const char *detail) {
     char text[512];
     const int length = snprintf(text, sizeof text,
@@ -91,11 +91,11 @@ static void answer_for(struct dl_job *job, int status, const char *title, const 
 static void finish(struct dl_job *job) {
     job->state = DL_JOB_DONE;
     job->worker = NULL;
-    job->told(job, NULL);
+    job->notify(job, NULL);
 }
 
-/* The worker died, or is made to, with its job undone. */
-static void lose(struct dl_worker_end *w, int status, const char *title, const char *detail) {
+/* Kills the worker, unless it is dead, and answers its unfinished job. */
+static void lose(struct dl_worker_slot *w, int status, const char *title, const char *detail) {
     struct dl_job *job = w->job;
     w->job = NULL;
     dl_spawner_kill(&w->pool->spawner, w->pid);
@@ -106,7 +106,7 @@ static void lose(struct dl_worker_end *w, int status, const char *title, const c
     finish(job);
 }
 
-static void send_more(struct dl_worker_end *w) {
+static void send_more(struct dl_worker_slot *w) {
     const struct dl_job *job = w->job;
     while (w->sent < sizeof job->head + job->count) {
         const ssize_t done = dl_frame_send(w->fd, &job->head, job->bytes, w->sent);
@@ -115,14 +115,14 @@ static void send_more(struct dl_worker_end *w) {
             w->stalled = true;
             return;
         }
-        if (done <= 0) return; /* its end closes, which epoll tells */
+        if (done <= 0) return; /* the worker closed its socket: epoll reports it */
         w->sent += (size_t)done;
     }
     if (w->stalled) watch(w, EPOLLIN);
     w->stalled = false;
 }
 
-static void start(struct dl_worker_end *w, struct dl_job *job, double now_s) {
+static void start(struct dl_worker_slot *w, struct dl_job *job, double now_s) {
     w->job = job;
     w->sent = 0;
     w->started_s = now_s;
@@ -132,17 +132,17 @@ static void start(struct dl_worker_end *w, struct dl_job *job, double now_s) {
     send_more(w);
 }
 
-static struct dl_worker_end *idle_of(struct dl_pool *pool, int class) {
-    for (int i = 0; i < pool->end_count; i++) {
-        struct dl_worker_end *w = &pool->ends[i];
-        if (w->class == class && w->fd >= 0 && w->job == NULL && !w->forsaken) return w;
+static struct dl_worker_slot *idle_of(struct dl_pool *pool, int class) {
+    for (int i = 0; i < pool->worker_count; i++) {
+        struct dl_worker_slot *w = &pool->workers[i];
+        if (w->class == class && w->fd >= 0 && w->job == NULL && !w->abandoned) return w;
     }
     return NULL;
 }
 
 static void feed(struct dl_pool *pool, int class, double now_s) {
     while (pool->queues[class].first != NULL) {
-        struct dl_worker_end *w = idle_of(pool, class);
+        struct dl_worker_slot *w = idle_of(pool, class);
         if (w == NULL) return;
         struct dl_job *job = pool->queues[class].first;
         pool->queues[class].first = job->next;
@@ -161,9 +161,9 @@ enum dl_code dl_pool_start(const struct dl_service *service, int epoll, struct d
     const int64_t each[CLASSES] = {service->config->workers, service->config->searches};
     const enum dl_code code = dl_spawner_start(service, &pool->spawner, err);
     for (int class = 0; class < CLASSES && code == DL_OK; class ++) {
-        for (int64_t i = 0; i < each[class] && pool->end_count < MOST_ENDS; i++) {
-            struct dl_worker_end *w = &pool->ends[pool->end_count++];
-            *w = (struct dl_worker_end){.pool = pool, .fd = -1, .class = class};
+        for (int64_t i = 0; i < each[class] && pool->worker_count < MAX_WORKERS; i++) {
+            struct dl_worker_slot *w = &pool->workers[pool->worker_count++];
+            *w = (struct dl_worker_slot){.pool = pool, .fd = -1, .class = class};
             revive(w);
         }
     }
@@ -175,12 +175,12 @@ bool dl_pool_submit(struct dl_pool *pool, struct dl_job *job, double now_s) {
     const int class = class_of(job);
     job->since_s = now_s;
     job->next = NULL;
-    struct dl_worker_end *w = pool->queues[class].first == NULL ? idle_of(pool, class) : NULL;
+    struct dl_worker_slot *w = pool->queues[class].first == NULL ? idle_of(pool, class) : NULL;
     if (w != NULL) {
         start(w, job, now_s);
         return true;
     }
-    if (pool->queues[class].count == MOST_QUEUED) return false;
+    if (pool->queues[class].count == MAX_QUEUED) return false;
     job->state = DL_JOB_QUEUED;
     if (pool->queues[class].last != NULL)
         pool->queues[class].last->next = job;
@@ -206,12 +206,12 @@ static void unqueue(struct dl_pool *pool, struct dl_job *job) {
     }
 }
 
-/* A short request is over sooner than a new worker has read its data: it may end by itself. */
-static void forsake(struct dl_worker_end *w) {
+/* A short request ends sooner than a new worker reads its data: let it finish. */
+static void abandon(struct dl_worker_slot *w) {
     const struct dl_job *job = w->job;
     w->job = NULL;
-    w->forsaken = w->class == 0 && w->sent == sizeof job->head + job->count;
-    if (w->forsaken) return;
+    w->abandoned = w->class == 0 && w->sent == sizeof job->head + job->count;
+    if (w->abandoned) return;
     dl_spawner_kill(&w->pool->spawner, w->pid);
     drop(w);
 }
@@ -219,17 +219,17 @@ static void forsake(struct dl_worker_end *w) {
 void dl_pool_cancel(struct dl_pool *pool, struct dl_job *job) {
     if (job->state == DL_JOB_QUEUED) unqueue(pool, job);
     if (job->state == DL_JOB_RUNNING) {
-        forsake(job->worker);
+        abandon(job->worker);
         pool->counts.cancelled++;
     }
     job->state = DL_JOB_DONE;
 }
 
-static void take_frame(struct dl_worker_end *w, double now_s) {
+static void take_frame(struct dl_worker_slot *w, double now_s) {
     struct dl_job *job = w->job;
     struct dl_pool *pool = w->pool;
     if (job != NULL && w->in.kind == DL_FRAME_PROGRESS) {
-        job->told(job, w->in_bytes);
+        job->notify(job, w->in_bytes);
         forget_input(w);
         return;
     }
@@ -243,14 +243,14 @@ static void take_frame(struct dl_worker_end *w, double now_s) {
     }
     forget_input(w);
     w->job = NULL;
-    w->forsaken = false;
-    if (w->generation != pool->generation) drop(w); /* replaced at the next tick */
+    w->abandoned = false;
+    if (w->generation != pool->generation) drop(w); /* restarted at the next tick */
     if (job != NULL) finish(job);
     feed(pool, w->class, now_s);
 }
 
-/* Reads what there is of one frame (epoll tells of more); false: the worker has gone. */
-static bool receive(struct dl_worker_end *w, double now_s) {
+/* Reads the available bytes of one frame; false: the worker has exited. */
+static bool receive(struct dl_worker_slot *w, double now_s) {
     for (;;) {
         const bool head = w->in_head < sizeof w->in;
         char *to = head ? (char *)&w->in + w->in_head : w->in_bytes + w->in_count;
@@ -265,7 +265,7 @@ static bool receive(struct dl_worker_end *w, double now_s) {
             w->in_count += (size_t)got;
         if (w->in_head < sizeof w->in) continue;
         if (w->in_bytes == NULL) {
-            if (w->in.bytes > DL_FRAME_MOST_BYTES) return false;
+            if (w->in.bytes > DL_FRAME_MAX_BYTES) return false;
             w->in_bytes = malloc((size_t)w->in.bytes + 1);
             if (w->in_bytes == NULL) return false;
             w->in_bytes[w->in.bytes] = '\0';
@@ -277,8 +277,8 @@ static bool receive(struct dl_worker_end *w, double now_s) {
 }
 
 void dl_pool_event(struct dl_pool *pool, void *end, uint32_t events, double now_s) {
-    struct dl_worker_end *w = end;
-    if (w->fd < 0) return; /* dropped by an event before this one */
+    struct dl_worker_slot *w = end;
+    if (w->fd < 0) return; /* dropped by an earlier event */
     if ((events & EPOLLOUT) != 0 && w->job != NULL) send_more(w);
     if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0 && !receive(w, now_s)) {
         lose(w, 500, "Internal Server Error",
@@ -290,19 +290,20 @@ void dl_pool_event(struct dl_pool *pool, void *end, uint32_t events, double now_
 
 void dl_pool_tick(struct dl_pool *pool, double now_s) {
     const struct dl_serve_config *c = pool->service->config;
-    struct dl_err ignored = {0}; /* tried again at the next tick */
+    struct dl_err ignored = {0}; /* retried at the next tick */
     dl_spawner_reap(&pool->spawner);
-    if (pool->spawner.pid < 0) { /* it was killed, and its workers with it */
+    if (pool->spawner.pid < 0) { /* killed together with its workers */
         dl_spawner_stop(&pool->spawner);
         dl_spawner_start(pool->service, &pool->spawner, &ignored);
     }
-    for (int i = 0; i < pool->end_count; i++) {
-        struct dl_worker_end *w = &pool->ends[i];
-        const double most_s = w->class == 0 ? c->short_s : c->long_s, took_s = now_s - w->started_s;
-        if (w->job != NULL && took_s > most_s) {
+    for (int i = 0; i < pool->worker_count; i++) {
+        struct dl_worker_slot *w = &pool->workers[i];
+        const double limit_s = w->class == 0 ? c->short_s : c->long_s,
+                     took_s = now_s - w->started_s;
+        if (w->job != NULL && took_s > limit_s) {
             pool->counts.timed_out++;
             lose(w, 504, "Gateway Timeout", "the request took longer than the service allows");
-        } else if (w->forsaken && took_s > FORSAKEN_S) {
+        } else if (w->abandoned && took_s > ABANDONED_S) {
             dl_spawner_kill(&pool->spawner, w->pid);
             drop(w);
         }
@@ -317,18 +318,19 @@ enum dl_code dl_pool_reload(struct dl_pool *pool, struct dl_err *err) {
     dl_spawner_stop(&pool->spawner); /* reaped by a tick, once its workers have answered */
     pool->spawner = next;
     pool->generation++;
-    for (int i = 0; i < pool->end_count; i++) {
-        if (pool->ends[i].job == NULL) drop(&pool->ends[i]); /* one forsaken ends by itself */
+    for (int i = 0; i < pool->worker_count; i++) {
+        if (pool->workers[i].job == NULL)
+            drop(&pool->workers[i]); /* an abandoned one exits by itself */
     }
     return DL_OK;
 }
 
 struct dl_pool_counts dl_pool_counts(const struct dl_pool *pool) {
     struct dl_pool_counts counts = pool->counts;
-    for (int i = 0; i < pool->end_count; i++) {
-        if (pool->ends[i].job != NULL || pool->ends[i].forsaken)
+    for (int i = 0; i < pool->worker_count; i++) {
+        if (pool->workers[i].job != NULL || pool->workers[i].abandoned)
             counts.busy++;
-        else if (pool->ends[i].fd >= 0)
+        else if (pool->workers[i].fd >= 0)
             counts.idle++;
     }
     for (int class = 0; class < CLASSES; class ++) counts.queued += pool->queues[class].count;
@@ -342,7 +344,7 @@ bool dl_pool_is_idle(const struct dl_pool *pool) {
 
 void dl_pool_stop(struct dl_pool *pool) {
     if (pool == NULL) return;
-    for (int i = 0; i < pool->end_count; i++) drop(&pool->ends[i]);
+    for (int i = 0; i < pool->worker_count; i++) drop(&pool->workers[i]);
     dl_spawner_end(&pool->spawner);
     free(pool);
 }

@@ -1,5 +1,5 @@
-/* pool.h - hands requests to worker processes and brings the answers back, without ever waiting:
- * the front end's loop calls it when a worker's socket or the clock has something to say. */
+/* pool.h - dispatches requests to worker processes and collects their answers without blocking: the
+ * front end's loop calls it for events of worker sockets and timer ticks. */
 #ifndef DL_SERVE_POOL_H
 #define DL_SERVE_POOL_H
 
@@ -10,7 +10,7 @@
 
 enum dl_job_state { DL_JOB_NEW, DL_JOB_QUEUED, DL_JOB_RUNNING, DL_JOB_DONE };
 
-/* One request on its way to a worker and back. Owned by the connection that it came from. */
+/* One request from dispatch to answer. Its connection owns it. */
 struct dl_job {
     const struct dl_route *route;
     struct dl_frame head;
@@ -18,18 +18,18 @@ struct dl_job {
     size_t count, capacity;
     bool streamed;
     enum dl_job_state state;
-    double since_s; /* when it was queued */
+    double since_s; /* when it was submitted */
     /* the answer */
     int status;
     enum dl_media media;
     int exit;
     char *answer;
     size_t answer_bytes;
-    /* called with each progress message of a streamed job, and once at the end */
-    void (*told)(struct dl_job *job, const char *progress);
+    /* called with each progress message of a streamed job, and with NULL at the end */
+    void (*notify)(struct dl_job *job, const char *progress);
     void *owner;
     struct dl_job *next;
-    struct dl_worker_end *worker;
+    struct dl_worker_slot *worker;
 };
 
 struct dl_pool_counts {
@@ -38,19 +38,20 @@ struct dl_pool_counts {
 
 struct dl_pool;
 
-/* epoll: where the workers' sockets are watched, with the pool's events told by their pointer. */
+/* epoll: instance that watches the workers' sockets; data.ptr of their events is for
+ * dl_pool_event. */
 enum dl_code dl_pool_start(const struct dl_service *service, int epoll, struct dl_pool **out,
                            struct dl_err *err);
-/* false: too many wait. */
+/* false: the queue is full. */
 bool dl_pool_submit(struct dl_pool *pool, struct dl_job *job, double now_s);
-/* Forgets a job; told() is not called. Its worker ends a short one by itself, and is ended with a
- * long one. */
+/* Cancels a job; notify() is not called. The worker of a short job finishes it, that of a long one
+ * is killed. */
 void dl_pool_cancel(struct dl_pool *pool, struct dl_job *job);
-/* An event of epoll whose pointer is `end`. */
+/* Handles an epoll event whose data.ptr is `end`. */
 void dl_pool_event(struct dl_pool *pool, void *end, uint32_t events, double now_s);
-/* Ends jobs that took too long, replaces workers that died. */
+/* Ends jobs beyond their time limit and replaces dead workers. */
 void dl_pool_tick(struct dl_pool *pool, double now_s);
-/* New workers with data read again; the old ones end after what they do. */
+/* Starts workers that read the data again; the old ones finish their jobs. */
 enum dl_code dl_pool_reload(struct dl_pool *pool, struct dl_err *err);
 struct dl_pool_counts dl_pool_counts(const struct dl_pool *pool);
 bool dl_pool_is_idle(const struct dl_pool *pool);

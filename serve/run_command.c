@@ -1,4 +1,4 @@
-/* run_command.c - runs a command of the program with its output and messages kept. */
+/* run_command.c - runs a command and captures its output and messages. */
 #include "serve/run_command.h"
 
 #include <stdarg.h>
@@ -7,8 +7,9 @@
 
 #include "model/core/text.h"
 
-/* Where output and messages of the command go: the owner of its context and options. */
+/* Captured output and messages; owner of the command's context and options. */
 struct capture {
+    const struct dl_service *service;
     struct dl_arena *arena;
     const struct dl_request *request;
     struct dl_text text, remarks;
@@ -16,10 +17,29 @@ struct capture {
 
 static enum dl_code take_output(const struct dl_options *options, const char *text,
                                 struct dl_err *err) {
+    (void)err;
     struct capture *capture = options->owner;
-    if (text == NULL || capture->arena->failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     dl_text_add(&capture->text, text);
     return DL_OK;
+}
+
+/* A client needs no folder of this machine: "/usr/share/dlmodel/data/systems/x.json" becomes
+ * "systems/x.json", and the folder alone its last name. */
+static void hide_folder(const char *folder, char *text) {
+    const size_t length = strlen(folder);
+    const char *slash = strrchr(folder, '/');
+    if (slash == NULL) return;
+    for (char *at = text; (at = strstr(at, folder)) != NULL;) {
+        const size_t hidden = at[length] == '/' ? length + 1 : (size_t)(slash + 1 - folder);
+        memmove(at, at + hidden, strlen(at + hidden) + 1);
+        at += at[0] != '\0';
+    }
+}
+
+static void hide_folders(const struct dl_service *service, char *text) {
+    const struct dl_context *c = service->context;
+    for (int i = 0; i < c->data.directory_count; i++) hide_folder(c->data.directories[i], text);
+    for (int i = 0; i < c->script_root_count; i++) hide_folder(c->script_roots[i], text);
 }
 
 static void take_note(const struct dl_context *context, const char *format, ...) {
@@ -30,6 +50,7 @@ static void take_note(const struct dl_context *context, const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     dl_text_printable(text, "\n\t");
+    hide_folders(capture->service, text);
     dl_text_printf(&capture->remarks, "%s\n", text);
 }
 
@@ -38,7 +59,7 @@ static int take_progress(void *user, double done_frac, double elapsed_s) {
     char text[80];
     snprintf(text, sizeof text, "{\"done_frac\": %.3f, \"elapsed_s\": %.3f}", done_frac, elapsed_s);
     request->progress(request->progress_target, text);
-    return 0; /* who cancels ends this process */
+    return 0; /* cancelling kills this process */
 }
 
 const struct dl_command *dl_service_command(const struct dl_service *service, const char *name) {
@@ -49,10 +70,34 @@ const struct dl_command *dl_service_command(const struct dl_service *service, co
     return NULL;
 }
 
-static enum dl_code run(struct dl_context *context, const struct dl_command *command,
-                        struct dl_words *words, struct dl_err *err) {
+/* Documents of the request, then those of the service. */
+static void attach_all(const struct dl_service *service, const struct dl_words *words,
+                       struct dl_arena *arena, struct dl_data *data) {
+    const struct dl_documents *own = service->documents;
+    const int count = words->attached_count + own->count;
+    struct dl_attachment *all = dl_arena_alloc(arena, (size_t)count, sizeof *all);
+    for (int i = 0; i < count; i++)
+        all[i] =
+            i < words->attached_count ? words->attached[i] : own->list[i - words->attached_count];
+    data->attachments = all;
+    data->attachment_count = count;
+    data->names_only = true;
+}
+
+struct call {
+    const struct dl_service *service;
+    struct dl_context *context;
+    const struct dl_command *command;
+    struct dl_words *words;
+};
+
+static enum dl_code run(void *state, struct dl_err *err) {
+    const struct call *call = state;
+    struct dl_context *context = call->context;
+    const struct dl_command *command = call->command;
+    struct dl_words *words = call->words;
+    attach_all(call->service, words, context->arena, &context->data);
     struct dl_options *options = dl_arena_alloc(context->arena, 1, sizeof *options);
-    if (options == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_options_parse(command->options, words->count, words->list, options, err));
     options->owner = context->owner;
     return command->run(context, options, err);
@@ -61,8 +106,11 @@ static enum dl_code run(struct dl_context *context, const struct dl_command *com
 void dl_run_command(const struct dl_service *service, const struct dl_command *command,
                     struct dl_words *words, const struct dl_request *request,
                     struct dl_arena *arena, struct dl_ran *out) {
-    struct capture capture = {
-        .arena = arena, .request = request, .text = {.arena = arena}, .remarks = {.arena = arena}};
+    struct capture capture = {.service = service,
+                              .arena = arena,
+                              .request = request,
+                              .text = {.arena = arena},
+                              .remarks = {.arena = arena}};
     struct dl_context context = *service->context;
     context.arena = arena;
     context.owner = &capture;
@@ -75,14 +123,13 @@ void dl_run_command(const struct dl_service *service, const struct dl_command *c
         context.watch = take_progress;
         context.watch_user = (void *)(uintptr_t)request;
     }
-    context.data.attachments = words->attached;
-    context.data.attachment_count = words->attached_count;
-    context.data.names_only = true;
     *out = (struct dl_ran){.code = DL_OK};
-    out->code = run(&context, command, words, &out->err);
-    if (arena->failed) out->code = dl_fail(&out->err, DL_ERR_SYSTEM, "out of memory");
+    struct call call = {service, &context, command, words};
+    out->code = dl_guarded(run, &call, &out->err);
     out->text = capture.text.length > 0 ? dl_text_string(&capture.text) : NULL;
     out->notes = capture.remarks.length > 0 ? dl_text_string(&capture.remarks) : "";
+    hide_folders(service, out->err.file);
+    hide_folders(service, out->err.message);
 }
 
 void dl_answer_text(int status, enum dl_media media, const char *text, struct dl_answer *out) {
@@ -131,17 +178,6 @@ void dl_answer_problem(int status, const char *detail, const char *key, int line
                    w.failed ? NULL : dl_arena_printf(arena, "%s\n", w.text), out);
 }
 
-/* Where the service keeps its data is nothing that a client needs: "systems/x.json" will do. */
-static const char *without_folder(const struct dl_service *service, const char *file) {
-    const struct dl_data *data = &service->context->data;
-    for (int i = 0; i < data->directory_count; i++) {
-        const size_t length = strlen(data->directories[i]);
-        if (strncmp(file, data->directories[i], length) == 0 && file[length] == '/')
-            return file + length + 1;
-    }
-    return file;
-}
-
 static int status_of(enum dl_code code) {
     switch (code) {
     case DL_OK: return 200;
@@ -153,18 +189,16 @@ static int status_of(enum dl_code code) {
     }
 }
 
-void dl_answer_ran(const struct dl_service *service, const struct dl_ran *ran, enum dl_media media,
-                   struct dl_arena *arena, struct dl_answer *out) {
-    /* "No" after a whole answer, such as a plan that does not fit, is an answer. */
+void dl_answer_ran(const struct dl_ran *ran, enum dl_media media, struct dl_arena *arena,
+                   struct dl_answer *out) {
+    /* DL_ERR_NO with output, such as a plan that does not fit, is an answer. */
     if (ran->code == DL_OK ||
         (ran->text != NULL && (ran->code == DL_ERR_NO || ran->code == DL_ERR_RANGE))) {
         dl_answer_text(200, media, ran->text == NULL ? "" : ran->text, out);
     } else {
         const struct dl_err *e = &ran->err;
         const char *detail =
-            e->file[0] == '\0'
-                ? e->message
-                : dl_arena_printf(arena, "%s: %s", without_folder(service, e->file), e->message);
+            e->file[0] == '\0' ? e->message : dl_arena_printf(arena, "%s: %s", e->file, e->message);
         dl_answer_problem(status_of(ran->code), detail, e->key, e->line, e->col, arena, out);
     }
     out->exit = ran->code;

@@ -1,5 +1,4 @@
-/* sandbox.c - resource limits, Landlock and seccomp by the kernel's own interface, so that no
- * library is needed for it. */
+/* sandbox.c - resource limits, Landlock and seccomp through system calls, without a library. */
 #define _GNU_SOURCE /* syscall(), O_PATH */
 #include "serve/sandbox.h"
 
@@ -48,7 +47,7 @@ static bool enter_landlock(const struct dl_sandbox *s) {
                                                   (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1};
     const int rules = (int)syscall(SYS_landlock_create_ruleset, &all, sizeof all, 0);
     if (rules < 0) return false;
-    /* Nobody reads a folder that cannot be opened: the rest is restricted all the same. */
+    /* A folder that cannot be opened stays inaccessible. */
     for (int i = 0; i < s->folder_count; i++) (void)allow_folder(rules, s->folders[i]);
     const bool done = syscall(SYS_landlock_restrict_self, rules, 0) == 0;
     close(rules);
@@ -60,7 +59,7 @@ static bool enter_landlock(const struct dl_sandbox *s) {
 #define LOAD(name) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, FIELD(name))
 #define RETURN(what) BPF_STMT(BPF_RET | BPF_K, (what))
 #define REFUSE (SECCOMP_RET_ERRNO | EPERM)
-/* two instructions: go on unless the number fits */
+/* two instructions: skip the return unless the number matches */
 #define ALLOW(call)                                                                                \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)SYS_##call, 0, 1), RETURN(SECCOMP_RET_ALLOW)
 

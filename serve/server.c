@@ -1,5 +1,5 @@
-/* server.c - one loop over everything that can happen: a socket of HTTP, a worker, a signal, the
- * clock. libmicrohttpd runs inside it, without threads. */
+/* server.c - the event loop: HTTP sockets, workers, signals, timer. libmicrohttpd runs inside it,
+ * without threads. */
 #include "serve/server.h"
 
 #include <errno.h>
@@ -21,9 +21,9 @@
 #include "serve/run_server.h"
 #include "serve/tokens.h"
 
-enum { TICK_MS = 250, END_S = 10, MOST_EVENTS = 64 };
+enum { TICK_MS = 250, END_S = 10, MAX_EVENTS = 64 };
 
-/* Their addresses tell events of signals and of the clock from those of workers. */
+/* Their addresses mark events of signals and of the timer. */
 static const char signal_source, clock_source;
 
 double dl_now_s(void) {
@@ -50,7 +50,7 @@ static bool add(int epoll, int fd, void *pointer) {
     return fd >= 0 && epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-/* Signals come through a descriptor; the clock too. */
+/* Signals and timer are file descriptors. */
 static int signal_fd(void) {
     sigset_t set;
     sigemptyset(&set);
@@ -71,15 +71,24 @@ static int timer_fd(void) {
 static void reload(struct dl_server *s) {
     struct dl_err err = {0};
     struct dl_arena arena = {0};
-    const char *tokens[DL_MOST_TOKENS];
+    const char *tokens[DL_MAX_TOKENS];
     int count = 0;
+    struct dl_documents documents = {.count = 0}, before = s->documents;
     enum dl_code code = dl_tokens_read(s->config->token_file, &arena, tokens, &count, &err);
+    if (code == DL_OK)
+        code = dl_documents_read(s->service->context, s->config->site, &documents, &err);
+    s->documents = documents; /* for the new workers */
     if (code == DL_OK) code = dl_pool_reload(s->pool, &err);
-    if (code != DL_OK) { /* what was loaded goes on */
+    if (code != DL_OK) { /* the old data stay in use */
+        char text[2048];
+        dl_err_text(&err, "dlmodel serve", text, sizeof text);
         dl_arena_free(&arena);
-        fprintf(stderr, "dlmodel serve: not reloaded: %s\n", err.message);
+        dl_arena_free(&documents.arena);
+        s->documents = before;
+        fprintf(stderr, "dlmodel serve: not reloaded: %s\n", text);
         return;
     }
+    dl_arena_free(&before.arena);
     dl_arena_free(&s->token_arena);
     s->token_arena = arena;
     memcpy(s->tokens, tokens, (size_t)count * sizeof *tokens);
@@ -97,7 +106,7 @@ static void take_signals(struct dl_server *s, int fd) {
     }
 }
 
-/* Bodies and answers of all sizes leave holes in the heap: pages that nothing uses go back. */
+/* Returns unused heap pages, which bodies and answers of varying size leave. */
 static void return_memory(double now_s) {
     enum { EACH_S = 30 };
     static double next_s;
@@ -108,7 +117,7 @@ static void return_memory(double now_s) {
 #endif
 }
 
-/* The library may have work left that no descriptor tells of: connections just resumed. */
+/* The library may have pending work without a ready descriptor: connections just resumed. */
 static int wait_ms(const struct dl_server *s) {
     MHD_UNSIGNED_LONG_LONG own_ms;
     if (dl_mhd.MHD_get_timeout(s->daemon, &own_ms) != MHD_YES || own_ms > TICK_MS) return TICK_MS;
@@ -121,8 +130,8 @@ static void loop(struct dl_server *s, int epoll, int signals, int timer, int lis
     while (!s->stopping ||
            (dl_now_s() < end_s && s->connection_count > 0 && !dl_pool_is_idle(s->pool)) ||
            end_s == 0) {
-        struct epoll_event events[MOST_EVENTS];
-        const int count = epoll_wait(epoll, events, MOST_EVENTS, wait_ms(s));
+        struct epoll_event events[MAX_EVENTS];
+        const int count = epoll_wait(epoll, events, MAX_EVENTS, wait_ms(s));
         const double now_s = dl_now_s();
         if (count < 0 && errno != EINTR) break;
         for (int i = 0; i < count; i++) {
@@ -149,7 +158,7 @@ static void loop(struct dl_server *s, int epoll, int signals, int timer, int lis
     }
 }
 
-/* Connections that hang on a worker must be resumed before the daemon may stop. */
+/* Suspended connections must be resumed before the daemon stops. */
 static void finish(struct dl_server *s) {
     for (struct dl_connection *c = s->connections; c != NULL; c = dl_http_abandon(c)) {
     }
@@ -184,22 +193,21 @@ static enum dl_code run(struct dl_server *s, int listening, struct dl_err *err) 
 
 enum dl_code dl_server_run(const struct dl_context *context, const struct dl_serve_config *config,
                            struct dl_err *err) {
-    const struct dl_service service = {context, config};
     struct dl_server *s = dl_arena_alloc(context->arena, 1, sizeof *s);
     uint64_t key = 0;
     int listening;
-    if (s == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    const struct dl_service service = {context, config, &s->documents};
     s->service = &service;
     s->config = config;
     s->started_s = dl_now_s();
     s->routes = dl_arena_alloc(context->arena, (size_t)dl_route_count() + 1, sizeof *s->routes);
-    if (s->routes == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (getrandom(&key, sizeof key, 0) != (ssize_t)sizeof key)
         return dl_fail(err, DL_ERR_SYSTEM, "no random numbers: %s", strerror(errno));
     dl_limits_init(&s->limits, config->requests_per_s, key);
     enum dl_code code =
         dl_tokens_read(config->token_file, &s->token_arena, s->tokens, &s->token_count, err);
     signal(SIGPIPE, SIG_IGN);
+    if (code == DL_OK) code = dl_documents_read(context, config->site, &s->documents, err);
     if (code == DL_OK) code = dl_mhd_load(err);
     if (code == DL_OK) code = dl_address_listen(config->listen, &listening, err);
     if (code == DL_OK) {
@@ -207,5 +215,6 @@ enum dl_code dl_server_run(const struct dl_context *context, const struct dl_ser
         code = run(s, listening, err);
     }
     dl_arena_free(&s->token_arena);
+    dl_arena_free(&s->documents.arena);
     return code;
 }

@@ -26,15 +26,16 @@ struct dl_server {
     struct MHD_Daemon *daemon;
     struct dl_pool *pool;
     struct dl_limits limits;
-    const char *tokens[DL_MOST_TOKENS];
-    struct dl_arena token_arena; /* what they stand in; a reload replaces both */
+    const char *tokens[DL_MAX_TOKENS];
+    struct dl_arena token_arena; /* memory of the tokens; a reload replaces both */
     int token_count;
+    struct dl_documents documents; /* a reload replaces them */
     struct dl_connection *connections;
     int connection_count;
-    size_t body_bytes; /* of all requests that are being read or computed */
+    size_t body_bytes; /* of all requests in progress */
     bool stopping;
     double started_s;
-    struct dl_route_counts *routes; /* one a row of dl_routes, and one for the rest */
+    struct dl_route_counts *routes; /* one per row of dl_routes, and one for other paths */
 };
 
 double dl_now_s(void);
@@ -47,10 +48,10 @@ enum MHD_Result dl_http_request(void *server, struct MHD_Connection *connection,
                                 size_t *upload_bytes, void **slot);
 void dl_http_completed(void *server, struct MHD_Connection *connection, void **slot,
                        enum MHD_RequestTerminationCode code);
-/* Cuts connections that have sent too little for too long, and gives streams a sign of life. */
+/* Closes connections beyond their deadline and sends keep-alive comments to streams. */
 void dl_http_tick(struct dl_server *server, double now_s);
 
-/* Lets go of what a connection waits for; the next connection. */
+/* Cancels the job of a connection and resumes it; returns the next connection. */
 struct dl_connection *dl_http_abandon(struct dl_connection *connection);
 
 /* The text of /metrics; malloc'ed, NULL: out of memory. */

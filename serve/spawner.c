@@ -1,5 +1,5 @@
-/* spawner.c - the process that makes workers. It has one thread, opens nothing for requests, and
- * reads only orders of the front end. */
+/* spawner.c - the process that forks workers. It has one thread, handles no requests and reads only
+ * commands of the front end. */
 #define _GNU_SOURCE /* ppoll */
 #include <errno.h>
 #include <poll.h>
@@ -13,7 +13,7 @@
 
 #include "serve/worker.h"
 
-enum { ORDER_SPAWN, ORDER_KILL, MOST_WORKERS = 512 };
+enum { ORDER_SPAWN, ORDER_KILL, MAX_WORKERS = 512 };
 struct order {
     int what;
     pid_t pid;
@@ -21,7 +21,7 @@ struct order {
 
 static void nothing(int number) { (void)number; }
 
-/* Ends with its parent, whatever happens to that. */
+/* The kernel kills this process when its parent exits. */
 static void end_with_parent(pid_t parent) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(0);
@@ -34,11 +34,11 @@ static void default_signals(void) {
     signal(SIGHUP, SIG_DFL);
     signal(SIGCHLD, SIG_DFL);
     signal(SIGALRM, SIG_DFL);
-    signal(SIGINT, SIG_IGN); /* ^C is for the front end, which finishes what runs */
+    signal(SIGINT, SIG_IGN); /* the front end handles ^C and finishes running requests */
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Nothing that the front end has open is for these processes: not its sockets, not its log. */
+/* Closes the descriptors inherited from the front end. */
 static void close_others(int kept) {
     const long most = sysconf(_SC_OPEN_MAX);
     for (int fd = 3; fd < (most > 0 && most < 65536 ? most : 65536); fd++) {
@@ -69,7 +69,7 @@ static bool send_worker(int fd, int worker, pid_t pid) {
 static bool spawn(const struct dl_service *service, int fd, pid_t *children, int *count) {
     int pair[2];
     const pid_t parent = getpid();
-    if (*count == MOST_WORKERS || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+    if (*count == MAX_WORKERS || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
         return send_worker(fd, -1, -1);
     const pid_t pid = fork();
     if (pid == 0) {
@@ -94,7 +94,7 @@ static void reap(pid_t *children, int *count) {
 }
 
 static _Noreturn void run(const struct dl_service *service, int fd) {
-    pid_t children[MOST_WORKERS];
+    pid_t children[MAX_WORKERS];
     int count = 0;
     sigset_t blocked, waiting;
     sigemptyset(&blocked);
@@ -113,7 +113,7 @@ static _Noreturn void run(const struct dl_service *service, int fd) {
             if (children[i] == order.pid) kill(order.pid, SIGKILL);
         }
     }
-    /* A worker ends when the front end closes its socket, once it has answered. */
+    /* A worker exits when the front end has closed its socket. */
     while (count > 0) {
         ppoll(NULL, 0, NULL, &waiting);
         reap(children, &count);
@@ -190,6 +190,6 @@ void dl_spawner_end(struct dl_spawner *spawner) {
     dl_spawner_stop(spawner);
     for (int i = 0; pid > 0 && i < TRIES && waitpid(pid, NULL, WNOHANG) == 0; i++)
         nanosleep(&each, NULL);
-    if (pid > 0) kill(pid, SIGKILL); /* and with it what it started */
+    if (pid > 0) kill(pid, SIGKILL); /* its workers die with it */
     if (pid > 0) waitpid(pid, NULL, 0);
 }

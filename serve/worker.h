@@ -1,5 +1,5 @@
-/* worker.h - the processes that compute. The front end speaks HTTP and parses nothing else; a
- * worker parses and computes, in a sandbox, and is replaced when it dies or takes too long. */
+/* worker.h - worker processes. The front end handles HTTP only; a worker parses and computes in a
+ * sandbox, and is replaced when it dies or exceeds its time limit. */
 #ifndef DL_SERVE_WORKER_H
 #define DL_SERVE_WORKER_H
 
@@ -7,28 +7,27 @@
 
 #include "serve/routes.h"
 
-/* A process that holds the loaded data and makes workers as copies of itself: a worker starts in a
- * millisecond and shares that memory. */
+/* A process that forks workers: a worker starts in a millisecond. */
 struct dl_spawner {
     pid_t pid;
     int fd; /* -1: none */
 };
 
-/* DL_ERR_SYSTEM: no process. To be called while this process has one thread. */
+/* DL_ERR_SYSTEM: no process. Call it while this process has one thread. */
 enum dl_code dl_spawner_start(const struct dl_service *service, struct dl_spawner *out,
                               struct dl_err *err);
-/* A new worker's socket, -1: none could be made. */
+/* Socket of a new worker; -1: failure. */
 int dl_spawner_worker(const struct dl_spawner *spawner, pid_t *pid);
-/* Ends a worker at once, whatever it does. */
+/* Kills a worker. */
 void dl_spawner_kill(const struct dl_spawner *spawner, pid_t pid);
-/* Takes leave of spawners that have ended; the pid of this one is -1 when it is among them. */
+/* Reaps exited spawners; sets spawner->pid to -1 if this one is among them. */
 void dl_spawner_reap(struct dl_spawner *spawner);
-/* The spawner ends; its workers end when their sockets close. */
+/* Makes the spawner exit; its workers exit when their sockets close. */
 void dl_spawner_stop(struct dl_spawner *spawner);
-/* The same, and waits for it, at most a second. */
+/* The same, and waits for at most a second. */
 void dl_spawner_end(struct dl_spawner *spawner);
 
-/* Answers requests from the socket until it closes; never returns. */
+/* Answers requests from the socket until it closes. */
 _Noreturn void dl_worker_run(const struct dl_service *service, int fd);
 
 #endif

@@ -40,7 +40,6 @@ enum dl_code dl_launch_find(struct dl_context *context, const char *name,
                        "launch, 'dlmodel schema framework')",
                        name);
     struct dl_launch *launch = dl_arena_alloc(context->arena, 1, sizeof *launch);
-    if (launch == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const struct dl_framework_launch *entry = &framework->launch;
     *launch = (struct dl_launch){
         .framework = framework->name,

@@ -1,6 +1,5 @@
-/* launch.h - how a job starts a framework: `launch` of its registry entry, with the defaults that
- * follow from the entry itself; or the user's own command.
- */
+/* launch.h - how a job starts a framework: `launch` of its data file with its defaults, or the
+ * user's own command. */
 #ifndef DL_SLURM_LAUNCH_H
 #define DL_SLURM_LAUNCH_H
 
@@ -15,7 +14,7 @@ struct dl_launch {
     enum dl_launch_helpers helpers;
     bool mpi;                              /* srun --mpi=... */
     const char *strategy;                  /* of the runs */
-    const char *backend_gpu, *backend_cpu; /* of the runs: the library that moves gradients */
+    const char *backend_gpu, *backend_cpu; /* of the runs: library of gradient synchronization */
     const char **environment;              /* "NAME=VALUE" */
     int environment_count;
 };

@@ -26,19 +26,19 @@ static inline int catalog_load(void **state) {
     struct dl_err err = {0};
     snprintf(directory, sizeof directory, "%s/data", check_root());
     const struct dl_data data = {.directories = directories, .directory_count = 1};
-    if (dl_data_names(&data, DL_DATA_SYSTEM, &all.arena, &names, &err) != DL_OK) return -1;
+    dl_data_names(&data, DL_DATA_SYSTEM, &all.arena, &names);
     for (int i = 0; names[i] != NULL && i < MOST; i++) {
         if (dl_data_system(&data, names[i], &all.arena, &all.systems[all.system_count++], &err) !=
             DL_OK)
             return -1;
     }
-    if (dl_data_names(&data, DL_DATA_FRAMEWORK, &all.arena, &names, &err) != DL_OK) return -1;
+    dl_data_names(&data, DL_DATA_FRAMEWORK, &all.arena, &names);
     for (int i = 0; names[i] != NULL && i < MOST; i++) {
         if (dl_data_framework(&data, names[i], &all.arena, &all.frameworks[all.framework_count++],
                               &err) != DL_OK)
             return -1;
     }
-    if (dl_data_names(&data, DL_DATA_WORKLOAD, &all.arena, &names, &err) != DL_OK) return -1;
+    dl_data_names(&data, DL_DATA_WORKLOAD, &all.arena, &names);
     for (int i = 0; names[i] != NULL && i < MOST; i++) {
         if (dl_data_workload(&data, names[i], &all.arena, &all.workloads[all.workload_count++],
                              &err) != DL_OK)

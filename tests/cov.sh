@@ -3,7 +3,7 @@
 # `make cov` builds into $BUILD (build-cov) without optimisation and calls this.
 #   tests     unit/ and property/ alone: what the command line, goldens and fuzzers reach besides is not counted
 #   branches  each way that each condition, and each part of it, can go; gcov's count
-#   left out  nothing: allocations that fail are made to (unit/test_out_of_memory.c). model/ has no assert and no unreachable marks.
+#   left out  nothing. model/ has no assert and no unreachable marks.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 BUILD=${BUILD:-build-cov}

@@ -1,8 +1,11 @@
 # tests.mk: rules of tests, checks and measurements alone; the Makefile includes it. tests/README.md says what there is.
 
+# A path below $(BUILD) as one word of the shell, whatever folder this is.
+absolute = $(call quoted,$(abspath $(BUILD)/$(1)))
+
 TEST_SOURCES := $(wildcard tests/unit/test_*.c tests/property/test_*.c)
 TEST_PROGRAMS := $(TEST_SOURCES:%.c=$(BUILD)/%)
-.PHONY: tests unit-tests quick-tests shared-tests replays fuzzers check check-all check-fast bench tsan validate validate-net validate-gpu valgrind format lint cov \
+.PHONY: tests unit-tests quick-tests shared-tests replays fuzzers check check-all check-fast bench tsan validate validate-net validate-gpu valgrind format lint cov counts-accept \
   mcdc mutate fuzz golden-accept accuracy generalize formulas fuzz-programs slurm-faults
 # Two fuzzers compare with jansson, which nothing else uses.
 HAVE_JANSSON := $(shell $(PKG_CONFIG) --exists jansson 2>/dev/null && echo 1)
@@ -55,7 +58,7 @@ $(TEST_LIBRARY): $(LIBRARY_OBJECTS)
 SHARED_TESTS ?= 0
 ifneq ($(SHARED_TESTS),0)
 TESTED := $(BUILD)/tests/libtested.so
-WRAPPING := $(addprefix $(BUILD)/tests/unit/,test_out_of_memory test_file_faults)
+WRAPPING := $(addprefix $(BUILD)/tests/unit/,test_file_faults)
 SHARED_PROGRAMS := $(filter-out $(WRAPPING),$(TEST_PROGRAMS))
 PLAIN_MUTANT := $(BUILD)/tests/plain/libmutant.so
 $(TESTED): $(LIBRARY_OBJECTS)
@@ -65,14 +68,14 @@ $(PLAIN_MUTANT): $(BUILD)/flags
 	$(Q)mkdir -p $(@D)
 	$(Q)echo 'extern int dl_no_mutant; int dl_no_mutant;' | $(CC) -shared -fPIC -x c - -o $@
 link_shared = $(call say,LINK,$@) $(CC) $(LDFLAGS) $(filter %.o,$^) -o $@ -Wl,--no-as-needed -L$(BUILD)/tests/plain -lmutant \
-  -L$(BUILD)/tests -ltested -Wl,--enable-new-dtags,-rpath,'$(CURDIR)/$(BUILD)/tests/plain:$(CURDIR)/$(BUILD)/tests' -Wl,--as-needed
+  -L$(BUILD)/tests -ltested -Wl,--enable-new-dtags,-rpath,$(call quoted,$(CURDIR)/$(BUILD)/tests/plain:$(CURDIR)/$(BUILD)/tests) -Wl,--as-needed
 $(SHARED_PROGRAMS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(TESTED) $(PLAIN_MUTANT)
 	$(link_shared) -lcmocka $(LIBS)
 $(BUILD)/tests/dlmodel: $(BUILD)/dlmodel.o $(TESTED) $(PLAIN_MUTANT)
 	$(link_shared) $(LIBS)
-	$(Q)cp $@ $(BUILD)/dlmodel; ln -sfn $(CURDIR) $(BUILD)/source
+	$(Q)cp $@ $(BUILD)/dlmodel; ln -sfn $(call quoted,$(CURDIR)) $(BUILD)/source
 shared-tests: $(BUILD)/tests/dlmodel $(SHARED_PROGRAMS) $(WRAPPING)
-	$(Q)printf '%s\n' '-lcmocka $(LIBS)' 'test_out_of_memory $(WRAPPED_MEMORY)' 'test_file_faults $(WRAPPED_FILES)' > $(BUILD)/tests/libraries
+	$(Q)printf '%s\n' '-lcmocka $(LIBS)' 'test_file_faults $(WRAPPED_FILES)' > $(BUILD)/tests/libraries
 endif
 $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(TEST_LIBRARY)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ -lcmocka $(LIBS)
@@ -80,9 +83,7 @@ $(BUILD)/tests/property/%: $(BUILD)/tests/property/%.o $(TEST_LIBRARY)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ -lcmocka $(LIBS)
 # Calls that fail when a test decides so.
 wrapped = $(foreach f,$(1),-Wl,--wrap=$(f))
-WRAPPED_MEMORY := $(call wrapped,malloc calloc realloc dl_arena_alloc dl_arena_strdup dl_arena_strndup dl_arena_printf)
 WRAPPED_FILES := $(call wrapped,open read write fsync fchmod close rename realpath __realpath_chk fstat stat mkdir)
-$(BUILD)/tests/unit/test_out_of_memory: LINK_FLAGS += $(WRAPPED_MEMORY)
 $(BUILD)/tests/unit/test_file_faults: LINK_FLAGS += $(WRAPPED_FILES)
 JANSSON_PROGRAMS := $(JANSSON_FUZZERS:tests/fuzz/%.c=$(BUILD)/tests/fuzz/%) $(JANSSON_FUZZERS:tests/fuzz/%.c=$(BUILD)/tests/fuzz/replay_%)
 $(JANSSON_PROGRAMS): FUZZ_LIBS := -ljansson -lcmocka
@@ -135,18 +136,18 @@ $(BUILD)/tests/bench/spawn: $(BUILD)/tests/bench/spawn.o
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@
 
 slurm-faults: all ## ROUNDS=200 rounds of faults on a real Slurm by SEED (root; 12 s a round)
-	$(Q)mkdir -p $(BUILD)/slurm-faults; DLMODEL=$(abspath $(BUILD)/dlmodel) SCRATCH=$(abspath $(BUILD))/slurm-faults SEED=$(or $(SEED),1) ROUNDS=$(or $(ROUNDS),200) \
+	$(Q)mkdir -p $(BUILD)/slurm-faults; DLMODEL=$(call absolute,dlmodel) SCRATCH=$(call absolute,slurm-faults) SEED=$(or $(SEED),1) ROUNDS=$(or $(ROUNDS),200) \
 	  FAULTS_TABLE=$(BUILD)/slurm-faults.md /usr/bin/python3 tests/slurm/faults.py; status=$$?; rm -rf $(BUILD)/slurm-faults; exit $$status
 
 validate: all ## predicted against measured on the Slurm test bed: PyTorch, TensorFlow, Keras, MXNet, Horovod (root, 45 minutes, quiet machine)
-	$(Q)DLMODEL=$(abspath $(BUILD)/dlmodel) bash tests/slurm/validate.sh
+	$(Q)DLMODEL=$(call absolute,dlmodel) bash tests/slurm/validate.sh
 
 validate-net: all $(BUILD)/tests/unit/test_network ## measure the test network afresh (root, 5 minutes, quiet machine) and judge it strictly
-	$(Q)mkdir -p $(BUILD)/net; SCRATCH=$(abspath $(BUILD))/net sh tests/net/record.sh $(BUILD) > $(BUILD)/net/samples
+	$(Q)mkdir -p $(BUILD)/net; SCRATCH=$(call absolute,net) sh tests/net/record.sh $(BUILD) > $(BUILD)/net/samples
 	$(Q)DL_NET_SAMPLES=$(BUILD)/net/samples $(BUILD)/tests/unit/test_network
 
 validate-gpu: all ## on a machine with a GPU and PyTorch: calibration, its rates and predictions against PyTorch (half an hour)
-	$(Q)$(PYTHON) tests/gpu/validate.py --dlmodel $(abspath $(BUILD)/dlmodel) --out $(BUILD)/gpu
+	$(Q)$(PYTHON) tests/gpu/validate.py --dlmodel $(call absolute,dlmodel) --out $(BUILD)/gpu
 
 accuracy: all formulas ## write what is generated in README.md and docs/: errors, sample outputs, index of formulas
 	$(Q)sh tools/cpu_accuracy.sh $(BUILD)/dlmodel
@@ -162,12 +163,16 @@ formulas: ## write docs/formulas.md, the index of formulas
 	$(Q)sh tools/formulas.sh
 
 golden-accept: all $(BUILD)/tests/unit/test_golden_plans ## record the present output as the expected one (review the diff)
-	$(Q)DLMODEL=$(abspath $(BUILD)/dlmodel) sh tests/golden/golden.sh accept
+	$(Q)DLMODEL=$(call absolute,dlmodel) sh tests/golden/golden.sh accept
 	$(Q)DL_ACCEPT=1 $(BUILD)/tests/unit/test_golden_plans
-	$(Q)DLMODEL=$(abspath $(BUILD)/dlmodel) sh tools/decisions.sh > docs/decisions.md
+	$(Q)DLMODEL=$(call absolute,dlmodel) sh tools/decisions.sh > docs/decisions.md
+
+counts-accept: ## record how many checks each script of the last run has (tests/counts.txt); a later run with fewer fails
+	$(Q)awk '{ name = $$0; sub(/^[0-9]+ /, "", name); count[name] = $$1 } END { for (name in count) print count[name], name }' \
+	  tests/counts.txt $(BUILD)/test-counts | LC_ALL=C sort -k 2 > tests/counts.txt.new && mv tests/counts.txt.new tests/counts.txt
 
 valgrind: all ## the main commands under valgrind (a few minutes)
-	$(Q)sh tests/valgrind.sh $(abspath $(BUILD)/dlmodel)
+	$(Q)sh tests/valgrind.sh $(call absolute,dlmodel)
 
 format: ## clang-format (release 14) over all C files
 	$(Q)git ls-files '*.c' '*.h' | xargs clang-format -i
@@ -197,9 +202,8 @@ mcdc: ## modified condition/decision coverage of model/ by the unit and property
 	  OPTIMIZE="-O0 -fvisibility=default -fprofile-instr-generate -fcoverage-mapping -fcoverage-mcdc -DDL_ONE_COPY" shared-tests && \
 	$(PYTHON) tests/mutation/reach.py build-mcdc $(LLVM) && $(PYTHON) tests/mutation/mcdc.py build-mcdc $(LLVM)
 
-mutate: ## mutation score of model/: MUTANTS changes drawn by SEED, against unit and property tests and goldens (after mcdc; an hour; goes on where it was)
+mutate: ## mutation score of model/: MUTANTS changes drawn by SEED, against unit and property tests and goldens (goes on where it was; after mcdc faster)
 	@$(PYTHON) -c 'import universalmutator' 2> /dev/null || { echo 'skip mutate: no universalmutator here: pip install --no-deps universalmutator'; exit 0; }; \
-	[ -s build-mcdc/reach.json ] || { echo 'skip mutate: which tests reach a line is not known: make mcdc'; exit 0; }; \
 	$(shared) BUILD=build-mutate OPTIMIZE="-O1 -fvisibility=default" shared-tests && \
 	$(PYTHON) tests/mutation/mutate.py build-mutate build-mcdc/reach.json --seed $(SEED) --count $(MUTANTS) --patience $(PATIENCE) \
 	  --cc "$(CC)" --flags "-std=c11 -D_POSIX_C_SOURCE=200809L -ffp-contract=off -fPIC -O1 -fvisibility=default -I." $(MUTATE_FLAGS)

@@ -23,12 +23,10 @@ static const struct dl_column columns[] = {
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-static enum dl_code fill(struct dl_table *table, const struct dl_fit_report_row *rows, size_t count,
-                         struct dl_err *err) {
+static void fill(struct dl_table *table, const struct dl_fit_report_row *rows, size_t count) {
     for (size_t i = 0; i < count; i++) {
         const struct dl_fit_quality *q = &rows[i].quality;
         union dl_cell *cells = dl_table_row(table);
-        if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         cells[0].string = dl_op_names[rows[i].op];
         cells[1].string = dl_pass_names[rows[i].pass];
         cells[2].string = dl_precision_names[rows[i].precision];
@@ -43,7 +41,6 @@ static enum dl_code fill(struct dl_table *table, const struct dl_fit_report_row 
         cells[11].number = q->one_factor_median_ape;
         cells[12].number = q->one_factor_p90_ape;
     }
-    return DL_OK;
 }
 
 enum dl_code dl_cal_kernels(struct dl_context *context, const struct dl_options *options,
@@ -65,16 +62,14 @@ enum dl_code dl_cal_kernels(struct dl_context *context, const struct dl_options 
     DL_TRY(
         dl_fit_kernel_files(files, file_count, device, context->arena, &set, &rows, &count, err));
     const char *text = dl_json_text(&dl_kernel_model_set_schema, &set, context->arena);
-    if (text == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (path != NULL) DL_TRY(dl_file_write(path, text, strlen(text), err));
     if (path != NULL && strcmp(path, "-") == 0) return DL_OK;
     if (format == DL_FORMAT_JSON) return context->output(NULL, text, err);
     struct dl_table table;
     dl_table_init(&table, context->arena, columns, COLUMNS);
-    DL_TRY(fill(&table, rows, count, err));
+    fill(&table, rows, count);
     if (format == DL_FORMAT_CSV) return context->output(NULL, dl_table_csv(&table), err);
     const char *shown = dl_table_text(&table);
-    if (shown == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     return context->output(
         NULL,
         dl_arena_printf(context->arena,

@@ -182,9 +182,10 @@ static bool is_byte_rate(int p) {
            offset == AT(gather_bytes_per_s);
 }
 
-/* What large GEMMs attain: the 90th percentile of the rates of samples whose sides all exceed 1,024
- * and whose work exceeds 1e11 flop; NAN: fewer than four. Power and clocks keep a device below a
- * datasheet's rate by its own share (MI300X 0.41 and 0.33, H100 0.80 and 0.66 in 16 and 8 bits). */
+/* Attained rate of large GEMMs: the 90th percentile of the rates of samples whose sides all exceed
+ * 1,024 and whose work exceeds 1e11 flop; NAN: fewer than four. Power and clocks keep a device
+ * below a datasheet's rate by its own share (MI300X 0.41 and 0.33, H100 0.80 and 0.66 in 16 and 8
+ * bits). */
 static double sustained_rate(const struct dl_fit_set *set) {
     enum { LEAST = 4 };
     static const double LEAST_SIDE = 1024.0, LEAST_FLOP = 1e11;

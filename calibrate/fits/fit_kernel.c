@@ -43,8 +43,6 @@ static enum dl_code select_samples(const struct dl_kernel_sample *samples, size_
     out->shapes = dl_arena_alloc(arena, n, sizeof *out->shapes);
     out->log_times = dl_arena_alloc(arena, n, sizeof *out->log_times);
     out->origin = dl_arena_alloc(arena, n, sizeof *out->origin);
-    if (out->shapes == NULL || out->log_times == NULL || out->origin == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory while fitting kernel times");
     size_t count = 0, of_many = 0;
     for (size_t i = 0; i < n; i++) {
         if (!wanted(&samples[i], op, pass, precision)) continue;
@@ -97,8 +95,6 @@ static enum dl_code fit_set(const struct dl_fit_set *set, struct dl_arena *arena
     DL_TRY(dl_fit_base(set, model, err));
     double *residuals = dl_arena_alloc(arena, set->count, sizeof *residuals);
     double *scratch = dl_arena_alloc(arena, set->count, sizeof *scratch);
-    if (residuals == NULL || scratch == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory while fitting kernel times");
     for (size_t i = 0; i < set->count; i++)
         residuals[i] =
             set->log_times[i] - log(dl_kernel_model_base(model, &own, &set->shapes[i], NULL));
@@ -195,8 +191,6 @@ static enum dl_code leave_out(const struct dl_fit_set *set, const size_t *fold, 
                               struct dl_arena *arena, double *log_predicted, struct dl_err *err) {
     struct dl_kernel_model_shape *shapes = dl_arena_alloc(arena, set->count, sizeof *shapes);
     double *log_times = dl_arena_alloc(arena, set->count, sizeof *log_times);
-    if (shapes == NULL || log_times == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory while fitting kernel times");
     struct dl_fit_set rest = *set;
     rest.shapes = shapes;
     rest.log_times = log_times;
@@ -217,8 +211,6 @@ static enum dl_code predict_folds(const struct dl_fit_set *set, size_t folds,
     size_t n = set->count, *fold = dl_arena_alloc(arena, n, sizeof *fold),
            *shape = dl_arena_alloc(arena, n, sizeof *shape),
            *order = dl_arena_alloc(arena, n, sizeof *order);
-    if (fold == NULL || shape == NULL || order == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory while fitting kernel times");
     deal_folds(set, folds, fold, shape, order);
     for (size_t f = 0; f < folds; f++) DL_TRY(leave_out(set, fold, f, arena, log_predicted, err));
     return DL_OK;
@@ -299,8 +291,6 @@ static enum dl_code fit_model(const struct dl_kernel_sample *samples, size_t n,
     struct dl_kernel_model model = {
         .op = (int)op, .pass = (int)pass, .precision = (int)precision, .call_s = NAN};
     double *log_predicted = dl_arena_alloc(arena, chosen.set.count, sizeof *log_predicted);
-    if (log_predicted == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory while fitting kernel times");
     /* else GSL calls abort() */
     gsl_error_handler_t *handler = gsl_set_error_handler_off();
     enum dl_code code = DL_OK;

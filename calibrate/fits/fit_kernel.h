@@ -25,7 +25,7 @@ struct dl_kernel_sample {
 };
 
 struct dl_fit_quality {
-    size_t samples; /* that were used */
+    size_t samples; /* number of samples used */
     /* 0: too few samples to cross-validate; the errors are in-sample */
     size_t folds;
     /* |predicted - measured| / measured of the held-out shapes */

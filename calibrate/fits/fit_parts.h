@@ -1,4 +1,4 @@
-/* fit_parts.h - the steps of a kernel-time fit, for the files fit_*.c of this folder only. */
+/* fit_parts.h - the steps of a kernel-time fit, private to fit_*.c of this folder. */
 #ifndef DL_CALIBRATE_FITS_FIT_PARTS_H
 #define DL_CALIBRATE_FITS_FIT_PARTS_H
 
@@ -14,7 +14,7 @@ struct dl_fit_set {
     const struct dl_kernel_model_shape *shapes;
     const double *log_times;
     size_t count;
-    /* of the datasheet; NAN: unknown, use the best sample */
+    /* datasheet rates; NAN: unknown, use the best sample */
     double peak_flop_per_s, peak_bytes_per_s;
     double latency_s;        /* expected shortest kernel; NAN: unknown */
     double channel_multiple; /* of convolutions on matrix units; 1: none */
@@ -22,7 +22,7 @@ struct dl_fit_set {
      * (model/machine/kernel_model.h) */
     bool by_algorithm;
     bool no_correction; /* the base alone */
-    /* of many machines, releases and timers, not of one campaign: some samples contradict others */
+    /* from many machines, releases and timers, so that some samples contradict others */
     bool of_many;
     bool own_cpu; /* calibrate's own samples of a CPU: other priors */
 };
@@ -35,15 +35,15 @@ struct dl_fit_form {
     unsigned passes;                           /* bits of enum dl_pass */
     int units;                                 /* of the device, in this precision */
     int distance;                              /* DL_DISTANCE_* */
-    size_t least_samples;                      /* that it needs */
+    size_t least_samples;                      /* minimum number of samples */
     const char *features[DL_FEATURES_MAX + 1]; /* as in dl_kernel_model_features */
 };
 extern const struct dl_fit_form dl_fit_forms[];
 extern const int dl_fit_form_count;
-/* Whether a form is for these samples. */
+/* Whether a form applies to these samples. */
 bool dl_fit_form_applies(const struct dl_fit_form *form, const struct dl_fit_set *set);
 
-/* `value` rounded to `digits` significant digits, so that files are short and equal on all
+/* `value` rounded to `digits` significant digits, so that files are short and identical on all
  * machines. */
 double dl_fit_round(double value, int digits);
 
@@ -52,9 +52,9 @@ double dl_fit_round(double value, int digits);
 enum dl_code dl_fit_base(const struct dl_fit_set *set, struct dl_kernel_model *model,
                          struct dl_err *err);
 
-/* The level of residuals[i] = log(time / base): their mean; of streams of many timers the median,
- * because the shortest ones can be a third of what others take for as many bytes. scratch: one
- * double per sample. */
+/* The level of residuals[i] = log(time / base): their mean; for streams of many timers the median,
+ * because the fastest can take a third of others' time for the same bytes. scratch: one double per
+ * sample. */
 double dl_fit_level(const struct dl_fit_set *set, const double *residuals, double *scratch);
 
 /* Gaussian process on residuals[i] = log(time / base): length scales, signal and noise by maximum a

@@ -22,9 +22,9 @@ static const double LENGTH_SD[] = {[DL_DISTANCE_SQUARES] = 0.5, [DL_DISTANCE_MAG
 static const double SIGNAL_MEDIAN = 0.35, SIGNAL_SD = 1.0;
 static const double NOISE_MEDIAN = 0.06, NOISE_SD = 0.5;
 
-/* Hyperparameters are fitted to at most so many samples, evenly taken: they are few, and the fit is
- * cubic in the samples. */
-enum { MANY = DL_FIT_MANY, MOST_POINTS = 256 };
+/* Hyperparameters are fitted to at most this many samples, evenly spaced: they are few, and the fit
+ * is cubic in the samples. */
+enum { MANY = DL_FIT_MANY, MAX_POINTS = 256 };
 
 struct process {
     size_t n, axes;
@@ -183,18 +183,18 @@ static double distance_between(const struct process *p, size_t i, size_t j, cons
     return distance;
 }
 
-/* The samples that the model keeps: all, else MOST_POINTS, half of them evenly and half each as far
+/* The samples that the model keeps: all, else MAX_POINTS, half of them evenly and half each as far
  * as possible from those before it. */
 static size_t choose_points(const struct process *p, const double *lengths, size_t *chosen,
                             double *nearest) {
-    if (p->n <= MOST_POINTS) {
+    if (p->n <= MAX_POINTS) {
         for (size_t i = 0; i < p->n; i++) chosen[i] = i;
         return p->n;
     }
     for (size_t i = 0; i < p->n; i++) nearest[i] = INFINITY;
-    for (size_t m = 0; m < MOST_POINTS; m++) {
-        size_t next = 2 * m * p->n / MOST_POINTS;
-        if (2 * m >= MOST_POINTS) {
+    for (size_t m = 0; m < MAX_POINTS; m++) {
+        size_t next = 2 * m * p->n / MAX_POINTS;
+        if (2 * m >= MAX_POINTS) {
             next = 0;
             for (size_t i = 1; i < p->n; i++)
                 if (nearest[i] > nearest[next]) next = i;
@@ -203,7 +203,7 @@ static size_t choose_points(const struct process *p, const double *lengths, size
         for (size_t i = 0; i < p->n; i++)
             nearest[i] = fmin(nearest[i], distance_between(p, i, next, lengths));
     }
-    return MOST_POINTS;
+    return MAX_POINTS;
 }
 
 /* Weights of the chosen samples in the sum of their covariances that is nearest to all samples
@@ -280,8 +280,8 @@ static bool write_model(struct process *p, const gsl_vector *theta, struct dl_ke
     return ready;
 }
 
-/* What the others say of each sample: leave-one-out means (Rasmussen and Williams 2006, section
- * 5.4.2); of many samples, whose own share is small, the sum itself. */
+/* Leave-one-out means of each sample (Rasmussen and Williams 2006, section 5.4.2); for many
+ * samples, where one has little weight, the mean itself. */
 static bool others_say(struct process *p, const double *lengths, double signal, double noise,
                        size_t *chosen, double *scratch, double *mean) {
     const size_t count = choose_points(p, lengths, chosen, scratch);
@@ -360,7 +360,7 @@ static double fit_form(struct process *p, const struct dl_fit_form *form,
     return least;
 }
 
-/* The hyperparameters again, without what the others contradict; y: the samples of *p. Where that
+/* Fits the hyperparameters again without contradicted samples; y: the samples of *p. Where that
  * explains the samples worse (without any noise the covariance is nearly singular), they stay. */
 static bool make_robust(struct process *p, double *y, gsl_vector *theta) {
     enum { TIMES = 2, ARRAYS = 3 };

@@ -47,8 +47,6 @@ enum dl_code dl_fit_read_samples(const char *csv_path, const struct dl_device *d
     DL_TRY(dl_csv_read(csv_path, arena, &csv, err));
     struct dl_kernel_sample *samples =
         dl_arena_alloc(arena, (size_t)csv.row_count, sizeof *samples);
-    if (samples == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory while reading %s", csv_path);
     const int library = dl_csv_column(&csv, "library");
     const bool by_gpu = dl_kernel_table_header(&csv);
     size_t n = 0;
@@ -80,8 +78,6 @@ static enum dl_code join_samples(const char *const *csv_paths, size_t csv_count,
         const char *name = NULL;
         DL_TRY(dl_fit_read_samples(csv_paths[i], device, arena, &part, &count, &name, err));
         struct dl_kernel_sample *joined = dl_arena_alloc(arena, n + count, sizeof *joined);
-        if (joined == NULL)
-            return dl_fail(err, DL_ERR_SYSTEM, "out of memory while reading kernel times");
         if (n > 0) memcpy(joined, all, n * sizeof *joined);
         if (count > 0) memcpy(joined + n, part, count * sizeof *joined);
         all = joined;
@@ -248,8 +244,6 @@ static enum dl_code fit_all(const struct dl_kernel_sample *samples, size_t n,
     struct dl_kernel_sample *part = dl_arena_alloc(arena, n, sizeof *part);
     double *scratch = dl_arena_alloc(arena, n, sizeof *scratch),
            *errors = dl_arena_alloc(arena, n, sizeof *errors);
-    if (part == NULL || scratch == NULL || errors == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     static const enum dl_variant variants[] = {DL_VARIANT_PLAIN, DL_VARIANT_ENGINE,
                                                DL_VARIANT_DEPTHWISE, DL_VARIANT_VOLUME,
                                                DL_VARIANT_STRIDED};
@@ -287,7 +281,7 @@ enum dl_code dl_fit_kernel_files(const char *const *csv_paths, size_t csv_count,
                                  const struct dl_device *device, struct dl_arena *arena,
                                  struct dl_kernel_model_set *set, struct dl_fit_report_row **rows,
                                  size_t *row_count, struct dl_err *err) {
-    enum { MOST_MODELS = 2 * DL_OPS * DL_PASSES * DL_PRECISIONS + 4 * DL_WORKS * DL_PASSES };
+    enum { MAX_MODELS = 2 * DL_OPS * DL_PASSES * DL_PRECISIONS + 4 * DL_WORKS * DL_PASSES };
     const char *library = NULL;
     struct dl_kernel_sample *samples = NULL;
     size_t n = 0;
@@ -300,10 +294,8 @@ enum dl_code dl_fit_kernel_files(const char *const *csv_paths, size_t csv_count,
         .device = device->name,
         .library = library,
         .source = is_by_gpu(csv_paths[0], arena) ? BY_GPU : DEEPBENCH,
-        .kernel_models = dl_arena_alloc(arena, MOST_MODELS, sizeof *set->kernel_models)};
-    *rows = dl_arena_alloc(arena, MOST_MODELS, sizeof **rows);
-    if (set->kernel_models == NULL || *rows == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        .kernel_models = dl_arena_alloc(arena, MAX_MODELS, sizeof *set->kernel_models)};
+    *rows = dl_arena_alloc(arena, MAX_MODELS, sizeof **rows);
     DL_TRY(fit_all(samples, n, device, arena, set, *rows, err));
     *row_count = (size_t)set->kernel_model_count;
     return DL_OK;

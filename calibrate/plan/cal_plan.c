@@ -126,7 +126,7 @@ struct builder {
     bool failed, base;
 };
 
-/* Every profile needs memory bandwidth and one large GEMM: they are measured whatever --only names.
+/* Every profile needs memory bandwidth and one large GEMM: they are measured regardless of --only.
  */
 static const char base_gemm[] = "m=1024 n=1024 k=1024 ";
 
@@ -232,7 +232,7 @@ static void add_of_gpu(void *context, const char *probe, const char *shape, cons
     add(context, probe, shape, pass, child, weight);
 }
 
-/* Where GPUs are the devices, nobody trains on the CPU: its arithmetic is measured only if --only
+/* Where GPUs are the devices, the CPU does not train: its arithmetic is measured only if --only
  * names it. */
 static void add_all(struct builder *b) {
     const bool quick = b->plan->choice.quick;
@@ -308,7 +308,6 @@ static enum dl_code check_names(const char *only, struct dl_arena *arena, struct
         const char *comma = strchr(at, ',');
         const char *name =
             dl_arena_strndup(arena, at, comma != NULL ? (size_t)(comma - at) : strlen(at));
-        if (name == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         bool known = strcmp(name, "beside") == 0;
         for (int i = 0; i < count; i++) known = known || strcmp(all[i], name) == 0;
         if (!known) {
@@ -331,12 +330,10 @@ enum dl_code dl_cal_plan_make(const struct dl_cal_choice *choice, struct dl_aren
         .plan = out, .arena = arena, .capacity = 8192, .base = choice->only != NULL};
     *out = (struct dl_cal_plan){.choice = *choice,
                                 .points = dl_arena_alloc(arena, b.capacity, sizeof *out->points)};
-    if (out->points == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (isnan(out->choice.budget_s))
         out->choice.budget_s =
             (choice->quick ? QUICK_S : FULL_S) * (choice->nodes > 1 ? NODES_FACTOR : 1);
     add_all(&b);
-    if (b.failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     assign_shares(out, arena);
     return DL_OK;
 }

@@ -21,7 +21,7 @@ enum dl_cal_program {
 };
 extern const char *const dl_cal_program_names[]; /* files, in that order */
 
-/* The child process that measures a point: a program and how it is started. They run in this order.
+/* The child process that measures a point: a program and its launcher. Children run in this order.
  */
 enum dl_cal_child {
     DL_CAL_CPU,
@@ -71,11 +71,11 @@ struct dl_cal_choice {
     int64_t ranks;    /* of MPI on this node */
     const char *file_dir;
     int64_t nodes;                   /* 1: this node alone */
-    const char *hostfile, *launcher; /* how to reach the others; NULL: by the allocation */
+    const char *hostfile, *launcher; /* how to reach other nodes; NULL: by the allocation */
     /* cores of one device; number of such devices on this host. 0: all usable cores are one device
      */
     int64_t cores, devices;
-    int64_t virtual_nodes; /* that this host stands in for, one device each; 0: none */
+    int64_t virtual_nodes; /* emulated by this host, one device each; 0: none */
     /* to measure on this node; 0: none. capability 70: compute capability 7.0 */
     int64_t gpus, capability;
     const char *workload_name; /* --workload; NULL: none */

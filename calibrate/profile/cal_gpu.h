@@ -15,7 +15,7 @@ bool dl_cal_gpu_kernel(const struct dl_raw_sample *sample, struct dl_kernel *out
 enum dl_precision dl_cal_gpu_precision(const struct dl_raw_sample *sample);
 /* F-KERNEL-WORK: the factor of each kind of work over the kernel-time models of m->out, which must
  * be fitted already (cal_gpu_work.c). */
-enum dl_code dl_cal_gpu_works(struct dl_cal_maker *m, struct dl_err *err);
+void dl_cal_gpu_works(struct dl_cal_maker *m);
 /* Flop of an attention sample; NAN for other samples. */
 double dl_cal_gpu_attention_flop(const struct dl_raw_sample *sample);
 /* Topology and collectives; after dl_cal_network. */

@@ -14,12 +14,11 @@ static const struct {
 } collectives[] = {{"nccl-allreduce", "all_reduce"}, {"nccl-reducescatter", "reduce_scatter"},
                    {"nccl-allgather", "all_gather"}, {"nccl-broadcast", "broadcast"},
                    {"nccl-alltoall", "all_to_all"},  {"nccl-sendrecv", "p2p"}};
-enum { KINDS = sizeof collectives / sizeof *collectives, MOST_RANKS = 4096, MOST_EDGES = 256 };
+enum { KINDS = sizeof collectives / sizeof *collectives, MAX_RANKS = 4096, MAX_EDGES = 256 };
 
 static enum dl_code fit(struct dl_cal_maker *m, const struct dl_cal_messages *got,
                         struct dl_piece **pieces, int *count, struct dl_err *err) {
     *pieces = dl_arena_alloc(m->arena, DL_LINK_PIECES, sizeof **pieces);
-    if (*pieces == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     return dl_fit_pieces(got->points, got->count, *pieces, NULL, count, err);
 }
 
@@ -48,7 +47,7 @@ static enum dl_code add_collectives(struct dl_cal_maker *m, struct dl_err *err) 
             const struct dl_raw_sample *s = &m->journal->samples[i];
             const double given = dl_cal_number(s, "ranks"); /* NAN in samples of other probes */
             if (!dl_cal_is(s->probe, collectives[kind].probe) ||
-                !(given >= 2 && given <= (double)MOST_RANKS))
+                !(given >= 2 && given <= (double)MAX_RANKS))
                 continue;
             const int64_t ranks = (int64_t)given, nodes = dl_cal_nodes_of(s);
             bool known = false;
@@ -81,12 +80,11 @@ static double ring_bandwidth(const struct dl_cal_maker *m, int64_t ranks, int64_
 }
 
 /* "0-1:2 0-3:1" */
-static enum dl_code read_edges(struct dl_cal_maker *m, struct dl_link *link, struct dl_err *err) {
+static void read_edges(struct dl_cal_maker *m, struct dl_link *link) {
     const char *text = dl_cal_journal_find(m->journal, "gpu_links");
-    if (text == NULL) return DL_OK;
-    link->edges = dl_arena_alloc(m->arena, MOST_EDGES, sizeof *link->edges);
-    if (link->edges == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    while (*text != 0 && link->edge_count < MOST_EDGES) {
+    if (text == NULL) return;
+    link->edges = dl_arena_alloc(m->arena, MAX_EDGES, sizeof *link->edges);
+    while (*text != 0 && link->edge_count < MAX_EDGES) {
         long from = 0, to = 0, links = 0;
         if (sscanf(text, "%ld-%ld:%ld", &from, &to, &links) != 3) break;
         if (to < m->out->devices_per_node)
@@ -95,7 +93,6 @@ static enum dl_code read_edges(struct dl_cal_maker *m, struct dl_link *link, str
         text += strcspn(text, " ");
         text += strspn(text, " ");
     }
-    return DL_OK;
 }
 
 /* Without NCCL samples: the rates that NCCL's topology search assumes per link and generation
@@ -145,7 +142,7 @@ static enum dl_code make_intra(struct dl_cal_maker *m, struct dl_err *err) {
         link->kind = kind;
     else
         link->kind = pcie != NULL ? dl_arena_strndup(m->arena, pcie, strcspn(pcie, " ")) : "pcie3";
-    if (!dl_cal_is(link->kind, "nvswitch")) DL_TRY(read_edges(m, link, err));
+    if (!dl_cal_is(link->kind, "nvswitch")) read_edges(m, link);
     link->peer_to_peer = !dl_cal_is(dl_cal_journal_find(m->journal, "gpu_peer_access"), "no");
     if (pairs.count > 1) {
         DL_TRY(fit(m, &pairs, &link->pieces, &link->piece_count, err));

@@ -90,7 +90,7 @@ static size_t ratios(const struct dl_cal_maker *m, const char *probe, enum dl_pa
     return count;
 }
 
-enum dl_code dl_cal_gpu_works(struct dl_cal_maker *m, struct dl_err *err) {
+void dl_cal_gpu_works(struct dl_cal_maker *m) {
     struct dl_device *d = &m->out->profile;
     enum { ROWS = DL_WORKS * 2 * DL_PRECISIONS };
     const size_t all = m->journal->sample_count + 1;
@@ -98,8 +98,6 @@ enum dl_code dl_cal_gpu_works(struct dl_cal_maker *m, struct dl_err *err) {
            *scratch = dl_arena_alloc(m->arena, all, sizeof *scratch);
     struct dl_work_factor *rows = dl_arena_alloc(m->arena, ROWS, sizeof *rows);
     int row_count = 0;
-    if (logs == NULL || scratch == NULL || rows == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (size_t kind = 0; kind < sizeof probes / sizeof *probes; kind++) {
         for (int c = 0; c < 2 * DL_PRECISIONS; c++) {
             const enum dl_pass pass = c < DL_PRECISIONS ? DL_FORWARD : DL_BACKWARD_DATA;
@@ -113,5 +111,4 @@ enum dl_code dl_cal_gpu_works(struct dl_cal_maker *m, struct dl_err *err) {
     }
     d->works = rows; /* only now: model_time_s must not see them */
     d->work_count = row_count;
-    return DL_OK;
 }

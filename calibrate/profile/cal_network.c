@@ -11,7 +11,6 @@ static enum dl_code fit_messages(struct dl_cal_maker *m, const struct dl_cal_mes
                                  struct dl_err *err) {
     struct dl_link_line lines[DL_LINK_PIECES];
     *pieces = dl_arena_alloc(m->arena, DL_LINK_PIECES, sizeof **pieces);
-    if (*pieces == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_fit_pieces(got->points, got->count, *pieces, lines, count, err));
     for (int i = 0; i < *count; i++) {
         dl_cal_note(m, dl_arena_printf(m->arena, "fit_%s_%d", key, i + 1),

@@ -72,11 +72,6 @@ static enum dl_code start(struct dl_cal_maker *m, struct dl_err *err) {
         dl_arena_alloc(m->arena, KERNEL_MODELS_MAX, sizeof *m->out->profile.kernel_models);
     m->out->profile.rates = dl_arena_alloc(m->arena, DL_PRECISIONS, sizeof *m->out->profile.rates);
     m->kernels = dl_arena_alloc(m->arena, m->journal->sample_count, sizeof *m->kernels);
-    if (m->out->measurement == NULL || m->out->collectives == NULL ||
-        m->out->profile.kernel_models == NULL || m->out->profile.rates == NULL ||
-        m->kernels == NULL) {
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    }
     m->out->samples = m->journal->samples;
     m->out->sample_count = (int)m->journal->sample_count;
     return DL_OK;
@@ -299,7 +294,6 @@ enum dl_code dl_cal_profile_text(const struct dl_system *profile, const char *na
     struct dl_json *doc;
     struct dl_system again;
     *text = dl_json_text(&dl_system_schema, profile, arena);
-    if (*text == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_json_parse(name, *text, strlen(*text), arena, &doc, err));
     DL_TRY(dl_json_load(doc, &dl_system_schema, arena, &again, err));
     return dl_system_check(&again, doc, err);

@@ -1,5 +1,5 @@
-/* cal_profile.h - from samples to a system profile: rates, kernel-time models, links, collectives,
- * storage. Pure.
+/* cal_profile.h - makes a system profile from samples: rates, kernel-time models, links,
+ * collectives, storage. Pure.
  *
  * The cores that the process may use are one device, as CPU builds of the frameworks use them; with
  * --cores N, a device is N cores. One node cannot measure a network: links.inter is then TCP over
@@ -10,7 +10,7 @@
 #include "calibrate/run/cal_host.h"
 #include "calibrate/run/cal_journal.h"
 
-struct dl_cal_run { /* facts that the journal lacks */
+struct dl_cal_run { /* facts missing from the journal */
     struct dl_cal_host host;
     const char *finished;       /* date and time */
     double load_after, seconds; /* NAN: unknown */

@@ -8,7 +8,7 @@
 
 const char *dl_cal_probe_list(const struct dl_cal_tools *tools, enum dl_format format,
                               struct dl_arena *arena);
-/* The points with their shares, and the expected time of those that the journal lacks. */
+/* The points with their shares, and the expected time of those missing from the journal. */
 const char *dl_cal_plan_text(const struct dl_cal_plan *plan, const struct dl_cal_tools *tools,
                              const struct dl_cal_journal *journal, enum dl_format format,
                              struct dl_arena *arena);

@@ -152,30 +152,26 @@ static void *grow(struct dl_arena *arena, void *old, size_t count, size_t *capac
     return out;
 }
 
-static enum dl_code keep_sample(struct dl_cal_journal *j, const struct dl_raw_sample *sample,
-                                struct dl_arena *arena, struct dl_err *err) {
+static void keep_sample(struct dl_cal_journal *j, const struct dl_raw_sample *sample,
+                        struct dl_arena *arena) {
     struct dl_raw_sample *room =
         grow(arena, j->samples, j->sample_count, &j->sample_capacity, sizeof *room);
-    if (room == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     j->samples = room;
     j->samples[j->sample_count++] = *sample;
-    return DL_OK;
 }
 
-static enum dl_code keep_fact(struct dl_cal_journal *j, const char *key, const char *value,
-                              struct dl_arena *arena, struct dl_err *err) {
+static void keep_fact(struct dl_cal_journal *j, const char *key, const char *value,
+                      struct dl_arena *arena) {
     for (size_t i = 0; i < j->fact_count; i++) {
         if (strcmp(j->facts[i].key, key) != 0) continue;
         j->facts[i].value = dl_arena_strdup(arena, value);
-        return DL_OK;
+        return;
     }
     struct dl_cal_fact *room =
         grow(arena, j->facts, j->fact_count, &j->fact_capacity, sizeof *room);
-    if (room == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     j->facts = room;
     j->facts[j->fact_count++] =
         (struct dl_cal_fact){dl_arena_strdup(arena, key), dl_arena_strdup(arena, value)};
-    return DL_OK;
 }
 
 static enum dl_code keep_line(struct dl_cal_journal *j, const struct dl_cal_line *line, int number,
@@ -186,8 +182,14 @@ static enum dl_code keep_line(struct dl_cal_journal *j, const struct dl_cal_line
                                       : "expected a sample or a fact");
     }
     if (line->has_header) j->header = line->header;
-    if (line->has_sample) return keep_sample(j, &line->sample, arena, err);
-    if (line->has_fact) return keep_fact(j, line->fact.key, line->fact.value, arena, err);
+    if (line->has_sample) {
+        keep_sample(j, &line->sample, arena);
+        return DL_OK;
+    }
+    if (line->has_fact) {
+        keep_fact(j, line->fact.key, line->fact.value, arena);
+        return DL_OK;
+    }
     return DL_OK;
 }
 
@@ -252,9 +254,7 @@ static enum dl_code append(struct dl_cal_journal *j, const char *text, size_t le
 
 static enum dl_code append_line(struct dl_cal_journal *j, struct dl_json_writer *w,
                                 struct dl_err *err) {
-    if (w->failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const char *line = dl_arena_printf(w->arena, "%s\n", w->text);
-    if (line == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     return append(j, line, strlen(line), err);
 }
 
@@ -335,7 +335,8 @@ enum dl_code dl_cal_journal_sample(struct dl_cal_journal *journal,
     dl_jw_end(&w);
     dl_jw_end(&w);
     DL_TRY(append_line(journal, &w, err));
-    return keep_sample(journal, sample, arena, err);
+    keep_sample(journal, sample, arena);
+    return DL_OK;
 }
 
 enum dl_code dl_cal_journal_fact(struct dl_cal_journal *journal, const char *key, const char *value,
@@ -351,7 +352,8 @@ enum dl_code dl_cal_journal_fact(struct dl_cal_journal *journal, const char *key
     dl_jw_end(&w);
     dl_jw_end(&w);
     DL_TRY(append_line(journal, &w, err));
-    return keep_fact(journal, key, value, arena, err);
+    keep_fact(journal, key, value, arena);
+    return DL_OK;
 }
 
 static bool same(const char *a, const char *b) {

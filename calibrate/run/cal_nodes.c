@@ -71,7 +71,6 @@ static enum dl_code keep_pair(struct survey *s, const struct dl_raw_sample *samp
     if (s->count == s->capacity) {
         const size_t more = s->capacity == 0 ? 256 : 2 * s->capacity;
         struct dl_cal_pair *room = dl_arena_alloc(s->arena, more, sizeof *room);
-        if (room == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         if (s->count > 0) memcpy(room, s->pairs, s->count * sizeof *room);
         s->pairs = room;
         s->capacity = more;
@@ -106,7 +105,6 @@ static enum dl_code query(const struct dl_cal_launch *launch, const char *const 
     struct dl_err own = {0};
     size_t n;
     char **argv = dl_cal_launch_words(launch, hosts, count, 3, s->arena, &n);
-    if (argv == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     argv[n++] = dl_arena_strdup(s->arena, launch->tools->program[DL_CAL_PROGRAM_MPI]);
     argv[n++] = dl_arena_strdup(s->arena, option);
     argv[n] = NULL;

@@ -117,7 +117,6 @@ static enum dl_code run_child(struct run *r, enum dl_cal_child child, struct dl_
     }
     if (count == 0) return DL_OK;
     char **argv = command(r, child);
-    if (argv == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     struct dl_cal_ending ending;
     r->samples_of_child = 0;
     DL_TRY(dl_cal_child_run(argv, SILENCE_S + 20 * longest_s, hear_sample, r, &ending, err));

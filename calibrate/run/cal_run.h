@@ -4,7 +4,7 @@
 
 #include "calibrate/run/cal_nodes.h"
 
-/* Measures the points that the journal lacks. launch: the other nodes; NULL: this node alone.
+/* Measures the points missing from the journal. launch: the other nodes; NULL: this node alone.
  * DL_ERR_SYSTEM: interrupted, or the journal cannot be written; DL_ERR_BACKEND: a probe crashed, or
  * the other nodes are unreachable. The journal keeps finished samples. */
 enum dl_code dl_cal_measure(const struct dl_cal_plan *plan, struct dl_cal_tools *tools,

@@ -30,7 +30,7 @@ static enum dl_code command_text(const struct dl_context *context, const struct 
     const char *text = dl_arena_printf(
         arena, "%s calibrate",
         dl_shell_quote(arena, context->program[0] != 0 ? context->program : "dlmodel"));
-    for (int i = 0; i < options->given_count && text != NULL; i++) {
+    for (int i = 0; i < options->given_count; i++) {
         const struct dl_option *o = options->given[i].option;
         const char *value = options->given[i].value;
         if (strcmp(o->name, "submit") == 0 || strcmp(o->name, "dry-run") == 0 ||
@@ -43,16 +43,15 @@ static enum dl_code command_text(const struct dl_context *context, const struct 
                              : dl_arena_printf(arena, "%s --%s %s", text, o->name,
                                                dl_shell_quote(arena, value));
     }
-    *out = text == NULL ? NULL
-                        : dl_arena_printf(arena, "%s -o %s", text, dl_shell_quote(arena, profile));
-    return *out == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+    *out = dl_arena_printf(arena, "%s -o %s", text, dl_shell_quote(arena, profile));
+    return DL_OK;
 }
 
 static enum dl_code script_text(const struct dl_context *context, const struct dl_options *options,
                                 const struct dl_cal_choice *choice, const char *profile,
                                 const char **out, struct dl_err *err) {
     struct dl_arena *arena = context->arena;
-    const char *command;
+    const char *command = NULL;
     DL_TRY(command_text(context, options, profile, &command, err));
     double limit_s = (choice->quick ? QUICK_S : FULL_S) * (choice->nodes > 1 ? NODES_FACTOR : 1);
     if (dl_known(choice->budget_s))
@@ -68,7 +67,7 @@ static enum dl_code script_text(const struct dl_context *context, const struct d
                            "--output=dlmodel-calibrate-%%j.log\nexec %s\n",
                            (long long)choice->nodes, devices != NULL ? devices : "",
                            ceil(limit_s / 60), command);
-    return *out == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+    return DL_OK;
 }
 
 static enum dl_code hear(void *context, const char *line, size_t length, struct dl_err *err) {
@@ -97,12 +96,9 @@ enum dl_code dl_cal_submit(struct dl_context *context, const struct dl_options *
                        "--submit: sbatch is not in PATH; run on a login node of a Slurm cluster, "
                        "or omit --submit");
     const char *path = dl_arena_printf(arena, "%s.sbatch", profile);
-    if (path == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_file_write(path, script, strlen(script), err));
     char *const argv[] = {dl_arena_strdup(arena, sbatch), dl_arena_strdup(arena, "--parsable"),
                           dl_arena_strdup(arena, path), NULL};
-    if (argv[0] == NULL || argv[1] == NULL || argv[2] == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_cal_child_run(argv, SBATCH_SILENCE_S, hear, answer, &ending, err));
     if (ending.exit_status != 0)
         return dl_fail(err, DL_ERR_BACKEND, "sbatch refused %.200s: %.300s", path,

@@ -61,7 +61,6 @@ static enum dl_code hear_version(void *context, const char *text, size_t length,
 static enum dl_code query(const char *path, const char *option, dl_cal_on_line *hear,
                           struct survey *s, struct dl_cal_ending *ending, struct dl_err *err) {
     char *const argv[] = {dl_arena_strdup(s->arena, path), dl_arena_strdup(s->arena, option), NULL};
-    if (argv[0] == NULL || argv[1] == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     return dl_cal_child_run(argv, SURVEY_SILENCE_S, hear, s, ending, err);
 }
 
@@ -119,7 +118,6 @@ static enum dl_code query_device_buffers(struct survey *s, struct dl_err *err) {
             no_gpu != NULL ? no_gpu : "MPI did not report whether it supports device buffers";
     if (no_gpu != NULL || tools->mpirun == NULL) return DL_OK;
     char **argv = dl_cal_local_words(tools, 1, false, 4, s->arena, &n);
-    if (argv == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     argv[n++] = dl_arena_strdup(s->arena, tools->program[DL_CAL_PROGRAM_MPI]);
     argv[n++] = dl_arena_strdup(s->arena, "--list");
     argv[n] = NULL;

@@ -66,7 +66,6 @@ enum dl_code dl_output_format(const struct dl_options *options, enum dl_format *
 
 enum dl_code dl_output_part(const struct dl_context *context, const struct dl_options *options,
                             struct dl_text *held, const char *text, bool last, struct dl_err *err) {
-    if (text == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (context->output_part != NULL) return context->output_part(options, text, last, err);
     dl_text_add(held, text);
     return last ? context->output(options, dl_text_string(held), err) : DL_OK;

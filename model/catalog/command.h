@@ -1,6 +1,5 @@
-/* command.h - what dlmodel.c hands to a command, and how a command describes itself. One command is
- * one file and one row of the table in dlmodel.c.
- */
+/* command.h - the context that dlmodel.c passes to a command, and the description of a command. A
+ * command is one file and one row of the table in dlmodel.c. */
 #ifndef DL_MODEL_CATALOG_COMMAND_H
 #define DL_MODEL_CATALOG_COMMAND_H
 
@@ -14,36 +13,38 @@ struct dl_context;
 struct dl_cost_memo; /* model/framework/cost_memo.h */
 
 struct dl_context {
-    struct dl_data data; /* search path; overrides are added by each command */
-    const char *program; /* path of this executable, for probes next to it; "" when unknown */
-    /* Folders that hold plots/ and slurm/, whose scripts this program runs: next to the executable
-     * or installed. Never next to a data folder: data come from anybody, programs from whoever
-     * installed this one. */
+    struct dl_data data; /* search path; each command adds its overrides */
+    const char *program; /* path of this executable, to find probes next to it; "" when unknown */
+    /* Folders with plots/ and slurm/, whose scripts this program runs: next to the executable or
+     * installed. Never next to a data folder: data may come from anybody, scripts only from the
+     * installation. */
     const char *const *script_roots;
     int script_root_count;
-    const char *profile_path;                 /* where the profile "local" is or will be */
-    int verbosity;                            /* -1 quiet, 0, 1 verbose */
-    bool color;                               /* stdout may be coloured */
-    bool progress;                            /* stderr is a terminal */
+    const char *profile_path; /* path of the profile "local", which may not exist; NULL: none */
+    const char *site; /* NAME or FILE of the user's site where --site names none; NULL: none */
+    int verbosity;    /* -1 quiet, 0, 1 verbose */
+    bool color;       /* stdout may be coloured */
+    bool progress;    /* stderr is a terminal */
     const struct dl_command *const *commands; /* for help */
-    struct dl_arena *arena;                   /* of the whole process */
+    struct dl_arena *arena;                   /* lives as long as the process */
     /* Text to stdout or, with -o, atomically to that file. A closed or full stdout is
      * DL_ERR_SYSTEM. */
     enum dl_code (*output)(const struct dl_options *options, const char *text, struct dl_err *err);
-    /* The same in parts, for results longer than memory holds; `last` with the last one, after
-     * which a file replaces the old one. NULL: whole texts alone. */
+    /* The same in parts, for results larger than memory; `last` marks the last part, after which
+     * the file replaces the old one. NULL: not supported. */
     enum dl_code (*output_part)(const struct dl_options *options, const char *text, bool last,
                                 struct dl_err *err);
     /* A message line on stderr, unless quiet. */
     void (*note)(const struct dl_context *context, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
-    void *owner; /* whoever made the context, for its output and note */
-    /* Told how far a long command is; anything but 0 stops it with DL_ERR_CANCELLED. NULL: none. */
+    void *owner; /* caller's data for output and note */
+    /* Progress callback of long commands; a non-zero return cancels with DL_ERR_CANCELLED. NULL:
+     * none. */
     int (*watch)(void *user, double done_frac, double elapsed_s);
     void *watch_user;
-    struct dl_cost_memo *memo;              /* kernels that earlier calls timed; NULL: none */
+    struct dl_cost_memo *memo;              /* kernel times of earlier calls; NULL: none */
     const struct dl_option *global_options; /* for help */
-    /* of file formats private to one folder (slurm/), for `schema`; NULL-terminated */
+    /* schemas of file formats private to one folder (slurm/), for `schema`; NULL-terminated */
     const struct dl_schema *const *schemas;
 };
 
@@ -54,20 +55,19 @@ struct dl_command {
     /* command lines that run as printed, NULL-terminated; at least two */
     const char *const *examples;
     const struct dl_option *const *options; /* tables */
-    /* what its first argument may be, for completion: "scaling efficiency"; NULL: a file, or
-     * nothing */
+    /* values of its first argument, for completion: "scaling efficiency"; NULL: a file, or none */
     const char *words;
-    const char *exit_notes; /* what 1 means here; NULL: the common list only */
+    const char *exit_notes; /* meaning of exit status 1; NULL: the common one */
     /* Returns DL_OK, or the code with *err filled. */
     enum dl_code (*run)(struct dl_context *context, const struct dl_options *options,
                         struct dl_err *err);
 };
 
-/* --format, --json, --csv; DL_ERR_USAGE when they contradict. */
+/* --format, --json, --csv; DL_ERR_USAGE when they conflict. */
 enum dl_code dl_output_format(const struct dl_options *options, enum dl_format *out,
                               struct dl_err *err);
-/* Gives out a part of a result. Where there is only `output`, `held` keeps the parts up to the last
- * one. NULL text: out of memory. */
+/* Outputs a part of a result. Without `output_part`, `held` collects the parts until the last one.
+ * NULL text: out of memory. */
 struct dl_text; /* model/core/text.h */
 enum dl_code dl_output_part(const struct dl_context *context, const struct dl_options *options,
                             struct dl_text *held, const char *text, bool last, struct dl_err *err);

@@ -13,10 +13,6 @@
 
 static const char SUFFIX[] = ".json";
 
-static enum dl_code no_memory(struct dl_err *err) {
-    return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-}
-
 /* ---- devices ---- */
 
 /* kernels/NAME.json next to the folder that holds the device's file. */
@@ -38,7 +34,6 @@ static enum dl_code take_kernel_models(struct dl_kernel_model *models, int count
                                        struct dl_arena *arena, struct dl_err *err) {
     for (int i = 0; i < count; i++) {
         const char *where = dl_arena_printf(arena, "%skernel_models[%d]", prefix, i);
-        if (where == NULL) return no_memory(err);
         DL_TRY(dl_kernel_model_check(&models[i], doc, where, err));
         DL_TRY(dl_kernel_model_pack(&models[i], arena, err));
     }
@@ -49,12 +44,10 @@ static enum dl_code load_kernel_models(const struct dl_data *data, struct dl_dev
                                        const char *device_path, struct dl_arena *arena,
                                        struct dl_err *err) {
     const char *path = kernels_path(device_path, device->name, arena);
-    if (path == NULL) return no_memory(err);
     if (dl_data_attachment(data, device_path) != NULL || !dl_data_exists(path)) return DL_OK;
     struct dl_json *doc = NULL;
     DL_TRY(dl_data_json_packed(data, path, arena, &doc, err));
     struct dl_kernel_model_set *set = dl_arena_alloc(arena, 1, sizeof *set);
-    if (set == NULL) return no_memory(err);
     DL_TRY(dl_json_load(doc, &dl_kernel_model_set_schema, arena, set, err));
     if (strcmp(set->device, device->name) != 0)
         return dl_json_fail(doc, "device", err, "expected \"%s\", as the file is named",
@@ -70,7 +63,6 @@ static enum dl_code load_device(const struct dl_data *data, const char *path, st
                                 struct dl_arena *arena, struct dl_device **out,
                                 struct dl_err *err) {
     struct dl_device *device = dl_arena_alloc(arena, 1, sizeof *device);
-    if (device == NULL) return no_memory(err);
     DL_TRY(dl_json_load(doc, &dl_device_schema, arena, device, err));
     DL_TRY(dl_device_check(device, doc, err));
     DL_TRY(
@@ -109,8 +101,8 @@ static enum dl_code device_of(const struct dl_data *data, const char *name, stru
     DL_TRY(load_device(data, path, doc, arena, &measured, err));
     DL_TRY(load_borrowed(data, measured, doc, "kernel_models_from", arena, err));
     struct dl_selection selection, named;
-    DL_TRY(dl_data_select_named(data, DL_DATA_DEVICE, measured->name, NULL, arena, &named, err));
-    DL_TRY(dl_data_select(data, DL_DATA_DEVICE, "", false, arena, &selection, err));
+    dl_data_select_named(data, DL_DATA_DEVICE, measured->name, NULL, arena, &named);
+    dl_data_select(data, DL_DATA_DEVICE, "", false, arena, &selection);
     if (selection.count + named.count == 0) {
         *out = measured;
         return DL_OK;
@@ -121,7 +113,7 @@ static enum dl_code device_of(const struct dl_data *data, const char *name, stru
     dl_data_mark_used(&selection);
     DL_TRY(load_device(data, path, doc, arena, &device, err));
     DL_TRY(load_borrowed(data, device, doc, "kernel_models_from", arena, err));
-    DL_TRY(dl_device_what_if(measured, device, arena, err));
+    dl_device_what_if(measured, device, arena);
     *out = device;
     return DL_OK;
 }
@@ -142,9 +134,9 @@ static enum dl_code set_system(const struct dl_data *data, const struct dl_syste
                                struct dl_err *err) {
     struct dl_selection named, plain, device;
     const char *prefix = measured->has_profile ? "device_profile." : "";
-    DL_TRY(dl_data_select_named(data, DL_DATA_SYSTEM, measured->name, NULL, arena, &named, err));
-    DL_TRY(dl_data_select(data, DL_DATA_SYSTEM, "", true, arena, &plain, err));
-    DL_TRY(dl_data_select(data, DL_DATA_DEVICE, prefix, false, arena, &device, err));
+    dl_data_select_named(data, DL_DATA_SYSTEM, measured->name, NULL, arena, &named);
+    dl_data_select(data, DL_DATA_SYSTEM, "", true, arena, &plain);
+    dl_data_select(data, DL_DATA_DEVICE, prefix, false, arena, &device);
     DL_TRY(dl_json_set(doc, &dl_system_schema, named.list, named.count, err));
     DL_TRY(dl_json_set(doc, &dl_system_schema, plain.list, plain.count, err));
     if (measured->has_profile)
@@ -165,7 +157,7 @@ static enum dl_code complete_system(const struct dl_data *data, const struct dl_
                                   "device_profile.", arena, err));
         DL_TRY(load_borrowed(data, profile, doc, "device_profile.kernel_models_from", arena, err));
         if (measured != NULL && measured->has_profile)
-            DL_TRY(dl_device_what_if(&measured->profile, profile, arena, err));
+            dl_device_what_if(&measured->profile, profile, arena);
         system->device = profile;
     } else {
         const char *path;
@@ -177,9 +169,10 @@ static enum dl_code complete_system(const struct dl_data *data, const struct dl_
     }
     if (system->has_intra) dl_topology_fill(&system->intra, system->devices_per_node);
     system->as_measured = measured;
-    if (measured != NULL) DL_TRY(dl_system_what_if(measured, system, arena, err));
+    if (measured != NULL) dl_system_what_if(measured, system, arena);
     dl_nccl_prepare(system);
-    return dl_coll_measured_fill(system, arena, err);
+    dl_coll_measured_fill(system, arena);
+    return DL_OK;
 }
 
 static enum dl_code system_of(const struct dl_data *data, const char *name, struct dl_arena *arena,
@@ -190,7 +183,6 @@ static enum dl_code system_of(const struct dl_data *data, const char *name, stru
     DL_TRY(dl_data_json(data, path, arena, &doc, err));
     struct dl_system *system = dl_arena_alloc(arena, 1, sizeof *system),
                      *measured = dl_arena_alloc(arena, 1, sizeof *measured);
-    if (system == NULL || measured == NULL) return no_memory(err);
     DL_TRY(dl_json_load(doc, &dl_system_schema, arena, measured, err));
     if (data->override_count == 0) {
         DL_TRY(dl_system_check(measured, doc, err));
@@ -227,7 +219,6 @@ enum dl_code dl_data_system_alone(const struct dl_data *data, const char *name,
     const char *path = NULL;
     struct dl_json *doc = NULL;
     struct dl_system *system = dl_arena_alloc(arena, 1, sizeof *system);
-    if (system == NULL) return no_memory(err);
     DL_TRY(dl_data_path(data, DL_DATA_SYSTEM, name, arena, &path, err));
     DL_TRY(dl_data_json(data, path, arena, &doc, err));
     DL_TRY(dl_json_load(doc, &dl_system_schema, arena, system, err));
@@ -244,7 +235,6 @@ static enum dl_code parse_parameters(const char *name, const char *text, struct 
     size_t room = 1;
     for (const char *at = text; *at != '\0'; at++) room += *at == ',';
     struct dl_override *list = dl_arena_alloc(arena, room, sizeof *list);
-    if (list == NULL) return no_memory(err);
     int count = 0;
     for (const char *at = text;; at++) {
         size_t length = strcspn(at, ",");
@@ -254,7 +244,6 @@ static enum dl_code parse_parameters(const char *name, const char *text, struct 
                            name);
         list[count].key = dl_arena_strndup(arena, at, (size_t)(equals - at));
         list[count].value = dl_arena_strndup(arena, equals + 1, (size_t)(at + length - equals - 1));
-        if (list[count].key == NULL || list[count].value == NULL) return no_memory(err);
         for (int i = 0; i < count; i++)
             if (strcmp(list[i].key, list[count].key) == 0)
                 return dl_fail(err, DL_ERR_USAGE, "workload \"%s\": %s is given twice", name,
@@ -311,7 +300,6 @@ static enum dl_code workload_of(const struct dl_data *data, const char *name,
     const char *base = colon == NULL ? name : dl_arena_strndup(arena, name, (size_t)(colon - name));
     struct dl_override *parameters = NULL;
     int parameter_count = 0;
-    if (base == NULL) return no_memory(err);
     if (colon != NULL)
         DL_TRY(parse_parameters(name, colon + 1, arena, &parameters, &parameter_count, err));
     const struct dl_json *docs[DL_WORKLOAD_EXTENDS + 1];
@@ -319,11 +307,10 @@ static enum dl_code workload_of(const struct dl_data *data, const char *name,
     DL_TRY(read_chain(data, base, arena, docs, &doc_count, err));
 
     struct dl_selection set;
-    DL_TRY(dl_data_select(data, DL_DATA_WORKLOAD, "", true, arena, &set, err));
+    dl_data_select(data, DL_DATA_WORKLOAD, "", true, arena, &set);
     const int room = parameter_count + set.count + 1;
     struct dl_override *all = dl_arena_alloc(arena, (size_t)room, sizeof *all);
     struct dl_workload *workload = dl_arena_alloc(arena, 1, sizeof *workload);
-    if (all == NULL || workload == NULL) return no_memory(err);
     for (int i = 0; i < parameter_count; i++) all[i] = parameters[i];
     for (int i = 0; i < set.count; i++) all[parameter_count + i] = set.list[i];
     /* First, so that the user's values override it; a workload without the parameter ignores it. */
@@ -359,7 +346,6 @@ static enum dl_code read_framework(const struct dl_data *data, const char *name,
     DL_TRY(dl_data_path(data, DL_DATA_FRAMEWORK, name, arena, &path, err));
     DL_TRY(dl_data_json(data, path, arena, doc, err));
     *out = dl_arena_alloc(arena, 1, sizeof **out);
-    if (*out == NULL) return no_memory(err);
     DL_TRY(dl_json_load(*doc, &dl_framework_schema, arena, *out, err));
     if (data->override_count == 0) return DL_OK;
     DL_TRY(dl_data_set_named(data, DL_DATA_FRAMEWORK, (*out)->name, NULL, *doc,

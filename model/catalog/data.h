@@ -1,17 +1,15 @@
 /* data.h - finding and loading data files by name: devices, systems, workloads, frameworks.
  *
  * A search path holds directories with devices/ systems/ workloads/ frameworks/ below them, first
- * match wins. A name that contains '/' or ends in ".json" is a file. "local" is the profile that
- * calibrate wrote.
+ * match wins. A name that contains '/' or ends in ".json" is a file. "local" is the profile written
+ * by calibrate.
  *
- * --set keys: "device.KEY" changes the device of a system (also one given as device_profile) and
- * nothing else; "system.", "workload." and "framework." do the same for the other kinds; a key
- * without such a prefix goes to each document other than the device that knows it.
- * "framework.NAME.KEY" changes that object alone (NAME may be several between commas, the last
- * characters of one '*'); a framework's release that states its own value keeps it, and
- * "framework.NAME@RELEASE.KEY" changes it there.
- * What a file measured follows the datasheet numbers that --set changes (what_if.h, F-WHAT-IF).
- */
+ * --set keys: "device.KEY" changes only the device of a system (or its device_profile); "system.",
+ * "workload." and "framework." do the same for the other kinds; a key without prefix changes each
+ * document that has it, except devices. "framework.NAME.KEY" changes only that object (NAME: a
+ * comma-separated list; a name may end in '*'); a release that states its own value keeps it,
+ * "framework.NAME@RELEASE.KEY" changes it there. Measured values scale with the datasheet numbers
+ * that --set changes (what_if.h, F-WHAT-IF). */
 #ifndef DL_MODEL_CATALOG_DATA_H
 #define DL_MODEL_CATALOG_DATA_H
 
@@ -23,37 +21,38 @@
 struct dl_layer_times; /* layer_times.h */
 struct dl_store;       /* store.h */
 
-/* A file that came with a request: read in place of the file of that name. */
+/* A file that the caller has read or received, used in place of the file of that name. */
 struct dl_attachment {
     const char *name, *text;
     size_t length;
-    bool if_it_fits; /* of --measured: where it has nothing for the prediction, go on without */
+    bool if_it_fits;    /* of --measured: a table without runs for the prediction is no error */
+    const char *remark; /* of --measured: a warning of each prediction; NULL: none */
 };
 
-/* A member that loading depends on also belongs to the key of store.c. */
+/* Members that affect loading belong to the key in store.c. */
 struct dl_data {
     const char *const *directories;
     int directory_count;
-    /* spread of errors for the intervals of predictions; NULL: not known */
+    /* error model of prediction intervals; NULL: unknown */
     const struct dl_interval_model *intervals;
     const char *local_profile; /* path of the profile "local"; NULL: none */
-    /* --set; each loader marks those that it took */
+    /* --set; each loader marks those that it used */
     struct dl_override *overrides;
     int override_count;
-    /* workloads as they are trained: "pretrain_heads" is 1 where a workload has it */
+    /* load workloads for training: sets "pretrain_heads" to 1 where a workload has it */
     bool training;
-    const char *release; /* of frameworks that have it ("1.12"); NULL: the file's own */
-    /* of the framework whose kernels another one runs (`kernels_from`); NULL: `release` */
+    const char *release; /* release of frameworks that have it ("1.12"); NULL: the file's own */
+    /* release of the framework named in `kernels_from`; NULL: `release` */
     const char *kernels_release;
-    /* GPU architecture that selects the release where none is named; NULL: the file's own */
+    /* GPU architecture, which selects the release where none is given; NULL: the file's own */
     const char *architecture;
-    /* of compare: profiled times for runs that they fit */
+    /* of compare: profiled layer times for matching runs */
     const struct dl_layer_times *const *layer_times;
     int layer_times_count;
-    struct dl_store *store; /* keeps what is loaded for later loads; NULL: none */
+    struct dl_store *store; /* cache of loaded files; NULL: none */
     const struct dl_attachment *attachments;
     int attachment_count;
-    bool names_only; /* refuse paths other than of attachments and of the data directories */
+    bool names_only; /* read only attachments and files of the data directories */
 };
 
 enum dl_data_kind {
@@ -68,6 +67,13 @@ enum dl_data_kind {
 
 /* The attachment of that name; NULL: none. */
 const struct dl_attachment *dl_data_attachment(const struct dl_data *data, const char *name);
+/* A name that contains '/' or ends in ".json". */
+bool dl_data_is_path(const char *name);
+/* The path that results show, the same on each machine: below the data directory for its files,
+ * "local" for the profile, else as it is. */
+const char *dl_data_shown_path(const struct dl_data *data, const char *path);
+/* Whether the system "local" exists: an attachment of that name, or the profile's file. */
+bool dl_data_has_profile(const struct dl_data *data);
 /* A file's whole text, or an attachment's. DL_ERR_USAGE for a path that may not be read, else as
  * dl_file_read. */
 enum dl_code dl_data_read(const struct dl_data *data, const char *path, size_t most_bytes,
@@ -78,7 +84,7 @@ enum dl_code dl_data_hash(const struct dl_data *data, const char *path, struct d
 /* The same as JSON (dl_json_read) and as a table (dl_csv_read). */
 enum dl_code dl_data_json(const struct dl_data *data, const char *path, struct dl_arena *arena,
                           struct dl_json **out, struct dl_err *err);
-/* For a document that dl_json_load alone reads (dl_json_read_packed). */
+/* For a document that is read by dl_json_load only (dl_json_read_packed). */
 enum dl_code dl_data_json_packed(const struct dl_data *data, const char *path,
                                  struct dl_arena *arena, struct dl_json **out, struct dl_err *err);
 enum dl_code dl_data_csv(const struct dl_data *data, const char *path, struct dl_arena *arena,
@@ -88,24 +94,23 @@ enum dl_code dl_data_csv(const struct dl_data *data, const char *path, struct dl
 enum dl_code dl_data_intervals(const struct dl_data *data, struct dl_arena *arena,
                                const struct dl_interval_model **out, struct dl_err *err);
 
-/* Full path of a named file; unknown name: DL_ERR_USAGE with a suggestion. A path is returned as it
- * is, unchecked. */
+/* Full path of a named file; unknown name: DL_ERR_USAGE with a suggestion. A path is returned
+ * unchanged and unchecked. */
 enum dl_code dl_data_path(const struct dl_data *data, enum dl_data_kind kind, const char *name,
                           struct dl_arena *arena, const char **path_out, struct dl_err *err);
 /* Names in all directories, sorted, each once, NULL-terminated; "local" among the systems when
- * there is one. A directory that is missing has no names. */
-enum dl_code dl_data_names(const struct dl_data *data, enum dl_data_kind kind,
-                           struct dl_arena *arena, const char ***names_out, struct dl_err *err);
+ * there is one. A missing directory has no names. */
+void dl_data_names(const struct dl_data *data, enum dl_data_kind kind, struct dl_arena *arena,
+                   const char ***names_out);
 
-/* A device with its kernel-time models: its own, else those of kernels/NAME.json in the data
- * directory of its file, and those of the device named in kernel_models_from (one step only: what
- * that one borrows is not followed). */
+/* A device with its kernel-time models: its own or those of kernels/NAME.json in the data directory
+ * of its file, and those of the device named in kernel_models_from. */
 enum dl_code dl_data_device(const struct dl_data *data, const char *name, struct dl_arena *arena,
                             const struct dl_device **out, struct dl_err *err);
-/* A system with its device loaded and the derived members of its links filled. */
+/* A system with its device and the derived members of its links. */
 enum dl_code dl_data_system(const struct dl_data *data, const char *name, struct dl_arena *arena,
                             const struct dl_system **out, struct dl_err *err);
-/* The system as its own file has it, without its device and what is derived: for lists. */
+/* The system's own file, without device and derived members: for lists. */
 enum dl_code dl_data_system_alone(const struct dl_data *data, const char *name,
                                   struct dl_arena *arena, const struct dl_system **out,
                                   struct dl_err *err);

@@ -25,10 +25,6 @@ const struct dl_data_kind_words dl_data_kinds[] = {
 };
 const int dl_data_kind_count = sizeof dl_data_kinds / sizeof dl_data_kinds[0];
 
-static enum dl_code no_memory(struct dl_err *err) {
-    return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-}
-
 static bool ends_in_suffix(const char *name) {
     size_t length = strlen(name), suffix = sizeof SUFFIX - 1;
     return length > suffix && strcmp(name + length - suffix, SUFFIX) == 0;
@@ -47,52 +43,44 @@ struct names {
     size_t count, capacity;
 };
 
-static enum dl_code names_add(struct names *names, const char *name, struct dl_err *err) {
+static void names_add(struct names *names, const char *name) {
     if (names->count + 1 >= names->capacity) {
         size_t capacity = names->capacity == 0 ? 64 : 2 * names->capacity;
         const char **list = dl_arena_alloc(names->arena, capacity, sizeof *list);
-        if (list == NULL) return no_memory(err);
         for (size_t i = 0; i < names->count; i++) list[i] = names->list[i];
         names->list = list;
         names->capacity = capacity;
     }
     names->list[names->count++] = name;
-    return DL_OK;
 }
 
-static enum dl_code names_of_directory(struct names *names, const char *path, struct dl_err *err) {
+static void names_of_directory(struct names *names, const char *path) {
     DIR *directory = opendir(path);
-    if (directory == NULL) return DL_OK;
-    enum dl_code code = DL_OK;
-    for (const struct dirent *entry; code == DL_OK && (entry = readdir(directory)) != NULL;) {
+    if (directory == NULL) return;
+    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
         if (entry->d_name[0] == '.' || !ends_in_suffix(entry->d_name)) continue;
         const char *name = dl_arena_strndup(names->arena, entry->d_name,
                                             strlen(entry->d_name) - (sizeof SUFFIX - 1));
-        code = name == NULL ? no_memory(err) : names_add(names, name, err);
+        names_add(names, name);
     }
     closedir(directory);
-    return code;
 }
 
 static int by_name(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-enum dl_code dl_data_names(const struct dl_data *data, enum dl_data_kind kind,
-                           struct dl_arena *arena, const char ***names_out, struct dl_err *err) {
+void dl_data_names(const struct dl_data *data, enum dl_data_kind kind, struct dl_arena *arena,
+                   const char ***names_out) {
     struct names names = {.arena = arena};
     for (int i = 0; i < data->directory_count; i++) {
         const char *path =
             dl_arena_printf(arena, "%s/%s", data->directories[i], dl_data_kinds[kind].folder);
-        if (path == NULL) return no_memory(err);
-        DL_TRY(names_of_directory(&names, path, err));
+        names_of_directory(&names, path);
     }
-    if (kind == DL_DATA_SYSTEM && data->local_profile != NULL &&
-        dl_data_exists(data->local_profile))
-        DL_TRY(names_add(&names, LOCAL, err));
+    if (kind == DL_DATA_SYSTEM && dl_data_has_profile(data)) names_add(&names, LOCAL);
     if (names.list == NULL) {
         names.list = dl_arena_alloc(arena, 1, sizeof *names.list);
-        if (names.list == NULL) return no_memory(err);
     }
     qsort(names.list, names.count, sizeof *names.list, by_name);
     size_t kept = 0;
@@ -101,13 +89,12 @@ enum dl_code dl_data_names(const struct dl_data *data, enum dl_data_kind kind,
             names.list[kept++] = names.list[i];
     names.list[kept] = NULL;
     *names_out = names.list;
-    return DL_OK;
 }
 
 static enum dl_code unknown_name(const struct dl_data *data, enum dl_data_kind kind,
                                  const char *name, struct dl_arena *arena, struct dl_err *err) {
     const char **names = NULL;
-    DL_TRY(dl_data_names(data, kind, arena, &names, err));
+    dl_data_names(data, kind, arena, &names);
     const char *word = dl_data_kinds[kind].word;
     if (names[0] == NULL)
         return dl_fail(err, DL_ERR_USAGE,
@@ -122,9 +109,7 @@ enum dl_code dl_data_path(const struct dl_data *data, enum dl_data_kind kind, co
     const char *path = NULL;
     if (dl_data_is_path(name) || dl_data_attachment(data, name) != NULL) {
         path = dl_arena_strdup(arena, name);
-        if (path == NULL) return no_memory(err);
-    } else if (kind == DL_DATA_SYSTEM && strcmp(name, LOCAL) == 0 && data->local_profile != NULL &&
-               dl_data_exists(data->local_profile)) {
+    } else if (kind == DL_DATA_SYSTEM && strcmp(name, LOCAL) == 0 && dl_data_has_profile(data)) {
         path = data->local_profile;
     } else if (kind == DL_DATA_SYSTEM && strcmp(name, LOCAL) == 0) {
         return dl_fail(
@@ -134,7 +119,6 @@ enum dl_code dl_data_path(const struct dl_data *data, enum dl_data_kind kind, co
     for (int i = 0; path == NULL && *name != '\0' && i < data->directory_count; i++) {
         path = dl_arena_printf(arena, "%s/%s/%s%s", data->directories[i],
                                dl_data_kinds[kind].folder, name, SUFFIX);
-        if (path == NULL) return no_memory(err);
         if (!dl_data_exists(path)) path = NULL;
     }
     if (path == NULL) return unknown_name(data, kind, name, arena, err);
@@ -148,14 +132,33 @@ const struct dl_attachment *dl_data_attachment(const struct dl_data *data, const
     return NULL;
 }
 
-bool dl_data_is_inside(const struct dl_data *data, const char *path) {
+bool dl_data_has_profile(const struct dl_data *data) {
+    return dl_data_attachment(data, LOCAL) != NULL ||
+           (data->local_profile != NULL && dl_data_exists(data->local_profile));
+}
+
+/* The path below the data directory, without "/../"; NULL: the file is elsewhere. */
+static const char *below_directory(const struct dl_data *data, const char *path) {
     for (int i = 0; i < data->directory_count; i++) {
         const size_t length = strlen(data->directories[i]);
         if (strncmp(path, data->directories[i], length) == 0 && path[length] == '/' &&
             strstr(path + length, "/../") == NULL)
-            return true;
+            return path + length + 1;
     }
+    return NULL;
+}
+
+static bool is_profile(const struct dl_data *data, const char *path) {
     return data->local_profile != NULL && strcmp(path, data->local_profile) == 0;
+}
+
+bool dl_data_is_inside(const struct dl_data *data, const char *path) {
+    return below_directory(data, path) != NULL || is_profile(data, path);
+}
+
+const char *dl_data_shown_path(const struct dl_data *data, const char *path) {
+    const char *below = below_directory(data, path);
+    return below != NULL ? below : is_profile(data, path) ? LOCAL : path;
 }
 
 enum dl_code dl_data_read(const struct dl_data *data, const char *path, size_t most_bytes,
@@ -172,7 +175,7 @@ enum dl_code dl_data_read(const struct dl_data *data, const char *path, size_t m
                           most_bytes);
     *length = sent->length;
     *text = dl_arena_strndup(arena, sent->text, sent->length);
-    return *text != NULL ? DL_OK : no_memory(err);
+    return DL_OK;
 }
 
 static enum dl_code hash_of(const struct dl_data *data, const char *path, struct dl_arena *arena,
@@ -181,8 +184,7 @@ static enum dl_code hash_of(const struct dl_data *data, const char *path, struct
     char *text = NULL;
     size_t length = 0;
     uint64_t *hash = dl_arena_alloc(arena, 1, sizeof *hash);
-    enum dl_code code = hash == NULL ? no_memory(err) : DL_OK;
-    if (code == DL_OK) code = dl_data_read(data, path, 64u << 20, &scratch, &text, &length, err);
+    const enum dl_code code = dl_data_read(data, path, 64u << 20, &scratch, &text, &length, err);
     if (code == DL_OK) *hash = dl_hash_bytes(DL_HASH_START, text, length);
     dl_arena_free(&scratch);
     *out = hash;

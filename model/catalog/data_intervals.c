@@ -10,7 +10,6 @@ static enum dl_code intervals_of(const struct dl_data *data, const char *name,
         const char *path = dl_arena_printf(arena, "%s/%s", data->directories[d], name);
         struct dl_interval_model *model = dl_arena_alloc(arena, 1, sizeof *model);
         struct dl_json *doc = NULL;
-        if (path == NULL || model == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         if (!dl_data_exists(path)) continue;
         DL_TRY(dl_data_json(data, path, arena, &doc, err));
         DL_TRY(dl_json_load(doc, &dl_interval_schema, arena, model, err));

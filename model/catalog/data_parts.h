@@ -9,32 +9,28 @@ extern const struct dl_data_kind_words {
 } dl_data_kinds[];                      /* by enum dl_data_kind */
 extern const int dl_data_kind_count;
 
-/* A name that contains '/' or ends in ".json". */
-bool dl_data_is_path(const char *name);
-/* Below one of the data directories, and not up again; or the profile "local". */
+/* Below one of the data directories, without "/../"; or the profile "local". */
 bool dl_data_is_inside(const struct dl_data *data, const char *path);
 /* Existing but unreadable files count as present: reading them reports the error. */
 bool dl_data_exists(const char *path);
 
-/* The overrides of one document: those with its prefix, which is replaced, and those without the
- * prefix of any kind. */
+/* The overrides of one document: those with its prefix (replaced) and those without a kind's
+ * prefix. */
 struct dl_selection {
     struct dl_override *list;
     struct dl_override **origin;
     int count;
 };
-/* Those of a kind ("device."), `replacement` in place of the prefix; bare: also those without a
- * prefix. */
-enum dl_code dl_data_select(const struct dl_data *data, enum dl_data_kind kind,
-                            const char *replacement, bool bare, struct dl_arena *arena,
-                            struct dl_selection *out, struct dl_err *err);
-/* Those that name the object: "framework.megatron.dispatch_s"; in a release, or NULL. */
-enum dl_code dl_data_select_named(const struct dl_data *data, enum dl_data_kind kind,
-                                  const char *object, const char *release, struct dl_arena *arena,
-                                  struct dl_selection *out, struct dl_err *err);
-/* Marks what the document took at its origin; whether there is any. */
+/* Selects those of a kind ("device."), with `replacement` for the prefix; bare: also those without
+ * a prefix. */
+void dl_data_select(const struct dl_data *data, enum dl_data_kind kind, const char *replacement,
+                    bool bare, struct dl_arena *arena, struct dl_selection *out);
+/* Selects those that name the object: "framework.megatron.dispatch_s"; of a release, or NULL. */
+void dl_data_select_named(const struct dl_data *data, enum dl_data_kind kind, const char *object,
+                          const char *release, struct dl_arena *arena, struct dl_selection *out);
+/* Marks the overrides that the document used; whether there is any. */
 bool dl_data_mark_used(const struct dl_selection *selection);
-/* Selects and applies: those of the kind and the bare ones; those that name the object. */
+/* Select and apply: overrides of the kind and bare ones; overrides that name the object. */
 enum dl_code dl_data_set_document(const struct dl_data *data, enum dl_data_kind kind,
                                   struct dl_json *doc, const struct dl_schema *schema,
                                   struct dl_arena *arena, struct dl_err *err);

@@ -3,10 +3,6 @@
 
 #include <string.h>
 
-static enum dl_code no_memory(struct dl_err *err) {
-    return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-}
-
 static bool has_prefix(const char *key, const char *prefix) {
     return strncmp(key, prefix, strlen(prefix)) == 0;
 }
@@ -17,14 +13,11 @@ static bool has_any_prefix(const char *key) {
     return false;
 }
 
-static enum dl_code selection_add(struct dl_selection *selection, struct dl_arena *arena,
-                                  struct dl_override *origin, const char *prefix,
-                                  const char *replacement, struct dl_err *err) {
+static void selection_add(struct dl_selection *selection, struct dl_arena *arena,
+                          struct dl_override *origin, const char *prefix, const char *replacement) {
     const char *key = dl_arena_printf(arena, "%s%s", replacement, origin->key + strlen(prefix));
-    if (key == NULL) return no_memory(err);
     selection->list[selection->count] = (struct dl_override){.key = key, .value = origin->value};
     selection->origin[selection->count++] = origin;
-    return DL_OK;
 }
 
 /* Whether a comma-separated list of names, of which one may end in '*', holds the name. */
@@ -51,14 +44,12 @@ static const char *named_key(const char *key, const char *object, const char *re
     return list_names(key, (size_t)((at != NULL ? at : dot) - key), object) ? dot + 1 : NULL;
 }
 
-enum dl_code dl_data_select_named(const struct dl_data *data, enum dl_data_kind kind,
-                                  const char *object, const char *release, struct dl_arena *arena,
-                                  struct dl_selection *out, struct dl_err *err) {
+void dl_data_select_named(const struct dl_data *data, enum dl_data_kind kind, const char *object,
+                          const char *release, struct dl_arena *arena, struct dl_selection *out) {
     const char *prefix = dl_data_kinds[kind].prefix;
     size_t room = (size_t)(data->override_count > 0 ? data->override_count : 0);
     *out = (struct dl_selection){.list = dl_arena_alloc(arena, room, sizeof *out->list),
                                  .origin = dl_arena_alloc(arena, room, sizeof *out->origin)};
-    if (out->list == NULL || out->origin == NULL) return no_memory(err);
     for (int i = 0; i < data->override_count; i++) {
         struct dl_override *o = &data->overrides[i];
         const char *key =
@@ -67,25 +58,20 @@ enum dl_code dl_data_select_named(const struct dl_data *data, enum dl_data_kind 
         out->list[out->count] = (struct dl_override){.key = key, .value = o->value};
         out->origin[out->count++] = o;
     }
-    return DL_OK;
 }
 
-enum dl_code dl_data_select(const struct dl_data *data, enum dl_data_kind kind,
-                            const char *replacement, bool bare, struct dl_arena *arena,
-                            struct dl_selection *out, struct dl_err *err) {
+void dl_data_select(const struct dl_data *data, enum dl_data_kind kind, const char *replacement,
+                    bool bare, struct dl_arena *arena, struct dl_selection *out) {
     size_t room = (size_t)(data->override_count > 0 ? data->override_count : 0);
     *out = (struct dl_selection){.list = dl_arena_alloc(arena, room, sizeof *out->list),
                                  .origin = dl_arena_alloc(arena, room, sizeof *out->origin)};
-    if (out->list == NULL || out->origin == NULL) return no_memory(err);
     for (int i = 0; i < data->override_count; i++) {
         struct dl_override *override = &data->overrides[i];
         if (has_prefix(override->key, dl_data_kinds[kind].prefix))
-            DL_TRY(
-                selection_add(out, arena, override, dl_data_kinds[kind].prefix, replacement, err));
+            selection_add(out, arena, override, dl_data_kinds[kind].prefix, replacement);
         else if (bare && !has_any_prefix(override->key))
-            DL_TRY(selection_add(out, arena, override, "", "", err));
+            selection_add(out, arena, override, "", "");
     }
-    return DL_OK;
 }
 
 bool dl_data_mark_used(const struct dl_selection *selection) {
@@ -101,7 +87,7 @@ enum dl_code dl_data_set_document(const struct dl_data *data, enum dl_data_kind 
                                   struct dl_json *doc, const struct dl_schema *schema,
                                   struct dl_arena *arena, struct dl_err *err) {
     struct dl_selection selection;
-    DL_TRY(dl_data_select(data, kind, "", true, arena, &selection, err));
+    dl_data_select(data, kind, "", true, arena, &selection);
     DL_TRY(dl_json_set(doc, schema, selection.list, selection.count, err));
     dl_data_mark_used(&selection);
     return DL_OK;
@@ -112,7 +98,7 @@ enum dl_code dl_data_set_named(const struct dl_data *data, enum dl_data_kind kin
                                const struct dl_schema *schema, struct dl_arena *arena,
                                struct dl_err *err) {
     struct dl_selection selection;
-    DL_TRY(dl_data_select_named(data, kind, object, release, arena, &selection, err));
+    dl_data_select_named(data, kind, object, release, arena, &selection);
     DL_TRY(dl_json_set(doc, schema, selection.list, selection.count, err));
     dl_data_mark_used(&selection);
     return DL_OK;

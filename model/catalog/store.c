@@ -1,4 +1,4 @@
-/* store.c - see the header. A lock guards the list of what is kept; loading happens outside it. */
+/* store.c - see the header. A lock guards the hash tables; loading happens outside it. */
 #include "model/catalog/store.h"
 
 #include <pthread.h>
@@ -13,7 +13,7 @@ enum { BUCKETS = 1024, STORE_BYTES = 256 << 20 };
 
 struct kept {
     struct kept *next, *next_value; /* of its buckets by key and by value */
-    struct dl_arena arena;          /* of the value and of what it refers to */
+    struct dl_arena arena;          /* holds the value and what it refers to */
     uint64_t hash;
     const char *key;
     const void *value;
@@ -22,7 +22,7 @@ struct kept {
 struct dl_store {
     pthread_mutex_t lock;
     struct kept *buckets[BUCKETS], *values[BUCKETS];
-    const void *intervals; /* those of the data directories: frameworks refer to them */
+    const void *intervals; /* those of the data directories, to which frameworks refer */
     size_t bytes;
 };
 
@@ -67,8 +67,8 @@ bool dl_store_holds(struct dl_store *store, const void *value) {
     return k != NULL;
 }
 
-/* Adds it unless another thread was faster, or there is no room; the one that is in the list. NULL:
- * none. */
+/* Adds the entry unless another thread added it first; returns the one in the table, NULL where
+ * there is no room. */
 static const struct kept *add(struct dl_store *store, struct kept *made, bool intervals) {
     pthread_mutex_lock(&store->lock);
     struct kept **bucket = &store->buckets[made->hash % BUCKETS];
@@ -111,7 +111,7 @@ static bool may_keep(const struct dl_data *data, enum dl_data_kind kind, const c
 
 static const char *known(const char *text) { return text != NULL ? text : ""; }
 
-/* Everything in `data` that loading of the kind depends on. */
+/* Key of an entry: everything in `data` that loading this kind depends on. */
 static const char *key_of(const struct dl_data *data, enum dl_data_kind kind, const char *name,
                           struct dl_arena *arena) {
     if (kind == DL_DATA_FRAMEWORK)
@@ -127,7 +127,6 @@ enum dl_code dl_store_load(const struct dl_data *data, enum dl_data_kind kind, c
                            struct dl_err *err) {
     if (!may_keep(data, kind, name)) return load(data, name, arena, out, err);
     const char *key = key_of(data, kind, name, arena);
-    if (key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const uint64_t hash = dl_hash_text(DL_HASH_START, key);
     const struct kept *kept = find(data->store, hash, key);
     if (kept != NULL) {

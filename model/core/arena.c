@@ -4,6 +4,7 @@
 #define _DEFAULT_SOURCE /* madvise */
 #include "model/core/arena.h"
 
+#include <setjmp.h>
 #include <stdalign.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -36,8 +37,28 @@ struct dl_arena_block {
     alignas(max_align_t) unsigned char bytes[];
 };
 
-static void *refuse(struct dl_arena *arena) {
-    arena->failed = true;
+struct guard {
+    jmp_buf escape;
+    struct guard *outer;
+};
+/* The only state of model/ that outlives a call: which code of this thread to abandon. */
+static _Thread_local struct guard *innermost;
+
+enum dl_code dl_guarded(enum dl_code (*run)(void *state, struct dl_err *err), void *state,
+                        struct dl_err *err) {
+    struct guard guard = {.outer = innermost};
+    enum dl_code code;
+    innermost = &guard;
+    if (setjmp(guard.escape) == 0)
+        code = run(state, err);
+    else
+        code = dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    innermost = guard.outer;
+    return code;
+}
+
+static void *exhausted(void) {
+    if (innermost != NULL) longjmp(innermost->escape, 1);
     return NULL;
 }
 
@@ -90,13 +111,13 @@ void *dl_arena_alloc(struct dl_arena *arena, size_t count, size_t bytes_each) {
     /* factors below 2^31 have a product below 2^62: nearly all, without a division */
     if ((count | bytes_each) >> 31 != 0 && bytes_each != 0 &&
         count > (SIZE_MAX - align) / bytes_each)
-        return refuse(arena);
+        return exhausted();
     bytes = count * bytes_each;
     if (MIN_BLOCK_BYTES > 0) bytes = (bytes + align - 1) / align * align;
     if (bytes == 0) bytes = align; /* a unique pointer, also for count = 0 */
     if (block == NULL || block->capacity_bytes - block->used_bytes < bytes)
         block = block_add(arena, bytes);
-    if (block == NULL) return refuse(arena);
+    if (block == NULL) return exhausted();
     if (block->used_bytes + bytes > block->ready_bytes) make_ready(block, bytes);
     result = block->bytes + block->used_bytes;
     block->used_bytes += bytes;
@@ -107,9 +128,9 @@ void *dl_arena_alloc(struct dl_arena *arena, size_t count, size_t bytes_each) {
 char *dl_arena_strndup(struct dl_arena *arena, const char *text, size_t length) {
     char *copy;
 
-    if (length == SIZE_MAX) return refuse(arena);
+    if (length == SIZE_MAX) return exhausted();
     copy = dl_arena_alloc(arena, length + 1, 1);
-    if (copy != NULL && length > 0) memcpy(copy, text, length);
+    if (length > 0) memcpy(copy, text, length);
     return copy;
 }
 
@@ -126,10 +147,9 @@ char *dl_arena_printf(struct dl_arena *arena, const char *format, ...) {
     va_start(arguments, format);
     length = vsnprintf(brief, sizeof brief, format, arguments);
     va_end(arguments);
-    if (length < 0) return refuse(arena);
+    if (length < 0) return exhausted();
     if ((size_t)length < sizeof brief) return dl_arena_strndup(arena, brief, (size_t)length);
     text = dl_arena_alloc(arena, (size_t)length + 1, 1);
-    if (text == NULL) return NULL;
     va_start(arguments, format);
     vsnprintf(text, (size_t)length + 1, format, arguments);
     va_end(arguments);
@@ -147,5 +167,4 @@ void dl_arena_free(struct dl_arena *arena) {
     }
     arena->head = NULL;
     arena->total_bytes = 0;
-    arena->failed = false;
 }

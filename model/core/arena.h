@@ -6,20 +6,27 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "model/core/status.h"
+
 /* {0} is a valid empty arena. */
 struct dl_arena {
     struct dl_arena_block *head; /* newest block first; NULL when empty */
     size_t total_bytes;          /* bytes allocated, for limits and tests */
-    bool failed; /* an allocation failed: later results may be incomplete; do not show them */
 };
+
+/* Runs run(state). Where an allocation of this thread in an arena fails meanwhile, run is abandoned
+ * and the result is DL_ERR_SYSTEM, "out of memory": no other place notices. Scratch arenas and
+ * files that run held are lost. Guards nest. Every thread of the program allocates within one. */
+enum dl_code dl_guarded(enum dl_code (*run)(void *state, struct dl_err *err), void *state,
+                        struct dl_err *err);
 
 /* Makes room for objects of that many bytes in all at once, where they are sure to come. */
 void dl_arena_reserve(struct dl_arena *arena, size_t bytes);
 
-/* Zeroed memory for `count` objects of `bytes_each`, aligned for any type.
- * NULL only when memory is exhausted or the product overflows. count = 0 gives a valid pointer. */
+/* Zeroed memory for `count` objects of `bytes_each`, aligned for any type; never NULL within
+ * dl_guarded. count = 0 gives a valid pointer. */
 void *dl_arena_alloc(struct dl_arena *arena, size_t count, size_t bytes_each);
-/* Copies in the arena; NULL when memory is exhausted, or for NULL text. */
+/* Copies in the arena; NULL for NULL text. */
 char *dl_arena_strdup(struct dl_arena *arena, const char *text);
 char *dl_arena_strndup(struct dl_arena *arena, const char *text, size_t length);
 char *dl_arena_printf(struct dl_arena *arena, const char *format, ...)

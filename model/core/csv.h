@@ -13,30 +13,29 @@ struct dl_csv {
     int column_count, row_count; /* rows without the header */
     const char *const *header;
     const char *const *const *rows; /* rows[r][c], "" when empty; short rows are errors */
-    const int *row_lines;           /* line of the file where each row starts */
+    const int *row_lines;           /* first line of each row in the file */
     const char *text;               /* the file, to locate cells; NULL when parsed from memory */
     size_t text_bytes;
-    int text_line; /* of the file, where `text` starts; 0: 1 */
-    /* where `text` is NULL, bytes of the file before each row, to locate cells; NULL: not known */
+    int text_line; /* line of the file at which `text` starts; 0: 1 */
+    /* byte offsets of the rows in the file, to locate cells where `text` is NULL; NULL: unknown */
     const int64_t *row_offsets;
 };
 
-enum { DL_CSV_BYTES = 64 << 20 };       /* largest file that is read whole */
-enum { DL_CSV_RECORD_BYTES = 1 << 20 }; /* longest record of a file that is read row by row */
+enum { DL_CSV_BYTES = 64 << 20 };       /* largest file read whole */
+enum { DL_CSV_RECORD_BYTES = 1 << 20 }; /* longest record of a file read row by row */
 /* Parse text, or a file. DL_ERR_INPUT names the line and column and what was expected. */
 enum dl_code dl_csv_parse(const char *name, const char *text, size_t length, struct dl_arena *arena,
                           struct dl_csv *out, struct dl_err *err);
 enum dl_code dl_csv_read(const char *path, struct dl_arena *arena, struct dl_csv *out,
                          struct dl_err *err);
-/* More records of the table whose name and header `table` has: whole ones, from that line and that
- * byte of the file. */
+/* Parses more whole records of `table`, which start at that line and byte offset of the file. */
 enum dl_code dl_csv_parse_rows(const struct dl_csv *table, const char *text, size_t length,
                                int line, int64_t offset, struct dl_arena *arena, struct dl_csv *out,
                                struct dl_err *err);
 
 /* Index of the column with that name; -1: none. */
 int dl_csv_column(const struct dl_csv *csv, const char *name);
-/* Reports a fault in a cell: DL_ERR_INPUT with its line, column and column name. */
+/* Reports an error in a cell: DL_ERR_INPUT with its line, column and column name. */
 enum dl_code dl_csv_fault(const struct dl_csv *csv, int row, int column, struct dl_err *err,
                           const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* The cell as a number; NAN when empty. DL_ERR_INPUT with line and column name when it is not a

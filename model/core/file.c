@@ -81,66 +81,72 @@ static enum dl_code slurp(int fd, const char *path, size_t expected, size_t max_
 /* At most so much is read from a terminal or another device. */
 enum { DEVICE_BYTES = 1 << 20 };
 
-/* A regular file of that size straight into the arena. -1 with errno; a length above `size`: it has
- * grown since, read it otherwise. */
-static ssize_t read_sized(int fd, size_t size, struct dl_arena *arena, char **text_out) {
-    char *text = dl_arena_alloc(arena, size + 1, 1);
-    if (text == NULL) {
-        errno = ENOMEM;
-        return -1;
+/* Reads a file of size 0 (a pipe, /proc), or one that has grown since its size was read. */
+static enum dl_code read_unsized(int fd, const char *path, const struct stat *info,
+                                 size_t max_bytes, struct dl_arena *arena, char **text_out,
+                                 size_t *length_out, struct dl_err *err) {
+    const bool regular = S_ISREG(info->st_mode);
+    char *buffer = NULL;
+    (void)lseek(fd, 0, SEEK_SET); /* a pipe cannot, and has given nothing yet */
+    /* /dev/zero has no end */
+    if (S_ISCHR(info->st_mode) && max_bytes > DEVICE_BYTES) max_bytes = DEVICE_BYTES;
+    DL_TRY(
+        slurp(fd, path, regular ? (size_t)info->st_size : 0, max_bytes, &buffer, length_out, err));
+    *text_out = dl_arena_strndup(arena, buffer, *length_out);
+    free(buffer);
+    return DL_OK;
+}
+
+static enum dl_code read_open(int fd, const char *path, bool regular_only, size_t max_bytes,
+                              struct dl_arena *arena, char **text_out, size_t *length_out,
+                              struct dl_err *err) {
+    struct stat info;
+    if (fstat(fd, &info) != 0) return read_failed(path, strerror(errno), err);
+    if (S_ISDIR(info.st_mode))
+        return dl_fail_at(err, path, 0, 0, NULL, "expected a file, got a directory");
+    const bool regular = S_ISREG(info.st_mode);
+    if (regular_only && !regular)
+        return dl_fail_at(err, path, 0, 0, NULL, "expected a regular file");
+    if (regular && info.st_size > 0 && (unsigned long long)info.st_size > max_bytes)
+        return too_large(path, max_bytes, err);
+    const size_t size = regular ? (size_t)info.st_size : 0;
+    if (size > 0) { /* straight into the arena, whose zeros end the text */
+        *text_out = dl_arena_alloc(arena, size + 1, 1);
+        const ssize_t got = read_fully(fd, *text_out, size + 1);
+        if (got < 0) return read_failed(path, strerror(errno), err);
+        *length_out = (size_t)got;
+        if (*length_out <= size) return DL_OK;
     }
-    *text_out = text; /* the arena gives zeros, one of which ends the text */
-    return read_fully(fd, text, size + 1);
+    return read_unsized(fd, path, &info, max_bytes, arena, text_out, length_out, err);
+}
+
+static enum dl_code read_path(const char *path, bool regular_only, size_t max_bytes,
+                              struct dl_arena *arena, char **text_out, size_t *length_out,
+                              struct dl_err *err) {
+    if (path == NULL || path[0] == '\0')
+        return dl_fail(err, DL_ERR_INPUT, "expected the name of a file, got \"\"");
+    /* O_NONBLOCK: opening a FIFO would wait for a writer */
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | (regular_only ? O_NONBLOCK : 0), 0);
+    if (fd < 0) return read_failed(path, strerror(errno), err);
+    char *text = NULL;
+    size_t length = 0;
+    const enum dl_code code =
+        read_open(fd, path, regular_only, max_bytes, arena, &text, &length, err);
+    close(fd);
+    if (code != DL_OK) return code;
+    *text_out = text;
+    *length_out = length;
+    return DL_OK;
 }
 
 enum dl_code dl_file_read(const char *path, size_t max_bytes, struct dl_arena *arena,
                           char **text_out, size_t *length_out, struct dl_err *err) {
-    struct stat info;
-    char *buffer = NULL, *text;
-    size_t length = 0;
-    enum dl_code code;
-    int fd;
+    return read_path(path, false, max_bytes, arena, text_out, length_out, err);
+}
 
-    if (path == NULL || path[0] == '\0')
-        return dl_fail(err, DL_ERR_INPUT, "expected the name of a file, got \"\"");
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return read_failed(path, strerror(errno), err);
-    if (fstat(fd, &info) != 0) {
-        code = read_failed(path, strerror(errno), err);
-    } else if (S_ISDIR(info.st_mode)) {
-        code = dl_fail_at(err, path, 0, 0, NULL, "expected a file, got a directory");
-    } else if (S_ISREG(info.st_mode) && info.st_size > 0 &&
-               (unsigned long long)info.st_size > max_bytes) {
-        code = too_large(path, max_bytes, err);
-    } else {
-        const size_t size = S_ISREG(info.st_mode) ? (size_t)info.st_size : 0;
-        const ssize_t got = size > 0 ? read_sized(fd, size, arena, &text) : 1;
-        if (got >= 0 && (size_t)got <= size) {
-            close(fd);
-            *text_out = text;
-            *length_out = (size_t)got;
-            return DL_OK;
-        }
-        if (got < 0) {
-            code = errno == ENOMEM ? dl_fail(err, DL_ERR_SYSTEM, "%.400s: out of memory", path)
-                                   : read_failed(path, strerror(errno), err);
-            close(fd);
-            return code;
-        }
-        (void)lseek(fd, 0, SEEK_SET); /* a pipe cannot, and has given nothing yet */
-        /* /dev/zero has no end */
-        if (S_ISCHR(info.st_mode) && max_bytes > DEVICE_BYTES) max_bytes = DEVICE_BYTES;
-        code = slurp(fd, path, S_ISREG(info.st_mode) ? (size_t)info.st_size : 0, max_bytes, &buffer,
-                     &length, err);
-    }
-    close(fd);
-    if (code != DL_OK) return code;
-    text = dl_arena_strndup(arena, buffer, length);
-    free(buffer);
-    if (text == NULL) return dl_fail(err, DL_ERR_SYSTEM, "%.400s: out of memory", path);
-    *text_out = text;
-    *length_out = length;
-    return DL_OK;
+enum dl_code dl_file_read_regular(const char *path, size_t max_bytes, struct dl_arena *arena,
+                                  char **text_out, size_t *length_out, struct dl_err *err) {
+    return read_path(path, true, max_bytes, arena, text_out, length_out, err);
 }
 
 size_t dl_file_part(const char *path, int64_t offset, char *buffer, size_t size) {

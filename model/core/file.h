@@ -1,5 +1,5 @@
-/* file.h - reads whole files, and writes them so that a reader sees either the old or the new one.
- * The model's only I/O apart from JSON; it is here because calibrate/, predict/ and slurm/ need it.
+/* file.h - reads whole files and replaces files atomically.
+ * The model's only I/O apart from JSON; all rooms use it.
  */
 #ifndef DL_MODEL_CORE_FILE_H
 #define DL_MODEL_CORE_FILE_H
@@ -15,18 +15,22 @@
 enum dl_code dl_file_read(const char *path, size_t max_bytes, struct dl_arena *arena,
                           char **text_out, size_t *length_out, struct dl_err *err);
 
-/* Up to `size` bytes of a file after the first `offset`; how many there are: 0, where it cannot be
- * read. */
+/* The same, but refuses all but regular files, and never blocks on a FIFO. */
+enum dl_code dl_file_read_regular(const char *path, size_t max_bytes, struct dl_arena *arena,
+                                  char **text_out, size_t *length_out, struct dl_err *err);
+
+/* Reads up to `size` bytes from `offset`; returns their number, 0 on an error. */
 size_t dl_file_part(const char *path, int64_t offset, char *buffer, size_t size);
 
-/* A file that is read from its beginning to its end, in pieces. */
+/* A file read sequentially in pieces. */
 struct dl_file_reader {
     const char *path;
     int fd;
-    int64_t device, inode, size_bytes, changed_ns; /* what it was when it was opened */
+    int64_t device, inode, size_bytes,
+        changed_ns; /* identity when it was opened, to detect changes */
 };
-/* DL_ERR_INPUT with the name as dl_file_read. *regular_out: false for a pipe or a device, which
- * cannot be read twice, and is closed again. */
+/* DL_ERR_INPUT with the name as dl_file_read. *regular_out: false for a pipe or a device, which is
+ * closed again. */
 enum dl_code dl_file_open(const char *path, struct dl_file_reader *out, bool *regular_out,
                           struct dl_err *err);
 /* Fills the buffer; fewer bytes only at the end. */
@@ -34,24 +38,23 @@ enum dl_code dl_file_next(struct dl_file_reader *reader, char *buffer, size_t si
                           size_t *length_out, struct dl_err *err);
 void dl_file_close(struct dl_file_reader *reader);
 
-/* A file that is written in pieces, and replaces the one of that name when it is whole: as
- * dl_file_write. */
+/* A file written in pieces; it replaces the old one when it is complete, as dl_file_write. */
 enum { DL_FILE_NAME = 4096 };
 struct dl_file_writer {
     int fd;
-    bool replaces; /* else a terminal, a pipe or a device, written in place */
+    bool replaces; /* false: a terminal, a pipe or a device is written in place */
     bool keeps_mode;
     unsigned mode;             /* permissions of the old file */
     const char *name;          /* for errors */
     char target[DL_FILE_NAME]; /* the file to replace */
     char temporary[DL_FILE_NAME + 64];
 };
-/* After DL_OK, dl_file_end or dl_file_abandon must follow; a failure abandons. "-" is stdout. */
+/* After DL_OK call dl_file_end or dl_file_abandon; an error abandons by itself. "-" is stdout. */
 enum dl_code dl_file_begin(const char *path, struct dl_file_writer *out, struct dl_err *err);
 enum dl_code dl_file_add(struct dl_file_writer *writer, const char *text, size_t length,
                          struct dl_err *err);
 enum dl_code dl_file_end(struct dl_file_writer *writer, struct dl_err *err);
-void dl_file_abandon(struct dl_file_writer *writer); /* the old file stays */
+void dl_file_abandon(struct dl_file_writer *writer); /* keeps the old file */
 
 /* Replaces a file: writes a temporary file in the same directory, fsync, rename, fsync of the
  * directory. On failure the old file is untouched, the temporary one is removed, and

@@ -66,7 +66,7 @@ static enum dl_code duplicate(const struct dl_json *doc, const struct dl_json_no
                       "expected each key once in an object, got it twice");
 }
 
-/* Whether no key occurs twice; false also where a table of this size does not tell. */
+/* Whether all keys differ; false also where the table is too small to decide. */
 static bool keys_differ(const struct dl_json_node *object) {
     enum { SLOTS = 2 * MANY_MEMBERS };
     const char *slots[SLOTS];

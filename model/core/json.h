@@ -1,13 +1,13 @@
 /* json.h - JSON documents through field tables.
  *
  * One declaration of a struct's fields defines its loader, writer, range check and schema page.
- * Only json.c includes cJSON. Absent optional members: numbers are NAN, integers DL_ABSENT,
- * strings NULL, lists empty, choices -1, booleans false, objects all-absent - or the field's
- * `fallback` where it has one. Unknown is never a silent default: code must test dl_known().
+ * Only json.c includes cJSON. Absent optional members: numbers are NAN, integers DL_ABSENT, strings
+ * NULL, lists empty, choices -1, booleans false, objects all-absent - or the field's `fallback`
+ * where it has one. Unknown values have no silent default: code must test dl_known().
  *
  * Any object may carry a string member "comment", which is ignored. null is refused: an unknown
- * value is left out. Code is in json.c (parse), json_scan.c, json_load.c, json_set.c,
- * json_schema.c, json_text.c, json_writer.c. */
+ * value is omitted. Code is in json.c (parse), json_scan.c, json_load.c, json_set.c, json_schema.c,
+ * json_text.c, json_writer.c. */
 #ifndef DL_MODEL_CORE_JSON_H
 #define DL_MODEL_CORE_JSON_H
 

@@ -1,6 +1,5 @@
-/* json_node.h - what the json*.c files share: the tree of a document and the path to a place in it.
- * For those files alone; everything else uses json.h.
- */
+/* json_node.h - private to the json*.c files: the tree of a document and paths in it. Other code
+ * uses json.h. */
 #ifndef DL_MODEL_CORE_JSON_NODE_H
 #define DL_MODEL_CORE_JSON_NODE_H
 
@@ -17,10 +16,9 @@ enum dl_json_kind {
     DL_JSON_OBJECT
 };
 
-#define DL_NO_PLACE UINT32_MAX /* a node that an override made */
+#define DL_NO_PLACE UINT32_MAX /* a node created by an override */
 
-/* Small: the nodes are most of the memory of a document, and a new page costs more time than
- * reading its text. */
+/* Kept small: nodes are most of a document's memory, and new pages cost more time than parsing. */
 struct dl_json_node {
     enum dl_json_kind kind;
     int child_count; /* ARRAY, OBJECT */
@@ -29,7 +27,7 @@ struct dl_json_node {
         const char *string; /* STRING */
         double number;      /* NUMBER */
         bool boolean;       /* BOOL */
-        double *numbers;    /* ARRAY of a packed document: all elements are numbers, no child */
+        double *numbers;    /* ARRAY of numbers in a packed document, without children */
     };
     struct dl_json_node *child, *next;
     uint32_t place, key_place; /* offsets in the document's text, at most DL_JSON_BYTES */
@@ -40,14 +38,14 @@ struct dl_json {
     size_t length;
     struct dl_arena *arena;
     struct dl_json_node *root;
-    bool packed; /* arrays of numbers have `numbers` in place of children */
+    bool packed; /* arrays of numbers have `numbers` instead of children */
 };
 
 /* Offset in the document's text of an element of an array of numbers. */
 size_t dl_json_element_place(const struct dl_json *doc, const struct dl_json_node *array,
                              int index);
 
-/* Where a node is, as a chain of parts on the stack of the code that walks the tree. */
+/* Path of a node, as a linked list on the stack of the code that walks the tree. */
 struct dl_json_path {
     const struct dl_json_path *up; /* NULL for the root, which has no name */
     const char *key;               /* NULL: an element */
@@ -63,9 +61,9 @@ void dl_json_position(const char *text, size_t length, size_t place, int *line, 
 struct dl_json_node *dl_json_member(const struct dl_json_node *object, const char *key,
                                     size_t key_length);
 
-/* Checks that the document's text, which ends with a NUL, is one JSON value by RFC 8259 and within
- * our limits, and makes its tree, in one pass. DL_ERR_INPUT has the place; a fault of the text
- * comes before one of the meaning (a key twice, a number beyond doubles). */
+/* Parses the document's NUL-terminated text: one JSON value by RFC 8259, within the limits of
+ * json.h. DL_ERR_INPUT has the position; syntax errors take precedence over duplicate keys and
+ * numbers beyond doubles. */
 enum dl_code dl_json_scan(struct dl_json *doc, struct dl_err *err);
 
 /* The text of a scanned string with escapes, quotes included; NULL: out of memory. */
@@ -75,7 +73,7 @@ const char *dl_json_decode(const struct dl_json *doc, const char *text, size_t l
 enum dl_code dl_json_check_keys(const struct dl_json *doc, const struct dl_json_node *object,
                                 const struct dl_json_path *path, struct dl_err *err);
 
-/* Offset after the white space, or after the string, number or word, at `at` of a scanned text. */
+/* Offset after the white space, or after the string, number or word, at `at` of a valid text. */
 size_t dl_json_skip_space(const char *text, size_t length, size_t at);
 size_t dl_json_skip_scalar(const char *text, size_t length, size_t at);
 

@@ -1,5 +1,5 @@
-/* json_place.c - where a number stands in the text of a document, so that a program can change it
- * and leave the rest of the file as people wrote it. */
+/* json_place.c - position of a number in the text of a document, to change it and leave the rest of
+ * the file as written. */
 #include <string.h>
 
 #include "model/core/json_node.h"

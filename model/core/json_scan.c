@@ -1,16 +1,13 @@
-/* json_scan.c - from a text to the tree of a document, in one pass, strictly by RFC 8259.
- * cJSON has no positions, takes more than JSON ("01", "1.") and recurses a thousand levels; here
- * every fault gets its line and column, and depth and size are limited. Of cJSON, strings with
- * escapes see what this file has accepted.
- */
+/* json_scan.c - parses a text into the tree of a document in one pass, strictly by RFC 8259. cJSON
+ * has no positions, accepts more than JSON ("01", "1.", control characters, invalid UTF-8) and
+ * nests a thousand levels; here every error has its line and column, and depth and size are
+ * limited. cJSON decodes strings with escapes. */
 #include "model/core/json_node.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "model/core/decimal.h"
 
 enum {
     MAX_NUMBER = 60,      /* characters */
@@ -22,10 +19,10 @@ struct scan {
     const char *text; /* a NUL follows it */
     size_t length, at;
     int depth, values;
-    double *numbers; /* of the array that is read, before it is known how many they are */
+    double *numbers; /* of the array being read, whose length is unknown yet */
     size_t number_room;
     struct dl_err *err;
-    /* the first fault of the meaning, told when the text has none */
+    /* first semantic error, reported if the syntax is valid */
     enum dl_code later;
     struct dl_err later_err;
 };
@@ -99,7 +96,7 @@ static enum dl_code out_of_memory(struct scan *s) {
     return dl_fail(s->err, DL_ERR_SYSTEM, "%.400s: out of memory", s->doc->name);
 }
 
-/* The byte here; 0 at the end, and for a byte of 0, which is allowed nowhere. */
+/* The current byte; 0 at the end. A byte of 0 is valid nowhere. */
 static unsigned char peek(const struct scan *s) { return (unsigned char)s->text[s->at]; }
 
 size_t dl_json_skip_space(const char *text, size_t length, size_t at) {
@@ -145,8 +142,7 @@ static long hex4(const struct scan *s, size_t at) {
     return value;
 }
 
-/* At a backslash. A code point of 0 would end a C string; half a surrogate pair is not a
- * character. */
+/* At a backslash. \u0000 would end a C string; half a surrogate pair is not a character. */
 static enum dl_code scan_escape(struct scan *s) {
     size_t start = s->at;
     long code;
@@ -176,7 +172,7 @@ static enum dl_code scan_escape(struct scan *s) {
     return DL_OK;
 }
 
-/* Bytes that stand for themselves in a string. */
+/* Unescaped ASCII characters of a string. */
 static bool is_plain(unsigned char c) { return c >= 0x20 && c < 0x80 && c != '"' && c != '\\'; }
 
 static enum dl_code scan_string(struct scan *s, const char **out) {
@@ -221,12 +217,7 @@ static size_t scan_digits(struct scan *s) {
 
 static enum dl_code scan_number(struct scan *s, double *out) {
     const size_t start = s->at;
-    const char *end = dl_decimal_plain(s->text + start, out);
 
-    if (end != NULL) { /* nearly all */
-        s->at = (size_t)(end - s->text);
-        return DL_OK;
-    }
     if (peek(s) == '-') s->at++;
     const size_t first = s->at, whole = scan_digits(s);
     if (whole == 0) return unexpected(s, "a digit");
@@ -243,7 +234,7 @@ static enum dl_code scan_number(struct scan *s, double *out) {
     }
     if (s->at - start > MAX_NUMBER)
         return fault(s, start, "expected a number of at most %d characters", MAX_NUMBER);
-    *out = dl_decimal(s->text + start, &end);
+    *out = strtod(s->text + start, NULL);
     return DL_OK;
 }
 
@@ -282,17 +273,16 @@ static bool more_numbers(struct scan *s) {
     return true;
 }
 
-/* Whether the text goes on with the number, and the comma behind it, that stand before it: a third
- * of the numbers of data files repeat the one before. */
+/* Whether the text repeats the preceding number with its comma, as a third of the numbers of data
+ * files do. */
 static bool repeats(const char *at, size_t length) { return strncmp(at, at - length, length) == 0; }
 
-/* The elements, from the first, of an array of numbers alone, without a node for each, and the
- * closing bracket. *packed false: something else is among them, or a number beyond doubles; then
- * nothing has been read. */
+/* Reads an array of numbers and its closing bracket without a node for each. *packed false: it
+ * contains something else, or a number beyond doubles; nothing has been read. */
 static enum dl_code scan_numbers(struct scan *s, struct dl_json_node *node, bool *packed) {
     const size_t first = s->at;
     const int values = s->values;
-    size_t count = 0, length = 0; /* of the number before this one, with its comma */
+    size_t count = 0, length = 0; /* of the previous number with its comma */
 
     for (*packed = true;;) {
         if (count == s->number_room && !more_numbers(s)) return out_of_memory(s);
@@ -341,7 +331,7 @@ static enum dl_code scan_key(struct scan *s, struct dl_json_node *member) {
     return DL_OK;
 }
 
-/* The members of an object or elements of an array, from the first, and the closing bracket. */
+/* Reads the members of an object or elements of an array, and the closing bracket. */
 static enum dl_code scan_children(struct scan *s, const struct dl_json_path *path,
                                   struct dl_json_node *node) {
     const bool object = node->kind == DL_JSON_OBJECT;

@@ -35,10 +35,6 @@ static int refuse(const struct set *s, const char *format, ...) {
     return DL_ERR_USAGE;
 }
 
-static int no_memory(const struct set *s) {
-    return (int)dl_fail(s->err, DL_ERR_SYSTEM, "%.400s: out of memory", dl_json_name(s->doc));
-}
-
 static struct dl_json_node *append(const struct set *s, struct dl_json_node *parent,
                                    const char *key, size_t length, enum dl_json_kind kind) {
     struct dl_json_node *made = dl_arena_alloc(s->doc->arena, 1, sizeof *made),
@@ -118,7 +114,6 @@ static int make_numbers(const struct set *s, const struct dl_field *field,
         int code = parse_number(s, field, item, &number);
         if (code != DL_OK) return code;
         made = append(s, out, NULL, 0, DL_JSON_NUMBER);
-        if (made == NULL) return no_memory(s);
         made->number = number;
         if (text[length] == '\0') return DL_OK;
         text += length + 1;
@@ -166,10 +161,8 @@ static int make_value(const struct set *s, const struct dl_field *field, struct 
     case DL_FIELD_LIST:
     case DL_FIELD_END: break;
     }
-    if (code == DL_OK && out->kind == DL_JSON_STRING) {
+    if (code == DL_OK && out->kind == DL_JSON_STRING)
         out->string = dl_arena_strdup(s->doc->arena, s->value);
-        if (out->string == NULL) code = no_memory(s);
-    }
     return code;
 }
 
@@ -184,7 +177,6 @@ static int put_value(const struct set *s, const struct dl_field *field, struct d
     if (code != DL_OK) return code;
     node = dl_json_member(object, key, length);
     if (node == NULL) node = append(s, object, key, length, made.kind);
-    if (node == NULL) return no_memory(s);
     made.key = node->key;
     made.next = node->next;
     *node = made;
@@ -246,7 +238,6 @@ static int set_below(const struct set *s, const struct dl_field *field, struct d
     if (*after == '\0') return UNRESOLVED;
     if (s->doc != NULL && node == NULL && makes) {
         node = append(s, object, key, strlen(key), DL_JSON_OBJECT);
-        if (node == NULL) return no_memory(s);
     }
     /* dl_json_load will refuse the file */
     if (makes && node != NULL && node->kind != DL_JSON_OBJECT) return DL_OK;

@@ -1,6 +1,6 @@
 /* option.h - command-line options as tables. One row defines parsing, --help, the man page and
- * completion; it also names the type, unit and range of the value and the field that takes it,
- * so a new option is one row and one field. */
+ * completion; it also gives type, unit and range of the value and the member that stores it, so a
+ * new option is one row and one member. */
 #ifndef DL_MODEL_CORE_OPTION_H
 #define DL_MODEL_CORE_OPTION_H
 
@@ -11,7 +11,7 @@
 #include "model/core/units.h"
 
 enum dl_value_kind {
-    DL_VALUE_UNBOUND, /* no field: the command walks over what was given */
+    DL_VALUE_UNBOUND, /* not stored: the command looks it up */
     DL_VALUE_TEXT,    /* const char * */
     DL_VALUE_WORD,    /* const char *, one of `choices` */
     DL_VALUE_CHOICE,  /* an enum or int: the index in `choices` */
@@ -20,8 +20,8 @@ enum dl_value_kind {
     DL_VALUE_INTEGER  /* int64_t */
 };
 
-/* What a value may be and where it goes. Offsets are those of the structure that the table's
- * options fill; 0 for given_at and word_at: nothing is stored. */
+/* Type of a value and the member that stores it. Offsets refer to the structure that the table's
+ * options fill; given_at and word_at 0: not stored. */
 struct dl_value {
     enum dl_value_kind kind;
     bool repeatable;
@@ -30,8 +30,8 @@ struct dl_value {
     double min, max;
     const char *const *choices; /* NULL-terminated */
     size_t at;
-    size_t given_at;  /* of a bool: whether the option was given */
-    const char *word; /* a word in place of a number, e.g. "max" ... */
+    size_t given_at;  /* offset of a bool: the option was given */
+    const char *word; /* a word accepted instead of a number, e.g. "max" ... */
     size_t word_at;   /* ... and the bool that it sets */
 };
 
@@ -43,9 +43,9 @@ struct dl_value {
     (offsetof(structure, member) +                                                                 \
      0 * sizeof(char[sizeof(((structure *)0)->member) == sizeof(int) ? 1 : -1]))
 
-/* Values for the last column of a row; NULL: an option that the command looks up by name.
- * `place` is a structure and its member, as `#define PLAN(member) struct dl_plan, member` gives;
- * what follows are further members of struct dl_value: .min, .max, .unit, .choices, .alias. */
+/* Values for the last column of a row; NULL: the command looks the option up by name. `place` is a
+ * structure and its member, as from `#define PLAN(member) struct dl_plan, member`; further members
+ * of struct dl_value may follow: .min, .max, .unit, .choices, .alias. */
 #define DL_GIVEN(place) .given_at = DL_OFFSET(place, bool)
 #define DL_OR_WORD(text, place) .word = text, .word_at = DL_OFFSET(place, bool)
 #define DL_VALUE(...)                                                                              \
@@ -87,7 +87,7 @@ struct dl_options {
     int given_count;
     const char *positional[DL_MAX_POSITIONAL];
     int positional_count;
-    void *owner; /* of a context that is no process: where its output() puts the result */
+    void *owner; /* caller's data of a context within another program */
 };
 
 /* Parse argv[0..argc): "--name value", "--name=value", "-x value", "--" ends options. DL_ERR_USAGE
@@ -96,12 +96,11 @@ struct dl_options {
 enum dl_code dl_options_parse(const struct dl_option *const *tables, int argc, char **argv,
                               struct dl_options *out, struct dl_err *err);
 
-/* Stores each given option of `table` in the field of *target that its row names; the fields of
- * absent options stay as they are. DL_ERR_USAGE names the option, what was expected and what was
- * given. */
+/* Stores each given option of `table` in the member of *target that its row names; members of
+ * absent options keep their values. DL_ERR_USAGE names the option and what was expected. */
 enum dl_code dl_options_bind(const struct dl_options *options, const struct dl_option *table,
                              void *target, struct dl_err *err);
-/* The same for one value from elsewhere, such as a column of a table. */
+/* The same for one value of another origin, such as a table's cell. */
 enum dl_code dl_option_store(const struct dl_option *option, const char *text, void *target,
                              struct dl_err *err);
 /* The same for a cell of a table, where a flag is "1" or "0". */
@@ -110,12 +109,12 @@ enum dl_code dl_option_store_cell(const struct dl_option *option, const char *te
 bool dl_option_repeatable(const struct dl_option *option);
 
 bool dl_option_given(const struct dl_options *options, const char *name);
-/* as if it had not been given */
+/* a copy without that option */
 struct dl_options dl_options_without(const struct dl_options *options, const char *name);
 /* last value, NULL when not given */
 const char *dl_option_text(const struct dl_options *options, const char *name);
-/* Typed values; absent ones leave *out as it is. Errors name the option, what was expected and what
- * was got. */
+/* Typed values; an absent option leaves *out unchanged. Errors name the option, what was expected
+ * and what was given. */
 enum dl_code dl_option_number(const struct dl_options *options, const char *name, enum dl_unit unit,
                               double min, double max, double *out, struct dl_err *err);
 enum dl_code dl_option_integer(const struct dl_options *options, const char *name, int64_t min,

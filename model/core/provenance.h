@@ -1,4 +1,4 @@
-/* provenance.h - where each number of a data file comes from.
+/* provenance.h - source of each number of a data file.
  *
  * An object of a data file names one bibliography key of data/SOURCES.md in `source`, for all
  * its numbers, and lists the exceptions in `sources`: {"member": "key"}. The key "unverified"

@@ -1,4 +1,4 @@
-/* status.h - one status code and one error record, set once where the fault is found.
+/* status.h - one status code and one error record, set once, where the error is found.
  *
  * A function that can fail returns enum dl_code and takes a struct dl_err *. The first function
  * that knows what is wrong sets it (dl_fail, dl_fail_at); callers only pass the code on (DL_TRY).
@@ -16,7 +16,7 @@ enum dl_code {
     DL_ERR_USAGE = 2, /* invalid command line */
     DL_ERR_INPUT = 3, /* bad input file */
     DL_ERR_RANGE = 4, /* outside the calibrated range, with --strict */
-    DL_ERR_SYSTEM = 5,    /* the system refused: file, memory, permission */
+    DL_ERR_SYSTEM = 5,    /* system error: file, memory, permission */
     DL_ERR_BACKEND = 6,   /* CUDA, cuDNN, NCCL, MPI or Slurm failed */
     DL_ERR_CANCELLED = 7, /* the caller of the library stopped it; no exit status */
 };
@@ -24,7 +24,7 @@ enum dl_code {
 struct dl_err {
     enum dl_code code;
     int line, col;     /* 1-based; 0 when there is no position */
-    char file[512];    /* "" when no file is to blame */
+    char file[512];    /* "" when no file is at fault */
     char key[192];     /* dotted key path or option name, "" when none */
     char message[768]; /* what was expected, and what was found */
 };
@@ -38,7 +38,7 @@ enum dl_code dl_fail(struct dl_err *err, enum dl_code code, const char *format, 
 enum dl_code dl_fail_at(struct dl_err *err, const char *file, int line, int col, const char *key,
                         const char *format, ...) __attribute__((format(printf, 6, 7)));
 
-#ifdef __clang_analyzer__ /* it does not see into status.c: what fails is not DL_OK */
+#ifdef __clang_analyzer__ /* the analyzer does not see that dl_fail never returns DL_OK */
 #define dl_fail(err, code, ...) ((void)(dl_fail)(err, code, __VA_ARGS__), (code))
 #define dl_fail_at(...) ((void)(dl_fail_at)(__VA_ARGS__), DL_ERR_INPUT)
 #endif
@@ -47,7 +47,7 @@ enum dl_code dl_fail_at(struct dl_err *err, const char *file, int line, int col,
  * '?', except those in `kept`. A name in a file must not move the cursor or set a title. */
 void dl_text_printable(char *text, const char *kept);
 
-/* Text of an error, without newline: "FILE:LINE:COL: error: KEY: message" when a file is to blame,
+/* Text of an error, without newline: "FILE:LINE:COL: error: KEY: message" when a file is at fault,
  * else "WHO: KEY: message" (WHO: e.g. "dlmodel predict"). Control characters are replaced by '?'.
  */
 void dl_err_text(const struct dl_err *err, const char *who, char *out, size_t out_size);

@@ -209,8 +209,7 @@ char *dl_table_text_part(const struct dl_table *part, const struct dl_table_layo
     if (head) put_line(&t, part, layout->widths, HEADINGS);
     if (head && layout->any_unit) put_line(&t, part, layout->widths, UNITS);
     for (int r = 0; r < part->row_count; r++) put_line(&t, part, layout->widths, r);
-    if (t.bytes == NULL && !t.failed) return dl_arena_strdup(part->arena, "");
-    return t.failed ? NULL : t.bytes;
+    return t.bytes != NULL ? t.bytes : dl_arena_strdup(part->arena, "");
 }
 
 char *dl_table_text(const struct dl_table *table) {
@@ -279,8 +278,7 @@ char *dl_table_csv_part(const struct dl_table *table, bool head) {
         }
         dl_text_add_bytes(&t, "\n", 1);
     }
-    if (t.bytes == NULL && !t.failed) return dl_arena_strdup(table->arena, "");
-    return t.failed ? NULL : t.bytes;
+    return t.bytes != NULL ? t.bytes : dl_arena_strdup(table->arena, "");
 }
 
 char *dl_table_csv(const struct dl_table *table) { return dl_table_csv_part(table, true); }

@@ -1,10 +1,9 @@
 /* table.h - rows printed as aligned text, CSV or JSON from the same columns.
  *
- * A column has a key (its name in JSON and CSV, with the SI unit), a heading and unit for people,
- * and a scale for them (1e-3 shows seconds as ms). Text: a heading line, a unit line, numbers
+ * A column has a key (its name in JSON and CSV, with the SI unit), a heading and unit for text, and
+ * a scale for text (1e-3 shows seconds as ms). Text: a heading line, a unit line, numbers
  * right-aligned, strings left-aligned. CSV and JSON: SI values with at most 17 digits; absent
- * values are empty or null.
- */
+ * values are empty or null. */
 #ifndef DL_MODEL_CORE_TABLE_H
 #define DL_MODEL_CORE_TABLE_H
 

@@ -227,17 +227,15 @@ static void warn_of_memory(const struct dl_diagnosis *d, struct dl_prediction *p
     warn(p, text, false);
 }
 
-enum dl_code dl_diagnose(const struct dl_diagnosis *d, struct dl_prediction *p,
-                         struct dl_err *err) {
+void dl_diagnose(const struct dl_diagnosis *d, struct dl_prediction *p) {
     p->warnings = dl_arena_alloc(d->arena, MAX_WARNINGS, sizeof *p->warnings);
-    if (p->warnings == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     dl_diagnose_bottleneck(d->evidence, p);
     dl_diagnose_interval(d->evidence, d->framework->residual_sigma_log, p);
-    if (d->brief) return DL_OK;
+    if (d->brief) return;
+    warn(p, d->framework->measured_remark, false);
     warn_of_devices(d, p);
     warn_of_precision(d, p);
     warn_of_evidence(d, p);
     warn_of_rate(d, p);
     warn_of_memory(d, p);
-    return DL_OK;
 }

@@ -27,7 +27,6 @@ struct dl_diagnosis {
 };
 
 /* Bottleneck, interval, warnings and the extrapolated flag of a composed prediction. */
-enum dl_code dl_diagnose(const struct dl_diagnosis *diagnosis, struct dl_prediction *prediction,
-                         struct dl_err *err);
+void dl_diagnose(const struct dl_diagnosis *diagnosis, struct dl_prediction *prediction);
 
 #endif

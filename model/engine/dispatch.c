@@ -28,7 +28,6 @@ enum dl_code dl_predict_complete(const struct dl_system *system, const struct dl
     DL_TRY(plan.strategy->predict(&request, &made, err));
     if (!made.beyond_limit) dl_predict_correct(&request, &made);
     /* a term may lack its text */
-    if (arena->failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     *out = made;
     return DL_OK;
 }

@@ -325,14 +325,12 @@ static void put_accumulation(struct sink *s) {
               "framework's kernels", before * sum->time_s);
 }
 
-enum dl_code dl_explain_terms(const struct dl_parts *parts, struct dl_prediction *p,
-                              struct dl_err *err) {
+void dl_explain_terms(const struct dl_parts *parts, struct dl_prediction *p) {
     const struct dl_workload *workload = parts->workload;
     const struct dl_timeline *t = parts->with_comm;
     struct sink s = {.parts = parts,
                      .capacity = 2 * workload->layer_count + t->sync.message_count + 32};
     s.terms = dl_arena_alloc(parts->arena, (size_t)s.capacity, sizeof *s.terms);
-    if (s.terms == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < workload->layer_count; i++) {
         put_pass(&s, workload->layers[i].name, "forward", &parts->cost->layers[i].forward,
                  t->forward_start_s[i]);
@@ -351,5 +349,4 @@ enum dl_code dl_explain_terms(const struct dl_parts *parts, struct dl_prediction
     put_memory(&s, p);
     p->terms = s.terms;
     p->term_count = s.count;
-    return DL_OK;
 }

@@ -405,16 +405,12 @@ enum dl_code dl_posterior_make(const struct dl_interval_model *model,
     if (count == 0) return DL_OK;
     struct dl_posterior *p = dl_arena_alloc(arena, 1, sizeof *p);
     const size_t most = FIRST_WORKLOAD + 2 * count;
-    double *room = dl_arena_alloc(arena, 2 * most + most * most, sizeof *room);
+    double *room = dl_arena_alloc(arena, 2 * most, sizeof *room);
     gsl_matrix *matrix = dl_arena_alloc(arena, 1, sizeof *matrix);
-    if (p == NULL || room == NULL || matrix == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     *p = (struct dl_posterior){
         .model = model, .first = runs[0].what, .run_count = count, .mean = room};
     p->workloads = dl_arena_alloc(arena, count, sizeof *p->workloads);
     p->jobs = dl_arena_alloc(arena, count, sizeof *p->jobs);
-    if (p->workloads == NULL || p->jobs == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (size_t i = 0; i < count; i++) {
         const struct job job = job_of(runs[i].workload, &runs[i].what);
         if (find_workload(p, job.workload) == p->workload_count)
@@ -422,8 +418,8 @@ enum dl_code dl_posterior_make(const struct dl_interval_model *model,
         if (find_job(p, &job) == p->job_count) p->jobs[p->job_count++] = job;
     }
     p->effect_count = FIRST_WORKLOAD + p->workload_count + p->job_count;
-    /* the matrix in the arena, so that nothing has to be freed */
-    *matrix = gsl_matrix_view_array(room + 2 * most, p->effect_count, p->effect_count).matrix;
+    double *cells = dl_arena_alloc(arena, p->effect_count * p->effect_count, sizeof *cells);
+    *matrix = gsl_matrix_view_array(cells, p->effect_count, p->effect_count).matrix;
     p->covariance = matrix;
     double *right = room + most;
     add_runs(p, runs, right);

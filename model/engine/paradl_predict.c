@@ -28,7 +28,6 @@ static enum dl_code fill_layers(const struct dl_predict_request *r, enum dl_spli
     const struct dl_split split = {.kind = kind, .parts = (double)parts, .grid = {1, 1, 1}};
     struct dl_cost cost;
     bool *is_split = dl_arena_alloc(r->arena, (size_t)workload->layer_count, sizeof *is_split);
-    if (is_split == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_cost_compute(r->system->device, workload, r->framework, r->plan, samples, r->arena,
                            &cost, err));
     dl_split_layers(workload, &split, is_split);
@@ -58,7 +57,6 @@ enum dl_code dl_paradl_predict(const struct dl_predict_request *r, enum dl_split
     }
     struct dl_paradl_layer *layers =
         dl_arena_alloc(r->arena, (size_t)r->workload->layer_count, sizeof *layers);
-    if (layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(fill_layers(r, kind, parts, layers, err));
     const struct dl_paradl_request request = {
         .layers = layers,
@@ -97,7 +95,6 @@ enum dl_code dl_paradl_predict(const struct dl_predict_request *r, enum dl_split
     static const char *const words =
         "under ParaDL's assumptions: perfect scaling of compute, rings over one link, no overlap";
     p.warnings = dl_arena_alloc(r->arena, 1, sizeof *p.warnings);
-    if (p.warnings == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     p.warnings[p.warning_count++] = words;
     *out = p;
     return DL_OK;

@@ -16,7 +16,6 @@ struct dl_parts {
 };
 
 /* Every term; only for explain and trace. */
-enum dl_code dl_explain_terms(const struct dl_parts *parts, struct dl_prediction *prediction,
-                              struct dl_err *err);
+void dl_explain_terms(const struct dl_parts *parts, struct dl_prediction *prediction);
 
 #endif

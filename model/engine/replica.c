@@ -44,7 +44,7 @@ struct dl_replica dl_replica_of_device(const struct dl_predict_request *request)
 }
 
 /* Gradients in backward order: reverse order of registration, tied parameters once. */
-static enum dl_code list_gradients(struct dl_timeline_request *t, struct dl_err *err) {
+static void list_gradients(struct dl_timeline_request *t) {
     struct dl_gradient_sync_request *x = &t->sync;
     const struct dl_workload *workload = x->workload;
     const double width = x->plan->precision == DL_MIXED ? x->framework->sync.mixed_gradient_bytes
@@ -56,7 +56,6 @@ static enum dl_code list_gradients(struct dl_timeline_request *t, struct dl_err 
         if (workload->layers[i].tied_to < 0) count += workload->layers[i].parameter_count;
     }
     t->gradients = dl_arena_alloc(x->arena, (size_t)count, sizeof *t->gradients);
-    if (t->gradients == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     int g = 0;
     for (int i = workload->layer_count - 1; i >= 0; i--) {
         const struct dl_layer *layer = &workload->layers[i];
@@ -71,7 +70,6 @@ static enum dl_code list_gradients(struct dl_timeline_request *t, struct dl_err 
     }
     x->gradients = t->gradients;
     x->gradient_count = count;
-    return DL_OK;
 }
 
 /* What runs concurrently with the layers' kernels in a run of the timeline. */
@@ -132,7 +130,7 @@ static enum dl_code run_timeline(const struct dl_parts *parts, const struct dl_c
         .after_forward_s = run->after_forward_s,
         .before_backward_s = run->before_backward_s,
     };
-    DL_TRY(list_gradients(&request, err));
+    list_gradients(&request);
     return dl_timeline_run(&request, out, err);
 }
 
@@ -250,14 +248,11 @@ static double wait_s(const struct dl_layer_message *own, const struct dl_cost *c
 }
 
 /* Seconds that the devices wait in each layer, from the messages. */
-static enum dl_code blocking_s(const struct dl_replica *replica, const struct dl_cost *cost,
-                               double **forward_out, double **backward_out, double *total_s,
-                               struct dl_err *err) {
+static void blocking_s(const struct dl_replica *replica, const struct dl_cost *cost,
+                       double **forward_out, double **backward_out, double *total_s) {
     const size_t layers = (size_t)replica->workload->layer_count;
     *forward_out = dl_arena_alloc(replica->request->arena, layers, sizeof **forward_out);
     *backward_out = dl_arena_alloc(replica->request->arena, layers, sizeof **backward_out);
-    if (*forward_out == NULL || *backward_out == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     *total_s = 0;
     for (int m = 0; m < replica->message_count; m++) {
         const struct dl_layer_message *own = &replica->messages[m];
@@ -265,18 +260,16 @@ static enum dl_code blocking_s(const struct dl_replica *replica, const struct dl
         waits[own->layer] += wait_s(own, cost);
         *total_s += own->message.duration_s;
     }
-    return DL_OK;
 }
 
 /* The messages of gradient synchronization after those of the layers, for the diagnosis,
  * `explain` and totals. */
-static enum dl_code join_messages(const struct dl_replica *replica, const struct dl_cost *cost,
-                                  struct dl_timeline *t, struct dl_err *err) {
+static void join_messages(const struct dl_replica *replica, const struct dl_cost *cost,
+                          struct dl_timeline *t) {
     struct dl_gradient_sync *x = &t->sync;
     const int count = replica->message_count + x->message_count;
-    if (replica->message_count == 0) return DL_OK;
+    if (replica->message_count == 0) return;
     struct dl_message *all = dl_arena_alloc(replica->request->arena, (size_t)count, sizeof *all);
-    if (all == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int m = 0; m < replica->message_count; m++) {
         const struct dl_layer_message *own = &replica->messages[m];
         all[m] = own->message;
@@ -287,7 +280,6 @@ static enum dl_code join_messages(const struct dl_replica *replica, const struct
     for (int m = 0; m < x->message_count; m++) all[replica->message_count + m] = x->messages[m];
     x->messages = all;
     x->message_count = count;
-    return DL_OK;
 }
 
 static void add_memory(const struct dl_replica *replica, struct dl_prediction *p) {
@@ -299,20 +291,17 @@ static void add_memory(const struct dl_replica *replica, struct dl_prediction *p
 
 /* The slowdown of devices that share a host; the costs of one device alone do not change.
  * F-SHARED-HOST */
-static enum dl_code share_host(const struct dl_system *system, const struct dl_framework *framework,
-                               const struct dl_plan *plan, const struct dl_workload *workload,
-                               const struct dl_cost *alone, struct dl_arena *arena,
-                               struct dl_cost *out, struct dl_err *err) {
+static void share_host(const struct dl_system *system, const struct dl_framework *framework,
+                       const struct dl_plan *plan, const struct dl_workload *workload,
+                       const struct dl_cost *alone, struct dl_arena *arena, struct dl_cost *out) {
     struct dl_shared_host shared = dl_shared_host(system, plan);
     *out = *alone;
     if (dl_replica_polls(system, framework, plan))
         shared.turns_ratio *=
             dl_shared_host_poll_ratio(system, plan, framework->sync.fusion.cycle_s);
     shared.arithmetic_ratio *= dl_shared_host_endpoint_ratio(system, framework, plan);
-    if (shared.arithmetic_ratio <= 1 && shared.memory_ratio <= 1 && shared.turns_ratio <= 1)
-        return DL_OK;
+    if (shared.arithmetic_ratio <= 1 && shared.memory_ratio <= 1 && shared.turns_ratio <= 1) return;
     out->layers = dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *out->layers);
-    if (out->layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     memcpy(out->layers, alone->layers, (size_t)workload->layer_count * sizeof *out->layers);
     for (int i = 0; i < workload->layer_count; i++) {
         dl_shared_host_scale(&shared, &out->layers[i].forward);
@@ -320,7 +309,6 @@ static enum dl_code share_host(const struct dl_system *system, const struct dl_f
     }
     dl_shared_host_scale(&shared, &out->update);
     dl_shared_host_scale(&shared, &out->accumulation);
-    return DL_OK;
 }
 
 static struct dl_cost_memo *memo_of(const struct dl_predict_request *request) {
@@ -362,14 +350,14 @@ static enum dl_code simulate(const struct dl_replica *replica, const struct dl_p
                              struct dl_cost *alone, struct dl_cost *cost, struct dl_timeline *busy,
                              struct dl_timeline *quiet, struct dl_err *err) {
     double *after_forward_s, *before_backward_s, layer_comm_s = 0;
-    DL_TRY(blocking_s(replica, cost, &after_forward_s, &before_backward_s, &layer_comm_s, err));
+    blocking_s(replica, cost, &after_forward_s, &before_backward_s, &layer_comm_s);
     const struct run run = {.synchronizes = replica->synchronizes,
                             .after_forward_s = after_forward_s,
                             .before_backward_s = before_backward_s},
                      silent = {.synchronizes = false};
     DL_TRY(run_timeline(parts, cost, &run, busy, err));
     busy->comm_s += layer_comm_s;
-    DL_TRY(join_messages(replica, cost, busy, err));
+    join_messages(replica, cost, busy);
     /* A framework that updates on servers does so with one device too: the reference for the
      * efficiency excludes the update as well. */
     if (busy->sync.update_remote)
@@ -410,8 +398,8 @@ static enum dl_code compute_costs(const struct dl_replica *replica, const struct
     else
         DL_TRY(dl_cost_recall(memo_of(r), r->system->device, replica->workload, r->framework, plan,
                               at_once, r->arena, alone, err));
-    return share_host(r->system, r->framework, plan, replica->workload, alone, r->arena, shared,
-                      err);
+    share_host(r->system, r->framework, plan, replica->workload, alone, r->arena, shared);
+    return DL_OK;
 }
 
 /* Memory, and the advice if it does not fit. */
@@ -491,9 +479,8 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
     evidence.host_s += dl_replica_paging_s(replica, &p.memory);
     dl_compose(&evidence, workload, &plan, alone_s(&parts, replica, single_s), &p);
     describe_comm(&busy.sync, &p);
-    DL_TRY(dl_diagnose(&diagnosis, &p, err));
-    if (request->options != NULL && request->options->terms)
-        DL_TRY(dl_explain_terms(&parts, &p, err));
+    dl_diagnose(&diagnosis, &p);
+    if (request->options != NULL && request->options->terms) dl_explain_terms(&parts, &p);
     *out = p;
     return DL_OK;
 }

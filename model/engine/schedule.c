@@ -86,8 +86,6 @@ enum dl_code dl_pipeline_passes(const struct dl_pipeline_order *o, struct dl_are
     struct dl_pipeline_pass *passes = dl_arena_alloc(arena, all, sizeof *passes);
     int *next = dl_arena_alloc(arena, (size_t)o->stages, sizeof *next);
     struct ends ends = {o, dl_arena_alloc(arena, all, sizeof(double))};
-    if (passes == NULL || next == NULL || ends.end_s == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (size_t i = 0; i < all; i++) ends.end_s[i] = NAN;
     for (int s = 0; s < o->stages; s++) {
         order_stage(o, s, &passes[s * each]);

@@ -73,15 +73,14 @@ static void split_channels(const struct dl_layer *whole, const struct dl_split *
         local->in.channels = ceil(whole->in.channels / parts);
 }
 
-static enum dl_code scale_parameters(const struct dl_layer *whole, struct dl_layer *local,
-                                     struct dl_arena *arena, struct dl_err *err) {
+static void scale_parameters(const struct dl_layer *whole, struct dl_layer *local,
+                             struct dl_arena *arena) {
     const double groups = whole->groups > 1 ? whole->groups : 1,
                  own = local->groups > 1 ? local->groups : 1;
     const double weights = local->out.channels * local->in.channels / own /
                            (whole->out.channels * whole->in.channels / groups);
     struct dl_parameter *list =
         dl_arena_alloc(arena, (size_t)whole->parameter_count + 1, sizeof *list);
-    if (list == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     local->parameter_elements = 0;
     for (int p = 0; p < whole->parameter_count; p++) {
         list[p] = whole->parameters[p];
@@ -93,7 +92,6 @@ static enum dl_code scale_parameters(const struct dl_layer *whole, struct dl_lay
     local->hidden = local->out.channels;
     local->in_elements = whole->in_elements * local->in.channels / whole->in.channels;
     local->forward_macs = whole->forward_macs * weights;
-    return DL_OK;
 }
 
 static void split_extents(const struct dl_layer *whole, const struct dl_split *split,
@@ -153,11 +151,9 @@ static void sum_totals(struct dl_workload *out) {
     }
 }
 
-enum dl_code dl_split_workload(const struct dl_workload *whole, const struct dl_split *split,
-                               const bool *is_split, struct dl_arena *arena,
-                               struct dl_workload *out, struct dl_err *err) {
+void dl_split_workload(const struct dl_workload *whole, const struct dl_split *split,
+                       const bool *is_split, struct dl_arena *arena, struct dl_workload *out) {
     struct dl_layer *layers = dl_arena_alloc(arena, (size_t)whole->layer_count, sizeof *layers);
-    if (layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     *out = *whole;
     out->layers = layers;
     for (int i = 0; i < whole->layer_count; i++) {
@@ -167,13 +163,12 @@ enum dl_code dl_split_workload(const struct dl_workload *whole, const struct dl_
             split_extents(&whole->layers[i], split, &layers[i]);
         } else {
             split_channels(&whole->layers[i], split, &layers[i]);
-            DL_TRY(scale_parameters(&whole->layers[i], &layers[i], arena, err));
+            scale_parameters(&whole->layers[i], &layers[i], arena);
         }
     }
-    if (split->parts <= 1) return DL_OK;
+    if (split->parts <= 1) return;
     sum_totals(out);
     if (split->kind == DL_SPLIT_SPATIAL) out->input_bytes_per_sample /= split->parts;
-    return DL_OK;
 }
 
 double dl_split_limit(const struct dl_workload *whole, enum dl_split_kind kind, int dims,

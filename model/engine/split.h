@@ -24,9 +24,8 @@ void dl_split_layers(const struct dl_workload *whole, const struct dl_split *spl
 /* The network with the shapes of the device that has most to do (parts rounded up). Layers that are
  * not split keep theirs. Parameters, saved activations and the workload's totals are those of the
  * one device. DL_ERR_SYSTEM without memory. */
-enum dl_code dl_split_workload(const struct dl_workload *whole, const struct dl_split *split,
-                               const bool *is_split, struct dl_arena *arena,
-                               struct dl_workload *out, struct dl_err *err);
+void dl_split_workload(const struct dl_workload *whole, const struct dl_split *split,
+                       const bool *is_split, struct dl_arena *arena, struct dl_workload *out);
 
 /* Most parts that every layer which is split at all allows: fewest filters, fewest input channels
  * (without the layers that read the workload's input), smallest product of extents over `dims`

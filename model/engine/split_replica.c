@@ -137,16 +137,14 @@ enum dl_code dl_split_time_message(const struct dl_split_walk *w, const struct d
     return DL_OK;
 }
 
-static enum dl_code more_messages(struct dl_split_walk *w, struct dl_err *err) {
+static void more_messages(struct dl_split_walk *w) {
     struct dl_replica *replica = w->replica;
     struct dl_arena *arena = replica->request->arena;
     w->capacity = w->capacity > 0 ? 2 * w->capacity : 16;
     struct dl_layer_message *more = dl_arena_alloc(arena, (size_t)w->capacity, sizeof *more);
-    if (more == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (replica->message_count > 0)
         memcpy(more, replica->messages, (size_t)replica->message_count * sizeof *more);
     replica->messages = more;
-    return DL_OK;
 }
 
 enum dl_code dl_split_add_message(struct dl_split_walk *w, const struct dl_split_talk *talk,
@@ -154,7 +152,7 @@ enum dl_code dl_split_add_message(struct dl_split_walk *w, const struct dl_split
                                   struct dl_err *err) {
     struct dl_replica *replica = w->replica;
     if (!(talk->bytes > 0)) return DL_OK;
-    if (replica->message_count == w->capacity) DL_TRY(more_messages(w, err));
+    if (replica->message_count == w->capacity) more_messages(w);
     struct dl_layer_message *own = &replica->messages[replica->message_count];
     own->layer = layer;
     own->backward = backward;
@@ -173,7 +171,7 @@ enum dl_code dl_split_add_message(struct dl_split_walk *w, const struct dl_split
     if (options != NULL && options->brief) return DL_OK;
     own->message.name = dl_arena_printf(replica->request->arena, "%s of %s%s", own->message.name,
                                         w->whole->layers[layer].name, backward ? " backward" : "");
-    return own->message.name != NULL ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    return DL_OK;
 }
 
 static enum dl_code add_collective(struct dl_split_walk *w, enum dl_collective_op op,
@@ -278,14 +276,12 @@ static enum dl_code leader_input(const struct dl_split_walk *w, struct dl_err *e
 }
 
 /* Which layers are split, and what follows from it. */
-static enum dl_code find_layers(struct dl_split_walk *w, struct dl_err *err) {
+static void find_layers(struct dl_split_walk *w) {
     const struct dl_workload *whole = w->whole;
     struct dl_arena *arena = w->replica->request->arena;
     const size_t layers = (size_t)whole->layer_count;
     w->is_split = dl_arena_alloc(arena, layers, sizeof *w->is_split);
     w->is_gathered = dl_arena_alloc(arena, layers, sizeof *w->is_gathered);
-    if (w->is_split == NULL || w->is_gathered == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     dl_split_layers(whole, w->split, w->is_split);
     w->blocks = dl_split_blocks_of(whole);
     w->last = w->last_conv = -1;
@@ -296,31 +292,26 @@ static enum dl_code find_layers(struct dl_split_walk *w, struct dl_err *err) {
         for (int k = 0; !w->is_split[i] && k < layer->input_count; k++)
             if (layer->inputs[k] >= 0) w->is_gathered[layer->inputs[k]] = true;
     }
-    return DL_OK;
 }
 
-static enum dl_code detach(const struct dl_split_walk *w, struct dl_workload *local,
-                           struct dl_err *err) {
+static void detach(const struct dl_split_walk *w, struct dl_workload *local) {
     const size_t count = (size_t)local->layer_count;
-    if (!ends_graph(w)) return DL_OK;
+    if (!ends_graph(w)) return;
     struct dl_layer *layers = dl_arena_alloc(w->replica->request->arena, count, sizeof *layers);
-    if (layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     memcpy(layers, local->layers, count * sizeof *layers);
     for (int i = 0; i < local->layer_count; i++) layers[i].detached = is_detached(w, i);
     local->layers = layers;
-    return DL_OK;
 }
 
 /* The network of one device. Its inputs are whole where the leader sends them all. */
-static enum dl_code make_local(const struct dl_split_walk *w, struct dl_err *err) {
+static void make_local(const struct dl_split_walk *w) {
     const struct dl_predict_request *r = w->replica->request;
     struct dl_workload *local = dl_arena_alloc(r->arena, 1, sizeof *local);
-    if (local == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    DL_TRY(dl_split_workload(r->workload, w->split, w->is_split, r->arena, local, err));
+    dl_split_workload(r->workload, w->split, w->is_split, r->arena, local);
     w->replica->workload = local;
     if (r->framework->activations.leader_broadcasts)
         local->input_bytes_per_sample = r->workload->input_bytes_per_sample;
-    return detach(w, local, err);
+    detach(w, local);
 }
 
 enum dl_code dl_split_replica_split(struct dl_replica *replica, const struct dl_split *split,
@@ -331,7 +322,7 @@ enum dl_code dl_split_replica_split(struct dl_replica *replica, const struct dl_
                               .whole = r->workload,
                               .width_bytes = dl_precision_bytes(r->plan->precision)};
     const int layers = w.whole->layer_count;
-    DL_TRY(find_layers(&w, err));
+    find_layers(&w);
     for (int pass = 0; pass < 2; pass++) {
         for (int k = 0; k < layers; k++) {
             const bool backward = pass == 1;
@@ -339,7 +330,7 @@ enum dl_code dl_split_replica_split(struct dl_replica *replica, const struct dl_
             if (dl_replica_is_beyond(r, replica->least_wait_s)) return DL_OK;
         }
     }
-    DL_TRY(make_local(&w, err));
+    make_local(&w);
     return leader_input(&w, err);
 }
 

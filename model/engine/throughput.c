@@ -48,7 +48,8 @@ struct dl_throughput dl_throughput_of(const struct dl_device *device,
     out.device_model_flop_per_s = samples_per_s * out.model_flop / devices;
     out.device_hardware_flop_per_s = samples_per_s * out.hardware_flop / devices;
     out.mfu_frac = out.device_model_flop_per_s / out.peak_flop_per_s;
-    out.hfu_frac = out.device_hardware_flop_per_s / out.peak_flop_per_s;
+    const double hfu_frac = out.device_hardware_flop_per_s / out.peak_flop_per_s;
+    out.hfu_frac = hfu_frac <= 1 ? hfu_frac : NAN;
     return out;
 }
 

@@ -7,7 +7,8 @@
  * capacity, no padding. F-MFU: model flop/s of a device / its dense datasheet rate at the plan's
  * precision. F-HFU: the same with the forward multiply-adds that the plan recomputes, 2 flop each:
  * all of a transformer's layers but the head (full), or those that a layer marks as recomputable
- * (selective). Scores that a flash kernel recomputes on chip count in neither. */
+ * (selective). Scores that a flash kernel recomputes on chip count in neither. Above 1 F-HFU has no
+ * meaning: Winograd and FFT kernels do fewer multiply-adds than the direct convolutions counted. */
 #ifndef DL_MODEL_ENGINE_THROUGHPUT_H
 #define DL_MODEL_ENGINE_THROUGHPUT_H
 

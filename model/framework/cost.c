@@ -265,9 +265,7 @@ enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_wor
                              double batch, struct dl_arena *arena, struct dl_cost *out,
                              struct dl_err *err) {
     out->layers = dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *out->layers);
-    return out->layers != NULL
-               ? dl_cost_fill(device, workload, framework, plan, batch, arena, out, err)
-               : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    return dl_cost_fill(device, workload, framework, plan, batch, arena, out, err);
 }
 
 enum dl_code dl_cost_fill(const struct dl_device *device, const struct dl_workload *workload,
@@ -369,7 +367,6 @@ enum dl_code dl_cost_recall(struct dl_cost_memo *memo, const struct dl_device *d
     }
     DL_TRY(dl_cost_compute(device, workload, framework, plan, batch, memo->arena, out, err));
     struct kept *made = dl_arena_alloc(memo->arena, 1, sizeof *made);
-    if (made == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     *made = asked;
     made->cost = *out;
     dl_cost_memo_add(memo, DL_MEMO_LAYERS, &made->entry);

@@ -95,7 +95,6 @@ enum dl_code dl_framework_release_set(const struct dl_framework_release *release
                                       struct dl_json *doc, struct dl_arena *arena,
                                       struct dl_err *err) {
     struct dl_override *list = dl_arena_alloc(arena, (size_t)release->set_count + 2, sizeof *list);
-    if (list == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < release->set_count; i++)
         list[i] = (struct dl_override){.key = release->set[i].key, .value = release->set[i].text};
     list[release->set_count] = (struct dl_override){.key = "release", .value = release->name};

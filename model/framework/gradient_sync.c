@@ -6,17 +6,15 @@
 
 #include "model/framework/shared_host.h"
 
-enum dl_code dl_gradient_sync_messages(const struct dl_gradient_sync_request *request, int count,
-                                       struct dl_gradient_sync *out, struct dl_err *err) {
+void dl_gradient_sync_messages(const struct dl_gradient_sync_request *request, int count,
+                               struct dl_gradient_sync *out) {
     if (out->room != NULL && count <= out->room_count) {
         out->messages = memset(out->room, 0, (size_t)count * sizeof *out->room);
     } else {
         out->messages =
             dl_arena_alloc(request->arena, (size_t)(count > 0 ? count : 1), sizeof *out->messages);
     }
-    if (out->messages == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     out->message_count = count;
-    return DL_OK;
 }
 
 /* Whether the library was measured on device memory (calibrate, with an MPI that takes it). */

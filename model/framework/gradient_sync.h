@@ -106,8 +106,8 @@ const struct dl_framework_behaviour *dl_framework_behaviour_find(const char *nam
 /* Shared by behaviours. */
 
 /* Room for `count` messages in the request's arena; DL_ERR_SYSTEM when memory is exhausted. */
-enum dl_code dl_gradient_sync_messages(const struct dl_gradient_sync_request *request, int count,
-                                       struct dl_gradient_sync *out, struct dl_err *err);
+void dl_gradient_sync_messages(const struct dl_gradient_sync_request *request, int count,
+                               struct dl_gradient_sync *out);
 /* Fills the message's duration and description with the cost of one collective over all
  * data-parallel ranks; host libraries on GPUs include the copies out and in. */
 enum dl_code dl_gradient_sync_collective(const struct dl_gradient_sync_request *request,

@@ -39,15 +39,12 @@ static int by_size(const void *a, const void *b) {
     return y->gradient - x->gradient;
 }
 
-static enum dl_code assign(const struct dl_gradient_sync_request *r, struct dl_key_owners *out,
-                           struct dl_err *err) {
+static void assign(const struct dl_gradient_sync_request *r, struct dl_key_owners *out) {
     const size_t count = (size_t)r->gradient_count;
     struct key *keys = dl_arena_alloc(r->arena, count + 1, sizeof *keys);
     double *load = dl_arena_alloc(r->arena, (size_t)out->devices, sizeof *load);
     out->owner_of = dl_arena_alloc(r->arena, count + 1, sizeof *out->owner_of);
     out->slot_free_s = dl_arena_alloc(r->arena, (size_t)out->devices, sizeof(double));
-    if (keys == NULL || load == NULL || out->owner_of == NULL || out->slot_free_s == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (size_t g = 0; g < count; g++) keys[g] = (struct key){r->gradients[g].bytes, (int)g};
     qsort(keys, count, sizeof *keys, by_size);
     for (size_t k = 0; k < count; k++) {
@@ -58,7 +55,6 @@ static enum dl_code assign(const struct dl_gradient_sync_request *r, struct dl_k
         load[least] += keys[k].bytes;
         out->owner_of[keys[k].gradient] = least;
     }
-    return DL_OK;
 }
 
 /* Devices that are not on the same socket as device 0. */
@@ -97,7 +93,8 @@ enum dl_code dl_key_owners_of(const struct dl_gradient_sync_request *r, struct d
                        "system %s lacks links.intra or host.copy_bandwidth_bytes_per_s",
                        system->name);
     }
-    return assign(r, out, err);
+    assign(r, out);
+    return DL_OK;
 }
 
 double dl_key_owner_copy_s(const struct dl_key_owners *owners, int gradient, double bytes) {

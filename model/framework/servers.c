@@ -130,14 +130,11 @@ int *dl_servers_assign(const struct dl_gradient_sync_request *r, const struct dl
     return server_of;
 }
 
-enum dl_code dl_server_queue_init(const struct dl_servers *servers, bool pull,
-                                  struct dl_arena *arena, struct dl_server_queue *out,
-                                  struct dl_err *err) {
+void dl_server_queue_init(const struct dl_servers *servers, bool pull, struct dl_arena *arena,
+                          struct dl_server_queue *out) {
     *out = (struct dl_server_queue){.servers = servers, .pull = pull};
     out->server_free_s = dl_arena_alloc(arena, (size_t)servers->count, sizeof(double));
-    if (out->server_free_s == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int s = 0; s < servers->count; s++) out->server_free_s[s] = 0;
-    return DL_OK;
 }
 
 /* Of the messages of all workers with one part of a variable. */

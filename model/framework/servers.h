@@ -61,9 +61,8 @@ enum dl_code dl_servers_of(const struct dl_gradient_sync_request *request, struc
 int *dl_servers_assign(const struct dl_gradient_sync_request *request,
                        const struct dl_servers *servers, double split_elements);
 
-enum dl_code dl_server_queue_init(const struct dl_servers *servers, bool pull,
-                                  struct dl_arena *arena, struct dl_server_queue *out,
-                                  struct dl_err *err);
+void dl_server_queue_init(const struct dl_servers *servers, bool pull, struct dl_arena *arena,
+                          struct dl_server_queue *out);
 /* F-PS-SKEW: how much later the last of the workers gets a variable of `bytes` on `server` than the
  * first, when it arrives there at `arrived_s` and the last worker began to receive it at `sent_s`
  * less its own time: (W - 1)/W of the server's time for all, at most what the server is later than

@@ -203,8 +203,7 @@ static double behind_s(const struct state *s, int layers) {
     return last_s - s->device_free_s;
 }
 
-static enum dl_code start(struct dl_timeline_request *request, struct dl_timeline *out,
-                          struct state *s, struct dl_err *err) {
+static void start(struct dl_timeline_request *request, struct dl_timeline *out, struct state *s) {
     const size_t layers = (size_t)request->sync.workload->layer_count;
     struct dl_arena *arena = request->sync.arena;
     memset(out, 0, sizeof *out);
@@ -213,10 +212,6 @@ static enum dl_code start(struct dl_timeline_request *request, struct dl_timelin
     out->backward_start_s = dl_arena_alloc(arena, layers, sizeof(double));
     s->parameters_ready_s = dl_arena_alloc(arena, layers, sizeof(double));
     s->issued = dl_arena_alloc(arena, 2 * layers + 1, sizeof *s->issued);
-    return out->forward_start_s != NULL && out->backward_start_s != NULL &&
-                   s->parameters_ready_s != NULL && s->issued != NULL
-               ? DL_OK
-               : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
 }
 
 /* From the first iteration on; another phase of the cycles begins with no messages under way. */
@@ -263,7 +258,7 @@ enum dl_code dl_timeline_run(struct dl_timeline_request *request, struct dl_time
     enum { TIMES = sizeof times / sizeof times[0] };
     double sums_s[TIMES] = {0};
     struct state s;
-    DL_TRY(start(request, out, &s, err));
+    start(request, out, &s);
     if (request->behaviour == NULL || !request->behaviour->has_phase) return run_steady(&s, err);
     for (int p = 0; p < PHASES; p++) { /* the middle one last */
         request->sync.phase_frac = ((p + PHASES / 2 + 1) % PHASES + 0.5) / PHASES;

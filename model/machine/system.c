@@ -211,7 +211,8 @@ static const struct dl_field system_fields[] = {
     NUMBER(struct dl_system, node_mtbf_s, 1, 1e12, DL_UNIT_S,
            "mean time between failures of one node"),
     NUMBER(struct dl_system, restart_s, 0, 1e7, DL_UNIT_S,
-           "time from a failure until training resumes from its checkpoint; absent: 0"),
+           "time from a failure until training resumes from its checkpoint; absent: 20 s to start "
+           "and the time to read it, at least 5 s"),
     NUMBER(struct dl_system, price_per_node_hour, 1e-9, 1e12, DL_UNIT_NONE,
            "price of a node for an hour, on demand, in price_currency"),
     STRING(struct dl_system, price_currency, false, "currency of the price: USD, EUR"),

@@ -58,8 +58,8 @@ static double ring_ratio(const struct dl_link *measured, const struct dl_link *l
     return (double)link->ring_channels[all] / (double)measured->ring_channels[all];
 }
 
-static enum dl_code link_what_if(const struct dl_link *measured, struct dl_link *link,
-                                 int64_t devices, struct dl_arena *arena, struct dl_err *err) {
+static void link_what_if(const struct dl_link *measured, struct dl_link *link, int64_t devices,
+                         struct dl_arena *arena) {
     const struct dl_piece *large =
         measured->piece_count > 0 ? &measured->pieces[measured->piece_count - 1] : NULL;
     const double was_bandwidth = dl_known(measured->bandwidth_bytes_per_s) || large == NULL
@@ -77,14 +77,12 @@ static enum dl_code link_what_if(const struct dl_link *measured, struct dl_link 
            bandwidth);
     follow(&link->bandwidth_bytes_per_s, measured->bandwidth_bytes_per_s,
            ring_ratio(measured, link, devices) * channel_ratio(measured, link, devices));
-    if (link->piece_count == 0 || !same_pieces(measured, link)) return DL_OK;
+    if (link->piece_count == 0 || !same_pieces(measured, link)) return;
     link->pieces = copy_of(link->pieces, link->piece_count, sizeof *link->pieces, arena);
-    if (link->pieces == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < link->piece_count; i++) {
         link->pieces[i].alpha_s *= latency;
         link->pieces[i].beta_s_per_byte /= bandwidth;
     }
-    return DL_OK;
 }
 
 /* A pageable copy passes through a pinned buffer: what it takes beyond the pinned copy stays. */
@@ -98,15 +96,14 @@ static void host_what_if(const struct dl_host *measured, struct dl_host *host) {
     host->pageable_bandwidth_bytes_per_s = 1 / (1 / copy + fmax(0, 1 / was - 1 / was_copy));
 }
 
-enum dl_code dl_system_what_if(const struct dl_system *measured, struct dl_system *system,
-                               struct dl_arena *arena, struct dl_err *err) {
+void dl_system_what_if(const struct dl_system *measured, struct dl_system *system,
+                       struct dl_arena *arena) {
     const int64_t devices = system->devices_per_node;
     if (measured->has_intra && system->has_intra && devices == measured->devices_per_node)
-        DL_TRY(link_what_if(&measured->intra, &system->intra, devices, arena, err));
+        link_what_if(&measured->intra, &system->intra, devices, arena);
     if (measured->has_inter && system->has_inter)
-        DL_TRY(link_what_if(&measured->inter, &system->inter, 0, arena, err));
+        link_what_if(&measured->inter, &system->inter, 0, arena);
     if (measured->has_host && system->has_host) host_what_if(&measured->host, &system->host);
-    return DL_OK;
 }
 
 /* ---- devices ---- */
@@ -181,27 +178,24 @@ static void follow_model(const struct dl_device *measured, const struct dl_devic
     model->latency_s *= latency;
 }
 
-enum dl_code dl_device_what_if(const struct dl_device *measured, struct dl_device *device,
-                               struct dl_arena *arena, struct dl_err *err) {
+void dl_device_what_if(const struct dl_device *measured, struct dl_device *device,
+                       struct dl_arena *arena) {
     const double bandwidth = ratio_of(device->memory_bandwidth_bytes_per_s,
                                       measured->memory_bandwidth_bytes_per_s) *
                              ratio_of(device->memory_efficiency, measured->memory_efficiency),
                  latency = ratio_of(device->kernel_latency_s, measured->kernel_latency_s);
     device->rates = copy_of(device->rates, device->rate_count, sizeof *device->rates, arena);
-    if (device->rates == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     follow_clock(measured, device);
     follow_power(measured, device);
     if (device->kernel_model_count == 0) { /* their file goes by the name, which may be set */
         device->kernel_models = measured->kernel_models;
         device->kernel_model_count = measured->kernel_model_count;
     }
-    if (device->kernel_model_count == 0) return DL_OK;
+    if (device->kernel_model_count == 0) return;
     device->kernel_models = copy_of(device->kernel_models, device->kernel_model_count,
                                     sizeof *device->kernel_models, arena);
-    if (device->kernel_models == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < device->kernel_model_count; i++)
         follow_model(measured, device, bandwidth, latency, &device->kernel_models[i]);
-    return DL_OK;
 }
 
 /* ---- members without effect ---- */

@@ -13,14 +13,14 @@
  * clock and units, sustained rates with peaks, kernel-time models with rates, memory bandwidth and
  * latency. Members that differ themselves stay. Lists are copied before they change. DL_ERR_SYSTEM.
  */
-enum dl_code dl_device_what_if(const struct dl_device *measured, struct dl_device *device,
-                               struct dl_arena *arena, struct dl_err *err);
+void dl_device_what_if(const struct dl_device *measured, struct dl_device *device,
+                       struct dl_arena *arena);
 
 /* The same of the links and host of a system, whose links are filled (dl_topology_fill); not of its
  * device, and not of its measured collectives: those hold for system->as_measured. DL_ERR_SYSTEM.
  */
-enum dl_code dl_system_what_if(const struct dl_system *measured, struct dl_system *system,
-                               struct dl_arena *arena, struct dl_err *err);
+void dl_system_what_if(const struct dl_system *measured, struct dl_system *system,
+                       struct dl_arena *arena);
 
 /* Why no prediction depends on the member at `key`, as --set takes it but without the prefix of its
  * document ("links.inter.comment", "tdp"); NULL: some do. */

@@ -167,8 +167,7 @@ enum dl_code dl_coll_measured_time(const struct dl_system *system,
     return DL_OK;
 }
 
-enum dl_code dl_coll_measured_fill(struct dl_system *system, struct dl_arena *arena,
-                                   struct dl_err *err) {
+void dl_coll_measured_fill(struct dl_system *system, struct dl_arena *arena) {
     for (int i = 0; i < system->collective_count; i++) {
         struct dl_coll_measured *m = &system->collectives[i];
         const int library = m->library != NULL ? dl_library_find(m->library) : -1;
@@ -177,12 +176,10 @@ enum dl_code dl_coll_measured_fill(struct dl_system *system, struct dl_arena *ar
         const struct dl_collective_request request = {.library = (enum dl_library)library,
                                                       .op = (enum dl_collective_op)op};
         struct dl_coll_base *bases = dl_arena_alloc(arena, (size_t)m->sample_count, sizeof *bases);
-        if (bases == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         for (int k = 0; k < m->sample_count; k++)
             bases[k] =
                 dl_coll_samples_base(as_measured(system), m, dl_libraries[request.library]->time,
                                      &request, m->samples[k].bytes);
         m->bases = bases;
     }
-    return DL_OK;
 }

@@ -93,8 +93,7 @@ enum dl_code dl_collective_time(const struct dl_system *system,
 
 /* Sets the derived members of system->collectives, the model at every sample, which saves model
  * evaluations later. The loader calls it; results do not depend on it. */
-enum dl_code dl_coll_measured_fill(struct dl_system *system, struct dl_arena *arena,
-                                   struct dl_err *err);
+void dl_coll_measured_fill(struct dl_system *system, struct dl_arena *arena);
 
 /* F-PS-PUSH-PULL: synchronous push of gradients to parameter servers and pull of weights. */
 struct dl_parameter_server_request {

@@ -153,8 +153,7 @@ enum dl_code dl_checkpoint_plan(const struct dl_system *system, const struct dl_
                                 const struct dl_plan *plan, const struct dl_prediction *prediction,
                                 const struct dl_checkpoint_way *way, struct dl_checkpoint *out,
                                 struct dl_err *err) {
-    struct dl_checkpoint c = {.restart_s = dl_known(system->restart_s) ? system->restart_s : 0,
-                              .local_write_s = NAN};
+    struct dl_checkpoint c = {.local_write_s = NAN};
     struct job job = {.system = system,
                       .plan = plan,
                       .way = way,
@@ -171,6 +170,9 @@ enum dl_code dl_checkpoint_plan(const struct dl_system *system, const struct dl_
                        system->name);
     }
     DL_TRY(write_time(&job, &c, err));
+    /* storage is taken to read as fast as it writes */
+    c.restart_s = dl_known(system->restart_s) ? system->restart_s
+                                              : DL_JOB_STARTUP_S + fmax(DL_JOB_RESUME_S, c.write_s);
     c.job_mtbf_s = system->node_mtbf_s / (double)plan->nodes;
     c.young_s = dl_checkpoint_young_s(c.blocked_s, c.job_mtbf_s);
     c.daly_s = dl_checkpoint_daly_s(c.blocked_s, c.job_mtbf_s);

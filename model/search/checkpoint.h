@@ -8,6 +8,10 @@
 #include "model/framework/checkpoint/checkpoint_cost.h"
 #include "model/engine/predict.h"
 
+/* Assumed where a system or campaign does not say it (unverified): launch, imports and graph of a
+ * job, and the least time in which one that continues loads its checkpoint. */
+enum { DL_JOB_STARTUP_S = 20, DL_JOB_RESUME_S = 5 };
+
 /* How checkpoints are written. */
 struct dl_checkpoint_way {
     double interval_s;                         /* 0: the best */

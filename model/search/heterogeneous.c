@@ -56,7 +56,6 @@ enum dl_code dl_heterogeneous_systems(const struct dl_heterogeneous_group *group
                                       struct dl_err *err) {
     const struct dl_system *slowest = groups[0].system;
     struct dl_system *systems = dl_arena_alloc(arena, (size_t)group_count, sizeof *systems);
-    if (systems == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 1; i < group_count; i++) {
         if (is_slower(groups[i].system, slowest)) slowest = groups[i].system;
     }
@@ -263,7 +262,6 @@ dl_heterogeneous_predict(const struct dl_heterogeneous_job *job, const struct dl
                     .each = plan->devices_per_node};
     DL_TRY(check(job, framework, plan, err));
     m.groups = dl_arena_alloc(arena, (size_t)job->group_count, sizeof *m.groups);
-    if (m.groups == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < job->group_count; i++) {
         m.groups[i] = (struct dl_heterogeneous_group){.system = job->groups[i].system,
                                                       .nodes = job->groups[i].nodes};

@@ -48,46 +48,40 @@ static void scale_link(struct dl_link *link, double bandwidth, double latency) {
 }
 
 /* `measured` with more or less of one resource. */
-static enum dl_code scale_device(const struct dl_device *measured, enum resource what, double by,
-                                 struct dl_arena *arena, struct dl_device *device,
-                                 struct dl_err *err) {
+static void scale_device(const struct dl_device *measured, enum resource what, double by,
+                         struct dl_arena *arena, struct dl_device *device) {
     *device = *measured;
     if (what == MEMORY) device->memory_bandwidth_bytes_per_s *= by;
     if (what == PEAK) {
         struct dl_rate *rates =
             dl_arena_alloc(arena, (size_t)measured->rate_count + 1, sizeof *rates);
-        if (rates == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         for (int i = 0; i < measured->rate_count; i++) {
             rates[i] = measured->rates[i];
             rates[i].peak_flop_per_s *= by;
         }
         device->rates = rates;
     }
-    return dl_device_what_if(measured, device, arena, err);
+    dl_device_what_if(measured, device, arena);
 }
 
 /* The same from the memo, or into it: it names what its kernels take. */
-static enum dl_code recall_device(struct dl_cost_memo *memo, const struct dl_device *measured,
-                                  enum resource what, double by, const struct dl_device **out,
-                                  struct dl_err *err) {
+static void recall_device(struct dl_cost_memo *memo, const struct dl_device *measured,
+                          enum resource what, double by, const struct dl_device **out) {
     *out = dl_cost_memo_device(memo, measured, (int)what, by);
-    if (*out != NULL) return DL_OK;
+    if (*out != NULL) return;
     struct dl_memo_device *made = dl_arena_alloc(memo->arena, 1, sizeof *made);
-    if (made == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    DL_TRY(scale_device(measured, what, by, memo->arena, &made->device, err));
+    scale_device(measured, what, by, memo->arena, &made->device);
     made->of = measured;
     made->resource = (int)what;
     made->by_ratio = by;
     made->next = memo->devices;
     memo->devices = made;
     *out = &made->device;
-    return DL_OK;
 }
 
 /* F-WHAT-IF: as `--set` would, so that both agree. */
-static enum dl_code make_variant(const struct dl_system *system, enum resource what, double by,
-                                 struct dl_cost_memo *memo, struct dl_arena *arena,
-                                 struct dl_system *out, struct dl_err *err) {
+static void make_variant(const struct dl_system *system, enum resource what, double by,
+                         struct dl_cost_memo *memo, struct dl_arena *arena, struct dl_system *out) {
     *out = *system;
     if (out->as_measured == NULL) out->as_measured = system;
     switch (what) {
@@ -96,7 +90,7 @@ static enum dl_code make_variant(const struct dl_system *system, enum resource w
     case NODE_LINKS: scale_link(&out->intra, by, 1); break;
     case NODE_LATENCY: scale_link(&out->intra, 1, by); break;
     case PEAK:
-    case MEMORY: DL_TRY(recall_device(memo, system->device, what, by, &out->device, err)); break;
+    case MEMORY: recall_device(memo, system->device, what, by, &out->device); break;
     case STORAGE:
         scale(&out->storage.read_bytes_per_s, by);
         scale(&out->storage.total_read_bytes_per_s, by);
@@ -104,7 +98,7 @@ static enum dl_code make_variant(const struct dl_system *system, enum resource w
     case HOST_LINK: scale(&out->host.copy_bandwidth_bytes_per_s, by); break;
     default: break; /* of the plan */
     }
-    return dl_system_what_if(system, out, arena, err);
+    dl_system_what_if(system, out, arena);
 }
 
 struct asker {
@@ -124,8 +118,7 @@ static enum dl_code ask(struct asker *a, enum resource what, double by, bool tim
     const struct dl_predict_options options = {
         .times_only = times_only, .brief = times_only, .memo = a->memo};
     struct dl_system *system = dl_arena_alloc(a->arena, 1, sizeof *system);
-    if (system == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    DL_TRY(make_variant(a->system, what, by, a->memo, a->arena, system, err));
+    make_variant(a->system, what, by, a->memo, a->arena, system);
     struct dl_plan plan = *a->plan;
     if (what == DECODING) plan.decode_s_per_sample /= by;
     return dl_predict(system, a->workload, a->framework, &plan, &options, a->arena, p, err);
@@ -296,7 +289,6 @@ enum dl_code dl_limits_of(const struct dl_system *system, const struct dl_worklo
     DL_TRY(try_resources(&a, err));
     try_plans(&a);
     /* not: an impossible plan */
-    if (arena->failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     return DL_OK;
 }
 

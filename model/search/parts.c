@@ -187,7 +187,6 @@ enum dl_code dl_parts_search(const struct dl_heterogeneous_job *all,
                        .refusal = {.code = DL_OK},
                        .room = (int)fmin(DL_PARTS_CHOICES, choices(all))};
     s.list = dl_arena_alloc(arena, (size_t)s.room, sizeof *s.list);
-    if (s.list == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int k = 0; k < all->group_count; k++) {
         const int64_t most = all->groups[k].nodes;
         for (int64_t n = 1; n <= most; n = next_count(n, most)) {

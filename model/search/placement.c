@@ -97,7 +97,6 @@ enum dl_code dl_subsets(const struct dl_heterogeneous_job *all, const struct dl_
     double choices = 1;
     struct dl_subset s = {.nodes = {0}};
     struct dl_subset *list = dl_arena_alloc(arena, 2 * DL_SUBSETS, sizeof *list);
-    if (list == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < all->group_count; i++) choices *= (double)all->groups[i].nodes + 1;
     *count = 0;
     while (advance(all, s.nodes, choices <= DL_SUBSETS)) {
@@ -174,7 +173,6 @@ enum dl_code dl_placement_of(const struct dl_placement_request *r, struct dl_are
     if (r->jobs < 1 || r->jobs > DL_PLACED_JOBS)
         return dl_fail(err, DL_ERR_USAGE, "expected 1 to %d jobs, got %d", DL_PLACED_JOBS, r->jobs);
     struct cell *cells = dl_arena_alloc(arena, (size_t)(states * (r->jobs + 1)), sizeof *cells);
-    if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int64_t s = 0; s < states; s++) cells[s] = (struct cell){.value = s == 0 ? 0 : INFINITY};
     for (int j = 0; j < r->jobs; j++)
         extend(r, j, states, stride, cells + j * states, cells + (j + 1) * states);

@@ -122,10 +122,10 @@ static enum dl_code choose(const struct dl_plan_question *q, struct dl_plan *pla
     if (worker == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     dl_plan_search_request(q, &request);
     const enum dl_code code = run_search(&request, &arena, worker, plan, &refused);
-    const bool failed = arena.failed || code == DL_ERR_SYSTEM;
     dl_arena_free(&arena);
     free(worker);
-    return failed ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+    if (code == DL_ERR_SYSTEM) *err = refused;
+    return code == DL_ERR_SYSTEM ? code : DL_OK;
 }
 
 static enum dl_code predict(const struct dl_plan_question *q, const struct dl_plan *plan,

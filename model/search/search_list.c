@@ -49,18 +49,16 @@ static int stride_of(struct dl_search *s, const struct dl_transformer_split *spl
     return s->strides.count++;
 }
 
-enum dl_code dl_search_add_task(struct dl_search *s, struct dl_search_tasks *to,
-                                const struct dl_search_task *task, struct dl_err *err) {
+void dl_search_add_task(struct dl_search *s, struct dl_search_tasks *to,
+                        const struct dl_search_task *task) {
     if (to->count == to->capacity) {
         const int64_t capacity = to->capacity > 0 ? 2 * to->capacity : 256;
         struct dl_search_task *more = dl_arena_alloc(s->arena, (size_t)capacity, sizeof *more);
-        if (more == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         if (to->count > 0) memcpy(more, to->items, (size_t)to->count * sizeof *more);
         to->items = more;
         to->capacity = capacity;
     }
     to->items[to->count++] = *task;
-    return DL_OK;
 }
 
 static enum dl_code add_split(struct dl_search *s, const struct dl_transformer_split *split,
@@ -70,7 +68,8 @@ static enum dl_code add_split(struct dl_search *s, const struct dl_transformer_s
     if (task.stride < 0)
         return dl_fail(err, DL_ERR_USAGE, "search: more than %d distances between expert ranks",
                        (int)DL_SEARCH_DIVISORS);
-    return dl_search_add_task(s, &s->tasks, &task, err);
+    dl_search_add_task(s, &s->tasks, &task);
+    return DL_OK;
 }
 
 /* One arrangement, in both mappings where they differ; or why it cannot be. */
@@ -164,14 +163,12 @@ bool dl_search_mine(const struct dl_search *s, int64_t index) {
     return s->request.shard_count <= 1 || index % s->request.shard_count == s->request.shard_index;
 }
 
-static enum dl_code list_costs(struct dl_search *s, struct dl_err *err) {
+static void list_costs(struct dl_search *s) {
     const int64_t keys = (int64_t)s->request.node_count * s->tp.count * s->sp.count * s->ep.count *
                          s->strides.count * s->batches.count * 2;
     s->costs = dl_arena_alloc(s->arena, (size_t)keys, sizeof *s->costs);
     s->wanted = dl_arena_alloc(s->arena, (size_t)keys, sizeof *s->wanted);
     bool *seen = dl_arena_alloc(s->arena, (size_t)keys, sizeof *seen);
-    if (s->costs == NULL || s->wanted == NULL || seen == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int64_t i = 0; i < s->tasks.count; i++) {
         struct dl_transformer_split split = s->tasks.items[i].split;
         if (!dl_search_mine(s, i) || s->tasks.items[i].strategy != NULL) continue;
@@ -184,14 +181,12 @@ static enum dl_code list_costs(struct dl_search *s, struct dl_err *err) {
                 if (seen[key]) continue;
                 seen[key] = true;
                 s->costs[key] = dl_arena_alloc(s->arena, 1, sizeof **s->costs);
-                if (s->costs[key] == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
                 s->costs[key]->split = split;
                 s->costs[key]->micro_samples = (double)s->batches.value[m];
                 s->wanted[s->cost_count++] = key;
             }
         }
     }
-    return DL_OK;
 }
 
 /* Whether data parallelism with sharded states, which is left to this file, is wanted of a network
@@ -253,7 +248,6 @@ static enum dl_code no_task(const struct dl_search *s, struct dl_err *err) {
 enum dl_code dl_search_prepare(const struct dl_search_request *request, struct dl_arena *arena,
                                struct dl_search **out, struct dl_err *err) {
     struct dl_search *s = dl_arena_alloc(arena, 1, sizeof *s);
-    if (s == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     s->request = *request;
     s->arena = arena;
     struct dl_plan plan = request->fixed; /* whether there is a stack */
@@ -270,13 +264,13 @@ enum dl_code dl_search_prepare(const struct dl_search_request *request, struct d
         request->memory_bytes > 0 ? request->memory_bytes : request->system->device->memory_bytes;
     DL_TRY(list_ranks(s, err));
     for (int i = 0; i < request->node_count; i++) {
-        if (s->by_network) DL_TRY(dl_search_network_tasks(s, request->nodes[i], err));
+        if (s->by_network) dl_search_network_tasks(s, request->nodes[i]);
         if (!s->by_network || shards_network(request))
             DL_TRY(list_tasks(s, request->nodes[i], err));
     }
     if (s->listed == 0) return no_task(s, err);
-    if (s->by_network) DL_TRY(dl_search_network_share(s, err));
-    DL_TRY(list_costs(s, err));
+    if (s->by_network) dl_search_network_share(s);
+    list_costs(s);
     *out = s;
     return DL_OK;
 }

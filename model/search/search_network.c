@@ -64,14 +64,14 @@ static bool as_given(const struct dl_plan *fixed, const struct dl_transformer_sp
            (fixed->dp <= 0 || fixed->dp == split->dp) && fixed->ep <= 1;
 }
 
-enum dl_code dl_search_network_tasks(struct dl_search *s, int64_t nodes, struct dl_err *err) {
+void dl_search_network_tasks(struct dl_search *s, int64_t nodes) {
     const struct dl_plan *fixed = &s->request.fixed;
     const int64_t devices = nodes * fixed->devices_per_node,
                   batch = (int64_t)fixed->global_batch_samples;
     struct dl_search_divisors ranks;
     if ((fixed->strategy != NULL && !dl_search_serves_network(fixed->strategy)) ||
         (devices > 1 && ((!s->request.any_shard && fixed->shard > 0) || fixed->shard_group > 0))) {
-        return DL_OK;
+        return;
     }
     dl_search_list_divisors(devices, 0, &ranks);
     /* A framework that splits no stack replicates one, unless another strategy is asked for. */
@@ -93,11 +93,9 @@ enum dl_code dl_search_network_tasks(struct dl_search *s, int64_t nodes, struct 
             }
             const struct dl_search_task task = {
                 .split = split, .order = s->listed++, .strategy = strategy, .micro = -1};
-            DL_TRY(dl_search_add_task(s, way == DL_WAY_STAGES ? &s->pipelines : &s->tasks, &task,
-                                      err));
+            dl_search_add_task(s, way == DL_WAY_STAGES ? &s->pipelines : &s->tasks, &task);
         }
     }
-    return DL_OK;
 }
 
 /* One plan: refused, slower than what is kept, or evaluated. cost: of its layers; NULL: not known.
@@ -175,17 +173,15 @@ struct candidates {
     int count, capacity;
 };
 
-static enum dl_code add_candidate(struct candidates *c, const struct dl_found *found,
-                                  const struct dl_plan *plan, struct dl_err *err) {
+static void add_candidate(struct candidates *c, const struct dl_found *found,
+                          const struct dl_plan *plan) {
     if (c->count == c->capacity) {
         c->capacity = c->capacity > 0 ? 2 * c->capacity : 16;
         struct candidate *more = dl_arena_alloc(&c->arena, (size_t)c->capacity, sizeof *more);
-        if (more == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         if (c->count > 0) memcpy(more, c->items, (size_t)c->count * sizeof *more);
         c->items = more;
     }
     c->items[c->count++] = (struct candidate){*found, *plan};
-    return DL_OK;
 }
 
 /* Schedules of the search, with their virtual stages; at most `most` of them. Returns how many. */
@@ -240,7 +236,7 @@ static enum dl_code list_pipeline(struct candidates *c, const struct dl_search_m
         else if (dl_search_is_beyond(pipeline_least_s(micro, found), limit_s))
             c->worker->rejected_count[DL_NOT_FASTER]++;
         else
-            DL_TRY(add_candidate(c, found, &plan, err));
+            add_candidate(c, found, &plan);
     }
     return DL_OK;
 }
@@ -276,7 +272,7 @@ static enum dl_code try_pipelines(struct candidates *c, int micro, struct dl_err
     if (c->count == 0) return DL_OK;
     DL_TRY(dl_search_pipes_new(c->s, micro, &c->arena, &pipes, err));
     for (int i = 0; i < c->count; i++) DL_TRY(dl_search_pipes_want(pipes, &c->items[i].plan, err));
-    DL_TRY(dl_search_pipes_make(pipes, err));
+    dl_search_pipes_make(pipes);
     for (int i = 0; i < c->count; i++) {
         struct dl_found *found = &c->items[i].found;
         const double limit_s = dl_search_limit_s(c->s, c->worker, &found->split);
@@ -330,27 +326,23 @@ static bool any_takes(const struct dl_search *s, const struct dl_search_tasks *t
     return false;
 }
 
-enum dl_code dl_search_network_share(struct dl_search *s, struct dl_err *err) {
+void dl_search_network_share(struct dl_search *s) {
     const size_t layers = (size_t)s->request.workload->layer_count;
     s->micros = dl_arena_alloc(s->arena, (size_t)s->batches.count, sizeof *s->micros);
     s->cut_elements = dl_arena_alloc(s->arena, layers + 1, sizeof *s->cut_elements);
-    if (s->micros == NULL || s->cut_elements == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int m = 0; m < s->batches.count; m++) {
         struct dl_search_micro *micro = &s->micros[m];
         const bool pipelines = any_takes(s, &s->pipelines, DL_WAY_STAGES, m);
         micro->wanted = pipelines || any_takes(s, &s->tasks, DL_WAY_DATA, m);
         if (!micro->wanted) continue;
         micro->cost.layers = dl_arena_alloc(s->arena, layers, sizeof *micro->cost.layers);
-        if (micro->cost.layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         const struct dl_search_task task = {.strategy = strategy_of(DL_WAY_STAGES, true),
                                             .micro = m};
-        if (pipelines) DL_TRY(dl_search_add_task(s, &s->tasks, &task, err));
+        if (pipelines) dl_search_add_task(s, &s->tasks, &task);
     }
     if (s->pipelines.count > 0) dl_pipeline_cuts(s->request.workload, s->cut_elements);
     sort(&s->pipelines);
     sort(&s->tasks);
-    return DL_OK;
 }
 
 int64_t dl_search_network_cost_count(const struct dl_search *s) {

@@ -58,8 +58,8 @@ struct dl_search {
 
 /* Divisors of `whole`, or the one that is `only` (above 0). */
 void dl_search_list_divisors(int64_t whole, int64_t only, struct dl_search_divisors *out);
-enum dl_code dl_search_add_task(struct dl_search *s, struct dl_search_tasks *to,
-                                const struct dl_search_task *task, struct dl_err *err);
+void dl_search_add_task(struct dl_search *s, struct dl_search_tasks *to,
+                        const struct dl_search_task *task);
 /* Place of a micro-batch cost: by everything that dl_transformer_micro_batch_make reads of an
  * arrangement (number of nodes, tp, sp, ep, stride of expert ranks), the micro-batch and sequence
  * parallelism. Plans that differ in one of them must not share a cost. */
@@ -86,8 +86,8 @@ bool dl_search_is_beyond(double least_s, double limit_s);
 
 /* Networks that are no stack of equal layers: search_network.c. Arrangements of some nodes; then,
  * after all of them, what they share. */
-enum dl_code dl_search_network_tasks(struct dl_search *s, int64_t nodes, struct dl_err *err);
-enum dl_code dl_search_network_share(struct dl_search *s, struct dl_err *err);
+void dl_search_network_tasks(struct dl_search *s, int64_t nodes);
+void dl_search_network_share(struct dl_search *s);
 /* What costs of layers depend on, for one size of micro-batch. */
 struct dl_plan dl_search_micro_plan(const struct dl_search *s, double micro_samples);
 int64_t dl_search_network_cost_count(const struct dl_search *s);

@@ -82,8 +82,8 @@ static void *grown(struct dl_arena *arena, const void *had, int count, int *capa
 
 enum dl_code dl_search_pipes_new(const struct dl_search *s, int micro, struct dl_arena *arena,
                                  struct dl_search_pipes **out, struct dl_err *err) {
+    (void)err;
     *out = dl_arena_alloc(arena, 1, sizeof **out);
-    if (*out == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     **out = (struct dl_search_pipes){.search = s,
                                      .cost = &s->micros[micro].cost,
                                      .micro_samples = (double)s->batches.value[micro],
@@ -97,7 +97,6 @@ static enum dl_code add_split(struct dl_search_pipes *pipes, const struct dl_pla
         pipes->splits = grown(pipes->arena, pipes->splits, pipes->split_count,
                               &pipes->split_capacity, sizeof *pipes->splits);
     }
-    if (pipes->splits == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     struct split *split = *out = &pipes->splits[pipes->split_count++];
     *split = (struct split){.stages = plan->pp, .virtual_stages = virtual_stages(plan)};
     split->pipe.stages = (int)split->stages;
@@ -120,7 +119,6 @@ enum dl_code dl_search_pipes_want(struct dl_search_pipes *pipes, const struct dl
         split->filled = grown(pipes->arena, split->filled, split->filled_count,
                               &split->filled_capacity, sizeof *split->filled);
     }
-    if (split->filled == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     split->filled[split->filled_count++] =
         (struct filled){plan->schedule, under_way(plan, micro_batches), plan->dp > 1, NAN};
     return DL_OK;
@@ -180,7 +178,7 @@ static void fill(struct split *split, const struct dl_predict_request *request,
     pipe->request = NULL; /* set for each plan */
 }
 
-enum dl_code dl_search_pipes_make(struct dl_search_pipes *pipes, struct dl_err *err) {
+void dl_search_pipes_make(struct dl_search_pipes *pipes) {
     const struct dl_search_request *r = &pipes->search->request;
     const int layers = r->workload->layer_count;
     struct dl_arena *arena = pipes->arena;
@@ -200,8 +198,6 @@ enum dl_code dl_search_pipes_make(struct dl_search_pipes *pipes, struct dl_err *
     double *work = dl_arena_alloc(arena, DL_PIPELINE_WORK(layers, most), sizeof *work);
     pipes->room = dl_arena_alloc(arena, (size_t)layers, sizeof *pipes->room);
     struct dl_memory *held = dl_arena_alloc(arena, (size_t)schedules, sizeof *held);
-    if (step_s == NULL || work == NULL || pipes->room == NULL || held == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     dl_pipe_layer_steps(&request, pipes->cost, step_s);
     dl_pipeline_balances(step_s, layers, most, work);
     for (int i = 0; i < pipes->split_count; i++) {
@@ -211,7 +207,6 @@ enum dl_code dl_search_pipes_make(struct dl_search_pipes *pipes, struct dl_err *
         dl_pipe_split(pipe, &request, pipes->cost);
         if (schedules > 0) fill(&pipes->splits[i], &request, pipes->room, held);
     }
-    return DL_OK;
 }
 
 /* Memory of the fullest device, as filled or of this plan alone. */

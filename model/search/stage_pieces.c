@@ -33,7 +33,6 @@ enum dl_code dl_stage_pieces(const struct dl_heterogeneous_job *all,
     int *every = dl_arena_alloc(arena, (size_t)count + 1, sizeof *every);
     int found = 0, most = DL_STAGE_PIECES;
     int64_t uses = 1;
-    if (every == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     every[found++] = 0;
     for (int cut = 1; cut < count; cut++)
         if (may_cut(workload, cuts, cut)) every[found++] = cut;

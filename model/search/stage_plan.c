@@ -192,7 +192,6 @@ static enum dl_code fill_kind(struct planner *p, int kind, struct dl_err *err) {
     k->costs = dl_arena_alloc(p->arena, (size_t)most, sizeof *k->costs);
     k->parts = dl_arena_alloc(p->arena, (size_t)(most * p->pieces * (p->pieces + 1)),
                               sizeof *k->parts); /* zero: no micro-batch fits */
-    if (k->costs == NULL || k->parts == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int64_t n = 1; n <= most; n++) {
         const struct dl_plan plan = stage_plan(p, kind, n);
         if (device_batch(p, kind, n) < 1) continue;
@@ -285,8 +284,8 @@ static struct dl_plan job_plan(const struct planner *p, const struct dl_stages *
     return plan;
 }
 
-static enum dl_code compose(const struct planner *p, const struct dl_stages *placed,
-                            struct dl_staged *out, struct dl_err *err) {
+static void compose(const struct planner *p, const struct dl_stages *placed,
+                    struct dl_staged *out) {
     const int slowest = slowest_of(p, placed);
     const struct dl_plan plan = job_plan(p, placed, slowest);
     const struct dl_system *system = &p->systems[placed->stages[slowest].kind];
@@ -313,9 +312,8 @@ static enum dl_code compose(const struct planner *p, const struct dl_stages *pla
                                            .plan = &plan,
                                            .evidence = &e,
                                            .arena = p->arena};
-    DL_TRY(dl_diagnose(&diagnosis, &result, err));
+    dl_diagnose(&diagnosis, &result);
     out->prediction = result;
-    return DL_OK;
 }
 
 static void describe_stage(const struct planner *p, const struct dl_stages *placed, int s,
@@ -342,8 +340,8 @@ static void describe_stage(const struct planner *p, const struct dl_stages *plac
         .power_w = dl_power_of(&p->systems[own->kind], &plan, &alone, NULL).job_w};
 }
 
-static enum dl_code describe(const struct planner *p, const struct dl_stages *placed,
-                             struct dl_staged *out, struct dl_err *err) {
+static void describe(const struct planner *p, const struct dl_stages *placed,
+                     struct dl_staged *out) {
     *out = (struct dl_staged){.count = placed->count,
                               .micro_batch_samples = p->micro_samples,
                               .micro_batches = p->micro_batches};
@@ -354,7 +352,7 @@ static enum dl_code describe(const struct planner *p, const struct dl_stages *pl
         groups[k] = (struct dl_heterogeneous_group){.system = p->all->groups[k].system,
                                                     .nodes = placed->used[k]};
     }
-    DL_TRY(compose(p, placed, out, err));
+    compose(p, placed, out);
     double power_w = 0;
     for (int s = 0; s < placed->count; s++) {
         describe_stage(p, placed, s, out);
@@ -363,7 +361,6 @@ static enum dl_code describe(const struct planner *p, const struct dl_stages *pl
     out->sample_energy_j = power_w / out->prediction.throughput_samples_per_s;
     out->cost_per_sample =
         dl_placement_price_per_s(&used) / out->prediction.throughput_samples_per_s;
-    return DL_OK;
 }
 
 /* ---- all choices ---- */
@@ -405,7 +402,7 @@ static enum dl_code search_micro_batch(struct planner *p, enum dl_placement_obje
     }
     DL_TRY(dl_stages_place(&request, p->arena, &placed, &placed_count, err));
     for (int i = 0; i < placed_count; i++) {
-        DL_TRY(describe(p, &placed[i], &one, err));
+        describe(p, &placed[i], &one);
         if (!dl_known(score_of(&one, objective)))
             return dl_fail(err, DL_ERR_USAGE,
                            "--objective %s: no %s of every kind of node is known",
@@ -436,7 +433,6 @@ static enum dl_code prepare(struct planner *p, struct dl_err *err) {
         dl_heterogeneous_systems(all->groups, all->group_count, nodes, p->arena, &p->systems, err));
     p->cuts = dl_arena_alloc(p->arena, (size_t)p->workload->layer_count + 1, sizeof *p->cuts);
     p->layers = dl_arena_alloc(p->arena, (size_t)p->workload->layer_count, sizeof *p->layers);
-    if (p->cuts == NULL || p->layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     dl_pipeline_cuts(p->workload, p->cuts);
     return dl_stage_pieces(all, p->workload, p->cuts, p->arena, p->first, &p->pieces, err);
 }
@@ -453,7 +449,6 @@ enum dl_code dl_staged_search(const struct dl_heterogeneous_job *all,
     DL_TRY(prepare(&p, err));
     for (int k = 0; k < all->group_count; k++) uses *= all->groups[k].nodes + 1;
     *out = dl_arena_alloc(arena, (size_t)uses, sizeof **out);
-    if (*out == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     *count = 0;
     for (int i = 0; i < MICRO_BATCH_CHOICES; i++) {
         const double asked = plan->micro_batch_samples;

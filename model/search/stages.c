@@ -102,7 +102,6 @@ static enum dl_code prepare(struct table *t, struct dl_err *err) {
     }
     const size_t states = (size_t)((r->pieces + 1) * (DL_STAGES + 1) * t->uses);
     t->heads = dl_arena_alloc(t->arena, states, sizeof(struct label *)); /* zero: no labels */
-    if (t->heads == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     return DL_OK;
 }
 
@@ -112,14 +111,11 @@ enum dl_code dl_stages_place(const struct dl_stages_request *request, struct dl_
     DL_TRY(prepare(&t, err));
     const struct label end = {.sum_s = 0, .most_s = 0};
     struct dl_stages *list = dl_arena_alloc(arena, (size_t)t.uses, sizeof *list);
-    if (list == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     insert(&t, head_of(&t, request->pieces, 0, 0), &end);
     for (int to = request->pieces; to > 0; to--)
         for (int behind = 0; behind < DL_STAGES; behind++)
             for (int64_t use = 0; use < t.uses && !t.failed; use++) extend(&t, to, behind, use);
-    if (t.failed)
-        return arena->failed ? dl_fail(err, DL_ERR_SYSTEM, "out of memory")
-                             : dl_fail(err, DL_ERR_USAGE, "too many nodes to place stages exactly");
+    if (t.failed) return dl_fail(err, DL_ERR_USAGE, "too many nodes to place stages exactly");
     *count = 0;
     for (int64_t use = 0; use < t.uses; use++) *count += collect(&t, use, &list[*count]);
     if (*count == 0) return dl_fail(err, DL_ERR_NO, "no pipeline over these nodes fits in memory");

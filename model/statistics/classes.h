@@ -1,5 +1,4 @@
-/* classes.h - things that are equal, found in linear time: numbered things, a hash and a comparison
- * of two. */
+/* classes.h - equivalence classes of numbered items in linear time, by a hash and an equality. */
 #ifndef DL_MODEL_STATISTICS_CLASSES_H
 #define DL_MODEL_STATISTICS_CLASSES_H
 
@@ -12,14 +11,14 @@
 #include "model/core/status.h"
 
 struct dl_class_keys {
-    uint64_t (*hash)(const void *context, int item); /* equal things have equal hashes */
+    uint64_t (*hash)(const void *context, int item); /* equal items have equal hashes */
     bool (*equal)(const void *context, int a, int b);
     const void *context;
 };
 
 struct dl_classes {
-    int *first; /* the first thing that equals this one: itself, if there is none before it */
-    int *next;  /* the next thing that equals this one; -1: none */
+    int *first; /* the first item equal to this one; itself if there is none before */
+    int *next;  /* the next item equal to this one; -1: none */
 };
 
 /* In the arena. DL_ERR_SYSTEM: out of memory. */

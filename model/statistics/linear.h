@@ -1,5 +1,5 @@
-/* linear.h - small dense symmetric systems by GSL, whose faults become false instead of the end of
- * the program. */
+/* linear.h - small dense symmetric systems by GSL; errors return false instead of calling GSL's
+ * handler. */
 #ifndef DL_MODEL_STATISTICS_LINEAR_H
 #define DL_MODEL_STATISTICS_LINEAR_H
 

@@ -1,4 +1,4 @@
-/* ranking.h - how good decisions by predictions are, whatever their errors. */
+/* ranking.h - quality of decisions made by predictions. */
 #ifndef DL_MODEL_STATISTICS_RANKING_H
 #define DL_MODEL_STATISTICS_RANKING_H
 

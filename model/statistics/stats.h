@@ -15,20 +15,21 @@ double dl_mad(const double *x, size_t n, double *scratch);
 /* Distribution-free 95 % confidence interval of the median from order statistics (binomial); n >=
  * 6, else min and max. */
 void dl_median_interval(const double *sorted, size_t n, double *low, double *high);
-/* F-REPEATS: how many samples make the 95 % interval of the median at most width_frac of it wide,
- * from n sorted ones: 6 before there are 6; n where it is; else n (width / width_frac)^2, for the
- * interval shrinks with the root of their number, at most 2 n. width_frac > 0, sorted[0] > 0. */
+/* F-REPEATS: number of samples for which the 95 % interval of the median is at most width_frac of
+ * the median, estimated from n sorted ones: 6 for n < 6; n if it is already; else n (width /
+ * width_frac)^2, since the interval shrinks with the square root of n, and at most 2 n. width_frac
+ * > 0, sorted[0] > 0. */
 size_t dl_repeats_wanted(const double *sorted, size_t n, double width_frac);
-/* F-WARMUP: how many of the first samples are not yet like the others: those before the first that
- * lies in the range of the second half and begins five whose median lies in the 95 % interval of
- * the second half's median, both 1 % wider on either side; at most n / 2, 0 for n < 12. scratch: n
+/* F-WARMUP: number of leading warm-up samples: those before the first sample that lies in the range
+ * of the second half and starts five samples whose median lies in the 95 % interval of the second
+ * half's median, both widened by 1 % on either side; at most n / 2, 0 for n < 12. scratch: n
  * doubles. */
 size_t dl_warmup_samples(const double *x, size_t n, double *scratch);
 /* Marks outlier[i] and returns their number: modified z-score |x - median| / (1.4826 MAD) above 3.5
  * (Iglewicz and Hoaglin 1993). Where the MAD is 0, 1.2533 times the mean absolute deviation
  * replaces it. A NAN in x: no outliers. */
 size_t dl_outliers(const double *x, size_t n, bool *outlier, double *scratch);
-/* Drift of samples in order of time: median of the second half / of the first - 1 if the 95 %
+/* Drift of samples in time order: median of the second half / of the first - 1 if the 95 %
  * intervals of the two medians do not overlap, else NAN; NAN for n < 12. scratch: n doubles. */
 double dl_drift_frac(const double *x, size_t n, double *scratch);
 void dl_sort(double *x, size_t n); /* ascending, NAN last */

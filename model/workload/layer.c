@@ -56,9 +56,6 @@ const struct dl_layer_kind *const dl_layer_kinds[] = {
     &dl_layer_rope,
     &dl_layer_latent,
     &dl_layer_latent_keys,
-    &dl_layer_view,
-    &dl_layer_copy,
-    &dl_layer_recorded,
     NULL,
 };
 
@@ -66,7 +63,7 @@ const char *const dl_layer_key_names[] = {
     "out",      "kernel",   "stride",        "pad",    "dilation", "size",   "groups",  "heads",
     "kv_heads", "rows",     "tokens",        "scale",  "dropout",  "causal", "flash",   "bias",
     "ceil",     "in_place", "bidirectional", "sparse", "additive", "tied",   "experts", "topk",
-    "capacity", "gated",    "router_bias",   "window", "sinks",    "rotary", "work",    NULL,
+    "capacity", "gated",    "router_bias",   "window", "sinks",    "rotary", NULL,
 };
 
 const struct dl_layer_kind *dl_layer_kind_find(const char *name) {
@@ -146,8 +143,6 @@ enum dl_code dl_layer_parameter(struct dl_layer *layer, struct dl_arena *arena, 
     }
     int count = layer->parameter_count;
     struct dl_parameter *grown = dl_arena_alloc(arena, (size_t)count + 1, sizeof *grown);
-    if (grown == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory while building a workload");
     if (count > 0) memcpy(grown, layer->parameters, (size_t)count * sizeof *grown);
     grown[count].name = name;
     grown[count].elements = elements;

@@ -13,10 +13,6 @@
 #include "model/workload/workload_build.h"
 #include "model/workload/workload_expr.h"
 
-static enum dl_code no_memory(struct dl_err *err) {
-    return dl_fail(err, DL_ERR_SYSTEM, "out of memory while building a workload");
-}
-
 enum dl_code dl_build_at(struct dl_build *b, int doc, const char *path) {
     char message[sizeof b->err->message];
     if (b->err->code != DL_ERR_INPUT) return b->err->code;
@@ -29,13 +25,7 @@ enum dl_code dl_workload_extends(const struct dl_json *doc, struct dl_arena *are
     struct dl_arena scratch = {0};
     struct dl_workload_file file;
     enum dl_code code = dl_json_load(doc, &dl_workload_schema, &scratch, &file, err);
-    if (code == DL_OK) {
-        const char *name = file.extends != NULL ? dl_arena_strdup(arena, file.extends) : NULL;
-        if (file.extends != NULL && name == NULL)
-            code = no_memory(err);
-        else
-            *name_out = name;
-    }
+    if (code == DL_OK) *name_out = dl_arena_strdup(arena, file.extends);
     dl_arena_free(&scratch);
     return code;
 }
@@ -95,7 +85,6 @@ enum dl_code dl_build_value(struct dl_build *b, const char *name, double *value_
 
 static enum dl_code collect_values(struct dl_build *b) {
     b->values = dl_arena_alloc(b->scratch, DL_WORKLOAD_PARAMETERS, sizeof *b->values);
-    if (b->values == NULL) return no_memory(b->err);
     int layers_doc = dl_build_layers_doc(b);
     for (int doc = b->doc_count - 1; doc >= 0; doc--) {
         const struct dl_workload_file *file = &b->files[doc];
@@ -149,7 +138,6 @@ static enum dl_code set_value(struct dl_build *b, const char *key, const char *n
     if (value == NULL)
         return bad_override(b->err, key, "this workload has no parameter '%s' to set", name);
     char *copy = dl_arena_strndup(b->scratch, text, length);
-    if (copy == NULL) return no_memory(b->err);
     value->text = copy;
     value->doc = -1;
     return DL_OK;
@@ -228,7 +216,6 @@ int dl_build_layers_doc(const struct dl_build *b) {
 static enum dl_code load_files(struct dl_build *b) {
     struct dl_workload_file *files =
         dl_arena_alloc(b->scratch, (size_t)b->doc_count, sizeof *files);
-    if (files == NULL) return no_memory(b->err);
     b->files = files;
     for (int i = 0; i < b->doc_count; i++) {
         DL_TRY(dl_json_load(b->docs[i], &dl_workload_schema, b->scratch, &files[i], b->err));
@@ -340,7 +327,6 @@ static enum dl_code finish_layers(struct dl_build *b) {
     bool *needs_gradient = dl_arena_alloc(b->scratch, count, sizeof *needs_gradient);
     bool *kept = dl_arena_alloc(b->scratch, count, sizeof *kept);
     int *root = dl_arena_alloc(b->scratch, count, sizeof *root);
-    if (needs_gradient == NULL || kept == NULL || root == NULL) return no_memory(b->err);
     mark_gradients(b, needs_gradient);
     mark_kept(b, needs_gradient, kept, root);
     for (int i = 0; i < b->layer_count; i++) {
@@ -404,10 +390,7 @@ static enum dl_code copy_names(struct dl_build *b, struct dl_workload *out) {
     }
     const char **members[5] = {&out->name, &out->summary, &out->source, &out->family,
                                &out->dataset};
-    for (int j = 0; j < 5; j++) {
-        *members[j] = dl_arena_strdup(b->arena, texts[j]);
-        if (texts[j] != NULL && *members[j] == NULL) return no_memory(b->err);
-    }
+    for (int j = 0; j < 5; j++) *members[j] = dl_arena_strdup(b->arena, texts[j]);
     return DL_OK;
 }
 
@@ -416,7 +399,6 @@ static enum dl_code copy_results(struct dl_build *b, struct dl_workload *out) {
     struct dl_layer *layers =
         few ? b->layers : dl_arena_alloc(b->arena, (size_t)b->layer_count, sizeof *layers);
     struct dl_map_entry *values = dl_arena_alloc(b->arena, (size_t)b->value_count, sizeof *values);
-    if (layers == NULL || values == NULL) return no_memory(b->err);
     for (int i = 0; i < b->layer_count; i++) {
         if (!few) layers[i] = b->layers[i];
         layers[i].block = dl_layer_block(layers[i].name, &layers[i].block_prefix);
@@ -431,7 +413,6 @@ static enum dl_code copy_results(struct dl_build *b, struct dl_workload *out) {
         values[i].text = word != NULL ? dl_arena_strdup(b->arena, word)
                                       : dl_arena_printf(b->arena, "%.17g", b->values[i].value);
         values[i].number = b->values[i].value;
-        if (values[i].key == NULL || values[i].text == NULL) return no_memory(b->err);
     }
     out->values = values;
     out->value_count = b->value_count;

@@ -98,7 +98,6 @@ int dl_build_layers_doc(const struct dl_build *b);
 /* The same for an entry of a list; key: the member at fault, or NULL. */
 enum dl_code dl_build_fault(struct dl_build *b, const struct dl_frame *frame, int entry,
                             const char *key);
-enum dl_code dl_build_no_memory(struct dl_build *b);
 
 /* The layer with that full name (-1: the workload's input), else `otherwise`. */
 int dl_build_find(const struct dl_build *b, const char *name, int otherwise);

@@ -11,10 +11,6 @@
 
 enum { PATH_BYTES = 256, NAME_MAX_BYTES = 512, NOWHERE = -2 };
 
-enum dl_code dl_build_no_memory(struct dl_build *b) {
-    return dl_fail(b->err, DL_ERR_SYSTEM, "out of memory while building a workload");
-}
-
 /* ---- places ---- */
 
 enum dl_code dl_build_fault(struct dl_build *b, const struct dl_frame *frame, int entry,
@@ -47,7 +43,6 @@ static enum dl_code grow_symbols(struct dl_build *b) {
     struct dl_build_symbol *old = b->symbols;
     size_t old_capacity = b->symbol_capacity, capacity = old_capacity == 0 ? 256 : 2 * old_capacity;
     b->symbols = dl_arena_alloc(b->scratch, capacity, sizeof *b->symbols);
-    if (b->symbols == NULL) return dl_build_no_memory(b);
     b->symbol_capacity = capacity;
     for (size_t i = 0; i < old_capacity; i++) {
         if (old[i].name != NULL) *symbol_slot(b, old[i].name) = old[i];
@@ -140,7 +135,7 @@ enum dl_code dl_build_name(struct dl_build *b, const struct dl_frame *frame,
                        NAME_MAX_BYTES - 1);
     }
     *out = dl_arena_strdup(b->arena, text);
-    return *out == NULL ? dl_build_no_memory(b) : DL_OK;
+    return DL_OK;
 }
 
 /* ---- blocks ---- */
@@ -226,7 +221,6 @@ static enum dl_code add_block(struct dl_build *b, const struct dl_frame *frame, 
     double *values =
         dl_arena_alloc(b->scratch, (size_t)inner.block->argument_count, sizeof *values);
     inner.prefix = dl_arena_printf(b->scratch, "%s.", name);
-    if (values == NULL || inner.prefix == NULL) return dl_build_no_memory(b);
     struct dl_scope scope = {.b = b, .frame = frame, .index = index};
     scope.in_channels = dl_build_shape(b, inputs[0])->channels;
     if (pass_arguments(&scope, e, inner.block, values) != DL_OK)
@@ -248,7 +242,6 @@ static enum dl_code resolve_inputs(struct dl_build *b, const struct dl_frame *fr
     const struct dl_entry *e = &frame->entries[at];
     *count = e->from_count > 0 ? e->from_count : 1;
     *out = dl_arena_alloc(b->scratch, (size_t)*count, sizeof **out);
-    if (*out == NULL) return dl_build_no_memory(b);
     (*out)[0] = previous;
     for (int i = 0; i < e->from_count; i++) {
         if (resolve(b, frame, e->from[i], &(*out)[i]) != DL_OK)
@@ -294,7 +287,6 @@ static enum dl_code expand_entry(struct dl_build *b, const struct dl_frame *fram
     }
     if (e->repeat != NULL && e->name != NULL) { /* the bare name means the last repetition */
         const char *name = dl_arena_printf(b->scratch, "%s%s", frame->prefix, e->name);
-        if (name == NULL) return dl_build_no_memory(b);
         if (dl_build_define(b, name, *previous) != DL_OK)
             return dl_build_fault(b, frame, at, "name");
     }

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/core/decimal.h"
 
 enum { DEPTH_MAX = 32, NAME_BYTES = 64 };
 
@@ -52,13 +51,9 @@ static enum dl_code parse_number(struct parser *p, double *out) {
     char *end = NULL;
     if (p->at[0] == '0' && (p->at[1] == 'x' || p->at[1] == 'X'))
         return syntax(p, "a decimal number");
-    const char *behind = dl_decimal_plain(p->at, out);
-    if (behind == NULL) {
-        *out = strtod(p->at, &end);
-        if (end == p->at || !isfinite(*out)) return syntax(p, "a number");
-        behind = end;
-    }
-    p->at = behind;
+    *out = strtod(p->at, &end);
+    if (end == p->at || !isfinite(*out)) return syntax(p, "a number");
+    p->at = end;
     if (isalpha((unsigned char)*p->at) || *p->at == '_')
         return syntax(p, "an operator after the number");
     return DL_OK;
@@ -230,9 +225,9 @@ static enum dl_code parse_choice(struct parser *p, double *out) {
 
 /* Most expressions of workload files are a number and nothing else. */
 static bool is_number(const char *text, double *out) {
-    const char *end;
+    char *end;
     if (!isdigit((unsigned char)text[0]) || text[1] == 'x' || text[1] == 'X') return false;
-    *out = dl_decimal(text, &end);
+    *out = strtod(text, &end);
     return *end == '\0' && isfinite(*out);
 }
 

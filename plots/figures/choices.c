@@ -71,7 +71,6 @@ static bool name_choice(const struct dl_csv *csv, int row, struct dl_arena *aren
 enum dl_code dl_choices_read(const struct dl_csv *csv, struct dl_arena *arena,
                              struct dl_choice **out, int *count, struct dl_err *err) {
     struct dl_choice *list = dl_arena_alloc(arena, (size_t)csv->row_count + 1, sizeof *list);
-    if (list == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     *count = 0;
     if (!dl_choices_table(csv))
         return dl_fail_at(err, csv->name, 1, 1, NULL,

@@ -163,8 +163,8 @@ static int format_of(const char *extension) {
 }
 
 /* A name without extension gets that of --format, or results in a .png and a .svg. */
-static enum dl_code extend_path(struct dl_arena *arena, const struct asked *asked,
-                                struct picture *out, int *count, struct dl_err *err) {
+static void extend_path(struct dl_arena *arena, const struct asked *asked, struct picture *out,
+                        int *count) {
     const int first = asked->format_given ? asked->format : DL_PLOT_PNG;
     *count = asked->format_given ? 1 : 2;
     for (int i = 0; i < *count; i++) {
@@ -172,9 +172,7 @@ static enum dl_code extend_path(struct dl_arena *arena, const struct asked *aske
         const char *extension = format == DL_PLOT_TERMINAL ? "txt" : dl_plot_formats[format];
         out[i] = (struct picture){dl_arena_printf(arena, "%s.%s", asked->path, extension),
                                   (enum dl_plot_format)format};
-        if (out[i].path == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     }
-    return DL_OK;
 }
 
 /* Writes one picture, or two for a name without extension. */
@@ -185,7 +183,10 @@ static enum dl_code choose_pictures(struct dl_arena *arena, const struct asked *
     if (path == NULL || strcmp(path, "-") == 0) return to_terminal(asked, out, err);
     DL_TRY(check_path(path, err));
     const char *extension = extension_of(path);
-    if (extension[0] == 0) return extend_path(arena, asked, out, count, err);
+    if (extension[0] == 0) {
+        extend_path(arena, asked, out, count);
+        return DL_OK;
+    }
     const int named = format_of(extension);
     if (named < 0 && !asked->format_given)
         return dl_fail(err, DL_ERR_USAGE,

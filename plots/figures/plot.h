@@ -127,8 +127,7 @@ extern const char dl_plot_throughput[]; /* what titles of its figures begin with
 void dl_plot_scaling_table(struct dl_table *table, struct dl_arena *arena);
 /* That table in a terminal: throughput per device; measured: with points. */
 void dl_plot_scaling_curves(struct dl_figure *out, bool measured);
-enum dl_code dl_plot_scaling_add(struct dl_table *table, const struct dl_plot_point *point,
-                                 struct dl_err *err);
+void dl_plot_scaling_add(struct dl_table *table, const struct dl_plot_point *point);
 
 /* The keys that distinguish runs besides the number of devices; each is a column of a table of
  * runs. */

@@ -15,17 +15,15 @@ static const struct dl_column columns[] = {
 };
 enum { MOST_LINES = 16 };
 
-static enum dl_code add(struct dl_table *table, int group, int line, const char *label,
-                        const struct dl_gain *gain, struct dl_err *err) {
+static void add(struct dl_table *table, int group, int line, const char *label,
+                const struct dl_gain *gain) {
     union dl_cell *c = dl_table_row(table);
-    if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     c[0].integer = group;
     c[1].integer = line;
     c[2].string = label;
     c[3].number = gain->ratio - 1;
     c[4].number = gain->low - 1;
     c[5].number = gain->high - 1;
-    return DL_OK;
 }
 
 /* The best change of each item that helps, or rescues a plan that does not fit. */
@@ -48,13 +46,12 @@ static enum dl_code fill(struct dl_context *context, const struct dl_advise_repo
             if (lines[i] == 0 || (int)r->rows[i].change.item->effect != effect) continue;
             if (!named) out->labels[out->group_count++] = names[effect];
             named = true;
-            DL_TRY(add(&out->table, out->group_count, lines[i], r->rows[i].change.text,
-                       &r->rows[i].gain, err));
+            add(&out->table, out->group_count, lines[i], r->rows[i].change.text, &r->rows[i].gain);
         }
     }
     if (r->step_count > 0) {
         out->labels[out->group_count++] = "best combination";
-        DL_TRY(add(&out->table, out->group_count, ++shown, "together", &r->gain, err));
+        add(&out->table, out->group_count, ++shown, "together", &r->gain);
     }
     if (shown == 0)
         return dl_fail(err, DL_ERR_NO, "no change gains %.3g %% or more", 100 * r->least_gain_frac);
@@ -65,14 +62,13 @@ static enum dl_code fill(struct dl_context *context, const struct dl_advise_repo
         context->arena, "%s with %s on %s: %.4g samples/s", r->inputs->workload->name,
         r->framework->name, r->inputs->system->name, r->base.prediction.throughput_samples_per_s);
     out->subtitle = "what each change gains; bars: 80 % intervals";
-    return out->title == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+    return DL_OK;
 }
 
 enum dl_code dl_plot_advise(struct dl_context *context, const struct dl_options *options,
                             struct dl_figure *out, struct dl_err *err) {
     struct dl_advise_report *r = dl_arena_alloc(context->arena, 1, sizeof *r);
     struct dl_options own = *options;
-    if (r == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (options->positional_count > 1)
         return dl_fail(err, DL_ERR_USAGE, "plot advise takes no files");
     own.positional_count = 0;

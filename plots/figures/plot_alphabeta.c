@@ -29,16 +29,14 @@ struct curve { /* one series to draw */
     const char *label;
 };
 
-static enum dl_code put(struct dl_figure *out, int group, int kind, double bytes, double time_s,
-                        double fit_pct, double model_pct, const char *label, struct dl_err *err) {
+static void put(struct dl_figure *out, int group, int kind, double bytes, double time_s,
+                double fit_pct, double model_pct, const char *label) {
     union dl_cell *cells = dl_table_row(&out->table);
-    if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     cells[0].integer = group;
     cells[1].integer = kind;
     const double numbers[] = {bytes, time_s, fit_pct, model_pct};
     for (int i = 0; i < 4; i++) cells[2 + i].number = numbers[i];
     cells[6].string = label;
-    return DL_OK;
 }
 
 static bool model_at(const struct curve *curve, double bytes, struct dl_collective_time *out) {
@@ -64,27 +62,25 @@ static bool same_choice(const struct dl_collective_time *a, const struct dl_coll
 
 /* The model from the first sample to the last; a switch is the first drawn size of the new choice.
  */
-static enum dl_code put_model(struct dl_figure *out, int group, const struct curve *curve,
-                              struct dl_err *err) {
+static void put_model(struct dl_figure *out, int group, const struct curve *curve) {
     const struct dl_coll_measured *m = &curve->measured;
     const double low = fmax(1, m->samples[0].bytes), high = m->samples[m->sample_count - 1].bytes;
     struct dl_collective_time before = {0}, now;
     for (int i = 0; i < CURVE_POINTS; i++) {
         const double bytes =
             i + 1 == CURVE_POINTS ? high : low * pow(high / low, (double)i / (CURVE_POINTS - 1));
-        if (!model_at(curve, bytes, &now)) return DL_OK;
-        DL_TRY(put(out, group, MODEL, bytes, now.time_s, NAN, NAN, "", err));
+        if (!model_at(curve, bytes, &now)) return;
+        put(out, group, MODEL, bytes, now.time_s, NAN, NAN, "");
         if (before.algorithm == NULL || !same_choice(&before, &now)) {
-            DL_TRY(put(out, group, SWITCH, bytes, now.time_s, NAN, NAN,
-                       choice_name(out->table.arena, &now), err));
+            put(out, group, SWITCH, bytes, now.time_s, NAN, NAN,
+                choice_name(out->table.arena, &now));
         }
         before = now;
     }
-    return DL_OK;
 }
 
-static enum dl_code put_fit(struct dl_figure *out, int group, const struct curve *curve,
-                            const struct dl_piece *pieces, int count, struct dl_err *err) {
+static void put_fit(struct dl_figure *out, int group, const struct curve *curve,
+                    const struct dl_piece *pieces, int count) {
     const struct dl_coll_measured *m = &curve->measured;
     double from = fmax(1, m->samples[0].bytes);
     for (int k = 0; k < count; k++) {
@@ -93,17 +89,16 @@ static enum dl_code put_fit(struct dl_figure *out, int group, const struct curve
         for (int i = 0; i <= 24; i++) {
             const double bytes = from * pow(to / from, i / 24.0);
             const double time_s = pieces[k].alpha_s + pieces[k].beta_s_per_byte * bytes;
-            DL_TRY(put(out, group, FIT, bytes, time_s, NAN, NAN, piece, err));
+            put(out, group, FIT, bytes, time_s, NAN, NAN, piece);
         }
-        DL_TRY(put(out, group, FIT, to, NAN, NAN, NAN, piece, err)); /* a gap between the pieces */
+        put(out, group, FIT, to, NAN, NAN, NAN, piece); /* a gap between the pieces */
         from = to;
     }
-    return DL_OK;
 }
 
 /* Where latency ends: the first size at which the fit takes twice the time of the smallest. */
-static enum dl_code put_doubled(struct dl_figure *out, int group, const struct curve *curve,
-                                const struct dl_piece *pieces, int count, struct dl_err *err) {
+static void put_doubled(struct dl_figure *out, int group, const struct curve *curve,
+                        const struct dl_piece *pieces, int count) {
     const struct dl_coll_measured *m = &curve->measured;
     const double low = fmax(1, m->samples[0].bytes), high = m->samples[m->sample_count - 1].bytes;
     const double twice_s = 2 * dl_coll_fit_s(pieces, count, low);
@@ -111,13 +106,15 @@ static enum dl_code put_doubled(struct dl_figure *out, int group, const struct c
     for (int i = 1; i <= STEPS && count > 0; i++) {
         const double bytes = low * pow(high / low, (double)i / STEPS);
         const double time_s = dl_coll_fit_s(pieces, count, bytes);
-        if (time_s >= twice_s) return put(out, group, DOUBLED, bytes, time_s, NAN, NAN, "", err);
+        if (time_s >= twice_s) {
+            put(out, group, DOUBLED, bytes, time_s, NAN, NAN, "");
+            return;
+        }
     }
-    return DL_OK;
 }
 
-static enum dl_code put_curve(struct dl_context *context, struct dl_figure *out, int group,
-                              const struct curve *curve, struct dl_err *err) {
+static void put_curve(struct dl_context *context, struct dl_figure *out, int group,
+                      const struct curve *curve) {
     const struct dl_coll_measured *m = &curve->measured;
     struct dl_piece pieces[DL_COLL_FIT_PIECES];
     double fit_frac = NAN, model_sum = 0;
@@ -135,16 +132,15 @@ static enum dl_code put_curve(struct dl_context *context, struct dl_figure *out,
         }
         const double fit_pct =
             count > 0 ? 100 * (dl_coll_fit_s(pieces, count, s->bytes) / s->time_s - 1) : NAN;
-        DL_TRY(put(out, group, SAMPLE, fmax(1, s->bytes), s->time_s, fit_pct, model_pct, "", err));
+        put(out, group, SAMPLE, fmax(1, s->bytes), s->time_s, fit_pct, model_pct, "");
     }
-    if (count > 0) DL_TRY(put_fit(out, group, curve, pieces, count, err));
-    DL_TRY(put_model(out, group, curve, err));
-    if (count > 0) DL_TRY(put_doubled(out, group, curve, pieces, count, err));
+    if (count > 0) put_fit(out, group, curve, pieces, count);
+    put_model(out, group, curve);
+    if (count > 0) put_doubled(out, group, curve, pieces, count);
     out->labels[group - 1] = curve->label;
     out->notes[group - 1] = dl_arena_printf(
         context->arena, "mean |residual|: fit of %d piece%s %.1f %%, model %.0f %%", count,
         count == 1 ? "" : "s", 100 * fit_frac, modelled > 0 ? model_sum / modelled : NAN);
-    return out->notes[group - 1] == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }
 
 static enum dl_code too_many(struct dl_err *err) {
@@ -161,7 +157,6 @@ static enum dl_code from_files(struct dl_context *context, const struct dl_optio
     struct dl_filters *filters = dl_arena_alloc(context->arena, 1, sizeof *filters);
     struct dl_csv *csvs = dl_arena_alloc(context->arena, (size_t)files, sizeof *csvs);
     struct dl_data data;
-    if (filters == NULL || csvs == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_filters_read(options, context->arena, filters, err));
     for (int i = 0; i < files; i++) {
         DL_TRY(dl_csv_read(options->positional[i + 1], context->arena, &csvs[i], err));
@@ -175,7 +170,7 @@ static enum dl_code from_files(struct dl_context *context, const struct dl_optio
     for (int i = 0; i < files; i++) {
         struct dl_series series;
         struct dl_csv chosen;
-        DL_TRY(dl_filters_apply(filters, &csvs[i], context->arena, &chosen, err));
+        dl_filters_apply(filters, &csvs[i], context->arena, &chosen);
         DL_TRY(dl_series_read(&chosen, context->arena, &series, err));
         for (int r = 0; r < series.count; r++) {
             const struct dl_series_row *row = &series.rows[r];
@@ -183,7 +178,7 @@ static enum dl_code from_files(struct dl_context *context, const struct dl_optio
             if (*count == DL_PLOT_CURVES) return too_many(err);
             struct curve *curve = &curves[*count];
             const char *why;
-            DL_TRY(dl_series_measured(&series, r, -1, &curve->measured, err));
+            dl_series_measured(&series, r, -1, &curve->measured);
             DL_TRY(dl_series_system(&data, row, context->arena, &curve->system, &why, err));
             if (why != NULL) {
                 context->note(context, "%s: not drawn: %s", row->id, why);
@@ -197,7 +192,6 @@ static enum dl_code from_files(struct dl_context *context, const struct dl_optio
                 context->arena, "%s %s, %s, %lld x %lld devices", row->text.library,
                 dl_collective_op_names[curve->request.op], row->match.system,
                 (long long)curve->request.nodes, (long long)curve->request.ranks_per_node);
-            if (curve->label == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         }
     }
     return dl_inputs_overrides_used(context, &data, err);
@@ -227,7 +221,6 @@ static enum dl_code from_profile(struct dl_context *context, const struct dl_opt
         curve->label = dl_arena_printf(context->arena, "%s %s, %s, %lld x %lld devices", m->library,
                                        m->operation, system->name, (long long)m->nodes,
                                        (long long)(m->ranks / m->nodes));
-        if (curve->label == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     }
     return DL_OK;
 }
@@ -236,7 +229,6 @@ enum dl_code dl_plot_alphabeta(struct dl_context *context, const struct dl_optio
                                struct dl_figure *out, struct dl_err *err) {
     struct curve *curves = dl_arena_alloc(context->arena, DL_PLOT_CURVES, sizeof *curves);
     int count = 0;
-    if (curves == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (options->positional_count > 1)
         DL_TRY(from_files(context, options, curves, &count, err));
     else
@@ -249,7 +241,7 @@ enum dl_code dl_plot_alphabeta(struct dl_context *context, const struct dl_optio
             "collectives");
     }
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
-    for (int g = 0; g < count; g++) DL_TRY(put_curve(context, out, g + 1, &curves[g], err));
+    for (int g = 0; g < count; g++) put_curve(context, out, g + 1, &curves[g]);
     out->group_count = count;
     out->title = "Time of a collective by message size: measured, alpha-beta fit, model";
     out->subtitle = "circles: measured; solid: fit in pieces; dotted: model of the system file";

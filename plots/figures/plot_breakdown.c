@@ -26,15 +26,14 @@ enum { GROUP, LABEL, POSITION, PIECES, ITERATION = 9, FRAMEWORK = 12, NODES };
 static const char *const piece_names[] = {
     "forward", "backward", "update", "exposed communication", "exposed input", "overhead"};
 
-static enum dl_code add_bar(struct dl_table *table, const struct dl_plot_prediction *r,
-                            const struct dl_plot_bar *bar, struct dl_err *err) {
+static void add_bar(struct dl_table *table, const struct dl_plot_prediction *r,
+                    const struct dl_plot_bar *bar) {
     const struct dl_prediction *p = &r->prediction;
     const double values[] = {
         p->forward_s,      p->backward_s,      p->compute_s - p->forward_s - p->backward_s,
         p->exposed_comm_s, p->exposed_input_s, p->overhead_s + p->bubble_s,
         p->iteration_s,    p->iteration_low_s, p->iteration_high_s};
     union dl_cell *cells = dl_table_row(table);
-    if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     cells[GROUP].integer = bar->group;
     cells[LABEL].string = bar->label;
     cells[POSITION].number = bar->index;
@@ -42,7 +41,6 @@ static enum dl_code add_bar(struct dl_table *table, const struct dl_plot_predict
     for (int i = 0; i < 9; i++) cells[PIECES + i].number = values[i] > 0 ? values[i] : 0;
     cells[FRAMEWORK].string = r->framework->name;
     cells[NODES].integer = r->plan.nodes;
-    return DL_OK;
 }
 
 enum dl_code dl_plot_breakdown(struct dl_context *context, const struct dl_options *options,
@@ -54,12 +52,11 @@ enum dl_code dl_plot_breakdown(struct dl_context *context, const struct dl_optio
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
     double longest_s = 0;
     for (int i = 0; i < p.count; i++) {
-        DL_TRY(add_bar(&out->table, &p.rows[i], &bars[i], err));
+        add_bar(&out->table, &p.rows[i], &bars[i]);
         longest_s = fmax(longest_s, p.rows[i].prediction.iteration_high_s);
     }
     out->title = dl_arena_printf(context->arena, "Predicted time per iteration of %s, by part",
                                  p.inputs.workload->name);
-    if (out->title == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     dl_plot_time_unit(longest_s, &out->parameters[2]);
     out->blocks = (struct dl_plot_blocks){.first = PIECES,
                                           .count = ITERATION - PIECES,

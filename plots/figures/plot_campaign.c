@@ -50,7 +50,6 @@ static enum dl_code add_task(const struct dl_csv *csv, int row, struct schedule 
     if (v[END] < v[START])
         return dl_csv_fault(csv, row, s->places[END], err, "expected an end after the start");
     union dl_cell *c = dl_table_row(table);
-    if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     c[0].integer = (int64_t)v[RUNG] + 1;
     c[1].integer = (int64_t)v[SLOT];
     c[2].number = v[START];
@@ -91,13 +90,10 @@ enum dl_code dl_plot_campaign(struct dl_context *context, const struct dl_option
         dl_arena_printf(context->arena, "%d tasks on %.0f slots in %s", csv.row_count, slots, end);
     out->subtitle = dl_arena_printf(context->arena, "training fills %.3g %% of the slots' time",
                                     100 * s.busy_s / (slots * s.end_s));
-    if (out->title == NULL || out->subtitle == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     out->group_count = s.rungs;
     for (int i = 0; i < s.rungs; i++) {
         out->labels[i] =
             s.rungs == 1 ? "training" : dl_arena_printf(context->arena, "training, rung %d", i);
-        if (out->labels[i] == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     }
     out->parameters[0] = (struct dl_plot_parameter){.name = "unit", .text = units[unit].name};
     out->parameters[1] =

@@ -79,13 +79,11 @@ enum dl_code dl_plot_efficiency(struct dl_context *context, const struct dl_opti
     out->parameters[1].number = 1;
     out->title = dl_arena_printf(context->arena, "Scaling efficiency%s",
                                  out->title + strlen(dl_plot_throughput));
-    if (out->title == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const struct dl_table from = out->table;
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
     for (int i = 0; i < from.row_count; i++) {
         const union dl_cell *c = row_of(&from, i);
         union dl_cell *cells = dl_table_row(&out->table);
-        if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         const double devices = (double)c[DEVICES].integer;
         const double measured = base_of(&from, c[GROUP].integer, MEASURED),
                      predicted = base_of(&from, c[GROUP].integer, PREDICTED);

@@ -68,16 +68,14 @@ static double offset_of(int number) {
     return 0.6 * (fmod(number * golden, 1) - 0.5);
 }
 
-static enum dl_code fill_group(struct dl_context *context, const struct dl_plot_runs *runs,
-                               int group, double *scratch, struct dl_figure *out,
-                               struct dl_err *err) {
+static void fill_group(struct dl_context *context, const struct dl_plot_runs *runs, int group,
+                       double *scratch, struct dl_figure *out) {
     const struct spread s = spread_of(runs, group, scratch);
     int number = 0;
     for (int i = 0; i < runs->count; i++) {
         const struct dl_compared *c = runs->rows[i].compared;
         if (runs->rows[i].group != group) continue;
         union dl_cell *cells = dl_table_row(&out->table);
-        if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         cells[GROUP].integer = group;
         cells[LABEL].string = out->labels[group - 1];
         const double values[] = {offset_of(number++), c->error_pct, s.mean,
@@ -89,7 +87,6 @@ static enum dl_code fill_group(struct dl_context *context, const struct dl_plot_
     }
     out->notes[group - 1] = dl_arena_printf(context->arena, "%d run%s, mean |error| %.0f %%",
                                             s.rows, s.rows == 1 ? "" : "s", s.mean_absolute);
-    return out->notes[group - 1] == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }
 
 static enum dl_code number_groups(struct dl_plot_runs *runs, int key, struct dl_figure *out,
@@ -177,11 +174,9 @@ enum dl_code dl_plot_error(struct dl_context *context, const struct dl_options *
         return dl_fail(err, DL_ERR_USAGE, "none of the %d rows can be predicted, for instance: %s",
                        runs.count, why);
     double *scratch = dl_arena_alloc(context->arena, (size_t)runs.count, sizeof *scratch);
-    if (scratch == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     sort_groups(&runs, scratch, out);
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
-    for (int g = 1; g <= out->group_count; g++)
-        DL_TRY(fill_group(context, &runs, g, scratch, out, err));
+    for (int g = 1; g <= out->group_count; g++) fill_group(context, &runs, g, scratch, out);
     out->width = 1000; /* names on the left, numbers on the right */
     if (out->group_count > 12) out->height = 220 + 22 * out->group_count;
     static const struct dl_plot_strip strips[] = {
@@ -199,7 +194,5 @@ enum dl_code dl_plot_error(struct dl_context *context, const struct dl_options *
         drawn == runs.count
             ? ""
             : dl_arena_printf(context->arena, "; %d rows are not predicted", runs.count - drawn));
-    return out->title == NULL || out->subtitle == NULL
-               ? dl_fail(err, DL_ERR_SYSTEM, "out of memory")
-               : DL_OK;
+    return DL_OK;
 }

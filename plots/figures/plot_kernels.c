@@ -17,15 +17,13 @@ static const struct dl_column columns[] = {
     {"id", "id", "", DL_COLUMN_STRING, 0, 0},
 };
 
-static enum dl_code fill_group(struct dl_context *context, const struct dl_plot_runs *runs,
-                               int group, double *errors, struct dl_figure *out,
-                               struct dl_err *err) {
+static void fill_group(struct dl_context *context, const struct dl_plot_runs *runs, int group,
+                       double *errors, struct dl_figure *out) {
     size_t n = 0;
     for (int i = 0; i < runs->count; i++) {
         const struct dl_compared *c = runs->rows[i].compared;
         if (runs->rows[i].group != group) continue;
         union dl_cell *cells = dl_table_row(&out->table);
-        if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         cells[0].integer = group;
         cells[1].string = out->labels[group - 1];
         cells[2].number = c->measured;
@@ -40,7 +38,6 @@ static enum dl_code fill_group(struct dl_context *context, const struct dl_plot_
         dl_arena_printf(context->arena, "%s: median %.1f %%, p90 %.0f %%", out->labels[group - 1],
                         dl_quantile_sorted(errors, n, 0.5), dl_quantile_sorted(errors, n, 0.9));
     out->notes[group - 1] = label;
-    return label == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }
 
 static void number_groups(struct dl_plot_runs *runs, struct dl_figure *out) {
@@ -89,10 +86,8 @@ enum dl_code dl_plot_kernels(struct dl_context *context, const struct dl_options
     }
     number_groups(&runs, out);
     double *errors = dl_arena_alloc(context->arena, (size_t)runs.count + 1, sizeof *errors);
-    if (errors == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
-    for (int g = 1; g <= out->group_count; g++)
-        DL_TRY(fill_group(context, &runs, g, errors, out, err));
+    for (int g = 1; g <= out->group_count; g++) fill_group(context, &runs, g, errors, out);
     if (out->table.row_count == 0)
         return dl_fail(err, DL_ERR_USAGE, "none of the %d rows can be predicted", runs.count);
     out->title = dl_arena_printf(context->arena, "Predicted over measured time of %d kernels%s",
@@ -109,5 +104,5 @@ enum dl_code dl_plot_kernels(struct dl_context *context, const struct dl_options
                                           .y_scale = 1,
                                           .x_name = "measured (µs)",
                                           .y_name = "predicted over measured"};
-    return out->title == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+    return DL_OK;
 }

@@ -19,10 +19,9 @@ static const struct dl_column columns[] = {
 };
 
 /* One point of network w: its line is that of the system, a little lower for each network. */
-static enum dl_code add(const struct dl_match *m, struct dl_table *table, int w, int line,
-                        const char *label, const struct dl_match_row *r, struct dl_err *err) {
+static void add(const struct dl_match *m, struct dl_table *table, int w, int line,
+                const char *label, const struct dl_match_row *r) {
     union dl_cell *c = dl_table_row(table);
-    if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const double values[] = {r->samples_per_s, r->low_samples_per_s, r->high_samples_per_s,
                              r->samples_per_j, r->low_samples_per_j, r->high_samples_per_j};
     c[0].integer = w + 1;
@@ -30,14 +29,12 @@ static enum dl_code add(const struct dl_match *m, struct dl_table *table, int w,
     c[2].string = label;
     for (int k = 0; k < 6; k++) c[3 + k].number = values[k];
     c[9].string = r->framework;
-    return DL_OK;
 }
 
 enum dl_code dl_plot_match(struct dl_context *context, const struct dl_options *options,
                            struct dl_figure *out, struct dl_err *err) {
     struct dl_match *m = dl_arena_alloc(context->arena, 1, sizeof *m);
     struct dl_options own = *options;
-    if (m == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (options->positional_count > 1)
         return dl_fail(err, DL_ERR_USAGE, "plot match takes no files");
     own.positional_count = 0;
@@ -51,7 +48,7 @@ enum dl_code dl_plot_match(struct dl_context *context, const struct dl_options *
         for (int s = 0; s < m->system_count; s++) {
             const struct dl_match_row *best =
                 dl_match_best(m, m->workloads[w], m->systems[s], false);
-            if (best != NULL) DL_TRY(add(m, &out->table, w, s + 1, m->systems[s], best, err));
+            if (best != NULL) add(m, &out->table, w, s + 1, m->systems[s], best);
         }
     }
     if (out->table.row_count == 0) return dl_fail(err, DL_ERR_NO, "no combination fits in memory");
@@ -61,5 +58,5 @@ enum dl_code dl_plot_match(struct dl_context *context, const struct dl_options *
     out->subtitle = "the fastest framework on each; bars: 80 % intervals; right is better";
     out->parameters[0] = (struct dl_plot_parameter){.name = "systems", .number = m->system_count};
     out->width = 980;
-    return out->title == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+    return DL_OK;
 }

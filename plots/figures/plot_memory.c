@@ -32,8 +32,8 @@ static const char *const part_names[] = {"weights",
                                          "communication buffers",
                                          "context, fragmentation"};
 
-static enum dl_code add_bar(struct dl_table *table, const struct dl_plot_prediction *r,
-                            const struct dl_plot_bar *bar, struct dl_err *err) {
+static void add_bar(struct dl_table *table, const struct dl_plot_prediction *r,
+                    const struct dl_plot_bar *bar) {
     const struct dl_memory *m = &r->prediction.memory;
     const double before = m->weights_bytes + m->gradients_bytes + m->optimizer_bytes +
                           m->activations_bytes + m->workspace_bytes + m->buffers_bytes;
@@ -47,14 +47,12 @@ static enum dl_code add_bar(struct dl_table *table, const struct dl_plot_predict
                              m->total_bytes,
                              m->capacity_bytes};
     union dl_cell *cells = dl_table_row(table);
-    if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     cells[0].integer = bar->group;
     cells[1].string = bar->label;
     cells[2].number = bar->index;
     for (int i = 0; i < 9; i++) cells[PARTS + i].number = values[i];
     cells[FRAMEWORK].string = r->framework->name;
     cells[NODES].integer = r->plan.nodes;
-    return DL_OK;
 }
 
 enum dl_code dl_plot_memory(struct dl_context *context, const struct dl_options *options,
@@ -66,7 +64,7 @@ enum dl_code dl_plot_memory(struct dl_context *context, const struct dl_options 
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
     double most_bytes = 0, capacity_bytes = NAN;
     for (int i = 0; i < p.count; i++) {
-        DL_TRY(add_bar(&out->table, &p.rows[i], &bars[i], err));
+        add_bar(&out->table, &p.rows[i], &bars[i]);
         out->notes[i] = bars[i].label;
         most_bytes = fmax(most_bytes, p.rows[i].prediction.memory.total_bytes);
         capacity_bytes = p.rows[i].prediction.memory.capacity_bytes;
@@ -75,7 +73,6 @@ enum dl_code dl_plot_memory(struct dl_context *context, const struct dl_options 
     out->title = dl_arena_printf(context->arena, "Predicted memory per device of %s, by part%s",
                                  p.inputs.workload->name,
                                  dl_known(capacity_bytes) ? ", and its capacity" : "");
-    if (out->title == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     out->parameters[2] = (struct dl_plot_parameter){.name = "unit", .text = small ? "MiB" : "GiB"};
     out->parameters[3] =
         (struct dl_plot_parameter){.name = "unit_bytes", .number = small ? 1048576 : 1073741824};

@@ -63,7 +63,7 @@ static enum dl_code read_plan(const struct dl_csv *csv, int row, const int *at,
     out->text = dl_arena_printf(
         arena, "dp %s, tp %s, pp %s, sp %s, micro-batch %s, zero %s, recompute %s", c[at[DP]],
         c[at[TP]], c[at[PP]], c[at[SP]], c[at[MICRO]], c[at[ZERO]], c[at[RECOMPUTE]]);
-    return out->text == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+    return DL_OK;
 }
 
 static enum dl_code read_front(const struct dl_csv *csv, struct dl_arena *arena, struct plan *plans,
@@ -154,7 +154,6 @@ enum dl_code dl_plot_pareto(struct dl_context *context, const struct dl_options 
     DL_TRY(dl_csv_read(options->positional[1], context->arena, &csv, err));
     struct plan *plans = dl_arena_alloc(context->arena, (size_t)csv.row_count + 1, sizeof *plans);
     int count = 0;
-    if (plans == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(read_front(&csv, context->arena, plans, &count, err));
     if (count == 0)
         return dl_fail_at(err, csv.name, 1, 1, "front",
@@ -165,7 +164,6 @@ enum dl_code dl_plot_pareto(struct dl_context *context, const struct dl_options 
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
     for (int i = 0; i < count; i++) {
         union dl_cell *c = dl_table_row(&out->table);
-        if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         c[0].integer = plans[i].group;
         c[1].string = plans[i].strategy;
         c[2].number = plans[i].memory_bytes;
@@ -175,7 +173,6 @@ enum dl_code dl_plot_pareto(struct dl_context *context, const struct dl_options 
         c[6].string = plans[i].text;
     }
     const char *varied = varied_columns(&csv, context->arena);
-    if (varied == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     out->title =
         dl_arena_printf(context->arena, "Pareto front of time and memory: %d plans", count);
     out->subtitle =
@@ -190,7 +187,5 @@ enum dl_code dl_plot_pareto(struct dl_context *context, const struct dl_options 
                                           .y_scale = 1,
                                           .x_name = "memory per device (GiB)",
                                           .y_name = "time per iteration (s)"};
-    return out->title == NULL || out->subtitle == NULL
-               ? dl_fail(err, DL_ERR_SYSTEM, "out of memory")
-               : DL_OK;
+    return DL_OK;
 }

@@ -28,9 +28,8 @@ struct bar {
     int64_t micro_batch, part; /* from 1; DL_ABSENT: none */
 };
 
-static enum dl_code add(struct dl_figure *out, const struct bar *bar, struct dl_err *err) {
+static void add(struct dl_figure *out, const struct bar *bar) {
     union dl_cell *c = dl_table_row(&out->table);
-    if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     c[0].integer = bar->stage + 1;
     c[1].string = out->labels[bar->stage];
     c[2].number = bar->start_s;
@@ -39,30 +38,25 @@ static enum dl_code add(struct dl_figure *out, const struct bar *bar, struct dl_
     c[5].string = kinds[bar->kind];
     c[6].integer = bar->micro_batch;
     c[7].integer = bar->part;
-    return DL_OK;
 }
 
 /* The passes of all stages, and after the last one what happens once. */
-static enum dl_code fill(const struct dl_pipeline_pass *passes, int count, double end_s,
-                         const struct dl_prediction *p, struct dl_figure *out, struct dl_err *err) {
+static void fill(const struct dl_pipeline_pass *passes, int count, double end_s,
+                 const struct dl_prediction *p, struct dl_figure *out) {
     for (int i = 0; i < count; i++) {
         const struct dl_pipeline_pass *x = &passes[i];
-        DL_TRY(add(out,
-                   &(struct bar){x->stage, x->backward ? BACKWARD : FORWARD, x->start_s, x->end_s,
-                                 x->micro_batch + 1, x->part + 1},
-                   err));
+        add(out, &(struct bar){x->stage, x->backward ? BACKWARD : FORWARD, x->start_s, x->end_s,
+                               x->micro_batch + 1, x->part + 1});
         const bool last = i + 1 == count || passes[i + 1].stage != x->stage;
         if (last && p->iteration_s > end_s)
-            DL_TRY(add(out,
-                       &(struct bar){x->stage, REST, end_s, p->iteration_s, DL_ABSENT, DL_ABSENT},
-                       err));
+            add(out, &(struct bar){x->stage, REST, end_s, p->iteration_s, DL_ABSENT, DL_ABSENT});
     }
-    return DL_OK;
 }
 
 static enum dl_code name(struct dl_context *context, const struct dl_plot_one *p,
                          const struct dl_pipeline_order *o, double end_s, const double *busy_s,
                          struct dl_figure *out, struct dl_err *err) {
+    (void)err;
     struct dl_arena *arena = context->arena;
     double all_s = 0, most_s = 0;
     for (int s = 0; s < o->stages; s++) {
@@ -98,13 +92,9 @@ static enum dl_code name(struct dl_context *context, const struct dl_plot_one *p
     for (int s = 0; s < o->stages; s++) {
         out->labels[s] = dl_arena_printf(arena, "stage %d", s + 1);
         out->notes[s] = dl_arena_printf(arena, "idle %.0f %%", 100 * (1 - busy_s[s] / end_s));
-        if (out->labels[s] == NULL || out->notes[s] == NULL)
-            return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     }
     out->group_count = o->stages;
-    return out->title == NULL || out->subtitle == NULL
-               ? dl_fail(err, DL_ERR_SYSTEM, "out of memory")
-               : DL_OK;
+    return DL_OK;
 }
 
 /* The schedule of the plan; DL_ERR_USAGE where it has none that can be drawn. */
@@ -124,7 +114,6 @@ static enum dl_code order_of(struct dl_context *context, const struct dl_plot_on
                        2 * stages * parts * one->micro_batches, stages, (int)MOST_PASSES,
                        (int)DL_PLOT_GROUPS);
     double *forward_s = dl_arena_alloc(context->arena, 2 * (size_t)stages, sizeof *forward_s);
-    if (forward_s == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int s = 0; s < stages; s++) {
         forward_s[s] = one->stage_times[s].forward_s;
         forward_s[stages + s] = one->stage_times[s].backward_s;
@@ -145,7 +134,6 @@ enum dl_code dl_plot_pipeline(struct dl_context *context, const struct dl_option
     struct dl_pipeline_pass *passes;
     int count;
     double end_s = 0, busy_s[DL_PLOT_GROUPS] = {0};
-    if (p == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_plot_predict_one(context, options, "pipeline", p, err));
     DL_TRY(order_of(context, p, &order, err));
     DL_TRY(dl_pipeline_passes(&order, context->arena, &passes, &count, err));
@@ -156,5 +144,6 @@ enum dl_code dl_plot_pipeline(struct dl_context *context, const struct dl_option
     DL_TRY(name(context, p, &order, end_s, busy_s, out, err));
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
     out->height = 190 + 34 * (order.stages < 10 ? 10 : order.stages);
-    return fill(passes, count, end_s, &p->prediction, out, err);
+    fill(passes, count, end_s, &p->prediction, out);
+    return DL_OK;
 }

@@ -84,7 +84,6 @@ enum dl_code dl_plot_predict(struct dl_context *context, const struct dl_options
     const struct dl_inputs *inputs = &out->inputs;
     out->rows = dl_arena_alloc(context->arena, (size_t)inputs->framework_count * inputs->node_count,
                                sizeof *out->rows);
-    if (out->rows == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     struct dl_err why = {0};
     struct skipped skipped[DL_MAX_SKIPPED];
     int skipped_count = 0;
@@ -144,7 +143,7 @@ enum dl_code dl_plot_predict_one(struct dl_context *context, const struct dl_opt
     DL_TRY(dl_inputs_predict(&p.inputs, framework, p.inputs.nodes[0], true, context->arena,
                              &out->plan, &out->prediction, err));
     out->details = dl_plot_details(context->arena, &p.inputs, &out->plan, framework->name);
-    return out->details == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+    return DL_OK;
 }
 
 void dl_plot_time_unit(double longest_s, struct dl_plot_parameter *two) {

@@ -120,7 +120,6 @@ static enum dl_code read_back(FILE *file, struct dl_arena *arena, char **bytes, 
         return dl_fail(err, DL_ERR_SYSTEM, "cannot read what gnuplot wrote");
     const size_t size = (size_t)status.st_size;
     *bytes = dl_arena_alloc(arena, size + 1, 1);
-    if (*bytes == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     rewind(file);
     *length = fread(*bytes, 1, size, file);
     return *length == size ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "cannot read what gnuplot wrote");
@@ -282,8 +281,8 @@ static const char *complaint(char *messages) {
     return text[0] != 0 ? text : "it gave no reason";
 }
 
-static enum dl_code draw_blocks(struct dl_context *context, const struct dl_figure *figure,
-                                char **bytes_out, size_t *length_out, struct dl_err *err) {
+static void draw_blocks(struct dl_context *context, const struct dl_figure *figure,
+                        char **bytes_out, size_t *length_out) {
     int64_t columns, lines;
     canvas_size(&columns, &lines);
     struct dl_arena *arena = context->arena;
@@ -295,9 +294,7 @@ static enum dl_code draw_blocks(struct dl_context *context, const struct dl_figu
     else
         text = dl_plot_blocks_text(figure, (int)columns, context->color, arena);
     *bytes_out = text == NULL ? NULL : dl_arena_strdup(context->arena, text);
-    if (*bytes_out == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     *length_out = strlen(*bytes_out);
-    return DL_OK;
 }
 
 static enum dl_code draw_gnuplot(struct dl_context *context, const struct dl_figure *figure,
@@ -317,7 +314,6 @@ static enum dl_code draw_gnuplot(struct dl_context *context, const struct dl_fig
     add(&a, "/dev/stdin");
     add(&a, style);
     add(&a, path);
-    if (a.failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     FILE *files[3] = {nameless_file(), nameless_file(), nameless_file()};
     enum dl_code code = DL_OK;
     int status = 0;
@@ -347,8 +343,10 @@ static enum dl_code draw_gnuplot(struct dl_context *context, const struct dl_fig
 enum dl_code dl_plot_render(struct dl_context *context, const struct dl_figure *figure,
                             const char *script, enum dl_plot_format format, char **bytes_out,
                             size_t *length_out, struct dl_err *err) {
-    if (format == DL_PLOT_TERMINAL && dl_plot_blocks_wanted(figure))
-        return draw_blocks(context, figure, bytes_out, length_out, err);
+    if (format == DL_PLOT_TERMINAL && dl_plot_blocks_wanted(figure)) {
+        draw_blocks(context, figure, bytes_out, length_out);
+        return DL_OK;
+    }
     return draw_gnuplot(context, figure, figure->script != NULL ? figure->script : script, format,
                         bytes_out, length_out, err);
 }

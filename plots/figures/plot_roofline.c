@@ -64,12 +64,11 @@ static const char *kind_of(const struct dl_layer *layer, struct dl_arena *arena)
     return text;
 }
 
-static enum dl_code add_pass(struct dl_table *table, int group, const char *label,
-                             const struct dl_layer *layer, const struct dl_pass_cost *c,
-                             const struct roof *roof, struct dl_err *err) {
-    if (!(c->flop > 0 && c->bytes > 0 && c->time_s > 0)) return DL_OK;
+static void add_pass(struct dl_table *table, int group, const char *label,
+                     const struct dl_layer *layer, const struct dl_pass_cost *c,
+                     const struct roof *roof) {
+    if (!(c->flop > 0 && c->bytes > 0 && c->time_s > 0)) return;
     union dl_cell *cells = dl_table_row(table);
-    if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const double intensity = c->flop / c->bytes;
     const double values[] = {intensity, c->flop / c->time_s,
                              fmin(roof->peak_flop_per_s, intensity * roof->bandwidth_bytes_per_s),
@@ -81,7 +80,6 @@ static enum dl_code add_pass(struct dl_table *table, int group, const char *labe
     cells[LIMIT].string = limit_of(c);
     cells[KIND].string = kind_of(layer, table->arena);
     cells[MARKER_SHARE].number = values[4];
-    return cells[KIND].string == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }
 
 static union dl_cell *row_of(const struct dl_table *table, int row) {
@@ -101,7 +99,7 @@ static int by_share(const void *a, const void *b) {
 
 /* Numbers the kinds of layers from 1 by their share of the time; names and shares
  * of those with a symbol of their own, and of the others together, become the notes. */
-static enum dl_code rank_kinds(struct dl_figure *out, struct dl_arena *arena, struct dl_err *err) {
+static void rank_kinds(struct dl_figure *out, struct dl_arena *arena) {
     struct kind kinds[MOST_KINDS];
     int count = 0;
     for (int r = 0; r < out->table.row_count; r++) {
@@ -128,9 +126,7 @@ static enum dl_code rank_kinds(struct dl_figure *out, struct dl_arena *arena, st
         out->notes[k] = k < shown || count > shown
                             ? dl_arena_printf(arena, "%s: %.2g %%", name, 100 * share)
                             : "";
-        if (out->notes[k] == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     }
-    return DL_OK;
 }
 
 static bool near(double a, double b) { return fabs(a - b) <= 0.02 * fmax(fabs(a), fabs(b)); }
@@ -195,14 +191,13 @@ enum dl_code dl_plot_roofline(struct dl_context *context, const struct dl_option
         for (int i = 0; i < workload->layer_count; i++) {
             const struct dl_pass_cost *c =
                 group == 1 ? &cost.layers[i].forward : &cost.layers[i].backward;
-            DL_TRY(add_pass(&out->table, group, out->labels[group - 1], &workload->layers[i], c,
-                            &roof, err));
+            add_pass(&out->table, group, out->labels[group - 1], &workload->layers[i], c, &roof);
         }
     }
     if (out->table.row_count == 0)
         return dl_fail(err, DL_ERR_USAGE, "no layer of %s computes anything", workload->name);
     out->group_count = 2;
-    DL_TRY(rank_kinds(out, context->arena, err));
+    rank_kinds(out, context->arena);
     merge_markers(&out->table);
     const int above = above_the_roof(&out->table);
     out->title = dl_arena_printf(context->arena,
@@ -226,7 +221,5 @@ enum dl_code dl_plot_roofline(struct dl_context *context, const struct dl_option
                                 .y_scale = 1e12,
                                 .x_name = "arithmetic intensity (flop per byte of memory traffic)",
                                 .y_name = "TFLOP/s"};
-    return out->title == NULL || out->subtitle == NULL
-               ? dl_fail(err, DL_ERR_SYSTEM, "out of memory")
-               : DL_OK;
+    return DL_OK;
 }

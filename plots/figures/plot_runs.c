@@ -109,7 +109,6 @@ enum dl_code dl_plot_runs_read(struct dl_context *context, const struct dl_optio
     const int count = options->positional_count - 1;
     struct dl_filters *filters = dl_arena_alloc(context->arena, 1, sizeof *filters);
     struct dl_csv *csvs = dl_arena_alloc(context->arena, 2 * (size_t)count, sizeof *csvs);
-    if (filters == NULL || csvs == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     struct dl_csv *chosen = csvs + count;
     DL_TRY(refuse_plan(options, err));
     DL_TRY(read_filters(context, options, filters, err));
@@ -118,14 +117,13 @@ enum dl_code dl_plot_runs_read(struct dl_context *context, const struct dl_optio
     DL_TRY(dl_filters_check(filters, csvs, count, err));
     int left = 0;
     for (int i = 0; i < count; i++) {
-        DL_TRY(dl_filters_apply(filters, &csvs[i], context->arena, &chosen[i], err));
+        dl_filters_apply(filters, &csvs[i], context->arena, &chosen[i]);
         left += chosen[i].row_count;
     }
     if (left == 0) return fail_empty(filters, csvs, count, err);
     struct dl_comparison comparison = {.arena = context->arena};
     DL_TRY(compare_all(context, options, chosen, count, only_runs, &comparison, err));
     out->rows = dl_arena_alloc(context->arena, (size_t)left, sizeof *out->rows);
-    if (out->rows == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < count; i++) {
         /* one row per compared row, in order */
         for (int r = 0; r < chosen[i].row_count && out->count < comparison.count; r++) {

@@ -63,10 +63,8 @@ void dl_plot_scaling_curves(struct dl_figure *out, bool measured) {
                                           .point_note = ", measured"};
 }
 
-enum dl_code dl_plot_scaling_add(struct dl_table *table, const struct dl_plot_point *point,
-                                 struct dl_err *err) {
+void dl_plot_scaling_add(struct dl_table *table, const struct dl_plot_point *point) {
     union dl_cell *cells = dl_table_row(table);
-    if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     cells[GROUP].integer = point->group;
     cells[LABEL].string = point->label;
     cells[DEVICES].integer = point->devices;
@@ -77,20 +75,18 @@ enum dl_code dl_plot_scaling_add(struct dl_table *table, const struct dl_plot_po
     cells[IDEAL].number = point->ideal_samples_per_s;
     cells[ID].string = point->id;
     cells[NODES].integer = point->nodes;
-    return DL_OK;
 }
 
-static enum dl_code fill(struct dl_context *context, struct dl_figure *figure,
-                         struct dl_plot_point *points, int count, struct dl_err *err) {
+static void fill(struct dl_context *context, struct dl_figure *figure, struct dl_plot_point *points,
+                 int count) {
     qsort(points, (size_t)count, sizeof *points, by_group_and_devices);
     dl_plot_scaling_table(&figure->table, context->arena);
     for (int i = 0; i < count; i++) {
         points[i].label = figure->labels[points[i].group - 1];
         points[i].ideal_samples_per_s =
             per_device(points, count, points[i].group) * (double)points[i].devices;
-        DL_TRY(dl_plot_scaling_add(&figure->table, &points[i], err));
+        dl_plot_scaling_add(&figure->table, &points[i]);
     }
-    return DL_OK;
 }
 
 static bool same_key(const struct dl_plot_run *a, const struct dl_plot_run *b, int key) {
@@ -142,8 +138,8 @@ static const char *key_text(struct dl_arena *arena, const struct dl_plot_run *ru
 }
 
 /* Keys that all groups share are in the title, the others in the legend. */
-static enum dl_code name_groups(struct dl_context *context, const struct dl_plot_runs *runs,
-                                const bool *varies, struct dl_figure *figure, struct dl_err *err) {
+static void name_groups(struct dl_context *context, const struct dl_plot_runs *runs,
+                        const bool *varies, struct dl_figure *figure) {
     struct dl_arena *arena = context->arena;
     const struct dl_plot_run *first = NULL;
     for (int i = 0; i < runs->count; i++) {
@@ -173,9 +169,6 @@ static enum dl_code name_groups(struct dl_context *context, const struct dl_plot
     figure->title =
         dl_arena_printf(arena, "%s of %s, measured by: %s", dl_plot_throughput, workload, source);
     figure->subtitle = shared;
-    return figure->title == NULL || figure->subtitle == NULL
-               ? dl_fail(err, DL_ERR_SYSTEM, "out of memory")
-               : DL_OK;
 }
 
 /* The first values of a key among the drawn runs; returns how many, *more: there are others. */
@@ -219,7 +212,6 @@ static enum dl_code too_many(const struct dl_plot_runs *runs, int groups, const 
         if (count > 0) add_choice(&text, k, values, count, more);
     }
     const char *choices = dl_text_string(&text);
-    if (choices == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     return dl_fail(err, DL_ERR_USAGE,
                    "%d groups of runs match and a figure holds %d; narrow with %s", groups,
                    (int)DL_PLOT_CURVES, choices);
@@ -255,10 +247,9 @@ static enum dl_code from_files(struct dl_context *context, const struct dl_optio
     }
     if (groups > DL_PLOT_CURVES) return too_many(&runs, groups, varies, context->arena, err);
     out->group_count = groups;
-    DL_TRY(name_groups(context, &runs, varies, out, err));
+    name_groups(context, &runs, varies, out);
     struct dl_plot_point *points =
         dl_arena_alloc(context->arena, (size_t)runs.count, sizeof *points);
-    if (points == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     int count = 0, unpredicted = 0;
     const char *why = NULL;
     for (int i = 0; i < runs.count; i++) {
@@ -273,7 +264,8 @@ static enum dl_code from_files(struct dl_context *context, const struct dl_optio
     if (unpredicted > 0)
         context->note(context, "%d of %d rows are not predicted, for instance: %s", unpredicted,
                       runs.count, why);
-    return fill(context, out, points, count, err);
+    fill(context, out, points, count);
+    return DL_OK;
 }
 
 static int by_throughput(const void *a, const void *b) {
@@ -312,7 +304,6 @@ static enum dl_code predicted_only(struct dl_context *context, const struct dl_o
     DL_TRY(dl_plot_predict(context, options, "scaling", &p, err));
     const struct dl_plot_prediction *chosen[DL_PLOT_CURVES];
     struct dl_plot_point *points = dl_arena_alloc(context->arena, (size_t)p.count, sizeof *points);
-    if (points == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     int count = 0;
     out->group_count = fastest(context, &p, chosen);
     for (int g = 0; g < out->group_count; g++) {
@@ -338,9 +329,8 @@ static enum dl_code predicted_only(struct dl_context *context, const struct dl_o
                                  p.inputs.workload->name);
     out->subtitle = dl_plot_details(context->arena, &p.inputs, plan,
                                     out->group_count == 1 ? out->labels[0] : "");
-    if (out->title == NULL || out->subtitle == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    return fill(context, out, points, count, err);
+    fill(context, out, points, count);
+    return DL_OK;
 }
 
 enum dl_code dl_plot_scaling(struct dl_context *context, const struct dl_options *options,

@@ -55,8 +55,8 @@ static enum dl_code predict_all(struct dl_context *context, const struct dl_inpu
 }
 
 /* One row per strategy and number of nodes, in the columns of plot_scaling.c. */
-static enum dl_code fill(struct dl_context *context, const struct dl_inputs *inputs,
-                         struct curve **chosen, struct dl_figure *out, struct dl_err *err) {
+static void fill(struct dl_context *context, const struct dl_inputs *inputs, struct curve **chosen,
+                 struct dl_figure *out) {
     dl_plot_scaling_table(&out->table, context->arena);
     for (int g = 0; g < out->group_count; g++) {
         const struct curve *curve = chosen[g];
@@ -80,10 +80,9 @@ static enum dl_code fill(struct dl_context *context, const struct dl_inputs *inp
                 .ideal_samples_per_s = base * (double)devices,
                 .id = p->fits ? "" : "does not fit",
             };
-            DL_TRY(dl_plot_scaling_add(&out->table, &point, err));
+            dl_plot_scaling_add(&out->table, &point);
         }
     }
-    return DL_OK;
 }
 
 /* The given framework, else `ideal`, which supports all. */
@@ -106,7 +105,6 @@ enum dl_code dl_plot_strategies(struct dl_context *context, const struct dl_opti
     struct curve *curves = dl_arena_alloc(context->arena, MOST, sizeof *curves), *chosen[MOST];
     struct dl_options own = dl_options_without(options, "strategy"); /* a list of names here */
     int count = 0;
-    if (curves == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (options->positional_count > 1) {
         return dl_fail(err, DL_ERR_USAGE,
                        "plot strategies draws predictions only; it takes no file \"%s\"",
@@ -134,7 +132,7 @@ enum dl_code dl_plot_strategies(struct dl_context *context, const struct dl_opti
     if (out->group_count < count)
         context->note(context, "%d of %d strategies are drawn; --strategy a,b,c chooses others",
                       out->group_count, count);
-    DL_TRY(fill(context, &inputs, chosen, out, err));
+    fill(context, &inputs, chosen, out);
     const struct dl_plan *plan = &chosen[0]->plans[chosen[0]->last];
     const char *name =
         dl_framework_is_bound(framework)
@@ -147,7 +145,5 @@ enum dl_code dl_plot_strategies(struct dl_context *context, const struct dl_opti
     out->parameters[1] = (struct dl_plot_parameter){.name = "share", .number = 0};
     dl_plot_scaling_curves(out, false);
     if (out->group_count > 3) out->height = 600; /* two rows of panels */
-    return out->title == NULL || out->subtitle == NULL
-               ? dl_fail(err, DL_ERR_SYSTEM, "out of memory")
-               : DL_OK;
+    return DL_OK;
 }

@@ -62,18 +62,14 @@ static enum dl_code read_groups(const struct dl_csv *csv, struct group *groups, 
     return DL_OK;
 }
 
-static enum dl_code add(const struct group *g, int number, struct dl_figure *out,
-                        struct dl_arena *arena, struct dl_err *err) {
+static void add(const struct group *g, int number, struct dl_figure *out, struct dl_arena *arena) {
     union dl_cell *c = dl_table_row(&out->table);
     out->labels[number - 1] = dl_arena_printf(arena, "%s (%.0f)", g->name, g->v[ROWS]);
     out->notes[number - 1] = g->name;
-    if (c == NULL || out->labels[number - 1] == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     c[0].integer = number;
     c[1].string = g->name;
     c[2].integer = (int64_t)g->v[ROWS];
     for (int i = MEAN; i < READ; i++) c[2 + i].number = g->v[i];
-    return DL_OK;
 }
 
 /* What the groups are: `compare --generalize BY --tables DIR` names its table BY.csv. */
@@ -94,7 +90,6 @@ enum dl_code dl_plot_unseen(struct dl_context *context, const struct dl_csv *csv
     int count = 0;
     double mean = 0, in_sample = 0, rows = 0, over_runs = 0;
     const char *what = groups_of(csv, context->arena);
-    if (groups == NULL || what == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(read_groups(csv, groups, &count, err));
     if (count == 0) return dl_fail_at(err, csv->name, 1, 1, NULL, "expected groups of rows");
     if (count > DL_PLOT_GROUPS)
@@ -103,7 +98,7 @@ enum dl_code dl_plot_unseen(struct dl_context *context, const struct dl_csv *csv
     qsort(groups, (size_t)count, sizeof *groups, by_mean);
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
     for (int g = 0; g < count; g++) {
-        DL_TRY(add(&groups[g], g + 1, out, context->arena, err));
+        add(&groups[g], g + 1, out, context->arena);
         mean += groups[g].v[MEAN] / count;
         in_sample += groups[g].v[IN_SAMPLE] / count;
         rows += groups[g].v[ROWS];
@@ -128,7 +123,5 @@ enum dl_code dl_plot_unseen(struct dl_context *context, const struct dl_csv *csv
     out->subtitle = dl_arena_printf(
         context->arena, "%d %s, %.0f runs; seen by the fit: %.1f %%; average over runs: %.1f %%",
         count, what, rows, in_sample, over_runs / rows);
-    return out->title == NULL || out->subtitle == NULL
-               ? dl_fail(err, DL_ERR_SYSTEM, "out of memory")
-               : DL_OK;
+    return DL_OK;
 }

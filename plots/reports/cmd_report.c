@@ -96,7 +96,6 @@ static enum dl_code choose_page(struct dl_context *context, const struct dl_opti
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,
                         struct dl_err *err) {
     struct dl_report *r = dl_arena_alloc(context->arena, 1, sizeof *r);
-    if (r == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     r->context = context;
     r->options = *options;
     struct asked asked = {.markdown = false};

@@ -242,14 +242,12 @@ static const char *fence_for(struct dl_arena *arena, const char *text) {
         longest = run > longest ? run : longest;
     }
     char *fence = dl_arena_alloc(arena, (size_t)longest + 2, 1);
-    if (fence != NULL) memset(fence, '`', (size_t)longest + 1);
-    return fence == NULL ? "" : fence;
+    memset(fence, '`', (size_t)longest + 1);
+    return fence;
 }
 
 void dl_document_code(struct dl_document *d, const char *text) {
-    if (text == NULL) {
-        d->text.failed = true;
-    } else if (d->markdown) {
+    if (d->markdown) {
         const char *fence = fence_for(d->text.arena, text);
         dl_text_add(&d->text, dl_arena_printf(d->text.arena, "%s\n", fence));
         dl_text_add(&d->text, text);

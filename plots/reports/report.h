@@ -34,10 +34,9 @@ struct dl_options dl_report_with(const struct dl_options *options, const char *n
 
 /* The machine and the quality of its data: when and how it was measured, fits and their errors,
  * assumptions. */
-enum dl_code dl_report_system(struct dl_report *r, const struct dl_system *system,
-                              enum dl_precision precision, struct dl_err *err);
-enum dl_code dl_report_calibration(struct dl_report *r, const struct dl_system *system,
-                                   struct dl_err *err);
+void dl_report_system(struct dl_report *r, const struct dl_system *system,
+                      enum dl_precision precision);
+void dl_report_calibration(struct dl_report *r, const struct dl_system *system);
 /* The limits of one plan, the sensitivity of the iteration to each resource, and the first
  * change to make. */
 enum dl_code dl_report_limits(struct dl_report *r, const struct dl_modelled *m, struct dl_err *err);
@@ -53,14 +52,14 @@ enum dl_code dl_report_checkpoint(struct dl_report *r, const struct dl_options *
 /* Errors for runs like this plan's that no fit has seen; nothing where no table is installed. */
 enum dl_code dl_report_unseen(struct dl_report *r, const struct dl_modelled *m, struct dl_err *err);
 /* How many nodes of `framework`, and their time, cost and energy. */
-enum dl_code dl_report_cost(struct dl_report *r, const struct dl_inputs *inputs,
-                            const struct dl_plot_prediction *rows, int count,
-                            const struct dl_framework *framework, struct dl_err *err);
+void dl_report_cost(struct dl_report *r, const struct dl_inputs *inputs,
+                    const struct dl_plot_prediction *rows, int count,
+                    const struct dl_framework *framework);
 /* How the runs of the files were measured: repeats with intervals, environment. */
 enum dl_code dl_report_repeats(struct dl_report *r, struct dl_err *err);
 /* How the page was made: method, formulas of a prediction (NULL: none), command line, files. */
-enum dl_code dl_report_method(struct dl_report *r, const struct dl_prediction *p,
-                              const char *const *files, int file_count, struct dl_err *err);
+void dl_report_method(struct dl_report *r, const struct dl_prediction *p, const char *const *files,
+                      int file_count);
 
 /* "64 devices", "1 device". */
 const char *dl_report_count(struct dl_arena *arena, long long count, const char *what);

@@ -18,17 +18,14 @@ static const struct dl_column advice_columns[] = {
     {"setting", "setting", "", DL_COLUMN_STRING, 0, 0},
 };
 
-static enum dl_code add_advice(struct dl_table *table, const struct dl_advised *a,
-                               struct dl_err *err) {
+static void add_advice(struct dl_table *table, const struct dl_advised *a) {
     union dl_cell *c = dl_table_row(table);
-    if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     c[0].string = a->change.text;
     c[1].number = a->gain.ratio - 1;
     c[2].number = a->gain.low - 1;
     c[3].number = a->gain.high - 1;
     c[4].string = dl_advise_effect_names[a->change.item->effect];
     c[5].string = a->change.setting;
-    return DL_OK;
 }
 
 static void add_combination(struct dl_report *r, const struct dl_advise_report *a) {
@@ -57,7 +54,6 @@ enum dl_code dl_report_advice(struct dl_report *r, const struct dl_options *opti
     struct dl_context quiet = *r->context;
     struct dl_err refusal = {.code = DL_OK};
     struct dl_table table;
-    if (a == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     own.positional_count = 0;
     quiet.verbosity = -1;
     *a = (struct dl_advise_report){.allowed = DL_EFFECT_ROUNDING, .least_gain_frac = 0.005};
@@ -74,7 +70,7 @@ enum dl_code dl_report_advice(struct dl_report *r, const struct dl_options *opti
         const bool pays = one->gain.ratio >= 1 + a->least_gain_frac;
         if (one->verdict.possible && one->verdict.prediction.fits && pays &&
             dl_advised_is_first(a, i))
-            DL_TRY(add_advice(&table, one, err));
+            add_advice(&table, one);
     }
     if (table.row_count == 0) {
         dl_document_paragraph(&r->page, "No change of the settings gains 0.5 % or more.");
@@ -104,20 +100,16 @@ static const struct dl_column match_columns[] = {
     {"per_j_high", "high", "1/J", DL_COLUMN_NUMBER, 0, 3},
 };
 
-static enum dl_code add_match(struct dl_table *table, const struct dl_match_row *row,
-                              struct dl_err *err) {
+static void add_match(struct dl_table *table, const struct dl_match_row *row) {
     union dl_cell *c = dl_table_row(table);
-    if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const char *const texts[] = {row->workload, row->system, row->device, row->framework};
     const double values[] = {row->samples_per_s, row->low_samples_per_s, row->high_samples_per_s,
                              row->samples_per_j, row->low_samples_per_j, row->high_samples_per_j};
     for (int i = 0; i < 4; i++) c[i].string = texts[i];
     for (int i = 0; i < 6; i++) c[4 + i].number = values[i];
-    return DL_OK;
 }
 
-static enum dl_code match_tables(struct dl_report *r, const struct dl_match *m,
-                                 struct dl_err *err) {
+static void match_tables(struct dl_report *r, const struct dl_match *m) {
     struct dl_arena *arena = r->context->arena;
     struct dl_table best, all;
     const int columns = sizeof match_columns / sizeof *match_columns;
@@ -126,7 +118,7 @@ static enum dl_code match_tables(struct dl_report *r, const struct dl_match *m,
         for (int s = 0; s < m->system_count; s++) {
             const struct dl_match_row *row =
                 dl_match_best(m, m->workloads[w], m->systems[s], false);
-            if (row != NULL) DL_TRY(add_match(&best, row, err));
+            if (row != NULL) add_match(&best, row);
         }
     }
     dl_document_table(&r->page, &best,
@@ -136,8 +128,7 @@ static enum dl_code match_tables(struct dl_report *r, const struct dl_match *m,
     for (int w = 0; w < m->workload_count; w++) {
         dl_table_init(&all, arena, match_columns, columns);
         for (int i = 0; i < m->count; i++)
-            if (strcmp(m->rows[i].workload, m->workloads[w]) == 0)
-                DL_TRY(add_match(&all, &m->rows[i], err));
+            if (strcmp(m->rows[i].workload, m->workloads[w]) == 0) add_match(&all, &m->rows[i]);
         if (all.row_count > 0)
             dl_document_table(&r->page, &all,
                               dl_arena_printf(arena,
@@ -145,7 +136,6 @@ static enum dl_code match_tables(struct dl_report *r, const struct dl_match *m,
                                               "their 80 %% intervals.",
                                               m->workloads[w]));
     }
-    return DL_OK;
 }
 
 static const char *match_answer(struct dl_arena *arena, const struct dl_match *m, int w) {
@@ -170,7 +160,6 @@ enum dl_code dl_report_of_match(struct dl_report *r, const char *title, struct d
     struct dl_arena *arena = r->context->arena;
     struct dl_match *m = dl_arena_alloc(arena, 1, sizeof *m);
     struct dl_options own = r->options;
-    if (m == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     own.positional_count = 0;
     DL_TRY(dl_match_run(r->context, &own, m, err));
     dl_document_begin(&r->page, arena, r->page.markdown,
@@ -189,6 +178,7 @@ enum dl_code dl_report_of_match(struct dl_report *r, const char *title, struct d
                                 "Samples per second and per joule with the fastest framework; "
                                 "joules of all nodes, hosts included.",
                                 err));
-    DL_TRY(match_tables(r, m, err));
-    return dl_report_method(r, NULL, NULL, 0, err);
+    match_tables(r, m);
+    dl_report_method(r, NULL, NULL, 0);
+    return DL_OK;
 }

@@ -106,7 +106,6 @@ static enum dl_code add_rungs(struct dl_report *r, const struct dl_options *one,
         }
         if (tasks == 0) continue;
         union dl_cell *c = dl_table_row(&table);
-        if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         c[RUNG].integer = g - 1;
         c[TASKS].integer = tasks;
         c[FAILED].integer = failed;
@@ -158,5 +157,6 @@ enum dl_code dl_report_of_campaign(struct dl_report *r, const char *title, struc
                                 "Which task ran on which slot; grey: start and data.", err));
     }
     const char *files[] = {s[0].path, count == 2 ? s[1].path : NULL};
-    return dl_report_method(r, NULL, files, count, err);
+    dl_report_method(r, NULL, files, count);
+    return DL_OK;
 }

@@ -20,8 +20,7 @@ static const struct dl_column columns[] = {
 };
 enum { NODES, TIME, DEVICE_TIME, COST, ENERGY, CARBON, POWER, EFFICIENCY, MFU, COUNT };
 
-static enum dl_code add_row(struct dl_table *table, const struct dl_prediction_row *row,
-                            double samples, struct dl_err *err) {
+static void add_row(struct dl_table *table, const struct dl_prediction_row *row, double samples) {
     const struct dl_prediction *p = row->prediction;
     const struct dl_run_total run = dl_rows_total(row);
     const bool whole = dl_known(run.time_s);
@@ -29,7 +28,6 @@ static enum dl_code add_row(struct dl_table *table, const struct dl_prediction_r
                  devices = (double)(row->plan->nodes * row->plan->devices_per_node);
     const struct dl_spending spent = dl_rows_spending(row, time_s);
     union dl_cell *c = dl_table_row(table);
-    if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     c[NODES].integer = row->plan->nodes;
     c[TIME].number = time_s;
     c[DEVICE_TIME].number = whole ? run.device_time_s : time_s * devices;
@@ -39,7 +37,6 @@ static enum dl_code add_row(struct dl_table *table, const struct dl_prediction_r
     c[POWER].number = dl_rows_power(row).job_w;
     c[EFFICIENCY].number = p->scaling_efficiency;
     c[MFU].number = dl_rows_throughput(row).mfu_frac;
-    return DL_OK;
 }
 
 /* An item of the advice without the blanks that align it: "4 nodes, the knee: ...". */
@@ -75,15 +72,14 @@ static void put_lines(struct dl_report *r, const char *text) {
     if (listed) dl_document_items_end(&r->page);
 }
 
-enum dl_code dl_report_cost(struct dl_report *r, const struct dl_inputs *inputs,
-                            const struct dl_plot_prediction *rows, int count,
-                            const struct dl_framework *framework, struct dl_err *err) {
+void dl_report_cost(struct dl_report *r, const struct dl_inputs *inputs,
+                    const struct dl_plot_prediction *rows, int count,
+                    const struct dl_framework *framework) {
     static const double SAMPLES = 1e6;
     struct dl_arena *arena = r->context->arena;
     struct dl_advice_request *advice = dl_arena_alloc(arena, 1, sizeof *advice);
     struct dl_column *own = dl_arena_alloc(arena, COUNT, sizeof *own);
     struct dl_table table;
-    if (advice == NULL || own == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     advice->arena = arena;
     memcpy(own, columns, sizeof columns);
     const char *currency = dl_currency_of(inputs->system, &inputs->rates);
@@ -97,12 +93,11 @@ enum dl_code dl_report_cost(struct dl_report *r, const struct dl_inputs *inputs,
             &rows[i].prediction, &inputs->length,
             &inputs->rates};
         if (rows[i].framework != framework) continue;
-        DL_TRY(add_row(&table, &row, SAMPLES, err));
+        add_row(&table, &row, SAMPLES);
         dl_advice_add(advice, &row);
     }
     dl_document_section(&r->page, "How many nodes, and at what price");
     const char *text = dl_advice_text(advice);
-    if (text == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     put_lines(r, text);
     dl_document_table(
         &r->page, &table,
@@ -117,5 +112,4 @@ enum dl_code dl_report_cost(struct dl_report *r, const struct dl_inputs *inputs,
                                 "A million samples with %s, training alone; --epochs or --tokens "
                                 "give a whole run.",
                                 framework->name));
-    return DL_OK;
 }

@@ -25,14 +25,12 @@ static const struct dl_column change_columns[] = {
     {"gain", "faster by", "%", DL_COLUMN_NUMBER, 0.01, 3},
 };
 
-static enum dl_code put_active(struct dl_report *r, const struct dl_limits *l, double iteration_s,
-                               struct dl_err *err) {
+static void put_active(struct dl_report *r, const struct dl_limits *l, double iteration_s) {
     struct dl_table table;
     dl_table_init(&table, r->context->arena, active_columns,
                   sizeof active_columns / sizeof active_columns[0]);
     for (int i = 0; i < l->active_count; i++) {
         union dl_cell *c = dl_table_row(&table);
-        if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         c[0].string = l->active[i].name;
         c[1].string = l->active[i].category;
         c[2].number = l->active[i].cost_s;
@@ -42,33 +40,27 @@ static enum dl_code put_active(struct dl_report *r, const struct dl_limits *l, d
     }
     if (table.row_count > 0)
         dl_document_table(&r->page, &table, "Limits of the plan, and what each costs.");
-    return DL_OK;
 }
 
-static enum dl_code put_elasticities(struct dl_report *r, const struct dl_limits *l,
-                                     struct dl_err *err) {
+static void put_elasticities(struct dl_report *r, const struct dl_limits *l) {
     struct dl_table table;
     dl_table_init(&table, r->context->arena, elasticity_columns, 2);
     for (int i = 0; i < l->elasticity_count; i++) {
         union dl_cell *c = dl_table_row(&table);
-        if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         c[0].string = l->elasticity[i].resource;
         c[1].number = fabs(l->elasticity[i].value) < 5e-4 ? 0 : l->elasticity[i].value;
     }
     if (table.row_count > 0)
         dl_document_table(&r->page, &table,
                           "How the iteration reacts to each resource (F-ELASTICITY).");
-    return DL_OK;
 }
 
-static enum dl_code put_changes(struct dl_report *r, const struct dl_limits *l, double iteration_s,
-                                struct dl_err *err) {
+static void put_changes(struct dl_report *r, const struct dl_limits *l, double iteration_s) {
     struct dl_table table;
     dl_table_init(&table, r->context->arena, change_columns,
                   sizeof change_columns / sizeof change_columns[0]);
     for (int i = 0; i < l->change_count && i < 8; i++) {
         union dl_cell *c = dl_table_row(&table);
-        if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         c[0].string = l->changes[i].text;
         c[1].string = l->changes[i].of_plan ? "the plan" : "the machine";
         c[2].number = l->changes[i].iteration_s;
@@ -80,7 +72,6 @@ static enum dl_code put_changes(struct dl_report *r, const struct dl_limits *l, 
     else
         dl_document_paragraph(&r->page, "No single change (twice each resource, or a neighbouring "
                                         "plan) shortens the iteration.");
-    return DL_OK;
 }
 
 enum dl_code dl_report_limits(struct dl_report *r, const struct dl_modelled *m,
@@ -88,7 +79,6 @@ enum dl_code dl_report_limits(struct dl_report *r, const struct dl_modelled *m,
     struct dl_arena *arena = r->context->arena;
     struct dl_limits *l = dl_arena_alloc(arena, 1, sizeof *l);
     const struct dl_prediction *p = m->prediction;
-    if (l == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_limits_of(m->system, m->workload, m->framework, m->plan, arena, l, err));
     dl_document_paragraph(
         &r->page,
@@ -96,9 +86,9 @@ enum dl_code dl_report_limits(struct dl_report *r, const struct dl_modelled *m,
                         m->workload->name, m->framework->name,
                         dl_report_count(arena, (long long)m->plan->nodes, "node"), m->system->name,
                         100 * p->bottleneck_share, dl_bottleneck_names[p->bottleneck]));
-    DL_TRY(put_active(r, l, p->iteration_s, err));
-    DL_TRY(put_changes(r, l, p->iteration_s, err));
-    DL_TRY(put_elasticities(r, l, err));
+    put_active(r, l, p->iteration_s);
+    put_changes(r, l, p->iteration_s);
+    put_elasticities(r, l);
     const char *advice = p->fits ? NULL
                                  : dl_memory_advice(m->system, m->workload, m->framework, m->plan,
                                                     m->plan->batch_per_device_samples, arena);

@@ -76,8 +76,6 @@ static enum dl_code attach(struct dl_report *r, struct dl_figure *figure, const 
     const int number = ++r->attached;
     const char *path = dl_arena_printf(arena, "%s/figure-%d-%s.pdf", r->attach, number, script),
                *table = dl_arena_printf(arena, "%s/figure-%d-%s.csv", r->attach, number, script);
-    if (csv == NULL || path == NULL || table == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_file_mkdirs(r->attach, err));
     DL_TRY(dl_plot_render(r->context, figure, script, DL_PLOT_PDF, &pdf, &length, err));
     DL_TRY(dl_file_write(path, pdf, length, err));
@@ -125,8 +123,7 @@ static const char *link_text(struct dl_arena *arena, const struct dl_link *link,
         link->assumed ? " (assumed, not measured)" : "");
 }
 
-enum dl_code dl_report_system(struct dl_report *r, const struct dl_system *s,
-                              enum dl_precision precision, struct dl_err *err) {
+void dl_report_system(struct dl_report *r, const struct dl_system *s, enum dl_precision precision) {
     struct dl_arena *arena = r->context->arena;
     const struct dl_device *d = s->device;
     const char *fabric = s->has_fabric && s->fabric.topology != NULL
@@ -156,7 +153,6 @@ enum dl_code dl_report_system(struct dl_report *r, const struct dl_system *s,
         {"Source", s->measured_on != NULL ? "measured by dlmodel calibrate" : s->source},
     };
     dl_document_facts(&r->page, facts, (int)(sizeof facts / sizeof facts[0]));
-    return r->page.text.failed ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }
 
 /* The precision of the medians of a calibrated profile, and how often other work interfered. */
@@ -192,15 +188,13 @@ static const struct dl_column kernel_columns[] = {
     {"source", "source", "", DL_COLUMN_STRING, 0, 0},
 };
 
-static enum dl_code kernel_times(struct dl_report *r, const struct dl_device *owner, bool borrowed,
-                                 struct dl_err *err) {
+static void kernel_times(struct dl_report *r, const struct dl_device *owner, bool borrowed) {
     struct dl_table table;
     dl_table_init(&table, r->context->arena, kernel_columns,
                   sizeof kernel_columns / sizeof kernel_columns[0]);
     for (int i = 0; i < owner->kernel_model_count && i < LIST_MOST; i++) {
         const struct dl_kernel_model *s = &owner->kernel_models[i];
         union dl_cell *c = dl_table_row(&table);
-        if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         c[0].string = dl_op_names[s->op];
         c[1].string = dl_pass_names[s->pass];
         c[2].string = dl_precision_names[s->precision];
@@ -213,7 +207,7 @@ static enum dl_code kernel_times(struct dl_report *r, const struct dl_device *ow
             &r->page, "No kernel of this device was measured: its kernel times follow from a "
                       "roofline with the efficiencies of similar devices, and predictions "
                       "are marked as extrapolated.");
-        return DL_OK;
+        return;
     }
     dl_document_table(&r->page, &table,
                       borrowed
@@ -223,11 +217,9 @@ static enum dl_code kernel_times(struct dl_report *r, const struct dl_device *ow
                                             owner->name)
                           : "Kernel-time models: number of measured samples, and one standard "
                             "deviation of the error on held-out samples.");
-    return DL_OK;
 }
 
-enum dl_code dl_report_calibration(struct dl_report *r, const struct dl_system *s,
-                                   struct dl_err *err) {
+void dl_report_calibration(struct dl_report *r, const struct dl_system *s) {
     struct dl_arena *arena = r->context->arena;
     const struct dl_device *d = s->device;
     const struct dl_device *owner =
@@ -256,7 +248,7 @@ enum dl_code dl_report_calibration(struct dl_report *r, const struct dl_system *
         }
         dl_document_facts(&r->page, facts, count);
     }
-    return kernel_times(r, owner, owner != d, err);
+    kernel_times(r, owner, owner != d);
 }
 
 enum dl_code dl_report_errors(struct dl_report *r, const struct dl_comparison *c,
@@ -267,7 +259,7 @@ enum dl_code dl_report_errors(struct dl_report *r, const struct dl_comparison *c
     DL_TRY(dl_compare_summarize(c, &list, &count, err));
     dl_compare_summary_init(&table, r->context->arena);
     for (int i = 0; i < count && i < LIST_MOST; i++)
-        DL_TRY(dl_compare_summary_row(&table, &list[i], list[i].group, err));
+        dl_compare_summary_row(&table, &list[i], list[i].group);
     dl_document_table(&r->page, &table, caption);
     return DL_OK;
 }
@@ -285,8 +277,8 @@ static const char *formulas_of(struct dl_arena *arena, const struct dl_predictio
     return text;
 }
 
-enum dl_code dl_report_method(struct dl_report *r, const struct dl_prediction *p,
-                              const char *const *files, int file_count, struct dl_err *err) {
+void dl_report_method(struct dl_report *r, const struct dl_prediction *p, const char *const *files,
+                      int file_count) {
     struct dl_arena *arena = r->context->arena;
     dl_document_section(&r->page, "Method");
     dl_document_paragraph(
@@ -312,5 +304,4 @@ enum dl_code dl_report_method(struct dl_report *r, const struct dl_prediction *p
         for (int i = 0; i < file_count; i++) dl_document_item(&r->page, files[i]);
         dl_document_items_end(&r->page);
     }
-    return r->page.text.failed ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }

@@ -112,8 +112,8 @@ static const struct dl_column scaling_columns[] = {
 };
 enum { SEQUENCE_COLUMNS = 4 }; /* the last ones, of sequences alone */
 
-static enum dl_code add_row(struct dl_table *table, const struct dl_inputs *inputs,
-                            const struct dl_plot_prediction *r, struct dl_err *err) {
+static void add_row(struct dl_table *table, const struct dl_inputs *inputs,
+                    const struct dl_plot_prediction *r) {
     const struct dl_prediction *p = &r->prediction;
     const struct dl_prediction_row row = {inputs->system,
                                           dl_inputs_workload(inputs, r->framework),
@@ -124,7 +124,6 @@ static enum dl_code add_row(struct dl_table *table, const struct dl_inputs *inpu
                                           NULL};
     const struct dl_throughput t = dl_rows_throughput(&row);
     union dl_cell *c = dl_table_row(table);
-    if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const double times[] = {p->iteration_s, p->iteration_low_s, p->iteration_high_s,
                             p->compute_s,   p->comm_s,          p->exposed_comm_s};
     c[0].string = r->framework->name;
@@ -135,30 +134,27 @@ static enum dl_code add_row(struct dl_table *table, const struct dl_inputs *inpu
     c[5].number = p->scaling_efficiency;
     for (int i = 0; i < 6; i++) c[6 + i].number = times[i];
     c[12].integer = r->plan.nodes * r->plan.devices_per_node;
-    if (table->column_count <= 13) return DL_OK;
+    if (table->column_count <= 13) return;
     const double rates[] = {t.device_tokens_per_s, t.device_model_flop_per_s, t.mfu_frac,
                             t.hfu_frac};
     for (int i = 0; i < SEQUENCE_COLUMNS; i++) c[13 + i].number = rates[i];
-    return DL_OK;
 }
 
 /* The answer's framework on every number of nodes, and every framework on the most. */
-static enum dl_code tables(struct dl_report *r, const struct answer *a, struct dl_err *err) {
+static void tables(struct dl_report *r, const struct answer *a) {
     struct dl_table own, others;
     const bool sequences = dl_known(dl_tokens_per_sample(a->all->inputs.workload));
     const int columns = (int)(sizeof scaling_columns / sizeof scaling_columns[0]) -
                         (sequences ? 0 : SEQUENCE_COLUMNS);
     struct dl_column *named = dl_arena_alloc(r->context->arena, (size_t)columns, sizeof *named);
-    if (named == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     memcpy(named, scaling_columns, (size_t)columns * sizeof *named);
     named[0].heading = "framework";
     dl_table_init(&own, r->context->arena, scaling_columns, columns);
     dl_table_init(&others, r->context->arena, named, columns);
     for (int i = 0; i < a->all->count; i++) {
         const struct dl_plot_prediction *row = &a->all->rows[i];
-        if (row->framework == a->best->framework) DL_TRY(add_row(&own, &a->all->inputs, row, err));
-        if (row->plan.nodes == a->best->plan.nodes)
-            DL_TRY(add_row(&others, &a->all->inputs, row, err));
+        if (row->framework == a->best->framework) add_row(&own, &a->all->inputs, row);
+        if (row->plan.nodes == a->best->plan.nodes) add_row(&others, &a->all->inputs, row);
     }
     dl_document_table(
         &r->page, &own,
@@ -169,7 +165,6 @@ static enum dl_code tables(struct dl_report *r, const struct answer *a, struct d
                                           dl_report_count(r->context->arena,
                                                           (long long)a->best->plan.nodes, "node")));
     }
-    return DL_OK;
 }
 
 static enum dl_code pictures(struct dl_report *r, const struct answer *a,
@@ -251,9 +246,8 @@ struct alike {
 };
 
 /* Rows of `from` that match the answer in the keys of `how`, under one name. */
-static enum dl_code add_alike(const struct dl_comparison *from, const struct answer *a,
-                              const struct alike *how, struct dl_comparison *out,
-                              struct dl_err *err) {
+static void add_alike(const struct dl_comparison *from, const struct answer *a,
+                      const struct alike *how, struct dl_comparison *out) {
     const struct dl_inputs *in = &a->all->inputs;
     for (int i = 0; i < from->count; i++) {
         const struct dl_compared *c = &from->rows[i];
@@ -264,11 +258,9 @@ static enum dl_code add_alike(const struct dl_comparison *from, const struct ans
             (c->framework == NULL || strcmp(c->framework, a->best->framework->name) != 0))
             continue;
         struct dl_compared *row = dl_comparison_add(out);
-        if (row == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         *row = *c;
         row->source = how->name;
     }
-    return DL_OK;
 }
 
 static const struct dl_column alike_columns[] = {
@@ -305,10 +297,9 @@ static enum dl_code accuracy(struct dl_report *r, const struct answer *a, struct
         struct dl_comparison one = {.arena = arena};
         struct dl_error_summary *list = NULL;
         int groups = 0;
-        DL_TRY(add_alike(&all, a, &kinds[k], &one, err));
+        add_alike(&all, a, &kinds[k], &one);
         DL_TRY(dl_compare_summarize(&one, &list, &groups, err));
         union dl_cell *c = dl_table_row(&table);
-        if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         c[0].string = kinds[k].name;
         c[1].integer = 0;
         if (one.count == 0 || groups < 2) continue;
@@ -338,16 +329,6 @@ static enum dl_code warnings(struct dl_report *r, const struct answer *a) {
     return DL_OK;
 }
 
-/* A file of the data directories without their path, which differs between machines. */
-static const char *within_data(const struct dl_context *context, const char *path) {
-    for (int i = 0; i < context->data.directory_count; i++) {
-        const size_t length = strlen(context->data.directories[i]);
-        if (strncmp(path, context->data.directories[i], length) == 0 && path[length] == '/')
-            return path + length + 1;
-    }
-    return path;
-}
-
 static enum dl_code method(struct dl_report *r, const struct answer *a,
                            const struct dl_options *options, struct dl_err *err) {
     struct dl_input_file files[DL_MAX_INPUT_FILES];
@@ -363,9 +344,9 @@ static enum dl_code method(struct dl_report *r, const struct answer *a,
     const int count = dl_inputs_files(r->context, &in, files);
     if (count < 0) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < count; i++)
-        lines[i] = dl_arena_printf(arena, "%s %016" PRIx64, within_data(r->context, files[i].path),
+        lines[i] = dl_arena_printf(arena, "%s %016" PRIx64, dl_data_shown_path(&r->context->data, files[i].path),
                                    files[i].hash);
-    DL_TRY(dl_report_method(r, &terms, lines, count, err));
+    dl_report_method(r, &terms, lines, count);
     dl_document_paragraph(&r->page, "Every term of the answer:");
     dl_document_code(&r->page, dl_inputs_command(r->context, options, "explain", a->best->framework,
                                                  a->best->plan.nodes));
@@ -427,12 +408,12 @@ enum dl_code dl_report_of_plan(struct dl_report *r, const char *title, struct dl
     dl_document_answer(&r->page, answer_text(arena, &a));
     DL_TRY(warnings(r, &a));
     dl_document_section(&r->page, "The machine");
-    DL_TRY(dl_report_system(r, p.inputs.system, plan->precision, err));
+    dl_report_system(r, p.inputs.system, plan->precision);
     dl_document_section(&r->page, "Scaling");
     DL_TRY(dl_report_figure(r, &options, dl_plot_scaling, "scaling",
                             "Throughput per device against devices.", err));
-    DL_TRY(tables(r, &a, err));
-    DL_TRY(dl_report_cost(r, &p.inputs, p.rows, p.count, a.best->framework, err));
+    tables(r, &a);
+    dl_report_cost(r, &p.inputs, p.rows, p.count, a.best->framework);
     DL_TRY(pictures(r, &a, &options, err));
     dl_document_section(&r->page, "Limits, and what to change");
     DL_TRY(dl_report_limits(r, &modelled, err));
@@ -450,6 +431,6 @@ enum dl_code dl_report_of_plan(struct dl_report *r, const char *title, struct dl
     DL_TRY(accuracy(r, &a, err));
     DL_TRY(dl_report_unseen(r, &modelled, err));
     dl_document_section(&r->page, "Calibration of the machine");
-    DL_TRY(dl_report_calibration(r, p.inputs.system, err));
+    dl_report_calibration(r, p.inputs.system);
     return method(r, &a, &options, err);
 }

@@ -68,7 +68,6 @@ static enum dl_code take_row(struct group *groups, int *count, const struct dl_c
     if (g == *count) {
         groups[(*count)++] = (struct group){.csv = csv, .row = row};
         groups[g].values = dl_arena_alloc(arena, (size_t)csv->row_count, sizeof(double));
-        if (groups[g].values == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     }
     if (groups[g].csv != csv) return DL_OK; /* another file's runs are other measurements */
     groups[g].values[groups[g].count++] = value;
@@ -93,9 +92,8 @@ static const struct dl_column columns[] = {
     {"unit", "unit", "", DL_COLUMN_STRING, 0, 0},
 };
 
-static enum dl_code add_group(struct dl_table *table, struct group *g, struct dl_err *err) {
+static void add_group(struct dl_table *table, struct group *g) {
     union dl_cell *c = dl_table_row(table);
-    if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const struct dl_csv *csv = g->csv;
     const double devices = number(csv, g->row, "nodes") * number(csv, g->row, "devices_per_node");
     double low = NAN, high = NAN;
@@ -118,7 +116,6 @@ static enum dl_code add_group(struct dl_table *table, struct group *g, struct dl
     c[9].number = high;
     c[10].number = (high - low) / median;
     c[11].string = cell(csv, g->row, "unit");
-    return DL_OK;
 }
 
 static const struct dl_column figure_columns[] = {
@@ -135,24 +132,21 @@ static const struct dl_column figure_columns[] = {
 };
 
 /* A row of the figure; low and high NAN: a run. */
-static enum dl_code add_point(struct dl_table *table, const struct group *g, int line, double value,
-                              double low, double high, struct dl_err *err) {
+static void add_point(struct dl_table *table, const struct group *g, int line, double value,
+                      double low, double high) {
     union dl_cell *c = dl_table_row(table);
-    if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const double median = dl_quantile_sorted(g->values, g->count, 0.5);
     c[0].integer = isnan(low) ? 1 : 2;
     c[1].integer = line;
     c[2].string = dl_arena_printf(table->arena, "%s %s %s x %s", cell(g->csv, g->row, "framework"),
                                   cell(g->csv, g->row, "workload"), cell(g->csv, g->row, "nodes"),
                                   cell(g->csv, g->row, "devices_per_node"));
-    if (c[2].string == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     c[6].string = cell(g->csv, g->row, "unit");
     const double values[] = {value, low, high};
     for (int i = 0; i < 3; i++) {
         c[3 + i].number = values[i];
         c[7 + i].number = values[i] / median - 1;
     }
-    return DL_OK;
 }
 
 /* The runs of each repeated configuration about their median, and its interval; the first
@@ -175,10 +169,10 @@ static enum dl_code draw(struct dl_report *r, const struct group *groups, int co
             lines++;
             dl_median_interval(one->values, one->count, &low, &high);
             if (kind == 2)
-                DL_TRY(add_point(&figure.table, one, lines,
-                                 dl_quantile_sorted(one->values, one->count, 0.5), low, high, err));
+                add_point(&figure.table, one, lines,
+                          dl_quantile_sorted(one->values, one->count, 0.5), low, high);
             for (size_t i = 0; kind == 1 && i < one->count; i++)
-                DL_TRY(add_point(&figure.table, one, lines, one->values[i], NAN, NAN, err));
+                add_point(&figure.table, one, lines, one->values[i], NAN, NAN);
         }
     }
     if (lines == 0) return DL_OK;
@@ -208,13 +202,10 @@ static bool same_environment(const struct dl_table *table, const struct dl_csv *
     return false;
 }
 
-static enum dl_code add_environment(struct dl_table *table, const struct dl_csv *csv, int row,
-                                    struct dl_err *err) {
-    if (table->row_count == MOST_ENVIRONMENTS || same_environment(table, csv, row)) return DL_OK;
+static void add_environment(struct dl_table *table, const struct dl_csv *csv, int row) {
+    if (table->row_count == MOST_ENVIRONMENTS || same_environment(table, csv, row)) return;
     union dl_cell *c = dl_table_row(table);
-    if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < ENVIRONMENT; i++) c[i].string = cell(csv, row, environment_columns[i].key);
-    return DL_OK;
 }
 
 static void method(struct dl_report *r, bool repeated) {
@@ -257,22 +248,20 @@ enum dl_code dl_report_repeats(struct dl_report *r, struct dl_err *err) {
     struct dl_table environment, table;
     int count = 0;
     bool repeated = false;
-    if (groups == NULL || filters == NULL || csvs == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     dl_table_init(&environment, arena, environment_columns, ENVIRONMENT);
     dl_table_init(&table, arena, columns, sizeof columns / sizeof *columns);
     DL_TRY(read_filters(r, filters, err));
     for (int i = 1; i < r->options.positional_count; i++) {
         struct dl_csv *csv = &csvs[2 * i];
         DL_TRY(dl_csv_read(r->options.positional[i], arena, csv + 1, err));
-        DL_TRY(dl_filters_apply(filters, csv + 1, arena, csv, err));
+        dl_filters_apply(filters, csv + 1, arena, csv);
         for (int row = 0; row < csv->row_count; row++) {
             DL_TRY(take_row(groups, &count, csv, row, arena, err));
-            DL_TRY(add_environment(&environment, csv, row, err));
+            add_environment(&environment, csv, row);
         }
     }
     for (int g = 0; g < count; g++) {
-        DL_TRY(add_group(&table, &groups[g], err));
+        add_group(&table, &groups[g]);
         repeated = repeated || groups[g].count >= FEWEST_RUNS;
     }
     dl_document_section(&r->page, "How it was measured");

@@ -28,14 +28,12 @@ static const struct dl_compared *row_of(const struct runs *x, int i) {
     return x->all.rows[i].compared;
 }
 
-static enum dl_code measure(struct dl_report *r, struct runs *x, struct dl_err *err) {
+static void measure(struct dl_report *r, struct runs *x) {
     double *errors = dl_arena_alloc(r->context->arena, (size_t)x->all.count + 1, sizeof *errors);
-    if (errors == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     x->compared.arena = r->context->arena;
     for (int i = 0; i < x->all.count; i++) {
         const struct dl_compared *c = row_of(x, i);
         struct dl_compared *copy = dl_comparison_add(&x->compared);
-        if (copy == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         *copy = *c;
         if (c->skipped || !dl_known(c->error_pct)) continue;
         errors[x->predicted++] = fabs(c->error_pct);
@@ -43,7 +41,6 @@ static enum dl_code measure(struct dl_report *r, struct runs *x, struct dl_err *
     }
     dl_sort(errors, (size_t)x->predicted);
     x->median_pct = x->predicted > 0 ? dl_quantile_sorted(errors, (size_t)x->predicted, 0.5) : NAN;
-    return DL_OK;
 }
 
 /* Distinct values of a key in order of appearance, at most `max`; returns how many. */
@@ -134,15 +131,13 @@ static const struct dl_column machine_columns[] = {
     {"source", "source", "", DL_COLUMN_STRING, 0, 0},
 };
 
-static enum dl_code machine_table(struct dl_report *r, const struct dl_modelled **list, int count,
-                                  struct dl_err *err) {
+static void machine_table(struct dl_report *r, const struct dl_modelled **list, int count) {
     struct dl_table table;
     dl_table_init(&table, r->context->arena, machine_columns,
                   sizeof machine_columns / sizeof machine_columns[0]);
     for (int i = 0; i < count; i++) {
         const struct dl_system *s = list[i]->system;
         union dl_cell *c = dl_table_row(&table);
-        if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         c[0].string = s->name;
         c[1].integer = s->nodes;
         c[2].integer = s->devices_per_node;
@@ -154,15 +149,18 @@ static enum dl_code machine_table(struct dl_report *r, const struct dl_modelled 
     }
     dl_document_table(&r->page, &table,
                       "The machines; bandwidths are per direction, between nodes of one adapter.");
-    return DL_OK;
 }
 
 /* A few machines are described individually, many in a table. */
 static enum dl_code machines(struct dl_report *r, const struct runs *x, bool calibration,
                              struct dl_err *err) {
+    (void)err;
     const struct dl_modelled *list[MACHINES];
     const int count = machines_of(x, list);
-    if (count > DETAILED && !calibration) return machine_table(r, list, count, err);
+    if (count > DETAILED && !calibration) {
+        machine_table(r, list, count);
+        return DL_OK;
+    }
     if (count > DETAILED) {
         dl_document_paragraph(&r->page, "These are too many to describe here: dlmodel report "
                                         "--system NAME describes the calibration of one.");
@@ -170,9 +168,9 @@ static enum dl_code machines(struct dl_report *r, const struct runs *x, bool cal
     }
     for (int i = 0; i < count; i++) {
         if (calibration)
-            DL_TRY(dl_report_calibration(r, list[i]->system, err));
+            dl_report_calibration(r, list[i]->system);
         else
-            DL_TRY(dl_report_system(r, list[i]->system, list[i]->plan->precision, err));
+            dl_report_system(r, list[i]->system, list[i]->plan->precision);
     }
     return DL_OK;
 }
@@ -246,11 +244,10 @@ static const struct dl_column run_columns[] = {
 
 enum { RUN_COLUMNS = sizeof run_columns / sizeof run_columns[0] };
 
-static enum dl_code run_table(struct dl_report *r, const struct runs *x, struct dl_err *err) {
+static void run_table(struct dl_report *r, const struct runs *x) {
     static const int keys[] = {DL_KEY_SYSTEM, DL_KEY_WORKLOAD, DL_KEY_FRAMEWORK};
     struct dl_table table;
     struct dl_column *columns = dl_arena_alloc(r->context->arena, RUN_COLUMNS, sizeof *columns);
-    if (columns == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     memcpy(columns, run_columns, sizeof run_columns);
     if (x->predicted == 0) columns[14].heading = NULL; /* the answer says why */
     for (int k = 0; k < 3; k++) {                      /* keys that all runs share are omitted */
@@ -262,7 +259,6 @@ static enum dl_code run_table(struct dl_report *r, const struct runs *x, struct 
         const struct dl_compared *c = row_of(x, i);
         const struct dl_prediction *p = c->modelled.prediction;
         union dl_cell *cells = dl_table_row(&table);
-        if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         cells[0].string = c->id;
         cells[1].string = c->system;
         cells[2].string = c->workload;
@@ -288,7 +284,6 @@ static enum dl_code run_table(struct dl_report *r, const struct runs *x, struct 
             ? "Each run."
             : "Each run, its prediction with the ends of the 80 % interval, and the predicted "
               "parts of an iteration.");
-    return DL_OK;
 }
 
 static enum dl_code causes(struct dl_report *r, const struct runs *x) {
@@ -316,7 +311,6 @@ static enum dl_code limits(struct dl_report *r, const struct runs *x, struct dl_
     const struct dl_compared **largest =
         dl_arena_alloc(r->context->arena, (size_t)x->all.count + 1, sizeof *largest);
     int count = 0, shown = 0;
-    if (largest == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < x->all.count; i++) {
         if (row_of(x, i)->modelled.prediction != NULL) largest[count++] = row_of(x, i);
     }
@@ -357,9 +351,8 @@ static enum dl_code judged(struct dl_report *r, const struct runs *x, struct dl_
 enum dl_code dl_report_of_runs(struct dl_report *r, const char *title, struct dl_err *err) {
     struct dl_arena *arena = r->context->arena;
     struct runs *x = dl_arena_alloc(arena, 1, sizeof *x);
-    if (x == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_plot_runs_read(r->context, &r->options, true, &x->all, err));
-    DL_TRY(measure(r, x, err));
+    measure(r, x);
     const char *what = named(arena, x, DL_KEY_WORKLOAD), *where = named(arena, x, DL_KEY_SYSTEM);
     dl_document_begin(
         &r->page, arena, r->page.markdown,
@@ -373,7 +366,7 @@ enum dl_code dl_report_of_runs(struct dl_report *r, const char *title, struct dl
         DL_TRY(scaling(r, x, err));
     }
     dl_document_section(&r->page, x->predicted > 0 ? "Where the time goes" : "The runs");
-    DL_TRY(run_table(r, x, err));
+    run_table(r, x);
     if (x->predicted > 0) DL_TRY(judged(r, x, err));
     DL_TRY(dl_report_repeats(r, err));
     if (x->predicted > 0) {
@@ -382,5 +375,6 @@ enum dl_code dl_report_of_runs(struct dl_report *r, const char *title, struct dl
     }
     const char *files[DL_MAX_POSITIONAL];
     for (int i = 1; i < r->options.positional_count; i++) files[i - 1] = r->options.positional[i];
-    return dl_report_method(r, NULL, files, r->options.positional_count - 1, err);
+    dl_report_method(r, NULL, files, r->options.positional_count - 1);
+    return DL_OK;
 }

@@ -41,7 +41,6 @@ static enum dl_code add(struct dl_report *r, const char *by, const char *group, 
         double count;
         if (strcmp(csv.rows[i][name], group) != 0) continue;
         union dl_cell *c = dl_table_row(table);
-        if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         DL_TRY(dl_csv_number(&csv, i, rows, &count, err));
         c[GROUP].string = label;
         c[ROWS].integer = dl_known(count) && count >= 0 && count < 1e9 ? (int64_t)count : DL_ABSENT;

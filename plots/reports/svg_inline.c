@@ -66,7 +66,6 @@ static enum dl_code add_tag(const char *tag, size_t length, const char *prefix, 
                        "gnuplot drew an element that does not belong in a figure: %.40s", tag);
     }
     char *copy = dl_arena_strndup(out->arena, tag, length);
-    if (copy == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     char quote = 0, *from = copy;
     for (char *s = copy; *s != 0; s++) {
         const bool first = s > copy && (isspace((unsigned char)s[-1]) || s[-1] == ':');
@@ -100,7 +99,6 @@ enum dl_code dl_svg_inline(const char *svg, const char *prefix, struct dl_text *
         if (*s != '<') {
             const size_t length = strcspn(s, "<");
             const char *text = dl_arena_strndup(out->arena, s, length);
-            if (text == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
             dl_text_add(out, text);
             s += length;
             continue;

@@ -54,7 +54,6 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     enum dl_format format = DL_FORMAT_TEXT;
     struct asked asked = {.allowed = DL_EFFECT_ROUNDING, .least_gain_pct = 0.5};
     struct dl_advise_report *r = dl_arena_alloc(context->arena, 1, sizeof *r);
-    if (r == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(dl_options_bind(options, own_options, &asked, err));
     *r = (struct dl_advise_report){.by_energy = asked.objective == BY_ENERGY,

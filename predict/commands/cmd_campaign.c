@@ -6,6 +6,7 @@
 #include "model/plan/plan_defaults.h"
 #include "model/core/file.h"
 #include "model/search/campaign/campaign_file.h"
+#include "model/search/checkpoint.h"
 #include "model/machine/power_cap.h"
 #include "predict/inputs/rates.h"
 #include "predict/output/campaign_print.h"
@@ -156,8 +157,6 @@ static enum dl_code read_trials(struct dl_campaign_job *job, struct dl_err *err)
     job->trial_s = dl_arena_alloc(arena, count, sizeof *job->trial_s);
     job->low_s = dl_arena_alloc(arena, count, sizeof *job->low_s);
     job->high_s = dl_arena_alloc(arena, count, sizeof *job->high_s);
-    if (job->batch == NULL || job->trial_s == NULL || job->low_s == NULL || job->high_s == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     job->campaign.trial_count = (int)count;
     dl_space_batches(&job->space, job->asked.search != DL_SEARCH_GRID, (uint64_t)job->asked.seed,
                      (int)count, job->batch);
@@ -261,7 +260,7 @@ static enum dl_code try_width(struct dl_campaign_job *job, int64_t devices, stru
         return code;
     }
     w->why = dl_arena_strdup(job->context->arena, inner.message);
-    return w->why == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+    return DL_OK;
 }
 
 static enum dl_code try_widths(struct dl_campaign_job *job, struct dl_err *err) {
@@ -310,8 +309,7 @@ static enum dl_code keep_tasks(struct dl_campaign_job *job, const struct dl_camp
     return dl_campaign_simulate(&job->campaign, true, job->context->arena, out, err);
 }
 
-static enum dl_code export_trial(const struct dl_campaign_job *job, int i,
-                                 struct dl_campaign_trial *out, struct dl_err *err) {
+static void export_trial(const struct dl_campaign_job *job, int i, struct dl_campaign_trial *out) {
     const struct dl_space *space = &job->space;
     const bool drawn = job->asked.search != DL_SEARCH_GRID;
     double batch = job->inputs.plan.batch_per_device_samples;
@@ -321,14 +319,12 @@ static enum dl_code export_trial(const struct dl_campaign_job *job, int i,
         batch = dl_default_batch(job->inputs.system, job->inputs.workload);
     *out = (struct dl_campaign_trial){.batch_per_device = (int64_t)batch};
     out->parameters = dl_arena_alloc(job->context->arena, DL_SPACE_AXES, sizeof *out->parameters);
-    if (out->parameters == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int a = 0; a < space->axis_count; a++) {
         if (a == space->batch_axis) continue;
         const int value = dl_space_value(space, a, drawn, (uint64_t)job->asked.seed, i);
         out->parameters[out->parameter_count++] = (struct dl_map_entry){
             .key = space->axes[a].name, .text = space->axes[a].values[value], .number = NAN};
     }
-    return DL_OK;
 }
 
 /* Writes the trials for `slurm submit --campaign`. */
@@ -348,10 +344,8 @@ static enum dl_code export_trials(const struct dl_campaign_job *job, int64_t dev
                                     .devices_per_trial = devices,
                                     .trial_count = job->campaign.trial_count};
     file.trials = dl_arena_alloc(arena, (size_t)file.trial_count, sizeof *file.trials);
-    if (file.trials == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    for (int i = 0; i < file.trial_count; i++) DL_TRY(export_trial(job, i, &file.trials[i], err));
+    for (int i = 0; i < file.trial_count; i++) export_trial(job, i, &file.trials[i]);
     const char *text = dl_json_text(&dl_campaign_schema, &file, arena);
-    if (text == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     return dl_file_write(job->asked.exported, text, strlen(text), err);
 }
 
@@ -384,13 +378,12 @@ static enum dl_code load(struct dl_campaign_job *job, const struct dl_options *o
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,
                         struct dl_err *err) {
     struct dl_campaign_job *job = dl_arena_alloc(context->arena, 1, sizeof *job);
-    if (job == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     job->context = context;
     job->asked = (struct dl_campaign_asked){.reduction = 3,
                                             .rungs = 4,
                                             .dispatch_s = 0.1,
-                                            .startup_s = 20,
-                                            .resume_s = 5,
+                                            .startup_s = DL_JOB_STARTUP_S,
+                                            .resume_s = DL_JOB_RESUME_S,
                                             .repair_s = 600,
                                             .seed = 1};
     DL_TRY(load(job, options, err));

@@ -158,10 +158,10 @@ static enum dl_code select_rows(struct dl_context *context, const struct dl_opti
                           "expected a row of measurements below the header");
     }
     struct dl_csv all = t->csv;
-    DL_TRY(dl_filters_apply(filters, &all, context->arena, &t->csv, err));
+    dl_filters_apply(filters, &all, context->arena, &t->csv);
     if (dl_option_given(options, "quartile")) {
         all = t->csv;
-        DL_TRY(dl_compare_take_quartiles(&all, context->arena, &t->csv, err));
+        dl_compare_take_quartiles(&all, context->arena, &t->csv);
     }
     if (dl_option_given(options, "median")) {
         all = t->csv;
@@ -182,8 +182,6 @@ static enum dl_code read_tables(struct dl_context *context, const struct dl_opti
     struct dl_filters *filters = dl_arena_alloc(context->arena, 1, sizeof *filters);
     struct dl_csv *csvs = dl_arena_alloc(context->arena, (size_t)count, sizeof *csvs);
     struct dl_compare_table *tables = dl_arena_alloc(context->arena, (size_t)count, sizeof *tables);
-    if (filters == NULL || csvs == NULL || tables == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     *out = (struct dl_compare_tables){tables, count, filters};
     DL_TRY(dl_filters_read(options, context->arena, filters, err));
     bool left = false;
@@ -255,7 +253,6 @@ static enum dl_code fit(struct dl_context *context, const struct dl_options *opt
                         const struct dl_data *data, const struct dl_compare_tables *tables,
                         struct dl_err *err) {
     struct dl_csv *csvs = dl_arena_alloc(context->arena, (size_t)tables->count, sizeof *csvs);
-    if (csvs == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < tables->count; i++) csvs[i] = tables->list[i].csv;
     return dl_option_given(options, "fit")
                ? dl_compare_fit_run(context, options, data, csvs, tables->count, err)

@@ -50,10 +50,8 @@ static const struct dl_column columns[DL_EXPLAIN_COLUMNS] = {
     {"limit", NULL, NULL, DL_COLUMN_STRING, 0, 0},
 };
 
-static enum dl_code add_term(struct dl_table *table, const struct dl_term *term,
-                             struct dl_err *err) {
+static void add_term(struct dl_table *table, const struct dl_term *term) {
     union dl_cell *c = dl_table_row(table);
-    if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const bool memory = strcmp(term->group, "memory") == 0;
     c[DL_EXPLAIN_TERM].string = term->name;
     c[DL_EXPLAIN_GROUP].string = term->group;
@@ -65,7 +63,6 @@ static enum dl_code add_term(struct dl_table *table, const struct dl_term *term,
     c[DL_EXPLAIN_SIGMA].number = term->sigma_log;
     c[DL_EXPLAIN_ORIGIN].string = term->origin;
     c[DL_EXPLAIN_LIMIT].string = term->limit;
-    return DL_OK;
 }
 
 /* Groups in the order in which the terms come; each gets a line with its sum. */
@@ -84,8 +81,8 @@ static double sum_of(const struct dl_prediction *p, const char *group, int *coun
 }
 
 /* A line for the sum of `count` terms of a group; it has no start. */
-static enum dl_code add_sum(struct dl_table *table, const char *name, const char *group, double sum,
-                            int count, struct dl_err *err) {
+static void add_sum(struct dl_table *table, const char *name, const char *group, double sum,
+                    int count) {
     const struct dl_term line = {
         .name = name,
         .group = group,
@@ -95,7 +92,7 @@ static enum dl_code add_sum(struct dl_table *table, const char *name, const char
         .value = sum,
         .sigma_log = NAN,
     };
-    return add_term(table, &line, err);
+    add_term(table, &line);
 }
 
 static bool is_left_out(const struct dl_term *term, double least_s) {
@@ -104,8 +101,8 @@ static bool is_left_out(const struct dl_term *term, double least_s) {
 
 /* Omits times below least_s; text (`sums`) has a line with their sum and one for the whole
  * group. A single such term stays. */
-static enum dl_code add_terms(struct dl_table *table, const struct dl_prediction *p, double least_s,
-                              bool sums, struct dl_err *err) {
+static void add_terms(struct dl_table *table, const struct dl_prediction *p, double least_s,
+                      bool sums) {
     for (int g = 0; groups[g] != NULL; g++) {
         int count, left = 0;
         double left_s = 0;
@@ -118,16 +115,14 @@ static enum dl_code add_terms(struct dl_table *table, const struct dl_prediction
             if (strcmp(p->terms[i].group, groups[g]) != 0 ||
                 (left > 1 && is_left_out(&p->terms[i], least_s)))
                 continue;
-            DL_TRY(add_term(table, &p->terms[i], err));
+            add_term(table, &p->terms[i]);
         }
         if (sums && left > 1)
-            DL_TRY(add_sum(table, dl_arena_printf(table->arena, "%d shorter", left), groups[g],
-                           left_s, left, err));
+            add_sum(table, dl_arena_printf(table->arena, "%d shorter", left), groups[g], left_s,
+                    left);
         if (sums && count > 1)
-            DL_TRY(add_sum(table, dl_arena_printf(table->arena, "= %s", groups[g]), groups[g], sum,
-                           count, err));
+            add_sum(table, dl_arena_printf(table->arena, "= %s", groups[g]), groups[g], sum, count);
     }
-    return DL_OK;
 }
 
 static void sums_json(struct dl_json_writer *w, const struct dl_prediction *p) {
@@ -262,7 +257,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     const double least_s =
         asked.top > 0 ? dl_terms_least_shown_s(&prediction, (size_t)asked.top, context->arena)
                       : -INFINITY;
-    DL_TRY(add_terms(&table, &prediction, least_s, format == DL_FORMAT_TEXT, err));
+    add_terms(&table, &prediction, least_s, format == DL_FORMAT_TEXT);
     if (format == DL_FORMAT_TEXT)
         DL_TRY(print_text(context, options, &inputs, &row, &table, &limits, err));
     if (format == DL_FORMAT_CSV) DL_TRY(context->output(options, dl_table_csv(&table), err));

@@ -67,14 +67,11 @@ static const struct dl_column device_columns[] = {
     {"extrapolated", NULL, NULL, DL_COLUMN_BOOL, 0, 0},
 };
 
-static enum dl_code add(struct dl_table *table, const char *name, const char *summary,
-                        const char *source, struct dl_err *err) {
+static void add(struct dl_table *table, const char *name, const char *summary, const char *source) {
     union dl_cell *cells = dl_table_row(table);
-    if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     cells[0].string = name;
     cells[1].string = summary;
     cells[2].string = source;
-    return DL_OK;
 }
 
 static union dl_cell *last_row(const struct dl_table *table) {
@@ -93,10 +90,9 @@ static const char *input_text(struct dl_context *context, const struct dl_worklo
 }
 
 /* Copies what is shown: the workload does not stay. */
-static enum dl_code add_workload(struct dl_context *context, struct dl_table *table,
-                                 const struct dl_workload *w, struct dl_err *err) {
+static void add_workload(struct dl_context *context, struct dl_table *table,
+                         const struct dl_workload *w) {
     union dl_cell *cells = dl_table_row(table);
-    if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     cells[0].string = dl_arena_strdup(context->arena, w->name);
     cells[1].number = w->parameters;
     cells[2].number = w->active_parameters;
@@ -107,18 +103,17 @@ static enum dl_code add_workload(struct dl_context *context, struct dl_table *ta
     cells[7].string = dl_arena_strdup(context->arena, w->summary);
     cells[8].string = dl_arena_strdup(context->arena, w->source);
     cells[9].number = w->model_macs_per_sample;
-    return DL_OK;
 }
 
 static enum dl_code list_workloads(struct dl_context *context, struct dl_table *table,
                                    struct dl_err *err) {
     const char **names;
-    DL_TRY(dl_data_names(&context->data, DL_DATA_WORKLOAD, context->arena, &names, err));
+    dl_data_names(&context->data, DL_DATA_WORKLOAD, context->arena, &names);
     for (int i = 0; names[i] != NULL; i++) {
         struct dl_arena one = {0}; /* hundreds of layers go when their sums are there */
         const struct dl_workload *w;
         enum dl_code code = dl_data_workload(&context->data, names[i], &one, &w, err);
-        if (code == DL_OK) code = add_workload(context, table, w, err);
+        if (code == DL_OK) add_workload(context, table, w);
         dl_arena_free(&one);
         DL_TRY(code);
     }
@@ -128,11 +123,11 @@ static enum dl_code list_workloads(struct dl_context *context, struct dl_table *
 static enum dl_code list_systems(struct dl_context *context, struct dl_table *table,
                                  struct dl_err *err) {
     const char **names;
-    DL_TRY(dl_data_names(&context->data, DL_DATA_SYSTEM, context->arena, &names, err));
+    dl_data_names(&context->data, DL_DATA_SYSTEM, context->arena, &names);
     for (int i = 0; names[i] != NULL; i++) {
         const struct dl_system *s;
         DL_TRY(dl_data_system_alone(&context->data, names[i], context->arena, &s, err));
-        DL_TRY(add(table, names[i], s->summary, s->source, err));
+        add(table, names[i], s->summary, s->source);
     }
     return DL_OK;
 }
@@ -140,11 +135,11 @@ static enum dl_code list_systems(struct dl_context *context, struct dl_table *ta
 static enum dl_code list_devices(struct dl_context *context, struct dl_table *table,
                                  struct dl_err *err) {
     const char **names;
-    DL_TRY(dl_data_names(&context->data, DL_DATA_DEVICE, context->arena, &names, err));
+    dl_data_names(&context->data, DL_DATA_DEVICE, context->arena, &names);
     for (int i = 0; names[i] != NULL; i++) {
         const struct dl_device *d;
         DL_TRY(dl_data_device(&context->data, names[i], context->arena, &d, err));
-        DL_TRY(add(table, d->name, d->summary, d->source, err));
+        add(table, d->name, d->summary, d->source);
         union dl_cell *cells = last_row(table);
         cells[3].string =
             d->kernel_model_count > 0 ? "own samples"
@@ -159,11 +154,11 @@ static enum dl_code list_devices(struct dl_context *context, struct dl_table *ta
 static enum dl_code list_frameworks(struct dl_context *context, struct dl_table *table,
                                     struct dl_err *err) {
     const char **names;
-    DL_TRY(dl_data_names(&context->data, DL_DATA_FRAMEWORK, context->arena, &names, err));
+    dl_data_names(&context->data, DL_DATA_FRAMEWORK, context->arena, &names);
     for (int i = 0; names[i] != NULL; i++) {
         const struct dl_framework *f;
         DL_TRY(dl_data_framework(&context->data, names[i], context->arena, &f, err));
-        DL_TRY(add(table, f->name, f->summary, f->source, err));
+        add(table, f->name, f->summary, f->source);
         last_row(table)[3].string = dl_framework_status_names[f->status];
     }
     return DL_OK;
@@ -171,13 +166,14 @@ static enum dl_code list_frameworks(struct dl_context *context, struct dl_table 
 
 static enum dl_code list_strategies(struct dl_context *context, struct dl_table *table,
                                     struct dl_err *err) {
+    (void)err;
     for (int i = 0; dl_strategies[i] != NULL; i++) {
         const struct dl_strategy *s = dl_strategies[i];
         const char *summary =
             s->predict != NULL
                 ? s->summary
                 : dl_arena_printf(context->arena, "%s (not in this version)", s->summary);
-        DL_TRY(add(table, s->name, summary, "formulas", err));
+        add(table, s->name, summary, "formulas");
     }
     return DL_OK;
 }
@@ -199,6 +195,7 @@ static const char *libraries_with(enum dl_collective_op op, const char *name, in
 /* operation.algorithm, once for all libraries */
 static enum dl_code list_collectives(struct dl_context *context, struct dl_table *table,
                                      struct dl_err *err) {
+    (void)err;
     for (int op = 0; op < DL_COLL_OPS; op++) {
         for (int i = 0; i < DL_LIBRARIES; i++) {
             const struct dl_collective_algorithm *a = dl_libraries[i]->algorithms;
@@ -207,10 +204,9 @@ static enum dl_code list_collectives(struct dl_context *context, struct dl_table
                 const char *text =
                     libraries_with((enum dl_collective_op)op, a->name, i, context->arena);
                 if (text == NULL) continue;
-                DL_TRY(add(
-                    table,
+                add(table,
                     dl_arena_printf(context->arena, "%s.%s", dl_collective_op_names[op], a->name),
-                    a->summary, a->source, err));
+                    a->summary, a->source);
                 last_row(table)[3].string = text;
             }
         }
@@ -220,30 +216,32 @@ static enum dl_code list_collectives(struct dl_context *context, struct dl_table
 
 static enum dl_code list_behaviours(struct dl_context *context, struct dl_table *table,
                                     struct dl_err *err) {
+    (void)err;
     (void)context;
     for (int i = 0; dl_framework_behaviours[i] != NULL; i++) {
         const struct dl_framework_behaviour *b = dl_framework_behaviours[i];
-        DL_TRY(add(table, b->name, b->summary, b->source, err));
+        add(table, b->name, b->summary, b->source);
     }
     return DL_OK;
 }
 
 static enum dl_code list_layers(struct dl_context *context, struct dl_table *table,
                                 struct dl_err *err) {
+    (void)err;
     (void)context;
     for (int i = 0; dl_layer_kinds[i] != NULL; i++) {
-        DL_TRY(add(table, dl_layer_kinds[i]->name, dl_layer_kinds[i]->summary,
-                   dl_layer_kinds[i]->source, err));
+        add(table, dl_layer_kinds[i]->name, dl_layer_kinds[i]->summary, dl_layer_kinds[i]->source);
     }
     return DL_OK;
 }
 
 static enum dl_code list_checkpoints(struct dl_context *context, struct dl_table *table,
                                      struct dl_err *err) {
+    (void)err;
     static const char *const writers[] = {"rank 0", "all, shards", "all, copies"};
     for (int i = 0; dl_checkpoint_formats[i] != NULL; i++) {
         const struct dl_checkpoint_format *f = dl_checkpoint_formats[i];
-        DL_TRY(add(table, f->name, f->summary, f->source, err));
+        add(table, f->name, f->summary, f->source);
         union dl_cell *cells = last_row(table);
         cells[3].string = writers[f->writers];
         cells[4].string = f->is_async ? "no" : "yes";

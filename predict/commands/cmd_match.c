@@ -39,13 +39,11 @@ static const struct dl_column best_columns[] = {
     {"per_joule", "samples", "1/J", DL_COLUMN_NUMBER, 1, 3},
 };
 
-static enum dl_code fill(const struct dl_match *m, struct dl_context *context,
-                         struct dl_table *table, struct dl_err *err) {
+static void fill(const struct dl_match *m, struct dl_context *context, struct dl_table *table) {
     dl_table_init(table, context->arena, columns, sizeof columns / sizeof *columns);
     for (int i = 0; i < m->count; i++) {
         const struct dl_match_row *r = &m->rows[i];
         union dl_cell *c = dl_table_row(table);
-        if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         c[0].string = r->workload;
         c[1].string = r->framework;
         c[2].string = r->system;
@@ -55,11 +53,9 @@ static enum dl_code fill(const struct dl_match *m, struct dl_context *context,
         for (int k = 0; k < 6; k++) c[4 + k].number = values[k];
         c[10].boolean = r->fits;
     }
-    return DL_OK;
 }
 
-static enum dl_code fill_best(const struct dl_match *m, struct dl_table *table,
-                              struct dl_err *err) {
+static void fill_best(const struct dl_match *m, struct dl_table *table) {
     for (int w = 0; w < m->workload_count; w++) {
         for (int s = 0; s < m->system_count; s++) {
             const struct dl_match_row *fast =
@@ -68,7 +64,6 @@ static enum dl_code fill_best(const struct dl_match *m, struct dl_table *table,
                                           dl_match_best(m, m->workloads[w], m->systems[s], true);
             if (fast == NULL) continue;
             union dl_cell *c = dl_table_row(table);
-            if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
             c[0].string = m->workloads[w];
             c[1].string = m->systems[s];
             c[2].string = fast->framework;
@@ -77,7 +72,6 @@ static enum dl_code fill_best(const struct dl_match *m, struct dl_table *table,
             c[5].number = frugal == NULL ? NAN : frugal->samples_per_j;
         }
     }
-    return DL_OK;
 }
 
 static enum dl_code print_text(const struct dl_match *m, struct dl_context *context,
@@ -86,7 +80,7 @@ static enum dl_code print_text(const struct dl_match *m, struct dl_context *cont
     struct dl_table best;
     struct dl_text text = {.arena = context->arena};
     dl_table_init(&best, context->arena, best_columns, sizeof best_columns / sizeof *best_columns);
-    DL_TRY(fill_best(m, &best, err));
+    fill_best(m, &best);
     dl_text_printf(
         &text, "%s\nThe best framework of each system (not the bound, not asynchronous)\n\n%s\n",
         dl_table_text(table), dl_table_text(&best));
@@ -102,7 +96,7 @@ static enum dl_code print_text(const struct dl_match *m, struct dl_context *cont
         dl_text_add(&text, ".\n");
     }
     dl_text_printf(&text, "%d combinations cannot run.\n", m->impossible);
-    return context->output(options, context->arena->failed ? NULL : dl_text_string(&text), err);
+    return context->output(options, dl_text_string(&text), err);
 }
 
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,
@@ -111,10 +105,9 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     struct dl_match *m = dl_arena_alloc(context->arena, 1, sizeof *m);
     struct dl_table table;
     struct dl_json_writer w;
-    if (m == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(dl_match_run(context, options, m, err));
-    DL_TRY(fill(m, context, &table, err));
+    fill(m, context, &table);
     if (format == DL_FORMAT_CSV) return context->output(options, dl_table_csv(&table), err);
     if (format == DL_FORMAT_TEXT) return print_text(m, context, options, &table, err);
     dl_jw_init(&w, context->arena, false);

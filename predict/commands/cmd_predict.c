@@ -80,8 +80,6 @@ static enum dl_code predict_all(struct dl_context *context, const struct dl_inpu
     enum dl_code refusal = DL_OK; /* the first */
     out->rows = dl_arena_alloc(context->arena, most, sizeof *out->rows);
     out->skipped = dl_arena_alloc(context->arena, most, sizeof *out->skipped);
-    if (out->rows == NULL || out->skipped == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     /* each framework with each strategy */
     for (int f = 0; f < inputs->framework_count * strategies; f++) {
         const struct dl_framework *framework = inputs->frameworks[f / strategies];
@@ -143,7 +141,6 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
     }
     dl_jw_end(&w);
     const struct dl_advice_request *advice = advice_of(context, results);
-    if (advice == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const struct dl_predicted_row *best = dl_recommend(results);
     struct dl_gains gains = {.count = 0};
     if (best != NULL) {
@@ -202,8 +199,8 @@ static const char *one_line(struct dl_context *context, const char *text) {
 }
 
 /* The rows as text, or as CSV. */
-static enum dl_code rows_text(struct dl_context *context, const struct dl_predicted *results,
-                              bool csv, const char **out, struct dl_err *err) {
+static void rows_text(struct dl_context *context, const struct dl_predicted *results, bool csv,
+                      const char **out) {
     struct dl_table table;
     const struct dl_prediction_row first = dl_predicted_row_of(results, &results->rows[0]);
     unsigned show = results->every_strategy ? DL_ROWS_STRATEGY : 0u;
@@ -211,13 +208,12 @@ static enum dl_code rows_text(struct dl_context *context, const struct dl_predic
     if (dl_known(dl_rows_total(&first).time_s)) show |= DL_ROWS_RUN;
     for (int i = 0; i < results->count && !results->every_strategy; i++)
         if (dl_rows_is_chosen(&results->rows[i].plan)) show |= DL_ROWS_PLAN;
-    DL_TRY(dl_rows_init(&table, context->arena, show, err));
+    dl_rows_init(&table, context->arena, show);
     for (int i = 0; i < results->count; i++) {
         const struct dl_prediction_row row = dl_predicted_row_of(results, &results->rows[i]);
-        DL_TRY(dl_rows_add(&table, &row, err));
+        dl_rows_add(&table, &row);
     }
     *out = csv ? dl_table_csv(&table) : dl_table_text(&table);
-    return *out != NULL ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
 }
 
 /* "resnet50 bf16 (this device's default), data parallel, 32 samples per device, on ..." */
@@ -254,7 +250,7 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
     if (matrix)
         rows = dl_predicted_matrix(context, results);
     else
-        DL_TRY(rows_text(context, results, false, &rows, err));
+        rows_text(context, results, false, &rows);
     DL_TRY(dl_checkpoint_text(context, options, &shown, &checkpoint, err));
     DL_TRY(dl_gains_find(&shown, inputs->memo, context->arena, &gains, err));
     dl_text_add(&text, heading(context, results));
@@ -276,7 +272,7 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
 static enum dl_code print_csv(struct dl_context *context, const struct dl_options *options,
                               const struct dl_predicted *results, struct dl_err *err) {
     const char *text;
-    DL_TRY(rows_text(context, results, true, &text, err));
+    rows_text(context, results, true, &text);
     DL_TRY(context->output(options, text, err));
     context->note(context, "%s", one_line(context, dl_recommend_text(context, options, results)));
     return DL_OK;

@@ -137,7 +137,6 @@ static enum dl_code find_kind(const struct dl_context *context, const struct dl_
         if (strcmp((*out)->name, given) == 0) return DL_OK;
     }
     *out = more;
-    if (more == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (find_more(context, options->positional[0], more)) return DL_OK;
     const char *near = dl_suggest(options->positional[0], kind_names);
     if (near != NULL) {

@@ -223,11 +223,9 @@ static enum dl_code predict_found(struct dl_context *context, const struct dl_op
                                   struct dl_searched **out, struct dl_err *err) {
     struct dl_arena *arena = context->arena;
     struct dl_searched *rows = dl_arena_alloc(arena, (size_t)count + 1, sizeof *rows);
-    if (rows == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < count; i++) {
         struct dl_plan *plan = dl_arena_alloc(arena, 1, sizeof *plan);
         struct dl_prediction *prediction = dl_arena_alloc(arena, 1, sizeof *prediction);
-        if (plan == NULL || prediction == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         *plan = dl_search_plan(search, &found[i]);
         DL_TRY(dl_plan_complete(r->system, r->workload, r->framework, plan, err));
         DL_TRY(dl_predict_complete(r->system, r->workload, r->framework, plan, NULL, arena,
@@ -236,7 +234,6 @@ static enum dl_code predict_found(struct dl_context *context, const struct dl_op
         found[i].memory_bytes = prediction->memory.total_bytes;
         const char *command =
             dl_inputs_plan_command(context, options, "predict", r->framework, plan);
-        if (command == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         rows[i] = (struct dl_searched){
             .plan = plan, .prediction = prediction, .command = command, .front = front};
     }
@@ -252,7 +249,6 @@ static enum dl_code explain_best(struct dl_context *context, const struct dl_sea
                                  struct dl_searched *best, struct dl_err *err) {
     const struct dl_predict_options options = {.terms = true};
     struct dl_prediction *prediction = dl_arena_alloc(context->arena, 1, sizeof *prediction);
-    if (prediction == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     best->prediction = prediction;
     return dl_predict_complete(r->system, r->workload, r->framework, best->plan, &options,
                                context->arena, prediction, err);
@@ -395,7 +391,6 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     struct dl_search_worker *found = dl_arena_alloc(context->arena, 1, sizeof *found);
     struct dl_search_report report = {.inputs = &inputs, .found = found};
     struct dl_searched *rows, *front;
-    if (found == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(dl_options_bind(options, own_options, &asked, err));
     if (asked.sweep != NULL)
@@ -430,7 +425,6 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     report.objective = dl_objective_names[request.objective];
     report.threads = (int)asked.threads;
     struct dl_limits *limits = dl_arena_alloc(context->arena, 1, sizeof *limits);
-    if (limits == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (format != DL_FORMAT_CSV) {
         DL_TRY(dl_limits_of(request.system, request.workload, request.framework, rows[0].plan,
                             context->arena, limits, err));

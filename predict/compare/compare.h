@@ -126,7 +126,7 @@ enum dl_code dl_compare_summarize(const struct dl_comparison *comparison,
 
 /* A table of summaries. `group`: the summary's, or a shorter text for people. */
 void dl_compare_summary_init(struct dl_table *table, struct dl_arena *arena);
-enum dl_code dl_compare_summary_row(struct dl_table *table, const struct dl_error_summary *summary,
-                                    const char *group, struct dl_err *err);
+void dl_compare_summary_row(struct dl_table *table, const struct dl_error_summary *summary,
+                            const char *group);
 
 #endif

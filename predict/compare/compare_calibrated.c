@@ -10,21 +10,19 @@
 enum { FEWEST = 5 }; /* series with fewer sizes are not split into folds */
 
 /* The contents of a profile for this fold: *count rank sets, or 0 and the reason. */
-static enum dl_code profile_of(const struct dl_series *series, const struct dl_series_row *row,
-                               enum dl_calibrated mode, struct dl_coll_measured **out, int *count,
-                               const char **why, struct dl_err *err) {
+static void profile_of(const struct dl_series *series, const struct dl_series_row *row,
+                       enum dl_calibrated mode, struct dl_coll_measured **out, int *count,
+                       const char **why) {
     int sets = 0;
     *count = 0;
     *why = mode == DL_CALIBRATED_SIZES ? "fewer than 5 sizes of its series are published"
                                        : "no other rank count of its machine is published";
-    if (mode == DL_CALIBRATED_SIZES && row->sizes < FEWEST) return DL_OK;
+    if (mode == DL_CALIBRATED_SIZES && row->sizes < FEWEST) return;
     for (int r = 0; r < series->count; r++)
         sets += series->rows[r].machine == row->machine && series->rows[r].series == r;
     struct dl_coll_measured *list = dl_arena_alloc(series->arena, (size_t)sets + 1, sizeof *list);
-    if (list == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (mode == DL_CALIBRATED_SIZES) {
-        DL_TRY(dl_series_measured(series, row->series, row->order % DL_SERIES_FOLDS,
-                                  &list[(*count)++], err));
+        dl_series_measured(series, row->series, row->order % DL_SERIES_FOLDS, &list[(*count)++]);
     }
     for (int r = 0; mode == DL_CALIBRATED_RANKS && r < series->count; r++) {
         const struct dl_series_row *other = &series->rows[r];
@@ -32,10 +30,9 @@ static enum dl_code profile_of(const struct dl_series *series, const struct dl_s
             continue;
         /* another kind of link */
         if ((other->match.request.nodes > 1) != (row->match.request.nodes > 1)) continue;
-        DL_TRY(dl_series_measured(series, r, -1, &list[(*count)++], err));
+        dl_series_measured(series, r, -1, &list[(*count)++]);
     }
     *out = list;
-    return DL_OK;
 }
 
 static enum dl_code predict_row(const struct dl_data *data, const struct dl_series *series,
@@ -47,7 +44,7 @@ static enum dl_code predict_row(const struct dl_data *data, const struct dl_seri
     struct dl_collective_time t;
     struct dl_err inner = {0};
     int count = 0;
-    DL_TRY(profile_of(series, row, mode, &sets, &count, &out->why, err));
+    profile_of(series, row, mode, &sets, &count, &out->why);
     out->skipped = count == 0;
     if (out->skipped) return DL_OK;
     DL_TRY(dl_series_system(data, row, series->arena, &system, &out->why, err));
@@ -83,7 +80,6 @@ enum dl_code dl_compare_calibrated(const struct dl_data *data, const struct dl_c
     for (int r = 0; r < series.count; r++) {
         const struct dl_series_row *row = &series.rows[r];
         struct dl_compared *compared = dl_comparison_add(out);
-        if (compared == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         *compared = (struct dl_compared){
             .id = row->id,
             .source = row->source,

@@ -87,7 +87,6 @@ enum dl_code dl_compare_collectives(const struct dl_data *data, const struct dl_
         DL_TRY(dl_coll_row_read(csv, r, &row, err));
         struct dl_coll_match match = dl_coll_match(&row);
         struct dl_compared *compared = dl_comparison_add(out);
-        if (compared == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         *compared = (struct dl_compared){
             .id = dl_arena_printf(out->arena, "%s:%d", csv->name, csv->row_lines[r]),
             .source = source < 0 ? "" : csv->rows[r][source],

@@ -29,7 +29,7 @@ static enum dl_code follow_alias(const struct dl_data *data, const char **name,
     if ((is_path || !two) &&
         dl_data_path(data, DL_DATA_DEVICE, *name, arena, &path, &ignored) == DL_OK)
         return DL_OK;
-    DL_TRY(dl_data_names(data, DL_DATA_DEVICE, arena, &names, err));
+    dl_data_names(data, DL_DATA_DEVICE, arena, &names);
     for (int i = 0; names[i] != NULL; i++) {
         const struct dl_device *device = NULL;
         DL_TRY(dl_data_device(data, names[i], arena, &device, err));
@@ -129,7 +129,6 @@ enum dl_code dl_compare_kernels(const struct dl_data *data, const struct dl_csv 
         DL_TRY(dl_kernel_row_read(csv, r, &row, err));
         DL_TRY(find_device(data, &cache, row.device, by_gpu, out->arena, &device, err));
         struct dl_compared *compared = dl_comparison_add(out);
-        if (compared == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         *compared = (struct dl_compared){
             .id = dl_arena_printf(out->arena, "%s:%d", csv->name, csv->row_lines[r]),
             .source = by_gpu       ? group_text(out->arena, &row)

@@ -140,12 +140,11 @@ static enum dl_code add_row(void *user, const char *id, struct dl_err *err) {
         if (w->next % ROWS_AT_A_TIME != 0) return DL_OK;
     } else {
         union dl_cell *cells = dl_table_row(&w->table);
-        if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         if (w->shape == PART) cells++->integer = number + 1;
         fill_row(cells, &row, w->shape == MEASURE || w->shape == TEXT, &w->arena);
         if (w->table.row_count < ROWS_AT_A_TIME) return DL_OK;
     }
-    DL_TRY(w->arena.failed ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : flush_rows(w, err));
+    DL_TRY(flush_rows(w, err));
     begin_rows(w);
     return DL_OK;
 }
@@ -172,7 +171,6 @@ static enum dl_code write_rows(struct writer *w, enum shape shape, struct dl_err
     w->head = true;
     begin_rows(w);
     enum dl_code code = each_row(w->p, add_row, w, err);
-    if (code == DL_OK && w->arena.failed) code = dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (code == DL_OK && (w->head || w->table.row_count > 0 || w->markdown.length > 0))
         code = flush_rows(w, err);
     dl_arena_free(&w->arena);
@@ -181,13 +179,12 @@ static enum dl_code write_rows(struct writer *w, enum shape shape, struct dl_err
 
 /* ---- the results ---- */
 
-static enum dl_code fill_summary(struct dl_table *table, const struct dl_error_summary *list,
-                                 int count, bool people, struct dl_err *err) {
+static void fill_summary(struct dl_table *table, const struct dl_error_summary *list, int count,
+                         bool people) {
     for (int i = 0; i < count; i++) {
         const char *group = people ? brief(table->arena, list[i].group) : list[i].group;
-        DL_TRY(dl_compare_summary_row(table, &list[i], group, err));
+        dl_compare_summary_row(table, &list[i], group);
     }
-    return DL_OK;
 }
 
 static void json_inputs(const struct printer *p, struct dl_json_writer *w) {
@@ -296,8 +293,6 @@ static enum dl_code print_text(struct printer *p, const struct dl_table *summary
     const char *errors = dl_table_text(summary), *largest = all ? "" : worst_text(p, &worst),
                *causes = causes_text(p, &slow), *reasons = dl_compare_reasons(p->c),
                *told = dl_compare_remarks(p->c);
-    if (errors == NULL || largest == NULL || causes == NULL || reasons == NULL || told == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (all) {
         struct writer rows = {.p = p};
         DL_TRY(write_rows(&rows, MEASURE, err));
@@ -323,7 +318,7 @@ static enum dl_code print(struct printer *p, const struct dl_error_summary *list
                           struct dl_err *err) {
     struct dl_table summary;
     dl_compare_summary_init(&summary, p->context->arena);
-    DL_TRY(fill_summary(&summary, list, count, p->format == DL_FORMAT_TEXT, err));
+    fill_summary(&summary, list, count, p->format == DL_FORMAT_TEXT);
     if (p->format == DL_FORMAT_JSON) return print_json(p, &summary, decisions, err);
     if (p->format == DL_FORMAT_CSV && dl_option_given(p->options, "rows"))
         return print_rows(p, CSV, "", err);
@@ -348,7 +343,6 @@ enum dl_code dl_compare_print(struct dl_context *context, const struct dl_option
     const char *end =
         dl_arena_printf(context->arena, "%s%s", sentence(context->arena, list, count),
                         dl_decisions_text(decisions.list, decisions.count, context->arena));
-    if (end == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(print(&p, list, count, &decisions, end, err));
     if (format != DL_FORMAT_TEXT)
         context->note(context, "%.*s", (int)strcspn(end + 1, "\n"), end + 1);

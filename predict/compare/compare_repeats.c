@@ -59,7 +59,7 @@ static enum dl_code join_column(const struct dl_csv *csv, const int *columns, in
     if (count > 1)
         row[column] =
             dl_arena_printf(arena, "%.17g", dl_quantile_sorted(values, (size_t)count, 0.5));
-    return row[column] == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+    return DL_OK;
 }
 
 /* One row for `first` and those like it. */
@@ -68,7 +68,6 @@ static enum dl_code join(const struct dl_csv *csv, const int *columns, int first
                          const char *const **out, struct dl_err *err) {
     const int core = dl_csv_column(csv, "core_s");
     const char **row = dl_arena_alloc(arena, (size_t)csv->column_count, sizeof *row);
-    if (row == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     memcpy(row, csv->rows[first], (size_t)csv->column_count * sizeof *row);
     for (int i = first; i < csv->row_count; i++)
         taken[i] = taken[i] || repeats(csv, columns, first, i);
@@ -76,7 +75,7 @@ static enum dl_code join(const struct dl_csv *csv, const int *columns, int first
     if (core >= 0) DL_TRY(join_column(csv, columns, first, core, values, arena, row, err));
     row[id] = without_repeat(arena, row[id]);
     *out = row;
-    return row[id] == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+    return DL_OK;
 }
 
 enum dl_code dl_compare_join_repeats(const struct dl_csv *csv, struct dl_arena *arena,
@@ -90,8 +89,6 @@ enum dl_code dl_compare_join_repeats(const struct dl_csv *csv, struct dl_arena *
     double *values = dl_arena_alloc(arena, (size_t)csv->row_count, sizeof *values);
     int *lines = dl_arena_alloc(arena, (size_t)csv->row_count, sizeof *lines);
     const char *const **rows = dl_arena_alloc(arena, (size_t)csv->row_count, sizeof *rows);
-    if (taken == NULL || values == NULL || rows == NULL || lines == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     out->row_count = 0;
     for (int i = 0; i < csv->row_count; i++) {
         if (taken[i]) continue;
@@ -104,8 +101,8 @@ enum dl_code dl_compare_join_repeats(const struct dl_csv *csv, struct dl_arena *
     return DL_OK;
 }
 
-enum dl_code dl_compare_take_quartiles(const struct dl_csv *csv, struct dl_arena *arena,
-                                       struct dl_csv *out, struct dl_err *err) {
+void dl_compare_take_quartiles(const struct dl_csv *csv, struct dl_arena *arena,
+                               struct dl_csv *out) {
     /* of checkpoints, which have no record of disturbances, the fastest repeat */
     const bool checkpoints = dl_csv_column(csv, "write_s") >= 0;
     const int quartile = dl_csv_column(csv, checkpoints ? "low_s" : "quartile_s"),
@@ -113,10 +110,9 @@ enum dl_code dl_compare_take_quartiles(const struct dl_csv *csv, struct dl_arena
               metric = dl_csv_column(csv, "metric");
     const int disturbed = dl_csv_column(csv, "disturbed");
     *out = *csv;
-    if (quartile < 0 || value < 0 || csv->row_count == 0) return DL_OK;
-    if (!checkpoints && (metric < 0 || disturbed < 0)) return DL_OK;
+    if (quartile < 0 || value < 0 || csv->row_count == 0) return;
+    if (!checkpoints && (metric < 0 || disturbed < 0)) return;
     const char *const **rows = dl_arena_alloc(arena, (size_t)csv->row_count, sizeof *rows);
-    if (rows == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < csv->row_count; i++) {
         rows[i] = csv->rows[i];
         if (rows[i][quartile][0] == 0) continue;
@@ -124,11 +120,9 @@ enum dl_code dl_compare_take_quartiles(const struct dl_csv *csv, struct dl_arena
             (strcmp(rows[i][disturbed], "yes") != 0 || strcmp(rows[i][metric], "iteration") != 0))
             continue;
         const char **row = dl_arena_alloc(arena, (size_t)csv->column_count, sizeof *row);
-        if (row == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         memcpy(row, csv->rows[i], (size_t)csv->column_count * sizeof *row);
         row[value] = row[quartile];
         rows[i] = row;
     }
     out->rows = rows;
-    return DL_OK;
 }

@@ -33,13 +33,11 @@ enum dl_code dl_row_list_add(struct dl_row_list *list, int of, double measured,
     if (block == list->block_capacity) {
         const int capacity = block == 0 ? 64 : 2 * block;
         struct dl_row_block **grown = dl_arena_alloc(arena, (size_t)capacity, sizeof *grown);
-        if (grown == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         if (block > 0) memcpy(grown, list->blocks, (size_t)block * sizeof *grown);
         list->blocks = grown;
         list->block_capacity = capacity;
     }
     if (at == 0) list->blocks[block] = dl_arena_alloc(arena, 1, sizeof **list->blocks);
-    if (list->blocks[block] == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     list->blocks[block]->of[at] = of;
     list->blocks[block]->measured[at] = measured;
     list->count++;

@@ -170,16 +170,13 @@ static struct dl_compared begin(const struct dl_run_rows *r, int row) {
     };
 }
 
-static enum dl_code find_causes(const struct dl_run_evidence *e, struct dl_compared *rows,
-                                struct dl_err *err) {
+static void find_causes(const struct dl_run_evidence *e, struct dl_compared *rows) {
     for (int i = 0; i < e->runs.csv->row_count; i++) {
         rows[i].evidence = e;
         rows[i].run = i;
         if (!dl_run_is_slow(e, i, rows[i].measured)) continue;
         rows[i].cause = dl_run_cause(e, i, rows[i].measured, e->runs.arena);
-        if (rows[i].cause == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     }
-    return DL_OK;
 }
 
 /* All rows of the table next to their predictions. */
@@ -192,10 +189,8 @@ static enum dl_code compare_rows(struct dl_run_evidence *e, bool anchor, struct 
     DL_TRY(dl_classes_make(&keys, count, out->arena, &plans, err));
     double *scales = dl_arena_alloc(out->arena, (size_t)count, sizeof *scales);
     e->kept = dl_arena_alloc(out->arena, (size_t)count, sizeof *e->kept);
-    if (scales == NULL || e->kept == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int row = 0; row < count; row++) {
         struct dl_compared *compared = dl_comparison_add(out);
-        if (compared == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         *compared = begin(r, row);
         compared->elsewhere = !dl_comparison_mine(out, r->alike.first[row]);
         if (compared->elsewhere) {
@@ -216,14 +211,13 @@ enum dl_code dl_compare_runs(const struct dl_data *data, const struct dl_csv *cs
                              struct dl_comparison *out, struct dl_err *err) {
     struct dl_run_evidence *e = dl_arena_alloc(out->arena, 1, sizeof *e);
     const int first = out->count;
-    if (e == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_run_rows_read(data, csv, out->arena, &e->runs, err));
     DL_TRY(compare_rows(e, anchor, out, err));
     /* rows of later tables may move those of this one */
     struct dl_compared *rows = dl_arena_alloc(out->arena, (size_t)csv->row_count, sizeof *rows);
-    if (rows == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (csv->row_count > 0) memcpy(rows, &out->rows[first], (size_t)csv->row_count * sizeof *rows);
     e->rows = rows;
     DL_TRY(dl_run_evidence_make(e, err));
-    return find_causes(e, &out->rows[first], err);
+    find_causes(e, &out->rows[first]);
+    return DL_OK;
 }

@@ -23,14 +23,12 @@ static void remember(struct dl_run_rows *r, const char *key, const void *object)
 static enum dl_code load_workload(struct dl_run_rows *r, const char *name, const char *input,
                                   const struct dl_workload **out, struct dl_err *err) {
     const char *key = dl_arena_printf(r->arena, "workload %s %s", name, input);
-    if (key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     *out = cached(r, key);
     if (*out != NULL) return DL_OK;
     struct dl_data data = *r->data;
     const int given = data.override_count;
     data.training = true;
     data.overrides = dl_arena_alloc(r->arena, (size_t)given + 1, sizeof *data.overrides);
-    if (key == NULL || data.overrides == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < given; i++) data.overrides[i] = r->data->overrides[i];
     if (input[0] != 0)
         data.overrides[data.override_count++] =
@@ -69,7 +67,6 @@ static const char *release_remark(const struct dl_run_rows *r, const struct run_
 static enum dl_code load_plain(struct dl_run_rows *r, const char *name,
                                const struct dl_framework **plain_out, struct dl_err *err) {
     const char *key = dl_arena_printf(r->arena, "framework %s", name);
-    if (key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const struct dl_framework *plain = cached(r, key);
     if (plain == NULL) {
         struct dl_data data = *r->data;
@@ -114,27 +111,23 @@ static enum dl_code load_release(struct dl_run_rows *r, int row, struct run_rele
         dl_framework_usual_version(out->plain, dl_device_architecture(run->system->device));
     find_release(&facts, out);
     run->release_remark = release_remark(r, out, version);
-    return run->release_remark != NULL ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    return DL_OK;
 }
 
 /* The same framework for runs that do not say which release they used. */
-static enum dl_code assume_release(struct dl_run_rows *r, struct dl_run_row *run,
-                                   struct dl_err *err) {
+static void assume_release(struct dl_run_rows *r, struct dl_run_row *run) {
     const char *release = run->framework->release != NULL ? run->framework->release : "",
                *key = dl_arena_printf(r->arena, "framework %s release %s assumed",
                                       run->framework->name, release);
-    if (key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const struct dl_framework *known = cached(r, key);
     if (known == NULL) {
         struct dl_framework *assumed = dl_arena_alloc(r->arena, 1, sizeof *assumed);
-        if (assumed == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         *assumed = *run->framework;
         assumed->release_assumed = true;
         known = assumed;
         remember(r, key, known);
     }
     run->framework = known;
-    return DL_OK;
 }
 
 /* The framework with the constants of the run's release, and the workload as that builds it. */
@@ -154,7 +147,6 @@ static enum dl_code load_framework(struct dl_run_rows *r, int row, struct dl_run
     const char *key =
         dl_arena_printf(r->arena, "framework %s release %s kernels %s", name,
                         release != NULL ? release : "", kernels != NULL ? kernels : "");
-    if (key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     run->framework = cached(r, key);
     if (run->framework != NULL) return DL_OK;
     struct dl_data data = *r->data;
@@ -180,7 +172,6 @@ static enum dl_code load_system(struct dl_run_rows *r, int row, struct dl_run_ro
     said.nccl_rings = dl_known(rings) ? (int64_t)rings : 0;
     const char *key = dl_arena_printf(r->arena, "system %s limit %g nccl %s rings %g", name,
                                       said.power_limit_w, said.nccl_version, rings);
-    if (key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     run->system = cached(r, key);
     if (run->system != NULL) return DL_OK;
     DL_TRY(dl_row_system(r->data, name, &said, r->arena, &run->system, &run->why, err));
@@ -195,6 +186,6 @@ enum dl_code dl_run_load_files(struct dl_run_rows *r, int row, struct dl_run_row
     if (run->why != NULL) return DL_OK;
     DL_TRY(load_framework(r, row, run, &workload, err));
     run->release = run->framework;
-    if (run->release_remark != NULL) DL_TRY(assume_release(r, run, err));
+    if (run->release_remark != NULL) assume_release(r, run);
     return load_workload(r, workload, names_data(input) ? "" : input, &run->workload, err);
 }

@@ -91,19 +91,17 @@ static int same_group(const struct dl_run_rows *r, bool whole, int row) {
     return count;
 }
 
-static enum dl_code order_by_batch(struct dl_run_rows *r, struct dl_err *err) {
+static void order_by_batch(struct dl_run_rows *r) {
     const size_t count = (size_t)r->csv->row_count;
     r->near = dl_arena_alloc(r->arena, count, sizeof *r->near);
     for (int whole = 0; whole < 2; whole++) {
         struct dl_run_batch *order = dl_arena_alloc(r->arena, count, sizeof *order);
-        if (r->near == NULL || order == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         for (int row = 0; row < r->csv->row_count; row++)
             order[row] = (struct dl_run_batch){
                 .kind = r->alike.first[row], .samples = batch_of(&r->rows[row], whole), .row = row};
         qsort(order, count, sizeof *order, by_kind_and_batch);
         r->by_batch[whole] = order;
     }
-    return DL_OK;
 }
 
 /* The median of repeats: one disturbed run must not move all that it corrects. Those that name
@@ -155,10 +153,9 @@ enum dl_code dl_run_groups_make(struct dl_run_rows *r, struct dl_err *err) {
     const int count = r->csv->row_count;
     DL_TRY(dl_classes_make(&kinds, count, r->arena, &r->alike, err));
     DL_TRY(dl_classes_make(&batches, count, r->arena, &r->batches, err));
-    DL_TRY(order_by_batch(r, err));
+    order_by_batch(r);
     r->groups = dl_arena_alloc(r->arena, (size_t)count, sizeof *r->groups);
     double *room = dl_arena_alloc(r->arena, 2 * (size_t)count, sizeof *room);
-    if (r->groups == NULL || room == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int row = 0; row < count; row++) {
         if (r->batches.first[row] != row) continue;
         r->groups[row] = group_with(r, false, row, room);
@@ -225,7 +222,6 @@ enum dl_code dl_run_evidence_make(struct dl_run_evidence *e, struct dl_err *err)
     const int count = e->runs.csv->row_count;
     const struct dl_class_keys keys = {place_hash, place_equal, &e->runs};
     e->found = dl_arena_alloc(e->runs.arena, (size_t)count, sizeof *e->found);
-    if (e->found == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     return dl_classes_make(&keys, count, e->runs.arena, &e->places, err);
 }
 

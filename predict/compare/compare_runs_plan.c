@@ -67,17 +67,15 @@ static enum dl_code store_cell(const struct dl_run_rows *runs, int row, int colu
                         message != NULL ? message + 2 : inner.message);
 }
 
-enum dl_code dl_run_plan_find(struct dl_run_rows *runs, struct dl_err *err) {
+void dl_run_plan_find(struct dl_run_rows *runs) {
     struct dl_run_plan_column column;
     int count = 0;
     while (dl_run_plan_column(count, &column)) count++;
     runs->plan_columns = dl_arena_alloc(runs->arena, (size_t)count, sizeof *runs->plan_columns);
-    if (runs->plan_columns == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < count && dl_run_plan_column(i, &column); i++) {
         column.index = dl_csv_column(runs->csv, column.name);
         if (column.index >= 0) runs->plan_columns[runs->plan_column_count++] = column;
     }
-    return DL_OK;
 }
 
 static int64_t common_divisor(int64_t a, int64_t b) {

@@ -289,12 +289,10 @@ static enum dl_code read_run(struct dl_run_rows *r, int row, struct dl_run_row *
                                  : run->why;
     DL_TRY(dl_run_plan_read(r, row, plan, err));
     /* a reason without its text is none */
-    if (r->arena->failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (run->why != NULL) return DL_OK;
     struct dl_err inner = {0};
     const enum dl_code code = dl_run_load_files(r, row, run, &inner);
     if (code == DL_ERR_USAGE) run->why = dl_arena_strdup(r->arena, inner.message);
-    if (r->arena->failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (code != DL_OK && code != DL_ERR_USAGE) {
         *err = inner;
         return code;
@@ -331,7 +329,10 @@ static enum dl_code find_columns(struct dl_run_rows *r, struct dl_err *err) {
             dl_arena_printf(r->arena, "%s%s%s", missing, first != NULL ? ", " : "", columns[c].key);
         if (first == NULL) first = columns[c].key;
     }
-    if (first == NULL) return dl_run_plan_find(r, err);
+    if (first == NULL) {
+        dl_run_plan_find(r);
+        return DL_OK;
+    }
     return dl_fail_at(err, r->csv->name, 1, 1, first,
                       "a table of runs also needs the columns %s; dlmodel schema runs --template "
                       "prints a header",
@@ -345,8 +346,6 @@ enum dl_code dl_run_rows_read(const struct dl_data *data, const struct dl_csv *c
     DL_TRY(find_columns(out, err));
     out->cache = dl_arena_alloc(arena, count * DL_RUN_NEW_FILES + 1, sizeof *out->cache);
     out->rows = dl_arena_alloc(arena, count, sizeof *out->rows);
-    if (out->cache == NULL || out->rows == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int row = 0; row < csv->row_count; row++) {
         DL_TRY(read_run(out, row, &out->rows[row], err));
         DL_TRY(read_core_ratio(out, row, &out->rows[row], err));

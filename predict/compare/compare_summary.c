@@ -75,7 +75,6 @@ static enum dl_code group_rows(const struct dl_comparison *c, int kind, int *ord
     *out = (struct grouping){.order = order};
     DL_TRY(dl_classes_make(&keys, c->count, c->arena, &out->classes, err));
     out->begin = dl_arena_alloc(c->arena, 2 * (size_t)c->count + 1, sizeof *out->begin);
-    if (out->begin == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     int *next = out->begin + c->count;
     for (int i = 0; i < rows; i++) next[out->classes.first[dl_comparison_case(c, i)]]++;
     for (int k = 0; k < c->count; k++) {
@@ -216,10 +215,9 @@ void dl_compare_summary_init(struct dl_table *table, struct dl_arena *arena) {
                   sizeof summary_columns / sizeof summary_columns[0]);
 }
 
-enum dl_code dl_compare_summary_row(struct dl_table *table, const struct dl_error_summary *summary,
-                                    const char *group, struct dl_err *err) {
+void dl_compare_summary_row(struct dl_table *table, const struct dl_error_summary *summary,
+                            const char *group) {
     union dl_cell *cells = dl_table_row(table);
-    if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const double errors_pct[] = {summary->mape_pct,
                                  summary->median_ape_pct,
                                  summary->p90_ape_pct,
@@ -232,5 +230,4 @@ enum dl_code dl_compare_summary_row(struct dl_table *table, const struct dl_erro
     cells[2].integer = summary->rows;
     cells[3].integer = summary->skipped;
     for (int e = 0; e < 7; e++) cells[4 + e].number = errors_pct[e];
-    return DL_OK;
 }

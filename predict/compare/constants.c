@@ -99,7 +99,6 @@ static enum dl_code object_doc(const struct dl_data *data, const struct place *p
     }
     if (at == NULL) return DL_OK;
     const char *name = dl_arena_strndup(arena, at, strcspn(at, ","));
-    if (name == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_data_path(data, place->kind, name, arena, &path, err));
     return dl_json_read(path, arena, out, err);
 }
@@ -111,7 +110,6 @@ static enum dl_code read_value(const struct dl_data *data, const struct dl_json 
     struct dl_json *doc = NULL;
     struct dl_err inner = {0};
     size_t begin, end;
-    if (where == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (!place_of(c->key, arena, &place))
         return dl_json_fail(file, where, err, "expected KIND.NAME.KEY, got \"%s\"", c->key);
     const enum dl_code code = object_doc(data, &place, 0, arena, &doc, &inner);
@@ -130,7 +128,6 @@ enum dl_code dl_constants_read(const struct dl_data *data, struct dl_arena *aren
     const char *path = NULL;
     for (int d = 0; d < data->directory_count && path == NULL; d++) {
         path = dl_arena_printf(arena, "%s/constants.json", data->directories[d]);
-        if (path == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         struct dl_err absent;
         char *text;
         size_t length;

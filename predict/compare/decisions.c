@@ -205,9 +205,6 @@ static enum dl_code decide_all(const struct measured *m, struct dl_arena *arena,
                       .times = dl_arena_alloc(arena, count + 1, sizeof *all.times)};
     *out = dl_arena_alloc(arena, 2 * count + 1, sizeof **out);
     *count_out = 0;
-    if (scratch == NULL || all.names == NULL || all.times == NULL || *out == NULL ||
-        alternatives == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < 2; i++) {
         const struct kind kind = {m->cases, i == 1};
         DL_TRY(
@@ -226,7 +223,6 @@ enum dl_code dl_decisions_of(const struct dl_comparison *c, struct dl_decision_l
                              struct dl_err *err) {
     const size_t n = (size_t)c->count;
     struct dl_decision_row *cases = dl_arena_alloc(c->arena, n + 1, sizeof *cases);
-    if (cases == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (size_t i = 0; i < n; i++) {
         const struct dl_compared *row = &c->rows[i];
         cases[i].predicted_s = NAN;

@@ -9,11 +9,10 @@
 static bool given(const char *text) { return text != NULL && text[0] != '\0'; }
 
 /* A copy of the system as the row says it was. */
-static enum dl_code as_said(struct dl_arena *arena, const struct dl_row_machine *said,
-                            const struct dl_system **system, struct dl_err *err) {
+static void as_said(struct dl_arena *arena, const struct dl_row_machine *said,
+                    const struct dl_system **system) {
     struct dl_system *copy = dl_arena_alloc(arena, 1, sizeof *copy);
     struct dl_device *device = dl_arena_alloc(arena, 1, sizeof *device);
-    if (copy == NULL || device == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     *copy = **system;
     *device = *copy->device;
     if (dl_known(said->power_limit_w)) device->power_limit_w = said->power_limit_w;
@@ -22,7 +21,6 @@ static enum dl_code as_said(struct dl_arena *arena, const struct dl_row_machine 
     copy->device = device;
     dl_nccl_prepare(copy);
     *system = copy;
-    return DL_OK;
 }
 
 enum dl_code dl_row_system(const struct dl_data *data, const char *name,
@@ -37,7 +35,7 @@ enum dl_code dl_row_system(const struct dl_data *data, const char *name,
     const enum dl_code code = dl_data_path(data, DL_DATA_SYSTEM, name, arena, &path, &inner);
     if (code == DL_ERR_USAGE) {
         *why_out = dl_arena_strdup(arena, inner.message);
-        return *why_out != NULL ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        return DL_OK;
     }
     if (code != DL_OK) {
         *err = inner;
@@ -46,17 +44,18 @@ enum dl_code dl_row_system(const struct dl_data *data, const char *name,
     /* text with a slash would pass as a path */
     if (access(path, F_OK) != 0) {
         *why_out = dl_arena_printf(arena, "no system file \"%s\"", name);
-        return *why_out != NULL ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        return DL_OK;
     }
     const bool release = said != NULL && given(said->nccl_version);
     if (release && dl_nccl_version_find(said->nccl_version, &number) == NULL) {
         *why_out = dl_arena_printf(arena, "nccl_version \"%.40s\" is no release of NCCL 2",
                                    said->nccl_version);
-        return *why_out != NULL ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        return DL_OK;
     }
     *why_out = NULL;
     DL_TRY(dl_data_system(data, name, arena, out, err));
     const bool says =
         said != NULL && (dl_known(said->power_limit_w) || release || said->nccl_rings > 0);
-    return says ? as_said(arena, said, out, err) : DL_OK;
+    if (says) as_said(arena, said, out);
+    return DL_OK;
 }

@@ -8,18 +8,14 @@
 #include "predict/compare/compare_runs.h"
 
 /* Copies what outlives the stream. */
-static enum dl_code keep_header(const struct dl_csv *header, struct dl_arena *arena,
-                                struct dl_csv *out, struct dl_err *err) {
+static void keep_header(const struct dl_csv *header, struct dl_arena *arena, struct dl_csv *out) {
     const char **names = dl_arena_alloc(arena, (size_t)header->column_count, sizeof *names);
     *out = (struct dl_csv){.name = dl_arena_strdup(arena, header->name),
                            .header = names,
                            .column_count = header->column_count};
-    if (names == NULL || out->name == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int c = 0; c < header->column_count; c++) {
         names[c] = dl_arena_strdup(arena, header->header[c]);
-        if (names[c] == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     }
-    return DL_OK;
 }
 
 enum dl_code dl_run_cases_open(const char *path, struct dl_arena *arena, struct dl_run_cases *out,
@@ -32,10 +28,9 @@ enum dl_code dl_run_cases_open(const char *path, struct dl_arena *arena, struct 
     if (!regular) return DL_OK;
     *is_runs_out = dl_compare_is_runs(&stream.header);
     out->file = stream.file;
-    const enum dl_code code =
-        *is_runs_out ? keep_header(&stream.header, arena, &out->csv, err) : DL_OK;
+    if (*is_runs_out) keep_header(&stream.header, arena, &out->csv);
     dl_csv_close(&stream);
-    return code;
+    return DL_OK;
 }
 
 /* Columns by which cases are told apart, in the order of the header. */
@@ -55,16 +50,14 @@ static bool tells_apart(const char *column) {
     return false;
 }
 
-static enum dl_code find_keys(const struct dl_csv *header, struct dl_arena *arena,
-                              struct key_columns *out, struct dl_err *err) {
+static void find_keys(const struct dl_csv *header, struct dl_arena *arena,
+                      struct key_columns *out) {
     out->list = dl_arena_alloc(arena, (size_t)header->column_count, sizeof *out->list);
-    if (out->list == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     out->count = 0;
     for (int c = 0; c < header->column_count; c++)
         if (tells_apart(header->header[c])) out->list[out->count++] = c;
     out->id = dl_csv_column(header, "id");
     out->value = dl_csv_column(header, "value");
-    return DL_OK;
 }
 
 /* The value of a cell that compare takes as a measurement; NAN for any other text: such a row is a
@@ -213,7 +206,7 @@ enum dl_code dl_run_cases_read(struct dl_run_cases *cases, const struct dl_filte
     struct dl_csv chunk;
     bool wrong = false;
     struct builder b = {.arena = arena, .out = cases};
-    DL_TRY(find_keys(&cases->csv, arena, &b.keys, err));
+    find_keys(&cases->csv, arena, &b.keys);
     DL_TRY(open_again(cases, &stream, err));
     enum dl_code code;
     do {

@@ -40,7 +40,6 @@ enum dl_code dl_series_read(const struct dl_csv *csv, struct dl_arena *arena, st
     const int source = dl_csv_column(csv, "source");
     *out = (struct dl_series){.arena = arena};
     out->rows = dl_arena_alloc(arena, (size_t)csv->row_count + 1, sizeof *out->rows);
-    if (out->rows == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int r = 0; r < csv->row_count; r++) {
         struct dl_series_row *row = &out->rows[out->count++];
         *row = (struct dl_series_row){.series = -1, .machine = -1};
@@ -68,12 +67,11 @@ static int by_bytes(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-enum dl_code dl_series_measured(const struct dl_series *series, int first, int fold,
-                                struct dl_coll_measured *out, struct dl_err *err) {
+void dl_series_measured(const struct dl_series *series, int first, int fold,
+                        struct dl_coll_measured *out) {
     const struct dl_series_row *head = &series->rows[first];
     struct dl_coll_sample *samples =
         dl_arena_alloc(series->arena, (size_t)head->sizes + 1, sizeof *samples);
-    if (samples == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     int count = 0, kept = 0;
     for (int r = first; r < series->count; r++) {
         const struct dl_series_row *row = &series->rows[r];
@@ -98,7 +96,6 @@ enum dl_code dl_series_measured(const struct dl_series *series, int first, int f
         .samples = samples,
         .sample_count = kept,
     };
-    return DL_OK;
 }
 
 enum dl_code dl_series_system(const struct dl_data *data, const struct dl_series_row *row,

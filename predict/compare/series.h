@@ -31,8 +31,8 @@ enum dl_code dl_series_read(const struct dl_csv *csv, struct dl_arena *arena, st
 
 /* Samples of the series that begins at row `first`, without those of `fold` (by size; -1: all);
  * a size that was measured twice counts with the mean of logs. */
-enum dl_code dl_series_measured(const struct dl_series *series, int first, int fold,
-                                struct dl_coll_measured *out, struct dl_err *err);
+void dl_series_measured(const struct dl_series *series, int first, int fold,
+                        struct dl_coll_measured *out);
 
 /* The system of a row with the row's library release, without samples. *why_out: the reason if
  * there is no such system; *out is then untouched. */

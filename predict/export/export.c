@@ -22,7 +22,7 @@ enum dl_code dl_export_write(const char *name, const struct dl_export_request *r
         if (strcmp(e->name, name) != 0) continue;
         DL_TRY(e->write(request, &text, err));
         *text_out = dl_text_string(&text);
-        return *text_out != NULL ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        return DL_OK;
     }
     return dl_fail(err, DL_ERR_USAGE, "--export: no format \"%s\"", name);
 }

@@ -68,7 +68,6 @@ enum dl_code dl_export_deepspeed(const struct dl_export_request *request, struct
     }
     add_optimizer(&w, plan->optimizer);
     dl_jw_end(&w);
-    if (w.failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     dl_text_add(out, w.text);
     dl_text_add(out, "\n");
     return DL_OK;

@@ -76,7 +76,6 @@ enum dl_code dl_export_sbatch(const struct dl_export_request *request, struct dl
                    total.iteration_count, row->prediction->iteration_s,
                    row->prediction->iteration_low_s, row->prediction->iteration_high_s);
     const char *launch = launch_of(plan, request->arena);
-    if (launch == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (strcmp(format, "megatron") == 0) {
         dl_text_printf(out, "srun %s %s", launch, program_of(body));
         return DL_OK;

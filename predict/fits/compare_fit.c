@@ -27,11 +27,9 @@ static enum dl_code evaluate(const struct problem *p, const double *values, stru
     struct dl_data data = *p->data;
     data.overrides =
         dl_arena_alloc(arena, (size_t)data.override_count + DL_FIT_KEYS, sizeof *data.overrides);
-    if (data.overrides == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < data.override_count; i++) data.overrides[i] = p->data->overrides[i];
     for (int i = 0; i < p->fit->count; i++) {
         const char *text = dl_arena_printf(arena, "%.17g", values[i]);
-        if (text == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         data.overrides[data.override_count++] =
             (struct dl_override){.key = p->fit->values[i].key, .value = text};
     }

@@ -37,17 +37,15 @@ static enum dl_code read_fit(const struct dl_options *options, struct dl_arena *
         if (fit->count == DL_FIT_KEYS)
             return dl_fail(err, DL_ERR_USAGE, "--fit: at most %d keys", DL_FIT_KEYS);
         const char *key = dl_arena_strndup(arena, text, (size_t)(equals - text));
-        if (key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         fit->values[fit->count++] = (struct dl_fit_value){.key = key, .start_value = start};
     }
     return DL_OK;
 }
 
-static enum dl_code add_rows(struct dl_table *table, const char *name, const struct dl_fit *fit,
-                             int left_rows, double left_pct, struct dl_err *err) {
+static void add_rows(struct dl_table *table, const char *name, const struct dl_fit *fit,
+                     int left_rows, double left_pct) {
     for (int i = 0; i < fit->count; i++) {
         union dl_cell *cells = dl_table_row(table);
-        if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         cells[0].string = name;
         cells[1].string = fit->values[i].key;
         cells[2].number = fit->values[i].start_value;
@@ -58,7 +56,6 @@ static enum dl_code add_rows(struct dl_table *table, const char *name, const str
         cells[7].integer = left_rows;
         cells[8].number = left_pct;
     }
-    return DL_OK;
 }
 
 static int groups_of(const struct dl_csv *csvs, int count, const char *column, const char **out) {
@@ -75,16 +72,13 @@ static int groups_of(const struct dl_csv *csvs, int count, const char *column, c
 }
 
 /* Rows with (keep) or without that value. */
-static enum dl_code part(const struct dl_csv *csvs, int count, const char *column,
-                         const char *value, bool keep, struct dl_arena *arena, struct dl_csv **out,
-                         struct dl_err *err) {
+static void part(const struct dl_csv *csvs, int count, const char *column, const char *value,
+                 bool keep, struct dl_arena *arena, struct dl_csv **out) {
     *out = dl_arena_alloc(arena, (size_t)count, sizeof **out);
-    if (*out == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < count; i++) {
         const char *const **rows =
             dl_arena_alloc(arena, (size_t)csvs[i].row_count + 1, sizeof *rows);
         int *lines = dl_arena_alloc(arena, (size_t)csvs[i].row_count + 1, sizeof *lines);
-        if (rows == NULL || lines == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         int n = 0;
         for (int r = 0; r < csvs[i].row_count; r++) {
             if ((strcmp(dl_filter_cell(&csvs[i], r, column), value) == 0) != keep) continue;
@@ -96,7 +90,6 @@ static enum dl_code part(const struct dl_csv *csvs, int count, const char *colum
         (*out)[i].row_lines = lines;
         (*out)[i].row_count = n;
     }
-    return DL_OK;
 }
 
 enum dl_code dl_compare_fit_run(struct dl_context *context, const struct dl_options *options,
@@ -111,7 +104,7 @@ enum dl_code dl_compare_fit_run(struct dl_context *context, const struct dl_opti
     DL_TRY(read_fit(options, context->arena, &fit, err));
     dl_table_init(&table, context->arena, columns, sizeof columns / sizeof columns[0]);
     DL_TRY(dl_compare_fit(data, csvs, count, anchor, &fit, err));
-    DL_TRY(add_rows(&table, "all", &fit, 0, NAN, err));
+    add_rows(&table, "all", &fit, 0, NAN);
     const char *groups[MOST_GROUPS];
     const int group_count = column == NULL ? 0 : groups_of(csvs, count, column, groups);
     if (column != NULL && group_count < 2) {
@@ -123,12 +116,12 @@ enum dl_code dl_compare_fit_run(struct dl_context *context, const struct dl_opti
         int left_rows = 0;
         if (context->progress)
             context->note(context, "fit %d of %d: without %s", g + 1, group_count, groups[g]);
-        DL_TRY(part(csvs, count, column, groups[g], false, context->arena, &seen, err));
-        DL_TRY(part(csvs, count, column, groups[g], true, context->arena, &unseen, err));
+        part(csvs, count, column, groups[g], false, context->arena, &seen);
+        part(csvs, count, column, groups[g], true, context->arena, &unseen);
         DL_TRY(dl_compare_fit(data, seen, count, anchor, &fit, err));
         DL_TRY(dl_compare_fit_error(data, unseen, count, anchor, &fit, &left_pct, &left_rows, err));
-        DL_TRY(add_rows(&table, dl_arena_printf(context->arena, "without %s", groups[g]), &fit,
-                        left_rows, left_pct, err));
+        add_rows(&table, dl_arena_printf(context->arena, "without %s", groups[g]), &fit, left_rows,
+                 left_pct);
     }
     if (format == DL_FORMAT_JSON) {
         struct dl_json_writer w;

@@ -83,10 +83,9 @@ static struct verdict judge(const struct jackknife *j, struct dl_arena *arena) {
     return v;
 }
 
-static enum dl_code add(const struct dl_generalized *g, size_t i, const struct jackknife *j,
-                        const struct verdict *v, struct dl_table *table, struct dl_err *err) {
+static void add(const struct dl_generalized *g, size_t i, const struct jackknife *j,
+                const struct verdict *v, struct dl_table *table) {
     union dl_cell *cells = dl_table_row(table);
-    if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const struct dl_constant *c = &g->constants->list[i];
     const double value = g->all_values[i];
     cells[0].string = c->key;
@@ -99,19 +98,17 @@ static enum dl_code add(const struct dl_generalized *g, size_t i, const struct j
     cells[7].number = j->sources > 0 ? 100 * expm1(j->moves[v->mover]) : NAN;
     cells[8].string = j->sources > 0 ? j->names[v->mover] : "";
     cells[9].string = v->refused;
-    return DL_OK;
 }
 
-enum dl_code dl_fit_constants_table(const struct dl_generalized *g, struct dl_arena *arena,
-                                    struct dl_table *table, struct dl_err *err) {
+void dl_fit_constants_table(const struct dl_generalized *g, struct dl_arena *arena,
+                            struct dl_table *table) {
     dl_table_init(table, arena, columns, sizeof columns / sizeof columns[0]);
     for (size_t i = 0; i < (size_t)g->constants->count; i++) {
         struct jackknife j;
         leave_out(g, i, &j);
         const struct verdict v = judge(&j, arena);
-        DL_TRY(add(g, i, &j, &v, table, err));
+        add(g, i, &j, &v, table);
     }
-    return DL_OK;
 }
 
 static enum dl_code output(struct dl_context *context, const struct dl_options *options,
@@ -138,7 +135,7 @@ enum dl_code dl_fit_constants_run(struct dl_context *context, const struct dl_op
     struct dl_table table;
     const char *refused = "";
     int refusals = 0;
-    DL_TRY(dl_fit_constants_table(g, context->arena, &table, err));
+    dl_fit_constants_table(g, context->arena, &table);
     for (size_t i = 0; i < (size_t)g->constants->count; i++) {
         struct jackknife j;
         leave_out(g, i, &j);

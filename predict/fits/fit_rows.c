@@ -9,16 +9,13 @@
 #include "predict/compare/decisions.h"
 
 /* Rows of one table that are wanted; their numbers in `rows` in `numbers`. */
-static enum dl_code part_of(const struct dl_fit_rows *f, int csv, const bool *wanted,
-                            struct dl_arena *arena, struct dl_csv *out, size_t **numbers,
-                            struct dl_err *err) {
+static void part_of(const struct dl_fit_rows *f, int csv, const bool *wanted,
+                    struct dl_arena *arena, struct dl_csv *out, size_t **numbers) {
     const struct dl_csv *all = &f->csvs[csv];
     const size_t room = (size_t)all->row_count + 1;
     const char *const **rows = dl_arena_alloc(arena, room, sizeof *rows);
     int *lines = dl_arena_alloc(arena, room, sizeof *lines);
     *numbers = dl_arena_alloc(arena, room, sizeof **numbers);
-    if (rows == NULL || lines == NULL || *numbers == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     int n = 0;
     for (size_t i = 0; i < f->count; i++) {
         const struct dl_fit_row *row = &f->rows[i];
@@ -32,7 +29,6 @@ static enum dl_code part_of(const struct dl_fit_rows *f, int csv, const bool *wa
     out->rows = rows;
     out->row_lines = lines;
     out->row_count = n;
-    return DL_OK;
 }
 
 static struct dl_fit_prediction taken_from(const struct dl_prediction *p) {
@@ -75,7 +71,7 @@ static enum dl_code predict_all(const struct dl_fit_rows *f, const struct dl_dat
         struct dl_csv part;
         struct dl_run_rows r;
         size_t *numbers;
-        DL_TRY(part_of(f, c, wanted, arena, &part, &numbers, err));
+        part_of(f, c, wanted, arena, &part, &numbers);
         if (part.row_count == 0) continue;
         DL_TRY(dl_run_rows_read(data, &part, arena, &r, err));
         for (int i = 0; i < part.row_count; i++)
@@ -104,20 +100,17 @@ struct dl_interval_case dl_fit_case(const struct dl_fit_row *row,
 }
 
 /* A table without what it says of releases. */
-static enum dl_code hide_versions(struct dl_csv *csv, struct dl_arena *arena, struct dl_err *err) {
+static void hide_versions(struct dl_csv *csv, struct dl_arena *arena) {
     const int column = dl_csv_column(csv, "framework_version");
     const size_t width = (size_t)csv->column_count;
     const char *const **rows = dl_arena_alloc(arena, (size_t)csv->row_count + 1, sizeof *rows);
-    if (rows == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < csv->row_count; i++) {
         const char **cells = dl_arena_alloc(arena, width + 1, sizeof *cells);
-        if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         memcpy(cells, csv->rows[i], width * sizeof *cells);
         if (column >= 0) cells[column] = "";
         rows[i] = cells;
     }
     csv->rows = rows;
-    return DL_OK;
 }
 
 static enum dl_code predict_unversioned(const struct dl_fit_rows *f, struct dl_arena *arena,
@@ -126,9 +119,9 @@ static enum dl_code predict_unversioned(const struct dl_fit_rows *f, struct dl_a
         struct dl_csv part;
         struct dl_run_rows r;
         size_t *numbers;
-        DL_TRY(part_of(f, c, NULL, arena, &part, &numbers, err));
+        part_of(f, c, NULL, arena, &part, &numbers);
         if (part.row_count == 0) continue;
-        DL_TRY(hide_versions(&part, arena, err));
+        hide_versions(&part, arena);
         DL_TRY(dl_run_rows_read(f->data, &part, arena, &r, err));
         for (int i = 0; i < part.row_count; i++)
             DL_TRY(predict_one(&r.rows[i], &out[numbers[i]], err));
@@ -153,7 +146,7 @@ static enum dl_code anchor_all(const struct dl_fit_rows *f, const struct dl_data
         struct dl_csv part;
         struct dl_comparison compared = {.arena = arena};
         size_t *numbers;
-        DL_TRY(part_of(f, c, wanted, arena, &part, &numbers, err));
+        part_of(f, c, wanted, arena, &part, &numbers);
         if (part.row_count == 0) continue;
         DL_TRY(dl_compare_runs(data, &part, true, &compared, err));
         for (int i = 0; i < part.row_count; i++) {
@@ -236,7 +229,6 @@ enum dl_code dl_fit_rows_read(const struct dl_data *data, const struct dl_csv *c
     for (int c = 0; c < csv_count; c++) room += (size_t)csvs[c].row_count;
     *out = (struct dl_fit_rows){.data = data, .csvs = csvs, .csv_count = csv_count, .arena = arena};
     out->rows = dl_arena_alloc(arena, room, sizeof *out->rows);
-    if (out->rows == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int c = 0; c < csv_count; c++) {
         struct dl_run_rows r;
         if (csvs[c].row_count == 0) continue;

@@ -130,13 +130,19 @@ struct thread {
     struct dl_err err;
 };
 
+static enum dl_code run_tasks(void *state, struct dl_err *err) {
+    struct shared *s = state;
+    for (;;) {
+        const size_t task = atomic_fetch_add(&s->next, 1);
+        if (task >= s->end) return DL_OK;
+        DL_TRY(s->task(s, task, err));
+    }
+}
+
 static void *work(void *argument) {
     struct thread *t = argument;
-    for (;;) {
-        const size_t task = atomic_fetch_add(&t->shared->next, 1);
-        if (task >= t->shared->end || t->code != DL_OK) return NULL;
-        t->code = t->shared->task(t->shared, task, &t->err);
-    }
+    t->code = dl_guarded(run_tasks, t->shared, &t->err);
+    return NULL;
 }
 
 /* Runs task(0) to task(count - 1), several at a time. */
@@ -267,13 +273,10 @@ static void weigh(const struct shared *s, double *weights) {
     }
 }
 
-static enum dl_code find_groups(struct dl_generalized *g, struct dl_arena *arena,
-                                struct dl_err *err) {
+static void find_groups(struct dl_generalized *g, struct dl_arena *arena) {
     const size_t n = g->rows->count;
     g->groups = dl_arena_alloc(arena, n + 1, sizeof *g->groups);
     g->group_of = dl_arena_alloc(arena, n + 1, sizeof *g->group_of);
-    if (g->groups == NULL || g->group_of == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (size_t i = 0; i < n; i++) {
         const char *name = dl_fit_row_group(&g->rows->rows[i], g->by);
         size_t k = 0;
@@ -281,10 +284,9 @@ static enum dl_code find_groups(struct dl_generalized *g, struct dl_arena *arena
         if (k == g->group_count) g->groups[g->group_count++] = name;
         g->group_of[i] = k;
     }
-    return DL_OK;
 }
 
-static enum dl_code prepare(struct shared *s, struct dl_arena *arena, struct dl_err *err) {
+static void prepare(struct shared *s, struct dl_arena *arena) {
     const size_t n = row_count(s), k = parameter_count(s);
     struct dl_generalized *g = s->out;
     double *room = dl_arena_alloc(arena, 3 * n + 6 * k + n * k + 1, sizeof *room);
@@ -298,7 +300,6 @@ static enum dl_code prepare(struct shared *s, struct dl_arena *arena, struct dl_
     g->all_values = dl_arena_alloc(arena, k + 1, sizeof *g->all_values);
     g->values = dl_arena_alloc(arena, g->group_count * k + 1, sizeof *g->values);
     g->sensitivity = dl_arena_alloc(arena, n * k + 1, sizeof *g->sensitivity);
-    if (arena->failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     s->weights = room;
     s->base_residuals = s->weights + n;
     s->low = s->base_residuals + n;
@@ -325,7 +326,6 @@ static enum dl_code prepare(struct shared *s, struct dl_arena *arena, struct dl_
         s->prior_sigma[j] = PRIOR_SIGMA * (s->high[j] - s->low[j]) / 2;
         s->base_x[j] = fmax(s->low[j], log(c->value));
     }
-    return DL_OK;
 }
 
 enum dl_code dl_generalize(const struct dl_fit_rows *rows, const struct dl_constants *constants,
@@ -333,8 +333,8 @@ enum dl_code dl_generalize(const struct dl_fit_rows *rows, const struct dl_const
                            struct dl_generalized *out, struct dl_err *err) {
     *out = (struct dl_generalized){.rows = rows, .constants = constants, .by = choice->by};
     struct shared s = {.rows = rows, .constants = constants, .out = out};
-    DL_TRY(find_groups(out, arena, err));
-    DL_TRY(prepare(&s, arena, err));
+    find_groups(out, arena);
+    prepare(&s, arena);
     DL_TRY(fit_all(&s, choice->threads, err));
     DL_TRY(dl_fit_rows_unversioned(rows, out->unversioned, err));
     return in_threads(&s, out->group_count, choice->threads, fit_without, err);

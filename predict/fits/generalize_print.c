@@ -61,14 +61,12 @@ static double error_pct(const struct dl_fit_row *row, double iteration_s) {
 }
 
 /* Rows as `compare` has them, so that both summarize errors alike; `source` is the group. */
-static enum dl_code comparison_of(const struct dl_generalized *g,
-                                  const struct dl_fit_prediction *predictions,
-                                  struct dl_comparison *out, struct dl_err *err) {
+static void comparison_of(const struct dl_generalized *g,
+                          const struct dl_fit_prediction *predictions, struct dl_comparison *out) {
     for (size_t i = 0; i < g->rows->count; i++) {
         const struct dl_fit_row *row = &g->rows->rows[i];
         const struct dl_fit_prediction *p = &predictions[i];
         struct dl_compared *c = dl_comparison_add(out);
-        if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         *c = (struct dl_compared){
             .id = row->id,
             .source = g->groups[g->group_of[i]],
@@ -86,7 +84,6 @@ static enum dl_code comparison_of(const struct dl_generalized *g,
             .skipped = !dl_known(row->measured_s) || !dl_known(p->iteration_s),
         };
     }
-    return DL_OK;
 }
 
 struct report {
@@ -118,12 +115,11 @@ static enum dl_code make_report(const struct dl_generalized *g,
                            .predictions = anchor ? g->anchored : g->held_out,
                            .held_out.arena = arena,
                            .in_sample.arena = arena};
-    DL_TRY(comparison_of(g, out->predictions, &out->held_out, err));
-    DL_TRY(comparison_of(g, anchor ? g->in_sample_anchored : g->in_sample, &out->in_sample, err));
+    comparison_of(g, out->predictions, &out->held_out);
+    comparison_of(g, anchor ? g->in_sample_anchored : g->in_sample, &out->in_sample);
     DL_TRY(dl_compare_summarize(&out->held_out, &out->list, &out->count, err));
     DL_TRY(dl_compare_summarize(&out->in_sample, &out->in_sample_list, &out->in_sample_count, err));
     struct dl_decision_row *rows = dl_arena_alloc(arena, n + 1, sizeof *rows);
-    if (rows == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (size_t i = 0; i < n; i++) {
         const double half = own_half_log(model, &g->rows->rows[i], &out->predictions[i]);
         rows[i] = (struct dl_decision_row){
@@ -145,13 +141,11 @@ static const char *brief(struct dl_arena *arena, const char *text) {
 }
 
 /* Groups, then "all" and the macro-average, which are the last two of a summary. */
-static enum dl_code fill_groups(const struct report *r, bool people, struct dl_table *table,
-                                struct dl_err *err) {
+static void fill_groups(const struct report *r, bool people, struct dl_table *table) {
     for (int i = 0; i < r->count; i++) {
         const struct dl_error_summary *s = &r->list[i];
         if (strcmp(s->kind, "system") == 0) continue;
         union dl_cell *cells = dl_table_row(table);
-        if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         const char *name = strcmp(s->group, "all-by-source") == 0 ? "macro-average" : s->group;
         cells[0].string = people ? brief(table->arena, name) : name;
         cells[1].integer = s->rows;
@@ -162,15 +156,12 @@ static enum dl_code fill_groups(const struct report *r, bool people, struct dl_t
                                   s->inside_pct,  s->interval_ratio_median};
         for (int k = 0; k < 8; k++) cells[3 + k].number = numbers[k];
     }
-    return DL_OK;
 }
 
-static enum dl_code add_row(struct dl_table *table, const struct report *r, size_t i, bool people,
-                            struct dl_err *err) {
+static void add_row(struct dl_table *table, const struct report *r, size_t i, bool people) {
     const struct dl_fit_row *row = &r->g->rows->rows[i];
     const struct dl_fit_prediction *p = &r->predictions[i];
     union dl_cell *cells = dl_table_row(table);
-    if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     cells[0].string = row->id;
     cells[1].string = row->source;
     cells[2].string = row->system;
@@ -190,15 +181,12 @@ static enum dl_code add_row(struct dl_table *table, const struct report *r, size
     cells[16].number = p->model_sigma_log;
     cells[17].number = r->held_out.rows[i].error_pct;
     cells[18].number = r->in_sample.rows[i].error_pct;
-    return DL_OK;
 }
 
 /* The largest errors, at most so many. */
-static enum dl_code fill_rows(const struct report *r, size_t most, bool people,
-                              struct dl_table *table, struct dl_err *err) {
+static void fill_rows(const struct report *r, size_t most, bool people, struct dl_table *table) {
     const size_t n = r->g->rows->count;
     bool *shown = dl_arena_alloc(table->arena, n + 1, sizeof *shown);
-    if (shown == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (size_t k = 0; k < most; k++) {
         size_t worst = n;
         for (size_t i = 0; i < n; i++) {
@@ -209,11 +197,10 @@ static enum dl_code fill_rows(const struct report *r, size_t most, bool people,
                              r->g->rows->rows[worst].measured_s)))
                 worst = i;
         }
-        if (worst == n) return DL_OK;
+        if (worst == n) return;
         shown[worst] = true;
-        DL_TRY(add_row(table, r, worst, people, err));
+        add_row(table, r, worst, people);
     }
-    return DL_OK;
 }
 
 static enum dl_code print_json(struct dl_context *context, const struct dl_options *options,
@@ -261,8 +248,8 @@ static enum dl_code print(struct dl_context *context, const struct dl_options *o
     DL_TRY(make_report(g, model, dl_option_given(options, "anchor"), context->arena, &r, err));
     dl_table_init(&groups, context->arena, columns, sizeof columns / sizeof columns[0]);
     dl_table_init(&rows, context->arena, row_columns, sizeof row_columns / sizeof row_columns[0]);
-    DL_TRY(fill_groups(&r, people, &groups, err));
-    DL_TRY(fill_rows(&r, all ? g->rows->count : SHOWN_ROWS, people, &rows, err));
+    fill_groups(&r, people, &groups);
+    fill_rows(&r, all ? g->rows->count : SHOWN_ROWS, people, &rows);
     if (format == DL_FORMAT_JSON) return print_json(context, options, &r, &groups, &rows, err);
     if (format == DL_FORMAT_CSV)
         return context->output(
@@ -295,7 +282,6 @@ static enum dl_code learning_table(struct dl_context *context, const struct dl_f
                   sizeof learning_columns / sizeof learning_columns[0]);
     for (int i = 0; i < DL_LEARNING_STEPS; i++) {
         union dl_cell *cells = dl_table_row(table);
-        if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         cells[0].integer = curve[i].given;
         cells[1].integer = curve[i].groups;
         cells[2].number = curve[i].mape_pct;
@@ -331,12 +317,11 @@ static enum dl_code write_table(struct dl_context *context, const char *folder, 
                                 const struct dl_table *table, struct dl_err *err) {
     const char *path = dl_arena_printf(context->arena, "%s/%s.csv", folder, name),
                *text = dl_table_csv(table);
-    if (path == NULL || text == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     return dl_file_write(path, text, strlen(text), err);
 }
 
-static enum dl_code decision_table(struct dl_context *context, const struct report *r,
-                                   struct dl_table *table, struct dl_err *err) {
+static void decision_table(struct dl_context *context, const struct report *r,
+                           struct dl_table *table) {
     static const struct dl_column decision_columns[] = {
         {"kind", "among", "", DL_COLUMN_STRING, 0, 0},
         {"jobs", "jobs", "", DL_COLUMN_INTEGER, 0, 0},
@@ -354,7 +339,6 @@ static enum dl_code decision_table(struct dl_context *context, const struct repo
         const struct dl_decision_summary s =
             dl_decision_summary(r->decisions, r->decision_count, kind == 1);
         union dl_cell *cells = dl_table_row(table);
-        if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         cells[0].string = kind == 1 ? "frameworks" : "plans";
         cells[1].integer = s.jobs;
         cells[2].number = s.regret_mean_pct;
@@ -365,7 +349,6 @@ static enum dl_code decision_table(struct dl_context *context, const struct repo
         cells[7].integer = s.ranked_jobs;
         cells[8].number = s.rank_correlation;
     }
-    return DL_OK;
 }
 
 /* All tables of one run, for the documents. */
@@ -379,17 +362,17 @@ static enum dl_code write_tables(struct dl_context *context, const char *folder,
     for (int anchor = 0; anchor < 2; anchor++) {
         DL_TRY(make_report(g, intervals, anchor == 1, context->arena, &r, err));
         dl_table_init(&table, context->arena, columns, sizeof columns / sizeof columns[0]);
-        DL_TRY(fill_groups(&r, false, &table, err));
+        fill_groups(&r, false, &table);
         const char *name = dl_arena_printf(context->arena, "%s%s", by, anchor ? "_anchored" : "");
         DL_TRY(write_table(context, folder, name, &table, err));
         if (anchor == 1 || g->by != DL_LEAVE_SOURCE) continue;
-        DL_TRY(decision_table(context, &r, &table, err));
+        decision_table(context, &r, &table);
         DL_TRY(write_table(context, folder, "decisions", &table, err));
     }
     if (g->by != DL_LEAVE_SOURCE) return DL_OK;
     DL_TRY(learning_table(context, g->rows, g->held_out, intervals, &table, err));
     DL_TRY(write_table(context, folder, "learning", &table, err));
-    DL_TRY(dl_fit_constants_table(g, context->arena, &table, err));
+    dl_fit_constants_table(g, context->arena, &table);
     return write_table(context, folder, "constants", &table, err);
 }
 
@@ -398,7 +381,6 @@ static enum dl_code learn_from_files(struct dl_context *context, const struct dl
                                      const struct dl_fit_rows *rows, struct dl_err *err) {
     const size_t n = rows->count;
     struct dl_fit_prediction *p = dl_arena_alloc(context->arena, n + 1, sizeof *p);
-    if (p == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (rows->data->intervals == NULL)
         return dl_fail(err, DL_ERR_USAGE, "no intervals.json in the data directories");
     for (size_t i = 0; i < n; i++) p[i].iteration_s = NAN;

@@ -21,7 +21,7 @@ enum dl_code dl_fit_constants_run(struct dl_context *context, const struct dl_op
 
 struct dl_table;
 /* Its table. */
-enum dl_code dl_fit_constants_table(const struct dl_generalized *g, struct dl_arena *arena,
-                                    struct dl_table *table, struct dl_err *err);
+void dl_fit_constants_table(const struct dl_generalized *g, struct dl_arena *arena,
+                            struct dl_table *table);
 
 #endif

@@ -64,39 +64,32 @@ static int level_of(struct fit *f, int effect, const char *name) {
 }
 
 /* Numbers the sources. */
-static enum dl_code find_sources(struct fit *f, struct dl_arena *arena, struct dl_err *err) {
+static void find_sources(struct fit *f, struct dl_arena *arena) {
     const struct dl_fit_row *rows = f->g->rows->rows;
     int count = 0;
     f->source = dl_arena_alloc(arena, f->n + 1, sizeof *f->source);
     f->measured = dl_arena_alloc(arena, f->n + 1, sizeof *f->measured);
-    if (f->source == NULL || f->measured == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (size_t i = 0; i < f->n; i++) {
         f->source[i] = count;
         for (size_t k = 0; k < i && f->source[i] == count; k++)
             if (strcmp(rows[k].source, rows[i].source) == 0) f->source[i] = f->source[k];
         count += f->source[i] == count;
     }
-    return DL_OK;
 }
 
-static enum dl_code find_levels(struct fit *f, struct dl_arena *arena, struct dl_err *err) {
+static void find_levels(struct fit *f, struct dl_arena *arena) {
     const struct dl_generalized *g = f->g;
     for (int e = 0; e < EFFECTS; e++) {
         f->level[e] = dl_arena_alloc(arena, f->n + 1, sizeof *f->level[e]);
         f->names[e] = dl_arena_alloc(arena, f->n + 1, sizeof *f->names[e]);
         f->level_variance[e] = dl_arena_alloc(arena, f->n + 1, sizeof *f->level_variance[e]);
-        if (f->level[e] == NULL || f->names[e] == NULL || f->level_variance[e] == NULL)
-            return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         for (size_t i = 0; i < f->n; i++) {
             f->level[e][i] = -1;
             if (isnan(f->y[i])) continue;
             const char *name = level_name(&g->rows->rows[i], g->groups[g->group_of[i]], e, arena);
-            if (name == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
             f->level[e][i] = level_of(f, e, name);
         }
     }
-    return DL_OK;
 }
 
 static double errors_of(const struct dl_generalized *g, const struct dl_fit_prediction *p,
@@ -118,7 +111,6 @@ static void find_weights(struct fit *f, size_t row) {
 static enum dl_code prepare(struct fit *f, struct dl_arena *arena, struct dl_err *err) {
     const struct dl_generalized *g = f->g;
     f->y = dl_arena_alloc(arena, (4 + DL_INTERVAL_PARTS) * (f->n + 1), sizeof *f->y);
-    if (f->y == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     f->errors = f->y + f->n;
     double *known = f->errors + f->n, *scratch = known + f->n;
     for (int p = 0; p < DL_INTERVAL_PARTS; p++)
@@ -138,8 +130,9 @@ static enum dl_code prepare(struct fit *f, struct dl_arena *arena, struct dl_err
         if (isnan(f->y[i])) continue;
         f->y[i] = fmax(-f->most, fmin(f->most, f->y[i]));
     }
-    DL_TRY(find_sources(f, arena, err));
-    return find_levels(f, arena, err);
+    find_sources(f, arena);
+    find_levels(f, arena);
+    return DL_OK;
 }
 
 static struct dl_mixed_model start_of(const struct fit *f) {
@@ -269,7 +262,6 @@ static enum dl_code fit_widths(const struct fit *f, struct dl_fit_prediction *pr
     struct width_fit w = {.fit = f, .predictions = predictions, .anchored = anchored};
     w.rows = dl_arena_alloc(arena, f->n + 1, sizeof *w.rows);
     w.errors = dl_arena_alloc(arena, 2 * f->n + 2, sizeof *w.errors);
-    if (w.rows == NULL || w.errors == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     w.weights = w.errors + f->n;
     const double power = anchored ? ANCHORED_POWER : POWER;
     for (size_t i = 0; i < f->n; i++) w.errors[i] = errors_of(g, predictions, i);
@@ -292,7 +284,6 @@ static enum dl_code fit_assumed(const struct fit *f, struct dl_arena *arena,
     struct width_fit w = {.fit = f, .predictions = g->held_out};
     w.rows = dl_arena_alloc(arena, f->n + 1, sizeof *w.rows);
     w.errors = dl_arena_alloc(arena, 2 * f->n + 2, sizeof *w.errors);
-    if (w.rows == NULL || w.errors == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     w.weights = w.errors + f->n;
     for (size_t i = 0; i < f->n; i++)
         w.errors[i] =
@@ -318,11 +309,10 @@ static bool split_name(const char *name, int count, struct dl_arena *arena,
 }
 
 /* Devices in a precision with the sources that measured them. */
-static enum dl_code list_arithmetics(const struct fit *f, struct dl_arena *arena,
-                                     struct dl_interval_model *out, struct dl_err *err) {
+static void list_arithmetics(const struct fit *f, struct dl_arena *arena,
+                             struct dl_interval_model *out) {
     const struct dl_fit_row *rows = f->g->rows->rows;
     out->arithmetics = dl_arena_alloc(arena, f->n + 1, sizeof *out->arithmetics);
-    if (out->arithmetics == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (size_t i = 0; i < f->n; i++) {
         bool listed = f->level[DEVICE][i] < 0;
         for (size_t k = 0; k < i && !listed; k++)
@@ -333,16 +323,13 @@ static enum dl_code list_arithmetics(const struct fit *f, struct dl_arena *arena
             rows[i].kernels, rows[i].architecture, dl_precision_names[rows[i].precision],
             sources_of(f, i, f->g->group_count, f->g->group_count)};
     }
-    return DL_OK;
 }
 
-static enum dl_code list_networks(const struct fit *f, struct dl_arena *arena,
-                                  struct dl_interval_model *out, struct dl_err *err) {
+static void list_networks(const struct fit *f, struct dl_arena *arena,
+                          struct dl_interval_model *out) {
     const struct dl_fit_row *rows = f->g->rows->rows;
     out->network_parameters = dl_arena_alloc(arena, f->n + 1, sizeof *out->network_parameters);
     out->layer_kinds = dl_arena_alloc(arena, f->n + 1, sizeof *out->layer_kinds);
-    if (out->network_parameters == NULL || out->layer_kinds == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (size_t i = 0; i < f->n; i++) {
         if (f->level[SOURCE][i] < 0) continue;
         bool listed = false;
@@ -355,7 +342,6 @@ static enum dl_code list_networks(const struct fit *f, struct dl_arena *arena,
             named = strcmp(out->layer_kinds[k], rows[i].layers) == 0;
         if (!named) out->layer_kinds[out->layer_kind_count++] = rows[i].layers;
     }
-    return DL_OK;
 }
 
 /* Levels that were measured, with what is left of their variance. */
@@ -365,7 +351,6 @@ static enum dl_code list_known(const struct fit *f, struct dl_arena *arena,
     out->frameworks = dl_arena_alloc(arena, count[FRAMEWORK] + 1, sizeof *out->frameworks);
     out->releases = dl_arena_alloc(arena, count[RELEASE] + 1, sizeof *out->releases);
     out->devices = dl_arena_alloc(arena, count[DEVICE] + 1, sizeof *out->devices);
-    if (arena->failed) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (size_t k = 0; k < count[FRAMEWORK]; k++)
         out->frameworks[out->framework_count++] = (struct dl_interval_framework){
             f->names[FRAMEWORK][k], sqrt(f->level_variance[FRAMEWORK][k])};
@@ -410,18 +395,17 @@ enum dl_code dl_interval_fit(struct dl_generalized *g, struct dl_arena *arena,
         .update_ratio = 1, /* until dl_learning_choose */
         .constants_hash = dl_arena_printf(arena, "%016" PRIx64, g->constants->hash),
     };
-    DL_TRY(dl_spread_of_plans(g, f.y, arena, &out->plans_sigma_log, err));
+    dl_spread_of_plans(g, f.y, arena, &out->plans_sigma_log);
     DL_TRY(fit_widths(&f, g->held_out, false, arena, &out->widths, err));
     DL_TRY(fit_assumed(&f, arena, &out->widths, err));
     DL_TRY(fit_widths(&f, g->anchored, true, arena, &out->anchored_widths, err));
-    DL_TRY(list_arithmetics(&f, arena, out, err));
-    DL_TRY(list_networks(&f, arena, out, err));
+    list_arithmetics(&f, arena, out);
+    list_networks(&f, arena, out);
     return list_known(&f, arena, out, err);
 }
 
 enum dl_code dl_interval_write(const struct dl_interval_model *model, const char *path,
                                struct dl_arena *arena, struct dl_err *err) {
     const char *text = dl_json_text(&dl_interval_schema, model, arena);
-    if (text == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     return dl_file_write(path, text, strlen(text), err);
 }

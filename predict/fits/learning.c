@@ -118,7 +118,6 @@ enum dl_code dl_learning_curve(const struct dl_fit_rows *f,
     const struct curve c = {f, predictions, model};
     struct group g = {.rows = dl_arena_alloc(arena, f->count + 1, sizeof *g.rows)};
     bool *done = dl_arena_alloc(arena, f->count + 1, sizeof *done);
-    if (g.rows == NULL || done == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int step = 0; step < DL_LEARNING_STEPS; step++)
         out[step] = (struct dl_learning){.given = given_runs[step]};
     for (size_t i = 0; i < f->count; i++) {

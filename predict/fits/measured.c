@@ -14,23 +14,20 @@ static const char *workload_name(const struct dl_run_rows *r, int row) {
 }
 
 /* A system given as a file: rows say the path, or the name in the file. */
-static enum dl_code name_system(struct dl_csv *csv, const struct dl_inputs *inputs,
-                                struct dl_arena *arena, struct dl_err *err) {
+static void name_system(struct dl_csv *csv, const struct dl_inputs *inputs,
+                        struct dl_arena *arena) {
     const int column = dl_csv_column(csv, "system");
     const char *const **rows =
         dl_arena_alloc(arena, (size_t)csv->row_count + 1, sizeof(const char *const *));
-    if (rows == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; column >= 0 && i < csv->row_count; i++) {
         rows[i] = csv->rows[i];
         if (strcmp(rows[i][column], inputs->system->name) != 0) continue;
         const char **cells = dl_arena_alloc(arena, (size_t)csv->column_count, sizeof(const char *));
-        if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         for (int c = 0; c < csv->column_count; c++)
             cells[c] = c == column ? inputs->system_name : csv->rows[i][c];
         rows[i] = cells;
     }
     if (column >= 0) csv->rows = rows;
-    return DL_OK;
 }
 
 /* Rows that correct, and those of the same system and framework that cannot. */
@@ -72,7 +69,6 @@ static enum dl_code attach(const struct dl_run_rows *r, const struct dl_framewor
     struct dl_measured_run *runs = dl_arena_alloc(arena, room, sizeof *runs);
     struct dl_framework *own = dl_arena_alloc(arena, 1, sizeof *own);
     size_t count = 0;
-    if (runs == NULL || own == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < r->csv->row_count; i++) {
         if (!is_of(r, i, system, (*framework)->name)) continue;
         const char *why = measure(r, i, arena, &runs[count]);
@@ -94,11 +90,10 @@ static enum dl_code load(struct dl_context *context, const struct dl_data *data,
     struct dl_csv *csv = dl_arena_alloc(context->arena, 1, sizeof *csv);
     struct dl_run_rows r;
     struct use use = {.used = 0};
-    if (csv == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (data->intervals == NULL)
         return dl_fail(err, DL_ERR_USAGE, "--measured: no intervals.json in the data directories");
     DL_TRY(dl_data_csv(data, path, context->arena, csv, err));
-    DL_TRY(name_system(csv, inputs, context->arena, err));
+    name_system(csv, inputs, context->arena);
     DL_TRY(dl_run_rows_read(data, csv, context->arena, &r, err));
     for (int i = 0; i < inputs->framework_count; i++)
         DL_TRY(attach(&r, &inputs->frameworks[i], inputs->system_name, context->arena, &use, err));
@@ -120,10 +115,20 @@ static enum dl_code load(struct dl_context *context, const struct dl_data *data,
     return DL_OK;
 }
 
+static void add_remark(const char *remark, struct dl_arena *arena, struct dl_inputs *inputs) {
+    for (int i = 0; i < inputs->framework_count; i++) {
+        struct dl_framework *own = dl_arena_alloc(arena, 1, sizeof *own);
+        *own = *inputs->frameworks[i];
+        own->measured_remark = remark;
+        inputs->frameworks[i] = own;
+    }
+}
+
 enum dl_code dl_measured_load(struct dl_context *context, const struct dl_data *data,
                               const char *path, struct dl_inputs *inputs, struct dl_err *err) {
     const struct dl_attachment *sent = dl_data_attachment(data, path);
     const enum dl_code code = load(context, data, path, inputs, err);
+    if (sent != NULL && sent->remark != NULL) add_remark(sent->remark, context->arena, inputs);
     if (code != DL_ERR_USAGE && code != DL_ERR_INPUT) return code;
     if (sent == NULL || !sent->if_it_fits) return code;
     context->note(context, "without measured runs: %s", err->message);

@@ -26,13 +26,12 @@ static double mean_of_plan(const struct dl_fit_rows *list, const double *errors,
     return sum / times;
 }
 
-enum dl_code dl_spread_of_plans(const struct dl_generalized *g, const double *errors,
-                                struct dl_arena *arena, double *out, struct dl_err *err) {
+void dl_spread_of_plans(const struct dl_generalized *g, const double *errors,
+                        struct dl_arena *arena, double *out) {
     const size_t n = g->rows->count;
     const struct dl_fit_row *rows = g->rows->rows;
     double *squares = dl_arena_alloc(arena, 2 * g->group_count + 2, sizeof *squares);
     bool *done = dl_arena_alloc(arena, n + 1, sizeof *done);
-    if (squares == NULL || done == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     double *freedom = squares + g->group_count, variance = 0, groups = 0;
     for (size_t i = 0; i < n; i++) {
         double count = 0, sum = 0, square = 0;
@@ -53,5 +52,4 @@ enum dl_code dl_spread_of_plans(const struct dl_generalized *g, const double *er
         groups++;
     }
     *out = groups > 0 ? sqrt(variance / groups) : 0;
-    return DL_OK;
 }

@@ -7,7 +7,7 @@
 /* F-TIE: standard deviation of the errors of plans around the mean error of their job, over jobs
  * with at least two; each group of rows (source) counts the same. 0: no such jobs. `errors` has one
  * of each row, NAN: none. DL_ERR_SYSTEM: out of memory. */
-enum dl_code dl_spread_of_plans(const struct dl_generalized *g, const double *errors,
-                                struct dl_arena *arena, double *out, struct dl_err *err);
+void dl_spread_of_plans(const struct dl_generalized *g, const double *errors,
+                        struct dl_arena *arena, double *out);
 
 #endif

@@ -49,7 +49,6 @@ static enum dl_code build_workload(struct dl_context *context, const char *text,
                                    const struct dl_workload **out, struct dl_err *err) {
     struct dl_json *doc;
     struct dl_workload *workload = dl_arena_alloc(context->arena, 1, sizeof *workload);
-    if (workload == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_json_parse("rewritten network", text, strlen(text), context->arena, &doc, err));
     const struct dl_json *docs[1] = {doc};
     *out = workload;
@@ -109,7 +108,6 @@ enum dl_code dl_advise_state_of(struct dl_context *context, const struct dl_opti
     struct dl_inputs inputs;
     struct dl_plan *plan = dl_arena_alloc(context->arena, 1, sizeof *plan);
     struct dl_prediction *p = dl_arena_alloc(context->arena, 1, sizeof *p);
-    if (plan == NULL || p == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     quiet.note = silent;
     DL_TRY(predict(&quiet, options, NULL, &inputs, plan, p, err));
     *out = (struct dl_advise_state){.system = inputs.system,

@@ -57,7 +57,7 @@ static enum dl_code judge(struct adviser *a, const struct dl_advise_change *chan
     DL_TRY(dl_advise_judge(a->context, merged, change->workload_text, &out->verdict, err));
     if (out->verdict.possible) out->gain = gain_of(a, &a->now, &out->verdict);
     out->command = command_of(a, merged, change);
-    return out->command != NULL ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    return DL_OK;
 }
 
 /* Whether x is the better advice: possible, fits, gains more. */
@@ -96,7 +96,6 @@ static enum dl_code judge_all(struct adviser *a, struct dl_advised *rows, int *c
 static enum dl_code combine(struct adviser *a, struct dl_err *err) {
     struct dl_advise_report *r = a->report;
     struct dl_advised *rows = dl_arena_alloc(a->context->arena, DL_ADVISED, sizeof *rows);
-    if (rows == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     while (r->step_count < DL_ADVISE_STEPS) {
         const struct dl_advised *best = NULL;
         int count;
@@ -118,7 +117,7 @@ static enum dl_code combine(struct adviser *a, struct dl_err *err) {
     }
     r->gain = gain_of(a, &r->base, &a->now);
     r->command = command_of(a, &a->options, NULL);
-    return r->command != NULL ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    return DL_OK;
 }
 
 /* Exactly one framework and one number of nodes: what the user gave, else the default. */
@@ -145,7 +144,6 @@ static enum dl_code settle(struct adviser *a, const struct dl_options *options,
 static enum dl_code begin(struct adviser *a, const struct dl_options *options, struct dl_err *err) {
     struct dl_advise_report *r = a->report;
     struct dl_inputs *inputs = dl_arena_alloc(a->context->arena, 1, sizeof *inputs);
-    if (inputs == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     r->inputs = inputs;
     DL_TRY(settle(a, options, inputs, err));
     DL_TRY(dl_advise_judge(a->context, &a->options, NULL, &a->now, err));
@@ -162,7 +160,6 @@ enum dl_code dl_adviser_run(struct dl_context *context, const struct dl_options 
     struct adviser a = {.context = context, .report = r};
     DL_TRY(begin(&a, options, err));
     r->rows = dl_arena_alloc(context->arena, DL_ADVISED, sizeof *r->rows);
-    if (r->rows == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(judge_all(&a, r->rows, &r->count, DL_EFFECT_MODEL, err));
     return combine(&a, err);
 }

@@ -16,14 +16,12 @@ static enum dl_code read_axis(const char *text, struct dl_arena *arena, struct d
         return dl_fail(err, DL_ERR_USAGE, "--space: expected at most %d of them", DL_SPACE_AXES);
     struct dl_space_axis *axis = &out->axes[out->axis_count++];
     axis->name = dl_arena_strndup(arena, text, (size_t)(equals - text));
-    if (axis->name == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (const char *at = equals + 1; at != NULL;) {
         const size_t length = strcspn(at, ",");
         if (length == 0 || axis->count == DL_SPACE_VALUES)
             return dl_fail(err, DL_ERR_USAGE, "--space %s: expected 1 to %d values between commas",
                            axis->name, DL_SPACE_VALUES);
         const char *value = dl_arena_strndup(arena, at, length);
-        if (value == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         axis->values[axis->count++] = value;
         at = at[length] == ',' ? at + length + 1 : NULL;
     }

@@ -34,7 +34,6 @@ static enum dl_code read_group(struct dl_context *context, const struct dl_data 
                                const char *text, size_t length, struct dl_heterogeneous_group *out,
                                struct dl_err *err) {
     char *name = dl_arena_strndup(context->arena, text, length);
-    if (name == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     char *colon = strrchr(name, ':'), *end = NULL;
     const long long nodes = colon == NULL ? 0 : strtoll(colon + 1, &end, 10);
     if (colon == NULL || colon == name || nodes < 1 || nodes > 100000000 || *end != 0) {
@@ -64,8 +63,6 @@ enum dl_code dl_heterogeneous_load(struct dl_context *context, const struct dl_d
     struct dl_heterogeneous_group *groups =
         dl_arena_alloc(context->arena, DL_MIXED_GROUPS, sizeof *groups);
     struct dl_system *system = dl_arena_alloc(context->arena, 1, sizeof *system);
-    if (job == NULL || groups == NULL || system == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     *job = (struct dl_heterogeneous_job){.groups = groups, .balanced = request.split == BALANCED};
     inputs->nodes[0] = 0;
     for (const char *rest = request.groups;;) {

@@ -16,7 +16,6 @@ enum dl_code dl_inputs_overrides(struct dl_context *context, const struct dl_opt
                                  struct dl_data *data, struct dl_err *err) {
     *data = context->data;
     data->overrides = dl_arena_alloc(context->arena, DL_MAX_REPEATS, sizeof *data->overrides);
-    if (data->overrides == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     data->override_count = 0;
     for (int i = 0; i < options->given_count; i++) {
         if (strcmp(options->given[i].option->name, "set") != 0) continue;
@@ -27,7 +26,6 @@ enum dl_code dl_inputs_overrides(struct dl_context *context, const struct dl_opt
         struct dl_override *o = &data->overrides[data->override_count++];
         o->key = dl_arena_strndup(context->arena, text, (size_t)(equals - text));
         o->value = equals + 1;
-        if (o->key == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     }
     return dl_data_intervals(data, context->arena, &data->intervals, err);
 }
@@ -39,7 +37,6 @@ static enum dl_code load_listed(struct dl_context *context, const struct dl_data
         const size_t length = strcspn(s, ",");
         const char *name = dl_arena_strndup(context->arena, s, length);
         const int at = out->framework_count;
-        if (name == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         if (at == DL_MAX_FRAMEWORKS)
             return dl_fail(err, DL_ERR_USAGE, "--framework: more than %d", (int)DL_MAX_FRAMEWORKS);
         DL_TRY(dl_data_framework(data, name, context->arena, &out->frameworks[at], err));
@@ -64,7 +61,7 @@ static enum dl_code load_frameworks(struct dl_context *context, const struct dl_
         return dl_data_framework(data, name, context->arena, &out->frameworks[0], err);
     }
     const char **names;
-    DL_TRY(dl_data_names(data, DL_DATA_FRAMEWORK, context->arena, &names, err));
+    dl_data_names(data, DL_DATA_FRAMEWORK, context->arena, &names);
     for (int i = 0; names[i] != NULL && out->framework_count < DL_MAX_FRAMEWORKS; i++) {
         const struct dl_framework **next = &out->frameworks[out->framework_count];
         DL_TRY(dl_data_framework(data, names[i], context->arena, next, err));
@@ -204,16 +201,12 @@ const struct dl_workload *dl_inputs_workload(const struct dl_inputs *inputs,
 }
 
 /* A workload made from parameters has its full name: "gpt:layers=24,...", not "gpt". */
-static enum dl_code name_workload(struct dl_context *context, struct dl_inputs *out,
-                                  struct dl_err *err) {
-    if (strchr(out->workload_name, ':') == NULL || strchr(out->workload_name, '/') != NULL)
-        return DL_OK;
+static void name_workload(struct dl_context *context, struct dl_inputs *out) {
+    if (strchr(out->workload_name, ':') == NULL || strchr(out->workload_name, '/') != NULL) return;
     struct dl_workload *named = dl_arena_alloc(context->arena, 1, sizeof *named);
-    if (named == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     *named = *out->workload;
     named->name = out->workload_name;
     out->workload = named;
-    return DL_OK;
 }
 
 /* Real input without --dataset: the workload's usual one, with its time to decode. */
@@ -271,8 +264,8 @@ enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options 
     struct dl_data data;
     DL_TRY(dl_inputs_overrides(context, options, &data, err));
     DL_TRY(dl_inputs_read(context, options, out, err));
-    const bool own = context->profile_path != NULL && access(context->profile_path, R_OK) == 0;
-    if (out->system_name == NULL) out->system_name = own ? "local" : "iris-v100";
+    if (out->system_name == NULL)
+        out->system_name = dl_data_has_profile(&data) ? "local" : "iris-v100";
     DL_TRY(dl_heterogeneous_load(context, &data, options, out, err));
     if (out->heterogeneous == NULL)
         DL_TRY(dl_data_system(&data, out->system_name, context->arena, &out->system, err));
@@ -286,7 +279,7 @@ enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options 
         return dl_fail(err, DL_ERR_USAGE, "--measured: not with --heterogeneous");
     if (out->measured != NULL) DL_TRY(dl_measured_load(context, &data, out->measured, out, err));
     DL_TRY(dl_inputs_overrides_used(context, &data, err));
-    DL_TRY(name_workload(context, out, err));
+    name_workload(context, out);
     DL_TRY(usual_dataset(context, out, err));
     DL_TRY(check_length(out, err));
     struct dl_plan *plan = &out->plan;

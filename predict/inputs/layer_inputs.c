@@ -9,7 +9,6 @@ static enum dl_code load(struct dl_context *context, const char *name,
     struct dl_json *doc;
     struct dl_layer_times *times = dl_arena_alloc(context->arena, 1, sizeof *times);
     struct dl_err unknown = {.code = DL_OK};
-    if (times == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (dl_data_path(&context->data, DL_DATA_LAYERS, name, context->arena, &path, &unknown) !=
         DL_OK) {
         return dl_fail(err, DL_ERR_USAGE,
@@ -83,7 +82,7 @@ enum dl_code dl_layer_inputs_load(struct dl_context *context, struct dl_inputs *
         note(context, in, in->layer_times[0]);
         return DL_OK;
     }
-    DL_TRY(dl_data_names(&context->data, DL_DATA_LAYERS, context->arena, &names, err));
+    dl_data_names(&context->data, DL_DATA_LAYERS, context->arena, &names);
     for (int i = 0; names[i] != NULL && in->layer_times_count < DL_MAX_LAYER_TIMES; i++) {
         const struct dl_layer_times *t;
         DL_TRY(load(context, names[i], &t, err));
@@ -113,14 +112,13 @@ enum dl_code dl_layer_inputs_all(struct dl_context *context, const struct dl_opt
     const struct dl_layer_times **list = dl_arena_alloc(context->arena, MOST, sizeof *list);
     const char **names;
     int count = 0;
-    if (list == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < options->given_count; i++) {
         if (strcmp(options->given[i].option->name, "layers") != 0) continue;
         if (count == MOST) return dl_fail(err, DL_ERR_USAGE, "--layers: more than %d files", MOST);
         DL_TRY(load(context, options->given[i].value, &list[count++], err));
     }
     if (count == 0) {
-        DL_TRY(dl_data_names(&context->data, DL_DATA_LAYERS, context->arena, &names, err));
+        dl_data_names(&context->data, DL_DATA_LAYERS, context->arena, &names);
         for (int i = 0; names[i] != NULL && count < MOST; i++)
             DL_TRY(load(context, names[i], &list[count++], err));
     }

@@ -133,7 +133,6 @@ enum dl_code dl_match_run(struct dl_context *context, const struct dl_options *o
     struct dl_inputs *inputs = dl_arena_alloc(context->arena, 1, sizeof *inputs);
     *out =
         (struct dl_match){.rows = dl_arena_alloc(context->arena, DL_MATCH_ROWS, sizeof *out->rows)};
-    if (inputs == NULL || out->rows == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (dl_option_given(options, "system") || dl_option_given(options, "workload"))
         return dl_fail(err, DL_ERR_USAGE, "match compares several: give --systems and --workloads");
     DL_TRY(dl_inputs_load(context, options, inputs, err)); /* checks, and names frameworks */

@@ -9,7 +9,6 @@
 static void roff(struct dl_text *t, const char *text) {
     char piece[2] = {0};
     bool start = true;
-    if (text == NULL) text = "", t->failed = true;
     for (; *text != 0; text++) {
         if (start && (*text == '.' || *text == '\'')) dl_text_add(t, "\\&");
         start = *text == '\n';

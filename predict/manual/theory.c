@@ -93,10 +93,6 @@ static char *plain(struct dl_arena *arena, const char *text) {
 /* A line wrapped to the width of the screen; continuation lines are indented by `lead` bytes. */
 static void add_plain(struct dl_text *out, const char *text, int lead) {
     const char *line = plain(out->arena, text);
-    if (line == NULL) {
-        out->failed = true;
-        return;
-    }
     if (strlen(line) <= WIDTH) {
         dl_text_add(out, line);
         dl_text_add(out, "\n");
@@ -109,14 +105,11 @@ static void add_plain(struct dl_text *out, const char *text, int lead) {
 /* The lines of a paragraph or item of a list as one. */
 static void add_paragraph(struct dl_text *out, int begin, int end) {
     const char *text = dl_theory_lines[begin];
-    for (int i = begin + 1; i < end && text != NULL; i++) {
+    for (int i = begin + 1; i < end; i++) {
         text = dl_arena_printf(out->arena, "%s %s", text,
                                dl_theory_lines[i] + strspn(dl_theory_lines[i], " "));
     }
-    if (text == NULL)
-        out->failed = true;
-    else
-        add_plain(out, text, strncmp(text, "- ", 2) == 0 ? 2 : 0);
+    add_plain(out, text, strncmp(text, "- ", 2) == 0 ? 2 : 0);
 }
 
 /* Cell `number` of a row of a table, without blanks around it; "" beyond the last. */
@@ -173,7 +166,6 @@ enum dl_code dl_theory_help(struct dl_text *out, const char *given, struct dl_er
     struct ids *ids = dl_arena_alloc(out->arena, 1, sizeof *ids);
     char id[ID_TEXT];
     bool known = false;
-    if (ids == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     collect(ids);
     full_id(given, id);
     for (int i = 0; i < ids->count && !known; i++) known = strcmp(ids->text[i], id) == 0;

@@ -5,7 +5,6 @@
 
 void dl_text_wrap(struct dl_text *t, const char *text, int indent, int width) {
     int column = indent;
-    if (text == NULL) text = "", t->failed = true;
     bool first = true;
     while (*text != 0) {
         const int word = (int)strcspn(text, " \n");

@@ -28,7 +28,6 @@ static enum dl_code find(const struct dl_data *data, const char *name, struct dl
     for (int d = 0; d < data->directory_count; d++) {
         const char *path = dl_arena_printf(arena, "%s/datasets.csv", data->directories[d]);
         struct dl_csv csv;
-        if (path == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         if (access(path, F_OK) != 0) continue;
         DL_TRY(dl_data_csv(data, path, arena, &csv, err));
         const int column = dl_csv_column(&csv, "name");

@@ -43,7 +43,6 @@ enum dl_code dl_filters_read(const struct dl_options *options, struct dl_arena *
                            "--where: expected COLUMN=VALUE or COLUMN~TEXT, got \"%s\"", value);
         }
         const char *column = dl_arena_strndup(arena, value, (size_t)(equals - value));
-        if (column == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         out->list[out->count++] = (struct dl_filter){name, column, equals + 1, *equals == '~'};
     }
     return DL_OK;
@@ -69,11 +68,10 @@ enum dl_code dl_filters_check(const struct dl_filters *filters, const struct dl_
     return DL_OK;
 }
 
-enum dl_code dl_filters_apply(const struct dl_filters *filters, const struct dl_csv *csv,
-                              struct dl_arena *arena, struct dl_csv *out, struct dl_err *err) {
+void dl_filters_apply(const struct dl_filters *filters, const struct dl_csv *csv,
+                      struct dl_arena *arena, struct dl_csv *out) {
     const char *const **rows = dl_arena_alloc(arena, (size_t)csv->row_count, sizeof *rows);
     int *lines = dl_arena_alloc(arena, (size_t)csv->row_count, sizeof *lines);
-    if (rows == NULL || lines == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     *out = *csv;
     out->row_count = 0;
     for (int r = 0; r < csv->row_count; r++) {
@@ -83,5 +81,4 @@ enum dl_code dl_filters_apply(const struct dl_filters *filters, const struct dl_
     }
     out->rows = rows;
     out->row_lines = lines;
-    return DL_OK;
 }

@@ -31,7 +31,7 @@ bool dl_filters_pass(const struct dl_filters *filters, const struct dl_csv *csv,
 const char *dl_filter_cell(const struct dl_csv *csv, int row, const char *column);
 /* The rows that pass, as a table of its own with the original lines; cells are shared.
  * DL_ERR_SYSTEM. */
-enum dl_code dl_filters_apply(const struct dl_filters *filters, const struct dl_csv *csv,
-                              struct dl_arena *arena, struct dl_csv *out, struct dl_err *err);
+void dl_filters_apply(const struct dl_filters *filters, const struct dl_csv *csv,
+                      struct dl_arena *arena, struct dl_csv *out);
 
 #endif

@@ -177,7 +177,7 @@ const char *dl_advice_text(const struct dl_advice_request *q) {
         if (!asked(q, i)) continue;
         dl_text_printf(&text, "  %-9s %s.\n", at < 0 ? "-" : nodes_text(q, at), why_of(q, &a, i));
     }
-    return q->arena->failed ? NULL : dl_text_string(&text);
+    return dl_text_string(&text);
 }
 
 void dl_advice_json(struct dl_json_writer *w, const struct dl_advice_request *q) {
@@ -202,5 +202,4 @@ void dl_advice_json(struct dl_json_writer *w, const struct dl_advice_request *q)
         dl_jw_end(w);
     }
     dl_jw_end(w);
-    w->failed = w->failed || q->arena->failed;
 }

@@ -147,7 +147,7 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
                    "with their commands.\n",
                    table.row_count > 0 ? "\n" : "", less, impossible);
     add_combination(&text, r);
-    return context->output(options, context->arena->failed ? NULL : dl_text_string(&text), err);
+    return context->output(options, dl_text_string(&text), err);
 }
 
 enum dl_code dl_advise_print(struct dl_context *context, const struct dl_options *options,

@@ -31,12 +31,11 @@ static const struct dl_column width_columns[] = {
 };
 enum { WIDTH_COLUMNS = sizeof width_columns / sizeof *width_columns };
 
-static enum dl_code add_width(const struct dl_campaign_job *job, const struct dl_campaign_width *w,
-                              struct dl_table *table, struct dl_err *err) {
+static void add_width(const struct dl_campaign_job *job, const struct dl_campaign_width *w,
+                      struct dl_table *table) {
     union dl_cell *c = dl_table_row(table);
     const struct dl_campaign_result *r = &w->result;
     const bool can = w->why == NULL;
-    if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const double hours = r->makespan_s / 3600, nodes = (double)job->campaign.nodes;
     const double numbers[] = {w->trial_s,
                               r->makespan_s,
@@ -58,7 +57,6 @@ static enum dl_code add_width(const struct dl_campaign_job *job, const struct dl
     c[16].integer = can ? r->full_count : DL_ABSENT;
     c[17].string = w->best ? "best" : w->tie ? "tie" : can ? "" : "not possible";
     c[18].string = w->why;
-    return DL_OK;
 }
 
 static const struct dl_column task_columns[] = {
@@ -71,12 +69,10 @@ static const struct dl_column task_columns[] = {
     {"failed", "failed", NULL, DL_COLUMN_BOOL, 0, 0},
 };
 
-static enum dl_code list_tasks(const struct dl_campaign_result *r, struct dl_table *table,
-                               struct dl_err *err) {
+static void list_tasks(const struct dl_campaign_result *r, struct dl_table *table) {
     for (int i = 0; i < r->task_count; i++) {
         union dl_cell *c = dl_table_row(table);
         const struct dl_campaign_task *t = &r->tasks[i];
-        if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         c[0].integer = t->trial;
         c[1].integer = t->rung;
         c[2].integer = t->slot;
@@ -85,7 +81,6 @@ static enum dl_code list_tasks(const struct dl_campaign_result *r, struct dl_tab
         c[5].number = t->end_s;
         c[6].boolean = t->failed;
     }
-    return DL_OK;
 }
 
 /* What shortens the campaign most, each change alone. */
@@ -186,11 +181,10 @@ enum dl_code dl_campaign_print(struct dl_campaign_job *job, const struct dl_opti
     if (job->asked.shown == 1) {
         dl_table_init(&table, job->context->arena, task_columns,
                       sizeof task_columns / sizeof *task_columns);
-        DL_TRY(list_tasks(tasks, &table, err));
+        list_tasks(tasks, &table);
     } else {
         dl_table_init(&table, job->context->arena, width_columns, WIDTH_COLUMNS);
-        for (int i = 0; i < job->width_count; i++)
-            DL_TRY(add_width(job, &job->widths[i], &table, err));
+        for (int i = 0; i < job->width_count; i++) add_width(job, &job->widths[i], &table);
     }
     if (format == DL_FORMAT_CSV) return job->context->output(options, dl_table_csv(&table), err);
     return format == DL_FORMAT_JSON ? print_json(job, options, best, &table, err)

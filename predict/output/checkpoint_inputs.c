@@ -53,16 +53,13 @@ static enum dl_code without_interval(const struct request *request, struct dl_er
 }
 
 /* The probe that the user names, else that of the data directories; NULL: none. */
-static enum dl_code probe_path(struct dl_context *context, const char *given, const char **out,
-                               struct dl_err *err) {
+static void probe_path(struct dl_context *context, const char *given, const char **out) {
     *out = given;
     for (int d = 0; d < context->data.directory_count && *out == NULL; d++) {
         const char *path =
             dl_arena_printf(context->arena, "%s/" DEFAULT_PROBE, context->data.directories[d]);
-        if (path == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         if (access(path, F_OK) == 0) *out = path;
     }
-    return DL_OK;
 }
 
 static enum dl_code read_costs(struct dl_context *context, const char *given,
@@ -71,8 +68,7 @@ static enum dl_code read_costs(struct dl_context *context, const char *given,
     const char *path;
     struct dl_csv csv;
     bool known;
-    if (costs == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    DL_TRY(probe_path(context, given, &path, err));
+    probe_path(context, given, &path);
     if (path == NULL) return DL_OK;
     DL_TRY(dl_csv_read(path, context->arena, &csv, err));
     DL_TRY(dl_checkpoint_cost_read(&csv, way->format, false, &costs[0], &known, err));
@@ -136,7 +132,6 @@ enum dl_code dl_checkpoint_formats_asked(struct dl_context *context,
                            "--checkpoint-format: expected all or 1 to %d names between commas",
                            MOST_FORMATS);
         names[*count] = dl_arena_strndup(context->arena, at, length);
-        if (names[(*count)++] == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         at = at[length] == ',' ? at + length + 1 : NULL;
     }
     return DL_OK;
@@ -156,11 +151,10 @@ static const struct dl_column columns[] = {
     {"also", NULL, NULL, DL_COLUMN_STRING, 0, 0},
 };
 
-static enum dl_code add_row(struct dl_table *table, const struct dl_checkpoint_way *way,
-                            const struct dl_checkpoint *c, struct dl_err *err) {
+static void add_row(struct dl_table *table, const struct dl_checkpoint_way *way,
+                    const struct dl_checkpoint *c) {
     static const char *const writers[] = {"rank 0", "all, shards", "all, copies"};
     union dl_cell *cells = dl_table_row(table);
-    if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     cells[0].string = way->format == NULL ? "" : way->format->name;
     cells[1].string = way->format == NULL ? "" : writers[way->format->writers];
     cells[2].number = c->bytes;
@@ -173,7 +167,6 @@ static enum dl_code add_row(struct dl_table *table, const struct dl_checkpoint_w
     cells[9].string =
         way->format == NULL ? "" : dl_checkpoint_saves_text(way->format, table->arena);
     cells[10].string = way->format == NULL ? NULL : way->format->also;
-    return DL_OK;
 }
 
 /* The table of the formats asked for. */
@@ -185,7 +178,7 @@ static enum dl_code table_of(struct dl_context *context, const struct dl_options
     dl_table_init(table, context->arena, columns, sizeof columns / sizeof *columns);
     for (int i = 0; i < count; i++) {
         DL_TRY(plan_of(context, options, row, names[i], &way, &c, err));
-        DL_TRY(add_row(table, &way, &c, err));
+        add_row(table, &way, &c);
     }
     return DL_OK;
 }
@@ -245,7 +238,7 @@ enum dl_code dl_checkpoint_table(struct dl_context *context, const struct dl_opt
     DL_TRY(plan_of(context, options, row, names[0], &way, &c, err));
     DL_TRY(table_of(context, options, row, names, count, table, err));
     *sentences = sentence(context, row, &way, &c);
-    return *sentences == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+    return DL_OK;
 }
 
 enum dl_code dl_checkpoint_text(struct dl_context *context, const struct dl_options *options,
@@ -270,7 +263,7 @@ enum dl_code dl_checkpoint_text(struct dl_context *context, const struct dl_opti
         DL_TRY(plan_of(context, options, row, names[0], &way, &c, err));
         *out = sentence(context, row, &way, &c);
     }
-    return *out == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+    return DL_OK;
 }
 
 static void write_json(struct dl_json_writer *writer, const struct dl_checkpoint_way *way,

@@ -79,8 +79,8 @@ static const char *stages_text(struct dl_arena *arena, const struct dl_heterogen
     return dl_text_string(&text);
 }
 
-static enum dl_code fill_staged(struct dl_table *table, const struct dl_heterogeneous_job *all,
-                                const struct dl_staged *s, struct dl_err *err) {
+static void fill_staged(struct dl_table *table, const struct dl_heterogeneous_job *all,
+                        const struct dl_staged *s) {
     const struct dl_prediction *p = &s->prediction;
     const double rate = p->throughput_samples_per_s;
     const double values[] = {s->micro_batches,
@@ -91,20 +91,17 @@ static enum dl_code fill_staged(struct dl_table *table, const struct dl_heteroge
                              s->sample_energy_j,
                              s->cost_per_sample};
     union dl_cell *c = dl_table_row(table);
-    if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     c[0].string = staged_nodes(table->arena, all, s);
     c[1].integer = s->count;
     for (int k = 0; k < 7; k++) c[2 + k].number = values[k];
     c[9].string = stages_text(table->arena, all, s);
-    return DL_OK;
 }
 
-static enum dl_code stage_table(struct dl_table *table, const struct dl_heterogeneous_job *all,
-                                const struct dl_staged *s, struct dl_err *err) {
+static void stage_table(struct dl_table *table, const struct dl_heterogeneous_job *all,
+                        const struct dl_staged *s) {
     for (int i = 0; i < s->count; i++) {
         const struct dl_staged_stage *own = &s->stages[i];
         union dl_cell *c = dl_table_row(table);
-        if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         c[0].integer = i;
         c[1].string = all->groups[own->kind].system->name;
         c[2].integer = own->nodes;
@@ -115,7 +112,6 @@ static enum dl_code stage_table(struct dl_table *table, const struct dl_heteroge
         c[7].number = own->busy_frac;
         c[8].number = own->memory_bytes;
     }
-    return DL_OK;
 }
 
 enum dl_code dl_heterogeneous_stages(struct dl_context *context, const struct dl_options *options,
@@ -129,8 +125,8 @@ enum dl_code dl_heterogeneous_stages(struct dl_context *context, const struct dl
                             arena, &list, &count, err));
     dl_table_init(&table, arena, staged_columns, sizeof staged_columns / sizeof *staged_columns);
     dl_table_init(&best, arena, stage_columns, sizeof stage_columns / sizeof *stage_columns);
-    for (int i = 0; i < count && i < r->top; i++) DL_TRY(fill_staged(&table, all, &list[i], err));
-    DL_TRY(stage_table(&best, all, &list[0], err));
+    for (int i = 0; i < count && i < r->top; i++) fill_staged(&table, all, &list[i]);
+    stage_table(&best, all, &list[0]);
     return dl_heterogeneous_put(
         context, options, "dlmodel-stages", &table,
         dl_arena_printf(arena,
@@ -145,22 +141,20 @@ enum dl_code dl_heterogeneous_stages(struct dl_context *context, const struct dl
 
 /* ---- parts ---- */
 
-static enum dl_code fill_parted(struct dl_table *table, const struct dl_heterogeneous_job *all,
-                                const struct dl_framework *framework, const struct dl_parted *p,
-                                bool decodes, struct dl_err *err) {
+static void fill_parted(struct dl_table *table, const struct dl_heterogeneous_job *all,
+                        const struct dl_framework *framework, const struct dl_parted *p,
+                        bool decodes) {
     const double values[] = {p->samples_per_s,   p->low_samples_per_s, p->high_samples_per_s,
                              p->iteration_s,     p->exposed_comm_s,    p->exposed_input_s,
                              p->sample_energy_j, p->cost_per_sample};
     const char *const none = framework->behaviour->has_servers ? "with workers" : "none";
     union dl_cell *c = dl_table_row(table);
-    if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     c[0].string = part_text(table->arena, all, p->worker_kind, p->worker_nodes, "");
     c[1].string = part_text(table->arena, all, p->server_kind, p->server_nodes, none);
     c[2].string = part_text(table->arena, all, p->input_kind, p->input_nodes,
                             decodes ? "with workers" : "none");
     for (int k = 0; k < 8; k++) c[3 + k].number = values[k];
     c[11].boolean = p->fits;
-    return DL_OK;
 }
 
 enum dl_code dl_heterogeneous_parts(struct dl_context *context, const struct dl_options *options,
@@ -182,7 +176,7 @@ enum dl_code dl_heterogeneous_parts(struct dl_context *context, const struct dl_
     dl_table_init(&table, context->arena, parted_columns,
                   sizeof parted_columns / sizeof *parted_columns);
     for (int i = 0; i < count && i < r->top; i++)
-        DL_TRY(fill_parted(&table, all, r->framework, &list[i], decodes, err));
+        fill_parted(&table, all, r->framework, &list[i], decodes);
     const union dl_cell *best = table.cells;
     return dl_heterogeneous_put(
         context, options, "dlmodel-parts", &table,

@@ -102,7 +102,6 @@ static enum dl_code search_nodes(struct dl_context *context, const struct dl_opt
         const struct dl_subset *s = &list[i];
         const char *nodes = nodes_text(context->arena, all, s);
         union dl_cell *c = dl_table_row(&table);
-        if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         const double values[] = {s->samples_per_s, s->low_samples_per_s, s->high_samples_per_s,
                                  s->iteration_s,   s->sample_energy_j,   s->cost_per_sample};
         c[0].string = nodes;
@@ -178,7 +177,6 @@ static enum dl_code load_jobs(struct dl_context *context, const struct dl_inputs
             return dl_fail(err, DL_ERR_USAGE, "--jobs: more than %d", DL_PLACED_JOBS);
         const int j = jobs->count++;
         jobs->names[j] = dl_arena_strndup(context->arena, s, length);
-        if (jobs->names[j] == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         DL_TRY(dl_data_workload(&context->data, jobs->names[j], context->arena, &jobs->workloads[j],
                                 err));
         if (!dl_known(jobs->workloads[j]->epoch_samples))
@@ -189,7 +187,6 @@ static enum dl_code load_jobs(struct dl_context *context, const struct dl_inputs
                 return dl_fail(err, DL_ERR_USAGE, "--jobs: at most %d nodes of a kind", DL_SUBSETS);
             jobs->times[j][k] =
                 dl_arena_alloc(context->arena, (size_t)most, sizeof *jobs->times[j][k]);
-            if (jobs->times[j][k] == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
             for (int64_t n = 1; n <= most; n++)
                 DL_TRY(time_job(context, inputs, framework, jobs, j, k, n,
                                 &jobs->times[j][k][n - 1], err));
@@ -206,7 +203,6 @@ static enum dl_code place_jobs(struct dl_context *context, const struct dl_optio
     struct jobs *jobs = dl_arena_alloc(context->arena, 1, sizeof *jobs);
     struct dl_placement best;
     struct dl_table table;
-    if (jobs == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(load_jobs(context, inputs, framework, list, jobs, err));
     struct dl_placement_request request = {.jobs = jobs->count,
                                            .kinds = jobs->all->group_count,
@@ -219,7 +215,6 @@ static enum dl_code place_jobs(struct dl_context *context, const struct dl_optio
     for (int j = 0; j < jobs->count; j++) {
         const struct dl_job_times *t = times_of(jobs, j, best.kind[j], best.nodes[j]);
         union dl_cell *c = dl_table_row(&table);
-        if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         c[0].string = jobs->names[j];
         c[1].string = jobs->all->groups[best.kind[j]].system->name;
         c[2].integer = best.nodes[j];

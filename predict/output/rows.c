@@ -6,6 +6,7 @@
 
 #include "model/statistics/stats.h"
 #include "model/core/text.h"
+#include "model/engine/interval.h"
 #include "model/engine/pipe.h"
 #include "model/engine/strategies/strategy.h"
 #include "model/engine/throughput.h"
@@ -81,6 +82,7 @@ static const struct dl_column columns[] = {
     {"recompute", NULL, NULL, DL_COLUMN_STRING, 0, 0},
     {"sequence_parallel", NULL, NULL, DL_COLUMN_BOOL, 0, 0},
     {"zero", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
+    {"corrected_by", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
@@ -153,6 +155,7 @@ static const char *const helps[] = {
     "activations recomputed in backward: none, selective or full",
     "layers outside attention and MLP are split along the sequence",
     "ZeRO stage, 0 to 3",
+    "runs of --measured that correct the prediction; 0: none",
 };
 _Static_assert(sizeof helps / sizeof helps[0] == COLUMNS, "one meaning per column");
 
@@ -333,6 +336,8 @@ static void fill(union dl_cell *c, const struct dl_prediction_row *row, struct d
     c[i++].string = dl_recompute_names[plan->recompute];
     c[i++].boolean = plan->sequence_parallel;
     c[i++].integer = zero_of(plan);
+    const struct dl_posterior *measured = row->framework->measured;
+    c[i++].integer = measured != NULL ? (int64_t)dl_posterior_runs(measured) : 0;
 }
 
 /* Columns that a reader wants of some tables alone. */
@@ -352,10 +357,8 @@ static const struct {
     {"gpu_hours", DL_ROWS_RUN},
 };
 
-enum dl_code dl_rows_init(struct dl_table *table, struct dl_arena *arena, unsigned show,
-                          struct dl_err *err) {
+void dl_rows_init(struct dl_table *table, struct dl_arena *arena, unsigned show) {
     struct dl_column *shown = dl_arena_alloc(arena, COLUMNS, sizeof *shown);
-    if (shown == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     memcpy(shown, columns, sizeof columns);
     for (int i = 0; i < COLUMNS; i++) {
         for (size_t k = 0; k < sizeof optional / sizeof optional[0]; k++) {
@@ -364,15 +367,11 @@ enum dl_code dl_rows_init(struct dl_table *table, struct dl_arena *arena, unsign
         }
     }
     dl_table_init(table, arena, shown, COLUMNS);
-    return DL_OK;
 }
 
-enum dl_code dl_rows_add(struct dl_table *table, const struct dl_prediction_row *row,
-                         struct dl_err *err) {
+void dl_rows_add(struct dl_table *table, const struct dl_prediction_row *row) {
     union dl_cell *cells = dl_table_row(table);
-    if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     fill(cells, row, table->arena);
-    return DL_OK;
 }
 
 /* "54.1 days", "6.2 hours". */

@@ -38,11 +38,9 @@ bool dl_rows_is_chosen(const struct dl_plan *plan);
  * memory. */
 const char *dl_rows_plan_text(const struct dl_prediction_row *row, struct dl_arena *arena);
 /* DL_ERR_SYSTEM: out of memory. */
-enum dl_code dl_rows_init(struct dl_table *table, struct dl_arena *arena, unsigned show,
-                          struct dl_err *err);
+void dl_rows_init(struct dl_table *table, struct dl_arena *arena, unsigned show);
 /* DL_ERR_SYSTEM when memory is exhausted. */
-enum dl_code dl_rows_add(struct dl_table *table, const struct dl_prediction_row *row,
-                         struct dl_err *err);
+void dl_rows_add(struct dl_table *table, const struct dl_prediction_row *row);
 /* The row as an object of the open JSON array, warnings included; `open` leaves the object open for
  * more members. */
 void dl_rows_json_open(struct dl_json_writer *writer, const struct dl_prediction_row *row);

@@ -205,8 +205,6 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
                   "\nPareto front of time, memory and devices (cheap: nothing beats it in time, "
                   "cost and energy either):\n\n%s",
                   dl_table_text(front));
-    if (plans == NULL || terms == NULL || commands == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     return context->output(
         options,
         dl_arena_printf(
@@ -306,13 +304,12 @@ enum dl_code dl_search_print(struct dl_context *context, const struct dl_options
     if (strcmp(report->objective, "energy") == 0) show |= DL_SEARCH_ENERGY;
     if (dl_known(dl_price_of(report->inputs->system, &report->inputs->rates)))
         show |= DL_SEARCH_COST;
-    DL_TRY(dl_search_rows_init(&table, context->arena, in_ms, csv, show, report, err));
-    DL_TRY(dl_search_rows_init(&front, context->arena, in_ms, csv, show | DL_SEARCH_FRONT_ROWS,
-                               report, err));
+    dl_search_rows_init(&table, context->arena, in_ms, csv, show, report);
+    dl_search_rows_init(&front, context->arena, in_ms, csv, show | DL_SEARCH_FRONT_ROWS, report);
     for (int i = 0; i < report->row_count; i++)
-        DL_TRY(dl_search_rows_add(&table, report, &report->rows[i], err));
+        dl_search_rows_add(&table, report, &report->rows[i]);
     for (int i = 0; i < report->front_count; i++)
-        DL_TRY(dl_search_rows_add(csv ? &table : &front, report, &report->front[i], err));
+        dl_search_rows_add(csv ? &table : &front, report, &report->front[i]);
     if (csv) return context->output(options, dl_table_csv(&table), err);
     dl_search_rows_name_micro_batches(&table);
     dl_search_rows_name_micro_batches(&front);

@@ -122,11 +122,9 @@ static const char *currency_of(const struct dl_search_report *report) {
     return currency == NULL ? "" : currency;
 }
 
-enum dl_code dl_search_rows_init(struct dl_table *table, struct dl_arena *arena, bool in_ms,
-                                 bool csv, unsigned show, const struct dl_search_report *report,
-                                 struct dl_err *err) {
+void dl_search_rows_init(struct dl_table *table, struct dl_arena *arena, bool in_ms, bool csv,
+                         unsigned show, const struct dl_search_report *report) {
     struct dl_column *shown = dl_arena_alloc(arena, COLUMNS, sizeof *shown);
-    if (shown == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     memcpy(shown, columns, sizeof columns);
     if (!csv) shown[MICRO].type = DL_COLUMN_STRING;
     if ((show & DL_SEARCH_TOKENS) == 0) shown[TOKENS].heading = shown[MFU].heading = NULL;
@@ -143,7 +141,6 @@ enum dl_code dl_search_rows_init(struct dl_table *table, struct dl_arena *arena,
         shown[i].scale = 1e-3;
     }
     dl_table_init(table, arena, shown, COLUMNS);
-    return DL_OK;
 }
 
 int64_t dl_search_rows_zero(const struct dl_plan *plan) {
@@ -168,12 +165,11 @@ static void add_plan(union dl_cell *c, const struct dl_plan *plan) {
     c[MAPPING].string = dl_mapping_names[plan->mapping];
 }
 
-enum dl_code dl_search_rows_add(struct dl_table *table, const struct dl_search_report *report,
-                                const struct dl_searched *row, struct dl_err *err) {
+void dl_search_rows_add(struct dl_table *table, const struct dl_search_report *report,
+                        const struct dl_searched *row) {
     union dl_cell *c = dl_table_row(table);
     const struct dl_prediction *p = row->prediction;
     const struct dl_search_worker *found = report->found;
-    if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const struct dl_prediction_row r = dl_searched_row(report, row);
     const struct dl_throughput t = dl_rows_throughput(&r);
     add_plan(c, row->plan);
@@ -206,7 +202,6 @@ enum dl_code dl_search_rows_add(struct dl_table *table, const struct dl_search_r
     c[EVALUATED].integer = found->evaluated_count;
     c[FEASIBLE].integer = found->feasible_count;
     for (int i = 0; i < DL_REJECTIONS; i++) c[REJECTED + i].integer = found->rejected_count[i];
-    return DL_OK;
 }
 
 void dl_search_rows_name_micro_batches(struct dl_table *table) {

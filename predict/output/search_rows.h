@@ -16,11 +16,10 @@ enum {
 };
 /* An empty table of plans. in_ms: times in ms; csv: numbers as they are; report: of the rows, for
  * DL_SEARCH_ENERGY and DL_SEARCH_COST (otherwise NULL). DL_ERR_SYSTEM: out of memory. */
-enum dl_code dl_search_rows_init(struct dl_table *table, struct dl_arena *arena, bool in_ms,
-                                 bool csv, unsigned show, const struct dl_search_report *report,
-                                 struct dl_err *err);
-enum dl_code dl_search_rows_add(struct dl_table *table, const struct dl_search_report *report,
-                                const struct dl_searched *row, struct dl_err *err);
+void dl_search_rows_init(struct dl_table *table, struct dl_arena *arena, bool in_ms, bool csv,
+                         unsigned show, const struct dl_search_report *report);
+void dl_search_rows_add(struct dl_table *table, const struct dl_search_report *report,
+                        const struct dl_searched *row);
 /* For people: whole micro-batches, nothing where the batch is not split. */
 void dl_search_rows_name_micro_batches(struct dl_table *table);
 

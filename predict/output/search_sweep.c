@@ -70,10 +70,9 @@ static bool has(const struct words *w, const char *name) {
 /* The row's command line: its cells, then the options of the sweep that it does not give. One plan
  * a row and one thread, unless these say otherwise: counts of what bounds exclude depend on the
  * number of threads. */
-static enum dl_code words_of(const struct sweep *s, int row, struct words *w, struct dl_err *err) {
+static void words_of(const struct sweep *s, int row, struct words *w) {
     const int most = s->csv.column_count + s->options->given_count + 3;
     w->list = dl_arena_alloc(w->arena, (size_t)most, sizeof *w->list);
-    if (w->list == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int c = 0; c < s->csv.column_count; c++) {
         const char *cell = s->csv.rows[row][c], *name = option_of(s->csv.header[c], w->arena);
         if (cell[0] != 0 && name != NULL)
@@ -90,14 +89,14 @@ static enum dl_code words_of(const struct sweep *s, int row, struct words *w, st
     if (!has(w, "top")) w->list[w->count++] = dl_arena_strdup(w->arena, "--top=1");
     if (!has(w, "threads")) w->list[w->count++] = dl_arena_strdup(w->arena, "--threads=1");
     w->list[w->count++] = dl_arena_strdup(w->arena, "--csv");
-    return w->arena->failed ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
 }
 
 static enum dl_code keep_output(const struct dl_options *options, const char *text,
                                 struct dl_err *err) {
+    (void)err;
     const char **out = options->owner;
     *out = text;
-    return text != NULL ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    return DL_OK;
 }
 
 static void drop_note(const struct dl_context *context, const char *format, ...) {
@@ -109,13 +108,12 @@ static enum dl_code search_row(const struct sweep *s, int row, struct dl_arena *
     struct words w = {.arena = arena};
     struct dl_options *options = dl_arena_alloc(arena, 1, sizeof *options);
     struct dl_context context = *s->context;
-    if (options == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     context.arena = arena;
     context.output = keep_output;
     context.output_part = NULL;
     context.note = drop_note;
     context.progress = false;
-    DL_TRY(words_of(s, row, &w, err));
+    words_of(s, row, &w);
     DL_TRY(dl_options_parse(s->options->tables, w.count, w.list, options, err));
     if (options->positional_count > 0 || dl_option_given(options, "sweep"))
         return dl_fail(err, DL_ERR_USAGE, "sweep: no option of search");
@@ -173,12 +171,11 @@ static enum dl_code take_row(struct sweep *s, int row, struct dl_err *err) {
     return code;
 }
 
-static enum dl_code add_header(struct sweep *s, struct dl_err *err) {
+static void add_header(struct sweep *s) {
     struct dl_table empty;
-    DL_TRY(dl_search_rows_init(&empty, s->context->arena, false, true, 0, NULL, err));
+    dl_search_rows_init(&empty, s->context->arena, false, true, 0, NULL);
     s->columns = empty.column_count;
     s->header = dl_table_csv(&empty);
-    if (s->header == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     dl_text_add(&s->out, "row,");
     for (int c = 0; c < s->csv.column_count; c++) {
         dl_text_add(&s->out, "sweep_");
@@ -186,7 +183,6 @@ static enum dl_code add_header(struct sweep *s, struct dl_err *err) {
         dl_text_add(&s->out, ",");
     }
     dl_text_printf(&s->out, "why,%s", s->header);
-    return DL_OK;
 }
 
 /* Every column is an option: one that is none is told once, not as the reason of each row. */
@@ -215,7 +211,7 @@ enum dl_code dl_search_sweep(struct dl_context *context, const struct dl_options
     enum dl_code code = dl_part_read(dl_option_text(options, "shard"), &index, &count, err);
     if (code == DL_OK) code = dl_data_csv(&context->data, path, context->arena, &s.csv, err);
     if (code == DL_OK) code = check_columns(&s, err);
-    if (code == DL_OK) code = add_header(&s, err);
+    if (code == DL_OK) add_header(&s);
     if (own != NULL) context->data.store = own;
     for (int row = (int)index; code == DL_OK && row < s.csv.row_count; row += (int)count) {
         code = take_row(&s, row, err);

@@ -35,17 +35,17 @@ static double now_s(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void *work(void *argument) {
+static enum dl_code run_tasks(void *argument, struct dl_err *err) {
     struct thread *thread = argument;
     struct shared *shared = thread->shared;
     const struct dl_search_run *run = shared->run;
     double said_s = shared->start_s;
     for (;;) {
         const int64_t i = atomic_fetch_add(&shared->next, 1);
-        if (i >= shared->end || thread->code != DL_OK || atomic_load(&shared->stop)) return NULL;
-        thread->code = shared->costs
-                           ? dl_search_make_cost(run->search, i, &thread->err)
-                           : dl_search_run_task(run->search, i, thread->worker, &thread->err);
+        if (i >= shared->end || thread->code != DL_OK || atomic_load(&shared->stop))
+            return thread->code;
+        thread->code = shared->costs ? dl_search_make_cost(run->search, i, err)
+                                     : dl_search_run_task(run->search, i, thread->worker, err);
         if (thread->number != 0 || run->progress == NULL) continue;
         const double time_s = now_s();
         if (time_s - said_s < 0.5) continue;
@@ -53,9 +53,15 @@ static void *work(void *argument) {
         if (run->progress(run->context, (double)i / (double)shared->end,
                           time_s - shared->start_s) == 0)
             continue;
-        thread->code = dl_fail(&thread->err, DL_ERR_CANCELLED, "stopped by the caller");
+        thread->code = dl_fail(err, DL_ERR_CANCELLED, "stopped by the caller");
         atomic_store(&shared->stop, true);
     }
+}
+
+static void *work(void *argument) {
+    struct thread *thread = argument;
+    thread->code = dl_guarded(run_tasks, thread, &thread->err);
+    return NULL;
 }
 
 static enum dl_code run_all(struct thread *threads, int count, struct dl_err *err) {

@@ -96,6 +96,5 @@ enum dl_code dl_trace_write(const char *path, const struct dl_prediction_row *ro
     dl_jw_end(&w);
     dl_jw_end(&w);
     const char *text = w.failed ? NULL : dl_arena_printf(arena, "%s\n", w.text);
-    if (text == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     return dl_file_write(path, text, strlen(text), err);
 }

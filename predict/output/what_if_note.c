@@ -22,28 +22,26 @@ struct answer {
     const char *text; /* what is printed of it */
 };
 
-static enum dl_code ask(struct asker *a, const struct dl_inputs *inputs,
-                        const struct dl_framework *framework, int64_t nodes, struct answer *out,
-                        struct dl_err *err) {
+static void ask(struct asker *a, const struct dl_inputs *inputs,
+                const struct dl_framework *framework, int64_t nodes, struct answer *out) {
     struct dl_err refusal = {.code = DL_OK};
     struct dl_arena *arena = a->context->arena;
     *out = (struct answer){.text = ""};
     out->code = dl_inputs_predict(inputs, framework, nodes, false, arena, &out->plan,
                                   &out->prediction, &refusal);
-    if (out->code != DL_OK) return out->code == DL_ERR_SYSTEM ? DL_ERR_SYSTEM : DL_OK;
+    if (out->code != DL_OK) return;
     const struct dl_prediction_row row = {inputs->system,   dl_inputs_workload(inputs, framework),
                                           framework,        &out->plan,
                                           &out->prediction, &inputs->length,
                                           &inputs->rates};
     struct dl_table table;
     const char *checkpoint = "";
-    DL_TRY(dl_rows_init(&table, arena, 0, err));
-    DL_TRY(dl_rows_add(&table, &row, err));
+    dl_rows_init(&table, arena, 0);
+    dl_rows_add(&table, &row);
     if (dl_checkpoint_text(a->context, a->options, &row, &checkpoint, &refusal) != DL_OK)
         checkpoint = refusal.message;
     const char *csv = dl_table_csv(&table);
-    out->text = csv != NULL ? dl_arena_printf(arena, "%s%s", csv, checkpoint) : NULL;
-    return out->text != NULL ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    out->text = dl_arena_printf(arena, "%s%s", csv, checkpoint);
 }
 
 static bool differ(double a, double b) {
@@ -65,21 +63,20 @@ static bool differs(const struct answer *a, const struct answer *b) {
 }
 
 /* Whether any prediction differs; *bound: what limits the last one. */
-static enum dl_code any_differs(struct asker *a, const struct dl_framework *one, bool *out,
-                                const char **bound, struct dl_err *err) {
+static void any_differs(struct asker *a, const struct dl_framework *one, bool *out,
+                        const char **bound) {
     *out = false;
     for (int f = 0; f < a->with->framework_count && !*out; f++) {
         const struct dl_framework *framework = a->with->frameworks[f];
         if (one != NULL && framework != one) continue;
         for (size_t n = 0; n < a->with->node_count && !*out; n++) {
             struct answer with, without;
-            DL_TRY(ask(a, a->with, framework, a->with->nodes[n], &with, err));
-            DL_TRY(ask(a, &a->without, framework, a->with->nodes[n], &without, err));
+            ask(a, a->with, framework, a->with->nodes[n], &with);
+            ask(a, &a->without, framework, a->with->nodes[n], &without);
             *out = differs(&with, &without);
             if (with.code == DL_OK) *bound = dl_bottleneck_names[with.prediction.bottleneck];
         }
     }
-    return DL_OK;
 }
 
 /* The key without the prefix of its document. */
@@ -127,7 +124,7 @@ enum dl_code dl_what_if_note(struct dl_context *context, const struct dl_options
         if (dl_data_system(&data, inputs->system_name, context->arena, &a.without.system,
                            &incomplete) != DL_OK)
             continue;
-        DL_TRY(any_differs(&a, framework, &acts, &bound, err));
+        any_differs(&a, framework, &acts, &bound);
         if (!acts) say(&a, all[k].key, bound);
     }
     return DL_OK;

@@ -21,15 +21,16 @@ import os
 import threading
 from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union
 
-__all__ = ["Answer", "Cancelled", "Error", "Model", "campaign", "compare", "explain", "names",
-           "predict", "search", "version"]
+__all__ = ["Answer", "Cancelled", "Error", "Model", "advise", "campaign", "compare", "explain",
+           "match", "names", "predict", "search", "version"]
 
 Value = Union[str, int, float, bool, None]
 Rows = Iterable[Mapping[str, Any]]
 # Called with the part done (0 to 1) and the seconds since the start; a true result stops the call.
 Progress = Callable[[float, float], Optional[bool]]
 
-_ROWS = {"dlmodel-prediction": "results", "dlmodel-search": "results", "dlmodel-comparison": "rows"}
+_ROWS = {"dlmodel-prediction": "results", "dlmodel-search": "results", "dlmodel-comparison": "rows",
+         "dlmodel-match": "results", "dlmodel-advice": "advice"}
 
 
 class Error(Exception):
@@ -235,6 +236,14 @@ class Model:
         """Many trainings on one cluster."""
         return self.call("campaign", **options)
 
+    def advise(self, **options: Any) -> Answer:
+        """What each change of a plan would save."""
+        return self.call("advise", **options)
+
+    def match(self, **options: Any) -> Answer:
+        """Which device for which framework and network."""
+        return self.call("match", **options)
+
     def compare(self, *runs: Union[str, Rows], **options: Any) -> Answer:
         """Predictions beside measured runs: files, or rows (dicts, or a pandas.DataFrame)."""
         files, names_of_runs = dict(options.pop("files", None) or {}), []
@@ -296,6 +305,16 @@ def explain(**options: Any) -> Answer:
 def campaign(**options: Any) -> Answer:
     """Model.campaign with the default data."""
     return _model().campaign(**options)
+
+
+def advise(**options: Any) -> Answer:
+    """Model.advise with the default data."""
+    return _model().advise(**options)
+
+
+def match(**options: Any) -> Answer:
+    """Model.match with the default data."""
+    return _model().match(**options)
 
 
 def compare(*runs: Union[str, Rows], **options: Any) -> Answer:

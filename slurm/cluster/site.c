@@ -147,12 +147,7 @@ const struct dl_schema dl_site_schema = {.name = "dlmodel-site",
                                          .fields = site_fields,
                                          .top_level = true};
 
-static bool is_path(const char *name) {
-    const size_t length = strlen(name);
-    return strchr(name, '/') != NULL || (length > 5 && strcmp(name + length - 5, ".json") == 0);
-}
-
-/* Jobs run what is there, and sites name what jobs run: neither comes from next to a data folder.
+/* Jobs execute these files, and sites name commands: neither is taken from a data folder.
  */
 static const char *shipped(struct dl_context *context, int i, const char *rest) {
     return dl_arena_printf(context->arena, "%s/slurm/%s", context->script_roots[i], rest);
@@ -175,27 +170,16 @@ static const char *site_names(struct dl_context *context) {
     return names;
 }
 
-static const char *default_file(struct dl_context *context) {
-    const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME"), *path = NULL;
-    if (xdg != NULL && xdg[0] == '/')
-        path = dl_arena_printf(context->arena, "%s/dlmodel/site.json", xdg);
-    else if (home != NULL && home[0] != 0)
-        path = dl_arena_printf(context->arena, "%s/.config/dlmodel/site.json", home);
-    return path != NULL && access(path, F_OK) == 0 ? path : NULL;
-}
-
 static enum dl_code site_path(struct dl_context *context, const char *name, const char **out,
                               struct dl_err *err) {
-    const char *given = getenv("DLMODEL_SITE");
-    if (name == NULL && given != NULL && given[0] != 0) name = given;
-    if (name == NULL) name = default_file(context);
+    if (name == NULL) name = context->site;
     if (name == NULL) {
         return dl_fail(err, DL_ERR_USAGE,
                        "no site: give --site NAME|FILE, set DLMODEL_SITE, or write "
                        "~/.config/dlmodel/site.json (dlmodel ships: %s)",
                        site_names(context));
     }
-    if (is_path(name)) {
+    if (dl_data_is_path(name)) {
         *out = name;
         return DL_OK;
     }
@@ -213,8 +197,10 @@ enum dl_code dl_site_load(struct dl_context *context, const char *name, const st
     struct dl_json *doc = NULL;
     DL_TRY(site_path(context, name, &path, err));
     struct dl_site *site = dl_arena_alloc(context->arena, 1, sizeof *site);
-    if (site == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    DL_TRY(dl_json_read(path, context->arena, &doc, err));
+    if (dl_data_attachment(&context->data, path) != NULL)
+        DL_TRY(dl_data_json(&context->data, path, context->arena, &doc, err));
+    else
+        DL_TRY(dl_json_read(path, context->arena, &doc, err));
     DL_TRY(dl_json_load(doc, &dl_site_schema, context->arena, site, err));
     if (site->devices_per_node == DL_ABSENT)
         return dl_json_fail(doc, "devices_per_node", err,
@@ -241,7 +227,7 @@ enum dl_code dl_site_programs(struct dl_context *context, const char **out, stru
         const char *path = shipped(context, i, "frameworks");
         if (path == NULL || access(path, R_OK) != 0 || realpath(path, resolved) == NULL) continue;
         *out = dl_arena_strdup(context->arena, resolved);
-        return *out == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+        return DL_OK;
     }
     return dl_fail(
         err, DL_ERR_SYSTEM,

@@ -66,8 +66,8 @@ extern const char *const dl_site_devices[];  /* "gpu", "cpu" */
 extern const char *const dl_site_runtimes[]; /* "apptainer", "singularity" */
 enum { DL_SITE_GPU, DL_SITE_CPU };
 
-/* Loads NAME (in slurm/sites next to a data directory) or FILE; NULL: $DLMODEL_SITE, else
- * dlmodel/site.json in $XDG_CONFIG_HOME or ~/.config. DL_ERR_USAGE: no such site; the message lists
+/* Loads NAME (in slurm/sites next to a data directory) or FILE; NULL: the user's
+ * (context->site). DL_ERR_USAGE: no such site; the message lists
  * the names. */
 enum dl_code dl_site_load(struct dl_context *context, const char *name, const struct dl_site **out,
                           struct dl_err *err);

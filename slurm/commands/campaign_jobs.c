@@ -11,7 +11,7 @@
 #include "slurm/commands/slurm_parts.h"
 #include "slurm/run/trial_log.h"
 
-enum { MOST_BYTES = 64 << 20, MOST_SHOWN = 16 };
+enum { MAX_BYTES = 64 << 20, MAX_SHOWN = 16 };
 
 /* Programs that run a trial, by the program of the framework. */
 static const struct {
@@ -47,9 +47,8 @@ enum dl_code dl_slurm_plan_campaign(struct dl_context *context, const struct dl_
     char *text = NULL;
     size_t length = 0;
     struct dl_script_trials *trials = dl_arena_alloc(context->arena, 1, sizeof *trials);
-    if (trials == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_campaign_read(path, context->arena, &file, err));
-    DL_TRY(dl_file_read(path, MOST_BYTES, context->arena, &text, &length, err));
+    DL_TRY(dl_file_read(path, MAX_BYTES, context->arena, &text, &length, err));
     if (dl_option_given(options, "framework") || dl_option_given(options, "workload") ||
         dl_option_given(options, "method"))
         return dl_fail(err, DL_ERR_USAGE,
@@ -74,7 +73,6 @@ enum dl_code dl_slurm_plan_campaign(struct dl_context *context, const struct dl_
     run->batch_per_device = file.trials[0].batch_per_device;
     run->id = dl_arena_printf(context->arena, "campaign-%s-%s-n%" PRId64 "-t%d", run->framework,
                               run->workload, run->nodes, file.trial_count);
-    if (run->id == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     run->job_name = run->id;
     if (trials->is_array) run->nodes = 1, run->devices_per_node = 1;
     plan->trials = trials;
@@ -120,11 +118,9 @@ static const char *parameters_text(const struct dl_campaign_trial *trial, struct
     return dl_text_string(&t);
 }
 
-static enum dl_code add_trial(struct dl_table *table, const struct dl_campaign_file *file,
-                              const struct dl_trial_line *line, int slot, double first_s,
-                              struct dl_err *err) {
+static void add_trial(struct dl_table *table, const struct dl_campaign_file *file,
+                      const struct dl_trial_line *line, int slot, double first_s) {
     union dl_cell *c = dl_table_row(table);
-    if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const struct dl_campaign_trial *trial = &file->trials[line->trial];
     c[0].integer = line->trial;
     c[1].integer = 0;
@@ -138,10 +134,9 @@ static enum dl_code add_trial(struct dl_table *table, const struct dl_campaign_f
     c[9].string = parameters_text(trial, table->arena);
     c[10].number = line->test_loss;
     c[11].number = line->accuracy_frac;
-    return DL_OK;
 }
 
-/* What the search found and how long it took, for people. */
+/* Best result of the search and its duration, as text. */
 static void summarize(struct dl_context *context, const struct dl_campaign_file *file,
                       const struct dl_trial_line *lines, int count) {
     const struct dl_trial_line *best = NULL;
@@ -171,18 +166,16 @@ enum dl_code dl_slurm_collect_campaign(struct dl_context *context, const struct 
     enum dl_format format = DL_FORMAT_CSV;
     int count, slots = 0;
     const char *path = dl_arena_printf(context->arena, "%s/campaign.json", folder);
-    if (path == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_campaign_read(path, context->arena, &file, err));
-    DL_TRY(dl_trials_read(folder, file.trial_count, context->arena, &lines, &count, err));
+    dl_trials_read(folder, file.trial_count, context->arena, &lines, &count);
     if (count == 0) return dl_fail(err, DL_ERR_INPUT, "%.400s: no trial has ended yet", folder);
     double *ends = dl_arena_alloc(context->arena, (size_t)count, sizeof *ends);
-    if (ends == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     qsort(lines, (size_t)count, sizeof *lines, by_start);
     dl_table_init(&table, context->arena, columns, sizeof columns / sizeof *columns);
     for (int i = 0; i < count; i++) {
         const int slot = slot_at(ends, &slots, lines[i].asked_s);
         ends[slot] = lines[i].end_s;
-        DL_TRY(add_trial(&table, &file, &lines[i], slot, lines[0].asked_s, err));
+        add_trial(&table, &file, &lines[i], slot, lines[0].asked_s);
     }
     if (dl_option_given(options, "format") || dl_option_given(options, "json"))
         DL_TRY(dl_output_format(options, &format, err));

@@ -72,14 +72,14 @@ static const char *or_empty(const char *text) { return text == NULL ? "" : text;
 
 static void report(struct dl_context *context, struct collected *c, const char *id,
                    const char *what) {
-    enum { MOST_LINES = 20 };
-    if (c->reported++ < MOST_LINES)
+    enum { MAX_LINES = 20 };
+    if (c->reported++ < MAX_LINES)
         context->note(context, "%s: %s", id, what);
-    else if (c->reported == MOST_LINES + 1)
+    else if (c->reported == MAX_LINES + 1)
         context->note(context, "... and more; 'dlmodel slurm status' lists all runs");
 }
 
-/* Notes state what a user of the row must know. */
+/* Notes on the row for its users. */
 static const char *notes_of(const struct dl_run_record *run, const struct dl_runlog *log,
                             const struct dl_run_summary *sum, const char *state, bool complete,
                             const char *disturbance, struct dl_arena *arena) {
@@ -100,22 +100,17 @@ static const char *notes_of(const struct dl_run_record *run, const struct dl_run
 }
 
 /* Copies the cells, whose arena is freed with their run. */
-static enum dl_code append_row(struct dl_table *table, const char *const cells[COLUMNS],
-                               struct dl_err *err) {
+static void append_row(struct dl_table *table, const char *const cells[COLUMNS]) {
     union dl_cell *row = dl_table_row(table);
-    if (row == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < COLUMNS; i++) {
-        if (cells[i] == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         row[i].string = dl_arena_strdup(table->arena, cells[i]);
-        if (row[i].string == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     }
-    return DL_OK;
 }
 
-static enum dl_code add_row(struct collected *c, const struct dl_run_record *run,
-                            const struct dl_runlog *log, const struct dl_run_summary *sum,
-                            const struct dl_job_state *job, bool complete, const char *disturbance,
-                            struct dl_arena *arena, struct dl_err *err) {
+static void add_row(struct collected *c, const struct dl_run_record *run,
+                    const struct dl_runlog *log, const struct dl_run_summary *sum,
+                    const struct dl_job_state *job, bool complete, const char *disturbance,
+                    struct dl_arena *arena) {
     const char *state = job != NULL ? job->state : "unknown";
     const int64_t devices = run->nodes * run->devices_per_node;
     const int64_t batch =
@@ -163,7 +158,7 @@ static enum dl_code add_row(struct collected *c, const struct dl_run_record *run
         or_empty(log->framework_version),
     };
     _Static_assert(sizeof cells / sizeof cells[0] == COLUMNS, "a cell for each column");
-    return append_row(&c->table, cells, err);
+    append_row(&c->table, cells);
 }
 
 /* A run whose job may still write is left for the next collection. */
@@ -174,7 +169,7 @@ static enum dl_code collect_run(struct dl_context *context, struct collected *c,
     struct dl_run_summary sum;
     int cold;
     DL_TRY(dl_runlog_read(run->folder, arena, &log, err));
-    /* what the log knows of a job that Slurm forgot is more */
+    /* the log has more than Slurm about a job it has purged */
     if (job != NULL && strcmp(job->state, DL_SLURM_LOST) == 0 && log.exited) job = NULL;
     const bool ended = dl_slurm_job_ended(job, &log);
     const char *state = job != NULL ? job->state : log.exited ? "ended" : "unknown";
@@ -221,7 +216,8 @@ static enum dl_code collect_run(struct dl_context *context, struct collected *c,
         c->disturbed++;
         report(context, c, run->id, dl_arena_printf(arena, "disturbed: %s", disturbance));
     }
-    return add_row(c, run, &log, &sum, job, complete, disturbance, arena, err);
+    add_row(c, run, &log, &sum, job, complete, disturbance, arena);
+    return DL_OK;
 }
 
 /* A device or a pipe has no rows to keep. */
@@ -257,13 +253,11 @@ static enum dl_code merge(const char *path, const struct dl_table *made, struct 
     for (int r = 0; r < old.row_count; r++) {
         if (has_row(made, old.rows[r][0])) continue;
         union dl_cell *row = dl_table_row(out);
-        if (row == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         for (int i = 0; i < COLUMNS; i++)
             row[i].string = i < old.column_count ? old.rows[r][i] : "";
     }
     for (int r = 0; r < made->row_count; r++) {
         union dl_cell *row = dl_table_row(out);
-        if (row == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         memcpy(row, &made->cells[r * COLUMNS], COLUMNS * sizeof *row);
     }
     return DL_OK;
@@ -275,9 +269,9 @@ static enum dl_code put(struct dl_context *context, const struct dl_options *opt
     char *old = NULL;
     size_t length = 0;
     struct dl_err none;
-    enum { MOST_BYTES = 64 << 20 };
+    enum { MAX_BYTES = 64 << 20 };
     if (text != NULL && is_table(path) &&
-        dl_file_read(path, MOST_BYTES, context->arena, &old, &length, &none) == DL_OK &&
+        dl_file_read(path, MAX_BYTES, context->arena, &old, &length, &none) == DL_OK &&
         length == strlen(text) && memcmp(old, text, length) == 0) {
         return DL_OK;
     }
@@ -305,7 +299,7 @@ enum dl_code dl_slurm_collect(struct dl_context *context, const struct dl_option
     if (campaign != NULL) return dl_slurm_collect_campaign(context, options, campaign, err);
     DL_TRY(dl_slurm_read_runs(context, options, &runs, &accounting, err));
     const enum dl_code asked = dl_slurm_states(&runs, accounting, context->arena, &states, &slurm);
-    if (asked == DL_ERR_SYSTEM) { /* this machine failed, not Slurm: the old table is better */
+    if (asked == DL_ERR_SYSTEM) { /* this machine failed, not Slurm: keep the old table */
         *err = slurm;
         return asked;
     }

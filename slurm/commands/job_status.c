@@ -55,7 +55,7 @@ static double number_of(const char *text) {
     return good ? value : (double)NAN;
 }
 
-enum { MOST_JOBS_A_CALL = 2000 };
+enum { MAX_JOBS_PER_CALL = 2000 };
 
 /* Job ids of runs[from..to), separated by commas. */
 static const char *job_list(const struct dl_run_list *runs, int from, int to,
@@ -103,14 +103,13 @@ void dl_slurm_take_lines(struct dl_job_states *out, int capacity, char *text, bo
 static enum dl_code query_sacct(const struct dl_run_list *runs, int capacity,
                                 struct dl_arena *arena, struct dl_job_states *out,
                                 struct dl_err *err) {
-    for (int from = 0; from < runs->count; from += MOST_JOBS_A_CALL) {
+    for (int from = 0; from < runs->count; from += MAX_JOBS_PER_CALL) {
         const int to =
-            from + MOST_JOBS_A_CALL < runs->count ? from + MOST_JOBS_A_CALL : runs->count;
+            from + MAX_JOBS_PER_CALL < runs->count ? from + MAX_JOBS_PER_CALL : runs->count;
         const char *list = job_list(runs, from, to, arena);
         struct dl_client_result result;
         if (list != NULL && *list == 0) continue;
         const char *jobs = list == NULL ? NULL : dl_arena_printf(arena, "--jobs=%s", list);
-        if (jobs == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         const char *const argv[] = {
             "sacct",
             "--allocations",
@@ -131,7 +130,7 @@ static enum dl_code query_sacct(const struct dl_run_list *runs, int capacity,
     return DL_OK;
 }
 
-/* The user's jobs, those that ended in the last minutes among them; squeue lists a job at once,
+/* The user's jobs, including those that ended in the last minutes; squeue lists a job immediately,
  * accounting may lag. */
 static enum dl_code query_squeue(int capacity, struct dl_arena *arena, struct dl_job_states *out,
                                  struct dl_err *err) {
@@ -140,7 +139,6 @@ static enum dl_code query_squeue(int capacity, struct dl_arena *arena, struct dl
     struct dl_client_result result;
     *out = (struct dl_job_states){
         .jobs = dl_arena_alloc(arena, (size_t)capacity + 1, sizeof *out->jobs)};
-    if (out->jobs == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_client_run(argv, 120, arena, &result, err));
     if (result.exit_status != 0) {
         return dl_fail(err, DL_ERR_BACKEND, "squeue failed: %s",
@@ -176,13 +174,13 @@ static void find_lost_ids(struct dl_run_list *runs, const struct dl_job_states *
     }
 }
 
-/* squeue --me says nothing of another user's job. */
+/* squeue --me does not list other users' jobs. */
 static bool is_own(const struct dl_run_record *run) {
     struct stat info;
     return stat(run->folder, &info) == 0 && info.st_uid == geteuid();
 }
 
-/* What the queue says of jobs that the accounting has for open is newer. */
+/* For jobs that the accounting lists as running, the queue is newer. */
 static void update_open(const struct dl_run_list *runs, struct dl_job_states *out,
                         const struct dl_job_states *queue) {
     for (int i = 0; i < runs->count; i++) {
@@ -198,7 +196,7 @@ static void update_open(const struct dl_run_list *runs, struct dl_job_states *ou
     }
 }
 
-/* Jobs that neither of them knows. */
+/* Jobs unknown to both. */
 static void add_lost(const struct dl_run_list *runs, int capacity, struct dl_job_states *out) {
     const struct dl_job_states known = *out; /* sorted */
     for (int i = 0; i < runs->count && out->count < capacity; i++) {
@@ -217,7 +215,6 @@ enum dl_code dl_slurm_states(struct dl_run_list *runs, bool accounting, struct d
     struct dl_job_states listed = {.count = 0};
     *out = (struct dl_job_states){
         .jobs = dl_arena_alloc(arena, (size_t)capacity + 1, sizeof *out->jobs)};
-    if (out->jobs == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const enum dl_code code = accounting ? query_sacct(runs, capacity, arena, out, err) : DL_OK;
     bool ask = false;
     for (int i = 0; i < runs->count; i++) {
@@ -282,7 +279,7 @@ enum dl_code dl_slurm_status(struct dl_context *context, const struct dl_options
     DL_TRY(dl_slurm_read_runs(context, options, &runs, &accounting, err));
     enum dl_code asked = dl_slurm_states(&runs, accounting, context->arena, &states, &slurm);
     if (asked == DL_OK && states.queue.code != DL_OK) {
-        slurm = states.queue; /* what is open now is the question */
+        slurm = states.queue; /* the current state matters */
         asked = slurm.code;
     }
     dl_table_init(&table, context->arena, columns, sizeof columns / sizeof columns[0]);
@@ -292,7 +289,6 @@ enum dl_code dl_slurm_status(struct dl_context *context, const struct dl_options
         struct dl_runlog log;
         DL_TRY(dl_runlog_read(run->folder, context->arena, &log, err));
         union dl_cell *cells = dl_table_row(&table);
-        if (cells == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         cells[0].string = run->id;
         cells[1].string = run->job_id;
         cells[2].string = state != NULL         ? state->state
@@ -324,7 +320,6 @@ enum dl_code dl_slurm_cancel(struct dl_context *context, const struct dl_options
         break;
     }
     const char **argv = dl_arena_alloc(context->arena, (size_t)runs.count + 2, sizeof *argv);
-    if (argv == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     int count = 0, named = 0;
     argv[count++] = "scancel";
     for (int i = 0; i < runs.count; i++) {

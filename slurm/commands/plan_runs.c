@@ -10,26 +10,25 @@
 #include "slurm/script/quote.h"
 #include "slurm/commands/slurm_parts.h"
 
-enum { MOST_RUNS = 4096, MOST_NODES = 128, MOST_NAMES = 64 };
+enum { MAX_RUNS = 4096, MAX_NODES = 128, MAX_NAMES = 64 };
 
 /* Values common to all runs. */
 struct wanted {
     struct dl_run_record run;
-    int64_t nodes[MOST_NODES];
+    int64_t nodes[MAX_NODES];
     size_t node_count;
     int64_t repeats, batch, global_batch;
-    const char *frameworks[MOST_NAMES], *workloads[MOST_NAMES], *name;
+    const char *frameworks[MAX_NAMES], *workloads[MAX_NAMES], *name;
     int framework_count, workload_count;
 };
 
 static enum dl_code split(struct dl_arena *arena, const char *option, const char *list,
                           const char **names, int *count, struct dl_err *err) {
     char *copy = dl_arena_strdup(arena, list);
-    if (copy == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (*count = 0; copy != NULL;) {
         char *comma = strchr(copy, ',');
         if (comma != NULL) *comma = 0;
-        if (*copy == 0 || *count >= MOST_NAMES)
+        if (*copy == 0 || *count >= MAX_NAMES)
             return dl_fail(err, DL_ERR_USAGE, "--%s: expected 1 to 64 names separated by commas",
                            option);
         names[(*count)++] = copy;
@@ -66,7 +65,7 @@ static enum dl_code read_counts(const struct dl_slurm_choice *choice, struct wan
                        "--devices-per-node: a node of site '%.60s' has %" PRId64 ", got %" PRId64,
                        site->name, site->devices_per_node, run->devices_per_node);
     }
-    DL_TRY(dl_list_parse(choice->nodes != NULL ? choice->nodes : "1", w->nodes, MOST_NODES,
+    DL_TRY(dl_list_parse(choice->nodes != NULL ? choice->nodes : "1", w->nodes, MAX_NODES,
                          &w->node_count, err));
     if (run->profile && run->devices_per_node != 1) {
         return dl_fail(err, DL_ERR_USAGE,
@@ -91,7 +90,6 @@ static enum dl_code read_wanted(struct dl_context *context, const struct dl_opti
     if (o->positional_count > 1) {
         w->run.command =
             dl_arena_alloc(context->arena, (size_t)o->positional_count, sizeof *w->run.command);
-        if (w->run.command == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         for (int i = 1; i < o->positional_count; i++)
             w->run.command[w->run.command_count++] = o->positional[i];
     }
@@ -126,9 +124,9 @@ static enum dl_code add_run(struct dl_context *context, struct dl_slurm_plan *pl
                             const struct dl_workload *workload, const char *workload_name,
                             int64_t nodes, int64_t repeat, const char *network,
                             struct dl_err *err) {
-    if (plan->count >= MOST_RUNS)
+    if (plan->count >= MAX_RUNS)
         return dl_fail(err, DL_ERR_USAGE, "more than %d runs requested; submit fewer at once",
-                       MOST_RUNS);
+                       MAX_RUNS);
     struct dl_run_record *run = &plan->runs[plan->count];
     *run = w->run;
     const int64_t devices = nodes * run->devices_per_node;
@@ -156,8 +154,6 @@ static enum dl_code add_run(struct dl_context *context, struct dl_slurm_plan *pl
         context->arena, "%s-%s%s%s-n%" PRId64 "x%" PRId64 "-b%" PRId64 "%s-r%" PRId64,
         run->framework, run->workload, size, kind, nodes, run->devices_per_node,
         run->batch_per_device, run->profile ? "-profile" : "", repeat);
-    if (id == NULL || size == NULL || kind == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     run->id = dl_sl_tame(context->arena, id);
     run->job_name = dl_sl_tame(context->arena, w->name != NULL ? w->name : id);
     plan->launches[plan->count] = launch;
@@ -181,7 +177,6 @@ static enum dl_code add_runs(struct dl_context *context, struct dl_slurm_plan *p
     if (!custom) {
         DL_TRY(load_workload(context, w, workload_name, &workload, err));
         network = dl_network_text(workload, context->arena);
-        if (network == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     }
     for (size_t n = 0; n < w->node_count; n++) {
         if (w->nodes[n] > 1 && launch->tasks == DL_TASKS_ONE) {
@@ -211,7 +206,7 @@ enum dl_code dl_slurm_absolute(struct dl_arena *arena, const char *path, const c
     if (getcwd(here, sizeof here) == NULL)
         return dl_fail(err, DL_ERR_SYSTEM, "cannot read the current folder: %s", strerror(errno));
     *out = dl_arena_printf(arena, "%s/%s", here, path);
-    return *out == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
+    return DL_OK;
 }
 
 /* A profile takes one device and few steps. */
@@ -240,16 +235,13 @@ static enum dl_code read_choice(struct dl_context *context, const struct dl_opti
 }
 
 /* A job would wait in the queue to find that its program is missing. */
-static enum dl_code note_missing_program(struct dl_context *context,
-                                         const struct dl_slurm_plan *plan,
-                                         const struct dl_launch *launch, struct dl_err *err) {
-    if (launch->program == NULL) return DL_OK;
+static void note_missing_program(struct dl_context *context, const struct dl_slurm_plan *plan,
+                                 const struct dl_launch *launch) {
+    if (launch->program == NULL) return;
     const char *path = dl_arena_printf(context->arena, "%s/%s", plan->programs, launch->program);
-    if (path == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (access(path, R_OK) != 0)
         context->note(context, "warning: %s: launch.program: no readable file %s",
                       launch->framework, path);
-    return DL_OK;
 }
 
 enum dl_code dl_slurm_plan_make(struct dl_context *context, const struct dl_options *o,
@@ -257,7 +249,6 @@ enum dl_code dl_slurm_plan_make(struct dl_context *context, const struct dl_opti
     static struct wanted w; /* too large for the stack; a process runs one command */
     *plan = (struct dl_slurm_plan){.count = 0};
     struct dl_slurm_choice *choice = dl_arena_alloc(context->arena, 1, sizeof *choice);
-    if (choice == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(read_choice(context, o, choice, err));
     plan->site = &choice->site;
     plan->choice = choice;
@@ -265,15 +256,13 @@ enum dl_code dl_slurm_plan_make(struct dl_context *context, const struct dl_opti
     DL_TRY(read_wanted(context, o, choice, &w, err));
     DL_TRY(dl_site_programs(context, &plan->programs, err));
     DL_TRY(dl_slurm_absolute(context->arena, dl_slurm_folder(o, plan->site), &plan->folder, err));
-    plan->runs = dl_arena_alloc(context->arena, MOST_RUNS, sizeof *plan->runs);
-    plan->launches = dl_arena_alloc(context->arena, MOST_RUNS, sizeof(void *));
-    plan->networks = dl_arena_alloc(context->arena, MOST_RUNS, sizeof(void *));
-    if (plan->runs == NULL || plan->launches == NULL || plan->networks == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    plan->runs = dl_arena_alloc(context->arena, MAX_RUNS, sizeof *plan->runs);
+    plan->launches = dl_arena_alloc(context->arena, MAX_RUNS, sizeof(void *));
+    plan->networks = dl_arena_alloc(context->arena, MAX_RUNS, sizeof(void *));
     for (int f = 0; f < w.framework_count; f++) {
         const struct dl_launch *launch = NULL;
         DL_TRY(dl_launch_find(context, w.frameworks[f], &launch, err));
-        DL_TRY(note_missing_program(context, plan, launch, err));
+        note_missing_program(context, plan, launch);
         for (int i = 0; i < w.workload_count; i++)
             DL_TRY(add_runs(context, plan, &w, launch, w.workloads[i], err));
     }
@@ -299,6 +288,5 @@ enum dl_code dl_slurm_plan_script(const struct dl_slurm_plan *plan, int i, struc
                                      .program_folder = plan->programs,
                                      .time_limit_s = plan->time_limit_s,
                                      .trials = plan->trials};
-    if (folder == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     return dl_script_text(&script, arena, out, err);
 }

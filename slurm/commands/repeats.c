@@ -1,7 +1,7 @@
 /* repeats.c - `submit --method deep500`: repeats of each configuration until the distribution-free
  * 95 % interval of the median of its runs is narrow enough (Ben-Nun et al. 2019: A Modular
  * Benchmarking Infrastructure for High-Performance and Reproducible Deep Learning). A run's value
- * is the median of its steps without warm-up and outliers; disturbed runs count, and are told.
+ * is the median of its steps without warm-up and outliers; disturbed runs are counted and reported.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -11,12 +11,12 @@
 #include "slurm/run/runlog.h"
 #include "slurm/commands/slurm_parts.h"
 
-enum { MOST_RUNS = 4096 };
+enum { MAX_RUNS = 4096 };
 
-/* One configuration of the plan, and what its runs in the folder say. */
+/* One configuration of the plan with the results of its runs in the folder. */
 struct state {
     const struct dl_run_record *run;
-    double values_s[MOST_RUNS];
+    double values_s[MAX_RUNS];
     size_t ended;
     int open, disturbed, warm;
     double median_s, low_s, high_s, width_frac;
@@ -51,7 +51,7 @@ static enum dl_code take_run(struct state *s, const struct dl_run_record *run,
     enum dl_code code = dl_runlog_read(run->folder, &arena, &log, err);
     const bool ended = code == DL_OK && dl_slurm_job_ended(job, &log);
     if (code == DL_OK && !ended) s->open += run->job_id != NULL;
-    if (ended && log.step_count >= 3 && s->ended < MOST_RUNS) {
+    if (ended && log.step_count >= 3 && s->ended < MAX_RUNS) {
         int cold;
         dl_runlog_summarize(&log, &arena, &sum, &cold);
         s->values_s[s->ended++] = sum.median_s;
@@ -91,9 +91,8 @@ static const struct dl_column columns[] = {
     {"missing", "submitted", "", DL_COLUMN_INTEGER, 0, 0},
 };
 
-static enum dl_code add_state(struct dl_table *table, const struct state *s, struct dl_err *err) {
+static void add_state(struct dl_table *table, const struct state *s) {
     union dl_cell *c = dl_table_row(table);
-    if (c == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const char *id = s->run->id, *end = strrchr(id, '-');
     c[0].string = dl_arena_strndup(table->arena, id, end == NULL ? strlen(id) : (size_t)(end - id));
     c[1].integer = level_of(s->run);
@@ -104,7 +103,6 @@ static enum dl_code add_state(struct dl_table *table, const struct state *s, str
     const double numbers[] = {s->median_s, s->low_s, s->high_s, s->width_frac};
     for (int i = 0; i < 4; i++) c[6 + i].number = numbers[i];
     c[10].integer = s->missing;
-    return DL_OK;
 }
 
 /* The missing repeats of one configuration, in place of its one run. */
@@ -114,15 +112,14 @@ static enum dl_code add_repeats(struct dl_context *context, const struct dl_slur
     const struct dl_run_record *run = &old->runs[i];
     const size_t name = (size_t)(strrchr(run->id, '-') - run->id);
     for (int64_t r = 0; r < s->missing; r++) {
-        if (plan->count == MOST_RUNS)
+        if (plan->count == MAX_RUNS)
             return dl_fail(err, DL_ERR_USAGE, "more than %d runs are missing: fewer configurations",
-                           (int)MOST_RUNS);
+                           (int)MAX_RUNS);
         struct dl_run_record *out = &plan->runs[plan->count];
         *out = *run;
         out->repeat = (int64_t)s->ended + s->open + r + 1;
         out->id =
             dl_arena_printf(context->arena, "%.*s-r%" PRId64, (int)name, run->id, out->repeat);
-        if (out->id == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         plan->launches[plan->count] = old->launches[i];
         plan->networks[plan->count++] = old->networks[i];
     }
@@ -140,7 +137,7 @@ static enum dl_code read_folder(struct dl_context *context, const struct dl_opti
     if (dl_runs_read(plan->folder, context->arena, runs, &none) != DL_OK) return DL_OK;
     DL_TRY(dl_slurm_read_runs(context, options, runs, &accounting, err));
     if (runs->count == 0) return DL_OK;
-    /* without an answer of Slurm the logs tell which runs have ended */
+    /* without Slurm's answer the logs show which runs have ended */
     (void)dl_slurm_states(runs, accounting, context->arena, states, &none);
     return DL_OK;
 }
@@ -178,8 +175,6 @@ enum dl_code dl_slurm_plan_repeats(struct dl_context *context, const struct dl_o
     old.runs = dl_arena_alloc(context->arena, (size_t)plan->count, sizeof *old.runs);
     old.launches = dl_arena_alloc(context->arena, (size_t)plan->count, sizeof *old.launches);
     old.networks = dl_arena_alloc(context->arena, (size_t)plan->count, sizeof *old.networks);
-    if (states == NULL || old.runs == NULL || old.launches == NULL || old.networks == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < plan->count; i++) {
         old.runs[i] = plan->runs[i];
         old.launches[i] = plan->launches[i];
@@ -189,7 +184,7 @@ enum dl_code dl_slurm_plan_repeats(struct dl_context *context, const struct dl_o
     dl_table_init(&table, context->arena, columns, sizeof columns / sizeof *columns);
     plan->count = 0;
     for (int i = 0; i < old.count; i++) {
-        DL_TRY(add_state(&table, &states[i], err));
+        add_state(&table, &states[i]);
         DL_TRY(add_repeats(context, &old, i, &states[i], plan, err));
         narrow += states[i].width_frac <= plan->choice->interval_width_frac;
     }

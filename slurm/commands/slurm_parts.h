@@ -1,5 +1,4 @@
-/* slurm_parts.h - the subcommands of `dlmodel slurm`, one file each, and the options that they
- * share. */
+/* slurm_parts.h - the subcommands of `dlmodel slurm`, one file each, and their common options. */
 #ifndef DL_SLURM_COMMANDS_SLURM_PARTS_H
 #define DL_SLURM_COMMANDS_SLURM_PARTS_H
 
@@ -14,23 +13,23 @@ typedef enum dl_code dl_slurm_action(struct dl_context *context, const struct dl
 dl_slurm_action dl_slurm_script, dl_slurm_submit, dl_slurm_status, dl_slurm_collect,
     dl_slurm_cancel;
 
-/* What the options of script and submit say: members that are lists stay texts here. */
+/* Options of script and submit; lists are not parsed yet. */
 struct dl_slurm_choice {
     const char *frameworks, *workloads, *nodes; /* NULL: not given */
     const char *name;
-    struct dl_run_record run; /* what all runs have in common */
+    struct dl_run_record run; /* members common to all runs */
     const char *campaign;     /* NULL: single runs */
     int campaign_form;        /* 0 steps of one job, 1 array of jobs */
     int method;
     bool has_method;
     double interval_width_frac; /* of --method, a fraction */
     int64_t most_repeats;
-    const char *sweep; /* of submit: a table of searches, in place of runs */
+    const char *sweep; /* of submit: a table of searches instead of runs */
     int64_t repeats, batch_per_device, global_batch, parts;
-    struct dl_site site; /* with the job's own partition, account, ... */
+    struct dl_site site; /* overrides: partition, account, ... of the jobs */
     double time_limit_s;
 };
-/* Stores the options that were given; the others keep what *out holds. */
+/* Stores the given options; the others keep their values in *out. */
 enum dl_code dl_slurm_bind(const struct dl_options *options, struct dl_slurm_choice *out,
                            struct dl_err *err);
 
@@ -47,9 +46,10 @@ struct dl_slurm_plan {
     const char **networks;             /* text of network.json per run; NULL for "custom" */
     int count;
     double time_limit_s;
-    const char *folder, *programs;         /* absolute */
-    const struct dl_script_trials *trials; /* of a campaign, whose only run it is; NULL: none */
-    const char *campaign;                  /* its file's text */
+    const char *folder, *programs; /* absolute */
+    /* trials of a campaign, which is then the only run; NULL: none */
+    const struct dl_script_trials *trials;
+    const char *campaign; /* its file's text */
     const struct dl_slurm_choice *choice;
 };
 enum dl_code dl_slurm_plan_make(struct dl_context *context, const struct dl_options *options,
@@ -58,21 +58,21 @@ enum dl_code dl_slurm_plan_make(struct dl_context *context, const struct dl_opti
 enum dl_code dl_slurm_plan_script(const struct dl_slurm_plan *plan, int i, struct dl_arena *arena,
                                   const char **out, struct dl_err *err);
 
-/* submit --campaign: one run that is a whole campaign. */
+/* submit --campaign: a campaign as one run. */
 enum dl_code dl_slurm_plan_campaign(struct dl_context *context, const struct dl_options *options,
                                     const char *path, struct dl_slurm_plan *out,
                                     struct dl_err *err);
-/* collect --campaign FOLDER: the schedule as it ran, with what trials reached. */
+/* collect --campaign FOLDER: the executed schedule, with the results of trials. */
 enum dl_code dl_slurm_collect_campaign(struct dl_context *context, const struct dl_options *options,
                                        const char *folder, struct dl_err *err);
-/* submit --method: leaves as many repeats in the plan as are missing until the interval of each
- * configuration's median is narrow enough (F-REPEATS), and prints where each one is. */
+/* submit --method: keeps in the plan the repeats that are missing until the interval of each
+ * configuration's median is narrow enough (F-REPEATS), and prints the progress of each. */
 enum dl_code dl_slurm_plan_repeats(struct dl_context *context, const struct dl_options *options,
                                    struct dl_slurm_plan *plan, struct dl_err *err);
 
 /* Submits a job array that searches the rows of --sweep. */
 dl_slurm_action dl_slurm_submit_sweep;
-/* The path that nodes need. */
+/* Absolute path, as nodes need it. */
 enum dl_code dl_slurm_absolute(struct dl_arena *arena, const char *path, const char **out,
                                struct dl_err *err);
 /* Folder of runs: --dir, else the scratch of the site, else "dlmodel-runs". */
@@ -99,15 +99,15 @@ struct dl_job_state {
 struct dl_job_states {
     struct dl_job_state *jobs;
     int count;
-    struct dl_err queue; /* why squeue did not answer; code DL_OK: it did, or was not asked */
+    struct dl_err queue; /* error of squeue; code DL_OK: none, or not called */
 };
-/* State of a job of this user that the queue does not have, and the accounting has for open or not
- * at all: slurmctld died before the job was on disk, or its end never reached slurmdbd. */
+/* State of a job that is missing from the queue and unfinished or missing in the accounting:
+ * slurmctld died before it saved the job, or its end never reached slurmdbd. */
 #define DL_SLURM_LOST "LOST"
 /* Queries sacct for all submitted runs, and squeue for those that have not ended or that sacct does
  * not list yet. A run without a job id gets that of the job that was submitted in its folder.
- * DL_ERR_BACKEND: sacct failed. Where squeue fails out->queue says why, and jobs have the state
- * that the accounting gives, or none. */
+ * DL_ERR_BACKEND: sacct failed. Where squeue fails, out->queue has the error and jobs have the
+ * state of the accounting, or none. */
 enum dl_code dl_slurm_states(struct dl_run_list *runs, bool accounting, struct dl_arena *arena,
                              struct dl_job_states *out, struct dl_err *err);
 /* Parses lines "ID|STATE|FOLDER" (squeue) or "ID|STATE|ELAPSED|NODES|EXIT|ENERGY" (accounting) into
@@ -118,7 +118,8 @@ void dl_slurm_take_lines(struct dl_job_states *out, int capacity, char *text, bo
 const struct dl_job_state *dl_slurm_state_of(const struct dl_job_states *states,
                                              const char *job_id);
 bool dl_slurm_state_final(const char *state);
-/* Whether the job of a run has ended, by Slurm or, where Slurm does not know, by the log. */
+/* Whether the job of a run has ended, according to Slurm or, where Slurm does not know the job, to
+ * the log. */
 bool dl_slurm_job_ended(const struct dl_job_state *job, const struct dl_runlog *log);
 
 #endif

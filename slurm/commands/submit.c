@@ -43,7 +43,7 @@ static void add_row(struct dl_table *table, const struct dl_slurm_plan *plan, in
     cells[9].string = run->folder;
 }
 
-/* The runs asked for, or a whole campaign as one. */
+/* The requested runs, or a campaign as one run. */
 static enum dl_code make_plan(struct dl_context *context, const struct dl_options *options,
                               struct dl_slurm_plan *plan, struct dl_err *err) {
     const char *campaign = dl_option_text(options, "campaign");
@@ -73,8 +73,6 @@ static enum dl_code make_folder(const struct dl_slurm_plan *plan, struct dl_run_
     for (int attempt = 1; attempt < 100000; attempt++) {
         if (attempt > 1) run->id = dl_arena_printf(arena, "%s-%d", base, attempt);
         run->folder = dl_arena_printf(arena, "%s/%s", plan->folder, run->id);
-        if (run->id == NULL || run->folder == NULL)
-            return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         if (mkdir(run->folder, 0777) == 0) return DL_OK;
         if (errno != EEXIST)
             return dl_fail(err, DL_ERR_SYSTEM, "%.400s: cannot create the folder: %s", run->folder,
@@ -92,13 +90,11 @@ static enum dl_code write_folder(struct dl_slurm_plan *plan, int i, struct dl_ar
     DL_TRY(dl_slurm_plan_script(plan, i, arena, &script, err));
     const char *path = dl_arena_printf(arena, "%s/job.sh", run->folder),
                *network = dl_arena_printf(arena, "%s/network.json", run->folder);
-    if (path == NULL || network == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (plan->networks[i] != NULL)
         DL_TRY(dl_file_write(network, plan->networks[i], strlen(plan->networks[i]), err));
     DL_TRY(dl_file_write(path, script, strlen(script), err));
     if (plan->campaign != NULL) {
         const char *trials = dl_arena_printf(arena, "%s/campaign.json", run->folder);
-        if (trials == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         DL_TRY(dl_file_write(trials, plan->campaign, strlen(plan->campaign), err));
     }
     return dl_run_write(run, arena, err);
@@ -111,7 +107,6 @@ static enum dl_code submit_one(struct dl_run_record *run, struct dl_arena *arena
     const char *const argv[] = {"sbatch", "--parsable",
                                 dl_arena_printf(arena, "--chdir=%s", run->folder),
                                 dl_arena_printf(arena, "%s/job.sh", run->folder), NULL};
-    if (argv[2] == NULL || argv[3] == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_client_run(argv, 120, arena, &result, err));
     const size_t digits = strspn(result.out, "0123456789");
     if (result.exit_status != 0 || digits == 0) {
@@ -126,8 +121,6 @@ static enum dl_code submit_one(struct dl_run_record *run, struct dl_arena *arena
     strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
     run->job_id = dl_arena_strndup(arena, result.out, digits);
     run->submitted_at = dl_arena_strdup(arena, stamp);
-    if (run->job_id == NULL || run->submitted_at == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     return dl_run_write(run, arena, err);
 }
 

@@ -10,14 +10,14 @@
 #include "slurm/commands/slurm_parts.h"
 #include "slurm/script/quote.h"
 
-enum { MOST_BYTES = 64 << 20, MOST_NAMES = 100000 };
+enum { MAX_BYTES = 64 << 20, MAX_NAMES = 100000 };
 
 /* Not more parts than rows: a part of none would search nothing. */
 static enum dl_code read_sweep(const char *path, struct dl_arena *arena, int64_t *parts,
                                const char **text, size_t *length, struct dl_err *err) {
     struct dl_csv csv;
     char *bytes;
-    DL_TRY(dl_file_read(path, MOST_BYTES, arena, &bytes, length, err));
+    DL_TRY(dl_file_read(path, MAX_BYTES, arena, &bytes, length, err));
     DL_TRY(dl_csv_parse(path, bytes, *length, arena, &csv, err));
     if (csv.row_count == 0)
         return dl_fail_at(err, path, 1, 1, NULL, "expected a row below the header");
@@ -29,10 +29,9 @@ static enum dl_code read_sweep(const char *path, struct dl_arena *arena, int64_t
 static enum dl_code make_folder(const char *base, const char *name, struct dl_arena *arena,
                                 const char **out, struct dl_err *err) {
     DL_TRY(dl_file_mkdirs(base, err));
-    for (int attempt = 1; attempt < MOST_NAMES; attempt++) {
+    for (int attempt = 1; attempt < MAX_NAMES; attempt++) {
         *out = attempt == 1 ? dl_arena_printf(arena, "%s/%s", base, name)
                             : dl_arena_printf(arena, "%s/%s-%d", base, name, attempt);
-        if (*out == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         if (mkdir(*out, 0777) == 0) return DL_OK;
         if (errno != EEXIST)
             return dl_fail(err, DL_ERR_SYSTEM, "%.400s: cannot create the folder: %s", *out,
@@ -47,7 +46,6 @@ static enum dl_code call_sbatch(const char *folder, struct dl_arena *arena, cons
     const char *const argv[] = {"sbatch", "--parsable",
                                 dl_arena_printf(arena, "--chdir=%s", folder),
                                 dl_arena_printf(arena, "%s/job.sh", folder), NULL};
-    if (argv[2] == NULL || argv[3] == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_client_run(argv, 120, arena, &result, err));
     const size_t digits = strspn(result.out, "0123456789");
     *job_id = dl_arena_strndup(arena, result.out, digits);
@@ -86,10 +84,8 @@ enum dl_code dl_slurm_submit_sweep(struct dl_context *context, const struct dl_o
     DL_TRY(dl_sweep_script_text(&s, arena, &script, err));
     if (dry) return context->output(options, script, err);
     path = dl_arena_printf(arena, "%s/sweep.csv", folder);
-    if (path == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_file_write(path, sweep, length, err));
     path = dl_arena_printf(arena, "%s/job.sh", folder);
-    if (path == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(dl_file_write(path, script, strlen(script), err));
     DL_TRY(call_sbatch(folder, arena, &job_id, err));
     context->note(context, "when all %lld parts of job %s are done, the result is %s/result.csv",

@@ -1,5 +1,5 @@
 /* network.h - a workload for the benchmark programs: network.json ("dlmodel-network") lists all
- * layers with their shapes, so that every framework trains the same network with the same layer
+ * layers with their shapes, so that all frameworks train the same network with the same layer
  * names. */
 #ifndef DL_SLURM_RUN_NETWORK_H
 #define DL_SLURM_RUN_NETWORK_H

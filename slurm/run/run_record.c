@@ -76,7 +76,6 @@ static enum dl_code read_one(const char *folder, const char *name, struct dl_are
     struct dl_run_record *run = &list->runs[list->count];
     struct dl_err bad = {0};
     const char *path = dl_arena_printf(arena, "%s/%s/run.json", folder, name);
-    if (path == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (access(path, F_OK) != 0) return DL_OK;
     enum dl_code code = dl_json_read(path, arena, &doc, &bad);
     if (code == DL_OK) code = dl_json_load(doc, &dl_run_schema, arena, run, &bad);
@@ -94,7 +93,6 @@ static enum dl_code read_one(const char *folder, const char *name, struct dl_are
         return DL_OK;
     }
     run->folder = dl_arena_printf(arena, "%s/%s", folder, name);
-    if (run->folder == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     list->count++;
     return DL_OK;
 }
@@ -125,6 +123,5 @@ enum dl_code dl_run_write(const struct dl_run_record *run, struct dl_arena *aren
                           struct dl_err *err) {
     const char *text = dl_json_text(&dl_run_schema, run, arena),
                *path = dl_arena_printf(arena, "%s/run.json", run->folder);
-    if (text == NULL || path == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     return dl_file_write(path, text, strlen(text), err);
 }

@@ -1,5 +1,5 @@
-/* run_record.h - one requested run: RUN/run.json ("dlmodel-run") in a folder that also has the
- * script and logs of the job. It is written before the submission, and again with the job id. */
+/* run_record.h - a requested run: RUN/run.json ("dlmodel-run"), next to the script and logs of its
+ * job. It is written before the submission, and again with the job id. */
 #ifndef DL_SLURM_RUN_RUN_RECORD_H
 #define DL_SLURM_RUN_RUN_RECORD_H
 

@@ -153,15 +153,14 @@ static void take(struct dl_runlog *log, const struct dl_runlog_line *line, struc
 
 static enum dl_code read_file(const char *path, struct dl_arena *arena, struct dl_runlog *log,
                               struct dl_err *err) {
-    enum { MOST_BYTES = 64 << 20 };
+    enum { MAX_BYTES = 64 << 20 };
     char *text = NULL;
     size_t length = 0, lines = 1;
-    DL_TRY(dl_file_read(path, MOST_BYTES, arena, &text, &length, err));
+    DL_TRY(dl_file_read(path, MAX_BYTES, arena, &text, &length, err));
     for (size_t i = 0; i < length; i++) lines += text[i] == '\n';
     const size_t room = (size_t)log->step_count + lines;
     double *steps = dl_arena_alloc(arena, room, sizeof *steps),
            *cores = dl_arena_alloc(arena, room, sizeof *cores);
-    if (steps == NULL || cores == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (log->step_count > 0) memcpy(steps, log->steps, (size_t)log->step_count * sizeof *steps);
     if (log->core_reading_count > 0)
         memcpy(cores, log->core_readings_s, (size_t)log->core_reading_count * sizeof *cores);
@@ -200,7 +199,7 @@ static int by_name(const void *a, const void *b) {
 
 enum dl_code dl_runlog_read(const char *folder, struct dl_arena *arena, struct dl_runlog *log,
                             struct dl_err *err) {
-    enum { MOST_FILES = 20000 };
+    enum { MAX_FILES = 20000 };
     *log = (struct dl_runlog){.exit_status = DL_ABSENT,
                               .ranks = DL_ABSENT,
                               .global_batch = DL_ABSENT,
@@ -216,10 +215,10 @@ enum dl_code dl_runlog_read(const char *folder, struct dl_arena *arena, struct d
     DIR *dir = opendir(folder);
     if (dir == NULL)
         return dl_fail(err, DL_ERR_INPUT, "%.400s: cannot open: %s", folder, strerror(errno));
-    const char **names = dl_arena_alloc(arena, MOST_FILES, sizeof *names);
+    const char **names = dl_arena_alloc(arena, MAX_FILES, sizeof *names);
     enum dl_code code = names == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
     for (const struct dirent *entry = readdir(dir);
-         code == DL_OK && entry != NULL && log->files < MOST_FILES; entry = readdir(dir)) {
+         code == DL_OK && entry != NULL && log->files < MAX_FILES; entry = readdir(dir)) {
         const size_t length = strlen(entry->d_name);
         if (length < 7 || strcmp(entry->d_name + length - 6, ".jsonl") != 0 ||
             entry->d_name[0] == '.')
@@ -232,7 +231,6 @@ enum dl_code dl_runlog_read(const char *folder, struct dl_arena *arena, struct d
     qsort(names, (size_t)log->files, sizeof *names, by_name);
     for (int i = 0; i < log->files; i++) {
         const char *path = dl_arena_printf(arena, "%s/%s", folder, names[i]);
-        if (path == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         DL_TRY(read_file(path, arena, log, err));
     }
     return DL_OK;

@@ -18,7 +18,8 @@ struct dl_runlog_line {
     int version_count;
     /* look and watch */
     double load_average; /* over the last minute */
-    /* share of the node's cores used by processes outside this job; watch: since the last line */
+    /* fraction of the node's cores used by processes outside this job; watch: since the last
+     * line */
     double others_frac;
     int64_t gpu_processes; /* processes outside this job */
     double clock_frac;     /* lowest device clock / its maximum */
@@ -41,8 +42,9 @@ struct dl_runlog {
     int core_reading_count; /* core time readings of the steps */
     /* core time of a fixed GEMM between the steps, median; NAN: not measured */
     double core_s;
-    const char *versions;          /* "torch 1.13.1, python 3.11.2" */
-    const char *framework_version; /* of the one that synchronizes gradients; NULL: not written */
+    const char *versions; /* "torch 1.13.1, python 3.11.2" */
+    /* of the framework that synchronizes gradients; NULL: not logged */
+    const char *framework_version;
     /* interference */
     double load_before, others_before_frac, others_during_frac, clock_frac, network_s,
         write_bytes_per_s;
@@ -56,7 +58,7 @@ struct dl_runlog {
 enum dl_code dl_runlog_read(const char *folder, struct dl_arena *arena, struct dl_runlog *out,
                             struct dl_err *err);
 
-/* Statistics of the steps without outliers, which are farther than 3.5 robust standard deviations
+/* Statistics of the steps without outliers: those farther than 3.5 robust standard deviations
  * (1.4826 * median absolute deviation) from the median. */
 struct dl_run_summary {
     double median_s, quartile_s, mean_s, low_s, high_s, mad_s;
@@ -65,8 +67,7 @@ struct dl_run_summary {
 void dl_run_summarize(const double *steps, int count, struct dl_arena *arena,
                       struct dl_run_summary *out);
 
-/* The same of a log's steps from the first that is like the others on: *cold are before it
- * (F-WARMUP). */
+/* The same of a log's steps without the *cold warm-up steps at its start (F-WARMUP). */
 void dl_runlog_summarize(const struct dl_runlog *log, struct dl_arena *arena,
                          struct dl_run_summary *out, int *cold);
 

@@ -51,7 +51,7 @@ const struct dl_schema dl_trial_schema = {.name = "dlmodel-trial",
                                           .size = sizeof(struct dl_trial_line),
                                           .fields = fields};
 
-enum { MOST_BYTES = 1 << 20 };
+enum { MAX_BYTES = 1 << 20 };
 
 /* The last whole line of a file; false: there is none. */
 static bool read_one(const char *path, struct dl_arena *arena, struct dl_trial_line *out) {
@@ -60,7 +60,7 @@ static bool read_one(const char *path, struct dl_arena *arena, struct dl_trial_l
     struct dl_err bad = {0};
     bool found = false;
     if (access(path, R_OK) != 0 ||
-        dl_file_read(path, MOST_BYTES, arena, &text, &length, &bad) != DL_OK)
+        dl_file_read(path, MAX_BYTES, arena, &text, &length, &bad) != DL_OK)
         return false;
     for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
         struct dl_json *doc = NULL;
@@ -76,16 +76,13 @@ static bool read_one(const char *path, struct dl_arena *arena, struct dl_trial_l
     return found;
 }
 
-enum dl_code dl_trials_read(const char *folder, int count, struct dl_arena *arena,
-                            struct dl_trial_line **out, int *out_count, struct dl_err *err) {
+void dl_trials_read(const char *folder, int count, struct dl_arena *arena,
+                    struct dl_trial_line **out, int *out_count) {
     *out = dl_arena_alloc(arena, (size_t)count, sizeof **out);
     *out_count = 0;
-    if (*out == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < count; i++) {
         const char *path = dl_arena_printf(arena, "%s/trials/trial-%d.jsonl", folder, i);
-        if (path == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         if (read_one(path, arena, &(*out)[*out_count]) && (*out)[*out_count].trial == i)
             *out_count += 1;
     }
-    return DL_OK;
 }

@@ -18,7 +18,6 @@ const char *dl_sl_quote_option(struct dl_arena *arena, const char *key, const ch
 enum dl_code dl_sl_directive(struct dl_arena *arena, const char *what, const char *value,
                              const char **out, struct dl_err *err) {
     char *text = dl_arena_alloc(arena, 2 * strlen(value) + 1, 1), *at = text;
-    if (text == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (; *value != 0; value++) {
         const unsigned char c = (unsigned char)*value;
         if (c < 0x20 || c == 0x7f)

@@ -5,7 +5,7 @@
 #include "model/core/arena.h"
 #include "model/core/status.h"
 
-/* "--key='value'": joined to the key, the value cannot become an option. */
+/* "--key='value'": with '=', the value cannot be taken for an option. */
 const char *dl_sl_quote_option(struct dl_arena *arena, const char *key, const char *value);
 /* Escapes a value for Slurm's parser of #SBATCH lines: a backslash before all but letters, digits
  * and _.,:/=+@%- . DL_ERR_USAGE names `what` for control characters, which no such line can hold.

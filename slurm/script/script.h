@@ -18,8 +18,8 @@ struct dl_script {
     const struct dl_script_trials *trials; /* of a campaign; NULL: one training */
 };
 
-/* Trainings of a campaign, which one script starts: an array of jobs, or one job with a step for
- * each, as many at once as there are slots. */
+/* Trainings of a campaign, started by one script: an array of jobs, or one job with a step for
+ * each, at most `slots` of them concurrently. */
 struct dl_script_trials {
     int64_t count, slots;
     bool is_array;
@@ -39,7 +39,7 @@ enum dl_code dl_script_head(const struct dl_site *site, const char *job_name, st
                             struct dl_err *err);
 enum dl_code dl_script_options(const struct dl_site *site, struct dl_text *out, struct dl_err *err);
 
-/* A job array that searches the rows of sweep.csv in its folder, each task its part, and joins the
+/* A job array that searches the rows of sweep.csv in its folder, one part per task, and joins the
  * parts to result.csv. */
 struct dl_sweep_script {
     const struct dl_site *site;

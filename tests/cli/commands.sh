@@ -4,7 +4,8 @@
 . tests/cli/lib.sh
 work=$SCRATCH
 
-# Every example in the help of every command runs as printed, from the root of the source tree.
+# Every example in the help of every command runs as printed, from the root of the source tree. --generalize refits all constants for
+# each source, 30 s: COMMANDS_PART=long (make check-all) runs it, generalize.sh the same on fewer runs.
 mkdir "$work/bin"
 ln -s "$DLMODEL" "$work/bin/dlmodel"
 for command in predict search explain compare list schema help; do
@@ -12,6 +13,7 @@ for command in predict search explain compare list schema help; do
     number=0
     while IFS= read -r line; do
         number=$((number + 1))
+        case $line in *' --generalize '*) [ "${COMMANDS_PART-}" = long ] || continue ;; esac
         PATH=$work/bin:$PATH sh -c "$line" > "$work/out" 2> "$work/err" < /dev/null
         status=$?
         check "example $number of $command" 0
@@ -206,3 +208,17 @@ if [ -z "${SANITIZED-}" ] && command -v time > /dev/null 2>&1; then
     *) if [ "$peak" -le 20480 ]; then echo 'ok memory of one prediction'; else echo "not ok memory of one prediction: $peak KiB"; fi ;;
     esac
 fi
+
+# An option has the same letter wherever it has one, and a command for runs has all letters of predict.
+for command in $("$DLMODEL" help | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
+    "$DLMODEL" "$command" --help | sed -nE "s/^  (-[a-zA-Z], |    )(--[a-z-]+).*/\\2 \\1$command/p" | tr -d ,
+done | awk 'NF == 3' | sort > "$SCRATCH/letters"
+two=$(cut -d ' ' -f 1,2 "$SCRATCH/letters" | sort -u | cut -d ' ' -f 1 | uniq -d)
+if [ -z "$two" ]; then echo 'ok an option has one letter'; else echo "not ok an option has one letter: $two"; fi
+missing=
+for option in framework workload nodes devices-per-node batch-per-device global-batch precision; do
+    for command in predict explain search advise campaign match plot report slurm; do
+        grep -q "^--$option -[a-zA-Z] $command\$" "$SCRATCH/letters" || missing="$missing $command:$option"
+    done
+done
+if [ -z "$missing" ]; then echo 'ok each command has the letters of predict'; else echo "not ok each command has the letters of predict:$missing"; fi

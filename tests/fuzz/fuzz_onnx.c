@@ -14,7 +14,7 @@ static void check_stack(struct dl_import_net *net) {
     struct dl_err err = {.code = DL_OK};
     struct dl_import_stack stack;
     struct dl_json *doc;
-    if (dl_import_find_stack(net, &stack, &err) != DL_OK) abort();
+    if ((dl_import_find_stack(net, &stack), DL_OK) != DL_OK) abort();
     if (stack.count > 0 && (stack.count < 2 || stack.first < 0 || stack.each < 1 ||
                             stack.first + stack.count * stack.each > net->item_count))
         abort();

@@ -58,7 +58,7 @@ for delay in $delays; do
     measure 2 $share "delay=$delay" pingpong $sizes || exit 1
     if [ "$delay" = 500 ]; then # what "reduce, then broadcast" is made of changes with the size; here it is binomial trees
         export OMPI_MCA_coll_tuned_reduce_algorithm=5 OMPI_MCA_coll_tuned_bcast_algorithm=6
-        forced 4 $share "delay=$delay" 512 4096 16384
+        forced 4 "$share" "delay=$delay" 512 4096 16384
     fi
     net_down
 done

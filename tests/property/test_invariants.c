@@ -213,7 +213,6 @@ static const char *const change_names[CHANGES] = {"more network bandwidth",
 
 static bool improve(struct subject *s, enum change what, double by, struct dl_arena *arena,
                     const struct subject *from) {
-    struct dl_err err = {0};
     *s = *from;
     own(s, &from->device);
     if (s->system.as_measured == NULL) s->system.as_measured = &from->system;
@@ -248,8 +247,8 @@ static bool improve(struct subject *s, enum change what, double by, struct dl_ar
         s->plan.batch_per_device_samples = fmax(1, floor(s->plan.batch_per_device_samples / by));
         s->plan.global_batch_samples = 0;
     }
-    return dl_device_what_if(&from->device, &s->device, arena, &err) == DL_OK &&
-           dl_system_what_if(&from->system, &s->system, arena, &err) == DL_OK;
+    return (dl_device_what_if(&from->device, &s->device, arena), DL_OK) == DL_OK &&
+           (dl_system_what_if(&from->system, &s->system, arena), DL_OK) == DL_OK;
 }
 
 /* Where a change for the better can make a job slower, and by how much at most. */

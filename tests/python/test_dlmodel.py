@@ -3,6 +3,7 @@ tests/cli/python.sh."""
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -73,6 +74,20 @@ class Same(unittest.TestCase):
                           "--epochs=2", "--trials=20", "--search=asha")
         self.assertEqual(answer, json.loads(text))
         self.assertIn("iris-v100", dlmodel.names("systems"))
+
+    def test_each_command_of_the_service(self):
+        """HTTP answers with the bytes of the program (tests/serve/answers.py); so does the library."""
+        plan = ["--system=iris-v100", "--workload=resnet50", "--framework=pytorch-ddp", "--nodes=2"]
+        requests = {"predict": plan, "explain": plan, "search": [*plan, "--threads=1"], "advise": plan, "compare": [RUNS],
+                    "campaign": [*plan, "--epochs=1", "--trials=4"], "match": ["--workloads=resnet50", "--framework=pytorch-ddp"]}
+        with open("serve/routes.c", encoding="utf-8") as routes:
+            self.assertEqual(set(re.findall(r'^    COMMAND\("(\w+)"', routes.read(), re.M)), set(requests))
+        for command, words in requests.items():
+            options = dict(w[2:].split("=") for w in words if w.startswith("--"))
+            answer = dlmodel._model().call(command, *[w for w in words if not w.startswith("--")], **options)
+            text, messages = program(command, *words)
+            self.assertEqual(untimed(answer), untimed(json.loads(text)), command)
+            self.assertEqual(list(answer.messages), messages, command)
 
     def test_pandas(self):
         try:

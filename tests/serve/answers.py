@@ -117,7 +117,8 @@ def page(s):
     text = s.ask("GET", "/form?system=iris-v100&workload=vgg16&framework=pytorch-ddp&nodes=2")[2].decode()
     table = command_line("predict", "--system", "iris-v100", "--workload", "vgg16", "--framework", "pytorch-ddp", "--nodes", "2").decode()
     check("the form has the command line's table", table.splitlines()[4] in text.replace("&gt;", ">"), text[-900:])
-    check("the form escapes what it shows", "<b>" not in s.ask("GET", "/form?system=%3Cb%3E")[2].decode())
+    shown = s.ask("GET", "/form?system=%3Cb%20c%3D%22%27%26")[2].decode()
+    check("the form escapes what it shows", "&lt;b c=&quot;'&amp;" in shown and "<b " not in shown, shown[-600:])
     api = json.loads(s.ask("GET", "/v1/openapi.json")[2])
     check("OpenAPI: each path has answers", all(o["responses"]["200"] for p in api["paths"].values() for o in p.values()))
     check("OpenAPI: options of predict", "batch_per_device" in str(api["paths"]["/v1/predict"]) and "trace" not in
@@ -152,8 +153,57 @@ def measured():
         for name in ("more.csv", "runs.csv"):
             with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
                 f.write("no,such,columns\n1,2,3\n")
-        check("tables that are none do not stop predictions", results(s.ask("POST", "/v1/predict", RUN)[2]) == results(plain))
-        s.problem("the view of measured runs says what is wrong with them", 422, "GET", "/v1/measured")
+        got, was = results(s.ask("POST", "/v1/predict", RUN)[2])[0], results(plain)[0]
+        check("broken tables do not stop predictions", got["iteration_s"] == was["iteration_s"] and got["corrected_by"] == 0)
+        view = json.loads(s.ask("GET", "/v1/measured")[2])
+        check("the view of measured runs names the broken tables", view["rows"] == [] and [t.split(":")[0] for t in view["left_out"]]
+              == ["more.csv", "runs.csv"], view)
+
+
+# what may lie in a watched folder: each is named, and the others count
+def hostile_tables(folder):
+    header = ",".join(TABLE)
+    files = {"other_columns.csv": "garbage\n1,2\n", "cell.csv": header + "\n" + ",".join([*TABLE_ROW[:8], "many", *TABLE_ROW[9:]]) + "\n",
+             "binary.csv": "\0\1\2", "torn.csv": header + "\nr9,mine\n"}
+    for name, text in files.items():
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+            f.write(text)
+    os.mkfifo(os.path.join(folder, "a_fifo.csv"))
+    os.mkdir(os.path.join(folder, "folder.csv"))
+    os.symlink("/dev/zero", os.path.join(folder, "zero.csv"))
+    os.symlink("loop.csv", os.path.join(folder, "loop.csv"))
+    os.symlink("/nowhere/at/all", os.path.join(folder, "gone.csv"))
+    with open(os.path.join(folder, "huge.csv"), "w", encoding="utf-8") as f:
+        f.truncate(1 << 40)
+    return sorted([*files, "a_fifo.csv", "folder.csv", "zero.csv", "loop.csv", "gone.csv", "huge.csv"])
+
+
+TABLE = ("id", "source", "system", "framework", "strategy", "workload", "precision", "optimizer", "nodes", "devices_per_node",
+         "batch_per_device", "metric", "value", "unit")
+TABLE_ROW = ("r1", "mine", "iris-v100", "pytorch-ddp", "data", "resnet50", "fp32", "momentum", "1", "4", "32", "throughput", "900",
+             "samples/s")
+
+
+def one_bad_of_many():
+    folder = tempfile.mkdtemp(dir=SCRATCH)
+    rest = [TABLE.index("optimizer"), TABLE.index("strategy")]
+    with open(os.path.join(folder, "good.csv"), "w", encoding="utf-8") as f:
+        f.write(",".join(TABLE) + "\n" + ",".join(TABLE_ROW) + "\n")
+    with open(os.path.join(folder, "fewer_columns.csv"), "w", encoding="utf-8") as f:
+        for line in (TABLE, ("r2", *TABLE_ROW[1:8], "2", *TABLE_ROW[9:12], "1800", TABLE_ROW[13])):
+            f.write(",".join(c for i, c in enumerate(line) if i not in rest) + "\n")
+    with Service("--measured", folder, "--short", "3s") as s:
+        alone = results(s.ask("POST", "/v1/predict", RUN)[2])[0]
+        check("tables with other columns count together", alone["corrected_by"] == 2, alone["corrected_by"])
+        bad = hostile_tables(folder)
+        status, _, body = s.ask("POST", "/v1/predict", RUN)
+        got = results(body)[0] if status == 200 else {}
+        check("bad files in the folder: the good tables count as before", got.get("iteration_s") == alone["iteration_s"]
+              and got.get("corrected_by") == 2, (status, body[:300]))
+        check("and each bad one is named", [n for n in bad if n not in " ".join(got.get("warnings", []))] == [], got.get("warnings"))
+        view = json.loads(s.ask("GET", "/v1/measured")[2])
+        check("also in the view", len(view["rows"]) == 2 and [t.split(":")[0] for t in view["left_out"]] == bad, view)
+        check("no folder of this machine in them", SCRATCH not in json.dumps([got, view]))
 
 
 def stream(s):
@@ -178,6 +228,7 @@ def main():
         time.sleep(0.3)
         check("nothing of a request is logged", "iris" not in s.said(), s.said())
     measured()
+    one_bad_of_many()
 
 
 main()

@@ -124,21 +124,52 @@ static void test_edges(void **state) {
     (void)state;
     assert_true(a != NULL && b != NULL && c != NULL && a != b && b != c);
     assert_int_equal(arena.total_bytes, 3 * alignof(max_align_t));
-    assert_false(arena.failed);
     assert_non_null(dl_arena_alloc(&arena, alignof(max_align_t), 2));
     assert_int_equal(arena.total_bytes, 5 * alignof(max_align_t)); /* no more than it takes */
     const size_t odd = alignof(max_align_t) + 1, taken = PADDED ? 2 * alignof(max_align_t) : odd;
     assert_non_null(dl_arena_alloc(&arena, odd, 1));
     assert_int_equal(arena.total_bytes, 5 * alignof(max_align_t) + taken);
     assert_null(dl_arena_alloc(&arena, huge, 1));
-    assert_true(arena.failed);
     assert_int_equal(arena.total_bytes, 5 * alignof(max_align_t) + taken);
     assert_null(dl_arena_alloc(&arena, huge / 2, 4));
     assert_null(dl_arena_alloc(&arena, 3, huge / 2));
     assert_null(dl_arena_strndup(&arena, "x", huge));
     assert_non_null(dl_arena_alloc(&arena, 1, 5000000)); /* larger than any block */
     dl_arena_free(&arena);
-    assert_false(arena.failed);
+}
+
+struct asked {
+    struct dl_arena arena;
+    size_t bytes;
+    bool returned;
+};
+
+static enum dl_code ask(void *state, struct dl_err *err) {
+    struct asked *a = state;
+    (void)err;
+    (void)dl_arena_alloc(&a->arena, a->bytes, 1);
+    a->returned = true;
+    return DL_OK;
+}
+
+/* What asks for too much is abandoned, at any depth of guards, and the guard outside goes on. */
+static enum dl_code ask_within(void *state, struct dl_err *err) {
+    struct asked *a = state;
+    if (dl_guarded(ask, a, err) != DL_ERR_SYSTEM || a->returned) return DL_ERR_NO;
+    a->bytes = 8;
+    return dl_guarded(ask, a, err);
+}
+
+static void test_guard(void **state) {
+    struct asked a = {{0}, SIZE_MAX, false};
+    struct dl_err err = {0};
+    (void)state;
+    assert_int_equal(dl_guarded(ask, &a, &err), DL_ERR_SYSTEM);
+    assert_string_equal(err.message, "out of memory");
+    assert_false(a.returned);
+    assert_int_equal(dl_guarded(ask_within, &a, &err), DL_OK);
+    assert_true(a.returned);
+    dl_arena_free(&a.arena);
 }
 
 static void test_text(void **state) {
@@ -161,7 +192,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_alloc),  cmocka_unit_test(test_large_blocks),
         cmocka_unit_test(test_growth), cmocka_unit_test(test_printed_lengths),
-        cmocka_unit_test(test_edges),  cmocka_unit_test(test_text),
+        cmocka_unit_test(test_edges),  cmocka_unit_test(test_guard),
+        cmocka_unit_test(test_text),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

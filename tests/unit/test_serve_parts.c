@@ -55,7 +55,7 @@ static enum dl_code read_tokens(const char *text, mode_t mode, int *count, struc
                                 char *first, size_t first_size) {
     char path[] = "/tmp/dlmodel-tokens-XXXXXX";
     struct dl_arena arena = {0};
-    const char *tokens[DL_MOST_TOKENS];
+    const char *tokens[DL_MAX_TOKENS];
     const int fd = mkstemp(path);
     assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
     assert_int_equal(fchmod(fd, mode), 0);
@@ -92,7 +92,7 @@ static void frames(void **state) {
     int pair[2];
     char *bytes;
     const struct dl_frame out = {.kind = DL_FRAME_ANSWER, .status = 200, .bytes = 5};
-    struct dl_frame in, huge = {.bytes = (uint64_t)DL_FRAME_MOST_BYTES + 1};
+    struct dl_frame in, huge = {.bytes = (uint64_t)DL_FRAME_MAX_BYTES + 1};
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     assert_true(dl_frame_write(pair[0], &out, "he\0lo"));
     assert_true(dl_frame_read(pair[1], &in, &bytes));

@@ -130,12 +130,12 @@ static void too_many(void **state) {
     (void)state;
     static char text[4096];
     strcpy(text, "{\"set\":[\"a=1\"");
-    for (int i = 1; i < DL_MOST_WORDS; i++) strcat(text, ",\"a=1\"");
+    for (int i = 1; i < DL_MAX_WORDS; i++) strcat(text, ",\"a=1\"");
     const size_t full = strlen(text);
     strcat(text, "]}");
     struct read r = BODY(text);
     assert_int_equal(r.code, DL_OK);
-    assert_int_equal(r.words.count, DL_MOST_WORDS);
+    assert_int_equal(r.words.count, DL_MAX_WORDS);
     dl_arena_free(&r.arena);
     strcpy(text + full, ",\"a=1\"]}");
     check_refused(BODY(text), "", "expected at most");

@@ -40,30 +40,6 @@ static void test_growth(void **state) {
     dl_arena_free(&arena);
 }
 
-static void test_failure(void **state) {
-    struct dl_arena arena = {0};
-    struct dl_text text = {.arena = &arena}, other = {.arena = &arena};
-    volatile size_t huge = SIZE_MAX;
-
-    (void)state;
-    dl_text_add(&text, "begin");
-    dl_text_add(&text, NULL); /* as from dl_arena_printf when memory runs out */
-    dl_text_add(&text, "end");
-    dl_text_printf(&text, "%d", 1);
-    assert_true(text.failed);
-    assert_int_equal(text.length, 5);
-    assert_null(dl_text_string(&text));
-    dl_text_add(&other, "whole");
-    assert_non_null(dl_text_string(&other));
-    dl_text_add_bytes(&other, "", huge); /* nothing is read: there is no room */
-    assert_null(dl_text_string(&other));
-    other = (struct dl_text){.arena = &arena};
-    dl_text_add(&other, "whole");
-    assert_null(dl_arena_alloc(&arena, huge, 1));
-    assert_null(dl_text_string(&other)); /* an argument may have come from the arena */
-    dl_arena_free(&arena);
-}
-
 static void test_shell_quote(void **state) {
     struct dl_arena arena = {0};
 
@@ -80,7 +56,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_growth),
-        cmocka_unit_test(test_failure),
         cmocka_unit_test(test_shell_quote),
     };
 

@@ -25,7 +25,8 @@ static bool each = false;
 
 static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
                                 struct dl_gradient_sync *out, struct dl_err *err) {
-    DL_TRY(dl_gradient_sync_messages(r, r->gradient_count, out, err));
+    (void)err;
+    dl_gradient_sync_messages(r, r->gradient_count, out);
     for (int g = 0; g < r->gradient_count; g++) {
         out->messages[g] = (struct dl_message){.name = "message",
                                                .first = g,

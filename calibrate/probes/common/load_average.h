@@ -1,6 +1,5 @@
-/* load_average.h - how busy this host is, for the probes and for the program that starts them: two
- * programs that share no object files of their own.
- */
+/* load_average.h - load average of this host, for the probes and for the program that starts them,
+ * which share no object files. */
 #ifndef DL_CALIBRATE_PROBES_COMMON_LOAD_AVERAGE_H
 #define DL_CALIBRATE_PROBES_COMMON_LOAD_AVERAGE_H
 

@@ -273,6 +273,21 @@ static int measure_named(const struct dl_probe *const *probes, const char *name,
     return DL_ERR_BACKEND;
 }
 
+struct named {
+    const struct dl_probe *const *probes;
+    const char *name;
+    struct dl_point *point;
+    double time_s;
+    int status;
+};
+
+static enum dl_code measure_guarded(void *state, struct dl_err *err) {
+    struct named *n = state;
+    (void)err;
+    n->status = measure_named(n->probes, n->name, n->point, n->time_s);
+    return DL_OK;
+}
+
 int dl_probe_main(int argc, char **argv, const struct dl_probe *const *probes, bool silent,
                   void (*facts)(void)) {
     struct dl_point point = {.directory = ".", .silent = silent};
@@ -293,8 +308,12 @@ int dl_probe_main(int argc, char **argv, const struct dl_probe *const *probes, b
     for (i++; i + 3 < argc; i += 4) {
         point.shape = argv[i + 1];
         point.pass = argv[i + 2];
-        const int status = measure_named(probes, argv[i], &point, strtod(argv[i + 3], NULL));
-        if (status != 0) return status;
+        struct named named = {probes, argv[i], &point, strtod(argv[i + 3], NULL), 0};
+        struct dl_err err = {0};
+        if (dl_guarded(measure_guarded, &named, &err) != DL_OK)
+            fprintf(stderr, "%s: %s\n", argv[i], err.message);
+        if (named.status != 0 || err.code != DL_OK)
+            return named.status != 0 ? named.status : (int)err.code;
     }
     if (!silent) facts(); /* disturbances since the first call */
     return 0;

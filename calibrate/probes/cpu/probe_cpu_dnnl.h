@@ -1,4 +1,4 @@
-/* probe_cpu_dnnl.h - what the two oneDNN probes share. C API 2.x. */
+/* probe_cpu_dnnl.h - shared by the two oneDNN probes. C API 2.x. */
 #ifndef DL_CALIBRATE_PROBES_CPU_PROBE_CPU_DNNL_H
 #define DL_CALIBRATE_PROBES_CPU_PROBE_CPU_DNNL_H
 

@@ -178,7 +178,7 @@ static void become_rank(const struct dl_meeting *node, int spawn, int local, cha
     _exit(127);
 }
 
-/* Why a rank ended, where it cannot have said so itself; "" otherwise. */
+/* Why a rank ended, if it could not report it itself; else "". */
 static void describe_end(const struct dl_meeting *node, int spawn, int local, int status, char *out,
                          size_t out_size) {
     const int rank = node->rank * spawn + local;

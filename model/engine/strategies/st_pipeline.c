@@ -72,8 +72,6 @@ static enum dl_code balance(struct pipe *pipe, struct dl_err *err) {
     double *work = dl_arena_alloc(r->arena, DL_PIPELINE_WORK(layers, p->parts), sizeof *work);
     p->messages = dl_arena_alloc(r->arena, (size_t)p->stages + 1, sizeof *p->messages);
     DL_TRY(dl_pipe_room(p, r->arena, err));
-    if (step_s == NULL || cuts == NULL || work == NULL || p->messages == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     dl_pipe_layer_steps(r, &pipe->cost, step_s);
     dl_pipeline_balance(step_s, layers, p->parts, p->first, work);
     dl_pipeline_cuts(r->workload, cuts);
@@ -85,11 +83,10 @@ static enum dl_code balance(struct pipe *pipe, struct dl_err *err) {
 /* Costs of the slowest device over the iteration, for the diagnosis and `explain`: others wait for
  * it. The update is that of the device with the most parameters, which need not be the same one
  * (F-PARADL: max WU). */
-static enum dl_code slowest_cost(const struct pipe *pipe, struct dl_cost *out, struct dl_err *err) {
+static void slowest_cost(const struct pipe *pipe, struct dl_cost *out) {
     const struct dl_pipe *p = &pipe->p;
     const int layers = p->request->workload->layer_count;
     out->layers = dl_arena_alloc(p->request->arena, (size_t)layers, sizeof *out->layers);
-    if (out->layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int k = p->slowest; k < p->parts; k += p->stages) {
         for (int i = p->first[k]; i < p->first[k + 1]; i++) {
             out->layers[i] = pipe->cost.layers[i];
@@ -100,7 +97,6 @@ static enum dl_code slowest_cost(const struct pipe *pipe, struct dl_cost *out, s
     out->accumulation = (struct dl_pass_cost){0}; /* F-PARADL counts none */
     out->update = pipe->cost.update;
     dl_cost_scale(&out->update, out->update.time_s > 0 ? p->update_s / out->update.time_s : 0);
-    return DL_OK;
 }
 
 static void describe_comm(const struct dl_pipe *p, struct dl_prediction *out) {
@@ -131,9 +127,9 @@ static double alone_s(const struct pipe *pipe) {
 /* Every stage divides its time between the directions as the slowest one does. */
 static enum dl_code stage_times(const struct dl_pipe *p, struct dl_arena *arena,
                                 struct dl_prediction *out, struct dl_err *err) {
+    (void)err;
     struct dl_stage_time *times = dl_arena_alloc(arena, (size_t)p->stages, sizeof *times);
     const double forward_frac = p->forward_s / (p->forward_s + p->backward_s);
-    if (times == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int s = 0; s < p->stages; s++) {
         times[s] =
             (struct dl_stage_time){p->step_s[s] * forward_frac, p->step_s[s] * (1 - forward_frac)};
@@ -154,7 +150,6 @@ static enum dl_code explain(const struct pipe *pipe, const struct dl_cost *cost,
                             .sync = {.messages = p->messages, .message_count = p->message_count}};
     t.forward_start_s = t.backward_start_s =
         dl_arena_alloc(r->arena, (size_t)r->workload->layer_count, sizeof(double));
-    if (t.forward_start_s == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < r->workload->layer_count; i++) t.forward_start_s[i] = NAN;
     const struct dl_parts parts = {.system = r->system,
                                    .workload = r->workload,
@@ -164,7 +159,7 @@ static enum dl_code explain(const struct pipe *pipe, const struct dl_cost *cost,
                                    .with_comm = &t,
                                    .without_comm = &t,
                                    .arena = r->arena};
-    DL_TRY(dl_explain_terms(&parts, out, err));
+    dl_explain_terms(&parts, out);
     return stage_times(p, r->arena, out, err);
 }
 
@@ -176,7 +171,7 @@ static enum dl_code predict_pipe(struct pipe *pipe, struct dl_prediction *out, s
     DL_TRY(dl_cost_compute(r->system->device, r->workload, r->framework, &p->plan,
                            p->plan.micro_batch_samples, r->arena, &pipe->cost, err));
     DL_TRY(balance(pipe, err));
-    DL_TRY(slowest_cost(pipe, &cost, err));
+    slowest_cost(pipe, &cost);
     DL_TRY(dl_pipe_evidence(p, &evidence, err));
     dl_evidence_of_cost(&cost, r->workload->layer_count, 1, &evidence);
     dl_evidence_of_messages(p->messages, p->message_count, false, &evidence);
@@ -185,7 +180,6 @@ static enum dl_code predict_pipe(struct pipe *pipe, struct dl_prediction *out, s
     describe_comm(p, &result);
     struct dl_layer *layers =
         dl_arena_alloc(r->arena, (size_t)r->workload->layer_count, sizeof *layers);
-    if (layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     struct dl_diagnosis diagnosis = {.system = r->system,
                                      .framework = r->framework,
                                      .plan = &p->plan,
@@ -196,7 +190,7 @@ static enum dl_code predict_pipe(struct pipe *pipe, struct dl_prediction *out, s
             diagnosis.messages_extrapolated || p->messages[m].extrapolated;
     dl_pipe_memory(p, layers, &result.memory, &diagnosis.unknown_memory, &result.max_batch_samples);
     result.fits = dl_memory_fits(&result.memory);
-    DL_TRY(dl_diagnose(&diagnosis, &result, err));
+    dl_diagnose(&diagnosis, &result);
     if (r->options != NULL && r->options->terms) DL_TRY(explain(pipe, &cost, &result, err));
     *out = result;
     return DL_OK;

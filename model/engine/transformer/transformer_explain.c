@@ -181,11 +181,9 @@ static void put_overhead(struct sink *s, const struct dl_prediction *p) {
     for (int i = 0; i < count && s->count < MAX_TERMS; i++) s->terms[s->count++] = terms[i];
 }
 
-enum dl_code dl_transformer_explain(const struct dl_transformer_parts *t, struct dl_prediction *p,
-                                    struct dl_err *err) {
+void dl_transformer_explain(const struct dl_transformer_parts *t, struct dl_prediction *p) {
     struct sink s = {.t = t, .terms = dl_arena_alloc(t->arena, MAX_TERMS, sizeof *s.terms)};
     const struct dl_transformer_result *r = &t->result;
-    if (s.terms == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int part = 0; part < DL_TRANSFORMER_PARTS; part++) put_pass(&s, part, true);
     for (int part = DL_TRANSFORMER_PARTS - 1; part >= 0; part--) put_pass(&s, part, false);
     put(&s, "optimizer step", "update", "F-UPDATE-BYTES",
@@ -211,5 +209,5 @@ enum dl_code dl_transformer_explain(const struct dl_transformer_parts *t, struct
     put_memory(&s, &p->memory);
     p->terms = s.terms;
     p->term_count = s.count;
-    return dl_transformer_stage_times(t, p, err);
+    dl_transformer_stage_times(t, p);
 }

@@ -26,10 +26,10 @@ void dl_transformer_choice_of(const struct dl_plan *plan, struct dl_transformer_
 
 /* Every term of it. */
 /* Fills the prediction's stage times and micro-batches when there is a pipeline. DL_ERR_SYSTEM. */
-enum dl_code dl_transformer_stage_times(const struct dl_transformer_parts *parts,
-                                        struct dl_prediction *prediction, struct dl_err *err);
+void dl_transformer_stage_times(const struct dl_transformer_parts *parts,
+                                struct dl_prediction *prediction);
 
-enum dl_code dl_transformer_explain(const struct dl_transformer_parts *parts,
-                                    struct dl_prediction *prediction, struct dl_err *err);
+void dl_transformer_explain(const struct dl_transformer_parts *parts,
+                            struct dl_prediction *prediction);
 
 #endif

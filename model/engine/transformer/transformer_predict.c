@@ -264,18 +264,15 @@ static const char *superlinear(const struct dl_transformer_parts *t) {
 }
 
 /* Memory of every stage, and the largest micro-batch. */
-static enum dl_code describe_stages(const struct dl_transformer_parts *t, struct dl_prediction *p,
-                                    struct dl_err *err) {
+static void describe_stages(const struct dl_transformer_parts *t, struct dl_prediction *p) {
     const int count = (int)t->plan->pp;
     struct dl_memory *stages = dl_arena_alloc(t->arena, (size_t)count, sizeof *stages);
-    if (stages == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < count; i++)
         dl_transformer_stage_memory(t->tf, &t->mapping, &t->micro_batch, &t->choice, i, &stages[i]);
     p->stages = stages;
     p->stage_count = count;
     p->max_micro_batch_samples =
         dl_transformer_largest_micro_batch(t->tf, &t->mapping, &t->micro_batch, &t->choice);
-    return DL_OK;
 }
 
 static enum dl_code finish(const struct dl_transformer_parts *t,
@@ -290,7 +287,7 @@ static enum dl_code finish(const struct dl_transformer_parts *t,
     dl_compose(&r->evidence, t->tf->workload, t->plan, single_s, &p);
     if (!brief) {
         p.max_batch_samples = max_batch(t, &p);
-        DL_TRY(describe_stages(t, &p, err));
+        describe_stages(t, &p);
     }
     describe_comm(t, &p);
     const struct dl_diagnosis diagnosis = {
@@ -305,8 +302,8 @@ static enum dl_code finish(const struct dl_transformer_parts *t,
         .advice = brief ? NULL : advice_of(t),
         .brief = brief,
         .arena = t->arena};
-    DL_TRY(dl_diagnose(&diagnosis, &p, err));
-    if (options != NULL && options->terms) DL_TRY(dl_transformer_explain(t, &p, err));
+    dl_diagnose(&diagnosis, &p);
+    if (options != NULL && options->terms) dl_transformer_explain(t, &p);
     *out = p;
     return DL_OK;
 }

@@ -149,13 +149,11 @@ static void count_parameters(struct dl_transformer *tf, const struct dl_transfor
 
 /* Keeps the layers that represent the others: everything before, the second layer of the body, its
  * last one, everything after. */
-static enum dl_code choose_layers(struct dl_transformer *tf, const struct dl_stack *stack,
-                                  const struct dl_transformer_layer *all, struct dl_arena *arena,
-                                  struct dl_err *err) {
+static void choose_layers(struct dl_transformer *tf, const struct dl_stack *stack,
+                          const struct dl_transformer_layer *all, struct dl_arena *arena) {
     const struct dl_workload *workload = tf->workload;
     const int most = place_of(stack, workload->layer_count);
     tf->layers = dl_arena_alloc(arena, (size_t)most, sizeof *tf->layers);
-    if (tf->layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     const int middle = middle_of(stack);
     tf->layer_count = 0;
     for (int i = 0; i < workload->layer_count; i = next_layer(stack, i)) {
@@ -165,7 +163,6 @@ static enum dl_code choose_layers(struct dl_transformer *tf, const struct dl_sta
         count_parameters(tf, l, 1);
     }
     tf->body_count = stack->each;
-    return DL_OK;
 }
 
 double dl_transformer_imbalance(const struct dl_transformer *tf,
@@ -213,11 +210,9 @@ static enum dl_code find_limits(struct dl_transformer *tf, const struct dl_stack
 
 /* A network that is no stack, for sharded data parallelism: as many equal units as pieces in which
  * its parameters move. */
-static enum dl_code prepare_plain(struct dl_transformer *tf, struct dl_arena *arena,
-                                  struct dl_err *err) {
+static void prepare_plain(struct dl_transformer *tf, struct dl_arena *arena) {
     const struct dl_workload *workload = tf->workload;
     tf->layers = dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *tf->layers);
-    if (tf->layers == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     tf->layer_count = workload->layer_count;
     double holders = 0;
     for (int i = 0; i < workload->layer_count; i++) {
@@ -231,7 +226,6 @@ static enum dl_code prepare_plain(struct dl_transformer *tf, struct dl_arena *ar
     tf->stack = fmax(1, fmin(pieces, holders));
     tf->whole_elements[DL_TRANSFORMER_BODY] = workload->parameters / tf->stack;
     tf->tensor_count[DL_TRANSFORMER_BODY] = workload->parameter_tensors / tf->stack;
-    return DL_OK;
 }
 
 enum dl_code dl_transformer_prepare(const struct dl_system *system,
@@ -252,17 +246,16 @@ enum dl_code dl_transformer_prepare(const struct dl_system *system,
                                 .stack = stack->count,
                                 .library = dl_replica_library(system, framework, plan)};
     if (!stacked) {
-        DL_TRY(prepare_plain(&tf, arena, err));
+        prepare_plain(&tf, arena);
         *out = tf;
         return DL_OK;
     }
     const int places = place_of(stack, workload->layer_count) + stack->each;
     struct dl_transformer_layer *all = dl_arena_alloc(arena, (size_t)places, sizeof *all);
-    if (all == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     mark_roles(workload, stack, all);
     for (int i = stack->lead; i < stack->first; i++)
         if (workload->layers[i].kind == &dl_layer_attention) tf.lead_layer_count++;
-    DL_TRY(choose_layers(&tf, stack, all, arena, err));
+    choose_layers(&tf, stack, all, arena);
     DL_TRY(find_limits(&tf, stack, err));
     *out = tf;
     return DL_OK;

@@ -333,13 +333,11 @@ void dl_transformer_evaluate(const struct dl_transformer *tf,
     dl_transformer_hold(tf, mapping, micro_batch, choice, out);
 }
 
-enum dl_code dl_transformer_stage_times(const struct dl_transformer_parts *t,
-                                        struct dl_prediction *out, struct dl_err *err) {
+void dl_transformer_stage_times(const struct dl_transformer_parts *t, struct dl_prediction *out) {
     const int count = (int)t->mapping.split.pp;
     struct stage stages[3];
-    if (count <= 1) return DL_OK;
+    if (count <= 1) return;
     struct dl_stage_time *times = dl_arena_alloc(t->arena, (size_t)count, sizeof *times);
-    if (times == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     time_stages(&t->mapping, &t->micro_batch, &t->choice, stages);
     for (int i = 0; i < count; i++) {
         const struct stage *stage = &stages[i == 0 ? 0 : i == count - 1 ? 2 : 1];
@@ -349,5 +347,4 @@ enum dl_code dl_transformer_stage_times(const struct dl_transformer_parts *t,
     }
     out->stage_times = times;
     out->micro_batches = t->choice.micro_batches;
-    return DL_OK;
 }

@@ -41,7 +41,7 @@ static int count_buckets(const struct dl_gradient_sync_request *r, struct dl_mes
 
 static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
                                 struct dl_gradient_sync *out, struct dl_err *err) {
-    DL_TRY(dl_gradient_sync_messages(r, count_buckets(r, NULL), out, err));
+    dl_gradient_sync_messages(r, count_buckets(r, NULL), out);
     count_buckets(r, out->messages);
     for (int b = 0; b < out->message_count; b++) {
         struct dl_message *bucket = &out->messages[b];

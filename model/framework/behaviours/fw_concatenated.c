@@ -92,7 +92,7 @@ static enum dl_code sum_in_groups(const struct dl_gradient_sync_request *r, enum
 
 static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
                                 struct dl_gradient_sync *out, struct dl_err *err) {
-    DL_TRY(dl_gradient_sync_messages(r, concatenate(r, NULL), out, err));
+    dl_gradient_sync_messages(r, concatenate(r, NULL), out);
     concatenate(r, out->messages);
     const enum groups groups = groups_of(r);
     const double sums = groups == GROUPS_INSIDE_AND_ACROSS ? 2 : 1;

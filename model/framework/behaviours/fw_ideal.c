@@ -72,7 +72,7 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     struct dl_message way;
     const int count = r->gradient_count;
     DL_TRY(dl_gradient_sync_cheapest(r, &way, err));
-    DL_TRY(dl_gradient_sync_messages(r, count, out, err));
+    dl_gradient_sync_messages(r, count, out);
     const double share = way.bytes > 0 ? 1 / way.bytes : 0;
     double end_s = 0;
     for (int g = 0; g < count; g++) { /* as they come */

@@ -49,7 +49,7 @@ static enum dl_code synchronize_device(const struct dl_gradient_sync_request *r,
     enum { MANY = 1 << 28 }; /* bytes, so that a launch does not count */
     struct dl_key_owners owners;
     DL_TRY(dl_key_owners_of(r, &owners, err));
-    DL_TRY(dl_gradient_sync_messages(r, r->gradient_count, out, err));
+    dl_gradient_sync_messages(r, r->gradient_count, out);
     const double message_s = r->framework->sync.messages.message_s,
                  slots = ceil((double)owners.devices / owners.per_slot);
     const double update_s =
@@ -186,15 +186,14 @@ static enum dl_code synchronize_server(const struct dl_gradient_sync_request *r,
     struct node_way way;
     struct dl_servers servers;
     struct dl_server_queue push, pull;
-    DL_TRY(dl_gradient_sync_messages(r, r->gradient_count, out, err));
+    dl_gradient_sync_messages(r, r->gradient_count, out);
     if (dl_shared_host_carries(r->system)) return synchronize_carried(r, out, err);
     DL_TRY(node_way_of(r, &way, err));
     DL_TRY(dl_servers_of(r, &servers, err));
-    DL_TRY(dl_server_queue_init(&servers, false, r->arena, &push, err));
-    DL_TRY(dl_server_queue_init(&servers, true, r->arena, &pull, err));
+    dl_server_queue_init(&servers, false, r->arena, &push);
+    dl_server_queue_init(&servers, true, r->arena, &pull);
     const int *server_of =
         dl_servers_assign(r, &servers, r->framework->sync.kvstore.big_key_elements);
-    if (server_of == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     double lane_s = 0;
     for (int g = 0; g < r->gradient_count; g++) {
         struct dl_message *m = &out->messages[g];

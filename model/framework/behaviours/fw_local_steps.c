@@ -14,7 +14,7 @@
 static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
                                 struct dl_gradient_sync *out, struct dl_err *err) {
     const double steps = fmax(1, r->framework->sync.local.local_step_count);
-    DL_TRY(dl_gradient_sync_messages(r, 1, out, err));
+    dl_gradient_sync_messages(r, 1, out);
     struct dl_message *all = &out->messages[0];
     all->count = r->gradient_count;
     DL_TRY(dl_gradient_sync_collective(r, DL_COLL_ALL_REDUCE, r->parameter_bytes, all, err));

@@ -130,9 +130,10 @@ static double queue_message(struct dl_server_queue *queue, int server, double by
 static enum dl_code skew_s(const struct dl_gradient_sync_request *r,
                            const struct dl_servers *servers, const int *server_of, double *out,
                            struct dl_err *err) {
+    (void)err;
     struct dl_server_queue pull;
     double last_s = 0;
-    DL_TRY(dl_server_queue_init(servers, true, r->arena, &pull, err));
+    dl_server_queue_init(servers, true, r->arena, &pull);
     *out = 0;
     for (int g = r->gradient_count - 1; g >= 0; g--) { /* first layers first */
         const double bytes = r->gradients[g].elements * 4;
@@ -153,11 +154,10 @@ static enum dl_code synchronize_network(const struct dl_gradient_sync_request *r
     struct dl_servers servers;
     struct dl_server_queue push, pull;
     DL_TRY(dl_servers_of(r, &servers, err));
-    DL_TRY(dl_server_queue_init(&servers, false, r->arena, &push, err));
-    DL_TRY(dl_server_queue_init(&servers, true, r->arena, &pull, err));
+    dl_server_queue_init(&servers, false, r->arena, &push);
+    dl_server_queue_init(&servers, true, r->arena, &pull);
     const double split = r->framework->sync.kvstore.big_key_elements;
     const int *server_of = dl_servers_assign(r, &servers, split > 0 ? split : NAN);
-    if (server_of == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     DL_TRY(skew_s(r, &servers, server_of, &push.skew_s, err));
     const int count = r->gradient_count;
     const double copy_s = r->framework->sync.messages.worker_per_device
@@ -195,7 +195,7 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     struct rates rates;
     DL_TRY(find_rates(r, &rates, err));
     const int count = r->gradient_count;
-    DL_TRY(dl_gradient_sync_messages(r, 2 * count, out, err));
+    dl_gradient_sync_messages(r, 2 * count, out);
     /* one core: messages do not overlap with compute */
     const bool carried = dl_shared_host_carries(r->system);
     if (!carried && (r->plan->nodes > 1 || !dl_servers_colocated(r->framework, r->plan)))

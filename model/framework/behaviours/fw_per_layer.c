@@ -12,7 +12,7 @@
 
 static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
                                 struct dl_gradient_sync *out, struct dl_err *err) {
-    DL_TRY(dl_gradient_sync_messages(r, r->gradient_count, out, err));
+    dl_gradient_sync_messages(r, r->gradient_count, out);
     out->message_count = 0;
     for (int g = 0; g < r->gradient_count;) {
         struct dl_message *layer = &out->messages[out->message_count++];

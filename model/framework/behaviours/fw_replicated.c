@@ -40,7 +40,7 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     const double devices = (double)r->plan->devices_per_node;
     struct dl_message broadcast = {0};
     double broadcast_s, reduce_s;
-    DL_TRY(dl_gradient_sync_messages(r, 1, out, err));
+    dl_gradient_sync_messages(r, 1, out);
     DL_TRY(in_chunks(r, DL_COLL_BROADCAST, r->parameter_bytes + 4 * r->workload->buffer_elements,
                      &broadcast_s, &broadcast, err));
     struct dl_message *reduce = &out->messages[0];

@@ -62,7 +62,7 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
                  limit = dl_known(own) ? own : r->total_bytes;
     double extra_s = 0;
     struct dl_message bucket = {.count = 0};
-    DL_TRY(dl_gradient_sync_messages(r, r->gradient_count + 1, out, err));
+    dl_gradient_sync_messages(r, r->gradient_count + 1, out);
     out->message_count = 0;
     for (int g = 0; g < r->gradient_count; g++) {
         const bool last = g == r->gradient_count - 1, dense = is_dense_weight(r, g);

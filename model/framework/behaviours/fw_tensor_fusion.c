@@ -147,7 +147,7 @@ static enum dl_code one_cycle(const struct dl_gradient_sync_request *r,
 static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
                                 struct dl_gradient_sync *out, struct dl_err *err) {
     const double cycle_s = r->framework->sync.fusion.cycle_s;
-    DL_TRY(dl_gradient_sync_messages(r, r->gradient_count, out, err));
+    dl_gradient_sync_messages(r, r->gradient_count, out);
     out->message_count = 0;
     struct thread t = {0};
     const struct dl_gradient *const begin = r->gradients;

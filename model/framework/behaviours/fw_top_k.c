@@ -19,7 +19,7 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     const double ranks = (double)(r->plan->nodes * r->plan->devices_per_node),
                  elements = r->parameter_bytes / 4,
                  sent = ranks * elements * r->framework->sync.sparse.gradient_frac;
-    DL_TRY(dl_gradient_sync_messages(r, 1, out, err));
+    dl_gradient_sync_messages(r, 1, out);
     struct dl_message *all = &out->messages[0];
     all->count = r->gradient_count;
     DL_TRY(dl_gradient_sync_collective(r, DL_COLL_ALL_GATHER, PAIR_BYTES * sent, all, err));

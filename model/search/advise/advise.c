@@ -43,7 +43,7 @@ int dl_advise_propose(const struct dl_advise_item *item, const struct dl_advise_
     memset(changes, 0, DL_ADVISE_CHANGES * sizeof *changes);
     const int count = item->propose(state, changes);
     for (int i = 0; i < count; i++) changes[i].item = item;
-    return state->arena->failed ? -1 : count;
+    return count;
 }
 
 /* Seconds of a sample that communication costs: exposed, and as slowdown of compute. */

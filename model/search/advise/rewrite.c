@@ -121,7 +121,6 @@ const char *dl_rewrite(const struct dl_workload *workload, const char *suffix,
     }
     dl_jw_end(&w);
     dl_jw_end(&w);
-    if (w.failed) arena->failed = true;
     return changed && !w.failed ? w.text : NULL;
 }
 

@@ -18,7 +18,7 @@ typedef int dl_rewrite_rule(const struct dl_workload *workload, int index,
                             struct dl_rewritten out[DL_REWRITTEN_LAYERS]);
 
 /* The text of the rewritten file in the arena; NULL when the rule changes nothing, the network is
- * not convolutional, or memory is exhausted (arena->failed). */
+ * not convolutional. */
 const char *dl_rewrite(const struct dl_workload *workload, const char *suffix,
                        dl_rewrite_rule *rule, struct dl_arena *arena);
 

@@ -310,21 +310,18 @@ static void find_bounds(struct simulation *s) {
     if (r->makespan_s > 0) r->utilization_frac = (r->train_s - r->lost_s) / (slots * r->makespan_s);
 }
 
-static enum dl_code make_room(struct simulation *s, struct dl_err *err) {
+static void make_room(struct simulation *s) {
     const size_t slots = (size_t)s->result.slots, places = (size_t)s->places;
     s->running = dl_arena_alloc(s->arena, slots, sizeof *s->running);
     s->copy = dl_arena_alloc(s->arena, places, sizeof *s->copy);
     s->copy_until = dl_arena_alloc(s->arena, places, sizeof *s->copy_until);
     s->copying = dl_arena_alloc(s->arena, places, sizeof *s->copying);
-    if (s->running == NULL || s->copy == NULL || s->copy_until == NULL || s->copying == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (size_t i = 0; i < slots; i++) {
         s->running[i].piece.trial = -1;
         dl_heap_add(&s->idle, (double)i, (int)i);
     }
     for (size_t i = 0; i < places; i++)
         s->copy[i] = s->campaign->stage_bytes > 0 ? COPY_NONE : COPY_DONE;
-    return DL_OK;
 }
 
 static enum dl_code set_up(struct simulation *s, struct dl_err *err) {
@@ -340,9 +337,10 @@ static enum dl_code set_up(struct simulation *s, struct dl_err *err) {
     if (r->slots > 100000000)
         return out_of_range(err, "expected at most 100 million slots; use fewer nodes");
     s->queue.arena = s->events.arena = s->idle.arena = s->arena;
-    DL_TRY(make_room(s, err));
+    make_room(s);
     s->state = (struct dl_campaign_state){.campaign = c, .arena = s->arena};
-    return dl_campaign_begin(&s->state, err);
+    dl_campaign_begin(&s->state);
+    return DL_OK;
 }
 
 static bool is_out_of_memory(const struct simulation *s) {
@@ -403,7 +401,6 @@ enum dl_code dl_campaign_find_limits(const struct dl_campaign *campaign, double 
     c.nodes *= 2;
     DL_TRY(without(&c, makespan_s, arena, &out->slots_frac, err));
     double *even = dl_arena_alloc(arena, (size_t)campaign->trial_count, sizeof *even), sum_s = 0;
-    if (even == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < campaign->trial_count; i++) sum_s += campaign->trial_s[i];
     for (int i = 0; i < campaign->trial_count; i++) even[i] = sum_s / campaign->trial_count;
     c = *campaign;

@@ -52,7 +52,7 @@ struct dl_campaign_state {
 /* Fraction of the training that is done after a rung. */
 double dl_campaign_rung_frac(const struct dl_campaign *campaign, int rung);
 /* Draws ranks and puts the first pieces into `ready`. */
-enum dl_code dl_campaign_begin(struct dl_campaign_state *state, struct dl_err *err);
+void dl_campaign_begin(struct dl_campaign_state *state);
 /* A piece ended: what follows from it goes into `ready`. */
 void dl_campaign_ended(struct dl_campaign_state *state, const struct dl_campaign_piece *piece);
 /* ASHA: a slot is idle and nothing is ready: promotes a trial or begins one. */

@@ -144,36 +144,30 @@ static int go_on(const struct dl_campaign *c, int members) {
     return next > 0 ? next : 1;
 }
 
-static enum dl_code begin_rungs(struct dl_campaign_state *s, struct dl_err *err) {
+static void begin_rungs(struct dl_campaign_state *s) {
     const struct dl_campaign *c = s->campaign;
     s->bracket_first =
         dl_arena_alloc(s->arena, (size_t)c->trial_count + 2, sizeof *s->bracket_first);
-    if (s->bracket_first == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     s->bracket_first[1] = c->trial_count;
     s->bracket_count = c->policy == DL_CAMPAIGN_HYPERBAND ? deal(s) : 1;
     const size_t cells = (size_t)s->bracket_count * (size_t)c->rungs;
     s->open = dl_arena_alloc(s->arena, cells, sizeof *s->open);
     s->members = dl_arena_alloc(s->arena, cells, sizeof *s->members);
-    if (s->open == NULL || s->members == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < c->trial_count; i++) {
         s->members[at(s, s->bracket[i], s->first_rung[i])]++;
         s->open[at(s, s->bracket[i], s->first_rung[i])]++;
         add_rung(s, i, s->first_rung[i]);
     }
-    return DL_OK;
 }
 
-static enum dl_code begin_asha(struct dl_campaign_state *s, struct dl_err *err) {
+static void begin_asha(struct dl_campaign_state *s) {
     const struct dl_campaign *c = s->campaign;
     const size_t rungs = (size_t)c->rungs;
     s->done = dl_arena_alloc(s->arena, rungs, sizeof *s->done);
     s->waiting = dl_arena_alloc(s->arena, rungs, sizeof *s->waiting);
     s->promoted =
         dl_arena_alloc(s->arena, rungs * ((size_t)c->trial_count + 1), sizeof *s->promoted);
-    if (s->done == NULL || s->waiting == NULL || s->promoted == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (size_t i = 0; i < rungs; i++) s->waiting[i].arena = s->arena;
-    return DL_OK;
 }
 
 /* Each trial runs to the check that stops it. */
@@ -190,22 +184,25 @@ static void begin_median(struct dl_campaign_state *s) {
     }
 }
 
-enum dl_code dl_campaign_begin(struct dl_campaign_state *s, struct dl_err *err) {
+void dl_campaign_begin(struct dl_campaign_state *s) {
     const struct dl_campaign *c = s->campaign;
     s->rank = draw_ranks(c, s->arena);
     s->first_rung = dl_arena_alloc(s->arena, (size_t)c->trial_count, sizeof *s->first_rung);
     s->bracket = dl_arena_alloc(s->arena, (size_t)c->trial_count, sizeof *s->bracket);
-    if (s->rank == NULL || s->first_rung == NULL || s->bracket == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     switch (c->policy) {
-    case DL_CAMPAIGN_ASHA: return begin_asha(s, err);
+    case DL_CAMPAIGN_ASHA: {
+        begin_asha(s);
+        return;
+    }
     case DL_CAMPAIGN_HALVING:
-    case DL_CAMPAIGN_HYPERBAND: return begin_rungs(s, err);
-    case DL_CAMPAIGN_MEDIAN_STOP: begin_median(s); return DL_OK;
+    case DL_CAMPAIGN_HYPERBAND: {
+        begin_rungs(s);
+        return;
+    }
+    case DL_CAMPAIGN_MEDIAN_STOP: begin_median(s); return;
     default: break;
     }
     for (int i = 0; i < c->trial_count; i++) add_piece(s, i, 0, 1, false);
-    return DL_OK;
 }
 
 /* The rung of a bracket is complete: the best of its members go on. */
