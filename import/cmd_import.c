@@ -5,6 +5,7 @@
 
 #include "import/import.h"
 
+#define RUNS "megatron, nemo, torchtitan, deepspeed, accelerate, composer, maxtext, launch"
 #define ASKED(member) struct dl_import_asked, member
 static const char *const row_names[] = {"both", "out", "in", NULL};
 
@@ -15,7 +16,7 @@ const struct dl_option dl_import_options[] = {
     {"dim", 0, "NAME=N", "onnx",
      "value of a symbolic dimension of an input; the first dimension is the batch, default 1",
      DL_REPEATED},
-    {"skip-unknown", 0, NULL, "onnx, config, megatron, nemo, torchtitan",
+    {"skip-unknown", 0, NULL, "onnx, config, " RUNS,
      "skip operators that map to no layer, or members and arguments that are not known, with a "
      "warning, instead of failing",
      DL_FLAG(ASKED(skip_unknown))},
@@ -24,11 +25,11 @@ const struct dl_option dl_import_options[] = {
      DL_TEXT(ASKED(collective))},
     {"nodes", 'n', "N", "nccl-tests, osu", "number of nodes of the measurement",
      DL_INTEGER(ASKED(nodes), .min = 1, .max = 1000000)},
-    {"ranks", 0, "N", "nccl-tests, osu, megatron, nemo, torchtitan",
+    {"ranks", 0, "N", "nccl-tests, osu, " RUNS,
      "number of ranks of the measurement, which OSU does not print; devices of a run, where the "
      "file does not say",
      DL_INTEGER(ASKED(ranks), .min = 1, .max = 100000000)},
-    {"system", 's', "NAME", "nccl-tests, osu, trace, megatron, nemo, torchtitan",
+    {"system", 's', "NAME", "nccl-tests, osu, trace, " RUNS,
      "system of the measurement, or of the printed command", DL_TEXT(ASKED(system))},
     {"library", 0, "NAME", "nccl-tests, osu",
      "communication library: nccl, mpi, gloo, ...; default nccl, for osu mpi",
@@ -47,17 +48,17 @@ const struct dl_option dl_import_options[] = {
      DL_CHOICE(ASKED(rows), .choices = row_names, .alias = "placement")},
     {"profile", 0, "NAME|FILE", "nccl-tests, osu",
      "write a copy of that system with these times added to -o FILE", DL_TEXT(ASKED(profile))},
-    {"workload", 'w', "NAME|FILE", "trace, megatron, nemo, torchtitan",
+    {"workload", 'w', "NAME|FILE", "trace, " RUNS,
      "workload whose layers were traced, or which the file of a run names or leaves to a recipe",
      DL_TEXT(ASKED(workload))},
-    {"framework", 'f', "NAME", "trace, megatron, nemo, torchtitan",
+    {"framework", 'f', "NAME", "trace, " RUNS,
      "framework, of traces the part of its name that identifies it; default: the one that wrote "
      "the file, pytorch",
      DL_TEXT(ASKED(framework))},
     {"vocab-size", 0, "N", "megatron, nemo",
      "words of the tokenizer before padding, where the file names one that is not known",
      DL_INTEGER(ASKED(vocabulary), .min = 1, .max = 100000000)},
-    {"env", 0, "NAME=VALUE", "megatron, nemo",
+    {"env", 0, "NAME=VALUE", "megatron, nemo, launch",
      "value of a variable that the script takes from its environment; 1=VALUE: its first argument",
      DL_REPEATED},
     {"precision", 'p', "fp32|tf32|mixed|fp16|bf16|fp8", "trace", "arithmetic; default fp32",
@@ -92,9 +93,20 @@ static const struct kind {
     const char *name;
     dl_import_fn *import;
 } kinds[] = {
-    {"onnx", dl_import_onnx}, {"config", dl_import_config},  {"nccl-tests", dl_import_nccl_tests},
-    {"osu", dl_import_osu},   {"trace", dl_import_trace},    {"megatron", dl_import_run},
-    {"nemo", dl_import_run},  {"torchtitan", dl_import_run}, {NULL, NULL},
+    {"onnx", dl_import_onnx},
+    {"config", dl_import_config},
+    {"nccl-tests", dl_import_nccl_tests},
+    {"osu", dl_import_osu},
+    {"trace", dl_import_trace},
+    {"megatron", dl_import_run},
+    {"nemo", dl_import_run},
+    {"torchtitan", dl_import_run},
+    {"deepspeed", dl_import_run},
+    {"accelerate", dl_import_run},
+    {"composer", dl_import_run},
+    {"maxtext", dl_import_run},
+    {"launch", dl_import_run},
+    {NULL, NULL},
 };
 
 enum dl_code dl_import_files(const struct dl_options *options, int most, struct dl_err *err) {
@@ -151,7 +163,9 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 const struct dl_command dl_cmd_import = {
     .name = "import",
     .summary = "turn a model, measurements, a trace or a run's arguments into inputs of dlmodel",
-    .usage = "onnx|config|nccl-tests|osu|trace|megatron|nemo|torchtitan FILE... [options]",
+    .usage =
+        "[onnx|config|nccl-tests|osu|trace|megatron|nemo|torchtitan|deepspeed|accelerate|composer|"
+        "maxtext|launch] FILE... [options]",
     .purpose =
         "Converts FILE to an input of the other commands. What FILE is:\n"
         "onnx: a model, to a workload file. Shapes follow from the model's inputs; its "
@@ -190,7 +204,9 @@ const struct dl_command dl_cmd_import = {
         "and are not modelled. An argument that looks like a degree, a precision, a compiler or an "
         "offload and is not known is an error. predict --export writes such files.",
     .examples = examples,
-    .words = "onnx config nccl-tests osu trace megatron nemo torchtitan",
+    .words =
+        "onnx config nccl-tests osu trace megatron nemo torchtitan deepspeed accelerate composer "
+        "maxtext launch",
     .options = tables,
     .exit_notes =
         "3 when a model has operators that map to no layer, without --skip-unknown; 6 for "

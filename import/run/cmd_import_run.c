@@ -8,6 +8,10 @@
 enum { MOST_BYTES = 64 << 20, MOST_ENVIRONMENT = 64 };
 
 static const char *const megatron_frameworks[] = {"megatron-core", "megatron", NULL};
+static const char *const deepspeed_frameworks[] = {"deepspeed-zero3", NULL};
+static const char *const fsdp_frameworks[] = {"pytorch-fsdp", NULL};
+static const char *const ddp_frameworks[] = {"pytorch-ddp", NULL};
+static const char *const maxtext_frameworks[] = {"jax-maxtext", NULL};
 static const char *const titan_frameworks[] = {"pytorch-fsdp2", "pytorch-fsdp", NULL};
 
 const struct dl_run_format dl_run_formats[] = {
@@ -17,6 +21,13 @@ const struct dl_run_format dl_run_formats[] = {
      dl_megatron_classes},
     {"torchtitan", titan_frameworks, NULL, dl_run_read_torchtitan, dl_torchtitan_plan,
      dl_torchtitan_classes},
+    {"deepspeed", deepspeed_frameworks, NULL, dl_run_read_json, dl_deepspeed_plan,
+     dl_deepspeed_classes},
+    {"accelerate", fsdp_frameworks, NULL, dl_run_read_yaml, dl_accelerate_plan,
+     dl_accelerate_classes},
+    {"composer", fsdp_frameworks, NULL, dl_run_read_yaml, dl_composer_plan, dl_composer_classes},
+    {"maxtext", maxtext_frameworks, NULL, dl_run_read_yaml, dl_maxtext_plan, dl_maxtext_classes},
+    {"launch", ddp_frameworks, NULL, dl_run_read_script, dl_launch_plan, dl_launch_classes},
     {NULL, NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -71,7 +82,8 @@ enum dl_code dl_import_run(struct dl_context *context, const struct dl_options *
                                   .system = asked->system,
                                   .framework = framework_of(context, asked, format->frameworks),
                                   .workload = &workload};
-    struct dl_run run = {.out = &words,
+    struct dl_run run = {.context = context,
+                         .out = &words,
                          .err = err,
                          .workload = asked->workload,
                          .vocabulary = asked->vocabulary > 0 ? (double)asked->vocabulary : NAN,

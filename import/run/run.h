@@ -39,10 +39,12 @@ struct dl_run_source {
 };
 
 struct dl_run {
+    struct dl_context *context; /* for the catalog; NULL: none */
     struct dl_arguments arguments;
     struct dl_plan_words *out;
     struct dl_err *err;
     const char *program;           /* that a script starts: "pretrain_bert.py"; NULL: not said */
+    const char *launcher;          /* "torchrun"; NULL: not said */
     const char *workload;          /* of --workload; NULL */
     double vocabulary;             /* of --vocab-size */
     double nodes, per_node, ranks; /* devices; NAN: not said */
@@ -70,7 +72,8 @@ extern const struct dl_run_format dl_run_formats[]; /* ended by name NULL */
                           "comm.* *_dump* debug.*"                                                 \
     }
 extern const struct dl_argument_class dl_common_classes[], dl_megatron_classes[],
-    dl_torchtitan_classes[];
+    dl_torchtitan_classes[], dl_deepspeed_classes[], dl_accelerate_classes[], dl_composer_classes[],
+    dl_maxtext_classes[], dl_launch_classes[];
 
 /* ---- readers of text ---- */
 enum dl_code dl_run_read_script(const struct dl_run_source *source, struct dl_run *run);
@@ -85,6 +88,11 @@ enum dl_code dl_run_read_nemo(const struct dl_run_source *source, struct dl_run 
 /* ---- plans ---- */
 enum dl_code dl_megatron_plan(struct dl_run *run);
 enum dl_code dl_torchtitan_plan(struct dl_run *run);
+enum dl_code dl_deepspeed_plan(struct dl_run *run);
+enum dl_code dl_accelerate_plan(struct dl_run *run);
+enum dl_code dl_composer_plan(struct dl_run *run);
+enum dl_code dl_maxtext_plan(struct dl_run *run);
+enum dl_code dl_launch_plan(struct dl_run *run);
 
 /* Number of devices as options: nodes and devices of a node, or devices in all. least: devices
  * that the degrees need, of which it is a multiple. What nobody said is taken, with a note. */

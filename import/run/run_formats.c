@@ -1,5 +1,5 @@
-/* run_formats.c - formats that a table of keys describes: DeepSpeed's JSON, Accelerate's and MaxText's
- * YAML, llm-foundry's YAML for Composer, and command lines of other programs. */
+/* run_formats.c - formats that a table of keys describes: DeepSpeed's JSON, Accelerate's and
+ * MaxText's YAML, llm-foundry's YAML for Composer, and command lines of other programs. */
 #include <math.h>
 #include <string.h>
 

@@ -109,6 +109,7 @@ void dl_launch_options(struct dl_run *run, const struct dl_shell_list *words, in
         else if (i + 1 < count)
             take_option(launcher, name, words->texts[i + 1], p);
     }
+    run->launcher = launcher[0] != '\0' ? launcher : NULL;
     run->one_device = launcher[0] == '\0' && !torch;
     if (torch && !dl_known(run->nodes)) { /* its defaults, unless Slurm says the nodes */
         if (!has_option(words, count, "--nnodes")) p[NODES] = 1;

@@ -71,6 +71,16 @@ plan titan_flavor_qwen3.toml torchtitan '--ranks 64' 'layers=64,hidden=5120,head
 plan titan_flavor_dsv3_16b.toml torchtitan '--ranks 64' 'deepseek_v3:layers=27'
 refused titan_config_registry.py torchtitan '--ranks 64' 'a Python configuration.*: give a TOML file, or the options'
 
+# ---- formats that a table of keys describes
+plan deepspeed.json deepspeed '--workload llama2_7b --ranks 32' '--framework deepspeed-zero3' '--gpus 32' '--global-batch 256 --micro-batch 4' '--precision bf16'
+said 'an offload of DeepSpeed is not modelled, and told' 'not modelled: .*zero_optimization.offload_optimizer.device'
+refused deepspeed.json deepspeed '' 'the file does not describe the model: give it by --workload'
+printf 'horovodrun -np 16 -H a:8,b:8 python train.py --model resnet50 --batch-size 64 --fp16-allreduce\n' > "$SCRATCH/horovod.sh"
+runs=$SCRATCH
+plan horovod.sh launch '' '--workload resnet50' '--framework horovod-pytorch' '--gpus 16' '--global-batch 1024'
+said 'what changes the gradients is told' 'not modelled: fp16_allreduce'
+runs=tests/fixtures/runs
+
 # ---- YAML: Megatron's tests, NeMo's resolvers, sections and recipes
 if "$DLMODEL" -v --version 2> /dev/null | grep -q libyaml; then
     plan megatron_functional.yaml megatron '--ranks 8' 'layers=24' '--tp 4' '--zero 1' '--global-batch 64'
@@ -79,6 +89,9 @@ if "$DLMODEL" -v --version 2> /dev/null | grep -q libyaml; then
     plan nemo_sched_name.yaml nemo '' '--zero 1'
     refused bridge_override.yaml nemo '--ranks 8' 'recipe .*--workload'
     plan bridge_override.yaml nemo '--ranks 8 --workload llama3_8b' '--workload llama3_8b' '--set seq=4096' '--tp 2' '--global-batch 8'
+    plan accelerate.yaml accelerate '--workload llama2_7b' '--framework pytorch-fsdp' '--nodes 2 --devices-per-node 8' '--zero 3 --zero-group 8' '--recompute full'
+    plan composer.yaml composer '--ranks 32' 'gpt:layers=24,hidden=2048,heads=16,ffn=8192,vocab=50368,seq=2048' '--zero 3' '--global-batch 512 --micro-batch 4'
+    plan maxtext.yml maxtext '--ranks 32' '--workload llama2_70b --framework jax-maxtext' '--tp 4' '--set seq=4096' '--precision fp8' '--global-batch'
     plan megatron_deepspeed.bash megatron '' '--framework megatron-deepspeed' '--nodes 2 --devices-per-node 4' '--zero 2' '--global-batch 32' \
         '--precision fp16' '--recompute full'
 else
