@@ -56,6 +56,8 @@ rule 'only json.c includes cJSON' "$(grep -lE '#include [<"].*cJSON' $(sources $
 rule 'vendor headers in probes alone' "$(grep -lE '#include <(cuda|cublas|cudnn|nccl|mpi|cblas|oneapi|dnnl)' $(sources $rooms serve) dlmodel.c | grep -v '^calibrate/probes/')"
 rule 'the model has no clock and prints nothing' "$(grep -nE '\b(clock_gettime|time\(NULL\)|gettimeofday|printf\(|fprintf\(|puts\(|exit\(|abort\()' $(sources model) | grep -vE 'snprintf|vsnprintf|dl_arena_printf|__attribute__')"
 rule 'the model has no writable globals' "$(grep -nE '^static [a-z].*;$' $(sources model) | grep -vE 'const|\(|^[^:]*:[0-9]*:static (inline|_Noreturn)')"
+links='(bandwidth_|latency_s|nccl_bandwidth|flow_bandwidth|channel|edge|peer_|cross_bandwidth|adapters_per|rdma|gpudirect|distance|per_message|domain_nodes|sockets_per|kind)'
+rule 'paths alone read links' "$(grep -nE "(intra|inter|link)(\.|->)$links" $(sources model) | grep -vE '^model/(machine/|network/path|search/limits\.c)|links\.int')"
 rule 'file names are unique' "$(find $rooms serve tests -name '*.[ch]' -not -path 'tests/fake_cuda/include/*' | sed 's|.*/||' | sort | uniq -d)"
 # brackets, so that the rule does not find itself
 rule 'nothing names a path of one machine' "$(git grep -nIE '(/roo[t]/|/hom[e]/[a-z]|/wor[k]/|/tmp/[h]/)' 2> /dev/null)"
@@ -83,16 +85,16 @@ batch_exponent_3x3 tile_excess tile_exponent tile_64_gain tile_32_gain'
 #   money and emissions, in the currency and the unit that the file names; keys of a heap; the reduction of a search
 # a bucket of permits: how many it may hold, how many it holds
 limits='burst tokens'
-money='budget cost cost_per_sample run_cost price_per_node_hour pue carbon_g carbon_g_per_kwh efficiency reduction'
+money='budget cost cost_per_sample cost_per_million_samples run_cost price_per_node_hour pue carbon_g carbon_g_per_kwh efficiency reduction'
 generic='number min max fallback value start_value points weights lengths offset features domain_low domain_high rate bandwidth latency half bytes flop seconds bias low high
 predicted measured numbers list score node_price_per_hour'
 #   statistics of fits: variances in squares of the fitted unit, relative errors, logarithms, load averages
-statistics='test_loss alpha_variance beta_variance covariance log_times max_ape median_ape p90_ape one_factor_median_ape one_factor_p90_ape load_before load_after load_average'
+statistics='interval_score test_loss alpha_variance beta_variance covariance log_times max_ape median_ape p90_ape one_factor_median_ape one_factor_p90_ape load_before load_after load_average'
 #   parameters of fits, in the unit of whatever is fitted, and figures of decisions
 fits='x y prior prior_sigma residuals objective smallest refresh covariate variance mean mean_variance row_variance values all_values sensitivity
 interval_ratio_median rank_correlation'
 unitless=$(sed -nE 's|/\*.*||; /[()]/d; s/^ +(const )?double ([^;]*);.*/\2/p' $(headers $rooms serve) | tr ',' '\n' | sed -E 's/[][*]|\[[^]]*\]//g; s/ //g; s/\[.*//' |
-    sort -u | grep -vE '(^|_)(s|us|s2|bytes|flop|count|flop_per_s|bytes_per_s|samples_per_s|samples_per_iteration|s_per_byte|bytes_per_sample|elements|elements_per_sample|samples|hz|w|j|frac|scale|ratio|pct|log|s_per_sample|workers)$' |
+    sort -u | grep -vE '(^|_)(s|us|s2|bytes|flop|count|flop_per_s|bytes_per_s|samples_per_s|samples_per_s_per_device|samples_per_iteration|s_per_byte|bytes_per_sample|elements|elements_per_sample|samples|hz|w|j|frac|scale|ratio|pct|log|s_per_sample|workers)$' |
     while read -r name; do case " $(echo $counts $factors $generic $statistics $fits $money $limits) " in *" $name "*) ;; *) echo "$name" ;; esac; done)
 rule 'doubles in headers carry a unit' "$unitless"
 

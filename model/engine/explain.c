@@ -4,7 +4,8 @@
 
 #include "model/engine/memory.h"
 #include "model/network/libraries/nccl.h"
-#include "model/machine/net_share.h"
+#include "model/network/path.h"
+#include "model/framework/gradient_width.h"
 #include "model/framework/input.h"
 #include "model/engine/explain_overhead.h"
 #include "model/engine/prediction_parts.h"
@@ -97,10 +98,13 @@ static const char *narrower_than_adapter(const struct dl_parts *parts,
     if (message->limit == NULL || strcmp(message->limit, "inter") != 0 || !system->has_inter ||
         strncmp(message->formula, "F-NCCL", strlen("F-NCCL")) != 0)
         return "";
-    return texts[dl_network_share(system, dl_nccl_adapter_bytes_per_s(&system->inter),
-                                  (double)parts->plan->nodes, (double)parts->plan->devices_per_node,
-                                  1, true)
-                     .limit];
+    const struct dl_rank_group group = {.nodes = parts->plan->nodes,
+                                        .ranks_per_node = parts->plan->devices_per_node};
+    struct dl_path path;
+    struct dl_path_adapter adapter;
+    dl_path_of(system, &group, &path);
+    dl_path_adapter_of(system, true, &adapter);
+    return texts[dl_path_between(&path, adapter.bytes_per_s, true).limit];
 }
 
 /* latency_s (with collective_launch_s) + bandwidth_s: what the formula adds up. "" when a behaviour
@@ -172,8 +176,9 @@ static void put_states(struct sink *s, const struct dl_memory *m) {
                               dl_memory_weight_bytes(plan->precision, plan->master_weights)),
               "workload file", m->weights_bytes);
     put_plain(s, "gradients", "memory", "F-MEM-STATES",
-              dl_arena_printf(arena, "P=%.0f x %g B", parameters,
-                              dl_memory_gradient_bytes(plan->precision)),
+              dl_arena_printf(
+                  arena, "P=%.0f x %g B", parameters,
+                  dl_framework_gradient_width(s->parts->framework, plan->precision).kept_bytes),
               "workload file", m->gradients_bytes);
     put_plain(s, "optimizer", "memory", "F-MEM-STATES",
               dl_arena_printf(arena, "%s: P=%.0f x %g B", dl_optimizer_names[plan->optimizer],

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/framework/gradient_width.h"
 #include "model/framework/host_dispatch.h"
 #include "model/framework/input.h"
 #include "model/network/libraries/nccl.h"
@@ -24,7 +25,7 @@ enum dl_library dl_replica_library(const struct dl_system *system,
     const int own = cpu ? framework->sync.cpu_library : framework->sync.library;
     const int library = plan->library != NULL ? dl_library_find(plan->library) : own;
     /* a framework without CPU support; dl_plan_complete refuses it */
-    return library < 0 ? DL_LIB_NCCL : (enum dl_library)library;
+    return (enum dl_library)(library < 0 ? framework->sync.library : library);
 }
 
 struct dl_replica dl_replica_of_device(const struct dl_predict_request *request) {
@@ -47,10 +48,7 @@ struct dl_replica dl_replica_of_device(const struct dl_predict_request *request)
 static void list_gradients(struct dl_timeline_request *t) {
     struct dl_gradient_sync_request *x = &t->sync;
     const struct dl_workload *workload = x->workload;
-    const double width = x->plan->precision == DL_MIXED ? x->framework->sync.mixed_gradient_bytes
-                         : x->plan->precision == DL_FP16 || x->plan->precision == DL_BF16
-                             ? 2
-                             : x->framework->sync.gradient_bytes;
+    const double width = dl_framework_gradient_width(x->framework, x->plan->precision).sent_bytes;
     int count = 0;
     for (int i = 0; i < workload->layer_count; i++) {
         if (workload->layers[i].tied_to < 0) count += workload->layers[i].parameter_count;
@@ -82,7 +80,7 @@ bool dl_replica_polls(const struct dl_system *system, const struct dl_framework 
                       const struct dl_plan *plan) {
     const struct dl_framework_behaviour *behaviour = framework->behaviour;
     return behaviour != NULL && behaviour->polls &&
-           dl_replica_library(system, framework, plan) == DL_LIB_MPI;
+           dl_libraries[dl_replica_library(system, framework, plan)]->polls;
 }
 
 double dl_replica_slowdown_frac(const struct dl_system *system,
@@ -90,7 +88,8 @@ double dl_replica_slowdown_frac(const struct dl_system *system,
     const struct dl_framework_behaviour *behaviour = framework->behaviour;
     const double own = system->device->collective_slowdown_frac;
     if (behaviour != NULL && behaviour->is_bound) return 0;
-    const bool kernels = dl_replica_library(system, framework, plan) == DL_LIB_NCCL;
+    const bool kernels = system->device->kind == DL_DEVICE_GPU &&
+                         dl_libraries[dl_replica_library(system, framework, plan)]->queues_on_gpu;
     /* A framework whose thread polls has its share of core time anyway. */
     const double stop_frac =
         dl_replica_polls(system, framework, plan) ? 0 : dl_shared_host_stop_frac(system, plan);
