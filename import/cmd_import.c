@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "import/import.h"
+#include "model/core/file.h"
 
 #define RUNS "megatron, nemo, torchtitan, deepspeed, accelerate, composer, maxtext, launch"
 #define ASKED(member) struct dl_import_asked, member
@@ -133,6 +134,59 @@ static enum dl_code check_options(const struct dl_options *options, const char *
     return DL_OK;
 }
 
+/* Marks of a kind of file, looked for in its first bytes; the first row that has one counts. */
+static const struct mark {
+    const char *kind, *words[4];
+} marks[] = {
+    {"megatron", {"\nMODEL_ARGS:", " ........", "--num-layers", "--hidden-size"}},
+    {"trace", {"\"traceEvents\"", "\"ph\": \"", "\"ph\":\""}},
+    {"config", {"\"model_type\""}},
+    {"deepspeed", {"\"train_micro_batch_size_per_gpu\"", "\"zero_optimization\""}},
+    {"nccl-tests", {"# nThread", "nccl-tests version"}},
+    {"osu", {"# OSU "}},
+    {"accelerate", {"distributed_type:", "compute_environment:"}},
+    {"composer", {"device_train_microbatch_size:", "global_train_batch_size:"}},
+    {"maxtext", {"per_device_batch_size:", "base_emb_dim:", "base_config:"}},
+    {"nemo", {"\ntrainer:", "\nmodel:", "tensor_model_parallel_size:"}},
+    {"torchtitan", {"\n[model]", "\n[parallelism]", "\n[training]", "from torchtitan"}},
+    {"launch", {"torchrun", "horovodrun", "#!/bin", "srun"}},
+};
+
+/* The kind of a file by what is in it; NULL: none is recognized. */
+static const char *kind_of(struct dl_context *context, const char *path) {
+    enum { LOOKED_AT = 1 << 20 };
+    struct dl_err ignored;
+    size_t length = 0;
+    char *text;
+    const size_t name = strlen(path);
+    if (name > 5 && strcmp(path + name - 5, ".onnx") == 0) return "onnx";
+    if (name > 3 && strcmp(path + name - 3, ".gz") == 0) return "trace";
+    if (dl_data_read(&context->data, path, 64u << 20, context->arena, &text, &length, &ignored) !=
+        DL_OK)
+        return NULL;
+    const char *start = dl_arena_printf(context->arena, "\n%.*s",
+                                        (int)(length < LOOKED_AT ? length : LOOKED_AT), text);
+    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
+        for (int k = 0; k < 4 && marks[i].words[k] != NULL; k++)
+            if (strstr(start, marks[i].words[k]) != NULL) return marks[i].kind;
+    return NULL;
+}
+
+/* The options with the kind of the file that they name put before it; NULL: it is none. */
+static const struct dl_options *recognized(struct dl_context *context,
+                                           const struct dl_options *options) {
+    const char *kind = kind_of(context, options->positional[0]);
+    struct dl_options *all = dl_arena_alloc(context->arena, 1, sizeof *all);
+    if (kind == NULL || options->positional_count == DL_MAX_POSITIONAL) return NULL;
+    *all = *options;
+    memmove(all->positional + 1, options->positional,
+            (size_t)options->positional_count * sizeof *all->positional);
+    all->positional[0] = kind;
+    all->positional_count++;
+    context->note(context, "%s: read as %s", options->positional[0], kind);
+    return all;
+}
+
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,
                         struct dl_err *err) {
     const char *names[16], *all = "";
@@ -145,6 +199,11 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     names[count] = NULL;
     if (options->positional_count == 0)
         return dl_fail(err, DL_ERR_USAGE, "expected a kind of file to import: %s", all);
+    bool known = false;
+    for (int i = 0; i < count; i++)
+        known = known || strcmp(kinds[i].name, options->positional[0]) == 0;
+    const struct dl_options *found = known ? NULL : recognized(context, options);
+    if (found != NULL) options = found;
     for (int i = 0; i < count; i++) {
         if (strcmp(kinds[i].name, options->positional[0]) != 0) continue;
         DL_TRY(check_options(options, kinds[i].name, err));
@@ -167,7 +226,9 @@ const struct dl_command dl_cmd_import = {
         "[onnx|config|nccl-tests|osu|trace|megatron|nemo|torchtitan|deepspeed|accelerate|composer|"
         "maxtext|launch] FILE... [options]",
     .purpose =
-        "Converts FILE to an input of the other commands. What FILE is:\n"
+        "Converts FILE to an input of the other commands. Without a kind, FILE is recognized by "
+        "what is "
+        "in it. What FILE is:\n"
         "onnx: a model, to a workload file. Shapes follow from the model's inputs; its "
         "initializers are the parameters, tied ones counted once; running statistics of batch "
         "norms are buffers. Export the model for training (PyTorch: "

@@ -81,6 +81,31 @@ plan horovod.sh launch '' '--workload resnet50' '--framework horovod-pytorch' '-
 said 'what changes the gradients is told' 'not modelled: fp16_allreduce'
 runs=tests/fixtures/runs
 
+# ---- words that people use
+run predict -s dgx-h100 -w llama3_8b -n 1 --optimizer adamw --precision bfloat16 -f fsdp
+check 'adamw, bfloat16, fsdp' 0
+cp "$SCRATCH/out" "$SCRATCH/words"
+run predict -s dgx-h100 -w llama3_8b -n 1 --optimizer adam --precision bf16 -f pytorch-fsdp
+if [ "$(grep '^ pytorch-fsdp' "$SCRATCH/words")" = "$(grep '^ pytorch-fsdp' "$SCRATCH/out")" ]; then echo 'ok they are adam, bf16, pytorch-fsdp'; else bad 'they are adam, bf16, pytorch-fsdp' "$(cat "$SCRATCH/words")"; fi
+
+# ---- a file without a kind is recognized
+recognized() { # recognized FILE KIND
+    run import "$1" --system dgx-h100
+    if grep -q "read as $2" "$SCRATCH/err"; then echo "ok $1 is read as $2"; else bad "$1 is read as $2" "$(cat "$SCRATCH/err")"; fi
+}
+for file in "$runs"/megatron*.bash "$runs/megatron_argument_dump.log" "$runs/megatron_functional.yaml"; do recognized "$file" megatron; done
+for file in "$runs"/titan*; do recognized "$file" torchtitan; done
+recognized "$runs/nemo_launcher_form.yaml" nemo
+recognized "$runs/deepspeed.json" deepspeed
+recognized "$runs/accelerate.yaml" accelerate
+recognized "$runs/composer.yaml" composer
+recognized "$runs/maxtext.yml" maxtext
+recognized tests/fixtures/config/case_opt.json config
+recognized tests/fixtures/bench/nccl_torn_row.log nccl-tests
+recognized tests/fixtures/bench/osu_nccl.txt osu
+run import README.md
+check 'a file that no reader knows' 2 "cannot import 'README.md'"
+
 # ---- YAML: Megatron's tests, NeMo's resolvers, sections and recipes
 if "$DLMODEL" -v --version 2> /dev/null | grep -q libyaml; then
     plan megatron_functional.yaml megatron '--ranks 8' 'layers=24' '--tp 4' '--zero 1' '--global-batch 64'
