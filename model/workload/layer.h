@@ -44,8 +44,9 @@ enum dl_layer_key {
     DL_KEY_WINDOW = 1u << 27,
     DL_KEY_SINKS = 1u << 28,
     DL_KEY_ROTARY = 1u << 29,
+    DL_KEY_WORK = 1u << 30,
 };
-enum { DL_LAYER_KEYS = 30 };
+enum { DL_LAYER_KEYS = 31 };
 extern const char *const dl_layer_key_names[]; /* NULL-terminated */
 
 extern const struct dl_layer_kind dl_layer_conv, dl_layer_conv_transpose, dl_layer_dense,
