@@ -1,8 +1,8 @@
 /* shared_host.c - see the header. F-SHARED-HOST: with k of the K devices that fill a host busy,
  * arithmetic takes 1 + (s - 1) (k - 1) / (K - 1) times as long, s = device.together_ratio
- * measured with all K. Memory takes max(1, k b / B) times as long, b: bandwidth of one device alone, B: of
- * all together, for passes that move more than a device's share of the last-level cache. Both take
- * k c / C times as long when k devices of c cores need more than C cores. */
+ * measured with all K. Memory takes max(1, k b / B) times as long, b: bandwidth of one device
+ * alone, B: of all together, for passes that move more than a device's share of the last-level
+ * cache. Both take k c / C times as long when k devices of c cores need more than C cores. */
 #include "model/framework/shared_host.h"
 #include "model/network/path.h"
 
