@@ -174,7 +174,7 @@ static const struct dl_field framework_fields[] = {
     DEFAULT(AT(host, iteration_s), 0, 10, DL_UNIT_S, 0, "fixed host time of one iteration"),
     DEFAULT(AT(sync, replica_s), 0, 1, DL_UNIT_S, 0, "host time per parameter tensor and device"),
     DEFAULT(AT(sync, gradient_bytes), 0.03125, 8, DL_UNIT_BYTE, 4,
-            "width of one synchronized gradient element in fp32"),
+            "width of one synchronized gradient element in fp32 and tf32"),
     DEFAULT(AT(sync, mixed_gradient_bytes), 0.03125, 8, DL_UNIT_BYTE, 4,
             "the same in mixed precision"),
     DEFAULT(AT(sync, gradient_launches_per_tensor), 0, 10, DL_UNIT_COUNT, 0,
@@ -379,8 +379,8 @@ static const struct dl_field framework_fields[] = {
     CHOICE(TOP(default_for), default_names,
            "command that uses this framework when the user names none: explain and plot timeline, "
            "or search of a transformer, on devices with 8-bit matrix units or on others"),
-    DEFAULT(AT(transformer, bf16_gradient_bytes), 1, 8, DL_UNIT_BYTE, 2,
-            "width of a gradient element, as summed and kept, in bf16, fp16 and 8-bit training"),
+    DEFAULT(AT(transformer, bf16_gradient_bytes), 0.03125, 8, DL_UNIT_BYTE, 2,
+            "the same in bf16, fp16 and 8-bit training"),
     DEFAULT(
         AT(transformer, accumulate_bytes), 0, 32, DL_UNIT_BYTE, 0,
         "traffic for each parameter with which a micro-batch adds its gradients to those before "

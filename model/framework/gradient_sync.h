@@ -113,8 +113,8 @@ enum dl_code dl_gradient_sync_messages(const struct dl_gradient_sync_request *re
 enum dl_code dl_gradient_sync_collective(const struct dl_gradient_sync_request *request,
                                          enum dl_collective_op op, double bytes,
                                          struct dl_message *message, struct dl_err *err);
-/* F-CAST: seconds to narrow all gradients to the framework's gradient_bytes and widen the sums
- * again, where the training is in fp32: 2 (4 + width) bytes an element; else 0. */
+/* F-CAST: seconds to narrow all gradients to the width that is sent and to widen the sums again,
+ * where that is less than the width that is kept: 2 (kept + sent) bytes an element; else 0. */
 double dl_gradient_sync_cast_s(const struct dl_gradient_sync_request *request);
 /* F-FW-IDEAL: the piece (its bytes at most the request's total) that moves gradients at the least
  * time per byte, by the libraries that the devices have or by way of servers. */
