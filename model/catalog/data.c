@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "model/framework/release.h"
 #include "model/network/collective.h"
 #include "model/network/libraries/nccl.h"
 #include "model/machine/topology.h"
@@ -361,6 +362,7 @@ static enum dl_code read_framework(const struct dl_data *data, const char *name,
     *out = dl_arena_alloc(arena, 1, sizeof **out);
     if (*out == NULL) return no_memory(err);
     DL_TRY(dl_json_load(*doc, &dl_framework_schema, arena, *out, err));
+    DL_TRY(dl_framework_release_check(*out, *doc, err));
     if (data->override_count == 0) return DL_OK;
     DL_TRY(dl_data_set_named(data, DL_DATA_FRAMEWORK, (*out)->name, NULL, *doc,
                              &dl_framework_schema, arena, err));
@@ -392,7 +394,7 @@ static enum dl_code share_kernels(const struct dl_data *data, struct dl_framewor
     const struct dl_framework_release *release =
         dl_framework_release_for(from, name, data->architecture);
     if (release != NULL) {
-        DL_TRY(dl_framework_release_set(release, from_doc, arena, err));
+        DL_TRY(dl_framework_release_set(from, release, from_doc, arena, err));
         DL_TRY(dl_data_set_named(data, DL_DATA_FRAMEWORK, from->name, release->name, from_doc,
                                  &dl_framework_schema, arena, err));
         DL_TRY(dl_json_load(from_doc, &dl_framework_schema, arena, from, err));
@@ -409,7 +411,7 @@ static enum dl_code framework_of(const struct dl_data *data, const char *name,
     const struct dl_framework_release *release =
         dl_framework_release_for(framework, data->release, data->architecture);
     if (release != NULL) {
-        DL_TRY(dl_framework_release_set(release, doc, arena, err));
+        DL_TRY(dl_framework_release_set(framework, release, doc, arena, err));
         DL_TRY(dl_data_set_named(data, DL_DATA_FRAMEWORK, framework->name, release->name, doc,
                                  &dl_framework_schema, arena, err));
     }

@@ -12,20 +12,23 @@
 #include "model/core/json.h"
 #include "model/framework/transformer_policy.h"
 
-/* Constants of one release where they differ from the file's. release.h says which runs it covers.
- */
+/* Constants of one release where they differ from those of the release that it inherits from.
+ * release.h says which runs it covers. */
 struct dl_framework_release {
     const char *name, *source;
+    const char *from;      /* a release of the file, or DL_RELEASE_BASE: the file's own members */
     const char **versions; /* each a framework_version or the beginning of one */
     int version_count;
     struct dl_map_entry *where; /* column of a run -> value; all must hold */
     int where_count;
     struct dl_map_entry *set;
-    int set_count; /* member -> value, as --set takes them */
-    /* name -> how this release builds that network */
+    int set_count; /* member -> value, as --set takes them; the rest is inherited */
+    /* name -> how this release builds that network; the rest is inherited */
     struct dl_map_entry *workloads;
     int workload_count;
 };
+
+#define DL_RELEASE_BASE "base"
 
 /* Which server holds which variable (servers.h). */
 enum dl_server_assignment { DL_SERVERS_ROUND_ROBIN, DL_SERVERS_LEAST_LOADED, DL_SERVERS_HASHED };
@@ -308,7 +311,8 @@ struct dl_framework {
 };
 
 extern const struct dl_schema dl_framework_schema;
-extern const struct dl_schema dl_framework_launch_schema; /* of its member launch */
+extern const struct dl_schema dl_framework_launch_schema;  /* of its member launch */
+extern const struct dl_schema dl_framework_release_schema; /* of its member releases */
 
 /* Finishes a framework that was loaded from `doc`: finds its behaviour and checks members against
  * each other and against what the behaviour requires. DL_ERR_INPUT names file, position and key. */
@@ -337,8 +341,10 @@ const struct dl_framework_release *dl_framework_release_for(const struct dl_fram
  * it names none, or none that is described; NULL: none, so the file's own constants hold. */
 const char *dl_framework_usual_version(const struct dl_framework *framework,
                                        const char *architecture);
-/* Sets the release's constants in the framework's document, which must then be loaded again. */
-enum dl_code dl_framework_release_set(const struct dl_framework_release *release,
+/* Sets the release's constants, inherited ones first, in the framework's document, which must then
+ * be loaded again. */
+enum dl_code dl_framework_release_set(const struct dl_framework *framework,
+                                      const struct dl_framework_release *release,
                                       struct dl_json *doc, struct dl_arena *arena,
                                       struct dl_err *err);
 /* How a framework (in a release; NULL: its own) builds a network: the name, or the variant that

@@ -27,32 +27,6 @@
 #define FLAG(place, text)                                                                          \
     { place, .type = DL_FIELD_BOOL, .help = text }
 
-#define RELEASE(member) .key = #member, .offset = offsetof(struct dl_framework_release, member)
-#define RELEASE_COUNT(member) .count_offset = offsetof(struct dl_framework_release, member)
-static const struct dl_field release_fields[] = {
-    {RELEASE(name), .type = DL_FIELD_STRING, .required = true, .help = "name, as in --release"},
-    {RELEASE(source), .type = DL_FIELD_STRING, .required = true,
-     .help = "key of SOURCES.md for its constants"},
-    {RELEASE(versions), RELEASE_COUNT(version_count), .type = DL_FIELD_STRINGS, .required = true,
-     .help = "values of framework_version that it covers; 20.03 covers 20.03-py3 as well"},
-    {RELEASE(where), RELEASE_COUNT(where_count), .type = DL_FIELD_MAP,
-     .help =
-         "column of a run (workload, layout, strategy, compiler, precision) -> value, or several "
-         "separated by commas; the "
-         "release covers only the matching runs of these versions"},
-    {RELEASE(set), RELEASE_COUNT(set_count), .type = DL_FIELD_MAP,
-     .help = "member of the framework -> its value in this release"},
-    {RELEASE(workloads), RELEASE_COUNT(workload_count), .type = DL_FIELD_MAP,
-     .help = "network -> how this release builds it, e.g. mobilenet_v2:transposed=1"},
-    {.key = NULL},
-};
-static const struct dl_schema release_schema = {
-    .name = "release",
-    .summary = "constants of one release",
-    .size = sizeof(struct dl_framework_release),
-    .fields = release_fields,
-};
-
 static const char *const filter_backward_names[] = {[DL_FILTER_ALL_REDUCE] = "all_reduce",
                                                     [DL_FILTER_REDUCE_SCATTER] = "reduce_scatter",
                                                     [DL_FILTER_ALL_TO_ALL] = "all_to_all",
@@ -353,7 +327,8 @@ static const struct dl_field framework_fields[] = {
      .count_offset = offsetof(struct dl_framework, workload_count),
      .help = "network -> how this framework builds it"},
     {TOP(releases), .type = DL_FIELD_LIST,
-     .count_offset = offsetof(struct dl_framework, release_count), .child = &release_schema,
+     .count_offset = offsetof(struct dl_framework, release_count),
+     .child = &dl_framework_release_schema,
      .help = "releases whose constants differ; the members above are those of `release`"},
     {TOP(device_releases), .type = DL_FIELD_MAP,
      .count_offset = offsetof(struct dl_framework, device_release_count),
