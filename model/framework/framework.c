@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/network/collective.h"
+#include "model/framework/capabilities.h"
 #include "model/framework/gradient_sync.h"
 #include "model/framework/release.h"
 
@@ -226,6 +227,7 @@ enum dl_code dl_framework_resolve(struct dl_framework *framework, const struct d
                                   struct dl_err *err) {
     DL_TRY(find_behaviour(framework, doc, err));
     DL_TRY(check_required(framework, doc, err));
+    DL_TRY(dl_framework_capabilities_check(framework, doc, err));
     if (dl_known(framework->sync.bucketed.first_bucket_bytes) &&
         !dl_known(framework->sync.bucketed.bucket_bytes))
         return dl_json_fail(doc, "first_bucket_bytes", err, "needs bucket_bytes as well");

@@ -215,6 +215,20 @@ struct dl_activation_policy {
     bool channel_detached; /* channel parallelism's sums end the graph: backward stops there */
 };
 
+/* What a release has (capabilities.h). A list that is empty restricts nothing. */
+struct dl_framework_capabilities {
+    double *zero_stages; /* of ZeRO, 0 to 3 */
+    int zero_stage_count;
+    const char **schedules; /* of pipelines, as --schedule */
+    int schedule_count;
+    const char **precisions; /* as --precision */
+    int precision_count;
+    bool context_parallel;
+    bool context_shards;     /* context ranks share states: only with sharded states */
+    bool tensor_sequence;    /* tensor parallelism is sequence parallel, too */
+    bool pipeline_outermost; /* pipeline ranks are the outermost */
+};
+
 /* How a Slurm job starts the framework's benchmark program. */
 enum dl_launch_tasks {
     DL_TASKS_DEVICE, /* one task per device */
@@ -277,6 +291,7 @@ struct dl_framework {
     struct dl_framework_memory memory;
     struct dl_activation_policy activations;
     struct dl_transformer_policy transformer;
+    struct dl_framework_capabilities capabilities;
     /* default row of dl_strategies for this mode; NULL: data */
     const char *strategy;
     int status;             /* enum dl_framework_status */

@@ -26,7 +26,7 @@ widths 'wide gradients in fp16' -s dgx1-v100 -n 4 -w resnet50 -f pytorch-ddp -p 
 widths 'wide gradients of a transformer without sharding' -s dgx-a100-80 -n 4 -w gpt2 -f pytorch-ddp -p bf16
 widths 'wide gradients of pipeline stages' -s dgx-a100-80 -n 4 -w vgg16 -f pytorch-ddp -p bf16 --strategy data+pipeline
 widths 'wide gradients of layers split over devices' -s dgx-a100-80 -n 4 -w gpt2_large -f megatron -p bf16 --zero 0 --tp 2 --micro-batch 1 -b 1
-widths 'wide gradients of sharded states' -s dgx-a100-80 -n 4 -w gpt2_xl -f deepspeed-zero2 -p bf16 --zero 2
+widths 'wide gradients of sharded states' -s dgx-a100-80 -n 4 -w gpt2_xl -f deepspeed-zero2 -p bf16 -b 8 --micro-batch 8 --strategy zero2
 
 # a new release inherits from the one that it names, and from nothing else
 data=${DLMODEL_DATA:-data}
@@ -74,3 +74,36 @@ for file in "$data"/frameworks/*.json; do
 done > "$SCRATCH/repeats"
 status=0
 if [ -s "$SCRATCH/repeats" ]; then bad 'no release repeats what it inherits' "$(cat "$SCRATCH/repeats")"; else echo 'ok no release repeats what it inherits'; fi
+
+# what a release has: search proposes nothing else, export refuses the rest, predict remarks on it
+property() { # property FORMAT FRAMEWORK SYSTEM WORKLOAD NODES BATCH: every row of search exports
+    run search -q --json -s "$3" -w "$4" -f "$2" --nodes "$5" -B "$6" -p bf16 --optimizer adam
+    jq -r '.results[].command' "$SCRATCH/out" > "$SCRATCH/commands"
+    rows=0 failed=
+    while read -r command; do
+        rows=$((rows + 1))
+        # shellcheck disable=SC2086
+        eval "\"\$DLMODEL\" ${command#dlmodel } --export $1" > "$SCRATCH/exported" 2> "$SCRATCH/err" || failed="$failed$command: $(head -1 "$SCRATCH/err")
+"
+    done < "$SCRATCH/commands"
+    if [ "$rows" -gt 0 ] && [ -z "$failed" ]; then
+        echo "ok every row of search exports: $2, $4 on $5 nodes of $3"
+    else
+        bad "every row of search exports: $2, $4 on $5 nodes of $3" "$rows rows; $failed"
+    fi
+}
+property torchtitan pytorch-fsdp2 h200-8x llama3_8b 4 128
+property torchtitan pytorch-fsdp2 h200-8x llama3_70b 16 256
+property torchtitan pytorch-fsdp2 dgx-h100 qwen3_30b_a3b 8 256
+property megatron megatron dgx-a100-80 gpt2_xl 2 64
+property megatron megatron dgx-a100-80 gpt3_175b 64 1024
+property megatron megatron-core h200-8x llama3_8b 4 128
+property megatron megatron-core dgx-h100 mixtral_8x7b 16 256
+property megatron megatron-core dgx-h100 gpt3_175b 64 1024
+property deepspeed deepspeed-zero2 dgx-a100-80 bert_large 4 256
+run predict -s h200-8x -w llama3_8b -f pytorch-fsdp2 --gpus 32 -B 128 -p bf16 --zero 1 --micro-batch 1
+check 'a stage that the release lacks is a what-if' 0 'a what-if: pytorch-fsdp2 .* has no ZeRO stage 1'
+run predict -s h200-8x -w llama3_8b -f pytorch-fsdp2 --gpus 32 -B 128 -p bf16 --zero 1 --micro-batch 1 --export torchtitan
+check 'and is not exported' 2 'pytorch-fsdp2 .* has no ZeRO stage 1'
+run predict -s dgx-a100-80 -w gpt2_xl -f megatron --nodes 2 -B 64 -p bf16 --cp 2 --micro-batch 1 --export megatron
+check 'context parallelism of a release without it is not exported' 2 'megatron .* has no context parallelism'

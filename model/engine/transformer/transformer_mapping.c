@@ -417,6 +417,7 @@ enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
                                          struct dl_transformer_mapping *out, struct dl_err *err) {
     memset(out, 0, sizeof *out);
     out->split = *split;
+    out->asked_shard = shard;
     if (shard == 3 && split->pp > 1 && tf->framework->transformer.pipeline_keeps_gathered)
         shard = 1;
     out->shard = shard;
