@@ -42,7 +42,6 @@ struct dl_sync_policy {
     double mixed_gradient_bytes;         /* the same in mixed precision */
     double collective_launch_s;          /* host time of one collective */
     double gradient_launches_per_tensor; /* that the host issues for the exchange of one tensor */
-    double overlap_slowdown_frac;        /* compute slows by this while a collective runs */
     bool overlaps_backward;              /* synchronization may start before backward ends */
     bool each_micro_batch;               /* synchronizes after each micro-batch */
     /* cores of a CPU device that communicate instead of computing, where a plan has several
@@ -85,10 +84,8 @@ struct dl_sync_policy {
          * serialize them, a server's thread adds a worker's gradient to the sum. NAN: no limit. */
         double message_copy_bytes_per_s, send_bytes_per_s, sum_bytes_per_s;
         double flow_bytes_per_s; /* between one process and another; NAN: no limit */
-        double servers_per_node; /* server processes for each node of workers */
         int server_assignment;   /* enum dl_server_assignment */
         bool servers_colocated;  /* parameter servers share the workers' nodes */
-        bool worker_per_device;  /* a process for each device; else one for each node */
         bool weights_on_device;  /* central weights live on the first GPU, not the host */
     } messages;
     struct {                  /* top-k */
@@ -171,7 +168,6 @@ struct dl_framework_input {
 
 /* Device memory of the framework itself. */
 struct dl_framework_memory {
-    double context_bytes;        /* in addition to the context of the device's runtime */
     double fragmentation_frac;   /* lost to the allocator */
     double conv_workspace_bytes; /* a convolution's limit; NAN: none */
     int allocator;               /* row of dl_memory_managers; -1: that of kernels_from, or none */

@@ -107,3 +107,25 @@ run predict -s h200-8x -w llama3_8b -f pytorch-fsdp2 --gpus 32 -B 128 -p bf16 --
 check 'and is not exported' 2 'pytorch-fsdp2 .* has no ZeRO stage 1'
 run predict -s dgx-a100-80 -w gpt2_xl -f megatron --nodes 2 -B 64 -p bf16 --cp 2 --micro-batch 1 --export megatron
 check 'context parallelism of a release without it is not exported' 2 'megatron .* has no context parallelism'
+
+# a key that nothing reads is refused, by the file and by --set
+run predict -n 1 -f pytorch-ddp --set fusion_bytes=1MB
+check 'a key of another behaviour' 2 "nothing reads 'fusion_bytes' here.*tensor-fusion"
+run predict -n 1 -f pytorch-ddp --set fusion=both
+check 'a key that is the beginning of one' 0
+run predict -n 1 -f pytorch-ddp,horovod-pytorch --set fusion_bytes=1MB
+check 'a key that one of several frameworks reads' 0
+run predict -n 1 -f horovod-pytorch --set cycle=2ms
+check 'a key without its unit' 0
+run predict -n 1 -f pytorch-ddp --set fragmentation=0.1
+check 'a key that no file sets' 0
+for set in dispatch_s=1us jitter_frac=0.1 bf16_gradient_bytes=4 fragmentation_frac=0.1; do
+    run predict -n 2 -f pytorch-ddp --set "$set"
+    check "documented: $set" 0
+done
+add_release '{"name": "9.9", "source": "test", "versions": ["9.9"], "from": "2.0", "set": {"cycle_s": 0.001}}'
+run --data "$SCRATCH/data" predict -n 1 -f pytorch-ddp
+check 'a release with a key of another behaviour' 3 'release 9.9 sets cycle_s: behaviour bucketed does not read it, only tensor-fusion'
+jq '.fusion_bytes = 1e6' "$data/frameworks/pytorch-ddp.json" > "$SCRATCH/data/frameworks/pytorch-ddp.json"
+run --data "$SCRATCH/data" predict -n 1 -f pytorch-ddp
+check 'a file with a key of another behaviour' 3 'pytorch-ddp.json:[0-9]+:[0-9]+: error: fusion_bytes: behaviour bucketed does not read it'

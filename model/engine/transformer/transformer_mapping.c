@@ -215,8 +215,7 @@ static void hold_states(const struct dl_transformer *tf, struct dl_transformer_m
             if (out->shard >= 3) m->buffers_bytes += unit + fmax(unit, head);
         }
         m->workspace_bytes = known_or_zero(tf->system->device->workspace_bytes);
-        m->context_bytes =
-            known_or_zero(tf->system->device->context_bytes) + framework->memory.context_bytes;
+        m->context_bytes = known_or_zero(tf->system->device->context_bytes);
         m->capacity_bytes = tf->system->device->memory_bytes;
     }
 }
