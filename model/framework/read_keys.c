@@ -11,7 +11,7 @@ static const struct dl_field *field_of(const char *key) {
     return f->key != NULL ? f : NULL;
 }
 
-/* Whether a key names the field: in full, or without its unit where no field is called like that. */
+/* Whether a key names the field: in full, or without its unit where no field is called so. */
 static bool names(const char *key, const char *field) {
     const struct dl_field *exact = field_of(key), *f = field_of(field);
     if (exact != NULL || f == NULL) return exact == f && f != NULL;
