@@ -5,6 +5,7 @@
 #include "model/engine/memory.h"
 #include "model/network/libraries/nccl.h"
 #include "model/machine/net_share.h"
+#include "model/framework/gradient_width.h"
 #include "model/framework/input.h"
 #include "model/engine/explain_overhead.h"
 #include "model/engine/prediction_parts.h"
@@ -172,8 +173,9 @@ static void put_states(struct sink *s, const struct dl_memory *m) {
                               dl_memory_weight_bytes(plan->precision, plan->master_weights)),
               "workload file", m->weights_bytes);
     put_plain(s, "gradients", "memory", "F-MEM-STATES",
-              dl_arena_printf(arena, "P=%.0f x %g B", parameters,
-                              dl_memory_gradient_bytes(plan->precision)),
+              dl_arena_printf(
+                  arena, "P=%.0f x %g B", parameters,
+                  dl_framework_gradient_width(s->parts->framework, plan->precision).kept_bytes),
               "workload file", m->gradients_bytes);
     put_plain(s, "optimizer", "memory", "F-MEM-STATES",
               dl_arena_printf(arena, "%s: P=%.0f x %g B", dl_optimizer_names[plan->optimizer],
@@ -228,10 +230,8 @@ static void put_memory(struct sink *s, const struct dl_prediction *p) {
     put_plain(s, "communication buffers", "memory", "F-MEM-BUFFERS",
               buffer_inputs(arena, framework), "framework file", m->buffers_bytes);
     put_plain(s, "context", "memory", "F-MEM-CONTEXT",
-              dl_arena_printf(arena, "runtime %.4g MB + framework %.4g MB",
-                              known_or_zero(device->context_bytes) / 1e6,
-                              framework->memory.context_bytes / 1e6),
-              "device and framework file", m->context_bytes);
+              dl_arena_printf(arena, "runtime %.4g MB", known_or_zero(device->context_bytes) / 1e6),
+              "device file", m->context_bytes);
     const double parts = m->weights_bytes + m->gradients_bytes + m->optimizer_bytes +
                          m->activations_bytes + m->workspace_bytes + m->buffers_bytes +
                          m->context_bytes;

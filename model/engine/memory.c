@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/framework/gradient_width.h"
 #include "model/framework/facts.h"
 #include "model/framework/workspace.h"
 #include "model/workload/layer.h"
@@ -20,10 +21,6 @@ double dl_memory_weight_bytes(enum dl_precision precision, enum dl_master_weight
     }
 }
 
-double dl_memory_gradient_bytes(enum dl_precision precision) {
-    return precision == DL_FP32 || precision == DL_TF32 ? 4 : 2;
-}
-
 double dl_memory_optimizer_bytes(enum dl_optimizer optimizer) {
     switch (optimizer) {
     case DL_SGD: return 0;
@@ -38,9 +35,8 @@ static double known_or_zero(double value) { return dl_known(value) ? value : 0; 
 static double sync_buffer_bytes(const struct dl_workload *workload,
                                 const struct dl_framework *framework, const struct dl_plan *plan) {
     if (plan->nodes * plan->devices_per_node <= 1) return 0;
-    const double width = plan->precision == DL_MIXED ? framework->sync.mixed_gradient_bytes
-                                                     : framework->sync.gradient_bytes;
-    const double all = workload->parameters * width;
+    const double all =
+        workload->parameters * dl_framework_gradient_width(framework, plan->precision).sent_bytes;
     if (dl_known(framework->sync.fusion.fusion_bytes)) return framework->sync.fusion.fusion_bytes;
     if (dl_known(framework->sync.bucketed.bucket_bytes))
         return all; /* buckets are copies of the gradients */
@@ -112,7 +108,8 @@ void dl_memory_compute(const struct dl_system *system, const struct dl_workload 
     out->weights_bytes =
         workload->parameters * dl_memory_weight_bytes(plan->precision, plan->master_weights) +
         4 * workload->buffer_elements;
-    out->gradients_bytes = workload->parameters * dl_memory_gradient_bytes(plan->precision);
+    out->gradients_bytes =
+        workload->parameters * dl_framework_gradient_width(framework, plan->precision).kept_bytes;
     out->optimizer_bytes = workload->parameters * dl_memory_optimizer_bytes(plan->optimizer);
     out->activations_bytes = batch * (per_sample + known_or_zero(workload->input_bytes_per_sample));
     if (plan->recompute == DL_RECOMPUTE_NONE) {
@@ -126,7 +123,7 @@ void dl_memory_compute(const struct dl_system *system, const struct dl_workload 
             : dl_workspace_bytes(device, workload, framework, plan->precision, batch);
     out->workspace_bytes = known_or_zero(workspace_bytes);
     out->buffers_bytes = sync_buffer_bytes(workload, framework, plan);
-    out->context_bytes = known_or_zero(device->context_bytes) + framework->memory.context_bytes;
+    out->context_bytes = known_or_zero(device->context_bytes);
     const double sum = out->weights_bytes + out->gradients_bytes + out->optimizer_bytes +
                        out->activations_bytes + out->workspace_bytes + out->buffers_bytes +
                        out->context_bytes;

@@ -6,9 +6,8 @@
 
 /* Bytes per parameter of weights (in fp32 and tf32 4; below, 2 of the 16-bit copy that kernels
  * read, also in 8-bit and narrower training, and 4 of the fp32 master, which pure fp16 never has),
- * gradients, optimizer. F-MEM-STATES */
+ * optimizer; gradients: dl_framework_gradient_width. F-MEM-STATES */
 double dl_memory_weight_bytes(enum dl_precision precision, enum dl_master_weights masters);
-double dl_memory_gradient_bytes(enum dl_precision precision);
 double dl_memory_optimizer_bytes(enum dl_optimizer optimizer);
 
 /* Bytes kept from forward to backward for one sample, F-MEM-ACTIVATIONS. Selective recomputation

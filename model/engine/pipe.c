@@ -7,6 +7,7 @@
 
 #include "model/engine/memory.h"
 #include "model/network/libraries/nccl.h"
+#include "model/framework/gradient_width.h"
 #include "model/framework/host_dispatch.h"
 #include "model/engine/pipeline.h"
 #include "model/engine/replica.h"
@@ -229,10 +230,10 @@ static enum dl_code communicate(struct dl_pipe *p, double *comm_s, double *expos
         *exposed_s = steps * p2p_s + p->micro_batches * late_s;
     }
     double sync_s = 0;
+    const double gradient_bytes =
+        dl_framework_gradient_width(r->framework, p->plan.precision).sent_bytes;
     for (int s = 0; replicas > 1 && s < p->stages; s++) {
-        const double bytes = p->parameters[s] * (p->plan.precision == DL_MIXED
-                                                     ? r->framework->sync.mixed_gradient_bytes
-                                                     : r->framework->sync.gradient_bytes);
+        const double bytes = p->parameters[s] * gradient_bytes;
         double duration_s;
         const struct dl_collective_request sum = {.op = DL_COLL_ALL_REDUCE,
                                                   .bytes = bytes,

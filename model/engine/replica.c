@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/framework/gradient_width.h"
 #include "model/framework/host_dispatch.h"
 #include "model/framework/input.h"
 #include "model/network/libraries/nccl.h"
@@ -47,10 +48,7 @@ struct dl_replica dl_replica_of_device(const struct dl_predict_request *request)
 static void list_gradients(struct dl_timeline_request *t) {
     struct dl_gradient_sync_request *x = &t->sync;
     const struct dl_workload *workload = x->workload;
-    const double width = x->plan->precision == DL_MIXED ? x->framework->sync.mixed_gradient_bytes
-                         : x->plan->precision == DL_FP16 || x->plan->precision == DL_BF16
-                             ? 2
-                             : x->framework->sync.gradient_bytes;
+    const double width = dl_framework_gradient_width(x->framework, x->plan->precision).sent_bytes;
     int count = 0;
     for (int i = 0; i < workload->layer_count; i++) {
         if (workload->layers[i].tied_to < 0) count += workload->layers[i].parameter_count;
@@ -94,8 +92,7 @@ double dl_replica_slowdown_frac(const struct dl_system *system,
     /* A framework whose thread polls has its share of core time anyway. */
     const double stop_frac =
         dl_replica_polls(system, framework, plan) ? 0 : dl_shared_host_stop_frac(system, plan);
-    const double shared = fmax(framework->sync.overlap_slowdown_frac, stop_frac);
-    return kernels && dl_known(own) ? fmax(own, shared) : shared;
+    return kernels && dl_known(own) ? fmax(own, stop_frac) : stop_frac;
 }
 
 static enum dl_code run_timeline(const struct dl_parts *parts, const struct dl_cost *cost,

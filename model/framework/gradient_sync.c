@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/framework/shared_host.h"
+#include "model/framework/gradient_width.h"
 
 void dl_gradient_sync_messages(const struct dl_gradient_sync_request *request, int count,
                                struct dl_gradient_sync *out) {
@@ -126,10 +127,11 @@ enum dl_code dl_gradient_sync_collective(const struct dl_gradient_sync_request *
 }
 
 double dl_gradient_sync_cast_s(const struct dl_gradient_sync_request *request) {
-    const double width = request->framework->sync.gradient_bytes;
-    if (request->plan->precision != DL_FP32 || !(width < 4)) return 0;
-    return dl_gradient_sync_device_stream_s(request,
-                                            2 * (4 + width) / 4 * request->parameter_bytes);
+    const struct dl_gradient_width width =
+        dl_framework_gradient_width(request->framework, request->plan->precision);
+    if (!(width.sent_bytes < width.kept_bytes)) return 0;
+    return dl_gradient_sync_device_stream_s(request, 2 * (width.kept_bytes + width.sent_bytes) / 4 *
+                                                         request->parameter_bytes);
 }
 
 double dl_gradient_sync_device_stream_s(const struct dl_gradient_sync_request *request,

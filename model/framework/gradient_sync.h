@@ -91,6 +91,9 @@ struct dl_framework_behaviour {
     const bool lossy;                /* gradients lose precision on the way */
     const bool takes_backup_workers; /* a step can go on without its slowest workers */
     const bool has_servers;          /* parameter servers, of which a plan may say how many */
+    /* Keys of the framework's file that it reads and that not every behaviour does;
+     * NULL-terminated. NULL: none. */
+    const char *const *keys;
     /* Keys of the framework that it requires; NULL-terminated. NULL: none. */
     const char *const *required;
     /* NULL when the plan is possible, else the reason, as a message for the user. */
@@ -113,8 +116,8 @@ void dl_gradient_sync_messages(const struct dl_gradient_sync_request *request, i
 enum dl_code dl_gradient_sync_collective(const struct dl_gradient_sync_request *request,
                                          enum dl_collective_op op, double bytes,
                                          struct dl_message *message, struct dl_err *err);
-/* F-CAST: seconds to narrow all gradients to the framework's gradient_bytes and widen the sums
- * again, where the training is in fp32: 2 (4 + width) bytes an element; else 0. */
+/* F-CAST: seconds to narrow all gradients to the width that is sent and to widen the sums again,
+ * where that is less than the width that is kept: 2 (kept + sent) bytes an element; else 0. */
 double dl_gradient_sync_cast_s(const struct dl_gradient_sync_request *request);
 /* F-FW-IDEAL: the piece (its bytes at most the request's total) that moves gradients at the least
  * time per byte, by the libraries that the devices have or by way of servers. */

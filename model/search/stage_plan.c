@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/framework/gradient_width.h"
 #include "model/framework/input.h"
 #include "model/engine/pipe.h"
 #include "model/engine/pipeline.h"
@@ -99,8 +100,7 @@ static enum dl_code sync_s(const struct planner *p, int kind, int64_t n, double 
                            double *out, struct dl_err *err) {
     const struct dl_plan plan = stage_plan(p, kind, n);
     const double bytes =
-        elements * (plan.precision == DL_MIXED ? p->framework->sync.mixed_gradient_bytes
-                                               : p->framework->sync.gradient_bytes);
+        elements * dl_framework_gradient_width(p->framework, plan.precision).sent_bytes;
     const struct dl_collective_request sum = {
         .op = DL_COLL_ALL_REDUCE,
         .library = dl_replica_library(&p->systems[kind], p->framework, &plan),

@@ -8,6 +8,7 @@
 
 #include "model/engine/memory.h"
 #include "model/engine/memory_advice.h"
+#include "model/framework/gradient_width.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 
@@ -15,11 +16,14 @@
  * parameter; fp32 momentum: 12. */
 static void states_per_parameter(void **state) {
     (void)state;
+    struct dl_framework half = {.sync = {.gradient_bytes = 4, .mixed_gradient_bytes = 2}};
     check_close(dl_memory_weight_bytes(DL_MIXED, DL_MASTERS_FP32) +
-                    dl_memory_gradient_bytes(DL_MIXED) + dl_memory_optimizer_bytes(DL_ADAM),
+                    dl_framework_gradient_width(&half, DL_MIXED).kept_bytes +
+                    dl_memory_optimizer_bytes(DL_ADAM),
                 16, 0);
     check_close(dl_memory_weight_bytes(DL_FP32, DL_MASTERS_FP32) +
-                    dl_memory_gradient_bytes(DL_FP32) + dl_memory_optimizer_bytes(DL_MOMENTUM),
+                    dl_framework_gradient_width(&half, DL_FP32).kept_bytes +
+                    dl_memory_optimizer_bytes(DL_MOMENTUM),
                 12, 0);
     check_close(dl_memory_optimizer_bytes(DL_SGD), 0, 0);
 }

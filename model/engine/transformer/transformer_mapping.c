@@ -19,6 +19,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/framework/gradient_width.h"
 #include "model/framework/cost.h"
 #include "model/framework/gradient_sync.h"
 #include "model/engine/memory.h"
@@ -89,14 +90,8 @@ enum dl_code dl_transformer_collective(const struct dl_transformer *tf,
     return dl_collective_time(tf->system, &request, out, err);
 }
 
-/* Bytes of a gradient element, as summed. */
 static double gradient_width(const struct dl_transformer *tf) {
-    switch (tf->precision) {
-    case DL_FP32:
-    case DL_TF32: return tf->framework->sync.gradient_bytes;
-    case DL_MIXED: return tf->framework->sync.mixed_gradient_bytes;
-    default: return tf->framework->transformer.bf16_gradient_bytes;
-    }
+    return dl_framework_gradient_width(tf->framework, tf->precision).sent_bytes;
 }
 
 /* Bytes of a parameter element, as gathered. One scale for a tensor can be agreed on before its
@@ -184,12 +179,6 @@ static double sharded_elements(const struct dl_transformer_mapping *mapping, dou
            mapping->expert_parameters / mapping->expert_replicas;
 }
 
-/* Bytes of a gradient element, as kept. */
-static double kept_gradient_width(const struct dl_transformer *tf) {
-    return tf->framework->transformer.casts_gathered ? fmax(4, gradient_width(tf))
-                                                     : gradient_width(tf);
-}
-
 static void hold_states(const struct dl_transformer *tf, struct dl_transformer_mapping *out) {
     const struct dl_framework *framework = tf->framework;
     const double n = out->replicas,
@@ -204,7 +193,8 @@ static void hold_states(const struct dl_transformer *tf, struct dl_transformer_m
         const double p = i < 2 ? out->parameters[i]
                                : out->stage_layers *
                                      part_elements(tf, &out->split, DL_TRANSFORMER_BODY),
-                     mine = sharded_elements(out, p), width = kept_gradient_width(tf),
+                     mine = sharded_elements(out, p),
+                     width = dl_framework_gradient_width(framework, tf->precision).kept_bytes,
                      gradients = p * width;
         memset(m, 0, sizeof *m);
         m->weights_bytes =
@@ -225,8 +215,7 @@ static void hold_states(const struct dl_transformer *tf, struct dl_transformer_m
             if (out->shard >= 3) m->buffers_bytes += unit + fmax(unit, head);
         }
         m->workspace_bytes = known_or_zero(tf->system->device->workspace_bytes);
-        m->context_bytes =
-            known_or_zero(tf->system->device->context_bytes) + framework->memory.context_bytes;
+        m->context_bytes = known_or_zero(tf->system->device->context_bytes);
         m->capacity_bytes = tf->system->device->memory_bytes;
     }
 }
@@ -427,6 +416,7 @@ enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
                                          struct dl_transformer_mapping *out, struct dl_err *err) {
     memset(out, 0, sizeof *out);
     out->split = *split;
+    out->asked_shard = shard;
     if (shard == 3 && split->pp > 1 && tf->framework->transformer.pipeline_keeps_gathered)
         shard = 1;
     out->shard = shard;

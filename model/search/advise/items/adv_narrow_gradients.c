@@ -1,18 +1,19 @@
 /* adv_narrow_gradients.c - gradients travel in 16 bits. */
 #include <math.h>
 
+#include "model/framework/gradient_width.h"
 #include "model/search/advise/advise.h"
 
 static int propose(const struct dl_advise_state *s, struct dl_advise_change *changes) {
-    const bool mixed = s->plan->precision == DL_MIXED;
-    const double now =
-        mixed ? s->framework->sync.mixed_gradient_bytes : s->framework->sync.gradient_bytes;
+    const enum dl_precision precision = s->plan->precision;
+    const double now = dl_framework_gradient_width(s->framework, precision).sent_bytes;
     const bool horovod = dl_advise_behaves(s, "tensor-fusion");
     int count = 0;
-    if (!dl_advise_synchronizes(s) || now != 4 || (!mixed && s->plan->precision != DL_FP32) ||
+    if (!dl_advise_synchronizes(s) || now != 4 || (precision != DL_MIXED && precision != DL_FP32) ||
         (!horovod && !dl_advise_behaves(s, "bucketed")))
         return 0;
-    dl_advise_add(changes, &count, "set", mixed ? "mixed_gradient_bytes=2" : "gradient_bytes=2",
+    dl_advise_add(changes, &count, "set",
+                  precision == DL_MIXED ? "mixed_gradient_bytes=2" : "gradient_bytes=2",
                   "gradients summed in fp16",
                   horovod ? "DistributedOptimizer(..., compression=hvd.Compression.fp16)"
                           : "ddp.register_comm_hook(None, default_hooks.fp16_compress_hook)");

@@ -13,6 +13,7 @@ static int propose(const struct dl_advise_state *s, struct dl_advise_change *cha
                       "1-bit SGD or 1-bit Adam with error feedback");
     dl_advise_also(c, "set", "gradient_bytes=0.125");
     dl_advise_also(c, "set", "mixed_gradient_bytes=0.125");
+    dl_advise_also(c, "set", "bf16_gradient_bytes=0.125");
     return count;
 }
 
