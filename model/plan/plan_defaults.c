@@ -15,8 +15,8 @@ enum dl_precision dl_default_precision(const struct dl_system *system) {
     return DL_FP32;
 }
 
-double dl_default_batch(const struct dl_system *system, const struct dl_workload *workload) {
-    const bool images = workload->family != NULL && strcmp(workload->family, "cnn") == 0;
-    const bool cpu = system->device->kind == DL_DEVICE_CPU;
-    return (images ? 32.0 : 8.0) / (cpu ? 4.0 : 1.0);
+double dl_default_batch(bool on_cpus, const struct dl_workload *workload) {
+    const bool images =
+        workload == NULL || (workload->family != NULL && strcmp(workload->family, "cnn") == 0);
+    return (images ? 32.0 : 8.0) / (on_cpus ? 4.0 : 1.0);
 }

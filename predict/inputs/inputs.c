@@ -291,7 +291,8 @@ enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options 
     DL_TRY(check_length(out, err));
     struct dl_plan *plan = &out->plan;
     if (!out->max_batch && plan->batch_per_device_samples <= 0 && plan->global_batch_samples <= 0)
-        plan->batch_per_device_samples = dl_default_batch(out->system, out->workload);
+        plan->batch_per_device_samples =
+            dl_default_batch(out->system->device->kind == DL_DEVICE_CPU, out->workload);
     if (!out->given.plan.precision) plan->precision = dl_default_precision(out->system);
     if (!out->given.plan.optimizer) plan->optimizer = dl_default_optimizer(out->workload);
     DL_TRY(dl_layer_inputs_load(context, out, err));

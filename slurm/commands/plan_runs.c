@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "model/framework/capabilities.h"
+#include "model/plan/plan_defaults.h"
 #include "slurm/run/network.h"
 #include "slurm/script/quote.h"
 #include "slurm/commands/slurm_parts.h"
@@ -96,10 +98,31 @@ static enum dl_code read_wanted(struct dl_context *context, const struct dl_opti
     return read_counts(choice, w, err);
 }
 
-/* 32 images or 8 sequences on a GPU, a quarter on a CPU, as in predict. */
-static int64_t default_batch(const struct dl_site *site, const struct dl_workload *workload) {
-    const int64_t full = workload != NULL && strcmp(workload->family, "cnn") != 0 ? 8 : 32;
-    return site->device == DL_SITE_CPU ? full / 4 : full;
+/* What the user left open, as predict fills it (plan_defaults.h). A site without a system, and
+ * frameworks that do not train in that precision, take fp32; a command of the user's own is
+ * recorded as plain fp32 and SGD. */
+static enum dl_code fill_defaults(struct dl_context *context, const struct dl_slurm_plan *plan,
+                                  const struct dl_workload *workload, struct dl_run_record *run,
+                                  struct dl_err *err) {
+    const struct dl_system *system = NULL;
+    const struct dl_framework *framework = NULL;
+    enum dl_precision precision = DL_FP32;
+    if (workload != NULL && run->precision == NULL && plan->site->system != NULL) {
+        struct dl_err unknown = {.code = DL_OK}; /* "local" where nobody calibrated */
+        DL_TRY(dl_data_framework(&context->data, run->framework, context->arena, &framework, err));
+        if (dl_data_system(&context->data, plan->site->system, context->arena, &system, &unknown) ==
+            DL_OK)
+            precision = dl_default_precision(system);
+        if (!dl_framework_has_precision(framework, precision)) precision = DL_FP32;
+    }
+    if (run->precision == NULL) run->precision = dl_precision_names[precision];
+    if (run->optimizer == NULL)
+        run->optimizer =
+            dl_optimizer_names[workload == NULL ? DL_SGD : dl_default_optimizer(workload)];
+    if (run->batch_per_device == DL_ABSENT)
+        run->batch_per_device =
+            (int64_t)dl_default_batch(plan->site->device == DL_SITE_CPU, workload);
+    return DL_OK;
 }
 
 static enum dl_code load_workload(struct dl_context *context, const struct wanted *w,
@@ -136,7 +159,8 @@ static enum dl_code add_run(struct dl_context *context, struct dl_slurm_plan *pl
     run->workload = workload_name;
     run->nodes = nodes;
     run->repeat = repeat;
-    run->batch_per_device = w->batch != DL_ABSENT ? w->batch : default_batch(plan->site, workload);
+    run->batch_per_device = w->batch;
+    DL_TRY(fill_defaults(context, plan, workload, run, err));
     if (w->global_batch != DL_ABSENT) {
         if (w->global_batch % devices != 0) {
             return dl_fail(err, DL_ERR_USAGE,
@@ -226,8 +250,6 @@ static enum dl_code read_choice(struct dl_context *context, const struct dl_opti
                                  .run = {.devices_per_node = profile ? 1 : site->devices_per_node,
                                          .steps = profile ? 5 : 50,
                                          .warmup_steps = profile ? 3 : 10,
-                                         .precision = "fp32",
-                                         .optimizer = "sgd",
                                          .tp = DL_ABSENT,
                                          .pp = DL_ABSENT,
                                          .dp = DL_ABSENT}};
