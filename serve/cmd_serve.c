@@ -10,12 +10,12 @@ static const struct dl_option serve_options[] = {
      DL_TEXT(CONFIG(listen))},
     {"host", 0, "NAME", "Service",
      "name by which clients call the service, checked against the Host of requests; default: on "
-     "loopback localhost alone, else any",
+     "loopback only localhost, else any",
      DL_TEXT(CONFIG(host))},
     {"site", 0, "NAME|FILE", "Service", "cluster for which Slurm scripts are written",
      DL_TEXT(CONFIG(site))},
     {"measured", 0, "DIR", "Service",
-     "folder of results of 'dlmodel slurm collect': they sharpen the answers and are shown beside "
+     "folder of results of 'dlmodel slurm collect': they correct predictions and are compared with "
      "them",
      DL_TEXT(CONFIG(measured))},
     {"token-file", 0, "FILE", "Access",
@@ -93,9 +93,9 @@ const struct dl_command dl_cmd_serve = {
         "commands predict, explain, search, compare, campaign, advise, match and import as JSON "
         "over HTTP (GET /v1/openapi.json describes it). Answers are what the command line prints "
         "with --json. Requests are computed by processes that can read the data folders and "
-        "nothing else; a request names what the service has or brings its own documents. Listens "
-        "on this machine alone unless told otherwise. SIGTERM finishes what runs, SIGHUP reads "
-        "data and tokens again.",
+        "nothing else; a request names data of the service or contains its own documents. Listens "
+        "on this machine only, by default. SIGTERM finishes running requests; SIGHUP reads data, "
+        "tokens, profile and site again.",
     .examples = examples,
     .options = tables,
     .run = run,

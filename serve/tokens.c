@@ -17,7 +17,7 @@ enum dl_code dl_tokens_read(const char *path, struct dl_arena *arena, const char
     if (path == NULL) return DL_OK;
     if (stat(path, &status) == 0 && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
         return dl_fail_at(err, path, 0, 0, NULL,
-                          "expected a file that its owner alone can read: chmod 600");
+                          "expected a file that only its owner can read: chmod 600");
     DL_TRY(dl_file_read(path, MAX_BYTES, arena, &text, &length, err));
     for (char *line = text; line != NULL && *line != '\0'; line = next) {
         next = strchr(line, '\n');

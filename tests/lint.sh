@@ -168,12 +168,12 @@ if command -v python3 > /dev/null 2>&1; then
     # More is told with its reason: "Kept whole: REASON" in the comment above the function.
     rule 'functions stay within 60 lines and a complexity of 20' "$(python3 tests/complexity.py $(everything))"
 else
-    echo 'skip functions stay within 60 lines and a complexity of 20: no python3'
+    echo 'skip functions stay within 60 lines and a complexity of 20: no python3 (Debian package python3)'
 fi
 # Another release formats otherwise.
 case $(clang-format --version 2> /dev/null) in
 *'version 14.'*) rule 'clang-format' "$(everything | xargs -P "$cores" -n 40 clang-format --dry-run -Werror 2>&1 | grep 'error:' | cut -d ' ' -f 1 | sort -u)" ;;
-*) echo 'skip clang-format: no clang-format 14 here' ;;
+*) echo 'skip clang-format: no clang-format 14 (Debian package clang-format-14)' ;;
 esac
 
 if command -v shellcheck > /dev/null 2>&1; then
@@ -181,13 +181,13 @@ if command -v shellcheck > /dev/null 2>&1; then
     rule 'shell scripts' "$(scripts | xargs -P "$cores" -n 8 shellcheck -x -S warning -e SC1091 2>&1)"
     rule 'variables of shell scripts are quoted' "$(scripts | xargs -P "$cores" -n 8 shellcheck -x -i SC2086,SC2046,SC2048,SC2068,SC2206,SC2115 2>&1)"
 else
-    echo 'skip shell scripts: no shellcheck here'
+    echo 'skip shell scripts: no shellcheck (Debian package shellcheck)'
 fi
 if [ "${1-}" = all ]; then
     if command -v cppcheck > /dev/null 2>&1; then
         rule 'cppcheck' "$(cppcheck -q --enable=warning,portability --inline-suppr --suppress=missingIncludeSystem --std=c11 -I. model import predict plots library calibrate/cmd_calibrate.c calibrate/plan calibrate/run calibrate/fits calibrate/profile calibrate/report slurm serve dlmodel.c 2>&1)"
     else
-        echo 'skip cppcheck: not here'
+        echo 'skip cppcheck: none (Debian package cppcheck)'
     fi
     if command -v clang-tidy > /dev/null 2>&1; then
         # Left out, each with its reason:
@@ -205,7 +205,7 @@ if [ "${1-}" = all ]; then
         rule 'clang-tidy' "$(find $rooms serve dlmodel.c -name '*.c' -not -path 'calibrate/probes/*' |
             xargs -P "$(nproc)" -I FILE clang-tidy --quiet --checks="$checks" FILE -- -std=c11 -D_POSIX_C_SOURCE=200809L -DDL_MICROHTTPD='""' -I. 2> /dev/null | grep -E 'warning:|error:')"
     else
-        echo 'skip clang-tidy: not here'
+        echo 'skip clang-tidy: none (Debian package clang-tidy-14)'
     fi
 fi
 exit $broken

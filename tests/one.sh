@@ -3,6 +3,7 @@
 # several at a time. It leaves in FOLDER, the last of them when everything is there:
 #   NUMBER.log     what the test said, when something failed
 #   NUMBER.skips   what was skipped, and why
+#   NUMBER.count   "CHECKS NAME" of a script that passed and skipped nothing
 #   NUMBER.done    "PASSED FAILED SKIPPED SECONDS NAME"
 # KIND is cmocka (a program; test functions count), corpus (a fuzzer's replay program; the corpus counts as one), fuzz (a fuzzer for a few
 # seconds) or tap (a script that prints "ok NAME", "not ok NAME", "skip NAME: REASON" lines). A crash, a timeout and a test that says nothing are one failure.
@@ -29,7 +30,7 @@ limited() { # limited SECONDS COMMAND...: NUMBER.pid is there while it runs, for
 # tests.mk builds these only where there is jansson
 jansson_or_skip() { # jansson_or_skip PROGRAM
     [ ! -x "$1" ] && grep -q '^#include <jansson.h>' "$file" || return 1
-    echo "$name: jansson is not here (make deps)" > "$folder/$number.skips"
+    echo "$name: no jansson (Debian package libjansson-dev)" > "$folder/$number.skips"
     skipped=1 status=0
     : > "$said"
 }
@@ -41,6 +42,7 @@ cmocka)
     passed=$(lines '^\[       OK \]')
     failed=$(($(lines '^\[  FAILED  \] [a-z]') / 2)) # cmocka names each failed test twice: when it fails and in its summary
     skipped=$(($(lines '^\[  SKIPPED \] [a-z]') / 2))
+    grep '^skip ' "$said" | sort -u | sed "s/^skip /$prefix/" > "$folder/$number.skips"
     ;;
 fuzz)
     target=$(basename "$file" .c)
@@ -71,6 +73,14 @@ tap)
     passed=$(lines '^ok ')
     failed=$(lines '^not ok ')
     skipped=$(lines '^skip ')
+    recorded=$(sed -n "s/^\([0-9]*\) $name\$/\1/p" tests/counts.txt)
+    if [ "$status" -eq 0 ] && [ "$failed" -eq 0 ] && [ "$skipped" -eq 0 ]; then
+        echo "$passed $name" > "$folder/$number.count"
+        if [ "$passed" -lt "${recorded:-0}" ]; then
+            echo "$passed checks, but tests/counts.txt records $recorded; where they were removed on purpose: make counts-accept" >> "$said"
+            failed=1
+        fi
+    fi
     grep '^skip ' "$said" | sed "s/^skip /$prefix/" > "$folder/$number.skips"
     [ "$failed" -eq 0 ] && [ "$status" -eq 0 ] || { grep -v '^ok ' "$said" > "$said.bad"; mv "$said.bad" "$said"; }
     ;;

@@ -5,7 +5,7 @@ absolute = $(call quoted,$(abspath $(BUILD)/$(1)))
 
 TEST_SOURCES := $(wildcard tests/unit/test_*.c tests/property/test_*.c)
 TEST_PROGRAMS := $(TEST_SOURCES:%.c=$(BUILD)/%)
-.PHONY: tests unit-tests quick-tests shared-tests replays fuzzers check check-all check-fast bench tsan validate validate-net validate-gpu valgrind format lint cov \
+.PHONY: tests unit-tests quick-tests shared-tests replays fuzzers check check-all check-fast bench tsan validate validate-net validate-gpu valgrind format lint cov counts-accept \
   mcdc mutate fuzz golden-accept accuracy generalize formulas fuzz-programs slurm-faults
 # Two fuzzers compare with jansson, which nothing else uses.
 HAVE_JANSSON := $(shell $(PKG_CONFIG) --exists jansson 2>/dev/null && echo 1)
@@ -167,6 +167,10 @@ golden-accept: all $(BUILD)/tests/unit/test_golden_plans ## record the present o
 	$(Q)DL_ACCEPT=1 $(BUILD)/tests/unit/test_golden_plans
 	$(Q)DLMODEL=$(call absolute,dlmodel) sh tools/decisions.sh > docs/decisions.md
 
+counts-accept: ## record how many checks each script of the last run has (tests/counts.txt); a later run with fewer fails
+	$(Q)awk '{ name = $$0; sub(/^[0-9]+ /, "", name); count[name] = $$1 } END { for (name in count) print count[name], name }' \
+	  tests/counts.txt $(BUILD)/test-counts | LC_ALL=C sort -k 2 > tests/counts.txt.new && mv tests/counts.txt.new tests/counts.txt
+
 valgrind: all ## the main commands under valgrind (a few minutes)
 	$(Q)sh tests/valgrind.sh $(call absolute,dlmodel)
 
@@ -198,9 +202,8 @@ mcdc: ## modified condition/decision coverage of model/ by the unit and property
 	  OPTIMIZE="-O0 -fvisibility=default -fprofile-instr-generate -fcoverage-mapping -fcoverage-mcdc -DDL_ONE_COPY" shared-tests && \
 	$(PYTHON) tests/mutation/reach.py build-mcdc $(LLVM) && $(PYTHON) tests/mutation/mcdc.py build-mcdc $(LLVM)
 
-mutate: ## mutation score of model/: MUTANTS changes drawn by SEED, against unit and property tests and goldens (after mcdc; an hour; goes on where it was)
+mutate: ## mutation score of model/: MUTANTS changes drawn by SEED, against unit and property tests and goldens (goes on where it was; after mcdc faster)
 	@$(PYTHON) -c 'import universalmutator' 2> /dev/null || { echo 'skip mutate: no universalmutator here: pip install --no-deps universalmutator'; exit 0; }; \
-	[ -s build-mcdc/reach.json ] || { echo 'skip mutate: which tests reach a line is not known: make mcdc'; exit 0; }; \
 	$(shared) BUILD=build-mutate OPTIMIZE="-O1 -fvisibility=default" shared-tests && \
 	$(PYTHON) tests/mutation/mutate.py build-mutate build-mcdc/reach.json --seed $(SEED) --count $(MUTANTS) --patience $(PATIENCE) \
 	  --cc "$(CC)" --flags "-std=c11 -D_POSIX_C_SOURCE=200809L -ffp-contract=off -fPIC -O1 -fvisibility=default -I." $(MUTATE_FLAGS)

@@ -24,7 +24,7 @@ static const double NOISE_MEDIAN = 0.06, NOISE_SD = 0.5;
 
 /* Hyperparameters are fitted to at most this many samples, evenly spaced: they are few, and the fit
  * is cubic in the samples. */
-enum { MANY = DL_FIT_MANY, MOST_POINTS = 256 };
+enum { MANY = DL_FIT_MANY, MAX_POINTS = 256 };
 
 struct process {
     size_t n, axes;
@@ -183,18 +183,18 @@ static double distance_between(const struct process *p, size_t i, size_t j, cons
     return distance;
 }
 
-/* The samples that the model keeps: all, else MOST_POINTS, half of them evenly and half each as far
+/* The samples that the model keeps: all, else MAX_POINTS, half of them evenly and half each as far
  * as possible from those before it. */
 static size_t choose_points(const struct process *p, const double *lengths, size_t *chosen,
                             double *nearest) {
-    if (p->n <= MOST_POINTS) {
+    if (p->n <= MAX_POINTS) {
         for (size_t i = 0; i < p->n; i++) chosen[i] = i;
         return p->n;
     }
     for (size_t i = 0; i < p->n; i++) nearest[i] = INFINITY;
-    for (size_t m = 0; m < MOST_POINTS; m++) {
-        size_t next = 2 * m * p->n / MOST_POINTS;
-        if (2 * m >= MOST_POINTS) {
+    for (size_t m = 0; m < MAX_POINTS; m++) {
+        size_t next = 2 * m * p->n / MAX_POINTS;
+        if (2 * m >= MAX_POINTS) {
             next = 0;
             for (size_t i = 1; i < p->n; i++)
                 if (nearest[i] > nearest[next]) next = i;
@@ -203,7 +203,7 @@ static size_t choose_points(const struct process *p, const double *lengths, size
         for (size_t i = 0; i < p->n; i++)
             nearest[i] = fmin(nearest[i], distance_between(p, i, next, lengths));
     }
-    return MOST_POINTS;
+    return MAX_POINTS;
 }
 
 /* Weights of the chosen samples in the sum of their covariances that is nearest to all samples

@@ -281,7 +281,7 @@ enum dl_code dl_fit_kernel_files(const char *const *csv_paths, size_t csv_count,
                                  const struct dl_device *device, struct dl_arena *arena,
                                  struct dl_kernel_model_set *set, struct dl_fit_report_row **rows,
                                  size_t *row_count, struct dl_err *err) {
-    enum { MOST_MODELS = 2 * DL_OPS * DL_PASSES * DL_PRECISIONS + 4 * DL_WORKS * DL_PASSES };
+    enum { MAX_MODELS = 2 * DL_OPS * DL_PASSES * DL_PRECISIONS + 4 * DL_WORKS * DL_PASSES };
     const char *library = NULL;
     struct dl_kernel_sample *samples = NULL;
     size_t n = 0;
@@ -294,8 +294,8 @@ enum dl_code dl_fit_kernel_files(const char *const *csv_paths, size_t csv_count,
         .device = device->name,
         .library = library,
         .source = is_by_gpu(csv_paths[0], arena) ? BY_GPU : DEEPBENCH,
-        .kernel_models = dl_arena_alloc(arena, MOST_MODELS, sizeof *set->kernel_models)};
-    *rows = dl_arena_alloc(arena, MOST_MODELS, sizeof **rows);
+        .kernel_models = dl_arena_alloc(arena, MAX_MODELS, sizeof *set->kernel_models)};
+    *rows = dl_arena_alloc(arena, MAX_MODELS, sizeof **rows);
     DL_TRY(fit_all(samples, n, device, arena, set, *rows, err));
     *row_count = (size_t)set->kernel_model_count;
     return DL_OK;

@@ -11,7 +11,7 @@
 static const char *const passes[] = {"fwd", "bwd_data", "bwd_filter"};
 enum { WORKLOAD_BATCH = 32 };
 /* of a drawn shape: at most a tenth of a second, 1 GB in fp32 */
-static const double MOST_FLOP = 4e11, MOST_ELEMENTS = 2.5e8;
+static const double MAX_FLOP = 4e11, MAX_ELEMENTS = 2.5e8;
 
 struct drawer {
     const struct dl_cal_choice *choice;
@@ -97,7 +97,7 @@ static void add_gemms(const struct drawer *d) {
         const long m = between(radical_inverse(i, 2), 16, 16384, step),
                    n = between(radical_inverse(i, 3), 8, 8192, step),
                    k = between(radical_inverse(i, 5), 16, 8192, step);
-        if (2.0 * (double)m * (double)n * (double)k > MOST_FLOP) continue;
+        if (2.0 * (double)m * (double)n * (double)k > MAX_FLOP) continue;
         taken++;
         /* forward, backward data, backward weights */
         add_gemm(d, m, n, k, i % 3 == 1, i % 3 == 2, 1);
@@ -143,8 +143,8 @@ static void add_convolutions(const struct drawer *d) {
                    h = between(radical_inverse(i, 7), 7, 112, 1);
         const long r = kernels[i % 10], s = i % 7 == 3 ? 2 : 1, out = (h - 1) / s + 1;
         const double flop = 2.0 * (double)(n * f) * (double)(out * out) * (double)(c * r * r);
-        if (flop > MOST_FLOP || flop < 1e7 ||
-            (double)(n * (c + f)) * (double)(h * h) > MOST_ELEMENTS || r > h)
+        if (flop > MAX_FLOP || flop < 1e7 ||
+            (double)(n * (c + f)) * (double)(h * h) > MAX_ELEMENTS || r > h)
             continue;
         taken++;
         add_convolution(d, n, c, f, h, r, s, r / 2);

@@ -14,7 +14,7 @@ static const struct {
 } collectives[] = {{"nccl-allreduce", "all_reduce"}, {"nccl-reducescatter", "reduce_scatter"},
                    {"nccl-allgather", "all_gather"}, {"nccl-broadcast", "broadcast"},
                    {"nccl-alltoall", "all_to_all"},  {"nccl-sendrecv", "p2p"}};
-enum { KINDS = sizeof collectives / sizeof *collectives, MOST_RANKS = 4096, MOST_EDGES = 256 };
+enum { KINDS = sizeof collectives / sizeof *collectives, MAX_RANKS = 4096, MAX_EDGES = 256 };
 
 static enum dl_code fit(struct dl_cal_maker *m, const struct dl_cal_messages *got,
                         struct dl_piece **pieces, int *count, struct dl_err *err) {
@@ -47,7 +47,7 @@ static enum dl_code add_collectives(struct dl_cal_maker *m, struct dl_err *err) 
             const struct dl_raw_sample *s = &m->journal->samples[i];
             const double given = dl_cal_number(s, "ranks"); /* NAN in samples of other probes */
             if (!dl_cal_is(s->probe, collectives[kind].probe) ||
-                !(given >= 2 && given <= (double)MOST_RANKS))
+                !(given >= 2 && given <= (double)MAX_RANKS))
                 continue;
             const int64_t ranks = (int64_t)given, nodes = dl_cal_nodes_of(s);
             bool known = false;
@@ -83,8 +83,8 @@ static double ring_bandwidth(const struct dl_cal_maker *m, int64_t ranks, int64_
 static void read_edges(struct dl_cal_maker *m, struct dl_link *link) {
     const char *text = dl_cal_journal_find(m->journal, "gpu_links");
     if (text == NULL) return;
-    link->edges = dl_arena_alloc(m->arena, MOST_EDGES, sizeof *link->edges);
-    while (*text != 0 && link->edge_count < MOST_EDGES) {
+    link->edges = dl_arena_alloc(m->arena, MAX_EDGES, sizeof *link->edges);
+    while (*text != 0 && link->edge_count < MAX_EDGES) {
         long from = 0, to = 0, links = 0;
         if (sscanf(text, "%ld-%ld:%ld", &from, &to, &links) != 3) break;
         if (to < m->out->devices_per_node)

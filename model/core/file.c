@@ -126,7 +126,7 @@ static enum dl_code read_path(const char *path, bool regular_only, size_t max_by
     if (path == NULL || path[0] == '\0')
         return dl_fail(err, DL_ERR_INPUT, "expected the name of a file, got \"\"");
     /* O_NONBLOCK: opening a FIFO would wait for a writer */
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | (regular_only ? O_NONBLOCK : 0));
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | (regular_only ? O_NONBLOCK : 0), 0);
     if (fd < 0) return read_failed(path, strerror(errno), err);
     char *text = NULL;
     size_t length = 0;

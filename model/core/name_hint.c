@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { MOST_SHOWN = 8, LEAST_LETTERS = 3 };
+enum { MAX_SHOWN = 8, LEAST_LETTERS = 3 };
 
 /* The form in which names are compared: without case, and without separators between words. */
 static const char *plain(const char *name, struct dl_arena *arena) {
@@ -21,7 +21,7 @@ static const char *plain(const char *name, struct dl_arena *arena) {
 
 /* The names that contain `name`: "a", "b" or "c"; NULL when there is none. */
 static const char *holding(const char *name, const char *const *names, struct dl_arena *arena) {
-    const char *part = plain(name, arena), *found[MOST_SHOWN] = {NULL}, *list = "";
+    const char *part = plain(name, arena), *found[MAX_SHOWN] = {NULL}, *list = "";
     int count = 0;
 
     if (part == NULL || strlen(part) < LEAST_LETTERS) return NULL;
@@ -29,16 +29,16 @@ static const char *holding(const char *name, const char *const *names, struct dl
         const char *whole = plain(*names, arena);
 
         if (whole == NULL || strstr(whole, part) == NULL) continue;
-        if (count < MOST_SHOWN) found[count] = *names;
+        if (count < MAX_SHOWN) found[count] = *names;
         count++;
     }
-    for (int i = 0; i < count && i < MOST_SHOWN && list != NULL; i++)
+    for (int i = 0; i < count && i < MAX_SHOWN && list != NULL; i++)
         list = dl_arena_printf(arena, "%s%s\"%s\"", list,
                                i == 0           ? ""
                                : i + 1 == count ? " or "
                                                 : ", ",
                                found[i]);
-    if (list != NULL && count > MOST_SHOWN) list = dl_arena_printf(arena, "%s, ...", list);
+    if (list != NULL && count > MAX_SHOWN) list = dl_arena_printf(arena, "%s, ...", list);
     return count == 0 ? NULL : list;
 }
 

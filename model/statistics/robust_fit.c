@@ -9,7 +9,7 @@
 
 #include "model/statistics/linear.h"
 
-enum { MOST_STEPS = 30 };
+enum { MAX_STEPS = 30 };
 #define SMALLEST 1e-3
 #define REFRESH 0.2
 #define FIRST_RADIUS 0.7
@@ -197,7 +197,7 @@ enum dl_code dl_robust_fit(const struct dl_robust_problem *p, double *jacobian,
     struct work w = {.gradient = NULL};
     bool done = p->parameter_count == 0;
     enum dl_code code = DL_OK;
-    const int most = p->most_steps > 0 ? p->most_steps : MOST_STEPS;
+    const int most = p->most_steps > 0 ? p->most_steps : MAX_STEPS;
     if (!done && !make_work(p, &w)) code = dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (size_t j = 0; j < p->parameter_count && code == DL_OK; j++) {
         w.radius[j] = FIRST_RADIUS;

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_BYTES = 256 << 20, LAST_WORDS = 4096 };
+enum { MAX_BYTES = 256 << 20, LAST_WORDS = 4096 };
 
 struct listener {
     char *out;
@@ -30,7 +30,7 @@ static double now_s(void) {
 static bool grow(struct listener *l, size_t more) {
     if (l->length + more + 1 <= l->capacity) return true;
     const size_t capacity = 2 * (l->length + more) + 65536;
-    char *grown = capacity > MOST_BYTES ? NULL : realloc(l->out, capacity);
+    char *grown = capacity > MAX_BYTES ? NULL : realloc(l->out, capacity);
     if (grown == NULL) return false;
     l->out = grown;
     l->capacity = capacity;

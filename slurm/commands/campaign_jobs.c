@@ -11,7 +11,7 @@
 #include "slurm/commands/slurm_parts.h"
 #include "slurm/run/trial_log.h"
 
-enum { MOST_BYTES = 64 << 20, MOST_SHOWN = 16 };
+enum { MAX_BYTES = 64 << 20, MAX_SHOWN = 16 };
 
 /* Programs that run a trial, by the program of the framework. */
 static const struct {
@@ -48,7 +48,7 @@ enum dl_code dl_slurm_plan_campaign(struct dl_context *context, const struct dl_
     size_t length = 0;
     struct dl_script_trials *trials = dl_arena_alloc(context->arena, 1, sizeof *trials);
     DL_TRY(dl_campaign_read(path, context->arena, &file, err));
-    DL_TRY(dl_file_read(path, MOST_BYTES, context->arena, &text, &length, err));
+    DL_TRY(dl_file_read(path, MAX_BYTES, context->arena, &text, &length, err));
     if (dl_option_given(options, "framework") || dl_option_given(options, "workload") ||
         dl_option_given(options, "method"))
         return dl_fail(err, DL_ERR_USAGE,

@@ -72,10 +72,10 @@ static const char *or_empty(const char *text) { return text == NULL ? "" : text;
 
 static void report(struct dl_context *context, struct collected *c, const char *id,
                    const char *what) {
-    enum { MOST_LINES = 20 };
-    if (c->reported++ < MOST_LINES)
+    enum { MAX_LINES = 20 };
+    if (c->reported++ < MAX_LINES)
         context->note(context, "%s: %s", id, what);
-    else if (c->reported == MOST_LINES + 1)
+    else if (c->reported == MAX_LINES + 1)
         context->note(context, "... and more; 'dlmodel slurm status' lists all runs");
 }
 
@@ -269,9 +269,9 @@ static enum dl_code put(struct dl_context *context, const struct dl_options *opt
     char *old = NULL;
     size_t length = 0;
     struct dl_err none;
-    enum { MOST_BYTES = 64 << 20 };
+    enum { MAX_BYTES = 64 << 20 };
     if (text != NULL && is_table(path) &&
-        dl_file_read(path, MOST_BYTES, context->arena, &old, &length, &none) == DL_OK &&
+        dl_file_read(path, MAX_BYTES, context->arena, &old, &length, &none) == DL_OK &&
         length == strlen(text) && memcmp(old, text, length) == 0) {
         return DL_OK;
     }

@@ -55,7 +55,7 @@ static double number_of(const char *text) {
     return good ? value : (double)NAN;
 }
 
-enum { MOST_JOBS_A_CALL = 2000 };
+enum { MAX_JOBS_PER_CALL = 2000 };
 
 /* Job ids of runs[from..to), separated by commas. */
 static const char *job_list(const struct dl_run_list *runs, int from, int to,
@@ -103,9 +103,9 @@ void dl_slurm_take_lines(struct dl_job_states *out, int capacity, char *text, bo
 static enum dl_code query_sacct(const struct dl_run_list *runs, int capacity,
                                 struct dl_arena *arena, struct dl_job_states *out,
                                 struct dl_err *err) {
-    for (int from = 0; from < runs->count; from += MOST_JOBS_A_CALL) {
+    for (int from = 0; from < runs->count; from += MAX_JOBS_PER_CALL) {
         const int to =
-            from + MOST_JOBS_A_CALL < runs->count ? from + MOST_JOBS_A_CALL : runs->count;
+            from + MAX_JOBS_PER_CALL < runs->count ? from + MAX_JOBS_PER_CALL : runs->count;
         const char *list = job_list(runs, from, to, arena);
         struct dl_client_result result;
         if (list != NULL && *list == 0) continue;

@@ -12,15 +12,15 @@
 #include "slurm/script/quote.h"
 #include "slurm/commands/slurm_parts.h"
 
-enum { MOST_RUNS = 4096, MOST_NODES = 128, MOST_NAMES = 64 };
+enum { MAX_RUNS = 4096, MAX_NODES = 128, MAX_NAMES = 64 };
 
 /* Values common to all runs. */
 struct wanted {
     struct dl_run_record run;
-    int64_t nodes[MOST_NODES];
+    int64_t nodes[MAX_NODES];
     size_t node_count;
     int64_t repeats, batch, global_batch;
-    const char *frameworks[MOST_NAMES], *workloads[MOST_NAMES], *name;
+    const char *frameworks[MAX_NAMES], *workloads[MAX_NAMES], *name;
     int framework_count, workload_count;
 };
 
@@ -30,7 +30,7 @@ static enum dl_code split(struct dl_arena *arena, const char *option, const char
     for (*count = 0; copy != NULL;) {
         char *comma = strchr(copy, ',');
         if (comma != NULL) *comma = 0;
-        if (*copy == 0 || *count >= MOST_NAMES)
+        if (*copy == 0 || *count >= MAX_NAMES)
             return dl_fail(err, DL_ERR_USAGE, "--%s: expected 1 to 64 names separated by commas",
                            option);
         names[(*count)++] = copy;
@@ -67,7 +67,7 @@ static enum dl_code read_counts(const struct dl_slurm_choice *choice, struct wan
                        "--devices-per-node: a node of site '%.60s' has %" PRId64 ", got %" PRId64,
                        site->name, site->devices_per_node, run->devices_per_node);
     }
-    DL_TRY(dl_list_parse(choice->nodes != NULL ? choice->nodes : "1", w->nodes, MOST_NODES,
+    DL_TRY(dl_list_parse(choice->nodes != NULL ? choice->nodes : "1", w->nodes, MAX_NODES,
                          &w->node_count, err));
     if (run->profile && run->devices_per_node != 1) {
         return dl_fail(err, DL_ERR_USAGE,
@@ -147,9 +147,9 @@ static enum dl_code add_run(struct dl_context *context, struct dl_slurm_plan *pl
                             const struct dl_workload *workload, const char *workload_name,
                             int64_t nodes, int64_t repeat, const char *network,
                             struct dl_err *err) {
-    if (plan->count >= MOST_RUNS)
+    if (plan->count >= MAX_RUNS)
         return dl_fail(err, DL_ERR_USAGE, "more than %d runs requested; submit fewer at once",
-                       MOST_RUNS);
+                       MAX_RUNS);
     struct dl_run_record *run = &plan->runs[plan->count];
     *run = w->run;
     const int64_t devices = nodes * run->devices_per_node;
@@ -278,9 +278,9 @@ enum dl_code dl_slurm_plan_make(struct dl_context *context, const struct dl_opti
     DL_TRY(read_wanted(context, o, choice, &w, err));
     DL_TRY(dl_site_programs(context, &plan->programs, err));
     DL_TRY(dl_slurm_absolute(context->arena, dl_slurm_folder(o, plan->site), &plan->folder, err));
-    plan->runs = dl_arena_alloc(context->arena, MOST_RUNS, sizeof *plan->runs);
-    plan->launches = dl_arena_alloc(context->arena, MOST_RUNS, sizeof(void *));
-    plan->networks = dl_arena_alloc(context->arena, MOST_RUNS, sizeof(void *));
+    plan->runs = dl_arena_alloc(context->arena, MAX_RUNS, sizeof *plan->runs);
+    plan->launches = dl_arena_alloc(context->arena, MAX_RUNS, sizeof(void *));
+    plan->networks = dl_arena_alloc(context->arena, MAX_RUNS, sizeof(void *));
     for (int f = 0; f < w.framework_count; f++) {
         const struct dl_launch *launch = NULL;
         DL_TRY(dl_launch_find(context, w.frameworks[f], &launch, err));

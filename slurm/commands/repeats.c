@@ -11,12 +11,12 @@
 #include "slurm/run/runlog.h"
 #include "slurm/commands/slurm_parts.h"
 
-enum { MOST_RUNS = 4096 };
+enum { MAX_RUNS = 4096 };
 
 /* One configuration of the plan with the results of its runs in the folder. */
 struct state {
     const struct dl_run_record *run;
-    double values_s[MOST_RUNS];
+    double values_s[MAX_RUNS];
     size_t ended;
     int open, disturbed, warm;
     double median_s, low_s, high_s, width_frac;
@@ -51,7 +51,7 @@ static enum dl_code take_run(struct state *s, const struct dl_run_record *run,
     enum dl_code code = dl_runlog_read(run->folder, &arena, &log, err);
     const bool ended = code == DL_OK && dl_slurm_job_ended(job, &log);
     if (code == DL_OK && !ended) s->open += run->job_id != NULL;
-    if (ended && log.step_count >= 3 && s->ended < MOST_RUNS) {
+    if (ended && log.step_count >= 3 && s->ended < MAX_RUNS) {
         int cold;
         dl_runlog_summarize(&log, &arena, &sum, &cold);
         s->values_s[s->ended++] = sum.median_s;
@@ -112,9 +112,9 @@ static enum dl_code add_repeats(struct dl_context *context, const struct dl_slur
     const struct dl_run_record *run = &old->runs[i];
     const size_t name = (size_t)(strrchr(run->id, '-') - run->id);
     for (int64_t r = 0; r < s->missing; r++) {
-        if (plan->count == MOST_RUNS)
+        if (plan->count == MAX_RUNS)
             return dl_fail(err, DL_ERR_USAGE, "more than %d runs are missing: fewer configurations",
-                           (int)MOST_RUNS);
+                           (int)MAX_RUNS);
         struct dl_run_record *out = &plan->runs[plan->count];
         *out = *run;
         out->repeat = (int64_t)s->ended + s->open + r + 1;

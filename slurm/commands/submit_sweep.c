@@ -10,14 +10,14 @@
 #include "slurm/commands/slurm_parts.h"
 #include "slurm/script/quote.h"
 
-enum { MOST_BYTES = 64 << 20, MOST_NAMES = 100000 };
+enum { MAX_BYTES = 64 << 20, MAX_NAMES = 100000 };
 
 /* Not more parts than rows: a part of none would search nothing. */
 static enum dl_code read_sweep(const char *path, struct dl_arena *arena, int64_t *parts,
                                const char **text, size_t *length, struct dl_err *err) {
     struct dl_csv csv;
     char *bytes;
-    DL_TRY(dl_file_read(path, MOST_BYTES, arena, &bytes, length, err));
+    DL_TRY(dl_file_read(path, MAX_BYTES, arena, &bytes, length, err));
     DL_TRY(dl_csv_parse(path, bytes, *length, arena, &csv, err));
     if (csv.row_count == 0)
         return dl_fail_at(err, path, 1, 1, NULL, "expected a row below the header");
@@ -29,7 +29,7 @@ static enum dl_code read_sweep(const char *path, struct dl_arena *arena, int64_t
 static enum dl_code make_folder(const char *base, const char *name, struct dl_arena *arena,
                                 const char **out, struct dl_err *err) {
     DL_TRY(dl_file_mkdirs(base, err));
-    for (int attempt = 1; attempt < MOST_NAMES; attempt++) {
+    for (int attempt = 1; attempt < MAX_NAMES; attempt++) {
         *out = attempt == 1 ? dl_arena_printf(arena, "%s/%s", base, name)
                             : dl_arena_printf(arena, "%s/%s-%d", base, name, attempt);
         if (mkdir(*out, 0777) == 0) return DL_OK;

@@ -153,10 +153,10 @@ static void take(struct dl_runlog *log, const struct dl_runlog_line *line, struc
 
 static enum dl_code read_file(const char *path, struct dl_arena *arena, struct dl_runlog *log,
                               struct dl_err *err) {
-    enum { MOST_BYTES = 64 << 20 };
+    enum { MAX_BYTES = 64 << 20 };
     char *text = NULL;
     size_t length = 0, lines = 1;
-    DL_TRY(dl_file_read(path, MOST_BYTES, arena, &text, &length, err));
+    DL_TRY(dl_file_read(path, MAX_BYTES, arena, &text, &length, err));
     for (size_t i = 0; i < length; i++) lines += text[i] == '\n';
     const size_t room = (size_t)log->step_count + lines;
     double *steps = dl_arena_alloc(arena, room, sizeof *steps),
@@ -199,7 +199,7 @@ static int by_name(const void *a, const void *b) {
 
 enum dl_code dl_runlog_read(const char *folder, struct dl_arena *arena, struct dl_runlog *log,
                             struct dl_err *err) {
-    enum { MOST_FILES = 20000 };
+    enum { MAX_FILES = 20000 };
     *log = (struct dl_runlog){.exit_status = DL_ABSENT,
                               .ranks = DL_ABSENT,
                               .global_batch = DL_ABSENT,
@@ -215,10 +215,10 @@ enum dl_code dl_runlog_read(const char *folder, struct dl_arena *arena, struct d
     DIR *dir = opendir(folder);
     if (dir == NULL)
         return dl_fail(err, DL_ERR_INPUT, "%.400s: cannot open: %s", folder, strerror(errno));
-    const char **names = dl_arena_alloc(arena, MOST_FILES, sizeof *names);
+    const char **names = dl_arena_alloc(arena, MAX_FILES, sizeof *names);
     enum dl_code code = names == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory") : DL_OK;
     for (const struct dirent *entry = readdir(dir);
-         code == DL_OK && entry != NULL && log->files < MOST_FILES; entry = readdir(dir)) {
+         code == DL_OK && entry != NULL && log->files < MAX_FILES; entry = readdir(dir)) {
         const size_t length = strlen(entry->d_name);
         if (length < 7 || strcmp(entry->d_name + length - 6, ".jsonl") != 0 ||
             entry->d_name[0] == '.')

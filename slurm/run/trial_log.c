@@ -51,7 +51,7 @@ const struct dl_schema dl_trial_schema = {.name = "dlmodel-trial",
                                           .size = sizeof(struct dl_trial_line),
                                           .fields = fields};
 
-enum { MOST_BYTES = 1 << 20 };
+enum { MAX_BYTES = 1 << 20 };
 
 /* The last whole line of a file; false: there is none. */
 static bool read_one(const char *path, struct dl_arena *arena, struct dl_trial_line *out) {
@@ -60,7 +60,7 @@ static bool read_one(const char *path, struct dl_arena *arena, struct dl_trial_l
     struct dl_err bad = {0};
     bool found = false;
     if (access(path, R_OK) != 0 ||
-        dl_file_read(path, MOST_BYTES, arena, &text, &length, &bad) != DL_OK)
+        dl_file_read(path, MAX_BYTES, arena, &text, &length, &bad) != DL_OK)
         return false;
     for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
         struct dl_json *doc = NULL;

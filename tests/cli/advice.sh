@@ -8,7 +8,7 @@ agree() { # agree NAME A B: within 1e-9
     if echo "$2 $3" | awk '{ d = $1 - $2; exit !(NF == 2 && d <= 1e-9 * $1 && -d <= 1e-9 * $1) }'; then echo "ok $1"; else bad "$1" "$2 and $3"; fi
 }
 predict() { run predict --system aws-p3-16xlarge --workload resnet50 "$@"; }
-command -v jq > /dev/null 2>&1 || { echo 'skip advice: no jq'; exit 0; }
+command -v jq > /dev/null 2>&1 || { echo 'skip advice: no jq (Debian package jq)'; exit 0; }
 
 # retired, lossy and asynchronous frameworks are shown on request, and never the fastest
 run list frameworks

@@ -71,11 +71,6 @@ done
 everywhere=$PATH
 PATH=$work/path:$PATH
 slow_path=$work/path
-says() { # says NAME CONDITION...: a result line for a shell condition
-    name=$1
-    shift
-    if "$@"; then printf 'ok %s\n' "$name"; else bad "$name" "failed: $*"; fi
-}
 measured() { # measured COUNT: waits until $pid has measured so much (or has ended): a busy machine may take its time
     for _ in $(seq 1 1200); do
         now=$(samples)
@@ -180,7 +175,7 @@ unset FAKE_FAIL
 # 20 times kill -9 at another moment: no profile but a complete one, no sample lost but the one in flight, no children left
 rm -f "$profile" "$journal" "$FAKE_PIDS"
 FAKE_SLEEP=0.1 && export FAKE_SLEEP
-before=0 lost=0 torn=0 round=0
+before=0 lost=0 round=0
 while [ $round -lt 20 ] && [ ! -e "$profile" ]; do
     round=$((round + 1))
     PATH=$slow_path "$DLMODEL" calibrate --quick --resume -o "$profile" > "$work/out" 2> "$work/err" < /dev/null &
@@ -201,11 +196,12 @@ unset FAKE_SLEEP
 cal --quick --resume -o "$profile"
 check 'kill -9: --resume completes' 0
 says 'kill -9: every sample once' [ "$(grep -c '"median_s"' "$profile")" -eq "$all" ]
-sleep 0.3
-while IFS= read -r pid; do
-    [ -d "/proc/$pid" ] && grep -q dlmodel-probe-cpu "/proc/$pid/cmdline" 2> /dev/null && torn=$((torn + 1))
-done < "$FAKE_PIDS"
-says 'kill -9: the probes end too' [ $torn -eq 0 ]
+no_probe() {
+    while IFS= read -r pid; do
+        ! grep -qs dlmodel-probe-cpu "/proc/$pid/cmdline" || return 1
+    done < "$FAKE_PIDS"
+}
+says 'kill -9: the probes end too' within 60 no_probe
 
 # Ctrl-C and SIGTERM
 cp "$profile" "$work/before.json"

@@ -113,10 +113,10 @@ export PATH="$SCRATCH/bin:$PATH"
 for form in steps array; do
     run slurm submit --site "$site" --campaign "$SCRATCH/trials.json" --as $form --nodes 2 --dir "$SCRATCH/$form"
     check "submit $form" 0 'slurm collect --campaign'
-    bash -n "$SCRATCH/$form"/campaign-*/job.sh && echo "ok $form: the script is one"
+    says "$form: a script that bash reads" bash -n "$SCRATCH/$form"/campaign-*/job.sh
 done
-grep -q -- '--array=0-3%2' "$SCRATCH/array"/campaign-*/job.sh && echo 'ok an array of four, two at once'
-grep -q 'trial < 4' "$SCRATCH/steps"/campaign-*/job.sh && echo 'ok four steps'
+says 'an array of four, two at once' grep -qx -- '#SBATCH --array=0-3%2' "$SCRATCH/array"/campaign-*/job.sh
+says 'four steps' grep -q 'trial < 4' "$SCRATCH/steps"/campaign-*/job.sh
 folder=$(echo "$SCRATCH/steps"/campaign-*)
 run slurm collect --campaign "$folder"
 check 'no trial has ended' 3 'no trial has ended'

@@ -5,7 +5,7 @@
 # shellcheck source=tests/cli/lib.sh
 . tests/cli/lib.sh
 work=$SCRATCH
-command -v python3 > /dev/null 2>&1 || { echo 'skip deep500: python3 is not here'; exit 0; }
+command -v python3 > /dev/null 2>&1 || { echo 'skip deep500: no python3 (Debian package python3)'; exit 0; }
 mkdir -p "$work/bin" "$work/state"
 export DLMODEL_SITE="$PWD/tests/slurm/bed.json"
 printf '#!/bin/sh\nexec python3 "%s/tests/slurm/fake_sbatch.py" "%s/state" "$@"\n' "$PWD" "$work" > "$work/bin/sbatch"
@@ -122,7 +122,7 @@ for nodes in "1", "2":
 print("good")
 END
 has 'median and interval of the page are those of the table' '^good$'
-if [ "$draws" = --no-figures ]; then echo 'skip figures to attach: gnuplot is not here'; else
+if [ "$draws" = --no-figures ]; then echo 'skip figures to attach: no gnuplot (Debian package gnuplot-nox)'; else
     for f in "$work"/attached/*.pdf; do head -c 5 "$f"; echo; done > "$work/out"
     has 'figures as PDF' '^%PDF-'
     for f in "$work"/attached/*.csv; do head -n 1 "$f"; wc -l < "$f"; done > "$work/out"

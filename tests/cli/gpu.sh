@@ -22,11 +22,6 @@ for tool in sh sed grep; do
 done
 profile=$work/p.json
 journal=$profile.journal
-says() { # says NAME CONDITION...: a result line for a shell condition
-    name=$1
-    shift
-    if "$@"; then printf 'ok %s\n' "$name"; else bad "$name" "failed: $*"; fi
-}
 gpu() { # gpu SCENE DEVICES ARGS...: dlmodel on the fake; no mpirun in its PATH
     scene=$1 devices=$2
     shift 2
@@ -141,7 +136,7 @@ check 'a rank that dies' 6 'rank 1 of 3 .* was killed by signal 9'
 FAKE_CUDA=die FAKE_CUDA_COUNT=3 LD_LIBRARY_PATH=$fakes "$fakes/dlmodel-probe-nccl" --spawn 3 --points nccl-allreduce 'bytes=3000 ranks=3' gpu 0.01 \
     > "$work/out" 2> "$work/err" < /dev/null &
 pid=$!
-for _ in $(seq 1 600); do [ "$(pgrep -c -P $pid)" -eq 3 ] && break; sleep 0.01; done
+for _ in $(seq 1 6000); do [ "$(pgrep -c -P $pid)" -eq 3 ] && break; sleep 0.01; done
 kill -STOP $pid
 for _ in $(seq 1 600); do # pgrep does not find those that have ended
     [ "$(ps -o stat= --ppid $pid | grep -c '^Z')" -eq 3 ] && break
@@ -194,7 +189,7 @@ fi
 if command -v mpirun > /dev/null 2>&1 && [ -x "$(dirname "$fakes")/dlmodel-probe-mpi" ] && mpirun --version 2> /dev/null | grep -q 'Open MPI'; then
     real_mpi=$(dirname "$fakes")/dlmodel-probe-mpi
     messages() { # messages SCENE ARGS...: two ranks
-        FAKE_CUDA=$1 FAKE_CUDA_COUNT=2 LD_LIBRARY_PATH=$fakes timeout 120 mpirun --allow-run-as-root --oversubscribe --bind-to none --mca btl vader,self \
+        FAKE_CUDA=$1 FAKE_CUDA_COUNT=2 LD_LIBRARY_PATH=$fakes timeout 400 mpirun --allow-run-as-root --oversubscribe --bind-to none --mca btl vader,self \
             -np 2 "$real_mpi" --points gpu-pingpong 'bytes=4000 ranks=2' shm 0.02 gpu-allreduce 'bytes=4000 ranks=2' shm 0.02 > "$work/out" 2> "$work/err" < /dev/null
         status=$?
     }
@@ -219,7 +214,7 @@ if command -v mpirun > /dev/null 2>&1 && [ -x "$(dirname "$fakes")/dlmodel-probe
     rm -f "$work/bin/dlmodel-probe-mpi"
     unset DLMODEL_MPI_CUDA
 else
-    echo 'skip MPI from device memory: no Open MPI here'
+    echo 'skip MPI from device memory: no Open MPI (Debian package libopenmpi-dev)'
 fi
 
 # ---- topology ----

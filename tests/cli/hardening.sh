@@ -5,7 +5,7 @@ cd "$(dirname "$0")/../.." || exit 2
 status=0
 build=$(dirname "$DLMODEL")
 if ! command -v readelf > /dev/null 2>&1; then
-    echo 'skip hardened binaries: no readelf'
+    echo 'skip hardened binaries: no readelf (Debian package binutils)'
 elif nm -D "$DLMODEL" 2> /dev/null | grep -q '__asan_init'; then
     echo 'skip hardened binaries: built with sanitizers'
 else

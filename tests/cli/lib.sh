@@ -5,6 +5,8 @@
 #   check NAME STATUS [REGEX]   one result line: exit status as expected, and standard error matches REGEX (extended)
 #   has NAME REGEX              standard output matches
 #   hasnt NAME REGEX            standard output does not match
+#   says NAME COMMAND...        one result line: COMMAND succeeds
+#   within SECONDS COMMAND...   waits until COMMAND succeeds; fails when SECONDS are over. Generous: a busy machine is no fault
 #
 # $DLMODEL is the program, $SCRATCH an empty folder of the test's own. Lines "ok NAME" and "not ok NAME" are counted.
 
@@ -43,4 +45,20 @@ has() {
 
 hasnt() {
     if grep -Eq -- "$2" "$SCRATCH/out"; then bad "$1" "not expected on stdout: $2"; else printf 'ok %s\n' "$1"; fi
+}
+
+says() {
+    name=$1
+    shift
+    if "$@"; then printf 'ok %s\n' "$name"; else bad "$name" "failed: $*"; fi
+}
+
+within() {
+    within_turns=$(($1 * 20))
+    shift
+    until "$@"; do
+        [ "$within_turns" -gt 0 ] || return 1
+        within_turns=$((within_turns - 1))
+        sleep 0.05
+    done
 }

@@ -6,11 +6,6 @@
 work=$SCRATCH
 built=$(cd "$(dirname "$DLMODEL")" && pwd)
 export DLMODEL_DATA="${DLMODEL_DATA:-$(pwd)/data}"
-says() {
-    name=$1
-    shift
-    if "$@"; then printf 'ok %s\n' "$name"; else bad "$name" "failed: $*"; fi
-}
 status=0
 if [ -n "${SANITIZED-}" ]; then
     echo 'skip library: linked into a program without sanitizers'
@@ -18,7 +13,7 @@ if [ -n "${SANITIZED-}" ]; then
 fi
 config() { PKG_CONFIG_PATH=$built "${PKG_CONFIG:-pkg-config}" "--define-variable=prefix=$(pwd)" "--define-variable=libdir=$built" "$@" dlmodel; }
 if ! command -v "${PKG_CONFIG:-pkg-config}" > /dev/null 2>&1; then
-    echo 'skip library: no pkg-config'
+    echo 'skip library: no pkg-config (Debian package pkgconf)'
     exit 0
 fi
 says 'pkg-config knows the version' [ "dlmodel $(config --modversion)" = "$("$DLMODEL" --version)" ]
@@ -84,5 +79,5 @@ END
     has 'its numbers have a comma' '^1 , 0,[0-9]+$'
     says 'and are the same' [ "$(sed 's/ , / . /; s/0,/0./' "$work/out")" = "$(cat "$work/english.out")" ]
 else
-    echo 'skip library in a German locale: no sources of locales'
+    echo 'skip library in a German locale: no sources of locales (Debian package locales)'
 fi

@@ -15,7 +15,7 @@ if [ -n "${SANITIZED-}" ]; then
     exit 0
 fi
 if [ ! -x "$build/dlmodel-probe-mpi" ]; then
-    echo 'skip network: built without MPI'
+    echo 'skip network: built without MPI (Debian package libopenmpi-dev)'
     exit 0
 fi
 why=$(net_why)
@@ -24,11 +24,6 @@ if [ -n "$why" ]; then
     exit 0
 fi
 
-says() { # says NAME CONDITION...: a result line for a shell condition
-    name=$1
-    shift
-    if "$@"; then printf 'ok %s\n' "$name"; else bad "$name" "failed: $*"; fi
-}
 cal() {
     net_run "$DLMODEL" calibrate "$@" > "$work/out" 2> "$work/err" < /dev/null
     status=$?
@@ -42,7 +37,7 @@ profile=$work/p.json
 only=pingpong,allreduce
 case $("$DLMODEL" calibrate --list) in
 *gemm*yes* | *matmul*yes*) ;;
-*) echo 'skip network: a profile needs a matrix product, and neither OpenBLAS nor oneDNN is here'; exit 0 ;;
+*) echo 'skip network: no matrix product for a profile (Debian package libopenblas-dev or libdnnl-dev)'; exit 0 ;;
 esac
 
 if ! net_up 3 1gbit > "$work/up" 2>&1; then

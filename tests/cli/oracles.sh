@@ -5,7 +5,7 @@
 
 for name in nccl_tuning flops record_memory; do
     if ! command -v python3 > /dev/null 2>&1; then
-        echo "skip oracle $name: no python3"
+        echo "skip oracle $name: no python3 (Debian package python3)"
     elif python3 "tests/oracle/$name.py" --check; then
         echo "ok oracle $name"
     else
@@ -51,5 +51,5 @@ if command -v localedef > /dev/null 2>&1 && localedef -i de_DE -f UTF-8 "$SCRATC
         fi
     done
 else
-    echo 'skip commas: no localedef, or no de_DE'
+    echo 'skip commas: no localedef with de_DE (Debian package locales)'
 fi

@@ -3,7 +3,7 @@
 # shellcheck source=tests/cli/lib.sh
 . tests/cli/lib.sh
 work=$SCRATCH
-command -v jq > /dev/null 2>&1 || { echo 'skip plans: no jq'; exit 0; }
+command -v jq > /dev/null 2>&1 || { echo 'skip plans: no jq (Debian package jq)'; exit 0; }
 mkdir -p "$work/bin"
 ln -sf "$DLMODEL" "$work/bin/dlmodel"
 gpt='gpt:layers=24,hidden=1024,heads=16,seq=512,vocab=51200,flash=1'

@@ -28,7 +28,7 @@ from_predict() { # from_predict NAME ARGS...: the line after "Every term:"
     expected=$(jq -r --arg f "$chosen" '[.results[] | select($f == "" or .framework == $f)] | max_by(.nodes) | .iteration_s' "$SCRATCH/out")
     same "predict $name" "$line" "$expected"
 }
-command -v jq > /dev/null 2>&1 || { echo 'skip printed commands: no jq'; exit 0; }
+command -v jq > /dev/null 2>&1 || { echo 'skip printed commands: no jq (Debian package jq)'; exit 0; }
 
 from_predict 'of one framework' --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 16
 from_predict 'with a change' --system iris-v100 --framework horovod-tensorflow --nodes 4 --set links.inter.bandwidth=5GB/s

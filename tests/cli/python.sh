@@ -10,7 +10,7 @@ if [ -n "${SANITIZED-}" ]; then
     exit 0
 fi
 if ! command -v python3 > /dev/null 2>&1; then
-    echo 'skip python: no Python'
+    echo 'skip python: no Python (Debian package python3)'
     exit 0
 fi
 export PYTHONDONTWRITEBYTECODE=1
@@ -40,5 +40,5 @@ if python3 -c 'import setuptools, pip, wheel' > /dev/null 2>&1; then
     check 'and it runs from there' 0
     has 'from there' '/site/dlmodel/'
 else
-    echo 'skip installation by pip: no pip, setuptools or wheel'
+    echo 'skip installation by pip: no pip, setuptools or wheel (Debian packages python3-pip, python3-setuptools, python3-wheel)'
 fi

@@ -26,7 +26,7 @@ for f in iteration_low_s iteration_high_s command tied_with_best tokens_per_s to
 mkdir -p "$work/bin"
 ln -sf "$DLMODEL" "$work/bin/dlmodel"
 again() { # again NAME: the commands of the rows in out, the simplest within 3 % and then best first, each run as printed
-    if ! command -v jq > /dev/null 2>&1; then echo "skip $1: no jq"; return; fi
+    if ! command -v jq > /dev/null 2>&1; then echo "skip $1: no jq (Debian package jq)"; return; fi
     cp "$work/out" "$work/rows.json"
     if jq -e '[.results[].iteration_s] | .[0] <= 1.03 * min and (.[1:] | . == sort)' "$work/rows.json" > /dev/null; then echo "ok $1: best first"; else echo "not ok $1: best first"; fi
     if jq -e --argjson sigma "$(jq .plans_sigma_log "${DLMODEL_ROOT:-.}/data/intervals.json")" '.results[0].iteration_s as $best |

@@ -24,7 +24,7 @@ chmod 644 "$SCRATCH/tokens"
 run serve --token-file "$SCRATCH/tokens"
 check 'a file of tokens that others may read' 3 'chmod 600'
 if ! command -v python3 > /dev/null 2>&1; then
-    echo 'skip serve: no python3'
+    echo 'skip serve: no python3 (Debian package python3)'
     exit 0
 fi
 PYTHONDONTWRITEBYTECODE=1 python3 tests/serve/answers.py

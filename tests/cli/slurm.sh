@@ -176,24 +176,23 @@ printf '#!/bin/sh\necho "1006|RUNNING|/elsewhere"\n' > "$work/bin/squeue"
 (cd slurm/frameworks && SLURM_RESTART_COUNT=2 python3 -B -c 'import sys, common; print(common.Meeting(sys.argv[1], "7").folder)' "$work") > "$work/out"
 has 'tasks of a requeued job meet anew' '/meet-7\.2$'
 # Nobody ends the watch of a node whose slurmd has died: it sees the exit of the script, or that the script or its own parent is gone.
-watch() { # watch NAME SECONDS COMMAND: a watch in the folder $work/watched, and whether COMMAND ended it within SECONDS
+watch() { # watch NAME COMMAND: a watch in the folder $work/watched, and whether COMMAND ends it
     rm -rf "$work/watched" && mkdir "$work/watched"
     printf '{"event":"job","job_id":"9"}\n' > "$work/watched/job.jsonl"
-    sleep 300 & script=$!
-    sh -c 'SLURM_JOB_ID=9 python3 -B slurm/frameworks/preflight.py --run="$1" --script="$2" --watch --period 300 & echo $! > "$1/pid"; wait' sh "$work/watched" "$script" &
+    sleep 1000 & script=$!
+    sh -c 'SLURM_JOB_ID=9 python3 -B slurm/frameworks/preflight.py --run="$1" --script="$2" --watch --period 0.3 & echo $! > "$1/pid"; wait' sh "$work/watched" "$script" &
     parent=$!
-    sleep 3
+    within 120 grep -qs '"event":"watch"' "$work/watched"/node-00000.jsonl || bad "$1" 'it did not begin'
     pid=$(cat "$work/watched/pid")
-    kill -0 "$pid" 2> /dev/null || bad "$1" 'it did not begin'
-    eval "$3"
-    for _ in $(seq 1 $(($2 * 5))); do kill -0 "$pid" 2> /dev/null || break; sleep 0.2; done
-    if kill -0 "$pid" 2> /dev/null; then bad "$1" 'the watch goes on'; kill -9 "$pid"; else echo "ok $1"; fi
+    eval "$2"
+    if within 120 ended "$pid"; then echo "ok $1"; else bad "$1" 'the watch goes on'; kill -9 "$pid"; fi
     kill "$script" "$parent" 2> /dev/null
     wait "$script" "$parent" 2> /dev/null
 }
-watch 'a watch ends with the exit of the script' 10 'printf "{\"event\":\"exit\",\"status\":0}\n" >> "$work/watched/job.jsonl"'
-watch 'a watch ends when the script is killed' 10 'kill -9 "$script"'
-watch 'a watch ends with the process that started it' 10 'kill -9 "$parent"'
+ended() { ! kill -0 "$1" 2> /dev/null; }
+watch 'a watch ends with the exit of the script' 'printf "{\"event\":\"exit\",\"status\":0}\n" >> "$work/watched/job.jsonl"'
+watch 'a watch ends when the script is killed' 'kill -9 "$script"; wait "$script" 2> /dev/null'
+watch 'a watch ends with the process that started it' 'kill -9 "$parent"'
 
 # Slurm does not answer: what is there is kept, and the next time all is well.
 printf '#!/bin/sh\necho "sacct: error: slurm_persist_conn_open: Connection refused" >&2\nexit 1\n' > "$work/bin/sacct"

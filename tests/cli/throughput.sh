@@ -9,7 +9,7 @@ of() { jq -r "$1" "$work/out"; }
 agree() { # agree NAME A B: within 1e-9
     if echo "$2 $3" | awk '{ d = $1 - $2; exit !(NF == 2 && d <= 1e-9 * $1 && -d <= 1e-9 * $1) }'; then echo "ok $1"; else bad "$1" "$2 and $3"; fi
 }
-command -v jq > /dev/null 2>&1 || { echo 'skip throughput: no jq'; exit 0; }
+command -v jq > /dev/null 2>&1 || { echo 'skip throughput: no jq (Debian package jq)'; exit 0; }
 
 predict --gpus 16 --json --tokens 1G
 check 'predict --gpus' 0

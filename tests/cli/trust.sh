@@ -17,7 +17,7 @@ if command -v gnuplot > /dev/null 2>&1; then
     DLMODEL_DATA=$shared/data run plot breakdown --nodes 2 -o "$SCRATCH/figure2.svg"
     if [ -s "$SCRATCH/figure2.svg" ] && [ ! -e "$SCRATCH/ran" ]; then echo 'ok no script next to DLMODEL_DATA runs'; else bad 'no script next to DLMODEL_DATA runs' "$(ls "$SCRATCH")"; fi
 else
-    echo 'skip plot scripts: no gnuplot'
+    echo 'skip plot scripts: no gnuplot (Debian package gnuplot-nox)'
 fi
 run --data "$shared/data" slurm script --site iris --framework pytorch-ddp --workload resnet50
 check 'a job script with data from elsewhere' 0

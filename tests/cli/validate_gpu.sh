@@ -11,7 +11,7 @@ if [ -n "${SANITIZED-}" ]; then
     exit 0
 fi
 if ! "$python" -c 'import torch' > /dev/null 2>&1; then
-    echo "skip validate-gpu: no PyTorch for $python"
+    echo "skip validate-gpu: no PyTorch for $python (Debian package python3-torch)"
     exit 0
 fi
 mkdir "$work/bin"
@@ -25,11 +25,6 @@ validate() { # validate SCENE ARGS...
     FAKE_CUDA=$scene LD_LIBRARY_PATH=$fakes "$python" tests/gpu/validate.py --dlmodel "$work/bin/dlmodel" --out "$work/v" --device cpu --steps 3 --warmup 1 \
         --budget 0.2 "$@" > "$work/out" 2> "$work/err" < /dev/null
     status=$?
-}
-says() {
-    name=$1
-    shift
-    if "$@"; then printf 'ok %s\n' "$name"; else bad "$name" "failed: $*"; fi
 }
 
 # The same shapes: results have the sizes that the probes' have (column-major, so transposed here)

@@ -4,7 +4,7 @@
 . tests/cli/lib.sh
 work=$SCRATCH
 if ! command -v zsh > /dev/null 2>&1 || ! zsh -fc 'zmodload zsh/zpty' 2> /dev/null; then
-    echo 'skip zsh: no zsh with zpty here'
+    echo 'skip zsh: no zsh with zpty (Debian package zsh)'
     exit 0
 fi
 mkdir -p "$work/fpath" "$work/bin" "$work/user/folder"
@@ -19,8 +19,8 @@ cp "$work/out" "$work/fpath/_dlmodel"
 cat > "$work/try.zsh" <<'END'
 zmodload zsh/zpty
 typeset -F SECONDS
-await() { # await PATTERN: reads until it has come, for half a minute at most; what came is in $shown
-  local piece; local -F limit=$(( SECONDS + 30 )); shown=
+await() { # await PATTERN: reads until it has come, for two minutes at most; what came is in $shown
+  local piece; local -F limit=$(( SECONDS + 120 )); shown=
   while (( SECONDS < limit )); do
     if zpty -rt z piece; then shown+=$piece; [[ $shown == ${~1} ]] && return 0; else zselect -t 3; fi
   done

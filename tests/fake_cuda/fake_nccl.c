@@ -59,15 +59,15 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *out) {
     return ncclSuccess;
 }
 
-static void pause_ms(long ms) {
-    const struct timespec pause = {.tv_nsec = ms * 1000000};
+static void pause_us(long us) {
+    const struct timespec pause = {.tv_nsec = us * 1000};
     nanosleep(&pause, NULL);
 }
 
 ncclResult_t ncclCommInitRank(ncclComm_t *out, int ranks, ncclUniqueId id, int rank) {
     if (ranks > MOST || rank >= ranks) return ncclInvalidArgument;
     if (fake_plays("late") && rank == fake_number("FAKE_RANK", 1)) {
-        for (;;) pause_ms(900);
+        for (;;) pause_us(900000);
     }
     struct ncclComm *c = calloc(1, sizeof *c);
     const int fd = open(id.internal, O_RDWR | O_CLOEXEC);
@@ -82,7 +82,7 @@ ncclResult_t ncclCommInitRank(ncclComm_t *out, int ranks, ncclUniqueId id, int r
     atomic_fetch_add(&c->board->joined, 1);
     for (int i = 0; atomic_load(&c->board->joined) < ranks; i++) {
         if (i > 60000) return ncclSystemError;
-        pause_ms(1);
+        pause_us(1000);
     }
     if (rank == 0) unlink(c->path); /* all have it */
     *out = c;
@@ -102,9 +102,13 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *out) {
 ncclResult_t ncclGroupStart(void) { return ncclSuccess; }
 ncclResult_t ncclGroupEnd(void) { return ncclSuccess; }
 
+/* Who asks again and again would keep the others from their core. */
 static bool pending(void) {
     for (int r = 0; waiting != NULL && r < waiting->ranks; r++) {
-        if (atomic_load(&waiting->board->slots[r].begun) < waiting->begun) return true;
+        if (atomic_load(&waiting->board->slots[r].begun) < waiting->begun) {
+            pause_us(20);
+            return true;
+        }
     }
     return false;
 }
@@ -182,7 +186,7 @@ static ncclResult_t begin(ncclComm_t c, const void *send, double bytes, double f
         raise(SIGKILL);
     if (fake_plays("mute") && c->rank == fake_number("FAKE_RANK", 1) &&
         c->begun == (unsigned)fake_number("FAKE_CALL", 5)) {
-        for (;;) pause_ms(900);
+        for (;;) pause_us(900000);
     }
     s->send = place_of(send);
     atomic_store(&s->begun, c->begun);

@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                   ? dl_words_of_body(command, text, size - 1, &arena, words, &err)
                                   : dl_words_of_form(command, text, &arena, words, &err);
     if (code != DL_OK && err.message[0] == '\0') abort();
-    if (words->count > DL_MOST_WORDS || words->attached_count > DL_MOST_ATTACHED) abort();
+    if (words->count > DL_MAX_WORDS || words->attached_count > DL_MAX_ATTACHED) abort();
     for (int i = 0; code == DL_OK && i < words->count; i++) judge(command, words, words->list[i]);
     dl_arena_free(&arena);
     return 0;

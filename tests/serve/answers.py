@@ -117,7 +117,8 @@ def page(s):
     text = s.ask("GET", "/form?system=iris-v100&workload=vgg16&framework=pytorch-ddp&nodes=2")[2].decode()
     table = command_line("predict", "--system", "iris-v100", "--workload", "vgg16", "--framework", "pytorch-ddp", "--nodes", "2").decode()
     check("the form has the command line's table", table.splitlines()[4] in text.replace("&gt;", ">"), text[-900:])
-    check("the form escapes what it shows", "<b>" not in s.ask("GET", "/form?system=%3Cb%3E")[2].decode())
+    shown = s.ask("GET", "/form?system=%3Cb%20c%3D%22%27%26")[2].decode()
+    check("the form escapes what it shows", "&lt;b c=&quot;'&amp;" in shown and "<b " not in shown, shown[-600:])
     api = json.loads(s.ask("GET", "/v1/openapi.json")[2])
     check("OpenAPI: each path has answers", all(o["responses"]["200"] for p in api["paths"].values() for o in p.values()))
     check("OpenAPI: options of predict", "batch_per_device" in str(api["paths"]["/v1/predict"]) and "trace" not in

@@ -5,7 +5,7 @@ set -u
 at=packaging/ood work=$SCRATCH/portal
 tell() { if [ "$1" -eq 0 ]; then echo "ok serve: portal: $2"; else echo "not ok serve: portal: $2"; fi; }
 if ! command -v ruby > /dev/null 2>&1; then
-    echo 'skip serve: portal: no ruby'
+    echo 'skip serve: portal: no ruby (Debian package ruby)'
     exit 0
 fi
 rm -rf "$work"
@@ -40,7 +40,7 @@ T
 (cd "$work" && exec env PATH="$work/bin:$PATH" DLMODEL_DATA="${DLMODEL_DATA:-$OLDPWD/data}" given_port="$port" bash ./session.sh > said 2>&1) &
 session=$!
 good=1
-for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+for _ in $(seq 1 400); do
     sleep 0.3
     [ "$(python3 - "$port" "$work/tokens" << 'T' 2> /dev/null
 import http.client, sys

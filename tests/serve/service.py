@@ -28,6 +28,14 @@ def check(name, good, seen=""):
         print("  " + str(seen)[:600].replace("\n", "\n  "), flush=True)
 
 
+def until(condition, most_s=120):
+    """What `condition` gives once it is true; what it gave last when the time is up, which no busy machine needs."""
+    end = time.monotonic() + most_s
+    while not (value := condition()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return value
+
+
 class Service:
     """A running service; ended with the block that it is used in."""
 
@@ -41,7 +49,7 @@ class Service:
     def __enter__(self):
         with open(self.log, "w", encoding="utf-8") as log:
             self.process = subprocess.Popen(self.words, stderr=log, stdin=subprocess.DEVNULL)
-        for _ in range(600):
+        for _ in range(2400):
             with contextlib.suppress(OSError):
                 if self.ask("GET", "/healthz")[0] == 200:
                     return self
@@ -54,7 +62,7 @@ class Service:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(30)
+                self.process.wait(120)
         if self.process.poll() is None:
             self.process.kill()
             check("ends when told", False, self.said())

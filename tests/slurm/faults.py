@@ -784,7 +784,7 @@ def main():
     os.environ["PATH"] += ":/usr/sbin:/sbin"
     for c in "slurmctld slurmd slurmdbd sbatch sacct munged mariadbd".split():
         if not shutil.which(c):
-            skip("%s is not here (make deps)" % c)
+            skip("no %s (Debian packages slurmctld slurmd slurmdbd slurm-client munge mariadb-server)" % c)
     scratch = os.path.realpath(os.environ.get("SCRATCH") or tempfile.mkdtemp())
     own = None
     if not open_to_others(scratch):  # a second user takes part

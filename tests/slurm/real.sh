@@ -19,7 +19,7 @@ esac
 [ -n "${SANITIZED-}" ] && skip 'once, in the pass without sanitizers'
 [ "$(id -u)" -eq 0 ] || skip 'the test bed starts daemons as root'
 for c in slurmctld slurmd slurmdbd sbatch sacct munged mariadbd python3; do
-    command -v $c > /dev/null || skip "$c is not here (make deps)"
+    command -v $c > /dev/null || skip "no $c (Debian packages slurmctld slurmd slurmdbd slurm-client munge mariadb-server python3)"
 done
 bed=$SCRATCH/bed runs=$SCRATCH/runs
 export DLMODEL_SITE=$PWD/tests/slurm/bed.json SLURM_CONF=$bed/slurm.conf
@@ -40,19 +40,19 @@ wrong() { echo "not ok $1"; printf '%s\n' "${2-}" | tail -n 20 | sed 's/^/  /'; 
 judge() { # judge NAME STATUS DETAILS
     if [ "$2" -eq 0 ]; then good "$1"; else wrong "$1" "$3"; fi
 }
-dl() { timeout 120 "$DLMODEL" "$@" > "$SCRATCH/out" 2> "$SCRATCH/err" < /dev/null; }
+dl() { timeout 400 "$DLMODEL" "$@" > "$SCRATCH/out" 2> "$SCRATCH/err" < /dev/null; }
 said() { cat "$SCRATCH/out" "$SCRATCH/err"; }
 wait_idle() { # until the queue is empty, and the accounting, which lags behind, knows it
     for _ in $(seq 1 "$1"); do
-        [ -z "$(timeout 20 squeue -h 2> /dev/null)" ] && [ -n "$(timeout 20 sinfo -h 2> /dev/null)" ] &&
-            ! timeout 20 sacct -X -n -P -o State 2> /dev/null | grep -qE 'RUNNING|PENDING' && return 0
+        [ -z "$(timeout 60 squeue -h 2> /dev/null)" ] && [ -n "$(timeout 60 sinfo -h 2> /dev/null)" ] &&
+            ! timeout 60 sacct -X -n -P -o State 2> /dev/null | grep -qE 'RUNNING|PENDING' && return 0
         sleep 0.5
     done
     return 1
 }
 steps_of() { cat "$1"/bench-*.jsonl 2> /dev/null | grep -c '"event": *"step"'; }
 wait_steps() { # wait_steps RUN-FOLDER COUNT
-    for _ in $(seq 1 400); do
+    for _ in $(seq 1 1200); do
         [ "$(steps_of "$1")" -ge "$2" ] && return 0
         sleep 0.25
     done
@@ -112,7 +112,7 @@ accounting_down() { # while collecting
     grep -q '"layer:conv1:backward"' "$runs"/pytorch-ddp-lenet-*profile*/trace.json
     judge 'the profile has times of layers' $? "$(cat "$runs"/*profile*/slurm-*.out)"
     testbed down "$bed" slurmdbd
-    timeout 100 "$DLMODEL" slurm collect --dir "$runs" -o "$SCRATCH/down.csv" > "$SCRATCH/out" 2> "$SCRATCH/err"
+    timeout 400 "$DLMODEL" slurm collect --dir "$runs" -o "$SCRATCH/down.csv" > "$SCRATCH/out" 2> "$SCRATCH/err"
     [ $? -eq 6 ] && grep -q 'sacct failed' "$SCRATCH/err" && [ "$(grep -c '^pytorch-ddp' "$SCRATCH/down.csv")" -eq "$(grep -c '^pytorch-ddp' "$SCRATCH/runs.csv")" ]
     judge 'slurmdbd is down at collect: said, and the logs are collected' $? "$(said)"
     testbed restart "$bed" slurmdbd > /dev/null 2>&1
@@ -125,14 +125,14 @@ if /usr/bin/python3 -c 'import torch' 2> "$SCRATCH/torch"; then
     frameworks
     [ "$part" = short ] || accounting_down
 else
-    echo "skip frameworks on a real Slurm: PyTorch is not here: $(tail -n 1 "$SCRATCH/torch")"
+    echo "skip frameworks on a real Slurm: no PyTorch (Debian package python3-torch): $(tail -n 1 "$SCRATCH/torch")"
 fi
 
 if [ "$part" != long ]; then # A job is cancelled.
     custom "$SCRATCH/c1" cancelled 1000 0.1 && wait_steps "$folder" 5
     dl slurm cancel --all --dir "$SCRATCH/c1"
     judge 'cancel' $? "$(said)"
-    wait_idle 120
+    wait_idle 600
     dl slurm collect --dir "$SCRATCH/c1" -o "$SCRATCH/c1.csv"
     grep -q ',CANCELLED,' "$SCRATCH/c1.csv" && grep -q 'CANCELLED after [0-9]* of 1000 steps; those are kept' "$SCRATCH/err"
     judge 'a cancelled job keeps its steps' $? "$(said)"
@@ -142,7 +142,7 @@ fi
 # slurmctld is restarted while a job runs.
 custom "$SCRATCH/c2" restarted 40 0.1 && wait_steps "$folder" 3
 testbed restart "$bed" slurmctld > /dev/null 2>&1
-wait_idle 240
+wait_idle 900
 dl slurm collect --dir "$SCRATCH/c2" -o "$SCRATCH/c2.csv"
 grep -q ',COMPLETED,40,' "$SCRATCH/c2.csv"
 judge 'slurmctld restarted under a job: complete' $? "$(said)"
@@ -160,7 +160,7 @@ if mount -t tmpfs -o size=128k tmpfs "$SCRATCH/small" 2> /dev/null; then where=$
 rm -rf "$where"
 dl slurm submit --framework custom --workload full --steps 5000 --dir "$where" -- bash -c "ulimit -f 90; exec '$python' '$PWD/tests/slurm/steps.py' 5000 0.002"
 judge "submit for $full" $? "$(said)"
-wait_idle 240
+wait_idle 900
 dl slurm collect --dir "$where" -o "$SCRATCH/c3.csv"
 judge "collect from $full" $? "$(said)"
 grep -Eq 'incomplete: FAILED after [0-9]{3,4} of 5000 steps' "$SCRATCH/c3.csv"
@@ -169,10 +169,10 @@ umount "$SCRATCH/small" 2> /dev/null
 
 # A node dies.
 custom "$SCRATCH/c4" dead 1000 0.1 && wait_steps "$folder" 5
-node=$(timeout 20 squeue -h -o %N | head -n 1)
+node=$(timeout 60 squeue -h -o %N | head -n 1)
 testbed crash "$bed" "${node:-node1}"
 for _ in $(seq 1 150); do
-    state=$(timeout 20 sacct -X -n -P -o State -j "$(sed -n 's/.*"job_id": "\([0-9]*\)".*/\1/p' "$folder/run.json")" 2> /dev/null)
+    state=$(timeout 60 sacct -X -n -P -o State -j "$(sed -n 's/.*"job_id": "\([0-9]*\)".*/\1/p' "$folder/run.json")" 2> /dev/null)
     [ "$state" = NODE_FAIL ] && break
     sleep 0.5
 done

@@ -60,6 +60,7 @@ static void table(void **state) {
 #else
 static void methods(void **state) {
     (void)state;
+    print_message("skip routes: built without libmicrohttpd (Debian package libmicrohttpd-dev)\n");
     skip();
 }
 #define paths methods

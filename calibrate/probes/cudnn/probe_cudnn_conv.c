@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_DIMS = 3, ALGORITHMS = 16 };
+enum { MAX_DIMS = 3, ALGORITHMS = 16 };
 /* of the device's memory */
 static const double WORKSPACE_BYTES = 1024.0 * 1024 * 1024, WORKSPACE_FRAC = 0.125;
 
@@ -24,8 +24,8 @@ struct conv {
     cudnnFilterDescriptor_t w;
     cudnnConvolutionDescriptor_t op;
     int dims, n, c, f, groups;
-    int in[MOST_DIMS], kernel[MOST_DIMS], stride[MOST_DIMS], pad[MOST_DIMS], dilation[MOST_DIMS],
-        out[MOST_DIMS];
+    int in[MAX_DIMS], kernel[MAX_DIMS], stride[MAX_DIMS], pad[MAX_DIMS], dilation[MAX_DIMS],
+        out[MAX_DIMS];
     size_t x_count, w_count, y_count; /* elements, rounded up for alignment */
     int algorithm;
     size_t workspace_bytes;
@@ -69,7 +69,7 @@ static enum dl_code read_shape(const struct dl_point *point, struct conv *c, str
     bool good = c->precision != NULL && c->precision->type != DL_GPU_F8 && c->n > 0 && c->c > 0 &&
                 c->f > 0 && c->groups > 0 && s > 0;
     for (int i = 0; i < c->dims && good; i++) {
-        const int from = i + MOST_DIMS - c->dims;
+        const int from = i + MAX_DIMS - c->dims;
         c->in[i] = all_in[from];
         c->kernel[i] = all_kernel[from];
         c->pad[i] = all_pad[from];
@@ -90,8 +90,8 @@ static enum dl_code read_shape(const struct dl_point *point, struct conv *c, str
 
 static enum dl_code describe(struct conv *c, struct dl_err *err) {
     const cudnnDataType_t type = (cudnnDataType_t)dl_cudnn_type(c->precision->type);
-    int x[2 + MOST_DIMS] = {c->n, c->c}, y[2 + MOST_DIMS] = {c->n, c->f},
-              w[2 + MOST_DIMS] = {c->f, c->c / c->groups};
+    int x[2 + MAX_DIMS] = {c->n, c->c}, y[2 + MAX_DIMS] = {c->n, c->f},
+              w[2 + MAX_DIMS] = {c->f, c->c / c->groups};
     for (int i = 0; i < c->dims; i++) {
         x[2 + i] = c->in[i];
         y[2 + i] = c->out[i];
@@ -297,7 +297,7 @@ static double sum_forward(const struct walk *w, int n, int f, const int *out) {
     const int each = c->c / c->groups, group = f / (c->f / c->groups);
     double sum = 0;
     for (int k = 0; k < each; k++) {
-        int tap[MOST_DIMS] = {0}, in[MOST_DIMS];
+        int tap[MAX_DIMS] = {0}, in[MAX_DIMS];
         do {
             if (reach(c, out, tap, in))
                 sum += pool_at(c, w->first, n, c->c, group * each + k, c->in, in) *
@@ -312,9 +312,9 @@ static double sum_data(const struct walk *w, int n, int channel, const int *in) 
     const struct conv *c = w->c;
     const int each = c->c / c->groups, filters = c->f / c->groups, group = channel / each;
     double sum = 0;
-    int tap[MOST_DIMS] = {0};
+    int tap[MAX_DIMS] = {0};
     do {
-        int out[MOST_DIMS];
+        int out[MAX_DIMS];
         bool there = true;
         for (int i = 0; i < c->dims; i++) {
             const int at = in[i] + c->pad[i] - tap[i] * c->dilation[i];
@@ -333,7 +333,7 @@ static double sum_weights(const struct walk *w, int f, int k, const int *tap) {
     const int each = c->c / c->groups, group = f / (c->f / c->groups);
     double sum = 0;
     for (int n = 0; n < c->n; n++) {
-        int out[MOST_DIMS] = {0}, in[MOST_DIMS];
+        int out[MAX_DIMS] = {0}, in[MAX_DIMS];
         do {
             if (reach(c, out, tap, in))
                 sum += pool_at(c, w->first, n, c->c, group * each + k, c->in, in) *
@@ -369,7 +369,7 @@ static enum dl_code conv_verify(void *state, struct dl_err *err) {
                                             : c->n * product_of(c, c->out);
     DL_TRY(once(c, set, err));
     for (int t = 0; t < SOME; t++) {
-        int at[MOST_DIMS];
+        int at[MAX_DIMS];
         double got = 0;
         const int row = (int)(dl_random_next(&random) % (uint64_t)rows),
                   column = (int)(dl_random_next(&random) % (uint64_t)columns);

@@ -11,7 +11,7 @@
  * once. */
 enum { TILE = 1 << 20 };
 static const double SETS_BYTES_PER_L2 = 2.0;
-enum { MOST_SETS = 256 };
+enum { MAX_SETS = 256 };
 
 /* A process uses one device; its memory outlives the points. */
 static struct {
@@ -233,7 +233,7 @@ enum dl_code dl_gpu_copy(void *to, const void *from, size_t bytes, struct dl_err
 
 long dl_gpu_sets(double bytes) {
     const double sets = 1 + ceil(SETS_BYTES_PER_L2 * here.gpu.l2_bytes / fmax(bytes, 1));
-    return sets < 2 ? 2 : sets > MOST_SETS ? MOST_SETS : (long)sets;
+    return sets < 2 ? 2 : sets > MAX_SETS ? MAX_SETS : (long)sets;
 }
 
 static void number_fact(const char *key, double value) {

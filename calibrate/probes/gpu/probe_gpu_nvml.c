@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 typedef void *device;
-enum { MOST_LINKS = 36, MOST_GPUS = 16 };
+enum { MAX_LINKS = 36, MAX_GPUS = 16 };
 
 static struct {
     void *library;
@@ -146,7 +146,7 @@ static bool same_place(const char *a, const char *b) {
 }
 
 struct links {
-    int between[MOST_GPUS][MOST_GPUS], to_switch[MOST_GPUS];
+    int between[MAX_GPUS][MAX_GPUS], to_switch[MAX_GPUS];
     unsigned version;
 };
 
@@ -170,7 +170,7 @@ static bool may_end_at_switch(device gpu, unsigned link) {
 }
 
 static void read_links(device gpu, int from, const char (*pci)[32], int count, struct links *out) {
-    for (unsigned link = 0; link < MOST_LINKS; link++) {
+    for (unsigned link = 0; link < MAX_LINKS; link++) {
         int active = 0;
         unsigned version = 0;
         if (nvml.link_state == NULL || nvml.link_state(gpu, link, &active) != DL_NVML_OK || !active)
@@ -204,7 +204,7 @@ void dl_nvml_link_facts(const char (*pci)[32], int count) {
     unsigned generation = 0, width = 0;
     char text[64];
     device gpu = NULL;
-    if (!load() || count > MOST_GPUS) return;
+    if (!load() || count > MAX_GPUS) return;
     for (int i = 0; i < count; i++) {
         if (nvml.by_pci(pci[i], &gpu) == DL_NVML_OK) read_links(gpu, i, pci, count, &found);
     }

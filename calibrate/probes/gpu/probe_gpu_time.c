@@ -10,7 +10,7 @@ enum {
     ATTEMPTS = 4, /* to hide the launch time of the host behind a longer memset */
     BLOCKER = 64 << 20, /* bytes of one memset */
 };
-static const double FIRST_HIDE_S = 1e-3, MOST_HIDE_S = 0.05;
+static const double FIRST_HIDE_S = 1e-3, MAX_HIDE_S = 0.05;
 /* below this ratio of device to host time, the device may have waited */
 static const double HOST_BOUND_FRAC = 1.2;
 static const double WARM_S = 0.3;  /* until clocks have risen */
@@ -81,10 +81,10 @@ static enum dl_code chunk(enum dl_code (*launch)(void *, long, struct dl_err *),
         const bool drained = cudaEventQuery(timer.begin) == cudaSuccess;
         DL_TRY(elapsed(seconds, err));
         if (!drained || *seconds > HOST_BOUND_FRAC * queued_s || attempt + 1 == ATTEMPTS ||
-            timer.hide_s >= MOST_HIDE_S) {
+            timer.hide_s >= MAX_HIDE_S) {
             return DL_OK;
         }
-        timer.hide_s = fmin(fmax(2 * timer.hide_s, 1.5 * queued_s), MOST_HIDE_S);
+        timer.hide_s = fmin(fmax(2 * timer.hide_s, 1.5 * queued_s), MAX_HIDE_S);
     }
 }
 

@@ -16,10 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_RANKS = 4096 };
+enum { MAX_RANKS = 4096 };
 static const double MEET_S = 60; /* time-out of the rendezvous */
 
-static int connections[MOST_RANKS]; /* rank 0: to each rank; the others: [0] alone */
+static int connections[MAX_RANKS]; /* rank 0: to each rank; the others: [0] alone */
 
 static const struct dl_members everyone = {1 << 20, 1 << 20};
 
@@ -118,9 +118,9 @@ static enum dl_code go_to_root(struct dl_err *err) {
 
 enum dl_code dl_meet(const struct dl_meeting *meeting, struct dl_err *err) {
     dl_meeting = *meeting;
-    if (meeting->ranks > MOST_RANKS)
-        return dl_fail(err, DL_ERR_BACKEND, "%d ranks; at most %d", meeting->ranks, MOST_RANKS);
-    for (int i = 0; i < MOST_RANKS; i++) connections[i] = -1;
+    if (meeting->ranks > MAX_RANKS)
+        return dl_fail(err, DL_ERR_BACKEND, "%d ranks; at most %d", meeting->ranks, MAX_RANKS);
+    for (int i = 0; i < MAX_RANKS; i++) connections[i] = -1;
     if (meeting->ranks == 1) return DL_OK;
     return meeting->rank == 0 ? receive_all(err) : go_to_root(err);
 }
