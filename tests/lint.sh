@@ -56,6 +56,8 @@ rule 'only json.c includes cJSON' "$(grep -lE '#include [<"].*cJSON' $(sources $
 rule 'vendor headers in probes alone' "$(grep -lE '#include <(cuda|cublas|cudnn|nccl|mpi|cblas|oneapi|dnnl)' $(sources $rooms serve) dlmodel.c | grep -v '^calibrate/probes/')"
 rule 'the model has no clock and prints nothing' "$(grep -nE '\b(clock_gettime|time\(NULL\)|gettimeofday|printf\(|fprintf\(|puts\(|exit\(|abort\()' $(sources model) | grep -vE 'snprintf|vsnprintf|dl_arena_printf|__attribute__')"
 rule 'the model has no writable globals' "$(grep -nE '^static [a-z].*;$' $(sources model) | grep -vE 'const|\(|^[^:]*:[0-9]*:static (inline|_Noreturn)')"
+links='(bandwidth_|latency_s|nccl_bandwidth|flow_bandwidth|channel|edge|peer_|cross_bandwidth|adapters_per|rdma|gpudirect|distance|per_message|domain_nodes|sockets_per|kind)'
+rule 'paths alone read links' "$(grep -nE "(intra|inter|link)(\.|->)$links" $(sources model) | grep -vE '^model/(machine/|network/path|search/limits\.c)|links\.int')"
 rule 'file names are unique' "$(find $rooms serve tests -name '*.[ch]' -not -path 'tests/fake_cuda/include/*' | sed 's|.*/||' | sort | uniq -d)"
 # brackets, so that the rule does not find itself
 rule 'nothing names a path of one machine' "$(git grep -nIE '(/roo[t]/|/hom[e]/[a-z]|/wor[k]/|/tmp/[h]/)' 2> /dev/null)"

@@ -4,7 +4,7 @@
 
 #include "model/engine/memory.h"
 #include "model/network/libraries/nccl.h"
-#include "model/machine/net_share.h"
+#include "model/network/path.h"
 #include "model/framework/gradient_width.h"
 #include "model/framework/input.h"
 #include "model/engine/explain_overhead.h"
@@ -98,10 +98,13 @@ static const char *narrower_than_adapter(const struct dl_parts *parts,
     if (message->limit == NULL || strcmp(message->limit, "inter") != 0 || !system->has_inter ||
         strncmp(message->formula, "F-NCCL", strlen("F-NCCL")) != 0)
         return "";
-    return texts[dl_network_share(system, dl_nccl_adapter_bytes_per_s(&system->inter),
-                                  (double)parts->plan->nodes, (double)parts->plan->devices_per_node,
-                                  1, true)
-                     .limit];
+    const struct dl_rank_group group = {.nodes = parts->plan->nodes,
+                                        .ranks_per_node = parts->plan->devices_per_node};
+    struct dl_path path;
+    struct dl_path_adapter adapter;
+    dl_path_of(system, &group, &path);
+    dl_path_adapter_of(system, true, &adapter);
+    return texts[dl_path_between(&path, adapter.bytes_per_s, true).limit];
 }
 
 /* latency_s (with collective_launch_s) + bandwidth_s: what the formula adds up. "" when a behaviour

@@ -7,18 +7,19 @@
 #include "model/engine/memory.h"
 #include "model/engine/split_replica.h"
 #include "model/engine/paradl.h"
-
-static struct dl_paradl_link link_of(const struct dl_link *link, bool there) {
-    const bool known = there && link->bandwidth_bytes_per_s > 0;
-    return (struct dl_paradl_link){
-        .alpha_s = known && dl_known(link->latency_s) ? link->latency_s : 0,
-        .beta_s_per_byte = known ? 1 / link->bandwidth_bytes_per_s : NAN};
-}
+#include "model/network/path.h"
 
 static struct dl_paradl_link link_over(const struct dl_system *system, int64_t span,
                                        const struct dl_plan *plan) {
-    return span > plan->devices_per_node ? link_of(&system->inter, system->has_inter)
-                                         : link_of(&system->intra, system->has_intra);
+    struct dl_path_adapter adapter;
+    const bool between = span > plan->devices_per_node,
+               present = dl_path_adapter_of(system, false, &adapter);
+    const double rate = !between  ? dl_path_device_bytes_per_s(system)
+                        : present ? adapter.bytes_per_s
+                                  : NAN,
+                 latency_s = between ? adapter.latency_s : dl_path_device_latency_s(system);
+    return (struct dl_paradl_link){.alpha_s = rate > 0 && dl_known(latency_s) ? latency_s : 0,
+                                   .beta_s_per_byte = rate > 0 ? 1 / rate : NAN};
 }
 
 static enum dl_code fill_layers(const struct dl_predict_request *r, enum dl_split_kind kind,

@@ -215,7 +215,7 @@ enum dl_code dl_plan_check_framework(const struct dl_system *system,
         return dl_fail(err, DL_ERR_USAGE, "%s needs GPUs; %s has CPUs only", framework->name,
                        system->name);
     }
-    if (framework->sync.library == DL_LIB_MLSL && system->device->kind != DL_DEVICE_CPU) {
+    if (system->device->kind == DL_DEVICE_GPU && !dl_libraries[framework->sync.library]->on_gpus) {
         return dl_fail(err, DL_ERR_USAGE, "%s runs on CPUs; %s has GPUs", framework->name,
                        system->name);
     }
@@ -248,12 +248,18 @@ enum dl_code dl_plan_check_framework(const struct dl_system *system,
     return DL_OK;
 }
 
-static enum dl_code check_library(const struct dl_plan *plan, struct dl_err *err) {
+static enum dl_code check_library(const struct dl_system *system, const struct dl_plan *plan,
+                                  struct dl_err *err) {
+    const int library = plan->library != NULL ? dl_library_find(plan->library) : -1;
     if (plan->library == NULL) return DL_OK;
-    for (int i = 0; dl_library_names[i] != NULL; i++) {
-        if (strcmp(dl_library_names[i], plan->library) == 0) return DL_OK;
-    }
-    return dl_fail(err, DL_ERR_USAGE, "library: no collective library '%s'", plan->library);
+    if (library < 0)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "library: no collective library '%s'; see 'dlmodel list libraries'",
+                       plan->library);
+    const bool cpu = system->device->kind == DL_DEVICE_CPU;
+    if (cpu ? dl_libraries[library]->on_cpus : dl_libraries[library]->on_gpus) return DL_OK;
+    return dl_fail(err, DL_ERR_USAGE, "library: %s does not run on %s; system %s has %s",
+                   plan->library, cpu ? "CPUs" : "GPUs", system->name, cpu ? "CPUs alone" : "GPUs");
 }
 
 /* The strategy of a transformer with ranks for axes that `own` does not split over: the one that
@@ -327,7 +333,7 @@ enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_wo
     DL_TRY(fold_experts(plan, err));
     DL_TRY(complete_axes(workload, plan, devices, err));
     DL_TRY(check_imbalance(plan, err));
-    DL_TRY(check_library(plan, err));
+    DL_TRY(check_library(system, plan, err));
     DL_TRY(complete_batch(plan, (double)devices, err));
     DL_TRY(dl_plan_check_support(system, workload, framework, plan, err));
     DL_TRY(dl_plan_check_framework(system, framework, plan, err));

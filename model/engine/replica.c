@@ -25,7 +25,7 @@ enum dl_library dl_replica_library(const struct dl_system *system,
     const int own = cpu ? framework->sync.cpu_library : framework->sync.library;
     const int library = plan->library != NULL ? dl_library_find(plan->library) : own;
     /* a framework without CPU support; dl_plan_complete refuses it */
-    return library < 0 ? DL_LIB_NCCL : (enum dl_library)library;
+    return (enum dl_library)(library < 0 ? framework->sync.library : library);
 }
 
 struct dl_replica dl_replica_of_device(const struct dl_predict_request *request) {
@@ -80,7 +80,7 @@ bool dl_replica_polls(const struct dl_system *system, const struct dl_framework 
                       const struct dl_plan *plan) {
     const struct dl_framework_behaviour *behaviour = framework->behaviour;
     return behaviour != NULL && behaviour->polls &&
-           dl_replica_library(system, framework, plan) == DL_LIB_MPI;
+           dl_libraries[dl_replica_library(system, framework, plan)]->polls;
 }
 
 double dl_replica_slowdown_frac(const struct dl_system *system,
@@ -88,7 +88,8 @@ double dl_replica_slowdown_frac(const struct dl_system *system,
     const struct dl_framework_behaviour *behaviour = framework->behaviour;
     const double own = system->device->collective_slowdown_frac;
     if (behaviour != NULL && behaviour->is_bound) return 0;
-    const bool kernels = dl_replica_library(system, framework, plan) == DL_LIB_NCCL;
+    const bool kernels = system->device->kind == DL_DEVICE_GPU &&
+                         dl_libraries[dl_replica_library(system, framework, plan)]->queues_on_gpu;
     /* A framework whose thread polls has its share of core time anyway. */
     const double stop_frac =
         dl_replica_polls(system, framework, plan) ? 0 : dl_shared_host_stop_frac(system, plan);

@@ -19,10 +19,6 @@ static bool sums(enum dl_collective_op op) {
     return op == DL_COLL_ALL_REDUCE || op == DL_COLL_REDUCE_SCATTER;
 }
 
-static bool is_host_library(enum dl_library library) {
-    return library != DL_LIB_NCCL && library != DL_LIB_COPY;
-}
-
 /* Bytes that pass between one of p devices and its host, out and in, in units of the message: its
  * own part out and the others' in for a gather, all parts but its own each way for an exchange. */
 static double host_passes(enum dl_collective_op op, double p) {
@@ -49,18 +45,18 @@ static struct route find_route(const struct dl_split_walk *w, const struct dl_sp
     const struct dl_predict_request *r = w->replica->request;
     const struct dl_activation_policy *a = &r->framework->activations;
     const enum dl_library library = find_library(w, talk->library);
+    const struct dl_collective_library *row = dl_libraries[library];
     const bool gpu = r->system->device->kind == DL_DEVICE_GPU;
     const bool collective = gpu && talk->op != DL_COLL_HALO && talk->op != DL_COLL_P2P;
     const bool managed = a->managed_memory;
-    const bool direct = collective && is_host_library(library) && a->activation_direct &&
-                        !managed &&
-                        !(library == DL_LIB_MPI && sums(talk->op)); /* MPI sums on the host */
-    const bool host = gpu && !direct && is_host_library(library);
+    const bool direct = collective && !row->takes_gpu_memory && a->activation_direct && !managed &&
+                        !(row->stages_gpu_memory && sums(talk->op));
+    const bool host = gpu && !direct && !row->takes_gpu_memory;
     return (struct route){.library = library,
                           .direct = direct,
                           .host = host,
-                          .pieces = host && library == DL_LIB_MPI && !sums(talk->op),
-                          .pageable = library == DL_LIB_MPI && sums(talk->op)};
+                          .pieces = host && row->stages_gpu_memory && !sums(talk->op),
+                          .pageable = row->stages_gpu_memory && sums(talk->op)};
 }
 
 /* Time of the copies between the device's memory and the host's. */

@@ -6,6 +6,7 @@
 
 #include "model/framework/shared_host.h"
 #include "model/framework/gradient_width.h"
+#include "model/network/path.h"
 
 void dl_gradient_sync_messages(const struct dl_gradient_sync_request *request, int count,
                                struct dl_gradient_sync *out) {
@@ -18,8 +19,10 @@ void dl_gradient_sync_messages(const struct dl_gradient_sync_request *request, i
     out->message_count = count;
 }
 
-/* Whether the library was measured on device memory (calibrate, with an MPI that takes it). */
+/* Whether the library reads device memory itself: always, or as measured (calibrate, with an MPI
+ * that takes it). */
 static bool takes_device_memory(const struct dl_system *system, enum dl_library library) {
+    if (dl_libraries[library]->takes_gpu_memory) return true;
     for (int i = 0; i < system->collective_count; i++) {
         const struct dl_coll_measured *m = &system->collectives[i];
         if (m->buffers != NULL && strcmp(m->buffers, "device") == 0 &&
@@ -40,7 +43,9 @@ static enum dl_code collective(const struct dl_gradient_sync_request *request,
     const struct dl_collective_request wanted = {
         .op = op,
         .library = request->library,
-        .algorithm = request->library == DL_LIB_COPY ? request->framework->sync.copy_pattern : NULL,
+        .algorithm = dl_libraries[request->library]->single_node
+                         ? request->framework->sync.copy_pattern
+                         : NULL,
         .bytes = bytes,
         .nodes = plan->nodes,
         .ranks_per_node = plan->devices_per_node,
@@ -53,9 +58,8 @@ static enum dl_code collective(const struct dl_gradient_sync_request *request,
     struct dl_collective_time t;
     DL_TRY(dl_collective_time(request->system, &wanted, &t, err));
     /* Most host libraries see device memory only after a copy out; the result is copied back. */
-    const bool host_library = request->library != DL_LIB_NCCL && request->library != DL_LIB_COPY;
     double staging_s = 0;
-    if (host_library && request->system->device->kind == DL_DEVICE_GPU &&
+    if (request->system->device->kind == DL_DEVICE_GPU &&
         !takes_device_memory(request->system, request->library)) {
         staging_s = 2 * dl_gradient_sync_host_copy_s(request, bytes, true);
         if (!dl_known(staging_s)) {
@@ -198,11 +202,8 @@ double dl_gradient_sync_server_s_per_byte(const struct dl_gradient_sync_request 
     if (dl_shared_host_carries(request->system))
         return core_s_per_byte(request, imbalance, &core_s) == DL_OK ? core_s : NAN;
     if (workers <= 1) return 0;
-    const struct dl_link *inter = &request->system->inter;
-    if (!request->system->has_inter || !dl_known(inter->bandwidth_bytes_per_s)) return NAN;
-    const double adapters =
-        inter->adapters_per_node == DL_ABSENT ? 1 : (double)inter->adapters_per_node;
-    double bandwidth = inter->bandwidth_bytes_per_s * adapters;
+    double bandwidth = dl_path_node_bytes_per_s(request->system);
+    if (!dl_known(bandwidth)) return NAN;
     const double copies = request->framework->sync.messages.message_copy_bytes_per_s;
     if (dl_known(copies)) bandwidth = fmin(bandwidth, copies);
     /* the share of the server on the worker's own node stays there */

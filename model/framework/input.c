@@ -1,5 +1,6 @@
 /* input.c - F-INPUT. */
 #include "model/framework/input.h"
+#include "model/network/path.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -17,12 +18,9 @@ static double readers(const struct dl_framework *framework, const struct dl_plan
  * it over the bridge between sockets. F-INPUT. */
 static double over_bridge_s(const struct dl_system *system, const struct dl_plan *plan,
                             double bytes) {
-    const struct dl_link *intra = &system->intra;
-    const double others = (double)plan->devices_per_node - (double)intra->peer_group;
-    if (!system->has_intra || intra->peer_group <= 0 || others <= 0 ||
-        !dl_known(intra->cross_bandwidth_bytes_per_s))
-        return 0;
-    return others * bytes / intra->cross_bandwidth_bytes_per_s;
+    const double bridge = dl_path_bridge_bytes_per_s(system),
+                 others = (double)dl_path_beyond_socket(system, plan->devices_per_node);
+    return others > 0 && dl_known(bridge) ? others * bytes / bridge : 0;
 }
 
 /* Host-to-device copy of a batch, all devices of a node at once. */
@@ -82,14 +80,6 @@ static double decode_s(const struct dl_system *system, const struct dl_framework
     return workers > 0 ? samples * plan->decode_s_per_sample / workers : 0;
 }
 
-/* Adapters of a node together. */
-static double adapter_bytes_per_s(const struct dl_system *system) {
-    const struct dl_link *inter = &system->inter;
-    const double adapters =
-        inter->adapters_per_node == DL_ABSENT ? 1 : (double)inter->adapters_per_node;
-    return system->has_inter ? inter->bandwidth_bytes_per_s * adapters : NAN;
-}
-
 /* Other nodes read, decode and send the tensors of all samples of the job. */
 static void read_elsewhere(const struct dl_system *system, const struct dl_workload *workload,
                            const struct dl_plan *plan, double node_batch, double sample_bytes,
@@ -103,8 +93,8 @@ static void read_elsewhere(const struct dl_system *system, const struct dl_workl
                       ? samples * plan->decode_s_per_sample / (count * (double)there->host.cores)
                       : NAN;
     t->transfer_s =
-        workload->input_bytes_per_sample * fmax(node_batch / adapter_bytes_per_s(system),
-                                                samples / count / adapter_bytes_per_s(there));
+        workload->input_bytes_per_sample * fmax(node_batch / dl_path_node_bytes_per_s(system),
+                                                samples / count / dl_path_node_bytes_per_s(there));
     if (!dl_known(t->decode_s)) t->unknown = "the cores of the nodes that decode";
     if (!dl_known(t->transfer_s)) t->unknown = "the network to the nodes that decode";
     if (!dl_known(t->decode_s)) t->decode_s = 0;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "model/network/libraries/coll_copy.h"
+#include "model/network/path.h"
 
 /* peer connections of one device: CUDA C++ Programming Guide, peer-to-peer memory access */
 enum { PEERS = 8 };
@@ -22,9 +23,8 @@ int dl_key_owner_staged(const struct dl_key_owners *owners, int owner) {
 
 /* Most peers of a device, in the order of device numbers. */
 static int most_peers(const struct dl_system *system) {
-    const struct dl_link *intra = &system->intra;
-    if (!system->has_intra || !intra->peer_to_peer) return 0;
-    return intra->kind != NULL && strcmp(intra->kind, "nvswitch") == 0 ? INT_MAX / 2 : PEERS;
+    if (!dl_path_has_peers(system)) return 0;
+    return dl_path_inside_kind(system) == DL_PATH_NVSWITCH ? INT_MAX / 2 : PEERS;
 }
 
 struct key {
@@ -57,17 +57,11 @@ static void assign(const struct dl_gradient_sync_request *r, struct dl_key_owner
     }
 }
 
-/* Devices that are not on the same socket as device 0. */
-static double on_other_sockets(const struct dl_link *intra, int devices) {
-    return intra->peer_group > 0 && devices > intra->peer_group
-               ? (double)(devices - intra->peer_group)
-               : 0;
-}
-
 enum dl_code dl_key_owners_of(const struct dl_gradient_sync_request *r, struct dl_key_owners *out,
                               struct dl_err *err) {
     const struct dl_system *system = r->system;
-    const struct dl_link *intra = &system->intra;
+    const enum dl_path_kind kind = dl_path_inside_kind(system);
+    const double bridge = dl_path_bridge_bytes_per_s(system);
     const int devices = (int)r->plan->devices_per_node;
     const double host = system->has_host ? system->host.copy_bandwidth_bytes_per_s : NAN;
     enum { MANY = 1 << 28 }; /* bytes, so that a launch does not count */
@@ -75,17 +69,16 @@ enum dl_code dl_key_owners_of(const struct dl_gradient_sync_request *r, struct d
         .devices = devices, .per_slot = 1, .peers = most_peers(system), .star_s_per_byte = NAN};
     out->sum_s_per_byte = dl_gradient_sync_device_stream_s(r, (devices + 1.0) * MANY) / MANY;
     const bool peers = out->peers > 0;
-    const bool nvlink = peers && intra->kind != NULL && strncmp(intra->kind, "nv", 2) == 0;
+    const bool nvlink = peers && (kind == DL_PATH_NVLINK || kind == DL_PATH_NVSWITCH);
     if (!nvlink && system->has_host && system->host.devices_per_copy_link > 1)
         out->per_slot = (int)fmin((double)system->host.devices_per_copy_link, devices);
     struct dl_cost_parts star;
-    if (nvlink && intra->edge_count > 0 && dl_copy_star_cost(system, devices, 1, &star))
+    if (nvlink && dl_path_has_edges(system) && dl_copy_star_cost(system, devices, 1, &star))
         out->star_s_per_byte = star.bandwidth_s;
-    out->peer_s_per_byte = peers ? 1 / intra->bandwidth_bytes_per_s : 0;
+    out->peer_s_per_byte = peers ? 1 / dl_path_device_bytes_per_s(system) : 0;
     out->staged_s_per_byte = 2 / host;
-    if (peers && dl_known(intra->cross_bandwidth_bytes_per_s) && !dl_known(out->star_s_per_byte))
-        out->bridge_s_per_byte =
-            on_other_sockets(intra, devices) / intra->cross_bandwidth_bytes_per_s;
+    if (peers && dl_known(bridge) && !dl_known(out->star_s_per_byte))
+        out->bridge_s_per_byte = (double)dl_path_beyond_socket(system, devices) / bridge;
     const bool some_staged = devices > out->peers + 1;
     if (!dl_known(out->star_s_per_byte) && ((peers && !dl_known(out->peer_s_per_byte)) ||
                                             (some_staged && !dl_known(out->staged_s_per_byte)))) {

@@ -1,5 +1,6 @@
 /* servers.c - see servers.h. F-PS-QUEUE */
 #include "model/framework/servers.h"
+#include "model/network/path.h"
 
 #include <math.h>
 
@@ -28,12 +29,7 @@ static double inverse(double bytes_per_s) {
 
 /* Seconds per byte of a node's adapters; 0 inside one node, NAN when the system has none. */
 static double adapter_s_per_byte(const struct dl_system *system, bool leaves_node) {
-    const struct dl_link *inter = &system->inter;
-    if (!leaves_node) return 0;
-    if (!system->has_inter || !dl_known(inter->bandwidth_bytes_per_s)) return NAN;
-    const double adapters =
-        inter->adapters_per_node == DL_ABSENT ? 1 : (double)inter->adapters_per_node;
-    return 1 / (inter->bandwidth_bytes_per_s * adapters);
+    return leaves_node ? 1 / dl_path_node_bytes_per_s(system) : 0;
 }
 
 enum dl_code dl_servers_of(const struct dl_gradient_sync_request *r, struct dl_servers *out,

@@ -4,6 +4,7 @@
  * all together, for passes that move more than a device's share of the last-level cache. Both take
  * k c / C times as long when k devices of c cores need more than C cores. */
 #include "model/framework/shared_host.h"
+#include "model/network/path.h"
 
 #include <math.h>
 #include <string.h>
@@ -85,6 +86,5 @@ double dl_shared_host_endpoint_ratio(const struct dl_system *system,
 }
 
 bool dl_shared_host_carries(const struct dl_system *system) {
-    return is_cpu(system) && system->has_inter && system->inter.kind != NULL &&
-           strcmp(system->inter.kind, "loopback") == 0;
+    return is_cpu(system) && dl_path_is_loopback(system);
 }

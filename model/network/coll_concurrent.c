@@ -13,9 +13,10 @@ static int64_t divide_up(int64_t a, int64_t b) { return (a - 1) / b + 1; }
 void dl_collective_domain(const struct dl_system *system,
                           const struct dl_collective_request *request,
                           struct dl_collective_request *out) {
-    const int64_t most = system->has_intra ? system->intra.domain_nodes : 1;
+    const int64_t most = dl_path_domain_nodes(system);
     *out = *request;
-    if (most <= 1 || request->library != DL_LIB_NCCL || request->domain_nodes > 0) return;
+    if (most <= 1 || !dl_libraries[request->library]->spans_domains || request->domain_nodes > 0)
+        return;
     out->nodes = divide_up(request->nodes, most);
     out->domain_nodes = divide_up(request->nodes, out->nodes);
     out->ranks_per_node = divide_up(request->nodes * request->ranks_per_node, out->nodes);
@@ -25,16 +26,16 @@ void dl_collective_neighbours(const struct dl_system *system, int64_t nodes, int
                               int64_t ranks, int64_t stride,
                               struct dl_collective_request *request) {
     const int64_t most =
-        system->has_intra && request->library == DL_LIB_NCCL && system->intra.domain_nodes > 1
-            ? system->intra.domain_nodes
-            : 1;
+        dl_libraries[request->library]->spans_domains ? dl_path_domain_nodes(system) : 1;
     const int64_t joined = most < nodes ? most : nodes, held = joined * ranks_per_node;
     const bool crosses = nodes > joined && stride * ranks > held;
     request->nodes = crosses ? 2 : 1, request->ranks_per_node = crosses ? 1 : 2;
     request->domain_nodes = joined, request->flows_per_adapter = 1.0;
     if (crosses) {
         const double senders = (double)(stride < held ? stride : held);
-        request->flows_per_adapter = fmax(1.0, senders / dl_coll_adapters(system, request));
+        struct dl_path path;
+        dl_coll_path(system, request, &path);
+        request->flows_per_adapter = fmax(1.0, senders / path.adapter_count);
     }
 }
 
@@ -63,7 +64,9 @@ enum dl_code dl_collective_group(const struct dl_system *system,
     }
     if (stride >= per_node || group.ranks_per_node == 1) stride = 1;
     if (group.nodes > 1 && together > 1) {
-        const double adapters = dl_coll_adapters(system, request);
+        struct dl_path path;
+        dl_coll_path(system, request, &path);
+        const double adapters = path.adapter_count;
         double mine = fmin(adapters, (double)group.ranks_per_node);
         group.flows_per_adapter =
             fmax(1.0, request->flows_per_adapter) * fmax(1.0, (double)together * mine / adapters);

@@ -13,7 +13,7 @@ const char *const dl_library_names[] = {DL_LIBRARY_ROWS(NAME) NULL};
 #define DECLARE(index, row, name) extern const struct dl_collective_library dl_library_##row;
 DL_LIBRARY_ROWS(DECLARE)
 #define ADDRESS(index, row, name) &dl_library_##row,
-const struct dl_collective_library *const dl_libraries[] = {DL_LIBRARY_ROWS(ADDRESS)};
+const struct dl_collective_library *const dl_libraries[] = {DL_LIBRARY_ROWS(ADDRESS) NULL};
 
 static int find(const char *const *names, const char *name) {
     for (int i = 0; names[i] != NULL; i++)

@@ -19,7 +19,8 @@
     ROW(GRPC, grpc, "grpc")                                                                        \
     ROW(PSLITE, pslite, "ps-lite")                                                                 \
     ROW(COPY, copy, "copy")                                                                        \
-    ROW(MLSL, mlsl, "mlsl")
+    ROW(MLSL, mlsl, "mlsl")                                                                        \
+    ROW(ONECCL, oneccl, "oneccl")
 
 #define DL_LIBRARY_INDEX(index, row, name) DL_LIB_##index,
 enum dl_library { DL_LIBRARY_ROWS(DL_LIBRARY_INDEX) DL_LIBRARIES };
@@ -62,11 +63,25 @@ typedef enum dl_code dl_library_time_fn(const struct dl_system *system,
 
 struct dl_collective_library {
     const char *summary;
+    const char *formula, *source; /* id in docs/theory.md, key of data/SOURCES.md */
+    const char *const *spellings; /* words of published tables that name it; ends with NULL */
+    bool on_gpus, on_cpus;        /* devices whose ranks it serves */
+    bool single_node;             /* one process: ranks of one node alone */
+    bool takes_gpu_memory;        /* reads and writes GPU memory itself; else callers copy it */
+    bool queues_on_gpu;           /* its kernels run on the GPU, in the order of its queue */
+    bool stages_gpu_memory;       /* given GPU memory, copies it in pieces through its own buffers
+                                      on the host, where it also sums */
+    bool polls;                   /* a rank that waits keeps its core busy */
+    bool waits_per_layer;         /* its frameworks wait for a layer's own reduction before that
+                                      layer's next forward pass, not for all */
+    bool spans_domains;           /* uses links.intra between the nodes of a domain */
+    bool has_own_rate;            /* attains links.inter.nccl_bandwidth on an adapter */
+    const char *algorithm_key;    /* key of a system that imposes its algorithm; NULL: none */
     const struct dl_collective_algorithm *algorithms; /* ends with name NULL */
     dl_library_time_fn *time;
 };
 
-/* In the order of enum dl_library. */
+/* In the order of enum dl_library; ends with NULL. */
 extern const struct dl_collective_library *const dl_libraries[];
 extern const char *const dl_library_names[]; /* NULL-terminated */
 

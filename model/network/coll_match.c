@@ -21,19 +21,12 @@ double dl_collective_bus_factor(enum dl_collective_op op, double ranks) {
     }
 }
 
-/* Tables name libraries as people do: "Intel MLSL", "OSU Open MPI/UCX" (OSU's benchmarks time an
- * MPI), "Baidu ring-allreduce" (which runs on MPI). -1: none of them. */
+/* Tables name libraries as people do: "Intel MLSL", "OSU Open MPI/UCX". -1: none of them. */
 static int library_of(const char *name) {
-    static const struct {
-        const char *part;
-        enum dl_library library;
-    } names[] = {{"MLSL", DL_LIB_MLSL}, {"NCCL", DL_LIB_NCCL}, {"nccl", DL_LIB_NCCL},
-                 {"RCCL", DL_LIB_NCCL}, {"OSU", DL_LIB_MPI},   {"MPI", DL_LIB_MPI},
-                 {"Baidu", DL_LIB_MPI}, {"mlsl", DL_LIB_MLSL}, {"Gloo", DL_LIB_GLOO}};
-    if (name == NULL) return -1;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strstr(name, names[i].part) != NULL) return (int)names[i].library;
-    return dl_library_find(name);
+    for (int i = 0; name != NULL && i < DL_LIBRARIES; i++)
+        for (const char *const *word = dl_libraries[i]->spellings; *word != NULL; word++)
+            if (strstr(name, *word) != NULL) return i;
+    return name == NULL ? -1 : dl_library_find(name);
 }
 
 /* nccl-tests and torch.distributed say send_recv. -1: no operation of that name. */
@@ -80,7 +73,7 @@ static const char *take_measurement(const struct dl_coll_row *row, struct dl_col
 static const char *take_request(const struct dl_coll_row *row, struct dl_coll_match *match) {
     const int library = library_of(row->library), op = op_of(row->collective);
     match->unknown = library < 0 ? row->library : op < 0 ? row->collective : NULL;
-    if (library < 0) return "library: expected NCCL, RCCL, MPI, MLSL or Gloo";
+    if (library < 0) return "library: expected one of 'dlmodel list libraries'";
     if (op < 0)
         return "collective: expected p2p or send_recv, broadcast, reduce, all_reduce, "
                "reduce_scatter, all_gather, all_to_all, gather, scatter or halo";
@@ -137,7 +130,8 @@ static const char *const dtypes[] = {
 /* A required column must be in the header; its cells may be empty. */
 static const struct dl_field columns[] = {
     TEXT(library, true,
-         "collective library: NCCL, MPI, MLSL or Gloo, or a longer name that contains one of them"),
+         "collective library: NCCL, MPI, Gloo, ... (`list libraries`), or a longer name that "
+         "contains one"),
     TEXT(lib_version, true,
          "its release: 2.18.3 of NCCL, openmpi-5.0 or hpcx-2.18 of MPI; empty: the system's"),
     TEXT(

@@ -31,7 +31,7 @@ static struct nearest find_nearest(const struct dl_system *system,
             continue;
         if (m->sample_count + m->piece_count == 0 || m->nodes < 1 || m->ranks < 2) continue;
         /* measured over nodes of one NVLink domain: neither inside a node nor over adapters */
-        if (m->nodes > 1 && m->nodes <= system->intra.domain_nodes) continue;
+        if (m->nodes > 1 && m->nodes <= dl_path_domain_nodes(system)) continue;
         if ((m->nodes > 1) != (request->nodes > 1) || m->ranks % m->nodes != 0) continue;
         if (m->nodes == request->nodes && m->ranks == m->nodes * request->ranks_per_node) {
             out.exact = m;

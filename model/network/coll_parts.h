@@ -4,6 +4,7 @@
 #define DL_MODEL_NETWORK_COLL_PARTS_H
 
 #include "model/network/collective.h"
+#include "model/network/path.h"
 
 #include <math.h>
 #include <string.h>
@@ -74,12 +75,15 @@ static inline struct dl_cost_parts dl_coll_ring_cost(const struct dl_hockney *li
         messages};
 }
 
-/* Adapters of a node, or of all nodes of a domain (F-COLL-DOMAIN). */
-static inline double dl_coll_adapters(const struct dl_system *system,
-                                      const struct dl_collective_request *request) {
-    const double each =
-        system->inter.adapters_per_node > 1 ? (double)system->inter.adapters_per_node : 1.0;
-    return request->domain_nodes > 1 ? each * (double)request->domain_nodes : each;
+static inline void dl_coll_path(const struct dl_system *system,
+                                const struct dl_collective_request *request, struct dl_path *out) {
+    const struct dl_rank_group group = {.nodes = request->nodes,
+                                        .ranks_per_node = request->ranks_per_node,
+                                        .domain_nodes = request->domain_nodes,
+                                        .stride = request->group_stride,
+                                        .concurrent = request->concurrent,
+                                        .flows_per_adapter = request->flows_per_adapter};
+    dl_path_of(system, &group, out);
 }
 
 /* Operations other than all-reduce for libraries without decision rules, one algorithm at every

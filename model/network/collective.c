@@ -22,7 +22,7 @@ enum dl_code dl_collective_time(const struct dl_system *system,
                                 struct dl_collective_time *out, struct dl_err *err) {
     DL_TRY(check(request, err));
     struct dl_collective_request folded, grouped;
-    if (system->intra.domain_nodes > 1 && system->has_intra) {
+    if (dl_path_domain_nodes(system) > 1) {
         dl_collective_domain(system, request, &folded);
         request = &folded;
     }

@@ -6,6 +6,7 @@
 
 #include "model/engine/strategies/strategy.h"
 #include "model/engine/energy.h"
+#include "model/network/path.h"
 
 enum { ROUNDS = 5 };
 
@@ -26,13 +27,10 @@ static double devices_of(const struct mix *m, int group) {
 }
 
 static double network_bytes_per_s(const struct dl_system *system) {
-    const struct dl_link *inter = &system->inter;
-    const double adapters =
-        inter->adapters_per_node == DL_ABSENT ? 1 : (double)inter->adapters_per_node;
-    const double rate = dl_known(inter->nccl_bandwidth_bytes_per_s)
-                            ? inter->nccl_bandwidth_bytes_per_s
-                            : inter->bandwidth_bytes_per_s;
-    return system->has_inter && dl_known(rate) ? rate * adapters : 0;
+    struct dl_path_adapter adapter;
+    return dl_path_adapter_of(system, true, &adapter) && dl_known(adapter.bytes_per_s)
+               ? adapter.bytes_per_s * adapter.count
+               : 0;
 }
 
 static double known_or_zero(double value) { return dl_known(value) ? value : 0; }
@@ -40,14 +38,16 @@ static double known_or_zero(double value) { return dl_known(value) ? value : 0; 
 /* Which network sets the pace. One order for all: of equal rates the later one, then the one that
  * costs hosts more, then by name, so that the order of the groups does not matter. */
 static bool is_slower(const struct dl_system *a, const struct dl_system *b) {
+    struct dl_path_adapter of_a, of_b;
+    dl_path_adapter_of(a, true, &of_a);
+    dl_path_adapter_of(b, true, &of_b);
     const double rates[] = {network_bytes_per_s(a), network_bytes_per_s(b)},
-                 late_s[] = {known_or_zero(a->inter.latency_s), known_or_zero(b->inter.latency_s)},
-                 host_s[] = {known_or_zero(a->inter.per_message_cpu_s),
-                             known_or_zero(b->inter.per_message_cpu_s)};
+                 late_s[] = {known_or_zero(of_a.latency_s), known_or_zero(of_b.latency_s)},
+                 host_s[] = {of_a.message_cpu_s, of_b.message_cpu_s};
     if (rates[0] < rates[1] || rates[0] > rates[1]) return rates[0] < rates[1];
     if (late_s[0] < late_s[1] || late_s[0] > late_s[1]) return late_s[0] > late_s[1];
     if (host_s[0] < host_s[1] || host_s[0] > host_s[1]) return host_s[0] > host_s[1];
-    if (a->inter.rdma != b->inter.rdma) return !a->inter.rdma;
+    if (of_a.rdma != of_b.rdma) return !of_a.rdma;
     return a->name != NULL && b->name != NULL && strcmp(a->name, b->name) < 0;
 }
 

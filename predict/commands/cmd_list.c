@@ -1,5 +1,5 @@
-/* cmd_list.c - the known systems, devices, workloads, frameworks, strategies, collectives,
- * behaviours, layers. */
+/* cmd_list.c - the known systems, devices, workloads, frameworks, strategies, libraries,
+ * collectives, behaviours, layers, checkpoint formats. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 static const struct dl_option *const tables[] = {dl_output_options, NULL};
 static const char *const examples[] = {"dlmodel list systems", "dlmodel list workloads --json",
-                                       NULL};
+                                       "dlmodel list libraries", NULL};
 
 static const struct dl_column plain_columns[] = {
     {"name", "name", "", DL_COLUMN_STRING, 0, 0},
@@ -38,6 +38,16 @@ static const struct dl_column framework_columns[] = {
     {"summary", "summary", "", DL_COLUMN_STRING, 0, 0},
     {"source", "source", "", DL_COLUMN_STRING, 0, 0},
     {"status", "status", "", DL_COLUMN_STRING, 0, 0},
+};
+
+static const struct dl_column library_columns[] = {
+    {"name", "name", "", DL_COLUMN_STRING, 0, 0},
+    {"summary", "summary", "", DL_COLUMN_STRING, 0, 0},
+    {"source", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"runs_on", "runs on", "", DL_COLUMN_STRING, 0, 0},
+    {"takes_gpu_memory", "takes GPU memory", "", DL_COLUMN_STRING, 0, 0},
+    {"formula", "formula", "", DL_COLUMN_STRING, 0, 0},
+    {"operations", "operations", "", DL_COLUMN_STRING, 0, 0},
 };
 
 static const struct dl_column collective_columns[] = {
@@ -192,6 +202,39 @@ static const char *libraries_with(enum dl_collective_op op, const char *name, in
     return text;
 }
 
+/* Operations for which its rules have an algorithm of their own. */
+static const char *operations_of(const struct dl_collective_library *library,
+                                 struct dl_arena *arena) {
+    const char *text = "";
+    for (int op = 0; op < DL_COLL_OPS; op++) {
+        bool serves = false;
+        for (const struct dl_collective_algorithm *a = library->algorithms; a->name != NULL; a++)
+            serves = serves || (a->operations >> op & 1u) != 0;
+        if (serves)
+            text = dl_arena_printf(arena, "%s%s%s", text, text[0] != 0 ? " " : "",
+                                   dl_collective_op_names[op]);
+    }
+    return text;
+}
+
+static enum dl_code list_libraries(struct dl_context *context, struct dl_table *table,
+                                   struct dl_err *err) {
+    (void)err;
+    for (int i = 0; i < DL_LIBRARIES; i++) {
+        const struct dl_collective_library *library = dl_libraries[i];
+        add(table, dl_library_names[i], library->summary, library->source);
+        union dl_cell *cells = last_row(table);
+        cells[3].string = !library->on_gpus ? "CPUs" : library->on_cpus ? "GPUs, CPUs" : "GPUs";
+        cells[4].string = !library->on_gpus            ? ""
+                          : library->takes_gpu_memory  ? "yes"
+                          : library->stages_gpu_memory ? "copies it"
+                                                       : "no";
+        cells[5].string = library->formula;
+        cells[6].string = operations_of(library, context->arena);
+    }
+    return DL_OK;
+}
+
 /* operation.algorithm, once for all libraries */
 static enum dl_code list_collectives(struct dl_context *context, struct dl_table *table,
                                      struct dl_err *err) {
@@ -263,6 +306,7 @@ static const struct kind {
     {"workloads", list_workloads, COLUMNS(workload_columns)},
     {"frameworks", list_frameworks, COLUMNS(framework_columns)},
     {"strategies", list_strategies, COLUMNS(plain_columns)},
+    {"libraries", list_libraries, COLUMNS(library_columns)},
     {"collectives", list_collectives, COLUMNS(collective_columns)},
     {"behaviours", list_behaviours, COLUMNS(plain_columns)},
     {"layers", list_layers, COLUMNS(plain_columns)},
@@ -275,8 +319,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     enum dl_format format = DL_FORMAT_TEXT;
     DL_TRY(dl_output_format(options, &format, err));
     const char *all =
-        "systems, devices, workloads, frameworks, strategies, collectives, behaviours, layers or "
-        "checkpoints";
+        "systems, devices, workloads, frameworks, strategies, libraries, collectives, behaviours, "
+        "layers or checkpoints";
     if (options->positional_count > 1)
         return dl_fail(err, DL_ERR_USAGE, "unexpected argument \"%s\"", options->positional[1]);
     if (options->positional_count == 0)
@@ -312,14 +356,14 @@ const struct dl_command dl_cmd_list = {
     .summary = "list systems, workloads, frameworks, strategies, ...",
     .usage = "KIND [options]",
     .purpose =
-        "Lists systems, devices, workloads, frameworks, strategies, collectives, behaviours, "
-        "layers or formats of checkpoints, each with a one-line summary and the source of its "
-        "numbers. Workloads "
-        "also show parameters, multiply-adds and activations; devices show the origin of "
-        "their kernel times.",
+        "Lists systems, devices, workloads, frameworks, strategies, communication libraries, "
+        "algorithms of collectives, behaviours, layers or formats of checkpoints, each with a "
+        "one-line summary and the source of its numbers. Workloads also show parameters, "
+        "multiply-adds and activations; devices show the origin of their kernel times; libraries "
+        "show the devices that they run on and the operations that they have rules for.",
     .examples = examples,
-    .words = "systems devices workloads frameworks strategies collectives behaviours layers "
-             "checkpoints",
+    .words = "systems devices workloads frameworks strategies libraries collectives behaviours "
+             "layers checkpoints",
     .options = tables,
     .run = run,
 };

@@ -101,7 +101,7 @@ check 'completion' 0
 if bash -n "$work/out" 2> /dev/null; then echo 'ok completion is bash'; else echo 'not ok completion is bash'; fi
 run zzzz
 check 'a command that is not there' 2 "no command 'zzzz'; there are"
-for kind in systems devices workloads frameworks strategies collectives behaviours layers; do
+for kind in systems devices workloads frameworks strategies libraries collectives behaviours layers; do
     run list "$kind" --json
     check "list $kind" 0
     has "list $kind has sources" '"source": "'

@@ -137,6 +137,30 @@ static void gloo_by_hand(void **state) {
     }
 }
 
+/* The same machine: 5000, 100000 and 3 million elements of 4 bytes. nreduce: 3 + 3 messages. */
+static void oneccl_by_hand(void **state) {
+    (void)state;
+    static const struct {
+        const char *algorithm;
+        double bytes, time_s;
+    } cases[] = {{"recursive_doubling", 20e3, 2 * (50e-6 + 20e-6 + 5e-6)},
+                 {"nreduce", 400e3, 6 * 50e-6 + 0.75 * (2 * 0.4e-3 + 0.1e-3)},
+                 {"ring", 12e6, 6 * 50e-6 + 0.75 * (2 * 12e-3 + 3e-3)}};
+    const struct dl_system system = fake_system();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct dl_collective_request r = {.op = DL_COLL_ALL_REDUCE,
+                                                .library = DL_LIB_ONECCL,
+                                                .bytes = cases[i].bytes,
+                                                .nodes = 4,
+                                                .ranks_per_node = 1,
+                                                .as_run = true};
+        struct dl_collective_time t;
+        assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
+        assert_string_equal(t.algorithm, cases[i].algorithm);
+        check_close(t.time_s, cases[i].time_s, 1e-9);
+    }
+}
+
 /* 4 nodes of 1 on 50 us links: recursive doubling of 8 bytes takes 2 messages; staged from device
  * memory each costs 20 us more. */
 static void device_buffers_cost_copies(void **state) {
@@ -408,6 +432,7 @@ static void samples_need_no_link(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(mpi_rules),
                                        cmocka_unit_test(gloo_by_hand),
+                                       cmocka_unit_test(oneccl_by_hand),
                                        cmocka_unit_test(mpi_costs_over_nodes),
                                        cmocka_unit_test(parameter_servers_by_hand),
                                        cmocka_unit_test(copies_by_hand),

@@ -12,7 +12,7 @@
 #include "model/network/collective.h"
 #include "model/catalog/data.h"
 #include "model/machine/fair.h"
-#include "model/machine/net_share.h"
+#include "model/network/path.h"
 #include "tests/check.h"
 
 /* F-FAIR. Links of 10 and 6. Two flows a on link 0; one flow b on both; c on link 1 wants 1 at
@@ -130,11 +130,15 @@ static void what_a_group_gets(void **state) {
         {4, 1, false, "NODE", 25e9, DL_NET_MEMORY}, {4, 1, true, "SYS", 20e9, DL_NET_CROSS}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         system.inter.gpudirect = cases[i].gpudirect, system.inter.distance = cases[i].distance;
-        const struct dl_network_share share =
-            dl_network_share(&system, 12e9, 4, cases[i].per_node, cases[i].groups, true);
+        const struct dl_rank_group group = {.nodes = 4,
+                                            .ranks_per_node = (int64_t)cases[i].per_node};
+        struct dl_path path;
+        dl_path_of(&system, &group, &path);
+        path.groups = cases[i].groups;
+        const struct dl_path_share share = dl_path_between(&path, 12e9, true);
         check_close(share.bytes_per_s, cases[i].bytes_per_s, 1e-12);
         assert_int_equal(share.limit, cases[i].limit);
-        check_close(share.bisection, 1, 0);
+        check_close(path.oversubscription, 1, 0);
     }
 }
 
@@ -146,13 +150,19 @@ static void switches_by_hand(void **state) {
     system.has_fabric = true;
     system.fabric = (struct dl_fabric){
         .topology = "fat-tree", .oversubscription = 3, .nodes_per_leaf = 16, .hop_latency_s = 1e-6};
-    check_close(dl_network_fabric(&system, 16).bisection, 1, 0);
-    check_close(dl_network_fabric(&system, 16).latency_s, 0, 0);
-    check_close(dl_network_fabric(&system, 17).bisection, 3, 0);
-    check_close(dl_network_fabric(&system, 17).latency_s, 2e-6, 1e-12);
-    system.fabric.topology = "dragonfly";
-    check_close(dl_network_fabric(&system, 17).bisection, 6, 0);
-    check_close(dl_network_fabric(&system, 17).latency_s, 3e-6, 1e-12);
+    static const struct {
+        const char *topology;
+        int64_t nodes;
+        double oversubscription, latency_s;
+    } cases[] = {{"fat-tree", 16, 1, 0}, {"fat-tree", 17, 3, 2e-6}, {"dragonfly", 17, 6, 3e-6}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct dl_rank_group group = {.nodes = cases[i].nodes, .ranks_per_node = 1};
+        struct dl_path path;
+        system.fabric.topology = cases[i].topology;
+        dl_path_of(&system, &group, &path);
+        check_close(path.oversubscription, cases[i].oversubscription, 0);
+        check_close(path.fabric_latency_s, cases[i].latency_s, 1e-12);
+    }
 }
 
 /* V100 cube mesh, 22.4 GB/s a link. Four groups of two that stand 4 apart: 0-4 and 1-5 have two

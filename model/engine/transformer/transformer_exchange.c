@@ -35,6 +35,7 @@
 #include "model/engine/strategies/strategy.h"
 #include "model/engine/transformer/transformer_maker.h"
 #include "model/workload/layer.h"
+#include "model/network/path.h"
 
 double dl_transformer_contention(const struct dl_transformer *tf,
                                  const struct dl_collective_time *collective) {
@@ -212,7 +213,7 @@ static double places_of(double experts, double chosen, double n) {
 static int64_t ranks_together(const struct dl_transformer *tf,
                               const struct dl_transformer_split *split,
                               struct dl_transformer_group group) {
-    const int64_t nodes = tf->system->intra.domain_nodes > 1 ? tf->system->intra.domain_nodes : 1,
+    const int64_t nodes = dl_path_domain_nodes(tf->system),
                   fit = nodes * split->devices_per_node / group.stride;
     return fit < 1 ? 1 : fit < group.ranks ? fit : group.ranks;
 }

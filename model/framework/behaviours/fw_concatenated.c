@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #include "model/framework/gradient_sync.h"
+#include "model/network/path.h"
 
 /* Counts the concatenated tensors; fills `messages` unless it is NULL. */
 static int concatenate(const struct dl_gradient_sync_request *r, struct dl_message *messages) {
@@ -44,10 +45,10 @@ static int concatenate(const struct dl_gradient_sync_request *r, struct dl_messa
 /* Slowdown of each of two collectives that share the adapters: none where the library alone does
  * not fill half of them. */
 static double two_flows(const struct dl_gradient_sync_request *r) {
-    const struct dl_link *inter = &r->system->inter;
-    const bool limited = r->library == DL_LIB_NCCL && dl_known(inter->nccl_bandwidth_bytes_per_s);
-    return limited ? fmax(1, 2 * inter->nccl_bandwidth_bytes_per_s / inter->bandwidth_bytes_per_s)
-                   : 2;
+    struct dl_path_adapter own, any;
+    dl_path_adapter_of(r->system, dl_libraries[r->library]->has_own_rate, &own);
+    dl_path_adapter_of(r->system, false, &any);
+    return fmax(1, 2 * own.bytes_per_s / any.bytes_per_s);
 }
 
 /* How the devices of replicas sum (F-GROUP-SUMS), where the framework groups the first devices of

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "model/framework/gradient_sync.h"
+#include "model/network/path.h"
 
 enum { HALVINGS = 12 }; /* of the whole: smaller pieces have latency alone */
 
@@ -32,16 +33,15 @@ static enum dl_code try_library(const struct dl_gradient_sync_request *r, enum d
 
 /* Servers or merging devices that move each byte once each way, the two ways at once. */
 static void try_servers(const struct dl_gradient_sync_request *r, struct dl_message *best) {
-    const struct dl_link *intra = &r->system->intra;
     const double devices = (double)r->plan->devices_per_node;
     const bool gpu = r->system->device->kind == DL_DEVICE_GPU;
     double s_per_byte = dl_gradient_sync_server_s_per_byte(r, 1);
     if (r->plan->nodes <= 1) { /* the host sums, or the devices themselves */
         const double copy_s = gpu ? dl_gradient_sync_host_copy_s(r, 1, true) : 0;
         s_per_byte = fmax(copy_s, dl_gradient_sync_host_sum_s(r, 1, devices));
-        if (r->system->has_intra && intra->peer_to_peer)
-            s_per_byte =
-                fmin(s_per_byte, 2 * (devices - 1) / devices / intra->bandwidth_bytes_per_s);
+        if (dl_path_has_peers(r->system))
+            s_per_byte = fmin(s_per_byte,
+                              2 * (devices - 1) / devices / dl_path_device_bytes_per_s(r->system));
     }
     if (!(s_per_byte > 0) || !(s_per_byte * best->bytes < best->duration_s)) return;
     best->duration_s = best->bandwidth_s = s_per_byte * best->bytes;
@@ -55,13 +55,13 @@ static void try_servers(const struct dl_gradient_sync_request *r, struct dl_mess
 
 enum dl_code dl_gradient_sync_cheapest(const struct dl_gradient_sync_request *r,
                                        struct dl_message *out, struct dl_err *err) {
-    static const enum dl_library hosts[] = {DL_LIB_MPI, DL_LIB_GLOO, DL_LIB_GRPC, DL_LIB_MLSL};
     memset(out, 0, sizeof *out);
     DL_TRY(try_library(r, r->library, out, err));
     if (r->plan->library != NULL || out->name == NULL) return DL_OK; /* as asked for */
     if (r->system->device->kind == DL_DEVICE_CPU) {
-        for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++)
-            DL_TRY(try_library(r, hosts[i], out, err));
+        for (int i = 0; i < DL_LIBRARIES; i++)
+            if (dl_libraries[i]->on_cpus && !dl_libraries[i]->single_node)
+                DL_TRY(try_library(r, (enum dl_library)i, out, err));
     }
     try_servers(r, out);
     return DL_OK;

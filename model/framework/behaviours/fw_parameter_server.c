@@ -18,6 +18,7 @@
 #include "model/framework/gradient_sync.h"
 #include "model/framework/servers.h"
 #include "model/framework/shared_host.h"
+#include "model/network/path.h"
 
 /* Bytes of the largest server / mean; variables are assigned round-robin in registration order. */
 static double round_robin_imbalance(const struct dl_gradient_sync_request *r) {
@@ -54,7 +55,7 @@ static enum dl_code find_rates(const struct dl_gradient_sync_request *r, struct 
     rates->algorithm = "parameter server (host)";
     /* variables are spread over the node's devices: each sends its share to the others */
     if (on_gpu && r->system->has_intra) {
-        rates->local_s_per_byte = (devices - 1) / devices / r->system->intra.bandwidth_bytes_per_s;
+        rates->local_s_per_byte = (devices - 1) / devices / dl_path_device_bytes_per_s(r->system);
         rates->algorithm = "parameter server (gpu)";
     } else if (gpu_device) {
         rates->local_s_per_byte = dl_gradient_sync_host_copy_s(r, 1, true);

@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "model/framework/gradient_sync.h"
+#include "model/network/path.h"
 
 static const char *refuse(const struct dl_system *system, const struct dl_plan *plan) {
     if (plan->nodes > 1)
@@ -51,10 +52,10 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     reduce->duration_s = reduce_s;
     reduce->returns = true;
     double scatter_s = 0; /* slices leave the first GPU one after the other */
-    if (r->system->has_intra && dl_known(r->system->intra.bandwidth_bytes_per_s) &&
-        dl_known(r->workload->input_bytes_per_sample)) {
+    const double device_bytes_per_s = dl_path_device_bytes_per_s(r->system);
+    if (dl_known(device_bytes_per_s) && dl_known(r->workload->input_bytes_per_sample)) {
         scatter_s = (devices - 1) * r->plan->batch_per_device_samples *
-                    r->workload->input_bytes_per_sample / r->system->intra.bandwidth_bytes_per_s;
+                    r->workload->input_bytes_per_sample / device_bytes_per_s;
     }
     out->prologue_s = broadcast_s + scatter_s;
     out->host_s = r->framework->sync.replica_s * r->workload->parameter_tensors * devices;

@@ -49,7 +49,9 @@ static bool on_gpu(const struct dl_gradient_sync_request *r) {
 /* F-FUSION-THREAD: time of one tensor's copy to the host, or back, where a host library reduces
  * gradients of GPUs. */
 static double host_copy_s(const struct dl_gradient_sync_request *r) {
-    return r->library != DL_LIB_NCCL && on_gpu(r) ? r->framework->sync.messages.message_s : 0;
+    return !dl_libraries[r->library]->takes_gpu_memory && on_gpu(r)
+               ? r->framework->sync.messages.message_s
+               : 0;
 }
 
 /* Copies of a message's tensors into the fusion buffer and back. */
@@ -101,7 +103,8 @@ struct thread {
 
 /* F-FUSION-WAIT: whether tensors are negotiated before the device has computed them. */
 static bool early(const struct dl_gradient_sync_request *r) {
-    return r->framework->sync.fusion.queued_when_issued && r->library == DL_LIB_NCCL && on_gpu(r);
+    return r->framework->sync.fusion.queued_when_issued &&
+           dl_libraries[r->library]->queues_on_gpu && on_gpu(r);
 }
 
 /* When gradient `g` is there to negotiate. F-FUSION-THREAD: for a host library, when it lies in the
@@ -138,7 +141,7 @@ static enum dl_code one_cycle(const struct dl_gradient_sync_request *r,
             fused->ready_s = end_s;
         }
         if (fused->count > 1 && !on_gpu(r)) t->copied_bytes += fused->bytes;
-        if (r->library != DL_LIB_NCCL) end_s += fused->duration_s;
+        if (!dl_libraries[r->library]->queues_on_gpu || !on_gpu(r)) end_s += fused->duration_s;
     }
     t->now_s = fmax(t->now_s + cycle_s, end_s);
     return DL_OK;

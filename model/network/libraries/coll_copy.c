@@ -24,11 +24,10 @@ static bool paths_of(const struct dl_system *system, int64_t devices, struct pat
                              graph.tree_channels * graph.tree_bytes_per_s);
         /* behind a switch or on a bus a pair gets all of it */
         paths.out_bytes_per_s = paths.pair_bytes_per_s = widest;
-        const char *kind = system->intra.kind;
-        if (system->intra.edge_count > 0 && graph.nvlink)
+        if (dl_path_has_edges(system) && graph.nvlink)
             paths.pair_bytes_per_s = paths.link_bytes_per_s =
                 fmax(graph.ring_bytes_per_s, graph.tree_bytes_per_s);
-        else if (kind != NULL && strncmp(kind, "nvlink", 6) == 0)
+        else if (dl_path_inside_kind(system) == DL_PATH_NVLINK)
             paths.pair_bytes_per_s = widest / (double)(devices - 1); /* full mesh */
         /* up and down through host memory */
     } else if (!isnan(paths.host_bytes_per_s)) {
@@ -59,37 +58,13 @@ bool dl_copy_host_cost(const struct dl_system *system, int64_t devices, double b
     return true;
 }
 
-/* Links between two devices, from the file. */
-static int64_t links_between(const struct dl_link *intra, int64_t a, int64_t b) {
-    int64_t links = 0;
-    for (int e = 0; e < intra->edge_count; e++) {
-        const struct dl_edge *edge = &intra->edges[e];
-        if ((edge->from == a && edge->to == b) || (edge->to == a && edge->from == b))
-            links += edge->links;
-    }
-    return links;
-}
-
-/* Whether two devices sit on different sockets: behind different host links, joined by the bridge.
- */
-static bool apart(const struct dl_link *intra, int64_t a, int64_t b) {
-    return intra->peer_group > 0 && a / intra->peer_group != b / intra->peer_group;
-}
-
-/* Bandwidth from one device to another through the host [byte/s]. */
-static double host_path_bytes_per_s(const struct dl_system *system, const struct paths *paths,
-                                    int64_t a, int64_t b) {
-    if (!apart(&system->intra, a, b)) return paths->host_bytes_per_s;
-    return fmin(paths->host_bytes_per_s, system->intra.cross_bandwidth_bytes_per_s);
-}
-
 int64_t dl_copy_staged_devices(const struct dl_system *system, int64_t devices) {
-    const struct dl_link *intra = &system->intra;
-    if (!system->has_intra || !intra->peer_to_peer) return devices - 1;
+    if (!dl_path_has_peers(system)) return devices - 1;
     int64_t staged = 0;
-    for (int64_t d = 1; d < devices; d++) {
-        if (intra->edge_count > 0 ? links_between(intra, 0, d) == 0 : apart(intra, 0, d)) staged++;
-    }
+    for (int64_t d = 1; d < devices; d++)
+        if (dl_path_has_edges(system) ? dl_path_links_between(system, 0, d) == 0
+                                      : dl_path_other_socket(system, 0, d))
+            staged++;
     return staged;
 }
 
@@ -98,15 +73,14 @@ int64_t dl_copy_staged_devices(const struct dl_system *system, int64_t devices) 
  * the other socket, the bridge between sockets. NAN: no such path. */
 static double graph_star_s_per_byte(const struct dl_system *system, int64_t devices,
                                     const struct paths *paths) {
-    const struct dl_link *intra = &system->intra;
     double direct = 0.0, staged = 0.0;
     for (int64_t d = 1; d < devices; d++) {
-        const int64_t links = links_between(intra, 0, d);
+        const int64_t links = dl_path_links_between(system, 0, d);
         if (links > 0) {
             direct = fmax(direct, 1.0 / ((double)links * paths->link_bytes_per_s));
             continue;
         }
-        staged += 1.0 / host_path_bytes_per_s(system, paths, 0, d);
+        staged += 1.0 / dl_path_staged_bytes_per_s(system, 0, d);
     }
     return isnan(staged) ? NAN : fmax(direct, staged);
 }
@@ -139,18 +113,16 @@ bool dl_copy_ring_cost(const struct dl_system *system, int64_t devices, double b
         const int64_t next = (d + 1) % devices;
         double rate = paths.pair_bytes_per_s;
         if (!isnan(paths.link_bytes_per_s)) {
-            const int64_t links = links_between(&system->intra, d, next);
+            const int64_t links = dl_path_links_between(system, d, next);
             rate = links > 0 ? (double)links * paths.link_bytes_per_s
-                             : host_path_bytes_per_s(system, &paths, d, next);
-        } else if (apart(&system->intra, d, next) &&
-                   !isnan(system->intra.cross_bandwidth_bytes_per_s)) {
-            rate = fmin(rate, system->intra.cross_bandwidth_bytes_per_s);
+                             : dl_path_staged_bytes_per_s(system, d, next);
+        } else if (dl_path_other_socket(system, d, next)) {
+            rate = fmin(rate, dl_path_bridge_bytes_per_s(system));
         }
         slowest = isnan(rate) ? NAN : fmin(slowest, rate);
     }
     if (isnan(slowest)) return false;
-    const double steps = 2.0 * ((double)devices - 1.0),
-                 hop_s = system->has_intra ? system->intra.latency_s : NAN;
+    const double steps = 2.0 * ((double)devices - 1.0), hop_s = dl_path_device_latency_s(system);
     const struct dl_hockney link = {isnan(hop_s) ? COPY_S : hop_s, 1.0 / slowest, 0.0};
     *out = dl_coll_ring_cost(&link, (double)devices, bytes, 2.0, steps, false);
     return true;
@@ -261,8 +233,17 @@ static enum dl_code copy_time(const struct dl_system *system,
     return DL_OK;
 }
 
+static const char *const spellings[] = {NULL};
+
 const struct dl_collective_library dl_library_copy = {
     .summary = "plain copies of one process between the devices of a node",
+    .formula = "F-COPY-STAR",
+    .source = "unverified",
+    .spellings = spellings,
+    .on_gpus = true,
+    .on_cpus = true,
+    .single_node = true,
+    .takes_gpu_memory = true,
     .algorithms = algorithms,
     .time = copy_time,
 };

@@ -72,8 +72,15 @@ static enum dl_code gloo_time(const struct dl_system *system,
     return DL_OK;
 }
 
+static const char *const spellings[] = {"Gloo", NULL};
+
 const struct dl_collective_library dl_library_gloo = {
     .summary = "Gloo: PyTorch's and Horovod's collectives over TCP or verbs, in host memory",
+    .formula = "F-GLOO-RING",
+    .source = "gloo-docs",
+    .spellings = spellings,
+    .on_gpus = true,
+    .on_cpus = true,
     .algorithms = algorithms,
     .time = gloo_time,
 };

@@ -39,8 +39,15 @@ static enum dl_code grpc_time(const struct dl_system *system,
     return DL_OK;
 }
 
+static const char *const spellings[] = {NULL};
+
 const struct dl_collective_library dl_library_grpc = {
     .summary = "TensorFlow's collectives over gRPC, in host memory",
+    .formula = "F-GRPC-RING",
+    .source = "tf-source",
+    .spellings = spellings,
+    .on_gpus = true,
+    .on_cpus = true,
     .algorithms = algorithms,
     .time = grpc_time,
 };

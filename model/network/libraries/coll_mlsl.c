@@ -42,8 +42,15 @@ static enum dl_code mlsl_time(const struct dl_system *system,
     return DL_OK;
 }
 
+static const char *const spellings[] = {"MLSL", "mlsl", NULL};
+
 const struct dl_collective_library dl_library_mlsl = {
     .summary = "Intel MLSL: collectives of CPU nodes with progress threads",
+    .formula = "F-MLSL",
+    .source = "deepbench",
+    .spellings = spellings,
+    .on_cpus = true,
+    .waits_per_layer = true,
     .algorithms = algorithms,
     .time = mlsl_time,
 };

@@ -36,9 +36,9 @@ enum dl_code dl_parameter_server_time(const struct dl_system *system,
         struct dl_coll_links links;
         double message = r.message_count > 0.0 ? r.total_bytes / r.message_count : r.total_bytes;
         DL_TRY(dl_coll_links(system, &link_request, message, &links, err));
-        double adapters =
-            system->inter.adapters_per_node > 1 ? (double)system->inter.adapters_per_node : 1.0;
-        double bytes_per_s = adapters / links.inter.beta_s_per_byte;
+        struct dl_path path;
+        dl_coll_path(system, &link_request, &path);
+        double bytes_per_s = path.adapter_count / links.inter.beta_s_per_byte;
         /* Copies on the host bound the rate of the node's message streams. */
         if (!isnan(r.copy_bytes_per_s) && r.copy_bytes_per_s < bytes_per_s)
             bytes_per_s = r.copy_bytes_per_s;
@@ -117,8 +117,15 @@ static enum dl_code pslite_time(const struct dl_system *system,
     return DL_OK;
 }
 
+static const char *const spellings[] = {NULL};
+
 const struct dl_collective_library dl_library_pslite = {
     .summary = "ps-lite: MXNet's parameter servers, in host memory",
+    .formula = "F-PS-PUSH-PULL",
+    .source = "mxnet-source",
+    .spellings = spellings,
+    .on_gpus = true,
+    .on_cpus = true,
     .algorithms = algorithms,
     .time = pslite_time,
 };

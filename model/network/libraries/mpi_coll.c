@@ -52,15 +52,15 @@ static enum dl_mpi_kind open_mpi_of(const char *mpi) {
 }
 
 enum dl_mpi_kind dl_mpi_kind_of(const char *mpi) {
-    if (mpi == NULL) return DL_MPI_OPEN;
-    switch (mpi[0]) {              /* by first letter: this runs inside every collective */
-    case 'm':                      /* mpich, mvapich */
-    case 'c': return DL_MPI_MPICH; /* cray */
-    case 'i': return DL_MPI_INTEL;
-    case 'h': return mpi[1] == 'p' && strchr(mpi, '-') == NULL ? DL_MPI_HPCX_OLD : DL_MPI_HPCX;
-    case 'o': return open_mpi_of(mpi);
-    default: return DL_MPI_OPEN;
-    }
+    static const struct {
+        const char *prefix;
+        enum dl_mpi_kind kind;
+    } releases[] = {{"mpich", DL_MPI_MPICH}, {"mvapich", DL_MPI_MPICH}, {"cray", DL_MPI_MPICH},
+                    {"intel", DL_MPI_INTEL}, {"hpcx-", DL_MPI_HPCX},    {"hpcx", DL_MPI_HPCX_OLD}};
+    for (size_t i = 0; mpi != NULL && i < sizeof releases / sizeof releases[0]; i++)
+        if (strncmp(mpi, releases[i].prefix, strlen(releases[i].prefix)) == 0)
+            return releases[i].kind;
+    return mpi != NULL ? open_mpi_of(mpi) : DL_MPI_OPEN;
 }
 
 enum dl_mpi_algorithm dl_mpi_all_reduce_choice(enum dl_mpi_kind kind, double ranks, double bytes,
@@ -390,8 +390,18 @@ const struct dl_collective_algorithm dl_mpi_algorithms[] = {
                            "F-COLL-HALO", "paradl-paper"},
     {.name = NULL}};
 
+/* OSU's benchmarks time an MPI; Baidu's ring all-reduce runs on one. */
+static const char *const spellings[] = {"OSU", "MPI", "Baidu", NULL};
+
 const struct dl_collective_library dl_library_mpi = {
     .summary = "MPI on the host: Open MPI, MPICH, MVAPICH, Intel MPI, HPC-X",
+    .formula = "F-MPI-CHOICE",
+    .source = "openmpi-coll",
+    .spellings = spellings,
+    .on_gpus = true,
+    .on_cpus = true,
+    .stages_gpu_memory = true,
+    .polls = true,
     .algorithms = dl_mpi_algorithms,
     .time = dl_mpi_time,
 };

@@ -131,7 +131,4 @@ void dl_nccl_prepare(struct dl_system *system);
 const struct dl_nccl_version *dl_nccl_version_of(const struct dl_system *system, int *number_out,
                                                  bool *assumed);
 
-/* Payload bandwidth of one adapter as NCCL uses it [byte/s]. */
-double dl_nccl_adapter_bytes_per_s(const struct dl_link *inter);
-
 #endif

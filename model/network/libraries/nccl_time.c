@@ -2,7 +2,6 @@
  * tree operations (F-NCCL); sends over the links for point to point, all-to-all, gather, scatter
  * and halo, for which NCCL has no model (F-NCCL-SENDS). */
 #include "model/network/libraries/nccl.h"
-#include "model/machine/net_share.h"
 
 #include <string.h>
 
@@ -67,14 +66,18 @@ static enum dl_code sends_time(const struct dl_system *system,
                                const struct dl_collective_request *request,
                                const struct dl_nccl_version *row, const struct dl_nccl_graph *whole,
                                struct dl_collective_time *out, struct dl_err *err) {
-    double per_node = (double)request->ranks_per_node, ranks = whole->ranks, bytes = request->bytes;
+    const double per_node = (double)request->ranks_per_node, ranks = whole->ranks,
+                 bytes = request->bytes;
     struct dl_nccl_graph graph = *whole;
-    double adapters_bytes_per_s = 0.0;
+    struct dl_path path;
+    struct dl_path_adapter adapter;
+    double adapter_bytes_per_s = 0.0, adapters_bytes_per_s = 0.0;
+    dl_coll_path(system, request, &path);
+    dl_path_adapter_of(system, true, &adapter);
     if (request->nodes > 1) {
-        const double adapters = dl_coll_adapters(system, request);
-        adapters_bytes_per_s = fmin(adapters, per_node) *
-                               dl_nccl_adapter_bytes_per_s(&system->inter) /
-                               fmax(1.0, request->flows_per_adapter);
+        const double flows = fmax(1.0, request->flows_per_adapter);
+        adapter_bytes_per_s = adapter.bytes_per_s / flows;
+        adapters_bytes_per_s = path.rail_count * adapter_bytes_per_s;
         if (request->ranks_per_node > 1) { /* links inside the node at their own rate */
             struct dl_collective_request inside = *request;
             struct dl_nccl_graph node;
@@ -83,15 +86,11 @@ static enum dl_code sends_time(const struct dl_system *system,
             graph.channels = node.channels, graph.ring_bytes_per_s = node.ring_bytes_per_s;
         }
     }
-    double out_share = (ranks - per_node) / ranks, in_share = (per_node - 1.0) / ranks;
-    double blocking =
-        dl_network_fabric(system, (double)(request->nodes *
-                                           (request->domain_nodes > 1 ? request->domain_nodes : 1)))
-            .bisection;
+    const double out_share = (ranks - per_node) / ranks, in_share = (per_node - 1.0) / ranks;
     switch (request->op) {
     case DL_COLL_ALL_TO_ALL:
-        sends(row, &graph, adapters_bytes_per_s / blocking, ranks - 1.0, bytes * in_share,
-              per_node * bytes * out_share, bytes / ranks, out);
+        sends(row, &graph, adapters_bytes_per_s / path.oversubscription, ranks - 1.0,
+              bytes * in_share, per_node * bytes * out_share, bytes / ranks, out);
         break;
     case DL_COLL_GATHER:
     case DL_COLL_SCATTER: /* the adapters of the root take all traffic of other nodes */
@@ -105,10 +104,7 @@ static enum dl_code sends_time(const struct dl_system *system,
         break;
     default: /* one message, over one adapter or the links of the node */
         if (request->nodes > 1)
-            sends(row, &graph,
-                  dl_nccl_adapter_bytes_per_s(&system->inter) /
-                      fmax(1.0, request->flows_per_adapter),
-                  1.0, 0.0, bytes, 0.0, out);
+            sends(row, &graph, adapter_bytes_per_s, 1.0, 0.0, bytes, 0.0, out);
         else
             sends(row, &graph, 0.0, 1.0, bytes, 0.0, 0.0, out);
     }
@@ -213,15 +209,26 @@ static enum dl_code nccl_time(const struct dl_system *system,
      * 0.6745) to 0.13 (90 % / 1.645); several nodes, 7 rows, 0.13 to 0.5. */
     out->sigma_log = request->nodes > 1 ? 0.3 : 0.1;
     /* RCCL: only all-reduces over 8 devices of a node are measured */
-    if (system->has_intra && system->intra.kind != NULL && system->intra.kind[0] == 'i')
+    if (system->has_intra && dl_path_inside_kind(system) == DL_PATH_INFINITY)
         out->sigma_log = DL_COLL_UNCHECKED_SIGMA_LOG;
     if (request->op > DL_COLL_ALL_GATHER || request->op == DL_COLL_P2P)
         return sends_time(system, request, memo->row, &memo->graph, out, err);
     return chosen_time(system, request, memo, out, err);
 }
 
+static const char *const spellings[] = {"NCCL", "nccl", "RCCL", NULL};
+
 const struct dl_collective_library dl_library_nccl = {
     .summary = "NCCL, and RCCL: collectives of GPUs by kernels on them",
+    .formula = "F-NCCL",
+    .source = "nccl-tuning",
+    .spellings = spellings,
+    .on_gpus = true,
+    .takes_gpu_memory = true,
+    .queues_on_gpu = true,
+    .spans_domains = true,
+    .has_own_rate = true,
+    .algorithm_key = "nccl_algorithm",
     .algorithms = dl_nccl_algorithms,
     .time = nccl_time,
 };

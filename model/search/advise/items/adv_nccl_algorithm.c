@@ -7,7 +7,8 @@
 static int propose(const struct dl_advise_state *s, struct dl_advise_change *changes) {
     static const char *const names[] = {"ring", "tree"}, *const spelled[] = {"Ring", "Tree"};
     int count = 0;
-    if (!dl_advise_synchronizes(s) || s->framework->sync.library != DL_LIB_NCCL ||
+    if (!dl_advise_synchronizes(s) ||
+        dl_libraries[s->framework->sync.library]->algorithm_key == NULL ||
         s->system->device->kind != DL_DEVICE_GPU || s->system->nccl_algorithm != NULL)
         return 0;
     for (int i = 0; i < 2; i++)

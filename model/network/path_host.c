@@ -1,8 +1,7 @@
-/* coll_links.c - links of a system as alpha, beta and gamma for libraries that run on the host
+/* path_host.c - a path as alpha, beta and gamma, for libraries that run on the host
  * (F-COLL-LINKS). Buffers are in host memory; copies from and to a device belong to the framework.
  * Not modelled: NUMA placement, message matching. */
 #include "model/network/coll_parts.h"
-#include "model/machine/net_share.h"
 
 #include <string.h>
 
@@ -39,13 +38,12 @@ static struct dl_hockney piece_for(const struct dl_link *link, double bytes) {
     return out;
 }
 
-/* "shm", "upi", "qpi": links of the host, not of devices. No calls: this runs inside every
- * collective. */
+/* Links of the host, not of devices. */
 static bool between_processes(const char *kind) {
-    if (kind == NULL || kind[0] == '\0' || kind[1] == '\0' || kind[2] == '\0' || kind[3] != '\0')
-        return false;
-    return (kind[0] == 's' && kind[1] == 'h' && kind[2] == 'm') ||
-           ((kind[0] == 'u' || kind[0] == 'q') && kind[1] == 'p' && kind[2] == 'i');
+    static const char *const kinds[] = {"shm", "upi", "qpi"};
+    for (size_t i = 0; kind != NULL && i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strcmp(kind, kinds[i]) == 0) return true;
+    return false;
 }
 
 /* Bandwidth between two devices: the link's bandwidth sums all rings, of which a pair has only its
@@ -95,35 +93,34 @@ static struct dl_hockney inside(const struct dl_system *system,
 enum dl_code dl_coll_links(const struct dl_system *system,
                            const struct dl_collective_request *request, double message_bytes,
                            struct dl_coll_links *out, struct dl_err *err) {
-    struct dl_coll_links links = {.nodes = (double)request->nodes,
-                                  .per_node = (double)request->ranks_per_node,
+    struct dl_path path;
+    struct dl_path_adapter adapter;
+    dl_coll_path(system, request, &path);
+    struct dl_coll_links links = {.nodes = path.nodes,
+                                  .per_node = path.per_node,
+                                  .ranks = path.ranks,
                                   .flows = fmax(1.0, request->flows_per_adapter),
                                   .bisection = 1.0};
-    links.ranks = links.nodes * links.per_node;
     double gamma = sum_s_per_byte(system, links.per_node);
     if (request->ranks_per_node > 1) links.intra = inside(system, request, message_bytes);
     if (request->nodes > 1) {
         const struct dl_link *link = &system->inter;
-        if (!system->has_inter || (link->piece_count == 0 && !(link->bandwidth_bytes_per_s > 0.0)))
+        if (!dl_path_adapter_of(system, false, &adapter) ||
+            (link->piece_count == 0 && !(adapter.bytes_per_s > 0.0)))
             return dl_fail(
                 err, DL_ERR_INPUT,
                 "system %s has no links.inter.bandwidth_bytes_per_s, needed for %lld nodes",
                 system->name != NULL ? system->name : "?", (long long)request->nodes);
-        if (link->piece_count > 0) {
+        if (link->piece_count > 0)
             links.inter = piece_for(link, message_bytes);
-        } else {
-            links.inter.alpha_s = isnan(link->latency_s) ? 0.0 : link->latency_s;
-            if (!isnan(link->per_message_cpu_s))
-                links.inter.alpha_s += 2.0 * link->per_message_cpu_s;
-            links.inter.beta_s_per_byte = 1.0 / link->bandwidth_bytes_per_s;
-        }
+        else
+            links.inter = (struct dl_hockney){(isnan(adapter.latency_s) ? 0.0 : adapter.latency_s) +
+                                                  2.0 * adapter.message_cpu_s,
+                                              1.0 / adapter.bytes_per_s, 0.0};
         /* Without an adapter the cores copy: a rank's sends and receives time-slice its core. */
-        if (link->kind != NULL && strcmp(link->kind, "loopback") == 0)
-            links.inter.beta_s_per_byte *= 2.0;
-        double adapters = link->adapters_per_node > 1 ? (double)link->adapters_per_node : 1.0;
-        links.inter.beta_s_per_byte *= links.flows / fmin(adapters, links.per_node);
-        struct dl_network_share fabric = dl_network_fabric(system, links.nodes);
-        links.inter.alpha_s += fabric.latency_s, links.bisection = fabric.bisection;
+        if (dl_path_is_loopback(system)) links.inter.beta_s_per_byte *= 2.0;
+        links.inter.beta_s_per_byte *= links.flows / path.rail_count;
+        links.inter.alpha_s += path.fabric_latency_s, links.bisection = path.oversubscription;
     }
     if (request->device_buffers) {
         if (request->ranks_per_node > 1) links.intra.alpha_s += STAGING_S;
