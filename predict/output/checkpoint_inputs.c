@@ -131,7 +131,7 @@ enum dl_code dl_checkpoint_formats_asked(struct dl_context *context,
             return dl_fail(err, DL_ERR_USAGE,
                            "--checkpoint-format: expected all or 1 to %d names between commas",
                            MOST_FORMATS);
-        names[*count] = dl_arena_strndup(context->arena, at, length);
+        names[(*count)++] = dl_arena_strndup(context->arena, at, length);
         at = at[length] == ',' ? at + length + 1 : NULL;
     }
     return DL_OK;

@@ -277,6 +277,12 @@ static int fill_plan(union dl_cell *c, const struct dl_prediction_row *row,
     return i;
 }
 
+/* Runs of --measured that correct predictions of the framework. */
+static int64_t corrected_by(const struct dl_framework *framework) {
+    const struct dl_posterior *measured = framework->measured;
+    return measured != NULL ? (int64_t)dl_posterior_runs(measured) : 0;
+}
+
 static void fill(union dl_cell *c, const struct dl_prediction_row *row, struct dl_arena *arena) {
     const struct dl_prediction *p = row->prediction;
     const struct dl_memory *m = &p->memory;
@@ -336,8 +342,7 @@ static void fill(union dl_cell *c, const struct dl_prediction_row *row, struct d
     c[i++].string = dl_recompute_names[plan->recompute];
     c[i++].boolean = plan->sequence_parallel;
     c[i++].integer = zero_of(plan);
-    const struct dl_posterior *measured = row->framework->measured;
-    c[i++].integer = measured != NULL ? (int64_t)dl_posterior_runs(measured) : 0;
+    c[i++].integer = corrected_by(row->framework);
 }
 
 /* Columns that a reader wants of some tables alone. */
