@@ -4,8 +4,10 @@
 #include <string.h>
 
 enum dl_optimizer dl_default_optimizer(const struct dl_workload *workload) {
-    return workload->family != NULL && strcmp(workload->family, "transformer") == 0 ? DL_ADAM
-                                                                                    : DL_MOMENTUM;
+    return workload != NULL && workload->family != NULL &&
+                   strcmp(workload->family, "transformer") == 0
+               ? DL_ADAM
+               : DL_MOMENTUM;
 }
 
 enum dl_precision dl_default_precision(const struct dl_system *system) {
@@ -15,8 +17,8 @@ enum dl_precision dl_default_precision(const struct dl_system *system) {
     return DL_FP32;
 }
 
-double dl_default_batch(bool on_cpus, const struct dl_workload *workload) {
+double dl_default_batch(bool cpu, const struct dl_workload *workload) {
     const bool images =
         workload == NULL || (workload->family != NULL && strcmp(workload->family, "cnn") == 0);
-    return (images ? 32.0 : 8.0) / (on_cpus ? 4.0 : 1.0);
+    return (images ? 32.0 : 8.0) / (cpu ? 4.0 : 1.0);
 }

@@ -337,7 +337,7 @@ static enum dl_code export_trials(const struct dl_campaign_job *job, int64_t dev
         return dl_fail(err, DL_ERR_USAGE, "--export: Slurm runs trials of grid and random search");
     if (!(job->asked.until_step > 0))
         return dl_fail(err, DL_ERR_USAGE, "--export: give the length of a trial by --until-step");
-    struct dl_campaign_file file = {.workload = in->workload_name,
+    struct dl_campaign_file file = {.workload = in->words.workload,
                                     .framework = job->framework->name,
                                     .precision = dl_precision_names[in->plan.precision],
                                     .optimizer = dl_optimizer_names[in->plan.optimizer],

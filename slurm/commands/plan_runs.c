@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model/framework/capabilities.h"
 #include "model/plan/plan_defaults.h"
 #include "slurm/run/network.h"
 #include "slurm/script/quote.h"
@@ -98,31 +97,21 @@ static enum dl_code read_wanted(struct dl_context *context, const struct dl_opti
     return read_counts(choice, w, err);
 }
 
-/* What the user left open, as predict fills it (plan_defaults.h). A site without a system, and
- * frameworks that do not train in that precision, take fp32; a command of the user's own is
- * recorded as plain fp32 and SGD. */
-static enum dl_code fill_defaults(struct dl_context *context, const struct dl_slurm_plan *plan,
-                                  const struct dl_workload *workload, struct dl_run_record *run,
-                                  struct dl_err *err) {
+/* What predict takes on the site's system for this network; an own command has no network, and a
+ * site may name no system. */
+static void take_defaults(struct dl_context *context, const struct dl_site *site,
+                          const struct dl_workload *workload, struct dl_run_record *run) {
     const struct dl_system *system = NULL;
-    const struct dl_framework *framework = NULL;
-    enum dl_precision precision = DL_FP32;
-    if (workload != NULL && run->precision == NULL && plan->site->system != NULL) {
-        struct dl_err unknown = {.code = DL_OK}; /* "local" where nobody calibrated */
-        DL_TRY(dl_data_framework(&context->data, run->framework, context->arena, &framework, err));
-        if (dl_data_system(&context->data, plan->site->system, context->arena, &system, &unknown) ==
-            DL_OK)
-            precision = dl_default_precision(system);
-        if (!dl_framework_has_precision(framework, precision)) precision = DL_FP32;
-    }
-    if (run->precision == NULL) run->precision = dl_precision_names[precision];
-    if (run->optimizer == NULL)
-        run->optimizer =
-            dl_optimizer_names[workload == NULL ? DL_SGD : dl_default_optimizer(workload)];
-    if (run->batch_per_device == DL_ABSENT)
-        run->batch_per_device =
-            (int64_t)dl_default_batch(plan->site->device == DL_SITE_CPU, workload);
-    return DL_OK;
+    struct dl_err unknown;
+    const bool cpu = site->device == DL_SITE_CPU;
+    const bool known =
+        site->system != NULL &&
+        dl_data_system(&context->data, site->system, context->arena, &system, &unknown) == DL_OK;
+    if (run->batch_per_device <= 0)
+        run->batch_per_device = (int64_t)dl_default_batch(cpu, workload);
+    if (run->precision == NULL)
+        run->precision = dl_precision_names[known ? dl_default_precision(system) : DL_FP32];
+    if (run->optimizer == NULL) run->optimizer = dl_optimizer_names[dl_default_optimizer(workload)];
 }
 
 static enum dl_code load_workload(struct dl_context *context, const struct wanted *w,
@@ -159,8 +148,8 @@ static enum dl_code add_run(struct dl_context *context, struct dl_slurm_plan *pl
     run->workload = workload_name;
     run->nodes = nodes;
     run->repeat = repeat;
-    run->batch_per_device = w->batch;
-    DL_TRY(fill_defaults(context, plan, workload, run, err));
+    run->batch_per_device = w->batch != DL_ABSENT ? w->batch : 0;
+    take_defaults(context, plan->site, workload, run);
     if (w->global_batch != DL_ABSENT) {
         if (w->global_batch % devices != 0) {
             return dl_fail(err, DL_ERR_USAGE,
