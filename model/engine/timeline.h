@@ -1,12 +1,11 @@
-/* timeline.h - one iteration of data-parallel training on three lanes: the host that issues
- * kernels, the device that runs them, and the network. Overlap is simulated, not assumed: the
- * iteration repeats until its period is constant.
- *
- * Not modelled here: several communication streams, micro-batches (pipeline.h).
- */
-#ifndef DL_MODEL_FRAMEWORK_TIMELINE_H
-#define DL_MODEL_FRAMEWORK_TIMELINE_H
+/* timeline.h - one iteration of data-parallel training as tasks on three lanes (run.h): the host
+ * that issues kernels, the device that runs them, and the network. A behaviour
+ * (model/framework/gradient_sync.h) adds the messages. Iterations follow each other until their
+ * period is constant. */
+#ifndef DL_MODEL_ENGINE_TIMELINE_H
+#define DL_MODEL_ENGINE_TIMELINE_H
 
+#include "model/engine/resource.h"
 #include "model/framework/cost.h"
 #include "model/framework/gradient_sync.h"
 
@@ -27,6 +26,7 @@ struct dl_timeline_request {
      * (model/engine/split_replica.h), seconds per layer: after its forward pass, before its
      * backward pass. NULL: none. */
     const double *after_forward_s, *before_backward_s;
+    const struct dl_resource_use *layer_messages; /* what these depend on; NULL: none */
 };
 
 struct dl_timeline {
@@ -41,6 +41,7 @@ struct dl_timeline {
     double *forward_start_s, *backward_start_s;
     double backward_end_s, update_start_s;
     struct dl_gradient_sync sync; /* of the last iteration: messages with start and end */
+    struct dl_resource_use path;  /* F-CRITICAL-PATH: of period_s */
 };
 
 /* DL_ERR_* from the behaviour. Deterministic. */
