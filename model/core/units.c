@@ -54,6 +54,8 @@ static const struct spelling spellings[] = {
     {DL_UNIT_S, "s", SMALL, 1, 1},
     {DL_UNIT_S, "min", 0, 60, 1},
     {DL_UNIT_S, "h", 0, 3600, 1},
+    {DL_UNIT_S, "d", 0, 86400, 1},
+    {DL_UNIT_S, "w", 0, 604800, 1},
     {DL_UNIT_BYTE, "B", LARGE | BINARY, 1, 1},
     {DL_UNIT_BYTE, "byte", LARGE | BINARY, 1, 1},
     {DL_UNIT_BYTE, "bytes", LARGE | BINARY, 1, 1},
@@ -130,7 +132,7 @@ struct unit {
 static const struct unit units[DL_UNITS] = {
     [DL_UNIT_NONE] = {"", "a number such as 0.5 or 50%", NULL, ""},
     [DL_UNIT_COUNT] = {"", "a whole number such as 16 or 64k", NULL, ""},
-    [DL_UNIT_S] = {"s", "a time such as 1.5us, 20ms or 3 (seconds)", time_steps, ""},
+    [DL_UNIT_S] = {"s", "a time such as 1.5us, 20ms, 36h, 60d, 2w or 3 (seconds)", time_steps, ""},
     [DL_UNIT_BYTE] = {"byte", "a size such as 64MiB, 25MB or 4096 (bytes)", binary_steps, "B"},
     [DL_UNIT_BYTE_PER_S] = {"byte/s", "a bandwidth such as 25GB/s, 100Gb/s or 2.5e10 (byte/s)",
                             decimal_steps, "B/s"},

@@ -27,8 +27,6 @@ static enum dl_code check_devices(const struct dl_system *system, struct dl_plan
     return DL_OK;
 }
 
-/* Axes that the strategy has and the plan leaves open: the one inside the node takes what a node
- * has left, then the first open one takes the rest and others are 1. */
 static int64_t common_divisor(int64_t a, int64_t b) {
     return b == 0 ? a : common_divisor(b, a % b);
 }
@@ -38,6 +36,19 @@ static int64_t experts_of(const struct dl_workload *workload) {
         if (workload->layers[i].experts > 0) return (int64_t)workload->layers[i].experts;
     }
     return 1;
+}
+
+/* Whoever counts all data ranks in dp (Megatron-Core, DeepSpeed, torchtitan) has the expert ranks
+ * among them; a plan counts them apart. More of them than data ranks hold is possible only where
+ * they count tensor and context ranks too (F-TRANSFORMER-FOLD). */
+static void take_experts_from_data(struct dl_plan *plan, int64_t devices) {
+    const int64_t tp = plan->tp > 0 ? plan->tp : 1, pp = plan->pp > 0 ? plan->pp : 1,
+                  cp = plan->sp > 0 ? plan->sp : 1;
+    if (plan->ep <= 1 || plan->folded > 0 || plan->dp * tp * pp * cp != devices) return;
+    if (plan->expert_tp <= 0 && plan->dp % plan->ep != 0 && tp > 1) plan->expert_tp = 1;
+    const int64_t folded = plan->expert_tp == 1 && tp > 1 ? common_divisor(plan->ep, tp * cp) : 1,
+                  beside = plan->ep / folded;
+    if (plan->dp % beside == 0) plan->dp /= beside;
 }
 
 /* F-TRANSFORMER-FOLD: of the expert ranks that were given, those among the tensor and sequence
@@ -57,6 +68,8 @@ static enum dl_code fold_experts(struct dl_plan *plan, struct dl_err *err) {
     return DL_OK;
 }
 
+/* Axes that the strategy has and the plan leaves open: the one inside the node takes what a node
+ * has left, then the first open one takes the rest and others are 1. */
 static enum dl_code complete_axes(const struct dl_workload *workload, struct dl_plan *plan,
                                   int64_t devices, struct dl_err *err) {
     const struct dl_strategy *strategy = plan->strategy;
@@ -330,6 +343,7 @@ enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_wo
     if (plan->nodes == 0) plan->nodes = 1;
     DL_TRY(check_devices(system, plan, err));
     const int64_t devices = plan->nodes * plan->devices_per_node;
+    take_experts_from_data(plan, devices);
     DL_TRY(fold_experts(plan, err));
     DL_TRY(complete_axes(workload, plan, devices, err));
     DL_TRY(check_imbalance(plan, err));

@@ -291,7 +291,7 @@ struct dl_framework {
     const struct dl_interval_model *intervals;
     const struct dl_posterior *measured;
     const char *measured_remark; /* warning about the user's runs; NULL: none */
-    bool has_launch; /* false: Slurm cannot run it */
+    bool has_launch;             /* false: Slurm cannot run it */
     struct dl_framework_launch launch;
     /* as in a release, for networks without an entry there */
     struct dl_map_entry *workloads;

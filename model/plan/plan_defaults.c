@@ -4,8 +4,10 @@
 #include <string.h>
 
 enum dl_optimizer dl_default_optimizer(const struct dl_workload *workload) {
-    return workload->family != NULL && strcmp(workload->family, "transformer") == 0 ? DL_ADAM
-                                                                                    : DL_MOMENTUM;
+    return workload != NULL && workload->family != NULL &&
+                   strcmp(workload->family, "transformer") == 0
+               ? DL_ADAM
+               : DL_MOMENTUM;
 }
 
 enum dl_precision dl_default_precision(const struct dl_system *system) {
@@ -15,8 +17,8 @@ enum dl_precision dl_default_precision(const struct dl_system *system) {
     return DL_FP32;
 }
 
-double dl_default_batch(const struct dl_system *system, const struct dl_workload *workload) {
-    const bool images = workload->family != NULL && strcmp(workload->family, "cnn") == 0;
-    const bool cpu = system->device->kind == DL_DEVICE_CPU;
+double dl_default_batch(bool cpu, const struct dl_workload *workload) {
+    const bool images =
+        workload == NULL || (workload->family != NULL && strcmp(workload->family, "cnn") == 0);
     return (images ? 32.0 : 8.0) / (cpu ? 4.0 : 1.0);
 }

@@ -7,9 +7,10 @@
 #include "model/plan/plan.h"
 #include "model/workload/workload.h"
 
-/* Default samples per device: 32 for images on a GPU, 8 for sequences on a GPU, a quarter of
+/* `workload` NULL: an unknown network of images.
+ * Default samples per device: 32 for images on a GPU, 8 for sequences on a GPU, a quarter of
  * either on a CPU socket. An arbitrary choice, printed with every result. */
-double dl_default_batch(const struct dl_system *system, const struct dl_workload *workload);
+double dl_default_batch(bool cpu, const struct dl_workload *workload);
 
 /* bf16 on devices that have a rate for it (NVIDIA's from A100 on), else fp32. */
 enum dl_precision dl_default_precision(const struct dl_system *system);

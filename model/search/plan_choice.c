@@ -2,7 +2,6 @@
 #include "model/search/plan_choice.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "model/engine/canonical.h"
@@ -118,14 +117,13 @@ static enum dl_code choose(const struct dl_plan_question *q, struct dl_plan *pla
     struct dl_err refused = {.code = DL_OK};
     struct dl_search_request request;
     if (!is_searched(q)) return DL_OK;
-    struct dl_search_worker *worker = malloc(sizeof *worker);
-    if (worker == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    struct dl_search_worker *worker = dl_arena_alloc(&arena, 1, sizeof *worker);
     dl_plan_search_request(q, &request);
     const enum dl_code code = run_search(&request, &arena, worker, plan, &refused);
     dl_arena_free(&arena);
-    free(worker);
-    if (code == DL_ERR_SYSTEM) *err = refused;
-    return code == DL_ERR_SYSTEM ? code : DL_OK;
+    if (code != DL_ERR_SYSTEM) return DL_OK;
+    *err = refused;
+    return code;
 }
 
 static enum dl_code predict(const struct dl_plan_question *q, const struct dl_plan *plan,

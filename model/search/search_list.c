@@ -78,7 +78,8 @@ static enum dl_code list_split(struct dl_search *s, const struct dl_transformer_
     const struct dl_plan *fixed = &s->request.fixed;
     const int64_t batch = (int64_t)fixed->global_batch_samples, data = given->dp * given->ep;
     struct dl_transformer_split split = *given;
-    if (fixed->dp > 0 && split.dp != fixed->dp) return DL_OK;
+    /* dp may count the expert ranks, as in dl_plan_complete */
+    if (fixed->dp > 0 && split.dp != fixed->dp && data != fixed->dp) return DL_OK;
     if (!dl_transformer_takes_stages(&s->tf, split.pp, 1)) {
         s->rejected_count[DL_NOT_LAYERS]++;
         return DL_OK;

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 enum { DEPTH_MAX = 32, NAME_BYTES = 64 };
 
 struct parser {

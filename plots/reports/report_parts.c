@@ -258,8 +258,7 @@ enum dl_code dl_report_errors(struct dl_report *r, const struct dl_comparison *c
     struct dl_table table;
     DL_TRY(dl_compare_summarize(c, &list, &count, err));
     dl_compare_summary_init(&table, r->context->arena);
-    for (int i = 0; i < count && i < LIST_MOST; i++)
-        dl_compare_summary_row(&table, &list[i], list[i].group);
+    for (int i = 0; i < count && i < LIST_MOST; i++) dl_compare_summary_row(&table, &list[i]);
     dl_document_table(&r->page, &table, caption);
     return DL_OK;
 }

@@ -344,8 +344,9 @@ static enum dl_code method(struct dl_report *r, const struct answer *a,
     const int count = dl_inputs_files(r->context, &in, files);
     if (count < 0) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (int i = 0; i < count; i++)
-        lines[i] = dl_arena_printf(arena, "%s %016" PRIx64, dl_data_shown_path(&r->context->data, files[i].path),
-                                   files[i].hash);
+        lines[i] =
+            dl_arena_printf(arena, "%s %016" PRIx64,
+                            dl_data_shown_path(&r->context->data, files[i].path), files[i].hash);
     dl_report_method(r, &terms, lines, count);
     dl_document_paragraph(&r->page, "Every term of the answer:");
     dl_document_code(&r->page, dl_inputs_command(r->context, options, "explain", a->best->framework,

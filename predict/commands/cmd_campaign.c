@@ -316,7 +316,8 @@ static void export_trial(const struct dl_campaign_job *job, int i, struct dl_cam
     if (space->batch_axis >= 0)
         batch = space->batch_samples[job->batch[i]];
     else if (!(batch > 0))
-        batch = dl_default_batch(job->inputs.system, job->inputs.workload);
+        batch = dl_default_batch(job->inputs.system->device->kind == DL_DEVICE_CPU,
+                                 job->inputs.workload);
     *out = (struct dl_campaign_trial){.batch_per_device = (int64_t)batch};
     out->parameters = dl_arena_alloc(job->context->arena, DL_SPACE_AXES, sizeof *out->parameters);
     for (int a = 0; a < space->axis_count; a++) {
@@ -336,7 +337,7 @@ static enum dl_code export_trials(const struct dl_campaign_job *job, int64_t dev
         return dl_fail(err, DL_ERR_USAGE, "--export: Slurm runs trials of grid and random search");
     if (!(job->asked.until_step > 0))
         return dl_fail(err, DL_ERR_USAGE, "--export: give the length of a trial by --until-step");
-    struct dl_campaign_file file = {.workload = in->workload_name,
+    struct dl_campaign_file file = {.workload = in->words.workload,
                                     .framework = job->framework->name,
                                     .precision = dl_precision_names[in->plan.precision],
                                     .optimizer = dl_optimizer_names[in->plan.optimizer],

@@ -259,6 +259,18 @@ static enum dl_code fit(struct dl_context *context, const struct dl_options *opt
                : dl_generalize_run(context, options, data, csvs, tables->count, err);
 }
 
+/* Refuses a release that no row has. */
+static enum dl_code check_release(const struct dl_comparison *comparison, struct dl_err *err) {
+    const char *refusal = NULL;
+    for (int i = 0; i < comparison->count; i++) {
+        const struct dl_compared *row = &comparison->rows[i];
+        if (!row->skipped) return DL_OK;
+        if (refusal == NULL && row->why != NULL && strncmp(row->why, "--release: ", 11) == 0)
+            refusal = row->why;
+    }
+    return refusal == NULL ? DL_OK : dl_fail(err, DL_ERR_USAGE, "%s", refusal);
+}
+
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,
                         struct dl_err *err) {
     enum dl_format format = DL_FORMAT_TEXT;
@@ -276,6 +288,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
         return dl_fail(err, DL_ERR_USAGE, "--leave-out: goes with --fit");
     DL_TRY(read_part(options, format, &comparison, err));
     DL_TRY(compare_all(context, options, &data, &tables, &comparison, err));
+    if (data.release != NULL) DL_TRY(check_release(&comparison, err));
     DL_TRY(dl_compare_print(context, options, &comparison, &tables, format, &overall, err));
     if (comparison.part_count > 1) return DL_OK;
     if (!dl_known(overall))

@@ -4,9 +4,11 @@
 
 #include "model/core/text.h"
 #include "predict/inputs/match.h"
+#include "predict/inputs/rates.h"
+#include "model/core/columns.h"
 
-static const struct dl_option *const tables[] = {dl_match_options, dl_input_options,
-                                                 dl_output_options, NULL};
+static const struct dl_option *const tables[] = {dl_match_options, dl_rates_options,
+                                                 dl_input_options, dl_output_options, NULL};
 static const char *const examples[] = {
     "dlmodel match",
     "dlmodel match --systems iris-v100,das5-titanx --workloads resnet50 --framework "
@@ -15,18 +17,25 @@ static const char *const examples[] = {
     NULL,
 };
 
-static const struct dl_column columns[] = {
-    {"workload", "workload", "", DL_COLUMN_STRING, 0, 0},
-    {"framework", "framework", "", DL_COLUMN_STRING, 0, 0},
-    {"system", "system", "", DL_COLUMN_STRING, 0, 0},
-    {"device", "device", "", DL_COLUMN_STRING, 0, 0},
-    {"throughput_samples_per_s", "samples", "1/s", DL_COLUMN_NUMBER, 1, 3},
-    {"throughput_low_samples_per_s", "low", "1/s", DL_COLUMN_NUMBER, 1, 3},
-    {"throughput_high_samples_per_s", "high", "1/s", DL_COLUMN_NUMBER, 1, 3},
-    {"samples_per_joule", "samples", "1/J", DL_COLUMN_NUMBER, 1, 3},
-    {"samples_per_joule_low", "low", "1/J", DL_COLUMN_NUMBER, 1, 3},
-    {"samples_per_joule_high", "high", "1/J", DL_COLUMN_NUMBER, 1, 3},
-    {"fits", "fits", "", DL_COLUMN_BOOL, 0, 0},
+#define SHOWN(type, member, key, heading, unit)                                                    \
+    DL_SHOWN(DL_COLUMN_##type, struct dl_match_row, member, key, heading, unit, 0, 3, 0, NULL)
+static const struct dl_list_column columns[] = {
+    SHOWN(STRING, workload, "workload", "workload", ""),
+    SHOWN(STRING, framework, "framework", "framework", ""),
+    SHOWN(STRING, system, "system", "system", ""),
+    SHOWN(STRING, device, "device", "device", ""),
+    SHOWN(STRING, precision, "precision", "precision", ""),
+    SHOWN(INTEGER, devices, "devices", "dev", ""),
+    SHOWN(NUMBER, samples_per_s, "throughput_samples_per_s", "samples", "1/s"),
+    SHOWN(NUMBER, low_samples_per_s, "throughput_low_samples_per_s", "low", "1/s"),
+    SHOWN(NUMBER, high_samples_per_s, "throughput_high_samples_per_s", "high", "1/s"),
+    SHOWN(NUMBER, samples_per_s_per_device, "samples_per_s_per_device", "samples", "1/s/dev"),
+    SHOWN(NUMBER, samples_per_j, "samples_per_joule", "samples", "1/J"),
+    SHOWN(NUMBER, low_samples_per_j, "samples_per_joule_low", "low", "1/J"),
+    SHOWN(NUMBER, high_samples_per_j, "samples_per_joule_high", "high", "1/J"),
+    SHOWN(NUMBER, cost_per_million_samples, "cost_per_million_samples", "cost", "1/Msample"),
+    SHOWN(BOOL, fits, "fits", "fits", ""),
+    SHOWN(STRING, release, "release", "release", ""),
 };
 
 /* The best framework of each network on each system. */
@@ -39,20 +48,9 @@ static const struct dl_column best_columns[] = {
     {"per_joule", "samples", "1/J", DL_COLUMN_NUMBER, 1, 3},
 };
 
-static void fill(const struct dl_match *m, struct dl_context *context, struct dl_table *table) {
-    dl_table_init(table, context->arena, columns, sizeof columns / sizeof *columns);
-    for (int i = 0; i < m->count; i++) {
-        const struct dl_match_row *r = &m->rows[i];
-        union dl_cell *c = dl_table_row(table);
-        c[0].string = r->workload;
-        c[1].string = r->framework;
-        c[2].string = r->system;
-        c[3].string = r->device;
-        const double values[] = {r->samples_per_s, r->low_samples_per_s, r->high_samples_per_s,
-                                 r->samples_per_j, r->low_samples_per_j, r->high_samples_per_j};
-        for (int k = 0; k < 6; k++) c[4 + k].number = values[k];
-        c[10].boolean = r->fits;
-    }
+static void fill(const struct dl_match *m, struct dl_arena *arena, struct dl_table *table) {
+    dl_list_table(table, arena, columns, sizeof columns / sizeof *columns, 0);
+    for (int i = 0; i < m->count; i++) dl_list_add(table, columns, &m->rows[i]);
 }
 
 static void fill_best(const struct dl_match *m, struct dl_table *table) {
@@ -81,21 +79,25 @@ static enum dl_code print_text(const struct dl_match *m, struct dl_context *cont
     struct dl_text text = {.arena = context->arena};
     dl_table_init(&best, context->arena, best_columns, sizeof best_columns / sizeof *best_columns);
     fill_best(m, &best);
-    dl_text_printf(
-        &text, "%s\nThe best framework of each system (not the bound, not asynchronous)\n\n%s\n",
-        dl_table_text(table), dl_table_text(&best));
+    dl_text_printf(&text,
+                   "%s\nThe best framework of each system (excluding the ideal bound and "
+                   "asynchronous modes)\n\n%s\n",
+                   dl_table_text(table), dl_table_text(&best));
     for (int i = 0; i < m->workload_count; i++) {
         const struct dl_match_row *fast = dl_match_best(m, m->workloads[i], NULL, false),
                                   *frugal = dl_match_best(m, m->workloads[i], NULL, true);
         if (fast == NULL) continue;
-        dl_text_printf(&text, "%s: the fastest is %s on %s, %.4g samples/s", m->workloads[i],
+        dl_text_printf(&text, "%s: the fastest is %s on %s, %.0f samples/s", m->workloads[i],
                        fast->framework, fast->system, fast->samples_per_s);
         if (frugal != NULL)
-            dl_text_printf(&text, "; the least energy takes %s on %s, %.3g samples/J",
+            dl_text_printf(&text, "; the most energy-efficient is %s on %s, %.3g samples/J",
                            frugal->framework, frugal->system, frugal->samples_per_j);
         dl_text_add(&text, ".\n");
     }
-    dl_text_printf(&text, "%d combinations cannot run.\n", m->impossible);
+    dl_text_printf(&text, "%d combination%s cannot run%s\n", m->impossible,
+                   m->impossible == 1 ? "" : "s", m->impossible == 0 ? "." : ":");
+    for (int i = 0; i < m->reason_count; i++)
+        dl_text_printf(&text, "%7d  %s\n", m->reasons[i].count, m->reasons[i].why);
     return context->output(options, dl_text_string(&text), err);
 }
 
@@ -107,7 +109,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     struct dl_json_writer w;
     DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(dl_match_run(context, options, m, err));
-    fill(m, context, &table);
+    fill(m, context->arena, &table);
     if (format == DL_FORMAT_CSV) return context->output(options, dl_table_csv(&table), err);
     if (format == DL_FORMAT_TEXT) return print_text(m, context, options, &table, err);
     dl_jw_init(&w, context->arena, false);
@@ -116,6 +118,10 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     dl_table_json(&table, &w);
     dl_jw_end(&w);
     dl_jw_integer(&w, "impossible", m->impossible);
+    dl_jw_object(&w, "reasons");
+    for (int i = 0; i < m->reason_count; i++)
+        dl_jw_integer(&w, m->reasons[i].why, m->reasons[i].count);
+    dl_jw_end(&w);
     dl_jw_end(&w);
     return context->output(options,
                            w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);

@@ -127,7 +127,9 @@ static enum dl_code choose_framework(struct dl_context *context, struct dl_input
 static enum dl_code read_sizes(const struct asked *asked, const struct dl_inputs *inputs,
                                struct dl_search_request *r, struct dl_err *err) {
     const int64_t each = r->fixed.devices_per_node, most = asked->max_devices;
-    if (most > 0 && !inputs->given.nodes && !inputs->given.gpus) {
+    if (most > 0 && inputs->given.gpus)
+        return dl_fail(err, DL_ERR_USAGE, "give --max-devices or --gpus, not both");
+    if (most > 0 && !inputs->given.nodes) {
         if (most < each) r->fixed.devices_per_node = most;
         for (int64_t nodes = 1;
              nodes * r->fixed.devices_per_node <= most && r->node_count < DL_SEARCH_SIZES;

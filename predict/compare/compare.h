@@ -111,12 +111,20 @@ enum dl_code dl_compare_kernels(const struct dl_data *data, const struct dl_csv 
 /* Errors of a group of rows; rows that are not predicted are counted separately. */
 struct dl_error_summary {
     const char *kind, *group; /* "source", "system", "all" */
-    int rows, skipped;
+    int64_t rows, skipped;
     double mape_pct, median_ape_pct, p90_ape_pct, max_ape_pct, bias_pct;
     /* interval coverage: measurements inside the 80 % interval of their prediction; NAN: none */
     double inside_pct;
     double interval_ratio_median; /* upper end / lower end of the intervals; NAN: none */
+    /* of the errors of the time, positive where the prediction is too slow: mean of their sizes and
+     * of themselves */
+    double time_mape_pct, time_bias_pct;
+    double interval_score; /* F-INTERVAL-SCORE, mean; smaller is better; NAN: no intervals */
 };
+
+/* (predicted - measured) / measured of the time [%], also where the row holds a rate; NAN where it
+ * is not predicted. */
+double dl_compared_time_error_pct(const struct dl_compared *row);
 
 /* By source, by system, "all" and "all-by-source" (macro-average over sources). *out
  * in the arena. */
@@ -124,9 +132,8 @@ enum dl_code dl_compare_summarize(const struct dl_comparison *comparison,
                                   struct dl_error_summary **out, int *count_out,
                                   struct dl_err *err);
 
-/* A table of summaries. `group`: the summary's, or a shorter text for people. */
+/* A table of summaries. */
 void dl_compare_summary_init(struct dl_table *table, struct dl_arena *arena);
-void dl_compare_summary_row(struct dl_table *table, const struct dl_error_summary *summary,
-                            const char *group);
+void dl_compare_summary_row(struct dl_table *table, const struct dl_error_summary *summary);
 
 #endif

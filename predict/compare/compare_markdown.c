@@ -2,6 +2,7 @@
  * bottleneck, and why where the two differ. */
 #include "predict/compare/compare_markdown.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -54,9 +55,9 @@ const char *dl_compare_markdown_row(const struct dl_compared *row, struct dl_are
 
 const char *dl_compare_markdown_end(const struct dl_error_summary *all, struct dl_arena *arena) {
     if (all == NULL || all->rows == 0) return "";
-    return dl_arena_printf(arena,
-                           "\nMean absolute error over %d rows: %.1f %%; median %.1f %%, worst "
-                           "%.1f %%, bias %+.1f %%.\n",
-                           all->rows, all->mape_pct, all->median_ape_pct, all->max_ape_pct,
-                           all->bias_pct);
+    return dl_arena_printf(
+        arena,
+        "\nMean absolute error over %" PRId64 " rows: %.1f %%; median %.1f %%, worst "
+        "%.1f %%, bias %+.1f %%.\n",
+        all->rows, all->mape_pct, all->median_ape_pct, all->max_ape_pct, all->bias_pct);
 }

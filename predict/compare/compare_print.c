@@ -13,29 +13,38 @@
 #include "predict/compare/compare_worst.h"
 #include "predict/compare/constants.h"
 #include "predict/compare/decisions.h"
+#include "model/core/columns.h"
 
-#define ROW_COLUMNS                                                                                \
-    {"id", "id", "", DL_COLUMN_STRING, 0, 0}, {"source", NULL, NULL, DL_COLUMN_STRING, 0, 0},      \
-        {"system", "system", "", DL_COLUMN_STRING, 0, 0},                                          \
-        {"framework", "framework", "", DL_COLUMN_STRING, 0, 0},                                    \
-        {"workload", "workload", "", DL_COLUMN_STRING, 0, 0},                                      \
-        {"devices", "dev", "", DL_COLUMN_INTEGER, 0, 0},                                           \
-        {"predicted", "predicted", "", DL_COLUMN_NUMBER, 0, 4},                                    \
-        {"measured", "measured", "", DL_COLUMN_NUMBER, 0, 4},                                      \
-        {"predicted_low", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},                                     \
-        {"predicted_high", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},                                    \
-        {"unit", "unit", "", DL_COLUMN_STRING, 0, 0},                                              \
-        {"error_pct", "error", "%", DL_COLUMN_NUMBER, 0, 3},                                       \
-        {"bottleneck", "bottleneck", "", DL_COLUMN_STRING, 0, 0},                                  \
-        {"cause", NULL, NULL, DL_COLUMN_STRING, 0, 0},                                             \
-        {"skipped", NULL, NULL, DL_COLUMN_BOOL, 0, 0},                                             \
-        {"why", "not predicted because", "", DL_COLUMN_STRING, 0, 0},                              \
-        {"remark", NULL, NULL, DL_COLUMN_STRING, 0, 0},
-/* Of a part, rows have their numbers among all, from 1. */
-static const struct dl_column part_columns[] = {{"shard_row", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
-                                                ROW_COLUMNS};
-static const struct dl_column *const row_columns = part_columns + 1;
-enum { COLUMNS = sizeof part_columns / sizeof part_columns[0] - 1 };
+/* What the columns of rows show. */
+struct row_facts {
+    struct dl_compared row;
+    int64_t number; /* among all rows, from 1 */
+};
+#define SHOWN(type, member, key, heading, unit, digits)                                            \
+    DL_SHOWN(DL_COLUMN_##type, struct row_facts, member, key, heading, unit, 0, digits, 0, NULL)
+#define HIDDEN(type, member, key) DL_HIDDEN(DL_COLUMN_##type, struct row_facts, member, key, NULL)
+static const struct dl_list_column columns[] = {
+    HIDDEN(INTEGER, number, "shard_row"), /* of a part (--shard) alone */
+    SHOWN(STRING, row.id, "id", "id", "", 0),
+    HIDDEN(STRING, row.source, "source"),
+    SHOWN(STRING, row.system, "system", "system", "", 0),
+    SHOWN(STRING, row.framework, "framework", "framework", "", 0),
+    SHOWN(STRING, row.workload, "workload", "workload", "", 0),
+    SHOWN(INTEGER, row.devices, "devices", "dev", "", 0),
+    SHOWN(NUMBER, row.predicted, "predicted", "predicted", "", 4),
+    SHOWN(NUMBER, row.measured, "measured", "measured", "", 4),
+    HIDDEN(NUMBER, row.low, "predicted_low"),
+    HIDDEN(NUMBER, row.high, "predicted_high"),
+    SHOWN(STRING, row.unit, "unit", "unit", "", 0),
+    SHOWN(NUMBER, row.error_pct, "error_pct", "error", "%", 3),
+    SHOWN(STRING, row.bottleneck, "bottleneck", "bottleneck", "", 0),
+    HIDDEN(STRING, row.cause, "cause"),
+    HIDDEN(BOOL, row.skipped, "skipped"),
+    SHOWN(STRING, row.why, "why", "not predicted because", "", 0),
+    HIDDEN(STRING, row.remark, "remark"),
+};
+enum { COLUMNS = sizeof columns / sizeof columns[0] - 1, WHY = 16 };
+static const struct dl_list_column *const row_columns = columns + 1;
 enum { LONGEST = 56 };
 
 /* Shortens names of groups, such as publications, to their beginning. Never splits a character. */
@@ -46,25 +55,27 @@ static const char *brief(struct dl_arena *arena, const char *text) {
     return dl_arena_printf(arena, "%.*s...", length, text);
 }
 
-static void fill_row(union dl_cell *cells, const struct dl_compared *row, bool people,
-                     struct dl_arena *arena) {
-    cells[0].string = row->id;
-    cells[1].string = row->source;
-    cells[2].string = people ? brief(arena, row->system) : row->system;
-    cells[3].string = row->framework;
-    cells[4].string = row->workload;
-    cells[5].integer = row->devices;
-    cells[6].number = row->predicted;
-    cells[7].number = row->measured;
-    cells[8].number = row->low;
-    cells[9].number = row->high;
-    cells[10].string = row->unit;
-    cells[11].number = row->error_pct;
-    cells[12].string = row->bottleneck;
-    cells[13].string = row->cause;
-    cells[14].boolean = row->skipped;
-    cells[15].string = row->why;
-    cells[16].string = row->remark;
+static struct row_facts facts_of(const struct dl_compared *row, int number, bool people,
+                                 struct dl_arena *arena) {
+    struct row_facts facts = {.row = *row, .number = number};
+    if (people) facts.row.system = brief(arena, row->system);
+    return facts;
+}
+
+/* The row, its error of the time, and its interval as a pair. */
+static void row_json(struct dl_json_writer *w, const struct row_facts *facts) {
+    dl_jw_object(w, NULL);
+    dl_list_json(w, row_columns, COLUMNS, facts);
+    dl_jw_number(w, "time_error_pct", dl_compared_time_error_pct(&facts->row));
+    if (dl_known(facts->row.low)) {
+        dl_jw_array(w, "interval");
+        dl_jw_number(w, NULL, facts->row.low);
+        dl_jw_number(w, NULL, facts->row.high);
+        dl_jw_end(w);
+    } else {
+        dl_jw_string(w, "interval", NULL);
+    }
+    dl_jw_end(w);
 }
 
 /* What is printed, and how. */
@@ -90,8 +101,10 @@ struct writer {
     enum shape shape;
     int next;              /* row */
     struct dl_arena arena; /* of the rows not yet printed */
+    const struct dl_list_column *columns;
     struct dl_table table;
     struct dl_text markdown;
+    int held;  /* rows that are not printed yet */
     bool head; /* the heading is still to come */
     struct dl_table_layout layout;
     struct dl_json_writer *json;
@@ -99,8 +112,9 @@ struct writer {
 
 static void begin_rows(struct writer *w) {
     dl_arena_free(&w->arena);
-    dl_table_init(&w->table, &w->arena, w->shape == PART ? part_columns : row_columns,
-                  COLUMNS + (w->shape == PART ? 1 : 0));
+    w->columns = w->shape == PART ? columns : row_columns;
+    dl_list_table(&w->table, &w->arena, w->columns, COLUMNS + (w->shape == PART ? 1 : 0), 0);
+    w->held = 0;
     w->markdown = (struct dl_text){.arena = &w->arena};
 }
 
@@ -120,7 +134,6 @@ static enum dl_code flush_rows(struct writer *w, struct dl_err *err) {
         if (head) DL_TRY(put(p, dl_compare_markdown_head, false, err));
         return put(p, dl_text_string(&w->markdown), false, err);
     case JSON:
-        dl_table_json(&w->table, w->json);
         DL_TRY(put(p, w->json->failed ? NULL : w->json->text, false, err));
         w->json->length = 0;
         w->json->text[0] = 0;
@@ -135,15 +148,15 @@ static enum dl_code add_row(void *user, const char *id, struct dl_err *err) {
     struct dl_compared row = dl_comparison_row(w->p->c, number, &w->arena);
     if (w->shape == PART && row.elsewhere) return DL_OK;
     row.id = dl_arena_strdup(&w->arena, id); /* it lives until the next one is read */
-    if (w->shape == MARKDOWN) {
+    const struct row_facts facts =
+        facts_of(&row, number + 1, w->shape == MEASURE || w->shape == TEXT, &w->arena);
+    if (w->shape == MARKDOWN)
         dl_text_add(&w->markdown, dl_compare_markdown_row(&row, &w->arena));
-        if (w->next % ROWS_AT_A_TIME != 0) return DL_OK;
-    } else {
-        union dl_cell *cells = dl_table_row(&w->table);
-        if (w->shape == PART) cells++->integer = number + 1;
-        fill_row(cells, &row, w->shape == MEASURE || w->shape == TEXT, &w->arena);
-        if (w->table.row_count < ROWS_AT_A_TIME) return DL_OK;
-    }
+    else if (w->shape == JSON)
+        row_json(w->json, &facts);
+    else
+        dl_list_add(&w->table, w->columns, &facts);
+    if (++w->held < ROWS_AT_A_TIME) return DL_OK;
     DL_TRY(flush_rows(w, err));
     begin_rows(w);
     return DL_OK;
@@ -171,8 +184,7 @@ static enum dl_code write_rows(struct writer *w, enum shape shape, struct dl_err
     w->head = true;
     begin_rows(w);
     enum dl_code code = each_row(w->p, add_row, w, err);
-    if (code == DL_OK && (w->head || w->table.row_count > 0 || w->markdown.length > 0))
-        code = flush_rows(w, err);
+    if (code == DL_OK && (w->head || w->held > 0)) code = flush_rows(w, err);
     dl_arena_free(&w->arena);
     return code;
 }
@@ -182,8 +194,9 @@ static enum dl_code write_rows(struct writer *w, enum shape shape, struct dl_err
 static void fill_summary(struct dl_table *table, const struct dl_error_summary *list, int count,
                          bool people) {
     for (int i = 0; i < count; i++) {
-        const char *group = people ? brief(table->arena, list[i].group) : list[i].group;
-        dl_compare_summary_row(table, &list[i], group);
+        struct dl_error_summary s = list[i];
+        if (people) s.group = brief(table->arena, s.group);
+        dl_compare_summary_row(table, &s);
     }
 }
 
@@ -234,14 +247,11 @@ static enum dl_code print_json(struct printer *p, const struct dl_table *summary
 static const char *worst_text(const struct printer *p, const struct dl_worst *worst) {
     struct dl_table table;
     struct dl_arena *arena = p->context->arena;
-    /* without "why" and "remark" */
-    dl_table_init(&table, arena, row_columns, COLUMNS - 2);
+    dl_list_table(&table, arena, row_columns, WHY - 1, 0); /* what precedes `why` */
     for (int i = 0; i < worst->count; i++) {
-        union dl_cell all[COLUMNS], *cells = dl_table_row(&table);
-        if (cells == NULL) return NULL;
         const struct dl_compared row = dl_worst_row(p->c, &worst->list[i], arena);
-        fill_row(all, &row, true, arena);
-        memcpy(cells, all, (COLUMNS - 2) * sizeof *cells);
+        const struct row_facts facts = facts_of(&row, 0, true, arena);
+        dl_list_add(&table, row_columns, &facts);
     }
     if (worst->count == 0) return "";
     const char *text = dl_table_text(&table);
@@ -271,7 +281,8 @@ static const char *sentence(struct dl_arena *arena, const struct dl_error_summar
             : "";
     return dl_arena_printf(
         arena,
-        "\nOver %d rows the absolute error is %.3g %% on average and %.3g %% in the median; "
+        "\nOver %" PRId64
+        " rows the absolute error is %.3g %% on average and %.3g %% in the median; "
         "macro-average over sources %.3g %%%s.\n",
         all->rows, all->mape_pct, all->median_ape_pct, by_source->mape_pct, inside);
 }

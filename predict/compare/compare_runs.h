@@ -33,6 +33,7 @@ enum dl_run_column {
     DL_RUN_POWER_LIMIT,
     DL_RUN_NCCL_VERSION,
     DL_RUN_NCCL_RINGS,
+    DL_RUN_NOTES,
     DL_RUN_COLUMNS
 };
 
@@ -115,7 +116,7 @@ enum dl_code dl_run_rows_read(const struct dl_data *data, const struct dl_csv *c
 
 /* Parts of it: finds the columns of plan options; fills a plan from those of a row. DL_ERR_INPUT
  * for a cell that the option does not take. */
-void dl_run_plan_find(struct dl_run_rows *runs);
+enum dl_code dl_run_plan_find(struct dl_run_rows *runs, struct dl_err *err);
 enum dl_code dl_run_plan_read(const struct dl_run_rows *runs, int row, struct dl_plan *plan,
                               struct dl_err *err);
 /* Real samples of a row without `dataset`: those of the workload's usual one, as for predict. */

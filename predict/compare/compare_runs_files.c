@@ -87,15 +87,27 @@ static bool find_release(const struct dl_release_facts *facts, struct run_releas
     return covered || out->from_release != NULL;
 }
 
+/* The release of --release; a framework without releases has nothing to choose. */
+static enum dl_code find_named_release(const struct dl_run_rows *r, struct run_release *out,
+                                       struct dl_err *err) {
+    const char *name = r->data->release, *all = out->plain->release;
+    out->release = dl_framework_release_find(out->plain, name);
+    if (out->from != NULL) out->from_release = dl_framework_release_find(out->from, name);
+    if (out->release != NULL || out->from_release != NULL || out->plain->release_count == 0 ||
+        strcmp(out->plain->release, name) == 0)
+        return DL_OK;
+    for (int i = 0; i < out->plain->release_count; i++)
+        all = dl_arena_printf(r->arena, "%s, %s", all, out->plain->releases[i].name);
+    return dl_fail(err, DL_ERR_USAGE, "--release: no release \"%s\"; there are %s %s", name,
+                   out->plain->name, all);
+}
+
 static enum dl_code load_release(struct dl_run_rows *r, int row, struct run_release *out,
                                  struct dl_run_row *run, struct dl_err *err) {
     DL_TRY(load_plain(r, dl_run_cell(r, row, DL_RUN_FRAMEWORK), &out->plain, err));
     const char *from = out->plain->kernels.kernels_from;
     if (from != NULL) DL_TRY(load_plain(r, from, &out->from, err));
-    if (r->data->release != NULL) {
-        out->release = dl_framework_release_find(out->plain, r->data->release);
-        return DL_OK;
-    }
+    if (r->data->release != NULL) return find_named_release(r, out, err);
     struct dl_release_facts facts = {
         .version = dl_run_cell(r, row, DL_RUN_FRAMEWORK_VERSION),
         .workload = dl_run_cell(r, row, DL_RUN_WORKLOAD),

@@ -67,32 +67,52 @@ static enum dl_code store_cell(const struct dl_run_rows *runs, int row, int colu
                         message != NULL ? message + 2 : inner.message);
 }
 
-void dl_run_plan_find(struct dl_run_rows *runs) {
+/* One letter too many, too few or wrong, two exchanged, or other letters for '_'. */
+static bool is_slip(const char *name, const char *known) {
+    const size_t length = strlen(name), wanted = strlen(known);
+    size_t same = 0;
+    while (name[same] != 0 && name[same] == known[same]) same++;
+    const char *rest = name + same, *right = known + same;
+    if (length == wanted + 1) return strcmp(rest + 1, right) == 0;
+    if (length + 1 == wanted) return strcmp(rest, right + 1) == 0;
+    if (length != wanted || rest[0] == 0) return false;
+    if (strcmp(rest + 1, right + 1) == 0) return true;
+    return rest[0] == right[1] && rest[1] == right[0] && strcmp(rest + 2, right + 2) == 0;
+}
+
+/* A column whose name is nearly that of a known one is a slip; others are the user's own. */
+static enum dl_code check_names(const struct dl_csv *csv, struct dl_err *err) {
+    for (int c = 0; c < csv->column_count; c++) {
+        const char *name = csv->header[c];
+        char near[DL_RUN_PLAN_NAME] = "";
+        struct dl_run_plan_column column;
+        bool known = strlen(name) < 4; /* too short to be near */
+        for (const struct dl_field *f = dl_run_row_schema.fields; f->key != NULL; f++) {
+            known = known || strcmp(f->key, name) == 0;
+            if (is_slip(name, f->key)) snprintf(near, sizeof near, "%s", f->key);
+        }
+        for (int i = 0; !known && dl_run_plan_column(i, &column); i++) {
+            known = strcmp(column.name, name) == 0;
+            if (is_slip(name, column.name)) snprintf(near, sizeof near, "%s", column.name);
+        }
+        if (!known && near[0] != 0)
+            return dl_fail_at(err, csv->name, 1, 1, name,
+                              "expected a column of a table of runs; did you mean '%s'?", near);
+    }
+    return DL_OK;
+}
+
+enum dl_code dl_run_plan_find(struct dl_run_rows *runs, struct dl_err *err) {
     struct dl_run_plan_column column;
     int count = 0;
     while (dl_run_plan_column(count, &column)) count++;
+    DL_TRY(check_names(runs->csv, err));
     runs->plan_columns = dl_arena_alloc(runs->arena, (size_t)count, sizeof *runs->plan_columns);
     for (int i = 0; i < count && dl_run_plan_column(i, &column); i++) {
         column.index = dl_csv_column(runs->csv, column.name);
         if (column.index >= 0) runs->plan_columns[runs->plan_column_count++] = column;
     }
-}
-
-static int64_t common_divisor(int64_t a, int64_t b) {
-    return b == 0 ? a : common_divisor(b, a % b);
-}
-
-/* Tables of transformers count the ranks of expert parallelism among the data ranks (Megatron-Core,
- * DeepSpeed, torchtitan); a plan counts them beside these. More of them than data ranks hold is
- * possible only where they count tensor and context ranks too (F-TRANSFORMER-FOLD). */
-static void take_experts_from_data(struct dl_plan *plan) {
-    const int64_t devices = plan->nodes * plan->devices_per_node, tp = plan->tp > 0 ? plan->tp : 1,
-                  pp = plan->pp > 0 ? plan->pp : 1, cp = plan->sp > 0 ? plan->sp : 1;
-    if (plan->ep <= 1 || plan->dp * tp * pp * cp != devices) return;
-    if (plan->expert_tp <= 0 && plan->dp % plan->ep != 0 && tp > 1) plan->expert_tp = 1;
-    const int64_t folded = plan->expert_tp == 1 && tp > 1 ? common_divisor(plan->ep, tp * cp) : 1,
-                  beside = plan->ep / folded;
-    if (plan->dp % beside == 0) plan->dp /= beside;
+    return DL_OK;
 }
 
 enum dl_code dl_run_plan_read(const struct dl_run_rows *runs, int row, struct dl_plan *plan,
@@ -103,9 +123,8 @@ enum dl_code dl_run_plan_read(const struct dl_run_rows *runs, int row, struct dl
         DL_TRY(store_cell(runs, row, column->index, column, &inputs, err));
     }
     inputs.plan.recompute_open = !inputs.given.plan.recompute;
-    take_experts_from_data(&inputs.plan);
-    if (inputs.dataset != NULL)
-        DL_TRY(dl_dataset_apply(runs->data, inputs.dataset, runs->arena, &inputs.plan, err));
+    if (inputs.words.dataset != NULL)
+        DL_TRY(dl_dataset_apply(runs->data, inputs.words.dataset, runs->arena, &inputs.plan, err));
     *plan = inputs.plan;
     return DL_OK;
 }

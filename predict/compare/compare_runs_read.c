@@ -70,6 +70,7 @@ static const struct dl_field columns[DL_RUN_COLUMNS + 1] = {
         TEXT("nccl_version", false, "release of NCCL, as 2.3.7; empty: the system's"),
     [DL_RUN_NCCL_RINGS] = COUNT("nccl_rings", false,
                                 "rings that NCCL_MIN_NRINGS asked for; empty: NCCL's own choice"),
+    [DL_RUN_NOTES] = TEXT("notes", false, "remarks for people; never read"),
 };
 
 const struct dl_schema dl_run_row_schema = {
@@ -260,7 +261,6 @@ static enum dl_code read_data(const struct dl_run_rows *r, int row, struct dl_pl
     return DL_OK;
 }
 
-/* Of several reasons, one is reported: strategy before choices, metric and counts. */
 /* A node has so many devices; the cores of one are shared by any number of tasks. */
 static enum dl_code check_node(const struct dl_run_rows *r, int row, const struct dl_run_row *run,
                                struct dl_err *err) {
@@ -274,6 +274,7 @@ static enum dl_code check_node(const struct dl_run_rows *r, int row, const struc
                         dl_run_cell(r, row, DL_RUN_DEVICES_PER_NODE));
 }
 
+/* Of several reasons, one is reported: strategy before choices, metric and counts. */
 static enum dl_code read_run(struct dl_run_rows *r, int row, struct dl_run_row *run,
                              struct dl_err *err) {
     struct dl_plan *plan = &run->plan;
@@ -320,6 +321,23 @@ static enum dl_code read_core_ratio(const struct dl_run_rows *r, int row, struct
     return DL_OK;
 }
 
+/* A fault in the row itself is the reason why it is skipped; other rows are compared. *faults
+ * counts them, and `err` keeps the first. */
+static enum dl_code read_row(struct dl_run_rows *r, int row, struct dl_run_row *run, int *faults,
+                             struct dl_err *err) {
+    struct dl_err fault = {.code = DL_OK};
+    enum dl_code code = read_run(r, row, run, &fault);
+    if (code == DL_OK) code = read_core_ratio(r, row, run, &fault);
+    const bool skip = code == DL_ERR_INPUT && strcmp(fault.file, r->csv->name) == 0;
+    if (code != DL_OK && (!skip || *faults == 0)) *err = fault;
+    if (!skip) return code;
+    if (run->measured <= 0) run->measured = NAN; /* not read */
+    run->why = dl_arena_printf(r->arena, "%s:%d:%d: error: %s: %s", fault.file, fault.line,
+                               fault.col, fault.key, fault.message);
+    (*faults)++;
+    return DL_OK;
+}
+
 static enum dl_code find_columns(struct dl_run_rows *r, struct dl_err *err) {
     const char *first = NULL, *missing = "";
     for (int c = 0; c < DL_RUN_COLUMNS && missing != NULL; c++) {
@@ -329,10 +347,7 @@ static enum dl_code find_columns(struct dl_run_rows *r, struct dl_err *err) {
             dl_arena_printf(r->arena, "%s%s%s", missing, first != NULL ? ", " : "", columns[c].key);
         if (first == NULL) first = columns[c].key;
     }
-    if (first == NULL) {
-        dl_run_plan_find(r);
-        return DL_OK;
-    }
+    if (first == NULL) return dl_run_plan_find(r, err);
     return dl_fail_at(err, r->csv->name, 1, 1, first,
                       "a table of runs also needs the columns %s; dlmodel schema runs --template "
                       "prints a header",
@@ -342,13 +357,24 @@ static enum dl_code find_columns(struct dl_run_rows *r, struct dl_err *err) {
 enum dl_code dl_run_rows_read(const struct dl_data *data, const struct dl_csv *csv,
                               struct dl_arena *arena, struct dl_run_rows *out, struct dl_err *err) {
     const size_t count = (size_t)csv->row_count;
+    struct dl_err first = {.code = DL_OK};
     *out = (struct dl_run_rows){.data = data, .csv = csv, .arena = arena};
     DL_TRY(find_columns(out, err));
     out->cache = dl_arena_alloc(arena, count * DL_RUN_NEW_FILES + 1, sizeof *out->cache);
     out->rows = dl_arena_alloc(arena, count, sizeof *out->rows);
+    if (out->cache == NULL || out->rows == NULL)
+        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    int faults = 0;
     for (int row = 0; row < csv->row_count; row++) {
-        DL_TRY(read_run(out, row, &out->rows[row], err));
-        DL_TRY(read_core_ratio(out, row, &out->rows[row], err));
+        const enum dl_code code = read_row(out, row, &out->rows[row], &faults, &first);
+        if (code != DL_OK) {
+            *err = first;
+            return code;
+        }
+    }
+    if (faults > 0 && faults == csv->row_count) { /* nothing is left to compare */
+        *err = first;
+        return first.code;
     }
     return dl_run_groups_make(out, err);
 }

@@ -7,6 +7,7 @@
 #include "model/statistics/stats.h"
 #include "model/machine/kernel_match.h"
 #include "predict/compare/compare.h"
+#include "model/core/columns.h"
 
 bool dl_compare_is_runs(const struct dl_csv *csv) {
     return dl_csv_column(csv, "workload") >= 0 || dl_csv_column(csv, "metric") >= 0 ||
@@ -86,23 +87,54 @@ static enum dl_code group_rows(const struct dl_comparison *c, int kind, int *ord
     return DL_OK;
 }
 
+/* Rows hold times or rates; their unit says which. */
+static bool is_time(const struct dl_compared *row) {
+    static const char *const units[] = {"s", "ms", "us"};
+    for (size_t i = 0; i < sizeof units / sizeof *units && row->unit != NULL; i++) {
+        if (strcmp(row->unit, units[i]) == 0) return true;
+    }
+    return false;
+}
+
+double dl_compared_time_error_pct(const struct dl_compared *row) {
+    if (row->skipped) return NAN;
+    return 100 *
+           (is_time(row) ? row->predicted / row->measured - 1 : row->measured / row->predicted - 1);
+}
+
+/* F-INTERVAL-SCORE: ln(high / low), and ten times the logarithm by which the measurement lies
+ * outside. */
+static double interval_score(const struct dl_compared *row) {
+    return log(row->high / row->low) +
+           10 * (fmax(0, log(row->low / row->measured)) + fmax(0, log(row->measured / row->high)));
+}
+
+/* Of the intervals of the rows; scratch holds as many doubles. */
+static void summarize_intervals(const struct dl_comparison *c, const int *order, int count,
+                                double *scratch, struct dl_error_summary *s) {
+    int inside = 0, with_interval = 0;
+    double score = 0;
+    for (int i = 0; i < count; i++) {
+        const struct dl_compared row = dl_comparison_row(c, order[i], NULL);
+        if (row.skipped || !dl_known(row.low)) continue;
+        scratch[with_interval++] = row.high / row.low;
+        score += interval_score(&row);
+        if (row.measured >= row.low && row.measured <= row.high) inside++;
+    }
+    s->inside_pct = with_interval > 0 ? 100.0 * inside / with_interval : NAN;
+    s->interval_score = with_interval > 0 ? score / with_interval : NAN;
+    dl_sort(scratch, (size_t)with_interval);
+    s->interval_ratio_median = dl_quantile_sorted(scratch, (size_t)with_interval, 0.5);
+}
+
 /* |error| and error of the rows of one group, `count` numbers in `order`; scratch holds as many
  * doubles. */
 static struct dl_error_summary summarize(const struct dl_comparison *c, int kind, const char *group,
                                          const int *order, int count, double *scratch) {
     static const char *const kinds[] = {"source", "system", "all"};
     struct dl_error_summary s = {.kind = kinds[kind], .group = group};
-    double bias = 0;
-    int inside = 0, with_interval = 0;
-    for (int i = 0; i < count; i++) {
-        const struct dl_compared row = dl_comparison_row(c, order[i], NULL);
-        if (row.skipped || !dl_known(row.low)) continue;
-        scratch[with_interval++] = row.high / row.low;
-        if (row.measured >= row.low && row.measured <= row.high) inside++;
-    }
-    s.inside_pct = with_interval > 0 ? 100.0 * inside / with_interval : NAN;
-    dl_sort(scratch, (size_t)with_interval);
-    s.interval_ratio_median = dl_quantile_sorted(scratch, (size_t)with_interval, 0.5);
+    double bias = 0, time_bias = 0, time_size = 0;
+    summarize_intervals(c, order, count, scratch, &s);
     for (int i = 0; i < count; i++) {
         const struct dl_compared row = dl_comparison_row(c, order[i], NULL);
         if (row.skipped) {
@@ -111,55 +143,54 @@ static struct dl_error_summary summarize(const struct dl_comparison *c, int kind
         }
         scratch[s.rows++] = fabs(row.error_pct);
         bias += row.error_pct;
-    }
-    if (s.rows == 0) {
-        s.mape_pct = s.median_ape_pct = s.p90_ape_pct = s.max_ape_pct = s.bias_pct = NAN;
-        return s;
+        const double time_error_pct = dl_compared_time_error_pct(&row);
+        time_bias += time_error_pct;
+        time_size += fabs(time_error_pct);
     }
     const size_t n = (size_t)s.rows;
+    const double rows = s.rows > 0 ? (double)s.rows : NAN;
     dl_sort(scratch, n);
-    s.mape_pct = dl_mean(scratch, n);
-    s.median_ape_pct = dl_quantile_sorted(scratch, n, 0.5);
-    s.p90_ape_pct = dl_quantile_sorted(scratch, n, 0.9);
-    s.max_ape_pct = scratch[n - 1];
-    s.bias_pct = bias / s.rows;
+    s.mape_pct = s.rows > 0 ? dl_mean(scratch, n) : NAN;
+    s.median_ape_pct = s.rows > 0 ? dl_quantile_sorted(scratch, n, 0.5) : NAN;
+    s.p90_ape_pct = s.rows > 0 ? dl_quantile_sorted(scratch, n, 0.9) : NAN;
+    s.max_ape_pct = s.rows > 0 ? scratch[n - 1] : NAN;
+    s.bias_pct = bias / rows;
+    s.time_mape_pct = time_size / rows;
+    s.time_bias_pct = time_bias / rows;
     return s;
 }
 
+/* Each quantity's mean over the sources that have it; the worst error is the worst of all. */
 static struct dl_error_summary mean_of_sources(const struct dl_error_summary *list, int count) {
-    struct dl_error_summary mean = {.kind = "all", .group = "all-by-source"};
-    double sums[7] = {0};
-    int sources = 0, with_interval = 0;
-    for (int i = 0; i < count; i++) {
-        const struct dl_error_summary *s = &list[i];
-        if (strcmp(s->kind, "source") != 0) continue;
-        mean.skipped += s->skipped;
-        if (s->rows == 0) continue;
-        sums[0] += s->mape_pct;
-        sums[1] += s->median_ape_pct;
-        sums[2] += s->p90_ape_pct;
-        sums[3] = fmax(sums[3], s->max_ape_pct);
-        sums[4] += s->bias_pct;
-        mean.rows += s->rows;
-        if (dl_known(s->inside_pct)) {
-            sums[5] += s->inside_pct;
-            sums[6] += s->interval_ratio_median;
-            with_interval++;
+    static const size_t averaged[] = {
+        offsetof(struct dl_error_summary, mape_pct),
+        offsetof(struct dl_error_summary, median_ape_pct),
+        offsetof(struct dl_error_summary, p90_ape_pct),
+        offsetof(struct dl_error_summary, bias_pct),
+        offsetof(struct dl_error_summary, inside_pct),
+        offsetof(struct dl_error_summary, interval_ratio_median),
+        offsetof(struct dl_error_summary, time_mape_pct),
+        offsetof(struct dl_error_summary, time_bias_pct),
+        offsetof(struct dl_error_summary, interval_score),
+    };
+    struct dl_error_summary mean = {.kind = "all", .group = "all-by-source", .max_ape_pct = NAN};
+    for (size_t k = 0; k < sizeof averaged / sizeof *averaged; k++) {
+        double sum = 0;
+        int sources = 0;
+        for (int i = 0; i < count; i++) {
+            const double value = *(const double *)((const char *)&list[i] + averaged[k]);
+            if (strcmp(list[i].kind, "source") != 0 || !dl_known(value)) continue;
+            sum += value;
+            sources++;
         }
-        sources++;
+        *(double *)((char *)&mean + averaged[k]) = sources > 0 ? sum / sources : NAN;
     }
-    if (sources == 0) {
-        mean.mape_pct = mean.median_ape_pct = mean.p90_ape_pct = mean.max_ape_pct = mean.bias_pct =
-            mean.inside_pct = mean.interval_ratio_median = NAN;
-        return mean;
+    for (int i = 0; i < count; i++) {
+        if (strcmp(list[i].kind, "source") != 0) continue;
+        mean.skipped += list[i].skipped;
+        mean.rows += list[i].rows;
+        mean.max_ape_pct = fmax(mean.max_ape_pct, list[i].max_ape_pct);
     }
-    mean.mape_pct = sums[0] / sources;
-    mean.median_ape_pct = sums[1] / sources;
-    mean.p90_ape_pct = sums[2] / sources;
-    mean.max_ape_pct = sums[3];
-    mean.bias_pct = sums[4] / sources;
-    mean.inside_pct = with_interval > 0 ? sums[5] / with_interval : NAN;
-    mean.interval_ratio_median = with_interval > 0 ? sums[6] / with_interval : NAN;
     return mean;
 }
 
@@ -196,38 +227,30 @@ enum dl_code dl_compare_summarize(const struct dl_comparison *c, struct dl_error
     return DL_OK;
 }
 
-static const struct dl_column summary_columns[] = {
-    {"group", "group", "", DL_COLUMN_STRING, 0, 0},
-    {"by", "by", "", DL_COLUMN_STRING, 0, 0},
-    {"rows", "rows", "", DL_COLUMN_INTEGER, 0, 0},
-    {"skipped", "not predicted", "", DL_COLUMN_INTEGER, 0, 0},
-    {"mape_pct", "mean", "%", DL_COLUMN_NUMBER, 0, 3},
-    {"median_ape_pct", "median", "%", DL_COLUMN_NUMBER, 0, 3},
-    {"p90_ape_pct", "90th", "%", DL_COLUMN_NUMBER, 0, 3},
-    {"max_ape_pct", "worst", "%", DL_COLUMN_NUMBER, 0, 3},
-    {"bias_pct", "bias", "%", DL_COLUMN_NUMBER, 0, 3},
-    {"coverage_pct", "interval coverage", "%", DL_COLUMN_NUMBER, 0, 3},
-    {"interval_ratio_median", "interval ratio", "", DL_COLUMN_NUMBER, 0, 3},
+#define SHOWN(type, member, key, heading, unit)                                                    \
+    DL_SHOWN(DL_COLUMN_##type, struct dl_error_summary, member, key, heading, unit, 0, 3, 0, NULL)
+#define HIDDEN(member, key) DL_HIDDEN(DL_COLUMN_NUMBER, struct dl_error_summary, member, key, NULL)
+static const struct dl_list_column columns[] = {
+    SHOWN(STRING, group, "group", "group", ""),
+    SHOWN(STRING, kind, "by", "by", ""),
+    SHOWN(INTEGER, rows, "rows", "rows", ""),
+    SHOWN(INTEGER, skipped, "skipped", "not predicted", ""),
+    SHOWN(NUMBER, mape_pct, "mape_pct", "mean", "%"),
+    SHOWN(NUMBER, median_ape_pct, "median_ape_pct", "median", "%"),
+    SHOWN(NUMBER, p90_ape_pct, "p90_ape_pct", "90th", "%"),
+    SHOWN(NUMBER, max_ape_pct, "max_ape_pct", "worst", "%"),
+    SHOWN(NUMBER, bias_pct, "bias_pct", "bias", "%"),
+    SHOWN(NUMBER, inside_pct, "coverage_pct", "interval coverage", "%"),
+    SHOWN(NUMBER, interval_ratio_median, "interval_ratio_median", "interval ratio", ""),
+    HIDDEN(time_mape_pct, "time_mape_pct"),
+    HIDDEN(time_bias_pct, "time_bias_pct"),
+    HIDDEN(interval_score, "interval_score"),
 };
 
 void dl_compare_summary_init(struct dl_table *table, struct dl_arena *arena) {
-    dl_table_init(table, arena, summary_columns,
-                  sizeof summary_columns / sizeof summary_columns[0]);
+    dl_list_table(table, arena, columns, sizeof columns / sizeof *columns, 0);
 }
 
-void dl_compare_summary_row(struct dl_table *table, const struct dl_error_summary *summary,
-                            const char *group) {
-    union dl_cell *cells = dl_table_row(table);
-    const double errors_pct[] = {summary->mape_pct,
-                                 summary->median_ape_pct,
-                                 summary->p90_ape_pct,
-                                 summary->max_ape_pct,
-                                 summary->bias_pct,
-                                 summary->inside_pct,
-                                 summary->interval_ratio_median};
-    cells[0].string = group;
-    cells[1].string = summary->kind;
-    cells[2].integer = summary->rows;
-    cells[3].integer = summary->skipped;
-    for (int e = 0; e < 7; e++) cells[4 + e].number = errors_pct[e];
+void dl_compare_summary_row(struct dl_table *table, const struct dl_error_summary *summary) {
+    dl_list_add(table, columns, summary);
 }

@@ -104,7 +104,7 @@ enum dl_code dl_compare_fit_error(const struct dl_data *data, const struct dl_cs
     if (code == DL_OK) code = dl_compare_summarize(&c, &list, &count, err);
     if (code == DL_OK) {
         *error_pct = count > 0 ? list[count - 1].mape_pct : NAN;
-        *rows = count > 0 ? list[count - 1].rows : 0;
+        *rows = count > 0 ? (int)list[count - 1].rows : 0;
     }
     dl_arena_free(&arena);
     return code;

@@ -24,7 +24,7 @@ static void name_system(struct dl_csv *csv, const struct dl_inputs *inputs,
         if (strcmp(rows[i][column], inputs->system->name) != 0) continue;
         const char **cells = dl_arena_alloc(arena, (size_t)csv->column_count, sizeof(const char *));
         for (int c = 0; c < csv->column_count; c++)
-            cells[c] = c == column ? inputs->system_name : csv->rows[i][c];
+            cells[c] = c == column ? inputs->words.system : csv->rows[i][c];
         rows[i] = cells;
     }
     if (column >= 0) csv->rows = rows;
@@ -96,13 +96,13 @@ static enum dl_code load(struct dl_context *context, const struct dl_data *data,
     name_system(csv, inputs, context->arena);
     DL_TRY(dl_run_rows_read(data, csv, context->arena, &r, err));
     for (int i = 0; i < inputs->framework_count; i++)
-        DL_TRY(attach(&r, &inputs->frameworks[i], inputs->system_name, context->arena, &use, err));
+        DL_TRY(attach(&r, &inputs->frameworks[i], inputs->words.system, context->arena, &use, err));
     const char *first =
         use.why == NULL ? "" : dl_arena_printf(context->arena, "; line %d: %s", use.line, use.why);
     if (use.used == 0)
         return dl_fail(err, DL_ERR_USAGE,
                        "--measured: %s has no run that can be predicted on system %s with %s%s",
-                       path, inputs->system_name,
+                       path, inputs->words.system,
                        inputs->framework_count == 1 ? inputs->frameworks[0]->name
                                                     : "one of these frameworks",
                        first);

@@ -86,10 +86,15 @@ enum dl_code dl_advise_judge(struct dl_context *context, const struct dl_options
     out->possible = code == DL_OK;
     if (out->possible) {
         out->samples = plan.global_batch_samples;
+        out->precision = plan.precision;
+        out->nodes = plan.nodes;
+        out->devices = plan.nodes * plan.devices_per_node;
+        out->price_per_node_hour = dl_price_of(inputs.system, NULL);
         const struct dl_power power = dl_power_of(inputs.system, &plan, &out->prediction, NULL);
         out->job_w = power.job_w;
         out->power_sigma_log = power.sigma_log;
         out->device = dl_arena_strdup(context->arena, inputs.system->device->name);
+        out->release = dl_arena_strdup(context->arena, inputs.frameworks[0]->release);
     } else {
         out->why = dl_arena_strdup(context->arena, inner.message);
     }

@@ -11,8 +11,11 @@ struct dl_verdict {
     const char *why;                 /* in the process's arena */
     struct dl_prediction prediction; /* its numbers; texts and terms are gone */
     double samples;                  /* of an iteration, all devices */
-    double job_w, power_sigma_log;   /* NAN: unknown */
-    const char *device;              /* in the process's arena */
+    enum dl_precision precision;
+    int64_t nodes, devices;
+    double price_per_node_hour;    /* NAN: unknown */
+    double job_w, power_sigma_log; /* NAN: unknown */
+    const char *device, *release;  /* in the process's arena */
 };
 
 /* The options with those of a change in place of what they replace: the same option, the same key

@@ -80,7 +80,7 @@ enum dl_code dl_heterogeneous_load(struct dl_context *context, const struct dl_d
     system->name = request.groups;
     inputs->heterogeneous = job;
     inputs->system = system;
-    inputs->system_name = groups[0].system->name;
+    inputs->words.system = groups[0].system->name;
     inputs->node_count = 1;
     return DL_OK;
 }

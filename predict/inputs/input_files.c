@@ -36,16 +36,16 @@ static void add_file(struct dl_context *context, enum dl_data_kind kind, const c
 int dl_inputs_files(struct dl_context *context, const struct dl_inputs *inputs,
                     struct dl_input_file *files) {
     int count = 0;
-    const int base = (int)strcspn(inputs->workload_name, ":");
-    const bool path = strchr(inputs->workload_name, '/') != NULL;
+    const int base = (int)strcspn(inputs->words.workload, ":");
+    const bool path = strchr(inputs->words.workload, '/') != NULL;
     const char *workload =
-        path ? inputs->workload_name
-             : dl_arena_printf(context->arena, "%.*s", base, inputs->workload_name);
+        path ? inputs->words.workload
+             : dl_arena_printf(context->arena, "%.*s", base, inputs->words.workload);
     if (workload == NULL) return -1;
-    add_file(context, DL_DATA_SYSTEM, inputs->system_name, files, &count);
+    add_file(context, DL_DATA_SYSTEM, inputs->words.system, files, &count);
     add_file(context, DL_DATA_DEVICE, inputs->system->device_name, files, &count);
     add_file(context, DL_DATA_WORKLOAD, workload, files, &count);
-    add_file(context, DL_DATA_LAYERS, inputs->layers_name, files, &count);
+    add_file(context, DL_DATA_LAYERS, inputs->words.layers, files, &count);
     for (int i = 0; i < inputs->framework_count; i++) {
         add_file(context, DL_DATA_FRAMEWORK, inputs->frameworks[i]->name, files, &count);
     }
@@ -57,8 +57,8 @@ void dl_inputs_json(struct dl_context *context, const struct dl_inputs *inputs,
     struct dl_input_file files[DL_MAX_INPUT_FILES];
     const int file_count = dl_inputs_files(context, inputs, files);
     dl_jw_object(w, "inputs");
-    dl_jw_string(w, "system", inputs->system_name);
-    dl_jw_string(w, "workload", inputs->workload_name);
+    dl_jw_string(w, "system", inputs->words.system);
+    dl_jw_string(w, "workload", inputs->words.workload);
     dl_jw_string(w, "strategy",
                  inputs->plan.strategy != NULL ? inputs->plan.strategy->name : "as the framework");
     dl_jw_string(w, "precision", dl_precision_names[inputs->plan.precision]);
@@ -175,7 +175,7 @@ static void add_ranks(struct dl_text *line, const struct dl_plan *plan) {
         const char *option;
         unsigned axis;
         int64_t ranks;
-    } all[] = {{"dp", DL_AXIS_DP, plan->dp},
+    } all[] = {{"dp", DL_AXIS_DP, plan->dp * plan->ep},
                {"tp", DL_AXIS_TP, plan->tp},
                {"pp", DL_AXIS_PP, plan->pp},
                {images ? "spatial" : "cp", DL_AXIS_SP, plan->sp},

@@ -52,7 +52,7 @@ static enum dl_code load_listed(struct dl_context *context, const struct dl_data
 
 static enum dl_code load_frameworks(struct dl_context *context, const struct dl_data *data,
                                     struct dl_inputs *out, struct dl_err *err) {
-    const char *name = out->framework_name;
+    const char *name = out->words.framework;
     out->framework_listed = strchr(name, ',') != NULL;
     out->framework_all = strcmp(name, "all") == 0 || out->framework_listed;
     if (out->framework_listed) return load_listed(context, data, name, out, err);
@@ -65,7 +65,7 @@ static enum dl_code load_frameworks(struct dl_context *context, const struct dl_
     for (int i = 0; names[i] != NULL && out->framework_count < DL_MAX_FRAMEWORKS; i++) {
         const struct dl_framework **next = &out->frameworks[out->framework_count];
         DL_TRY(dl_data_framework(data, names[i], context->arena, next, err));
-        if ((*next)->status == DL_MAINTAINED || out->all_frameworks)
+        if ((*next)->status == DL_MAINTAINED || out->words.all_frameworks)
             out->framework_count++;
         else
             out->left_out++;
@@ -77,7 +77,7 @@ enum dl_code dl_inputs_one_framework(const struct dl_inputs *inputs, const char 
                                      struct dl_err *err) {
     if (!inputs->framework_listed) return DL_OK;
     return dl_fail(err, DL_ERR_USAGE, "--framework: %s takes one framework, got \"%s\"%s", command,
-                   inputs->framework_name,
+                   inputs->words.framework,
                    strcmp(command, "search") == 0
                        ? "; to compare the best plans of several: a row each of --sweep FILE"
                        : "");
@@ -87,18 +87,18 @@ enum dl_code dl_inputs_one_framework(const struct dl_inputs *inputs, const char 
 static enum dl_code nodes_of_gpus(struct dl_inputs *out, struct dl_err *err) {
     const int64_t each =
         out->plan.devices_per_node > 0 ? out->plan.devices_per_node : out->system->devices_per_node;
-    if (out->gpus <= 0) return DL_OK;
+    if (out->words.gpus <= 0) return DL_OK;
     if (out->heterogeneous != NULL)
         return dl_fail(err, DL_ERR_USAGE, "--gpus: --heterogeneous says how many there are");
-    if (out->gpus > each && out->gpus % each != 0) {
-        const int64_t below = out->gpus / each * each;
+    if (out->words.gpus > each && out->words.gpus % each != 0) {
+        const int64_t below = out->words.gpus / each * each;
         return dl_fail(err, DL_ERR_USAGE,
                        "--gpus %lld: nodes of %s have %lld; nearest are %lld and %lld",
-                       (long long)out->gpus, out->system->name, (long long)each, (long long)below,
-                       (long long)(below + each));
+                       (long long)out->words.gpus, out->system->name, (long long)each,
+                       (long long)below, (long long)(below + each));
     }
-    out->plan.devices_per_node = out->gpus < each ? out->gpus : each;
-    out->nodes[0] = out->gpus / out->plan.devices_per_node;
+    out->plan.devices_per_node = out->words.gpus < each ? out->words.gpus : each;
+    out->nodes[0] = out->words.gpus / out->plan.devices_per_node;
     out->node_count = 1;
     return DL_OK;
 }
@@ -179,8 +179,8 @@ static enum dl_code load_workload(struct dl_context *context, struct dl_data *da
         const struct dl_framework *framework = out->frameworks[i];
         const char *name = dl_framework_workload(
             framework, dl_framework_release_for(framework, data->release, data->architecture),
-            out->workload_name);
-        if (strcmp(name, out->workload_name) != 0)
+            out->words.workload);
+        if (strcmp(name, out->words.workload) != 0)
             DL_TRY(dl_data_workload(data, name, context->arena, &out->own_workloads[i], err));
     }
     if (out->framework_count == 1 && out->own_workloads[0] != NULL) {
@@ -188,7 +188,7 @@ static enum dl_code load_workload(struct dl_context *context, struct dl_data *da
         out->own_workloads[0] = NULL;
         return DL_OK;
     }
-    return dl_data_workload(data, out->workload_name, context->arena, &out->workload, err);
+    return dl_data_workload(data, out->words.workload, context->arena, &out->workload, err);
 }
 
 const struct dl_workload *dl_inputs_workload(const struct dl_inputs *inputs,
@@ -202,10 +202,11 @@ const struct dl_workload *dl_inputs_workload(const struct dl_inputs *inputs,
 
 /* A workload made from parameters has its full name: "gpt:layers=24,...", not "gpt". */
 static void name_workload(struct dl_context *context, struct dl_inputs *out) {
-    if (strchr(out->workload_name, ':') == NULL || strchr(out->workload_name, '/') != NULL) return;
+    if (strchr(out->words.workload, ':') == NULL || strchr(out->words.workload, '/') != NULL)
+        return;
     struct dl_workload *named = dl_arena_alloc(context->arena, 1, sizeof *named);
     *named = *out->workload;
-    named->name = out->workload_name;
+    named->name = out->words.workload;
     out->workload = named;
 }
 
@@ -220,7 +221,7 @@ static enum dl_code usual_dataset(struct dl_context *context, struct dl_inputs *
                              "or --dataset NAME")
                    : DL_OK;
     }
-    if (in->dataset != NULL) return DL_OK;
+    if (in->words.dataset != NULL) return DL_OK;
     DL_TRY(dl_dataset_usual(&context->data, in->workload, context->arena, &in->plan, &found, err));
     if (found)
         context->note(context,
@@ -264,27 +265,29 @@ enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options 
     struct dl_data data;
     DL_TRY(dl_inputs_overrides(context, options, &data, err));
     DL_TRY(dl_inputs_read(context, options, out, err));
-    if (out->system_name == NULL)
-        out->system_name = dl_data_has_profile(&data) ? "local" : "iris-v100";
+    const bool own = context->profile_path != NULL && access(context->profile_path, R_OK) == 0;
+    if (out->words.system == NULL) out->words.system = own ? "local" : "iris-v100";
     DL_TRY(dl_heterogeneous_load(context, &data, options, out, err));
     if (out->heterogeneous == NULL)
-        DL_TRY(dl_data_system(&data, out->system_name, context->arena, &out->system, err));
+        DL_TRY(dl_data_system(&data, out->words.system, context->arena, &out->system, err));
     DL_TRY(nodes_of_gpus(out, err));
-    data.release = out->release;
+    data.release = out->words.release;
     data.architecture = out->system->device->architecture;
     DL_TRY(load_frameworks(context, &data, out, err));
     DL_TRY(check_release(context, data.release, out, err));
     DL_TRY(load_workload(context, &data, out, err));
-    if (out->measured != NULL && out->heterogeneous != NULL)
+    if (out->words.measured != NULL && out->heterogeneous != NULL)
         return dl_fail(err, DL_ERR_USAGE, "--measured: not with --heterogeneous");
-    if (out->measured != NULL) DL_TRY(dl_measured_load(context, &data, out->measured, out, err));
+    if (out->words.measured != NULL)
+        DL_TRY(dl_measured_load(context, &data, out->words.measured, out, err));
     DL_TRY(dl_inputs_overrides_used(context, &data, err));
     name_workload(context, out);
     DL_TRY(usual_dataset(context, out, err));
     DL_TRY(check_length(out, err));
     struct dl_plan *plan = &out->plan;
     if (!out->max_batch && plan->batch_per_device_samples <= 0 && plan->global_batch_samples <= 0)
-        plan->batch_per_device_samples = dl_default_batch(out->system, out->workload);
+        plan->batch_per_device_samples =
+            dl_default_batch(out->system->device->kind == DL_DEVICE_CPU, out->workload);
     if (!out->given.plan.precision) plan->precision = dl_default_precision(out->system);
     if (!out->given.plan.optimizer) plan->optimizer = dl_default_optimizer(out->workload);
     DL_TRY(dl_layer_inputs_load(context, out, err));

@@ -73,7 +73,7 @@ static void note(struct dl_context *context, const struct dl_inputs *in,
 
 enum dl_code dl_layer_inputs_load(struct dl_context *context, struct dl_inputs *in,
                                   struct dl_err *err) {
-    const char *asked = in->layers_name;
+    const char *asked = in->words.layers;
     const char **names;
     if (asked != NULL) {
         DL_TRY(load(context, asked, &in->layer_times[0], err));
@@ -90,7 +90,7 @@ enum dl_code dl_layer_inputs_load(struct dl_context *context, struct dl_inputs *
             dl_layer_times_known(t, in->workload) == 0)
             continue;
         in->layer_times[in->layer_times_count++] = t;
-        in->layers_name = names[i];
+        in->words.layers = names[i];
         note(context, in, t);
     }
     return DL_OK;

@@ -1,6 +1,8 @@
 /* match.c - see match.h. */
 #include "predict/inputs/match.h"
 
+#include "predict/inputs/rates.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -25,6 +27,7 @@ struct search {
     struct dl_context *context;
     const struct dl_options *options;
     struct dl_match *out;
+    struct dl_rates rates;
 };
 
 /* "a,b,c" into names; returns how many, -1: too many or out of memory. A workload with parameters
@@ -45,6 +48,15 @@ static int split(struct dl_arena *arena, const char *list, const char **names) {
     }
 }
 
+static void count_reason(struct dl_match *out, const char *why) {
+    int i = 0;
+    out->impossible++;
+    while (i < out->reason_count && strcmp(out->reasons[i].why, why) != 0) i++;
+    if (i == DL_MATCH_REASONS) return;
+    if (i == out->reason_count) out->reasons[out->reason_count++].why = why;
+    out->reasons[i].count++;
+}
+
 static enum dl_code add(struct search *m, const char *system, const char *workload,
                         const struct dl_framework *framework, struct dl_err *err) {
     const struct dl_advise_change change = {
@@ -55,28 +67,35 @@ static enum dl_code add(struct search *m, const char *system, const char *worklo
     DL_TRY(dl_advise_options(m->context->arena, m->options, &change, &merged, err));
     DL_TRY(dl_advise_judge(m->context, &merged, NULL, &v, err));
     if (!v.possible) {
-        m->out->impossible++;
+        count_reason(m->out, v.why);
         return DL_OK;
     }
     if (m->out->count == DL_MATCH_ROWS)
         return dl_fail(err, DL_ERR_USAGE, "more than %d combinations", DL_MATCH_ROWS);
     const struct dl_prediction *p = &v.prediction;
-    const double rate = p->throughput_samples_per_s, per_j = rate / v.job_w,
+    const double rate = p->fits ? p->throughput_samples_per_s : NAN, per_j = rate / v.job_w,
+                 price = m->rates.price_per_node_hour > 0 ? m->rates.price_per_node_hour
+                                                          : v.price_per_node_hour,
                  half = log(p->iteration_high_s / p->iteration_s), power = Z80 * v.power_sigma_log;
-    m->out->rows[m->out->count++] =
-        (struct dl_match_row){.workload = workload,
-                              .framework = framework->name,
-                              .system = system,
-                              .device = v.device,
-                              .samples_per_s = rate,
-                              .low_samples_per_s = rate * p->iteration_s / p->iteration_high_s,
-                              .high_samples_per_s = rate * p->iteration_s / p->iteration_low_s,
-                              .samples_per_j = per_j,
-                              .low_samples_per_j = per_j * exp(-hypot(half, power)),
-                              .high_samples_per_j = per_j * exp(hypot(half, power)),
-                              .fits = p->fits,
-                              .bound = dl_framework_is_bound(framework),
-                              .asynchronous = framework->sync.asynchronous};
+    m->out->rows[m->out->count++] = (struct dl_match_row){
+        .workload = workload,
+        .framework = framework->name,
+        .system = system,
+        .device = v.device,
+        .release = v.release,
+        .precision = dl_precision_names[v.precision],
+        .devices = v.devices,
+        .samples_per_s_per_device = rate / (double)v.devices,
+        .cost_per_million_samples = 1e6 / rate * (double)v.nodes * price / 3600,
+        .samples_per_s = rate,
+        .low_samples_per_s = rate * p->iteration_s / p->iteration_high_s,
+        .high_samples_per_s = rate * p->iteration_s / p->iteration_low_s,
+        .samples_per_j = per_j,
+        .low_samples_per_j = per_j * exp(-hypot(half, power)),
+        .high_samples_per_j = per_j * exp(hypot(half, power)),
+        .fits = p->fits,
+        .bound = dl_framework_is_bound(framework),
+        .asynchronous = framework->sync.asynchronous};
     return DL_OK;
 }
 
@@ -136,6 +155,7 @@ enum dl_code dl_match_run(struct dl_context *context, const struct dl_options *o
     if (dl_option_given(options, "system") || dl_option_given(options, "workload"))
         return dl_fail(err, DL_ERR_USAGE, "match compares several: give --systems and --workloads");
     DL_TRY(dl_inputs_load(context, options, inputs, err)); /* checks, and names frameworks */
+    DL_TRY(dl_rates_read(options, context->arena, &m.rates, err));
     DL_TRY(read_names(&m, err));
     out->nodes = inputs->nodes[0];
     for (int w = 0; w < out->workload_count; w++)

@@ -5,14 +5,17 @@
 
 #include "predict/inputs/advise_judge.h"
 
-enum { DL_MATCH_NAMES = 64, DL_MATCH_ROWS = 4096 };
+enum { DL_MATCH_NAMES = 64, DL_MATCH_ROWS = 4096, DL_MATCH_REASONS = 32 };
 
 extern const struct dl_option dl_match_options[]; /* --systems, --workloads */
 
 /* One combination on the nodes asked for; samples/s and, hosts included, samples/J of all nodes,
- * with the ends of their 80 % intervals. NAN: unknown power. */
+ * with the ends of their 80 % intervals. NAN: unknown power, or a plan that does not fit. */
 struct dl_match_row {
-    const char *workload, *framework, *system, *device;
+    const char *workload, *framework, *system, *device, *release, *precision;
+    int64_t devices;
+    double samples_per_s_per_device;
+    double cost_per_million_samples; /* at the system's price; NAN: unknown */
     double samples_per_s, low_samples_per_s, high_samples_per_s;
     double samples_per_j, low_samples_per_j, high_samples_per_j;
     bool fits;
@@ -26,6 +29,11 @@ struct dl_match {
     int64_t nodes;
     struct dl_match_row *rows; /* by workload, framework, system */
     int count, impossible;
+    struct dl_match_reason { /* why combinations cannot run, as `predict` says it */
+        const char *why;
+        int count;
+    } reasons[DL_MATCH_REASONS];
+    int reason_count;
 };
 
 /* Whether options ask for a match: --systems or --workloads are given. */

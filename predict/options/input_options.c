@@ -16,20 +16,20 @@ static const char *const parameter_devices[] = {"cpu", "gpu", NULL};
 const struct dl_option dl_input_options[] = {
     {"system", 's', "NAME|FILE", "What",
      "system; default: this machine's calibrated profile (local) if there is one, else iris-v100",
-     DL_TEXT_OF(INPUT(system_name), DL_GIVEN(INPUT(given.system)))},
+     DL_TEXT_OF(INPUT(words.system), DL_GIVEN(INPUT(given.system)))},
     {"workload", 'w', "NAME|FILE", "What",
      "network, e.g. resnet50 or gpt:layers=24,hidden=1024,seq=1024,vocab=51200; default resnet50",
-     DL_TEXT(INPUT(workload_name))},
+     DL_TEXT(INPUT(words.workload))},
     {"framework", 'f', "NAME,...|all", "What",
      "framework, in one distributed mode, or several; default all; explain, search and advise take "
      "one, by default a usual one for the workload",
-     DL_TEXT(INPUT(framework_name))},
+     DL_TEXT(INPUT(words.framework))},
     {"all-frameworks", 0, NULL, "What",
      "with --framework all: also frameworks that are retired, lossy or asynchronous",
-     DL_FLAG(INPUT(all_frameworks))},
+     DL_FLAG(INPUT(words.all_frameworks))},
     {"release", 0, "NAME", "What",
      "release of the framework; default: the one that the framework file describes",
-     DL_TEXT(INPUT(release))},
+     DL_TEXT(INPUT(words.release))},
     {"set", 0, "KEY=VALUE", "What",
      "what if: change any field of the system, device, workload or framework, e.g. "
      "links.inter.bandwidth=25GB/s",
@@ -37,21 +37,21 @@ const struct dl_option dl_input_options[] = {
     {"layers", 0, "NAME|FILE", "What",
      "layer times written by import trace, used instead of modelled ones; default: matching files "
      "in data/layers/",
-     DL_TEXT(INPUT(layers_name))},
+     DL_TEXT(INPUT(words.layers))},
     {"measured", 0, "FILE", "What",
      "table of your own runs (columns: dlmodel schema runs); those of the same system and "
      "framework correct the predictions",
-     DL_TEXT(INPUT(measured))},
+     DL_TEXT(INPUT(words.measured))},
     {"strategy", 0, "NAME", "Plan",
      "parallel strategy, whose open ranks fill the nodes; predict and plot strategies also take "
      "all; default: planned for transformers on frameworks that split or shard them, else that of "
      "the framework, usually data",
-     DL_TEXT(INPUT(strategy_name))},
+     DL_TEXT(INPUT(words.strategy))},
     {"nodes", 'n', "LIST", "Plan", "number of nodes: 16 or 1,2,4 or 1-64*2; default 1",
-     DL_TEXT_OF(INPUT(nodes_text), DL_GIVEN(INPUT(given.nodes)))},
+     DL_TEXT_OF(INPUT(words.nodes), DL_GIVEN(INPUT(given.nodes)))},
     {"gpus", 0, "N", "Plan",
      "total number of devices, instead of --nodes: the system says how many nodes they fill",
-     DL_INTEGER(INPUT(gpus), .min = 1, .max = MOST_RANKS, DL_GIVEN(INPUT(given.gpus)))},
+     DL_INTEGER(INPUT(words.gpus), .min = 1, .max = MOST_RANKS, DL_GIVEN(INPUT(given.gpus)))},
     {"devices-per-node", 'g', "N", "Plan", "devices used on each node; default: all of them",
      DL_INTEGER(PLAN(devices_per_node), .min = 1, .max = MOST_RANKS)},
     {"batch-per-device", 'b', "N|max", "Plan",
@@ -78,7 +78,9 @@ const struct dl_option dl_input_options[] = {
     {"parameter-device", 0, "cpu|gpu", "Plan",
      "tensorflow-ps on one node: device that holds the variables; default cpu",
      DL_WORD(PLAN(variable_placement), .choices = parameter_devices, .alias = "placement")},
-    {"dp", 0, "N", "Plan", "data-parallel ranks; default: all devices that the other axes leave",
+    {"dp", 0, "N", "Plan",
+     "data-parallel ranks, expert-parallel ones among them; default: all devices that the other "
+     "axes leave",
      DL_INTEGER(PLAN(dp), .min = 1, .max = MOST_RANKS)},
     {"tp", 0, "N", "Plan",
      "tensor-, filter- or channel-parallel ranks; default: planned (help theory F-DEFAULT-PLAN); "
@@ -159,10 +161,10 @@ const struct dl_option dl_input_options[] = {
     {"input", 0, "synthetic|real", "Plan",
      "data created on the device, or the workload's usual dataset read from storage and decoded; "
      "default synthetic",
-     DL_CHOICE(INPUT(input), .choices = input_names, DL_GIVEN(INPUT(given.input)))},
+     DL_CHOICE(INPUT(words.input), .choices = input_names, DL_GIVEN(INPUT(given.input)))},
     {"dataset", 0, "NAME", "Plan",
      "real input with that dataset's sizes: imagenet, openimages-v4, cifar10, ...; or synthetic",
-     DL_TEXT(INPUT(dataset))},
+     DL_TEXT(INPUT(words.dataset))},
     {"decode-workers", 0, "N", "Plan",
      "processes or threads per device that decode real input; default: all cores of the node",
      DL_NUMBER(PLAN(decode_workers), .unit = DL_UNIT_COUNT, .min = 1, .max = 1e5)},
@@ -195,27 +197,28 @@ static enum dl_code unknown_strategy(const char *given, struct dl_err *err) {
 }
 
 static enum dl_code find_strategy(struct dl_inputs *in, struct dl_err *err) {
-    if (in->strategy_name == NULL) return DL_OK;
-    in->plan.strategy = dl_strategy_find(in->strategy_name);
-    return in->plan.strategy != NULL ? DL_OK : unknown_strategy(in->strategy_name, err);
+    if (in->words.strategy == NULL) return DL_OK;
+    in->plan.strategy = dl_strategy_find(in->words.strategy);
+    return in->plan.strategy != NULL ? DL_OK : unknown_strategy(in->words.strategy, err);
 }
 
 /* --dataset is real input of one dataset's sizes; with only --input real, the workload's usual
  * dataset is looked up once the workload is loaded. */
 static enum dl_code apply_dataset(struct dl_context *context, struct dl_inputs *in,
                                   struct dl_err *err) {
-    in->plan.synthetic_input = in->input == 0;
-    if (in->dataset == NULL) return DL_OK;
-    if (in->given.input && in->plan.synthetic_input != (strcmp(in->dataset, "synthetic") == 0)) {
+    in->plan.synthetic_input = in->words.input == 0;
+    if (in->words.dataset == NULL) return DL_OK;
+    if (in->given.input &&
+        in->plan.synthetic_input != (strcmp(in->words.dataset, "synthetic") == 0)) {
         return dl_fail(err, DL_ERR_USAGE,
                        "--input and --dataset contradict each other; give --dataset alone");
     }
-    return dl_dataset_apply(&context->data, in->dataset, context->arena, &in->plan, err);
+    return dl_dataset_apply(&context->data, in->words.dataset, context->arena, &in->plan, err);
 }
 
 static enum dl_code read_nodes(struct dl_inputs *in, struct dl_err *err) {
     struct dl_err inner = {0};
-    if (dl_list_parse(in->nodes_text, in->nodes, DL_MAX_LIST, &in->node_count, &inner) == DL_OK)
+    if (dl_list_parse(in->words.nodes, in->nodes, DL_MAX_LIST, &in->node_count, &inner) == DL_OK)
         return DL_OK;
     return dl_fail(err, DL_ERR_USAGE, "--nodes: %s", inner.message);
 }
@@ -223,9 +226,7 @@ static enum dl_code read_nodes(struct dl_inputs *in, struct dl_err *err) {
 enum dl_code dl_inputs_read(struct dl_context *context, const struct dl_options *options,
                             struct dl_inputs *out, struct dl_err *err) {
     *out = (struct dl_inputs){
-        .workload_name = "resnet50",
-        .framework_name = "all",
-        .nodes_text = "1",
+        .words = {.workload = "resnet50", .framework = "all", .nodes = "1"},
         .plan = {.precision = DL_FP32,
                  .optimizer = DL_MOMENTUM,
                  .recompute = DL_RECOMPUTE_NONE,

@@ -14,6 +14,14 @@ struct dl_input_given { /* which options were given */
     bool system, nodes, gpus, batch_per_device, context, spatial, input;
 };
 
+struct dl_input_words { /* as the options store them; NULL: not given and no default */
+    const char *system, *workload, *framework, *release, *strategy, *nodes, *dataset, *measured;
+    const char *layers;  /* the last file of layer times that was used */
+    int input;           /* 0 synthetic, 1 real */
+    int64_t gpus;        /* devices in all, from which nodes follow; 0: not given */
+    bool all_frameworks; /* with `all` also those that are retired, lossy or asynchronous */
+};
+
 struct dl_heterogeneous_job; /* model/search/heterogeneous.h */
 
 struct dl_inputs {
@@ -32,16 +40,10 @@ struct dl_inputs {
     /* measured by frameworks' profilers, that fit */
     const struct dl_layer_times *layer_times[DL_MAX_LAYER_TIMES];
     int layer_times_count;
-    /* as the rows of dl_input_options store them; NULL: not given and no default */
-    const char *system_name, *workload_name, *framework_name, *release, *strategy_name, *nodes_text,
-        *dataset, *measured;
-    const char *layers_name; /* the last file of layer times that was used */
-    int input;               /* 0 synthetic, 1 real */
-    int64_t gpus;            /* devices in all, from which nodes follow; 0: not given */
+    struct dl_input_words words;
     struct dl_run_length length;
     struct dl_rates rates; /* of commands that take dl_rates_options */
-    bool all_frameworks;   /* with `all` also those that are retired, lossy or asynchronous */
-    int left_out;          /* how many of these `all` leaves out */
+    int left_out;          /* frameworks that `all` leaves out */
     bool max_batch;        /* --batch-per-device max */
     bool max_micro_batch;  /* --micro-batch max */
     bool strict;

@@ -149,9 +149,10 @@ static enum dl_code time_job(struct dl_context *context, const struct dl_inputs 
     struct dl_err refusal = {.code = DL_OK};
     plan.nodes = n;
     if (plan.batch_per_device_samples > 0)
-        plan.batch_per_device_samples = inputs->given.batch_per_device
-                                            ? plan.batch_per_device_samples
-                                            : dl_default_batch(system, workload);
+        plan.batch_per_device_samples =
+            inputs->given.batch_per_device
+                ? plan.batch_per_device_samples
+                : dl_default_batch(system->device->kind == DL_DEVICE_CPU, workload);
     plan.optimizer = inputs->given.plan.optimizer ? plan.optimizer : dl_default_optimizer(workload);
     *out = (struct dl_job_times){NAN, NAN, NAN};
     enum dl_code code = dl_plan_complete(system, workload, framework, &plan, &refusal);

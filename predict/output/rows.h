@@ -32,14 +32,16 @@ bool dl_rows_field(int index, struct dl_row_field *out);
 /* What the text shows besides: the strategy of each row; tokens, model flop/s, MFU and HFU; how
  * the row splits, shards and recomputes; time, cost, energy and device-hours of a whole run. */
 enum { DL_ROWS_STRATEGY = 1, DL_ROWS_TOKENS = 2, DL_ROWS_PLAN = 4, DL_ROWS_RUN = 8 };
+/* The ZeRO stage that the strategy implies or the plan has; 0: none. */
+int64_t dl_rows_zero(const struct dl_plan *plan);
+/* "tp4 pp8 v2 mb1 selective zero1"; NULL: plain data parallelism. */
+const char *dl_rows_plan_words(const struct dl_plan *plan, struct dl_arena *arena);
 /* Whether a plan has more to tell than its data ranks. */
 bool dl_rows_is_chosen(const struct dl_plan *plan);
 /* "Plan of megatron-core: dp 8, tp 4, ...\n"; "" where there is nothing to tell; NULL: out of
  * memory. */
 const char *dl_rows_plan_text(const struct dl_prediction_row *row, struct dl_arena *arena);
-/* DL_ERR_SYSTEM: out of memory. */
 void dl_rows_init(struct dl_table *table, struct dl_arena *arena, unsigned show);
-/* DL_ERR_SYSTEM when memory is exhausted. */
 void dl_rows_add(struct dl_table *table, const struct dl_prediction_row *row);
 /* The row as an object of the open JSON array, warnings included; `open` leaves the object open for
  * more members. */

@@ -304,14 +304,12 @@ enum dl_code dl_search_print(struct dl_context *context, const struct dl_options
     if (strcmp(report->objective, "energy") == 0) show |= DL_SEARCH_ENERGY;
     if (dl_known(dl_price_of(report->inputs->system, &report->inputs->rates)))
         show |= DL_SEARCH_COST;
-    dl_search_rows_init(&table, context->arena, in_ms, csv, show, report);
-    dl_search_rows_init(&front, context->arena, in_ms, csv, show | DL_SEARCH_FRONT_ROWS, report);
+    dl_search_rows_init(&table, context->arena, in_ms, show, report);
+    dl_search_rows_init(&front, context->arena, in_ms, show | DL_SEARCH_FRONT_ROWS, report);
     for (int i = 0; i < report->row_count; i++)
         dl_search_rows_add(&table, report, &report->rows[i]);
     for (int i = 0; i < report->front_count; i++)
         dl_search_rows_add(csv ? &table : &front, report, &report->front[i]);
     if (csv) return context->output(options, dl_table_csv(&table), err);
-    dl_search_rows_name_micro_batches(&table);
-    dl_search_rows_name_micro_batches(&front);
     return print_text(context, options, report, &table, &front, err);
 }

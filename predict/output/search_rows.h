@@ -14,16 +14,11 @@ enum {
     DL_SEARCH_ENERGY = 8,
     DL_SEARCH_COST = 16
 };
-/* An empty table of plans. in_ms: times in ms; csv: numbers as they are; report: of the rows, for
- * DL_SEARCH_ENERGY and DL_SEARCH_COST (otherwise NULL). DL_ERR_SYSTEM: out of memory. */
-void dl_search_rows_init(struct dl_table *table, struct dl_arena *arena, bool in_ms, bool csv,
-                         unsigned show, const struct dl_search_report *report);
+/* An empty table of plans. in_ms: times in ms; report: of the rows, for DL_SEARCH_ENERGY and
+ * DL_SEARCH_COST (otherwise NULL). */
+void dl_search_rows_init(struct dl_table *table, struct dl_arena *arena, bool in_ms, unsigned show,
+                         const struct dl_search_report *report);
 void dl_search_rows_add(struct dl_table *table, const struct dl_search_report *report,
                         const struct dl_searched *row);
-/* For people: whole micro-batches, nothing where the batch is not split. */
-void dl_search_rows_name_micro_batches(struct dl_table *table);
-
-/* ZeRO stage of a plan, whether its strategy or --zero says it. */
-int64_t dl_search_rows_zero(const struct dl_plan *plan);
 
 #endif

@@ -173,7 +173,7 @@ static enum dl_code take_row(struct sweep *s, int row, struct dl_err *err) {
 
 static void add_header(struct sweep *s) {
     struct dl_table empty;
-    dl_search_rows_init(&empty, s->context->arena, false, true, 0, NULL);
+    dl_search_rows_init(&empty, s->context->arena, false, 0, NULL);
     s->columns = empty.column_count;
     s->header = dl_table_csv(&empty);
     dl_text_add(&s->out, "row,");

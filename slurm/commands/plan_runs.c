@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "model/plan/plan_defaults.h"
 #include "slurm/run/network.h"
 #include "slurm/script/quote.h"
 #include "slurm/commands/slurm_parts.h"
@@ -96,10 +97,21 @@ static enum dl_code read_wanted(struct dl_context *context, const struct dl_opti
     return read_counts(choice, w, err);
 }
 
-/* 32 images or 8 sequences on a GPU, a quarter on a CPU, as in predict. */
-static int64_t default_batch(const struct dl_site *site, const struct dl_workload *workload) {
-    const int64_t full = workload != NULL && strcmp(workload->family, "cnn") != 0 ? 8 : 32;
-    return site->device == DL_SITE_CPU ? full / 4 : full;
+/* What predict takes on the site's system for this network; an own command has no network, and a
+ * site may name no system. */
+static void take_defaults(struct dl_context *context, const struct dl_site *site,
+                          const struct dl_workload *workload, struct dl_run_record *run) {
+    const struct dl_system *system = NULL;
+    struct dl_err unknown;
+    const bool cpu = site->device == DL_SITE_CPU;
+    const bool known =
+        site->system != NULL &&
+        dl_data_system(&context->data, site->system, context->arena, &system, &unknown) == DL_OK;
+    if (run->batch_per_device <= 0)
+        run->batch_per_device = (int64_t)dl_default_batch(cpu, workload);
+    if (run->precision == NULL)
+        run->precision = dl_precision_names[known ? dl_default_precision(system) : DL_FP32];
+    if (run->optimizer == NULL) run->optimizer = dl_optimizer_names[dl_default_optimizer(workload)];
 }
 
 static enum dl_code load_workload(struct dl_context *context, const struct wanted *w,
@@ -136,7 +148,8 @@ static enum dl_code add_run(struct dl_context *context, struct dl_slurm_plan *pl
     run->workload = workload_name;
     run->nodes = nodes;
     run->repeat = repeat;
-    run->batch_per_device = w->batch != DL_ABSENT ? w->batch : default_batch(plan->site, workload);
+    run->batch_per_device = w->batch != DL_ABSENT ? w->batch : 0;
+    take_defaults(context, plan->site, workload, run);
     if (w->global_batch != DL_ABSENT) {
         if (w->global_batch % devices != 0) {
             return dl_fail(err, DL_ERR_USAGE,
@@ -226,8 +239,6 @@ static enum dl_code read_choice(struct dl_context *context, const struct dl_opti
                                  .run = {.devices_per_node = profile ? 1 : site->devices_per_node,
                                          .steps = profile ? 5 : 50,
                                          .warmup_steps = profile ? 3 : 10,
-                                         .precision = "fp32",
-                                         .optimizer = "sgd",
                                          .tp = DL_ABSENT,
                                          .pp = DL_ABSENT,
                                          .dp = DL_ABSENT}};

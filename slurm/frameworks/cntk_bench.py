@@ -37,7 +37,12 @@ def main():
     shape, classes = whole(bench.net["input"]), int(bench.net["layers"][-1]["in"][0])
     x, y = C.input_variable(shape), C.input_variable((classes,))
     out = model_of(C, bench.net, x)
-    learner = C.learners.sgd(out.parameters, C.learning_parameter_schedule(1e-4))
+    rate = C.learning_parameter_schedule(1e-4)
+    makers = {"sgd": lambda: C.learners.sgd(out.parameters, rate),
+              "momentum": lambda: C.learners.momentum_sgd(out.parameters, rate, C.learners.momentum_schedule(0.9))}
+    if args.optimizer not in makers:
+        raise RuntimeError("CNTK: no optimizer %s (sgd, momentum)" % args.optimizer)
+    learner = makers[args.optimizer]()
     learner = C.train.distributed.data_parallel_distributed_learner(learner, num_quantization_bits=1, distributed_after=0)
     trainer = C.Trainer(out, C.cross_entropy_with_softmax(out, y), [learner])
     batch = {x: numpy.random.normal(size=(args.batch,) + shape).astype("float32"), y: numpy.eye(classes, dtype="float32")[[0] * args.batch]}

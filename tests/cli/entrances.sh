@@ -79,3 +79,15 @@ run predict -s h200-8x -w resnet50 -f pytorch-ddp -n 128 -B 512
 check 'alone it is an error' 2 '512 samples are fewer than 1024'
 run predict -s h200-8x -w resnet50 -f pytorch-ddp -n 128,256 -B 512
 check 'so are two of them' 2 '512 samples are fewer than'
+
+# A job script trains in the precision and with the optimizer that the prediction of that job takes.
+for job in 'resnet50 pytorch-ddp' 'bert_base pytorch-ddp'; do
+    # shellcheck disable=SC2086
+    set -- $job
+    run predict -s iris-v100 -w "$1" -f "$2" -n 2 --json
+    words=$(jq -r '.inputs | "--precision=\(.precision | @sh) --optimizer=\(.optimizer | @sh)"' "$SCRATCH/out")
+    batch=$(jq '.results[0].batch_per_device_samples' "$SCRATCH/out")
+    run slurm script --site iris -w "$1" -f "$2" -n 2
+    check "$job: job script" 0
+    if grep -qF -- "$words" "$SCRATCH/out" && grep -q -- "--batch=$batch " "$SCRATCH/out"; then echo "ok $job: as predicted"; else bad "$job: as predicted" "$words"; fi
+done

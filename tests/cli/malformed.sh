@@ -340,10 +340,11 @@ check 'empty table' 3 'nothing\.csv.*error'
 printf 'id,workload,metric\n\000\000' > "$work/nul.csv"
 run compare "$work/nul.csv"
 check 'NUL bytes' 3 'nul\.csv'
-row() { # row NAME KEY ROW: what is wrong with one row is said with its line and column name
+row() { # row NAME KEY ROW: what is wrong with one row is said with its line and column name, and the other row is compared
     printf '%s\n%s\n%s\n' "$columns" 'a,s,iris-v100,ideal,data,resnet50,1,4,32,throughput,100' "$3" > "$work/row.csv"
     run compare "$work/row.csv"
-    check "$1" 3 "row\\.csv:3:[0-9]+: error: $2: expected"
+    check "$1" 0
+    has "$1 is named" "row\\.csv:3:[0-9]+: error: $2: expected"
 }
 row 'negative nodes in a row' nodes 'b,s,iris-v100,ideal,data,resnet50,-1,4,32,throughput,100'
 row 'half a node in a row' nodes 'b,s,iris-v100,ideal,data,resnet50,1.5,4,32,throughput,100'

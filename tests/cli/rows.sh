@@ -41,12 +41,14 @@ done
 # Faults have their places in the file, far behind its beginning too.
 sed '8000s/,4,/,four,/' "$work/rows.csv" > "$work/wrong.csv"
 run compare "$work/wrong.csv"
-check 'a wrong count in row 7,999' 3 'wrong\.csv:8000:[0-9]+: error: devices_per_node: expected a number'
+check 'a wrong count in row 7,999' 0
+has 'it is named' 'wrong\.csv:8000:[0-9]+: error: devices_per_node: expected a number'
 column=$(sed -n 8000p "$work/wrong.csv" | awk '{ print index($0, "four") }')
-if grep -q "wrong\.csv:8000:$column:" "$work/err"; then echo 'ok its column'; else status=1; bad 'its column' "expected column $column"; fi
+if grep -q "wrong\.csv:8000:$column:" "$work/out"; then echo 'ok its column'; else status=1; bad 'its column' "expected column $column"; fi
 sed '8000s/,throughput,[0-9.]*/,throughput,fast/' "$work/rows.csv" > "$work/wrong.csv"
 run compare "$work/wrong.csv"
-check 'a wrong value in row 7,999' 3 'wrong\.csv:8000:[0-9]+: error: value: expected a number'
+check 'a wrong value in row 7,999' 0
+has 'it is named too' 'wrong\.csv:8000:[0-9]+: error: value: expected a number'
 sed '8000s/samples/"samples/' "$work/rows.csv" > "$work/wrong.csv"
 run compare "$work/wrong.csv"
 check 'a quote in row 7,999' 3 'wrong\.csv:8000:[0-9]+: error: expected '

@@ -58,11 +58,19 @@ cell() { awk -F, -v row="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "pre
 time_of() { run predict -n 2 --json "$@" && sed -n 's/^ *"iteration_s": *\([^,]*\),*/\1/p' "$SCRATCH/out"; }
 cp "$SCRATCH/out" "$SCRATCH/rows"
 {
-    echo "$(cell ranks)" "$(time_of -p bf16 -B 64 -s dgx-h100 -w llama3_8b -f megatron-core --tp 2 --pp 2)"
-    echo "$(cell cut)" "$(time_of -p bf16 -B 64 -s dgx-h100 -w llama3_8b -f megatron-core --tp 1 --cp 2)"
-    echo "$(cell stage)" "$(time_of -p bf16 -B 64 -s dgx-h100 -w llama3_8b -f pytorch-fsdp2 --zero 3 --zero-group 8)"
+    echo "$(cell ranks)" "$(time_of -p bf16 -B 64 -s dgx-h100 -w llama3_8b -f megatron-core --tp 2 --pp 2 --strategy 3d)"
+    echo "$(cell cut)" "$(time_of -p bf16 -B 64 -s dgx-h100 -w llama3_8b -f megatron-core --tp 1 --cp 2 --strategy 3d)"
+    echo "$(cell stage)" "$(time_of -p bf16 -B 64 -s dgx-h100 -w llama3_8b -f pytorch-fsdp2 --strategy zero3 --zero-group 8)"
     echo "$(cell bare)" "$(time_of -s iris-v100 -w resnet50 -f pytorch-ddp -p fp32 -B 256)"
 } > "$SCRATCH/values"
 awk '{ d = $1 / $2 - 1; print (NF == 2 && d < 1e-5 && d > -1e-5 ? "same" : "not the same: " $0) }' "$SCRATCH/values" > "$SCRATCH/out"
 hasnt 'a row without a strategy is what predict says' 'not'
 has 'four of them' 'same'
+
+# A column that is nearly one of a table of runs is a slip; any other is the user's own.
+sed '1s/precision/precison/' "$SCRATCH/own.csv" > "$SCRATCH/slip.csv"
+run compare "$SCRATCH/slip.csv"
+check 'a misspelled column' 3 "slip\.csv:1:1: error: precison: .* did you mean 'precision'"
+sed '1s/$/,my_notes/; 2,$s/$/,x/' "$SCRATCH/own.csv" > "$SCRATCH/more.csv"
+run compare "$SCRATCH/more.csv"
+check 'a column of the user' 0

@@ -226,8 +226,8 @@ static void who_writes(void **state) {
     dl_arena_free(&f.arena);
 }
 
-/* What is not known: the copy without a host or a GPU costs nothing, a restart the usual start-up and reading. Of storage one
- * of both rates is enough. */
+/* What is not known: the copy without a host or a GPU costs nothing, a restart the usual start-up
+ * and reading. Of storage one of both rates is enough. */
 static void what_is_not_known(void **state) {
     (void)state;
     struct dl_fake f;

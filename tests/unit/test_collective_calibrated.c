@@ -36,7 +36,7 @@ static void hold(enum dl_calibrated mode, double by_source_pct, double median_pc
     for (int i = 0; i < count; i++) {
         if (strcmp(list[i].kind, "system") == 0 && list[i].rows > 0)
             printf("%-26s %4d rows, mean %5.1f %%, median %5.1f %%, worst %6.1f %%\n",
-                   list[i].group, list[i].rows, list[i].mape_pct, list[i].median_ape_pct,
+                   list[i].group, (int)list[i].rows, list[i].mape_pct, list[i].median_ape_pct,
                    list[i].max_ape_pct);
         if (strcmp(list[i].group, "all-by-source") != 0) continue;
         found = true;

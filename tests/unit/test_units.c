@@ -389,7 +389,10 @@ static const struct {
 } units[] = {
     {DL_UNIT_NONE, "", "a number such as 0.5 or 50%", {"0.5", "50%"}},
     {DL_UNIT_COUNT, "", "a whole number such as 16 or 64k", {"16", "64k"}},
-    {DL_UNIT_S, "s", "a time such as 1.5us, 20ms or 3 (seconds)", {"1.5us", "20ms", "3"}},
+    {DL_UNIT_S,
+     "s",
+     "a time such as 1.5us, 20ms, 36h, 60d, 2w or 3 (seconds)",
+     {"1.5us", "20ms", "3"}},
     {DL_UNIT_BYTE, "byte", "a size such as 64MiB, 25MB or 4096 (bytes)", {"64MiB", "25MB", "4096"}},
     {DL_UNIT_BYTE_PER_S,
      "byte/s",

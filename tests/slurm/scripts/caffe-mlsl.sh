@@ -40,7 +40,7 @@ export KMP_AFFINITY='granularity=fine,compact,1,0'
 export KMP_BLOCKTIME='1'
 program=(
     'python3' "$programs/"'caffe_bench.py'
-    --run="$run" --mode='mlsl' --network='network.json' --precision='fp32' --optimizer='sgd' --device='gpu' --backend='mlsl'
+    --run="$run" --mode='mlsl' --network='network.json' --precision='fp32' --optimizer='momentum' --device='gpu' --backend='mlsl'
     --batch=32 --devices=4 --steps=50 --warmup=10
 )
 speed_variables='PATH LD_LIBRARY_PATH PYTHONPATH VIRTUAL_ENV LOADEDMODULES SLURM_CLUSTER_NAME SLURM_JOB_ID SLURM_JOB_PARTITION SLURM_JOB_NODELIST SLURM_JOB_NUM_NODES SLURM_NTASKS SLURM_NTASKS_PER_NODE SLURM_CPUS_PER_TASK SLURM_CPUS_ON_NODE SLURM_GPUS_ON_NODE SLURM_MEM_PER_NODE SLURM_CPU_BIND SLURM_DISTRIBUTION SLURM_HINT TF_CPP_MIN_LOG_LEVEL TF_GPU_THREAD_MODE TF_GPU_THREAD_COUNT TF_FORCE_GPU_ALLOW_GROWTH TF_ENABLE_ONEDNN_OPTS TF_XLA_FLAGS XLA_FLAGS MXNET_CUDNN_AUTOTUNE_DEFAULT MXNET_ENGINE_TYPE TORCH_NCCL_ASYNC_ERROR_HANDLING DLMODEL_SITE DLMODEL_DATA'

@@ -1,0 +1,33 @@
+/* columns.h - a column is one entry of a list: key, heading, unit, help, and the member of a struct
+ * that it shows. Text, CSV, JSON and `schema` read the same list. */
+#ifndef DL_MODEL_CORE_COLUMNS_H
+#define DL_MODEL_CORE_COLUMNS_H
+
+#include <stddef.h>
+
+#include "model/core/table.h"
+
+struct dl_list_column {
+    struct dl_column column;
+    size_t at;        /* offset of the member: const char *, double, int64_t or bool by type */
+    const char *help; /* NULL: not in a schema */
+    unsigned show;    /* text shows it only with one of these bits; 0: always */
+};
+
+/* Entries of a list. SHOWN: with heading and unit in text; HIDDEN: in CSV and JSON alone. */
+#define DL_SHOWN(type, structure, member, key, heading, unit, scale, digits, show, help)           \
+    { {key, heading, unit, type, scale, digits}, offsetof(structure, member), help, show }
+#define DL_HIDDEN(type, structure, member, key, help)                                              \
+    { {key, NULL, NULL, type, 0, 0}, offsetof(structure, member), help, 0 }
+
+/* A table with the columns of the list; its text shows those whose bits are in `show`. Returns its
+ * columns, which may be adapted before the first row. */
+struct dl_column *dl_list_table(struct dl_table *table, struct dl_arena *arena,
+                                const struct dl_list_column *list, int count, unsigned show);
+/* Appends a row with the members of `facts`. */
+void dl_list_add(struct dl_table *table, const struct dl_list_column *list, const void *facts);
+/* The same as members of the open JSON object; a dot in a key nests. */
+void dl_list_json(struct dl_json_writer *writer, const struct dl_list_column *list, int count,
+                  const void *facts);
+
+#endif

@@ -1,0 +1,263 @@
+/* rows_columns.c - the columns of a prediction, for text, CSV, JSON and `schema prediction`. */
+#include <math.h>
+#include <string.h>
+
+#include "model/engine/interval.h"
+#include "model/engine/pipe.h"
+#include "model/engine/strategies/strategy.h"
+#include "model/engine/throughput.h"
+#include "model/core/columns.h"
+#include "predict/output/rows.h"
+
+#define GIB 1073741824.0
+#define MS 1e-3
+#define TERA 1e12
+
+/* What the columns show: the prediction and its plan, and what follows from them. */
+struct facts {
+    struct dl_prediction p;
+    struct dl_plan plan;
+    struct dl_throughput throughput;
+    struct dl_run_total total;
+    struct dl_spending run;
+    const char *system, *workload, *framework, *release, *strategy, *plan_text, *precision,
+        *bottleneck, *currency, *schedule, *recompute;
+    int64_t devices, expert_ranks, virtual_stages, zero_stage, corrected_by;
+    double device_hours, power_w, iteration_energy_j, max_micro_batch_samples, micro_batch_samples;
+};
+
+#define SHOWN(type, member, key, heading, unit, scale, digits, show, help)                         \
+    DL_SHOWN(DL_COLUMN_##type, struct facts, member, key, heading, unit, scale, digits, show, help)
+#define HIDDEN(type, member, key, help) DL_HIDDEN(DL_COLUMN_##type, struct facts, member, key, help)
+static const struct dl_list_column columns[] = {
+    HIDDEN(STRING, system, "system", "name of the system"),
+    HIDDEN(STRING, workload, "workload", "name of the workload"),
+    SHOWN(STRING, framework, "framework", "framework", "", 0, 0, 0,
+          "a framework in one distributed mode"),
+    SHOWN(STRING, strategy, "strategy", "strategy", "", 0, 0, DL_ROWS_STRATEGY,
+          "parallel strategy"),
+    SHOWN(STRING, plan_text, "plan", "plan", "", 0, 0, DL_ROWS_PLAN,
+          "ranks, micro-batch, schedule, recomputation and ZeRO stage in short; absent of plain "
+          "data parallelism"),
+    HIDDEN(STRING, precision, "precision", "arithmetic"),
+    SHOWN(INTEGER, plan.nodes, "nodes", "nodes", "", 0, 0, 0, "nodes of the job"),
+    SHOWN(INTEGER, devices, "devices", "dev", "", 0, 0, 0, "devices of the job"),
+    HIDDEN(NUMBER, plan.batch_per_device_samples, "batch_per_device_samples",
+           "batch of one device per iteration"),
+    HIDDEN(NUMBER, plan.global_batch_samples, "global_batch_samples",
+           "batch of all devices per iteration"),
+    HIDDEN(INTEGER, plan.dp, "dp", "data-parallel ranks"),
+    HIDDEN(INTEGER, plan.tp, "tp", "tensor-parallel ranks"),
+    HIDDEN(INTEGER, plan.pp, "pp", "pipeline stages"),
+    HIDDEN(INTEGER, plan.sp, "sp", "context-parallel ranks or spatial parts"),
+    SHOWN(NUMBER, p.compute_s, "compute_s", "compute", "ms", MS, 0, 0,
+          "forward + backward + update"),
+    SHOWN(NUMBER, p.comm_s, "comm_s", "comm", "ms", MS, 0, 0,
+          "all communication of an iteration, hidden or not"),
+    SHOWN(NUMBER, p.exposed_comm_s, "exposed_comm_s", "exposed", "ms", MS, 0, 0,
+          "communication that is not hidden by computation"),
+    SHOWN(NUMBER, p.iteration_s, "iteration_s", "iter", "ms", MS, 0, 0,
+          "compute + exposed communication + exposed input + bubble + overhead"),
+    SHOWN(NUMBER, p.iteration_low_s, "iteration_low_s", "low", "ms", MS, 0, 0,
+          "low end of the 80 % interval"),
+    SHOWN(NUMBER, p.iteration_high_s, "iteration_high_s", "high", "ms", MS, 0, 0,
+          "high end of the 80 % interval"),
+    SHOWN(NUMBER, p.throughput_samples_per_s, "throughput_samples_per_s", "samples", "1/s", 0, 4, 0,
+          "global batch / iteration"),
+    SHOWN(NUMBER, p.scaling_efficiency, "scaling_efficiency", "eff", "%", 0.01, 0, 0,
+          "time of one device alone with the same batch per device / iteration"),
+    HIDDEN(NUMBER, p.epoch_s, "epoch_s",
+           "time of an epoch of the usual dataset; absent when the workload has none"),
+    HIDDEN(NUMBER, throughput.tokens_per_s, "tokens_per_s",
+           "tokens of all devices; absent when the input is no sequence"),
+    SHOWN(NUMBER, throughput.device_tokens_per_s, "tokens_per_s_per_device", "tokens", "1/s/dev", 0,
+          4, DL_ROWS_TOKENS, "the same of one device"),
+    SHOWN(NUMBER, throughput.device_model_flop_per_s, "model_flop_per_s_per_device", "model",
+          "TFLOP/s", TERA, 0, DL_ROWS_TOKENS,
+          "flop that the model needs (F-MODEL-FLOP) per second and device"),
+    SHOWN(NUMBER, throughput.mfu_frac, "mfu_frac", "MFU", "%", 0.01, 0, DL_ROWS_TOKENS,
+          "that rate / the device's dense datasheet rate at this precision (F-MFU)"),
+    SHOWN(NUMBER, throughput.hfu_frac, "hfu_frac", "HFU", "%", 0.01, 0, DL_ROWS_TOKENS,
+          "the same with what is recomputed (F-HFU)"),
+    SHOWN(NUMBER, total.time_s, "run_s", "run", "h", 3600, 0, DL_ROWS_RUN,
+          "time of the run of --tokens or --epochs; absent without them"),
+    SHOWN(NUMBER, run.cost, "cost", "cost", "", 0, 4, DL_ROWS_RUN,
+          "cost of that run; absent when unknown"),
+    SHOWN(NUMBER, run.energy_j, "energy_j", "energy", "kWh", 3.6e6, 0, DL_ROWS_RUN,
+          "energy of that run; absent when unknown"),
+    SHOWN(NUMBER, device_hours, "gpu_hours", "device", "h", 0, 4, DL_ROWS_RUN,
+          "device-hours of that run; absent without --tokens and --epochs"),
+    HIDDEN(NUMBER, run.carbon_g, "carbon_g", "carbon dioxide of that run; absent without --carbon"),
+    HIDDEN(NUMBER, power_w, "power_w",
+           "mean power of all nodes, with PUE (F-POWER); absent when unknown"),
+    HIDDEN(NUMBER, iteration_energy_j, "iteration_energy_j", "energy of one iteration (F-ENERGY)"),
+    HIDDEN(NUMBER, p.forward_s, "forward_s", "forward pass on the device"),
+    HIDDEN(NUMBER, p.backward_s, "backward_s",
+           "backward pass on the device, with the slowdown while collectives run"),
+    HIDDEN(NUMBER, p.update_s, "update_s", "optimizer step"),
+    HIDDEN(NUMBER, p.input_s, "input_s", "data loading and host-to-device copy, hidden or not"),
+    HIDDEN(NUMBER, p.exposed_input_s, "exposed_input_s", "input that is not hidden by computation"),
+    HIDDEN(NUMBER, p.bubble_s, "bubble_s", "idle time of pipeline stages (bubble)"),
+    HIDDEN(NUMBER, p.overhead_s, "overhead_s", "launch gaps, host time and straggler wait"),
+    HIDDEN(NUMBER, p.memory.weights_bytes, "memory.weights_bytes",
+           "parameters, with a master copy where the precision keeps one"),
+    HIDDEN(NUMBER, p.memory.gradients_bytes, "memory.gradients_bytes",
+           "gradients of all parameters"),
+    HIDDEN(NUMBER, p.memory.optimizer_bytes, "memory.optimizer_bytes", "optimizer states"),
+    HIDDEN(NUMBER, p.memory.activations_bytes, "memory.activations_bytes",
+           "activations kept for backward"),
+    HIDDEN(NUMBER, p.memory.workspace_bytes, "memory.workspace_bytes",
+           "workspace of the convolution library"),
+    HIDDEN(NUMBER, p.memory.buffers_bytes, "memory.buffers_bytes",
+           "buffers of gradient synchronization"),
+    HIDDEN(NUMBER, p.memory.context_bytes, "memory.context_bytes",
+           "context of runtime and framework"),
+    SHOWN(NUMBER, p.memory.total_bytes, "memory.total_bytes", "memory", "GiB", GIB, 0, 0,
+          "memory of one device, with fragmentation"),
+    HIDDEN(NUMBER, p.memory.capacity_bytes, "memory.capacity_bytes", "memory that one device has"),
+    HIDDEN(BOOL, p.fits, "fits", "the total fits in the capacity"),
+    SHOWN(STRING, bottleneck, "bottleneck", "bottleneck", "", 0, 0, 0,
+          "compute, memory-bandwidth, latency, intra-link, inter-link, parameter-server, input, "
+          "pipeline-bubble, framework, memory-capacity or scaling-limit"),
+    SHOWN(NUMBER, p.bottleneck_share, "bottleneck_share", "share", "%", 0.01, 0, 0,
+          "share of the bottleneck in the iteration"),
+    HIDDEN(BOOL, p.extrapolated, "extrapolated", "outside the calibrated range"),
+    HIDDEN(NUMBER, max_micro_batch_samples, "max_micro_batch_samples",
+           "largest micro-batch with which every pipeline stage fits; absent where the model does "
+           "not tell"),
+    HIDDEN(STRING, currency, "currency", "currency of cost; absent where no price is known"),
+    HIDDEN(INTEGER, expert_ranks, "ep", "expert-parallel ranks"),
+    HIDDEN(NUMBER, micro_batch_samples, "micro_batch_samples",
+           "samples per micro-batch; absent where the batch is not divided"),
+    HIDDEN(STRING, schedule, "schedule", "pipeline schedule; absent without a pipeline"),
+    HIDDEN(INTEGER, virtual_stages, "virtual_stages", "virtual pipeline stages per device"),
+    HIDDEN(STRING, recompute, "recompute",
+           "activations recomputed in backward: none, selective or full"),
+    HIDDEN(BOOL, plan.sequence_parallel, "sequence_parallel",
+           "layers outside attention and MLP are split along the sequence"),
+    HIDDEN(INTEGER, zero_stage, "zero", "ZeRO stage, 0 to 3"),
+    HIDDEN(STRING, release, "release", "release of the framework"),
+    HIDDEN(INTEGER, corrected_by, "corrected_by", "runs of --measured that corrected the result"),
+};
+enum { COLUMNS = sizeof columns / sizeof columns[0] };
+
+/* The unit is the end of the key. */
+static const char *unit_of(const char *key) {
+    static const struct {
+        const char *end, *unit;
+    } ends[] = {
+        {"samples_per_s", "sample/s"},
+        {"tokens_per_s", "token/s"},
+        {"tokens_per_s_per_device", "token/s"},
+        {"flop_per_s_per_device", "flop/s"},
+        {"_hours", "h"},
+        {"_j", "J"},
+        {"_g", "g"},
+        {"_w", "W"},
+        {"_samples", "sample"},
+        {"_bytes", "byte"},
+        {"_s", "s"},
+    };
+    const size_t length = strlen(key);
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        const size_t end = strlen(ends[i].end);
+        if (length > end && strcmp(key + length - end, ends[i].end) == 0) return ends[i].unit;
+    }
+    return "";
+}
+
+bool dl_rows_field(int index, struct dl_row_field *out) {
+    static const char *const types[] = {"string", "number", "integer", "boolean"};
+    if (index < 0 || index >= (int)COLUMNS) return false;
+    const struct dl_column *column = &columns[index].column;
+    *out = (struct dl_row_field){column->key, types[column->type], unit_of(column->key),
+                                 columns[index].help};
+    return true;
+}
+
+/* A plan that does not fit trains nothing: it has an iteration and a memory, but no speed. */
+static void drop_speed(struct facts *f) {
+    f->p.throughput_samples_per_s = f->p.scaling_efficiency = f->p.epoch_s = NAN;
+    f->throughput.tokens_per_s = f->throughput.device_tokens_per_s = NAN;
+    f->throughput.device_model_flop_per_s = f->throughput.mfu_frac = f->throughput.hfu_frac = NAN;
+    f->total.time_s = f->device_hours = f->run.cost = f->run.energy_j = f->run.carbon_g = NAN;
+}
+
+static void read_facts(const struct dl_prediction_row *row, struct dl_arena *arena,
+                       struct facts *out) {
+    const struct dl_prediction *p = row->prediction;
+    const struct dl_plan *plan = row->plan;
+    const struct dl_run_total total = dl_rows_total(row);
+    *out = (struct facts){
+        .p = *p,
+        .plan = *plan,
+        .throughput = dl_rows_throughput(row),
+        .total = total,
+        .run = dl_rows_spending(row, total.time_s),
+        .system = row->system->name,
+        .workload = row->workload->name,
+        .framework = row->framework->name,
+        .release = row->framework->release,
+        .strategy = plan->strategy->name,
+        .plan_text = dl_rows_plan_words(plan, arena),
+        .precision = dl_precision_names[plan->precision],
+        .bottleneck = dl_bottleneck_names[p->bottleneck],
+        .currency = dl_currency_of(row->system, row->rates),
+        .schedule = plan->pp > 1 ? dl_schedule_names[plan->schedule] : NULL,
+        .recompute = dl_recompute_names[plan->recompute],
+        .devices = plan->nodes * plan->devices_per_node,
+        .expert_ranks = dl_plan_expert_ranks(plan),
+        .virtual_stages = (int64_t)dl_pipe_virtual_stages(plan),
+        .zero_stage = dl_rows_zero(plan),
+        .corrected_by = row->framework->measured != NULL
+                            ? (int64_t)dl_posterior_runs(row->framework->measured)
+                            : 0,
+        .device_hours = total.device_time_s / 3600,
+        .power_w = dl_rows_power(row).job_w,
+        .iteration_energy_j = dl_rows_spending(row, p->iteration_s).energy_j,
+        .max_micro_batch_samples = p->stage_count > 0 ? p->max_micro_batch_samples : NAN,
+        .micro_batch_samples = plan->micro_batch_samples > 0 ? plan->micro_batch_samples : NAN,
+    };
+    if (!p->fits) drop_speed(out);
+}
+
+void dl_rows_init(struct dl_table *table, struct dl_arena *arena, unsigned show) {
+    dl_list_table(table, arena, columns, COLUMNS, show);
+}
+
+void dl_rows_add(struct dl_table *table, const struct dl_prediction_row *row) {
+    struct facts facts;
+    read_facts(row, table->arena, &facts);
+    dl_list_add(table, columns, &facts);
+}
+
+static void stages_json(struct dl_json_writer *w, const struct dl_prediction *p) {
+    if (p->stage_count == 0) return;
+    dl_jw_array(w, "stages");
+    for (int i = 0; i < p->stage_count; i++) {
+        const struct dl_memory *m = &p->stages[i];
+        dl_jw_object(w, NULL);
+        dl_jw_number(w, "activations_bytes", m->activations_bytes);
+        dl_jw_number(w, "total_bytes", m->total_bytes);
+        dl_jw_number(w, "margin_frac", 1 - m->total_bytes / m->capacity_bytes);
+        dl_jw_end(w);
+    }
+    dl_jw_end(w);
+}
+
+void dl_rows_json_open(struct dl_json_writer *w, const struct dl_prediction_row *row) {
+    struct facts facts;
+    read_facts(row, w->arena, &facts);
+    dl_jw_object(w, NULL);
+    dl_list_json(w, columns, COLUMNS, &facts);
+    dl_jw_array(w, "warnings");
+    for (int i = 0; i < row->prediction->warning_count; i++)
+        dl_jw_string(w, NULL, row->prediction->warnings[i]);
+    dl_jw_end(w);
+    stages_json(w, row->prediction);
+}
+
+void dl_rows_json(struct dl_json_writer *w, const struct dl_prediction_row *row) {
+    dl_rows_json_open(w, row);
+    dl_jw_end(w);
+}
