@@ -6,7 +6,8 @@
 #   demo    also what a calibration of a CPU measures with, and gnuplot
 #   check   also what the tests need (default), a real Slurm and PyTorch among them: what is not there is counted as skipped
 #   all     also Chromium, in which tests drive the page of `serve`, and what coverage, fuzzing, valgrind and static analysis need, which are
-#           run by hand; from PyPI into build/python, axe-core (rules of accessibility) and Schemathesis (requests from the OpenAPI document)
+#           run by hand; from PyPI into build/python, axe-core (rules of accessibility), Schemathesis (requests from the OpenAPI document) and
+#           PyTorch with torchvision, timm, transformers and diffusers (6 GB; models that tests record)
 set -u
 what=${1:-check}
 build='gcc libc6-dev make pkg-config libgsl-dev libcjson-dev'
@@ -65,10 +66,21 @@ T
     exit 1
 fi
 
+# Debian's PyTorch is older than 2.5, which recording a model needs.
+torch_from_pypi() {
+    [ ! -x "$at/torch/bin/python" ] || return 0
+    echo 'Installing from PyPI into build/python/torch: torch, torchvision, timm, transformers, diffusers (6 GB)'
+    python3 -m venv "$at/torch" && "$at/torch/bin/pip" install -q 'torch==2.15.0' 'torchvision==0.29.2' 'timm==1.0.31' \
+        'transformers==5.24.0' 'diffusers==0.42.1' && return 0
+    rm -rf "$at/torch"
+    echo 'Going on without: tests that record models will be skipped.' >&2
+}
+
 # What Debian does not have; tests without it are counted as skipped.
 from_pypi() {
     [ "$what" = all ] || return 0
     at=$(cd "$(dirname "$0")/.." && pwd)/build/python
+    torch_from_pypi
     [ ! -d "$at/axe_playwright_python" ] || [ ! -x "$at/schemathesis/bin/schemathesis" ] || return 0
     echo 'Installing from PyPI into build/python: axe-playwright-python (for its axe-core), schemathesis'
     python3 -m pip install -q --no-deps --target "$at" 'axe-playwright-python==0.1.8' &&

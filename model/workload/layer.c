@@ -55,6 +55,9 @@ const struct dl_layer_kind *const dl_layer_kinds[] = {
     &dl_layer_rope,
     &dl_layer_latent,
     &dl_layer_latent_keys,
+    &dl_layer_view,
+    &dl_layer_copy,
+    &dl_layer_recorded,
     NULL,
 };
 
@@ -62,7 +65,7 @@ const char *const dl_layer_key_names[] = {
     "out",      "kernel",   "stride",        "pad",    "dilation", "size",   "groups",  "heads",
     "kv_heads", "rows",     "tokens",        "scale",  "dropout",  "causal", "flash",   "bias",
     "ceil",     "in_place", "bidirectional", "sparse", "additive", "tied",   "experts", "topk",
-    "capacity", "gated",    "router_bias",   "window", "sinks",    "rotary", NULL,
+    "capacity", "gated",    "router_bias",   "window", "sinks",    "rotary", "work",    NULL,
 };
 
 const struct dl_layer_kind *dl_layer_kind_find(const char *name) {

@@ -44,8 +44,9 @@ enum dl_layer_key {
     DL_KEY_WINDOW = 1u << 27,
     DL_KEY_SINKS = 1u << 28,
     DL_KEY_ROTARY = 1u << 29,
+    DL_KEY_WORK = 1u << 30,
 };
-enum { DL_LAYER_KEYS = 30 };
+enum { DL_LAYER_KEYS = 31 };
 extern const char *const dl_layer_key_names[]; /* NULL-terminated */
 
 extern const struct dl_layer_kind dl_layer_conv, dl_layer_conv_transpose, dl_layer_dense,
@@ -57,7 +58,7 @@ extern const struct dl_layer_kind dl_layer_conv, dl_layer_conv_transpose, dl_lay
     dl_layer_position, dl_layer_prepend, dl_layer_embedding, dl_layer_attention, dl_layer_lstm,
     dl_layer_dot_interaction, dl_layer_split, dl_layer_moe, dl_layer_rmsnorm, dl_layer_head_norm,
     dl_layer_swiglu, dl_layer_geglu, dl_layer_relu2, dl_layer_rope, dl_layer_latent,
-    dl_layer_latent_keys;
+    dl_layer_latent_keys, dl_layer_view, dl_layer_copy, dl_layer_recorded;
 
 /* Multiply-adds of a forward pass that model flop count: of attention only the pairs of a query
  * and a key that the mask leaves, of all else forward_macs. F-LAYER-ATTENTION */

@@ -12,6 +12,13 @@ static bool same_shapes(const struct dl_layer *a, const struct dl_layer *b) {
     return memcmp((const char *)a + from, (const char *)b + from, to - from) == 0;
 }
 
+/* Kernels of recorded layers; padding is zero as loaded. */
+static bool same_recorded(const struct dl_recorded_work *a, const struct dl_recorded_work *b) {
+    if (a == NULL || b == NULL) return a == b;
+    return a->kernel_count == b->kernel_count &&
+           memcmp(a->kernels, b->kernels, (size_t)a->kernel_count * sizeof *a->kernels) == 0;
+}
+
 static bool same_work(const struct dl_layer *a, const struct dl_layer *b) {
     return a->kind == b->kind && a->parameter_elements == b->parameter_elements &&
            a->input_count == b->input_count && a->parameter_count == b->parameter_count &&
@@ -19,7 +26,7 @@ static bool same_work(const struct dl_layer *a, const struct dl_layer *b) {
            a->saved_elements == b->saved_elements && a->saved_bytes == b->saved_bytes &&
            a->own_elements == b->own_elements && a->keeps == b->keeps &&
            a->consumers == b->consumers && a->tied_to == b->tied_to && a->detached == b->detached &&
-           a->first == b->first && same_shapes(a, b);
+           a->first == b->first && same_shapes(a, b) && same_recorded(a->work, b->work);
 }
 
 int dl_layer_twin(const struct dl_layer *layers, int index) {

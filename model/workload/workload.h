@@ -61,6 +61,24 @@ struct dl_parameter { /* a trainable tensor, in registration order within its la
     double elements;
 };
 
+/* One kernel of a recorded layer: a stream, or with m a GEMM. Per sample; `once`: per call. */
+enum dl_grows { DL_GROWS_COUNT, DL_GROWS_M, DL_GROWS_N, DL_GROWS_K, DL_GROWS_NONE };
+struct dl_recorded_kernel {
+    int pass; /* enum dl_pass */
+    double read_elements, write_elements, once_elements, bytes, flop, launches;
+    double m, n, k, count;
+    int grows; /* enum dl_grows */
+};
+struct dl_recorded_work {
+    struct dl_map_entry *weights; /* trainable tensors: name and elements */
+    int weight_count;
+    double buffer_elements;
+    double kept_elements, kept_bytes; /* for backward, besides inputs and output */
+    bool keeps_input, keeps_output;
+    struct dl_recorded_kernel *kernels;
+    int kernel_count;
+};
+
 struct dl_layer {
     const char *name; /* unique in the workload: "layer1.0.conv2" */
     const struct dl_layer_kind *kind;
@@ -86,6 +104,7 @@ struct dl_layer {
     bool causal, bias, in_place, bidirectional, recomputable, flash;
     double dropout;
     double target[DL_DIMS], tokens, scale; /* requested output extents; 0: not given */
+    int target_dims;
     bool ceil_mode, sparse, additive;
     bool view; /* the output is the input's memory (flatten) */
 
@@ -109,6 +128,7 @@ struct dl_layer {
     size_t block_prefix;
     /* so many layers before it, one of equal shapes was the first: dl_layer_twin; 0: none known */
     int twin_before;
+    const struct dl_recorded_work *work; /* of a recorded layer; NULL: none */
 };
 
 enum { DL_KEEPS_INPUT = 1, DL_KEEPS_OUTPUT = 2 };

@@ -9,6 +9,64 @@
     DL_FIELD(struct dl_entry, member, type_,                                                       \
              .count_offset = offsetof(struct dl_entry, member##_count), __VA_ARGS__)
 
+static const char *const pass_names[] = {"forward", "backward_data", "backward_weights", NULL};
+static const char *const grows_names[] = {"count", "m", "n", "k", "none", NULL};
+
+#define AMOUNT(member, unit_, ...)                                                                 \
+    DL_FIELD(struct dl_recorded_kernel, member, NUMBER, DL_RANGE(0, 9007199254740992.0, unit_),    \
+             .has_fallback = true, __VA_ARGS__)
+
+static const struct dl_field kernel_fields[] = {
+    DL_FIELD(struct dl_recorded_kernel, pass, CHOICE, .choices = pass_names, .required = true,
+             .help = "pass that runs it"),
+    AMOUNT(read_elements, DL_UNIT_NONE, .help = "reads of the activation type"),
+    AMOUNT(write_elements, DL_UNIT_NONE, .help = "writes of the activation type"),
+    AMOUNT(once_elements, DL_UNIT_NONE,
+           .help = "reads and writes of a call at any batch: weights, tables"),
+    AMOUNT(bytes, DL_UNIT_BYTE, .help = "further traffic of fixed width"),
+    AMOUNT(flop, DL_UNIT_FLOP, .help = "elementwise operations"),
+    AMOUNT(launches, DL_UNIT_NONE, .fallback = 1, .help = "device kernels; default 1"),
+    AMOUNT(m, DL_UNIT_NONE, .help = "GEMM C[m,n] = A[m,k] B[k,n]; default 0: a stream"),
+    AMOUNT(n, DL_UNIT_NONE, .help = "columns of C"),
+    AMOUNT(k, DL_UNIT_NONE, .help = "inner extent"),
+    AMOUNT(count, DL_UNIT_NONE, .fallback = 1, .help = "GEMMs of one call; default 1"),
+    DL_FIELD(struct dl_recorded_kernel, grows, CHOICE, .choices = grows_names, .has_fallback = true,
+             .fallback = DL_GROWS_COUNT, .help = "extent that grows with the batch; default count"),
+    {0},
+};
+
+static const struct dl_schema kernel_schema = {
+    .name = "kernel",
+    .summary = "what a recorded layer runs in one pass, per sample",
+    .size = sizeof(struct dl_recorded_kernel),
+    .fields = kernel_fields,
+};
+
+#define WORK(member, type_, ...) DL_FIELD(struct dl_recorded_work, member, type_, __VA_ARGS__)
+
+static const struct dl_field work_fields[] = {
+    WORK(weights, MAP, .count_offset = offsetof(struct dl_recorded_work, weight_count),
+         .help = "trainable tensors: elements by name"),
+    WORK(buffer_elements, NUMBER, DL_RANGE(0, 9007199254740992.0, DL_UNIT_NONE),
+         .has_fallback = true, .help = "tensors that are kept and not trained"),
+    WORK(keeps_input, BOOL, .help = "backward reads the inputs"),
+    WORK(keeps_output, BOOL, .help = "backward reads the output"),
+    WORK(kept_elements, NUMBER, DL_RANGE(0, 9007199254740992.0, DL_UNIT_NONE), .has_fallback = true,
+         .help = "further elements that backward reads"),
+    WORK(kept_bytes, NUMBER, DL_RANGE(0, 9007199254740992.0, DL_UNIT_BYTE), .has_fallback = true,
+         .help = "further bytes of fixed width that backward reads"),
+    WORK(kernels, LIST, .count_offset = offsetof(struct dl_recorded_work, kernel_count),
+         .child = &kernel_schema, .help = "what its passes run"),
+    {0},
+};
+
+static const struct dl_schema work_schema = {
+    .name = "work",
+    .summary = "parameters and kernels of a recorded layer",
+    .size = sizeof(struct dl_recorded_work),
+    .fields = work_fields,
+};
+
 static const struct dl_field entry_fields[] = {
     ENTRY(kind, STRING, .help = "kind of layer; an entry has either this or a block"),
     ENTRY(block, STRING, .help = "name of a block to use here"),
@@ -25,7 +83,8 @@ static const struct dl_field entry_fields[] = {
     ENTRY_LIST(pad, EXPRS,
                .help = "padding at each side; 0.5 is one element at one side; default 0"),
     ENTRY_LIST(dilation, EXPRS, .help = "distance between kernel elements; default 1"),
-    ENTRY_LIST(size, EXPRS, .help = "output extents of an adaptive pool"),
+    ENTRY_LIST(size, EXPRS,
+               .help = "output extents of an adaptive pool, a view, a copy or recorded work"),
     ENTRY(out, EXPR, .help = "output channels, features or hidden size"),
     ENTRY(groups, EXPR, .help = "groups of a convolution; default 1"),
     ENTRY(heads, EXPR, .help = "attention heads"),
@@ -55,7 +114,11 @@ static const struct dl_field entry_fields[] = {
     ENTRY(bidirectional, BOOL, .help = "an LSTM in both directions"),
     ENTRY(sparse, BOOL, .help = "the gradient of the table holds only the rows used"),
     ENTRY(additive, BOOL, .help = "additive attention with its own weights (Bahdanau)"),
-    ENTRY(tied, STRING, .help = "full name of the layer whose weight this one uses"),
+    ENTRY(tied, STRING,
+          .help =
+              "full name of the layer whose weight, of one of its kind all tensors, this one uses"),
+    ENTRY(work, OBJECT, .count_offset = offsetof(struct dl_entry, has_work), .child = &work_schema,
+          .help = "parameters and kernels of a recorded layer"),
     {0},
 };
 
@@ -214,6 +277,7 @@ unsigned dl_entry_keys(const struct dl_entry *e) {
         e->window != NULL,
         e->sinks != NULL,
         e->rotary != NULL,
+        e->has_work,
     };
     unsigned keys = 0;
     for (unsigned i = 0; i < DL_LAYER_KEYS; i++) keys |= present[i] ? 1u << i : 0u;

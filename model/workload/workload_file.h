@@ -26,6 +26,8 @@ struct dl_entry {
     int size_count;
     const char *out, *groups, *heads, *kv_heads, *rows, *tokens, *scale, *dropout, *causal, *flash,
         *experts, *topk, *capacity, *bias, *gated, *router_bias, *window, *sinks, *rotary;
+    struct dl_recorded_work work;
+    bool has_work;
     bool ceil, in_place, bidirectional, sparse, additive;
     const char *tied;
 };

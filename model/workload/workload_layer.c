@@ -182,8 +182,15 @@ static enum dl_code set_geometry(struct dl_scope *scope, const struct dl_entry *
         {DL_KEY_DILATION, e->dilation, e->dilation_count, 1.0, 1.0, 1.0, false, layer->dilation},
         {DL_KEY_SIZE, e->size, e->size_count, 1.0, 1.0, 1.0, false, layer->target},
     };
-    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
-        DL_TRY(set_extents(scope, &rules[i], layer->in.dims));
+    const bool reshapes = layer->kind == &dl_layer_view || layer->kind == &dl_layer_copy ||
+                          layer->kind == &dl_layer_recorded;
+    if (e->size_count > DL_DIMS)
+        return dl_layer_fail(scope->b->err, DL_KEY_SIZE, "expected at most %d extents", DL_DIMS);
+    layer->target_dims = reshapes ? e->size_count : 0;
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        const bool own = reshapes && rules[i].key == DL_KEY_SIZE;
+        DL_TRY(set_extents(scope, &rules[i], own ? e->size_count : layer->in.dims));
+    }
     if (pools && e->stride_count == 0) memcpy(layer->stride, layer->kernel, sizeof layer->stride);
     DL_TRY(set_numbers(scope, e, layer));
     DL_TRY(set_flags(scope, e, layer));
@@ -222,6 +229,12 @@ static enum dl_code tie(struct dl_build *b, const struct dl_entry *e, struct dl_
                              layer->parameters[0].elements, e->tied);
     }
     layer->tied_to = owner;
+    const struct dl_layer *first = &b->layers[owner];
+    if (first->kind == layer->kind && first->parameter_count == layer->parameter_count) {
+        layer->parameter_elements = 0.0; /* the same layer once more: all its tensors */
+        layer->parameter_count = 0;
+        return DL_OK;
+    }
     layer->parameter_elements -= layer->parameters[0].elements;
     layer->parameters++;
     layer->parameter_count--;
@@ -259,6 +272,23 @@ static struct dl_layer *new_layer(struct dl_build *b) {
     struct dl_layer *layer = &b->layers[b->layer_count];
     memset(layer, 0, sizeof *layer);
     return layer;
+}
+
+/* What the document holds, among the results. */
+static const struct dl_recorded_work *copy_work(struct dl_build *b,
+                                                const struct dl_recorded_work *work) {
+    struct dl_recorded_work *copy = dl_arena_alloc(b->arena, 1, sizeof *copy);
+    const size_t weights = (size_t)work->weight_count, kernels = (size_t)work->kernel_count;
+    *copy = *work;
+    copy->weights = dl_arena_alloc(b->arena, weights, sizeof *copy->weights);
+    copy->kernels = dl_arena_alloc(b->arena, kernels, sizeof *copy->kernels);
+    if (kernels > 0) memcpy(copy->kernels, work->kernels, kernels * sizeof *copy->kernels);
+    for (size_t i = 0; i < weights; i++) {
+        copy->weights[i] = work->weights[i];
+        copy->weights[i].key = dl_arena_strdup(b->arena, work->weights[i].key);
+        copy->weights[i].text = "";
+    }
+    return copy;
 }
 
 static enum dl_code infer_layer(struct dl_build *b, struct dl_layer *layer,
@@ -309,6 +339,7 @@ enum dl_code dl_build_layer(struct dl_build *b, const struct dl_frame *frame, in
         return dl_build_fault(b, frame, at, "name");
     struct dl_scope scope = {
         .b = b, .frame = frame, .index = index, .in_channels = layer->in.channels};
+    if (e->has_work) layer->work = copy_work(b, &e->work);
     if (set_geometry(&scope, e, layer) != DL_OK) return dl_build_fault(b, frame, at, b->err->key);
     if (infer_layer(b, layer, e) != DL_OK) return dl_build_fault(b, frame, at, b->err->key);
     if (dl_build_define(b, layer->name, b->layer_count) != DL_OK)

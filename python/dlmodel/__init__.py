@@ -4,6 +4,7 @@
     rows = dlmodel.predict(system="iris-v100", workload="vgg16", nodes="1-16*2").rows()
     best = dlmodel.search(system="dgx-a100-80", workload="gpt2_xl", nodes=4, global_batch=256)
     errors = dlmodel.compare("data/runs/tensorflow_2017.csv")
+    own = dlmodel.from_torch(make_model, example_inputs).predict(nodes="1-16*2").rows()
 
 An answer is the dict that `dlmodel COMMAND --json` prints; `answer.rows()` flattens its results for
 `pandas.DataFrame`. Options are those of the program, with `_` for `-`; `True` gives an option that
@@ -15,14 +16,27 @@ from __future__ import annotations
 import csv
 import ctypes
 import ctypes.util
+import importlib
 import io
 import json
 import os
 import threading
-from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Optional, Sequence, Union
 
-__all__ = ["Answer", "Cancelled", "Error", "Model", "advise", "campaign", "compare", "explain",
-           "match", "names", "predict", "search", "version"]
+if TYPE_CHECKING:
+    from .recorder import RecordError, Recorded, from_torch
+    from .recorder.sources import (from_diffusers, from_export, from_timm, from_torchvision,
+                                   from_transformers)
+
+__all__ = ["Answer", "Cancelled", "Error", "Model", "RecordError", "Recorded", "advise",
+           "campaign", "compare", "explain", "from_diffusers", "from_export", "from_timm",
+           "from_torch", "from_torchvision", "from_transformers", "match", "names", "predict",
+           "search", "version"]
+
+# What needs PyTorch (pip install dlmodel[torch]) is loaded when it is asked for.
+_RECORDING = {"from_torch": "", "Recorded": "", "RecordError": "",
+              **dict.fromkeys(("from_transformers", "from_torchvision", "from_timm",
+                               "from_diffusers", "from_export"), ".sources")}
 
 Value = Union[str, int, float, bool, None]
 Rows = Iterable[Mapping[str, Any]]
@@ -123,6 +137,12 @@ def _lib() -> ctypes.CDLL:
 def version() -> str:
     """The library's version: "0.1.0"."""
     return _lib().dlmodel_version().decode()
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _RECORDING:
+        raise AttributeError("module 'dlmodel' has no attribute %r" % name)
+    return getattr(importlib.import_module(".recorder" + _RECORDING[name], __name__), name)
 
 
 def _option(value: Value) -> Any:

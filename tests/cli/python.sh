@@ -30,6 +30,26 @@ PY
 status=$?
 check 'the cells of the notebook run' 0
 has 'all of them' '^cells run: [1-9]'
+# A file that was recorded from PyTorch 2.15: 3 blocks of a transformer with grouped queries and one output shared with the embedding.
+fixture=tests/fixtures/recorded/tiny.json
+mkdir -p "$work/data/workloads"
+cp "$fixture" "$work/data/workloads"
+for part in data/*; do [ "$part" = data/workloads ] || ln -s "$(pwd)/$part" "$work/data/"; done
+run --data "$work/data" list workloads --json
+check 'a recorded workload is listed' 0
+has 'with the parameters that PyTorch counts' '"parameters": 155840'
+has 'and its multiply-adds' '"forward_macs_per_sample": 5316608'
+run predict --workload "$fixture" --system dgx-a100-80 --framework megatron-core --nodes 3 --tp 2 --pp 3 --micro-batch 1 --global-batch 96
+check 'its blocks are split by tensor and pipeline ranks' 0
+PYTHONPATH=$(pwd)/python python3 -m dlmodel --help > "$work/out" 2> "$work/err"
+status=$?
+check 'python -m dlmodel says how to record a model' 0
+has 'with examples' 'python -m dlmodel torchvision resnet50'
+mkdir -p "$work/none/torch"
+echo 'raise ImportError("none here")' > "$work/none/torch/__init__.py"
+PYTHONPATH=$work/none:$(pwd)/python python3 -m dlmodel torchvision resnet50 > "$work/out" 2> "$work/err"
+status=$?
+check 'without PyTorch it says what to install' 5 'pip install dlmodel\[torch\]'
 if python3 -c 'import setuptools, pip, wheel' > /dev/null 2>&1; then
     cp -r python "$work/python"
     python3 -m pip install --quiet --no-build-isolation --no-deps --no-index --target "$work/site" "$work/python" > "$work/out" 2> "$work/err"

@@ -322,6 +322,82 @@ static void token_gate(void **state) {
     dl_arena_free(&net.arena);
 }
 
+/* A stream of 24 elements a sample and 4 of a table; a GEMM whose rows grow with the batch; 6 bytes
+ * backward. Half of the layer's elements are half of its work, the table stays whole. */
+static void recorded_work(void **state) {
+    (void)state;
+    struct net net;
+    build(&net, TOKENS(8) "{'kind':'embedding','rows':9,'out':3},"
+                          "{'kind':'recorded','out':2,'size':[3,4],'work':{'weights':{'gamma':4},"
+                          "'kept_elements':5,'kept_bytes':6,'keeps_input':true,'kernels':["
+                          "{'pass':'forward','read_elements':24,'write_elements':12,"
+                          "'once_elements':4,'launches':3},"
+                          "{'pass':'forward','m':8,'n':5,'k':3,'grows':'m'},"
+                          "{'pass':'backward_data','bytes':6},"
+                          "{'pass':'backward_weights','m':5,'n':3,'k':8,'grows':'none'}]}}]}");
+    struct dl_layer layer = net.w.layers[1];
+    struct dl_kernel out[DL_LAYER_KERNELS];
+    check_close(dl_shape_elements(&layer.out), 24, 0);
+    check_close(layer.parameter_elements, 4, 0);
+    check_close(layer.forward_macs, 8 * 5 * 3, 0);
+    check_close(layer.saved_elements, 5, 0);
+    check_close(net.w.layers[0].saved_elements, 24, 0); /* the input */
+    assert_int_equal(layer.kind->kernels(&layer, &PLAIN, DL_FORWARD, 2, out), 2);
+    check_close(out[0].read_elements, 2 * 24 + 4, 0);
+    check_close(out[0].write_elements, 2 * 12, 0);
+    check_close(out[0].launches, 3, 0);
+    check_close(out[1].m, 16, 0);
+    check_close(out[1].flop, 2 * 16 * 5 * 3, 0);
+    assert_int_equal(layer.kind->kernels(&layer, &PLAIN, DL_BACKWARD_WEIGHTS, 2, out), 1);
+    check_close(out[0].flop, 2 * 5 * 3 * 8, 0);
+    layer.out.channels /= 2;
+    layer.kind->kernels(&layer, &PLAIN, DL_FORWARD, 2, out);
+    check_close(out[0].read_elements, 24 + 4, 0);
+    check_close(out[1].m, 8, 0);
+    dl_arena_free(&net.arena);
+    expect_error(TOKENS(8) "{'kind':'recorded','out':2,'work':{'weights':{'w':0}}}]}", "work",
+                 "weights.w: expected at least 1");
+    expect_error(TOKENS(8) "{'kind':'dense','out':2,'work':{}}]}", "work", "a dense has no 'work'");
+}
+
+static void views_and_copies(void **state) {
+    (void)state;
+    struct net net;
+    build(&net, TOKENS(8) "{'kind':'embedding','rows':9,'out':6},"
+                          "{'kind':'view','name':'whole','out':12,'size':[2,2]},"
+                          "{'kind':'view','name':'part','out':5,'size':4},"
+                          "{'kind':'copy','out':20}]}");
+    const struct dl_layer *whole = find_layer(&net.w, "whole"), *part = find_layer(&net.w, "part"),
+                          *copy = find_layer(&net.w, "copy");
+    assert_int_equal(whole->out.dims, 2);
+    check_close(whole->out.size[DL_DIMS - 1], 2, 0);
+    assert_int_equal(copy->out.dims, 0);
+    assert_int_equal(kernel_count(whole, DL_FORWARD) + kernel_count(whole, DL_BACKWARD_DATA), 0);
+    expect_stream(part, DL_BACKWARD_DATA, 20, 48, 0);
+    expect_stream(copy, DL_FORWARD, 20, 20, 0);
+    expect_stream(copy, DL_BACKWARD_DATA, 20, 20, 0);
+    dl_arena_free(&net.arena);
+    expect_error(TOKENS(8) "{'kind':'view','out':9}]}", "out", "at most the input's 8 elements");
+    expect_error(TOKENS(8) "{'kind':'view','out':1,'size':[1,1,1,1]}]}", "size", "at most 3");
+}
+
+/* A layer that is used twice has its parameters once; gate and value may be two tensors. */
+static void used_twice(void **state) {
+    (void)state;
+    struct net net;
+    build(&net, TOKENS(8) "{'kind':'embedding','name':'x','rows':9,'out':6},"
+                          "{'kind':'dense','name':'a','out':6,'bias':1},"
+                          "{'kind':'dense','name':'b','out':6,'bias':1,'tied':'a'},"
+                          "{'kind':'swiglu','from':['a','b']}]}");
+    check_close(net.w.parameters, 9 * 6 + 6 * 6 + 6, 0);
+    check_close(net.w.layers[2].forward_macs, 6 * 6 * 8, 0);
+    expect_stream(&net.w.layers[3], DL_FORWARD, 2 * 48, 48, 0);
+    dl_arena_free(&net.arena);
+    expect_error(TOKENS(8) "{'kind':'embedding','name':'x','rows':9,'out':6},{'kind':'dense','out':"
+                           "3},{'kind':'swiglu','from':['x','dense']}]}",
+                 "", "one shape");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gated_activations),
@@ -335,6 +411,9 @@ int main(void) {
         cmocka_unit_test(latent_errors),
         cmocka_unit_test(gated_experts),
         cmocka_unit_test(token_gate),
+        cmocka_unit_test(recorded_work),
+        cmocka_unit_test(views_and_copies),
+        cmocka_unit_test(used_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

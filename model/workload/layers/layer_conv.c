@@ -101,7 +101,8 @@ const struct dl_layer_kind dl_layer_conv = {
     .summary = "convolution in 1 to 3 dimensions; groups = channels makes it depthwise",
     .source = "formulas",
     .needs = DL_KEY_OUT | DL_KEY_KERNEL,
-    .takes = DL_KEY_STRIDE | DL_KEY_PAD | DL_KEY_DILATION | DL_KEY_GROUPS | DL_KEY_BIAS,
+    .takes =
+        DL_KEY_STRIDE | DL_KEY_PAD | DL_KEY_DILATION | DL_KEY_GROUPS | DL_KEY_BIAS | DL_KEY_TIED,
     .inputs_min = 1,
     .inputs_max = 1,
     .infer = conv_infer,
@@ -142,7 +143,8 @@ const struct dl_layer_kind dl_layer_conv_transpose = {
     .summary = "transposed convolution (up-convolution)",
     .source = "formulas",
     .needs = DL_KEY_OUT | DL_KEY_KERNEL,
-    .takes = DL_KEY_STRIDE | DL_KEY_PAD | DL_KEY_DILATION | DL_KEY_GROUPS | DL_KEY_BIAS,
+    .takes =
+        DL_KEY_STRIDE | DL_KEY_PAD | DL_KEY_DILATION | DL_KEY_GROUPS | DL_KEY_BIAS | DL_KEY_TIED,
     .inputs_min = 1,
     .inputs_max = 1,
     .infer = transpose_infer,

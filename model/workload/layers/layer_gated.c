@@ -1,17 +1,21 @@
 /* layer_gated.c - activations of today's transformers: gated ones and the squared ReLU.
  *
- * F-LAYER-GATED: the input holds a gate and a value of f channels each, the output is
- * act(gate) * value: one fused kernel that reads 2 f and writes f a token forward, and backward
- * reads 2 f and the gradient's f and writes 2 f. Kept: the input. Squared ReLU moves 1R + 1W
- * forward and 2R + 1W backward and keeps its input. Eager PyTorch (facts) runs the activation and
- * the product one after the other: 3 f + 2 f forward in two kernels, 6 f + 3 f backward in three.
+ * F-LAYER-GATED: the input holds a gate and a value of f channels each, or they are two inputs; the
+ * output is act(gate) * value: one fused kernel that reads 2 f and writes f a token forward, and
+ * backward reads 2 f and the gradient's f and writes 2 f. Kept: the input. Squared ReLU moves 1R +
+ * 1W forward and 2R + 1W backward and keeps its input. Eager PyTorch (facts) runs the activation
+ * and the product one after the other: 3 f + 2 f forward in two kernels, 6 f + 3 f backward in
+ * three.
  */
 #include "model/workload/layer.h"
 
 static enum dl_code gated_infer(struct dl_layer *layer, const struct dl_shape *inputs,
                                 struct dl_arena *arena, struct dl_err *err) {
     (void)arena;
-    const double half = inputs[0].channels / 2.0;
+    const bool apart = layer->input_count == 2;
+    if (apart && !dl_shape_same(&inputs[0], &inputs[1]))
+        return dl_layer_fail(err, 0, "gate and value must have one shape");
+    const double half = apart ? inputs[0].channels : inputs[0].channels / 2.0;
     if (half != floor(half)) {
         return dl_layer_fail(err, 0,
                              "expected an even number of channels (gate and value), found %.0f",
@@ -46,7 +50,7 @@ const struct dl_layer_kind dl_layer_swiglu = {
     .source = "formulas",
     .work = DL_WORK_ACTIVATION,
     .inputs_min = 1,
-    .inputs_max = 1,
+    .inputs_max = 2,
     .infer = gated_infer,
     .kernels = gated_kernels,
 };
@@ -57,7 +61,7 @@ const struct dl_layer_kind dl_layer_geglu = {
     .source = "formulas",
     .work = DL_WORK_ACTIVATION,
     .inputs_min = 1,
-    .inputs_max = 1,
+    .inputs_max = 2,
     .infer = gated_infer,
     .kernels = gated_kernels,
 };

@@ -61,6 +61,7 @@ const struct dl_layer_kind dl_layer_rmsnorm = {
     .work = DL_WORK_LAYERNORM,
     .summary = "root mean square normalization over the channels of each token",
     .source = "formulas",
+    .takes = DL_KEY_TIED,
     .inputs_min = 1,
     .inputs_max = 1,
     .infer = rmsnorm_infer,
