@@ -1,5 +1,5 @@
 /* toml.c - see toml.h. */
-#include "import/toml.h"
+#include "import/run/toml.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,12 +7,14 @@
 
 #include "model/core/text.h"
 
+enum { LONGEST_PATH = 256 };
+
 struct reader {
     const char *name, *text, *at, *end;
     struct dl_arena *arena;
-    struct dl_toml *out;
+    struct dl_arguments *out;
     struct dl_err *err;
-    char table[DL_TOML_PATH];
+    char table[LONGEST_PATH];
 };
 
 static enum dl_code fail(const struct reader *r, const char *what) {
@@ -102,8 +104,8 @@ static enum dl_code read_key(struct reader *r, char *path) {
             part = dl_arena_strndup(r->arena, from, (size_t)(r->at - from));
         }
         if (part[0] == '\0') return fail(r, "expected a key");
-        if (length + strlen(part) + 2 > DL_TOML_PATH) return fail(r, "the key is too long");
-        snprintf(path + length, DL_TOML_PATH - length, "%s%s", length > 0 ? "." : "", part);
+        if (length + strlen(part) + 2 > LONGEST_PATH) return fail(r, "the key is too long");
+        snprintf(path + length, LONGEST_PATH - length, "%s%s", length > 0 ? "." : "", part);
         skip_blanks(r);
         if (peek(r) != '.') return DL_OK;
         r->at++;
@@ -111,7 +113,7 @@ static enum dl_code read_key(struct reader *r, char *path) {
 }
 
 /* The characters of a number or word. */
-static enum dl_code read_plain(struct reader *r, struct dl_toml_entry *e) {
+static enum dl_code read_plain(struct reader *r, const char **out) {
     char digits[64];
     size_t n = 0;
     const char *from = r->at;
@@ -122,24 +124,19 @@ static enum dl_code read_plain(struct reader *r, struct dl_toml_entry *e) {
         r->at++;
     }
     digits[n] = '\0';
-    e->text = dl_arena_strdup(r->arena, digits);
-    e->type = DL_TOML_BOOL;
-    e->number = strcmp(digits, "true") == 0;
-    if (e->number > 0 || strcmp(digits, "false") == 0) return DL_OK;
+    *out = dl_arena_strdup(r->arena, digits);
+    if (strcmp(digits, "true") == 0 || strcmp(digits, "false") == 0) return DL_OK;
     char *end;
-    e->type = DL_TOML_NUMBER;
-    e->number = strtod(digits, &end);
+    const double number = strtod(digits, &end);
     if (n > 0 && *end == '\0' && digits[strspn(digits, "+-0123456789.eE")] == '\0' &&
-        e->number - e->number == 0)
+        number - number == 0)
         return DL_OK;
     r->at = from;
     return fail(r, "expected a number, true, false, a string or an array");
 }
 
-static enum dl_code read_scalar(struct reader *r, struct dl_toml_entry *e) {
-    if (peek(r) != '"' && peek(r) != '\'') return read_plain(r, e);
-    e->type = DL_TOML_STRING;
-    return read_string(r, &e->text);
+static enum dl_code read_scalar(struct reader *r, const char **out) {
+    return peek(r) == '"' || peek(r) == '\'' ? read_string(r, out) : read_plain(r, out);
 }
 
 /* Blanks, comments and line ends inside an array. */
@@ -151,19 +148,18 @@ static void skip_lines(struct reader *r) {
     }
 }
 
-static enum dl_code read_array(struct reader *r, struct dl_toml_entry *e) {
+/* Its elements, one a line. */
+static enum dl_code read_array(struct reader *r, const char **out) {
     struct dl_text text = {.arena = r->arena};
-    e->type = DL_TOML_ARRAY;
-    e->number = 0;
     r->at++;
     for (;;) {
-        struct dl_toml_entry element = {0};
+        const char *element;
         skip_lines(r);
         if (peek(r) == ']') break;
         if (r->at >= r->end) return fail(r, "expected the end of the array");
-        DL_TRY(read_scalar(r, &element));
-        dl_text_printf(&text, "%s\n", element.text);
-        e->number++;
+        DL_TRY(peek(r) == '[' ? fail(r, "expected a number, true, false or a string")
+                              : read_scalar(r, &element));
+        dl_text_printf(&text, "%s\n", element);
         skip_lines(r);
         if (peek(r) == ',')
             r->at++;
@@ -171,38 +167,29 @@ static enum dl_code read_array(struct reader *r, struct dl_toml_entry *e) {
             return fail(r, "expected ',' or ']'");
     }
     r->at++;
-    e->text = dl_text_string(&text);
+    *out = dl_text_string(&text);
     return DL_OK;
 }
 
-const struct dl_toml_entry *dl_toml_find(const struct dl_toml *toml, const char *path) {
-    for (int i = 0; i < toml->count; i++) {
-        if (strcmp(toml->entries[i].path, path) == 0) return &toml->entries[i];
-    }
-    return NULL;
-}
-
 static enum dl_code read_entry(struct reader *r) {
-    char path[DL_TOML_PATH];
-    struct dl_toml_entry e = {0};
-    struct dl_toml_entry *place = &r->out->entries[r->out->count];
-    const char *start = r->at;
+    char path[LONGEST_PATH];
+    const char *start = r->at, *value;
+    int line = 1;
     memcpy(path, r->table, sizeof path);
     DL_TRY(read_key(r, path));
-    if (dl_toml_find(r->out, path) != NULL) {
+    for (int i = 0; i < r->out->count; i++) {
+        if (strcmp(r->out->all[i].name, path) != 0) continue;
         r->at = start;
         return fail(r, "the key was given before");
     }
-    if (r->out->count == DL_TOML_ENTRIES) return fail(r, "more keys than a configuration has");
     if (peek(r) != '=') return fail(r, "expected '='");
     r->at++;
     skip_blanks(r);
-    e.line = 1, e.col = 1;
-    for (const char *c = r->text; c < start; c++) e.line += *c == '\n';
-    e.path = dl_arena_strdup(r->arena, path);
-    DL_TRY(peek(r) == '[' ? read_array(r, &e) : read_scalar(r, &e));
-    *place = e;
-    r->out->count++;
+    for (const char *c = r->text; c < start; c++) line += *c == '\n';
+    const bool array = peek(r) == '[';
+    DL_TRY(array ? read_array(r, &value) : read_scalar(r, &value));
+    DL_TRY(dl_arguments_add(r->out, dl_arena_strdup(r->arena, path), value, line, r->err));
+    r->out->all[r->out->count - 1].list = array;
     return end_line(r);
 }
 
@@ -216,17 +203,15 @@ static enum dl_code read_table(struct reader *r) {
     return end_line(r);
 }
 
-enum dl_code dl_toml_parse(const char *name, const char *text, size_t length,
-                           struct dl_arena *arena, struct dl_toml *out, struct dl_err *err) {
-    struct reader r = {.name = name,
+enum dl_code dl_toml_read(const char *text, size_t length, struct dl_arguments *out,
+                          struct dl_err *err) {
+    struct reader r = {.name = out->path,
                        .text = text,
                        .at = text,
                        .end = text + length,
-                       .arena = arena,
+                       .arena = out->arena,
                        .out = out,
                        .err = err};
-    *out = (struct dl_toml){.name = name};
-    out->entries = dl_arena_alloc(arena, DL_TOML_ENTRIES + 1, sizeof *out->entries);
     if (memchr(text, '\0', length) != NULL) return fail(&r, "a zero byte: this is no text");
     while (r.at < r.end) {
         skip_comment(&r);
