@@ -43,14 +43,14 @@ static enum dl_code unknown_word(struct dl_megatron_reader *r, const char *names
 static const struct foreign {
     const char *keys, *programs, *what;
 } foreign[] = {
+    {"vision_model_type|language_model_type|vision_config.num_layers|mm_cfg.llm",
+     "vlm vision mimo multimodal llava", "a vision tower"},
     {"hybrid_override_pattern|hybrid_layer_pattern|hybrid_attention_ratio|"
      "is_hybrid_model",
      "mamba hybrid", "Mamba (state-space) layers"},
     {"decoder_num_layers|decoder_seq_length|encoder.num_layers|decoder.num_layers|"
      "pipeline_model_parallel_split_rank",
      "pretrain_t5 t5_", "an encoder and a decoder (T5)"},
-    {"vision_model_type|language_model_type|vision_config.num_layers|mm_cfg.llm",
-     "vlm vision mimo multimodal llava", "a vision tower"},
     {"model_provider|language_model_checkpoint", "",
      "parts that the program puts together (model_provider)"},
     {"retro_workdir|retro_add_retriever|retro.retro_project_dir", "retro",
@@ -296,6 +296,10 @@ static enum dl_code read_pattern(struct dl_megatron_reader *r) {
         return DL_OK;
     if (sscanf(pattern, "([0]*%lld+[1]*%lld)*%lld%c", &dense, &moe, &one, &rest) == 3 && moe == 1) {
         key(r, "moe_every", (double)(dense + 1));
+        return DL_OK;
+    }
+    if (sscanf(pattern, "([0,1]*%lld)%c", &one, &rest) == 1 && (double)(2 * one) == r->layers) {
+        key(r, "moe_every", 2);
         return DL_OK;
     }
     if (sscanf(pattern, "%lld%c", &every, &rest) != 1 || every < 1 || every > 1000)
