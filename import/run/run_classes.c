@@ -2,7 +2,7 @@
  * that would change a prediction and are not modelled. */
 #include <stddef.h>
 
-#include "import/run/run.h"
+#include "import/run/imported_run.h"
 
 const struct dl_argument_class dl_common_classes[] = {
     {DL_COSTS_NOTHING,
