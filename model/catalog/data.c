@@ -4,6 +4,9 @@
 
 #include <string.h>
 
+#include "model/framework/gradient_sync.h"
+#include "model/framework/read_keys.h"
+#include "model/framework/release.h"
 #include "model/network/collective.h"
 #include "model/network/libraries/nccl.h"
 #include "model/machine/topology.h"
@@ -347,6 +350,9 @@ static enum dl_code read_framework(const struct dl_data *data, const char *name,
     DL_TRY(dl_data_json(data, path, arena, doc, err));
     *out = dl_arena_alloc(arena, 1, sizeof **out);
     DL_TRY(dl_json_load(*doc, &dl_framework_schema, arena, *out, err));
+    DL_TRY(dl_framework_release_check(*out, *doc, err));
+    (*out)->behaviour = dl_framework_behaviour_find((*out)->behaviour_name);
+    if ((*out)->behaviour != NULL) DL_TRY(dl_framework_keys_check(*out, *doc, arena, err));
     if (data->override_count == 0) return DL_OK;
     DL_TRY(dl_data_set_named(data, DL_DATA_FRAMEWORK, (*out)->name, NULL, *doc,
                              &dl_framework_schema, arena, err));
@@ -378,13 +384,25 @@ static enum dl_code share_kernels(const struct dl_data *data, struct dl_framewor
     const struct dl_framework_release *release =
         dl_framework_release_for(from, name, data->architecture);
     if (release != NULL) {
-        DL_TRY(dl_framework_release_set(release, from_doc, arena, err));
+        DL_TRY(dl_framework_release_set(from, release, from_doc, arena, err));
         DL_TRY(dl_data_set_named(data, DL_DATA_FRAMEWORK, from->name, release->name, from_doc,
                                  &dl_framework_schema, arena, err));
         DL_TRY(dl_json_load(from_doc, &dl_framework_schema, arena, from, err));
     }
     dl_framework_share_kernels(framework, from);
     return DL_OK;
+}
+
+/* An override that this framework does not read stays as used as it was. */
+static void ignore_unread(const struct dl_data *data, const struct dl_framework *framework,
+                          const bool *was_used) {
+    const char *prefix = dl_data_kinds[DL_DATA_FRAMEWORK].prefix;
+    for (int i = 0; i < data->override_count; i++) {
+        struct dl_override *o = &data->overrides[i];
+        const bool prefixed = strncmp(o->key, prefix, strlen(prefix)) == 0;
+        if (dl_framework_ignores(framework, o->key + (prefixed ? strlen(prefix) : 0)))
+            o->used = was_used[i];
+    }
 }
 
 static enum dl_code framework_of(const struct dl_data *data, const char *name,
@@ -395,15 +413,18 @@ static enum dl_code framework_of(const struct dl_data *data, const char *name,
     const struct dl_framework_release *release =
         dl_framework_release_for(framework, data->release, data->architecture);
     if (release != NULL) {
-        DL_TRY(dl_framework_release_set(release, doc, arena, err));
+        DL_TRY(dl_framework_release_set(framework, release, doc, arena, err));
         DL_TRY(dl_data_set_named(data, DL_DATA_FRAMEWORK, framework->name, release->name, doc,
                                  &dl_framework_schema, arena, err));
     }
+    bool *was_used = dl_arena_alloc(arena, (size_t)data->override_count + 1, sizeof *was_used);
+    for (int i = 0; i < data->override_count; i++) was_used[i] = data->overrides[i].used;
     DL_TRY(dl_data_set_document(data, DL_DATA_FRAMEWORK, doc, &dl_framework_schema, arena, err));
     if (release != NULL || data->override_count > 0) /* the document may have changed */
         DL_TRY(dl_json_load(doc, &dl_framework_schema, arena, framework, err));
     framework->intervals = data->intervals;
     DL_TRY(dl_framework_resolve(framework, doc, err));
+    ignore_unread(data, framework, was_used);
     DL_TRY(check_strategy(framework, doc, err));
     if (framework->kernels.kernels_from != NULL)
         DL_TRY(share_kernels(data, framework, doc, arena, err));

@@ -177,6 +177,10 @@ enum dl_code dl_json_read_packed(const char *path, struct dl_arena *arena, struc
 
 const char *dl_json_name(const struct dl_json *doc) { return doc->name; }
 
+bool dl_json_has(const struct dl_json *doc, const char *key) {
+    return dl_json_member(doc->root, key, strlen(key)) != NULL;
+}
+
 uint64_t dl_json_hash(const struct dl_json *doc) {
     return dl_hash_bytes(DL_HASH_START, doc->text, doc->length);
 }

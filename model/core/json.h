@@ -164,7 +164,8 @@ bool dl_json_number_at(const struct dl_json *doc, const char *const *parts, doub
 const char *dl_json_with_number(const struct dl_json *doc, const char *const *parts, double value,
                                 struct dl_arena *arena);
 
-const char *dl_json_name(const struct dl_json *doc); /* the file's name */
+bool dl_json_has(const struct dl_json *doc, const char *key); /* a member of the top level */
+const char *dl_json_name(const struct dl_json *doc);          /* the file's name */
 /* FNV-1a hash of its text, for the "inputs" of a result */
 uint64_t dl_json_hash(const struct dl_json *doc);
 

@@ -7,6 +7,8 @@
 #include "model/framework/gradient_sync.h"
 #include "model/framework/shared_host.h"
 #include "model/engine/replica.h"
+#include "model/framework/capabilities.h"
+#include "model/engine/transformer/transformer_parts.h"
 
 const char *const dl_bottleneck_names[] = {
     "compute",    "memory-bandwidth", "latency",       "intra-link",
@@ -188,6 +190,16 @@ static void warn_of_rate(const struct dl_diagnosis *d, struct dl_prediction *p) 
     }
 }
 
+/* A setting that the framework's release does not have. */
+static void warn_of_what_if(const struct dl_diagnosis *d, struct dl_prediction *p) {
+    char lacks[DL_LACKS_TEXT];
+    if (!dl_framework_lacks(d->framework, d->plan, dl_transformer_shard_of(d->plan), lacks)) return;
+    warn(p,
+         dl_arena_printf(d->arena, "a what-if: %s %s has no %s", d->framework->name,
+                         d->framework->release, lacks),
+         false);
+}
+
 static void warn_of_memory(const struct dl_diagnosis *d, struct dl_prediction *p) {
     const double used = p->memory.total_bytes / p->memory.capacity_bytes; /* NAN: unknown */
     const char *text = d->advice;
@@ -218,6 +230,7 @@ void dl_diagnose(const struct dl_diagnosis *d, struct dl_prediction *p) {
     warn(p, d->framework->measured_remark, false);
     warn_of_devices(d, p);
     warn_of_precision(d, p);
+    warn_of_what_if(d, p);
     warn_of_evidence(d, p);
     warn_of_rate(d, p);
     warn_of_memory(d, p);

@@ -233,10 +233,8 @@ static void put_memory(struct sink *s, const struct dl_prediction *p) {
     put_plain(s, "communication buffers", "memory", "F-MEM-BUFFERS",
               buffer_inputs(arena, framework), "framework file", m->buffers_bytes);
     put_plain(s, "context", "memory", "F-MEM-CONTEXT",
-              dl_arena_printf(arena, "runtime %.4g MB + framework %.4g MB",
-                              known_or_zero(device->context_bytes) / 1e6,
-                              framework->memory.context_bytes / 1e6),
-              "device and framework file", m->context_bytes);
+              dl_arena_printf(arena, "runtime %.4g MB", known_or_zero(device->context_bytes) / 1e6),
+              "device file", m->context_bytes);
     const double parts = m->weights_bytes + m->gradients_bytes + m->optimizer_bytes +
                          m->activations_bytes + m->workspace_bytes + m->buffers_bytes +
                          m->context_bytes;

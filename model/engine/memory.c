@@ -123,7 +123,7 @@ void dl_memory_compute(const struct dl_system *system, const struct dl_workload 
             : dl_workspace_bytes(device, workload, framework, plan->precision, batch);
     out->workspace_bytes = known_or_zero(workspace_bytes);
     out->buffers_bytes = sync_buffer_bytes(workload, framework, plan);
-    out->context_bytes = known_or_zero(device->context_bytes) + framework->memory.context_bytes;
+    out->context_bytes = known_or_zero(device->context_bytes);
     const double sum = out->weights_bytes + out->gradients_bytes + out->optimizer_bytes +
                        out->activations_bytes + out->workspace_bytes + out->buffers_bytes +
                        out->context_bytes;

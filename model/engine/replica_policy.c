@@ -33,6 +33,5 @@ double dl_replica_slowdown_frac(const struct dl_system *system,
     /* A framework whose thread polls has its share of core time anyway. */
     const double stop_frac =
         dl_replica_polls(system, framework, plan) ? 0 : dl_shared_host_stop_frac(system, plan);
-    const double shared = fmax(framework->sync.overlap_slowdown_frac, stop_frac);
-    return kernels && dl_known(own) ? fmax(own, shared) : shared;
+    return kernels && dl_known(own) ? fmax(own, stop_frac) : stop_frac;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/network/collective.h"
+#include "model/framework/capabilities.h"
 #include "model/framework/gradient_sync.h"
 #include "model/framework/release.h"
 
@@ -91,9 +92,19 @@ const char *dl_framework_usual_version(const struct dl_framework *framework,
     return release != NULL && release->version_count > 0 ? release->versions[0] : NULL;
 }
 
-enum dl_code dl_framework_release_set(const struct dl_framework_release *release,
+/* NULL: it inherits from the file's own members. dl_framework_release_check refuses circles and
+ * unknown names. */
+static const struct dl_framework_release *parent_of(const struct dl_framework *framework,
+                                                    const struct dl_framework_release *release) {
+    return dl_framework_release_find(framework, release->from);
+}
+
+enum dl_code dl_framework_release_set(const struct dl_framework *framework,
+                                      const struct dl_framework_release *release,
                                       struct dl_json *doc, struct dl_arena *arena,
                                       struct dl_err *err) {
+    const struct dl_framework_release *parent = parent_of(framework, release);
+    if (parent != NULL) DL_TRY(dl_framework_release_set(framework, parent, doc, arena, err));
     struct dl_override *list = dl_arena_alloc(arena, (size_t)release->set_count + 2, sizeof *list);
     for (int i = 0; i < release->set_count; i++)
         list[i] = (struct dl_override){.key = release->set[i].key, .value = release->set[i].text};
@@ -110,8 +121,10 @@ enum dl_code dl_framework_release_set(const struct dl_framework_release *release
 
 const char *dl_framework_workload(const struct dl_framework *framework,
                                   const struct dl_framework_release *release, const char *name) {
-    for (int i = 0; release != NULL && i < release->workload_count; i++) {
-        if (strcmp(release->workloads[i].key, name) == 0) return release->workloads[i].text;
+    for (; release != NULL; release = parent_of(framework, release)) {
+        for (int i = 0; i < release->workload_count; i++) {
+            if (strcmp(release->workloads[i].key, name) == 0) return release->workloads[i].text;
+        }
     }
     for (int i = 0; i < framework->workload_count; i++) {
         if (strcmp(framework->workloads[i].key, name) == 0) return framework->workloads[i].text;
@@ -213,9 +226,9 @@ enum dl_code dl_framework_resolve(struct dl_framework *framework, const struct d
                                   struct dl_err *err) {
     DL_TRY(find_behaviour(framework, doc, err));
     DL_TRY(check_required(framework, doc, err));
+    DL_TRY(dl_framework_capabilities_check(framework, doc, err));
     if (dl_known(framework->sync.bucketed.first_bucket_bytes) &&
         !dl_known(framework->sync.bucketed.bucket_bytes))
         return dl_json_fail(doc, "first_bucket_bytes", err, "needs bucket_bytes as well");
-    DL_TRY(dl_framework_release_check(framework, doc, err));
     return check_launch(framework, doc, err);
 }

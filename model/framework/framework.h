@@ -12,20 +12,23 @@
 #include "model/core/json.h"
 #include "model/framework/transformer_policy.h"
 
-/* Constants of one release where they differ from the file's. release.h says which runs it covers.
- */
+/* Constants of one release where they differ from those of the release that it inherits from.
+ * release.h says which runs it covers. */
 struct dl_framework_release {
     const char *name, *source;
+    const char *from;      /* a release of the file, or DL_RELEASE_BASE: the file's own members */
     const char **versions; /* each a framework_version or the beginning of one */
     int version_count;
     struct dl_map_entry *where; /* column of a run -> value; all must hold */
     int where_count;
     struct dl_map_entry *set;
-    int set_count; /* member -> value, as --set takes them */
-    /* name -> how this release builds that network */
+    int set_count; /* member -> value, as --set takes them; the rest is inherited */
+    /* name -> how this release builds that network; the rest is inherited */
     struct dl_map_entry *workloads;
     int workload_count;
 };
+
+#define DL_RELEASE_BASE "base"
 
 /* Which server holds which variable (servers.h). */
 enum dl_server_assignment { DL_SERVERS_ROUND_ROBIN, DL_SERVERS_LEAST_LOADED, DL_SERVERS_HASHED };
@@ -39,7 +42,6 @@ struct dl_sync_policy {
     double mixed_gradient_bytes;         /* the same in mixed precision */
     double collective_launch_s;          /* host time of one collective */
     double gradient_launches_per_tensor; /* that the host issues for the exchange of one tensor */
-    double overlap_slowdown_frac;        /* compute slows by this while a collective runs */
     bool overlaps_backward;              /* synchronization may start before backward ends */
     bool each_micro_batch;               /* synchronizes after each micro-batch */
     /* cores of a CPU device that communicate instead of computing, where a plan has several
@@ -82,10 +84,8 @@ struct dl_sync_policy {
          * serialize them, a server's thread adds a worker's gradient to the sum. NAN: no limit. */
         double message_copy_bytes_per_s, send_bytes_per_s, sum_bytes_per_s;
         double flow_bytes_per_s; /* between one process and another; NAN: no limit */
-        double servers_per_node; /* server processes for each node of workers */
         int server_assignment;   /* enum dl_server_assignment */
         bool servers_colocated;  /* parameter servers share the workers' nodes */
-        bool worker_per_device;  /* a process for each device; else one for each node */
         bool weights_on_device;  /* central weights live on the first GPU, not the host */
     } messages;
     struct {                  /* top-k */
@@ -168,7 +168,6 @@ struct dl_framework_input {
 
 /* Device memory of the framework itself. */
 struct dl_framework_memory {
-    double context_bytes;        /* in addition to the context of the device's runtime */
     double fragmentation_frac;   /* lost to the allocator */
     double conv_workspace_bytes; /* a convolution's limit; NAN: none */
     int allocator;               /* row of dl_memory_managers; -1: that of kernels_from, or none */
@@ -210,6 +209,20 @@ struct dl_activation_policy {
      * the host's link */
     bool managed_memory;
     bool channel_detached; /* channel parallelism's sums end the graph: backward stops there */
+};
+
+/* What a release has (capabilities.h). A list that is empty restricts nothing. */
+struct dl_framework_capabilities {
+    double *zero_stages; /* of ZeRO, 0 to 3 */
+    int zero_stage_count;
+    const char **schedules; /* of pipelines, as --schedule */
+    int schedule_count;
+    const char **precisions; /* as --precision */
+    int precision_count;
+    bool context_parallel;
+    bool context_shards;     /* context ranks share states: only with sharded states */
+    bool tensor_sequence;    /* tensor parallelism is sequence parallel, too */
+    bool pipeline_outermost; /* pipeline ranks are the outermost */
 };
 
 /* How a Slurm job starts the framework's benchmark program. */
@@ -274,6 +287,7 @@ struct dl_framework {
     struct dl_framework_memory memory;
     struct dl_activation_policy activations;
     struct dl_transformer_policy transformer;
+    struct dl_framework_capabilities capabilities;
     /* default row of dl_strategies for this mode; NULL: data */
     const char *strategy;
     int status;             /* enum dl_framework_status */
@@ -309,7 +323,8 @@ struct dl_framework {
 };
 
 extern const struct dl_schema dl_framework_schema;
-extern const struct dl_schema dl_framework_launch_schema; /* of its member launch */
+extern const struct dl_schema dl_framework_launch_schema;  /* of its member launch */
+extern const struct dl_schema dl_framework_release_schema; /* of its member releases */
 
 /* Finishes a framework that was loaded from `doc`: finds its behaviour and checks members against
  * each other and against what the behaviour requires. DL_ERR_INPUT names file, position and key. */
@@ -338,8 +353,10 @@ const struct dl_framework_release *dl_framework_release_for(const struct dl_fram
  * it names none, or none that is described; NULL: none, so the file's own constants hold. */
 const char *dl_framework_usual_version(const struct dl_framework *framework,
                                        const char *architecture);
-/* Sets the release's constants in the framework's document, which must then be loaded again. */
-enum dl_code dl_framework_release_set(const struct dl_framework_release *release,
+/* Sets the release's constants, inherited ones first, in the framework's document, which must then
+ * be loaded again. */
+enum dl_code dl_framework_release_set(const struct dl_framework *framework,
+                                      const struct dl_framework_release *release,
                                       struct dl_json *doc, struct dl_arena *arena,
                                       struct dl_err *err);
 /* How a framework (in a release; NULL: its own) builds a network: the name, or the variant that

@@ -27,32 +27,6 @@
 #define FLAG(place, text)                                                                          \
     { place, .type = DL_FIELD_BOOL, .help = text }
 
-#define RELEASE(member) .key = #member, .offset = offsetof(struct dl_framework_release, member)
-#define RELEASE_COUNT(member) .count_offset = offsetof(struct dl_framework_release, member)
-static const struct dl_field release_fields[] = {
-    {RELEASE(name), .type = DL_FIELD_STRING, .required = true, .help = "name, as in --release"},
-    {RELEASE(source), .type = DL_FIELD_STRING, .required = true,
-     .help = "key of SOURCES.md for its constants"},
-    {RELEASE(versions), RELEASE_COUNT(version_count), .type = DL_FIELD_STRINGS, .required = true,
-     .help = "values of framework_version that it covers; 20.03 covers 20.03-py3 as well"},
-    {RELEASE(where), RELEASE_COUNT(where_count), .type = DL_FIELD_MAP,
-     .help =
-         "column of a run (workload, layout, strategy, compiler, precision) -> value, or several "
-         "separated by commas; the "
-         "release covers only the matching runs of these versions"},
-    {RELEASE(set), RELEASE_COUNT(set_count), .type = DL_FIELD_MAP,
-     .help = "member of the framework -> its value in this release"},
-    {RELEASE(workloads), RELEASE_COUNT(workload_count), .type = DL_FIELD_MAP,
-     .help = "network -> how this release builds it, e.g. mobilenet_v2:transposed=1"},
-    {.key = NULL},
-};
-static const struct dl_schema release_schema = {
-    .name = "release",
-    .summary = "constants of one release",
-    .size = sizeof(struct dl_framework_release),
-    .fields = release_fields,
-};
-
 static const char *const filter_backward_names[] = {[DL_FILTER_ALL_REDUCE] = "all_reduce",
                                                     [DL_FILTER_REDUCE_SCATTER] = "reduce_scatter",
                                                     [DL_FILTER_ALL_TO_ALL] = "all_to_all",
@@ -179,8 +153,6 @@ static const struct dl_field framework_fields[] = {
             "the same in mixed precision"),
     DEFAULT(AT(sync, gradient_launches_per_tensor), 0, 10, DL_UNIT_COUNT, 0,
             "operations that the host issues for the exchange of one gradient tensor"),
-    DEFAULT(AT(sync, overlap_slowdown_frac), 0, 1, DL_UNIT_NONE, 0,
-            "slowdown of compute while a collective runs"),
     FLAG(AT(sync.bucketed, buffers_broadcast),
          "batch-norm statistics are broadcast before each forward pass"),
     DEFAULT(AT(sync.bucketed, bucket_count), 0, 1000, DL_UNIT_COUNT, 0,
@@ -200,11 +172,6 @@ static const struct dl_field framework_fields[] = {
             "the same on a Xeon Phi; 0: endpoint_cores"),
     FLAG(AT(sync.kvstore, host_staged), "gradients of a node's GPUs are summed in host memory"),
     FLAG(AT(sync.messages, servers_colocated), "parameter servers share the workers' nodes"),
-    FLAG(AT(sync.messages, worker_per_device),
-         "each device has a worker process, which exchanges all its gradients with the servers; "
-         "else the node's devices share one"),
-    DEFAULT(AT(sync.messages, servers_per_node), 1, 64, DL_UNIT_COUNT, 1,
-            "server processes for each node of workers when the plan says nothing"),
     {AT(sync.messages, server_assignment), .type = DL_FIELD_CHOICE, .choices = assignment_names,
      .has_fallback = true, .fallback = DL_SERVERS_ROUND_ROBIN,
      .help = "server of a variable: in turn, the one with the fewest bytes, or by its number"},
@@ -216,8 +183,6 @@ static const struct dl_field framework_fields[] = {
            "rate at which a server's thread adds gradients of workers; absent: memory bandwidth"),
     FLAG(AT(sync.kvstore, serial_keys),
          "a key is summed and copied to the host before the next one begins"),
-    DEFAULT(AT(memory, context_bytes), 0, 1e12, DL_UNIT_BYTE, 0,
-            "device memory of the framework in addition to the runtime's context"),
     DEFAULT(AT(memory, fragmentation_frac), 0, 0.5, DL_UNIT_NONE, 0,
             "share of device memory lost to the allocator"),
     CHOICE(AT(memory, allocator), dl_allocator_names,
@@ -353,7 +318,8 @@ static const struct dl_field framework_fields[] = {
      .count_offset = offsetof(struct dl_framework, workload_count),
      .help = "network -> how this framework builds it"},
     {TOP(releases), .type = DL_FIELD_LIST,
-     .count_offset = offsetof(struct dl_framework, release_count), .child = &release_schema,
+     .count_offset = offsetof(struct dl_framework, release_count),
+     .child = &dl_framework_release_schema,
      .help = "releases whose constants differ; the members above are those of `release`"},
     {TOP(device_releases), .type = DL_FIELD_MAP,
      .count_offset = offsetof(struct dl_framework, device_release_count),
@@ -371,6 +337,20 @@ static const struct dl_field framework_fields[] = {
      .fallback = DL_RECOMPUTE_NONE, .help = "activation recomputation when the plan says nothing"},
     FLAG(TOP(splits_layers), "supports tensor, pipeline, sequence and expert parallelism"),
     FLAG(TOP(shards), "can shard optimizer states, gradients and weights (ZeRO)"),
+    {AT(capabilities, zero_stages), .type = DL_FIELD_NUMBERS, .min = 0, .max = 3,
+     .count_offset = offsetof(struct dl_framework, capabilities.zero_stage_count),
+     .help = "stages of ZeRO that it has; absent: all where it shards, else 0"},
+    {AT(capabilities, schedules), .type = DL_FIELD_STRINGS,
+     .count_offset = offsetof(struct dl_framework, capabilities.schedule_count),
+     .help = "pipeline schedules that it has, values of --schedule; absent: all"},
+    {AT(capabilities, precisions), .type = DL_FIELD_STRINGS,
+     .count_offset = offsetof(struct dl_framework, capabilities.precision_count),
+     .help = "precisions that it trains in, values of --precision; absent: all, 8 bits and less "
+             "where `casts` says how"},
+    FLAG(AT(capabilities, context_parallel), "has context parallelism"),
+    FLAG(AT(capabilities, context_shards), "context parallelism needs sharded states"),
+    FLAG(AT(capabilities, tensor_sequence), "tensor parallelism is always sequence parallel"),
+    FLAG(AT(capabilities, pipeline_outermost), "pipeline ranks are outside of data ranks"),
     DEFAULT(AT(kernels, softmax_matrices), 0, 1024, DL_UNIT_COUNT, 0,
             "the fused softmax of attention takes multiples of this many score matrices of a rank; "
             "0: any number"),

@@ -91,6 +91,9 @@ struct dl_framework_behaviour {
     const bool lossy;                /* gradients lose precision on the way */
     const bool takes_backup_workers; /* a step can go on without its slowest workers */
     const bool has_servers;          /* parameter servers, of which a plan may say how many */
+    /* Keys of the framework's file that it reads and that not every behaviour does;
+     * NULL-terminated. NULL: none. */
+    const char *const *keys;
     /* Keys of the framework that it requires; NULL-terminated. NULL: none. */
     const char *const *required;
     /* NULL when the plan is possible, else the reason, as a message for the user. */

@@ -108,11 +108,32 @@ const struct dl_framework_release *dl_framework_release_of(const struct dl_frame
     return NULL;
 }
 
+/* DL_ERR_INPUT: `from` names no release of the file, or the chain of releases is a circle. */
+static enum dl_code check_from(const struct dl_framework *framework,
+                               const struct dl_framework_release *release,
+                               const struct dl_json *doc, struct dl_err *err) {
+    const struct dl_framework_release *at = release;
+    for (int steps = 0; strcmp(at->from, DL_RELEASE_BASE) != 0; steps++) {
+        const struct dl_framework_release *parent = dl_framework_release_find(framework, at->from);
+        if (parent == NULL)
+            return dl_json_fail(doc, "releases", err,
+                                "release %s: from: expected the name of another release of this "
+                                "file or \"" DL_RELEASE_BASE "\", got \"%.60s\"",
+                                at->name, at->from);
+        if (steps > framework->release_count)
+            return dl_json_fail(doc, "releases", err, "release %s inherits from itself",
+                                release->name);
+        at = parent;
+    }
+    return DL_OK;
+}
+
 enum dl_code dl_framework_release_check(const struct dl_framework *framework,
                                         const struct dl_json *doc, struct dl_err *err) {
     static const struct dl_release_facts none = {0};
     for (int i = 0; i < framework->release_count; i++) {
         const struct dl_framework_release *release = &framework->releases[i];
+        DL_TRY(check_from(framework, release, doc, err));
         for (int k = 0; k < release->where_count; k++) {
             if (fact_of(&none, release->where[k].key) != NULL) continue;
             return dl_json_fail(doc, "releases", err,

@@ -23,7 +23,8 @@ const struct dl_framework_release *dl_framework_release_of(const struct dl_frame
                                                            const struct dl_release_facts *facts,
                                                            bool *covered_out);
 
-/* DL_ERR_INPUT: a release's `where` names a column that selects no runs. */
+/* DL_ERR_INPUT: a release's `where` names a column that selects no runs, or its `from` no release.
+ * To be called before any release is set. */
 enum dl_code dl_framework_release_check(const struct dl_framework *framework,
                                         const struct dl_json *doc, struct dl_err *err);
 

@@ -4,10 +4,8 @@
 
 #include <math.h>
 
-int64_t dl_server_count(const struct dl_framework *framework, const struct dl_plan *plan) {
-    if (plan->servers > 0) return plan->servers;
-    const double each = framework->sync.messages.servers_per_node;
-    return plan->nodes * (each >= 1 ? (int64_t)each : 1);
+int64_t dl_server_count(const struct dl_plan *plan) {
+    return plan->servers > 0 ? plan->servers : plan->nodes;
 }
 
 bool dl_servers_colocated(const struct dl_framework *framework, const struct dl_plan *plan) {
@@ -38,16 +36,14 @@ enum dl_code dl_servers_of(const struct dl_gradient_sync_request *r, struct dl_s
                            struct dl_err *err) {
     const struct dl_plan *plan = r->plan;
     const double nodes = (double)plan->nodes;
-    const double each =
-        r->framework->sync.messages.worker_per_device ? (double)plan->devices_per_node : 1;
-    const double count = (double)dl_server_count(r->framework, plan), workers = nodes * each;
+    const double count = (double)dl_server_count(plan), workers = nodes;
     const bool colocated = dl_servers_colocated(r->framework, plan);
     /* nodes that run servers, and how many the fullest of them runs */
     const double hosts = colocated ? fmin(nodes, count) : count, per_host = ceil(count / hosts);
     /* A worker without a server on its node sends everything away; with one on each, each keeps
      * its share. */
     const double leaving = colocated && count >= nodes ? (nodes - 1) / nodes : 1,
-                 others = colocated ? workers - each : workers;
+                 others = colocated ? workers - 1 : workers;
     const double receive_s = inverse(r->framework->sync.messages.message_copy_bytes_per_s),
                  send_s = inverse(r->framework->sync.messages.send_bytes_per_s),
                  sum_s = inverse(r->framework->sync.messages.sum_bytes_per_s);
@@ -67,9 +63,8 @@ enum dl_code dl_servers_of(const struct dl_gradient_sync_request *r, struct dl_s
     *out = (struct dl_servers){
         .count = (int)count,
         .workers = workers,
-        .workers_per_node = each,
-        .worker_push_s_per_byte = fmax(leaving * each * adapter_s, send_s),
-        .worker_pull_s_per_byte = fmax(leaving * each * adapter_s, receive_s),
+        .worker_push_s_per_byte = fmax(leaving * adapter_s, send_s),
+        .worker_pull_s_per_byte = fmax(leaving * adapter_s, receive_s),
         .server_push_s_per_byte =
             fmax(fmax(at_server_s, memory_s), workers * fmax(receive_s, sum_s)),
         .server_pull_s_per_byte = fmax(at_server_s, workers * send_s),

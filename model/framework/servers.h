@@ -1,8 +1,7 @@
 /* servers.h - parameter servers: how many there are, where they run, which variables each holds,
  * and how the messages of all workers queue at a worker and at a server (F-PS-QUEUE).
  *
- * A worker is a process that holds one set of weights: one of each node, which sums the gradients
- * of its devices first, or one of each device (worker_per_device), which sends everything itself.
+ * A worker is the process of a node, which sums the gradients of its devices first.
  * Servers are spread over the workers' nodes from the first one on (servers_colocated), or have
  * nodes of their own. One thread of a process receives and parses all its messages; the adapter of
  * a node carries those of all its processes.
@@ -16,7 +15,7 @@ enum { DL_SERVER_ALL = -1 }; /* a variable that is split evenly over all servers
 
 struct dl_servers {
     int count;
-    double workers, workers_per_node;
+    double workers;
     /* Seconds for one byte of a variable: of the worker's own message, and of the messages of all
      * workers at the server that holds it. */
     double worker_push_s_per_byte, worker_pull_s_per_byte, server_push_s_per_byte,
@@ -35,7 +34,7 @@ struct dl_server_queue {
 };
 
 /* Server processes of a plan: as it says, or the framework's for each node. */
-int64_t dl_server_count(const struct dl_framework *framework, const struct dl_plan *plan);
+int64_t dl_server_count(const struct dl_plan *plan);
 
 /* Whether servers run next to the plan's workers. */
 bool dl_servers_colocated(const struct dl_framework *framework, const struct dl_plan *plan);

@@ -9,6 +9,8 @@
 #include "model/machine/what_if.h"
 #include "model/framework/input.h"
 #include "model/engine/strategies/strategy.h"
+#include "model/framework/capabilities.h"
+#include "model/engine/transformer/transformer_parts.h"
 
 enum resource {
     NETWORK,
@@ -182,7 +184,9 @@ static void try_plan(struct asker *a, const char *text, const struct dl_plan *pl
     struct dl_err ignored = {.code = DL_OK};
     struct dl_prediction p = {0};
     struct dl_plan copy = *plan;
+    char lacks[DL_LACKS_TEXT];
     copy.batch_per_device_samples = 0;
+    if (dl_framework_lacks(a->framework, plan, dl_transformer_shard_of(plan), lacks)) return;
     if (dl_predict(a->system, a->workload, a->framework, &copy, NULL, a->arena, &p, &ignored) ==
         DL_OK)
         add_change(a, text, true, &p);

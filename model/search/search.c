@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/engine/strategies/strategy.h"
+#include "model/framework/capabilities.h"
 
 int64_t dl_search_cost_count(const struct dl_search *search) {
     return search->cost_count + dl_search_network_cost_count(search);
@@ -112,7 +113,7 @@ static void try_plan(struct combination *c, const struct dl_transformer_mapping 
     struct dl_found found = {.split = mapping->split,
                              .choice = *choice,
                              .micro_samples = micro_batch->micro_samples,
-                             .shard = mapping->shard,
+                             .shard = mapping->asked_shard,
                              .iteration_s = result.iteration.iteration_s,
                              .memory_bytes = result.memory.total_bytes,
                              .order = c->task->order * 1000000 + c->order};
@@ -132,6 +133,9 @@ static int64_t each_schedule(struct combination *c, const struct dl_transformer_
     for (int schedule = DL_1F1B; schedule <= DL_ASYNC; schedule++) {
         if (!r->any_schedule ? schedule != (int)r->fixed.schedule : schedule == DL_ASYNC) continue;
         if (pp == 1 && schedule != DL_1F1B && r->any_schedule) continue;
+        if (pp > 1 && r->any_schedule &&
+            !dl_framework_has_schedule(r->framework, (enum dl_schedule)schedule))
+            continue;
         choice.schedule = (enum dl_schedule)schedule;
         const bool interleaved = schedule == DL_INTERLEAVED;
         if (interleaved && fmod(choice.micro_batches, (double)pp) != 0) continue;
@@ -197,8 +201,11 @@ static bool tries_shard(const struct dl_search *s, const struct dl_transformer_s
     if (ranks == 1) return shard == 0 && !s->by_network; /* nothing to share: dl_plan_canonical */
     if (group > 0 && (shard == 0 || split->ep > 1 || split->dp * split->sp % group != 0))
         return false;
+    if (shard == 0 && split->sp > 1 && r->fixed.sp <= 1 &&
+        r->framework->capabilities.context_shards)
+        return false;
     if (!r->any_shard) return shard == (int)r->fixed.shard;
-    return shard == 0 ? !s->by_network : r->framework->shards;
+    return (shard > 0 || !s->by_network) && dl_framework_has_zero(r->framework, shard);
 }
 
 struct sharding { /* a task's rank mappings by ZeRO stage */

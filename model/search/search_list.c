@@ -5,6 +5,7 @@
 
 #include "model/engine/canonical.h"
 #include "model/search/search_parts.h"
+#include "model/framework/capabilities.h"
 
 void dl_search_list_divisors(int64_t whole, int64_t only, struct dl_search_divisors *out) {
     out->count = 0;
@@ -89,7 +90,9 @@ static enum dl_code list_split(struct dl_search *s, const struct dl_transformer_
         return DL_OK;
     }
     DL_TRY(add_split(s, &split, err));
-    if (!s->request.any_mapping || split.pp == 1 || data == 1) return DL_OK;
+    if (!s->request.any_mapping || split.pp == 1 || data == 1 ||
+        s->request.framework->capabilities.pipeline_outermost)
+        return DL_OK;
     split.mapping =
         split.mapping == DL_MAP_DATA_INSIDE ? DL_MAP_PIPELINE_INSIDE : DL_MAP_DATA_INSIDE;
     return add_split(s, &split, err);
@@ -153,6 +156,9 @@ bool dl_search_takes(const struct dl_search *s, const struct dl_search_task *tas
 
 bool dl_search_sequence_allowed(const struct dl_search *s, const struct dl_transformer_split *split,
                                 bool on) {
+    if (!on && s->request.any_sequence_parallel && split->tp > 1 &&
+        s->request.framework->capabilities.tensor_sequence)
+        return false;
     if (!on)
         return s->request.any_sequence_parallel || !s->request.fixed.sequence_parallel ||
                split->tp == 1;
@@ -210,7 +216,9 @@ static enum dl_code list_ranks(struct dl_search *s, struct dl_err *err) {
         return dl_fail(err, DL_ERR_USAGE,
                        "--etp 1: a search splits experts as other layers; leave it out");
     dl_search_list_divisors(splits ? (int64_t)s->tf.heads : 1, tp, &s->tp);
-    dl_search_list_divisors(splits && s->tf.by_tokens ? (int64_t)s->tf.tokens : 1, sp, &s->sp);
+    const bool context = r->framework->capabilities.context_parallel || sp > 1;
+    dl_search_list_divisors(splits && s->tf.by_tokens && context ? (int64_t)s->tf.tokens : 1, sp,
+                            &s->sp);
     dl_search_list_divisors(splits && s->tf.experts > 0 ? (int64_t)s->tf.experts : 1, ep, &s->ep);
     dl_search_list_divisors((int64_t)r->fixed.global_batch_samples, 0, &s->batches);
     if (s->tp.count == 0) {

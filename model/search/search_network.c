@@ -19,6 +19,7 @@
 #include "model/engine/schedule.h"
 #include "model/engine/strategies/strategy.h"
 #include "model/search/search_pipes.h"
+#include "model/framework/capabilities.h"
 
 /* Data parallelism comes first: it alone serves a stack that no framework splits. */
 static const enum dl_split_way ways[] = {DL_WAY_DATA, DL_WAY_SPATIAL, DL_WAY_FILTER, DL_WAY_CHANNEL,
@@ -191,6 +192,8 @@ static int list_schedules(const struct dl_search_request *r, struct dl_transform
     int count = 0;
     for (int schedule = DL_1F1B; schedule <= DL_ASYNC; schedule++) {
         if (!r->any_schedule ? schedule != (int)r->fixed.schedule : schedule == DL_ASYNC) continue;
+        if (r->any_schedule && !dl_framework_has_schedule(r->framework, (enum dl_schedule)schedule))
+            continue;
         const bool interleaved = schedule == DL_INTERLEAVED;
         for (int64_t v = interleaved ? 2 : 1; v <= (interleaved ? DL_SEARCH_VIRTUAL : 1); v++) {
             if (interleaved && r->fixed.virtual_stages > 0 && v != r->fixed.virtual_stages)

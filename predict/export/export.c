@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/engine/strategies/strategy.h"
+#include "model/framework/capabilities.h"
 
 const struct dl_export dl_exports[] = {
     {"megatron", "command line of Megatron-LM, with torchrun", dl_export_megatron},
@@ -18,6 +19,12 @@ const char *const dl_export_names[] = {"megatron", "torchtitan", "deepspeed", "s
 enum dl_code dl_export_write(const char *name, const struct dl_export_request *request,
                              const char **text_out, struct dl_err *err) {
     struct dl_text text = {.arena = request->arena};
+    const struct dl_framework *framework = request->row->framework;
+    const struct dl_plan *plan = request->row->plan;
+    char lacks[DL_LACKS_TEXT];
+    if (dl_framework_lacks(framework, plan, (int)dl_export_zero(plan), lacks))
+        return dl_fail(err, DL_ERR_USAGE, "--export %s: %s %s has no %s", name, framework->name,
+                       framework->release, lacks);
     for (const struct dl_export *e = dl_exports; e->name != NULL; e++) {
         if (strcmp(e->name, name) != 0) continue;
         DL_TRY(e->write(request, &text, err));

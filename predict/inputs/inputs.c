@@ -1,4 +1,5 @@
 /* inputs.c - loads the systems, workloads and frameworks that the options name. */
+#include "model/framework/read_keys.h"
 #include "model/plan/plan_defaults.h"
 #include "predict/inputs/inputs.h"
 #include "predict/options/dataset.h"
@@ -154,6 +155,12 @@ enum dl_code dl_inputs_overrides_used(struct dl_context *context, const struct d
     for (int i = 0; i < data->override_count; i++) {
         const char *key = data->overrides[i].key;
         if (data->overrides[i].used) continue;
+        const char *readers = dl_framework_key_readers(key, arena);
+        if (readers != NULL)
+            return dl_fail(err, DL_ERR_USAGE,
+                           "--set: nothing reads '%s' here; frameworks of these behaviours do: %s "
+                           "(see 'dlmodel list frameworks')",
+                           key, readers);
         const char *near = near_key(&dl_system_schema, key, arena);
         if (near == NULL) near = near_key(&dl_framework_schema, key, arena);
         if (dl_json_key_known(&dl_device_schema, key))

@@ -182,8 +182,8 @@ framework library '' bucketed ncll
 check 'unknown library, with suggestion' 3 "library\\.json:2:[0-9]+: error: library: .*did you mean nccl"
 framework bucket ', "bucket_bytes": -1' bucketed nccl
 check 'negative bucket' 3 'bucket\.json:2:[0-9]+: error: bucket_bytes: expected'
-framework fraction_above_1 ', "overlap_slowdown_frac": 7' bucketed nccl
-check 'a fraction above 1' 3 'fraction_above_1\.json:2:[0-9]+: error: overlap_slowdown_frac: expected'
+framework fraction_above_1 ', "fragmentation_frac": 7' bucketed nccl
+check 'a fraction above 1' 3 'fraction_above_1\.json:2:[0-9]+: error: fragmentation_frac: expected'
 
 # What a behaviour cannot do without is checked in the file and after --set.
 framework no_cycle ', "fusion_bytes": 67108864' tensor-fusion nccl

@@ -26,4 +26,106 @@ widths 'wide gradients in fp16' -s dgx1-v100 -n 4 -w resnet50 -f pytorch-ddp -p 
 widths 'wide gradients of a transformer without sharding' -s dgx-a100-80 -n 4 -w gpt2 -f pytorch-ddp -p bf16
 widths 'wide gradients of pipeline stages' -s dgx-a100-80 -n 4 -w vgg16 -f pytorch-ddp -p bf16 --strategy data+pipeline
 widths 'wide gradients of layers split over devices' -s dgx-a100-80 -n 4 -w gpt2_large -f megatron -p bf16 --zero 0 --tp 2 --micro-batch 1 -b 1
-widths 'wide gradients of sharded states' -s dgx-a100-80 -n 4 -w gpt2_xl -f deepspeed-zero2 -p bf16 --zero 2
+widths 'wide gradients of sharded states' -s dgx-a100-80 -n 4 -w gpt2_xl -f deepspeed-zero2 -p bf16 -b 8 --micro-batch 8 --strategy zero2
+
+# a new release inherits from the one that it names, and from nothing else
+data=${DLMODEL_DATA:-data}
+mkdir "$SCRATCH/data"
+for kind in "$data"/*; do ln -s "$(realpath "$kind")" "$SCRATCH/data/${kind##*/}"; done
+rm "$SCRATCH/data/frameworks"
+cp -r "$data/frameworks" "$SCRATCH/data/frameworks"
+add_release() { # add_release RELEASE: one edit of pytorch-ddp's file
+    jq --argjson r "$1" '.releases += [$r]' "$data/frameworks/pytorch-ddp.json" > "$SCRATCH/data/frameworks/pytorch-ddp.json"
+}
+bert() { # bert RELEASE ARGS...: seconds and bytes of gradients of BERT-large
+    release=$1
+    shift
+    "$DLMODEL" --data "$SCRATCH/data" predict -q --json -s dgx-a100-80 -n 4 -w bert_large -f pytorch-ddp --release "$release" "$@" |
+        jq -c '.results[0] | [.iteration_s, .comm_s, .memory.gradients_bytes, .memory.buffers_bytes]'
+}
+same() { # same NAME A B
+    status=0
+    if [ -n "$2" ] && [ "$2" = "$3" ]; then echo "ok $1"; else bad "$1" "$2 and $3"; fi
+}
+add_release '{"name": "9.9", "source": "test", "versions": ["9.9"], "from": "2.0"}'
+same 'a release inherits all from the one that it names' "$(bert 9.9 -p bf16)" "$(bert 2.0 -p bf16)"
+add_release '{"name": "9.9", "source": "test", "versions": ["9.9"], "from": "2.0", "set": {"bf16_gradient_bytes": 4}}'
+same 'a release with wide gradients is what --set makes of the one before' "$(bert 9.9 -p bf16)" "$(bert 2.0 -p bf16 --set bf16_gradient_bytes=4)"
+same 'and nothing else changes' "$(bert 9.9 -p mixed)" "$(bert 2.0 -p mixed)"
+bert 2.0 -p bf16 > "$SCRATCH/narrow"
+bert 9.9 -p bf16 > "$SCRATCH/wide"
+status=0
+if jq -en --slurpfile n "$SCRATCH/narrow" --slurpfile w "$SCRATCH/wide" '$w[0][0] > $n[0][0] and $w[0][1] > 1.4 * $n[0][1] and $w[0][2] == 2 * $n[0][2] and $w[0][3] == 2 * $n[0][3]' > /dev/null; then
+    echo 'ok a release with wide gradients acts'
+else
+    bad 'a release with wide gradients acts' "$(cat "$SCRATCH/narrow" "$SCRATCH/wide")"
+fi
+refused() { # refused NAME RELEASE REGEX
+    add_release "$2"
+    run --data "$SCRATCH/data" predict -n 1 -f pytorch-ddp
+    check "$1" 3 "$3"
+}
+refused 'a release that inherits from nothing' '{"name": "9.9", "source": "test", "versions": ["9.9"]}' 'pytorch-ddp.json:[0-9]+:[0-9]+: error: releases.*from'
+refused 'a release of another file' '{"name": "9.9", "source": "test", "versions": ["9.9"], "from": "NeMo 25.09"}' 'release 9.9: from: expected the name of another release'
+refused 'a release of itself' '{"name": "9.9", "source": "test", "versions": ["9.9"], "from": "9.9"}' 'release 9.9 inherits from itself'
+for file in "$data"/frameworks/*.json; do
+    jq -r '.name as $f | (.releases // []) as $all | $all[] | . as $r | (.from as $p | $all[] | select(.name == $p) | .set // {}) as $theirs |
+        (.set // {}) | to_entries[] | select($theirs[.key] == .value) | "\($f) \($r.name) repeats \(.key)"' "$file"
+done > "$SCRATCH/repeats"
+status=0
+if [ -s "$SCRATCH/repeats" ]; then bad 'no release repeats what it inherits' "$(cat "$SCRATCH/repeats")"; else echo 'ok no release repeats what it inherits'; fi
+
+# what a release has: search proposes nothing else, export refuses the rest, predict remarks on it
+property() { # property FORMAT FRAMEWORK SYSTEM WORKLOAD NODES BATCH: every row of search exports
+    run search -q --json -s "$3" -w "$4" -f "$2" --nodes "$5" -B "$6" -p bf16 --optimizer adam
+    jq -r '.results[].command' "$SCRATCH/out" > "$SCRATCH/commands"
+    rows=0 failed=
+    while read -r command; do
+        rows=$((rows + 1))
+        # shellcheck disable=SC2086
+        eval "\"\$DLMODEL\" ${command#dlmodel } --export $1" > "$SCRATCH/exported" 2> "$SCRATCH/err" || failed="$failed$command: $(head -1 "$SCRATCH/err")
+"
+    done < "$SCRATCH/commands"
+    if [ "$rows" -gt 0 ] && [ -z "$failed" ]; then
+        echo "ok every row of search exports: $2, $4 on $5 nodes of $3"
+    else
+        bad "every row of search exports: $2, $4 on $5 nodes of $3" "$rows rows; $failed"
+    fi
+}
+property torchtitan pytorch-fsdp2 h200-8x llama3_8b 4 128
+property torchtitan pytorch-fsdp2 h200-8x llama3_70b 16 256
+property torchtitan pytorch-fsdp2 dgx-h100 qwen3_30b_a3b 8 256
+property megatron megatron dgx-a100-80 gpt2_xl 2 64
+property megatron megatron dgx-a100-80 gpt3_175b 64 1024
+property megatron megatron-core h200-8x llama3_8b 4 128
+property megatron megatron-core dgx-h100 mixtral_8x7b 16 256
+property megatron megatron-core dgx-h100 gpt3_175b 64 1024
+property deepspeed deepspeed-zero2 dgx-a100-80 bert_large 4 256
+run predict -s h200-8x -w llama3_8b -f pytorch-fsdp2 --gpus 32 -B 128 -p bf16 --zero 1 --micro-batch 1
+check 'a stage that the release lacks is a what-if' 0 'a what-if: pytorch-fsdp2 .* has no ZeRO stage 1'
+run predict -s h200-8x -w llama3_8b -f pytorch-fsdp2 --gpus 32 -B 128 -p bf16 --zero 1 --micro-batch 1 --export torchtitan
+check 'and is not exported' 2 'pytorch-fsdp2 .* has no ZeRO stage 1'
+run predict -s dgx-a100-80 -w gpt2_xl -f megatron --nodes 2 -B 64 -p bf16 --cp 2 --micro-batch 1 --export megatron
+check 'context parallelism of a release without it is not exported' 2 'megatron .* has no context parallelism'
+
+# a key that nothing reads is refused, by the file and by --set
+run predict -n 1 -f pytorch-ddp --set fusion_bytes=1MB
+check 'a key of another behaviour' 2 "nothing reads 'fusion_bytes' here.*tensor-fusion"
+run predict -n 1 -f pytorch-ddp --set fusion=both
+check 'a key that is the beginning of one' 0
+run predict -n 1 -f pytorch-ddp,horovod-pytorch --set fusion_bytes=1MB
+check 'a key that one of several frameworks reads' 0
+run predict -n 1 -f horovod-pytorch --set cycle=2ms
+check 'a key without its unit' 0
+run predict -n 1 -f pytorch-ddp --set fragmentation=0.1
+check 'a key that no file sets' 0
+for set in dispatch_s=1us jitter_frac=0.1 bf16_gradient_bytes=4 fragmentation_frac=0.1; do
+    run predict -n 2 -f pytorch-ddp --set "$set"
+    check "documented: $set" 0
+done
+add_release '{"name": "9.9", "source": "test", "versions": ["9.9"], "from": "2.0", "set": {"cycle_s": 0.001}}'
+run --data "$SCRATCH/data" predict -n 1 -f pytorch-ddp
+check 'a release with a key of another behaviour' 3 'release 9.9 sets cycle_s: behaviour bucketed does not read it, only tensor-fusion'
+jq '.fusion_bytes = 1e6' "$data/frameworks/pytorch-ddp.json" > "$SCRATCH/data/frameworks/pytorch-ddp.json"
+run --data "$SCRATCH/data" predict -n 1 -f pytorch-ddp
+check 'a file with a key of another behaviour' 3 'pytorch-ddp.json:[0-9]+:[0-9]+: error: fusion_bytes: behaviour bucketed does not read it'

@@ -111,7 +111,6 @@ static void random_fake(struct subject *s) {
     f->host.iteration_s = once_in(2) ? 0 : between(1e-5, 1e-2);
     f->sync.bucketed.bucket_bytes = between(1e5, 1e8);
     f->sync.bucketed.buffers_broadcast = once_in(2);
-    f->sync.overlap_slowdown_frac = once_in(2) ? 0 : 0.3 * unit();
     f->sync.messages.message_s = once_in(2) ? 0 : between(1e-6, 1e-3);
     fake.plan.nodes = (int64_t)between(1, 64);
     fake.plan.devices_per_node = 1 + upto(4);
@@ -252,7 +251,7 @@ static bool improve(struct subject *s, enum change what, double by, struct dl_ar
 }
 
 /* Where a change for the better can make a job slower, and by how much at most. */
-enum cause { NONE, CYCLES, WAITS, CHOICE, CHANNELS, SHIFT, CUT, SERVERS, CAUSES };
+enum cause { NONE, CYCLES, WAITS, CHOICE, CHANNELS, CUT, SERVERS, CAUSES };
 static const struct {
     const char *why;
     double most;
@@ -272,7 +271,6 @@ static const struct {
     /* NCCL doubles its channels on faster links, and each holds a multiprocessor. */
     [CHANNELS] = {"more channels of NCCL", 0.1},
     /* Messages that slow kernels beside them move from the next iteration's start into backward. */
-    [SHIFT] = {"messages beside other kernels", 0.02},
     /* Layers are balanced one by one; that the host is ahead in one part of a stage and behind in
      * another shows only after the cut. */
     [CUT] = {"another cut of a pipeline", 0.2},
@@ -289,7 +287,6 @@ static enum cause known_cause(const struct subject *s, enum change what, bool is
     if (is_cut(s)) return CUT;
     if (s->framework.behaviour->has_phase)
         return s->framework.sync.fusion.queued_when_issued ? WAITS : CYCLES;
-    if (s->framework.sync.overlap_slowdown_frac > 0) return SHIFT;
     if (s->framework.behaviour->has_servers) return SERVERS;
     if (is_fake || what != LINKS) return NONE;
     return s->plan.strategy->way == DL_WAY_TRANSFORMER ? CHANNELS : CHOICE;

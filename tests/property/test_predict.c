@@ -41,7 +41,6 @@ static void random_case(struct dl_fake *f) {
     f->framework.host.iteration_s = random_unit() < 0.5 ? 0 : random_log(1e-5, 1e-2);
     f->framework.sync.bucketed.bucket_bytes = random_log(1e5, 1e8);
     f->framework.sync.bucketed.buffers_broadcast = random_unit() < 0.5;
-    f->framework.sync.overlap_slowdown_frac = random_unit() < 0.5 ? 0 : random_unit() * 0.3;
     f->framework.sync.messages.message_s = random_unit() < 0.5 ? 0 : random_log(1e-6, 1e-3);
     f->plan.nodes = (int64_t)random_log(1, 64);
     f->plan.devices_per_node = 1 + (int64_t)(random_unit() * 4);

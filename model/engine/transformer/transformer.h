@@ -225,7 +225,8 @@ enum dl_code dl_transformer_micro_batch_make(const struct dl_transformer *tf,
 /* What does not depend on the micro-batch. `shard`: 0, or the ZeRO stage. */
 struct dl_transformer_mapping {
     struct dl_transformer_split split;
-    int shard;
+    int shard;              /* ZeRO stage whose states it holds */
+    int asked_shard;        /* stage of the plan: in a pipeline FSDP holds the states of stage 1 */
     double replicas;        /* data ranks: dp x ep x sp */
     double parameters[2];   /* of a rank of the first and of the last stage */
     double stage_layers;    /* body layers of the fullest stage */

@@ -144,10 +144,9 @@ static void put_memory(struct sink *s, const struct dl_memory *m) {
         m->buffers_bytes, NAN, NULL);
     const double runtime_bytes = t->tf->system->device->context_bytes;
     put(s, "context", "memory", "F-MEM-CONTEXT",
-        dl_arena_printf(arena, "runtime %.4g MB + framework %.4g MB",
-                        dl_known(runtime_bytes) ? runtime_bytes / 1e6 : 0,
-                        t->tf->framework->memory.context_bytes / 1e6),
-        "device and framework file", m->context_bytes, NAN, NULL);
+        dl_arena_printf(arena, "runtime %.4g MB",
+                        dl_known(runtime_bytes) ? runtime_bytes / 1e6 : 0),
+        "device file", m->context_bytes, NAN, NULL);
     const double parts = m->weights_bytes + m->gradients_bytes + m->optimizer_bytes +
                          m->activations_bytes + m->workspace_bytes + m->buffers_bytes +
                          m->context_bytes;

@@ -215,8 +215,7 @@ static void hold_states(const struct dl_transformer *tf, struct dl_transformer_m
             if (out->shard >= 3) m->buffers_bytes += unit + fmax(unit, head);
         }
         m->workspace_bytes = known_or_zero(tf->system->device->workspace_bytes);
-        m->context_bytes =
-            known_or_zero(tf->system->device->context_bytes) + framework->memory.context_bytes;
+        m->context_bytes = known_or_zero(tf->system->device->context_bytes);
         m->capacity_bytes = tf->system->device->memory_bytes;
     }
 }
@@ -394,6 +393,7 @@ enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
                                          struct dl_transformer_mapping *out, struct dl_err *err) {
     memset(out, 0, sizeof *out);
     out->split = *split;
+    out->asked_shard = shard;
     if (shard == 3 && split->pp > 1 && tf->framework->transformer.pipeline_keeps_gathered)
         shard = 1;
     out->shard = shard;

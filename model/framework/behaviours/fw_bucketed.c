@@ -65,6 +65,10 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     return DL_OK;
 }
 
+/* keys of a framework file that this behaviour reads and not all do */
+static const char *const keys[] = {"bucket_bytes", "first_bucket_bytes", "bucket_count",
+                                   "bucket_views", "buffers_broadcast",  NULL};
+
 static const char *const required[] = {"bucket_bytes", NULL};
 
 const struct dl_framework_behaviour dl_fw_bucketed = {
@@ -72,6 +76,7 @@ const struct dl_framework_behaviour dl_fw_bucketed = {
     .summary = "gradients in fixed buckets in backward order, one all-reduce each, overlapped with "
                "backward",
     .source = "pytorch-ddp-source",
+    .keys = keys,
     .required = required,
     .synchronize = synchronize,
 };

@@ -122,11 +122,15 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     return DL_OK;
 }
 
+/* keys of a framework file that this behaviour reads and not all do */
+static const char *const keys[] = {"message_s", "staged_message_s", "weights_on_device", NULL};
+
 const struct dl_framework_behaviour dl_fw_central_weights = {
     .name = "central-weights",
     .summary = "weights live on the host or the first GPU; every GPU reads them and sends "
                "gradients back each step",
     .source = "keras-source",
+    .keys = keys,
     .refuse = refuse,
     .synchronize = synchronize,
 };

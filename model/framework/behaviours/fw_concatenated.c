@@ -113,6 +113,10 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     return DL_OK;
 }
 
+/* keys of a framework file that this behaviour reads and not all do */
+static const char *const keys[] = {"pack_bytes", "pack_tensors",     "in_place",
+                                   "divides",    "group_sums_first", NULL};
+
 static const char *const required[] = {"pack_bytes", NULL};
 
 const struct dl_framework_behaviour dl_fw_concatenated = {
@@ -120,6 +124,7 @@ const struct dl_framework_behaviour dl_fw_concatenated = {
     .old_name = "packed",
     .summary = "gradients concatenated into one tensor or a few, each reduced when complete",
     .source = "tf-source",
+    .keys = keys,
     .required = required,
     .synchronize = synchronize,
 };

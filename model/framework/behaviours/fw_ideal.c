@@ -99,6 +99,9 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     return DL_OK;
 }
 
+/* keys of a framework file that this behaviour reads and not all do */
+static const char *const keys[] = {"bucket_bytes", NULL};
+
 static const char *const required[] = {"bucket_bytes", NULL};
 
 const struct dl_framework_behaviour dl_fw_ideal = {
@@ -106,6 +109,7 @@ const struct dl_framework_behaviour dl_fw_ideal = {
     .is_bound = true,
     .summary = "no framework overhead; communication overlaps backward and the next forward",
     .source = "formulas",
+    .keys = keys,
     .required = required,
     .synchronize = synchronize,
 };

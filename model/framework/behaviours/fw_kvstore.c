@@ -74,6 +74,8 @@ static enum dl_code synchronize_device(const struct dl_gradient_sync_request *r,
     return DL_OK;
 }
 
+static const char *const device_keys[] = {"message_s", NULL};
+
 const struct dl_framework_behaviour dl_fw_kvstore_device = {
     .name = "kvstore-device",
     .old_name = "keyed-device",
@@ -81,6 +83,7 @@ const struct dl_framework_behaviour dl_fw_kvstore_device = {
                "and next forward",
     .source = "mxnet-source",
     .refuse = refuse_device,
+    .keys = device_keys,
     .synchronize = synchronize_device,
 };
 
@@ -144,16 +147,14 @@ struct node_way {
 static enum dl_code node_way_of(const struct dl_gradient_sync_request *r, struct node_way *way,
                                 struct dl_err *err) {
     const double devices = (double)r->plan->devices_per_node;
-    const bool gpus = r->system->device->kind == DL_DEVICE_GPU,
-               each = r->framework->sync.messages.worker_per_device;
+    const bool gpus = r->system->device->kind == DL_DEVICE_GPU;
     *way = (struct node_way){.serial = r->framework->sync.kvstore.serial_keys};
-    way->owned = gpus && !each && !r->framework->sync.kvstore.host_staged && r->system->has_intra;
+    way->owned = gpus && !r->framework->sync.kvstore.host_staged && r->system->has_intra;
     /* one copy of the sum leaves the owner; else one of each device */
     way->copy_s = way->owned ? 1 / r->system->host.copy_bandwidth_bytes_per_s
                   : gpus     ? dl_gradient_sync_host_copy_s(r, 1, true)
                              : 0;
-    if (!way->owned && !each && devices > 1)
-        way->sum_s = dl_gradient_sync_host_sum_s(r, 1, devices);
+    if (!way->owned && devices > 1) way->sum_s = dl_gradient_sync_host_sum_s(r, 1, devices);
     if (way->owned) {
         DL_TRY(dl_key_owners_of(r, &way->owners, err));
         DL_TRY(dl_key_owners_of(r, &way->back, err));
@@ -217,6 +218,11 @@ static enum dl_code synchronize_server(const struct dl_gradient_sync_request *r,
     return DL_OK;
 }
 
+static const char *const server_keys[] = {"big_key_elements",  "host_staged",
+                                          "serial_keys",       "message_s",
+                                          "servers_colocated", "server_assignment",
+                                          "send_bytes_per_s",  "flow_bytes_per_s",
+                                          "sum_bytes_per_s",   NULL};
 static const char *const required[] = {"big_key_elements", NULL};
 
 const struct dl_framework_behaviour dl_fw_kvstore_server = {
@@ -225,6 +231,7 @@ const struct dl_framework_behaviour dl_fw_kvstore_server = {
     .summary = "each array pushed to servers and pulled, overlapped with backward and next forward",
     .source = "mxnet-source",
     .has_servers = true,
+    .keys = server_keys,
     .required = required,
     .synchronize = synchronize_server,
 };

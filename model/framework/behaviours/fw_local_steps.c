@@ -26,6 +26,9 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     return DL_OK;
 }
 
+/* keys of a framework file that this behaviour reads and not all do */
+static const char *const keys[] = {"local_step_count", NULL};
+
 static const char *const required[] = {"local_step_count", NULL};
 
 const struct dl_framework_behaviour dl_fw_local_steps = {
@@ -33,6 +36,7 @@ const struct dl_framework_behaviour dl_fw_local_steps = {
     .lossy = true,
     .summary = "ranks train by themselves; parameters are averaged every few steps",
     .source = "local-sgd",
+    .keys = keys,
     .required = required,
     .synchronize = synchronize,
 };

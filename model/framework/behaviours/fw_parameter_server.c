@@ -161,9 +161,7 @@ static enum dl_code synchronize_network(const struct dl_gradient_sync_request *r
     const int *server_of = dl_servers_assign(r, &servers, split > 0 ? split : NAN);
     DL_TRY(skew_s(r, &servers, server_of, &push.skew_s, err));
     const int count = r->gradient_count;
-    const double copy_s = r->framework->sync.messages.worker_per_device
-                              ? rates->local_s_per_byte
-                              : fmax(rates->local_s_per_byte, rates->sum_s_per_byte);
+    const double copy_s = fmax(rates->local_s_per_byte, rates->sum_s_per_byte);
     double copied_s = 0, applied_s = r->backward_end_s;
     for (int g = 0; g < count; g++) {
         const double bytes = r->gradients[g].bytes;
@@ -238,6 +236,11 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     return DL_OK;
 }
 
+/* keys of a framework file that this behaviour reads and not all do */
+static const char *const keys[] = {"big_key_elements",  "message_s",         "replica_s",
+                                   "servers_colocated", "server_assignment", "send_bytes_per_s",
+                                   "flow_bytes_per_s",  "sum_bytes_per_s",   NULL};
+
 const struct dl_framework_behaviour dl_fw_parameter_server = {
     .name = "parameter-server",
     .takes_backup_workers = true,
@@ -245,5 +248,6 @@ const struct dl_framework_behaviour dl_fw_parameter_server = {
     .summary = "whole variables on servers; each step pulls and pushes all of them, "
                "synchronously",
     .source = "tf-source",
+    .keys = keys,
     .synchronize = synchronize,
 };

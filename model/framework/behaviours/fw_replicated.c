@@ -62,6 +62,9 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     return DL_OK;
 }
 
+/* keys of a framework file that this behaviour reads and not all do */
+static const char *const keys[] = {"pack_bytes", "replica_s", NULL};
+
 static const char *const required[] = {"pack_bytes", NULL};
 
 const struct dl_framework_behaviour dl_fw_replicated = {
@@ -70,6 +73,7 @@ const struct dl_framework_behaviour dl_fw_replicated = {
                "after it",
     .source = "pytorch-dp-source",
     .refuse = refuse,
+    .keys = keys,
     .required = required,
     .synchronize = synchronize,
 };

@@ -88,10 +88,14 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     return DL_OK;
 }
 
+/* keys of a framework file that this behaviour reads and not all do */
+static const char *const keys[] = {"bucket_bytes", NULL};
+
 const struct dl_framework_behaviour dl_fw_sufficient_factors = {
     .name = "sufficient-factors",
     .summary = "dense layers gather the factors of their gradients where that is faster than to "
                "sum them; the rest in buckets",
     .source = "poseidon-2017",
+    .keys = keys,
     .synchronize = synchronize,
 };

@@ -172,6 +172,10 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     return DL_OK;
 }
 
+/* keys of a framework file that this behaviour reads and not all do */
+static const char *const keys[] = {"fusion_bytes",       "cycle_s",   "request_s", "batched_copies",
+                                   "queued_when_issued", "message_s", NULL};
+
 static const char *const required[] = {"fusion_bytes", "cycle_s", NULL};
 
 const struct dl_framework_behaviour dl_fw_tensor_fusion = {
@@ -184,6 +188,7 @@ const struct dl_framework_behaviour dl_fw_tensor_fusion = {
     .polls = true,
     .timing_dependent = true,
     .has_phase = true,
+    .keys = keys,
     .required = required,
     .synchronize = synchronize,
 };

@@ -29,6 +29,9 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     return DL_OK;
 }
 
+/* keys of a framework file that this behaviour reads and not all do */
+static const char *const keys[] = {"gradient_frac", NULL};
+
 static const char *const required[] = {"gradient_frac", NULL};
 
 const struct dl_framework_behaviour dl_fw_top_k = {
@@ -36,6 +39,7 @@ const struct dl_framework_behaviour dl_fw_top_k = {
     .lossy = true,
     .summary = "the largest gradients of each rank with error feedback, gathered after backward",
     .source = "deep-gradient-compression",
+    .keys = keys,
     .required = required,
     .synchronize = synchronize,
 };

@@ -1,0 +1,25 @@
+/* capabilities.h - what a release of a framework has. Plans with other settings are predicted as
+ * what-ifs with a remark; search and advice never propose them, exports refuse them. */
+#ifndef DL_MODEL_FRAMEWORK_CAPABILITIES_H
+#define DL_MODEL_FRAMEWORK_CAPABILITIES_H
+
+#include "model/framework/framework.h"
+#include "model/plan/plan.h"
+
+/* Lists that the file leaves out restrict nothing but ZeRO: a framework that does not shard has
+ * stage 0 alone. */
+bool dl_framework_has_zero(const struct dl_framework *framework, int stage);
+bool dl_framework_has_schedule(const struct dl_framework *framework, enum dl_schedule schedule);
+bool dl_framework_has_precision(const struct dl_framework *framework, enum dl_precision precision);
+
+/* Whether a complete plan with states of `zero_stage` needs what the release does not have: *out
+ * names the first such thing ("ZeRO stage 1"). */
+enum { DL_LACKS_TEXT = 64 };
+bool dl_framework_lacks(const struct dl_framework *framework, const struct dl_plan *plan,
+                        int zero_stage, char out[DL_LACKS_TEXT]);
+
+/* DL_ERR_INPUT: `schedules` or `precisions` have a name that no option takes. */
+enum dl_code dl_framework_capabilities_check(const struct dl_framework *framework,
+                                             const struct dl_json *doc, struct dl_err *err);
+
+#endif

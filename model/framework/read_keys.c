@@ -1,0 +1,74 @@
+/* read_keys.c - see the header. */
+#include "model/framework/read_keys.h"
+
+#include <string.h>
+
+#include "model/framework/gradient_sync.h"
+
+static const struct dl_field *field_of(const char *key) {
+    const struct dl_field *f = dl_framework_schema.fields;
+    while (f->key != NULL && strcmp(f->key, key) != 0) f++;
+    return f->key != NULL ? f : NULL;
+}
+
+/* Whether a key names the field: in full, or without its unit where no field is called so. */
+static bool names(const char *key, const char *field) {
+    const struct dl_field *exact = field_of(key), *f = field_of(field);
+    if (exact != NULL || f == NULL) return exact == f && f != NULL;
+    const struct dl_field one[] = {*f, {.key = NULL}};
+    const struct dl_schema schema = {.name = "framework", .fields = one};
+    return dl_json_key_known(&schema, key);
+}
+
+static bool reads(const struct dl_framework_behaviour *behaviour, const char *key) {
+    for (const char *const *k = behaviour->keys; k != NULL && *k != NULL; k++) {
+        if (names(key, *k)) return true;
+    }
+    return false;
+}
+
+/* Split transformers put gradients into buckets under every behaviour. */
+static bool splits_read(const struct dl_framework *framework, const char *key) {
+    return (framework->splits_layers || framework->shards) && names(key, "bucket_bytes");
+}
+
+bool dl_framework_ignores(const struct dl_framework *framework, const char *key) {
+    bool claimed = false;
+    if (reads(framework->behaviour, key) || splits_read(framework, key)) return false;
+    for (int i = 0; dl_framework_behaviours[i] != NULL; i++)
+        claimed = claimed || reads(dl_framework_behaviours[i], key);
+    return claimed;
+}
+
+const char *dl_framework_key_readers(const char *key, struct dl_arena *arena) {
+    const char *all = NULL;
+    for (int i = 0; dl_framework_behaviours[i] != NULL; i++) {
+        const struct dl_framework_behaviour *b = dl_framework_behaviours[i];
+        if (!reads(b, key)) continue;
+        all = all == NULL ? b->name : dl_arena_printf(arena, "%s, %s", all, b->name);
+    }
+    return all;
+}
+
+enum dl_code dl_framework_keys_check(const struct dl_framework *framework,
+                                     const struct dl_json *doc, struct dl_arena *arena,
+                                     struct dl_err *err) {
+    for (const struct dl_field *f = dl_framework_schema.fields; f->key != NULL; f++) {
+        if (dl_json_has(doc, f->key) && dl_framework_ignores(framework, f->key))
+            return dl_json_fail(doc, f->key, err, "behaviour %s does not read it, only %s",
+                                framework->behaviour->name,
+                                dl_framework_key_readers(f->key, arena));
+    }
+    for (int r = 0; r < framework->release_count; r++) {
+        const struct dl_framework_release *release = &framework->releases[r];
+        for (int i = 0; i < release->set_count; i++) {
+            const char *key = release->set[i].key;
+            if (dl_framework_ignores(framework, key))
+                return dl_json_fail(doc, "releases", err,
+                                    "release %s sets %s: behaviour %s does not read it, only %s",
+                                    release->name, key, framework->behaviour->name,
+                                    dl_framework_key_readers(key, arena));
+        }
+    }
+    return DL_OK;
+}
