@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "import/import.h"
+#include "model/core/file.h"
 
+#define RUNS "megatron, nemo, torchtitan, deepspeed, accelerate, composer, maxtext, launch"
 #define ASKED(member) struct dl_import_asked, member
 static const char *const row_names[] = {"both", "out", "in", NULL};
 
@@ -15,20 +17,20 @@ const struct dl_option dl_import_options[] = {
     {"dim", 0, "NAME=N", "onnx",
      "value of a symbolic dimension of an input; the first dimension is the batch, default 1",
      DL_REPEATED},
-    {"skip-unknown", 0, NULL, "onnx, config",
-     "skip operators that map to no layer, or members that are not known, with a warning, instead "
-     "of failing",
+    {"skip-unknown", 0, NULL, "onnx, config, " RUNS,
+     "skip operators that map to no layer, or members and arguments that are not known, with a "
+     "warning, instead of failing",
      DL_FLAG(ASKED(skip_unknown))},
     {"collective", 0, "NAME", "nccl-tests, osu",
      "all_reduce, all_gather, ...; needed where the output does not name it",
      DL_TEXT(ASKED(collective))},
     {"nodes", 'n', "N", "nccl-tests, osu", "number of nodes of the measurement",
      DL_INTEGER(ASKED(nodes), .min = 1, .max = 1000000)},
-    {"ranks", 0, "N", "nccl-tests, osu, megatron, nemo, torchtitan",
+    {"ranks", 0, "N", "nccl-tests, osu, " RUNS,
      "number of ranks of the measurement, which OSU does not print; devices of a run, where the "
      "file does not say",
      DL_INTEGER(ASKED(ranks), .min = 1, .max = 100000000)},
-    {"system", 's', "NAME", "nccl-tests, osu, trace, megatron, nemo, torchtitan",
+    {"system", 's', "NAME", "nccl-tests, osu, trace, " RUNS,
      "system of the measurement, or of the printed command", DL_TEXT(ASKED(system))},
     {"library", 0, "NAME", "nccl-tests, osu",
      "communication library: nccl, mpi, gloo, ...; default nccl, for osu mpi",
@@ -47,13 +49,19 @@ const struct dl_option dl_import_options[] = {
      DL_CHOICE(ASKED(rows), .choices = row_names, .alias = "placement")},
     {"profile", 0, "NAME|FILE", "nccl-tests, osu",
      "write a copy of that system with these times added to -o FILE", DL_TEXT(ASKED(profile))},
-    {"workload", 'w', "NAME|FILE", "trace, torchtitan",
-     "workload whose layers were traced, or of a flavor that has no name here",
+    {"workload", 'w', "NAME|FILE", "trace, " RUNS,
+     "workload whose layers were traced, or which the file of a run names or leaves to a recipe",
      DL_TEXT(ASKED(workload))},
-    {"framework", 'f', "NAME", "trace, megatron, nemo, torchtitan",
+    {"framework", 'f', "NAME", "trace, " RUNS,
      "framework, of traces the part of its name that identifies it; default: the one that wrote "
      "the file, pytorch",
      DL_TEXT(ASKED(framework))},
+    {"vocab-size", 0, "N", "megatron, nemo",
+     "words of the tokenizer before padding, where the file names one that is not known",
+     DL_INTEGER(ASKED(vocabulary), .min = 1, .max = 100000000)},
+    {"env", 0, "NAME=VALUE", "megatron, nemo, launch",
+     "value of a variable that the script takes from its environment; 1=VALUE: its first argument",
+     DL_REPEATED},
     {"precision", 'p', "fp32|tf32|mixed|fp16|bf16|fp8", "trace", "arithmetic; default fp32",
      DL_CHOICE(ASKED(precision), .choices = dl_precision_names)},
     {"batch", 'b', "LIST", "trace", "samples per device, one number per file",
@@ -91,9 +99,14 @@ static const struct kind {
     {"nccl-tests", dl_import_nccl_tests},
     {"osu", dl_import_osu},
     {"trace", dl_import_trace},
-    {"megatron", dl_import_megatron},
-    {"nemo", dl_import_megatron},
-    {"torchtitan", dl_import_torchtitan},
+    {"megatron", dl_import_run},
+    {"nemo", dl_import_run},
+    {"torchtitan", dl_import_run},
+    {"deepspeed", dl_import_run},
+    {"accelerate", dl_import_run},
+    {"composer", dl_import_run},
+    {"maxtext", dl_import_run},
+    {"launch", dl_import_run},
     {NULL, NULL},
 };
 
@@ -121,6 +134,59 @@ static enum dl_code check_options(const struct dl_options *options, const char *
     return DL_OK;
 }
 
+/* Marks of a kind of file, looked for in its first bytes; the first row that has one counts. */
+static const struct mark {
+    const char *kind, *words[4];
+} marks[] = {
+    {"megatron", {"\nMODEL_ARGS:", " ........", "--num-layers", "--hidden-size"}},
+    {"trace", {"\"traceEvents\"", "\"ph\": \"", "\"ph\":\""}},
+    {"config", {"\"model_type\""}},
+    {"deepspeed", {"\"train_micro_batch_size_per_gpu\"", "\"zero_optimization\""}},
+    {"nccl-tests", {"# nThread", "nccl-tests version"}},
+    {"osu", {"# OSU "}},
+    {"accelerate", {"distributed_type:", "compute_environment:"}},
+    {"composer", {"device_train_microbatch_size:", "global_train_batch_size:"}},
+    {"maxtext", {"per_device_batch_size:", "base_emb_dim:", "base_config:"}},
+    {"nemo", {"\ntrainer:", "\nmodel:", "tensor_model_parallel_size:"}},
+    {"torchtitan", {"\n[model]", "\n[parallelism]", "\n[training]", "from torchtitan"}},
+    {"launch", {"torchrun", "horovodrun", "#!/bin", "srun"}},
+};
+
+/* The kind of a file by what is in it; NULL: none is recognized. */
+static const char *kind_of(struct dl_context *context, const char *path) {
+    enum { LOOKED_AT = 1 << 20 };
+    struct dl_err ignored;
+    size_t length = 0;
+    char *text;
+    const size_t name = strlen(path);
+    if (name > 5 && strcmp(path + name - 5, ".onnx") == 0) return "onnx";
+    if (name > 3 && strcmp(path + name - 3, ".gz") == 0) return "trace";
+    if (dl_data_read(&context->data, path, 64u << 20, context->arena, &text, &length, &ignored) !=
+        DL_OK)
+        return NULL;
+    const char *start = dl_arena_printf(context->arena, "\n%.*s",
+                                        (int)(length < LOOKED_AT ? length : LOOKED_AT), text);
+    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
+        for (int k = 0; k < 4 && marks[i].words[k] != NULL; k++)
+            if (strstr(start, marks[i].words[k]) != NULL) return marks[i].kind;
+    return NULL;
+}
+
+/* The options with the kind of the file that they name put before it; NULL: it is none. */
+static const struct dl_options *recognized(struct dl_context *context,
+                                           const struct dl_options *options) {
+    const char *kind = kind_of(context, options->positional[0]);
+    struct dl_options *all = dl_arena_alloc(context->arena, 1, sizeof *all);
+    if (kind == NULL || options->positional_count == DL_MAX_POSITIONAL) return NULL;
+    *all = *options;
+    memmove(all->positional + 1, options->positional,
+            (size_t)options->positional_count * sizeof *all->positional);
+    all->positional[0] = kind;
+    all->positional_count++;
+    context->note(context, "%s: read as %s", options->positional[0], kind);
+    return all;
+}
+
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,
                         struct dl_err *err) {
     const char *names[16], *all = "";
@@ -133,6 +199,11 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     names[count] = NULL;
     if (options->positional_count == 0)
         return dl_fail(err, DL_ERR_USAGE, "expected a kind of file to import: %s", all);
+    bool known = false;
+    for (int i = 0; i < count; i++)
+        known = known || strcmp(kinds[i].name, options->positional[0]) == 0;
+    const struct dl_options *found = known ? NULL : recognized(context, options);
+    if (found != NULL) options = found;
     for (int i = 0; i < count; i++) {
         if (strcmp(kinds[i].name, options->positional[0]) != 0) continue;
         DL_TRY(check_options(options, kinds[i].name, err));
@@ -151,9 +222,13 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 const struct dl_command dl_cmd_import = {
     .name = "import",
     .summary = "turn a model, measurements, a trace or a run's arguments into inputs of dlmodel",
-    .usage = "onnx|config|nccl-tests|osu|trace|megatron|nemo|torchtitan FILE... [options]",
+    .usage =
+        "[onnx|config|nccl-tests|osu|trace|megatron|nemo|torchtitan|deepspeed|accelerate|composer|"
+        "maxtext|launch] FILE... [options]",
     .purpose =
-        "Converts FILE to an input of the other commands. What FILE is:\n"
+        "Converts FILE to an input of the other commands. Without a kind, FILE is recognized by "
+        "what is "
+        "in it. What FILE is:\n"
         "onnx: a model, to a workload file. Shapes follow from the model's inputs; its "
         "initializers are the parameters, tied ones counted once; running statistics of batch "
         "norms are buffers. Export the model for training (PyTorch: "
@@ -177,13 +252,22 @@ const struct dl_command dl_cmd_import = {
         "iteration less its layers. The benchmark programs of dlmodel slurm (submit --profile) "
         "write such traces for PyTorch, TensorFlow, Keras, MXNet and Horovod. A FILE.csv has the "
         "columns layer, pass (forward, backward or update) and time_s.\n"
-        "megatron, nemo, torchtitan: a training run's arguments (--NAME VALUE as in a launch "
-        "script, KEY: VALUE of a NeMo configuration, torchtitan's TOML). Prints the command line "
-        "of predict for the same model and plan, or with --json its parts. Nothing of the file is "
-        "executed; arguments that have no part in a prediction are named. predict --export writes "
-        "such files.",
+        "megatron, nemo, torchtitan: a training run - a launch script of Megatron-LM or "
+        "Megatron-DeepSpeed, the table of arguments that such a run prints when it starts (the "
+        "most "
+        "reliable: give the log), YAML of Megatron's tests, NeMo and Megatron-Bridge, torchtitan's "
+        "TOML. Prints the command line of predict for the same model and plan, or with --json its "
+        "parts. Nothing of the file is executed: variables, arrays, functions, conditions and "
+        "arithmetic of a script are evaluated as far as the file decides them, and what was "
+        "assumed "
+        "is said (--env gives a variable's value, --ranks the number of devices). Three lists "
+        "follow: arguments that are taken, that cost no time, and that would change the prediction "
+        "and are not modelled. An argument that looks like a degree, a precision, a compiler or an "
+        "offload and is not known is an error. predict --export writes such files.",
     .examples = examples,
-    .words = "onnx config nccl-tests osu trace megatron nemo torchtitan",
+    .words =
+        "onnx config nccl-tests osu trace megatron nemo torchtitan deepspeed accelerate composer "
+        "maxtext launch",
     .options = tables,
     .exit_notes =
         "3 when a model has operators that map to no layer, without --skip-unknown; 6 for "

@@ -11,9 +11,10 @@ enum { DL_BENCH_TOKENS = 32 };
 #define DL_BENCH_MOST_US 1e12    /* eleven days */
 
 struct dl_bench_row {
-    int op;                                       /* enum dl_collective_op */
-    const char *version, *device, *dtype, *notes; /* NULL: not said */
-    int64_t nodes, ranks;                         /* 0: not said */
+    int op; /* enum dl_collective_op */
+    /* NULL: not said */
+    const char *version, *device, *dtype, *notes, *library;
+    int64_t nodes, ranks;      /* 0: not said */
     double size_bytes, time_s; /* size as the collective's bytes: the whole buffer of a rank */
     double alg_bytes_per_s, bus_bytes_per_s;
     /* windowed: many messages at once (OSU bandwidth); wrong: failed the tool's check */
@@ -33,6 +34,7 @@ struct dl_bench {
     struct dl_bench_row *rows;
     int count, capacity;
     struct dl_arena *arena;
+    const char *damaged; /* lines of rows that were left out, and why; NULL: none */
 };
 
 /* Append the rows of one file. DL_ERR_INPUT with the line: truncated, not this tool's output, or
@@ -44,8 +46,9 @@ enum dl_code dl_osu_parse(const char *name, const char *text, size_t length,
                           const struct dl_bench_given *given, struct dl_bench *out,
                           struct dl_err *err);
 
-/* Shared: the next line without its end and without "N: " (srun --label) or "[1,0]<stdout>:"
- * (mpirun --tag-output); NULL at the end. */
+/* Shared: the next line without its end and without what a launcher or a clock puts before it:
+ * "N: " (srun --label), "[1,0]<stdout>:" (mpirun --tag-output), "node1: ", "[2026-05-04 12:30:00]",
+ * "2026-05-04T12:30:00.123Z"; NULL at the end. */
 struct dl_bench_lines {
     const char *at, *end;
     int line;

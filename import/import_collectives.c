@@ -64,6 +64,46 @@ static enum dl_code check_library(const char *name, struct dl_err *err) {
                    near != NULL ? "; did you mean " : "", near != NULL ? near : "");
 }
 
+/* The chip of a device's printed name in small letters, the first word with a digit: "h100" of
+ * "NVIDIA H100 80GB HBM3". */
+static void chip_of(const char *printed, char *out, size_t size) {
+    const char *digit = strpbrk(printed, "0123456789"), *from = digit;
+    size_t length = 0;
+    while (from != NULL && from > printed && from[-1] != ' ' && from[-1] != '-') from--;
+    for (; from != NULL && *from != '\0' && length < size - 1 && strchr(" -", *from) == NULL;
+         from++)
+        out[length++] = (char)(*from >= 'A' && *from <= 'Z' ? *from - 'A' + 'a' : *from);
+    out[length] = '\0';
+}
+
+/* RCCL runs on AMD's devices; another chip than the system's is told. */
+static enum dl_code check_device(struct dl_context *context, const struct input *in, bool rccl,
+                                 struct dl_err *err) {
+    const char *path, *printed = in->bench.count > 0 ? in->bench.rows[0].device : NULL;
+    struct dl_json *doc;
+    struct dl_system system;
+    char chip[32];
+    struct dl_err unknown; /* a name of one's own, as a label of the rows */
+    if (in->asked->system == NULL || dl_data_path(&context->data, DL_DATA_SYSTEM, in->asked->system,
+                                                  context->arena, &path, &unknown) != DL_OK)
+        return DL_OK;
+    DL_TRY(dl_json_read(path, context->arena, &doc, err));
+    DL_TRY(dl_json_load(doc, &dl_system_schema, context->arena, &system, err));
+    const char *device = system.device_name != NULL ? system.device_name : "";
+    if (rccl && strncmp(device, "mi", 2) != 0)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--system %.60s: the output is of RCCL, which runs on AMD devices; this "
+                       "system's is %.60s",
+                       in->asked->system, device);
+    if (printed == NULL || in->asked->device != NULL) return DL_OK;
+    chip_of(printed, chip, sizeof chip);
+    const size_t length = strlen(chip);
+    if (length > 0 && device[0] != '\0' && strncmp(device, chip, length < 4 ? length : 4) != 0)
+        context->note(context, "warning: the output is of \"%.60s\", the device of %.60s is %.60s",
+                      printed, in->asked->system, device);
+    return DL_OK;
+}
+
 static enum dl_code read_files(struct dl_context *context, const struct dl_options *options,
                                parse_fn *parse, struct input *in, struct dl_err *err) {
     const struct dl_import_asked *asked = in->asked;
@@ -82,7 +122,12 @@ static enum dl_code read_files(struct dl_context *context, const struct dl_optio
                             &text, &length, err));
         DL_TRY(parse(options->positional[i], text, length, &given, &in->bench, err));
     }
-    return DL_OK;
+    /* what the output names, unless the user does */
+    const char *said = in->bench.count > 0 ? in->bench.rows[0].library : NULL;
+    const bool rccl = said != NULL && strcmp(said, "rccl") == 0; /* NCCL of AMD */
+    if (said != NULL && asked->library == NULL) in->library = rccl ? "nccl" : said;
+    DL_TRY(check_library(in->library, err));
+    return check_device(context, in, rccl, err);
 }
 
 static bool is_wanted(const struct input *in, const struct dl_bench_row *row) {
@@ -319,6 +364,8 @@ static enum dl_code import(struct dl_context *context, const struct dl_options *
         context->note(
             context,
             "the column system is empty: without --system NAME, compare cannot predict these rows");
+    if (in->bench.damaged != NULL)
+        context->note(context, "warning: damaged rows are left out: %s", in->bench.damaged);
     int wrong = 0;
     for (int i = 0; i < in->bench.count; i++) wrong += in->bench.rows[i].wrong;
     if (wrong > 0)

@@ -8,14 +8,23 @@
 
 #include "model/core/file.h"
 #include "import/import.h"
+#include "import/json_stream.h"
+#include "import/run/arguments.h"
+#include "model/core/text.h"
 
 struct reader {
     const struct dl_json *doc;
     struct dl_arena *arena;
     struct dl_config_model *model;
     bool skip_unknown;
+    struct dl_text unknown; /* members that nobody knows */
+    const char *first_unknown;
     struct dl_err *err;
 };
+
+static enum dl_code no_memory(struct dl_err *err) {
+    return dl_fail(err, DL_ERR_SYSTEM, "out of memory while reading a config");
+}
 
 static const struct dl_config_key *in_table(const struct dl_config_key *table, const char *key) {
     for (; table->key != NULL; table++)
@@ -69,6 +78,11 @@ static enum dl_code set(struct reader *r, const char *path, const char *paramete
                         const char *text) {
     struct dl_config_model *m = r->model;
     struct dl_config_value *value = value_of(m, parameter);
+    if (parameter == NULL || text == NULL) return no_memory(r->err);
+    /* a number of channels beside the part of a head that they are */
+    if (value != NULL && value->given && strcmp(parameter, "rotary") == 0 &&
+        strstr(value->text, "head_dim") != NULL)
+        return DL_OK;
     if (value != NULL && value->given && strcmp(value->text, text) != 0)
         return dl_json_fail(r->doc, path, r->err,
                             "expected %.40s as another member says, for the workload has one '%s'",
@@ -117,7 +131,7 @@ static enum dl_code take_activation(struct reader *r, const char *path,
         word = gelu                                                      ? "geglu"
                : strcmp(name, "silu") == 0 || strcmp(name, "swish") == 0 ? "swiglu"
                                                                          : NULL;
-    else if (gelu)
+    else if (gelu || strcmp(name, "relu") == 0) /* the same traffic */
         word = "gelu";
     else if (strcmp(name, "relu2") == 0 || strcmp(name, "squared_relu") == 0)
         word = "relu2";
@@ -176,7 +190,8 @@ static enum dl_code take_number(struct reader *r, const struct dl_config_key *ke
     case DL_CONFIG_LENGTH:
         DL_TRY(need_whole(r, path, n));
         r->model->longest = n->number;
-        return key->parameter == NULL ? DL_OK : set_number(r, path, key->parameter, n->number);
+        return key->parameter == NULL ? DL_OK
+                                      : set_number(r, path, key->parameter, n->number + key->only);
     case DL_CONFIG_ONLY:
         if (n->kind == DL_JSON_NUMBER && n->number == key->only) return DL_OK;
         return dl_json_fail(r->doc, path, r->err, "expected %g", key->only);
@@ -199,6 +214,10 @@ static enum dl_code take_flag(struct reader *r, const struct dl_config_key *key,
     case DL_CONFIG_NO_BIAS:
         DL_TRY(set(r, path, "norm_bias", true, opposite));
         return set(r, path, "bias", true, opposite);
+    case DL_CONFIG_TRUE:
+        if (n->boolean) return DL_OK;
+        return dl_json_fail(r->doc, path, r->err,
+                            "expected true: what false does has no parameter in a workload");
     case DL_CONFIG_FALSE:
     case DL_CONFIG_WINDOWED:
         if (!n->boolean) return DL_OK;
@@ -225,7 +244,8 @@ static enum dl_code take_other(struct reader *r, const struct dl_config_key *key
         if (strstr(text, "rmsnorm") != NULL) return set(r, path, key->parameter, true, "rmsnorm");
         return dl_json_fail(r->doc, path, r->err, "expected a layernorm or an rmsnorm");
     default: /* NOTED */
-        if (n->kind != DL_JSON_NUMBER || n->number != 0) r->model->left_out = key->parameter;
+        if ((n->kind != DL_JSON_NUMBER || n->number != 0) && r->model->left_out_count < 4)
+            r->model->left_out[r->model->left_out_count++] = key->parameter;
         return DL_OK;
     }
 }
@@ -244,10 +264,17 @@ static enum dl_code take(struct reader *r, const struct dl_config_key *key, cons
     case DL_CONFIG_FLAG:
     case DL_CONFIG_HALVES:
     case DL_CONFIG_NO_BIAS:
+    case DL_CONFIG_TRUE:
     case DL_CONFIG_FALSE:
     case DL_CONFIG_WINDOWED: return take_flag(r, key, path, n);
     default: return take_number(r, key, path, n);
     }
+}
+
+static bool is_harmless(const char *key) {
+    for (const char *const *h = dl_config_harmless; *h != NULL; h++)
+        if (strcmp(*h, key) == 0) return true;
+    return false;
 }
 
 static enum dl_code read_members(struct reader *r, const struct dl_json_node *object,
@@ -256,47 +283,37 @@ static enum dl_code read_members(struct reader *r, const struct dl_json_node *ob
         const struct dl_config_key *key = find_key(r->model->family, n->key);
         const char *path =
             prefix[0] == '\0' ? n->key : dl_arena_printf(r->arena, "%.100s.%.100s", prefix, n->key);
-        if (key == NULL && r->skip_unknown) {
-            r->model->skipped++;
-            continue;
+        if (key != NULL) {
+            DL_TRY(take(r, key, path, n));
+        } else if (!is_harmless(n->key) && n->kind != DL_JSON_NULL) {
+            dl_text_printf(&r->unknown, "%s%s", r->unknown.length > 0 ? ", " : "", path);
+            if (r->first_unknown == NULL) r->first_unknown = path;
         }
-        if (key == NULL) {
-            const char *near = suggest_key(r->model->family, n->key);
-            return dl_json_fail(r->doc, path, r->err,
-                                "no such member of a config of type %s is known%s%s%s; "
-                                "--skip-unknown leaves it out",
-                                r->model->family->model_type,
-                                near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
-                                near != NULL ? "'?" : "");
-        }
-        DL_TRY(take(r, key, path, n));
     }
     return DL_OK;
 }
 
-static enum dl_code find_family(struct reader *r) {
-    const struct dl_json_node *root = r->doc->root,
-                              *type = root->kind == DL_JSON_OBJECT
-                                          ? dl_json_member(root, "model_type", 10)
-                                          : NULL;
-    const char *names[DL_CONFIG_KEYS], *all = "";
-    int count = 0;
-    if (type == NULL || type->kind != DL_JSON_STRING)
-        return dl_json_fail(r->doc, type == NULL ? "" : "model_type", r->err,
-                            "expected a config.json with a 'model_type'");
-    for (const struct dl_config_family *f = dl_config_families; f->model_type != NULL; f++) {
-        if (strcmp(f->model_type, type->string) == 0) {
-            r->model->family = f;
-            return DL_OK;
-        }
-        if (count < DL_CONFIG_KEYS - 1) names[count++] = f->model_type;
-        all = dl_arena_printf(r->arena, "%s%s%s", all, count > 1 ? ", " : "", f->model_type);
+/* A member of the family that is one slip away. */
+static const char *near_key(const struct dl_config_family *family, const char *key) {
+    const char *near = suggest_key(family, key);
+    return near != NULL && dl_one_slip(key, near) ? near : NULL;
+}
+
+static enum dl_code refuse_unknown(struct reader *r) {
+    const char *all = dl_text_string(&r->unknown),
+               *near = near_key(r->model->family, r->first_unknown);
+    if (all[0] == '\0') return DL_OK;
+    if (r->skip_unknown) {
+        r->model->skipped = all;
+        return DL_OK;
     }
-    names[count] = NULL;
-    const char *near = dl_suggest(type->string, names);
-    return dl_json_fail(r->doc, "model_type", r->err, "\"%.60s\" is not known%s%s%s; there are %s",
-                        type->string, near != NULL ? "; did you mean '" : "",
-                        near != NULL ? near : "", near != NULL ? "'?" : "", all);
+    return dl_json_fail(r->doc, r->first_unknown, r->err,
+                        "no such member of a config of type %s is known%s%s%s%s%.400s; "
+                        "--skip-unknown leaves it out",
+                        r->model->type, near != NULL ? "; did you mean '" : "",
+                        near != NULL ? near : "", near != NULL ? "'?" : "",
+                        strchr(all, ',') != NULL ? "; all of these are not: " : "",
+                        strchr(all, ',') != NULL ? all : "");
 }
 
 /* The first member that sets a parameter. */
@@ -323,6 +340,14 @@ static enum dl_code finish(struct reader *r) {
         DL_TRY(set(r, "", "pos", true, alibi ? "alibi" : learned ? "learned" : "none"));
     }
     if (in_table(m->family->keys, "use_sliding_window") != NULL) drop_value(m, "window");
+    if (value_of(m, "embedded") != NULL) {
+        if (number_of(m, "embedded", 0) != number_of(m, "hidden", 0))
+            return dl_json_fail(r->doc, "word_embed_proj_dim", r->err,
+                                "expected the hidden size: the model projects its embedding, for "
+                                "which no workload has a layer");
+        drop_value(m, "embedded");
+    }
+    if (value_of(m, "qk_norm") != NULL) drop_value(m, "head_norm");
     if (value_of(m, "window") == NULL) drop_value(m, "full_every");
     for (int i = 0; i < 6 && m->family->needs[i] != NULL; i++)
         if (value_of(m, m->family->needs[i]) == NULL)
@@ -338,17 +363,26 @@ enum dl_code dl_config_parse(const char *name, const char *text, size_t length, 
                              struct dl_arena *arena, struct dl_config_model *out,
                              struct dl_err *err) {
     struct dl_json *doc = NULL;
-    DL_TRY(dl_json_parse(name, text, length, arena, &doc, err));
+    const struct dl_json_node *text_model;
+    char *plain = dl_arena_strndup(arena, text, length);
+    dl_json_plain_numbers(plain, strlen(plain));
+    DL_TRY(dl_json_parse(name, plain, strlen(plain), arena, &doc, err));
     *out = (struct dl_config_model){.longest = NAN};
     struct reader r = {
         .doc = doc, .arena = arena, .model = out, .skip_unknown = skip_unknown, .err = err};
-    DL_TRY(find_family(&r));
+    r.unknown = (struct dl_text){.arena = arena};
+    DL_TRY(dl_config_find(doc, out, arena, &text_model, err));
     for (int i = 0; out->family->always[i] != NULL; i++) {
         const char *pair = out->family->always[i], *equals = strchr(pair, '=');
         DL_TRY(
             set(&r, "", dl_arena_strndup(arena, pair, (size_t)(equals - pair)), false, equals + 1));
     }
-    DL_TRY(read_members(&r, doc->root, ""));
+    DL_TRY(read_members(&r, text_model, ""));
+    const struct dl_json_node *tie = dl_json_member(doc->root, "tie_word_embeddings", 19);
+    if (text_model != doc->root && tie != NULL && tie->kind == DL_JSON_BOOL &&
+        dl_json_member(text_model, "tie_word_embeddings", 19) == NULL)
+        DL_TRY(set(&r, "tie_word_embeddings", "tied", true, tie->boolean ? "1" : "0"));
+    DL_TRY(refuse_unknown(&r));
     return finish(&r);
 }
 
@@ -360,9 +394,8 @@ const char *dl_config_text(const struct dl_config_model *m, const char *name,
     dl_jw_string(&w, "format", "dlmodel-workload");
     dl_jw_integer(&w, "version", 1);
     dl_jw_string(&w, "name", name);
-    dl_jw_string(
-        &w, "summary",
-        dl_arena_printf(arena, "%s, imported from its config.json", m->family->model_type));
+    dl_jw_string(&w, "summary",
+                 dl_arena_printf(arena, "%s, imported from its config.json", m->type));
     dl_jw_string(&w, "source", "imported");
     dl_jw_string(&w, "extends", m->family->extends);
     dl_jw_object(&w, "parameters");
@@ -426,16 +459,21 @@ enum dl_code dl_import_config(struct dl_context *context, const struct dl_option
     const char *path = options->positional[1];
     DL_TRY(dl_data_read(&context->data, path, CONFIG_BYTES, context->arena, &json, &length, err));
     DL_TRY(dl_config_parse(path, json, length, asked->skip_unknown, context->arena, &model, err));
-    const char *name = asked->name != NULL
-                           ? asked->name
-                           : default_name(context->arena, path, model.family->model_type);
+    const char *name =
+        asked->name != NULL ? asked->name : default_name(context->arena, path, model.type);
     const char *text = name == NULL ? NULL : dl_config_text(&model, name, context->arena);
+    if (text == NULL) return no_memory(err);
     DL_TRY(build(context, text, &model, path, &workload, err));
     DL_TRY(context->output(options, text, err));
     context->note(context, "%s: %.0f parameters, %.0f of them active; %.0f tokens a sample", name,
                   workload.parameters, workload.active_parameters, workload.sequence);
-    if (model.left_out != NULL) context->note(context, "left out: %s", model.left_out);
-    if (model.skipped > 0)
-        context->note(context, "warning: left out %d members that are not known", model.skipped);
+    if (model.by_members)
+        context->note(context,
+                      "model_type \"%.60s\" is not known: its members are read as those of a Llama",
+                      model.type);
+    for (int i = 0; i < model.left_out_count; i++)
+        context->note(context, "left out: %s", model.left_out[i]);
+    if (model.skipped != NULL)
+        context->note(context, "warning: left out members that are not known: %s", model.skipped);
     return DL_OK;
 }

@@ -5,7 +5,7 @@
 
 #include "model/core/json_node.h"
 
-enum { DL_CONFIG_VALUES = 64, DL_CONFIG_KEYS = 48 };
+enum { DL_CONFIG_VALUES = 64, DL_CONFIG_KEYS = 64 };
 
 /* What a member of a config does. */
 enum dl_config_use {
@@ -24,6 +24,7 @@ enum dl_config_use {
     DL_CONFIG_LAYERS,     /* list of "sliding_attention" and "full_attention" */
     DL_CONFIG_LENGTH,     /* longest sequence */
     DL_CONFIG_ONLY,       /* a number that must be the one given */
+    DL_CONFIG_TRUE,       /* false would change the work in a way that is not known */
     DL_CONFIG_FALSE,      /* true would change the work in a way that is not known */
     DL_CONFIG_EMPTY,      /* a list that must be empty */
     DL_CONFIG_INSIDE,     /* an object with members of the same table */
@@ -35,7 +36,7 @@ struct dl_config_key {
     const char *key;
     enum dl_config_use use;
     const char *parameter;
-    double only; /* ONLY */
+    double only; /* ONLY; of LENGTH: rows that are not tokens */
 };
 
 /* A model type: what its workload extends and sets whatever the config says, what it may say. */
@@ -48,7 +49,14 @@ struct dl_config_family {
     const char *needs[6]; /* parameters that the config must set */
 };
 extern const struct dl_config_family dl_config_families[]; /* ended by a NULL model_type */
-extern const struct dl_config_key dl_config_ignored[];     /* of every family */
+extern const struct dl_config_family dl_config_llama_like;
+/* Another name of a model type; ended by NULL. */
+struct dl_config_alias {
+    const char *type, *family;
+};
+extern const struct dl_config_alias dl_config_aliases[];
+extern const char *const dl_config_harmless[];         /* members of every family, ended by NULL */
+extern const struct dl_config_key dl_config_ignored[]; /* of every family */
 
 struct dl_config_value {
     const char *parameter, *text;
@@ -59,9 +67,12 @@ struct dl_config_model {
     const struct dl_config_family *family;
     struct dl_config_value values[DL_CONFIG_VALUES];
     int value_count;
-    double longest; /* sequence; NAN: not said */
-    const char *left_out;
-    int skipped; /* unknown members, with skip_unknown */
+    double longest;          /* sequence; NAN: not said */
+    const char *left_out[4]; /* parts of the model that the workload has not */
+    int left_out_count;
+    const char *type;    /* of the config, where it is not the family's */
+    bool by_members;     /* the type is not known, its members are those of a Llama */
+    const char *skipped; /* unknown members, with skip_unknown; NULL: none */
 };
 
 /* Reads a config; skip_unknown: members that are not known are left out. DL_ERR_INPUT with the
@@ -70,7 +81,12 @@ struct dl_config_model {
 enum dl_code dl_config_parse(const char *name, const char *text, size_t length, bool skip_unknown,
                              struct dl_arena *arena, struct dl_config_model *out,
                              struct dl_err *err);
-/* The workload file. NULL when out of memory. */
+/* The part of a config that describes the text model and its family; *out NULL: DL_ERR_INPUT that
+ * names the layer that has no kind, or the model type. */
+enum dl_code dl_config_find(const struct dl_json *document, struct dl_config_model *model,
+                            struct dl_arena *arena, const struct dl_json_node **out,
+                            struct dl_err *err);
+/* The workload file. */
 const char *dl_config_text(const struct dl_config_model *model, const char *name,
                            struct dl_arena *arena);
 

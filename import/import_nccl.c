@@ -8,6 +8,7 @@
 
 #include "model/network/coll_match.h"
 #include "import/import_bench.h"
+#include "model/core/text.h"
 
 enum { HOSTS_MAX = 4096 };
 
@@ -29,6 +30,8 @@ static const struct {
 /* Where the columns are; -1: not in this table. */
 struct columns {
     int count, size, type, time[2], alg[2], bus[2], wrong[2];
+    bool clock;  /* further words at the end: a time of day */
+    bool of_cpu; /* times of the CPU, not of the collective */
 };
 
 struct reader {
@@ -39,31 +42,74 @@ struct reader {
     struct columns columns;
     int op;
     int64_t ranks, host_count;
-    const char *hosts[HOSTS_MAX], *device, *version;
+    const char *hosts[HOSTS_MAX], *device, *version, *library;
     int line, rows;
+    struct dl_text damaged;
+    struct dl_err first; /* of the damaged rows */
 };
+
+/* The end of "2026-05-04", "12:30:00.123Z" or both in one, at `at`; NULL: no such word is here. */
+static const char *clock_end(const char *at, const char *stop) {
+    const char *end = at;
+    int digits = 0, marks = 0;
+    for (; end < stop && strchr(" \t", *end) == NULL; end++) {
+        digits += *end >= '0' && *end <= '9';
+        marks += *end == ':' || *end == '-';
+        if (strchr("0123456789:-.,TZ+", *end) == NULL) return NULL;
+    }
+    return digits >= 6 && marks >= 2 && *at >= '0' && *at <= '9' ? end : NULL;
+}
+
+/* "12: " and " 3:#" of srun --label */
+static const char *past_number(const char *at, const char *stop) {
+    const char *label = at;
+    while (label < stop && (*label == ' ' || (*label >= '0' && *label <= '9'))) label++;
+    const bool number = label > at && label < stop && *label == ':';
+    return number && (label + 1 == stop || label[1] == ' ' || label[1] == '#') ? label + 1 : at;
+}
+
+/* "[1,0]<stdout>:", "[2026-05-04 12:30:00] " */
+static const char *past_bracket(const char *word, const char *stop) {
+    if (word == stop || *word != '[') return word;
+    const char *tag = memchr(word, ':', (size_t)(stop - word)),
+               *close = memchr(word, ']', (size_t)(stop - word));
+    if (tag != NULL && tag[-1] == '>') return tag + 1;
+    return close != NULL && close + 1 < stop && close[1] == ' ' ? close + 1 : word;
+}
+
+/* "node1: " before a comment or a size */
+static const char *past_host(const char *word, const char *stop) {
+    const char *end = word;
+    while (end < stop && strchr(": \t#", *end) == NULL) end++;
+    if (end == word || end + 1 >= stop || *end != ':' || end[1] != ' ') return word;
+    const char *next = end + 1;
+    while (next < stop && *next == ' ') next++;
+    return next < stop && (*next == '#' || (*next >= '0' && *next <= '9')) ? end + 1 : word;
+}
+
+/* Past one prefix at `at`; the same place: there is none. */
+static const char *past_prefix(const char *at, const char *stop) {
+    const char *next = past_number(at, stop), *word = at;
+    if (next != at) return next;
+    while (word < stop && *word == ' ') word++;
+    const char *clock = clock_end(word, stop);
+    if (clock != NULL) return clock;
+    next = past_bracket(word, stop);
+    if (next == word) next = past_host(word, stop);
+    return next == word ? at : next;
+}
 
 const char *dl_bench_line(struct dl_bench_lines *l, struct dl_arena *arena) {
     if (l->at >= l->end) return NULL;
     const char *stop = memchr(l->at, '\n', (size_t)(l->end - l->at));
     if (stop == NULL) stop = l->end;
-    const char *from = l->at, *label = from;
-    size_t length = (size_t)(stop - from);
+    const char *from = l->at;
     l->at = stop < l->end ? stop + 1 : stop;
     l->line++;
-    /* "12: " */
-    while (label < stop && (*label == ' ' || (*label >= '0' && *label <= '9'))) label++;
-    if (label > from && label < stop && *label == ':')
-        from = label + 1;
-    else if (length > 4 && from[0] == '[') { /* "[1,0]<stdout>:" */
-        const char *tag = memchr(from, ':', length);
-        if (tag != NULL && tag[-1] == '>') from = tag + 1;
-    }
+    for (const char *next; (next = past_prefix(from, stop)) != from;) from = next;
     char *copy = dl_arena_strndup(arena, from, (size_t)(stop - from));
-    if (copy == NULL) return NULL;
-    for (char *at = copy; *at != 0; at++) {
+    for (char *at = copy; *at != 0; at++)
         if (*at == '\r' || *at == '\t') *at = ' ';
-    }
     return copy;
 }
 
@@ -99,6 +145,10 @@ struct dl_bench_row *dl_bench_add(struct dl_bench *b) {
     return &b->rows[b->count++];
 }
 
+static enum dl_code no_memory(struct dl_err *err) {
+    return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+}
+
 /* "all_reduce_perf" in a line; longer names are listed before those that end them. */
 static int find_operation(const char *text) {
     const char *at = strstr(text, "_perf");
@@ -122,6 +172,7 @@ static enum dl_code read_rank(struct reader *r, const char *text) {
     if (on == NULL || device == NULL || device < on) return DL_OK;
     on += strspn(on + 4, " ") + 4;
     const char *host = dl_arena_strndup(arena, on, strcspn(on, " "));
+    if (host == NULL) return no_memory(r->err);
     bool known = false;
     for (int64_t i = 0; i < r->host_count; i++) known = known || strcmp(r->hosts[i], host) == 0;
     if (!known && r->host_count < HOSTS_MAX) r->hosts[r->host_count++] = host;
@@ -130,7 +181,7 @@ static enum dl_code read_rank(struct reader *r, const char *text) {
     size_t length = strlen(name);
     while (length > 0 && name[length - 1] == ' ') length--;
     r->device = dl_arena_strndup(arena, name, length);
-    return DL_OK;
+    return r->device == NULL ? no_memory(r->err) : DL_OK;
 }
 
 static void read_header(struct reader *r, char **tokens, int count) {
@@ -146,12 +197,27 @@ static void read_header(struct reader *r, char **tokens, int count) {
         const int last = times > 0 ? times - 1 : 0;
         if (strcmp(tokens[i], "size") == 0) c.size = i;
         if (strcmp(tokens[i], "type") == 0) c.type = i;
-        if (strcmp(tokens[i], "time") == 0 && times < 2) c.time[times++] = i;
+        const bool of_cpu = strcmp(tokens[i], "cputime") == 0;
+        c.of_cpu = c.of_cpu || of_cpu;
+        c.clock = c.clock || strcmp(tokens[i], "timestamp") == 0;
+        if ((of_cpu || strcmp(tokens[i], "time") == 0) && times < 2) c.time[times++] = i;
         if (strcmp(tokens[i], "algbw") == 0) c.alg[last] = i;
         if (strcmp(tokens[i], "busbw") == 0) c.bus[last] = i;
         if (strcmp(tokens[i], "#wrong") == 0 || strcmp(tokens[i], "error") == 0) c.wrong[last] = i;
     }
     if (c.size >= 0 && c.time[0] >= 0) r->columns = c;
+}
+
+/* "nccl-library=22805", NCCL_VERSION_CODE: 2.28.5; before 2.9 in steps of 100. */
+static void read_library(struct reader *r, const char *line) {
+    static const char key[] = "nccl-library=";
+    const char *at = strstr(line, key);
+    if (strstr(line, "rccl-tests") != NULL) r->library = "rccl";
+    if (at == NULL || r->version != NULL) return;
+    const long code = strtol(at + sizeof key - 1, NULL, 10), major = code >= 10000 ? 10000 : 1000;
+    if (code < 1000 || code > 1000000) return;
+    r->version =
+        dl_arena_printf(r->out->arena, "%ld.%ld.%ld", code / major, code % major / 100, code % 100);
 }
 
 static enum dl_code read_comment(struct reader *r, char *line) {
@@ -161,9 +227,12 @@ static enum dl_code read_comment(struct reader *r, char *line) {
     const char *version = strstr(line, "NCCL version ");
     if (op >= 0) r->op = op;
     if (version != NULL) {
+        if (version > line && version[-1] == 'R') r->library = "rccl";
         version += strlen("NCCL version ");
-        r->version = dl_arena_strndup(r->out->arena, version, strcspn(version, " +"));
+        r->version = dl_arena_strndup(r->out->arena, version + strspn(version, ": "),
+                                      strcspn(version + strspn(version, ": "), " +-"));
     }
+    read_library(r, line);
     if (strncmp(text, "nThread", 7) == 0) { /* another run */
         r->ranks = r->host_count = 0;
         r->columns.count = 0;
@@ -211,25 +280,36 @@ static enum dl_code check_run(const struct reader *r, const struct dl_bench_row 
     return DL_OK;
 }
 
+/* Numbers of one half of a row; DL_ERR_INPUT: it is damaged. */
+static enum dl_code read_half(struct reader *r, char **tokens, int half, double *time_us,
+                              double *alg, double *bus) {
+    const struct columns *c = &r->columns;
+    const char *found = tokens[c->time[half]];
+    if (strcmp(found, "N/A") == 0) return DL_OK; /* this collective has no such variant */
+    if (!dl_bench_number(found, time_us) ||
+        !(*time_us >= DL_BENCH_LEAST_US && *time_us <= DL_BENCH_MOST_US))
+        return bad(r, "time", "expected a time in microseconds", found);
+    if (c->alg[half] < 0 || !dl_bench_number(tokens[c->alg[half]], alg))
+        return bad(r, "algbw", "expected a bandwidth in GB/s",
+                   c->alg[half] < 0 ? NULL : tokens[c->alg[half]]);
+    if (c->bus[half] < 0 || !dl_bench_number(tokens[c->bus[half]], bus))
+        return bad(r, "busbw", "expected a bandwidth in GB/s",
+                   c->bus[half] < 0 ? NULL : tokens[c->bus[half]]);
+    return DL_OK;
+}
+
 static enum dl_code add_row(struct reader *r, char **tokens, double size, int half) {
     const struct columns *c = &r->columns;
     double time_us, alg, bus = 0, wrong = 0;
-    const char *found = tokens[c->time[half]];
-    if (strcmp(found, "N/A") == 0) return DL_OK; /* this collective has no such variant */
-    if (!dl_bench_number(found, &time_us) ||
-        !(time_us >= DL_BENCH_LEAST_US && time_us <= DL_BENCH_MOST_US))
-        return bad(r, "time", "expected a time in microseconds", found);
-    if (c->alg[half] < 0 || !dl_bench_number(tokens[c->alg[half]], &alg))
-        return bad(r, "algbw", "expected a bandwidth in GB/s",
-                   c->alg[half] < 0 ? NULL : tokens[c->alg[half]]);
-    if (c->bus[half] < 0 || !dl_bench_number(tokens[c->bus[half]], &bus))
-        return bad(r, "busbw", "expected a bandwidth in GB/s",
-                   c->bus[half] < 0 ? NULL : tokens[c->bus[half]]);
+    if (strcmp(tokens[c->time[half]], "N/A") == 0) return DL_OK;
+    DL_TRY(read_half(r, tokens, half, &time_us, &alg, &bus));
     const bool checked = c->wrong[half] >= 0 && dl_bench_number(tokens[c->wrong[half]], &wrong);
     struct dl_bench_row *row = dl_bench_add(r->out);
+    if (row == NULL) return no_memory(r->err);
     *row = (struct dl_bench_row){.op = r->given->op >= 0 ? r->given->op : r->op,
                                  .version = r->version,
                                  .device = r->device,
+                                 .library = r->library,
                                  .ranks = r->given->ranks > 0 ? r->given->ranks : r->ranks,
                                  .nodes = r->given->nodes > 0 ? r->given->nodes : r->host_count,
                                  .size_bytes = size,
@@ -251,7 +331,31 @@ static bool is_foreign(const struct columns *c, char **tokens, int count) {
     double time_us;
     if (count == 0 || c->count == 0) return true;
     if (tokens[0][strspn(tokens[0], "0123456789")] == 0) return false;
-    return count != c->count || !dl_bench_number(tokens[c->time[0]], &time_us);
+    return (count != c->count && !c->clock) || !dl_bench_number(tokens[c->time[0]], &time_us);
+}
+
+/* A damaged row costs itself alone: two processes wrote one line, or it is cut off. */
+static enum dl_code leave_out(struct reader *r) {
+    if (r->first.code == DL_OK) r->first = *r->err;
+    dl_text_printf(&r->damaged, "%s%d", r->damaged.length > 0 ? ", " : "", r->line);
+    return DL_OK;
+}
+
+/* DL_ERR_INPUT: damaged. */
+static enum dl_code check_row(struct reader *r, char **tokens, int count, double *size) {
+    const struct columns *c = &r->columns;
+    double time_us, alg, bus;
+    if (count != c->count && !(c->clock && count > c->count))
+        return dl_fail_at(r->err, r->name, r->line, 1, NULL,
+                          "expected %d columns as in the heading, found %d: the line is cut off or "
+                          "mixed with another",
+                          c->count, count);
+    if (!dl_bench_number(tokens[c->size], size) || !(*size <= DL_BENCH_MOST_BYTES) ||
+        *size != floor(*size))
+        return bad(r, "size", "expected a size in bytes", tokens[c->size]);
+    for (int half = 0; half < 2; half++)
+        if (c->time[half] >= 0) DL_TRY(read_half(r, tokens, half, &time_us, &alg, &bus));
+    return DL_OK;
 }
 
 static enum dl_code read_row(struct reader *r, char *line) {
@@ -259,33 +363,36 @@ static enum dl_code read_row(struct reader *r, char *line) {
     double size;
     const int count = dl_bench_tokens(line, tokens);
     if (is_foreign(&r->columns, tokens, count)) return DL_OK;
-    if (count != r->columns.count) {
-        return dl_fail_at(r->err, r->name, r->line, 1, NULL,
-                          "expected %d columns as in the heading, found %d: the line is cut off or "
-                          "mixed with another",
-                          r->columns.count, count);
-    }
-    if (!dl_bench_number(tokens[r->columns.size], &size) || !(size <= DL_BENCH_MOST_BYTES) ||
-        size != floor(size))
-        return bad(r, "size", "expected a size in bytes", tokens[r->columns.size]);
-    for (int half = 0; half < 2; half++) {
+    if (r->columns.of_cpu)
+        return bad(
+            r, "cputime",
+            "the times are those of the CPU (option -C 1), not of the collective: run the test "
+            "without it",
+            NULL);
+    if (check_row(r, tokens, count, &size) != DL_OK) return leave_out(r);
+    for (int half = 0; half < 2; half++)
         if (r->columns.time[half] >= 0) DL_TRY(add_row(r, tokens, size, half));
-    }
     return DL_OK;
 }
+
+static const char *first_of(const char *text) { return text != NULL ? text : ""; }
 
 enum dl_code dl_nccl_tests_parse(const char *name, const char *text, size_t length,
                                  const struct dl_bench_given *given, struct dl_bench *out,
                                  struct dl_err *err) {
     struct dl_bench_lines lines = {.at = text, .end = text + length};
     struct reader *r = dl_arena_alloc(out->arena, 1, sizeof *r);
+    if (r == NULL) return no_memory(err);
     *r = (struct reader){
         .name = name, .given = given, .out = out, .err = err, .op = find_operation(name)};
+    r->damaged = (struct dl_text){.arena = out->arena};
     bool header = false;
     for (const char *line; (line = dl_bench_line(&lines, out->arena)) != NULL;) {
         char *copy = dl_arena_strdup(out->arena, line + strspn(line, " "));
+        if (copy == NULL) return no_memory(err);
         r->line = lines.line;
-        const bool version = strncmp(copy, "NCCL version ", 13) == 0;
+        const bool version =
+            strncmp(copy, "NCCL version ", 13) == 0 || strncmp(copy, "RCCL version ", 13) == 0;
         if (copy[0] != '#' && !version) {
             DL_TRY(read_row(r, copy));
             /* the command line of a job's log */
@@ -299,6 +406,14 @@ enum dl_code dl_nccl_tests_parse(const char *name, const char *text, size_t leng
         return dl_fail_at(err, name, 0, 0, NULL,
                           "expected the output of nccl-tests: no heading '# size count type ... "
                           "time algbw busbw'");
+    if (r->rows == 0 && r->first.code != DL_OK) {
+        *err = r->first;
+        return err->code;
+    }
+    if (r->damaged.length > 0)
+        out->damaged =
+            dl_arena_printf(out->arena, "%s%s%s: lines %s", first_of(out->damaged),
+                            out->damaged != NULL ? "; " : "", name, dl_text_string(&r->damaged));
     if (r->rows == 0)
         return dl_fail_at(err, name, r->line, 1, NULL,
                           "expected a row of the table below the heading: the run printed none");

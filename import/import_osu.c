@@ -38,7 +38,7 @@ static const struct title {
 };
 
 struct reader {
-    const char *name, *version, *dtype;
+    const char *name, *version, *dtype, *library;
     const struct dl_bench_given *given;
     struct dl_bench *out;
     struct dl_err *err;
@@ -60,6 +60,9 @@ static enum dl_code read_title(struct reader *r, const char *text) {
     if (r->title->why != NULL)
         return dl_fail_at(r->err, r->name, r->line, 1, NULL, "cannot use %.60s: %s", text,
                           r->title->why);
+    r->library = strstr(text, "RCCL ") != NULL   ? "rccl"
+                 : strstr(text, "NCCL ") != NULL ? "nccl"
+                                                 : NULL;
     if (version != NULL) {
         r->version = dl_arena_strndup(r->out->arena, version + 2, strcspn(version + 2, " "));
     }
@@ -70,7 +73,9 @@ static enum dl_code read_comment(struct reader *r, const char *line) {
     const char *text = line + 1 + strspn(line + 1, " ");
     if (strncmp(text, "OSU ", 4) == 0) return read_title(r, text);
     if (strncmp(text, "Datatype: ", 10) == 0) {
-        const char *type = text + 10 + (strncmp(text + 10, "MPI_", 4) == 0 ? 4 : 0);
+        const char *type =
+            text + 10 +
+            (strncmp(text + 10, "MPI_", 4) == 0 || strncmp(text + 10, "nccl", 4) == 0 ? 4 : 0);
         char *copy = dl_arena_strndup(r->out->arena, type, strcspn(type, " ."));
         for (char *at = copy; *at != 0; at++)
             *at = (char)(*at >= 'A' && *at <= 'Z' ? *at - 'A' + 'a' : *at);
@@ -115,6 +120,7 @@ static enum dl_code add_row(struct reader *r, double size, double value) {
                                  .dtype = r->given->dtype != NULL ? r->given->dtype : r->dtype,
                                  .ranks = r->given->ranks > 0 ? r->given->ranks : usual_ranks,
                                  .nodes = r->given->nodes,
+                                 .library = r->library,
                                  .windowed = title->bandwidth,
                                  .line = r->line};
     DL_TRY(check_ranks(r, row));

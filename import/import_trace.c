@@ -234,8 +234,11 @@ static enum dl_code read_list(struct reader *r, struct dl_json_stream *s) {
         if (code == DL_OK) code = read_event(r, doc->root, index);
         dl_arena_free(&one);
         DL_TRY(code);
-        if (dl_json_stream_peek(s) == ']') return dl_json_stream_take(s, ']', "']'", err);
+        const int next = dl_json_stream_peek(s);
+        if (next < 0) return DL_OK; /* the format allows the end to be missing */
+        if (next == ']') return dl_json_stream_take(s, ']', "']'", err);
         DL_TRY(dl_json_stream_take(s, ',', "',' or ']'", err));
+        if (dl_json_stream_peek(s) < 0) return DL_OK;
     }
 }
 
@@ -272,6 +275,7 @@ static enum dl_code read_trace(struct reader *r, struct dl_json_stream *s) {
         while (dl_json_stream_peek(s) != '}') {
             DL_TRY(read_member(r, s, &listed));
             if (dl_json_stream_peek(s) == '}') break;
+            if (listed && dl_json_stream_peek(s) < 0) return DL_OK;
             DL_TRY(dl_json_stream_take(s, ',', "',' or '}'", err));
         }
         DL_TRY(dl_json_stream_take(s, '}', "'}'", err));

@@ -7,16 +7,44 @@
 #include <string.h>
 #include <unistd.h>
 
+#ifdef DL_HAVE_ZLIB
+#include <zlib.h>
+#endif
+
 enum { WINDOW = 1 << 20, MOST_VALUE = 16 << 20 };
 
 static enum dl_code no_memory(struct dl_err *err) {
     return dl_fail(err, DL_ERR_SYSTEM, "out of memory while reading a trace");
 }
 
+/* A file of gzip is read through zlib. */
+static enum dl_code open_compressed(struct dl_json_stream *s, struct dl_err *err) {
+    unsigned char magic[2] = {0, 0};
+    if (pread(s->file, magic, 2, 0) != 2 || magic[0] != 0x1f || magic[1] != 0x8b) return DL_OK;
+#ifdef DL_HAVE_ZLIB
+    s->compressed = gzdopen(s->file, "rb");
+    return s->compressed != NULL ? DL_OK : no_memory(err);
+#else
+    return dl_fail(err, DL_ERR_BACKEND,
+                   "%.200s is compressed by gzip, and this dlmodel was built without zlib: install "
+                   "zlib1g-dev and build again, or gunzip the file",
+                   s->name);
+#endif
+}
+
+static ssize_t read_some(struct dl_json_stream *s, char *to, size_t most) {
+#ifdef DL_HAVE_ZLIB
+    if (s->compressed != NULL)
+        return gzread(s->compressed, to, (unsigned)(most < WINDOW ? most : WINDOW));
+#endif
+    return read(s->file, to, most);
+}
+
 enum dl_code dl_json_stream_file(const char *path, struct dl_json_stream *out, struct dl_err *err) {
     *out = (struct dl_json_stream){
         .name = path, .file = open(path, O_RDONLY | O_CLOEXEC), .line = 1, .col = 1};
     if (out->file < 0) return dl_fail_at(err, path, 0, 0, NULL, "cannot read: %s", strerror(errno));
+    DL_TRY(open_compressed(out, err));
     out->buffer = malloc(WINDOW);
     out->capacity = WINDOW;
     return out->buffer != NULL ? DL_OK : no_memory(err);
@@ -38,6 +66,11 @@ enum dl_code dl_json_stream_text(const char *name, const char *text, size_t leng
 }
 
 void dl_json_stream_close(struct dl_json_stream *s) {
+#ifdef DL_HAVE_ZLIB
+    if (s->compressed != NULL) gzclose(s->compressed); /* and the file */
+    if (s->compressed != NULL) s->file = -1;
+    s->compressed = NULL;
+#endif
     if (s->file >= 0) close(s->file);
     free(s->buffer);
     s->file = -1;
@@ -65,7 +98,7 @@ static bool refill(struct dl_json_stream *s) {
         s->capacity *= 2;
     }
     do {
-        got = read(s->file, s->buffer + s->length, s->capacity - s->length);
+        got = read_some(s, s->buffer + s->length, s->capacity - s->length);
     } while (got < 0 && errno == EINTR);
     if (got <= 0) {
         s->ended = true;
@@ -171,12 +204,32 @@ static enum dl_code pass(struct dl_json_stream *s, bool keep, struct dl_err *err
     return DL_OK;
 }
 
+void dl_json_plain_numbers(char *text, size_t length) {
+    static const char *const words[] = {"-Infinity", "Infinity", "NaN"};
+    bool quoted = false;
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] == '"')
+            quoted = !quoted;
+        else if (quoted && text[i] == '\\')
+            i++;
+        for (size_t k = 0; k < 3 && !quoted; k++) {
+            const size_t size = strlen(words[k]);
+            if (length - i < size || memcmp(text + i, words[k], size) != 0) continue;
+            memset(text + i, ' ', size);
+            text[i] = text[i + 1] = '"';
+            i += size - 1;
+            break;
+        }
+    }
+}
+
 enum dl_code dl_json_stream_value(struct dl_json_stream *s, struct dl_arena *arena,
                                   struct dl_json **out, struct dl_err *err) {
     dl_json_stream_peek(s);
     keep_from_here(s);
     DL_TRY(pass(s, true, err));
     if (s->at == s->kept) return dl_json_stream_fail(s, "a value", err);
+    dl_json_plain_numbers(s->buffer + s->kept, s->at - s->kept);
     const enum dl_code code =
         dl_json_parse(s->name, s->buffer + s->kept, s->at - s->kept, arena, out, err);
     if (code != DL_OK && err != NULL && err->line > 0) {

@@ -6,12 +6,17 @@
 
 struct dl_json_stream {
     const char *name; /* of the file, for errors */
+    void *compressed; /* of zlib; NULL: the file is plain */
     int file;         /* -1: the text is in the buffer from the beginning */
     char *buffer;     /* what was read from `kept` on */
     size_t kept, at, length, capacity;
     int line, col, kept_line, kept_col; /* of `at` and `kept`, from 1 */
     bool ended;                         /* nothing follows what is in the buffer */
 };
+
+/* Python's NaN and infinities, outside of strings, become empty strings, in place: an error only
+ * where a number is needed. */
+void dl_json_plain_numbers(char *text, size_t length);
 
 /* A file, or a text (which is copied). DL_ERR_INPUT for a file that cannot be read. After either,
  * also where it failed, dl_json_stream_close. */

@@ -125,6 +125,22 @@ C
 if [ -x "$work/PROTOBUF_C" ]; then
     printf 'PROTOBUF_C_ARCHIVES := %s\n' "$(archives "${STATIC:-auto}" protobuf-c < "$work/PROTOBUF_C.c")" >> "$config"
 fi
+feature libyaml LIBYAML "${LIBYAML:-auto}" 'apt install libyaml-dev (import of YAML files)' \
+    "$($pkg --cflags yaml-0.1 2> /dev/null)" "$($pkg --libs yaml-0.1 2> /dev/null || echo -lyaml)" <<'C'
+#include <yaml.h>
+int main(void) { int a, b, c; yaml_get_version(&a, &b, &c); return a < 0; }
+C
+if [ -x "$work/LIBYAML" ]; then
+    printf 'LIBYAML_ARCHIVES := %s\n' "$(archives "${STATIC:-auto}" yaml < "$work/LIBYAML.c")" >> "$config"
+fi
+feature zlib ZLIB "${ZLIB:-auto}" 'apt install zlib1g-dev (import of traces compressed by gzip)' \
+    "$($pkg --cflags zlib 2> /dev/null)" "$($pkg --libs zlib 2> /dev/null || echo -lz)" <<'C'
+#include <zlib.h>
+int main(void) { return zlibVersion() == 0; }
+C
+if [ -x "$work/ZLIB" ]; then
+    printf 'ZLIB_ARCHIVES := %s\n' "$(archives "${STATIC:-auto}" z < "$work/ZLIB.c")" >> "$config"
+fi
 feature microhttpd MICROHTTPD "${MICROHTTPD:-auto}" 'apt install libmicrohttpd-dev (dlmodel serve)' \
     "$($pkg --cflags libmicrohttpd 2> /dev/null)" "$($pkg --libs libmicrohttpd 2> /dev/null || echo -lmicrohttpd)" <<'C'
 #include <microhttpd.h>

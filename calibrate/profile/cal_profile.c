@@ -238,7 +238,8 @@ static void share_host(struct dl_cal_maker *m) {
     if (devices < 2) return;
     /* Other guests of a machine slow a core for seconds: the fastest blocks show the contention
      * between the devices alone. */
-    if (one != NULL && all != NULL) d->together_ratio = fmax(1, fastest_s(all) / fastest_s(one));
+    if (one != NULL && all != NULL)
+        d->all_sockets_slowdown_ratio = fmax(1, fastest_s(all) / fastest_s(one));
     if (copies == NULL) return;
     const double aggregate =
         (double)devices * 2 * dl_cal_shape_number(copies->shape, "bytes") / copies->median_s;

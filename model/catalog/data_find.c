@@ -11,6 +11,7 @@
 #include "model/core/file.h"
 #include "model/core/hash.h"
 #include "model/core/name_hint.h"
+#include "model/core/synonym.h"
 #include "model/catalog/store.h"
 
 static const char SUFFIX[] = ".json";
@@ -121,6 +122,8 @@ enum dl_code dl_data_path(const struct dl_data *data, enum dl_data_kind kind, co
                                dl_data_kinds[kind].folder, name, SUFFIX);
         if (!dl_data_exists(path)) path = NULL;
     }
+    const char *other = kind == DL_DATA_FRAMEWORK ? dl_framework_synonym(name) : NULL;
+    if (path == NULL && other != NULL) return dl_data_path(data, kind, other, arena, path_out, err);
     if (path == NULL) return unknown_name(data, kind, name, arena, err);
     *path_out = path;
     return DL_OK;

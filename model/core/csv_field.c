@@ -1,5 +1,6 @@
 /* csv_field.c - see the header. */
 #include "model/core/csv_field.h"
+#include "model/core/synonym.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,11 +14,11 @@ const struct dl_field *dl_csv_field_find(const struct dl_schema *schema, const c
 
 static enum dl_code word(const struct dl_csv *csv, int row, int column,
                          const struct dl_field *field, double *out, struct dl_err *err) {
-    const char *cell = csv->rows[row][column];
+    const char *cell = csv->rows[row][column], *other = dl_value_synonym(cell);
     char words[256] = "";
     for (int i = 0; field->choices[i] != NULL; i++) {
         const size_t used = strlen(words);
-        if (strcmp(field->choices[i], cell) == 0) {
+        if (strcmp(field->choices[i], cell) == 0 || strcmp(field->choices[i], other) == 0) {
             *out = i;
             return DL_OK;
         }

@@ -1,6 +1,7 @@
 /* option.c - parses option tables. Abbreviations of long options are not taken: a later version
  * could make them ambiguous. */
 #include "model/core/option.h"
+#include "model/core/synonym.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -169,8 +170,9 @@ static enum dl_code integer_of(const char *name, const char *text, double min, d
 static enum dl_code choice_of(const char *name, const char *text, const char *const *choices,
                               int *out, struct dl_err *err) {
     char all[256] = "";
+    const char *other = dl_value_synonym(text);
     for (int i = 0; choices[i] != NULL; i++) {
-        if (strcmp(choices[i], text) == 0) {
+        if (strcmp(choices[i], text) == 0 || strcmp(choices[i], other) == 0) {
             *out = i;
             return DL_OK;
         }

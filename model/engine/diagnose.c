@@ -14,46 +14,29 @@ const char *const dl_bottleneck_names[] = {
     "framework",  "memory-capacity",  "scaling-limit", NULL,
 };
 
-static enum dl_bottleneck compute_cause(const struct dl_evidence *e) {
-    static const enum dl_bottleneck by_limit[] = {DL_BOUND_COMPUTE, DL_BOUND_MEMORY_BANDWIDTH,
-                                                  DL_BOUND_LATENCY};
-    int most = 0;
-    for (int i = 1; i < 3; i++) {
-        if (e->by_limit_s[i] > e->by_limit_s[most]) most = i;
-    }
-    return by_limit[most];
-}
-
-/* The cause of the exposed communication: the link that limits most of the messages' time. */
-static enum dl_bottleneck comm_cause(const struct dl_evidence *e) {
-    if (e->latency_s > e->intra_s + e->inter_s + e->server_s) return DL_BOUND_LATENCY;
-    if (e->server_s > 0) return DL_BOUND_PS;
-    return e->inter_s > e->intra_s ? DL_BOUND_INTER : DL_BOUND_INTRA;
-}
-
-/* F-BOUND: the largest part of the iteration among compute, communication, input, bubble and
- * framework; within compute, the largest of arithmetic, memory bandwidth and kernel latency.
- * Memory capacity comes first: a plan that does not fit does not run. */
+/* F-BOUND: the resource on which most of the iteration depends, along its critical path
+ * (F-CRITICAL-PATH), with the exposed input and the wait for the slowest device. Memory capacity
+ * comes first: a plan that does not fit does not run. */
 void dl_diagnose_bottleneck(const struct dl_evidence *e, struct dl_prediction *p) {
+    static const enum dl_bottleneck causes[DL_RESOURCES] = {
+        [DL_ON_ARITHMETIC] = DL_BOUND_COMPUTE, [DL_ON_MEMORY] = DL_BOUND_MEMORY_BANDWIDTH,
+        [DL_ON_LATENCY] = DL_BOUND_LATENCY,    [DL_ON_NODE_LINKS] = DL_BOUND_INTRA,
+        [DL_ON_NETWORK] = DL_BOUND_INTER,      [DL_ON_SERVERS] = DL_BOUND_PS,
+        [DL_ON_HOST] = DL_BOUND_FRAMEWORK,     [DL_ON_INPUT] = DL_BOUND_INPUT,
+        [DL_ON_STAGES] = DL_BOUND_BUBBLE};
+    struct dl_resource_use all = e->path;
+    int most = 0;
     if (!p->fits) {
         p->bottleneck = DL_BOUND_CAPACITY;
         p->bottleneck_share = 1;
         return;
     }
-    const struct {
-        double seconds;
-        enum dl_bottleneck cause;
-    } parts[] = {
-        {p->compute_s, compute_cause(e)},     {p->exposed_comm_s, comm_cause(e)},
-        {p->exposed_input_s, DL_BOUND_INPUT}, {p->bubble_s, DL_BOUND_BUBBLE},
-        {p->overhead_s, DL_BOUND_FRAMEWORK},
-    };
-    int best = 0;
-    for (int i = 1; i < (int)(sizeof parts / sizeof parts[0]); i++) {
-        if (parts[i].seconds > parts[best].seconds) best = i;
-    }
-    p->bottleneck = parts[best].cause;
-    p->bottleneck_share = p->iteration_s > 0 ? parts[best].seconds / p->iteration_s : 0;
+    all.s[DL_ON_HOST] += p->straggler_s;
+    all.s[DL_ON_INPUT] += p->exposed_input_s;
+    for (int i = 1; i < DL_RESOURCES; i++)
+        if (all.s[i] > all.s[most]) most = i;
+    p->bottleneck = causes[most];
+    p->bottleneck_share = p->iteration_s > 0 ? all.s[most] / p->iteration_s : 0;
 }
 
 /* F-INTERVAL: log-normal, 80 %. Errors of kernels are half correlated (one fit, one device, but

@@ -35,3 +35,17 @@ void dl_evidence_of_messages(const struct dl_message *messages, int count, bool 
     }
     out->comm_error_s = all_s > 0 ? out->exposed_comm_s * error_s / all_s : 0;
 }
+
+void dl_evidence_serial_path(struct dl_evidence *e) {
+    const struct dl_resource_use kernels = {{[DL_ON_ARITHMETIC] = e->by_limit_s[DL_LIMIT_COMPUTE],
+                                             [DL_ON_MEMORY] = e->by_limit_s[DL_LIMIT_MEMORY],
+                                             [DL_ON_LATENCY] = e->by_limit_s[DL_LIMIT_LATENCY]}},
+                                 messages = {{[DL_ON_LATENCY] = e->latency_s,
+                                              [DL_ON_NODE_LINKS] = e->intra_s,
+                                              [DL_ON_NETWORK] = e->inter_s,
+                                              [DL_ON_SERVERS] = e->server_s}};
+    e->path = (struct dl_resource_use){{[DL_ON_HOST] = e->host_s, [DL_ON_STAGES] = e->bubble_s}};
+    dl_resource_share(&kernels, e->forward_s + e->backward_s + e->update_s, DL_ON_ARITHMETIC,
+                      &e->path);
+    dl_resource_share(&messages, e->exposed_comm_s, DL_ON_NODE_LINKS, &e->path);
+}

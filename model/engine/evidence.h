@@ -4,6 +4,7 @@
 #define DL_MODEL_ENGINE_EVIDENCE_H
 
 #include "model/framework/cost.h"
+#include "model/engine/resource.h"
 #include "model/framework/gradient_sync.h"
 
 /* Seconds of one iteration on the slowest device, from the strategy's own model. */
@@ -24,7 +25,13 @@ struct dl_evidence {
     /* communication by cause: only their ratios count. server_s: links of parameter servers */
     double latency_s, intra_s, inter_s, server_s;
     double comm_error_s; /* spread of the exposed communication */
+    /* F-CRITICAL-PATH: of all that is above but the input and the wait for the slowest device */
+    struct dl_resource_use path;
 };
+
+/* The path of parts that follow each other: kernels by their limits, exposed communication by its
+ * causes, the host, other stages. */
+void dl_evidence_serial_path(struct dl_evidence *evidence);
 
 /* Kernels by limit, their spread and what lies outside the samples, from the layers of one
  * micro-batch and the update. */

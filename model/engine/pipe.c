@@ -10,6 +10,7 @@
 #include "model/framework/gradient_width.h"
 #include "model/framework/host_dispatch.h"
 #include "model/engine/pipeline.h"
+#include "model/engine/schedule.h"
 #include "model/engine/replica.h"
 
 double dl_pipe_virtual_stages(const struct dl_plan *plan) {
@@ -49,14 +50,30 @@ void dl_pipe_layer_steps(const struct dl_predict_request *request, const struct 
         step_s[i] = dl_pipe_step_s(request, cost, i, i + 1);
 }
 
-enum dl_code dl_pipe_room(struct dl_pipe *p, struct dl_arena *arena, struct dl_err *err) {
+void dl_pipe_room(struct dl_pipe *p, struct dl_arena *arena) {
     p->first = dl_arena_alloc(arena, (size_t)p->parts + 1, sizeof *p->first);
     p->step_s = dl_arena_alloc(arena, (size_t)p->stages, sizeof *p->step_s);
     p->compute_s = dl_arena_alloc(arena, (size_t)p->stages, sizeof *p->compute_s);
     p->parameters = dl_arena_alloc(arena, (size_t)p->stages, sizeof *p->parameters);
-    const bool all =
-        p->first != NULL && p->step_s != NULL && p->compute_s != NULL && p->parameters != NULL;
-    return all ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    p->forward_step_s = dl_arena_alloc(arena, (size_t)p->stages, sizeof(double));
+    p->backward_step_s = dl_arena_alloc(arena, (size_t)p->stages, sizeof(double));
+}
+
+/* Host stalls of a stage's step divide between the directions as its kernels do. */
+static void split_directions(struct dl_pipe *p, const struct dl_cost *cost, int stage) {
+    double forward_s = 0, backward_s = 0;
+    for (int k = stage; k < p->parts; k += p->stages) {
+        for (int i = p->first[k]; i < p->first[k + 1]; i++) {
+            forward_s += cost->layers[i].forward.time_s;
+            backward_s += cost->layers[i].backward.time_s;
+        }
+    }
+    const double both_s = forward_s + backward_s;
+    p->forward_step_s[stage] = p->step_s[stage] * (both_s > 0 ? forward_s / both_s : 0.5);
+    p->backward_step_s[stage] = p->step_s[stage] - p->forward_step_s[stage];
+    if (stage != p->slowest) return;
+    p->forward_s = forward_s;
+    p->backward_s = backward_s;
 }
 
 void dl_pipe_split(struct dl_pipe *p, const struct dl_predict_request *request,
@@ -64,7 +81,7 @@ void dl_pipe_split(struct dl_pipe *p, const struct dl_predict_request *request,
     const struct dl_layer *layers = request->workload->layers;
     double most = 0, all = 0;
     p->slowest = 0;
-    p->boundary_elements = p->forward_s = p->backward_s = 0;
+    p->boundary_elements = 0;
     for (int s = 0; s < p->stages; s++) p->step_s[s] = p->compute_s[s] = p->parameters[s] = 0;
     for (int k = 0; k < p->parts; k++) { /* part k is on device k mod stages */
         const int stage = k % p->stages;
@@ -80,12 +97,7 @@ void dl_pipe_split(struct dl_pipe *p, const struct dl_predict_request *request,
         most = fmax(most, p->parameters[s]);
         all += p->parameters[s];
     }
-    for (int k = p->slowest; k < p->parts; k += p->stages) {
-        for (int i = p->first[k]; i < p->first[k + 1]; i++) {
-            p->forward_s += cost->layers[i].forward.time_s;
-            p->backward_s += cost->layers[i].backward.time_s;
-        }
-    }
+    for (int s = 0; s < p->stages; s++) split_directions(p, cost, s);
     p->step_max_s = p->step_s[p->slowest];
     p->update_s = cost->update.time_s * (all > 0 ? most / all : 0);
 }
@@ -202,34 +214,53 @@ static enum dl_code put_message(struct dl_pipe *p, const char *name,
     return DL_OK;
 }
 
-/* Activations between stages (the largest boundary sets the pace), and gradients of each stage
- * among its replicas. Returns the exposed seconds: filling and draining the pipeline,
- * and what an all-reduce takes beyond the cool-down. */
-static enum dl_code communicate(struct dl_pipe *p, double *comm_s, double *exposed_s,
-                                struct dl_err *err) {
+/* A micro-batch's activations or gradients across the largest boundary, with the host's part. */
+static enum dl_code time_boundary(struct dl_pipe *p, double *message_s, double *all_s,
+                                  struct dl_err *err) {
     const struct dl_predict_request *r = p->request;
-    const double v = dl_pipe_virtual_stages(&p->plan),
-                 width = dl_precision_bytes(p->plan.precision);
+    const double count = 2 * dl_pipe_virtual_stages(&p->plan) * p->micro_batches;
+    *message_s = *all_s = 0;
+    if (p->stages <= 1) return DL_OK;
+    /* stages fill nodes: one boundary of a pipeline leaves a node */
+    struct dl_collective_request one = {
+        .op = DL_COLL_P2P,
+        .library = dl_replica_library(r->system, r->framework, &p->plan),
+        .bytes = p->boundary_elements * p->plan.micro_batch_samples *
+                 dl_precision_bytes(p->plan.precision)};
+    dl_collective_neighbours(r->system, p->plan.nodes, p->plan.devices_per_node, p->plan.pp, 1,
+                             &one);
+    DL_TRY(put_message(p, "activations and gradients between stages", one, count, all_s, err));
+    *message_s = *all_s / count;
+    return DL_OK;
+}
+
+/* F-FW-IDEAL: an all-reduce of the bound takes the cheapest way. */
+static enum dl_code cheapest_s(const struct dl_pipe *p, double bytes, double *duration_s,
+                               struct dl_err *err) {
+    const struct dl_predict_request *r = p->request;
+    struct dl_plan plan = p->plan;
+    plan.tp = plan.pp; /* replicas of a stage are so far apart */
+    plan.pp = plan.sp = 1;
+    const struct dl_gradient_sync_request request = {
+        .system = r->system,
+        .workload = r->workload,
+        .framework = r->framework,
+        .plan = &plan,
+        .total_bytes = bytes,
+        .library = dl_replica_library(r->system, r->framework, &p->plan)};
+    struct dl_message m;
+    DL_TRY(dl_gradient_sync_cheapest(&request, &m, err));
+    if (m.bytes > 0) *duration_s = fmin(*duration_s, bytes / m.bytes * m.duration_s);
+    return DL_OK;
+}
+
+/* Gradients of each stage among its replicas, from its last backward pass on. *end_s: when the last
+ * is there; ends_s: of the stages' passes. */
+static enum dl_code sum_gradients(struct dl_pipe *p, const double *ends_s, double *comm_s,
+                                  double *end_s, struct dl_err *err) {
+    const struct dl_predict_request *r = p->request;
     const int64_t replicas = p->plan.dp > 1 ? p->plan.dp : 1;
     struct dl_nccl_memo memo = {.system = NULL};
-    *comm_s = *exposed_s = 0;
-    if (p->stages > 1) {
-        const double count = 2 * v * p->micro_batches;
-        /* stages fill nodes: one boundary of a pipeline leaves a node */
-        struct dl_collective_request one = {
-            .op = DL_COLL_P2P,
-            .library = dl_replica_library(r->system, r->framework, &p->plan),
-            .bytes = p->boundary_elements * p->plan.micro_batch_samples * width};
-        dl_collective_neighbours(r->system, p->plan.nodes, p->plan.devices_per_node, p->plan.pp, 1,
-                                 &one);
-        DL_TRY(put_message(p, "activations and gradients between stages", one, count, comm_s, err));
-        const double p2p_s = *comm_s / count;
-        const double steps = p->plan.schedule == DL_ASYNC ? 0 : 2 * (p->parts - 1);
-        /* a boundary slower than the stage itself */
-        const double late_s = fmax(0, 2 * v * p2p_s - p->step_max_s);
-        *exposed_s = steps * p2p_s + p->micro_batches * late_s;
-    }
-    double sync_s = 0;
     const double gradient_bytes =
         dl_framework_gradient_width(r->framework, p->plan.precision).sent_bytes;
     for (int s = 0; replicas > 1 && s < p->stages; s++) {
@@ -244,41 +275,114 @@ static enum dl_code communicate(struct dl_pipe *p, double *comm_s, double *expos
                                                   .concurrent = p->plan.pp,
                                                   .memo = &memo};
         DL_TRY(put_message(p, "all-reduce of a stage", sum, 1, &duration_s, err));
+        if (dl_framework_is_bound(r->framework)) DL_TRY(cheapest_s(p, bytes, &duration_s, err));
         *comm_s += duration_s;
-        /* backward is two thirds */
-        const double early_s = p->plan.schedule == DL_ASYNC ? 0 : s * p->step_max_s * 2 / 3;
-        sync_s = fmax(sync_s, duration_s - early_s);
+        *end_s = fmax(*end_s, ends_s[s] + duration_s);
     }
-    *exposed_s += sync_s;
     return DL_OK;
 }
 
-/* F-PIPE-BUBBLE: while the first micro-batch passes the other stages, the slowest one waits. */
-static double bubble_s(const struct dl_pipe *p) {
-    double others_s = 0;
-    if (p->plan.schedule == DL_ASYNC) return 0;
-    for (int s = 0; s < p->stages; s++) others_s += s != p->slowest ? p->step_s[s] : 0;
-    return others_s / dl_pipe_virtual_stages(&p->plan);
+static struct dl_pipeline_order order_of(const struct dl_pipe *p) {
+    return (struct dl_pipeline_order){.schedule = p->plan.schedule,
+                                      .stages = p->stages,
+                                      .parts = (int)dl_pipe_virtual_stages(&p->plan),
+                                      .forward_s = p->forward_step_s,
+                                      .backward_s = p->backward_step_s};
 }
 
-void dl_pipe_compute(const struct dl_pipe *p, struct dl_evidence *e) {
-    *e = (struct dl_evidence){.forward_s = p->micro_batches * p->forward_s,
-                              .backward_s = p->micro_batches * p->backward_s,
+/* What the slowest device does for a micro-batch; of the bound each one: no cut is more even. */
+struct share {
+    double step_s, forward_s, backward_s, compute_s;
+};
+
+static struct share share_of(const struct dl_pipe *p) {
+    const int slowest = p->slowest;
+    struct share mean = {0};
+    if (!dl_framework_is_bound(p->request->framework))
+        return (struct share){p->step_s[slowest], p->forward_s, p->backward_s,
+                              p->compute_s[slowest]};
+    for (int s = 0; s < p->stages; s++) {
+        const double stage = 1.0 / p->stages,
+                     busy = p->step_s[s] > 0 ? p->compute_s[s] / p->step_s[s] : 0;
+        mean.step_s += stage * p->step_s[s];
+        mean.forward_s += stage * busy * p->forward_step_s[s];
+        mean.backward_s += stage * busy * p->backward_step_s[s];
+        mean.compute_s += stage * p->compute_s[s];
+    }
+    return mean;
+}
+
+static void count_compute(const struct dl_pipe *p, double span_s, struct dl_evidence *e) {
+    const struct share own = share_of(p);
+    *e = (struct dl_evidence){.forward_s = p->micro_batches * own.forward_s,
+                              .backward_s = p->micro_batches * own.backward_s,
                               .update_s = p->update_s,
-                              .bubble_s = bubble_s(p),
-                              .host_s = p->micro_batches *
-                                            fmax(0, p->step_max_s - p->compute_s[p->slowest]) +
+                              .bubble_s = fmax(0, span_s - p->micro_batches * own.step_s),
+                              .host_s = p->micro_batches * fmax(0, own.step_s - own.compute_s) +
                                         p->request->framework->host.iteration_s};
 }
 
-enum dl_code dl_pipe_evidence(struct dl_pipe *p, struct dl_evidence *e, struct dl_err *err) {
+/* F-FW-IDEAL: no cut into as many stages takes less. */
+static double bound_span_s(const struct dl_pipe *p) {
+    const double stage_s = share_of(p).step_s, busy_s = p->micro_batches * stage_s;
+    if (p->plan.schedule == DL_ASYNC) return busy_s;
+    return fmax(busy_s,
+                dl_pipeline_least_of_any_s(p->stages * stage_s, p->stages,
+                                           dl_pipe_virtual_stages(&p->plan), p->micro_batches));
+}
+
+void dl_pipe_least(const struct dl_pipe *p, struct dl_evidence *e) {
+    const struct dl_pipeline_order order = order_of(p);
+    const bool bound = dl_framework_is_bound(p->request->framework);
+    count_compute(p, bound ? bound_span_s(p) : dl_pipeline_least_s(&order, p->micro_batches), e);
+}
+
+/* F-PIPE-BUBBLE: while others work, the slowest stage waits. Messages expose by how much the
+ * pipeline takes longer with them, and all-reduces what is left of them after its end. The bound
+ * hides messages, and all-reduces as far as the pipeline takes as long (F-FW-IDEAL). together: what
+ * messages expose may count as waiting. */
+static enum dl_code run_pipeline(struct dl_pipe *p, bool together, struct dl_arena *arena,
+                                 struct dl_evidence *e, struct dl_err *err) {
+    struct dl_pipeline_order order = order_of(p);
+    const bool bound = dl_framework_is_bound(p->request->framework);
+    double *ends_s = dl_arena_alloc(arena, (size_t)p->stages, sizeof *ends_s),
+           *zeros_s = dl_arena_alloc(arena, (size_t)p->stages, sizeof *zeros_s), comm_s;
+    DL_TRY(time_boundary(p, &order.message_s, &comm_s, err));
+    const double span_s =
+        bound ? bound_span_s(p) : dl_pipeline_span(&order, p->micro_batches, arena, ends_s);
+    double end_s = span_s, quiet_s = span_s;
+    DL_TRY(sum_gradients(p, bound ? zeros_s : ends_s, &comm_s, &end_s, err));
+    if (order.message_s > 0 && !together && !bound) {
+        order.message_s = 0;
+        quiet_s = dl_pipeline_span(&order, p->micro_batches, arena, ends_s);
+    }
+    count_compute(p, quiet_s, e);
+    e->exposed_comm_s = fmax(0, end_s - quiet_s);
+    e->comm_s = fmax(comm_s, e->exposed_comm_s);
+    return DL_OK;
+}
+
+static enum dl_code evidence_of(struct dl_pipe *p, bool together, struct dl_evidence *e,
+                                struct dl_err *err) {
     const struct dl_predict_request *r = p->request;
-    dl_pipe_compute(p, e);
-    DL_TRY(communicate(p, &e->comm_s, &e->exposed_comm_s, err));
-    e->comm_s = fmax(e->comm_s, e->exposed_comm_s);
+    struct dl_arena scratch = {0};
+    const enum dl_code code = run_pipeline(p, together, &scratch, e, err);
+    dl_arena_free(&scratch);
+    DL_TRY(code);
     e->straggler_frac = dl_straggler_frac(r->system, r->framework, &p->plan);
     const struct dl_input_time input =
         dl_input_compute(r->system, r->workload, r->framework, &p->plan);
     dl_compose_input(&input, r->framework, 0, e);
+    return DL_OK;
+}
+
+enum dl_code dl_pipe_evidence(struct dl_pipe *p, struct dl_evidence *e, struct dl_err *err) {
+    return evidence_of(p, false, e, err);
+}
+
+enum dl_code dl_pipe_iteration(struct dl_pipe *p, struct dl_iteration *out, struct dl_err *err) {
+    struct dl_evidence e;
+    DL_TRY(evidence_of(p, true, &e, err));
+    dl_compose_iteration(&e, out);
     return DL_OK;
 }

@@ -18,7 +18,8 @@ struct dl_pipe {
     int *first; /* of each part */
     /* of each stage: one micro-batch forward and backward, with and without host stalls */
     double *step_s, *compute_s;
-    double *parameters;         /* elements of each stage */
+    double *forward_step_s, *backward_step_s; /* step_s by direction */
+    double *parameters;                       /* elements of each stage */
     const double *cut_elements; /* of one sample, across each boundary between layers */
     int slowest;
     double step_max_s, boundary_elements; /* the largest between parts */
@@ -44,17 +45,19 @@ void dl_pipe_layer_steps(const struct dl_predict_request *request, const struct 
                          double *step_s);
 
 /* Room for the split's arrays; stages and parts are set. */
-enum dl_code dl_pipe_room(struct dl_pipe *pipe, struct dl_arena *arena, struct dl_err *err);
+void dl_pipe_room(struct dl_pipe *pipe, struct dl_arena *arena);
 
 /* Fills what belongs to the split; first and cut_elements are filled. */
 void dl_pipe_split(struct dl_pipe *pipe, const struct dl_predict_request *request,
                    const struct dl_cost *cost);
 
-/* What an iteration is made of but messages, waits for slower devices and input: a plan's least
- * seconds are their sum. */
-void dl_pipe_compute(const struct dl_pipe *pipe, struct dl_evidence *out);
-/* The same with messages and input, but for the causes of its parts. */
+/* What an iteration is made of at least, but for messages, waits for slower devices and input: no
+ * plan takes less than their sum. F-SEARCH-BOUND */
+void dl_pipe_least(const struct dl_pipe *pipe, struct dl_evidence *out);
+/* All of it, by a run of the schedule, but for the causes of its parts. */
 enum dl_code dl_pipe_evidence(struct dl_pipe *pipe, struct dl_evidence *out, struct dl_err *err);
+/* Of it the iteration alone, by fewer runs; its communication may count as a bubble. */
+enum dl_code dl_pipe_iteration(struct dl_pipe *pipe, struct dl_iteration *out, struct dl_err *err);
 
 /* Memory of the fullest device. layers: room for the network's. unknown, samples_max (samples per
  * device at which it is full; NAN: unknown) may be NULL. */

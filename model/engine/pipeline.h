@@ -1,18 +1,5 @@
-/* pipeline.h - consecutive layers on every device, micro-batches flowing through: schedules,
- * balance of stages.
- *
- * With m micro-batches, p stages that take t_s = forward + backward for each, v parts of the
- * network on each device:
- *
- *   flush (GPipe, 1F1B)  T = (m - 1) max t_s + sum t_s    F-PIPE-GPIPE; the sum of all but the
- *                                                         slowest is idle time (F-PIPE-BUBBLE)
- *   interleaved          T = m max t_s + (sum t_s - max t_s) / v
- *   asynchronous         T = m max t_s                    keeps old versions of the weights instead
- *                                                         of flushing
- *
- * Exact for equal stages and for GPipe (where the same stage is slowest in both directions); under
- * the other schedules a slow stage that is not the last has work while it waits, and T is an upper
- * bound.
+/* pipeline.h - consecutive layers on every device, micro-batches flowing through: what schedules
+ * keep, balance of stages. When their passes run: schedule.h.
  */
 #ifndef DL_MODEL_ENGINE_PIPELINE_H
 #define DL_MODEL_ENGINE_PIPELINE_H

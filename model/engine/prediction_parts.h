@@ -3,7 +3,7 @@
 #define DL_MODEL_ENGINE_PREDICTION_PARTS_H
 
 #include "model/engine/predict.h"
-#include "model/framework/timeline.h"
+#include "model/engine/timeline.h"
 
 struct dl_parts {
     const struct dl_system *system;

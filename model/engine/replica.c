@@ -18,16 +18,6 @@
 #include "model/engine/memory_advice.h"
 #include "model/engine/prediction_parts.h"
 
-enum dl_library dl_replica_library(const struct dl_system *system,
-                                   const struct dl_framework *framework,
-                                   const struct dl_plan *plan) {
-    const bool cpu = system->device->kind == DL_DEVICE_CPU;
-    const int own = cpu ? framework->sync.cpu_library : framework->sync.library;
-    const int library = plan->library != NULL ? dl_library_find(plan->library) : own;
-    /* a framework without CPU support; dl_plan_complete refuses it */
-    return (enum dl_library)(library < 0 ? framework->sync.library : library);
-}
-
 struct dl_replica dl_replica_of_device(const struct dl_predict_request *request) {
     const struct dl_plan *plan = request->plan;
     return (struct dl_replica){
@@ -74,28 +64,8 @@ static void list_gradients(struct dl_timeline_request *t) {
 struct run {
     bool synchronizes, one_device, accumulates;
     const double *after_forward_s, *before_backward_s;
+    const struct dl_resource_use *layer_messages;
 };
-
-bool dl_replica_polls(const struct dl_system *system, const struct dl_framework *framework,
-                      const struct dl_plan *plan) {
-    const struct dl_framework_behaviour *behaviour = framework->behaviour;
-    return behaviour != NULL && behaviour->polls &&
-           dl_libraries[dl_replica_library(system, framework, plan)]->polls;
-}
-
-double dl_replica_slowdown_frac(const struct dl_system *system,
-                                const struct dl_framework *framework, const struct dl_plan *plan) {
-    const struct dl_framework_behaviour *behaviour = framework->behaviour;
-    const double own = system->device->collective_slowdown_frac;
-    if (behaviour != NULL && behaviour->is_bound) return 0;
-    const bool kernels = system->device->kind == DL_DEVICE_GPU &&
-                         dl_libraries[dl_replica_library(system, framework, plan)]->queues_on_gpu;
-    /* A framework whose thread polls has its share of core time anyway. */
-    const double stop_frac =
-        dl_replica_polls(system, framework, plan) ? 0 : dl_shared_host_stop_frac(system, plan);
-    const double shared = fmax(framework->sync.overlap_slowdown_frac, stop_frac);
-    return kernels && dl_known(own) ? fmax(own, shared) : shared;
-}
 
 static enum dl_code run_timeline(const struct dl_parts *parts, const struct dl_cost *cost,
                                  const struct run *run, struct dl_timeline *out,
@@ -128,6 +98,7 @@ static enum dl_code run_timeline(const struct dl_parts *parts, const struct dl_c
         .slowdown_frac = dl_replica_slowdown_frac(parts->system, framework, parts->plan),
         .after_forward_s = run->after_forward_s,
         .before_backward_s = run->before_backward_s,
+        .layer_messages = run->layer_messages,
     };
     list_gradients(&request);
     return dl_timeline_run(&request, out, err);
@@ -152,6 +123,7 @@ static double longer_s(double run_s, double than_s) {
  * synchronizes (each_micro_batch), what the messages add. */
 struct before {
     double quiet_s, exposed_s, comm_s, slowdown_s;
+    struct dl_resource_use path;
 };
 
 static enum dl_code accumulate(const struct dl_parts *parts, const struct dl_cost *cost,
@@ -163,9 +135,12 @@ static enum dl_code accumulate(const struct dl_parts *parts, const struct dl_cos
     if (!(count > 0)) return DL_OK;
     DL_TRY(run_timeline(parts, cost, &run, &quiet, err));
     out->quiet_s = count * quiet.period_s;
+    dl_resource_add(&out->path, &quiet.path, count);
     run.synchronizes = last->synchronizes && parts->framework->sync.each_micro_batch;
     if (!run.synchronizes) return DL_OK;
     DL_TRY(run_timeline(parts, cost, &run, &busy, err));
+    out->path = (struct dl_resource_use){{0}};
+    dl_resource_add(&out->path, &busy.path, count);
     out->slowdown_s = count * busy.slowdown_s;
     out->exposed_s = count * longer_s(busy.period_s - busy.slowdown_s, quiet.period_s);
     out->comm_s = count * busy.comm_s;
@@ -197,6 +172,8 @@ static void gather_evidence(const struct dl_parts *parts, const struct dl_replic
     dl_compose_input(&input, parts->framework, replica->input_extra_s, e);
     dl_evidence_of_cost(parts->cost, parts->workload->layer_count, micro_batches, e);
     dl_evidence_of_messages(x->messages, x->message_count, x->bound != NULL, e);
+    e->path = busy->path;
+    dl_resource_add(&e->path, &before->path, 1);
     if (!(before->comm_s > 0)) return;
     double *const of_messages[] = {&e->latency_s, &e->server_s, &e->inter_s, &e->intra_s};
     for (size_t i = 0; i < sizeof of_messages / sizeof *of_messages; i++)
@@ -344,15 +321,26 @@ static bool is_quiet_alone(const struct dl_replica *replica, const struct dl_par
            parts->cost->layers == alone->layers;
 }
 
+static struct dl_resource_use use_of_messages(const struct dl_replica *replica) {
+    struct dl_resource_use use = {{0}};
+    for (int m = 0; m < replica->message_count; m++) {
+        const struct dl_message *own = &replica->messages[m].message;
+        dl_resource_message(own, own->duration_s, false, &use);
+    }
+    return use;
+}
+
 /* Both runs of the timeline. *alone: costs of a device alone on its host. */
 static enum dl_code simulate(const struct dl_replica *replica, const struct dl_parts *parts,
                              struct dl_cost *alone, struct dl_cost *cost, struct dl_timeline *busy,
                              struct dl_timeline *quiet, struct dl_err *err) {
     double *after_forward_s, *before_backward_s, layer_comm_s = 0;
     blocking_s(replica, cost, &after_forward_s, &before_backward_s, &layer_comm_s);
+    const struct dl_resource_use messages = use_of_messages(replica);
     const struct run run = {.synchronizes = replica->synchronizes,
                             .after_forward_s = after_forward_s,
-                            .before_backward_s = before_backward_s},
+                            .before_backward_s = before_backward_s,
+                            .layer_messages = &messages},
                      silent = {.synchronizes = false};
     DL_TRY(run_timeline(parts, cost, &run, busy, err));
     busy->comm_s += layer_comm_s;
@@ -425,6 +413,13 @@ static bool needs_memory(const struct dl_replica *replica) {
     return options == NULL || !options->times_only || dl_replica_is_managed(replica);
 }
 
+static void add_paging(const struct dl_replica *replica, const struct dl_memory *memory,
+                       struct dl_evidence *e) {
+    const double paging_s = dl_replica_paging_s(replica, memory);
+    e->host_s += paging_s;
+    e->path.s[DL_ON_HOST] += paging_s;
+}
+
 enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_prediction *out,
                                 struct dl_err *err) {
     const struct dl_predict_request *request = replica->request;
@@ -475,7 +470,7 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
         .brief = is_brief(replica),
         .arena = arena};
     if (needs_memory(replica)) hold(replica, &parts, at_once, &diagnosis, &p);
-    evidence.host_s += dl_replica_paging_s(replica, &p.memory);
+    add_paging(replica, &p.memory, &evidence);
     dl_compose(&evidence, workload, &plan, alone_s(&parts, replica, single_s), &p);
     describe_comm(&busy.sync, &p);
     dl_diagnose(&diagnosis, &p);

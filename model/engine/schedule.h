@@ -1,4 +1,5 @@
-/* schedule.h - which pass of which micro-batch runs when on each stage of a pipeline. F-PIPE-ORDER:
+/* schedule.h - the program of a pipeline: which pass of which micro-batch runs when on each stage.
+ * F-PIPE-ORDER:
  *
  *   GPipe         all forward passes, then all backward passes
  *   1F1B          stage s of p begins with min(m, p - 1 - s) forward passes, then one forward and
@@ -7,8 +8,9 @@
  *   interleaved   v parts on each stage; stage s begins with min(v m, 2 (p - 1 - s) + (v - 1) p)
  *                 forward passes; groups of p micro-batches pass through part after part
  *
- * A pass begins when its stage is free and the neighbour has finished the same micro-batch. Source:
- * megatron-source (schedules.py).
+ * A pass begins when its stage is free and the neighbour's message with the same micro-batch is
+ * there. Messages have lanes of their own, one for each stage and direction, or the receiving stage
+ * waits for them (blocks). Source: megatron-source (schedules.py).
  */
 #ifndef DL_MODEL_ENGINE_SCHEDULE_H
 #define DL_MODEL_ENGINE_SCHEDULE_H
@@ -29,12 +31,30 @@ struct dl_pipeline_order {
     int stages, parts;                    /* parts: of each stage; 1 unless interleaved */
     int micro_batches;                    /* interleaved: a multiple of stages */
     const double *forward_s, *backward_s; /* of each stage, one micro-batch through all its parts */
+    double message_s;                     /* between neighbouring parts */
+    bool blocks;
 };
 
 /* 2 x stages x parts x micro-batches passes in the arena, stage by stage in the order in which each
- * runs them. Messages between stages take no time here. DL_ERR_USAGE: an interleaved schedule whose
- * micro-batches are no multiple of the stages. */
+ * runs them. DL_ERR_USAGE: an interleaved schedule whose micro-batches are no multiple of the
+ * stages. */
 enum dl_code dl_pipeline_passes(const struct dl_pipeline_order *order, struct dl_arena *arena,
                                 struct dl_pipeline_pass **out, int *count, struct dl_err *err);
+
+/* When each stage has run its last backward pass, into end_s[stages]; returns the latest. Many
+ * micro-batches are not simulated one by one: where all passes of a few of them end by the same
+ * time after those of the few before, so do all that follow (F-PIPE-PERIOD). Asynchronous: what an
+ * iteration takes of many. micro_batches of the order is not read. */
+double dl_pipeline_span(const struct dl_pipeline_order *order, double micro_batches,
+                        struct dl_arena *arena, double *end_s);
+
+/* F-SEARCH-BOUND: no schedule ends earlier. A stage works on all micro-batches after the first one
+ * has come through the stages before it, and before the last one goes back through them. */
+double dl_pipeline_least_s(const struct dl_pipeline_order *order, double micro_batches);
+
+/* The same whatever the cut: `all_s` of a micro-batch, both ways, on `stages` stages of `parts`
+ * parts each. Stages that each keep to T = (time before it)/v + m (own time) hold all of them at
+ * T = all_s/(v (1 - (1 - 1/(v m))^p)). */
+double dl_pipeline_least_of_any_s(double all_s, double stages, double parts, double micro_batches);
 
 #endif

@@ -23,6 +23,7 @@ struct dl_split_walk {
     int last;      /* last split layer */
     int last_conv; /* last split convolution */
     int capacity;  /* of the replica's messages */
+    int library;   /* 1 + the library to take in place of the framework's; 0: the framework's */
 };
 
 /* One collective or halo exchange among `group` devices, every `stride`-th one. */

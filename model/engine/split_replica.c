@@ -9,6 +9,7 @@
 
 static enum dl_library find_library(const struct dl_split_walk *w, int own) {
     const struct dl_predict_request *r = w->replica->request;
+    if (w->library > 0) return (enum dl_library)(w->library - 1);
     const bool cpu = r->system->device->kind == DL_DEVICE_CPU;
     const int library = cpu || r->plan->library != NULL ? -1 : own;
     return library >= 0 ? (enum dl_library)library
@@ -82,8 +83,8 @@ static double join_s(const struct dl_split_walk *w, const struct dl_split_talk *
     return dl_gradient_sync_device_stream_s(&x, 2 * talk->copies * talk->bytes);
 }
 
-enum dl_code dl_split_time_message(const struct dl_split_walk *w, const struct dl_split_talk *talk,
-                                   struct dl_message *out, struct dl_err *err) {
+static enum dl_code time_message(const struct dl_split_walk *w, const struct dl_split_talk *talk,
+                                 struct dl_message *out, struct dl_err *err) {
     const struct dl_predict_request *r = w->replica->request;
     const struct dl_plan *plan = r->plan;
     const struct route route = find_route(w, talk);
@@ -130,6 +131,27 @@ enum dl_code dl_split_time_message(const struct dl_split_walk *w, const struct d
         .origin = t.origin,
         .extrapolated = t.extrapolated,
     };
+    return DL_OK;
+}
+
+/* F-FW-IDEAL: the bound takes the library that is fastest for the message. */
+static void try_libraries(const struct dl_split_walk *w, const struct dl_split_talk *talk,
+                          struct dl_message *out) {
+    for (int i = 0; dl_library_names[i] != NULL; i++) {
+        struct dl_split_walk other = *w;
+        struct dl_message m;
+        other.library = 1 + i;
+        if (time_message(&other, talk, &m, NULL) == DL_OK && m.duration_s < out->duration_s)
+            *out = m;
+    }
+}
+
+enum dl_code dl_split_time_message(const struct dl_split_walk *w, const struct dl_split_talk *talk,
+                                   struct dl_message *out, struct dl_err *err) {
+    const struct dl_predict_request *r = w->replica->request;
+    DL_TRY(time_message(w, talk, out, err));
+    if (dl_framework_is_bound(r->framework) && r->plan->library == NULL)
+        try_libraries(w, talk, out);
     return DL_OK;
 }
 
@@ -202,7 +224,9 @@ static enum dl_collective_op filter_backward(const struct dl_framework *framewor
         [DL_FILTER_REDUCE_SCATTER] = DL_COLL_REDUCE_SCATTER,
         [DL_FILTER_ALL_TO_ALL] = DL_COLL_ALL_TO_ALL,
     };
-    return ops[framework->activations.filter_backward];
+    /* the bound sends no more than each device needs */
+    return dl_framework_is_bound(framework) ? DL_COLL_REDUCE_SCATTER
+                                            : ops[framework->activations.filter_backward];
 }
 
 /* Where sums of channels end the graph, backward stops after the last split convolution. */

@@ -205,18 +205,22 @@ static enum dl_code use_measured(const struct dl_device *device, const struct dl
     return dl_layer_times_apply(times, workload, batch, &lowest, &highest, out, err);
 }
 
-/* What is left of an addition inside another kernel: forward it reads its other inputs; backward
- * the gradient, which all inputs share, is written for them. An activation leaves nothing. */
+bool dl_cost_fused_rest(const struct dl_layer *layer, enum dl_pass pass, double batch,
+                        struct dl_kernel *out) {
+    const double n = batch * dl_shape_elements(&layer->out);
+    if (layer->kind != &dl_layer_add || pass == DL_BACKWARD_WEIGHTS) return false;
+    *out = pass == DL_FORWARD ? dl_kernel_stream(pass, 0, (layer->input_count - 1) * n, 0)
+                              : dl_kernel_stream(pass, 0, 0, n);
+    return true;
+}
+
 static struct dl_pass_cost fused_cost(const struct dl_device *device, enum dl_precision precision,
                                       const struct dl_layer *layer, enum dl_pass pass,
                                       double batch) {
     struct dl_pass_cost cost = {0};
+    struct dl_kernel kernel;
     double longest_s = -1;
-    if (layer->kind != &dl_layer_add) return cost;
-    const double n = batch * dl_shape_elements(&layer->out);
-    const struct dl_kernel kernel = pass == DL_FORWARD
-                                        ? dl_kernel_stream(pass, 0, (layer->input_count - 1) * n, 0)
-                                        : dl_kernel_stream(pass, 0, 0, n);
+    if (!dl_cost_fused_rest(layer, pass, batch, &kernel)) return cost;
     add_kernel(device, precision, &kernel, 1, &cost, &longest_s);
     cost.launches = 0;
     return cost;

@@ -60,6 +60,11 @@ void dl_cost_scale(struct dl_pass_cost *cost, double factor);
  * one of them: then it runs inside the kernel before it. */
 bool dl_cost_fuses(const struct dl_framework *framework, enum dl_precision precision);
 bool dl_cost_fused(const struct dl_workload *workload, int index);
+/* What is left of an addition inside another kernel: forward it reads its other inputs; backward
+ * the gradient, which all inputs share, is written for them. false: nothing, as of an activation.
+ */
+bool dl_cost_fused_rest(const struct dl_layer *layer, enum dl_pass pass, double batch,
+                        struct dl_kernel *out);
 
 /* Bytes the optimizer moves per parameter (reads and writes), by optimizer and precision.
  * F-UPDATE-BYTES. SGD 3, momentum 5, Adam 7 fp32 words (key `formulas` of data/SOURCES.md); + 2

@@ -3,8 +3,8 @@
  * row of dl_framework_behaviours.
  *
  * A behaviour sees when each gradient is ready on the compute timeline and answers with
- * messages, in the order in which they use the network. The timeline (timeline.h) runs them
- * through one communication lane. */
+ * messages, in the order in which they use the network. The engine (model/engine/timeline.h) runs
+ * them through one communication lane. */
 #ifndef DL_MODEL_FRAMEWORK_GRADIENT_SYNC_H
 #define DL_MODEL_FRAMEWORK_GRADIENT_SYNC_H
 

@@ -1,8 +1,8 @@
 /* shared_host.c - see the header. F-SHARED-HOST: with k of the K devices that fill a host busy,
- * arithmetic takes 1 + (s - 1) (k - 1) / (K - 1) times as long, s = device.together_ratio measured
- * with all K. Memory takes max(1, k b / B) times as long, b: bandwidth of one device alone, B: of
- * all together, for passes that move more than a device's share of the last-level cache. Both take
- * k c / C times as long when k devices of c cores need more than C cores. */
+ * arithmetic takes 1 + (s - 1) (k - 1) / (K - 1) times as long, s = device.together_ratio
+ * measured with all K. Memory takes max(1, k b / B) times as long, b: bandwidth of one device
+ * alone, B: of all together, for passes that move more than a device's share of the last-level
+ * cache. Both take k c / C times as long when k devices of c cores need more than C cores. */
 #include "model/framework/shared_host.h"
 #include "model/network/path.h"
 
@@ -27,8 +27,8 @@ struct dl_shared_host dl_shared_host(const struct dl_system *system, const struc
     const double fit = host_cores / cores, working = fmin(out.device_count, fit);
     out.turns_ratio = fmax(1, out.device_count / fit);
     out.cache_bytes = dl_known(device->l2_bytes) ? device->l2_bytes / fmax(1, working) : 0;
-    if (!(device->together_ratio >= 1) || !(working > 1)) return out;
-    out.arithmetic_ratio = 1 + (device->together_ratio - 1) * (working - 1) / (fit - 1);
+    if (!(device->all_sockets_slowdown_ratio >= 1) || !(working > 1)) return out;
+    out.arithmetic_ratio = 1 + (device->all_sockets_slowdown_ratio - 1) * (working - 1) / (fit - 1);
     const double drawn = working * device->memory_bandwidth_bytes_per_s * device->memory_efficiency;
     if (dl_known(system->host.memory_bandwidth_bytes_per_s))
         out.memory_ratio = fmax(1, drawn / system->host.memory_bandwidth_bytes_per_s);
@@ -36,7 +36,8 @@ struct dl_shared_host dl_shared_host(const struct dl_system *system, const struc
 }
 
 bool dl_shared_host_matters(const struct dl_system *system) {
-    return is_cpu(system) && (system->nodes_share_host || system->device->together_ratio >= 1);
+    return is_cpu(system) &&
+           (system->nodes_share_host || system->device->all_sockets_slowdown_ratio >= 1);
 }
 
 void dl_shared_host_scale(const struct dl_shared_host *shared, struct dl_pass_cost *cost) {

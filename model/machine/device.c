@@ -97,8 +97,11 @@ static const struct dl_field device_fields[] = {
            "limit that an administrator set, e.g. nvidia-smi -pl; absent: tdp_w. Lowers the clock "
            "(F-POWER-CAP)"),
     NUMBER(kernel_latency_s, 0, 0.1, DL_UNIT_S, "shortest kernel on the device, start to end"),
-    NUMBER(together_ratio, 1, 100, DL_UNIT_NONE,
-           "CPU: time of arithmetic with all devices of the host busy / time alone"),
+    {.key = "together_ratio",
+     .type = DL_FIELD_NUMBER,
+     .offset = offsetof(struct dl_device, all_sockets_slowdown_ratio),
+     DL_RANGE(1, 100, DL_UNIT_NONE),
+     .help = "CPU: time of arithmetic with all devices of the host busy / time alone"},
     NUMBER(kernel_gap_s, 0, 0.1, DL_UNIT_S, "time between two queued kernels on the device"),
     NUMBER(collective_slowdown_frac, 0, 10, DL_UNIT_NONE,
            "compute time lost while NCCL runs / time of its transfers: its kernels occupy units of "

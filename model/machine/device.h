@@ -40,12 +40,13 @@ struct dl_device {
     double l2_bytes;                     /* last-level cache */
     int64_t unit_count;                  /* SMs or cores */
     double clock_hz, tdp_w;
-    double idle_w, load_w;   /* no work; kernels bound by arithmetic, NAN: assumed (F-POWER) */
-    double uncapped_load_w;  /* load_w at a clock that tdp_w does not allow; NAN: it allows it */
-    double power_limit_w;    /* that an administrator set below tdp_w; NAN: none */
-    double together_ratio;   /* CPU: time with all devices of the host busy / time alone */
-    double kernel_latency_s; /* shortest kernel, start to end, on the device */
-    double kernel_gap_s;     /* between two queued kernels on the device */
+    double idle_w, load_w;  /* no work; kernels bound by arithmetic, NAN: assumed (F-POWER) */
+    double uncapped_load_w; /* load_w at a clock that tdp_w does not allow; NAN: it allows it */
+    double power_limit_w;   /* that an administrator set below tdp_w; NAN: none */
+    double
+        all_sockets_slowdown_ratio;  /* CPU: time with all devices of the host busy / time alone */
+    double kernel_latency_s;         /* shortest kernel, start to end, on the device */
+    double kernel_gap_s;             /* between two queued kernels on the device */
     double collective_slowdown_frac; /* compute time lost while NCCL runs / time of its transfers;
                                         NAN: the framework's value */
     /* F-KERNEL-LOAD: time of kernels in training / by the models; NAN: that of the borrowed device,

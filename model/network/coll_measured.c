@@ -140,14 +140,14 @@ enum dl_code dl_coll_measured_time(const struct dl_system *system,
     const bool plain = request->algorithm == NULL && request->protocol == NULL &&
                        request->flows_per_adapter <= 1.0 && request->concurrent <= 1 &&
                        request->group_stride <= 1;
-    struct dl_collective_request as_run = *request;
+    struct dl_collective_request exact = *request;
     struct dl_collective_time wanted = {.origin = "model"};
     struct dl_coll_reading reading;
     *found = false;
     if (near.exact == NULL && near.fewer == NULL && near.more == NULL) return DL_OK;
-    as_run.as_run = true;
+    exact.allow_decreasing = true;
     /* the samples alone */
-    if (near.exact != NULL && plain && model(system, &as_run, &wanted, NULL) != DL_OK) {
+    if (near.exact != NULL && plain && model(system, &exact, &wanted, NULL) != DL_OK) {
         wanted = (struct dl_collective_time){
             .time_s = 1.0, .bandwidth_s = 1.0, .steps = NAN, .algorithm = "as measured"};
         wanted.limit = request->nodes > 1 ? "inter" : "intra";
@@ -157,11 +157,11 @@ enum dl_code dl_coll_measured_time(const struct dl_system *system,
         DL_TRY(read_set(system, near.exact, model, request, NULL, &reading, err));
         if (!plain) DL_TRY(model(system, request, &wanted, err));
     } else {
-        DL_TRY(model(system, &as_run, &wanted, err));
+        DL_TRY(model(system, &exact, &wanted, err));
         DL_TRY(read_ranks(system, &near, model, request, &wanted, &reading, err));
     }
     if (!(wanted.time_s > 0.0)) return DL_OK;
-    finish(system, &as_run, model, near.exact != NULL && plain, &reading, &wanted);
+    finish(system, &exact, model, near.exact != NULL && plain, &reading, &wanted);
     *out = wanted;
     *found = true;
     return DL_OK;

@@ -38,7 +38,7 @@ struct dl_coll_base dl_coll_samples_base(const struct dl_system *system,
     as_measured.ranks_per_node = measured->ranks / measured->nodes;
     as_measured.flows_per_adapter = 1.0, as_measured.algorithm = as_measured.protocol = NULL;
     as_measured.group_stride = 1, as_measured.concurrent = 1;
-    as_measured.bytes = bytes, as_measured.as_run = true;
+    as_measured.bytes = bytes, as_measured.allow_decreasing = true;
     if (model(system, &as_measured, &time, NULL) != DL_OK || !(time.time_s > 0.0))
         return (struct dl_coll_base){1.0, NULL, NULL};
     return (struct dl_coll_base){time.time_s, time.algorithm, time.protocol};
@@ -80,7 +80,7 @@ static struct point next_of(const struct walk *walk, int k, int step,
 }
 
 /* Whether sample k ran the algorithm and protocol of `base`. */
-static bool told_by(const struct walk *walk, int k, const struct dl_coll_base *base) {
+static bool covered_by_sample(const struct walk *walk, int k, const struct dl_coll_base *base) {
     if (base->algorithm == NULL) return true;
     const struct point point = point_at(walk, k);
     return point.base.algorithm == NULL || same(&point.base, base);
@@ -202,7 +202,8 @@ enum dl_code dl_coll_samples_read(const struct dl_system *system,
         return dl_fail(err, DL_ERR_INPUT, "a measured collective without samples");
     while (above < count && measured->samples[above].bytes < bytes) above++;
     /* measured at this size */
-    if (above < count && !(measured->samples[above].bytes > bytes) && told_by(&walk, above, base)) {
+    if (above < count && !(measured->samples[above].bytes > bytes) &&
+        covered_by_sample(&walk, above, base)) {
         *out = (struct dl_coll_reading){log(measured->samples[above].time_s / base->time_s),
                                         sample_sigma(&measured->samples[above]), false, false};
         return DL_OK;

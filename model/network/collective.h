@@ -27,8 +27,9 @@ struct dl_collective_request {
     const char *protocol;     /* imposed ("LL"); NULL: the library chooses */
     bool device_buffers;      /* MPI that stages messages from device memory through the host */
     bool device_direct; /* MPI that moves device memory itself, inside a node over links.intra */
-    bool as_run;        /* the library's cost to the letter, which falls where its rules switch to a
-                           cheaper algorithm; false: a prediction, which never falls with size */
+    /* the library's own cost, which falls where its rules switch to a cheaper algorithm; false: a
+     * prediction, which never falls with size */
+    bool allow_decreasing;
 
     /* F-COLL-CONCURRENT: a group of ranks inside a larger job (tensor groups inside nodes, data
      * groups across them). All 0: the ranks are those of nodes x ranks_per_node, alone. */

@@ -16,6 +16,7 @@
 
 #include "model/engine/pipe.h"
 #include "model/engine/pipeline.h"
+#include "model/engine/schedule.h"
 #include "model/engine/strategies/strategy.h"
 #include "model/search/search_pipes.h"
 
@@ -203,13 +204,16 @@ static int list_schedules(const struct dl_search_request *r, struct dl_transform
 }
 
 /* F-SEARCH-BOUND: no pipeline takes less. Its slowest device computes at least the mean of all, and
- * no less than the longest layer, for each micro-batch; while the first one passes the other
- * devices, it waits (F-PIPE-BUBBLE). */
-static double pipeline_least_s(const struct dl_search_micro *micro, const struct dl_found *found) {
-    const double v = (double)found->choice.virtual_stages, batches = found->choice.micro_batches,
-                 slowest_s = fmax(micro->step_s / (double)found->split.pp, micro->longest_s);
-    return found->choice.schedule == DL_ASYNC ? batches * slowest_s
-                                              : (batches - 1 / v) * slowest_s + micro->step_s / v;
+ * (but for the bound) no less than the longest layer, for each micro-batch; the first and the last
+ * one pass the others. */
+static double pipeline_least_s(const struct dl_search_micro *micro, bool bound,
+                               const struct dl_found *found) {
+    const double batches = found->choice.micro_batches, stages = (double)found->split.pp,
+                 longest_s = bound ? 0 : micro->longest_s,
+                 busy_s = batches * fmax(micro->step_s / stages, longest_s);
+    if (found->choice.schedule == DL_ASYNC) return busy_s;
+    return fmax(busy_s, dl_pipeline_least_of_any_s(micro->step_s, stages,
+                                                   (double)found->choice.virtual_stages, batches));
 }
 
 /* Every schedule of one pipeline: refused, slower than what is kept, or a candidate. */
@@ -233,7 +237,8 @@ static enum dl_code list_pipeline(struct candidates *c, const struct dl_search_m
         /* scaling limits: more parts than there are layers */
         if (!scheduled(c->s, code == DL_OK ? &checked : NULL, found, &plan))
             c->worker->rejected_count[DL_NOT_PARTS]++;
-        else if (dl_search_is_beyond(pipeline_least_s(micro, found), limit_s))
+        else if (dl_search_is_beyond(
+                     pipeline_least_s(micro, dl_framework_is_bound(r->framework), found), limit_s))
             c->worker->rejected_count[DL_NOT_FASTER]++;
         else
             add_candidate(c, found, &plan);
@@ -271,7 +276,7 @@ static enum dl_code try_pipelines(struct candidates *c, int micro, struct dl_err
     DL_TRY(list_pipelines(c, micro, err));
     if (c->count == 0) return DL_OK;
     DL_TRY(dl_search_pipes_new(c->s, micro, &c->arena, &pipes, err));
-    for (int i = 0; i < c->count; i++) DL_TRY(dl_search_pipes_want(pipes, &c->items[i].plan, err));
+    for (int i = 0; i < c->count; i++) dl_search_pipes_want(pipes, &c->items[i].plan);
     dl_search_pipes_make(pipes);
     for (int i = 0; i < c->count; i++) {
         struct dl_found *found = &c->items[i].found;

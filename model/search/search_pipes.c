@@ -91,8 +91,8 @@ enum dl_code dl_search_pipes_new(const struct dl_search *s, int micro, struct dl
     return DL_OK;
 }
 
-static enum dl_code add_split(struct dl_search_pipes *pipes, const struct dl_plan *plan,
-                              struct split **out, struct dl_err *err) {
+static void add_split(struct dl_search_pipes *pipes, const struct dl_plan *plan,
+                      struct split **out) {
     if (pipes->split_count == pipes->split_capacity) {
         pipes->splits = grown(pipes->arena, pipes->splits, pipes->split_count,
                               &pipes->split_capacity, sizeof *pipes->splits);
@@ -101,27 +101,25 @@ static enum dl_code add_split(struct dl_search_pipes *pipes, const struct dl_pla
     *split = (struct split){.stages = plan->pp, .virtual_stages = virtual_stages(plan)};
     split->pipe.stages = (int)split->stages;
     split->pipe.parts = (int)(split->stages * split->virtual_stages);
-    return dl_pipe_room(&split->pipe, pipes->arena, err);
+    dl_pipe_room(&split->pipe, pipes->arena);
 }
 
 static double micro_batches_of(const struct dl_plan *plan) {
     return round(plan->batch_per_device_samples * (double)plan->pp / plan->micro_batch_samples);
 }
 
-enum dl_code dl_search_pipes_want(struct dl_search_pipes *pipes, const struct dl_plan *plan,
-                                  struct dl_err *err) {
+void dl_search_pipes_want(struct dl_search_pipes *pipes, const struct dl_plan *plan) {
     const double micro_batches = micro_batches_of(plan);
     struct split *split = find_split(pipes, plan);
-    if (split == NULL) DL_TRY(add_split(pipes, plan, &split, err));
+    if (split == NULL) add_split(pipes, plan, &split);
     if (dl_search_bounds_time(pipes->search) || find_filled(split, plan, micro_batches) != NULL)
-        return DL_OK;
+        return;
     if (split->filled_count == split->filled_capacity) {
         split->filled = grown(pipes->arena, split->filled, split->filled_count,
                               &split->filled_capacity, sizeof *split->filled);
     }
     split->filled[split->filled_count++] =
         (struct filled){plan->schedule, under_way(plan, micro_batches), plan->dp > 1, NAN};
-    return DL_OK;
 }
 
 /* The pipeline with one of its schedules. */
@@ -235,13 +233,12 @@ enum dl_code dl_search_pipes_evaluate(const struct dl_search_pipes *pipes,
     pipe.request = &request;
     pipe.plan = *plan;
     pipe.micro_batches = micro_batches_of(plan);
-    dl_pipe_compute(&pipe, &evidence);
+    dl_pipe_least(&pipe, &evidence);
     dl_compose_iteration(&evidence, &iteration);
     *iteration_s = iteration.iteration_s;
     *memory_bytes = NAN;
     if (dl_search_is_beyond(*iteration_s, limit_s)) return DL_OK;
-    DL_TRY(dl_pipe_evidence(&pipe, &evidence, err));
-    dl_compose_iteration(&evidence, &iteration);
+    DL_TRY(dl_pipe_iteration(&pipe, &iteration, err));
     *iteration_s = iteration.iteration_s;
     if (!dl_search_is_beyond(*iteration_s, limit_s)) *memory_bytes = memory_of(pipes, split, &pipe);
     return DL_OK;

@@ -14,8 +14,7 @@ struct dl_search_pipes;
 enum dl_code dl_search_pipes_new(const struct dl_search *s, int micro, struct dl_arena *arena,
                                  struct dl_search_pipes **out, struct dl_err *err);
 /* plan: complete. */
-enum dl_code dl_search_pipes_want(struct dl_search_pipes *pipes, const struct dl_plan *plan,
-                                  struct dl_err *err);
+void dl_search_pipes_want(struct dl_search_pipes *pipes, const struct dl_plan *plan);
 void dl_search_pipes_make(struct dl_search_pipes *pipes);
 /* Of a plan that was wanted. Where the iteration is longer than limit_s: *iteration_s at least,
  * *memory_bytes NAN. */

@@ -122,7 +122,7 @@ struct pipe {
     struct dl_predict_request request;
     struct dl_plan plan;
     int first[3], stage;
-    double step_s[2], compute_s[2], parameters[2];
+    double step_s[2], compute_s[2], parameters[2], forward_s[2], backward_s[2];
 };
 static void make_pipe(const struct planner *p, int kind, int64_t n, int from, int to,
                       struct pipe *out) {
@@ -142,6 +142,8 @@ static void make_pipe(const struct planner *p, int kind, int64_t n, int from, in
                               .step_s = out->step_s,
                               .compute_s = out->compute_s,
                               .parameters = out->parameters,
+                              .forward_step_s = out->forward_s,
+                              .backward_step_s = out->backward_s,
                               .cut_elements = p->cuts,
                               .request = &out->request,
                               .plan = out->plan,
@@ -244,6 +246,7 @@ static void stage_evidence(const struct planner *p, const struct dl_stages *plac
         if (k != s) e->bubble_s += there->step_s;
     }
     e->comm_s = fmax(e->comm_s, e->exposed_comm_s);
+    dl_evidence_serial_path(e);
 }
 
 /* The stage that sets the pace. */

@@ -49,6 +49,7 @@ const struct dl_layer_kind *const dl_layer_kinds[] = {
     &dl_layer_moe,
     &dl_layer_rmsnorm,
     &dl_layer_head_norm,
+    &dl_layer_qk_norm,
     &dl_layer_swiglu,
     &dl_layer_geglu,
     &dl_layer_relu2,

@@ -42,7 +42,7 @@ static void put(struct dl_figure *out, int group, int kind, double bytes, double
 static bool model_at(const struct curve *curve, double bytes, struct dl_collective_time *out) {
     struct dl_collective_request request = curve->request;
     struct dl_err unused = {0};
-    request.bytes = bytes, request.as_run = true;
+    request.bytes = bytes, request.allow_decreasing = true;
     if (dl_collective_time(&curve->system, &request, out, &unused) != DL_OK || !(out->time_s > 0))
         return false;
     out->time_s += curve->launches_s;

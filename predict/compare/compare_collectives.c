@@ -55,15 +55,16 @@ static enum dl_code keep_release(struct dl_system *system, const char *version,
 static enum dl_code predict_row(const struct dl_system *system, const struct dl_coll_match *match,
                                 struct dl_compared *out, struct dl_arena *arena) {
     /* With the library release of the row, unless samples of the machine itself are available. */
-    struct dl_system as_run = *system;
-    if (match->nccl_version != NULL && as_run.collective_count > 0)
-        DL_TRY(keep_release(&as_run, match->nccl_version, arena));
-    if (as_run.collective_count == 0 && match->nccl_version != NULL)
-        as_run.nccl_version = match->nccl_version;
-    if (as_run.collective_count == 0 && match->mpi != NULL) as_run.mpi = match->mpi;
+    struct dl_system allow_decreasing = *system;
+    if (match->nccl_version != NULL && allow_decreasing.collective_count > 0)
+        DL_TRY(keep_release(&allow_decreasing, match->nccl_version, arena));
+    if (allow_decreasing.collective_count == 0 && match->nccl_version != NULL)
+        allow_decreasing.nccl_version = match->nccl_version;
+    if (allow_decreasing.collective_count == 0 && match->mpi != NULL)
+        allow_decreasing.mpi = match->mpi;
     struct dl_collective_time t;
     struct dl_err inner = {0};
-    if (dl_collective_time(&as_run, &match->request, &t, &inner) != DL_OK) {
+    if (dl_collective_time(&allow_decreasing, &match->request, &t, &inner) != DL_OK) {
         out->skipped = true;
         out->why = dl_arena_strdup(arena, inner.message);
         return DL_OK;

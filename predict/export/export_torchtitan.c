@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "import/torchtitan_models.h"
+#include "import/run/torchtitan_models.h"
 #include "model/engine/strategies/strategy.h"
 #include "predict/export/export.h"
 

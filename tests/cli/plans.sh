@@ -70,18 +70,18 @@ titan 'sharded in groups' --nodes 2 --micro-batch 2 --recompute selective --zero
 
 # The number of devices, Megatron's defaults, NeMo's keys; what is ignored is named.
 run import megatron tests/fixtures/runs/megatron.sh --system dgx-a100-80
-check 'a launch script' 0 '4 arguments have no part in a prediction: lr, lr_decay_style, save, data_path'
+check 'a launch script' 0 '4 arguments cost no time: lr, lr_decay_style, save, data_path'
 has 'variables, padded vocabulary, virtual stages' 'layers=48,hidden=1600,heads=25,seq=1024,vocab=50304,ffn=6400,flash=1 .*--pp 2 .*--schedule interleaved --virtual-stages 2'
 has 'devices of torchrun' '--nodes 2 --devices-per-node 8'
 run import nemo tests/fixtures/runs/nemo.yaml --json
 check 'a NeMo configuration' 0
-if [ "$(jq -r '[.format, .options.tp, .options.zero, .options."sequence-parallel", .options.precision, .ignored[0]] | join(" ")' "$work/out")" = \
-    'dlmodel-plan 2 1 true bf16 mcore_gpt' ]; then echo 'ok its parts as JSON'; else bad 'its parts as JSON' "$(cat "$work/out")"; fi
+if [ "$(jq -r '[.format, .options.tp, .options.zero, .options."sequence-parallel", .options.precision, (.ignored | index("mcore_gpt") != null)] | join(" ")' "$work/out")" = \
+    'dlmodel-plan 2 1 true bf16 true' ]; then echo 'ok its parts as JSON'; else bad 'its parts as JSON' "$(cat "$work/out")"; fi
 run import torchtitan tests/fixtures/runs/torchtitan.toml --workload gpt2_xl
-check 'a torchtitan configuration' 0 'job.description, optimizer.lr, parallelism.pipeline_parallel_split_points'
+check 'a torchtitan configuration' 0 'not modelled: parallelism.pipeline_parallel_split_points'
 has 'hybrid sharding of it' '--strategy zero3 --zero-group 8 --set seq=1024 --gpus 16 --global-batch 32 --micro-batch 2 --tokens 32768000 .*--recompute full'
 run import torchtitan tests/fixtures/runs/torchtitan.toml
-check 'a flavor without a name here' 3 'torchtitan.toml:1:1: error: model.flavor: no workload is known for llama3 custom'
+check 'a flavor without a name here' 3 'torchtitan.toml:[0-9]+:1: error: model.flavor: no workload is known for llama3 custom'
 
 # Refused, with the place and the reason.
 wrong() { # wrong NAME KIND TEXT MESSAGE
@@ -89,13 +89,13 @@ wrong() { # wrong NAME KIND TEXT MESSAGE
     run import "$2" "$work/wrong"
     check "$1" 3 "$4"
 }
-wrong 'no arguments' megatron 'hello\n' 'expected arguments'
+wrong 'no arguments' megatron 'hello\n' 'no program with arguments'
 wrong 'an open quote' megatron '--num-layers "3\n' 'wrong:1:1: error: expected the closing "'
-wrong 'no number of layers' megatron '--nnodes 1 --nproc-per-node 8\n--hidden-size 3' 'no num_layers: it is needed'
+wrong 'no number of layers' megatron '--nnodes 1 --nproc-per-node 8\n--hidden-size 3' 'num_layers: there is none: where a recipe'
 wrong 'no number' megatron '--nnodes 1 --nproc-per-node 8\n--num-layers many' 'wrong:2:1: error: num_layers: expected a number from 1 to 1e\+09, found "many"'
-wrong 'a variable without a value' megatron '--nnodes $NODES --nproc-per-node 8' 'nnodes: .*write the variable'
-wrong 'no devices' megatron '--num-layers 3\n' 'how many devices'
-wrong 'a sum' nemo 'hello\n' 'expected lines KEY: VALUE'
+wrong 'a variable without a value' megatron '--num-layers 2 --hidden-size 8 --num-attention-heads 2 --seq-length 4 --vocab-size 8 --nnodes $NODES' 'nnodes: .*give it by --env NODES=N'
+wrong 'no width' megatron '--num-layers 3\n' 'no hidden_size: it is needed'
+wrong 'no key' nemo 'hello\n' 'no program with arguments'
 wrong 'a key twice' torchtitan 'a = 1\na = 2\n' 'wrong:2:1: error: the key was given before'
 wrong 'a string without an end' torchtitan 'a = "b\n' 'wrong:1:7: error: expected the end of the string'
 wrong 'a word' torchtitan '[t]\na = hello\n' 'wrong:2:5: error: expected a number, true, false, a string or an array'

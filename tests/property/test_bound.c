@@ -119,6 +119,79 @@ static void nothing_beats_the_bound(void **state) {
     assert_true(compared > 70000 / step());
 }
 
+static int64_t any_ranks(uint64_t *seed, const struct dl_strategy *strategy, unsigned axis) {
+    const int64_t ranks = (int64_t)1 << check_random(seed) % 4;
+    return strategy->axes & axis ? ranks : 0;
+}
+static bool one_in(uint64_t *seed, uint64_t count) { return check_random(seed) % count == 0; }
+
+/* Any plan of any strategy, as fixed as a user can fix it: micro-batches too, for which each
+ * framework has a default of its own. */
+static struct dl_plan any_plan(uint64_t *seed) {
+    uint64_t count = 0;
+    while (dl_strategies[count] != NULL) count++;
+    const struct dl_strategy *strategy = dl_strategies[check_random(seed) % count];
+    const bool stack = strategy->way == DL_WAY_TRANSFORMER;
+    struct dl_plan plan = {.strategy = strategy,
+                           .optimizer = DL_MOMENTUM,
+                           .synthetic_input = true,
+                           .attention = DL_ATTENTION_OPEN,
+                           .nodes = (int64_t)1 << check_random(seed) % 6,
+                           .precision = (enum dl_precision)(check_random(seed) % DL_PRECISIONS),
+                           .batch_per_device_samples = (double)(2 << 2 * (check_random(seed) % 3)),
+                           .tp = any_ranks(seed, strategy, DL_AXIS_TP),
+                           .pp = any_ranks(seed, strategy, DL_AXIS_PP),
+                           .ep = any_ranks(seed, strategy, DL_AXIS_EP)};
+    if (stack) {
+        plan.sp = one_in(seed, 2) ? 1 : any_ranks(seed, strategy, DL_AXIS_SP);
+        plan.sequence_parallel = plan.tp > 1 && one_in(seed, 2);
+        plan.shard = strategy->shard == 0 && one_in(seed, 2);
+        plan.recompute = one_in(seed, 3) ? DL_RECOMPUTE_FULL : DL_RECOMPUTE_NONE;
+    }
+    if (plan.pp > 1 || (stack && one_in(seed, 2))) plan.micro_batch_samples = 1;
+    if (plan.pp > 1 && one_in(seed, 2)) plan.schedule = DL_INTERLEAVED, plan.virtual_stages = 2;
+    if (strategy->shard > 0 && one_in(seed, 4)) plan.shard_group = 8;
+    return plan;
+}
+
+/* Splits of every kind. */
+static void nothing_beats_the_bound_of_a_split(void **state) {
+    (void)state;
+    static const char *const names[] = {"resnet50",   "vgg16",       "alexnet",
+                                        "bert_large", "llama3_8b",   "mixtral_8x7b",
+                                        "gpt2",       "densenet121", "gpt_oss_120b"};
+    const struct dl_framework *ideal = framework_named("ideal");
+    uint64_t seed = 20261128;
+    int compared = 0;
+    for (int i = 0; i < 40000 / step(); i++) {
+        struct dl_arena arena = {0};
+        struct dl_err err = {0};
+        struct dl_prediction bound, p;
+        const struct dl_system *system =
+            all.systems[check_random(&seed) % (uint64_t)all.system_count];
+        const struct dl_workload *workload =
+            workload_named(names[check_random(&seed) % (sizeof names / sizeof names[0])]);
+        const struct dl_plan plan = any_plan(&seed);
+        const struct dl_framework *framework =
+            all.frameworks[check_random(&seed) % (uint64_t)all.framework_count];
+        if (is_bounded(framework) &&
+            dl_predict(system, workload, framework, &plan, NULL, &arena, &p, &err) == DL_OK &&
+            dl_predict(system, workload, ideal, &plan, NULL, &arena, &bound, &err) == DL_OK) {
+            compared++;
+            if (p.iteration_s < least_s(&bound, &p) * (1 - 1e-9))
+                fail_msg("%s on %s, %s, %s, %lld nodes, %s, shard %lld, tp %lld, pp %lld, sp %lld, "
+                         "ep %lld: %.9g s, the bound is %.9g s",
+                         framework->name, system->name, workload->name,
+                         dl_precision_names[plan.precision], (long long)plan.nodes,
+                         plan.strategy->name, (long long)plan.shard, (long long)plan.tp,
+                         (long long)plan.pp, (long long)plan.sp, (long long)plan.ep, p.iteration_s,
+                         bound.iteration_s);
+        }
+        dl_arena_free(&arena);
+    }
+    assert_true(compared > 3000 / step());
+}
+
 static double passes_of(struct dl_passes p) { return p.reads + p.writes + p.fixed_bytes / 4; }
 
 /* The kernels of the bound make the fewest passes that any framework is known to make. */
@@ -191,6 +264,7 @@ static void efficiency_is_named(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_beats_the_bound),
+                                       cmocka_unit_test(nothing_beats_the_bound_of_a_split),
                                        cmocka_unit_test(best_kernels),
                                        cmocka_unit_test(efficiency_is_named)};
     return cmocka_run_group_tests(tests, catalog_load, catalog_free);

@@ -334,8 +334,9 @@ static void latency_of_nccls_ring(void **state) {
         }
         for (int r = 0; r < p; r++) last_s = fmax(last_s, now_s[r]);
         struct dl_cost_parts cost;
-        assert_true(dl_nccl_cost(number, row, &graph, DL_COLL_ALL_REDUCE, DL_NCCL_RING, DL_NCCL_LL,
-                                 4, false, &cost));
+        assert_true(dl_nccl_cost(
+            &(struct dl_nccl_operation){number, row, &graph, DL_COLL_ALL_REDUCE, 4, false},
+            DL_NCCL_RING, DL_NCCL_LL, &cost));
         check_close(cost.latency_s - row->latencies->base_us[DL_NCCL_RING][DL_NCCL_LL] * 1e-6,
                     last_s, 1e-9);
     }
@@ -380,8 +381,9 @@ static void latency_of_nccls_tree(void **state) {
                      between_us = row->latencies->net_us[DL_NCCL_TREE][DL_NCCL_LL];
         const int levels = depth_below(0, nodes) - (dl_is_power_of_two(nodes) ? 0 : 1);
         struct dl_cost_parts cost;
-        assert_true(dl_nccl_cost(number, row, &graph, DL_COLL_ALL_REDUCE, DL_NCCL_TREE, DL_NCCL_LL,
-                                 4, false, &cost));
+        assert_true(dl_nccl_cost(
+            &(struct dl_nccl_operation){number, row, &graph, DL_COLL_ALL_REDUCE, 4, false},
+            DL_NCCL_TREE, DL_NCCL_LL, &cost));
         check_close(cost.latency_s * 1e6 - row->latencies->base_us[DL_NCCL_TREE][DL_NCCL_LL],
                     2 * ((per_node - 1) * inside_us + levels * between_us), 1e-9);
     }

@@ -153,7 +153,7 @@ static void oneccl_by_hand(void **state) {
                                                 .bytes = cases[i].bytes,
                                                 .nodes = 4,
                                                 .ranks_per_node = 1,
-                                                .as_run = true};
+                                                .allow_decreasing = true};
         struct dl_collective_time t;
         assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
         assert_string_equal(t.algorithm, cases[i].algorithm);

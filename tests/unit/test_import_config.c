@@ -170,7 +170,7 @@ static void unknown_members_can_be_skipped(void **state) {
     const char *text = quoted("{'model_type':'llama'," LLAMA ",'odd':[1],'other':{'a':2}}", &arena);
     assert_int_equal(dl_config_parse("config.json", text, strlen(text), true, &arena, &model, &err),
                      DL_OK);
-    assert_int_equal(model.skipped, 2);
+    assert_non_null(strchr(model.skipped, ','));
     dl_arena_free(&arena);
 }
 

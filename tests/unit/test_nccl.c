@@ -85,9 +85,10 @@ static void reference_values_within_one_percent(void **state) {
         for (int a = 0; a < 2; a++)
             for (int p = 0; p < 3; p++) {
                 struct dl_cost_parts cost;
-                bool there = dl_nccl_cost(number, row, r->graph, DL_COLL_ALL_REDUCE,
-                                          (enum dl_nccl_algorithm)a, (enum dl_nccl_protocol)p,
-                                          r->bytes, false, &cost);
+                bool there =
+                    dl_nccl_cost(&(struct dl_nccl_operation){number, row, r->graph,
+                                                             DL_COLL_ALL_REDUCE, r->bytes, false},
+                                 (enum dl_nccl_algorithm)a, (enum dl_nccl_protocol)p, &cost);
                 assert_int_equal(there, r->us[a][p] > 0.0);
                 if (there)
                     check_close((cost.latency_s + cost.bandwidth_s) * 1e6, r->us[a][p], 0.01);
@@ -95,8 +96,9 @@ static void reference_values_within_one_percent(void **state) {
         enum dl_nccl_algorithm algorithm;
         enum dl_nccl_protocol protocol;
         struct dl_cost_parts cost;
-        assert_true(dl_nccl_choose(number, row, r->graph, DL_COLL_ALL_REDUCE, r->bytes, -1, -1,
-                                   false, &algorithm, &protocol, &cost));
+        assert_true(dl_nccl_choose(
+            &(struct dl_nccl_operation){number, row, r->graph, DL_COLL_ALL_REDUCE, r->bytes, false},
+            -1, -1, &algorithm, &protocol, &cost));
         assert_int_equal(algorithm, r->algorithm);
         assert_int_equal(protocol, r->protocol);
     }
@@ -110,16 +112,19 @@ static void other_operations_by_hand(void **state) {
     int number = 0;
     const struct dl_nccl_version *row = dl_nccl_version_find("2.18.3", &number);
     struct dl_cost_parts cost;
-    assert_true(dl_nccl_cost(number, row, &graph_a, DL_COLL_ALL_GATHER, DL_NCCL_RING,
-                             DL_NCCL_SIMPLE, 8388608, false, &cost));
+    assert_true(dl_nccl_cost(
+        &(struct dl_nccl_operation){number, row, &graph_a, DL_COLL_ALL_GATHER, 8388608, false},
+        DL_NCCL_RING, DL_NCCL_SIMPLE, &cost));
     check_close(cost.latency_s, 32.2e-6, 1e-9);
     check_close(cost.bandwidth_s, 8388608 / 137.142857e9, 1e-6);
-    assert_true(dl_nccl_cost(number, row, &graph_a, DL_COLL_BROADCAST, DL_NCCL_RING, DL_NCCL_SIMPLE,
-                             8388608, false, &cost));
+    assert_true(dl_nccl_cost(
+        &(struct dl_nccl_operation){number, row, &graph_a, DL_COLL_BROADCAST, 8388608, false},
+        DL_NCCL_RING, DL_NCCL_SIMPLE, &cost));
     check_close(cost.latency_s, 35.6e-6, 1e-9);
     check_close(cost.bandwidth_s, 8388608 / 120e9, 1e-9);
-    assert_false(dl_nccl_cost(number, row, &graph_a, DL_COLL_BROADCAST, DL_NCCL_TREE,
-                              DL_NCCL_SIMPLE, 8, false, &cost));
+    assert_false(dl_nccl_cost(
+        &(struct dl_nccl_operation){number, row, &graph_a, DL_COLL_BROADCAST, 8, false},
+        DL_NCCL_TREE, DL_NCCL_SIMPLE, &cost));
 }
 
 static void versions_find_their_span(void **state) {
@@ -151,12 +156,14 @@ static void version_switch_by_hand(void **state) {
     int number = 0;
     struct dl_cost_parts cost;
     const struct dl_nccl_version *row = dl_nccl_version_find("2.7.8", &number);
-    assert_true(dl_nccl_cost(number, row, &graph_b, DL_COLL_ALL_REDUCE, DL_NCCL_RING, DL_NCCL_LL, 0,
-                             false, &cost));
+    assert_true(dl_nccl_cost(
+        &(struct dl_nccl_operation){number, row, &graph_b, DL_COLL_ALL_REDUCE, 0, false},
+        DL_NCCL_RING, DL_NCCL_LL, &cost));
     check_close(cost.latency_s * 1e6, 3.6 + 24 * .47 * 1.8 + 6 * 2.7, 1e-9);
     row = dl_nccl_version_find("2.12.7", &number);
-    assert_true(dl_nccl_cost(number, row, &graph_b, DL_COLL_ALL_REDUCE, DL_NCCL_RING,
-                             DL_NCCL_SIMPLE, 4096, false, &cost));
+    assert_true(dl_nccl_cost(
+        &(struct dl_nccl_operation){number, row, &graph_b, DL_COLL_ALL_REDUCE, 4096, false},
+        DL_NCCL_RING, DL_NCCL_SIMPLE, &cost));
     check_close(cost.latency_s * 1e6, 307.2, 1e-9);
 }
 
@@ -180,10 +187,12 @@ static void monotone_envelope(void **state) {
         bool raised = false;
         for (double bytes = 1; bytes < 2e9; bytes *= 1.013) {
             struct dl_cost_parts exact, smooth;
-            dl_nccl_cost(number, row, &graph_b, DL_COLL_ALL_REDUCE, DL_NCCL_TREE,
-                         (enum dl_nccl_protocol)p, bytes, false, &exact);
-            dl_nccl_cost(number, row, &graph_b, DL_COLL_ALL_REDUCE, DL_NCCL_TREE,
-                         (enum dl_nccl_protocol)p, bytes, true, &smooth);
+            dl_nccl_cost(&(struct dl_nccl_operation){number, row, &graph_b, DL_COLL_ALL_REDUCE,
+                                                     bytes, false},
+                         DL_NCCL_TREE, (enum dl_nccl_protocol)p, &exact);
+            dl_nccl_cost(
+                &(struct dl_nccl_operation){number, row, &graph_b, DL_COLL_ALL_REDUCE, bytes, true},
+                DL_NCCL_TREE, (enum dl_nccl_protocol)p, &smooth);
             assert_true(smooth.bandwidth_s >= exact.bandwidth_s &&
                         smooth.bandwidth_s <= 1.34 * exact.bandwidth_s);
             assert_true(smooth.bandwidth_s >= last_s);

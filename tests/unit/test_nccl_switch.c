@@ -28,7 +28,7 @@ static const struct dl_system *load(const char *name, struct dl_arena *arena) {
     return system;
 }
 
-static double switch_bytes(const struct dl_system *system, int64_t devices, bool as_run) {
+static double switch_bytes(const struct dl_system *system, int64_t devices, bool allow_decreasing) {
     double last = 0;
     for (double bytes = 65536; bytes < 64e6; bytes *= 1.001) {
         const struct dl_collective_request r = {.op = DL_COLL_ALL_REDUCE,
@@ -37,7 +37,7 @@ static double switch_bytes(const struct dl_system *system, int64_t devices, bool
                                                 .nodes = 1,
                                                 .ranks_per_node = devices,
                                                 .flows_per_adapter = 1,
-                                                .as_run = as_run};
+                                                .allow_decreasing = allow_decreasing};
         struct dl_collective_time t;
         assert_int_equal(dl_collective_time(system, &r, &t, NULL), DL_OK);
         if (strcmp(t.protocol, "LL128") == 0) last = bytes;
@@ -117,7 +117,7 @@ static void a_memo_changes_nothing(void **state) {
                                               .flows_per_adapter = 1 + (dice >> 9) % 2,
                                               .concurrent = (dice >> 11) % 3,
                                               .group_stride = 1,
-                                              .as_run = dice % 11 == 0};
+                                              .allow_decreasing = dice % 11 == 0};
             struct dl_collective_time t, u;
             struct dl_err one = {0}, two = {0};
             /* often the same again */

@@ -68,9 +68,9 @@ static int check_costs(const struct vector *v, int line) {
         for (int p = 0; p < DL_NCCL_PROTOCOLS; p++) {
             struct dl_cost_parts cost = {0};
             const double expected = v->expected[a][p];
-            const bool there =
-                dl_nccl_cost(v->number, v->row, &v->graph, v->op, (enum dl_nccl_algorithm)a,
-                             (enum dl_nccl_protocol)p, v->bytes, false, &cost);
+            const bool there = dl_nccl_cost(
+                &(struct dl_nccl_operation){v->number, v->row, &v->graph, v->op, v->bytes, false},
+                (enum dl_nccl_algorithm)a, (enum dl_nccl_protocol)p, &cost);
             const double actual = bandwidth ? v->bytes / cost.bandwidth_s / 1e9
                                             : (cost.latency_s + cost.bandwidth_s) * 1e6;
             if (there == !isnan(expected) && (!there || fabs(actual - expected) <= 1e-5 * expected))
@@ -92,8 +92,9 @@ static int check_choice(const struct vector *v, int line) {
     if (strcmp(v->chosen, "bandwidth") == 0) return 0;
     if (v->op != DL_COLL_ALL_REDUCE && v->graph.ranks <= v->graph.nodes && v->number >= 2300)
         return 0;
-    assert_true(dl_nccl_choose(v->number, v->row, &v->graph, v->op, v->bytes, -1, -1, false,
-                               &algorithm, &protocol, &cost));
+    assert_true(dl_nccl_choose(
+        &(struct dl_nccl_operation){v->number, v->row, &v->graph, v->op, v->bytes, false}, -1, -1,
+        &algorithm, &protocol, &cost));
     snprintf(name, sizeof name, "%s-%s", dl_nccl_algorithms[algorithm].name,
              dl_nccl_protocol_names[protocol]);
     if (strcmp(name, v->chosen) == 0) return 0;

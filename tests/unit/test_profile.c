@@ -108,7 +108,7 @@ static void devices_of_a_host_slow_each_other(void **state) {
         for (int k = 0; k < 3; k++) more.samples[more.sample_count++] = samples[k];
         more.header.cores = 1;
         const struct dl_system p = profile_of(&more, &arena);
-        check_close(p.profile.together_ratio, 1.5, 1e-12);
+        check_close(p.profile.all_sockets_slowdown_ratio, 1.5, 1e-12);
         check_close(p.host.memory_bandwidth_bytes_per_s,
                     fmax(32e9, p.profile.memory_bandwidth_bytes_per_s), 1e-12);
         assert_int_equal(p.devices_per_node, 2);

@@ -31,8 +31,12 @@ static void closed_forms(void **state) {
         struct dl_err err = {0};
         struct dl_pipeline_pass *passes;
         int count;
-        const struct dl_pipeline_order order = {cases[c].schedule,      4,         cases[c].parts,
-                                                cases[c].micro_batches, forward_s, backward_s};
+        const struct dl_pipeline_order order = {.schedule = cases[c].schedule,
+                                                .stages = 4,
+                                                .parts = cases[c].parts,
+                                                .micro_batches = cases[c].micro_batches,
+                                                .forward_s = forward_s,
+                                                .backward_s = backward_s};
         assert_int_equal(dl_pipeline_passes(&order, &arena, &passes, &count, &err), DL_OK);
         assert_int_equal(count, 2 * 4 * cases[c].parts * cases[c].micro_batches);
         check_close(makespan_s(passes, count), 3 * (cases[c].micro_batches + 3.0 / cases[c].parts),
@@ -53,7 +57,12 @@ static void an_order_by_hand(void **state) {
     struct dl_err err = {0};
     struct dl_pipeline_pass *passes;
     int count;
-    const struct dl_pipeline_order order = {DL_1F1B, 2, 1, 3, forward_s, backward_s};
+    const struct dl_pipeline_order order = {.schedule = DL_1F1B,
+                                            .stages = 2,
+                                            .parts = 1,
+                                            .micro_batches = 3,
+                                            .forward_s = forward_s,
+                                            .backward_s = backward_s};
     static const struct {
         int stage, micro_batch;
         bool backward;
@@ -78,7 +87,12 @@ static void groups_of_stages(void **state) {
     struct dl_err err = {0};
     struct dl_pipeline_pass *passes;
     int count;
-    const struct dl_pipeline_order order = {DL_INTERLEAVED, 4, 2, 6, forward_s, backward_s};
+    const struct dl_pipeline_order order = {.schedule = DL_INTERLEAVED,
+                                            .stages = 4,
+                                            .parts = 2,
+                                            .micro_batches = 6,
+                                            .forward_s = forward_s,
+                                            .backward_s = backward_s};
     assert_int_equal(dl_pipeline_passes(&order, &arena, &passes, &count, &err), DL_ERR_USAGE);
     dl_arena_free(&arena);
 }

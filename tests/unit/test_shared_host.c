@@ -21,7 +21,7 @@ static struct dl_device one_core(void) {
                               .memory_bandwidth_bytes_per_s = 10e9,
                               .memory_efficiency = 1,
                               .l2_bytes = 8e6,
-                              .together_ratio = 1.6};
+                              .all_sockets_slowdown_ratio = 1.6};
 }
 
 static struct dl_system of(const struct dl_device *device) {
@@ -71,7 +71,7 @@ static void what_is_not_known_is_left_alone(void **state) {
     struct dl_device device = one_core();
     struct dl_system system = of(&device);
     const struct dl_plan two = {.nodes = 2, .devices_per_node = 1};
-    device.together_ratio = NAN;
+    device.all_sockets_slowdown_ratio = NAN;
     struct dl_shared_host s = dl_shared_host(&system, &two);
     assert_true(s.arithmetic_ratio == 1 && s.memory_ratio == 1 && s.turns_ratio == 1);
     device = one_core();

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "model/framework/timeline.h"
+#include "model/engine/timeline.h"
 #include "tests/check.h"
 #include "tests/fake.h"
 

@@ -63,7 +63,7 @@ static enum dl_code check(const struct dl_system *system, const struct dl_worklo
     return DL_OK;
 }
 
-static enum dl_code balance(struct pipe *pipe, struct dl_err *err) {
+static void balance(struct pipe *pipe) {
     struct dl_pipe *p = &pipe->p;
     const struct dl_predict_request *r = p->request;
     const int layers = r->workload->layer_count;
@@ -71,13 +71,12 @@ static enum dl_code balance(struct pipe *pipe, struct dl_err *err) {
     double *cuts = dl_arena_alloc(r->arena, (size_t)layers + 1, sizeof *cuts);
     double *work = dl_arena_alloc(r->arena, DL_PIPELINE_WORK(layers, p->parts), sizeof *work);
     p->messages = dl_arena_alloc(r->arena, (size_t)p->stages + 1, sizeof *p->messages);
-    DL_TRY(dl_pipe_room(p, r->arena, err));
+    dl_pipe_room(p, r->arena);
     dl_pipe_layer_steps(r, &pipe->cost, step_s);
     dl_pipeline_balance(step_s, layers, p->parts, p->first, work);
     dl_pipeline_cuts(r->workload, cuts);
     p->cut_elements = cuts;
     dl_pipe_split(p, r, &pipe->cost);
-    return DL_OK;
 }
 
 /* Costs of the slowest device over the iteration, for the diagnosis and `explain`: others wait for
@@ -124,16 +123,12 @@ static double alone_s(const struct pipe *pipe) {
            p->stages;
 }
 
-/* Every stage divides its time between the directions as the slowest one does. */
 static enum dl_code stage_times(const struct dl_pipe *p, struct dl_arena *arena,
                                 struct dl_prediction *out, struct dl_err *err) {
     (void)err;
     struct dl_stage_time *times = dl_arena_alloc(arena, (size_t)p->stages, sizeof *times);
-    const double forward_frac = p->forward_s / (p->forward_s + p->backward_s);
-    for (int s = 0; s < p->stages; s++) {
-        times[s] =
-            (struct dl_stage_time){p->step_s[s] * forward_frac, p->step_s[s] * (1 - forward_frac)};
-    }
+    for (int s = 0; s < p->stages; s++)
+        times[s] = (struct dl_stage_time){p->forward_step_s[s], p->backward_step_s[s]};
     out->stage_times = times;
     out->micro_batches = p->micro_batches;
     return DL_OK;
@@ -170,11 +165,12 @@ static enum dl_code predict_pipe(struct pipe *pipe, struct dl_prediction *out, s
     struct dl_evidence evidence;
     DL_TRY(dl_cost_compute(r->system->device, r->workload, r->framework, &p->plan,
                            p->plan.micro_batch_samples, r->arena, &pipe->cost, err));
-    DL_TRY(balance(pipe, err));
+    balance(pipe);
     slowest_cost(pipe, &cost);
     DL_TRY(dl_pipe_evidence(p, &evidence, err));
     dl_evidence_of_cost(&cost, r->workload->layer_count, 1, &evidence);
     dl_evidence_of_messages(p->messages, p->message_count, false, &evidence);
+    dl_evidence_serial_path(&evidence);
     struct dl_prediction result = {0};
     dl_compose(&evidence, r->workload, &p->plan, alone_s(pipe), &result);
     describe_comm(p, &result);

@@ -249,7 +249,7 @@ struct dl_transformer_mapping {
     double buckets;                                    /* pieces in which gradients go out */
     double update_s, update_by_limit_s[3], update_error_s;
     bool bound;            /* F-FW-IDEAL: cheapest way to reduce, hidden behind the next forward */
-    double before_frac;    /* of the gradients: those of what comes before the layers */
+    double last_frac;      /* of the gradients: what the bound sends last at least */
     double straggler_frac; /* F-STRAGGLER */
     /* of compute while a collective runs; F-SLOWDOWN, F-TRANSFORMER-CONTENTION */
     double slowdown_frac;

@@ -239,6 +239,21 @@ static enum dl_code make_once(struct dl_transformer_maker *m, struct dl_transfor
     return DL_OK;
 }
 
+/* F-FW-IDEAL: every token to its experts, or once to each node: what takes less. */
+static enum dl_code make_cheapest(struct dl_transformer_maker *m, struct dl_transformer_group group,
+                                  double share, struct dl_err *err) {
+    struct dl_transformer_micro_batch *b = m->micro_batch;
+    const double bytes = b->expert_bytes / share;
+    struct dl_collective_time each;
+    DL_TRY(
+        dl_transformer_collective(m->tf, m->split, group, DL_COLL_ALL_TO_ALL, bytes, &each, err));
+    DL_TRY(make_once(m, group, share, err));
+    if (b->route.time_s <= each.time_s) return DL_OK;
+    b->route = each;
+    b->route_bytes = bytes;
+    return DL_OK;
+}
+
 static enum dl_code make_experts(struct dl_transformer_maker *m, struct dl_err *err) {
     const struct dl_transformer *tf = m->tf;
     const struct dl_transformer_split *split = m->split;
@@ -248,6 +263,7 @@ static enum dl_code make_experts(struct dl_transformer_maker *m, struct dl_err *
     const double share = own ? (double)split->tp : 1,
                  ranks = (double)dl_transformer_expert_ranks(split);
     if (ranks <= 1) return DL_OK;
+    if (dl_framework_is_bound(tf->framework)) return make_cheapest(m, group, share, err);
     if (tf->framework->transformer.expert_exchange == DL_EXPERT_ALL_TO_ALL) {
         b->route_bytes = b->expert_bytes / share;
         return dl_transformer_collective(tf, split, group, DL_COLL_ALL_TO_ALL, b->route_bytes,

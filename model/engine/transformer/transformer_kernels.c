@@ -58,6 +58,14 @@ void dl_transformer_add_slow_stream(const struct dl_transformer_maker *m, enum d
     if (reads > 0 || writes > 0) add_kernel(m, &scales, &kernel, sign, out);
 }
 
+void dl_transformer_add_rest(const struct dl_transformer_maker *m, const struct dl_kernel *rest,
+                             struct dl_transformer_pass *out) {
+    const struct dl_kernel_scales none = {.stream_scale = 1};
+    const double launches = out->launches;
+    add_kernel(m, &none, rest, 1, out);
+    out->launches = launches;
+}
+
 void dl_transformer_add_stream(const struct dl_transformer_maker *m, enum dl_pass pass,
                                double reads, double writes, double extra_bytes, double sign,
                                struct dl_transformer_pass *out) {

@@ -35,6 +35,10 @@ void dl_transformer_add_slow_stream(const struct dl_transformer_maker *m, enum d
                                     double scale, double reads, double writes, double extra_bytes,
                                     double sign, struct dl_transformer_pass *out);
 
+/* What a layer inside the kernels of another adds to them. */
+void dl_transformer_add_rest(const struct dl_transformer_maker *m, const struct dl_kernel *rest,
+                             struct dl_transformer_pass *out);
+
 /* What experts add to their products and exchange. F-TRANSFORMER-EXPERT-ROWS,
  * F-TRANSFORMER-EXPERT-CALLS */
 void dl_transformer_add_experts(const struct dl_transformer_maker *m,
@@ -70,5 +74,19 @@ bool dl_transformer_narrow(const struct dl_transformer *tf, const struct dl_tran
 
 /* Whether a cast needs the largest value of its tensor first. F-TRANSFORMER-CASTS */
 bool dl_transformer_scales_currently(const struct dl_transformer *tf);
+
+/* F-FW-IDEAL: an all-reduce in pieces of the size that moves bytes cheapest, or by way of servers
+ * that move each byte once each way. */
+enum dl_code dl_transformer_bound_reduce(const struct dl_transformer *tf,
+                                         const struct dl_transformer_split *split,
+                                         struct dl_transformer_group group, double bytes,
+                                         struct dl_collective_time *out, struct dl_err *err);
+/* F-FW-IDEAL: a reduce-scatter or an all-gather, in pieces of the size that moves bytes cheapest,
+ * as a part of the `all_bytes` that move; at most half of the cheapest all-reduce. */
+enum dl_code dl_transformer_bound_half(const struct dl_transformer *tf,
+                                       const struct dl_transformer_split *split,
+                                       struct dl_transformer_group group, enum dl_collective_op op,
+                                       double bytes, double all_bytes,
+                                       struct dl_collective_time *out, struct dl_err *err);
 
 #endif

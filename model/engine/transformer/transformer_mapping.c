@@ -230,41 +230,6 @@ static void add_time(struct dl_collective_time *to, const struct dl_collective_t
     *to = sum;
 }
 
-/* F-FW-IDEAL: an all-reduce in pieces of the size that moves bytes cheapest, or by way of servers
- * that move each byte once each way. */
-static enum dl_code bound_reduce(const struct dl_transformer *tf,
-                                 const struct dl_transformer_split *s,
-                                 struct dl_transformer_group group, double bytes,
-                                 struct dl_collective_time *out, struct dl_err *err) {
-    const struct dl_plan plan = {.nodes = s->nodes,
-                                 .devices_per_node = s->devices_per_node,
-                                 .dp = group.ranks,
-                                 .tp = group.stride,
-                                 .library = tf->input.library};
-    const struct dl_gradient_sync_request request = {.system = tf->system,
-                                                     .workload = tf->workload,
-                                                     .framework = tf->framework,
-                                                     .plan = &plan,
-                                                     .total_bytes = bytes,
-                                                     .library = tf->library};
-    struct dl_message m;
-    memset(out, 0, sizeof *out);
-    if (group.ranks <= 1) return DL_OK;
-    DL_TRY(dl_gradient_sync_cheapest(&request, &m, err));
-    const double times = m.bytes > 0 ? bytes / m.bytes : 0;
-    *out = (struct dl_collective_time){.time_s = times * m.duration_s,
-                                       .latency_s = times * m.latency_s,
-                                       .bandwidth_s = times * m.bandwidth_s,
-                                       .sigma_log = m.sigma_log,
-                                       .algorithm = m.algorithm,
-                                       .protocol = m.protocol,
-                                       .formula = m.formula,
-                                       .limit = m.limit,
-                                       .origin = m.origin,
-                                       .extrapolated = m.extrapolated};
-    return DL_OK;
-}
-
 /* F-TRANSFORMER-HYBRID: gradients summed over all data ranks so that each has its share; parameters
  * gathered from those that share them out. */
 static enum dl_code sum_gradients(const struct dl_transformer *tf,
@@ -272,17 +237,26 @@ static enum dl_code sum_gradients(const struct dl_transformer *tf,
                                   struct dl_collective_time *out, struct dl_err *err) {
     struct dl_transformer_group group = dl_transformer_group_of(&l->split, DL_AXIS_DP);
     const int64_t shares = (int64_t)l->shard_ranks, copies = group.ranks / shares;
-    if (l->shard == 0 && l->bound) return bound_reduce(tf, &l->split, group, bytes, out, err);
+    if (l->shard == 0 && l->bound)
+        return dl_transformer_bound_reduce(tf, &l->split, group, bytes, out, err);
     if (l->shard == 0)
         return dl_transformer_collective(tf, &l->split, group, DL_COLL_ALL_REDUCE, bytes, out, err);
     struct dl_collective_time between;
     group.ranks = shares;
-    DL_TRY(
-        dl_transformer_collective(tf, &l->split, group, DL_COLL_REDUCE_SCATTER, bytes, out, err));
+    if (l->bound)
+        DL_TRY(dl_transformer_bound_half(tf, &l->split, group, DL_COLL_REDUCE_SCATTER, bytes,
+                                         l->most_parameters * gradient_width(tf), out, err));
+    else
+        DL_TRY(dl_transformer_collective(tf, &l->split, group, DL_COLL_REDUCE_SCATTER, bytes, out,
+                                         err));
     if (copies <= 1) return DL_OK;
     const struct dl_transformer_group across = {copies, group.stride * shares};
-    DL_TRY(dl_transformer_collective(tf, &l->split, across, DL_COLL_ALL_REDUCE,
-                                     bytes / (double)shares, &between, err));
+    if (l->bound)
+        DL_TRY(dl_transformer_bound_reduce(tf, &l->split, across, bytes / (double)shares, &between,
+                                           err));
+    else
+        DL_TRY(dl_transformer_collective(tf, &l->split, across, DL_COLL_ALL_REDUCE,
+                                         bytes / (double)shares, &between, err));
     add_time(out, &between);
     return DL_OK;
 }
@@ -292,6 +266,9 @@ static enum dl_code gather_parameters(const struct dl_transformer *tf,
                                       struct dl_collective_time *out, struct dl_err *err) {
     struct dl_transformer_group group = dl_transformer_group_of(&l->split, DL_AXIS_DP);
     group.ranks = (int64_t)l->shard_ranks;
+    if (l->bound)
+        return dl_transformer_bound_half(tf, &l->split, group, DL_COLL_ALL_GATHER, bytes,
+                                         l->most_parameters * gather_width(tf), out, err);
     return dl_transformer_collective(tf, &l->split, group, DL_COLL_ALL_GATHER, bytes, out, err);
 }
 
@@ -427,7 +404,9 @@ enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
     count_parameters(tf, out);
     const struct dl_framework_behaviour *behaviour = tf->framework->behaviour;
     out->bound = behaviour != NULL && behaviour->is_bound;
-    out->before_frac = part_elements(tf, split, DL_TRANSFORMER_BEFORE) / out->parameters[0];
+    /* what comes before the layers, or the last of the most pieces that others send */
+    out->last_frac = fmin(part_elements(tf, split, DL_TRANSFORMER_BEFORE) / out->parameters[0],
+                          1 / (out->stage_layers + 2));
     DL_TRY(time_sync(tf, out, err));
     out->buckets = bucket_count(tf, out);
     const double fullest = out->most_parameters;

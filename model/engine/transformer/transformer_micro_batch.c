@@ -84,10 +84,24 @@ static enum dl_attention_kernel fastest_attention(const struct dl_transformer_ma
 
 /* What the device does in one layer, whatever the links do. */
 struct layer_kernels {
-    bool fused; /* into another layer: nothing of its own */
+    bool fused; /* into another layer: no messages of its own */
     struct dl_transformer_layer_passes passes;
     double kept_bytes[DL_TRANSFORMER_RECOMPUTES];
 };
+
+/* A layer whose forward pass, or both, run inside the kernels of the one before it. */
+static void time_fused(const struct dl_transformer_maker *m, const struct dl_transformer_layer *l,
+                       const struct dl_layer *layer, struct dl_transformer_layer_passes *p) {
+    struct dl_kernel rest;
+    if (dl_cost_fused_rest(layer, DL_FORWARD, m->micro_samples, &rest))
+        dl_transformer_add_rest(m, &rest, &p->forward);
+    if (m->facts.fusion != DL_FUSION_BOTH) {
+        dl_transformer_add_kernels(m, l, layer, DL_BACKWARD_DATA, 1, &p->data);
+        dl_transformer_add_kernels(m, l, layer, DL_BACKWARD_WEIGHTS, 1, &p->weights);
+    } else if (dl_cost_fused_rest(layer, DL_BACKWARD_DATA, m->micro_samples, &rest)) {
+        dl_transformer_add_rest(m, &rest, &p->data);
+    }
+}
 
 static void time_layer(struct dl_transformer_maker *m, const struct dl_transformer_layer *l,
                        struct layer_kernels *out) {
@@ -101,7 +115,10 @@ static void time_layer(struct dl_transformer_maker *m, const struct dl_transform
     }
     out->fused =
         dl_cost_fuses(tf->framework, tf->precision) && dl_cost_fused(tf->workload, l->index);
-    if (out->fused) return;
+    if (out->fused) {
+        time_fused(m, l, &layer, p);
+        return;
+    }
     const enum dl_attention_kernel asked = m->facts.attention;
     m->facts.attention = fastest_attention(m, l, &layer);
     dl_transformer_add_kernels(m, l, &layer, DL_FORWARD, 1, &p->forward);
@@ -118,10 +135,9 @@ static void add_layer(struct dl_transformer_maker *m, const struct dl_transforme
     const struct dl_transformer *tf = m->tf;
     for (int r = 0; r < DL_TRANSFORMER_RECOMPUTES; r++)
         micro_batch->kept_bytes[l->part][r] += kernels->kept_bytes[r];
-    if (kernels->fused) return;
     struct dl_transformer_layer_passes p = kernels->passes;
     const struct dl_transformer_pass again = p.forward;
-    dl_transformer_add_exchanges(m, l, &p);
+    if (!kernels->fused) dl_transformer_add_exchanges(m, l, &p);
     dl_transformer_add_pass(&micro_batch->forward[l->part], &p.forward, 1);
     for (int r = 0; r < DL_TRANSFORMER_RECOMPUTES; r++) {
         struct dl_transformer_pass *to = &micro_batch->backward[l->part][r];
@@ -278,6 +294,16 @@ static double hidden_s(double device_s, double host_s) {
     return most_s * pow(1 + pow(fmin(device_s, host_s) / most_s, HIDING), 1 / HIDING);
 }
 
+/* F-FW-IDEAL: the bound moves what it sends behind all kernels of the pass. */
+static void hide_messages(struct dl_transformer_pass *pass) {
+    const double shown_s = fmax(0, pass->comm_s - pass->device_s),
+                 share = pass->comm_s > 0 ? shown_s / pass->comm_s : 0;
+    pass->comm_s = shown_s;
+    pass->comm_latency_s *= share;
+    pass->comm_inter_s *= share;
+    pass->comm_error_s *= share;
+}
+
 /* F-HOST-BLOCKING: a host that waits for each kernel hides nothing: both times add up. F-PACED is
  * the derivative of the step by the logarithm of the host's time. */
 static void finish_pass(const struct dl_transformer *tf, double operations,
@@ -289,6 +315,7 @@ static void finish_pass(const struct dl_transformer *tf, double operations,
     const double gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s * scale : 0;
     const double call_s = framework->host.eager_calls ? dispatch_s * scale : 0;
     pass->host_operation_count += operations;
+    if (dl_framework_is_bound(framework)) hide_messages(pass);
     const double calls_s =
         (pass->launches + pass->host_operation_count) * dispatch_s * scale +
         pass->collective_count * fmax(framework->sync.collective_launch_s, call_s);

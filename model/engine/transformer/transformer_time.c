@@ -23,6 +23,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/engine/schedule.h"
 #include "model/engine/transformer/transformer_maker.h"
 #include "model/engine/transformer/transformer_parts.h"
 
@@ -74,7 +75,14 @@ static void shard_exposed(const struct dl_transformer *tf,
                           ? last_s + fmax(0, root_reduce_s - last_s - compute->backward_s)
                           : root_reduce_s;
     }
+    if (mapping->bound && mapping->shard == 2)
+        *backward_s = fmax(0, root_reduce_s - compute->backward_s);
     if (mapping->shard != 3) return;
+    if (mapping->bound) {
+        *forward_s = fmax(0, root_gather_s + gathers_s - compute->forward_s);
+        *backward_s = fmax(0, gathers_s + reduces_s + root_reduce_s - compute->backward_s);
+        return;
+    }
     if (!reduces_behind(tf)) {
         *forward_s = root_gather_s + gathers_s;
         *backward_s = gathers_s + reduces_s + root_reduce_s;
@@ -114,7 +122,9 @@ static double exposed_reduce_s(const struct dl_transformer *tf,
     const double all_s = mapping->reduce.time_s, last_s = all_s / mapping->buckets;
     if (!reduces_behind(tf)) return all_s;
     if (mapping->bound)
-        return fmax(mapping->before_frac * all_s, all_s - slowest->backward_s - slowest->forward_s);
+        return fmax(mapping->last_frac * all_s, all_s -
+                                                    window_s(mapping, choice, slowest->backward_s) -
+                                                    window_s(mapping, choice, slowest->forward_s));
     return last_s + fmax(0, all_s - last_s - window_s(mapping, choice, slowest->backward_s));
 }
 
@@ -124,6 +134,7 @@ static double exposed_gather_s(const struct dl_transformer *tf,
                                const struct dl_transformer_choice *choice,
                                const struct stage *slowest) {
     const double all_s = mapping->gather.time_s, first_s = all_s / mapping->buckets;
+    if (mapping->bound) return fmax(0, all_s - window_s(mapping, choice, slowest->forward_s));
     if (!tf->framework->transformer.overlaps_gather || tf->input.blocking_launches) return all_s;
     return first_s + fmax(0, all_s - first_s - window_s(mapping, choice, slowest->forward_s));
 }
@@ -207,6 +218,24 @@ static void time_stages(const struct dl_transformer_mapping *mapping,
     }
 }
 
+/* F-FW-IDEAL: stages of the bound are cut evenly, wherever that is. */
+static bool cuts_evenly(const struct dl_transformer_mapping *mapping) {
+    return mapping->bound && mapping->split.pp > 1;
+}
+
+static void even_stages(const struct dl_transformer_mapping *mapping, struct stage stages[3]) {
+    const double pp = (double)mapping->split.pp, /* stages like the second one */
+        between = (mapping->all_layers - mapping->end_layers[0] - mapping->end_layers[1]) /
+                  stages[1].layers;
+    const struct stage mean = {
+        .layers = mapping->all_layers / pp,
+        .forward_s =
+            (stages[0].forward_s + between * stages[1].forward_s + stages[2].forward_s) / pp,
+        .backward_s =
+            (stages[0].backward_s + between * stages[1].backward_s + stages[2].backward_s) / pp};
+    stages[0] = stages[1] = stages[2] = mean;
+}
+
 struct pace { /* of a pipeline: its slowest stage, what a micro-batch exposes there, the bubble */
     int slowest;
     double exposed_s, bubble_s;
@@ -242,7 +271,9 @@ static struct pace pace_of(const struct dl_transformer *tf,
         out.slowest = i;
         out.exposed_s = forward_s + backward_s;
     }
-    if (choice->schedule == DL_GPIPE)
+    if (cuts_evenly(mapping) && choice->schedule != DL_ASYNC)
+        out.bubble_s = dl_pipeline_least_of_any_s(pp * work_s, pp, v, m) - m * work_s;
+    else if (choice->schedule == DL_GPIPE)
         out.bubble_s = (m - 1) * (most_forward_s + most_backward_s) + sum_s - m * work_s;
     else if (choice->schedule != DL_ASYNC)
         out.bubble_s = (sum_s - work_s) / v;
@@ -261,8 +292,10 @@ static void run_stage(const struct dl_transformer_mapping *mapping,
     for (int p = 0; p < DL_TRANSFORMER_PARTS; p++) {
         const bool there =
             p == DL_TRANSFORMER_BODY || (p == DL_TRANSFORMER_BEFORE ? out->before : out->after);
-        const double times = p == DL_TRANSFORMER_BODY ? out->layers : 1;
-        if (!there) continue;
+        const double times = p == DL_TRANSFORMER_BODY ? out->layers
+                             : cuts_evenly(mapping)   ? 1 / (double)mapping->split.pp
+                                                      : 1;
+        if (!there && !cuts_evenly(mapping)) continue;
         add(&one, &micro_batch->forward[p], times, true);
         add(&one, &micro_batch->backward[p][recompute], times, false);
     }
@@ -289,6 +322,7 @@ static double boundary_s(const struct dl_transformer *tf,
                          double message_s, double pp) {
     const bool interleaved = choice->schedule == DL_INTERLEAVED;
     const double m = choice->micro_batches, v = interleaved ? (double)choice->virtual_stages : 1;
+    if (dl_framework_is_bound(tf->framework)) return 2 * (pp - 1) * message_s;
     if (!interleaved || !tf->framework->transformer.boundary_overlaps ||
         tf->input.blocking_launches)
         return 2 * (m * v + pp - 2) * message_s;
@@ -309,6 +343,7 @@ void dl_transformer_evaluate(const struct dl_transformer *tf,
     struct stage stages[3];
     memset(out, 0, sizeof *out);
     time_stages(mapping, micro_batch, choice, stages);
+    if (cuts_evenly(mapping)) even_stages(mapping, stages);
     const struct pace pace = pace_of(tf, mapping, choice, stages);
     out->before = pace.slowest == 0;
     out->after = pace.slowest == 2 || pp <= 1;

@@ -97,7 +97,7 @@ static enum dl_code pslite_time(const struct dl_system *system,
                                                   .update_bytes_per_s = NAN};
     struct dl_parameter_server_time time = {0};
     DL_TRY(dl_parameter_server_time(system, &servers, &time, err));
-    if (servers.message_count > 1.0 && !request->as_run) {
+    if (servers.message_count > 1.0 && !request->allow_decreasing) {
         /* pushes and pulls of shards overlap, yet no larger key takes less than the largest
          * whole */
         struct dl_parameter_server_time whole = {0};

@@ -238,12 +238,13 @@ static enum dl_code all_reduce(const struct dl_system *system,
         algorithm == DL_MPI_NONOVERLAPPING
             ? nonoverlapping_cost(kind, &links, request->bytes, &broadcast)
             : dl_mpi_all_reduce_cost(kind, algorithm, &links, request->bytes);
-    if (algorithm == DL_MPI_NONOVERLAPPING && request->algorithm == NULL && !request->as_run)
+    if (algorithm == DL_MPI_NONOVERLAPPING && request->algorithm == NULL &&
+        !request->allow_decreasing)
         cost = cost_without_falls(kind, algorithm, &links, request->bytes);
     double time_s = cost.latency_s + cost.bandwidth_s;
     /* As messages grow, the rules may switch to a cheaper algorithm. A prediction must not fall
      * with size: it keeps the cost of the message just below the switch. */
-    for (int guard = 0; below > 0.0 && guard < RULES && !request->as_run; guard++) {
+    for (int guard = 0; below > 0.0 && guard < RULES && !request->allow_decreasing; guard++) {
         double at = below * (1.0 - 1e-12);
         enum dl_mpi_algorithm other = dl_mpi_all_reduce_choice(
             kind, ranks, kind == DL_MPI_MPICH || kind == DL_MPI_INTEL ? below : at, &below);
@@ -298,7 +299,8 @@ static enum dl_code others(const struct dl_system *system,
         &dl_mpi_algorithms[DL_MPI_FIRST_OTHER + choice.algorithm];
     out->algorithm = row->name, out->formula = row->formula;
     struct dl_cost_parts cost = dl_mpi_other_cost(request->op, &choice, &links, request->bytes);
-    for (int guard = 0; choice.below_bytes > 0.0 && guard < SWITCHES && !request->as_run; guard++) {
+    for (int guard = 0; choice.below_bytes > 0.0 && guard < SWITCHES && !request->allow_decreasing;
+         guard++) {
         const double at = choice.below_bytes * (1.0 - 1e-12);
         choice = dl_mpi_other_choice(kind, request->op, links.ranks, at);
         const struct dl_cost_parts before = dl_mpi_other_cost(request->op, &choice, &links, at);

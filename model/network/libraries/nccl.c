@@ -37,8 +37,10 @@ static double ll_cap(int version, const struct dl_nccl_graph *graph, int span) {
     return row == DL_NCCL_HOPPER && version >= 2100 ? ll_max_2_21[span] : ll_max[row][span];
 }
 
-static inline struct shared shared_of(int version, const struct dl_nccl_version *row,
-                                      const struct dl_nccl_graph *graph, enum dl_collective_op op) {
+static inline struct shared shared_of(const struct dl_nccl_operation *operation) {
+    const int version = operation->version;
+    const struct dl_nccl_version *row = operation->row;
+    const struct dl_nccl_graph *graph = operation->graph;
     const int span = span_of_nodes(graph->nodes);
     const double extra_us = graph->net_latency_s * 1e6;
     return (struct shared){
@@ -48,7 +50,7 @@ static inline struct shared shared_of(int version, const struct dl_nccl_version 
         .per_node = graph->ranks / graph->nodes,
         .ll_cap = ll_cap(version, graph, span),
         .net_us = {extra_us, extra_us * 2.0},
-        .ring_steps = ring_steps(op, graph->ranks),
+        .ring_steps = ring_steps(operation->op, graph->ranks),
         .ll_hop_scale = version >= 700 && version < 1800 && graph->nodes > 1.0 ? 1.8 : 1.0,
         .version = version,
         .span = span,
@@ -356,11 +358,13 @@ static bool other_line(int version, const struct dl_nccl_graph *graph, enum dl_c
            offload_cost(version, graph, algorithm, &out->latency_us, &out->bandwidth);
 }
 
-bool dl_nccl_cost(int version, const struct dl_nccl_version *row, const struct dl_nccl_graph *graph,
-                  enum dl_collective_op op, enum dl_nccl_algorithm algorithm,
-                  enum dl_nccl_protocol protocol, double bytes, bool monotone,
-                  struct dl_cost_parts *out) {
-    const struct shared s = shared_of(version, row, graph, op);
+bool dl_nccl_cost(const struct dl_nccl_operation *operation, enum dl_nccl_algorithm algorithm,
+                  enum dl_nccl_protocol protocol, struct dl_cost_parts *out) {
+    const int version = operation->version;
+    const struct dl_nccl_graph *graph = operation->graph;
+    const enum dl_collective_op op = operation->op;
+    const double bytes = operation->bytes;
+    const struct shared s = shared_of(operation);
     struct line line;
     if (!has_protocol(version, graph, protocol)) return false;
     if (algorithm == DL_NCCL_RING) {
@@ -370,9 +374,10 @@ bool dl_nccl_cost(int version, const struct dl_nccl_version *row, const struct d
                              ring_bandwidth(&s, graph, op, protocol), bytes, 0.0, 0.0};
     } else if (algorithm == DL_NCCL_TREE) {
         if (!has_tree(version, graph, op)) return false;
-        line = (struct line){tree_latency_us(&s, protocol, dl_floor_log2(graph->nodes)),
-                             tree_bandwidth(&s, graph, protocol),
-                             corrected_bytes(version, protocol, bytes, monotone), 0.0, 0.0};
+        line =
+            (struct line){tree_latency_us(&s, protocol, dl_floor_log2(graph->nodes)),
+                          tree_bandwidth(&s, graph, protocol),
+                          corrected_bytes(version, protocol, bytes, operation->monotone), 0.0, 0.0};
     } else if (protocol != DL_NCCL_SIMPLE ||
                !other_line(version, graph, op, algorithm, bytes, &line)) {
         return false;
@@ -455,25 +460,25 @@ static inline void consider_others(struct choice *c, int force_algorithm) {
     }
 }
 
-bool dl_nccl_choose(int version, const struct dl_nccl_version *row,
-                    const struct dl_nccl_graph *graph, enum dl_collective_op op, double bytes,
-                    int force_algorithm, int force_protocol, bool monotone,
-                    enum dl_nccl_algorithm *algorithm, enum dl_nccl_protocol *protocol,
-                    struct dl_cost_parts *out) {
-    const struct shared s = shared_of(version, row, graph, op);
+bool dl_nccl_choose(const struct dl_nccl_operation *operation, int force_algorithm,
+                    int force_protocol, enum dl_nccl_algorithm *algorithm,
+                    enum dl_nccl_protocol *protocol, struct dl_cost_parts *out) {
+    const int version = operation->version;
+    const struct dl_nccl_graph *graph = operation->graph;
+    const struct shared s = shared_of(operation);
     struct choice c = {.s = &s,
                        .graph = graph,
-                       .op = op,
-                       .bytes = bytes,
-                       .monotone = monotone,
+                       .op = operation->op,
+                       .bytes = operation->bytes,
+                       .monotone = operation->monotone,
                        .best = {.seen_s = HUGE_VAL,
                                 .algorithm = -1,
-                                .attained = monotone && graph->attained != NULL}};
+                                .attained = operation->monotone && graph->attained != NULL}};
     for (int p = 0; p < DL_NCCL_PROTOCOLS; p++)
         c.allowed[p] = (force_protocol < 0 || p == force_protocol) &&
                        has_protocol(version, graph, (enum dl_nccl_protocol)p);
     const bool any = force_algorithm < 0;
-    if ((any || force_algorithm == DL_NCCL_TREE) && has_tree(version, graph, op))
+    if ((any || force_algorithm == DL_NCCL_TREE) && has_tree(version, graph, operation->op))
         consider_trees(&c);
     if ((any || force_algorithm == DL_NCCL_RING) && has_ring(graph)) consider_rings(&c);
     consider_others(&c, force_algorithm);

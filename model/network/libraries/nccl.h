@@ -91,27 +91,33 @@ struct dl_nccl_memo {
     double flows_per_adapter;
     enum dl_collective_op op;
     int number;
-    bool as_run, assumed;
+    bool allow_decreasing, assumed;
     struct dl_nccl_graph graph;
 };
 
+/* One operation of one release on one graph. */
+struct dl_nccl_operation {
+    int version; /* minor * 100 + patch */
+    const struct dl_nccl_version *row;
+    const struct dl_nccl_graph *graph;
+    enum dl_collective_op op;
+    double bytes;
+    bool monotone; /* for predictions: the tree's correction factor never makes a longer message
+                      faster; false: NCCL's formula to the letter */
+};
+
 /* Sets *out to the cost of one algorithm and protocol, by NCCL's own constants, and returns true;
- * false when the combination does not exist. monotone false: NCCL's formula to the letter; true,
- * for predictions: the tree's correction factor never makes a longer message faster. */
-bool dl_nccl_cost(int version, const struct dl_nccl_version *row, const struct dl_nccl_graph *graph,
-                  enum dl_collective_op op, enum dl_nccl_algorithm algorithm,
-                  enum dl_nccl_protocol protocol, double bytes, bool monotone,
-                  struct dl_cost_parts *out);
+ * false when the combination does not exist. */
+bool dl_nccl_cost(const struct dl_nccl_operation *operation, enum dl_nccl_algorithm algorithm,
+                  enum dl_nccl_protocol protocol, struct dl_cost_parts *out);
 
 /* Chooses the cheapest combination by NCCL's own constants and rates of its links and sets *out to
- * its attained cost. With `monotone` and measured constants (graph->attained) these choose, so that
- * a longer message never takes less time where NCCL's choice is not the best.
+ * its attained cost. A monotone operation with measured constants (graph->attained) chooses by
+ * these, so that a longer message never takes less time where NCCL's choice is not the best.
  * force_* impose an algorithm or protocol (-1: free). False: no combination exists. */
-bool dl_nccl_choose(int version, const struct dl_nccl_version *row,
-                    const struct dl_nccl_graph *graph, enum dl_collective_op op, double bytes,
-                    int force_algorithm, int force_protocol, bool monotone,
-                    enum dl_nccl_algorithm *algorithm, enum dl_nccl_protocol *protocol,
-                    struct dl_cost_parts *out);
+bool dl_nccl_choose(const struct dl_nccl_operation *operation, int force_algorithm,
+                    int force_protocol, enum dl_nccl_algorithm *algorithm,
+                    enum dl_nccl_protocol *protocol, struct dl_cost_parts *out);
 
 /* Largest message [byte] for which NCCL 2.4 preferred the tree to the ring; HUGE_VAL: always,
  * 0: never. */

@@ -93,15 +93,15 @@ const struct dl_nccl_version *dl_nccl_version_of(const struct dl_system *system,
     return known->row;
 }
 
-/* Attained / assumed rate of one NVLink. Predictions (not as_run) keep it at 1 or more, where the
- * time never falls as NCCL switches. */
-static double attained_frac(const struct dl_nccl_known *known, double rate, bool as_run) {
+/* Attained / assumed rate of one NVLink. Predictions keep it at 1 or more, so that the time never
+ * falls where NCCL switches. */
+static double attained_frac(const struct dl_nccl_known *known, double rate, bool allow_decreasing) {
     double assumed = known->before_volta ? ASSUMED_PASCAL
                      : known->generation == DL_NCCL_VOLTA && known->number < 1800
                          ? ASSUMED_VOLTA_BEFORE_2_18
                          : assumed_rate[known->generation];
     double frac = rate / assumed;
-    return fmin(ASSUMED_FRAC[1], fmax(as_run ? ASSUMED_FRAC[0] : 1.0, frac));
+    return fmin(ASSUMED_FRAC[1], fmax(allow_decreasing ? ASSUMED_FRAC[0] : 1.0, frac));
 }
 
 /* net_socket.cc opens several connections for a ring since this release (key "nccl-docs"). */
@@ -197,6 +197,7 @@ enum dl_code dl_nccl_graph_build(const struct dl_system *system,
     out->ring_bytes_per_s = inside.ring_bytes_per_s / inside.channels;
     out->tree_bytes_per_s = inside.tree_bytes_per_s / inside.tree_channels;
     if (inside.link_bytes_per_s > 0.0)
-        out->attained_frac = attained_frac(known, inside.link_bytes_per_s, request->as_run);
+        out->attained_frac =
+            attained_frac(known, inside.link_bytes_per_s, request->allow_decreasing);
     return DL_OK;
 }

@@ -18,46 +18,52 @@ static int find_protocol(const char *name) {
     return -1;
 }
 
+/* Messages of one device to `peers` others. */
+struct transfer {
+    double adapters_bytes_per_s;
+    double peers, inside_bytes, outside_bytes;
+    double own_bytes; /* block that stays on the device, which it copies; 0: none */
+};
+
 /* F-NCCL-ATTAINED of sends inside a node. One message starts as short sends do and moves at the
  * rate of the links. All-to-all moves short messages slowly, own block included; long ones start
  * as Simple does and copy that block as well. */
-static void attained_sends(const struct dl_nccl_attained *own, double peers, double inside_s,
-                           double bytes, double own_bytes, struct dl_cost_parts *cost,
-                           const char **protocol) {
+static void attained_sends(const struct dl_nccl_attained *own, const struct transfer *t,
+                           double inside_s, struct dl_cost_parts *cost, const char **protocol) {
     cost->latency_s = own->sends_us * 1e-6, cost->bandwidth_s = inside_s;
     *protocol = "Simple";
-    if (!(own_bytes > 0.0)) return;
+    if (!(t->own_bytes > 0.0)) return;
     const double long_latency_s =
-        (own->simple_base_us + ceil(peers / 8.0) * own->simple_hop_us) * 1e-6;
-    const double long_s = inside_s / own->sends_frac + own_bytes * own->copy_s_per_byte,
-                 short_s = bytes / own->sends_bytes_per_s;
+        (own->simple_base_us + ceil(t->peers / 8.0) * own->simple_hop_us) * 1e-6;
+    const double long_s = inside_s / own->sends_frac + t->own_bytes * own->copy_s_per_byte,
+                 short_s = (t->inside_bytes + t->own_bytes) / own->sends_bytes_per_s;
     const bool is_short = cost->latency_s + short_s <= long_latency_s + long_s;
     if (!is_short) cost->latency_s = long_latency_s;
     cost->bandwidth_s = is_short ? short_s : long_s;
     if (is_short) *protocol = "LL";
 }
 
-/* F-NCCL-SENDS: `peers` messages in groups of 8 (unverified), concurrently over the device's links
- * inside the node and the adapters outside. */
+/* F-NCCL-SENDS: messages in groups of 8 (unverified), concurrently over the device's links inside
+ * the node and the adapters outside. */
 static void sends(const struct dl_nccl_version *row, const struct dl_nccl_graph *graph,
-                  double adapters_bytes_per_s, double peers, double inside_bytes,
-                  double outside_bytes, double own_bytes, struct dl_collective_time *out) {
+                  const struct transfer *t, struct dl_collective_time *out) {
     const struct dl_nccl_latencies *table = row->latencies;
     const double(*hop)[3] = graph->nvlink ? table->nvlink_us : table->pci_us;
-    double hop_us = outside_bytes > 0.0 || graph->ranks <= graph->nodes
-                        ? table->net_us[DL_NCCL_RING][DL_NCCL_SIMPLE] + graph->net_latency_s * 2e6
-                        : hop[DL_NCCL_RING][DL_NCCL_SIMPLE];
-    double inside_s =
-        inside_bytes > 0.0 ? inside_bytes / (graph->channels * graph->ring_bytes_per_s) : 0.0;
-    double outside_s = outside_bytes > 0.0 ? outside_bytes / adapters_bytes_per_s : 0.0;
+    const double hop_us =
+        t->outside_bytes > 0.0 || graph->ranks <= graph->nodes
+            ? table->net_us[DL_NCCL_RING][DL_NCCL_SIMPLE] + graph->net_latency_s * 2e6
+            : hop[DL_NCCL_RING][DL_NCCL_SIMPLE];
+    const double inside_s =
+        t->inside_bytes > 0.0 ? t->inside_bytes / (graph->channels * graph->ring_bytes_per_s) : 0.0;
+    const double outside_s =
+        t->outside_bytes > 0.0 ? t->outside_bytes / t->adapters_bytes_per_s : 0.0;
     struct dl_cost_parts cost = {
-        (table->base_us[DL_NCCL_RING][DL_NCCL_SIMPLE] + ceil(peers / 8.0) * hop_us) * 1e-6,
-        fmax(inside_s, outside_s), peers};
+        (table->base_us[DL_NCCL_RING][DL_NCCL_SIMPLE] + ceil(t->peers / 8.0) * hop_us) * 1e-6,
+        fmax(inside_s, outside_s), t->peers};
     out->algorithm = dl_nccl_algorithms[DL_NCCL_SENDS].name,
     out->formula = dl_nccl_algorithms[DL_NCCL_SENDS].formula, out->protocol = "Simple";
     if (graph->attained != NULL && graph->attained->sends_us > 0.0 && graph->nodes <= 1.0)
-        attained_sends(graph->attained, peers, inside_s, inside_bytes + own_bytes, own_bytes, &cost,
-                       &out->protocol);
+        attained_sends(graph->attained, t, inside_s, &cost, &out->protocol);
     dl_coll_set(out, cost);
     out->limit = outside_s > inside_s ? "inter" : "intra";
 }
@@ -87,27 +93,28 @@ static enum dl_code sends_time(const struct dl_system *system,
         }
     }
     const double out_share = (ranks - per_node) / ranks, in_share = (per_node - 1.0) / ranks;
+    const bool several = request->ranks_per_node > 1, leaves = request->nodes > 1;
+    struct transfer t = {.adapters_bytes_per_s = adapters_bytes_per_s, .peers = ranks - 1.0};
     switch (request->op) {
     case DL_COLL_ALL_TO_ALL:
-        sends(row, &graph, adapters_bytes_per_s / path.oversubscription, ranks - 1.0,
-              bytes * in_share, per_node * bytes * out_share, bytes / ranks, out);
+        t.adapters_bytes_per_s /= path.oversubscription;
+        t.inside_bytes = bytes * in_share, t.outside_bytes = per_node * bytes * out_share,
+        t.own_bytes = bytes / ranks;
         break;
     case DL_COLL_GATHER:
     case DL_COLL_SCATTER: /* the adapters of the root take all traffic of other nodes */
-        sends(row, &graph, adapters_bytes_per_s, ranks - 1.0, bytes * in_share, bytes * out_share,
-              0.0, out);
+        t.inside_bytes = bytes * in_share, t.outside_bytes = bytes * out_share;
         break;
     case DL_COLL_HALO:
-        sends(row, &graph, adapters_bytes_per_s, fmin(2.0, ranks - 1.0),
-              request->ranks_per_node > 1 ? bytes * fmin(2.0, per_node - 1.0) : 0.0,
-              request->nodes > 1 ? 2.0 * bytes : 0.0, 0.0, out);
+        t.peers = fmin(2.0, ranks - 1.0);
+        t.inside_bytes = several ? bytes * fmin(2.0, per_node - 1.0) : 0.0;
+        t.outside_bytes = leaves ? 2.0 * bytes : 0.0;
         break;
     default: /* one message, over one adapter or the links of the node */
-        if (request->nodes > 1)
-            sends(row, &graph, adapter_bytes_per_s, 1.0, 0.0, bytes, 0.0, out);
-        else
-            sends(row, &graph, 0.0, 1.0, bytes, 0.0, 0.0, out);
+        t.peers = 1.0, t.adapters_bytes_per_s = adapter_bytes_per_s;
+        t.inside_bytes = leaves ? 0.0 : bytes, t.outside_bytes = leaves ? bytes : 0.0;
     }
+    sends(row, &graph, &t, out);
     return DL_OK;
 }
 
@@ -115,7 +122,8 @@ static bool remembered(const struct dl_nccl_memo *memo, const struct dl_system *
                        const struct dl_collective_request *request) {
     return memo->system == system && memo->nodes == request->nodes &&
            memo->ranks_per_node == request->ranks_per_node && memo->op == request->op &&
-           memo->domain_nodes == request->domain_nodes && memo->as_run == request->as_run &&
+           memo->domain_nodes == request->domain_nodes &&
+           memo->allow_decreasing == request->allow_decreasing &&
            memo->group_stride == request->group_stride && memo->concurrent == request->concurrent &&
            !(memo->flows_per_adapter < request->flows_per_adapter ||
              memo->flows_per_adapter > request->flows_per_adapter);
@@ -130,7 +138,8 @@ static enum dl_code remember(const struct dl_system *system,
     memo->nodes = request->nodes, memo->ranks_per_node = request->ranks_per_node,
     memo->domain_nodes = request->domain_nodes, memo->op = request->op;
     memo->group_stride = request->group_stride, memo->concurrent = request->concurrent;
-    memo->flows_per_adapter = request->flows_per_adapter, memo->as_run = request->as_run;
+    memo->flows_per_adapter = request->flows_per_adapter,
+    memo->allow_decreasing = request->allow_decreasing;
     memo->system = system;
     return DL_OK;
 }
@@ -181,9 +190,9 @@ static enum dl_code chosen_time(const struct dl_system *system,
     DL_TRY(find_imposed(system, request, &imposed, err));
     graph->collnet =
         imposed.algorithm == DL_NCCL_COLLNET_DIRECT || imposed.algorithm == DL_NCCL_COLLNET_CHAIN;
-    if (!dl_nccl_choose(memo->number, memo->row, graph, request->op, request->bytes,
-                        imposed.algorithm, imposed.protocol, !request->as_run, &algorithm,
-                        &protocol, &cost))
+    if (!dl_nccl_choose(&(struct dl_nccl_operation){memo->number, memo->row, graph, request->op,
+                                                    request->bytes, !request->allow_decreasing},
+                        imposed.algorithm, imposed.protocol, &algorithm, &protocol, &cost))
         return dl_fail(
             err, DL_ERR_INPUT, "NCCL %s cannot run this with algorithm %s and protocol %s here",
             memo->row->text, or_any(imposed.algorithm_name), or_any(imposed.protocol_name));

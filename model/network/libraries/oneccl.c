@@ -100,7 +100,7 @@ static enum dl_code on_host(const struct dl_system *system,
                          err));
     *out = host_cost(*algorithm, request->op, &links, request->bytes);
     /* A prediction does not fall where the rules switch. */
-    while (below_bytes > 0.0 && !request->as_run) {
+    while (below_bytes > 0.0 && !request->allow_decreasing) {
         const double at_bytes = below_bytes;
         const int other = choose(request->op, ranks, at_bytes, &below_bytes);
         const struct dl_cost_parts before = host_cost(other, request->op, &links, at_bytes);

@@ -2,8 +2,9 @@
  *
  * F-LAYER-RMSNORM: as layer norm without mean and bias: 1R + 1W forward, 2R + 1W backward for its
  * input and 2R for its weights; kept are the input and 4 bytes a token. A head norm normalizes each
- * head of queries and keys with weights that all heads share; values pass by, untouched. Eager
- * PyTorch (facts): to fp32, square, mean, product, to 16 bits, weight: 6 kernels and 36 bytes an
+ * head of queries and keys with weights that all heads share, a qk norm all queries and all
+ * keys with a weight for each channel; values pass by, untouched. Eager PyTorch (facts): to fp32,
+ * square, mean, product, to 16 bits, weight: 6 kernels and 36 bytes an
  * element forward; 10 and 64 for the gradient of the input, 2 and 12 for that of the weight
  * (counted in the reference code of Llama). A fused norm of an input cast to fp32 (wide_norms)
  * moves 2 + 4 bytes in the cast and 4 + 2 in the norm; backward 2 + 4 + 4 and 4 + 2 in the cast of
@@ -73,8 +74,10 @@ static double turned(const struct dl_layer *layer) {
     return (layer->heads + layer->kv_heads) / (layer->heads + 2.0 * layer->kv_heads);
 }
 
-static enum dl_code head_norm_infer(struct dl_layer *layer, const struct dl_shape *inputs,
-                                    struct dl_arena *arena, struct dl_err *err) {
+/* shared: each head is normalized, with weights that all heads share; else all queries and all keys
+ * are, each with its own weights. */
+static enum dl_code infer_of_heads(struct dl_layer *layer, const struct dl_shape *inputs,
+                                   bool shared, struct dl_arena *arena, struct dl_err *err) {
     if (layer->kv_heads == 0.0) layer->kv_heads = layer->heads;
     const double slots = layer->heads + 2.0 * layer->kv_heads,
                  head_dim = inputs[0].channels / slots;
@@ -85,9 +88,21 @@ static enum dl_code head_norm_infer(struct dl_layer *layer, const struct dl_shap
     }
     layer->out = inputs[0];
     layer->keeps = DL_KEEPS_INPUT;
-    layer->saved_bytes = 4.0 * (layer->heads + layer->kv_heads) * dl_shape_positions(&inputs[0]);
-    DL_TRY(dl_layer_parameter(layer, arena, "q.weight", head_dim, err));
-    return dl_layer_parameter(layer, arena, "k.weight", head_dim, err);
+    const double q = shared ? 1.0 : layer->heads, k = shared ? 1.0 : layer->kv_heads,
+                 norms = shared ? layer->heads + layer->kv_heads : 2.0;
+    layer->saved_bytes = 4.0 * norms * dl_shape_positions(&inputs[0]);
+    DL_TRY(dl_layer_parameter(layer, arena, "q.weight", q * head_dim, err));
+    return dl_layer_parameter(layer, arena, "k.weight", k * head_dim, err);
+}
+
+static enum dl_code head_norm_infer(struct dl_layer *layer, const struct dl_shape *inputs,
+                                    struct dl_arena *arena, struct dl_err *err) {
+    return infer_of_heads(layer, inputs, true, arena, err);
+}
+
+static enum dl_code qk_norm_infer(struct dl_layer *layer, const struct dl_shape *inputs,
+                                  struct dl_arena *arena, struct dl_err *err) {
+    return infer_of_heads(layer, inputs, false, arena, err);
 }
 
 static int head_norm_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
@@ -112,5 +127,18 @@ const struct dl_layer_kind dl_layer_head_norm = {
     .inputs_min = 1,
     .inputs_max = 1,
     .infer = head_norm_infer,
+    .kernels = head_norm_kernels,
+};
+
+const struct dl_layer_kind dl_layer_qk_norm = {
+    .name = "qk_norm",
+    .work = DL_WORK_LAYERNORM,
+    .summary = "root mean square normalization of all queries and of all keys of each token",
+    .source = "formulas",
+    .needs = DL_KEY_HEADS,
+    .takes = DL_KEY_KV_HEADS,
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .infer = qk_norm_infer,
     .kernels = head_norm_kernels,
 };

@@ -1,0 +1,101 @@
+/* cmd_import_run.c - import of a training run: the formats, and the one command for all of them. */
+#include <math.h>
+#include <string.h>
+
+#include "import/run/run.h"
+#include "model/core/file.h"
+
+enum { MOST_BYTES = 64 << 20, MOST_ENVIRONMENT = 64 };
+
+static const char *const megatron_frameworks[] = {"megatron-core", "megatron", NULL};
+static const char *const deepspeed_frameworks[] = {"deepspeed-zero3", NULL};
+static const char *const fsdp_frameworks[] = {"pytorch-fsdp", NULL};
+static const char *const ddp_frameworks[] = {"pytorch-ddp", NULL};
+static const char *const maxtext_frameworks[] = {"jax-maxtext", NULL};
+static const char *const titan_frameworks[] = {"pytorch-fsdp2", "pytorch-fsdp", NULL};
+
+const struct dl_run_format dl_run_formats[] = {
+    {"megatron", megatron_frameworks, NULL, dl_run_read_megatron, dl_megatron_plan,
+     dl_megatron_classes},
+    {"nemo", megatron_frameworks, NULL, dl_run_read_megatron, dl_megatron_plan,
+     dl_megatron_classes},
+    {"torchtitan", titan_frameworks, NULL, dl_run_read_torchtitan, dl_torchtitan_plan,
+     dl_torchtitan_classes},
+    {"deepspeed", deepspeed_frameworks, NULL, dl_run_read_json, dl_deepspeed_plan,
+     dl_deepspeed_classes},
+    {"accelerate", fsdp_frameworks, NULL, dl_run_read_yaml, dl_accelerate_plan,
+     dl_accelerate_classes},
+    {"composer", fsdp_frameworks, NULL, dl_run_read_yaml, dl_composer_plan, dl_composer_classes},
+    {"maxtext", maxtext_frameworks, NULL, dl_run_read_yaml, dl_maxtext_plan, dl_maxtext_classes},
+    {"launch", ddp_frameworks, NULL, dl_run_read_script, dl_launch_plan, dl_launch_classes},
+    {NULL, NULL, NULL, NULL, NULL, NULL},
+};
+
+/* The first of the names that is a framework here. */
+static const char *framework_of(struct dl_context *context, const struct dl_import_asked *asked,
+                                const char *const *names) {
+    struct dl_err ignored;
+    const char *path;
+    if (asked->framework != NULL) return asked->framework;
+    for (; names[1] != NULL; names++)
+        if (dl_data_path(&context->data, DL_DATA_FRAMEWORK, names[0], context->arena, &path,
+                         &ignored) == DL_OK)
+            break;
+    return names[0];
+}
+
+/* --env NAME=VALUE. */
+static enum dl_code environment_of(const struct dl_options *options, struct dl_arena *arena,
+                                   const char *const **out, struct dl_err *err) {
+    const char **pairs = dl_arena_alloc(arena, MOST_ENVIRONMENT + 1, sizeof *pairs);
+    int count = 0;
+    *out = pairs;
+    for (int i = 0; i < options->given_count; i++) {
+        if (strcmp(options->given[i].option->name, "env") != 0) continue;
+        const char *pair = options->given[i].value, *equals = strchr(pair, '=');
+        if (equals == NULL || equals == pair || count == MOST_ENVIRONMENT)
+            return dl_fail(err, DL_ERR_USAGE, "--env: expected NAME=VALUE, found \"%.60s\"", pair);
+        pairs[count++] = pair;
+    }
+    return DL_OK;
+}
+
+enum dl_code dl_import_run(struct dl_context *context, const struct dl_options *options,
+                           const struct dl_import_asked *asked, struct dl_err *err) {
+    const struct dl_run_format *format = dl_run_formats;
+    struct dl_run_source source = {.context = context};
+    struct dl_argument_lists lists;
+    struct dl_text workload = {.arena = context->arena};
+    char *text;
+    DL_TRY(dl_import_files(options, 1, err));
+    while (strcmp(format->name, options->positional[0]) != 0) format++;
+    source.path = options->positional[1];
+    DL_TRY(environment_of(options, context->arena, &source.environment, err));
+    DL_TRY(dl_data_read(&context->data, source.path, MOST_BYTES, context->arena, &text,
+                        &source.length, err));
+    source.text = text;
+    if (memchr(text, '\0', source.length) != NULL)
+        return dl_fail_at(err, source.path, 1, 1, NULL, "a zero byte: this is no text");
+    struct dl_plan_words words = {.arena = context->arena,
+                                  .kind = format->name,
+                                  .path = source.path,
+                                  .system = asked->system,
+                                  .framework = framework_of(context, asked, format->frameworks),
+                                  .workload = &workload};
+    struct dl_run run = {.context = context,
+                         .out = &words,
+                         .err = err,
+                         .workload = asked->workload,
+                         .vocabulary = asked->vocabulary > 0 ? (double)asked->vocabulary : NAN,
+                         .framework_asked = asked->framework != NULL,
+                         .nodes = NAN,
+                         .per_node = NAN,
+                         .ranks = NAN};
+    dl_arguments_start(&run.arguments, source.path, context->arena);
+    DL_TRY(format->read(&source, &run));
+    if (asked->ranks > 0) run.ranks = (double)asked->ranks;
+    DL_TRY(format->plan(&run));
+    DL_TRY(dl_arguments_sort(&run.arguments, format->classes, dl_common_classes,
+                             asked->skip_unknown || run.complete, &lists, err));
+    return dl_run_print(context, options, &run, &lists, err);
+}

@@ -1,0 +1,21 @@
+/* megatron_parts.h - what the files of the Megatron reader share. For those files alone. */
+#ifndef DL_IMPORT_RUN_MEGATRON_PARTS_H
+#define DL_IMPORT_RUN_MEGATRON_PARTS_H
+
+#include "import/run/run.h"
+
+struct dl_megatron_reader {
+    struct dl_run *run;
+    struct dl_arguments *a;
+    struct dl_plan_words *out;
+    struct dl_err *err;
+    double layers, hidden, heads, seq, tp, pp, cp, ep, micro, batch;
+    bool plain_norm; /* layer norm, with which gpt: has biases, dropout and a tied head */
+};
+
+/* Numbers from 0 to what is believed. */
+enum dl_code dl_megatron_number(struct dl_megatron_reader *r, const char *names, double *inout);
+/* The workload. */
+enum dl_code dl_megatron_model(struct dl_megatron_reader *r);
+
+#endif

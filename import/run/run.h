@@ -1,0 +1,117 @@
+/* run.h - a training run as people write it down - a launch script, a configuration, a log - as a
+ * command line of predict: the model, the plan, and what of the file that says nothing about time.
+ * Reads text; runs nothing.
+ *
+ * A format is one row of dl_run_formats: how it is recognized, how its text becomes arguments, and
+ * how they become a plan. */
+#ifndef DL_IMPORT_RUN_RUN_H
+#define DL_IMPORT_RUN_RUN_H
+
+#include "import/import.h"
+#include "import/run/arguments.h"
+#include "import/run/shell.h"
+#include "model/core/text.h"
+
+enum { DL_PLAN_WORDS = 64 };
+
+/* The command line of predict. */
+struct dl_plan_words {
+    struct dl_arena *arena;
+    const char *kind, *path, *framework, *system;
+    struct dl_text *workload; /* "gpt:layers=32,..." */
+    struct {
+        const char *option, *value; /* value NULL: a flag */
+    } options[DL_PLAN_WORDS];
+    int option_count;
+};
+/* value as printf says. */
+void dl_plan_words_add(struct dl_plan_words *words, const char *option, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void dl_plan_words_flag(struct dl_plan_words *words, const char *option);
+
+/* The text of a file, and what reads other files that it names. */
+struct dl_run_source {
+    struct dl_context *context;
+    const char *path, *text;
+    size_t length;
+    const char *const *environment; /* NAME=VALUE, NULL-terminated */
+    bool alone;                     /* no other file is read */
+};
+
+struct dl_run {
+    struct dl_context *context; /* for the catalog; NULL: none */
+    struct dl_arguments arguments;
+    struct dl_plan_words *out;
+    struct dl_err *err;
+    const char *program;           /* that a script starts: "pretrain_bert.py"; NULL: not said */
+    const char *launcher;          /* "torchrun"; NULL: not said */
+    const char *workload;          /* of --workload; NULL */
+    double vocabulary;             /* of --vocab-size */
+    double nodes, per_node, ranks; /* devices; NAN: not said */
+    bool framework_asked;          /* by --framework */
+    bool one_device;               /* a program without a launcher */
+    bool complete;                 /* every argument is there, at its default too */
+};
+
+struct dl_run_format {
+    const char *name;
+    const char *const *frameworks; /* the first that is in the catalog; NULL-terminated */
+    /* Whether the text is of this format, and of no other before it. */
+    bool (*knows)(const struct dl_run_source *source);
+    enum dl_code (*read)(const struct dl_run_source *source, struct dl_run *run);
+    enum dl_code (*plan)(struct dl_run *run);
+    const struct dl_argument_class *classes;
+};
+extern const struct dl_run_format dl_run_formats[]; /* ended by name NULL */
+/* Names that sound like a degree or a precision and belong to checkpoints, logs and profilers: the
+ * first row of each format's table. */
+#define DL_CERTAIN                                                                                 \
+    {                                                                                              \
+        DL_COSTS_NOTHING, "exp_manager.* checkpoint.* *ckpt* *checkpoint_callback* save* load* "   \
+                          "profiling.* profile* logger.* logging.* wandb* tensorboard* metrics.* " \
+                          "comm.* *_dump* debug.*"                                                 \
+    }
+extern const struct dl_argument_class dl_common_classes[], dl_megatron_classes[],
+    dl_torchtitan_classes[], dl_deepspeed_classes[], dl_accelerate_classes[], dl_composer_classes[],
+    dl_maxtext_classes[], dl_launch_classes[];
+
+/* ---- readers of text ---- */
+enum dl_code dl_run_read_script(const struct dl_run_source *source, struct dl_run *run);
+enum dl_code dl_run_read_json(const struct dl_run_source *source, struct dl_run *run);
+enum dl_code dl_run_add_json(const char *name, const char *text, size_t length,
+                             struct dl_arguments *out, struct dl_err *err);
+enum dl_code dl_run_read_yaml(const struct dl_run_source *source, struct dl_run *run);
+enum dl_code dl_run_read_megatron(const struct dl_run_source *source, struct dl_run *run);
+enum dl_code dl_run_read_torchtitan(const struct dl_run_source *source, struct dl_run *run);
+enum dl_code dl_run_read_nemo(const struct dl_run_source *source, struct dl_run *run);
+
+/* ---- plans ---- */
+enum dl_code dl_megatron_plan(struct dl_run *run);
+enum dl_code dl_torchtitan_plan(struct dl_run *run);
+enum dl_code dl_deepspeed_plan(struct dl_run *run);
+enum dl_code dl_accelerate_plan(struct dl_run *run);
+enum dl_code dl_composer_plan(struct dl_run *run);
+enum dl_code dl_maxtext_plan(struct dl_run *run);
+enum dl_code dl_launch_plan(struct dl_run *run);
+
+/* Number of devices as options: nodes and devices of a node, or devices in all. least: devices
+ * that the degrees need, of which it is a multiple. What nobody said is taken, with a note. */
+void dl_launch_devices(struct dl_run *run, double least);
+/* The options that say the launcher's number of devices, among words before the program. */
+void dl_launch_options(struct dl_run *run, const struct dl_shell_list *words, int count);
+
+/* Our word for theirs; NULL: none. Case does not count. Pairs end by NULL. */
+struct dl_word_pair {
+    const char *theirs, *ours;
+};
+const char *dl_paired(const struct dl_word_pair *pairs, const char *word);
+
+/* Words of a tokenizer by its name or type, before padding; NAN: not known. */
+double dl_tokenizer_words(const char *name);
+
+/* Prints the command, or JSON. */
+enum dl_code dl_run_print(struct dl_context *context, const struct dl_options *options,
+                          const struct dl_run *run, const struct dl_argument_lists *lists,
+                          struct dl_err *err);
+
+#endif

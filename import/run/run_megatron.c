@@ -1,0 +1,286 @@
+/* run_megatron.c - arguments of Megatron-LM (megatron/training/arguments.py), of Megatron-DeepSpeed
+ * and keys of NeMo's configurations as a plan. What is not given has Megatron's default. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "import/run/megatron_parts.h"
+
+static enum dl_code unknown_word(struct dl_megatron_reader *r, const char *names,
+                                 const char *expected) {
+    return dl_arguments_fail(r->a, names, r->err, "expected %s, found \"%.60s\"", expected,
+                             dl_arguments_word(r->a, names, ""));
+}
+
+static enum dl_code read_degrees(struct dl_megatron_reader *r) {
+    double ulysses = 1;
+    r->tp = r->pp = r->cp = r->ep = 1;
+    DL_TRY(dl_arguments_number(r->a, "tensor_model_parallel_size|model_parallel_size", 1, 1e6,
+                               &r->tp, r->err));
+    DL_TRY(dl_arguments_number(r->a, "pipeline_model_parallel_size", 1, 1e6, &r->pp, r->err));
+    DL_TRY(dl_arguments_number(r->a, "context_parallel_size", 1, 1e6, &r->cp, r->err));
+    DL_TRY(dl_arguments_number(r->a, "expert_model_parallel_size|moe_expert_parallel_size", 1, 1e6,
+                               &r->ep, r->err));
+    DL_TRY(dl_arguments_number(r->a, "ds_sequence_parallel_size", 1, 1e6, &ulysses, r->err));
+    if (ulysses > 1) {
+        r->cp *= ulysses;
+        dl_arguments_note(r->a,
+                          "ds_sequence_parallel_size %.0f (all-to-all of heads) is predicted "
+                          "as as many context ranks (ring)",
+                          ulysses);
+    }
+    return DL_OK;
+}
+
+static enum dl_code add_degrees(struct dl_megatron_reader *r) {
+    struct dl_run *run = r->run;
+    DL_TRY(dl_arguments_number(r->a, "nnodes|num_nodes", 1, 1e7, &run->nodes, r->err));
+    DL_TRY(
+        dl_arguments_number(r->a, "nproc_per_node|gpus_per_node", 1, 1e5, &run->per_node, r->err));
+    if (!dl_known(run->ranks))
+        DL_TRY(dl_arguments_number(r->a, "world_size", 1, 1e8, &run->ranks, r->err));
+    double each = NAN; /* tensor ranks of an expert; not given: those of other layers */
+    DL_TRY(dl_arguments_number(r->a, "expert_tensor_parallel_size", 1, 1e6, &each, r->err));
+    const double of_expert = dl_known(each) ? each : r->tp, inner = r->tp * r->cp;
+    /* expert ranks are data, context and tensor ranks of the same stage */
+    dl_launch_devices(run, r->pp * fmax(inner, r->ep > 1 ? of_expert * r->ep : 1));
+    if (fmod(run->ranks, r->tp * r->pp * r->cp) != 0)
+        return dl_fail_at(r->err, r->a->path, 1, 1, NULL,
+                          "%.0f devices are no multiple of the %.0f of its tensor, pipeline and "
+                          "context degrees; --ranks N gives another number",
+                          run->ranks, r->tp * r->pp * r->cp);
+    dl_plan_words_add(r->out, "strategy", "%s", r->ep > 1 ? "expert" : "3d");
+    dl_plan_words_add(r->out, "tp", "%.0f", r->tp);
+    dl_plan_words_add(r->out, "pp", "%.0f", r->pp);
+    dl_plan_words_add(r->out, "cp", "%.0f", r->cp);
+    if (r->ep > 1) dl_plan_words_add(r->out, "ep", "%.0f", r->ep);
+    if (r->ep > 1 && r->tp > 1 && dl_known(each) && each != 1 && each != r->tp)
+        dl_arguments_note(r->a,
+                          "expert_tensor_parallel_size %.0f: predicted with experts split over "
+                          "all %.0f tensor ranks",
+                          each, r->tp);
+    else if (r->ep > 1 && r->tp > 1 && dl_known(each))
+        dl_plan_words_add(r->out, "etp", "%.0f", each);
+    return DL_OK;
+}
+
+static enum dl_code read_stages(struct dl_megatron_reader *r) {
+    double v = 0, each = 0, first = NAN, last = NAN;
+    const double most = ceil(r->layers / r->pp), missing = most * r->pp - r->layers;
+    DL_TRY(dl_megatron_number(
+        r, "num_virtual_stages_per_pipeline_rank|virtual_pipeline_model_parallel_size", &v));
+    DL_TRY(dl_megatron_number(r, "num_layers_per_virtual_pipeline_stage", &each));
+    if (each > 0 && dl_known(r->layers)) v = r->layers / r->pp / each;
+    if (v > 1 && r->pp > 1) {
+        dl_plan_words_add(r->out, "schedule", "interleaved");
+        dl_plan_words_add(r->out, "virtual-stages", "%.0f", v);
+    } else if (r->pp > 1) {
+        dl_plan_words_add(r->out, "schedule", "1f1b");
+    }
+    DL_TRY(dl_megatron_number(
+        r, "decoder_first_pipeline_num_layers|num_layers_in_first_pipeline_stage", &first));
+    DL_TRY(dl_megatron_number(
+        r, "decoder_last_pipeline_num_layers|num_layers_in_last_pipeline_stage", &last));
+    /* F-TRANSFORMER-STAGES gives the ends one layer less */
+    const bool first_fits = !dl_known(first) || first == most - (missing >= 2 ? 1 : 0),
+               last_fits = !dl_known(last) || last == most - (missing >= 1 ? 1 : 0);
+    if (!(first_fits && last_fits) && r->pp > 1)
+        dl_arguments_note(r->a,
+                          "stages: %.0f layers of the first and %.0f of the last stage are "
+                          "predicted as equal stages, the ends at most one layer less",
+                          dl_known(first) ? first : most, dl_known(last) ? last : most);
+    return DL_OK;
+}
+
+static bool names_sharded_optimizer(const char *name) {
+    return strcmp(name, "distributed_fused_adam") == 0 ||
+           strcmp(name, "mcore_distributed_optim") == 0;
+}
+
+/* ZeRO: the distributed optimizer is stage 1, FSDP as it says, DeepSpeed's stage. */
+static enum dl_code read_sharding(struct dl_megatron_reader *r) {
+    static const struct dl_word_pair stages[] = {{"no_shard", "0"},
+                                                 {"optim", "1"},
+                                                 {"optim_grads", "2"},
+                                                 {"optim_grads_params", "3"},
+                                                 {NULL, NULL}};
+    const char *word = dl_arguments_word(r->a, "data_parallel_sharding_strategy", "no_shard"),
+               *name = dl_arguments_word(r->a, "optimizer_name", "");
+    const char *stage = dl_paired(stages, word);
+    double copies = 1, deepspeed = 0;
+    if (stage == NULL)
+        return unknown_word(r, "data_parallel_sharding_strategy",
+                            "no_shard, optim, optim_grads or optim_grads_params");
+    const bool fsdp = dl_arguments_flag(r->a, "use_megatron_fsdp|use_custom_fsdp"),
+               torch = dl_arguments_flag(r->a, "use_torch_fsdp2"),
+               shares = dl_arguments_flag(r->a, "use_distributed_optimizer") ||
+                        names_sharded_optimizer(name);
+    DL_TRY(
+        dl_arguments_number(r->a, "zero_stage|zero_optimization.stage", 0, 3, &deepspeed, r->err));
+    if (torch) stage = "3";
+    if (!fsdp && !torch) stage = shares ? "1" : "0";
+    if (deepspeed > 0) stage = deepspeed == 1 ? "1" : deepspeed == 2 ? "2" : "3";
+    if (stage[0] != '0') dl_plan_words_add(r->out, "zero", "%s", stage);
+    DL_TRY(dl_megatron_number(r, "num_distributed_optimizer_instances", &copies));
+    const double data = r->run->ranks / (r->tp * r->pp);
+    if (copies > 1 && stage[0] != '0')
+        dl_plan_words_add(r->out, "zero-group", "%.0f", floor(data / copies));
+    return DL_OK;
+}
+
+static enum dl_code read_batch(struct dl_megatron_reader *r) {
+    const double data = r->run->ranks / (r->tp * r->pp * r->cp);
+    double accumulate = 1;
+    r->micro = NAN;
+    DL_TRY(dl_arguments_number(r->a, "micro_batch_size|batch_size|train_micro_batch_size_per_gpu",
+                               1, 1e7, &r->micro, r->err));
+    DL_TRY(dl_arguments_number(r->a, "accumulate_grad_batches", 1, 1e7, &accumulate, r->err));
+    const bool said = dl_known(r->micro);
+    if (!said) r->micro = 1;
+    r->batch = r->micro * data * accumulate;
+    const bool global = dl_arguments_find(r->a, "global_batch_size|train_batch_size") != NULL;
+    DL_TRY(
+        dl_arguments_number(r->a, "global_batch_size|train_batch_size", 1, 1e9, &r->batch, r->err));
+    if (fmod(r->batch, r->micro * data) != 0) {
+        const double nearest = fmax(1, rint(r->batch / (r->micro * data))) * r->micro * data;
+        dl_arguments_note(r->a,
+                          "batch: %.0f samples are no multiple of micro-batches of %.0f on %.0f "
+                          "data ranks; %.0f taken (--ranks N gives another number of devices)",
+                          r->batch, r->micro, data, nearest);
+        r->batch = nearest;
+    }
+    if (global || said) {
+        dl_plan_words_add(r->out, "global-batch", "%.15g", r->batch);
+        dl_plan_words_add(r->out, "micro-batch", "%.15g", r->micro);
+    }
+    double steps = 0, samples = 0, tokens = 0;
+    DL_TRY(dl_arguments_number(r->a, "train_iters|max_steps", 0, 1e9, &steps, r->err));
+    DL_TRY(dl_arguments_number(r->a, "train_samples", 0, 1e15, &samples, r->err));
+    DL_TRY(dl_arguments_number(r->a, "train_tokens", 0, 1e18, &tokens, r->err));
+    if (samples <= 0) samples = steps * r->batch;
+    if (tokens <= 0 && dl_known(r->seq)) tokens = samples * r->seq;
+    if (tokens > 0) dl_plan_words_add(r->out, "tokens", "%.17g", tokens);
+    return DL_OK;
+}
+
+/* Full recomputation of some layers: uniform recomputes all, in groups; block the first ones of a
+ * stage. The nearer of all and none is taken. */
+static const char *some_layers(struct dl_megatron_reader *r, double count) {
+    const char *method =
+        dl_arguments_word(r->a, "recompute_method|activations_checkpoint_method", "uniform");
+    const double stage = ceil(r->layers / r->pp);
+    if (strcmp(method, "block") != 0 || !dl_known(stage) || count >= stage) return "full";
+    if (count <= 0) return "none";
+    const char *taken = 2 * count >= stage ? "full" : "none";
+    dl_arguments_note(r->a,
+                      "recomputation: %.0f of %.0f layers of each stage recompute "
+                      "(recompute_method block); predicted as --recompute %s, %s",
+                      count, stage, taken, taken[0] == 'f' ? "all of them" : "no layer");
+    return taken;
+}
+
+static enum dl_code read_recompute(struct dl_megatron_reader *r) {
+    static const struct dl_word_pair modes[] = {{"full", "full"},
+                                                {"selective", "selective"},
+                                                {"none", "none"},
+                                                {"uniform", "full"},
+                                                {NULL, NULL}};
+    const char *names = "recompute_granularity|activations_checkpoint_granularity",
+               *mode = dl_paired(modes, dl_arguments_word(r->a, names, "none"));
+    if (mode == NULL) return unknown_word(r, names, "full or selective");
+    double layers = NAN;
+    DL_TRY(dl_megatron_number(r,
+                              "recompute_num_layers|activations_checkpoint_num_layers|"
+                              "checkpoint_num_layers",
+                              &layers));
+    const bool old =
+        dl_arguments_flag(r->a, "checkpoint_activations|deepspeed_activation_checkpointing");
+    const bool by_method = strcmp(mode, "none") == 0 && dl_arguments_find(r->a, names) == NULL &&
+                           dl_arguments_flag(r->a, "activations_checkpoint_method");
+    if (old || by_method) mode = "full";
+    if (dl_arguments_flag(r->a, "recompute_activations")) mode = "selective";
+    const char *method =
+        dl_arguments_word(r->a, "recompute_method|activations_checkpoint_method", "");
+    if (strcmp(mode, "full") == 0 && dl_known(layers)) mode = some_layers(r, layers);
+    (void)method;
+    dl_plan_words_add(r->out, "recompute", "%s", mode);
+    if (dl_arguments_flag(r->a, "sequence_parallel") && r->tp > 1)
+        dl_plan_words_flag(r->out, "sequence-parallel");
+    if (dl_arguments_flag(r->a, "use_tp_pp_dp_mapping"))
+        dl_plan_words_add(r->out, "mapping", "pipeline-inside");
+    return DL_OK;
+}
+
+static enum dl_code read_precision(struct dl_megatron_reader *r) {
+    static const struct dl_word_pair precisions[] = {
+        {"bf16", "bf16"},
+        {"bf16-mixed", "bf16"},
+        {"bf16_mixed", "bf16"},
+        {"16", "fp16"},
+        {"fp16", "fp16"},
+        {"16-mixed", "fp16"},
+        {"fp16_mixed", "fp16"},
+        {"32", "fp32"},
+        {"32-true", "fp32"},
+        {"fp32", "fp32"},
+        {"bf16-true", "bf16"},
+        {"bf16_with_fp8_delayed_scaling_mixed", "fp8"},
+        {"bf16_with_fp8_current_scaling_mixed", "fp8"},
+        {"bf16_with_fp8_subchannel_scaling_mixed", "fp8"},
+        {"bf16_with_mxfp8_mixed", "mxfp8"},
+        {"bf16_with_nvfp4_mixed", "nvfp4"},
+        {NULL, NULL}};
+    const char *precision =
+        dl_paired(precisions, dl_arguments_word(r->a, "precision|mixed_precision", "32"));
+    if (precision == NULL) return unknown_word(r, "precision|mixed_precision", "bf16, 16 or 32");
+    if (dl_arguments_flag(r->a, "bf16|bf16.enabled")) precision = "bf16";
+    if (dl_arguments_flag(r->a, "fp16|fp16.enabled")) precision = "fp16";
+    const char *recipe = dl_arguments_word(r->a, "fp8_recipe", "delayed");
+    if (dl_arguments_flag(r->a, "fp8|fp8_format|fp8_hybrid|fp8_e4m3"))
+        precision = strcmp(recipe, "mxfp8") == 0 ? "mxfp8" : "fp8";
+    if (dl_arguments_flag(r->a, "fp4|fp4_format")) precision = "nvfp4";
+    (void)dl_arguments_find(r->a, "fp4_recipe");
+    dl_plan_words_add(r->out, "precision", "%s", precision);
+    return DL_OK;
+}
+
+static enum dl_code read_optimizer(struct dl_megatron_reader *r) {
+    static const struct dl_word_pair names[] = {{"adam", "adam"},
+                                                {"adamw", "adam"},
+                                                {"fused_adam", "adam"},
+                                                {"sgd", "sgd"},
+                                                {"lamb", "lamb"},
+                                                {"distributed_fused_adam", "adam"},
+                                                {"mcore_distributed_optim", "adam"},
+                                                {"megatron_fused_adam", "adam"},
+                                                {NULL, NULL}};
+    double momentum = 0.9;
+    const char *word = dl_arguments_word(r->a, "optimizer_name|optimizer", "adam"),
+               *optimizer = dl_paired(names, word);
+    DL_TRY(dl_megatron_number(r, "sgd_momentum", &momentum));
+    if (optimizer == NULL) {
+        dl_arguments_note(r->a, "optimizer: \"%.40s\" is not modelled; predicted as adam", word);
+        optimizer = "adam";
+    }
+    if (strcmp(optimizer, "sgd") == 0 && momentum > 0) optimizer = "momentum";
+    dl_plan_words_add(r->out, "optimizer", "%s", optimizer);
+    return DL_OK;
+}
+
+static enum dl_code read_framework(struct dl_megatron_reader *r) {
+    if (dl_arguments_find(r->a, "deepspeed|deepspeed_config") != NULL && !r->run->framework_asked)
+        r->out->framework = "megatron-deepspeed";
+    return DL_OK;
+}
+
+enum dl_code dl_megatron_plan(struct dl_run *run) {
+    static enum dl_code (*const steps[])(struct dl_megatron_reader *) = {
+        read_degrees,   dl_megatron_model, add_degrees,    read_stages,    read_sharding,
+        read_framework, read_batch,        read_recompute, read_precision, read_optimizer};
+    struct dl_megatron_reader r = {
+        .run = run, .a = &run->arguments, .out = run->out, .err = run->err};
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) DL_TRY(steps[i](&r));
+    return DL_OK;
+}

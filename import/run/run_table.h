@@ -1,0 +1,54 @@
+/* run_table.h - formats whose keys stand for one thing each: a table of them is all that the format
+ * needs. For the files of the readers alone. */
+#ifndef DL_IMPORT_RUN_RUN_TABLE_H
+#define DL_IMPORT_RUN_RUN_TABLE_H
+
+#include "import/run/run.h"
+
+/* What a key says of a run. */
+enum dl_run_slot {
+    DL_SLOT_MODEL, /* a name of the model */
+    DL_SLOT_NODES,
+    DL_SLOT_PER_NODE,
+    DL_SLOT_RANKS,
+    DL_SLOT_TP,
+    DL_SLOT_PP,
+    DL_SLOT_CP,
+    DL_SLOT_EP,
+    DL_SLOT_BATCH,      /* samples of an iteration over all devices */
+    DL_SLOT_EACH,       /* samples of a device and iteration */
+    DL_SLOT_MICRO,      /* samples of a device and forward pass */
+    DL_SLOT_ACCUMULATE, /* micro-batches of an iteration */
+    DL_SLOT_SEQ,
+    DL_SLOT_STEPS,
+    DL_SLOT_GROUP,                       /* devices that share states, of hybrid sharding */
+    DL_SLOT_NUMBERS,                     /* those before are numbers, but for MODEL */
+    DL_SLOT_PRECISION = DL_SLOT_NUMBERS, /* a word of the pairs */
+    DL_SLOT_OPTIMIZER,
+    DL_SLOT_SHARDING, /* "0" to "3" */
+    DL_SLOT_RECOMPUTE,
+    DL_SLOT_COMPILER,
+    DL_SLOT_FRAMEWORK,
+    DL_SLOTS
+};
+struct dl_run_key {
+    const char *names; /* "a|b|c" */
+    enum dl_run_slot slot;
+    const struct dl_word_pair *words; /* NULL: the value when it is switched on is `on` */
+    const char *on;
+};
+struct dl_run_slots {
+    double numbers[DL_SLOT_NUMBERS]; /* NAN: not said */
+    const char *words[DL_SLOTS];     /* NULL: not said */
+};
+
+extern const struct dl_word_pair dl_precision_pairs[], dl_optimizer_pairs[];
+
+/* Reads the keys; a later row of a slot counts where an earlier one says nothing. */
+enum dl_code dl_run_slots_read(struct dl_run *run, const struct dl_run_key *keys,
+                               struct dl_run_slots *out);
+/* The workload - text, or what --workload or the model's name gives - and the options. text may be
+ * NULL. */
+enum dl_code dl_run_slots_plan(struct dl_run *run, struct dl_run_slots *slots, const char *text);
+
+#endif

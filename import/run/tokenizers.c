@@ -1,0 +1,71 @@
+/* tokenizers.c - vocabularies of tokenizers that configurations name without their size: words
+ * before padding, from the models' published config.json and tokenizer files. */
+#include <fnmatch.h>
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+#include "import/run/run.h"
+
+/* Patterns of the name in small letters; the first that matches counts. */
+static const struct {
+    const char *pattern;
+    int words;
+} tokenizers[] = {
+    {"gpt2bpe*", 50257},
+    {"gpt2*", 50257},
+    {"bertwordpiecelowercase", 30522},
+    {"bertwordpiececase", 28996},
+    {"*bert*uncased*", 30522},
+    {"*bert*cased*", 28996},
+    {"*llama-4*", 201135},
+    {"*llama-3*", 128256},
+    {"*llama3*", 128256},
+    {"*llama*", 32000},
+    {"*mistral-nemo*", 131072},
+    {"*mistral-large*", 32768},
+    {"*mistral_nemo*", 131072},
+    {"*mixtral-8x22b*", 32768},
+    {"*mixtral*", 32000},
+    {"*mistral*", 32000},
+    {"*deepseek-v3*", 128815},
+    {"*deepseek-r1*", 128815},
+    {"*deepseek-v2*", 100015},
+    {"*moonlight*", 163842},
+    {"*kimi*", 163842},
+    {"*qwen*", 151936},
+    {"*gemma*", 256000},
+    {"*nemotron*", 256000},
+    {"*baichuan2*", 125696},
+    {"*chatglm*", 65024},
+    {"*falcon*", 65024},
+    {"*starcoder2*", 49152},
+    {"*starcoder*", 49152},
+    {"*gpt-neox*", 50277},
+    {"*gpt_neox*", 50277},
+    {"*mt5*", 250112},
+    {"*t5*", 32128},
+    {"*opt-*", 50265},
+    {"*phi-3*", 32011},
+    {"*grok*", 131072},
+    {"*bloom*", 250680},
+    {"*olmo*", 100278},
+    {"*smollm*", 49152},
+    {"*gpt-oss*", 200019},
+    {"*glm-4*", 151329},
+    {"*granite*", 49152},
+    {"*c4_en_301*", 50257},
+};
+
+double dl_tokenizer_words(const char *name) {
+    char small[256];
+    size_t length = 0;
+    for (; name[length] != '\0' && length < sizeof small - 1; length++) {
+        const char c = name[length];
+        small[length] = (char)(c >= 'A' && c <= 'Z' ? c + 'a' - 'A' : c);
+    }
+    small[length] = '\0';
+    for (size_t i = 0; i < sizeof tokenizers / sizeof tokenizers[0]; i++)
+        if (fnmatch(tokenizers[i].pattern, small, 0) == 0) return tokenizers[i].words;
+    return NAN;
+}

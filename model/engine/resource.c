@@ -1,0 +1,46 @@
+/* resource.c - see resource.h. */
+#include "model/engine/resource.h"
+
+#include <math.h>
+#include <string.h>
+
+double dl_resource_sum_s(const struct dl_resource_use *use) {
+    double sum_s = 0;
+    for (int i = 0; i < DL_RESOURCES; i++) sum_s += use->s[i];
+    return sum_s;
+}
+
+void dl_resource_add(struct dl_resource_use *to, const struct dl_resource_use *from, double times) {
+    for (int i = 0; i < DL_RESOURCES; i++) to->s[i] += times * from->s[i];
+}
+
+void dl_resource_share(const struct dl_resource_use *from, double total_s,
+                       enum dl_resource otherwise, struct dl_resource_use *out) {
+    const double sum_s = dl_resource_sum_s(from);
+    if (sum_s > 0)
+        dl_resource_add(out, from, total_s / sum_s);
+    else
+        out->s[otherwise] += total_s;
+}
+
+void dl_resource_kernels(const struct dl_pass_cost *cost, double seconds,
+                         struct dl_resource_use *out) {
+    const double kernels_s = fmin(seconds, cost->time_s),
+                 limits_s = cost->by_limit_s[0] + cost->by_limit_s[1] + cost->by_limit_s[2],
+                 scale = limits_s > 0 ? kernels_s / limits_s : 0;
+    out->s[DL_ON_ARITHMETIC] += scale * cost->by_limit_s[DL_LIMIT_COMPUTE];
+    out->s[DL_ON_MEMORY] += scale * cost->by_limit_s[DL_LIMIT_MEMORY];
+    out->s[DL_ON_LATENCY] += scale * cost->by_limit_s[DL_LIMIT_LATENCY];
+    out->s[DL_ON_HOST] += seconds - (limits_s > 0 ? kernels_s : 0);
+}
+
+void dl_resource_message(const struct dl_message *m, double seconds, bool servers,
+                         struct dl_resource_use *out) {
+    const bool inter = m->limit != NULL && strcmp(m->limit, "inter") == 0;
+    const double known_s = m->latency_s + m->bandwidth_s,
+                 latency = known_s > 0 ? m->latency_s / known_s : 0;
+    out->s[DL_ON_LATENCY] += latency * seconds;
+    out->s[servers ? DL_ON_SERVERS
+           : inter ? DL_ON_NETWORK
+                   : DL_ON_NODE_LINKS] += (1 - latency) * seconds;
+}

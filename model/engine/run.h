@@ -1,0 +1,77 @@
+/* run.h - tasks on lanes, and the one scheduler that says when each runs.
+ *
+ * A lane is a stream of one kind of rank: computation, the host that issues it, the collectives of
+ * one group. It is first in, first out. A task starts when its lane is free and what it waits for
+ * is there: with durations known, its times follow from those of earlier tasks, so that a strategy
+ * adds tasks in the order in which they are issued and each is placed at once. Behaviours see when
+ * gradients are ready and add tasks in turn.
+ *
+ * Every task remembers which end it waited for, in its iteration or in the one before. The critical
+ * path is a walk along these from the last end back, until it comes to a task where it was an
+ * iteration (or a few) later: in a steady state it repeats from there. Each of its seconds belongs
+ * to a task, so to a resource: the derivative of the iteration by the logarithm of that resource.
+ * F-CRITICAL-PATH
+ */
+#ifndef DL_MODEL_ENGINE_RUN_H
+#define DL_MODEL_ENGINE_RUN_H
+
+#include "model/core/arena.h"
+#include "model/engine/resource.h"
+
+enum dl_task_kind {
+    DL_TASK_KERNELS,  /* of: struct dl_pass_cost */
+    DL_TASK_MESSAGE,  /* of: struct dl_message; NULL: a message like the others of the run */
+    DL_TASK_COPY,     /* device memory bandwidth */
+    DL_TASK_SLOWDOWN, /* kernels beside a collective */
+    DL_TASK_HOST,
+    DL_TASK_STAGE, /* of: struct dl_resource_use, in any unit: the shares of the task's time */
+};
+
+/* In place of a task: the last of the iteration before, or any other of it. */
+enum { DL_BEGIN = -1 };
+#define DL_PREVIOUS(task) (-2 - (task)) /* its own inverse */
+
+struct dl_task {
+    double start_s, end_s;
+    int after; /* the task whose end set the start; DL_BEGIN, DL_PREVIOUS() */
+    enum dl_task_kind kind;
+    const void *of;
+};
+
+/* When something is there, and the task that makes it so. */
+struct dl_instant {
+    double s;
+    int task;
+};
+
+struct dl_run {
+    struct dl_arena *arena;
+    struct dl_task *tasks;
+    int count, capacity;
+    struct dl_instant *lanes; /* from when each is free */
+};
+
+/* Lanes are free from 0 on. */
+void dl_run_begin(struct dl_run *run, int lane_count, struct dl_arena *arena);
+/* Makes room for so many tasks at once. */
+void dl_run_reserve(struct dl_run *run, int task_count);
+
+/* Adds a task to a lane and returns its end. */
+struct dl_instant dl_run_add(struct dl_run *run, int lane, struct dl_instant ready,
+                             double duration_s, enum dl_task_kind kind, const void *of);
+
+static inline struct dl_instant dl_later(struct dl_instant a, struct dl_instant b) {
+    return b.s > a.s ? b : a;
+}
+/* The lane waits. */
+static inline void dl_run_hold(struct dl_run *run, int lane, struct dl_instant until) {
+    run->lanes[lane] = dl_later(run->lanes[lane], until);
+}
+
+/* Divides period_s by what the critical path to the end of task `end` depends on, in a run whose
+ * iterations follow each other at that period. Time in which a message waits for something that is
+ * no task (a cycle, a server) is the host's, or the servers'. */
+void dl_run_path(const struct dl_run *run, int end, double period_s, bool servers,
+                 struct dl_resource_use *out);
+
+#endif

@@ -1,0 +1,339 @@
+/* timeline.c - see timeline.h. */
+#include "model/engine/timeline.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/engine/run.h"
+#include "model/framework/host_dispatch.h"
+
+enum { MAX_ITERATIONS = 96 };
+
+enum lane { DEVICE, HOST, NETWORK, LANES };
+
+/* F-HOST-QUEUE: passes that the host has issued, in order. */
+struct issued {
+    double launches; /* of this pass and all before it */
+    struct dl_instant end;
+};
+
+struct queue {
+    int count, done; /* passes issued; of these, done before the host may go on */
+};
+
+/* Times are since the iteration began. */
+struct state {
+    struct dl_timeline_request *request;
+    struct dl_timeline *out;
+    struct dl_run run;
+    struct dl_instant *parameters_ready; /* per layer */
+    int *backward_task;                  /* per layer */
+    struct issued *issued;               /* all passes of an iteration */
+    struct queue queue;
+    double stall_s;
+    double backward_stall_s; /* of it, from the first backward pass to the last */
+    double lane_s;           /* sum of the messages of an iteration */
+    double carried_s;        /* lane time of the previous iteration that extends into this one */
+    /* When nothing waits for messages: the next iteration, and the next phase, begin alike. */
+    struct {
+        bool known;
+        double prologue_s, stall_s;
+        struct queue queue;
+        int task_count;
+        struct dl_instant device, host;
+    } computed;
+};
+
+static struct dl_instant at_begin(void) { return (struct dl_instant){0, DL_BEGIN}; }
+static struct dl_instant free_of(const struct state *s, enum lane lane) {
+    return s->run.lanes[lane];
+}
+
+/* F-HOST-QUEUE: a GPU's stream takes DL_LAUNCH_QUEUE kernels; then the host waits for the oldest.
+ * Launches of all passes with this one. */
+static double wait_for_queue(struct state *s, double launches) {
+    struct queue *q = &s->queue;
+    const double sum = launches + (q->count > 0 ? s->issued[q->count - 1].launches : 0);
+    if (s->request->sync.system->device->kind != DL_DEVICE_GPU) return sum;
+    while (q->done < q->count && s->issued[q->done].launches <= sum - DL_LAUNCH_QUEUE) q->done++;
+    if (q->done > 0) dl_run_hold(&s->run, HOST, s->issued[q->done - 1].end);
+    return sum;
+}
+
+/* The device waits for the host where it is late. */
+static struct dl_instant issued_by_host(struct state *s, double launches) {
+    const struct dl_instant device = free_of(s, DEVICE), host = free_of(s, HOST);
+    if (!(launches > 0) || !(host.s > device.s)) return device;
+    s->stall_s += host.s - device.s;
+    return host;
+}
+
+/* Queues one pass of one layer: the device starts when it is free, the host has issued the pass and
+ * its inputs are ready. */
+static struct dl_instant run_pass(struct state *s, const struct dl_pass_cost *pass,
+                                  struct dl_instant inputs, double *start_s) {
+    const struct dl_timeline_request *r = s->request;
+    if (pass->launches * r->dispatch_s > 0)
+        dl_run_add(&s->run, HOST, at_begin(), pass->launches * r->dispatch_s, DL_TASK_HOST, NULL);
+    const double launches = wait_for_queue(s, pass->launches), gaps_s = pass->launches * r->gap_s;
+    const struct dl_instant ready = dl_later(issued_by_host(s, pass->launches), inputs),
+                            end = dl_run_add(&s->run, DEVICE, ready, pass->time_s + gaps_s,
+                                             DL_TASK_KERNELS, pass);
+    *start_s = s->run.tasks[end.task].start_s;
+    s->stall_s += gaps_s;
+    s->issued[s->queue.count++] = (struct issued){launches, end};
+    return end;
+}
+
+/* Device and host both wait for a layer's own communication. */
+static void run_blocking(struct state *s, const double *seconds, int layer) {
+    if (seconds == NULL || !(seconds[layer] > 0)) return;
+    const struct dl_resource_use *use = s->request->layer_messages;
+    const struct dl_instant ready = issued_by_host(s, 1);
+    s->run.lanes[HOST] = dl_run_add(&s->run, DEVICE, ready, seconds[layer],
+                                    use != NULL ? DL_TASK_STAGE : DL_TASK_MESSAGE, use);
+}
+
+static void run_compute(struct state *s) {
+    const struct dl_timeline_request *r = s->request;
+    const struct dl_workload *workload = r->sync.workload;
+    const bool wait_each = s->out->sync.wait_each;
+    for (int i = 0; i < workload->layer_count; i++) {
+        run_pass(s, &r->cost->layers[i].forward, wait_each ? s->parameters_ready[i] : at_begin(),
+                 &s->out->forward_start_s[i]);
+        run_blocking(s, r->after_forward_s, i);
+    }
+    int next = 0; /* gradients are in backward order */
+    const double forward_stall_s = s->stall_s;
+    for (int i = workload->layer_count - 1; i >= 0; i--) {
+        run_blocking(s, r->before_backward_s, i);
+        const struct dl_instant end =
+            run_pass(s, &r->cost->layers[i].backward, at_begin(), &s->out->backward_start_s[i]);
+        s->backward_task[i] = end.task;
+        while (next < r->sync.gradient_count && r->gradients[next].layer == i) {
+            if (r->gradient_host_s > 0)
+                dl_run_add(&s->run, HOST, at_begin(), r->gradient_host_s, DL_TASK_HOST, NULL);
+            r->gradients[next].issued_s = free_of(s, HOST).s;
+            r->gradients[next++].ready_s = end.s;
+        }
+    }
+    s->out->backward_end_s = free_of(s, DEVICE).s;
+    s->backward_stall_s = s->stall_s - forward_stall_s;
+}
+
+/* What the message waits for: its last gradient, or the end of backward. */
+static struct dl_instant ready_of(const struct state *s, const struct dl_message *m) {
+    const struct dl_timeline_request *r = s->request;
+    int task = DL_BEGIN;
+    if (m->count > 0 && m->first + m->count <= r->sync.gradient_count &&
+        r->gradients[m->first + m->count - 1].ready_s <= m->ready_s)
+        task = s->backward_task[r->gradients[m->first + m->count - 1].layer];
+    if (m->ready_s >= s->out->backward_end_s && s->queue.count > 0)
+        task = s->issued[s->queue.count - 1].end.task;
+    return (struct dl_instant){m->ready_s, task};
+}
+
+/* Messages through the one network lane, in order. */
+static void run_lane(struct state *s) {
+    struct dl_gradient_sync *x = &s->out->sync;
+    const struct dl_timeline_request *r = s->request;
+    s->lane_s = 0;
+    for (int m = 0; m < x->message_count; m++) {
+        struct dl_message *message = &x->messages[m];
+        const struct dl_instant end = dl_run_add(&s->run, NETWORK, ready_of(s, message),
+                                                 message->duration_s, DL_TASK_MESSAGE, message);
+        message->start_s = s->run.tasks[end.task].start_s;
+        message->end_s = end.s;
+        s->lane_s += message->duration_s;
+        s->out->comm_s += message->duration_s;
+        s->out->comm_latency_s += message->latency_s;
+        if (!message->returns) continue;
+        const struct dl_instant usable = {end.s + message->tail_s, end.task};
+        for (int g = message->first; g < message->first + message->count; g++) {
+            struct dl_instant *ready = &s->parameters_ready[r->gradients[g].layer];
+            *ready = dl_later(*ready, usable);
+        }
+    }
+}
+
+static double busy_overlap_s(const struct dl_gradient_sync *x, double carried_s, double until_s) {
+    double sum_s = fmin(carried_s, until_s);
+    for (int m = 0; m < x->message_count; m++) {
+        const double end_s = fmin(x->messages[m].end_s, until_s);
+        if (end_s > x->messages[m].start_s) sum_s += end_s - x->messages[m].start_s;
+    }
+    return sum_s;
+}
+
+/* Forward and backward, as before where nothing differs. */
+static bool compute_again(struct state *s) {
+    const struct dl_timeline *out = s->out;
+    const double prologue_s = out->sync.prologue_s; /* known from the iteration before */
+    const bool waits = out->sync.wait_each;
+    if (!waits && s->computed.known && s->computed.prologue_s == prologue_s) {
+        s->run.count = s->computed.task_count;
+        s->run.lanes[DEVICE] = s->computed.device;
+        s->run.lanes[HOST] = s->computed.host;
+        s->stall_s = s->computed.stall_s;
+        s->queue = s->computed.queue;
+        return false;
+    }
+    s->stall_s = 0;
+    s->queue = (struct queue){0};
+    s->run.count = 1; /* after what the lane carries over */
+    s->run.lanes[DEVICE] = s->run.lanes[HOST] = at_begin();
+    dl_run_add(&s->run, HOST, at_begin(), s->request->iteration_host_s, DL_TASK_HOST, NULL);
+    dl_run_add(&s->run, DEVICE, at_begin(), prologue_s, DL_TASK_MESSAGE, NULL);
+    run_compute(s);
+    s->computed.known = !waits;
+    s->computed.prologue_s = prologue_s;
+    s->computed.stall_s = s->stall_s;
+    s->computed.queue = s->queue;
+    s->computed.task_count = s->run.count;
+    s->computed.device = free_of(s, DEVICE);
+    s->computed.host = free_of(s, HOST);
+    return true;
+}
+
+static void occupy_device(struct state *s, double seconds, enum dl_task_kind kind) {
+    if (seconds > 0) dl_run_add(&s->run, DEVICE, at_begin(), seconds, kind, NULL);
+}
+
+static enum dl_code synchronize(struct state *s, bool changed, struct dl_err *err) {
+    struct dl_timeline_request *r = s->request;
+    struct dl_timeline *out = s->out;
+    if (changed || out->sync.messages == NULL) {
+        r->sync.backward_end_s = out->backward_end_s;
+        const struct dl_gradient_sync before = out->sync;
+        out->sync =
+            (struct dl_gradient_sync){.room = before.messages, .room_count = before.message_count};
+        DL_TRY(r->behaviour->synchronize(&r->sync, &out->sync, err));
+    }
+    run_lane(s);
+    out->overlap_s = busy_overlap_s(&out->sync, s->carried_s, out->backward_end_s);
+    /* slower kernels first take the time in which the device waits for the host */
+    out->slowdown_s = fmax(0, r->slowdown_frac * out->overlap_s - s->backward_stall_s);
+    out->comm_s += out->sync.device_copy_s + out->sync.host_s + out->sync.prologue_s;
+    occupy_device(s, out->slowdown_s, DL_TASK_SLOWDOWN);
+    occupy_device(s, out->sync.device_copy_s, DL_TASK_COPY);
+    if (!out->sync.wait_each) dl_run_hold(&s->run, DEVICE, free_of(s, NETWORK));
+    occupy_device(s, out->sync.host_s, DL_TASK_HOST);
+    return DL_OK;
+}
+
+static enum dl_code run_iteration(struct state *s, struct dl_err *err) {
+    struct dl_timeline_request *r = s->request;
+    struct dl_timeline *out = s->out;
+    const struct dl_pass_cost *update = r->accumulates ? &r->cost->accumulation : &r->cost->update;
+    out->comm_s = 0;
+    out->comm_latency_s = 0;
+    out->slowdown_s = 0;
+    const bool changed = compute_again(s);
+    if (r->behaviour != NULL) DL_TRY(synchronize(s, changed, err));
+    if (r->checks_overflow) dl_run_hold(&s->run, HOST, free_of(s, DEVICE));
+    double start_s = free_of(s, DEVICE).s;
+    if (!out->sync.update_remote) run_pass(s, update, at_begin(), &start_s);
+    out->update_start_s = start_s;
+    out->stall_s = s->stall_s;
+    return DL_OK;
+}
+
+static int previous(int task) { return task > 0 ? DL_PREVIOUS(task) : task; }
+
+/* Task 0 stands for the last message of the iteration before, where that still is under way. */
+static void carry(struct state *s, double period_s) {
+    const struct dl_instant lane = free_of(s, NETWORK);
+    s->carried_s = fmax(0, lane.s - period_s);
+    s->run.tasks[0] = (struct dl_task){.start_s = s->carried_s,
+                                       .end_s = s->carried_s,
+                                       .after = previous(lane.task),
+                                       .kind = DL_TASK_MESSAGE};
+    s->run.lanes[NETWORK] = (struct dl_instant){s->carried_s, 0};
+    for (int i = 0; i < s->request->sync.workload->layer_count; i++) {
+        struct dl_instant *ready = &s->parameters_ready[i];
+        *ready = (struct dl_instant){ready->s - period_s, previous(ready->task)};
+    }
+}
+
+/* How long after the device's work the last message of the iteration arrives. */
+static double behind_s(const struct state *s, int layers) {
+    double last_s = free_of(s, NETWORK).s;
+    for (int i = 0; i < layers; i++) last_s = fmax(last_s, s->parameters_ready[i].s);
+    return last_s - free_of(s, DEVICE).s;
+}
+
+static void start(struct dl_timeline_request *request, struct dl_timeline *out, struct state *s) {
+    const size_t layers = (size_t)request->sync.workload->layer_count;
+    struct dl_arena *arena = request->sync.arena;
+    memset(out, 0, sizeof *out);
+    *s = (struct state){.request = request, .out = out};
+    out->forward_start_s = dl_arena_alloc(arena, layers, sizeof(double));
+    out->backward_start_s = dl_arena_alloc(arena, layers, sizeof(double));
+    s->parameters_ready = dl_arena_alloc(arena, layers, sizeof *s->parameters_ready);
+    s->backward_task = dl_arena_alloc(arena, layers, sizeof *s->backward_task);
+    s->issued = dl_arena_alloc(arena, 2 * layers + 1, sizeof *s->issued);
+    dl_run_begin(&s->run, LANES, arena);
+    dl_run_reserve(&s->run, 6 * (int)layers + 2 * request->sync.gradient_count + 8);
+    dl_run_add(&s->run, NETWORK, at_begin(), 0, DL_TASK_MESSAGE, NULL);
+}
+
+/* From the first iteration on; another phase of the cycles begins with no messages under way. */
+static enum dl_code run_steady(struct state *s, struct dl_err *err) {
+    struct dl_timeline *out = s->out;
+    const int layers = s->request->sync.workload->layer_count;
+    double previous_s = -1, previous_carried_s = 0, begin_s = 0, half_s = 0;
+    memset(&out->sync, 0, sizeof out->sync);
+    for (int i = 0; i < layers; i++) s->parameters_ready[i].s = -INFINITY;
+    s->run.lanes[NETWORK].s = -INFINITY;
+    for (int i = 0; i < MAX_ITERATIONS; i++) {
+        if (i == MAX_ITERATIONS / 2) half_s = begin_s;
+        carry(s, i == 0 ? 0 : out->period_s);
+        DL_TRY(run_iteration(s, err));
+        out->period_s = free_of(s, DEVICE).s;
+        if (isnan(out->period_s))
+            return dl_fail(err, DL_ERR_INPUT,
+                           "framework %s: the time of an iteration is not a number",
+                           s->request->sync.framework->name);
+        /* Without carry-over the second iteration equals the first except for the prologue. With
+         * it, messages may fall behind for some iterations before one waits for them. */
+        const double carried_s = fmax(0, behind_s(s, layers)), same_s = 1e-9 * out->period_s;
+        begin_s += out->period_s;
+        if (i > 0 && fabs(out->period_s - previous_s) <= same_s &&
+            fabs(carried_s - previous_carried_s) <= same_s)
+            return DL_OK;
+        previous_s = out->period_s;
+        previous_carried_s = carried_s;
+    }
+    /* When messages fill the lane, short and long iterations can alternate: the period is their
+     * mean. */
+    enum { SECOND_HALF = MAX_ITERATIONS - MAX_ITERATIONS / 2 };
+    out->period_s = fmax((begin_s - half_s) / SECOND_HALF, s->lane_s);
+    return DL_OK;
+}
+
+enum { PHASES = 5 }; /* odd, so that the middle one is among them */
+
+/* F-CYCLE-PHASE: the period and what the device waits are means over the phases; the lanes, with
+ * all messages, are those of the middle phase. In one phase alone a gradient that is ready a
+ * microsecond later can cost a whole cycle. */
+enum dl_code dl_timeline_run(struct dl_timeline_request *request, struct dl_timeline *out,
+                             struct dl_err *err) {
+    double *const times[] = {&out->period_s, &out->stall_s, &out->slowdown_s, &out->overlap_s};
+    enum { TIMES = sizeof times / sizeof times[0] };
+    double sums_s[TIMES] = {0};
+    struct state s;
+    start(request, out, &s);
+    if (request->behaviour == NULL || !request->behaviour->has_phase) {
+        DL_TRY(run_steady(&s, err));
+    } else {
+        for (int p = 0; p < PHASES; p++) { /* the middle one last */
+            request->sync.phase_frac = ((p + PHASES / 2 + 1) % PHASES + 0.5) / PHASES;
+            DL_TRY(run_steady(&s, err));
+            for (int i = 0; i < TIMES; i++) sums_s[i] += *times[i];
+        }
+        for (int i = 0; i < TIMES; i++) *times[i] = sums_s[i] / PHASES;
+    }
+    dl_run_path(&s.run, free_of(&s, DEVICE).task, out->period_s, out->sync.bound != NULL,
+                &out->path);
+    return DL_OK;
+}

@@ -1,0 +1,126 @@
+#!/bin/sh
+# import of runs: one small input a kind of fault, with the plan that its framework would run. What cannot be decided or predicted is
+# said; every printed command is accepted by predict.
+# shellcheck source=tests/cli/lib.sh
+. tests/cli/lib.sh
+runs=tests/fixtures/runs
+
+# plan FILE KIND OPTIONS STDOUT...: every STDOUT matches the printed command, which runs.
+plan() {
+    file=$1 kind=$2 options=$3
+    shift 3
+    # shellcheck disable=SC2086
+    run import "$kind" "$runs/$file" --system dgx-h100 $options
+    check "$file" 0
+    for expected in "$@"; do has "$file: $expected" "$expected"; done
+    cp "$SCRATCH/out" "$SCRATCH/command"
+    cp "$SCRATCH/err" "$SCRATCH/said"
+    # shellcheck disable=SC2046
+    run $(sed 's/^dlmodel //' "$SCRATCH/command")
+    case $status in 0 | 1) echo "ok $file: the command runs" ;; *) bad "$file: the command runs" "$(cat "$SCRATCH/command")" ;; esac
+}
+said() { # said NAME REGEX: of the last plan
+    if grep -Eq -- "$2" "$SCRATCH/said"; then echo "ok $1"; else bad "$1" "expected: $2, found: $(cat "$SCRATCH/said")"; fi
+}
+refused() { # refused FILE KIND OPTIONS REGEX
+    # shellcheck disable=SC2086
+    run import "$2" "$runs/$1" --system dgx-h100 $3
+    check "$1 is refused" 3 "$4"
+}
+
+# ---- Megatron: expansions, quotes, conditions, launchers
+plan megatron_default_value.bash megatron '' '--nodes 2 ' '--tp 4 '
+said 'a default is told' 'SLURM_NNODES=2'
+plan megatron_default_value.bash megatron '--env SLURM_NNODES=8' '--nodes 8 '
+plan megatron_quoted_pair.bash megatron '' '--precision fp8' 'vocab=51200'
+plan megatron_quoted_precision.bash megatron '' '--precision fp8'
+plan megatron_conditional.bash megatron '' '--precision bf16'
+plan megatron_launchers_srun.bash megatron '' '--nodes 4 --devices-per-node 8'
+plan megatron_argument_dump.log megatron '' '--gpus 16' '--tp 2' '--zero 1' 'vocab=51200'
+plan megatron_tokenizer.bash megatron '' 'vocab=50432'
+said 'a vocabulary is told' '50257 words of the tokenizer "GPT2BPETokenizer"'
+plan megatron_tokenizer.bash megatron '--vocab-size 60000' 'vocab=60160'
+plan megatron_mla_kv_channels.bash megatron '' 'head_dim=192' 'kv_rank=512'
+if [ "$(grep -o head_dim "$SCRATCH/command" | wc -l)" -eq 1 ]; then echo 'ok head_dim once'; else bad 'head_dim once' "$(cat "$SCRATCH/command")"; fi
+plan megatron_pretrain_bert.bash megatron '' 'bert_base:layers=24,hidden=1024'
+refused megatron_pretrain_hybrid.bash megatron '' 'hybrid_override_pattern: .*Mamba'
+plan megatron_partial_recompute.bash megatron '' '--recompute none'
+said 'partial recomputation is told' '8 of 32 layers .* predicted as --recompute none'
+plan megatron_offload.bash megatron '' '--recompute selective'
+said 'offload is not modelled, and told' 'not modelled: optimizer_cpu_offload, optimizer_offload_fraction, recompute_modules'
+plan megatron_functions.bash megatron '' '--nodes 4 --devices-per-node 8' 'layers=32,hidden=4096,heads=32,seq=4096,vocab=50432' '--tp 2 --pp 2' \
+    '--global-batch 1024' '--zero 1' '--recompute full'
+said 'a condition on the machine is told' 'line 33 of .*: the condition depends on the machine; taken as false'
+
+# ---- an argument that looks like a degree, a precision, a compiler or an offload, or is misspelt, is never passed over
+cat > "$SCRATCH/run.sh" << 'T'
+torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 2 --seq-length 8 --vocab-size 128 --micro-batchsize 2
+T
+sed 's/micro-batchsize/tensor-parallel-degree/' "$SCRATCH/run.sh" > "$SCRATCH/degree.sh"
+runs=$SCRATCH
+refused run.sh megatron '' "micro_batchsize: .*did you mean 'micro_batch_size'"
+refused degree.sh megatron '' 'looks like a degree of parallelism'
+plan degree.sh megatron --skip-unknown '--tp 1'
+runs=tests/fixtures/runs
+
+# ---- torchtitan: keys and values of its releases, flavors
+plan titan_2024_keys.toml torchtitan '--ranks 64' '--tp 8 --pp 2' '--global-batch 8' '--precision fp8' '--compiler inductor' '--recompute full'
+plan titan_converters_string.toml torchtitan '--ranks 64' '--precision fp8' '--compiler inductor' '--tp 2' '--global-batch 64'
+plan titan_flavor_llama2.toml torchtitan '--ranks 64' '--workload llama2_7b '
+plan titan_flavor_qwen3.toml torchtitan '--ranks 64' 'layers=64,hidden=5120,heads=64'
+plan titan_flavor_dsv3_16b.toml torchtitan '--ranks 64' 'deepseek_v3:layers=27'
+refused titan_config_registry.py torchtitan '--ranks 64' 'a Python configuration.*: give a TOML file, or the options'
+
+# ---- formats that a table of keys describes
+plan deepspeed.json deepspeed '--workload llama2_7b --ranks 32' '--framework deepspeed-zero3' '--gpus 32' '--global-batch 256 --micro-batch 4' '--precision bf16'
+said 'an offload of DeepSpeed is not modelled, and told' 'not modelled: .*zero_optimization.offload_optimizer.device'
+refused deepspeed.json deepspeed '' 'the file does not describe the model: give it by --workload'
+printf 'horovodrun -np 16 -H a:8,b:8 python train.py --model resnet50 --batch-size 64 --fp16-allreduce\n' > "$SCRATCH/horovod.sh"
+runs=$SCRATCH
+plan horovod.sh launch '' '--workload resnet50' '--framework horovod-pytorch' '--gpus 16' '--global-batch 1024'
+said 'what changes the gradients is told' 'not modelled: fp16_allreduce'
+runs=tests/fixtures/runs
+
+# ---- words that people use
+run predict -s dgx-h100 -w llama3_8b -n 1 --optimizer adamw --precision bfloat16 -f fsdp
+check 'adamw, bfloat16, fsdp' 0
+cp "$SCRATCH/out" "$SCRATCH/words"
+run predict -s dgx-h100 -w llama3_8b -n 1 --optimizer adam --precision bf16 -f pytorch-fsdp
+if [ "$(grep '^ pytorch-fsdp' "$SCRATCH/words")" = "$(grep '^ pytorch-fsdp' "$SCRATCH/out")" ]; then echo 'ok they are adam, bf16, pytorch-fsdp'; else bad 'they are adam, bf16, pytorch-fsdp' "$(cat "$SCRATCH/words")"; fi
+
+# ---- a file without a kind is recognized
+recognized() { # recognized FILE KIND
+    run import "$1" --system dgx-h100
+    if grep -q "read as $2" "$SCRATCH/err"; then echo "ok $1 is read as $2"; else bad "$1 is read as $2" "$(cat "$SCRATCH/err")"; fi
+}
+for file in "$runs"/megatron*.bash "$runs/megatron_argument_dump.log" "$runs/megatron_functional.yaml"; do recognized "$file" megatron; done
+for file in "$runs"/titan*; do recognized "$file" torchtitan; done
+recognized "$runs/nemo_launcher_form.yaml" nemo
+recognized "$runs/deepspeed.json" deepspeed
+recognized "$runs/accelerate.yaml" accelerate
+recognized "$runs/composer.yaml" composer
+recognized "$runs/maxtext.yml" maxtext
+recognized tests/fixtures/config/case_opt.json config
+recognized tests/fixtures/bench/nccl_torn_row.log nccl-tests
+recognized tests/fixtures/bench/osu_nccl.txt osu
+run import README.md
+check 'a file that no reader knows' 2 "cannot import 'README.md'"
+
+# ---- YAML: Megatron's tests, NeMo's resolvers, sections and recipes
+if "$DLMODEL" -v --version 2> /dev/null | grep -q libyaml; then
+    plan megatron_functional.yaml megatron '--ranks 8' 'layers=24' '--tp 4' '--zero 1' '--global-batch 64'
+    plan nemo_launcher_form.yaml nemo '' 'layers=24,hidden=4096' 'ffn=16384' 'vocab=50304' '--nodes 16 --devices-per-node 8' '--tp 1' '--zero 1' \
+        '--recompute selective' '--global-batch 2048'
+    plan nemo_sched_name.yaml nemo '' '--zero 1'
+    refused bridge_override.yaml nemo '--ranks 8' 'recipe .*--workload'
+    plan bridge_override.yaml nemo '--ranks 8 --workload llama3_8b' '--workload llama3_8b' '--set seq=4096' '--tp 2' '--global-batch 8'
+    plan accelerate.yaml accelerate '--workload llama2_7b' '--framework pytorch-fsdp' '--nodes 2 --devices-per-node 8' '--zero 3 --zero-group 8' '--recompute full'
+    plan composer.yaml composer '--ranks 32' 'gpt:layers=24,hidden=2048,heads=16,ffn=8192,vocab=50368,seq=2048' '--zero 3' '--global-batch 512 --micro-batch 4'
+    plan maxtext.yml maxtext '--ranks 32' '--workload llama2_70b --framework jax-maxtext' '--tp 4' '--set seq=4096' '--precision fp8' '--global-batch'
+    plan megatron_deepspeed.bash megatron '' '--framework megatron-deepspeed' '--nodes 2 --devices-per-node 4' '--zero 2' '--global-batch 32' \
+        '--precision fp16' '--recompute full'
+else
+    run import nemo "$runs/nemo.yaml"
+    check 'YAML without libyaml' 6 'built without libyaml.*: install libyaml-dev'
+    echo 'skip YAML of runs: built without libyaml'
+fi
