@@ -42,8 +42,9 @@ struct key_columns {
 
 static bool tells_apart(const char *column) {
     struct dl_run_plan_column plan;
-    if (strcmp(column, "id") == 0 || strcmp(column, "value") == 0 || strcmp(column, "notes") == 0)
-        return false;
+    static const char *const of_rows[] = {"id", "value", "notes"};
+    for (int i = 0; i < 3; i++)
+        if (strcmp(column, of_rows[i]) == 0) return false;
     for (const struct dl_field *f = dl_run_row_schema.fields; f->key != NULL; f++)
         if (strcmp(f->key, column) == 0) return true;
     for (int i = 0; dl_run_plan_column(i, &plan); i++)

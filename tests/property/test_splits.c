@@ -131,7 +131,7 @@ static double volume(struct world *w, enum dl_split_kind kind, double skip_eleme
 static void filter_and_channel_send_the_same(void **state) {
     (void)state;
     struct world w;
-    load(&w, "abci-v100", "vgg16", "ideal");
+    load(&w, "abci-v100", "vgg16", "pytorch-ddp");
     /* Without pools, the first and the last layer a chain's outputs are the next layer's inputs. */
     struct dl_workload chain = *w.workload;
     struct dl_layer *layers = dl_arena_alloc(&w.arena, 5, sizeof *layers);
@@ -221,7 +221,7 @@ static void bubbles(void **state) {
     }
     equal(dl_pipeline_weight_versions(DL_ASYNC, 0, 8), 8, "versions");
     struct world w; /* and in a prediction: the bubble is (p - 1) steps, compute and stalls are m */
-    load(&w, "abci-v100", "resnet50", "ideal");
+    load(&w, "abci-v100", "resnet50", "pytorch-ddp");
     struct dl_plan plan = plan_of("pipeline", 1, 16);
     plan.micro_batch_samples = 4;
     const struct dl_prediction p = predict(&w, &plan);
