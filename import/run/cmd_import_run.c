@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "import/run/run.h"
+#include "import/run/imported_run.h"
 #include "model/core/file.h"
 
 enum { MOST_BYTES = 64 << 20, MOST_ENVIRONMENT = 64 };

@@ -2,7 +2,7 @@
 #ifndef DL_IMPORT_RUN_MEGATRON_PARTS_H
 #define DL_IMPORT_RUN_MEGATRON_PARTS_H
 
-#include "import/run/run.h"
+#include "import/run/imported_run.h"
 
 struct dl_megatron_reader {
     struct dl_run *run;

@@ -2,7 +2,7 @@
  * that would change a prediction and are not modelled. */
 #include <stddef.h>
 
-#include "import/run/run.h"
+#include "import/run/imported_run.h"
 
 const struct dl_argument_class dl_common_classes[] = {
     {DL_COSTS_NOTHING,
@@ -50,7 +50,8 @@ const struct dl_argument_class dl_common_classes[] = {
 const struct dl_argument_class dl_megatron_classes[] = {
     DL_CERTAIN,
     {DL_NOT_MODELLED,
-     "*sync_dtype *new_decoder_architecture *offload* cpu_optimizer cpu_torch_adam overlap_* "
+     "*reduced_precision* *sync_dtype *new_decoder_architecture *offload* cpu_optimizer "
+     "cpu_torch_adam overlap_* "
      "no_overlap* *overlap* tp_comm* ub_tp* *cuda_graph* "
      "*cudagraph* nccl_ub use_nccl_ub nccl_communicator* ddp_bucket_size ddp_num_buckets "
      "grad_reduce_in_bf16 *grad_reduce_in_fp32 accumulate_allreduce_grads* *grads_dtype "
@@ -77,7 +78,8 @@ const struct dl_argument_class dl_megatron_classes[] = {
      "align_* num_weight_partitions* tp_only_amax* ds_* zero_optimization.* kd kd_* "
      "universal_checkpoint* "},
     {DL_COSTS_NOTHING,
-     "exit_signal* calculate_per_token* manual_gc* gc_* *gc_interval empty_unused* check_for* "
+     "fp16.* bf16.* exit_signal* calculate_per_token* manual_gc* gc_* *gc_interval empty_unused* "
+     "check_for* "
      "no_check* "
      "rotary_* use_rope_scaling rope_* no_rope_fusion *rope_scaling* yarn_* mscale* beta_fast "
      "beta_slow "

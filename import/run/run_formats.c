@@ -112,6 +112,17 @@ enum dl_code dl_accelerate_plan(struct dl_run *run) {
     }
     if (framework != NULL && strcmp(framework, "deepspeed") == 0) deepspeed_framework(&s);
     if (!fsdp) s.words[DL_SLOT_SHARDING] = NULL;
+    const double *n = s.numbers;
+    if (fsdp && (n[DL_SLOT_TP] > 1 || n[DL_SLOT_CP] > 1))
+        s.words[DL_SLOT_FRAMEWORK] = "pytorch-fsdp2";
+    const char *precision = s.words[DL_SLOT_PRECISION];
+    if (precision != NULL && strcmp(precision, "fp8") == 0) {
+        dl_arguments_note(&run->arguments,
+                          "mixed_precision fp8: kernels and casts in 8 bits are not "
+                          "modelled of this framework; predicted as --precision "
+                          "bf16");
+        s.words[DL_SLOT_PRECISION] = "bf16";
+    }
     return dl_run_slots_plan(run, &s, NULL);
 }
 

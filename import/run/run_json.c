@@ -2,7 +2,7 @@
  * one a line. */
 #include <string.h>
 
-#include "import/run/run.h"
+#include "import/run/imported_run.h"
 #include "model/core/json_node.h"
 
 struct reader {

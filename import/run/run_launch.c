@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "import/run/run.h"
+#include "import/run/imported_run.h"
 #include "model/core/file.h"
 
 const char *dl_paired(const struct dl_word_pair *pairs, const char *word) {

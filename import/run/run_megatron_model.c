@@ -43,14 +43,14 @@ static enum dl_code unknown_word(struct dl_megatron_reader *r, const char *names
 static const struct foreign {
     const char *keys, *programs, *what;
 } foreign[] = {
+    {"vision_model_type|language_model_type|vision_config.num_layers|mm_cfg.llm",
+     "vlm vision mimo multimodal llava", "a vision tower"},
     {"hybrid_override_pattern|hybrid_layer_pattern|hybrid_attention_ratio|"
      "is_hybrid_model",
      "mamba hybrid", "Mamba (state-space) layers"},
     {"decoder_num_layers|decoder_seq_length|encoder.num_layers|decoder.num_layers|"
      "pipeline_model_parallel_split_rank",
      "pretrain_t5 t5_", "an encoder and a decoder (T5)"},
-    {"vision_model_type|language_model_type|vision_config.num_layers|mm_cfg.llm",
-     "vlm vision mimo multimodal llava", "a vision tower"},
     {"model_provider|language_model_checkpoint", "",
      "parts that the program puts together (model_provider)"},
     {"retro_workdir|retro_add_retriever|retro.retro_project_dir", "retro",
@@ -273,6 +273,20 @@ static enum dl_code read_attention(struct dl_megatron_reader *r) {
     return read_latent(r);
 }
 
+/* "([0]*1+[1]*1)*24" and "([0,1]*24)": one layer of several has experts. */
+static bool read_turns(struct dl_megatron_reader *r, const char *pattern) {
+    long long dense = 1, moe, turns;
+    char rest;
+    const bool pairs =
+        sscanf(pattern, "([0,1]*%lld)%c", &turns, &rest) == 1 && (double)(2 * turns) == r->layers;
+    if (!pairs &&
+        !(sscanf(pattern, "([0]*%lld+[1]*%lld)*%lld%c", &dense, &moe, &turns, &rest) == 3 &&
+          moe == 1))
+        return false;
+    key(r, "moe_every", (double)(dense + 1));
+    return true;
+}
+
 /* "([0]*3+[1]*58)", "[0, 1, 1]" or a number: dense layers that come first, or every how many layers
  * one has experts. */
 static enum dl_code read_pattern(struct dl_megatron_reader *r) {
@@ -282,7 +296,7 @@ static enum dl_code read_pattern(struct dl_megatron_reader *r) {
     for (; *word != '\0' && length < sizeof pattern - 1; word++)
         if (strchr(" '\"\n", *word) == NULL) pattern[length++] = *word;
     pattern[length] = '\0';
-    long long dense, moe, every, one;
+    long long dense, moe, every;
     char rest;
     const bool listed = (sscanf(pattern, "([0]*%lld+[1]*%lld)%c", &dense, &moe, &rest) == 2 ||
                          sscanf(pattern, "[0]*%lld+[1]*%lld%c", &dense, &moe, &rest) == 2 ||
@@ -294,10 +308,7 @@ static enum dl_code read_pattern(struct dl_megatron_reader *r) {
     if (sscanf(pattern, "([1]*%lld+[0]*%lld)%c", &moe, &dense, &rest) == 2 && dense == 0 &&
         (double)moe == r->layers)
         return DL_OK;
-    if (sscanf(pattern, "([0]*%lld+[1]*%lld)*%lld%c", &dense, &moe, &one, &rest) == 3 && moe == 1) {
-        key(r, "moe_every", (double)(dense + 1));
-        return DL_OK;
-    }
+    if (read_turns(r, pattern)) return DL_OK;
     if (sscanf(pattern, "%lld%c", &every, &rest) != 1 || every < 1 || every > 1000)
         return unknown_word(r, "moe_layer_freq", "a number or ([0]*DENSE+[1]*MOE)");
     if (every > 1) key(r, "moe_every", (double)every);

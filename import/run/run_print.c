@@ -1,6 +1,6 @@
 /* run_print.c - the command line and JSON of an imported run, and what of its file stands for what:
  * taken, costs no time, would change the prediction and is not modelled. */
-#include "import/run/run.h"
+#include "import/run/imported_run.h"
 
 #include <stdarg.h>
 #include <stdio.h>

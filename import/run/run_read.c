@@ -2,7 +2,7 @@
  * when it starts, YAML of tests and of NeMo, whose keys get the names that Megatron gives them. */
 #include <string.h>
 
-#include "import/run/run.h"
+#include "import/run/imported_run.h"
 #include "import/run/yaml.h"
 
 enum dl_code dl_run_read_yaml(const struct dl_run_source *source, struct dl_run *run) {

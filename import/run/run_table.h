@@ -3,7 +3,7 @@
 #ifndef DL_IMPORT_RUN_RUN_TABLE_H
 #define DL_IMPORT_RUN_RUN_TABLE_H
 
-#include "import/run/run.h"
+#include "import/run/imported_run.h"
 
 /* What a key says of a run. */
 enum dl_run_slot {

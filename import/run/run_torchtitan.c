@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "import/run/run.h"
+#include "import/run/imported_run.h"
 #include "import/run/toml.h"
 #include "import/run/torchtitan_models.h"
 

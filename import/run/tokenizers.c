@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "import/run/run.h"
+#include "import/run/imported_run.h"
 
 /* Patterns of the name in small letters; the first that matches counts. */
 static const struct {

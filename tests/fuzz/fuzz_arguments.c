@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "import/run/run.h"
+#include "import/run/imported_run.h"
 #include "model/core/text.h"
 #include "tests/fuzz/mutate.h"
 

@@ -164,6 +164,16 @@ class OwnModules(Case):
             self.assertIn(kind, kinds)
         self.assertEqual(sum("tied" in entry for entry in recorded.workload["layers"]), 1)
 
+    def test_flop_of_a_step(self):
+        """By hand: 1 x 1 of 4 to 8 channels without the gradient of its input, depthwise 3 x 3, a
+        product; for 64 positions, 2 flop each."""
+        def grouped():
+            return nn.Sequential(nn.Conv2d(4, 8, 1), nn.Conv2d(8, 8, 3, padding=1, groups=8),
+                                 nn.Flatten(), nn.Linear(512, 3))
+        recorded = dlmodel.from_torch(grouped, torch.zeros(2, 4, 8, 8), name="grouped")
+        self.assertEqual(recorded.flop, 2 * (64 * (2 * 4 * 8 + 3 * 8 * 9) + 3 * 512 * 3))
+        self.assertEqual(recorded.flop_forward, 2 * (64 * (4 * 8 + 8 * 9) + 512 * 3))
+
     def test_transformer_has_blocks(self):
         recorded = dlmodel.from_torch(Tiny, torch.zeros(2, 32, dtype=torch.long), name="tiny")
         self.exact(recorded, counted(Tiny, torch.zeros(2, 32, dtype=torch.long), 2) / 2)

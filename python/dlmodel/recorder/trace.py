@@ -106,8 +106,8 @@ class Trace:
     batch: int = 1
 
     def flop(self, backward: bool) -> int:
-        """Of the whole batch as PyTorch's FlopCounterMode counts them, and grouped products:
-        forward, or of the step."""
+        """Of the whole batch as PyTorch's FlopCounterMode counts them, and grouped products and
+        convolutions: forward, or of the step."""
         return sum(op.flop for op in self.ops if backward or not op.backward)
 
 
@@ -165,9 +165,8 @@ class _Recorder(TorchDispatchMode):
         outputs = self._outputs(function, args, result, inputs)
         # As its name says, it is not one for autograd; it moves nothing all the same.
         is_view = function.is_view or function is torch.ops.aten._unsafe_view.default
-        counter = self._flops.get(function._overloadpacket)
-        if function._overloadpacket is torch.ops.aten._grouped_mm:
-            counter = _grouped_flop
+        packet = function._overloadpacket
+        counter = _FLOPS.get(packet) or self._flops.get(packet)
         path, number = self.modules[-1]
         self.ops.append(Op(name, arguments, keywords, inputs, outputs, is_view, path,
                            number, node, self.backward,
@@ -229,6 +228,20 @@ def _grouped_flop(left: torch.Tensor, right: torch.Tensor, *unused: Any,
                   **also_unused: Any) -> int:
     """Products of rows that are sorted by their expert, which FlopCounterMode does not count."""
     return 2 * left.shape[-2] * left.shape[-1] * right.shape[-1]
+
+
+def _convolution_backward_flop(grad: torch.Tensor, value: torch.Tensor, weight: torch.Tensor,
+                               *more: Any, **unused: Any) -> int:
+    """Of data and of weights, as asked for. FlopCounterMode takes no notice of groups here."""
+    transposed, wanted = more[4], more[7]
+    positions = (value if transposed else grad).shape[2:].numel()
+    return int(sum(wanted[:2]) * 2 * grad.shape[0] * positions * weight.numel())
+
+
+_FLOPS: dict[Any, Callable[..., int]] = {
+    torch.ops.aten._grouped_mm: _grouped_flop,
+    torch.ops.aten.convolution_backward: _convolution_backward_flop,
+}
 
 
 class _Ref(int):

@@ -131,7 +131,8 @@ def find_stack(layers: list[Layer]) -> Optional[Stack]:
         if place is None:
             return None
         places.setdefault(place[0], set()).add(place[1])
-    if len(places) != 1:
+    alike = {(layer.shape, layer.keys["heads"]) for layer in attention}
+    if len(places) != 1 or len(alike) != 1:
         return None
     prefix, numbers = next(iter(places.items()))
     count = max(numbers) + 1

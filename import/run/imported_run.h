@@ -1,11 +1,9 @@
-/* run.h - a training run as people write it down - a launch script, a configuration, a log - as a
- * command line of predict: the model, the plan, and what of the file that says nothing about time.
- * Reads text; runs nothing.
- *
- * A format is one row of dl_run_formats: how it is recognized, how its text becomes arguments, and
- * how they become a plan. */
-#ifndef DL_IMPORT_RUN_RUN_H
-#define DL_IMPORT_RUN_RUN_H
+/* imported_run.h - a training run as people write it down - a launch script, a configuration, a
+ * log - as a command line of predict: the model, the plan, and what of the file that says nothing
+ * about time. Reads text; runs nothing. A format is one row of dl_run_formats: how it is
+ * recognized, how its text becomes arguments, and how they become a plan. */
+#ifndef DL_IMPORT_RUN_IMPORTED_RUN_H
+#define DL_IMPORT_RUN_IMPORTED_RUN_H
 
 #include "import/import.h"
 #include "import/run/arguments.h"
