@@ -7,6 +7,7 @@
 #include "model/framework/gradient_width.h"
 #include "model/framework/input.h"
 #include "model/engine/pipe.h"
+#include "model/engine/schedule.h"
 #include "model/engine/pipeline.h"
 #include "model/engine/diagnose.h"
 #include "model/engine/energy.h"
@@ -15,7 +16,6 @@
 #include "model/search/stage_pieces.h"
 
 enum { MICRO_BATCH_CHOICES = 9 }; /* 1, 2, 4, ..., 256 micro-batches */
-
 /* One possible stage: some pieces on n nodes of a kind. */
 struct part {
     double step_s, compute_s, forward_s, backward_s, update_s, sync_s;
@@ -220,31 +220,55 @@ static bool cost_of(const void *data, int from, int to, int kind, int64_t n, int
 
 /* ---- the prediction of a placement ---- */
 
+struct span {
+    double quiet_s, end_s;
+}; /* of a placement, without messages and with all */
+static const struct part *placed_part(const struct planner *p, const struct dl_stage *own) {
+    return part_of(p, own->kind, own->nodes, own->from, own->to);
+}
+
+static struct span span_of(const struct planner *p, const struct dl_stages *placed) {
+    double forward_s[DL_STAGES], backward_s[DL_STAGES], ends_s[DL_STAGES];
+    struct dl_pipeline_order order = {.schedule = DL_1F1B, .stages = placed->count, .parts = 1};
+    struct dl_arena scratch = {0};
+    struct span out;
+    order.forward_s = forward_s, order.backward_s = backward_s;
+    for (int s = 0; s < placed->count; s++) {
+        const struct part *part = placed_part(p, &placed->stages[s]);
+        const double both_s = part->forward_s + part->backward_s;
+        forward_s[s] = part->step_s * (both_s > 0 ? part->forward_s / both_s : 0.5);
+        backward_s[s] = part->step_s - forward_s[s];
+        order.message_s = fmax(order.message_s, part->in_s);
+    }
+    out.end_s = dl_pipeline_span(&order, p->micro_batches, &scratch, ends_s);
+    for (int s = 0; s < placed->count; s++)
+        out.end_s = fmax(out.end_s, ends_s[s] + placed_part(p, &placed->stages[s])->sync_s);
+    order.message_s = 0;
+    out.quiet_s = dl_pipeline_span(&order, p->micro_batches, &scratch, ends_s);
+    dl_arena_free(&scratch);
+    return out;
+}
+
 /* What the device of a stage does in an iteration, all else as bubble. */
-static void stage_evidence(const struct planner *p, const struct dl_stages *placed, int s,
-                           struct dl_evidence *e) {
+static void stage_evidence(const struct planner *p, const struct dl_stages *placed,
+                           const struct span *span, int s, struct dl_evidence *e) {
     const struct dl_stage *own = &placed->stages[s];
-    const struct part *part = part_of(p, own->kind, own->nodes, own->from, own->to);
+    const struct part *part = placed_part(p, own);
     const struct dl_cost *cost = &p->kinds[own->kind].costs[own->nodes - 1];
     const struct dl_cost layers = {.layers = cost->layers + p->first[own->from]};
     *e = (struct dl_evidence){.forward_s = p->micro_batches * part->forward_s,
                               .backward_s = p->micro_batches * part->backward_s,
                               .update_s = part->update_s};
     dl_evidence_of_cost(&layers, p->first[own->to] - p->first[own->from], p->micro_batches, e);
-    const double message = 2 * fmax(part->in_s, part->out_s);
     e->host_s =
         p->micro_batches * fmax(0, part->step_s - part->compute_s) + p->framework->host.iteration_s;
-    e->exposed_comm_s = (p->micro_batches - 1) * fmax(0, message - part->step_s) + part->sync_s;
+    e->exposed_comm_s = fmax(0, span->end_s - span->quiet_s);
+    e->bubble_s = fmax(0, span->quiet_s - p->micro_batches * part->step_s);
     e->comm_s = part->sync_s;
     e->inter_s = p->micro_batches * (part->in_s + part->out_s);
     *(own->nodes > 1 ? &e->inter_s : &e->intra_s) += part->sync_s;
-    for (int k = 0; k < placed->count; k++) {
-        const struct dl_stage *other = &placed->stages[k];
-        const struct part *there = part_of(p, other->kind, other->nodes, other->from, other->to);
-        e->exposed_comm_s += 2 * there->in_s;
-        e->comm_s += 2 * p->micro_batches * there->in_s;
-        if (k != s) e->bubble_s += there->step_s;
-    }
+    for (int k = 0; k < placed->count; k++)
+        e->comm_s += 2 * p->micro_batches * placed_part(p, &placed->stages[k])->in_s;
     e->comm_s = fmax(e->comm_s, e->exposed_comm_s);
     dl_evidence_serial_path(e);
 }
@@ -288,12 +312,12 @@ static struct dl_plan job_plan(const struct planner *p, const struct dl_stages *
 }
 
 static void compose(const struct planner *p, const struct dl_stages *placed,
-                    struct dl_staged *out) {
+                    const struct span *span, struct dl_staged *out) {
     const int slowest = slowest_of(p, placed);
     const struct dl_plan plan = job_plan(p, placed, slowest);
     const struct dl_system *system = &p->systems[placed->stages[slowest].kind];
     struct dl_evidence e;
-    stage_evidence(p, placed, slowest, &e);
+    stage_evidence(p, placed, span, slowest, &e);
     e.straggler_frac = dl_straggler_frac(system, p->framework, &plan);
     struct dl_plan first = stage_plan(p, placed->stages[0].kind, placed->stages[0].nodes);
     first.batch_per_device_samples *= p->micro_batches; /* the first stage reads all samples */
@@ -319,15 +343,15 @@ static void compose(const struct planner *p, const struct dl_stages *placed,
     out->prediction = result;
 }
 
-static void describe_stage(const struct planner *p, const struct dl_stages *placed, int s,
-                           struct dl_staged *out) {
+static void describe_stage(const struct planner *p, const struct dl_stages *placed,
+                           const struct span *span, int s, struct dl_staged *out) {
     const struct dl_stage *own = &placed->stages[s];
-    const struct part *part = part_of(p, own->kind, own->nodes, own->from, own->to);
+    const struct part *part = placed_part(p, own);
     const struct dl_plan plan = stage_plan(p, own->kind, own->nodes);
     struct dl_prediction alone = {0};
     struct dl_evidence e;
     struct dl_memory m;
-    stage_evidence(p, placed, s, &e);
+    stage_evidence(p, placed, span, s, &e);
     dl_compose(&e, p->workload, &plan, 0, &alone);
     alone.iteration_s = out->prediction.iteration_s;
     stage_memory(p, placed, s, &m);
@@ -355,10 +379,11 @@ static void describe(const struct planner *p, const struct dl_stages *placed,
         groups[k] = (struct dl_heterogeneous_group){.system = p->all->groups[k].system,
                                                     .nodes = placed->used[k]};
     }
-    compose(p, placed, out);
+    const struct span span = span_of(p, placed);
+    compose(p, placed, &span, out);
     double power_w = 0;
     for (int s = 0; s < placed->count; s++) {
-        describe_stage(p, placed, s, out);
+        describe_stage(p, placed, &span, s, out);
         power_w += out->stages[s].power_w;
     }
     out->sample_energy_j = power_w / out->prediction.throughput_samples_per_s;

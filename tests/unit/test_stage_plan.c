@@ -148,7 +148,11 @@ static void two_kinds_by_hand(void **state) {
     const struct dl_staged *both = with_nodes(list, count, 1, 1);
     assert_non_null(both);
     const struct dl_prediction *b = &both->prediction;
-    check_close(b->iteration_s - b->exposed_input_s, best_s, 1e-6);
+    /* stages that differ wait less than this, but the slower one works all the time */
+    const double iteration_s = b->iteration_s - b->exposed_input_s,
+                 slower_s = fmax(both->stages[0].step_s, both->stages[1].step_s);
+    assert_true(iteration_s <= best_s * (1 + 1e-9));
+    assert_true(iteration_s >= 8 * slower_s + 2 * message.time_s);
     assert_true(list[0].prediction.iteration_s <= b->iteration_s);
     assert_true(both->stages[0].busy_frac <= 1 && both->stages[1].busy_frac <= 1);
     /* 8 micro-batches are among those that the search tries by itself */
