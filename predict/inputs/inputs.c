@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "model/framework/input.h"
 #include "predict/fits/measured.h"
@@ -272,8 +271,8 @@ enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options 
     struct dl_data data;
     DL_TRY(dl_inputs_overrides(context, options, &data, err));
     DL_TRY(dl_inputs_read(context, options, out, err));
-    const bool own = context->profile_path != NULL && access(context->profile_path, R_OK) == 0;
-    if (out->words.system == NULL) out->words.system = own ? "local" : "iris-v100";
+    if (out->words.system == NULL)
+        out->words.system = dl_data_has_profile(&data) ? "local" : "iris-v100";
     DL_TRY(dl_heterogeneous_load(context, &data, options, out, err));
     if (out->heterogeneous == NULL)
         DL_TRY(dl_data_system(&data, out->words.system, context->arena, &out->system, err));
