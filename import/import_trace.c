@@ -15,7 +15,7 @@
 enum { FEWEST_STEPS = 8 }; /* for a standard deviation */
 
 /* An event of eleven days; a clock that counts from 1970 is at 1.8e15 us now. */
-static const double MOST_US = 1e12, MOST_CLOCK_US = 1e17;
+static const double MAX_US = 1e12, MAX_CLOCK_US = 1e17;
 
 struct reader {
     const char *name;
@@ -120,7 +120,7 @@ static enum dl_code read_event(struct reader *r, const struct dl_json_node *n, i
     size_t layer_length = 0;
     struct dl_trace_event e = {.ts_us = number_of(member(n, "ts")),
                                .dur_us = number_of(member(n, "dur"))};
-    if (!(e.dur_us >= 0 && e.dur_us <= MOST_US) || !(fabs(e.ts_us) <= MOST_CLOCK_US)) {
+    if (!(e.dur_us >= 0 && e.dur_us <= MAX_US) || !(fabs(e.ts_us) <= MAX_CLOCK_US)) {
         if (!starts(name, "layer:") && !is_step && !on_device && !is_update(name)) return DL_OK;
         return dl_fail_at(r->err, r->name, 0, 0, NULL,
                           "event %d ('%.60s'): expected numbers ts and dur, dur from 0 to 1e12 us",

@@ -8,7 +8,7 @@
 
 #include "import/import_trace_sums.h"
 
-enum { MOST_NESTED = 1 << 16 };
+enum { MAX_NESTED = 1 << 16 };
 
 /* A number that is looked for (correlation, sequence), and where. */
 struct link {
@@ -175,9 +175,9 @@ static enum dl_code nest_event(struct joining *j, const struct dl_trace_event *e
     if (e->kind == DL_TRACE_OPERATOR && around != NULL && around->range.kind != DL_TRACE_OPERATOR)
         return DL_OK;
     if (around != NULL && e->kind != DL_TRACE_OPERATOR) around->range.inside_us += e->dur_us;
-    if (*depth == MOST_NESTED)
+    if (*depth == MAX_NESTED)
         return dl_fail_at(j->err, j->name, 0, 0, NULL,
-                          "expected ranges nested at most %d deep on a thread", MOST_NESTED);
+                          "expected ranges nested at most %d deep on a thread", MAX_NESTED);
     j->has_backward = j->has_backward || e->kind == DL_TRACE_BACKWARD;
     stack[(*depth)++] = (struct open_range){*e, {id, e->kind, e->layer, e->dur_us, 0, e->number}};
     return DL_OK;
@@ -196,7 +196,7 @@ static enum dl_code nest(struct joining *j) {
     for (int64_t id = 0; code == DL_OK; id++) {
         code = dl_disk_sort_next(&j->in->events, &event, j->err);
         if (code != DL_OK || event == NULL) break;
-        if (depth == room && room < MOST_NESTED) {
+        if (depth == room && room < MAX_NESTED) {
             const int larger = room == 0 ? 64 : 2 * room;
             struct open_range *more = realloc(stack, (size_t)larger * sizeof *more);
             if (more == NULL) {

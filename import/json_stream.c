@@ -11,7 +11,7 @@
 #include <zlib.h>
 #endif
 
-enum { WINDOW = 1 << 20, MOST_VALUE = 16 << 20 };
+enum { WINDOW = 1 << 20, MAX_VALUE = 16 << 20 };
 
 static enum dl_code no_memory(struct dl_err *err) {
     return dl_fail(err, DL_ERR_SYSTEM, "out of memory while reading a trace");
@@ -89,7 +89,7 @@ static bool refill(struct dl_json_stream *s) {
     }
     if (s->length == s->capacity) {
         char *more =
-            s->capacity < 2 * (size_t)MOST_VALUE ? realloc(s->buffer, 2 * s->capacity) : NULL;
+            s->capacity < 2 * (size_t)MAX_VALUE ? realloc(s->buffer, 2 * s->capacity) : NULL;
         if (more == NULL) {
             s->ended = true;
             return false;
@@ -185,9 +185,9 @@ static enum dl_code pass(struct dl_json_stream *s, bool keep, struct dl_err *err
     do {
         const int c = peek(s);
         if (!keep) s->kept = s->at;
-        if (keep && s->at - s->kept > MOST_VALUE)
+        if (keep && s->at - s->kept > MAX_VALUE)
             return dl_fail_at(err, s->name, s->kept_line, s->kept_col, NULL,
-                              "expected a value of at most %d bytes", MOST_VALUE);
+                              "expected a value of at most %d bytes", MAX_VALUE);
         if (c < 0) return dl_json_stream_fail(s, "a value", err);
         if (c == '"') {
             DL_TRY(pass_string(s, keep, err));

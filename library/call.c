@@ -44,13 +44,13 @@ static const struct dl_schema request_schema = {.name = "request",
                                                 .size = sizeof(struct request),
                                                 .fields = request_fields};
 
-enum { MOST_MESSAGES = 256 };
+enum { MAX_MESSAGES = 256 };
 struct dlmodel_answer {
     struct dl_arena arena;
     struct dl_lent_memo *lent; /* during the call */
     enum dlmodel_status status;
     const char *json, *error;
-    const char *messages[MOST_MESSAGES];
+    const char *messages[MAX_MESSAGES];
     int message_count;
 };
 
@@ -69,7 +69,7 @@ static void take_note(const struct dl_context *context, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    if (a->message_count < MOST_MESSAGES)
+    if (a->message_count < MAX_MESSAGES)
         a->messages[a->message_count++] = dl_arena_strdup(&a->arena, text);
 }
 

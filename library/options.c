@@ -10,7 +10,7 @@
 #include "predict/inputs/inputs.h"
 #include "predict/output/rows.h"
 
-enum { MOST_OPTIONS = 48, MOST_WARNINGS = 64 };
+enum { MAX_OPTIONS = 48, MAX_WARNINGS = 64 };
 static const struct dl_option *const tables[] = {dl_input_options, NULL};
 
 struct given {
@@ -23,12 +23,12 @@ struct dlmodel {
     struct dlmodel_context *data;
     struct dl_lent_memo *lent; /* during a prediction */
     bool own_data;             /* opened with it */
-    struct given given[MOST_OPTIONS];
+    struct given given[MAX_OPTIONS];
     int given_count;
     struct dl_options options; /* of the last prediction; large, so here */
     struct dl_inputs inputs;
     struct dl_table table; /* one row, or none */
-    const char *warnings[MOST_WARNINGS];
+    const char *warnings[MAX_WARNINGS];
     int warning_count;
     char error[2048];
 };
@@ -40,7 +40,7 @@ static char *copy_text(const char *text) {
 }
 
 static void add_warning(struct dlmodel *m, const char *text) {
-    if (text == NULL || m->warning_count == MOST_WARNINGS) return;
+    if (text == NULL || m->warning_count == MAX_WARNINGS) return;
     for (int i = 0; i < m->warning_count; i++) {
         if (strcmp(m->warnings[i], text) == 0) return;
     }
@@ -144,11 +144,11 @@ static enum dlmodel_status add_option(struct dlmodel *m, const char *name, const
         if (strcmp(m->given[i].name, option->name) == 0) at = i;
     }
     char *own_name = copy_text(option->name), *own_value = value == NULL ? NULL : copy_text(value);
-    if (own_name == NULL || (value != NULL && own_value == NULL) || at == MOST_OPTIONS) {
+    if (own_name == NULL || (value != NULL && own_value == NULL) || at == MAX_OPTIONS) {
         free(own_name);
         free(own_value);
-        dl_fail(&err, DL_ERR_SYSTEM, at == MOST_OPTIONS ? "more than %d options" : "out of memory",
-                MOST_OPTIONS);
+        dl_fail(&err, DL_ERR_SYSTEM, at == MAX_OPTIONS ? "more than %d options" : "out of memory",
+                MAX_OPTIONS);
         return failed(m, &err);
     }
     if (at < m->given_count) {

@@ -1,7 +1,7 @@
 /* cmd_slurm.c - `dlmodel slurm`: the table of subcommands and their options. */
 #include <string.h>
 
-#include "slurm/commands/slurm_parts.h"
+#include "slurm/commands/slurm_internal.h"
 
 #define CHOICE(member) struct dl_slurm_choice, member
 

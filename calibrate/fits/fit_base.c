@@ -1,7 +1,7 @@
 /* fit_base.c - F-KERNEL-MODEL: the physical base of a kernel-time model from samples: attained rate
  * and bandwidth, latency, half-rate sides, gains (see model/machine/kernel_model.h). Not here: the
  * correction (fit_process.c). */
-#include "calibrate/fits/fit_parts.h"
+#include "calibrate/fits/fit_internal.h"
 
 #include <gsl/gsl_blas.h>
 #include <gsl/gsl_errno.h>

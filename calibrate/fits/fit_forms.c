@@ -1,6 +1,6 @@
 /* fit_forms.c - the features by which the distance of a kernel-time model may compare kernels. Not
  * here: the fit of each (fit_process.c). */
-#include "calibrate/fits/fit_parts.h"
+#include "calibrate/fits/fit_internal.h"
 
 /* Samples that place more features than the sides; than bytes alone. */
 enum { MANY = DL_FIT_MANY, OF_TWO = 30 };

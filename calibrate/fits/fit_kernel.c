@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "calibrate/fits/fit_parts.h"
+#include "calibrate/fits/fit_internal.h"
 #include "model/statistics/stats.h"
 
 enum { FOLDS = 5, FEW_CONVOLUTIONS = 60 };

@@ -3,7 +3,7 @@
  * Rasmussen and Williams 2006, section 4.2.1) or of |x - x'| / length (a mixture of exponential
  * covariances: times that change in steps); hyperparameters by maximum a posteriori (section 5.4.1)
  * with BFGS. */
-#include "calibrate/fits/fit_parts.h"
+#include "calibrate/fits/fit_internal.h"
 
 #include <gsl/gsl_blas.h>
 #include <gsl/gsl_errno.h>

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "calibrate/fits/fit_parts.h"
+#include "calibrate/fits/fit_internal.h"
 #include "model/core/csv.h"
 #include "model/statistics/stats.h"
 #include "model/machine/kernel_match.h"

@@ -3,7 +3,7 @@
 #ifndef DL_CALIBRATE_PROFILE_CAL_GPU_H
 #define DL_CALIBRATE_PROFILE_CAL_GPU_H
 
-#include "calibrate/profile/cal_parts.h"
+#include "calibrate/profile/cal_internal.h"
 
 /* Whether the journal has GEMM samples of a GPU, which is then the device of the profile. */
 bool dl_cal_gpu_measured(const struct dl_cal_journal *journal);

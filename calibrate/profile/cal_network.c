@@ -1,10 +1,10 @@
-/* cal_network.c - see cal_parts.h. links.intra comes from MPI over shared memory, links.inter from
- * MPI over the network. Without other nodes, TCP over loopback stands in for links.inter, marked as
- * assumed. */
+/* cal_network.c - see cal_internal.h. links.intra comes from MPI over shared memory, links.inter
+ * from MPI over the network. Without other nodes, TCP over loopback stands in for links.inter,
+ * marked as assumed. */
 #include <stdio.h>
 #include <string.h>
 
-#include "calibrate/profile/cal_parts.h"
+#include "calibrate/profile/cal_internal.h"
 
 static enum dl_code fit_messages(struct dl_cal_maker *m, const struct dl_cal_messages *got,
                                  const char *key, struct dl_piece **pieces, int *count,

@@ -1,5 +1,5 @@
 /* cal_parts.c - see the header. */
-#include "calibrate/profile/cal_parts.h"
+#include "calibrate/profile/cal_internal.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "calibrate/profile/cal_gpu.h"
-#include "calibrate/profile/cal_parts.h"
+#include "calibrate/profile/cal_internal.h"
 
 /* The loader sets all other fields to absent. */
 static const char skeleton[] =

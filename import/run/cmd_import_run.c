@@ -5,7 +5,7 @@
 #include "import/run/imported_run.h"
 #include "model/core/file.h"
 
-enum { MOST_BYTES = 64 << 20, MOST_ENVIRONMENT = 64 };
+enum { MAX_BYTES = 64 << 20, MAX_ENVIRONMENT = 64 };
 
 static const char *const megatron_frameworks[] = {"megatron-core", "megatron", NULL};
 static const char *const deepspeed_frameworks[] = {"deepspeed-zero3", NULL};
@@ -47,13 +47,13 @@ static const char *framework_of(struct dl_context *context, const struct dl_impo
 /* --env NAME=VALUE. */
 static enum dl_code environment_of(const struct dl_options *options, struct dl_arena *arena,
                                    const char *const **out, struct dl_err *err) {
-    const char **pairs = dl_arena_alloc(arena, MOST_ENVIRONMENT + 1, sizeof *pairs);
+    const char **pairs = dl_arena_alloc(arena, MAX_ENVIRONMENT + 1, sizeof *pairs);
     int count = 0;
     *out = pairs;
     for (int i = 0; i < options->given_count; i++) {
         if (strcmp(options->given[i].option->name, "env") != 0) continue;
         const char *pair = options->given[i].value, *equals = strchr(pair, '=');
-        if (equals == NULL || equals == pair || count == MOST_ENVIRONMENT)
+        if (equals == NULL || equals == pair || count == MAX_ENVIRONMENT)
             return dl_fail(err, DL_ERR_USAGE, "--env: expected NAME=VALUE, found \"%.60s\"", pair);
         pairs[count++] = pair;
     }
@@ -71,7 +71,7 @@ enum dl_code dl_import_run(struct dl_context *context, const struct dl_options *
     while (strcmp(format->name, options->positional[0]) != 0) format++;
     source.path = options->positional[1];
     DL_TRY(environment_of(options, context->arena, &source.environment, err));
-    DL_TRY(dl_data_read(&context->data, source.path, MOST_BYTES, context->arena, &text,
+    DL_TRY(dl_data_read(&context->data, source.path, MAX_BYTES, context->arena, &text,
                         &source.length, err));
     source.text = text;
     if (memchr(text, '\0', source.length) != NULL)

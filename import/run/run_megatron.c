@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "import/run/megatron_parts.h"
+#include "import/run/megatron_internal.h"
 
 static enum dl_code unknown_word(struct dl_megatron_reader *r, const char *names,
                                  const char *expected) {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "import/run/megatron_parts.h"
+#include "import/run/megatron_internal.h"
 
 /* Largest numbers that are believed. */
 static const double MOST = 1e9;

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "import/run/shell_parts.h"
+#include "import/run/shell_internal.h"
 
-enum { MOST_DEPTH = 60 };
+enum { MAX_DEPTH = 60 };
 
 bool dl_shell_is_live(const struct dl_shell_reader *r, bool live) { return live && !r->stopped; }
 
@@ -35,7 +35,7 @@ static enum dl_code run_arithmetic(struct dl_shell_reader *r, bool live) {
 
 static enum dl_code run_command(struct dl_shell_reader *r, bool live, const char *input) {
     const char *from = r->at;
-    if (r->shell->depth > MOST_DEPTH) return dl_shell_fail(r, "commands too deep");
+    if (r->shell->depth > MAX_DEPTH) return dl_shell_fail(r, "commands too deep");
     if (dl_shell_take(r, "if")) return dl_shell_run_if(r, live);
     if (dl_shell_take(r, "case")) return dl_shell_run_case(r, live);
     if (dl_shell_take(r, "for") || dl_shell_take(r, "select")) return dl_shell_run_for(r, live);
@@ -140,7 +140,7 @@ enum dl_code dl_shell_run_text(struct dl_shell_reader *outer, const char *path, 
     r.end = text + length;
     r.jump = r.counted = NULL;
     r.stopped = DL_SHELL_RUNS;
-    if (s->depth > MOST_DEPTH / 2) return dl_shell_fail(outer, "scripts too deep");
+    if (s->depth > MAX_DEPTH / 2) return dl_shell_fail(outer, "scripts too deep");
     if (memchr(text, '\0', length) != NULL)
         return dl_shell_fail(&r, "a zero byte: this is no text");
     if (arguments != NULL) {
@@ -168,7 +168,7 @@ enum dl_code dl_shell_run_function(struct dl_shell_reader *outer, const struct d
     r.at = f->body;
     r.end = f->end;
     r.jump = r.counted = NULL;
-    if (s->depth > MOST_DEPTH / 2) return dl_shell_fail(outer, "functions too deep");
+    if (s->depth > MAX_DEPTH / 2) return dl_shell_fail(outer, "functions too deep");
     dl_shell_clear(s, "@");
     for (int i = 1; i < words->count; i++) {
         const char *number = dl_arena_printf(s->arena, "%d", i);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "import/run/shell_parts.h"
+#include "import/run/shell_internal.h"
 
 static const struct option {
     const char *names;     /* between blanks */

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "import/run/shell_parts.h"
+#include "import/run/shell_internal.h"
 
-enum { MOST_COMMANDS = 4096, MOST_FUNCTIONS = 4096 };
+enum { MAX_COMMANDS = 4096, MAX_FUNCTIONS = 4096 };
 
 static void say(struct dl_shell_reader *r, const char *text) {
     if (r->output != NULL) dl_text_add(r->output, text);
@@ -23,7 +23,7 @@ static void record(struct dl_shell_reader *r, const struct dl_shell_list *words,
     struct dl_shell *s = r->shell;
     r->status = DL_SHELL_OPEN_QUESTION;
     say_unknown(r, words->texts[0]);
-    if (s->command_count >= MOST_COMMANDS) return;
+    if (s->command_count >= MAX_COMMANDS) return;
     if (s->command_count == s->command_room) {
         s->command_room = 2 * s->command_room + 16;
         struct dl_shell_command *more =

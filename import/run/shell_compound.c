@@ -2,9 +2,9 @@
 #include <fnmatch.h>
 #include <string.h>
 
-#include "import/run/shell_parts.h"
+#include "import/run/shell_internal.h"
 
-enum { MOST_TURNS = 64 };
+enum { MAX_TURNS = 64 };
 
 static bool mentions(const char *from, const char *to, const char *word) {
     const size_t length = strlen(word);
@@ -161,7 +161,7 @@ enum dl_code dl_shell_run_for(struct dl_shell_reader *r, bool live) {
     dl_shell_skip(r, true);
     if (!dl_shell_take(r, "do")) return dl_shell_fail(r, "expected do");
     const struct dl_shell_reader body = *r;
-    for (int i = 0; live && i < values.count && i < MOST_TURNS && !r->stopped && !broken; i++) {
+    for (int i = 0; live && i < values.count && i < MAX_TURNS && !r->stopped && !broken; i++) {
         r->at = body.at;
         r->jump = body.jump;
         if (name[0] != '\0') dl_shell_set(r->shell, name, values.texts[i]);
@@ -178,7 +178,7 @@ enum dl_code dl_shell_run_while(struct dl_shell_reader *r, bool live, bool until
     static const char *const ends[] = {"do", NULL};
     const struct dl_shell_reader condition = *r;
     bool broken = false;
-    for (int i = 0; live && i < MOST_TURNS && !r->stopped && !broken; i++) {
+    for (int i = 0; live && i < MAX_TURNS && !r->stopped && !broken; i++) {
         r->at = condition.at;
         r->jump = condition.jump;
         DL_TRY(dl_shell_run_list(r, true, ends));

@@ -1,7 +1,7 @@
 /* shell_expand.c - a word as the shell passes it on: quotes, expansions, splitting. */
 #include <string.h>
 
-#include "import/run/shell_parts.h"
+#include "import/run/shell_internal.h"
 
 enum { LONGEST_WORD = 1 << 18 };
 

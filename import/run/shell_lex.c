@@ -1,7 +1,7 @@
 /* shell_lex.c - where words of a shell end. */
 #include <string.h>
 
-#include "import/run/shell_parts.h"
+#include "import/run/shell_internal.h"
 
 bool dl_shell_is_name(char c, bool first) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||

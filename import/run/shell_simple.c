@@ -1,9 +1,9 @@
 /* shell_simple.c - simple commands: assignments, words, redirections. */
 #include <string.h>
 
-#include "import/run/shell_parts.h"
+#include "import/run/shell_internal.h"
 
-enum { MOST_STEPS = 50000 };
+enum { MAX_STEPS = 50000 };
 
 struct simple {
     struct dl_shell_list words;
@@ -187,7 +187,7 @@ static enum dl_code finish(struct dl_shell_reader *r, struct simple *c, const ch
         r->status = DL_SHELL_TRUE;
         return DL_OK;
     }
-    if (++r->shell->steps > MOST_STEPS)
+    if (++r->shell->steps > MAX_STEPS)
         return dl_shell_fail(r, "more commands than a script of arguments has");
     if (c->target != NULL) {
         r->output = &written;

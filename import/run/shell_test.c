@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "import/run/shell_parts.h"
+#include "import/run/shell_internal.h"
 
 /* Tokens of a condition; literal: quoted, so that it is no pattern. */
 struct tokens {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "import/run/shell_parts.h"
+#include "import/run/shell_internal.h"
 
 void dl_shell_push(struct dl_arena *arena, struct dl_shell_list *list, const char *text) {
     if (list->count == list->room) {

@@ -10,7 +10,7 @@
 
 /* ---- interpolation ---- */
 
-enum { MOST_DEPTH = 16 };
+enum { MAX_DEPTH = 16 };
 
 static const char *resolved(const struct dl_arguments *a, const char *owner, const char *value,
                             int depth);
@@ -107,7 +107,7 @@ static const char *inside(const struct dl_arguments *a, const char *owner, const
 static const char *resolved(const struct dl_arguments *a, const char *owner, const char *value,
                             int depth) {
     struct dl_text out = {.arena = a->arena};
-    if (strstr(value, "${") == NULL || depth > MOST_DEPTH) return value;
+    if (strstr(value, "${") == NULL || depth > MAX_DEPTH) return value;
     while (*value != '\0') {
         const char *end = strncmp(value, "${", 2) == 0 ? bracket_end(value + 1) : NULL;
         const char *text = end != NULL ? inside(a, owner, value + 2, end - 1, depth + 1) : NULL;

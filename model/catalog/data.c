@@ -1,6 +1,6 @@
 /* data.c - loads devices, systems, workloads and frameworks, with --set and borrowed kernel
  * times. */
-#include "model/catalog/data_parts.h"
+#include "model/catalog/data_internal.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* data_find.c - lists data files by kind, and finds the path of one. Apart from json.c and
  * file.c, the only file of model/ that touches the file system. */
-#include "model/catalog/data_parts.h"
+#include "model/catalog/data_internal.h"
 
 #include <dirent.h>
 #include <errno.h>

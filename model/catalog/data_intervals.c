@@ -1,5 +1,5 @@
 /* data_intervals.c - finds the intervals of predictions among the data files. */
-#include "model/catalog/data_parts.h"
+#include "model/catalog/data_internal.h"
 #include "model/catalog/store.h"
 #include "model/engine/interval.h"
 

@@ -1,5 +1,5 @@
 /* data_set.c - which --set belong to a document, and their application. */
-#include "model/catalog/data_parts.h"
+#include "model/catalog/data_internal.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/catalog/data_parts.h"
+#include "model/catalog/data_internal.h"
 #include "model/core/hash.h"
 
 enum { BUCKETS = 1024, STORE_BYTES = 256 << 20 };

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "model/engine/transformer/transformer.h"
-#include "model/engine/transformer/transformer_parts.h"
+#include "model/engine/transformer/transformer_internal.h"
 
 extern const struct dl_strategy dl_st_data, dl_st_data_pipeline, dl_st_3d, dl_st_expert;
 

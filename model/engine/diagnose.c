@@ -8,7 +8,7 @@
 #include "model/framework/shared_host.h"
 #include "model/engine/replica.h"
 #include "model/framework/capabilities.h"
-#include "model/engine/transformer/transformer_parts.h"
+#include "model/engine/transformer/transformer_internal.h"
 
 const char *const dl_bottleneck_names[] = {
     "compute",    "memory-bandwidth", "latency",       "intra-link",

@@ -8,7 +8,7 @@
 #include "model/framework/gradient_width.h"
 #include "model/framework/input.h"
 #include "model/engine/explain_overhead.h"
-#include "model/engine/prediction_parts.h"
+#include "model/engine/prediction_internal.h"
 #include "model/framework/shared_host.h"
 #include "model/framework/workspace.h"
 

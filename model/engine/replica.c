@@ -16,7 +16,7 @@
 #include "model/engine/managed.h"
 #include "model/engine/memory.h"
 #include "model/engine/memory_advice.h"
-#include "model/engine/prediction_parts.h"
+#include "model/engine/prediction_internal.h"
 
 struct dl_replica dl_replica_of_device(const struct dl_predict_request *request) {
     const struct dl_plan *plan = request->plan;
@@ -30,7 +30,7 @@ struct dl_replica dl_replica_of_device(const struct dl_predict_request *request)
         /* Parameter servers on cores that carry their messages cost one worker as much. */
         .synchronizes = plan->nodes * plan->devices_per_node > 1 || plan->server_nodes != NULL ||
                         (request->framework->sync.messages.servers_colocated &&
-                         dl_shared_host_carries(request->system)),
+                         dl_host_cores_carry_messages(request->system)),
     };
 }
 

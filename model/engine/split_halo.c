@@ -2,11 +2,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/engine/split_parts.h"
+#include "model/engine/split_internal.h"
 #include "model/workload/layer.h"
 
 /* Share of a layer's outputs that need nothing from the neighbours. */
-static double inner_frac(const struct dl_split_walk *w, const struct dl_layer *layer) {
+static double inner_frac(const struct dl_split_context *w, const struct dl_layer *layer) {
     double inner = 1;
     for (int d = 0; d < DL_DIMS; d++) {
         if (w->split->grid[d] <= 1 || !(layer->kernel[d] > 1)) continue;
@@ -38,7 +38,7 @@ bool dl_split_in_block(const struct dl_split_blocks *blocks, int index) {
 
 /* Elements that one device sends to one neighbour along `dim` where every window is exchanged by
  * half its size: of the input (forward) or of the gradient of the output. */
-static double half_window(const struct dl_split_walk *w, const struct dl_layer *layer, int dim,
+static double half_window(const struct dl_split_context *w, const struct dl_layer *layer, int dim,
                           bool backward) {
     const struct dl_shape *shape = backward ? &layer->out : &layer->in;
     double elements = shape->channels * floor(layer->kernel[dim] / 2);
@@ -49,7 +49,7 @@ static double half_window(const struct dl_split_walk *w, const struct dl_layer *
 }
 
 /* Elements to one neighbour along `dim`; 0: no message. */
-static double elements_to_neighbour(const struct dl_split_walk *w, int index, int dim,
+static double elements_to_neighbour(const struct dl_split_context *w, int index, int dim,
                                     bool backward) {
     const struct dl_layer *layer = &w->whole->layers[index];
     if (w->replica->request->framework->activations.halo_forward == DL_HALO_WINDOWS) {
@@ -64,7 +64,7 @@ static double elements_to_neighbour(const struct dl_split_walk *w, int index, in
     return half_window(w, layer, dim, false);
 }
 
-enum dl_code dl_split_add_halos(struct dl_split_walk *w, int index, bool backward,
+enum dl_code dl_split_add_halos(struct dl_split_context *w, int index, bool backward,
                                 struct dl_err *err) {
     const struct dl_activation_policy *policy = &w->replica->request->framework->activations;
     const bool chain = policy->halo_exchange == DL_HALO_SERIAL;
@@ -72,7 +72,7 @@ enum dl_code dl_split_add_halos(struct dl_split_walk *w, int index, bool backwar
     for (int d = DL_DIMS - 1; d >= 0; d--) {
         const int64_t parts = (int64_t)w->split->grid[d];
         if (parts <= 1) continue;
-        const struct dl_split_talk talk = {
+        const struct dl_group_message talk = {
             .op = chain ? DL_COLL_P2P : DL_COLL_HALO,
             .library =
                 policy->halo_library >= 0 ? policy->halo_library : policy->activation_library,

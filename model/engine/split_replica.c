@@ -4,10 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/engine/split_parts.h"
+#include "model/engine/split_internal.h"
 #include "model/workload/layer.h"
 
-static enum dl_library find_library(const struct dl_split_walk *w, int own) {
+static enum dl_library find_library(const struct dl_split_context *w, int own) {
     const struct dl_predict_request *r = w->replica->request;
     if (w->library > 0) return (enum dl_library)(w->library - 1);
     const bool cpu = r->system->device->kind == DL_DEVICE_CPU;
@@ -42,7 +42,8 @@ struct route {
     bool pageable; /* the buffers of the host: MPI allocates those of its sums for each call */
 };
 
-static struct route find_route(const struct dl_split_walk *w, const struct dl_split_talk *talk) {
+static struct route find_route(const struct dl_split_context *w,
+                               const struct dl_group_message *talk) {
     const struct dl_predict_request *r = w->replica->request;
     const struct dl_activation_policy *a = &r->framework->activations;
     const enum dl_library library = find_library(w, talk->library);
@@ -61,8 +62,9 @@ static struct route find_route(const struct dl_split_walk *w, const struct dl_sp
 }
 
 /* Time of the copies between the device's memory and the host's. */
-static enum dl_code time_copies(const struct dl_split_walk *w, const struct dl_split_talk *talk,
-                                const struct route *route, double *copies_s, struct dl_err *err) {
+static enum dl_code time_copies(const struct dl_split_context *w,
+                                const struct dl_group_message *talk, const struct route *route,
+                                double *copies_s, struct dl_err *err) {
     const struct dl_predict_request *r = w->replica->request;
     *copies_s = 0;
     if (route->host) {
@@ -77,14 +79,15 @@ static enum dl_code time_copies(const struct dl_split_walk *w, const struct dl_s
 }
 
 /* Passes over a gathered or summed activation on the device. */
-static double join_s(const struct dl_split_walk *w, const struct dl_split_talk *talk) {
+static double join_s(const struct dl_split_context *w, const struct dl_group_message *talk) {
     const struct dl_predict_request *r = w->replica->request;
     const struct dl_gradient_sync_request x = {.system = r->system, .plan = r->plan};
     return dl_gradient_sync_device_stream_s(&x, 2 * talk->copies * talk->bytes);
 }
 
-static enum dl_code time_message(const struct dl_split_walk *w, const struct dl_split_talk *talk,
-                                 struct dl_message *out, struct dl_err *err) {
+static enum dl_code time_message(const struct dl_split_context *w,
+                                 const struct dl_group_message *talk, struct dl_message *out,
+                                 struct dl_err *err) {
     const struct dl_predict_request *r = w->replica->request;
     const struct dl_plan *plan = r->plan;
     const struct route route = find_route(w, talk);
@@ -135,10 +138,10 @@ static enum dl_code time_message(const struct dl_split_walk *w, const struct dl_
 }
 
 /* F-FW-IDEAL: the bound takes the library that is fastest for the message. */
-static void try_libraries(const struct dl_split_walk *w, const struct dl_split_talk *talk,
+static void try_libraries(const struct dl_split_context *w, const struct dl_group_message *talk,
                           struct dl_message *out) {
     for (int i = 0; dl_library_names[i] != NULL; i++) {
-        struct dl_split_walk other = *w;
+        struct dl_split_context other = *w;
         struct dl_message m;
         other.library = 1 + i;
         if (time_message(&other, talk, &m, NULL) == DL_OK && m.duration_s < out->duration_s)
@@ -146,8 +149,9 @@ static void try_libraries(const struct dl_split_walk *w, const struct dl_split_t
     }
 }
 
-enum dl_code dl_split_time_message(const struct dl_split_walk *w, const struct dl_split_talk *talk,
-                                   struct dl_message *out, struct dl_err *err) {
+enum dl_code dl_split_time_message(const struct dl_split_context *w,
+                                   const struct dl_group_message *talk, struct dl_message *out,
+                                   struct dl_err *err) {
     const struct dl_predict_request *r = w->replica->request;
     DL_TRY(time_message(w, talk, out, err));
     if (dl_framework_is_bound(r->framework) && r->plan->library == NULL)
@@ -155,7 +159,7 @@ enum dl_code dl_split_time_message(const struct dl_split_walk *w, const struct d
     return DL_OK;
 }
 
-static void more_messages(struct dl_split_walk *w) {
+static void more_messages(struct dl_split_context *w) {
     struct dl_replica *replica = w->replica;
     struct dl_arena *arena = replica->request->arena;
     w->capacity = w->capacity > 0 ? 2 * w->capacity : 16;
@@ -165,7 +169,7 @@ static void more_messages(struct dl_split_walk *w) {
     replica->messages = more;
 }
 
-enum dl_code dl_split_add_message(struct dl_split_walk *w, const struct dl_split_talk *talk,
+enum dl_code dl_split_add_message(struct dl_split_context *w, const struct dl_group_message *talk,
                                   int layer, bool backward, double hidden_frac,
                                   struct dl_err *err) {
     struct dl_replica *replica = w->replica;
@@ -192,10 +196,10 @@ enum dl_code dl_split_add_message(struct dl_split_walk *w, const struct dl_split
     return DL_OK;
 }
 
-static enum dl_code add_collective(struct dl_split_walk *w, enum dl_collective_op op,
+static enum dl_code add_collective(struct dl_split_context *w, enum dl_collective_op op,
                                    double elements, int layer, bool backward, struct dl_err *err) {
     const struct dl_framework *framework = w->replica->request->framework;
-    const struct dl_split_talk talk = {
+    const struct dl_group_message talk = {
         .op = op,
         .library = sums(op) && framework->activations.reduce_library >= 0
                        ? framework->activations.reduce_library
@@ -207,7 +211,7 @@ static enum dl_code add_collective(struct dl_split_walk *w, enum dl_collective_o
         .copies = framework->activations.activation_copies,
     };
     if (op == DL_COLL_ALL_GATHER && framework->activations.gathers_by_root) {
-        struct dl_split_talk part = talk;
+        struct dl_group_message part = talk;
         part.op = DL_COLL_GATHER;
         DL_TRY(dl_split_add_message(w, &part, layer, backward, 0, err));
         part.op = DL_COLL_BROADCAST;
@@ -230,15 +234,15 @@ static enum dl_collective_op filter_backward(const struct dl_framework *framewor
 }
 
 /* Where sums of channels end the graph, backward stops after the last split convolution. */
-static bool ends_graph(const struct dl_split_walk *w) {
+static bool ends_graph(const struct dl_split_context *w) {
     return w->split->kind == DL_SPLIT_CHANNEL &&
            w->replica->request->framework->activations.channel_detached;
 }
-static bool is_detached(const struct dl_split_walk *w, int index) {
+static bool is_detached(const struct dl_split_context *w, int index) {
     return ends_graph(w) ? index <= w->last_conv : w->whole->layers[index].detached;
 }
 
-static enum dl_code walk_layer(struct dl_split_walk *w, int index, bool backward,
+static enum dl_code walk_layer(struct dl_split_context *w, int index, bool backward,
                                struct dl_err *err) {
     const struct dl_layer *layer = &w->whole->layers[index];
     const double outputs = dl_shape_elements(&layer->out), inputs = dl_shape_elements(&layer->in);
@@ -264,7 +268,7 @@ static enum dl_code walk_layer(struct dl_split_walk *w, int index, bool backward
 
 /* F-INPUT-LEADER: the first device of a replica has read its samples and sends them to the others
  * through their hosts. */
-static enum dl_code leader_input(const struct dl_split_walk *w, struct dl_err *err) {
+static enum dl_code leader_input(const struct dl_split_context *w, struct dl_err *err) {
     struct dl_replica *replica = w->replica;
     const struct dl_predict_request *r = replica->request;
     const struct dl_activation_policy *policy = &r->framework->activations;
@@ -296,7 +300,7 @@ static enum dl_code leader_input(const struct dl_split_walk *w, struct dl_err *e
 }
 
 /* Which layers are split, and what follows from it. */
-static void find_layers(struct dl_split_walk *w) {
+static void find_layers(struct dl_split_context *w) {
     const struct dl_workload *whole = w->whole;
     struct dl_arena *arena = w->replica->request->arena;
     const size_t layers = (size_t)whole->layer_count;
@@ -314,7 +318,7 @@ static void find_layers(struct dl_split_walk *w) {
     }
 }
 
-static void detach(const struct dl_split_walk *w, struct dl_workload *local) {
+static void detach(const struct dl_split_context *w, struct dl_workload *local) {
     const size_t count = (size_t)local->layer_count;
     if (!ends_graph(w)) return;
     struct dl_layer *layers = dl_arena_alloc(w->replica->request->arena, count, sizeof *layers);
@@ -324,7 +328,7 @@ static void detach(const struct dl_split_walk *w, struct dl_workload *local) {
 }
 
 /* The network of one device. Its inputs are whole where the leader sends them all. */
-static void make_local(const struct dl_split_walk *w) {
+static void make_local(const struct dl_split_context *w) {
     const struct dl_predict_request *r = w->replica->request;
     struct dl_workload *local = dl_arena_alloc(r->arena, 1, sizeof *local);
     dl_split_workload(r->workload, w->split, w->is_split, r->arena, local);
@@ -337,10 +341,10 @@ static void make_local(const struct dl_split_walk *w) {
 enum dl_code dl_split_replica_split(struct dl_replica *replica, const struct dl_split *split,
                                     struct dl_err *err) {
     const struct dl_predict_request *r = replica->request;
-    struct dl_split_walk w = {.replica = replica,
-                              .split = split,
-                              .whole = r->workload,
-                              .width_bytes = dl_precision_bytes(r->plan->precision)};
+    struct dl_split_context w = {.replica = replica,
+                                 .split = split,
+                                 .whole = r->workload,
+                                 .width_bytes = dl_precision_bytes(r->plan->precision)};
     const int layers = w.whole->layer_count;
     find_layers(&w);
     for (int pass = 0; pass < 2; pass++) {

@@ -109,7 +109,7 @@ struct dl_framework_kernels {
     int layout, mixed_layout; /* enum dl_layout */
     int mixed_policy;         /* enum dl_mixed_policy */
     int optimizer_kernels;    /* enum dl_optimizer_kernels */
-    int weight_copies;        /* enum dl_yes */
+    int weight_copies;        /* enum dl_tristate */
     int weight_decay;         /* enum dl_weight_decay */
     int attention;            /* enum dl_attention_kernel: unless the plan says otherwise */
     int mixed_batchnorm;      /* as batchnorm */
@@ -122,7 +122,7 @@ struct dl_framework_kernels {
     double update_launches_per_tensor; /* optimizer kernels per parameter tensor */
 };
 
-enum dl_yes { DL_NO, DL_YES }; /* a flag that may be absent */
+enum dl_tristate { DL_NO, DL_YES }; /* a flag that may be absent */
 
 enum dl_weight_decay {
     DL_DECAY_OPTIMIZER, /* part of the update, or none */

@@ -199,7 +199,7 @@ double dl_gradient_sync_server_s_per_byte(const struct dl_gradient_sync_request 
                                           double imbalance) {
     const double workers = (double)request->plan->nodes;
     double core_s;
-    if (dl_shared_host_carries(request->system))
+    if (dl_host_cores_carry_messages(request->system))
         return core_s_per_byte(request, imbalance, &core_s) == DL_OK ? core_s : NAN;
     if (workers <= 1) return 0;
     double bandwidth = dl_path_node_bytes_per_s(request->system);

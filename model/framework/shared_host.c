@@ -62,7 +62,7 @@ void dl_shared_host_scale(const struct dl_shared_host *shared, struct dl_pass_co
 
 double dl_shared_host_stop_frac(const struct dl_system *system, const struct dl_plan *plan) {
     const struct dl_device *device = system->device;
-    if (plan->nodes < 2 || !dl_shared_host_carries(system)) return 0;
+    if (plan->nodes < 2 || !dl_host_cores_carry_messages(system)) return 0;
     return device->unit_count >= 1 ? 1 / (double)device->unit_count : 1;
 }
 
@@ -86,6 +86,6 @@ double dl_shared_host_endpoint_ratio(const struct dl_system *system,
     return cores / (cores - taken);
 }
 
-bool dl_shared_host_carries(const struct dl_system *system) {
+bool dl_host_cores_carry_messages(const struct dl_system *system) {
     return is_cpu(system) && dl_path_is_loopback(system);
 }

@@ -46,6 +46,6 @@ double dl_shared_host_endpoint_ratio(const struct dl_system *system,
 
 /* Whether the cores that compute also carry all messages, including those to a server on their own
  * node: CPU nodes whose network is the loopback of one host. */
-bool dl_shared_host_carries(const struct dl_system *system);
+bool dl_host_cores_carry_messages(const struct dl_system *system);
 
 #endif

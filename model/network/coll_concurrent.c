@@ -6,7 +6,7 @@
  * time, so flows that share an adapter get equal (max-min fair) shares, and the slowest group
  * stands for all. Not modelled: groups that start at different times, blocks that do not divide
  * into whole nodes (the fullest node counts). */
-#include "model/network/coll_parts.h"
+#include "model/network/coll_internal.h"
 
 static int64_t divide_up(int64_t a, int64_t b) { return (a - 1) / b + 1; }
 

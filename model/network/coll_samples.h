@@ -8,7 +8,7 @@
 #ifndef DL_MODEL_NETWORK_COLL_SAMPLES_H
 #define DL_MODEL_NETWORK_COLL_SAMPLES_H
 
-#include "model/network/coll_parts.h"
+#include "model/network/coll_internal.h"
 
 struct dl_coll_reading {
     double ratio_log; /* log(measured / model) at the requested size */

@@ -2,7 +2,7 @@
  * collective.h. */
 #include "model/network/collective.h"
 
-#include "model/network/coll_parts.h"
+#include "model/network/coll_internal.h"
 
 static enum dl_code check(const struct dl_collective_request *request, struct dl_err *err) {
     if ((unsigned)request->op >= DL_COLL_OPS || (unsigned)request->library >= DL_LIBRARIES)

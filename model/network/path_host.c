@@ -1,7 +1,7 @@
 /* path_host.c - a path as alpha, beta and gamma, for libraries that run on the host
  * (F-COLL-LINKS). Buffers are in host memory; copies from and to a device belong to the framework.
  * Not modelled: NUMA placement, message matching. */
-#include "model/network/coll_parts.h"
+#include "model/network/coll_internal.h"
 
 #include <string.h>
 

@@ -10,7 +10,7 @@
 #include "model/framework/input.h"
 #include "model/engine/strategies/strategy.h"
 #include "model/framework/capabilities.h"
-#include "model/engine/transformer/transformer_parts.h"
+#include "model/engine/transformer/transformer_internal.h"
 
 enum resource {
     NETWORK,

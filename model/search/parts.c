@@ -17,12 +17,12 @@ struct search {
     const struct dl_plan *plan;
     enum dl_placement_objective objective;
     struct dl_arena *arena;
-    struct dl_parted *list;
+    struct dl_role_assignment *list;
     int count, room;
     struct dl_err refusal;
 };
 
-static double score_of(const struct dl_parted *p, enum dl_placement_objective objective) {
+static double score_of(const struct dl_role_assignment *p, enum dl_placement_objective objective) {
     if (objective == DL_PLACE_ENERGY) return p->sample_energy_j;
     return objective == DL_PLACE_COST ? p->cost_per_sample : 1 / p->samples_per_s;
 }
@@ -37,7 +37,7 @@ static const struct dl_system *system_of(const struct search *s, int kind) {
 }
 
 /* Nodes of `kind` that this choice takes. */
-static int64_t taken(const struct dl_parted *p, int kind) {
+static int64_t taken(const struct dl_role_assignment *p, int kind) {
     return (p->worker_kind == kind ? p->worker_nodes : 0) +
            (p->server_kind == kind ? p->server_nodes : 0) +
            (p->input_kind == kind ? p->input_nodes : 0);
@@ -52,7 +52,7 @@ static double waiting_w(const struct dl_system *system, int64_t nodes, double it
 }
 
 static enum dl_code spend(const struct search *s, const struct dl_plan *plan,
-                          const struct dl_prediction *prediction, struct dl_parted *p,
+                          const struct dl_prediction *prediction, struct dl_role_assignment *p,
                           struct dl_err *err) {
     struct dl_heterogeneous_group groups[DL_MIXED_GROUPS];
     const struct dl_heterogeneous_job used = {.groups = groups, .group_count = s->all->group_count};
@@ -72,7 +72,7 @@ static enum dl_code spend(const struct search *s, const struct dl_plan *plan,
 }
 
 /* The plan of the workers of a choice. */
-static struct dl_plan plan_of(const struct search *s, const struct dl_parted *p) {
+static struct dl_plan plan_of(const struct search *s, const struct dl_role_assignment *p) {
     const struct dl_system *workers = system_of(s, p->worker_kind);
     struct dl_plan plan = *s->plan;
     plan.nodes = p->worker_nodes;
@@ -87,7 +87,7 @@ static struct dl_plan plan_of(const struct search *s, const struct dl_parted *p)
     return plan;
 }
 
-static enum dl_code predict(struct search *s, struct dl_parted *p, struct dl_err *err) {
+static enum dl_code predict(struct search *s, struct dl_role_assignment *p, struct dl_err *err) {
     const struct dl_system *workers = system_of(s, p->worker_kind);
     struct dl_plan plan = plan_of(s, p);
     struct dl_prediction out;
@@ -112,13 +112,13 @@ static enum dl_code predict(struct search *s, struct dl_parted *p, struct dl_err
 }
 
 /* Input on the workers' nodes, then on 1, 2, ... nodes of every kind that are left. */
-static enum dl_code each_input(struct search *s, struct dl_parted p, struct dl_err *err) {
+static enum dl_code each_input(struct search *s, struct dl_role_assignment p, struct dl_err *err) {
     DL_TRY(predict(s, &p, err));
     const bool decodes = !s->plan->synthetic_input && s->plan->decode_s_per_sample > 0;
     for (int k = 0; k < s->all->group_count && decodes; k++) {
         const int64_t most = s->all->groups[k].nodes, left = most - taken(&p, k);
         for (int64_t n = 1; n <= left; n = next_count(n, most)) {
-            struct dl_parted one = p;
+            struct dl_role_assignment one = p;
             one.input_kind = k;
             one.input_nodes = n;
             DL_TRY(predict(s, &one, err));
@@ -128,14 +128,14 @@ static enum dl_code each_input(struct search *s, struct dl_parted p, struct dl_e
 }
 
 /* Servers next to the workers, then on 1, 2, ... nodes of every kind that are left. */
-static enum dl_code each_server(struct search *s, struct dl_parted p, struct dl_err *err) {
+static enum dl_code each_server(struct search *s, struct dl_role_assignment p, struct dl_err *err) {
     DL_TRY(each_input(s, p, err));
     const struct dl_framework_behaviour *behaviour = s->framework->behaviour;
     const bool serves = behaviour != NULL && behaviour->has_servers;
     for (int k = 0; k < s->all->group_count && serves; k++) {
         const int64_t most = s->all->groups[k].nodes, left = most - taken(&p, k);
         for (int64_t n = 1; n <= left; n = next_count(n, most)) {
-            struct dl_parted one = p;
+            struct dl_role_assignment one = p;
             one.server_kind = k;
             one.server_nodes = n;
             DL_TRY(each_input(s, one, err));
@@ -147,7 +147,7 @@ static enum dl_code each_server(struct search *s, struct dl_parted p, struct dl_
 static int by_score(double a, double b) { return a < b ? -1 : b < a; }
 
 /* qsort() has no context: one comparison for each objective. */
-static int compare(const struct dl_parted *a, const struct dl_parted *b,
+static int compare(const struct dl_role_assignment *a, const struct dl_role_assignment *b,
                    enum dl_placement_objective objective) {
     const int64_t a_nodes = a->worker_nodes + a->server_nodes + a->input_nodes,
                   b_nodes = b->worker_nodes + b->server_nodes + b->input_nodes;
@@ -177,7 +177,7 @@ enum dl_code dl_parts_search(const struct dl_heterogeneous_job *all,
                              const struct dl_workload *workload,
                              const struct dl_framework *framework, const struct dl_plan *plan,
                              enum dl_placement_objective objective, struct dl_arena *arena,
-                             struct dl_parted **out, int *count, struct dl_err *err) {
+                             struct dl_role_assignment **out, int *count, struct dl_err *err) {
     struct search s = {.all = all,
                        .workload = workload,
                        .framework = framework,
@@ -190,7 +190,7 @@ enum dl_code dl_parts_search(const struct dl_heterogeneous_job *all,
     for (int k = 0; k < all->group_count; k++) {
         const int64_t most = all->groups[k].nodes;
         for (int64_t n = 1; n <= most; n = next_count(n, most)) {
-            const struct dl_parted p = {
+            const struct dl_role_assignment p = {
                 .worker_kind = k, .server_kind = -1, .input_kind = -1, .worker_nodes = n};
             DL_TRY(each_server(&s, p, err));
         }

@@ -9,7 +9,7 @@
 enum { DL_PARTS_CHOICES = 200000 };
 
 /* One choice. Nodes 0: the workers' nodes do that part themselves. */
-struct dl_parted {
+struct dl_role_assignment {
     int worker_kind, server_kind, input_kind; /* of the job's groups; -1: none */
     int64_t worker_nodes, server_nodes, input_nodes;
     bool fits;
@@ -28,6 +28,6 @@ enum dl_code dl_parts_search(const struct dl_heterogeneous_job *all,
                              const struct dl_workload *workload,
                              const struct dl_framework *framework, const struct dl_plan *plan,
                              enum dl_placement_objective objective, struct dl_arena *arena,
-                             struct dl_parted **out, int *count, struct dl_err *err);
+                             struct dl_role_assignment **out, int *count, struct dl_err *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* search.c - evaluates the plans of a transformer that search_list.c lists. See search.h. */
-#include "model/search/search_parts.h"
+#include "model/search/search_internal.h"
 
 #include <math.h>
 #include <string.h>
@@ -33,7 +33,7 @@ enum dl_code dl_search_make_cost(struct dl_search *s, int64_t index, struct dl_e
     return dl_transformer_micro_batch_make(&s->tf, &split, micro, micro_batch, err);
 }
 
-double dl_search_score(const struct dl_search_request *r, const struct dl_found *f) {
+double dl_search_score(const struct dl_search_request *r, const struct dl_search_candidate *f) {
     const double devices = (double)(f->split.nodes * f->split.devices_per_node),
                  nodes = (double)f->split.nodes;
     switch (r->objective) {
@@ -53,7 +53,7 @@ bool dl_search_bounds_time(const struct dl_search *s) {
 double dl_search_limit_s(const struct dl_search *s, const struct dl_search_worker *w,
                          const struct dl_transformer_split *split) {
     if (!dl_search_bounds_time(s)) return INFINITY;
-    const struct dl_found second = {.split = *split, .iteration_s = 1};
+    const struct dl_search_candidate second = {.split = *split, .iteration_s = 1};
     return dl_search_worst_score(&s->request, w) / dl_search_score(&s->request, &second);
 }
 
@@ -84,7 +84,7 @@ static void list_virtual_stages(struct combination *c) {
 }
 
 void dl_search_consider(const struct dl_search *s, struct dl_search_worker *w,
-                        struct dl_found *found) {
+                        struct dl_search_candidate *found) {
     const struct dl_search_request *r = &s->request;
     w->evaluated_count++;
     found->fits = !dl_known(s->capacity_bytes) || found->memory_bytes <= s->capacity_bytes;
@@ -110,13 +110,13 @@ static void try_plan(struct combination *c, const struct dl_transformer_mapping 
     struct dl_transformer_result result;
     c->order++;
     dl_transformer_evaluate(&c->s->tf, mapping, micro_batch, boundary, choice, &result);
-    struct dl_found found = {.split = mapping->split,
-                             .choice = *choice,
-                             .micro_samples = micro_batch->micro_samples,
-                             .shard = mapping->asked_shard,
-                             .iteration_s = result.iteration.iteration_s,
-                             .memory_bytes = result.memory.total_bytes,
-                             .order = c->task->order * 1000000 + c->order};
+    struct dl_search_candidate found = {.split = mapping->split,
+                                        .choice = *choice,
+                                        .micro_samples = micro_batch->micro_samples,
+                                        .shard = mapping->asked_shard,
+                                        .iteration_s = result.iteration.iteration_s,
+                                        .memory_bytes = result.memory.total_bytes,
+                                        .order = c->task->order * 1000000 + c->order};
     found.split.sequence_parallel = micro_batch->split.sequence_parallel;
     dl_search_consider(c->s, c->w, &found);
 }
@@ -296,7 +296,7 @@ void dl_search_rejected(const struct dl_search *s, struct dl_search_worker *into
     for (int i = 0; i < DL_REJECTIONS; i++) into->rejected_count[i] += s->rejected_count[i];
 }
 
-struct dl_plan dl_search_plan(const struct dl_search *s, const struct dl_found *f) {
+struct dl_plan dl_search_plan(const struct dl_search *s, const struct dl_search_candidate *f) {
     static const char *const sharded[] = {NULL, "zero1", "zero2", "zero3"};
     struct dl_plan plan = s->request.fixed;
     const bool data_only = f->split.tp * f->split.pp * f->split.sp * f->split.ep == 1;

@@ -76,7 +76,7 @@ struct dl_search_request {
     struct dl_cost_memo *memo;
 };
 
-struct dl_found { /* one plan */
+struct dl_search_candidate { /* one plan */
     struct dl_transformer_split split;
     struct dl_transformer_choice choice;
     double micro_samples, iteration_s, memory_bytes, score;
@@ -101,15 +101,15 @@ int64_t dl_search_tasks(const struct dl_search *search);
 enum dl_code dl_search_make_cost(struct dl_search *search, int64_t index, struct dl_err *err);
 
 struct dl_search_worker { /* one a thread; merged afterwards */
-    struct dl_found best[DL_SEARCH_KEPT];
+    struct dl_search_candidate best[DL_SEARCH_KEPT];
     int best_count; /* best first */
-    struct dl_found front[DL_SEARCH_FRONT];
+    struct dl_search_candidate front[DL_SEARCH_FRONT];
     int front_count;
     /* of the plans within DL_SIMPLER_FRAC of the best, those that no simpler one beats in score;
      * simplest first */
-    struct dl_found simple[DL_SEARCH_SIMPLE];
+    struct dl_search_candidate simple[DL_SEARCH_SIMPLE];
     int simple_count;
-    struct dl_found nearest;
+    struct dl_search_candidate nearest;
     bool has_nearest; /* least memory of what did not fit */
     int64_t evaluated_count, feasible_count, rejected_count[DL_REJECTIONS];
 };
@@ -117,13 +117,13 @@ struct dl_search_worker { /* one a thread; merged afterwards */
 #define DL_SIMPLER_FRAC 0.03
 /* F-DEFAULT-PLAN: the simplest of the plans within DL_SIMPLER_FRAC of the best one, where the
  * objective follows the time; else the best. best_count must be above 0. */
-const struct dl_found *dl_search_choice(const struct dl_search_worker *worker);
+const struct dl_search_candidate *dl_search_choice(const struct dl_search_worker *worker);
 
 /* The choice, then the best others, best first: at most request->keep, and in a part of a search
  * (shard_count) also every simple one, from which parts that are merged choose. `out` has room for
  * DL_SEARCH_KEPT + DL_SEARCH_SIMPLE. Returns how many. */
 int dl_search_ranking(const struct dl_search_request *request,
-                      const struct dl_search_worker *worker, struct dl_found *out);
+                      const struct dl_search_worker *worker, struct dl_search_candidate *out);
 
 /* Has found nothing; does not touch the room for what it will find. */
 void dl_search_worker_clear(struct dl_search_worker *worker);
@@ -136,19 +136,21 @@ void dl_search_merge(const struct dl_search *search, struct dl_search_worker *in
 void dl_search_rejected(const struct dl_search *search, struct dl_search_worker *into);
 
 /* The plan of a found one, complete, for dl_predict. */
-struct dl_plan dl_search_plan(const struct dl_search *search, const struct dl_found *found);
+struct dl_plan dl_search_plan(const struct dl_search *search,
+                              const struct dl_search_candidate *found);
 
 /* True for strategies that a search tries on networks that are no stack: data, spatial, filter,
  * channel, pipeline, their products. */
 bool dl_search_serves_network(const struct dl_strategy *strategy);
 
 /* By the objective; smaller is better. */
-double dl_search_score(const struct dl_search_request *request, const struct dl_found *found);
+double dl_search_score(const struct dl_search_request *request,
+                       const struct dl_search_candidate *found);
 
 /* Keeps `found` among the best, or on the front, where it belongs. */
 void dl_search_keep(const struct dl_search_request *request, struct dl_search_worker *worker,
-                    const struct dl_found *found);
-void dl_search_keep_front(struct dl_search_worker *worker, const struct dl_found *found);
+                    const struct dl_search_candidate *found);
+void dl_search_keep_front(struct dl_search_worker *worker, const struct dl_search_candidate *found);
 /* The worst score with which a plan may be kept; INFINITY: any. */
 double dl_search_worst_score(const struct dl_search_request *request,
                              const struct dl_search_worker *worker);

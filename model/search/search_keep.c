@@ -27,7 +27,7 @@ void dl_search_worker_clear(struct dl_search_worker *w) {
     memset(w->rejected_count, 0, sizeof w->rejected_count);
 }
 
-static bool better(const struct dl_found *a, const struct dl_found *b) {
+static bool better(const struct dl_search_candidate *a, const struct dl_search_candidate *b) {
     if (a->score != b->score) return a->score < b->score;
     if (a->iteration_s != b->iteration_s) return a->iteration_s < b->iteration_s;
     if (a->memory_bytes != b->memory_bytes) return a->memory_bytes < b->memory_bytes;
@@ -35,7 +35,8 @@ static bool better(const struct dl_found *a, const struct dl_found *b) {
 }
 
 /* The same plan but for a mapping that changes nothing. */
-static bool same_but_mapping(const struct dl_found *a, const struct dl_found *b) {
+static bool same_but_mapping(const struct dl_search_candidate *a,
+                             const struct dl_search_candidate *b) {
     return a->iteration_s == b->iteration_s && a->memory_bytes == b->memory_bytes &&
            a->strategy == b->strategy && a->shard == b->shard && a->split.tp == b->split.tp &&
            a->split.sp == b->split.sp && a->split.ep == b->split.ep && a->split.pp == b->split.pp &&
@@ -46,7 +47,8 @@ static bool same_but_mapping(const struct dl_found *a, const struct dl_found *b)
            a->choice.recompute == b->choice.recompute;
 }
 
-static void keep_best(int most, struct dl_search_worker *w, const struct dl_found *found) {
+static void keep_best(int most, struct dl_search_worker *w,
+                      const struct dl_search_candidate *found) {
     if (w->best_count == most && !better(found, &w->best[most - 1])) return;
     for (int i = 0; i < w->best_count; i++) {
         if (!same_but_mapping(found, &w->best[i])) continue;
@@ -58,12 +60,12 @@ static void keep_best(int most, struct dl_search_worker *w, const struct dl_foun
     w->best[at] = *found;
 }
 
-static int64_t devices_of(const struct dl_found *f) {
+static int64_t devices_of(const struct dl_search_candidate *f) {
     return f->split.nodes * f->split.devices_per_node;
 }
 
 /* At least as good in time, memory and devices; of equals the first. */
-static bool dominates(const struct dl_found *a, const struct dl_found *b) {
+static bool dominates(const struct dl_search_candidate *a, const struct dl_search_candidate *b) {
     if (a->iteration_s > b->iteration_s || a->memory_bytes > b->memory_bytes ||
         devices_of(a) > devices_of(b))
         return false;
@@ -71,7 +73,7 @@ static bool dominates(const struct dl_found *a, const struct dl_found *b) {
            devices_of(a) < devices_of(b) || a->order < b->order;
 }
 
-void dl_search_keep_front(struct dl_search_worker *w, const struct dl_found *found) {
+void dl_search_keep_front(struct dl_search_worker *w, const struct dl_search_candidate *found) {
     int kept = 0;
     for (int i = 0; i < w->front_count; i++) {
         if (dominates(&w->front[i], found)) return;
@@ -93,7 +95,8 @@ static bool follows_time(const struct dl_search_request *r) {
 
 /* F-DEFAULT-PLAN: what a plan has beyond plain data parallelism. Each property outranks all that
  * follow. */
-static int64_t complexity_of(const struct dl_search_request *r, const struct dl_found *f) {
+static int64_t complexity_of(const struct dl_search_request *r,
+                             const struct dl_search_candidate *f) {
     const struct dl_transformer_split *split = &f->split;
     const struct dl_strategy *own =
         r->framework->strategy != NULL ? dl_strategy_find(r->framework->strategy) : NULL;
@@ -118,15 +121,15 @@ static int64_t complexity_of(const struct dl_search_request *r, const struct dl_
 }
 
 /* At least as simple and as good; of equals the first. */
-static bool outdoes(const struct dl_found *a, const struct dl_found *b) {
+static bool outdoes(const struct dl_search_candidate *a, const struct dl_search_candidate *b) {
     if (a->complexity > b->complexity || a->score > b->score) return false;
     return a->complexity < b->complexity || a->score < b->score || a->order <= b->order;
 }
 
 static void keep_simple(const struct dl_search_request *r, struct dl_search_worker *w,
-                        const struct dl_found *found) {
+                        const struct dl_search_candidate *found) {
     const double most = w->best[0].score * (1 + DL_SIMPLER_FRAC);
-    struct dl_found added = *found;
+    struct dl_search_candidate added = *found;
     int kept = 0;
     if (!follows_time(r) || !(found->score <= most)) return;
     added.complexity = complexity_of(r, found);
@@ -145,7 +148,7 @@ static void keep_simple(const struct dl_search_request *r, struct dl_search_work
     w->simple_count = kept + 1;
 }
 
-const struct dl_found *dl_search_choice(const struct dl_search_worker *w) {
+const struct dl_search_candidate *dl_search_choice(const struct dl_search_worker *w) {
     const double most = w->best[0].score * (1 + DL_SIMPLER_FRAC);
     for (int i = 0; i < w->simple_count; i++) {
         if (w->simple[i].score <= most) return &w->simple[i];
@@ -154,10 +157,10 @@ const struct dl_found *dl_search_choice(const struct dl_search_worker *w) {
 }
 
 int dl_search_ranking(const struct dl_search_request *r, const struct dl_search_worker *w,
-                      struct dl_found *out) {
+                      struct dl_search_candidate *out) {
     int count = 0;
     if (w->best_count == 0) return 0;
-    const struct dl_found *choice = dl_search_choice(w);
+    const struct dl_search_candidate *choice = dl_search_choice(w);
     out[count++] = *choice;
     for (int i = 0; i < w->best_count; i++) {
         if (w->best[i].order != choice->order) out[count++] = w->best[i];
@@ -178,7 +181,7 @@ double dl_search_worst_score(const struct dl_search_request *r, const struct dl_
 }
 
 void dl_search_keep(const struct dl_search_request *request, struct dl_search_worker *worker,
-                    const struct dl_found *found) {
+                    const struct dl_search_candidate *found) {
     keep_best(request->keep, worker, found);
     keep_simple(request, worker, found);
     if (request->front) dl_search_keep_front(worker, found);

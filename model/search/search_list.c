@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "model/engine/canonical.h"
-#include "model/search/search_parts.h"
+#include "model/search/search_internal.h"
 #include "model/framework/capabilities.h"
 
 void dl_search_list_divisors(int64_t whole, int64_t only, struct dl_search_divisors *out) {

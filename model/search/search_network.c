@@ -102,12 +102,12 @@ void dl_search_network_tasks(struct dl_search *s, int64_t nodes) {
 
 /* One plan: refused, slower than what is kept, or evaluated. cost: of its layers; NULL: not known.
  */
-static enum dl_code try_plan(const struct dl_search *s, const struct dl_found *wanted,
+static enum dl_code try_plan(const struct dl_search *s, const struct dl_search_candidate *wanted,
                              const struct dl_cost *cost, struct dl_search_worker *w,
                              struct dl_err *err) {
     struct dl_arena scratch = {0};
     struct dl_prediction p;
-    struct dl_found found = *wanted;
+    struct dl_search_candidate found = *wanted;
     const struct dl_plan plan = dl_search_plan(s, &found);
     const double limit_s = dl_search_limit_s(s, w, &found.split);
     const struct dl_predict_options options = {
@@ -131,9 +131,10 @@ static enum dl_code try_plan(const struct dl_search *s, const struct dl_found *w
 }
 
 /* Every micro-batch of a task, from the first order on. */
-static struct dl_found first_of(const struct dl_search *s, const struct dl_search_task *task) {
+static struct dl_search_candidate first_of(const struct dl_search *s,
+                                           const struct dl_search_task *task) {
     const struct dl_search_request *r = &s->request;
-    struct dl_found found = {
+    struct dl_search_candidate found = {
         .split = task->split, .strategy = task->strategy, .order = task->order * 1000000};
     found.choice = (struct dl_transformer_choice){
         .micro_batches = 1,
@@ -152,7 +153,7 @@ static bool takes(const struct dl_search *s, int64_t share, int micro) {
 /* The plan with its schedule; false where it cannot be. checked: but for the schedule; NULL: it
  * cannot be with any. */
 static bool scheduled(const struct dl_search *s, const struct dl_plan *checked,
-                      const struct dl_found *found, struct dl_plan *out) {
+                      const struct dl_search_candidate *found, struct dl_plan *out) {
     if (checked == NULL) return false;
     *out = *checked;
     out->schedule = found->choice.schedule;
@@ -164,7 +165,7 @@ static bool scheduled(const struct dl_search *s, const struct dl_plan *checked,
 
 /* Pipelines with one size of micro-batch that may be kept. */
 struct candidate {
-    struct dl_found found;
+    struct dl_search_candidate found;
     struct dl_plan plan;
 };
 struct candidates {
@@ -175,7 +176,7 @@ struct candidates {
     int count, capacity;
 };
 
-static void add_candidate(struct candidates *c, const struct dl_found *found,
+static void add_candidate(struct candidates *c, const struct dl_search_candidate *found,
                           const struct dl_plan *plan) {
     if (c->count == c->capacity) {
         c->capacity = c->capacity > 0 ? 2 * c->capacity : 16;
@@ -210,7 +211,7 @@ static int list_schedules(const struct dl_search_request *r, struct dl_transform
  * (but for the bound) no less than the longest layer, for each micro-batch; the first and the last
  * one pass the others. */
 static double pipeline_least_s(const struct dl_search_micro *micro, bool bound,
-                               const struct dl_found *found) {
+                               const struct dl_search_candidate *found) {
     const double batches = found->choice.micro_batches, stages = (double)found->split.pp,
                  longest_s = bound ? 0 : micro->longest_s,
                  busy_s = batches * fmax(micro->step_s / stages, longest_s);
@@ -221,7 +222,7 @@ static double pipeline_least_s(const struct dl_search_micro *micro, bool bound,
 
 /* Every schedule of one pipeline: refused, slower than what is kept, or a candidate. */
 static enum dl_code list_pipeline(struct candidates *c, const struct dl_search_micro *micro,
-                                  struct dl_found *found, struct dl_err *err) {
+                                  struct dl_search_candidate *found, struct dl_err *err) {
     enum { SCHEDULES = 8 };
     const struct dl_search_request *r = &c->s->request;
     struct dl_transformer_choice schedules[SCHEDULES];
@@ -264,7 +265,7 @@ static enum dl_code list_pipelines(struct candidates *c, int micro, struct dl_er
         const struct dl_search_task *task = &s->pipelines.items[i];
         const int64_t share = (int64_t)s->request.fixed.global_batch_samples / task->split.dp;
         if (!takes(s, share, micro)) continue;
-        struct dl_found found = first_of(s, task);
+        struct dl_search_candidate found = first_of(s, task);
         const int64_t micro_batches = share / s->batches.value[micro]; /* divides */
         found.order += each * taken_before(s, share, micro) + 1;
         found.micro_samples = (double)s->batches.value[micro];
@@ -282,7 +283,7 @@ static enum dl_code try_pipelines(struct candidates *c, int micro, struct dl_err
     for (int i = 0; i < c->count; i++) dl_search_pipes_want(pipes, &c->items[i].plan);
     dl_search_pipes_make(pipes);
     for (int i = 0; i < c->count; i++) {
-        struct dl_found *found = &c->items[i].found;
+        struct dl_search_candidate *found = &c->items[i].found;
         const double limit_s = dl_search_limit_s(c->s, c->worker, &found->split);
         DL_TRY(dl_search_pipes_evaluate(pipes, &c->items[i].plan, limit_s, &found->iteration_s,
                                         &found->memory_bytes, err));
@@ -389,7 +390,7 @@ static enum dl_code run_data(const struct dl_search *s, const struct dl_search_t
     const struct dl_search_request *r = &s->request;
     const int64_t share = (int64_t)r->fixed.global_batch_samples / task->split.dp;
     const bool open = r->fixed.recompute_open && dl_known(r->workload->transformer_layers);
-    struct dl_found found = first_of(s, task);
+    struct dl_search_candidate found = first_of(s, task);
     for (int m = 0; m < s->batches.count; m++) {
         const int64_t b = s->batches.value[m];
         if (!takes(s, share, m)) continue;
@@ -410,7 +411,7 @@ enum dl_code dl_search_network_run(const struct dl_search *s, const struct dl_se
                                    struct dl_search_worker *w, struct dl_err *err) {
     if (task->micro >= 0) return run_pipelines(s, task->micro, w, err);
     if (task->strategy->way == DL_WAY_DATA) return run_data(s, task, w, err);
-    struct dl_found found = first_of(s, task);
+    struct dl_search_candidate found = first_of(s, task);
     found.order++;
     return s->request.fixed.micro_batch_samples > 0 ? DL_OK : try_plan(s, &found, NULL, w, err);
 }

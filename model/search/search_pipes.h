@@ -6,7 +6,7 @@
 #ifndef DL_MODEL_SEARCH_SEARCH_PIPES_H
 #define DL_MODEL_SEARCH_SEARCH_PIPES_H
 
-#include "model/search/search_parts.h"
+#include "model/search/search_internal.h"
 
 struct dl_search_pipes;
 

@@ -13,7 +13,7 @@ static const struct dl_column columns[] = {
     {"gain_low_frac", "low", "%", DL_COLUMN_NUMBER, 0.01, 4},
     {"gain_high_frac", "high", "%", DL_COLUMN_NUMBER, 0.01, 4},
 };
-enum { MOST_LINES = 16 };
+enum { MAX_LINES = 16 };
 
 static void add(struct dl_table *table, int group, int line, const char *label,
                 const struct dl_gain *gain) {
@@ -37,7 +37,7 @@ static bool is_shown(const struct dl_advise_report *r, int row) {
 static enum dl_code fill(struct dl_context *context, const struct dl_advise_report *r,
                          struct dl_figure *out, struct dl_err *err) {
     int lines[DL_ADVISED] = {0}, shown = 0;
-    for (int i = 0; i < r->count && shown < MOST_LINES; i++)
+    for (int i = 0; i < r->count && shown < MAX_LINES; i++)
         if (is_shown(r, i)) lines[i] = ++shown;
     static const char *const names[] = {"exact", "equal up to rounding", "changes the training"};
     for (int effect = DL_EFFECT_EXACT; effect <= DL_EFFECT_MODEL; effect++) {

@@ -7,7 +7,7 @@
 #include "model/core/text.h"
 #include "plots/figures/plot.h"
 
-enum { GLYPHS = 7, MOST_WIDTH = 240 };
+enum { GLYPHS = 7, MAX_WIDTH = 240 };
 static const char *const dense[GLYPHS] = {"█", "▓", "▒", "░", "▞", "▪", "·"};
 static const int colors[GLYPHS] = {25, 117, 22, 214, 166, 250, 240}; /* of 256, as in plots/ */
 
@@ -85,9 +85,9 @@ static void put_bars(const struct dl_figure *f, int width, bool color, struct dl
     const int margin = longest_of(labels, rows);
     width -= margin + 14;
     for (int r = 0; r < rows; r++) {
-        int cells[MOST_WIDTH], at = 0;
+        int cells[MAX_WIDTH], at = 0;
         double sum = 0;
-        for (int i = 0; i < MOST_WIDTH; i++) cells[i] = -1;
+        for (int i = 0; i < MAX_WIDTH; i++) cells[i] = -1;
         for (int p = 0; p < b->count; p++) {
             sum += number_of(f, r, b->first + p);
             for (const int end = place(sum, most, width); at < end; at++) cells[at] = p;
@@ -110,8 +110,8 @@ static void put_lanes(const struct dl_figure *f, int width, bool color, struct d
     for (int r = 0; r < f->table.row_count; r++) most = fmax(most, number_of(f, r, b->first + 1));
     width -= margin + 3;
     for (int g = 1; g <= f->group_count; g++) {
-        int cells[MOST_WIDTH];
-        for (int i = 0; i < MOST_WIDTH; i++) cells[i] = -1;
+        int cells[MAX_WIDTH];
+        for (int i = 0; i < MAX_WIDTH; i++) cells[i] = -1;
         for (int r = 0; r < f->table.row_count; r++) {
             const union dl_cell *c = row_of(f, r);
             if (c[0].integer != g) continue;
@@ -132,7 +132,7 @@ const char *dl_plot_blocks_text(const struct dl_figure *figure, int columns, boo
                                 struct dl_arena *arena) {
     const struct dl_plot_blocks *b = &figure->blocks;
     struct dl_text out = {.arena = arena};
-    const int width = columns < MOST_WIDTH ? columns : MOST_WIDTH;
+    const int width = columns < MAX_WIDTH ? columns : MAX_WIDTH;
     const char *const heads[] = {figure->title, figure->subtitle};
     for (int i = 0; i < 2; i++) {
         dl_text_add(&out, " ");

@@ -8,16 +8,16 @@
 #include "model/core/text.h"
 #include "plots/figures/plot_axis.h"
 
-enum { MOST_COLUMNS = 240, MOST_ROWS = 60, LEFT = 10, NAME = 22 };
+enum { MAX_COLUMNS = 240, MAX_ROWS = 60, LEFT = 10, NAME = 22 };
 static const char *const symbols[DL_SYMBOLS] = {"●", "▲", "■", "◆", "▼", "○"};
 
 struct canvas {
     int width, height; /* in characters */
     struct dl_axis x, y;
-    unsigned char dots[MOST_ROWS][MOST_COLUMNS];
-    signed char symbol[MOST_ROWS][MOST_COLUMNS]; /* -1: none */
-    signed char group[MOST_ROWS][MOST_COLUMNS];
-    int name_of[MOST_ROWS]; /* group whose name stands right of the row; 0: none */
+    unsigned char dots[MAX_ROWS][MAX_COLUMNS];
+    signed char symbol[MAX_ROWS][MAX_COLUMNS]; /* -1: none */
+    signed char group[MAX_ROWS][MAX_COLUMNS];
+    int name_of[MAX_ROWS]; /* group whose name stands right of the row; 0: none */
 };
 
 /* The ordinate of a row, of the curve or of a point; NAN: none. */
@@ -155,7 +155,7 @@ static void put_rows(const struct dl_figure *f, const struct canvas *c, bool col
 
 /* The axis with its ticks, and below it as many of their numbers as there is room for. */
 static void put_abscissa(const struct dl_figure *f, const struct canvas *c, struct dl_text *out) {
-    bool at[MOST_COLUMNS] = {false};
+    bool at[MAX_COLUMNS] = {false};
     for (int i = 0; i < c->x.tick_count; i++) at[column_of(c, c->x.values[i], 1)] = true;
     dl_text_printf(out, "%*s└", LEFT - 1, "");
     for (int i = 0; i < c->width; i++) dl_text_add(out, at[i] ? "┬" : "─");
@@ -194,8 +194,8 @@ const char *dl_plot_canvas_text(const struct dl_figure *figure, int columns, int
     struct canvas *c = dl_arena_alloc(arena, 1, sizeof *c);
     if (c == NULL) return NULL;
     const int right = p->curve >= 0 ? NAME : 2;
-    c->width = (columns < MOST_COLUMNS ? columns : MOST_COLUMNS) - LEFT - right;
-    c->height = (lines < MOST_ROWS ? lines : MOST_ROWS) - 8;
+    c->width = (columns < MAX_COLUMNS ? columns : MAX_COLUMNS) - LEFT - right;
+    c->height = (lines < MAX_ROWS ? lines : MAX_ROWS) - 8;
     memset(c->symbol, -1, sizeof c->symbol);
     c->x = (struct dl_axis){INFINITY, -INFINITY, p->x_scale, p->log_x, {0}, 0};
     c->y = (struct dl_axis){INFINITY, -INFINITY, p->y_scale, p->log_y, {0}, 0};

@@ -19,7 +19,7 @@ static const struct dl_column columns[] = {
     {"micro_batch", "micro-batch", "", DL_COLUMN_INTEGER, 0, 0},
     {"part", "part", "", DL_COLUMN_INTEGER, 0, 0},
 };
-enum { FORWARD = 1, BACKWARD, REST, MOST_PASSES = 20000, NAMED_PASSES = 400 };
+enum { FORWARD = 1, BACKWARD, REST, MAX_PASSES = 20000, NAMED_PASSES = 400 };
 static const char *const kinds[] = {"", "forward", "backward", "communication, update, overhead"};
 
 struct bar {
@@ -107,11 +107,11 @@ static enum dl_code order_of(struct dl_context *context, const struct dl_plot_on
                        "plot pipeline: this plan has no pipeline; give --pp 2 or more, and a "
                        "framework that pipelines (--framework megatron)");
     const double parts = dl_pipe_virtual_stages(&p->plan);
-    if (stages > DL_PLOT_GROUPS || 2 * stages * parts * one->micro_batches > MOST_PASSES)
+    if (stages > DL_PLOT_GROUPS || 2 * stages * parts * one->micro_batches > MAX_PASSES)
         return dl_fail(err, DL_ERR_USAGE,
                        "plot pipeline: %.0f passes on %d stages, and a figure holds %d on %d; give "
                        "a smaller --global-batch",
-                       2 * stages * parts * one->micro_batches, stages, (int)MOST_PASSES,
+                       2 * stages * parts * one->micro_batches, stages, (int)MAX_PASSES,
                        (int)DL_PLOT_GROUPS);
     double *forward_s = dl_arena_alloc(context->arena, 2 * (size_t)stages, sizeof *forward_s);
     for (int s = 0; s < stages; s++) {

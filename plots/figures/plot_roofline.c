@@ -37,7 +37,7 @@ enum {
     KIND_RANK,
     MARKER_SHARE,
     OWN_KINDS = 6, /* kinds with a symbol of their own; the others share one */
-    MOST_KINDS = 64
+    MAX_KINDS = 64
 };
 
 struct roof {
@@ -100,13 +100,13 @@ static int by_share(const void *a, const void *b) {
 /* Numbers the kinds of layers from 1 by their share of the time; names and shares
  * of those with a symbol of their own, and of the others together, become the notes. */
 static void rank_kinds(struct dl_figure *out, struct dl_arena *arena) {
-    struct kind kinds[MOST_KINDS];
+    struct kind kinds[MAX_KINDS];
     int count = 0;
     for (int r = 0; r < out->table.row_count; r++) {
         const union dl_cell *c = row_of(&out->table, r);
         int k = 0;
         while (k < count && strcmp(kinds[k].name, c[KIND].string) != 0) k++;
-        if (k == MOST_KINDS) k--; /* more share the last place; they are small in any case */
+        if (k == MAX_KINDS) k--; /* more share the last place; they are small in any case */
         if (k == count) kinds[count++] = (struct kind){c[KIND].string, 0};
         kinds[k].share += c[SHARE].number;
     }

@@ -6,13 +6,13 @@
 #include "plots/figures/plot_axis.h"
 #include "model/core/text.h"
 
-enum { MOST_COLUMNS = 240, MOST_NAME = 44 };
+enum { MAX_COLUMNS = 240, MAX_NAME = 44 };
 
 /* One line for each group, with its rows' values along it. */
 static void put_strip(const struct dl_figure *f, int group, const struct dl_axis *axis, int width,
                       bool color, struct dl_text *out) {
-    const char *cells[MOST_COLUMNS] = {NULL};
-    int kinds[MOST_COLUMNS] = {0};
+    const char *cells[MAX_COLUMNS] = {NULL};
+    int kinds[MAX_COLUMNS] = {0};
     if (axis->low <= 0 && axis->high >= 0)
         cells[dl_axis_clamp((int)(dl_axis_along(axis, 0) * width), width - 1)] = "│";
     for (int k = 0; f->strips[k].symbol != NULL; k++) {
@@ -39,7 +39,7 @@ const char *dl_plot_strips_text(const struct dl_figure *figure, int columns, boo
     struct dl_axis axis = {INFINITY, -INFINITY, 1, false, {0}, 0};
     int margin = 0;
     for (int g = 0; g < figure->group_count; g++) {
-        const int length = (int)strlen(dl_plot_label(arena, figure->labels[g], MOST_NAME));
+        const int length = (int)strlen(dl_plot_label(arena, figure->labels[g], MAX_NAME));
         margin = length > margin ? length : margin;
     }
     for (int k = 0; figure->strips[k].symbol != NULL; k++) {
@@ -51,12 +51,12 @@ const char *dl_plot_strips_text(const struct dl_figure *figure, int columns, boo
     if (axis.low > axis.high) axis.low = axis.high = 0;
     dl_axis_widen(&axis, 0.02);
     dl_axis_choose_ticks(&axis);
-    const int width = (columns < MOST_COLUMNS ? columns : MOST_COLUMNS) - margin - 4;
+    const int width = (columns < MAX_COLUMNS ? columns : MAX_COLUMNS) - margin - 4;
     dl_text_printf(&out, " %s\n %s\n\n", dl_plot_label(arena, figure->title, (size_t)columns - 2),
                    dl_plot_label(arena, figure->subtitle, (size_t)columns - 2));
     for (int g = 1; g <= figure->group_count; g++) {
         dl_text_printf(&out, " %*s ", margin,
-                       dl_plot_label(arena, figure->labels[g - 1], MOST_NAME));
+                       dl_plot_label(arena, figure->labels[g - 1], MAX_NAME));
         put_strip(figure, g, &axis, width, color, &out);
     }
     int end = -margin - 2;

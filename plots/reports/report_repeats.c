@@ -9,7 +9,7 @@
 #include "predict/options/where.h"
 #include "plots/reports/report.h"
 
-enum { MOST_GROUPS = 200, MOST_ENVIRONMENTS = 40, MOST_LINES = 24, FEWEST_RUNS = 6 };
+enum { MAX_GROUPS = 200, MAX_ENVIRONMENTS = 40, MAX_LINES = 24, FEWEST_RUNS = 6 };
 
 /* Columns in which repeats of one configuration agree. */
 static const char *const keys[] = {"source",
@@ -64,7 +64,7 @@ static enum dl_code take_row(struct group *groups, int *count, const struct dl_c
     if (!(value > 0)) return DL_OK;
     int g = 0;
     while (g < *count && !same(&groups[g], csv, row)) g++;
-    if (g == MOST_GROUPS) return DL_OK;
+    if (g == MAX_GROUPS) return DL_OK;
     if (g == *count) {
         groups[(*count)++] = (struct group){.csv = csv, .row = row};
         groups[g].values = dl_arena_alloc(arena, (size_t)csv->row_count, sizeof(double));
@@ -150,7 +150,7 @@ static void add_point(struct dl_table *table, const struct group *g, int line, d
 }
 
 /* The runs of each repeated configuration about their median, and its interval; the first
- * MOST_LINES of them. */
+ * MAX_LINES of them. */
 static enum dl_code draw(struct dl_report *r, const struct group *groups, int count,
                          struct dl_err *err) {
     struct dl_figure figure = {.group_count = 2,
@@ -162,7 +162,7 @@ static enum dl_code draw(struct dl_report *r, const struct group *groups, int co
                   sizeof figure_columns / sizeof *figure_columns);
     for (int kind = 1; kind <= 2; kind++) {
         lines = 0;
-        for (int g = 0; g < count && lines < MOST_LINES; g++) {
+        for (int g = 0; g < count && lines < MAX_LINES; g++) {
             const struct group *one = &groups[g];
             double low, high;
             if (one->count < FEWEST_RUNS) continue;
@@ -203,7 +203,7 @@ static bool same_environment(const struct dl_table *table, const struct dl_csv *
 }
 
 static void add_environment(struct dl_table *table, const struct dl_csv *csv, int row) {
-    if (table->row_count == MOST_ENVIRONMENTS || same_environment(table, csv, row)) return;
+    if (table->row_count == MAX_ENVIRONMENTS || same_environment(table, csv, row)) return;
     union dl_cell *c = dl_table_row(table);
     for (int i = 0; i < ENVIRONMENT; i++) c[i].string = cell(csv, row, environment_columns[i].key);
 }
@@ -242,7 +242,7 @@ static enum dl_code read_filters(struct dl_report *r, struct dl_filters *filters
 
 enum dl_code dl_report_repeats(struct dl_report *r, struct dl_err *err) {
     struct dl_arena *arena = r->context->arena;
-    struct group *groups = dl_arena_alloc(arena, MOST_GROUPS, sizeof *groups);
+    struct group *groups = dl_arena_alloc(arena, MAX_GROUPS, sizeof *groups);
     struct dl_filters *filters = dl_arena_alloc(arena, 1, sizeof *filters);
     struct dl_csv *csvs = dl_arena_alloc(arena, 2 * DL_MAX_POSITIONAL, sizeof *csvs);
     struct dl_table environment, table;

@@ -11,7 +11,7 @@
 #include "predict/inputs/rates.h"
 #include "predict/output/campaign_print.h"
 
-enum { MOST_TRIALS = 1000000 };
+enum { MAX_TRIALS = 1000000 };
 
 static const char *const shown_names[] = {"widths", "schedule", NULL};
 #define ASKED(member) struct dl_campaign_asked, member
@@ -28,7 +28,7 @@ static const struct dl_option own_options[] = {
     {"trials", 0, "N", "Campaign",
      "number of trials; default: all points of the space; more than that repeat it with other "
      "seeds",
-     DL_INTEGER(ASKED(trials), .min = 1, .max = MOST_TRIALS)},
+     DL_INTEGER(ASKED(trials), .min = 1, .max = MAX_TRIALS)},
     {"until-step", 0, "N", "Campaign",
      "iterations of a trial in full, in place of --epochs or --tokens",
      DL_NUMBER(ASKED(until_step), .unit = DL_UNIT_COUNT, .min = 1, .max = 1e12)},
@@ -146,10 +146,10 @@ static enum dl_code read_campaign(struct dl_campaign_job *job, struct dl_err *er
 static enum dl_code read_trials(struct dl_campaign_job *job, struct dl_err *err) {
     struct dl_arena *arena = job->context->arena;
     const double points = job->asked.trials > 0 ? (double)job->asked.trials : job->space.size;
-    if (points > MOST_TRIALS)
+    if (points > MAX_TRIALS)
         return dl_fail(err, DL_ERR_USAGE,
                        "--space: %.0f points are more than %d trials; give --trials", points,
-                       MOST_TRIALS);
+                       MAX_TRIALS);
     if (job->asked.trials == 0 && job->space.axis_count == 0)
         return dl_fail(err, DL_ERR_USAGE, "give --trials N or a --space to search");
     const size_t count = (size_t)points;

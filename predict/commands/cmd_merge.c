@@ -32,7 +32,7 @@ struct records {
     size_t count, capacity;
 };
 
-enum { MOST_BYTES = 2000000000 };
+enum { MAX_BYTES = 2000000000 };
 static const char KEPT[] = "row,", STRIPPED[] = "shard_row,";
 
 /* Length of the record at `text`, with its newline: a quoted cell may hold newlines. */
@@ -79,7 +79,7 @@ static enum dl_code read_part(const char *path, struct dl_arena *arena, struct r
     char *text;
     size_t length;
     int line = 1;
-    DL_TRY(dl_file_read(path, MOST_BYTES, arena, &text, &length, err));
+    DL_TRY(dl_file_read(path, MAX_BYTES, arena, &text, &length, err));
     for (size_t at = 0, size; at < length; at += size, line += lines_in(text + at - size, size)) {
         struct record one = {.text = text + at, .file = path, .line = line};
         size = one.length = record_length(text + at, length - at);

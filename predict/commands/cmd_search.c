@@ -203,10 +203,10 @@ static int show_progress(void *context, double done_frac, double elapsed_s) {
 
 /* After the choice, best first by the prediction that is printed; stable, so that equals keep the
  * search's order. */
-static void sort_rows(const struct dl_search_request *r, struct dl_found *found,
+static void sort_rows(const struct dl_search_request *r, struct dl_search_candidate *found,
                       struct dl_searched *rows, int count) {
     for (int i = 2; i < count; i++) { /* insertion sort: at most a few hundred, nearly in order */
-        const struct dl_found one = found[i];
+        const struct dl_search_candidate one = found[i];
         const struct dl_searched row = rows[i];
         int at = i;
         for (; at > 1 && dl_search_score(r, &found[at - 1]) > dl_search_score(r, &one); at--) {
@@ -221,7 +221,7 @@ static void sort_rows(const struct dl_search_request *r, struct dl_found *found,
 /* Every plan found, predicted whole: terms of the best one alone. */
 static enum dl_code predict_found(struct dl_context *context, const struct dl_options *options,
                                   const struct dl_search *search, const struct dl_search_request *r,
-                                  struct dl_found *found, int count, bool front,
+                                  struct dl_search_candidate *found, int count, bool front,
                                   struct dl_searched **out, struct dl_err *err) {
     struct dl_arena *arena = context->arena;
     struct dl_searched *rows = dl_arena_alloc(arena, (size_t)count + 1, sizeof *rows);
@@ -288,9 +288,10 @@ static enum dl_code nothing(struct dl_context *context, const struct dl_search *
                    found->nearest.shard, plan.sequence_parallel ? " --sequence-parallel" : "");
 }
 
-static int by_time(struct dl_found *found, int count) { /* insertion sort: at most a few hundred */
+static int by_time(struct dl_search_candidate *found,
+                   int count) { /* insertion sort: at most a few hundred */
     for (int i = 1; i < count; i++) {
-        const struct dl_found one = found[i];
+        const struct dl_search_candidate one = found[i];
         int at = i;
         for (; at > 0 && found[at - 1].iteration_s > one.iteration_s; at--)
             found[at] = found[at - 1];
@@ -409,7 +410,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(search_all(context, options, &request, search, (int)asked.threads, found,
                       &report.elapsed_s, err));
     if (found->best_count == 0) return nothing(context, search, &request, found, err);
-    struct dl_found *ranking =
+    struct dl_search_candidate *ranking =
         dl_arena_alloc(context->arena, DL_SEARCH_KEPT + DL_SEARCH_SIMPLE, sizeof *ranking);
     report.row_count = dl_search_ranking(&request, found, ranking);
     DL_TRY(predict_found(context, options, search, &request, ranking, report.row_count, false,

@@ -6,7 +6,7 @@
 #include "model/core/hash.h"
 #include "model/core/file.h"
 
-enum { MOST_PARTS = 12, MOST_CONSTANTS = 200 };
+enum { MAX_PARTS = 12, MAX_CONSTANTS = 200 };
 
 #define C(member, type, ...) DL_FIELD(struct dl_constant, member, type, __VA_ARGS__)
 static const struct dl_field constant_fields[] = {
@@ -44,19 +44,19 @@ const struct dl_schema dl_constants_schema = {
 /* Where a constant is: its kind of file, the objects' names and the members that lead to it. */
 struct place {
     enum dl_data_kind kind;
-    const char *names;                 /* list between commas */
-    const char *parts[MOST_PARTS + 1]; /* for dl_json_number_at */
+    const char *names;                /* list between commas */
+    const char *parts[MAX_PARTS + 1]; /* for dl_json_number_at */
 };
 
 static bool split_members(char *text, const char **parts, int count) {
-    for (char *at = text; at != NULL && count < MOST_PARTS;) {
+    for (char *at = text; at != NULL && count < MAX_PARTS;) {
         char *dot = strchr(at, '.');
         if (dot != NULL) *dot++ = 0;
         parts[count++] = at;
         at = dot;
     }
     parts[count] = NULL;
-    return count < MOST_PARTS;
+    return count < MAX_PARTS;
 }
 
 /* false: not a key that names an object. */

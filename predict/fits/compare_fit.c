@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_STEPS = 400 };
+enum { MAX_STEPS = 400 };
 #define FIRST_STEP 0.2 /* of log(value) */
 #define SMALLEST_STEP 2e-4
 #define SMOOTH_LOG 0.01 /* smaller errors have quadratic weight */
@@ -131,7 +131,7 @@ enum dl_code dl_compare_fit(const struct dl_data *data, const struct dl_csv *csv
             gsl_vector_set(x, (size_t)i, log(fit->values[i].start_value));
         gsl_vector_set_all(step, FIRST_STEP);
         gsl_multimin_fminimizer_set(minimizer, &function, x, step);
-        for (int i = 0; i < MOST_STEPS && p.code == DL_OK; i++) {
+        for (int i = 0; i < MAX_STEPS && p.code == DL_OK; i++) {
             if (gsl_multimin_fminimizer_iterate(minimizer) != 0) break;
             if (gsl_multimin_fminimizer_size(minimizer) < SMALLEST_STEP) break;
         }

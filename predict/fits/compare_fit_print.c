@@ -7,7 +7,7 @@
 #include "predict/fits/compare_fit.h"
 #include "predict/options/where.h"
 
-enum { MOST_GROUPS = 64 };
+enum { MAX_GROUPS = 64 };
 
 static const struct dl_column columns[] = {
     {"fit", "fit", "", DL_COLUMN_STRING, 0, 0},
@@ -61,7 +61,7 @@ static void add_rows(struct dl_table *table, const char *name, const struct dl_f
 static int groups_of(const struct dl_csv *csvs, int count, const char *column, const char **out) {
     int found = 0;
     for (int i = 0; i < count; i++) {
-        for (int r = 0; r < csvs[i].row_count && found < MOST_GROUPS; r++) {
+        for (int r = 0; r < csvs[i].row_count && found < MAX_GROUPS; r++) {
             const char *text = dl_filter_cell(&csvs[i], r, column);
             bool known = false;
             for (int k = 0; k < found && !known; k++) known = strcmp(out[k], text) == 0;
@@ -105,7 +105,7 @@ enum dl_code dl_compare_fit_run(struct dl_context *context, const struct dl_opti
     dl_table_init(&table, context->arena, columns, sizeof columns / sizeof columns[0]);
     DL_TRY(dl_compare_fit(data, csvs, count, anchor, &fit, err));
     add_rows(&table, "all", &fit, 0, NAN);
-    const char *groups[MOST_GROUPS];
+    const char *groups[MAX_GROUPS];
     const int group_count = column == NULL ? 0 : groups_of(csvs, count, column, groups);
     if (column != NULL && group_count < 2) {
         return dl_fail(err, DL_ERR_USAGE, "--leave-out %s: all rows have the same value", column);

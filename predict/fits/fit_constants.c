@@ -9,7 +9,7 @@
 #define Z95 1.959963984540054
 #define SERVES 0.01    /* a row is served when its iteration changes by this part of a constant's */
 #define LEAST_LOG 0.02 /* intervals are at least this wide: fits stop there */
-enum { MOST_SOURCES = 256 };
+enum { MAX_SOURCES = 256 };
 
 static const struct dl_column columns[] = {
     {"key", "constant", "", DL_COLUMN_STRING, 0, 0},
@@ -26,15 +26,15 @@ static const struct dl_column columns[] = {
 
 /* What leaving out each source that a constant serves does to it. */
 struct jackknife {
-    double moves[MOST_SOURCES]; /* log(without / with all) */
-    const char *names[MOST_SOURCES];
+    double moves[MAX_SOURCES]; /* log(without / with all) */
+    const char *names[MAX_SOURCES];
     int sources, rows;
 };
 
 static void leave_out(const struct dl_generalized *g, size_t constant, struct jackknife *out) {
     const size_t k = (size_t)g->constants->count;
     *out = (struct jackknife){.sources = 0};
-    for (size_t s = 0; s < g->group_count && out->sources < MOST_SOURCES; s++) {
+    for (size_t s = 0; s < g->group_count && out->sources < MAX_SOURCES; s++) {
         int served = 0;
         for (size_t i = 0; i < g->rows->count; i++) {
             served += g->group_of[i] == s && dl_known(g->rows->rows[i].measured_s) &&

@@ -15,7 +15,7 @@
 #define FEW_ROWS 4.0
 #define NOTHING 1e-3
 #define STEP 0.03 /* of log(constant), for derivatives */
-enum { MOST_THREADS = 64 };
+enum { MAX_THREADS = 64 };
 
 const char *const dl_leave_out_names[] = {"source", "framework", "device", "system", NULL};
 
@@ -149,15 +149,15 @@ static void *work(void *argument) {
 static enum dl_code in_threads(struct shared *s, size_t count, int threads,
                                enum dl_code (*task)(struct shared *, size_t, struct dl_err *),
                                struct dl_err *err) {
-    struct thread *state = calloc(MOST_THREADS, sizeof *state);
-    pthread_t ids[MOST_THREADS];
+    struct thread *state = calloc(MAX_THREADS, sizeof *state);
+    pthread_t ids[MAX_THREADS];
     int started = 1;
     if (state == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     s->task = task;
     s->end = count;
     atomic_store(&s->next, 0);
-    for (int i = 0; i < MOST_THREADS; i++) state[i].shared = s;
-    for (; started < threads && started < MOST_THREADS; started++) {
+    for (int i = 0; i < MAX_THREADS; i++) state[i].shared = s;
+    for (; started < threads && started < MAX_THREADS; started++) {
         if (pthread_create(&ids[started], NULL, work, &state[started]) != 0) break;
     }
     work(&state[0]);

@@ -13,9 +13,9 @@
 /* Few sources expose much communication, too few to say that it is known better than the
  * collectives themselves (0.35 between nodes). */
 #define LEAST_COMMUNICATION_LOG -1.05
-#define MOST_LOG 1.5
+#define MAX_LOG 1.5
 #define GOLDEN 0.6180339887498949
-enum { GRID = 12, SECTIONS = 18, MOST_SWEEPS = 60 };
+enum { GRID = 12, SECTIONS = 18, MAX_SWEEPS = 60 };
 
 struct search {
     const struct dl_width_row *rows;
@@ -43,13 +43,13 @@ static double score(const struct search *s, double log_width) {
 /* The best of a grid, then by golden sections between its neighbours. */
 static double best_width(const struct search *s) {
     const double low = s->width == DL_WIDTH_COMMUNICATION ? LEAST_COMMUNICATION_LOG : LEAST_LOG,
-                 step = (MOST_LOG - low) / GRID;
+                 step = (MAX_LOG - low) / GRID;
     double middle = low, least = score(s, middle);
     for (int i = 1; i <= GRID; i++) {
         const double x = low + i * step, value = score(s, x);
         if (value < least) least = value, middle = x;
     }
-    double a = fmax(low, middle - step), b = fmin(MOST_LOG, middle + step);
+    double a = fmax(low, middle - step), b = fmin(MAX_LOG, middle + step);
     double x = b - GOLDEN * (b - a), y = a + GOLDEN * (b - a), fx = score(s, x), fy = score(s, y);
     for (int i = 0; i < SECTIONS; i++) {
         if (fx < fy) {
@@ -80,7 +80,7 @@ enum dl_code dl_widths_fit(const struct dl_width_row *rows, size_t count,
     if (s.rest == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     for (size_t i = 0; i < count; i++) s.weights += rows[i].weight_ratio;
     for (int k = 0; k < DL_WIDTHS; k++) logs[k] = USUAL;
-    for (int sweep = 0; sweep < MOST_SWEEPS; sweep++) {
+    for (int sweep = 0; sweep < MAX_SWEEPS; sweep++) {
         double after = 0;
         for (int k = 0; k < DL_WIDTHS; k++) {
             leave_out(&s, logs, k);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "model/search/campaign/campaign_parts.h"
+#include "model/search/campaign/campaign_internal.h"
 
 static enum dl_code read_axis(const char *text, struct dl_arena *arena, struct dl_space *out,
                               struct dl_err *err) {

@@ -7,7 +7,7 @@
 #include "model/core/file.h"
 #include "model/engine/strategies/strategy.h"
 #include "model/core/text.h"
-#include "model/catalog/data_parts.h"
+#include "model/catalog/data_internal.h"
 #include "predict/inputs/inputs.h"
 
 /* One file with its hash; a name without a file (a built-in part of a name) is omitted. *count

@@ -6,7 +6,7 @@
 
 #include "model/core/csv.h"
 
-enum { MOST_DATASETS = 256 };
+enum { MAX_DATASETS = 256 };
 
 static enum dl_code positive(const struct dl_csv *csv, int row, const char *column, double *out,
                              struct dl_err *err) {
@@ -19,7 +19,7 @@ static enum dl_code positive(const struct dl_csv *csv, int row, const char *colu
                         csv->rows[row][c]);
 }
 
-/* Fills the plan from the row of that name; *found: there is one. names: room for MOST_DATASETS + 2
+/* Fills the plan from the row of that name; *found: there is one. names: room for MAX_DATASETS + 2
  * names, of which the first *count are given, for a message; NULL: none wanted. */
 static enum dl_code find(const struct dl_data *data, const char *name, struct dl_arena *arena,
                          struct dl_plan *plan, const char **names, int *count, bool *found,
@@ -40,7 +40,7 @@ static enum dl_code find(const struct dl_data *data, const char *name, struct dl
                 DL_TRY(positive(&csv, r, "sample_bytes", &plan->sample_bytes, err));
                 return positive(&csv, r, "decode_s_per_sample", &plan->decode_s_per_sample, err);
             }
-            if (names != NULL && *count < MOST_DATASETS) names[(*count)++] = csv.rows[r][column];
+            if (names != NULL && *count < MAX_DATASETS) names[(*count)++] = csv.rows[r][column];
         }
     }
     return DL_OK;
@@ -57,7 +57,7 @@ enum dl_code dl_dataset_usual(const struct dl_data *data, const struct dl_worklo
 
 enum dl_code dl_dataset_apply(const struct dl_data *data, const char *name, struct dl_arena *arena,
                               struct dl_plan *plan, struct dl_err *err) {
-    const char *names[MOST_DATASETS + 2] = {"synthetic"};
+    const char *names[MAX_DATASETS + 2] = {"synthetic"};
     int count = 1;
     bool found;
     plan->synthetic_input = strcmp(name, "synthetic") == 0;

@@ -9,7 +9,7 @@
 #define INPUT(member) struct dl_inputs, member
 #define PLAN(member) struct dl_inputs, plan.member
 
-enum { MOST_RANKS = 100000000 };
+enum { MAX_RANKS = 100000000 };
 static const char *const input_names[] = {"synthetic", "real", NULL};
 static const char *const parameter_devices[] = {"cpu", "gpu", NULL};
 
@@ -51,9 +51,9 @@ const struct dl_option dl_input_options[] = {
      DL_TEXT_OF(INPUT(words.nodes), DL_GIVEN(INPUT(given.nodes)))},
     {"gpus", 0, "N", "Plan",
      "total number of devices, instead of --nodes: the system says how many nodes they fill",
-     DL_INTEGER(INPUT(words.gpus), .min = 1, .max = MOST_RANKS, DL_GIVEN(INPUT(given.gpus)))},
+     DL_INTEGER(INPUT(words.gpus), .min = 1, .max = MAX_RANKS, DL_GIVEN(INPUT(given.gpus)))},
     {"devices-per-node", 'g', "N", "Plan", "devices used on each node; default: all of them",
-     DL_INTEGER(PLAN(devices_per_node), .min = 1, .max = MOST_RANKS)},
+     DL_INTEGER(PLAN(devices_per_node), .min = 1, .max = MAX_RANKS)},
     {"batch-per-device", 'b', "N|max", "Plan",
      "samples per device and iteration, or max: as many as fit in memory (help theory "
      "F-MAX-BATCH); default 32 for images, 8 for sequences, a quarter of that on CPUs",
@@ -81,32 +81,32 @@ const struct dl_option dl_input_options[] = {
     {"dp", 0, "N", "Plan",
      "data-parallel ranks, expert-parallel ones among them; default: all devices that the other "
      "axes leave",
-     DL_INTEGER(PLAN(dp), .min = 1, .max = MOST_RANKS)},
+     DL_INTEGER(PLAN(dp), .min = 1, .max = MAX_RANKS)},
     {"tp", 0, "N", "Plan",
      "tensor-, filter- or channel-parallel ranks; default: planned (help theory F-DEFAULT-PLAN); "
      "with a strategy that splits inside nodes (3d, data+tensor, ...) the devices that other axes "
      "leave in a node, else 1",
-     DL_INTEGER(PLAN(tp), .min = 1, .max = MOST_RANKS)},
+     DL_INTEGER(PLAN(tp), .min = 1, .max = MAX_RANKS)},
     {"pp", 0, "N", "Plan", "pipeline stages; default: planned, else 1",
-     DL_INTEGER(PLAN(pp), .min = 1, .max = MOST_RANKS)},
+     DL_INTEGER(PLAN(pp), .min = 1, .max = MAX_RANKS)},
     {"cp", 0, "N", "Plan",
      "context-parallel ranks, which split the sequence in attention; default: planned, else 1",
-     DL_INTEGER(PLAN(sp), .min = 1, .max = MOST_RANKS, .alias = "sp",
+     DL_INTEGER(PLAN(sp), .min = 1, .max = MAX_RANKS, .alias = "sp",
                 DL_GIVEN(INPUT(given.context)))},
     {"spatial", 0, "N", "Plan", "parts that spatial parallelism cuts an image into; default 1",
-     DL_INTEGER(PLAN(sp), .min = 1, .max = MOST_RANKS, DL_GIVEN(INPUT(given.spatial)))},
+     DL_INTEGER(PLAN(sp), .min = 1, .max = MAX_RANKS, DL_GIVEN(INPUT(given.spatial)))},
     {"ep", 0, "N", "Plan",
      "expert-parallel ranks of a mixture of experts (gpt:...,experts=8,topk=2,capacity=1.25); "
      "default 1",
-     DL_INTEGER(PLAN(ep), .min = 1, .max = MOST_RANKS)},
+     DL_INTEGER(PLAN(ep), .min = 1, .max = MAX_RANKS)},
     {"etp", 0, "N", "Plan",
      "tensor ranks that split each expert: 1 (whole experts; --ep then counts tensor and context "
      "ranks too) or as many as --tp; default as --tp",
-     DL_INTEGER(PLAN(expert_tp), .min = 1, .max = MOST_RANKS)},
+     DL_INTEGER(PLAN(expert_tp), .min = 1, .max = MAX_RANKS)},
     {"expert-imbalance", 0, "X", "Plan",
      "tokens of the busiest expert-parallel rank / mean over the ranks, without a capacity limit: "
      "1 is balanced, at --ep one rank gets all; default: the framework's, for a trained router",
-     DL_NUMBER(PLAN(expert_imbalance), .unit = DL_UNIT_NONE, .min = 1, .max = MOST_RANKS)},
+     DL_NUMBER(PLAN(expert_imbalance), .unit = DL_UNIT_NONE, .min = 1, .max = MAX_RANKS)},
     {"micro-batch", 0, "N|max", "Plan",
      "samples per micro-batch, or max: as many as divide the batch and fit in memory; default: "
      "planned, else the whole share of a data rank, and 1 with pipeline stages",
@@ -114,7 +114,7 @@ const struct dl_option dl_input_options[] = {
                DL_OR_WORD("max", INPUT(max_micro_batch)))},
     {"backup-workers", 0, "N", "Plan",
      "tensorflow-ps: workers (one per node) that a synchronous step does not wait for; default 0",
-     DL_INTEGER(PLAN(backup_workers), .min = 0, .max = MOST_RANKS)},
+     DL_INTEGER(PLAN(backup_workers), .min = 0, .max = MAX_RANKS)},
     {"recompute", 0, "none|selective|full", "Plan",
      "activations recomputed in backward: none, those of attention scores, or all of each "
      "transformer layer; default: as the framework does",
@@ -133,7 +133,7 @@ const struct dl_option dl_input_options[] = {
      DL_FLAG(PLAN(blocking_launches))},
     {"servers", 0, "N", "Plan",
      "tensorflow-ps, mxnet-dist-*: parameter servers; default: one per node, next to its workers",
-     DL_INTEGER(PLAN(servers), .min = 1, .max = MOST_RANKS)},
+     DL_INTEGER(PLAN(servers), .min = 1, .max = MAX_RANKS)},
     {"sequence-parallel", 0, NULL, "Plan",
      "with tensor parallelism: split layer norms and dropout along the sequence, as Megatron does",
      DL_FLAG_OF(PLAN(sequence_parallel), DL_GIVEN(INPUT(given.plan.sequence_parallel)))},
@@ -144,7 +144,7 @@ const struct dl_option dl_input_options[] = {
     {"zero-group", 0, "N", "Plan",
      "hybrid sharding (HSDP): shard states over groups of N neighbouring data ranks and replicate "
      "them across groups; default: shard over all",
-     DL_INTEGER(PLAN(shard_group), .min = 2, .max = MOST_RANKS)},
+     DL_INTEGER(PLAN(shard_group), .min = 2, .max = MAX_RANKS)},
     {"mapping", 0, "data-inside|pipeline-inside", "Plan",
      "neighbours of tensor and context ranks: data ranks or pipeline stages; default data-inside, "
      "Megatron's order",
@@ -153,7 +153,7 @@ const struct dl_option dl_input_options[] = {
      DL_CHOICE(PLAN(schedule), .choices = dl_schedule_names, DL_GIVEN(INPUT(given.plan.schedule)))},
     {"virtual-stages", 0, "N", "Plan",
      "virtual pipeline stages per device, with --schedule interleaved; default 2",
-     DL_INTEGER(PLAN(virtual_stages), .min = 1, .max = MOST_RANKS)},
+     DL_INTEGER(PLAN(virtual_stages), .min = 1, .max = MAX_RANKS)},
     {"assume", 0, "NAME", "Plan",
      "make the simplifying assumptions of another model, for comparison: nothing or paradl; "
      "default nothing",

@@ -108,7 +108,7 @@ static enum dl_code plan_of(struct dl_context *context, const struct dl_options 
                               err);
 }
 
-enum { MOST_FORMATS = DL_CHECKPOINT_FORMATS };
+enum { MAX_FORMATS = DL_CHECKPOINT_FORMATS };
 enum dl_code dl_checkpoint_formats_asked(struct dl_context *context,
                                          const struct dl_options *options, const char **names,
                                          int *count, struct dl_err *err) {
@@ -118,7 +118,7 @@ enum dl_code dl_checkpoint_formats_asked(struct dl_context *context,
     *count = 0;
     names[0] = NULL;
     if (text != NULL && strcmp(text, "all") == 0) {
-        while (dl_checkpoint_formats[*count] != NULL && *count < MOST_FORMATS) {
+        while (dl_checkpoint_formats[*count] != NULL && *count < MAX_FORMATS) {
             names[*count] = dl_checkpoint_formats[*count]->name;
             *count += 1;
         }
@@ -127,10 +127,10 @@ enum dl_code dl_checkpoint_formats_asked(struct dl_context *context,
     if (text == NULL) *count = 1;
     for (const char *at = text; at != NULL;) {
         const size_t length = strcspn(at, ",");
-        if (length == 0 || *count == MOST_FORMATS)
+        if (length == 0 || *count == MAX_FORMATS)
             return dl_fail(err, DL_ERR_USAGE,
                            "--checkpoint-format: expected all or 1 to %d names between commas",
-                           MOST_FORMATS);
+                           MAX_FORMATS);
         names[(*count)++] = dl_arena_strndup(context->arena, at, length);
         at = at[length] == ',' ? at + length + 1 : NULL;
     }
@@ -228,7 +228,7 @@ enum dl_code dl_checkpoint_table(struct dl_context *context, const struct dl_opt
     struct request request;
     struct dl_checkpoint c;
     struct dl_checkpoint_way way;
-    const char *names[MOST_FORMATS];
+    const char *names[MAX_FORMATS];
     int count;
     *sentences = "";
     dl_table_init(table, context->arena, columns, sizeof columns / sizeof *columns);
@@ -247,7 +247,7 @@ enum dl_code dl_checkpoint_text(struct dl_context *context, const struct dl_opti
     struct request request;
     struct dl_checkpoint c;
     struct dl_checkpoint_way way;
-    const char *names[MOST_FORMATS];
+    const char *names[MAX_FORMATS];
     int count;
     *out = "";
     DL_TRY(read_request(options, &request, err));
@@ -303,7 +303,7 @@ enum dl_code dl_checkpoint_json(struct dl_context *context, const struct dl_opti
     struct request request;
     struct dl_checkpoint c;
     struct dl_checkpoint_way way;
-    const char *names[MOST_FORMATS];
+    const char *names[MAX_FORMATS];
     int count;
     DL_TRY(read_request(options, &request, err));
     if (request.interval == NULL) return without_interval(&request, err);

@@ -142,7 +142,7 @@ enum dl_code dl_heterogeneous_stages(struct dl_context *context, const struct dl
 /* ---- parts ---- */
 
 static void fill_parted(struct dl_table *table, const struct dl_heterogeneous_job *all,
-                        const struct dl_framework *framework, const struct dl_parted *p,
+                        const struct dl_framework *framework, const struct dl_role_assignment *p,
                         bool decodes) {
     const double values[] = {p->samples_per_s,   p->low_samples_per_s, p->high_samples_per_s,
                              p->iteration_s,     p->exposed_comm_s,    p->exposed_input_s,
@@ -162,7 +162,7 @@ enum dl_code dl_heterogeneous_parts(struct dl_context *context, const struct dl_
     const struct dl_heterogeneous_job *all = r->inputs->heterogeneous;
     const struct dl_plan *plan = &r->inputs->plan;
     const bool decodes = !plan->synthetic_input && plan->decode_s_per_sample > 0;
-    struct dl_parted *list;
+    struct dl_role_assignment *list;
     struct dl_table table;
     int count;
     if (!r->framework->behaviour->has_servers && !decodes)

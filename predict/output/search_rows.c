@@ -181,14 +181,14 @@ static enum dl_code read_facts(const struct dl_csv *csv, int row, const int *at,
 }
 
 /* The plan of one row. */
-static struct dl_found found_of(const struct facts *r, int64_t order) {
+static struct dl_search_candidate found_of(const struct facts *r, int64_t order) {
     const int64_t nodes = r->plan.nodes > 0 ? r->plan.nodes : 1;
-    struct dl_found f = {.iteration_s = r->p.iteration_s,
-                         .memory_bytes = r->p.memory.total_bytes,
-                         .micro_samples = r->micro_batch_samples,
-                         .shard = r->zero_stage < 3 ? (int)r->zero_stage : 3,
-                         .fits = true,
-                         .order = order};
+    struct dl_search_candidate f = {.iteration_s = r->p.iteration_s,
+                                    .memory_bytes = r->p.memory.total_bytes,
+                                    .micro_samples = r->micro_batch_samples,
+                                    .shard = r->zero_stage < 3 ? (int)r->zero_stage : 3,
+                                    .fits = true,
+                                    .order = order};
     f.split = (struct dl_transformer_split){
         .tp = r->plan.tp,
         .sp = r->plan.sp,
@@ -224,7 +224,7 @@ enum dl_code dl_search_read(const char *path, const struct dl_search_request *re
     }
     for (int row = 0; row < csv.row_count; row++) {
         DL_TRY(read_facts(&csv, row, at, &facts, err));
-        struct dl_found f = found_of(&facts, into->evaluated_count + row);
+        struct dl_search_candidate f = found_of(&facts, into->evaluated_count + row);
         f.score = dl_search_score(request, &f);
         if (facts.front > 0)
             dl_search_keep_front(into, &f);

@@ -8,7 +8,7 @@
 #include "model/core/file.h"
 #include "model/core/text.h"
 #include "model/search/campaign/campaign_file.h"
-#include "slurm/commands/slurm_parts.h"
+#include "slurm/commands/slurm_internal.h"
 #include "slurm/run/trial_log.h"
 
 enum { MAX_BYTES = 64 << 20, MAX_SHOWN = 16 };

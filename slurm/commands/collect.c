@@ -10,7 +10,7 @@
 
 #include "model/core/csv.h"
 #include "model/core/file.h"
-#include "slurm/commands/slurm_parts.h"
+#include "slurm/commands/slurm_internal.h"
 
 /* The columns that all tables of runs have, then those of collect. */
 #define TEXT_COLUMN(name)                                                                          \

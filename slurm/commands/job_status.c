@@ -8,7 +8,7 @@
 
 #include "slurm/cluster/client.h"
 #include "slurm/run/runlog.h"
-#include "slurm/commands/slurm_parts.h"
+#include "slurm/commands/slurm_internal.h"
 
 static int by_job(const void *a, const void *b) {
     return strcmp(((const struct dl_job_state *)a)->job_id,

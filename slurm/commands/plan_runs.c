@@ -9,7 +9,7 @@
 #include "model/plan/plan_defaults.h"
 #include "slurm/run/network.h"
 #include "slurm/script/quote.h"
-#include "slurm/commands/slurm_parts.h"
+#include "slurm/commands/slurm_internal.h"
 
 enum { MAX_RUNS = 4096, MAX_NODES = 128, MAX_NAMES = 64 };
 

@@ -9,7 +9,7 @@
 
 #include "model/statistics/stats.h"
 #include "slurm/run/runlog.h"
-#include "slurm/commands/slurm_parts.h"
+#include "slurm/commands/slurm_internal.h"
 
 enum { MAX_RUNS = 4096 };
 

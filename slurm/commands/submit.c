@@ -9,7 +9,7 @@
 
 #include "model/core/file.h"
 #include "slurm/cluster/client.h"
-#include "slurm/commands/slurm_parts.h"
+#include "slurm/commands/slurm_internal.h"
 
 static const struct dl_column columns[] = {
     {"id", "run", "", DL_COLUMN_STRING, 0, 0},

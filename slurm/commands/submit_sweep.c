@@ -7,7 +7,7 @@
 #include "model/core/csv.h"
 #include "model/core/file.h"
 #include "slurm/cluster/client.h"
-#include "slurm/commands/slurm_parts.h"
+#include "slurm/commands/slurm_internal.h"
 #include "slurm/script/quote.h"
 
 enum { MAX_BYTES = 64 << 20, MAX_NAMES = 100000 };

@@ -25,11 +25,11 @@ static int by_value(const void *a, const void *b) {
 }
 
 int main(int argc, char **argv) {
-    enum { MOST_RUNS = 1000 };
-    static double wall_s[MOST_RUNS], cpu_s[MOST_RUNS];
+    enum { MAX_RUNS = 1000 };
+    static double wall_s[MAX_RUNS], cpu_s[MAX_RUNS];
     const int runs = argc > 3 ? atoi(argv[2]) : 0;
     posix_spawn_file_actions_t quiet;
-    if (runs < 1 || runs > MOST_RUNS || posix_spawn_file_actions_init(&quiet) != 0) return 2;
+    if (runs < 1 || runs > MAX_RUNS || posix_spawn_file_actions_init(&quiet) != 0) return 2;
     posix_spawn_file_actions_addopen(&quiet, 1, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_addopen(&quiet, 2, "/dev/null", O_WRONLY, 0);
     for (int i = 0; i < runs; i++) {

@@ -227,7 +227,7 @@ static void search_is_predict(void **state) {
             for (int64_t t = 0; err.code == DL_OK && t < dl_search_tasks(search); t++)
                 if (dl_search_run_task(search, t, w, &err) != DL_OK) break;
             for (int k = 0; k < w->best_count; k++) {
-                const struct dl_found *found = &w->best[k];
+                const struct dl_search_candidate *found = &w->best[k];
                 const struct dl_plan plan = dl_search_plan(search, found);
                 struct dl_prediction p;
                 if (predict(&s, &plan, &arena, &p) != DL_OK)

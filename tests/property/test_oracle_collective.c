@@ -12,12 +12,12 @@
 
 #include <cmocka.h>
 
-#include "model/network/coll_parts.h"
+#include "model/network/coll_internal.h"
 #include "model/network/libraries/mpi_rules.h"
 #include "model/network/libraries/nccl.h"
 #include "tests/check.h"
 
-enum { TOPOLOGIES = 50, MOST_RANKS = 64, MOST_STEPS = 512 };
+enum { TOPOLOGIES = 50, MAX_RANKS = 64, MAX_STEPS = 512 };
 
 /* One step of a rank: a send, a receive or both at once; -1: none. */
 struct step {
@@ -25,7 +25,7 @@ struct step {
     double sent_bytes, received_bytes, summed_bytes;
 };
 struct rank {
-    struct step steps[MOST_STEPS];
+    struct step steps[MAX_STEPS];
     int count;
 };
 struct machine {
@@ -33,12 +33,12 @@ struct machine {
     struct dl_hockney intra, inter; /* inter.beta: of the node's one adapter */
     bool shared;                    /* the ranks of a node share it fairly */
 };
-static struct rank ranks[MOST_RANKS];
+static struct rank ranks[MAX_RANKS];
 static struct machine machine;
 
 static void clear(void) { memset(ranks, 0, sizeof ranks); }
 static void both(int rank, int to, double out, int from, double in, double summed) {
-    assert_true(ranks[rank].count < MOST_STEPS);
+    assert_true(ranks[rank].count < MAX_STEPS);
     ranks[rank].steps[ranks[rank].count++] = (struct step){to, from, out, in, summed};
 }
 static void message(int from, int to, double bytes, double summed) {
@@ -66,8 +66,8 @@ static double transfer_s(int from, int to, int at, double bytes) {
 
 /* The end of the last rank. A transfer starts when both sides are there. */
 static double run(void) {
-    static double free_s[MOST_RANKS], sent_s[MOST_RANKS], got_s[MOST_RANKS];
-    static int next[MOST_RANKS];
+    static double free_s[MAX_RANKS], sent_s[MAX_RANKS], got_s[MAX_RANKS];
+    static int next[MAX_RANKS];
     const int p = machine.ranks;
     for (int r = 0; r < p; r++) free_s[r] = 0, next[r] = 0, sent_s[r] = got_s[r] = -1;
     for (bool moved = true; moved;) {
@@ -236,7 +236,7 @@ static void rules_on_one_link(void **state) {
                                         between(1e-12, 1e-9)};
         const double bytes = between(1, 1e9);
         for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
-            const int p = rows[k].powers_alone ? 2 << upto(5) : 2 + upto(MOST_RANKS - 2);
+            const int p = rows[k].powers_alone ? 2 << upto(5) : 2 + upto(MAX_RANKS - 2);
             const struct dl_mpi_choice choice = {.algorithm = rows[k].algorithm};
             const struct dl_coll_links links = {
                 .intra = link,

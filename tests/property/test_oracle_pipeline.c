@@ -16,8 +16,8 @@
 #include "tests/check.h"
 #include "tests/fake.h"
 
-enum { CASES = 300, MOST_STAGES = 8, MOST_PARTS = 4, MOST_BATCHES = 48 };
-enum { PASSES = 2 * MOST_STAGES * MOST_PARTS * MOST_BATCHES };
+enum { CASES = 300, MAX_STAGES = 8, MAX_PARTS = 4, MAX_BATCHES = 48 };
+enum { PASSES = 2 * MAX_STAGES * MAX_PARTS * MAX_BATCHES };
 
 struct pass {
     int stage, part, batch;
@@ -28,7 +28,7 @@ struct pass {
 struct simulation {
     enum dl_schedule schedule;
     int stages, parts, batches, count;
-    double forward_s[MOST_STAGES], backward_s[MOST_STAGES];
+    double forward_s[MAX_STAGES], backward_s[MAX_STAGES];
     struct pass passes[PASSES]; /* stage by stage, as they run there */
 };
 static struct simulation sim;
@@ -122,8 +122,8 @@ static int upto(int most) { return 1 + (int)(check_random(&seed) % (uint64_t)mos
 static void random_case(bool equal) {
     static const enum dl_schedule schedules[] = {DL_GPIPE, DL_1F1B, DL_INTERLEAVED};
     sim.schedule = schedules[upto(3) - 1];
-    sim.stages = 1 + upto(MOST_STAGES - 1);
-    sim.parts = sim.schedule == DL_INTERLEAVED ? 1 + upto(MOST_PARTS - 1) : 1;
+    sim.stages = 1 + upto(MAX_STAGES - 1);
+    sim.parts = sim.schedule == DL_INTERLEAVED ? 1 + upto(MAX_PARTS - 1) : 1;
     sim.batches = sim.parts > 1 ? sim.stages * upto(3) : upto(24);
     for (int s = 0; s < sim.stages; s++) {
         sim.forward_s[s] = s > 0 && equal ? sim.forward_s[0] : 0.5 + check_uniform(&seed);
@@ -243,7 +243,7 @@ static void many_micro_batches(void **state) {
         struct dl_arena arena = {0};
         struct dl_err err = {0};
         struct dl_pipeline_pass *passes;
-        double ends_s[MOST_STAGES], most_s = 0;
+        double ends_s[MAX_STAGES], most_s = 0;
         int count;
         const struct dl_pipeline_order order = {.schedule = sim.schedule,
                                                 .stages = sim.stages,

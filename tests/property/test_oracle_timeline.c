@@ -14,13 +14,13 @@
 #include "tests/check.h"
 #include "tests/fake.h"
 
-enum { CASES = 400, MOST_LAYERS = 40, MOST_GRADIENTS = 2 * MOST_LAYERS };
+enum { CASES = 400, MAX_LAYERS = 40, MAX_GRADIENTS = 2 * MAX_LAYERS };
 
 struct net {
     struct dl_fake fake;
-    struct dl_layer_cost layers[MOST_LAYERS];
+    struct dl_layer_cost layers[MAX_LAYERS];
     struct dl_cost cost;
-    struct dl_gradient gradients[MOST_GRADIENTS];
+    struct dl_gradient gradients[MAX_GRADIENTS];
     struct dl_timeline_request request;
     int count, gradient_count;
 };
@@ -40,11 +40,11 @@ struct world {
     double host_next_s; /* when the host has issued the next pass; INFINITY: it has all */
     double work_left_s; /* of the pass on the device */
     bool device_busy;
-    double ready_s[MOST_GRADIENTS]; /* INFINITY: not yet */
+    double ready_s[MAX_GRADIENTS]; /* INFINITY: not yet */
     int gradients_ready;
     /* collectives */
-    struct job jobs[MOST_GRADIENTS];
-    double asked_s[MOST_GRADIENTS]; /* earliest start of each */
+    struct job jobs[MAX_GRADIENTS];
+    double asked_s[MAX_GRADIENTS]; /* earliest start of each */
     int job_count, done;
     bool lane_busy;
     double lane_end_s;
@@ -55,7 +55,7 @@ struct world {
      * negotiated but not yet started, for it waits for the device; INFINITY: none */
     double tick_s;
     int sent;
-    double queued_s[MOST_GRADIENTS];
+    double queued_s[MAX_GRADIENTS];
     double agreed_s, next_tick_s;
     int started;
 };
@@ -260,8 +260,8 @@ static int upto(int most) { return 1 + (int)(check_random(&seed) % (uint64_t)mos
 static void make(struct net *n, const char *behaviour) {
     memset(n, 0, sizeof *n);
     fake_make(&n->fake);
-    double features[MOST_LAYERS + 1];
-    n->count = 1 + upto(MOST_LAYERS - 1);
+    double features[MAX_LAYERS + 1];
+    n->count = 1 + upto(MAX_LAYERS - 1);
     for (int i = 0; i <= n->count; i++) features[i] = 100;
     fake_layers(&n->fake, n->count, features);
     for (int i = 0; i < n->count; i++) {

@@ -247,7 +247,7 @@ static void check_predictions(const struct space *s, struct dl_search *search,
 static void describe(const struct space *s, const struct dl_search_worker *found) {
     const struct dl_search_request *r = &s->request;
     const struct dl_plan *x = &r->fixed;
-    const struct dl_found *b = &found->best[0];
+    const struct dl_search_candidate *b = &found->best[0];
     print_message("%lld layers, %lld experts, %lld x %lld devices, batch %g; given (0: open) tp "
                   "%lld pp %lld cp %lld, schedule %d%s, zero %d%s, recompute %d%s, objective %d\n",
                   (long long)s->layers, (long long)s->experts, (long long)r->nodes[0],

@@ -265,10 +265,10 @@ static void balance_is_optimal(void **state) {
 }
 
 /* Every last stage in turn, the shortest first: the definition of what is found first. */
-enum { MOST_LAYERS = 40 };
+enum { MAX_LAYERS = 40 };
 struct plain {
-    double best[MOST_LAYERS + 1][MOST_LAYERS + 1]; /* [stages][layers] */
-    int cut[MOST_LAYERS + 1][MOST_LAYERS + 1];
+    double best[MAX_LAYERS + 1][MAX_LAYERS + 1]; /* [stages][layers] */
+    int cut[MAX_LAYERS + 1][MAX_LAYERS + 1];
 };
 static void plain_balances(const double *cost, int layers, int stages, struct plain *p) {
     p->best[1][0] = 0;
@@ -295,7 +295,7 @@ static void plain_balances(const double *cost, int layers, int stages, struct pl
  * all sums are tied), many that cost nothing, one that exceeds all others together. */
 static void balance_cuts_as_plain_scan(void **state) {
     (void)state;
-    enum { MOST = MOST_LAYERS };
+    enum { MOST = MAX_LAYERS };
     static double fast[DL_PIPELINE_WORK(MOST, MOST)], fast_one[DL_PIPELINE_WORK(MOST, MOST)];
     static struct plain plain;
     uint64_t seed = 11;

@@ -21,7 +21,7 @@
 #include "tests/check.h"
 #include "tests/what_if_battery.h"
 
-enum { MOST_WORDS = 64, FIELDS = 400, PATH = 192 };
+enum { MAX_WORDS = 64, FIELDS = 400, PATH = 192 };
 
 /* Which way is better where the unit does not say (rates: more; times: less): +1, -1, or 0 where
  * that depends on the rest. */
@@ -226,7 +226,7 @@ static void try_words(const char *path, const char *key, const struct dl_field *
         "SYS",      "dragonfly", "fat-tree",     "2.4.8",   "2.18.3",   "ring", "tree",
         "LL",       "Simple",    "intel",        "mpich-3", "mpi",      "nccl", "broadcast",
         "volta",    "ampere",    "v100_sxm2_16", NULL};
-    const int most = idle ? 2 : MOST_WORDS;
+    const int most = idle ? 2 : MAX_WORDS;
     for (int i = 0; i < most && words[i] != NULL && !finding_of(path)->acts; i++)
         try_value(path, key, field, words[i], 0);
 }

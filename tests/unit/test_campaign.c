@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "model/search/campaign/campaign_parts.h"
+#include "model/search/campaign/campaign_internal.h"
 #include "tests/check.h"
 
 static struct dl_campaign_result simulate(const struct dl_campaign *c, struct dl_arena *arena) {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/catalog/data_parts.h"
+#include "model/catalog/data_internal.h"
 #include "model/core/file.h"
 #include "tests/check.h"
 

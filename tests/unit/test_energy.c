@@ -225,7 +225,7 @@ static void prices_and_currencies(void **state) {
     }
 }
 
-enum { MOST_ROWS = 64 };
+enum { MAX_ROWS = 64 };
 struct table {
     struct dl_arena arena;
     struct dl_data data;
@@ -308,14 +308,14 @@ static void published_power(void **state) {
     static struct table t;
     struct dl_err err = {0};
     char path[4200];
-    double errors[MOST_ROWS], out[MOST_ROWS];
+    double errors[MAX_ROWS], out[MAX_ROWS];
     int out_count = 0, held = 0, out_held = 0;
     snprintf(t.directory, sizeof t.directory, "%s/data", check_root());
     snprintf(path, sizeof path, "%s/energy/power.csv", t.directory);
     t.directories[0] = t.directory;
     t.data = (struct dl_data){.directories = t.directories, .directory_count = 1, .training = true};
     assert_int_equal(dl_csv_read(path, &t.arena, &t.csv, &err), DL_OK);
-    assert_in_range(t.csv.row_count, 20, MOST_ROWS);
+    assert_in_range(t.csv.row_count, 20, MAX_ROWS);
     for (int i = 0; i < t.csv.row_count; i++) {
         errors[i] = fabs(ratio_of(&t, i) - 1);
         assert_true(errors[i] < 0.25);

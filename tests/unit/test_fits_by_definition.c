@@ -126,9 +126,9 @@ static void most_likely_variances(void **state) {
 
 /* ---- robust least squares ---- */
 
-enum { MOST_ROWS = 12, MOST_PARAMETERS = 3 };
+enum { MAX_ROWS = 12, MAX_PARAMETERS = 3 };
 struct line {
-    double design[MOST_ROWS][MOST_PARAMETERS], y[MOST_ROWS];
+    double design[MAX_ROWS][MAX_PARAMETERS], y[MAX_ROWS];
     size_t rows, parameters;
     int asked;
 };
@@ -171,7 +171,7 @@ static void objective_by_hand(void **state) {
 static double least_around(const struct dl_robust_problem *p, const double *x, uint64_t *seed) {
     double least = INFINITY;
     for (int i = 0; i < 200; i++) {
-        double at[MOST_PARAMETERS], residuals[MOST_ROWS];
+        double at[MAX_PARAMETERS], residuals[MAX_ROWS];
         struct dl_err err = {0};
         const double size = pow(10, -i % 4);
         for (size_t j = 0; j < p->parameter_count; j++) {
@@ -192,7 +192,7 @@ static void conditions_of_a_minimum(void **state) {
     for (int round = 0; round < 300; round++) {
         const bool squares = round % 2 == 0; /* no residual is far, no bound near */
         struct line l = {.rows = 5 + (size_t)(round % 8), .parameters = 1 + (size_t)(round % 3)};
-        double weights[MOST_ROWS], jacobian[MOST_ROWS * MOST_PARAMETERS], residuals[MOST_ROWS];
+        double weights[MAX_ROWS], jacobian[MAX_ROWS * MAX_PARAMETERS], residuals[MAX_ROWS];
         double low[3], high[3], prior[3], sigma[3], x[3];
         for (size_t i = 0; i < l.rows; i++) {
             weights[i] = i % 5 == 4 ? 0 : 0.5 + check_uniform(&seed);

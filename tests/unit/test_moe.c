@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "model/engine/strategies/strategy.h"
-#include "model/engine/transformer/transformer_maker.h"
+#include "model/engine/transformer/micro_batch_builder.h"
 #include "model/workload/layer.h"
 #include "tests/fake_transformer.h"
 
@@ -219,11 +219,11 @@ static void crowded_experts(void **state) {
 static struct dl_transformer_pass
 expert_pass(const struct gpt *g, const struct dl_transformer_split *s, enum dl_pass which) {
     struct dl_transformer_micro_batch cell = {.micro_samples = 3};
-    const struct dl_transformer_maker m = {.tf = &g->tf,
-                                           .split = s,
-                                           .micro_batch = &cell,
-                                           .micro_samples = 3,
-                                           .facts = {.precision = g->tf.precision}};
+    const struct dl_micro_batch_builder m = {.tf = &g->tf,
+                                             .split = s,
+                                             .micro_batch = &cell,
+                                             .micro_samples = 3,
+                                             .facts = {.precision = g->tf.precision}};
     const struct dl_transformer_layer *l = moe_layer(g);
     const struct dl_layer layer = dl_transformer_layer_at(&g->tf, l, s);
     struct dl_transformer_pass pass = {0};

@@ -72,7 +72,7 @@ static void servers_apart(void **state) {
 }
 
 static enum dl_code search(struct two *t, enum dl_placement_objective objective,
-                           struct dl_parted **out, int *count, struct dl_err *err) {
+                           struct dl_role_assignment **out, int *count, struct dl_err *err) {
     struct dl_plan plan = t->b.fake.plan;
     plan.nodes = 0, plan.dp = 0, plan.devices_per_node = 0;
     return dl_parts_search(&t->job, &t->b.fake.workload, &t->b.fake.framework, &plan, objective,
@@ -88,7 +88,7 @@ static enum dl_code search(struct two *t, enum dl_placement_objective objective,
 static void by_hand(void **state) {
     (void)state;
     struct two t;
-    struct dl_parted *list;
+    struct dl_role_assignment *list;
     struct dl_err err = {0};
     int count;
     make_two(&t);
@@ -109,7 +109,7 @@ static void by_hand(void **state) {
         assert_true(list[i - 1].sample_energy_j <= list[i].sample_energy_j);
     /* of these, the one that needs no further nodes: 4 devices of 200 W and 30 % for the host at
      * most */
-    const struct dl_parted *least = &list[0];
+    const struct dl_role_assignment *least = &list[0];
     const int64_t nodes = least->worker_nodes + least->server_nodes + least->input_nodes;
     assert_true(least->sample_energy_j * least->samples_per_s <=
                 (double)nodes * 4 * 200 * 1.3 * (1 + 1e-9));
@@ -123,7 +123,7 @@ static void by_hand(void **state) {
 static void figures_of_a_choice(void **state) {
     (void)state;
     struct two t;
-    struct dl_parted *list;
+    struct dl_role_assignment *list;
     struct dl_err err = {0};
     int count, checked = 0;
     make_two(&t);
@@ -132,7 +132,7 @@ static void figures_of_a_choice(void **state) {
     assert_int_equal(search(&t, DL_PLACE_COST, &list, &count, &err), DL_OK);
     assert_int_equal(count, 14);
     for (int i = 0; i < count; i++) {
-        const struct dl_parted *p = &list[i];
+        const struct dl_role_assignment *p = &list[i];
         const int64_t nodes[2] = {
             (p->worker_kind == 0) * p->worker_nodes + (p->server_kind == 0) * p->server_nodes,
             (p->worker_kind == 1) * p->worker_nodes + (p->server_kind == 1) * p->server_nodes};
@@ -192,7 +192,7 @@ static void counts_of_nodes(void **state) {
                 {17, {1, 2, 4, 8, 16, 17}}};
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         struct two t;
-        struct dl_parted *list;
+        struct dl_role_assignment *list;
         struct dl_err err = {0};
         int count, expected = 0;
         make_two(&t);

@@ -133,9 +133,9 @@ static void a_polling_thread_takes_turns(void **state) {
     assert_true(dl_shared_host_poll_ratio(&system, &one, 1e-3) == 1);
     device.unit_count = 4;
     check_close(dl_shared_host_poll_ratio(&system, &two, 1e-3), 1.2, 1e-12);
-    assert_true(dl_shared_host_carries(&system));
+    assert_true(dl_host_cores_carry_messages(&system));
     system.inter.kind = "ethernet";
-    assert_false(dl_shared_host_carries(&system));
+    assert_false(dl_host_cores_carry_messages(&system));
     device.kind = DL_DEVICE_GPU;
     assert_true(dl_shared_host_poll_ratio(&system, &two, 1e-3) == 1);
 }

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "model/framework/input.h"
-#include "model/engine/split_parts.h"
+#include "model/engine/split_internal.h"
 #include "model/engine/split_replica.h"
 #include "model/statistics/stats.h"
 #include "tests/check.h"

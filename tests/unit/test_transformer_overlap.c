@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "model/engine/transformer/transformer_maker.h"
+#include "model/engine/transformer/micro_batch_builder.h"
 #include "model/workload/layer.h"
 #include "tests/fake_transformer.h"
 
@@ -158,7 +158,7 @@ static void leading_layers_count(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct gpt g;
         make_of(&g, cases[i].body);
-        g.tf.lead_layer_count = 3;
+        g.tf.dense_prefix_layers = 3;
         struct dl_err err = {0};
         struct dl_transformer_mapping layout;
         const struct dl_transformer_split s = gpt_split(1, 1, 1, cases[i].stages, 1);
@@ -257,7 +257,7 @@ static void tensor_collectives_hide(void **state) {
     const struct dl_transformer_split s = {.tp = 4, .sequence_parallel = true, .sp = 1, .ep = 1};
     struct dl_transformer_micro_batch cell = {.gather = {.time_s = 2, .channels = 8},
                                               .scatter = {.time_s = 5, .channels = 8}};
-    const struct dl_transformer_maker m = {.tf = &g.tf, .split = &s, .micro_batch = &cell};
+    const struct dl_micro_batch_builder m = {.tf = &g.tf, .split = &s, .micro_batch = &cell};
     const struct {
         int overlap;
         enum dl_transformer_role role;
@@ -292,7 +292,7 @@ static void tensor_collectives_hide(void **state) {
 static struct dl_transformer_pass forward_of(const struct gpt *g, const char *kind,
                                              const struct dl_transformer_split *s) {
     struct dl_transformer_micro_batch cell = {.micro_samples = 1};
-    const struct dl_transformer_maker m = {
+    const struct dl_micro_batch_builder m = {
         .tf = &g->tf,
         .split = s,
         .micro_batch = &cell,
@@ -326,7 +326,7 @@ static void context_shares(void **state) {
         const struct dl_transformer_layer *l = &g.tf.layers[i];
         if (strcmp(g.workload.layers[l->index].kind->name, "attention") != 0) continue;
         struct dl_transformer_micro_batch cell = {.micro_samples = 1};
-        const struct dl_transformer_maker m = {
+        const struct dl_micro_batch_builder m = {
             .tf = &g.tf, .split = &four, .micro_batch = &cell, .ring = {.time_s = 2}};
         struct dl_transformer_layer_passes p = {.forward = {.device_s = 8},
                                                 .data = {.device_s = 12}};

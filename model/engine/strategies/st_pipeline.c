@@ -7,7 +7,7 @@
 #include "model/engine/pipeline.h"
 #include "model/engine/diagnose.h"
 #include "model/engine/memory.h"
-#include "model/engine/prediction_parts.h"
+#include "model/engine/prediction_internal.h"
 
 struct pipe {
     struct dl_pipe p;

@@ -73,7 +73,7 @@ struct dl_transformer {
     int layer_count;
     int body_count;               /* workload layers in one body layer */
     double stack, tokens, hidden; /* body layers; tokens of a sample; channels between layers */
-    double lead_layer_count;      /* transformer layers of another kind before the body */
+    double dense_prefix_layers;   /* transformer layers of another kind before the body */
     /* rows of experts for each token when all ranks have as many: k x capacity factor; 0 without
      * experts */
     double routed;

@@ -1,9 +1,9 @@
 /* transformer_bound.c - the cheapest way to sum and to gather the parameters of a stack, which the
- * bound takes. F-FW-IDEAL. See transformer_maker.h. */
+ * bound takes. F-FW-IDEAL. See micro_batch_builder.h. */
 #include <string.h>
 
 #include "model/framework/gradient_sync.h"
-#include "model/engine/transformer/transformer_maker.h"
+#include "model/engine/transformer/micro_batch_builder.h"
 
 static void scale_time(struct dl_collective_time *t, double by) {
     t->time_s *= by;

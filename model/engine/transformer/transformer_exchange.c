@@ -33,7 +33,7 @@
 #include <string.h>
 
 #include "model/engine/strategies/strategy.h"
-#include "model/engine/transformer/transformer_maker.h"
+#include "model/engine/transformer/micro_batch_builder.h"
 #include "model/workload/layer.h"
 #include "model/network/path.h"
 
@@ -58,7 +58,7 @@ static void add_comm(const struct dl_collective_time *t, double times, double se
 }
 
 /* `times` collectives of which `hidden_s` at most hides behind kernels each. */
-static void add_hidden(const struct dl_transformer_maker *m, const struct dl_collective_time *t,
+static void add_hidden(const struct dl_micro_batch_builder *m, const struct dl_collective_time *t,
                        double times, double hidden_s, double sent_bytes,
                        struct dl_transformer_pass *pass) {
     struct dl_collective_time shown = *t;
@@ -74,7 +74,7 @@ static void add_hidden(const struct dl_transformer_maker *m, const struct dl_col
 }
 
 /* A layer split by columns: its input comes, the gradient of it goes. */
-static void add_columns(const struct dl_transformer_maker *m, double half_bytes,
+static void add_columns(const struct dl_micro_batch_builder *m, double half_bytes,
                         struct dl_transformer_layer_passes *p) {
     const struct dl_transformer_micro_batch *b = m->micro_batch;
     const int overlap = m->tf->framework->transformer.tensor_overlap;
@@ -92,7 +92,7 @@ static void add_columns(const struct dl_transformer_maker *m, double half_bytes,
 }
 
 /* A layer split by rows: its output is summed, the gradient of it comes. */
-static void add_rows(const struct dl_transformer_maker *m, const struct dl_transformer_layer *l,
+static void add_rows(const struct dl_micro_batch_builder *m, const struct dl_transformer_layer *l,
                      double half_bytes, struct dl_transformer_layer_passes *p) {
     enum { PIECES = 4 };
     const struct dl_transformer_micro_batch *b = m->micro_batch;
@@ -109,7 +109,7 @@ static void add_rows(const struct dl_transformer_maker *m, const struct dl_trans
     add_hidden(m, &b->gather, 1, pieces ? data_s * (ranks - 1) / ranks : 0, half_bytes, &p->data);
 }
 
-static void add_tensor(const struct dl_transformer_maker *m, const struct dl_transformer_layer *l,
+static void add_tensor(const struct dl_micro_batch_builder *m, const struct dl_transformer_layer *l,
                        struct dl_transformer_layer_passes *p) {
     const struct dl_transformer_micro_batch *b = m->micro_batch;
     const double ranks = (double)m->split->tp, share = (ranks - 1) / ranks,
@@ -132,7 +132,8 @@ static void add_tensor(const struct dl_transformer_maker *m, const struct dl_tra
 }
 
 /* Tokens to their experts and back, forward; gradients the same ways, backward. */
-static void add_experts(const struct dl_transformer_maker *m, const struct dl_transformer_layer *l,
+static void add_experts(const struct dl_micro_batch_builder *m,
+                        const struct dl_transformer_layer *l,
                         struct dl_transformer_layer_passes *p) {
     const struct dl_transformer_micro_batch *b = m->micro_batch;
     const double ranks = (double)dl_transformer_expert_ranks(m->split),
@@ -145,7 +146,7 @@ static void add_experts(const struct dl_transformer_maker *m, const struct dl_tr
     }
 }
 
-static void add_context(const struct dl_transformer_maker *m,
+static void add_context(const struct dl_micro_batch_builder *m,
                         struct dl_transformer_layer_passes *p) {
     const double ranks = (double)m->split->sp, steps = ranks - 1;
     if (steps <= 0) return;
@@ -160,7 +161,7 @@ static void add_context(const struct dl_transformer_maker *m,
     add_hidden(m, &m->ring, 2 * steps, back_s / 2, 0, &p->data);
 }
 
-void dl_transformer_add_exchanges(const struct dl_transformer_maker *m,
+void dl_transformer_add_exchanges(const struct dl_micro_batch_builder *m,
                                   const struct dl_transformer_layer *l,
                                   struct dl_transformer_layer_passes *passes) {
     add_tensor(m, l, passes);
@@ -168,7 +169,7 @@ void dl_transformer_add_exchanges(const struct dl_transformer_maker *m,
     if (m->tf->workload->layers[l->index].kind == &dl_layer_attention) add_context(m, passes);
 }
 
-static enum dl_code make_tensor(struct dl_transformer_maker *m, struct dl_err *err) {
+static enum dl_code make_tensor(struct dl_micro_batch_builder *m, struct dl_err *err) {
     const struct dl_transformer *tf = m->tf;
     const struct dl_transformer_split *split = m->split;
     struct dl_transformer_micro_batch *b = m->micro_batch;
@@ -187,7 +188,7 @@ static enum dl_code make_tensor(struct dl_transformer_maker *m, struct dl_err *e
                                      &b->expert_scatter, err);
 }
 
-static enum dl_code make_context(struct dl_transformer_maker *m, double tokens, double width,
+static enum dl_code make_context(struct dl_micro_batch_builder *m, double tokens, double width,
                                  struct dl_err *err) {
     const struct dl_transformer *tf = m->tf;
     const struct dl_transformer_group context = dl_transformer_group_of(m->split, DL_AXIS_SP);
@@ -218,7 +219,7 @@ static int64_t ranks_together(const struct dl_transformer *tf,
     return fit < 1 ? 1 : fit < group.ranks ? fit : group.ranks;
 }
 
-static enum dl_code make_once(struct dl_transformer_maker *m, struct dl_transformer_group group,
+static enum dl_code make_once(struct dl_micro_batch_builder *m, struct dl_transformer_group group,
                               double share, struct dl_err *err) {
     const struct dl_transformer *tf = m->tf;
     struct dl_transformer_micro_batch *b = m->micro_batch;
@@ -240,8 +241,9 @@ static enum dl_code make_once(struct dl_transformer_maker *m, struct dl_transfor
 }
 
 /* F-FW-IDEAL: every token to its experts, or once to each node: what takes less. */
-static enum dl_code make_cheapest(struct dl_transformer_maker *m, struct dl_transformer_group group,
-                                  double share, struct dl_err *err) {
+static enum dl_code make_cheapest(struct dl_micro_batch_builder *m,
+                                  struct dl_transformer_group group, double share,
+                                  struct dl_err *err) {
     struct dl_transformer_micro_batch *b = m->micro_batch;
     const double bytes = b->expert_bytes / share;
     struct dl_collective_time each;
@@ -254,7 +256,7 @@ static enum dl_code make_cheapest(struct dl_transformer_maker *m, struct dl_tran
     return DL_OK;
 }
 
-static enum dl_code make_experts(struct dl_transformer_maker *m, struct dl_err *err) {
+static enum dl_code make_experts(struct dl_micro_batch_builder *m, struct dl_err *err) {
     const struct dl_transformer *tf = m->tf;
     const struct dl_transformer_split *split = m->split;
     struct dl_transformer_micro_batch *b = m->micro_batch;
@@ -278,7 +280,7 @@ static enum dl_code make_experts(struct dl_transformer_maker *m, struct dl_err *
                                      &b->route_back, err);
 }
 
-enum dl_code dl_transformer_make_collectives(struct dl_transformer_maker *m, struct dl_err *err) {
+enum dl_code dl_transformer_make_collectives(struct dl_micro_batch_builder *m, struct dl_err *err) {
     const struct dl_transformer *tf = m->tf;
     struct dl_transformer_micro_batch *b = m->micro_batch;
     const double width = dl_precision_bytes(tf->precision),

@@ -16,7 +16,7 @@
  * added by expert cost 2 n operations forward, 5 n backward. The router and its dispatcher add
  * routing_operation_count. Launches on several streams leave no gaps on the device.
  */
-#include "model/engine/transformer/transformer_maker.h"
+#include "model/engine/transformer/micro_batch_builder.h"
 #include "model/workload/layer.h"
 
 /* ADDED: RECEIVED, added by index. */
@@ -76,7 +76,7 @@ static const struct row_pass biased[] = {
 
 #define LENGTH(a) (int)(sizeof(a) / sizeof *(a))
 
-static void add_rows(const struct dl_transformer_maker *m, const struct dl_layer *layer,
+static void add_rows(const struct dl_micro_batch_builder *m, const struct dl_layer *layer,
                      enum dl_pass pass, double sign, const struct row_pass *table, int count,
                      struct dl_transformer_pass *out) {
     const double tokens = m->micro_samples * dl_shape_positions(&layer->in),
@@ -92,7 +92,7 @@ static void add_rows(const struct dl_transformer_maker *m, const struct dl_layer
 }
 
 /* Kernels that cast one operand of experts, each for one expert; 0: none, or one for all. */
-static double casts_of_one(const struct dl_transformer_maker *m,
+static double casts_of_one(const struct dl_micro_batch_builder *m,
                            const struct dl_transformer_layer *l, enum dl_pass pass) {
     const struct dl_transformer_policy *policy = &m->tf->framework->transformer;
     const bool blocks = m->tf->precision == DL_MXFP8 || m->tf->precision == DL_NVFP4,
@@ -103,7 +103,7 @@ static double casts_of_one(const struct dl_transformer_maker *m,
     return currently ? 2 : 1;
 }
 
-static double calls(const struct dl_transformer_maker *m, const struct dl_transformer_layer *l,
+static double calls(const struct dl_micro_batch_builder *m, const struct dl_transformer_layer *l,
                     const struct dl_layer *layer, enum dl_pass pass) {
     const struct dl_transformer_policy *policy = &m->tf->framework->transformer;
     const double held = layer->held_experts;
@@ -116,7 +116,7 @@ static double calls(const struct dl_transformer_maker *m, const struct dl_transf
     return count;
 }
 
-void dl_transformer_add_experts(const struct dl_transformer_maker *m,
+void dl_transformer_add_experts(const struct dl_micro_batch_builder *m,
                                 const struct dl_transformer_layer *l, const struct dl_layer *layer,
                                 enum dl_pass pass, double sign, struct dl_transformer_pass *out) {
     const struct dl_transformer_policy *policy = &m->tf->framework->transformer;

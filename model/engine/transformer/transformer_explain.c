@@ -4,7 +4,7 @@
 
 #include "model/engine/explain_overhead.h"
 #include "model/engine/memory.h"
-#include "model/engine/transformer/transformer_parts.h"
+#include "model/engine/transformer/transformer_internal.h"
 
 enum { MAX_TERMS = 48 };
 

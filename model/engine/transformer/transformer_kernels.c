@@ -20,7 +20,7 @@
 
 #include "model/framework/facts.h"
 #include "model/framework/kernel_scale.h"
-#include "model/engine/transformer/transformer_maker.h"
+#include "model/engine/transformer/micro_batch_builder.h"
 #include "model/workload/layer.h"
 
 bool dl_transformer_narrow(const struct dl_transformer *tf, const struct dl_transformer_layer *l) {
@@ -29,9 +29,9 @@ bool dl_transformer_narrow(const struct dl_transformer *tf, const struct dl_tran
             l->role == DL_TRANSFORMER_EXPERTS);
 }
 
-static void add_kernel(const struct dl_transformer_maker *m, const struct dl_kernel_scales *scales,
-                       const struct dl_kernel *kernel, double sign,
-                       struct dl_transformer_pass *pass) {
+static void add_kernel(const struct dl_micro_batch_builder *m,
+                       const struct dl_kernel_scales *scales, const struct dl_kernel *kernel,
+                       double sign, struct dl_transformer_pass *pass) {
     struct dl_kernel_time t;
     const enum dl_precision precision = kernel->has_type ? kernel->type : m->tf->precision;
     dl_kernel_time(m->tf->system->device, precision, kernel, &t);
@@ -49,7 +49,7 @@ static void add_kernel(const struct dl_transformer_maker *m, const struct dl_ker
                                  kernel->extra_bytes);
 }
 
-void dl_transformer_add_slow_stream(const struct dl_transformer_maker *m, enum dl_pass pass,
+void dl_transformer_add_slow_stream(const struct dl_micro_batch_builder *m, enum dl_pass pass,
                                     double scale, double reads, double writes, double extra_bytes,
                                     double sign, struct dl_transformer_pass *out) {
     struct dl_kernel kernel = dl_kernel_stream(pass, reads, reads, writes);
@@ -58,7 +58,7 @@ void dl_transformer_add_slow_stream(const struct dl_transformer_maker *m, enum d
     if (reads > 0 || writes > 0) add_kernel(m, &scales, &kernel, sign, out);
 }
 
-void dl_transformer_add_rest(const struct dl_transformer_maker *m, const struct dl_kernel *rest,
+void dl_transformer_add_rest(const struct dl_micro_batch_builder *m, const struct dl_kernel *rest,
                              struct dl_transformer_pass *out) {
     const struct dl_kernel_scales none = {.stream_scale = 1};
     const double launches = out->launches;
@@ -66,7 +66,7 @@ void dl_transformer_add_rest(const struct dl_transformer_maker *m, const struct 
     out->launches = launches;
 }
 
-void dl_transformer_add_stream(const struct dl_transformer_maker *m, enum dl_pass pass,
+void dl_transformer_add_stream(const struct dl_micro_batch_builder *m, enum dl_pass pass,
                                double reads, double writes, double extra_bytes, double sign,
                                struct dl_transformer_pass *out) {
     dl_transformer_add_slow_stream(m, pass, 1, reads, writes, extra_bytes, sign, out);
@@ -81,7 +81,7 @@ bool dl_transformer_scales_currently(const struct dl_transformer *tf) {
 static const double EACH_WAY_SCALE = 1.88;
 
 /* Casts `elements` of one tensor, in `scale` times the time of the bytes. */
-static void add_cast(const struct dl_transformer_maker *m, enum dl_pass pass, double scale,
+static void add_cast(const struct dl_micro_batch_builder *m, enum dl_pass pass, double scale,
                      double elements, double sign, struct dl_transformer_pass *out) {
     const double bytes = 2 * dl_precision_operand_bytes(m->tf->precision);
     if (dl_transformer_scales_currently(m->tf))
@@ -104,7 +104,7 @@ static bool casts_each_way(const struct dl_transformer *tf) {
 /* Casts of the experts' operands in one pass: the two products of the forward pass read rows of h
  * and of f elements, which have moved in 16 bits since the last normalization; those of the
  * backward pass the gradients of their outputs. */
-static void add_expert_casts(const struct dl_transformer_maker *m, const struct dl_layer *layer,
+static void add_expert_casts(const struct dl_micro_batch_builder *m, const struct dl_layer *layer,
                              enum dl_pass pass, double sign, struct dl_transformer_pass *out) {
     const double rows = m->micro_samples * dl_shape_positions(&layer->in) *
                         dl_transformer_routed(m->tf, m->split),
@@ -123,7 +123,7 @@ static void add_expert_casts(const struct dl_transformer_maker *m, const struct 
 }
 
 /* The casts of a linear layer or of experts in one pass. */
-static void add_casts(const struct dl_transformer_maker *m, const struct dl_transformer_layer *l,
+static void add_casts(const struct dl_micro_batch_builder *m, const struct dl_transformer_layer *l,
                       const struct dl_layer *layer, enum dl_pass pass, double sign,
                       struct dl_transformer_pass *out) {
     const struct dl_transformer_policy *policy = &m->tf->framework->transformer;
@@ -144,7 +144,7 @@ static void add_casts(const struct dl_transformer_maker *m, const struct dl_tran
         add_cast(m, pass, 1, back, sign, out);
 }
 
-static void add_own(const struct dl_transformer_maker *m, const struct dl_transformer_layer *l,
+static void add_own(const struct dl_micro_batch_builder *m, const struct dl_transformer_layer *l,
                     const struct dl_layer *layer, enum dl_pass pass, double sign,
                     struct dl_transformer_pass *out) {
     struct dl_kernel kernels[DL_LAYER_KERNELS], unfused[DL_TRANSFORMER_SOFTMAX_KERNELS];
@@ -165,7 +165,7 @@ static void add_own(const struct dl_transformer_maker *m, const struct dl_transf
 }
 
 /* Attention of one context-parallel rank. `layer` has its queries and all keys. */
-static void add_shared_attention(const struct dl_transformer_maker *m,
+static void add_shared_attention(const struct dl_micro_batch_builder *m,
                                  const struct dl_transformer_layer *l, const struct dl_layer *layer,
                                  enum dl_pass pass, double sign, struct dl_transformer_pass *out) {
     const double ranks = (double)m->split->sp;
@@ -185,7 +185,7 @@ static void add_shared_attention(const struct dl_transformer_maker *m,
     dl_transformer_add_pass(out, &one, ranks - 1);
 }
 
-void dl_transformer_add_kernels(const struct dl_transformer_maker *m,
+void dl_transformer_add_kernels(const struct dl_micro_batch_builder *m,
                                 const struct dl_transformer_layer *l, const struct dl_layer *layer,
                                 enum dl_pass pass, double sign, struct dl_transformer_pass *out) {
     if (layer->kind == &dl_layer_attention && m->split->sp > 1)

@@ -25,7 +25,7 @@
 #include "model/engine/memory.h"
 #include "model/engine/replica.h"
 #include "model/engine/strategies/strategy.h"
-#include "model/engine/transformer/transformer_maker.h"
+#include "model/engine/transformer/micro_batch_builder.h"
 
 int64_t dl_transformer_expert_ranks(const struct dl_transformer_split *s) {
     return s->ep * (s->folded > 0 ? s->folded : 1);
@@ -116,7 +116,7 @@ double dl_transformer_end_layers(double layers, double stages, int last) {
  * first stage, alone where they fill it. */
 static void place_layers(const struct dl_transformer *tf, double pp,
                          struct dl_transformer_mapping *out) {
-    const double lead = tf->lead_layer_count, all = tf->stack + lead;
+    const double lead = tf->dense_prefix_layers, all = tf->stack + lead;
     out->all_layers = out->stage_layers = out->end_layers[0] = out->end_layers[1] = tf->stack;
     if (pp <= 1) return;
     if (ceil(all / pp) <= lead) {

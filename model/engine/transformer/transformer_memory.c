@@ -10,7 +10,7 @@
  */
 #include <math.h>
 
-#include "model/engine/transformer/transformer_maker.h"
+#include "model/engine/transformer/micro_batch_builder.h"
 
 double dl_transformer_stage_in_flight(const struct dl_transformer_mapping *mapping,
                                       const struct dl_transformer_choice *choice, int64_t stage) {

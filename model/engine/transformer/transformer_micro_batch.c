@@ -12,7 +12,7 @@
 #include "model/framework/host_dispatch.h"
 #include "model/framework/facts.h"
 #include "model/workload/layer.h"
-#include "model/engine/transformer/transformer_maker.h"
+#include "model/engine/transformer/micro_batch_builder.h"
 
 /* F-TRANSFORMER-HIDE: how well the longer of device and host hides the other: T = (D^8 +
  * H^8)^(1/8). 8 is assumed: the longer one wins but for 9 % where both are equal, when gaps of the
@@ -61,7 +61,7 @@ static void add_again(const struct dl_transformer *tf, const struct dl_transform
 }
 
 /* The kernels of attention that the facts ask for; a bound that asks for none takes the fastest. */
-static enum dl_attention_kernel fastest_attention(const struct dl_transformer_maker *m,
+static enum dl_attention_kernel fastest_attention(const struct dl_micro_batch_builder *m,
                                                   const struct dl_transformer_layer *l,
                                                   const struct dl_layer *layer) {
     static const enum dl_attention_kernel kernels[] = {DL_ATTENTION_COMPOSED, DL_ATTENTION_FLASH};
@@ -71,7 +71,7 @@ static enum dl_attention_kernel fastest_attention(const struct dl_transformer_ma
         !dl_framework_is_bound(m->tf->framework))
         return best;
     for (int i = 0; i < 2; i++) {
-        struct dl_transformer_maker other = *m;
+        struct dl_micro_batch_builder other = *m;
         struct dl_transformer_pass pass = {0};
         other.facts.attention = kernels[i];
         dl_transformer_add_kernels(&other, l, layer, DL_FORWARD, 1, &pass);
@@ -90,7 +90,7 @@ struct layer_kernels {
 };
 
 /* A layer whose forward pass, or both, run inside the kernels of the one before it. */
-static void time_fused(const struct dl_transformer_maker *m, const struct dl_transformer_layer *l,
+static void time_fused(const struct dl_micro_batch_builder *m, const struct dl_transformer_layer *l,
                        const struct dl_layer *layer, struct dl_transformer_layer_passes *p) {
     struct dl_kernel rest;
     if (dl_cost_fused_rest(layer, DL_FORWARD, m->micro_samples, &rest))
@@ -103,7 +103,7 @@ static void time_fused(const struct dl_transformer_maker *m, const struct dl_tra
     }
 }
 
-static void time_layer(struct dl_transformer_maker *m, const struct dl_transformer_layer *l,
+static void time_layer(struct dl_micro_batch_builder *m, const struct dl_transformer_layer *l,
                        struct layer_kernels *out) {
     const struct dl_transformer *tf = m->tf;
     const struct dl_layer layer = dl_transformer_layer_at(tf, l, m->split);
@@ -129,7 +129,7 @@ static void time_layer(struct dl_transformer_maker *m, const struct dl_transform
 
 /* One layer into its part; the last body layer goes into the part after it with what it has more or
  * less than the others. */
-static void add_layer(struct dl_transformer_maker *m, const struct dl_transformer_layer *l,
+static void add_layer(struct dl_micro_batch_builder *m, const struct dl_transformer_layer *l,
                       const struct layer_kernels *kernels) {
     struct dl_transformer_micro_batch *micro_batch = m->micro_batch;
     const struct dl_transformer *tf = m->tf;
@@ -149,7 +149,7 @@ static void add_layer(struct dl_transformer_maker *m, const struct dl_transforme
 
 /* The last layer of the body has fewer readers than the others: what adding their gradients costs
  * less. Nothing in a network that is no stack. */
-static struct dl_transformer_pass difference_of(const struct dl_transformer_maker *m) {
+static struct dl_transformer_pass difference_of(const struct dl_micro_batch_builder *m) {
     const struct dl_transformer *tf = m->tf;
     const struct dl_transformer_layer *end = NULL;
     struct dl_transformer_pass difference = {0};
@@ -181,7 +181,7 @@ struct kept {
     struct dl_transformer_pass difference;
 };
 
-static struct kept key_of(const struct dl_transformer_maker *m) {
+static struct kept key_of(const struct dl_micro_batch_builder *m) {
     const struct dl_transformer *tf = m->tf;
     return (struct kept){.entry = {.device = tf->system->device,
                                    .workload = tf->workload,
@@ -206,7 +206,7 @@ static bool same_kernels(const struct kept *a, const struct kept *b) {
 }
 
 /* From the memo, or into it. NULL: out of memory. */
-static const struct kept *recall(struct dl_transformer_maker *m, struct dl_cost_memo *memo) {
+static const struct kept *recall(struct dl_micro_batch_builder *m, struct dl_cost_memo *memo) {
     const struct dl_transformer *tf = m->tf;
     const struct kept asked = key_of(m);
     for (const struct dl_memo_entry *e = dl_cost_memo_first(memo, DL_MEMO_STACK, &asked.entry);
@@ -225,7 +225,7 @@ static const struct kept *recall(struct dl_transformer_maker *m, struct dl_cost_
 }
 
 /* All layers, and for a stack how its last one differs. */
-static enum dl_code add_layers(struct dl_transformer_maker *m, struct dl_err *err) {
+static enum dl_code add_layers(struct dl_micro_batch_builder *m, struct dl_err *err) {
     const struct dl_transformer *tf = m->tf;
     const struct kept *known = NULL;
     if (tf->memo != NULL && (known = recall(m, tf->memo)) == NULL)
@@ -344,7 +344,7 @@ enum dl_code dl_transformer_micro_batch_make(const struct dl_transformer *tf,
                                              double micro_samples,
                                              struct dl_transformer_micro_batch *out,
                                              struct dl_err *err) {
-    struct dl_transformer_maker m = {
+    struct dl_micro_batch_builder m = {
         .tf = tf,
         .split = split,
         .micro_batch = out,

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "model/engine/strategies/strategy.h"
-#include "model/engine/transformer/transformer_parts.h"
+#include "model/engine/transformer/transformer_internal.h"
 #include "model/engine/diagnose.h"
 
 /* Nearest number to `wanted` that divides `whole`, below it when two are as near. */

@@ -254,7 +254,7 @@ enum dl_code dl_transformer_prepare(const struct dl_system *system,
     struct dl_transformer_layer *all = dl_arena_alloc(arena, (size_t)places, sizeof *all);
     mark_roles(workload, stack, all);
     for (int i = stack->lead; i < stack->first; i++)
-        if (workload->layers[i].kind == &dl_layer_attention) tf.lead_layer_count++;
+        if (workload->layers[i].kind == &dl_layer_attention) tf.dense_prefix_layers++;
     choose_layers(&tf, stack, all, arena);
     DL_TRY(find_limits(&tf, stack, err));
     *out = tf;

@@ -24,8 +24,8 @@
 #include <string.h>
 
 #include "model/engine/schedule.h"
-#include "model/engine/transformer/transformer_maker.h"
-#include "model/engine/transformer/transformer_parts.h"
+#include "model/engine/transformer/micro_batch_builder.h"
+#include "model/engine/transformer/transformer_internal.h"
 
 struct stage { /* of one micro-batch, all of it */
     double forward_s, backward_s, layers;

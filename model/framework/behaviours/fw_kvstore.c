@@ -188,7 +188,7 @@ static enum dl_code synchronize_server(const struct dl_gradient_sync_request *r,
     struct dl_servers servers;
     struct dl_server_queue push, pull;
     dl_gradient_sync_messages(r, r->gradient_count, out);
-    if (dl_shared_host_carries(r->system)) return synchronize_carried(r, out, err);
+    if (dl_host_cores_carry_messages(r->system)) return synchronize_carried(r, out, err);
     DL_TRY(node_way_of(r, &way, err));
     DL_TRY(dl_servers_of(r, &servers, err));
     dl_server_queue_init(&servers, false, r->arena, &push);

@@ -65,7 +65,7 @@ static enum dl_code find_rates(const struct dl_gradient_sync_request *r, struct 
     if (rates->server_s_per_byte > rates->local_s_per_byte) rates->limit = "inter";
     /* Adding the worker's gradient and updating (read w and g, write w) run in the host's memory;
      * on the network the servers do it (servers.h). */
-    if ((!on_gpu || r->plan->nodes > 1) && !dl_shared_host_carries(r->system)) {
+    if ((!on_gpu || r->plan->nodes > 1) && !dl_host_cores_carry_messages(r->system)) {
         rates->apply_s_per_byte =
             dl_gradient_sync_host_sum_s(r, 1, 1) + dl_gradient_sync_host_sum_s(r, 1, 2);
     }
@@ -196,7 +196,7 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     const int count = r->gradient_count;
     dl_gradient_sync_messages(r, 2 * count, out);
     /* one core: messages do not overlap with compute */
-    const bool carried = dl_shared_host_carries(r->system);
+    const bool carried = dl_host_cores_carry_messages(r->system);
     if (!carried && (r->plan->nodes > 1 || !dl_servers_colocated(r->framework, r->plan)))
         return synchronize_network(r, &rates, out, err);
     double tail_s = 0, pushed_s = 0;

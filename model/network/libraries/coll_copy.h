@@ -6,7 +6,7 @@
 #ifndef DL_MODEL_NETWORK_LIBRARIES_COLL_COPY_H
 #define DL_MODEL_NETWORK_LIBRARIES_COLL_COPY_H
 
-#include "model/network/coll_parts.h"
+#include "model/network/coll_internal.h"
 
 /* Each sets *out to the cost of `bytes` over `devices` >= 1 devices and returns true; false when
  * the system has no bandwidth for the path. One device costs 0, except for copies from the host. */

@@ -1,7 +1,7 @@
 /* coll_gloo.c - Gloo's all-reduces over TCP or verbs, from host memory (F-GLOO-RING,
  * F-GLOO-HALVING, F-GLOO-BCUBE; key "gloo-docs"). The ring is chunked: 4(p-1) messages for the
  * bytes of a ring. Other operations cost what dl_mpi_plain_time() says. */
-#include "model/network/coll_parts.h"
+#include "model/network/coll_internal.h"
 
 enum { RING, HALVING_DOUBLING, BCUBE };
 static const struct dl_collective_algorithm algorithms[] = {

@@ -2,7 +2,7 @@
  * of at most 4 MiB, each an RPC whose payload is copied and serialized on the host. Subdivisions
  * overlap the copies of one chunk with the transfer of the next, so the slower of the two counts.
  * Other operations cost what dl_mpi_plain_time() says, plus an RPC per message. */
-#include "model/network/coll_parts.h"
+#include "model/network/coll_internal.h"
 
 static const double RPC_S = 100e-6; /* one unary RPC beyond the wire, both ends (unverified) */
 /* serialization and socket copies of one stream (unverified) */

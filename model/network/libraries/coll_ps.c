@@ -1,6 +1,6 @@
 /* coll_ps.c - synchronous parameter servers (F-PS-PUSH-PULL) and the library ps-lite. Not modelled:
  * stragglers among workers, asynchronous staleness, retries. */
-#include "model/network/coll_parts.h"
+#include "model/network/coll_internal.h"
 
 /* Time of one direction [s]: a worker's link carries what the worker sends, a server's link what
  * all workers send to that server. With servers on the workers' nodes, 1/W of the bytes stay inside

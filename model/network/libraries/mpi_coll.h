@@ -7,7 +7,7 @@
 #ifndef DL_MODEL_NETWORK_LIBRARIES_MPI_COLL_H
 #define DL_MODEL_NETWORK_LIBRARIES_MPI_COLL_H
 
-#include "model/network/coll_parts.h"
+#include "model/network/coll_internal.h"
 
 dl_library_time_fn dl_mpi_time;
 

@@ -6,7 +6,7 @@
 #ifndef DL_MODEL_NETWORK_LIBRARIES_NCCL_H
 #define DL_MODEL_NETWORK_LIBRARIES_NCCL_H
 
-#include "model/network/coll_parts.h"
+#include "model/network/coll_internal.h"
 
 enum dl_nccl_algorithm {
     DL_NCCL_TREE,

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "model/search/campaign/campaign_parts.h"
+#include "model/search/campaign/campaign_internal.h"
 
 enum copy { COPY_NONE, COPY_RUNS, COPY_DONE };
 

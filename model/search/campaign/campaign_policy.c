@@ -2,7 +2,7 @@
  * ASHA, median stopping. */
 #include <math.h>
 
-#include "model/search/campaign/campaign_parts.h"
+#include "model/search/campaign/campaign_internal.h"
 
 const char *const dl_campaign_policy_names[] = {"all",  "successive-halving", "hyperband",
                                                 "asha", "median-stop",        NULL};

@@ -1,6 +1,6 @@
-/* cal_parts.h - shared by the files of this folder, which make a profile from samples. */
-#ifndef DL_CALIBRATE_PROFILE_CAL_PARTS_H
-#define DL_CALIBRATE_PROFILE_CAL_PARTS_H
+/* cal_internal.h - shared by the files of this folder, which make a profile from samples. */
+#ifndef DL_CALIBRATE_PROFILE_CAL_INTERNAL_H
+#define DL_CALIBRATE_PROFILE_CAL_INTERNAL_H
 
 #include "calibrate/fits/fit_kernel.h"
 #include "calibrate/fits/fit_link.h"

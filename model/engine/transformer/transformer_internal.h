@@ -1,8 +1,8 @@
-/* transformer_parts.h - one transformer plan with everything that its prediction was made of.
+/* transformer_internal.h - one transformer plan with everything that its prediction was made of.
  * Private to the model.
  */
-#ifndef DL_MODEL_ENGINE_TRANSFORMER_TRANSFORMER_PARTS_H
-#define DL_MODEL_ENGINE_TRANSFORMER_TRANSFORMER_PARTS_H
+#ifndef DL_MODEL_ENGINE_TRANSFORMER_TRANSFORMER_INTERNAL_H
+#define DL_MODEL_ENGINE_TRANSFORMER_TRANSFORMER_INTERNAL_H
 
 #include "model/engine/transformer/transformer.h"
 

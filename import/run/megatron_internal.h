@@ -1,6 +1,6 @@
-/* megatron_parts.h - what the files of the Megatron reader share. For those files alone. */
-#ifndef DL_IMPORT_RUN_MEGATRON_PARTS_H
-#define DL_IMPORT_RUN_MEGATRON_PARTS_H
+/* megatron_internal.h - what the files of the Megatron reader share. For those files alone. */
+#ifndef DL_IMPORT_RUN_MEGATRON_INTERNAL_H
+#define DL_IMPORT_RUN_MEGATRON_INTERNAL_H
 
 #include "import/run/imported_run.h"
 

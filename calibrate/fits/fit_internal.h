@@ -1,6 +1,6 @@
-/* fit_parts.h - the steps of a kernel-time fit, private to fit_*.c of this folder. */
-#ifndef DL_CALIBRATE_FITS_FIT_PARTS_H
-#define DL_CALIBRATE_FITS_FIT_PARTS_H
+/* fit_internal.h - the steps of a kernel-time fit, private to fit_*.c of this folder. */
+#ifndef DL_CALIBRATE_FITS_FIT_INTERNAL_H
+#define DL_CALIBRATE_FITS_FIT_INTERNAL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* slurm_parts.h - the subcommands of `dlmodel slurm`, one file each, and their common options. */
-#ifndef DL_SLURM_COMMANDS_SLURM_PARTS_H
-#define DL_SLURM_COMMANDS_SLURM_PARTS_H
+/* slurm_internal.h - the subcommands of `dlmodel slurm`, one file each; their common options. */
+#ifndef DL_SLURM_COMMANDS_SLURM_INTERNAL_H
+#define DL_SLURM_COMMANDS_SLURM_INTERNAL_H
 
 #include "model/catalog/command.h"
 #include "slurm/run/run_record.h"

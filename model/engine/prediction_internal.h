@@ -1,6 +1,6 @@
-/* prediction_parts.h - results of a replica or a pipeline for explain.c. Private to the model. */
-#ifndef DL_MODEL_ENGINE_PREDICTION_PARTS_H
-#define DL_MODEL_ENGINE_PREDICTION_PARTS_H
+/* prediction_internal.h - results of a replica or a pipeline for explain.c. Private to model/. */
+#ifndef DL_MODEL_ENGINE_PREDICTION_INTERNAL_H
+#define DL_MODEL_ENGINE_PREDICTION_INTERNAL_H
 
 #include "model/engine/predict.h"
 #include "model/engine/timeline.h"

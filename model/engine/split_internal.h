@@ -1,7 +1,7 @@
-/* split_parts.h - shared by the files that make the messages of a split replica (split_replica.h):
- * private to them. */
-#ifndef DL_MODEL_ENGINE_SPLIT_PARTS_H
-#define DL_MODEL_ENGINE_SPLIT_PARTS_H
+/* split_internal.h - shared by the files that make the messages of a split replica
+ * (split_replica.h): private to them. */
+#ifndef DL_MODEL_ENGINE_SPLIT_INTERNAL_H
+#define DL_MODEL_ENGINE_SPLIT_INTERNAL_H
 
 #include "model/engine/split.h"
 #include "model/engine/replica.h"
@@ -12,7 +12,7 @@ struct dl_split_blocks {
     int fork, last_add;
 };
 
-struct dl_split_walk {
+struct dl_split_context {
     struct dl_replica *replica;
     const struct dl_split *split;
     const struct dl_workload *whole;
@@ -27,7 +27,7 @@ struct dl_split_walk {
 };
 
 /* One collective or halo exchange among `group` devices, every `stride`-th one. */
-struct dl_split_talk {
+struct dl_group_message {
     enum dl_collective_op op;
     int library; /* enum dl_library; -1: the replica's */
     double bytes;
@@ -38,17 +38,18 @@ struct dl_split_talk {
 };
 
 /* Time and description of one message of `talk`. */
-enum dl_code dl_split_time_message(const struct dl_split_walk *w, const struct dl_split_talk *talk,
-                                   struct dl_message *out, struct dl_err *err);
+enum dl_code dl_split_time_message(const struct dl_split_context *w,
+                                   const struct dl_group_message *talk, struct dl_message *out,
+                                   struct dl_err *err);
 /* Appends `talk` to the replica's messages: after the layer's forward pass, or before its backward
  * pass. */
-enum dl_code dl_split_add_message(struct dl_split_walk *w, const struct dl_split_talk *talk,
+enum dl_code dl_split_add_message(struct dl_split_context *w, const struct dl_group_message *talk,
                                   int layer, bool backward, double hidden_frac, struct dl_err *err);
 
 /* The halos of one layer and pass: F-HALO, by the framework's halo_exchange and halo_forward.
  * F-HALO-CHAIN: with synchronous sends that precede the receive, p devices in a line take 2 (p - 1)
  * messages one after the other. */
-enum dl_code dl_split_add_halos(struct dl_split_walk *w, int index, bool backward,
+enum dl_code dl_split_add_halos(struct dl_split_context *w, int index, bool backward,
                                 struct dl_err *err);
 struct dl_split_blocks dl_split_blocks_of(const struct dl_workload *whole);
 /* Whether a layer lies in a residual block. */

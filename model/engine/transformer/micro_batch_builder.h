@@ -1,14 +1,14 @@
-/* transformer_maker.h - a micro-batch under construction: shared by transformer_micro_batch.c,
+/* micro_batch_builder.h - a micro-batch under construction: shared by transformer_micro_batch.c,
  * which adds up layers, transformer_kernels.c, which times a layer's kernels, and
  * transformer_exchange.c, which adds the collectives inside layers. Private to the model.
  */
-#ifndef DL_MODEL_ENGINE_TRANSFORMER_TRANSFORMER_MAKER_H
-#define DL_MODEL_ENGINE_TRANSFORMER_TRANSFORMER_MAKER_H
+#ifndef DL_MODEL_ENGINE_TRANSFORMER_MICRO_BATCH_BUILDER_H
+#define DL_MODEL_ENGINE_TRANSFORMER_MICRO_BATCH_BUILDER_H
 
 #include "model/engine/transformer/transformer.h"
 #include "model/workload/kernel_facts.h"
 
-struct dl_transformer_maker {
+struct dl_micro_batch_builder {
     const struct dl_transformer *tf;
     const struct dl_transformer_split *split;
     struct dl_transformer_micro_batch *micro_batch;
@@ -20,39 +20,39 @@ struct dl_transformer_maker {
 };
 
 /* Adds the kernels of `layer` (at the split) in these passes, `sign` times. */
-void dl_transformer_add_kernels(const struct dl_transformer_maker *m,
+void dl_transformer_add_kernels(const struct dl_micro_batch_builder *m,
                                 const struct dl_transformer_layer *l, const struct dl_layer *layer,
                                 enum dl_pass pass, double sign, struct dl_transformer_pass *out);
 
 /* A kernel that reads and writes so many elements, and extra bytes, `sign` times; none where it
  * reads and writes nothing. */
-void dl_transformer_add_stream(const struct dl_transformer_maker *m, enum dl_pass pass,
+void dl_transformer_add_stream(const struct dl_micro_batch_builder *m, enum dl_pass pass,
                                double reads, double writes, double extra_bytes, double sign,
                                struct dl_transformer_pass *out);
 
 /* The same of a kernel that takes `scale` times as long as its bytes would. */
-void dl_transformer_add_slow_stream(const struct dl_transformer_maker *m, enum dl_pass pass,
+void dl_transformer_add_slow_stream(const struct dl_micro_batch_builder *m, enum dl_pass pass,
                                     double scale, double reads, double writes, double extra_bytes,
                                     double sign, struct dl_transformer_pass *out);
 
 /* What a layer inside the kernels of another adds to them. */
-void dl_transformer_add_rest(const struct dl_transformer_maker *m, const struct dl_kernel *rest,
+void dl_transformer_add_rest(const struct dl_micro_batch_builder *m, const struct dl_kernel *rest,
                              struct dl_transformer_pass *out);
 
 /* What experts add to their products and exchange. F-TRANSFORMER-EXPERT-ROWS,
  * F-TRANSFORMER-EXPERT-CALLS */
-void dl_transformer_add_experts(const struct dl_transformer_maker *m,
+void dl_transformer_add_experts(const struct dl_micro_batch_builder *m,
                                 const struct dl_transformer_layer *l, const struct dl_layer *layer,
                                 enum dl_pass pass, double sign, struct dl_transformer_pass *out);
 
 /* The collectives inside layers. */
-enum dl_code dl_transformer_make_collectives(struct dl_transformer_maker *m, struct dl_err *err);
+enum dl_code dl_transformer_make_collectives(struct dl_micro_batch_builder *m, struct dl_err *err);
 
 /* One layer's passes over a micro-batch; the collectives go into forward and data. */
 struct dl_transformer_layer_passes {
     struct dl_transformer_pass forward, data, weights;
 };
-void dl_transformer_add_exchanges(const struct dl_transformer_maker *m,
+void dl_transformer_add_exchanges(const struct dl_micro_batch_builder *m,
                                   const struct dl_transformer_layer *l,
                                   struct dl_transformer_layer_passes *passes);
 

@@ -1,6 +1,6 @@
-/* campaign_parts.h - what the simulation and the policies share. */
-#ifndef DL_MODEL_SEARCH_CAMPAIGN_CAMPAIGN_PARTS_H
-#define DL_MODEL_SEARCH_CAMPAIGN_CAMPAIGN_PARTS_H
+/* campaign_internal.h - what the simulation and the policies share. */
+#ifndef DL_MODEL_SEARCH_CAMPAIGN_CAMPAIGN_INTERNAL_H
+#define DL_MODEL_SEARCH_CAMPAIGN_CAMPAIGN_INTERNAL_H
 
 #include "model/search/campaign/campaign.h"
 

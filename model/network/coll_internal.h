@@ -1,7 +1,7 @@
-/* coll_parts.h - what the libraries share: logarithms of rank counts, the two parts of a cost, the
+/* coll_internal.h - what the libraries share: logarithms of rank counts, both parts of a cost, the
  * links of a rank set, the ring. Private to model/network. */
-#ifndef DL_MODEL_NETWORK_COLL_PARTS_H
-#define DL_MODEL_NETWORK_COLL_PARTS_H
+#ifndef DL_MODEL_NETWORK_COLL_INTERNAL_H
+#define DL_MODEL_NETWORK_COLL_INTERNAL_H
 
 #include "model/network/collective.h"
 #include "model/network/path.h"

@@ -1,6 +1,6 @@
-/* shell_parts.h - what the files of the shell reader share. For those files alone. */
-#ifndef DL_IMPORT_RUN_SHELL_PARTS_H
-#define DL_IMPORT_RUN_SHELL_PARTS_H
+/* shell_internal.h - what the files of the shell reader share. For those files alone. */
+#ifndef DL_IMPORT_RUN_SHELL_INTERNAL_H
+#define DL_IMPORT_RUN_SHELL_INTERNAL_H
 
 #include "import/run/shell.h"
 #include "model/core/text.h"

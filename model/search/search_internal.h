@@ -1,7 +1,7 @@
-/* search_parts.h - what the files of the search share. Private to the model.
+/* search_internal.h - what the files of the search share. Private to the model.
  */
-#ifndef DL_MODEL_SEARCH_SEARCH_PARTS_H
-#define DL_MODEL_SEARCH_SEARCH_PARTS_H
+#ifndef DL_MODEL_SEARCH_SEARCH_INTERNAL_H
+#define DL_MODEL_SEARCH_SEARCH_INTERNAL_H
 
 #include "model/search/search.h"
 
@@ -74,7 +74,7 @@ bool dl_search_sequence_allowed(const struct dl_search *s, const struct dl_trans
 bool dl_search_mine(const struct dl_search *s, int64_t index);
 /* Counts an evaluated plan, and keeps it where it belongs. found: all but fits and score. */
 void dl_search_consider(const struct dl_search *s, struct dl_search_worker *worker,
-                        struct dl_found *found);
+                        struct dl_search_candidate *found);
 
 /* F-SEARCH-BOUND: whether plans may be left out for the time that they take at least; the longest
  * iteration with which one on these devices may be kept (INFINITY: any); whether it takes longer.

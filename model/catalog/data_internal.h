@@ -1,6 +1,6 @@
-/* data_parts.h - shared by the data*.c files. Private to them. */
-#ifndef DL_MODEL_CATALOG_DATA_PARTS_H
-#define DL_MODEL_CATALOG_DATA_PARTS_H
+/* data_internal.h - shared by the data*.c files. Private to them. */
+#ifndef DL_MODEL_CATALOG_DATA_INTERNAL_H
+#define DL_MODEL_CATALOG_DATA_INTERNAL_H
 
 #include "model/catalog/data.h"
 
