@@ -23,6 +23,22 @@ static void roff(struct dl_text *t, const char *text) {
     }
 }
 
+/* A usage is ragged, without hyphenation, and may break after each |: a long list of kinds has no
+ * spaces. */
+static void man_usage(struct dl_text *t, const struct dl_command *c) {
+    const char *usage = c->usage;
+    const char *bar;
+    dl_text_add(t, ".ad l\n.nh\n.B dlmodel\n[global options] ");
+    dl_text_add(t, dl_arena_printf(t->arena, "%s ", c->name));
+    while ((bar = strchr(usage, '|')) != NULL) {
+        roff(t, dl_arena_printf(t->arena, "%.*s", (int)(bar + 1 - usage), usage));
+        dl_text_add(t, "\\:");
+        usage = bar + 1;
+    }
+    roff(t, usage);
+    dl_text_add(t, "\n.hy\n.ad b\n");
+}
+
 static void man_options(struct dl_text *t, const struct dl_option *options) {
     for (const struct dl_option *o = options; o != NULL && o->name != NULL; o++) {
         const char *usage = dl_option_usage(t->arena, o);
@@ -113,10 +129,9 @@ void dl_manual_command(struct dl_text *t, const struct dl_context *context,
     roff(t, dl_arena_printf(t->arena, "dlmodel-%s", c->name));
     dl_text_add(t, " \\- ");
     roff(t, c->summary);
-    dl_text_add(
-        t, dl_arena_printf(t->arena, "\n.SH SYNOPSIS\n.B dlmodel\n[global options] %s ", c->name));
-    roff(t, c->usage);
-    dl_text_add(t, "\n.SH DESCRIPTION\n");
+    dl_text_add(t, "\n.SH SYNOPSIS\n");
+    man_usage(t, c);
+    dl_text_add(t, ".SH DESCRIPTION\n");
     man_paragraphs(t, c->purpose);
     dl_text_add(t, ".SH OPTIONS\n");
     dl_option_each(t, c, man_option);

@@ -196,10 +196,17 @@ framework no_pack '' concatenated nccl
 check 'concatenation without its size' 3 'no_pack\.json:1:1: error: pack_bytes: expected'
 framework no_key '' kvstore-server ps-lite
 check 'a KVStore server without its threshold' 3 'no_key\.json:1:1: error: big_key_elements: expected'
-for old in packed fused-ticks keyed-device keyed-server; do
-    framework "older_$old" ', "pack_bytes": 0, "fusion_bytes": 67108864, "cycle_s": 0.005, "big_key_elements": 1e6' $old copy
+while read -r old members; do # each with the keys that its behaviour reads
+    framework "older_$old" ", $members" "$old" copy
     check "the name $old of release 0.1" 0
-done
+done << 'END'
+packed "pack_bytes": 0
+fused-ticks "fusion_bytes": 67108864, "cycle_s": 0.005
+keyed-device "message_s": 0
+keyed-server "big_key_elements": 1e6
+END
+framework older_with_anothers ', "pack_bytes": 0, "fusion_bytes": 67108864' packed copy
+check 'a key that the behaviour does not read' 3 'older_with_anothers\.json:2:[0-9]+: error: fusion_bytes: behaviour concatenated does not read it, only tensor-fusion'
 framework no_strategy ', "bucket_bytes": 25e6, "strategy": "dta"' bucketed nccl
 check 'unknown strategy' 3 'no_strategy\.json:2:[0-9]+: error: strategy: no such strategy'
 framework no_allocator ', "bucket_bytes": 25e6, "allocator": "pytroch"' bucketed nccl

@@ -22,7 +22,8 @@ near() {
 }
 predict() { run predict --system dgx-a100-80 --nodes 1 "$@" --json; }
 
-# Weights, gradients, optimizer: bytes per parameter
+# Weights, gradients, optimizer: bytes per parameter. PyTorch's mixed precision is autocast: parameters are fp32, so their gradients
+# are too. The 16-bit parameters of apex O2, Megatron and bf16 have 16-bit gradients (F-GRADIENT-WIDTH).
 while read -r precision optimizer weights gradients states; do
     predict --workload "$gpt" --framework pytorch-ddp -g 1 -b 1 --precision "$precision" --optimizer "$optimizer"
     near "$precision $optimizer: weights" 5 "$weights * $P" .memory.weights_bytes
@@ -33,11 +34,13 @@ fp32 sgd 4 4 0
 fp32 momentum 4 4 4
 fp32 adam 4 4 8
 fp32 lamb 4 4 8
-mixed adam 6 2 8
+mixed adam 6 4 8
 bf16 adam 6 2 8
 END
 predict --workload "$gpt" --framework pytorch-ddp -g 1 -b 1 --precision bf16 --optimizer adam --master-weights none
 near 'bf16 without masters: weights' 5 "2 * $P" .memory.weights_bytes
+predict --workload "$gpt" --framework megatron -g 1 -b 1 --precision mixed --optimizer adam
+near 'mixed, 16-bit parameters: gradients' 5 "2 * $P" .memory.gradients_bytes
 
 # ZeRO over 8 ranks with Adam in mixed precision: 16 P; 4 P + 12 P/N; 2 P + 14 P/N; 16 P/N
 all='.memory | .weights_bytes + .gradients_bytes + .optimizer_bytes'
