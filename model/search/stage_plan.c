@@ -13,6 +13,7 @@
 #include "model/engine/energy.h"
 #include "model/engine/memory.h"
 #include "model/engine/replica.h"
+#include "model/engine/strategies/strategy.h"
 #include "model/search/stage_pieces.h"
 
 enum { MICRO_BATCH_CHOICES = 9 }; /* 1, 2, 4, ..., 256 micro-batches */
@@ -67,8 +68,7 @@ static struct dl_plan stage_plan(const struct planner *p, int kind, int64_t n) {
     plan.devices_per_node = devices_of(p, kind);
     plan.dp = n * plan.devices_per_node;
     plan.tp = plan.pp = plan.sp = plan.ep = 1;
-    plan.micro_batch_samples = device_batch(p, kind, n);
-    plan.batch_per_device_samples = plan.micro_batch_samples;
+    plan.micro_batch_samples = plan.batch_per_device_samples = device_batch(p, kind, n);
     plan.global_batch_samples = p->micro_samples;
     plan.schedule = DL_1F1B;
     plan.replica_devices = 1;
@@ -301,11 +301,12 @@ static void stage_memory(const struct planner *p, const struct dl_stages *placed
 /* The whole job's plan on the nodes of the stage that sets the pace. */
 static struct dl_plan job_plan(const struct planner *p, const struct dl_stages *placed,
                                int slowest) {
-    struct dl_plan plan =
-        stage_plan(p, placed->stages[slowest].kind, placed->stages[slowest].nodes);
+    const struct dl_stage *own = &placed->stages[slowest];
+    struct dl_plan plan = stage_plan(p, own->kind, own->nodes);
     plan.nodes = 0;
     for (int s = 0; s < placed->count; s++) plan.nodes += placed->stages[s].nodes;
     plan.pp = placed->count;
+    plan.strategy = dl_strategy_find("pipeline");
     plan.global_batch_samples = p->samples;
     plan.micro_batch_samples = p->micro_samples;
     return plan;

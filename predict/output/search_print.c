@@ -144,9 +144,11 @@ static void add_tight(struct dl_text *text, const struct dl_search_report *repor
                    100 * DL_TIGHT_FRAC, tight);
     if (roomy < 0)
         dl_text_add(text, ": none leaves more; --top shows further plans.\n\n");
+    else if (roomy == 0)
+        dl_text_add(text, "; row 1 leaves more.\n\n");
     else
         dl_text_printf(
-            text, "; the best with room is row %d, %.3g times the best one's time.\n\n", roomy + 1,
+            text, "; the best with room is row %d, %.3g times the time of row 1.\n\n", roomy + 1,
             report->rows[roomy].prediction->iteration_s / report->rows[0].prediction->iteration_s);
 }
 

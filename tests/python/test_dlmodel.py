@@ -136,6 +136,12 @@ class Errors(unittest.TestCase):
                              model.predict(system="iris-v100", framework="pytorch-ddp").rows()[0]["iteration_s"])
 
     def test_cancel(self):
+        # tens of millions of plans: long enough that progress is asked on any machine
+        request = {
+            "system": "dgx-a100-80",
+            "workload": "gpt:layers=240,hidden=30240,heads=240,seq=2048,vocab=51200,experts=128,topk=2",
+            "nodes": "1,2,3,4,5,6,8,10,12,15,16,18,20,24,30,32,36,40,45,48,60,64,72,80,90,96,120,128,144,160,180,192,240,256",
+            "global_batch": 46080, "threads": 1, "memory": "1e15", "objective": "memory"}
         told = []
 
         def stop(done, elapsed_s):
@@ -143,16 +149,14 @@ class Errors(unittest.TestCase):
             return True
 
         with self.assertRaises(dlmodel.Cancelled):
-            dlmodel.search(system="dgx-a100-80", workload="gpt:layers=128,hidden=25600,heads=160,seq=2048,vocab=51200",
-                           nodes="1-512*2", global_batch=46080, threads=1, memory="1e15", objective="memory", progress=stop)
+            dlmodel.search(progress=stop, **request)
         self.assertEqual(len(told), 1)
 
         def fail(done, elapsed_s):
             raise KeyError("mine")
 
         with self.assertRaises(KeyError):
-            dlmodel.search(system="dgx-a100-80", workload="gpt:layers=128,hidden=25600,heads=160,seq=2048,vocab=51200",
-                           nodes="1-512*2", global_batch=46080, threads=1, memory="1e15", objective="memory", progress=fail)
+            dlmodel.search(progress=fail, **request)
 
 
 class Threads(unittest.TestCase):

@@ -53,6 +53,7 @@ static enum dl_code search(struct pair *p, double micro, enum dl_placement_objec
                            struct dl_staged **out, int *count, struct dl_err *err) {
     struct dl_plan plan = p->fast.plan;
     plan.nodes = 0, plan.dp = 0, plan.devices_per_node = 0;
+    plan.strategy = NULL; /* left open, as by the program */
     plan.batch_per_device_samples = 0;
     plan.global_batch_samples = 1024;
     plan.micro_batch_samples = micro;
