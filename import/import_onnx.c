@@ -9,10 +9,6 @@
 #include "model/core/json.h"
 #include "import/import_graph.h"
 
-static enum dl_code no_memory(struct dl_err *err) {
-    return dl_fail(err, DL_ERR_SYSTEM, "out of memory while reading an ONNX model");
-}
-
 /* ---- values by name ---- */
 
 static size_t hash_of(const char *name) {
@@ -21,10 +17,9 @@ static size_t hash_of(const char *name) {
     return hash;
 }
 
-static bool grow_table(struct dl_onnx_graph *g) {
+static void grow_table(struct dl_onnx_graph *g) {
     const int size = g->table_size == 0 ? 1024 : 2 * g->table_size;
     int *table = dl_arena_alloc(g->arena, (size_t)size, sizeof *table);
-    if (table == NULL) return false;
     for (int v = 0; v < g->value_count; v++) {
         size_t at = hash_of(g->values[v].name) % (size_t)size;
         while (table[at] != 0) at = (at + 1) % (size_t)size;
@@ -32,32 +27,28 @@ static bool grow_table(struct dl_onnx_graph *g) {
     }
     g->table = table;
     g->table_size = size;
-    return true;
 }
 
-static bool grow_values(struct dl_onnx_graph *g) {
+static void grow_values(struct dl_onnx_graph *g) {
     const int capacity = g->value_capacity == 0 ? 1024 : 2 * g->value_capacity;
     struct dl_onnx_value *grown = dl_arena_alloc(g->arena, (size_t)capacity, sizeof *grown);
-    if (grown == NULL) return false;
     if (g->value_count > 0) memcpy(grown, g->values, (size_t)g->value_count * sizeof *grown);
     g->values = grown;
     g->value_capacity = capacity;
-    return true;
 }
 
 int dl_onnx_value(struct dl_onnx_graph *g, const char *name) {
-    if (2 * g->value_count >= g->table_size && !grow_table(g)) return -1;
+    if (2 * g->value_count >= g->table_size) grow_table(g);
     size_t at = hash_of(name) % (size_t)g->table_size;
     for (; g->table[at] != 0; at = (at + 1) % (size_t)g->table_size) {
         if (strcmp(g->values[g->table[at] - 1].name, name) == 0) return g->table[at] - 1;
     }
-    if (g->value_count == g->value_capacity && !grow_values(g)) return -1;
+    if (g->value_count == g->value_capacity) grow_values(g);
     struct dl_onnx_value *v = &g->values[g->value_count];
     *v = (struct dl_onnx_value){.name = dl_arena_strdup(g->arena, name),
                                 .origin = g->value_count,
                                 .node = -1,
                                 .declared_rank = -1};
-    if (v->name == NULL) return -1;
     g->table[at] = ++g->value_count;
     return g->value_count - 1;
 }
@@ -287,7 +278,6 @@ static enum dl_code value_list(struct dl_onnx_graph *g, char **names, size_t cou
     int *list = dl_arena_alloc(g->arena, count, sizeof *list);
     for (size_t i = 0; i < count; i++) {
         list[i] = names[i][0] == 0 ? -1 : dl_onnx_value(g, names[i]);
-        if (names[i][0] != 0 && list[i] < 0) return no_memory(err);
     }
     *out = list;
     *out_count = (int)count;
@@ -315,7 +305,6 @@ static enum dl_code read_attribute(struct dl_onnx_graph *g, const DlOnnx__Attrib
     const char *name =
         dl_arena_printf(g->arena, " tensor %d of node %d", (int)g->value_count, node);
     out->value = name == NULL ? -1 : dl_onnx_value(g, name);
-    if (out->value < 0) return no_memory(err);
     return read_tensor(g, a->t, out->value, err);
 }
 
@@ -355,7 +344,6 @@ static enum dl_code read_node(struct dl_onnx_graph *g, const DlOnnx__NodeProto *
 static enum dl_code read_declared(struct dl_onnx_graph *g, const DlOnnx__ValueInfoProto *info,
                                   bool input, struct dl_err *err) {
     const int index = dl_onnx_value(g, info->name != NULL ? info->name : "");
-    if (index < 0) return no_memory(err);
     struct dl_onnx_value *v = &g->values[index];
     const DlOnnx__TypeProto__Tensor *type = info->type != NULL ? info->type->tensor_type : NULL;
     if (type == NULL || type->shape == NULL) {
@@ -390,7 +378,6 @@ static enum dl_code read_inputs(struct dl_onnx_graph *g, const DlOnnx__GraphProt
     for (size_t i = 0; i < from->n_input; i++) {
         const int index =
             dl_onnx_value(g, from->input[i]->name != NULL ? from->input[i]->name : "");
-        if (index < 0) return no_memory(err);
         if (g->values[index].initializer) continue; /* older files list weights among the inputs */
         if (g->values[index].made) return bad(g, err, "made twice: input", g->values[index].name);
         DL_TRY(read_declared(g, from->input[i], true, err));
@@ -408,7 +395,6 @@ static enum dl_code read_graph(struct dl_onnx_graph *g, const DlOnnx__GraphProto
     for (size_t i = 0; i < from->n_initializer; i++) {
         const char *name = from->initializer[i]->name;
         const int index = dl_onnx_value(g, name != NULL ? name : "");
-        if (index < 0) return no_memory(err);
         if (g->values[index].made) return bad(g, err, "made twice: initializer", name);
         g->values[index].initializer = true;
         DL_TRY(read_tensor(g, from->initializer[i], index, err));
@@ -423,7 +409,6 @@ static enum dl_code read_graph(struct dl_onnx_graph *g, const DlOnnx__GraphProto
     for (size_t i = 0; i < from->n_output; i++) {
         const int index =
             dl_onnx_value(g, from->output[i]->name != NULL ? from->output[i]->name : "");
-        if (index < 0) return no_memory(err);
         if (!g->values[index].made)
             return bad(g, err, "nothing makes output", g->values[index].name);
         DL_TRY(read_declared(g, from->output[i], false, err));
