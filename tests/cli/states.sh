@@ -78,7 +78,11 @@ unset DLMODEL_DATA
 HOME=/dev/null/home # not even root can write there
 battery 'a home that cannot be written' iris-v100 5
 run calibrate --quick
-check 'and calibrate says so before it measures' 5 'cannot make directory'
+if grep -q 'built without OpenBLAS and oneDNN' "$SCRATCH/err"; then
+    echo 'skip calibrate where it cannot write: built without OpenBLAS and oneDNN (Debian packages libopenblas-dev, libdnnl-dev)'
+else
+    check 'and calibrate says so before it measures' 5 'cannot make directory'
+fi
 unset HOME
 battery 'no home' iris-v100 2
 service 'no home'
