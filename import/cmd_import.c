@@ -172,7 +172,7 @@ static const char *kind_of(struct dl_context *context, const char *path) {
     return NULL;
 }
 
-/* The options with the kind of the file that they name put before it; NULL: it is none. */
+/* The options with the recognized kind inserted before the file name; NULL where no kind fits. */
 static const struct dl_options *recognized(struct dl_context *context,
                                            const struct dl_options *options) {
     const char *kind = kind_of(context, options->positional[0]);
@@ -258,9 +258,8 @@ const struct dl_command dl_cmd_import = {
         "reliable: give the log), YAML of Megatron's tests, NeMo and Megatron-Bridge, torchtitan's "
         "TOML. Prints the command line of predict for the same model and plan, or with --json its "
         "parts. Nothing of the file is executed: variables, arrays, functions, conditions and "
-        "arithmetic of a script are evaluated as far as the file decides them, and what was "
-        "assumed "
-        "is said (--env gives a variable's value, --ranks the number of devices). Three lists "
+        "arithmetic of a script are evaluated where the file determines them; assumptions are "
+        "listed (--env sets a variable, --ranks the number of devices). Three lists "
         "follow: arguments that are taken, that cost no time, and that would change the prediction "
         "and are not modelled. An argument that looks like a degree, a precision, a compiler or an "
         "offload and is not known is an error. predict --export writes such files.",

@@ -76,7 +76,8 @@ static void chip_of(const char *printed, char *out, size_t size) {
     out[length] = '\0';
 }
 
-/* RCCL runs on AMD's devices; another chip than the system's is told. */
+/* Refuses RCCL results on a device that is not AMD's; warns where the printed chip differs from the
+ * system's. */
 static enum dl_code check_device(struct dl_context *context, const struct input *in, bool rccl,
                                  struct dl_err *err) {
     const char *path, *printed = in->bench.count > 0 ? in->bench.rows[0].device : NULL;

@@ -22,10 +22,6 @@ struct reader {
     struct dl_err *err;
 };
 
-static enum dl_code no_memory(struct dl_err *err) {
-    return dl_fail(err, DL_ERR_SYSTEM, "out of memory while reading a config");
-}
-
 static const struct dl_config_key *in_table(const struct dl_config_key *table, const char *key) {
     for (; table->key != NULL; table++)
         if (strcmp(table->key, key) == 0) return table;
@@ -78,8 +74,7 @@ static enum dl_code set(struct reader *r, const char *path, const char *paramete
                         const char *text) {
     struct dl_config_model *m = r->model;
     struct dl_config_value *value = value_of(m, parameter);
-    if (parameter == NULL || text == NULL) return no_memory(r->err);
-    /* a number of channels beside the part of a head that they are */
+    /* the config gives both the channel count and the fraction of a head: the fraction wins */
     if (value != NULL && value->given && strcmp(parameter, "rotary") == 0 &&
         strstr(value->text, "head_dim") != NULL)
         return DL_OK;
@@ -462,7 +457,6 @@ enum dl_code dl_import_config(struct dl_context *context, const struct dl_option
     const char *name =
         asked->name != NULL ? asked->name : default_name(context->arena, path, model.type);
     const char *text = name == NULL ? NULL : dl_config_text(&model, name, context->arena);
-    if (text == NULL) return no_memory(err);
     DL_TRY(build(context, text, &model, path, &workload, err));
     DL_TRY(context->output(options, text, err));
     context->note(context, "%s: %.0f parameters, %.0f of them active; %.0f tokens a sample", name,

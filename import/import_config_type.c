@@ -88,7 +88,7 @@ static const struct dl_config_family *family_of(const char *type) {
     return NULL;
 }
 
-/* The text model inside of a wrapper; what stands beside it is left out. */
+/* The text model of a multimodal config; the wrapper's other members are left out. */
 static const struct dl_json_node *text_of(const struct dl_json_node *root, const char **prefix) {
     static const char *const sections[] = {"text_config", "llm_config", "language_config"};
     *prefix = "";

@@ -87,7 +87,7 @@ static const char *past_host(const char *word, const char *stop) {
     return next < stop && (*next == '#' || (*next >= '0' && *next <= '9')) ? end + 1 : word;
 }
 
-/* Past one prefix at `at`; the same place: there is none. */
+/* The position after one prefix at `at`; `at` itself where there is no prefix. */
 static const char *past_prefix(const char *at, const char *stop) {
     const char *next = past_number(at, stop), *word = at;
     if (next != at) return next;
@@ -145,10 +145,6 @@ struct dl_bench_row *dl_bench_add(struct dl_bench *b) {
     return &b->rows[b->count++];
 }
 
-static enum dl_code no_memory(struct dl_err *err) {
-    return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-}
-
 /* "all_reduce_perf" in a line; longer names are listed before those that end them. */
 static int find_operation(const char *text) {
     const char *at = strstr(text, "_perf");
@@ -172,7 +168,6 @@ static enum dl_code read_rank(struct reader *r, const char *text) {
     if (on == NULL || device == NULL || device < on) return DL_OK;
     on += strspn(on + 4, " ") + 4;
     const char *host = dl_arena_strndup(arena, on, strcspn(on, " "));
-    if (host == NULL) return no_memory(r->err);
     bool known = false;
     for (int64_t i = 0; i < r->host_count; i++) known = known || strcmp(r->hosts[i], host) == 0;
     if (!known && r->host_count < HOSTS_MAX) r->hosts[r->host_count++] = host;
@@ -181,7 +176,7 @@ static enum dl_code read_rank(struct reader *r, const char *text) {
     size_t length = strlen(name);
     while (length > 0 && name[length - 1] == ' ') length--;
     r->device = dl_arena_strndup(arena, name, length);
-    return r->device == NULL ? no_memory(r->err) : DL_OK;
+    return DL_OK;
 }
 
 static void read_header(struct reader *r, char **tokens, int count) {
@@ -305,7 +300,6 @@ static enum dl_code add_row(struct reader *r, char **tokens, double size, int ha
     DL_TRY(read_half(r, tokens, half, &time_us, &alg, &bus));
     const bool checked = c->wrong[half] >= 0 && dl_bench_number(tokens[c->wrong[half]], &wrong);
     struct dl_bench_row *row = dl_bench_add(r->out);
-    if (row == NULL) return no_memory(r->err);
     *row = (struct dl_bench_row){.op = r->given->op >= 0 ? r->given->op : r->op,
                                  .version = r->version,
                                  .device = r->device,
@@ -382,14 +376,12 @@ enum dl_code dl_nccl_tests_parse(const char *name, const char *text, size_t leng
                                  struct dl_err *err) {
     struct dl_bench_lines lines = {.at = text, .end = text + length};
     struct reader *r = dl_arena_alloc(out->arena, 1, sizeof *r);
-    if (r == NULL) return no_memory(err);
     *r = (struct reader){
         .name = name, .given = given, .out = out, .err = err, .op = find_operation(name)};
     r->damaged = (struct dl_text){.arena = out->arena};
     bool header = false;
     for (const char *line; (line = dl_bench_line(&lines, out->arena)) != NULL;) {
         char *copy = dl_arena_strdup(out->arena, line + strspn(line, " "));
-        if (copy == NULL) return no_memory(err);
         r->line = lines.line;
         const bool version =
             strncmp(copy, "NCCL version ", 13) == 0 || strncmp(copy, "RCCL version ", 13) == 0;

@@ -338,8 +338,8 @@ static const char *read_near(void *data, const char *name, size_t *length) {
                : NULL;
 }
 
-/* The configuration of DeepSpeed that the arguments name, where the script writes it or it stands
- * beside the script. */
+/* The DeepSpeed configuration that the arguments name: written by the script, or a file in the
+ * script's folder. */
 static enum dl_code add_deepspeed(const struct dl_run_source *source, struct dl_run *run,
                                   const struct dl_shell *shell) {
     struct dl_arguments *a = &run->arguments;
@@ -414,7 +414,7 @@ enum dl_code dl_run_read_script(const struct dl_run_source *source, struct dl_ru
     if (shell.missing.count > 0)
         return dl_fail_at(
             run->err, source->path, 1, 1, NULL,
-            "no program with arguments; it includes \"%.80s\", which is not beside it",
+            "no program with arguments; it includes \"%.80s\", which is not in its folder",
             dl_shell_shown(arena, shell.missing.texts[0]));
     return dl_fail_at(run->err, source->path, 1, 1, NULL,
                       "no program with arguments: expected a script that starts a training");

@@ -362,8 +362,6 @@ enum dl_code dl_run_rows_read(const struct dl_data *data, const struct dl_csv *c
     DL_TRY(find_columns(out, err));
     out->cache = dl_arena_alloc(arena, count * DL_RUN_NEW_FILES + 1, sizeof *out->cache);
     out->rows = dl_arena_alloc(arena, count, sizeof *out->rows);
-    if (out->cache == NULL || out->rows == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     int faults = 0;
     for (int row = 0; row < csv->row_count; row++) {
         const enum dl_code code = read_row(out, row, &out->rows[row], &faults, &first);
