@@ -181,10 +181,6 @@ bool dl_json_has(const struct dl_json *doc, const char *key) {
     return dl_json_member(doc->root, key, strlen(key)) != NULL;
 }
 
-uint64_t dl_json_hash(const struct dl_json *doc) {
-    return dl_hash_bytes(DL_HASH_START, doc->text, doc->length);
-}
-
 /* The node that a path "layers[3].kernel" (or "layers.3.kernel") leads to, or the last one on the
  * way. */
 static const struct dl_json_node *locate(const struct dl_json_node *node, const char *path) {

@@ -166,8 +166,6 @@ const char *dl_json_with_number(const struct dl_json *doc, const char *const *pa
 
 bool dl_json_has(const struct dl_json *doc, const char *key); /* a member of the top level */
 const char *dl_json_name(const struct dl_json *doc);          /* the file's name */
-/* FNV-1a hash of its text, for the "inputs" of a result */
-uint64_t dl_json_hash(const struct dl_json *doc);
 
 /* Text of an object, indented by two spaces, keys in schema order, absent members left out, numbers
  * with enough digits to read back the same double, a newline at the end. NULL when out of memory.

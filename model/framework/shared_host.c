@@ -35,11 +35,6 @@ struct dl_shared_host dl_shared_host(const struct dl_system *system, const struc
     return out;
 }
 
-bool dl_shared_host_matters(const struct dl_system *system) {
-    return is_cpu(system) &&
-           (system->nodes_share_host || system->device->all_sockets_slowdown_ratio >= 1);
-}
-
 void dl_shared_host_scale(const struct dl_shared_host *shared, struct dl_pass_cost *cost) {
     if (!(cost->time_s > 0)) return;
     const double alone_s = cost->time_s;

@@ -23,8 +23,6 @@ struct dl_shared_host {
 /* F-SHARED-HOST. CPU devices only; arithmetic and memory only where calibrate measured them
  * (device.together_ratio). */
 struct dl_shared_host dl_shared_host(const struct dl_system *system, const struct dl_plan *plan);
-/* Whether plans of this system can differ in sharing. */
-bool dl_shared_host_matters(const struct dl_system *system);
 void dl_shared_host_scale(const struct dl_shared_host *shared, struct dl_pass_cost *cost);
 
 /* Share of compute that stops while the host's library communicates: the cores that compute also

@@ -14,10 +14,3 @@ int64_t dl_plan_expert_ranks(const struct dl_plan *plan) {
 }
 
 const char *const dl_mapping_names[] = {"data-inside", "pipeline-inside", NULL};
-
-int dl_recompute_find(const char *name) {
-    for (int i = 0; dl_recompute_names[i] != NULL; i++) {
-        if (strcmp(dl_recompute_names[i], name) == 0) return i;
-    }
-    return -1;
-}

@@ -10,8 +10,6 @@ enum dl_optimizer { DL_SGD, DL_MOMENTUM, DL_ADAM, DL_LAMB, DL_OPTIMIZERS };
 extern const char *const dl_optimizer_names[]; /* "sgd","momentum","adam","lamb", NULL */
 enum dl_recompute { DL_RECOMPUTE_NONE, DL_RECOMPUTE_SELECTIVE, DL_RECOMPUTE_FULL };
 extern const char *const dl_recompute_names[]; /* "none","selective","full", NULL */
-/* Index in dl_recompute_names; -1: no such name. */
-int dl_recompute_find(const char *name);
 
 enum dl_schedule { DL_1F1B, DL_GPIPE, DL_INTERLEAVED, DL_ASYNC };
 extern const char *const dl_schedule_names[]; /* "1f1b","gpipe","interleaved","async", NULL */

@@ -33,14 +33,6 @@ double dl_mean(const double *x, size_t n) {
     return (sum + lost) / (double)n;
 }
 
-double dl_stddev(const double *x, size_t n) {
-    double mean = dl_mean(x, n), squares = 0;
-
-    if (n < 2) return (double)NAN;
-    for (size_t i = 0; i < n; i++) squares += (x[i] - mean) * (x[i] - mean);
-    return sqrt(squares / (double)(n - 1));
-}
-
 /* Type 7: position (n - 1) q between the order statistics. */
 double dl_quantile_sorted(const double *sorted, size_t n, double q) {
     double position, fraction;

@@ -6,7 +6,6 @@
 #include <stddef.h>
 
 double dl_mean(const double *x, size_t n);
-double dl_stddev(const double *x, size_t n); /* n - 1; NAN for n < 2 */
 /* Quantile q in [0,1] of sorted x by linear interpolation (Hyndman-Fan type 7). */
 double dl_quantile_sorted(const double *sorted, size_t n, double q);
 double dl_median(const double *x, size_t n, double *scratch); /* scratch: n doubles */

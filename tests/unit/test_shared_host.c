@@ -79,7 +79,6 @@ static void what_is_not_known_is_left_alone(void **state) {
     s = dl_shared_host(&system, &two);
     assert_true(s.arithmetic_ratio == 1 && s.memory_ratio == 1 &&
                 dl_shared_host_stop_frac(&system, &two) == 0);
-    assert_true(!dl_shared_host_matters(&system));
 }
 
 static void a_pass_is_scaled_by_what_bounds_it(void **state) {

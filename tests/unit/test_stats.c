@@ -12,12 +12,9 @@ static void test_moments(void **state) {
     const double x[] = {2, 4, 4, 4, 5, 5, 7, 9}, wide[] = {1e16, 1, -1e16, 1};
 
     (void)state;
-    check_close(dl_mean(x, 8), 5, 0);                    /* 40 / 8 */
-    check_close(dl_stddev(x, 8), sqrt(32.0 / 7), 1e-15); /* squares 9 1 1 1 0 0 4 16 */
-    check_close(dl_mean(wide, 4), 0.5, 0);               /* a plain sum gives 0.25 */
+    check_close(dl_mean(x, 8), 5, 0);      /* 40 / 8 */
+    check_close(dl_mean(wide, 4), 0.5, 0); /* a plain sum gives 0.25 */
     check_nan(dl_mean(x, 0));
-    check_nan(dl_stddev(x, 1));
-    check_close(dl_stddev(x, 2), sqrt(2.0), 1e-15);
     check_nan(dl_mean((double[]){1, (double)NAN}, 2));
 }
 

@@ -108,7 +108,4 @@ enum dl_code dl_campaign_find_limits(const struct dl_campaign *campaign, double 
                                      struct dl_arena *arena, struct dl_campaign_limits *out,
                                      struct dl_err *err);
 
-/* Trials that hyperband's brackets take in one round, for rungs and reduction; 0: out of range. */
-int dl_campaign_hyperband_trials(int rungs, double reduction);
-
 #endif

@@ -106,16 +106,6 @@ static int bracket_trials(int rungs, double reduction, int rung) {
     return (int)ceil((double)rungs / (left + 1) * pow(reduction, left) - 1e-9);
 }
 
-int dl_campaign_hyperband_trials(int rungs, double reduction) {
-    double sum = 0;
-    if (rungs < 1 || rungs > 32 || !(reduction > 1)) return 0;
-    for (int rung = 0; rung < rungs; rung++) {
-        const double left = (double)(rungs - 1 - rung);
-        sum += ceil((double)rungs / (left + 1) * pow(reduction, left) - 1e-9);
-    }
-    return sum < 2147483647.0 ? (int)sum : 0;
-}
-
 /* Deals trials to brackets, bracket after bracket, round after round. */
 static int deal(struct dl_campaign_state *s) {
     const struct dl_campaign *c = s->campaign;
