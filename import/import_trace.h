@@ -33,8 +33,7 @@ struct dl_trace_times {
  * how often most layers occur. */
 enum dl_code dl_trace_parse(const char *name, const char *text, size_t length, int64_t steps,
                             struct dl_arena *arena, struct dl_trace_times *out, struct dl_err *err);
-/* The same from a file of any size, event by event: memory does not grow with it. Events beyond
- * some megabytes wait in temporary files in $TMPDIR or /tmp, a third of the trace's size. */
+/* The same from a file, read event by event: what stays in memory takes a fraction of its size. */
 enum dl_code dl_trace_file(const char *path, int64_t steps, struct dl_arena *arena,
                            struct dl_trace_times *out, struct dl_err *err);
 /* "layer,pass,time_s" with pass forward, backward or update; other columns are ignored. Repeats of
