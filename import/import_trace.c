@@ -283,9 +283,10 @@ static enum dl_code read_trace(struct reader *r, struct dl_json_stream *s) {
         "expected a Chrome trace: a list of events, or an object with one in traceEvents");
 }
 
-static enum dl_code parse(struct dl_json_stream *s, int64_t steps, struct dl_arena *arena,
-                          struct dl_trace_times *out, struct dl_err *err) {
-    struct reader r = {.name = s->name,
+enum dl_code dl_trace_file(const char *path, int64_t steps, struct dl_arena *arena,
+                           struct dl_trace_times *out, struct dl_err *err) {
+    struct dl_json_stream s;
+    struct reader r = {.name = path,
                        .arena = arena,
                        .err = err,
                        .join.events.record_bytes = sizeof(struct dl_trace_event),
@@ -293,31 +294,14 @@ static enum dl_code parse(struct dl_json_stream *s, int64_t steps, struct dl_are
                        .steps.record_bytes = sizeof(double),
                        .core_s = NAN};
     struct dl_trace_joined joined = {.update_us = 0};
-    enum dl_code code = read_trace(&r, s);
+    enum dl_code code = dl_json_stream_file(path, &s, err);
+    if (code == DL_OK) code = read_trace(&r, &s);
     if (code == DL_OK) code = finish(&r, steps, &joined, out);
     if (code == DL_OK && r.core_s > 1e-9 && r.core_s < 1e3) out->core_s = r.core_s;
     dl_records_free(&joined.samples);
     dl_records_free(&r.join.events);
     dl_records_free(&r.join.kernels);
     dl_records_free(&r.steps);
-    return code;
-}
-
-enum dl_code dl_trace_parse(const char *name, const char *text, size_t length, int64_t steps,
-                            struct dl_arena *arena, struct dl_trace_times *out,
-                            struct dl_err *err) {
-    struct dl_json_stream s;
-    enum dl_code code = dl_json_stream_text(name, text, length, &s, err);
-    if (code == DL_OK) code = parse(&s, steps, arena, out, err);
-    dl_json_stream_close(&s);
-    return code;
-}
-
-enum dl_code dl_trace_file(const char *path, int64_t steps, struct dl_arena *arena,
-                           struct dl_trace_times *out, struct dl_err *err) {
-    struct dl_json_stream s;
-    enum dl_code code = dl_json_stream_file(path, &s, err);
-    if (code == DL_OK) code = parse(&s, steps, arena, out, err);
     dl_json_stream_close(&s);
     return code;
 }

@@ -256,8 +256,3 @@ void dl_rows_json_open(struct dl_json_writer *w, const struct dl_prediction_row 
     dl_jw_end(w);
     stages_json(w, row->prediction);
 }
-
-void dl_rows_json(struct dl_json_writer *w, const struct dl_prediction_row *row) {
-    dl_rows_json_open(w, row);
-    dl_jw_end(w);
-}
