@@ -101,7 +101,7 @@ static void nest(struct joining *j) {
 static void place_kernels(struct joining *j, const struct dl_records *kernels) {
     const struct dl_trace_kernel *list = kernels->list;
     for (int64_t i = 0; i < kernels->count; i++) {
-        const struct link *launch = find(&j->launches, list[i].correlation_id);
+        const struct link *launch = find(&j->launches, list[i].number);
         if (launch != NULL && launch->range != NULL)
             launch->range->kernel_us += list[i].dur_us;
         else

@@ -28,7 +28,7 @@ struct dl_trace_event { /* a range or a point */
 };
 
 struct dl_trace_kernel {
-    double correlation_id; /* NAN: unknown */
+    double number; /* correlation; NAN: unknown */
     double dur_us;
 };
 
