@@ -50,21 +50,6 @@ enum dl_code dl_json_stream_file(const char *path, struct dl_json_stream *out, s
     return out->buffer != NULL ? DL_OK : no_memory(err);
 }
 
-enum dl_code dl_json_stream_text(const char *name, const char *text, size_t length,
-                                 struct dl_json_stream *out, struct dl_err *err) {
-    *out = (struct dl_json_stream){.name = name,
-                                   .file = -1,
-                                   .buffer = malloc(length + 1),
-                                   .length = length,
-                                   .capacity = length + 1,
-                                   .line = 1,
-                                   .col = 1,
-                                   .ended = true};
-    if (out->buffer == NULL) return no_memory(err);
-    if (length > 0) memcpy(out->buffer, text, length);
-    return DL_OK;
-}
-
 void dl_json_stream_close(struct dl_json_stream *s) {
 #ifdef DL_HAVE_ZLIB
     if (s->compressed != NULL) gzclose(s->compressed); /* and the file */

@@ -7,7 +7,7 @@
 struct dl_json_stream {
     const char *name; /* of the file, for errors */
     void *compressed; /* of zlib; NULL: the file is plain */
-    int file;         /* -1: the text is in the buffer from the beginning */
+    int file;         /* descriptor; -1: closed */
     char *buffer;     /* what was read from `kept` on */
     size_t kept, at, length, capacity;
     int line, col, kept_line, kept_col; /* of `at` and `kept`, from 1 */
@@ -18,11 +18,9 @@ struct dl_json_stream {
  * where a number is needed. */
 void dl_json_plain_numbers(char *text, size_t length);
 
-/* A file, or a text (which is copied). DL_ERR_INPUT for a file that cannot be read. After either,
- * also where it failed, dl_json_stream_close. */
+/* Opens a file; DL_ERR_INPUT: it cannot be read. Call dl_json_stream_close afterwards, also after a
+ * failure. */
 enum dl_code dl_json_stream_file(const char *path, struct dl_json_stream *out, struct dl_err *err);
-enum dl_code dl_json_stream_text(const char *name, const char *text, size_t length,
-                                 struct dl_json_stream *out, struct dl_err *err);
 void dl_json_stream_close(struct dl_json_stream *stream);
 
 /* The next character behind white space, which stays; -1 at the end or where reading fails. */

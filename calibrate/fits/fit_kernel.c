@@ -27,12 +27,11 @@ static bool has_matrix_unit(const struct dl_device *device, enum dl_precision pr
     return false;
 }
 
-/* The samples of one model, with their indices in the caller's array. */
+/* The samples of one model. */
 struct selection {
     struct dl_fit_set set;
     struct dl_kernel_model_shape *shapes;
     double *log_times;
-    size_t *origin;
 };
 
 static enum dl_code select_samples(const struct dl_kernel_sample *samples, size_t n,
@@ -42,7 +41,6 @@ static enum dl_code select_samples(const struct dl_kernel_sample *samples, size_
     *out = (struct selection){.set = {.op = op, .pass = pass}};
     out->shapes = dl_arena_alloc(arena, n, sizeof *out->shapes);
     out->log_times = dl_arena_alloc(arena, n, sizeof *out->log_times);
-    out->origin = dl_arena_alloc(arena, n, sizeof *out->origin);
     size_t count = 0, of_many = 0;
     for (size_t i = 0; i < n; i++) {
         if (!wanted(&samples[i], op, pass, precision)) continue;
@@ -52,7 +50,7 @@ static enum dl_code select_samples(const struct dl_kernel_sample *samples, size_
                                  device->unit_count, &out->shapes[count]);
         out->log_times[count] = log(samples[i].time_s);
         of_many += samples[i].of_many;
-        out->origin[count++] = i;
+        count++;
     }
     if (count == 0)
         return dl_fail(err, DL_ERR_INPUT, "no samples of %s %s %s to fit kernel times to",
@@ -239,28 +237,6 @@ static enum dl_code cross_validate(const struct dl_fit_set *set, size_t folds,
         if (sigma_log != NULL) *sigma_log = sigma_of(errors, n, scratch);
         fill_quality(set, log_predicted, quality, scratch, errors);
     }
-    dl_arena_free(&arena);
-    return code;
-}
-
-enum dl_code dl_fit_cross_validate(const struct dl_kernel_sample *samples, size_t n,
-                                   const struct dl_device *device, enum dl_op op, enum dl_pass pass,
-                                   enum dl_precision precision, size_t folds,
-                                   struct dl_fit_quality *quality, double *predicted_s,
-                                   struct dl_err *err) {
-    struct dl_arena arena = {0};
-    struct selection chosen;
-    gsl_error_handler_t *handler = gsl_set_error_handler_off();
-    enum dl_code code =
-        select_samples(samples, n, device, op, pass, precision, &arena, &chosen, err);
-    double *log_predicted = dl_arena_alloc(&arena, n, sizeof *log_predicted);
-    if (code == DL_OK && log_predicted == NULL)
-        code = dl_fail(err, DL_ERR_SYSTEM, "out of memory while fitting kernel times");
-    if (code == DL_OK) code = cross_validate(&chosen.set, folds, quality, log_predicted, NULL, err);
-    for (size_t i = 0; predicted_s != NULL && i < n; i++) predicted_s[i] = NAN;
-    for (size_t i = 0; code == DL_OK && predicted_s != NULL && i < chosen.set.count; i++)
-        predicted_s[chosen.origin[i]] = exp(log_predicted[i]);
-    gsl_set_error_handler(handler);
     dl_arena_free(&arena);
     return code;
 }

@@ -58,15 +58,6 @@ enum dl_code dl_fit_kernel_model_cpu(const struct dl_kernel_sample *samples, siz
                                      struct dl_arena *arena, struct dl_kernel_model *out,
                                      struct dl_fit_quality *quality, struct dl_err *err);
 
-/* k-fold cross-validation by shape: all samples of a shape are in one fold. predicted_s[i] (may be
- * NULL) is the prediction of sample i by the fit without its fold, NAN for samples of another op,
- * pass or precision. */
-enum dl_code dl_fit_cross_validate(const struct dl_kernel_sample *samples, size_t n,
-                                   const struct dl_device *device, enum dl_op op, enum dl_pass pass,
-                                   enum dl_precision precision, size_t folds,
-                                   struct dl_fit_quality *quality, double *predicted_s,
-                                   struct dl_err *err);
-
 /* Reads the samples of one device from a kernel CSV (dl_kernel_match_device maps the column
  * `device` to device files); device NULL: every row. Skips rows without a time or a size.
  * *library_out: the column `library` of the last sample, or NULL. */

@@ -4,13 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *dl_provenance_of(const char *member, const char *source,
-                             const struct dl_map_entry *sources, int source_count) {
-    for (int i = 0; i < source_count; i++)
-        if (strcmp(sources[i].key, member) == 0) return sources[i].text;
-    return source;
-}
-
 static bool has_member(const struct dl_schema *schema, const char *key) {
     for (const struct dl_field *field = schema->fields; field->key != NULL; field++)
         if (strcmp(field->key, key) == 0 ||

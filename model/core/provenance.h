@@ -9,10 +9,6 @@
 
 #include "model/core/json.h"
 
-/* Source of one member: its own entry in `sources`, else `source`; NULL when there is neither. */
-const char *dl_provenance_of(const char *member, const char *source,
-                             const struct dl_map_entry *sources, int source_count);
-
 /* Every key of `sources` is a member of `schema` and has a text. `path` is the object's place in
  * the document ("" for the document itself, "links.intra"), for the error. */
 enum dl_code dl_provenance_check(const struct dl_map_entry *sources, int source_count,

@@ -157,44 +157,6 @@ double dl_drift_frac(const double *x, size_t n, double *scratch) {
     return dl_quantile_sorted(later, n - half, 0.5) / dl_quantile_sorted(scratch, half, 0.5) - 1;
 }
 
-/* Acklam's rational approximation (relative error 1.15e-9), for p in (0, 1/2]. */
-static double quantile_start(double p) {
-    static const double a[] = {-3.969683028665376e+01, 2.209460984245205e+02,
-                               -2.759285104469687e+02, 1.383577518672690e+02,
-                               -3.066479806614716e+01, 2.506628277459239e+00};
-    static const double b[] = {-5.447609879822406e+01, 1.615858368580409e+02,
-                               -1.556989798598866e+02, 6.680131188771972e+01,
-                               -1.328068155288572e+01};
-    static const double c[] = {-7.784894002430293e-03, -3.223964580411365e-01,
-                               -2.400758277161838e+00, -2.549732539343734e+00,
-                               4.374664141464968e+00,  2.938163982698783e+00};
-    static const double d[] = {7.784695709041462e-03, 3.224671290700398e-01, 2.445134137142996e+00,
-                               3.754408661907416e+00};
-    double q, r;
-
-    if (p < 0.02425) {
-        q = sqrt(-2 * log(p));
-        return (((((c[0] * q + c[1]) * q + c[2]) * q + c[3]) * q + c[4]) * q + c[5]) /
-               ((((d[0] * q + d[1]) * q + d[2]) * q + d[3]) * q + 1);
-    }
-    q = p - 0.5;
-    r = q * q;
-    return (((((a[0] * r + a[1]) * r + a[2]) * r + a[3]) * r + a[4]) * r + a[5]) * q /
-           (((((b[0] * r + b[1]) * r + b[2]) * r + b[3]) * r + b[4]) * r + 1);
-}
-
-double dl_normal_quantile(double p) {
-    double tail = p < 0.5 ? p : 1 - p, x, error, step;
-
-    if (isnan(p) || p < 0 || p > 1) return (double)NAN;
-    if (tail == 0) return p < 0.5 ? -(double)INFINITY : (double)INFINITY;
-    x = quantile_start(tail);
-    error = 0.5 * erfc(-x / sqrt(2.0)) - tail;
-    step = error * sqrt(2 * 3.14159265358979323846) * exp(x * x / 2);
-    if (isfinite(step)) x -= step / (1 + x * step / 2); /* Halley */
-    return p < 0.5 ? x : 0 - x;                         /* and not -0 for p = 1/2 */
-}
-
 /* F-STRAGGLER. e_k for k = 2^0 .. 2^30: numerical integration of E = int_0^inf (1 - Phi^k) -
  * int_-inf^0 Phi^k (Simpson's rule, step 0.005 over [-12, 12], error below 1e-11). */
 static const double expected_max[] = {

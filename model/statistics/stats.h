@@ -32,9 +32,6 @@ size_t dl_outliers(const double *x, size_t n, bool *outlier, double *scratch);
  * intervals of the two medians do not overlap, else NAN; NAN for n < 12. scratch: n doubles. */
 double dl_drift_frac(const double *x, size_t n, double *scratch);
 void dl_sort(double *x, size_t n); /* ascending, NAN last */
-/* Phi^-1(p), p in (0,1): |error| < 1.2e-9 (Acklam's rational approximation with one Halley step).
- */
-double dl_normal_quantile(double p);
 /* F-STRAGGLER: E[max of k i.i.d. standard normal variables] for real k >= 1; 0 for k = 1, NAN
  * below. From numerically integrated values at powers of two, interpolated in log2 k (relative
  * error < 3e-4); does not grow beyond 2^30. */

@@ -43,10 +43,9 @@ bool dl_rows_is_chosen(const struct dl_plan *plan);
 const char *dl_rows_plan_text(const struct dl_prediction_row *row, struct dl_arena *arena);
 void dl_rows_init(struct dl_table *table, struct dl_arena *arena, unsigned show);
 void dl_rows_add(struct dl_table *table, const struct dl_prediction_row *row);
-/* The row as an object of the open JSON array, warnings included; `open` leaves the object open for
- * more members. */
+/* Begins the object of a row in the open JSON array, warnings included; the caller may add members
+ * and ends it. */
 void dl_rows_json_open(struct dl_json_writer *writer, const struct dl_prediction_row *row);
-void dl_rows_json(struct dl_json_writer *writer, const struct dl_prediction_row *row);
 
 /* "15T tokens: 894070 iterations, 54.1 days ..., 2.13e+07 GPU-hours.\n"; "" without --tokens and
  * --epochs; NULL: out of memory. */

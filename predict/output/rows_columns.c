@@ -117,8 +117,8 @@ static const struct dl_list_column columns[] = {
     HIDDEN(NUMBER, p.memory.capacity_bytes, "memory.capacity_bytes", "memory that one device has"),
     HIDDEN(BOOL, p.fits, "fits", "the total fits in the capacity"),
     SHOWN(STRING, bottleneck, "bottleneck", "bottleneck", "", 0, 0, 0,
-          "compute, memory-bandwidth, latency, intra-link, inter-link, parameter-server, input, "
-          "pipeline-bubble, framework, memory-capacity or scaling-limit"),
+          "compute, memory-bandwidth, latency, intra-link, inter-link, host-copy, "
+          "parameter-server, input, pipeline-bubble, framework, memory-capacity or scaling-limit"),
     SHOWN(NUMBER, p.bottleneck_share, "bottleneck_share", "share", "%", 0.01, 0, 0,
           "share of the bottleneck in the iteration"),
     HIDDEN(BOOL, p.extrapolated, "extrapolated", "outside the calibrated range"),
@@ -255,9 +255,4 @@ void dl_rows_json_open(struct dl_json_writer *w, const struct dl_prediction_row 
         dl_jw_string(w, NULL, row->prediction->warnings[i]);
     dl_jw_end(w);
     stages_json(w, row->prediction);
-}
-
-void dl_rows_json(struct dl_json_writer *w, const struct dl_prediction_row *row) {
-    dl_rows_json_open(w, row);
-    dl_jw_end(w);
 }

@@ -11,11 +11,6 @@ if [ -n "${SANITIZED-}" ]; then
 fi
 root=$(pwd)
 profile=$root/tests/fixtures/advise/system.json
-says() {
-    name=$1
-    shift
-    if "$@"; then printf 'ok %s\n' "$name"; else bad "$name" "failed: $*"; fi
-}
 python=$(command -v python3)
 
 # What every user does first. battery STATE SYSTEM [STATUS]: in the environment as it is; SYSTEM is the one that predict takes by itself,

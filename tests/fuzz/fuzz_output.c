@@ -115,7 +115,8 @@ static void judge(const struct dl_prediction_row *row, unsigned show, struct dl_
     demand(text != NULL && dl_csv_parse("csv", text, strlen(text), arena, &csv, &err) == DL_OK);
     demand(csv.row_count == 1 && csv.column_count == table.column_count);
     dl_jw_init(&w, arena, false);
-    dl_rows_json(&w, row);
+    dl_rows_json_open(&w, row);
+    dl_jw_end(&w);
     demand(!w.failed);
     json_t *json = json_loads(w.text, JSON_REJECT_DUPLICATES, &error);
     demand(json_is_object(json));

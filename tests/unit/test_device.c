@@ -6,7 +6,6 @@
 #include <cmocka.h>
 
 #include "model/machine/device.h"
-#include "model/core/provenance.h"
 #include "tests/check.h"
 
 static const char HEAD[] = "{\"format\":\"dlmodel-device\",\"version\":1,\"name\":\"x\","
@@ -108,19 +107,12 @@ static void refusals(void **state) {
     }
 }
 
-static void provenance(void **state) {
-    (void)state;
-    struct dl_map_entry sources[] = {{"tdp_w", "unverified", (double)NAN}};
-    assert_string_equal(dl_provenance_of("tdp_w", "deepbench", sources, 1), "unverified");
-    assert_string_equal(dl_provenance_of("clock_hz", "deepbench", sources, 1), "deepbench");
-    assert_null(dl_provenance_of("clock_hz", NULL, sources, 1));
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(peaks),      cmocka_unit_test(peaks_without_matrix_units),
-        cmocka_unit_test(refusals),   cmocka_unit_test(absent_members_are_unknown),
-        cmocka_unit_test(provenance),
+        cmocka_unit_test(peaks),
+        cmocka_unit_test(peaks_without_matrix_units),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(absent_members_are_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

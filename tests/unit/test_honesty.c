@@ -26,7 +26,11 @@ static double uniform(uint64_t *state) {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
     return ((double)(*state >> 11) + 0.5) / 9007199254740992.0;
 }
-static double normal(uint64_t *state) { return dl_normal_quantile(uniform(state)); }
+/* Box and Muller. */
+static double normal(uint64_t *state) {
+    const double radius = sqrt(-2 * log(uniform(state)));
+    return radius * cos(6.283185307179586 * uniform(state));
+}
 
 /* t = a u + b v with known a and b: residual log(t / measured), parameters log a and log b. Every
  * tenth measurement is wrong by a factor of 3. */

@@ -124,24 +124,6 @@ static void test_outliers(void **state) {
     assert_int_equal(dl_outliers((double[]){0, 1, 2, 3, 7.2}, 5, outlier, scratch), 1);
 }
 
-static void test_normal_quantile(void **state) {
-    (void)state;
-    check_close(dl_normal_quantile(0.5), 0, 1e-15);
-    check_close(dl_normal_quantile(0.975), 1.959963984540054, 1e-12);
-    check_close(dl_normal_quantile(0.9), 1.2815515655446004, 1e-12);
-    check_close(dl_normal_quantile(0.001), -3.090232306167813, 1e-12);
-    check_nan(dl_normal_quantile((double)NAN));
-    check_nan(dl_normal_quantile(-0.1));
-    assert_true(isinf(dl_normal_quantile(0)) && dl_normal_quantile(0) < 0);
-    assert_true(isinf(dl_normal_quantile(1)) && dl_normal_quantile(1) > 0);
-    for (double p = 1e-12; p < 0.5; p *= 1.7) /* Phi gives p back */
-        check_close(0.5 * erfc(-dl_normal_quantile(p) / sqrt(2.0)), p, 1e-12);
-    for (double p = 0.02; p < 0.5; p += 0.001) /* by both pieces of the first approximation */
-        check_close(0.5 * erfc(-dl_normal_quantile(p) / sqrt(2.0)), p, 1e-14);
-    check_close(dl_normal_quantile(0.75), -dl_normal_quantile(0.25), 1e-14);
-    check_nan(dl_normal_quantile(1.1));
-}
-
 /* E = int_0^inf (1 - Phi^k) - int_-inf^0 Phi^k by the trapezoid rule on another grid than the
  * table's. */
 static double expected_by_quadrature(double k) {
@@ -242,15 +224,10 @@ static void drift_by_hand(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_moments),
-        cmocka_unit_test(test_quantiles),
-        cmocka_unit_test(test_sort),
-        cmocka_unit_test(test_median_interval),
-        cmocka_unit_test(test_outliers),
-        cmocka_unit_test(test_normal_quantile),
-        cmocka_unit_test(test_normal_expected_max),
-        cmocka_unit_test(repeats_by_hand),
-        cmocka_unit_test(warm_up_by_hand),
+        cmocka_unit_test(test_moments),    cmocka_unit_test(test_quantiles),
+        cmocka_unit_test(test_sort),       cmocka_unit_test(test_median_interval),
+        cmocka_unit_test(test_outliers),   cmocka_unit_test(test_normal_expected_max),
+        cmocka_unit_test(repeats_by_hand), cmocka_unit_test(warm_up_by_hand),
         cmocka_unit_test(drift_by_hand),
     };
 
