@@ -40,7 +40,6 @@ static struct group *add_group(struct groups *g, const struct dl_trace_sample *s
     if (g->count == g->capacity) {
         const int capacity = g->capacity == 0 ? 256 : 2 * g->capacity;
         struct group *list = dl_arena_alloc(g->arena, (size_t)capacity, sizeof *list);
-        if (list == NULL) return NULL;
         if (g->count > 0) memcpy(list, g->list, (size_t)g->count * sizeof *list);
         g->list = list;
         g->capacity = capacity;
@@ -221,7 +220,6 @@ const char *dl_trace_name(struct dl_trace_names *names, const char *text, size_t
     if (2 * names->count >= names->capacity) {
         const size_t larger = names->capacity > 0 ? 2 * names->capacity : 256;
         const char **table = dl_arena_alloc(arena, larger, sizeof *table);
-        if (table == NULL) return NULL;
         for (size_t i = 0; i < names->capacity; i++) {
             const char *name = names->list[i];
             if (name != NULL) table[slot_of(table, larger, name, strlen(name))] = name;

@@ -39,7 +39,6 @@ union dl_cell *dl_table_row(struct dl_table *table) {
 
         if (capacity > 0)
             grown = dl_arena_alloc(table->arena, (size_t)capacity, width * sizeof *grown);
-        if (grown == NULL) return NULL;
         if (table->row_count > 0)
             memcpy(grown, table->cells, (size_t)table->row_count * width * sizeof *grown);
         table->cells = grown;
@@ -194,7 +193,6 @@ bool dl_table_measure(const struct dl_table *part, struct dl_arena *arena,
 
     if (layout->widths == NULL)
         layout->widths = dl_arena_alloc(arena, columns, sizeof *layout->widths);
-    if (layout->widths == NULL) return false;
     for (int c = 0; c < part->column_count; c++) {
         const size_t width = column_width(part, c, &layout->any_unit);
         if (width > layout->widths[c]) layout->widths[c] = width;
@@ -324,10 +322,6 @@ static void json_members(const struct dl_table *table, int row, struct dl_json_w
             done = same_group(table->columns[before].key, key, group_length);
         if (done) continue;
         char *name = dl_arena_strndup(table->arena, key + prefix, group_length - 1 - prefix);
-        if (name == NULL) {
-            writer->failed = true;
-            return;
-        }
         dl_jw_object(writer, name);
         json_members(table, row, writer, c, group_length);
         dl_jw_end(writer);

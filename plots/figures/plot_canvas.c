@@ -192,7 +192,6 @@ const char *dl_plot_canvas_text(const struct dl_figure *figure, int columns, int
     const struct dl_plot_curves *p = &figure->curves;
     struct dl_text out = {.arena = arena};
     struct canvas *c = dl_arena_alloc(arena, 1, sizeof *c);
-    if (c == NULL) return NULL;
     const int right = p->curve >= 0 ? NAME : 2;
     c->width = (columns < MAX_COLUMNS ? columns : MAX_COLUMNS) - LEFT - right;
     c->height = (lines < MAX_ROWS ? lines : MAX_ROWS) - 8;

@@ -28,7 +28,6 @@ const char *const dl_plot_formats[] = {"png", "svg", "pdf", "terminal", NULL};
  * or replaced (its data files know no escape); control characters and broken UTF-8 become '?'. */
 static const char *quoted(struct dl_arena *arena, const char *text, char mark) {
     char *out = dl_arena_alloc(arena, 2 * strlen(text) + 3, 1);
-    if (out == NULL) return NULL;
     size_t n = 0;
     out[n++] = mark;
     for (const unsigned char *s = (const unsigned char *)text; *s != 0;) {

@@ -9,7 +9,6 @@ struct dl_compared *dl_comparison_add(struct dl_comparison *c) {
     if (c->count == c->capacity) {
         const int capacity = c->capacity == 0 ? 256 : 2 * c->capacity;
         struct dl_compared *rows = dl_arena_alloc(c->arena, (size_t)capacity, sizeof *rows);
-        if (rows == NULL) return NULL;
         if (c->count > 0) memcpy(rows, c->rows, (size_t)c->count * sizeof *rows);
         c->rows = rows;
         c->capacity = capacity;

@@ -138,7 +138,6 @@ static bool grow(struct builder *b) {
 static const char *const *keep_cells(const struct builder *b, const char *const *row) {
     const int columns = b->out->csv.column_count;
     const char **kept = dl_arena_alloc(b->arena, (size_t)columns, sizeof *kept);
-    if (kept == NULL) return NULL;
     for (int c = 0; c < columns; c++) kept[c] = "";
     for (int i = -2; i < b->keys.count; i++) {
         const int c = i == -2 ? b->keys.id : i == -1 ? b->keys.value : b->keys.list[i];

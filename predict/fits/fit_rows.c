@@ -173,7 +173,6 @@ static enum dl_code with_values(const struct dl_fit_rows *f, const char *const *
     for (int i = 0; i < given && code == DL_OK; i++) data.overrides[i] = f->data->overrides[i];
     for (int i = 0; i < count && code == DL_OK; i++) {
         const char *text = dl_arena_printf(&arena, "%.17g", values[i]);
-        if (text == NULL) code = dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         data.overrides[data.override_count++] = (struct dl_override){.key = keys[i], .value = text};
     }
     if (code == DL_OK) code = predict(f, &data, wanted, &arena, out, err);
