@@ -1,5 +1,5 @@
 /* import_config.c - see the header. A member of the config is looked up among those of its model
- * type; one that nobody knows might change the work, so it is an error. */
+ * type; an unknown one might change the work, so it is an error. */
 #include "import/import_config.h"
 
 #include <stdio.h>
@@ -17,14 +17,24 @@ struct reader {
     struct dl_arena *arena;
     struct dl_config_model *model;
     bool skip_unknown;
-    struct dl_text unknown; /* members that nobody knows */
+    struct dl_text unknown; /* paths of unknown members */
     const char *first_unknown;
     struct dl_err *err;
 };
 
+/* The next of the words with blanks between, "" at the end. */
+static const char *next_word(const char **text, size_t *length) {
+    const char *word = *text + strspn(*text, " ");
+    *length = strcspn(word, " ");
+    *text = word + *length;
+    return word;
+}
+
 static const struct dl_config_key *in_table(const struct dl_config_key *table, const char *key) {
-    for (; table->key != NULL; table++)
-        if (strcmp(table->key, key) == 0) return table;
+    size_t length;
+    for (; table->keys != NULL; table++)
+        for (const char *rest = table->keys, *word; *(word = next_word(&rest, &length)) != '\0';)
+            if (strlen(key) == length && strncmp(word, key, length) == 0) return table;
     return NULL;
 }
 
@@ -39,14 +49,17 @@ static const struct dl_config_key *find_key(const struct dl_config_family *famil
     return NULL;
 }
 
-static const char *suggest_key(const struct dl_config_family *family, const char *key) {
+static const char *suggest_key(const struct dl_config_family *family, const char *key,
+                               struct dl_arena *arena) {
     const struct dl_config_key *const tables[] = {family->keys, family->shared, family->base};
     const char *names[4 * DL_CONFIG_KEYS];
     int count = 0;
+    size_t length;
     for (int i = 0; i < 3; i++)
-        for (const struct dl_config_key *k = tables[i];
-             k->key != NULL && count < 4 * DL_CONFIG_KEYS - 1; k++)
-            names[count++] = k->key;
+        for (const struct dl_config_key *k = tables[i]; k->keys != NULL; k++)
+            for (const char *rest = k->keys, *word; *(word = next_word(&rest, &length)) != '\0';)
+                if (count < 4 * DL_CONFIG_KEYS - 1)
+                    names[count++] = dl_arena_strndup(arena, word, length);
     names[count] = NULL;
     return dl_suggest(key, names);
 }
@@ -239,7 +252,8 @@ static enum dl_code take_other(struct reader *r, const struct dl_config_key *key
         if (strstr(text, "rmsnorm") != NULL) return set(r, path, key->parameter, true, "rmsnorm");
         return dl_json_fail(r->doc, path, r->err, "expected a layernorm or an rmsnorm");
     default: /* NOTED */
-        if ((n->kind != DL_JSON_NUMBER || n->number != 0) && r->model->left_out_count < 4)
+        if (!(n->kind == DL_JSON_NUMBER && n->number == 0) &&
+            !(n->kind == DL_JSON_BOOL && !n->boolean) && r->model->left_out_count < 4)
             r->model->left_out[r->model->left_out_count++] = key->parameter;
         return DL_OK;
     }
@@ -266,12 +280,6 @@ static enum dl_code take(struct reader *r, const struct dl_config_key *key, cons
     }
 }
 
-static bool is_harmless(const char *key) {
-    for (const char *const *h = dl_config_harmless; *h != NULL; h++)
-        if (strcmp(*h, key) == 0) return true;
-    return false;
-}
-
 static enum dl_code read_members(struct reader *r, const struct dl_json_node *object,
                                  const char *prefix) {
     for (const struct dl_json_node *n = object->child; n != NULL; n = n->next) {
@@ -280,7 +288,7 @@ static enum dl_code read_members(struct reader *r, const struct dl_json_node *ob
             prefix[0] == '\0' ? n->key : dl_arena_printf(r->arena, "%.100s.%.100s", prefix, n->key);
         if (key != NULL) {
             DL_TRY(take(r, key, path, n));
-        } else if (!is_harmless(n->key) && n->kind != DL_JSON_NULL) {
+        } else if (n->kind != DL_JSON_NULL) {
             dl_text_printf(&r->unknown, "%s%s", r->unknown.length > 0 ? ", " : "", path);
             if (r->first_unknown == NULL) r->first_unknown = path;
         }
@@ -289,14 +297,13 @@ static enum dl_code read_members(struct reader *r, const struct dl_json_node *ob
 }
 
 /* A member of the family that is one slip away. */
-static const char *near_key(const struct dl_config_family *family, const char *key) {
-    const char *near = suggest_key(family, key);
+static const char *near_key(struct reader *r, const char *key) {
+    const char *near = suggest_key(r->model->family, key, r->arena);
     return near != NULL && dl_one_slip(key, near) ? near : NULL;
 }
 
 static enum dl_code refuse_unknown(struct reader *r) {
-    const char *all = dl_text_string(&r->unknown),
-               *near = near_key(r->model->family, r->first_unknown);
+    const char *all = dl_text_string(&r->unknown), *near = near_key(r, r->first_unknown);
     if (all[0] == '\0') return DL_OK;
     if (r->skip_unknown) {
         r->model->skipped = all;
@@ -312,11 +319,13 @@ static enum dl_code refuse_unknown(struct reader *r) {
 }
 
 /* The first member that sets a parameter. */
-static const char *key_of(const struct dl_config_family *family, const char *parameter) {
+static const char *key_of(const struct dl_config_family *family, const char *parameter,
+                          struct dl_arena *arena) {
     const struct dl_config_key *const tables[] = {family->keys, family->shared, family->base};
     for (int i = 0; i < 3; i++)
-        for (const struct dl_config_key *k = tables[i]; k->key != NULL; k++)
-            if (k->parameter != NULL && strcmp(k->parameter, parameter) == 0) return k->key;
+        for (const struct dl_config_key *k = tables[i]; k->keys != NULL; k++)
+            if (k->parameter != NULL && strcmp(k->parameter, parameter) == 0)
+                return dl_arena_strndup(arena, k->keys, strcspn(k->keys, " "));
     return parameter;
 }
 
@@ -344,10 +353,10 @@ static enum dl_code finish(struct reader *r) {
     }
     if (value_of(m, "qk_norm") != NULL) drop_value(m, "head_norm");
     if (value_of(m, "window") == NULL) drop_value(m, "full_every");
-    for (int i = 0; i < 6 && m->family->needs[i] != NULL; i++)
+    for (int i = 0; m->family->needs[i] != NULL; i++)
         if (value_of(m, m->family->needs[i]) == NULL)
             return dl_json_fail(r->doc, "", r->err, "expected '%s'",
-                                key_of(m->family, m->family->needs[i]));
+                                key_of(m->family, m->family->needs[i], r->arena));
     /* a model reads up to its longest sequence; people train on shorter ones */
     const bool seq = strcmp(m->family->extends, "gpt") == 0 && dl_known(m->longest);
     if (seq) DL_TRY(set_number(r, "", "seq", m->longest <= 8192 ? m->longest : 4096));

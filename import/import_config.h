@@ -33,7 +33,7 @@ enum dl_config_use {
 };
 
 struct dl_config_key {
-    const char *key;
+    const char *keys; /* members, with blanks between */
     enum dl_config_use use;
     const char *parameter;
     double only; /* ONLY; of LENGTH: rows that are not tokens */
@@ -44,9 +44,9 @@ struct dl_config_family {
     const char *model_type, *extends;
     const char *const *always; /* "mlp=swiglu", NULL-terminated */
     bool gated;
-    /* its own; of several families: more and less common; each ended by a NULL key */
+    /* its own; of several families: more and less common; each ended by NULL keys */
     const struct dl_config_key *keys, *shared, *base;
-    const char *needs[6]; /* parameters that the config must set */
+    const char *const *needs; /* parameters that the config must set, NULL-terminated */
 };
 extern const struct dl_config_family dl_config_families[]; /* ended by a NULL model_type */
 extern const struct dl_config_family dl_config_llama_like;
@@ -55,7 +55,6 @@ struct dl_config_alias {
     const char *type, *family;
 };
 extern const struct dl_config_alias dl_config_aliases[];
-extern const char *const dl_config_harmless[];         /* members of every family, ended by NULL */
 extern const struct dl_config_key dl_config_ignored[]; /* of every family */
 
 struct dl_config_value {

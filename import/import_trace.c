@@ -22,8 +22,10 @@ struct reader {
     struct dl_arena *arena;
     struct dl_err *err;
     struct dl_trace_join join;
+    struct dl_records steps; /* double: durations of ProfilerStep#I [us] */
     struct dl_trace_names layers;
     double steps_us, squares_us2; /* of the steps */
+    double kernels_us;
     double core_s;
 };
 
@@ -76,13 +78,6 @@ static bool layer_range(const char *name, struct dl_trace_event *e, size_t *laye
     return true;
 }
 
-static enum dl_code add_event(struct reader *r, struct dl_trace_event *e, size_t layer_length) {
-    if (e->layer != NULL) {
-        e->layer = dl_trace_name(&r->layers, e->layer, layer_length, r->arena);
-    }
-    return dl_trace_join_event(&r->join, e, r->err);
-}
-
 /* Kind and number of a host event; false: it does not count. */
 static bool classify(const char *name, bool is_runtime, const struct dl_json_node *args,
                      struct dl_trace_event *e, size_t *layer_length) {
@@ -127,42 +122,44 @@ static enum dl_code read_event(struct reader *r, const struct dl_json_node *n, i
                           index, name);
     }
     e.thread = mix(mix(DL_HASH_START, member(n, "pid")), member(n, "tid"));
-    if (on_device)
-        return dl_trace_join_kernel(&r->join, number_of(member(args, "correlation")), e.dur_us,
-                                    r->err);
+    if (on_device) {
+        dl_records_add(&r->join.kernels,
+                       &(struct dl_trace_kernel){number_of(member(args, "correlation")), e.dur_us});
+        r->kernels_us += e.dur_us;
+        return DL_OK;
+    }
     /* the same range once more, on the device's line */
     if (strcmp(cat, "gpu_user_annotation") == 0) return DL_OK;
     if (is_step) {
         r->steps_us += e.dur_us;
         r->squares_us2 += e.dur_us * e.dur_us;
-        return dl_trace_join_step(&r->join, e.dur_us, r->err);
+        dl_records_add(&r->steps, &e.dur_us);
+        return DL_OK;
     }
-    return classify(name, one_of(cat, runtime), args, &e, &layer_length)
-               ? add_event(r, &e, layer_length)
-               : DL_OK;
+    if (!classify(name, one_of(cat, runtime), args, &e, &layer_length)) return DL_OK;
+    if (e.layer != NULL) e.layer = dl_trace_name(&r->layers, e.layer, layer_length, r->arena);
+    e.order = r->join.events.count;
+    dl_records_add(&r->join.events, &e);
+    return DL_OK;
 }
 
-/* What of the sorted times of the steps counts. */
+/* Order statistics of the steps' times. */
 struct step_times {
-    double middle_us, quartile_us, low_us; /* low: of the fastest twentieth the slowest */
+    double median_us, quartile_us, low_us; /* low: the 5th percentile */
 };
 
-static enum dl_code sort_steps(struct reader *r, struct step_times *out) {
-    const int64_t count = r->join.steps.total;
-    const void *next;
-    double lower_us = NAN, upper_us = NAN;
-    *out = (struct step_times){NAN, NAN, NAN};
-    DL_TRY(dl_disk_sort_start(&r->join.steps, r->err));
-    for (int64_t i = 0; i < count; i++) {
-        DL_TRY(dl_disk_sort_next(&r->join.steps, &next, r->err));
-        const double step_us = *(const double *)next;
-        if (i == (count - 1) / 20) out->low_us = step_us;
-        if (i == (count - 1) / 4) out->quartile_us = step_us;
-        if (i == (count - 1) / 2) lower_us = step_us;
-        if (i == count / 2) upper_us = step_us;
-    }
-    out->middle_us = 0.5 * (lower_us + upper_us);
-    return DL_OK;
+static int by_time(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static struct step_times sort_steps(struct dl_records *steps) {
+    const int64_t count = steps->count;
+    dl_records_sort(steps, by_time);
+    const double *us = steps->list;
+    if (count == 0) return (struct step_times){NAN, NAN, NAN};
+    return (struct step_times){0.5 * (us[(count - 1) / 2] + us[count / 2]), us[(count - 1) / 4],
+                               us[(count - 1) / 20]};
 }
 
 /* Where the host is the device: the part of such a step outside all layers (clearing gradients,
@@ -180,44 +177,42 @@ static void set_update(const struct reader *r, const struct dl_trace_joined *j,
                        const struct step_times *steps, struct dl_trace_times *out) {
     out->update_s = j->update ? 1e-6 * j->update_us / (double)out->steps : NAN;
     out->quartile_update_s = NAN;
-    if (r->join.kernels.total > 0 || r->join.steps.total == 0) return;
+    if (r->join.kernels.count > 0 || r->steps.count == 0) return;
     const double own_s = j->update ? out->update_s : 0;
-    out->update_s = rest_s(out, own_s, steps->middle_us);
+    out->update_s = rest_s(out, own_s, steps->median_us);
     out->quartile_update_s = rest_s(out, own_s, steps->quartile_us);
 }
 
 static void set_jitter(const struct reader *r, const struct step_times *steps,
                        struct dl_trace_times *out) {
-    const double count = (double)r->join.steps.total;
+    const double count = (double)r->steps.count;
     out->jitter_frac = out->quartile_jitter_frac = out->core_s = NAN;
     if (count < FEWEST_STEPS) return;
     const double mean_us = r->steps_us / count;
     out->jitter_frac =
         sqrt(fmax(0, (r->squares_us2 - count * mean_us * mean_us) / (count - 1))) / mean_us;
-    if (r->join.kernels.total > 0) return;
+    if (r->join.kernels.count > 0) return;
     /* of normal times these two lie 0.971 standard deviations apart */
     out->quartile_jitter_frac = (steps->quartile_us - steps->low_us) / 0.971 / steps->quartile_us;
 }
 
 static enum dl_code finish(struct reader *r, int64_t steps, struct dl_trace_joined *j,
                            struct dl_trace_times *out) {
-    const int64_t events = r->join.events.total + r->join.kernels.total;
-    struct step_times times;
-    DL_TRY(dl_trace_join_all(&r->join, r->name, j, r->err));
-    if (j->samples.total == 0) {
+    const int64_t events = r->join.events.count + r->join.kernels.count;
+    dl_trace_join_all(&r->join, j);
+    if (j->samples.count == 0) {
         return dl_fail_at(r->err, r->name, 0, 0, NULL,
                           "expected ranges named layer:NAME:forward (record_function); there are "
                           "none among %lld events that count",
                           (long long)events);
     }
-    const bool on_device = r->join.kernels.total > 0;
+    const bool on_device = r->join.kernels.count > 0;
     *out = (struct dl_trace_times){.on_device = on_device, .by_sequence = j->by_sequence};
-    DL_TRY(
-        dl_trace_sum(&j->samples, steps > 0 ? steps : r->join.steps.total, r->arena, out, r->err));
-    DL_TRY(sort_steps(r, &times));
+    dl_trace_sum(&j->samples, steps > 0 ? steps : r->steps.count, r->arena, out);
+    const struct step_times times = sort_steps(&r->steps);
     set_update(r, j, &times, out);
     set_jitter(r, &times, out);
-    out->kernel_s = 1e-6 * r->join.kernels_us / (double)out->steps;
+    out->kernel_s = 1e-6 * r->kernels_us / (double)out->steps;
     out->unclaimed_s = 1e-6 * j->unclaimed_us / (double)out->steps;
     return DL_OK;
 }
@@ -291,15 +286,22 @@ static enum dl_code read_trace(struct reader *r, struct dl_json_stream *s) {
 enum dl_code dl_trace_file(const char *path, int64_t steps, struct dl_arena *arena,
                            struct dl_trace_times *out, struct dl_err *err) {
     struct dl_json_stream s;
-    struct reader r = {.name = path, .arena = arena, .err = err, .core_s = NAN};
+    struct reader r = {.name = path,
+                       .arena = arena,
+                       .err = err,
+                       .join.events.record_bytes = sizeof(struct dl_trace_event),
+                       .join.kernels.record_bytes = sizeof(struct dl_trace_kernel),
+                       .steps.record_bytes = sizeof(double),
+                       .core_s = NAN};
     struct dl_trace_joined joined = {.update_us = 0};
-    dl_trace_join_init(&r.join);
     enum dl_code code = dl_json_stream_file(path, &s, err);
     if (code == DL_OK) code = read_trace(&r, &s);
     if (code == DL_OK) code = finish(&r, steps, &joined, out);
     if (code == DL_OK && r.core_s > 1e-9 && r.core_s < 1e3) out->core_s = r.core_s;
-    dl_trace_joined_close(&joined);
-    dl_trace_join_close(&r.join);
+    dl_records_free(&joined.samples);
+    dl_records_free(&r.join.events);
+    dl_records_free(&r.join.kernels);
+    dl_records_free(&r.steps);
     dl_json_stream_close(&s);
     return code;
 }

@@ -30,8 +30,8 @@ struct dl_trace_times {
  * Kernels count for the range in which they were launched; without kernels (CPU) the range's own
  * time counts, less that of ranges inside. Backward operators without a range belong to the forward
  * range that has their sequence number. steps: iterations, 0: count "ProfilerStep#" ranges, else
- * how often most layers occur. Memory does not grow with the file: events beyond some megabytes
- * wait in temporary files in $TMPDIR or /tmp, a third of the trace's size. */
+ * how often most layers occur. The file is read event by event: what stays in memory takes a
+ * fraction of its size. */
 enum dl_code dl_trace_file(const char *path, int64_t steps, struct dl_arena *arena,
                            struct dl_trace_times *out, struct dl_err *err);
 /* "layer,pass,time_s" with pass forward, backward or update; other columns are ignored. Repeats of

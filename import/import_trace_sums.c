@@ -10,85 +10,42 @@
 
 static int by_layer(const void *a, const void *b) {
     const struct dl_trace_sample *x = a, *y = b;
-    const int order = strncmp(x->layer, y->layer, x->length < y->length ? x->length : y->length);
+    const int order = strcmp(x->layer, y->layer);
     if (order != 0) return order;
-    if (x->length != y->length) return x->length < y->length ? -1 : 1;
     if (x->part != y->part) return x->part - y->part;
     return x->time_us < y->time_us ? -1 : x->time_us > y->time_us;
 }
 
-/* Of a layer and a part of the iteration: how many samples, and what is between the middle ones. */
+/* The samples of a layer and a part of the iteration. */
 struct group {
     const char *layer;
-    size_t length;
     int part;
     int64_t count, first; /* first: least place in the trace */
-    double middle_us[2];
-};
-struct groups {
-    struct group *list;
-    int count, capacity;
-    struct dl_arena *arena;
+    double median_us;
 };
 
-static bool same_group(const struct group *g, const struct dl_trace_sample *s) {
-    return g->part == s->part && g->length == s->length &&
-           strncmp(g->layer, s->layer, g->length) == 0;
-}
-
-static struct group *add_group(struct groups *g, const struct dl_trace_sample *s) {
-    if (g->count == g->capacity) {
-        const int capacity = g->capacity == 0 ? 256 : 2 * g->capacity;
-        struct group *list = dl_arena_alloc(g->arena, (size_t)capacity, sizeof *list);
-        if (g->count > 0) memcpy(list, g->list, (size_t)g->count * sizeof *list);
-        g->list = list;
-        g->capacity = capacity;
+/* The groups of sorted samples. */
+static int group_samples(const struct dl_trace_sample *s, int64_t count, struct group *groups) {
+    int made = 0;
+    for (int64_t i = 0, end; i < count; i = end) {
+        struct group *g = &groups[made++];
+        *g = (struct group){s[i].layer, s[i].part, 0, s[i].first, NAN};
+        for (end = i; end < count && s[end].part == g->part && strcmp(s[end].layer, g->layer) == 0;
+             end++)
+            if (s[end].first < g->first) g->first = s[end].first;
+        g->count = end - i;
+        g->median_us = 0.5 * (s[i + (g->count - 1) / 2].time_us + s[i + g->count / 2].time_us);
     }
-    g->list[g->count] = (struct group){s->layer, s->length, s->part, 0, s->first, {NAN, NAN}};
-    return &g->list[g->count++];
-}
-
-/* Counts the samples of each group; the groups come in the order of the samples. */
-static enum dl_code count_groups(struct dl_disk_sort *samples, struct groups *g,
-                                 struct dl_err *err) {
-    struct group *now = NULL;
-    const void *next;
-    DL_TRY(dl_disk_sort_start(samples, err));
-    for (;;) {
-        DL_TRY(dl_disk_sort_next(samples, &next, err));
-        if (next == NULL) return DL_OK;
-        const struct dl_trace_sample *s = next;
-        if (now == NULL || !same_group(now, s)) now = add_group(g, s);
-        now->count++;
-        if (s->first < now->first) now->first = s->first;
-    }
-}
-
-/* The middle samples of each group: of one whose count is known they are at known places. */
-static enum dl_code find_middles(struct dl_disk_sort *samples, const struct groups *g,
-                                 struct dl_err *err) {
-    const void *next;
-    DL_TRY(dl_disk_sort_start(samples, err));
-    for (int i = 0; i < g->count; i++) {
-        struct group *now = &g->list[i];
-        for (int64_t k = 0; k < now->count; k++) {
-            DL_TRY(dl_disk_sort_next(samples, &next, err));
-            const double time_us = ((const struct dl_trace_sample *)next)->time_us;
-            if (k == (now->count - 1) / 2) now->middle_us[0] = time_us;
-            if (k == now->count / 2) now->middle_us[1] = time_us;
-        }
-    }
-    return DL_OK;
+    return made;
 }
 
 /* The count that most layers have: how often an iteration was seen. */
-static int64_t usual_count(const struct groups *g) {
+static int64_t usual_count(const struct group *groups, int count) {
     int64_t best = 1;
     int most = 0;
     for (int times = 1; times <= 1000; times++) {
         int layers = 0;
-        for (int i = 0; i < g->count; i++)
-            layers += g->list[i].part == 0 && g->list[i].count == times;
+        for (int i = 0; i < count; i++) layers += groups[i].part == 0 && groups[i].count == times;
         if (layers > most) most = layers, best = times;
     }
     return best;
@@ -103,30 +60,23 @@ static int by_first(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-void dl_trace_samples_init(struct dl_disk_sort *samples) {
-    dl_disk_sort_init(samples, sizeof(struct dl_trace_sample), by_layer);
-}
-
-enum dl_code dl_trace_sum(struct dl_disk_sort *samples, int64_t steps, struct dl_arena *arena,
-                          struct dl_trace_times *out, struct dl_err *err) {
-    struct groups groups = {.arena = arena};
-    DL_TRY(count_groups(samples, &groups, err));
-    DL_TRY(find_middles(samples, &groups, err));
-    struct order *list = dl_arena_alloc(arena, (size_t)groups.count, sizeof *list);
-    struct dl_layer_time *layers = dl_arena_alloc(arena, (size_t)groups.count, sizeof *layers);
+/* repeats: samples of a layer are repeats of one iteration. */
+static void sum(struct dl_trace_sample *samples, int64_t count, bool repeats, int64_t steps,
+                struct dl_arena *arena, struct dl_trace_times *out) {
+    struct group *groups = dl_arena_alloc(arena, (size_t)count, sizeof *groups);
+    qsort(samples, (size_t)count, sizeof *samples, by_layer);
+    const int group_count = group_samples(samples, count, groups);
+    struct order *list = dl_arena_alloc(arena, (size_t)group_count, sizeof *list);
+    struct dl_layer_time *layers = dl_arena_alloc(arena, (size_t)group_count, sizeof *layers);
     int made = 0;
-    out->steps = steps > 0 ? steps : usual_count(&groups);
-    for (int i = 0; i < groups.count; i++) {
-        const struct group *g = &groups.list[i];
-        const double middle =
-            g->count % 2 == 1 ? g->middle_us[0] : 0.5 * (g->middle_us[0] + g->middle_us[1]);
-        const double time_s = 1e-6 * middle * (double)g->count / (double)out->steps;
-        const bool same = made > 0 && strlen(list[made - 1].time.name) == g->length &&
-                          strncmp(list[made - 1].time.name, g->layer, g->length) == 0;
-        if (!same) {
-            const char *name = dl_arena_strndup(arena, g->layer, g->length);
-            list[made++] = (struct order){{name, NAN, NAN}, g->first};
-        }
+    out->steps = steps > 0 ? steps : usual_count(groups, group_count);
+    for (int i = 0; i < group_count; i++) {
+        const struct group *g = &groups[i];
+        if (repeats && g->count > out->steps) out->steps = g->count;
+        const double time_s = repeats ? 1e-6 * g->median_us
+                                      : 1e-6 * g->median_us * (double)g->count / (double)out->steps;
+        if (made == 0 || strcmp(list[made - 1].time.name, g->layer) != 0)
+            list[made++] = (struct order){{g->layer, NAN, NAN}, g->first};
         if (g->part == 0)
             list[made - 1].time.forward_s = time_s;
         else
@@ -136,20 +86,11 @@ enum dl_code dl_trace_sum(struct dl_disk_sort *samples, int64_t steps, struct dl
     for (int i = 0; i < made; i++) layers[i] = list[i].time;
     out->layers = layers;
     out->layer_count = made;
-    return DL_OK;
 }
 
-static enum dl_code sum_rows(const struct dl_trace_sample *samples, int count,
-                             struct dl_arena *arena, struct dl_trace_times *out,
-                             struct dl_err *err) {
-    struct dl_disk_sort sorted;
-    enum dl_code code = DL_OK;
-    dl_trace_samples_init(&sorted);
-    for (int i = 0; i < count && code == DL_OK; i++)
-        code = dl_disk_sort_add(&sorted, &samples[i], err);
-    if (code == DL_OK) code = dl_trace_sum(&sorted, 1, arena, out, err);
-    dl_disk_sort_close(&sorted);
-    return code;
+void dl_trace_sum(struct dl_records *samples, int64_t steps, struct dl_arena *arena,
+                  struct dl_trace_times *out) {
+    sum(samples->list, samples->count, false, steps, arena, out);
 }
 
 enum dl_code dl_trace_csv(const char *name, const char *text, size_t length, struct dl_arena *arena,
@@ -181,7 +122,7 @@ enum dl_code dl_trace_csv(const char *name, const char *text, size_t length, str
         if (which[0] == 0)
             return dl_fail_at(err, name, csv.row_lines[i], 1, "layer",
                               "expected the name of a layer");
-        samples[count++] = (struct dl_trace_sample){which, strlen(which), i, back, 1e6 * time_s};
+        samples[count++] = (struct dl_trace_sample){which, i, back, 1e6 * time_s};
     }
     if (count == 0)
         return dl_fail_at(err, name, 1, 1, NULL, "expected a row of a layer below the heading");
@@ -191,20 +132,7 @@ enum dl_code dl_trace_csv(const char *name, const char *text, size_t length, str
                                    .kernel_s = 0,
                                    .jitter_frac = NAN,
                                    .core_s = NAN};
-    DL_TRY(sum_rows(samples, count, arena, out, err));
-    /* Rows of one layer are repeats here, not parts of an iteration: the median as it is. */
-    qsort(samples, (size_t)count, sizeof *samples, by_layer);
-    for (int k = 0; k < out->layer_count; k++) {
-        int n[2] = {0, 0};
-        for (int i = 0; i < count; i++) {
-            if (strlen(out->layers[k].name) == samples[i].length &&
-                strncmp(out->layers[k].name, samples[i].layer, samples[i].length) == 0)
-                n[samples[i].part]++;
-        }
-        if (n[0] > 0) out->layers[k].forward_s /= n[0];
-        if (n[1] > 0) out->layers[k].backward_s /= n[1];
-        if (n[0] > out->steps) out->steps = n[0];
-    }
+    sum(samples, count, true, 1, arena, out);
     return DL_OK;
 }
 

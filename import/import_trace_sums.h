@@ -4,31 +4,28 @@
 
 #include <stddef.h>
 
-#include "import/disk_sort.h"
 #include "import/import_trace.h"
+#include "import/records.h"
 
 /* One time of one layer. */
 struct dl_trace_sample {
-    const char *layer; /* not terminated */
-    size_t length;
+    const char *layer;
     int64_t first; /* place in the trace */
     int part;      /* 0 forward, 1 backward */
     double time_us;
 };
 
-/* Of dl_trace_sample, by layer, part and time. */
-void dl_trace_samples_init(struct dl_disk_sort *samples);
 /* Layers in order of first appearance, each with the median of its samples times how often an
- * iteration has it. steps: iterations, 0: the count that most layers have. */
-enum dl_code dl_trace_sum(struct dl_disk_sort *samples, int64_t steps, struct dl_arena *arena,
-                          struct dl_trace_times *out, struct dl_err *err);
+ * iteration has it. steps: iterations, 0: the count that most layers have. Sorts the samples. */
+void dl_trace_sum(struct dl_records *samples, int64_t steps, struct dl_arena *arena,
+                  struct dl_trace_times *out);
 
 /* Names seen: a hash table, half empty. {0} is empty. */
 struct dl_trace_names {
     const char **list;
     size_t count, capacity;
 };
-/* The one copy of a name in the arena. NULL: out of memory. */
+/* The one copy of a name in the arena. */
 const char *dl_trace_name(struct dl_trace_names *names, const char *text, size_t length,
                           struct dl_arena *arena);
 

@@ -32,13 +32,9 @@ union dl_cell *dl_table_row(struct dl_table *table) {
     union dl_cell *row;
 
     if (table->row_count == table->row_capacity) {
-        int capacity = table->row_capacity < 16        ? 16
-                       : table->row_capacity > 1 << 28 ? 0
-                                                       : table->row_capacity * 2;
-        union dl_cell *grown = NULL;
-
-        if (capacity > 0)
-            grown = dl_arena_alloc(table->arena, (size_t)capacity, width * sizeof *grown);
+        const int capacity = table->row_capacity < 16 ? 16 : table->row_capacity * 2;
+        union dl_cell *grown =
+            dl_arena_alloc(table->arena, (size_t)capacity, width * sizeof *grown);
         if (table->row_count > 0)
             memcpy(grown, table->cells, (size_t)table->row_count * width * sizeof *grown);
         table->cells = grown;
@@ -187,7 +183,7 @@ static void put_line(struct dl_text *t, const struct dl_table *table, const size
     end_line(t);
 }
 
-bool dl_table_measure(const struct dl_table *part, struct dl_arena *arena,
+void dl_table_measure(const struct dl_table *part, struct dl_arena *arena,
                       struct dl_table_layout *layout) {
     const size_t columns = (size_t)part->column_count;
 
@@ -197,7 +193,6 @@ bool dl_table_measure(const struct dl_table *part, struct dl_arena *arena,
         const size_t width = column_width(part, c, &layout->any_unit);
         if (width > layout->widths[c]) layout->widths[c] = width;
     }
-    return true;
 }
 
 char *dl_table_text_part(const struct dl_table *part, const struct dl_table_layout *layout,
@@ -213,8 +208,8 @@ char *dl_table_text_part(const struct dl_table *part, const struct dl_table_layo
 char *dl_table_text(const struct dl_table *table) {
     struct dl_table_layout layout = {0};
 
-    return dl_table_measure(table, table->arena, &layout) ? dl_table_text_part(table, &layout, true)
-                                                          : NULL;
+    dl_table_measure(table, table->arena, &layout);
+    return dl_table_text_part(table, &layout, true);
 }
 
 /* A spreadsheet runs a cell that begins so as a formula ("-1+A1" too); a number it does not. */
@@ -322,6 +317,10 @@ static void json_members(const struct dl_table *table, int row, struct dl_json_w
             done = same_group(table->columns[before].key, key, group_length);
         if (done) continue;
         char *name = dl_arena_strndup(table->arena, key + prefix, group_length - 1 - prefix);
+        if (name == NULL) {
+            writer->failed = true;
+            return;
+        }
         dl_jw_object(writer, name);
         json_members(table, row, writer, c, group_length);
         dl_jw_end(writer);

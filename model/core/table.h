@@ -39,9 +39,9 @@ struct dl_table {
 
 void dl_table_init(struct dl_table *table, struct dl_arena *arena, const struct dl_column *columns,
                    int column_count);
-/* Appends a row of absent cells; NULL when out of memory. */
+/* Appends a row of absent cells. */
 union dl_cell *dl_table_row(struct dl_table *table);
-char *dl_table_text(const struct dl_table *table); /* for people; NULL when out of memory */
+char *dl_table_text(const struct dl_table *table); /* for people */
 char *dl_table_csv(const struct dl_table *table);
 /* The same in parts, for more rows than memory holds: `head` with the first one. */
 char *dl_table_csv_part(const struct dl_table *table, bool head);
@@ -50,14 +50,14 @@ struct dl_table_layout {
     size_t *widths; /* 0: not shown */
     bool any_unit;
 };
-/* Widens the layout for the rows of a part; false when out of memory. */
-bool dl_table_measure(const struct dl_table *part, struct dl_arena *arena,
+/* Widens the layout for the rows of a part. */
+void dl_table_measure(const struct dl_table *part, struct dl_arena *arena,
                       struct dl_table_layout *layout);
 char *dl_table_text_part(const struct dl_table *part, const struct dl_table_layout *layout,
                          bool head);
-/* As text, CSV, or a JSON document: the array of its rows. NULL when out of memory. */
+/* As text, CSV, or a JSON document: the array of its rows. NULL: the JSON writer failed. */
 const char *dl_table_render(const struct dl_table *table, enum dl_format format);
-/* The text of a cell in dl_table_text(), in the arena; NULL when out of memory. */
+/* The text of a cell in dl_table_text(), in the arena. */
 const char *dl_table_cell_text(const struct dl_table *table, int row, int column,
                                struct dl_arena *arena);
 /* Writes the rows as elements of the writer's open array. */

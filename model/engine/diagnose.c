@@ -11,21 +11,25 @@
 #include "model/engine/transformer/transformer_internal.h"
 
 const char *const dl_bottleneck_names[] = {
-    "compute",    "memory-bandwidth", "latency",       "intra-link",
-    "inter-link", "parameter-server", "input",         "pipeline-bubble",
-    "framework",  "memory-capacity",  "scaling-limit", NULL,
+    "compute",         "memory-bandwidth", "latency", "intra-link",      "inter-link",
+    "host-copy",       "parameter-server", "input",   "pipeline-bubble", "framework",
+    "memory-capacity", "scaling-limit",    NULL,
 };
+
+enum dl_bottleneck dl_resource_bottleneck(enum dl_resource resource) {
+    static const enum dl_bottleneck causes[DL_RESOURCES] = {
+        [DL_ON_ARITHMETIC] = DL_BOUND_COMPUTE, [DL_ON_MEMORY] = DL_BOUND_MEMORY_BANDWIDTH,
+        [DL_ON_LATENCY] = DL_BOUND_LATENCY,    [DL_ON_NODE_LINKS] = DL_BOUND_INTRA,
+        [DL_ON_NETWORK] = DL_BOUND_INTER,      [DL_ON_HOST_COPY] = DL_BOUND_HOST_COPY,
+        [DL_ON_SERVERS] = DL_BOUND_PS,         [DL_ON_HOST] = DL_BOUND_FRAMEWORK,
+        [DL_ON_INPUT] = DL_BOUND_INPUT,        [DL_ON_STAGES] = DL_BOUND_BUBBLE};
+    return causes[resource];
+}
 
 /* F-BOUND: the resource on which most of the iteration depends, along its critical path
  * (F-CRITICAL-PATH), with the exposed input and the wait for the slowest device. Memory capacity
  * comes first: a plan that does not fit does not run. */
 void dl_diagnose_bottleneck(const struct dl_evidence *e, struct dl_prediction *p) {
-    static const enum dl_bottleneck causes[DL_RESOURCES] = {
-        [DL_ON_ARITHMETIC] = DL_BOUND_COMPUTE, [DL_ON_MEMORY] = DL_BOUND_MEMORY_BANDWIDTH,
-        [DL_ON_LATENCY] = DL_BOUND_LATENCY,    [DL_ON_NODE_LINKS] = DL_BOUND_INTRA,
-        [DL_ON_NETWORK] = DL_BOUND_INTER,      [DL_ON_SERVERS] = DL_BOUND_PS,
-        [DL_ON_HOST] = DL_BOUND_FRAMEWORK,     [DL_ON_INPUT] = DL_BOUND_INPUT,
-        [DL_ON_STAGES] = DL_BOUND_BUBBLE};
     struct dl_resource_use all = e->path;
     int most = 0;
     if (!p->fits) {
@@ -37,7 +41,7 @@ void dl_diagnose_bottleneck(const struct dl_evidence *e, struct dl_prediction *p
     all.s[DL_ON_INPUT] += p->exposed_input_s;
     for (int i = 1; i < DL_RESOURCES; i++)
         if (all.s[i] > all.s[most]) most = i;
-    p->bottleneck = causes[most];
+    p->bottleneck = dl_resource_bottleneck((enum dl_resource)most);
     p->bottleneck_share = p->iteration_s > 0 ? all.s[most] / p->iteration_s : 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include "model/engine/compose.h"
 
+enum dl_bottleneck dl_resource_bottleneck(enum dl_resource resource);
 /* Of a composed prediction whose memory is known; F-BOUND. */
 void dl_diagnose_bottleneck(const struct dl_evidence *evidence, struct dl_prediction *prediction);
 /* residual_sigma_log: of the framework; F-INTERVAL. */

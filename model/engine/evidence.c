@@ -27,9 +27,8 @@ void dl_evidence_of_messages(const struct dl_message *messages, int count, bool 
     double error_s = 0, all_s = 0;
     for (int m = 0; m < count; m++) {
         const struct dl_message *message = &messages[m];
-        const bool inter = message->limit != NULL && strcmp(message->limit, "inter") == 0;
-        out->latency_s += message->latency_s;
-        *(servers ? &out->server_s : inter ? &out->inter_s : &out->intra_s) += message->bandwidth_s;
+        dl_resource_message(message, message->latency_s + message->bandwidth_s, servers,
+                            &out->comm);
         error_s += message->duration_s * message->sigma_log;
         all_s += message->duration_s;
     }
@@ -39,13 +38,9 @@ void dl_evidence_of_messages(const struct dl_message *messages, int count, bool 
 void dl_evidence_serial_path(struct dl_evidence *e) {
     const struct dl_resource_use kernels = {{[DL_ON_ARITHMETIC] = e->by_limit_s[DL_LIMIT_COMPUTE],
                                              [DL_ON_MEMORY] = e->by_limit_s[DL_LIMIT_MEMORY],
-                                             [DL_ON_LATENCY] = e->by_limit_s[DL_LIMIT_LATENCY]}},
-                                 messages = {{[DL_ON_LATENCY] = e->latency_s,
-                                              [DL_ON_NODE_LINKS] = e->intra_s,
-                                              [DL_ON_NETWORK] = e->inter_s,
-                                              [DL_ON_SERVERS] = e->server_s}};
+                                             [DL_ON_LATENCY] = e->by_limit_s[DL_LIMIT_LATENCY]}};
     e->path = (struct dl_resource_use){{[DL_ON_HOST] = e->host_s, [DL_ON_STAGES] = e->bubble_s}};
     dl_resource_share(&kernels, e->forward_s + e->backward_s + e->update_s - e->outlasted_s,
                       DL_ON_ARITHMETIC, &e->path);
-    dl_resource_share(&messages, e->exposed_comm_s + e->outlasted_s, DL_ON_NODE_LINKS, &e->path);
+    dl_resource_share(&e->comm, e->exposed_comm_s + e->outlasted_s, DL_ON_NODE_LINKS, &e->path);
 }

@@ -21,11 +21,10 @@ struct dl_evidence {
     bool prefetches;
     /* for the diagnosis. Kernels by enum dl_limit, and the spread of their times */
     double by_limit_s[3], error_s, error_square_s2;
-    double outside_s; /* of forward and backward: kernels outside the device's samples */
-    /* communication by cause: only their ratios count. server_s: links of parameter servers */
-    double latency_s, intra_s, inter_s, server_s;
-    double comm_error_s; /* spread of the exposed communication */
-    double outlasted_s;  /* kernels beside which messages run that take longer */
+    double outside_s;            /* of forward and backward: kernels outside the device's samples */
+    struct dl_resource_use comm; /* exposed communication by cause: only the ratios count */
+    double comm_error_s;         /* spread of the exposed communication */
+    double outlasted_s;          /* kernels beside which messages run that take longer */
     /* F-CRITICAL-PATH: of all that is above but the input and the wait for the slowest device */
     struct dl_resource_use path;
 };

@@ -4,7 +4,6 @@
 
 #include "model/engine/memory.h"
 #include "model/network/libraries/nccl.h"
-#include "model/network/path.h"
 #include "model/framework/gradient_width.h"
 #include "model/framework/input.h"
 #include "model/engine/explain_overhead.h"
@@ -85,28 +84,6 @@ static void put_pass(struct sink *s, const char *name, const char *group,
         });
 }
 
-/* The part of the path between nodes that limits NCCL when the adapter does not: a faster network
- * would not help (F-NETWORK). */
-static const char *narrower_than_adapter(const struct dl_parts *parts,
-                                         const struct dl_message *message) {
-    static const char *const texts[DL_NET_LINKS] = {
-        [DL_NET_ADAPTERS] = "",
-        [DL_NET_COPY] = " (on its way through the host: host.copy_bandwidth)",
-        [DL_NET_MEMORY] = " (on its way through the host: host.memory_bandwidth)",
-        [DL_NET_CROSS] = " (between sockets: links.intra.cross_bandwidth)"};
-    const struct dl_system *system = parts->system;
-    if (message->limit == NULL || strcmp(message->limit, "inter") != 0 || !system->has_inter ||
-        strncmp(message->formula, "F-NCCL", strlen("F-NCCL")) != 0)
-        return "";
-    const struct dl_rank_group group = {.nodes = parts->plan->nodes,
-                                        .ranks_per_node = parts->plan->devices_per_node};
-    struct dl_path path;
-    struct dl_path_adapter adapter;
-    dl_path_of(system, &group, &path);
-    dl_path_adapter_of(system, true, &adapter);
-    return texts[dl_path_between(&path, adapter.bytes_per_s, true).limit];
-}
-
 /* latency_s (with collective_launch_s) + bandwidth_s: what the formula adds up. "" when a behaviour
  * gives the sum alone. */
 static const char *two_parts(struct dl_arena *arena, const struct dl_message *message) {
@@ -136,14 +113,13 @@ static void put_messages(struct sink *s) {
                    .group = "communication",
                    .formula = message->formula,
                    .inputs = dl_arena_printf(
-                       arena, "p=%lldx%lld S=%.4g MB %s%s%s%s%s%s, limited by %s link%s",
+                       arena, "p=%lldx%lld S=%.4g MB %s%s%s%s%s%s, limited by %s",
                        (long long)plan->nodes, (long long)plan->devices_per_node,
                        message->bytes / 1e6, message->algorithm != NULL ? message->algorithm : "",
                        message->protocol != NULL ? "/" : "",
                        message->protocol != NULL ? message->protocol : "",
                        channels != NULL ? channels : "", steps != NULL ? steps : "",
-                       two_parts(arena, message), message->limit != NULL ? message->limit : "no",
-                       narrower_than_adapter(s->parts, message)),
+                       two_parts(arena, message), dl_resource_link_text(message->limit)),
                    .origin = message->origin,
                    .start_s = message->start_s,
                    .value = message->duration_s,

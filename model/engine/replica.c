@@ -174,10 +174,6 @@ static void gather_evidence(const struct dl_parts *parts, const struct dl_replic
     dl_evidence_of_messages(x->messages, x->message_count, x->bound != NULL, e);
     e->path = busy->path;
     dl_resource_add(&e->path, &before->path, 1);
-    if (!(before->comm_s > 0)) return;
-    double *const of_messages[] = {&e->latency_s, &e->server_s, &e->inter_s, &e->intra_s};
-    for (size_t i = 0; i < sizeof of_messages / sizeof *of_messages; i++)
-        *of_messages[i] *= micro_batches;
 }
 
 /* A single device, with its input, for a device's share of the replica's samples. step_s:

@@ -34,13 +34,24 @@ void dl_resource_kernels(const struct dl_pass_cost *cost, double seconds,
     out->s[DL_ON_HOST] += seconds - (limits_s > 0 ? kernels_s : 0);
 }
 
+enum dl_resource dl_resource_of_link(const char *limit) {
+    if (limit != NULL && strcmp(limit, "inter") == 0) return DL_ON_NETWORK;
+    return limit != NULL && strcmp(limit, "host-copy") == 0 ? DL_ON_HOST_COPY : DL_ON_NODE_LINKS;
+}
+
+const char *dl_resource_link_text(const char *limit) {
+    if (limit == NULL) return "no link";
+    switch (dl_resource_of_link(limit)) {
+    case DL_ON_NETWORK: return "inter link";
+    case DL_ON_HOST_COPY: return "copies through the host";
+    default: return "intra link";
+    }
+}
+
 void dl_resource_message(const struct dl_message *m, double seconds, bool servers,
                          struct dl_resource_use *out) {
-    const bool inter = m->limit != NULL && strcmp(m->limit, "inter") == 0;
     const double known_s = m->latency_s + m->bandwidth_s,
                  latency = known_s > 0 ? m->latency_s / known_s : 0;
     out->s[DL_ON_LATENCY] += latency * seconds;
-    out->s[servers ? DL_ON_SERVERS
-           : inter ? DL_ON_NETWORK
-                   : DL_ON_NODE_LINKS] += (1 - latency) * seconds;
+    out->s[servers ? DL_ON_SERVERS : dl_resource_of_link(m->limit)] += (1 - latency) * seconds;
 }

@@ -13,6 +13,7 @@ enum dl_resource {
     DL_ON_LATENCY,    /* of kernels and messages */
     DL_ON_NODE_LINKS,
     DL_ON_NETWORK,
+    DL_ON_HOST_COPY, /* copies of messages through host memory */
     DL_ON_SERVERS,
     DL_ON_HOST, /* dispatch, fixed time, cycles; the slowest device */
     DL_ON_INPUT,
@@ -33,6 +34,10 @@ void dl_resource_share(const struct dl_resource_use *from, double total_s,
 /* Adds `seconds` of kernels, as their cost divides; beyond its time the host's. */
 void dl_resource_kernels(const struct dl_pass_cost *cost, double seconds,
                          struct dl_resource_use *out);
+/* Of the link that limits a message, as dl_collective_time names it. */
+enum dl_resource dl_resource_of_link(const char *limit);
+/* "limited by ..." of the same: "inter link" */
+const char *dl_resource_link_text(const char *limit);
 /* Adds `seconds` of a message: latency, and the bandwidth of the link that limits it. servers: of
  * parameter servers. */
 void dl_resource_message(const struct dl_message *message, double seconds, bool servers,

@@ -82,7 +82,7 @@ static enum dl_code collective(const struct dl_gradient_sync_request *request,
     message->algorithm = t.algorithm;
     message->protocol = t.protocol;
     message->formula = t.formula;
-    message->limit = t.limit;
+    message->limit = staging_s > t.bandwidth_s ? "host-copy" : t.limit;
     message->origin = t.origin;
     message->extrapolated = t.extrapolated;
     message->returns = true;

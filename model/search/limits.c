@@ -26,16 +26,27 @@ enum resource {
 };
 enum { PLAN_CHANGES = 9 }; /* that try_plans() makes at most */
 _Static_assert(RESOURCES + PLAN_CHANGES <= DL_MAX_LIMITS, "room for every change");
-static const char *const resource_names[RESOURCES] = {
-    "links.inter.bandwidth",
-    "links.inter.latency",
-    "links.intra.bandwidth",
-    "links.intra.latency",
-    "peak",
-    "memory bandwidth",
-    "storage",
-    "host.copy_bandwidth",
-    "decoding workers",
+enum {
+    OF_KERNELS = 1 << DL_BOUND_COMPUTE | 1 << DL_BOUND_MEMORY_BANDWIDTH | 1 << DL_BOUND_LATENCY,
+    OF_LATENCY = 1 << DL_BOUND_LATENCY, /* of kernels or messages */
+    OF_NODE = 1 << DL_BOUND_INTRA,
+    OF_NETWORK = 1 << DL_BOUND_INTER,
+    OF_HOST = 1 << DL_BOUND_HOST_COPY,
+    NO_RESOURCE = (1 << DL_BOUNDS) - 1 - (OF_KERNELS | OF_NODE | OF_NETWORK | OF_HOST)
+};
+static const struct {
+    const char *name;
+    unsigned relieves;
+} resources[RESOURCES] = {
+    [NETWORK] = {"links.inter.bandwidth", OF_NETWORK},
+    [NETWORK_LATENCY] = {"links.inter.latency", OF_NETWORK | OF_LATENCY},
+    [NODE_LINKS] = {"links.intra.bandwidth", OF_NODE},
+    [NODE_LATENCY] = {"links.intra.latency", OF_NODE | OF_LATENCY},
+    [PEAK] = {"peak", OF_KERNELS},
+    [MEMORY] = {"memory bandwidth", OF_KERNELS},
+    [STORAGE] = {"storage", 0},
+    [HOST_LINK] = {"host.copy_bandwidth", OF_HOST},
+    [DECODING] = {"decoding workers", 0},
 };
 
 static void scale(double *value, double by) {
@@ -149,7 +160,7 @@ static enum dl_code find_elasticities(struct asker *a, struct dl_err *err) {
         DL_TRY(ask(a, (enum resource)r, 1 / (1 + step), true, &less, err));
         const double value = log(more.iteration_s / less.iteration_s) / (2 * log1p(step));
         a->out->elasticity[a->out->elasticity_count++] =
-            (struct dl_elasticity){resource_names[r], value};
+            (struct dl_elasticity){resources[r].name, value};
     }
     return DL_OK;
 }
@@ -173,7 +184,7 @@ static enum dl_code try_resources(struct asker *a, struct dl_err *err) {
         DL_TRY(ask(a, (enum resource)r, latency ? 0.5 : 2, false, &p, err));
         add_change(
             a,
-            dl_arena_printf(a->arena, latency ? "half the %s" : "twice the %s", resource_names[r]),
+            dl_arena_printf(a->arena, latency ? "half the %s" : "twice the %s", resources[r].name),
             false, &p);
     }
     return DL_OK;
@@ -314,7 +325,8 @@ enum dl_code dl_gains_of(const struct dl_predict_request *request, double iterat
         const bool latency = r == NETWORK_LATENCY || r == NODE_LATENCY;
         if (is_idle(&a, r)) continue;
         DL_TRY(ask(&a, (enum resource)r, latency ? 1 / more : more, true, &p, err));
-        const struct dl_saving gain = {resource_names[r], 1 - p.iteration_s / iteration_s};
+        const struct dl_saving gain = {resources[r].name, 1 - p.iteration_s / iteration_s,
+                                       resources[r].relieves | NO_RESOURCE};
         int at = count++;
         for (; at > 0 && out[at - 1].saved_frac < gain.saved_frac; at--) out[at] = out[at - 1];
         out[at] = gain;

@@ -42,6 +42,7 @@ struct dl_limits {
 struct dl_saving {
     const char *resource;
     double saved_frac;
+    unsigned relieves; /* bits 1 << enum dl_bottleneck; bottlenecks that are no resource: all set */
 };
 /* Of a request and its predicted iteration. The most effective first; at most DL_MAX_LIMITS.
  * *count_out: how many. With the memo of that prediction kernels are timed for two resources alone,

@@ -265,8 +265,8 @@ static void stage_evidence(const struct planner *p, const struct dl_stages *plac
     e->exposed_comm_s = fmax(0, span->end_s - span->quiet_s);
     e->bubble_s = fmax(0, span->quiet_s - p->micro_batches * part->step_s);
     e->comm_s = part->sync_s;
-    e->inter_s = p->micro_batches * (part->in_s + part->out_s);
-    *(own->nodes > 1 ? &e->inter_s : &e->intra_s) += part->sync_s;
+    e->comm.s[DL_ON_NETWORK] = p->micro_batches * (part->in_s + part->out_s);
+    e->comm.s[own->nodes > 1 ? DL_ON_NETWORK : DL_ON_NODE_LINKS] += part->sync_s;
     for (int k = 0; k < placed->count; k++)
         e->comm_s += 2 * p->micro_batches * placed_part(p, &placed->stages[k])->in_s;
     e->comm_s = fmax(e->comm_s, e->exposed_comm_s);

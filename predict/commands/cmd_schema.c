@@ -67,7 +67,6 @@ static void visit(void *context, const char *path, const struct dl_field *field,
     struct dl_table *table = context;
     (void)depth;
     union dl_cell *cells = dl_table_row(table);
-    if (cells == NULL) return;
     const bool ranged = field->min != 0 || field->max != 0;
     cells[0].string = dl_arena_strdup(table->arena, path);
     cells[1].string = dl_field_type_name(field->type);
@@ -87,7 +86,6 @@ static void add_prediction(struct dl_table *table) {
     struct dl_row_field field;
     for (int i = 0; dl_rows_field(i, &field); i++) {
         union dl_cell *cells = dl_table_row(table);
-        if (cells == NULL) return;
         cells[0].string = dl_arena_printf(table->arena, "results[].%s", field.key);
         cells[1].string = field.type;
         cells[2].string = field.unit;
@@ -101,7 +99,6 @@ static void add_plan_columns(struct dl_table *table) {
     struct dl_run_plan_column column;
     for (int i = 0; dl_run_plan_column(i, &column); i++) {
         union dl_cell *cells = dl_table_row(table);
-        if (cells == NULL) return;
         cells[0].string = dl_arena_strdup(table->arena, column.name);
         cells[1].string = column.type;
         cells[2].string = column.unit;

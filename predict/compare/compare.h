@@ -81,7 +81,7 @@ struct dl_compared dl_comparison_row(const struct dl_comparison *comparison, int
 /* Whether number `place` of what is shared out is done here. */
 bool dl_comparison_mine(const struct dl_comparison *comparison, int64_t place);
 
-/* Room for one more row; NULL when memory is exhausted. */
+/* Room for one more row. */
 struct dl_compared *dl_comparison_add(struct dl_comparison *comparison);
 
 /* One table of measurements each; the header determines their kind. DL_ERR_INPUT for a broken

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/engine/diagnose.h"
 #include "predict/compare/compare.h"
 #include "predict/compare/series.h"
 
@@ -62,7 +63,7 @@ static enum dl_code predict_row(const struct dl_data *data, const struct dl_seri
     out->low = t.time_s * exp(-z80 * t.sigma_log);
     out->high = t.time_s * exp(z80 * t.sigma_log);
     if (t.limit != NULL)
-        out->bottleneck = strcmp(t.limit, "intra") == 0 ? "intra-link" : "inter-link";
+        out->bottleneck = dl_bottleneck_names[dl_resource_bottleneck(dl_resource_of_link(t.limit))];
     out->workload = dl_arena_printf(series->arena, "%s %s",
                                     dl_collective_op_names[row->match.request.op], t.algorithm);
     return DL_OK;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "model/network/coll_match.h"
+#include "model/engine/diagnose.h"
 #include "predict/compare/compare.h"
 #include "predict/compare/row_system.h"
 
@@ -73,7 +74,7 @@ static enum dl_code predict_row(const struct dl_system *system, const struct dl_
     out->predicted = t.time_s + match->launches * launch_s;
     out->error_pct = 100 * (out->predicted - out->measured) / out->measured;
     if (t.limit != NULL)
-        out->bottleneck = strcmp(t.limit, "intra") == 0 ? "intra-link" : "inter-link";
+        out->bottleneck = dl_bottleneck_names[dl_resource_bottleneck(dl_resource_of_link(t.limit))];
     out->workload =
         dl_arena_printf(arena, "%s %s", dl_collective_op_names[match->request.op], t.algorithm);
     return DL_OK;

@@ -201,9 +201,8 @@ enum dl_code dl_compare_summarize(const struct dl_comparison *c, struct dl_error
         dl_arena_alloc(c->arena, 2 * (size_t)c->count + 2, sizeof *list);
     double *scratch = malloc(((size_t)rows + 1) * sizeof *scratch);
     int *order = malloc(((size_t)rows + 1) * sizeof *order);
-    enum dl_code code = list != NULL && scratch != NULL && order != NULL
-                            ? DL_OK
-                            : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    enum dl_code code =
+        scratch != NULL && order != NULL ? DL_OK : dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     int count = 0;
     for (int kind = 0; kind < 3 && code == DL_OK; kind++) {
         struct grouping g;

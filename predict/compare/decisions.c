@@ -37,12 +37,10 @@ struct dl_decision_keys dl_decision_keys(const struct dl_run_rows *r, int row) {
                    dl_run_cell(r, row, DL_RUN_SYSTEM), dl_run_cell(r, row, DL_RUN_SOURCE));
     add_plan(&plan, r, row);
     const char *job_text = dl_text_string(&job), *plan_text = dl_text_string(&plan);
-    if (job_text == NULL || plan_text == NULL) return keys;
     const char *plans =
         dl_arena_printf(r->arena, "%s %s %s: %s", framework, version, layout, job_text);
     const char *frameworks =
         dl_arena_printf(r->arena, "%s: %s", run->plan.strategy->name, job_text);
-    if (plans == NULL || frameworks == NULL) return keys;
     return (struct dl_decision_keys){plans, plan_text, frameworks, framework};
 }
 

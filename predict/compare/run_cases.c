@@ -106,7 +106,7 @@ static size_t slot_of(const struct builder *b, uint64_t hash) {
 }
 
 /* Twice the room. What is outgrown stays in the arena: no more than what is used. */
-static bool grow(struct builder *b) {
+static void grow(struct builder *b) {
     const size_t count = (size_t)b->out->csv.row_count,
                  capacity = b->capacity == 0 ? 256 : 2 * b->capacity;
     struct builder wide = *b;
@@ -115,9 +115,6 @@ static bool grow(struct builder *b) {
     wide.lines = dl_arena_alloc(b->arena, capacity, sizeof *wide.lines);
     wide.offsets = dl_arena_alloc(b->arena, capacity, sizeof *wide.offsets);
     wide.slots = dl_arena_alloc(b->arena, 2 * capacity, sizeof *wide.slots);
-    if (wide.rows == NULL || wide.hashes == NULL || wide.lines == NULL || wide.offsets == NULL ||
-        wide.slots == NULL)
-        return false;
     wide.capacity = capacity;
     wide.slot_count = 2 * capacity;
     for (size_t i = 0; i < wide.slot_count; i++) wide.slots[i] = -1;
@@ -131,7 +128,6 @@ static bool grow(struct builder *b) {
         wide.slots[slot] = (int)i;
     }
     *b = wide;
-    return true;
 }
 
 /* A copy of the cells that are read later; the others are empty. */
@@ -143,16 +139,15 @@ static const char *const *keep_cells(const struct builder *b, const char *const 
         const int c = i == -2 ? b->keys.id : i == -1 ? b->keys.value : b->keys.list[i];
         if (c < 0 || row[c][0] == 0) continue;
         kept[c] = dl_arena_strdup(b->arena, row[c]);
-        if (kept[c] == NULL) return NULL;
     }
     return kept;
 }
 
-/* The number of the row's case, a new one if need be; -1: out of memory. */
+/* The number of the row's case, a new one if need be. */
 static int case_of(struct builder *b, const struct dl_csv *chunk, int row, bool has_value) {
     const char *const *cells = chunk->rows[row];
     const uint64_t hash = hash_row(&b->keys, cells, has_value);
-    if ((size_t)b->out->csv.row_count == b->capacity && !grow(b)) return -1;
+    if ((size_t)b->out->csv.row_count == b->capacity) grow(b);
     size_t slot = slot_of(b, hash);
     for (; b->slots[slot] >= 0; slot = (slot + 1) & (b->slot_count - 1)) {
         const int known = b->slots[slot];
@@ -161,7 +156,6 @@ static int case_of(struct builder *b, const struct dl_csv *chunk, int row, bool 
     }
     const int added = b->out->csv.row_count;
     b->rows[added] = keep_cells(b, cells);
-    if (b->rows[added] == NULL) return -1;
     b->hashes[added] = hash;
     b->lines[added] = chunk->row_lines[row];
     b->offsets[added] = chunk->row_offsets[row];
@@ -180,7 +174,6 @@ static enum dl_code add_chunk(struct builder *b, const struct dl_filters *filter
         const char *cell = b->keys.value >= 0 ? chunk->rows[row][b->keys.value] : "";
         const double value = measured_value(cell);
         const int of = case_of(b, chunk, row, dl_known(value));
-        if (of < 0) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         DL_TRY(dl_row_list_add(&b->out->rows, of, value, b->arena, err));
         *wrong_out = cell[0] != 0 && !dl_known(value);
     }

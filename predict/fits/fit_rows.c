@@ -168,14 +168,12 @@ static enum dl_code with_values(const struct dl_fit_rows *f, const char *const *
     struct dl_data data = *f->data;
     const int given = data.override_count;
     data.overrides = dl_arena_alloc(&arena, (size_t)(given + count) + 1, sizeof *data.overrides);
-    enum dl_code code = DL_OK;
-    if (data.overrides == NULL) code = dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    for (int i = 0; i < given && code == DL_OK; i++) data.overrides[i] = f->data->overrides[i];
-    for (int i = 0; i < count && code == DL_OK; i++) {
+    for (int i = 0; i < given; i++) data.overrides[i] = f->data->overrides[i];
+    for (int i = 0; i < count; i++) {
         const char *text = dl_arena_printf(&arena, "%.17g", values[i]);
         data.overrides[data.override_count++] = (struct dl_override){.key = keys[i], .value = text};
     }
-    if (code == DL_OK) code = predict(f, &data, wanted, &arena, out, err);
+    const enum dl_code code = predict(f, &data, wanted, &arena, out, err);
     dl_arena_free(&arena);
     return code;
 }

@@ -37,7 +37,6 @@ enum dl_code dl_advise_options(struct dl_arena *arena, const struct dl_options *
         if (row == NULL || kept == DL_MAX_REPEATS)
             return dl_fail(err, DL_ERR_USAGE, "--%s: too many options", o->name);
         const char *value = dl_arena_strdup(arena, o->value);
-        if (value == NULL && o->value != NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         merged.given[kept] = (struct dl_given){row, value};
         merged.given_count = kept + 1;
     }
@@ -103,8 +102,8 @@ enum dl_code dl_advise_judge(struct dl_context *context, const struct dl_options
     p->warning_count = p->term_count = p->group_count = 0;
     p->comm_algorithm = p->comm_protocol = NULL;
     dl_arena_free(&own);
-    return code == DL_ERR_SYSTEM || out->why == NULL ? dl_fail(err, DL_ERR_SYSTEM, "out of memory")
-                                                     : DL_OK;
+    if (code == DL_ERR_SYSTEM) *err = inner;
+    return code == DL_ERR_SYSTEM ? code : DL_OK;
 }
 
 enum dl_code dl_advise_state_of(struct dl_context *context, const struct dl_options *options,

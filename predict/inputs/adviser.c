@@ -79,7 +79,6 @@ static enum dl_code judge_all(struct adviser *a, struct dl_advised *rows, int *c
     for (int i = 0; dl_advise_items[i] != NULL; i++) {
         if (dl_advise_items[i]->effect > most) continue;
         const int proposed = dl_advise_propose(dl_advise_items[i], &state, changes);
-        if (proposed < 0) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         for (int k = 0; k < proposed && *count < DL_ADVISED; k++) {
             struct dl_advised one;
             int at = (*count)++;
@@ -176,7 +175,6 @@ enum dl_code dl_adviser_rewrite(struct dl_context *context, const struct dl_opti
         struct dl_options merged;
         if (strcmp(dl_advise_items[i]->name, item) != 0) continue;
         const int count = dl_advise_propose(dl_advise_items[i], &state, changes);
-        if (count < 0) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
         if (count == 0)
             return dl_fail(err, DL_ERR_NO, "--rewrite %s: nothing in %s changes", item,
                            state.workload->name);

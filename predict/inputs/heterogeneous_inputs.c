@@ -104,12 +104,11 @@ static double all_samples(const struct dl_prediction *p) {
     return sum;
 }
 
-static bool fill(struct dl_table *table, const struct dl_prediction *p) {
+static void fill(struct dl_table *table, const struct dl_prediction *p) {
     dl_table_init(table, table->arena, columns, sizeof columns / sizeof columns[0]);
     for (int i = 0; i < p->group_count; i++) {
         const struct dl_heterogeneous_group *g = &p->groups[i];
         union dl_cell *c = dl_table_row(table);
-        if (c == NULL) return false;
         c[0].string = g->system->name;
         c[1].string = g->system->device->name;
         c[2].integer = g->nodes;
@@ -121,24 +120,22 @@ static bool fill(struct dl_table *table, const struct dl_prediction *p) {
         c[8].number = g->memory.total_bytes;
         c[9].boolean = g->fits;
     }
-    return true;
 }
 
 const char *dl_heterogeneous_text(struct dl_arena *arena, const struct dl_prediction *p) {
     struct dl_table table = {.arena = arena};
     if (p->group_count == 0) return "";
-    if (!fill(&table, p)) return NULL;
-    const char *text = dl_table_text(&table);
-    return text == NULL ? NULL
-                        : dl_arena_printf(arena,
-                                          "\nGroups of nodes (F-HETEROGENEOUS: the slowest sets "
-                                          "the pace; alone: step time of a group by itself)\n\n%s",
-                                          text);
+    fill(&table, p);
+    return dl_arena_printf(arena,
+                           "\nGroups of nodes (F-HETEROGENEOUS: the slowest sets the pace; alone: "
+                           "step time of a group by itself)\n\n%s",
+                           dl_table_text(&table));
 }
 
 void dl_heterogeneous_json(struct dl_json_writer *writer, const struct dl_prediction *p) {
     struct dl_table table = {.arena = writer->arena};
-    if (p->group_count == 0 || !fill(&table, p)) return;
+    if (p->group_count == 0) return;
+    fill(&table, p);
     dl_jw_array(writer, "groups");
     dl_table_json(&table, writer);
     dl_jw_end(writer);

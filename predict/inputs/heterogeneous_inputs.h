@@ -15,8 +15,7 @@ enum dl_code dl_heterogeneous_load(struct dl_context *context, const struct dl_d
                                    const struct dl_options *options, struct dl_inputs *inputs,
                                    struct dl_err *err);
 
-/* A table of the groups of the prediction, one row each; "" when the job is homogeneous. NULL when
- * memory is exhausted. */
+/* A table of the groups of the prediction, one row each; "" when the job is homogeneous. */
 const char *dl_heterogeneous_text(struct dl_arena *arena, const struct dl_prediction *prediction);
 /* The member "groups" of the open object; nothing when the job is homogeneous. */
 void dl_heterogeneous_json(struct dl_json_writer *writer, const struct dl_prediction *prediction);

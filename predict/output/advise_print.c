@@ -17,9 +17,8 @@ static const struct dl_column columns[] = {
     {"fits", "fits", "", DL_COLUMN_BOOL, 0, 0},
 };
 
-static bool add_row(struct dl_table *table, const struct dl_advised *a) {
+static void add_row(struct dl_table *table, const struct dl_advised *a) {
     union dl_cell *c = dl_table_row(table);
-    if (c == NULL) return false;
     c[0].string = a->change.item->name;
     c[1].string = a->change.text;
     c[2].string = dl_advise_effect_names[a->change.item->effect];
@@ -29,7 +28,6 @@ static bool add_row(struct dl_table *table, const struct dl_advised *a) {
     c[6].number = a->verdict.prediction.iteration_s;
     c[7].number = a->verdict.prediction.throughput_samples_per_s;
     c[8].boolean = a->verdict.prediction.fits;
-    return true;
 }
 
 static enum dl_code print_csv(struct dl_context *context, const struct dl_options *options,
@@ -37,8 +35,7 @@ static enum dl_code print_csv(struct dl_context *context, const struct dl_option
     struct dl_table table;
     dl_table_init(&table, context->arena, columns, sizeof columns / sizeof *columns);
     for (int i = 0; i < r->count; i++)
-        if (r->rows[i].verdict.possible && !add_row(&table, &r->rows[i]))
-            return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        if (r->rows[i].verdict.possible) add_row(&table, &r->rows[i]);
     return context->output(options, dl_table_csv(&table), err);
 }
 
@@ -133,8 +130,8 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
             impossible++;
         else if (a->gain.ratio < 1 + r->least_gain_frac && a->verdict.prediction.fits)
             less++;
-        else if (!add_row(&table, a))
-            return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        else
+            add_row(&table, a);
     }
     const struct dl_prediction *p = &r->base.prediction;
     dl_text_printf(&text, "%s with %s on %s: %.4g ms, %.4g samples/s%s, bottleneck %s\n\n",

@@ -18,7 +18,6 @@ static const struct dl_column columns[] = {
 
 /* The end of a name is more informative than its middle: "...downsample.0 backward". */
 static const char *short_name(struct dl_arena *arena, const char *name) {
-    if (name == NULL) return NULL; /* memory is exhausted: the arena records it */
     const size_t length = strlen(name);
     if (length <= NAME_WIDTH) return name;
     return dl_arena_printf(arena, "..%s", name + length - (NAME_WIDTH - 2));
@@ -32,18 +31,16 @@ static const char *value_text(struct dl_arena *arena, const union dl_cell *cells
     return dl_arena_printf(arena, format, value, dl_known(bytes) ? "MiB" : "ms");
 }
 
-static bool fill(struct dl_table *out, const struct dl_table *terms) {
+static void fill(struct dl_table *out, const struct dl_table *terms) {
     for (int r = 0; r < terms->row_count; r++) {
         const union dl_cell *from = terms->cells + (size_t)r * (size_t)terms->column_count;
         union dl_cell *to = dl_table_row(out);
-        if (to == NULL) return false;
         to[0].string = short_name(terms->arena, from[DL_EXPLAIN_TERM].string);
         to[1].string = from[DL_EXPLAIN_FORMULA].string;
         to[2].number = from[DL_EXPLAIN_START].number;
         to[3].string = value_text(terms->arena, from);
         to[4].number = from[DL_EXPLAIN_SIGMA].number;
     }
-    return true;
 }
 
 static const char *inputs_text(const struct dl_table *terms, int row) {
@@ -74,9 +71,8 @@ const char *dl_explain_table_text(const struct dl_table *terms) {
     struct dl_table table;
     int width = 0;
     dl_table_init(&table, terms->arena, columns, sizeof columns / sizeof columns[0]);
-    if (!fill(&table, terms)) return NULL;
+    fill(&table, terms);
     const char *narrow = dl_table_text(&table);
-    if (narrow == NULL) return NULL;
     for (const char *at = narrow; *at != 0;) {
         const int length = (int)strcspn(at, "\n");
         width = length > width ? length : width;

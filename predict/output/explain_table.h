@@ -20,8 +20,7 @@ enum dl_explain_column {
 };
 enum { DL_EXPLAIN_WIDTH = 120 };
 
-/* Names are cut, inputs and origin share a last column that wraps. NULL when memory is exhausted.
- */
+/* Names are cut, inputs and origin share a last column that wraps. */
 const char *dl_explain_table_text(const struct dl_table *terms);
 
 #endif

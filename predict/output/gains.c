@@ -1,8 +1,6 @@
 /* gains.c - see the header. */
 #include "predict/output/gains.h"
 
-#include <string.h>
-
 #include "model/core/text.h"
 
 enum dl_code dl_gains_find(const struct dl_prediction_row *row, struct dl_cost_memo *memo,
@@ -19,22 +17,8 @@ enum dl_code dl_gains_find(const struct dl_prediction_row *row, struct dl_cost_m
     return dl_gains_of(&request, row->prediction->iteration_s, out->list, &out->count, err);
 }
 
-static bool of_kernels(const char *resource) {
-    return strcmp(resource, "peak") == 0 || strcmp(resource, "memory bandwidth") == 0;
-}
-
-/* Whether more of the resource helps against the bottleneck; latency is that of kernels or of
- * messages. Bottlenecks that are no resource: true. */
-static bool relieves(const char *resource, enum dl_bottleneck bottleneck) {
-    const bool kernels = of_kernels(resource);
-    switch (bottleneck) {
-    case DL_BOUND_COMPUTE:
-    case DL_BOUND_MEMORY_BANDWIDTH: return kernels;
-    case DL_BOUND_LATENCY: return kernels || strstr(resource, "latency") != NULL;
-    case DL_BOUND_INTRA: return strncmp(resource, "links.intra", 11) == 0;
-    case DL_BOUND_INTER: return strncmp(resource, "links.inter", 11) == 0;
-    default: return true;
-    }
+static bool relieves(const struct dl_saving *gain, enum dl_bottleneck bottleneck) {
+    return (gain->relieves & 1u << bottleneck) != 0;
 }
 
 const char *dl_gains_text(const struct dl_prediction_row *row, const struct dl_gains *gains,
@@ -46,16 +30,16 @@ const char *dl_gains_text(const struct dl_prediction_row *row, const struct dl_g
     int shown = 0;
     for (int i = 0; i < gains->count; i++) {
         const struct dl_saving *g = &gains->list[i];
-        if (relieves(g->resource, p->bottleneck)) own += g->saved_frac;
+        if (relieves(g, p->bottleneck)) own += g->saved_frac;
         if (g->saved_frac < SHOWN) continue;
         dl_text_printf(&text, "%s%s %.1f %%", shown++ > 0 ? ", " : "", g->resource,
                        100 * g->saved_frac);
     }
     if (shown == 0) return "";
     const struct dl_saving *first = &gains->list[0];
-    const bool differs = !relieves(first->resource, p->bottleneck) && first->saved_frac > own;
+    const bool differs = !relieves(first, p->bottleneck) && first->saved_frac > own;
     const char *said = dl_text_string(&text),
-               *on = of_kernels(first->resource)
+               *on = relieves(first, DL_BOUND_COMPUTE)
                          ? ""
                          : dl_arena_printf(arena,
                                            ", on which %.3g ms of communication depend (%.3g ms of "

@@ -103,13 +103,11 @@ const char *dl_predicted_matrix(struct dl_context *context, const struct dl_pred
     const struct shown shown = choose_nodes(p->inputs);
     const int nodes = shown.count;
     struct dl_table table;
-    if (lines == NULL || columns == NULL) return NULL;
     make_columns(columns, p, &shown, dl_known(per_sample), arena);
     dl_table_init(&table, arena, columns, nodes + FIXED);
     const int count = collect(p, lines);
     for (int i = 0; i < count; i++) {
         union dl_cell *c = dl_table_row(&table);
-        if (c == NULL) return NULL;
         c[0].string = lines[i].framework->name;
         for (int n = 0; n < nodes; n++) {
             const struct dl_predicted_row *cell = lines[i].cells[shown.at[n]];
@@ -124,16 +122,14 @@ const char *dl_predicted_matrix(struct dl_context *context, const struct dl_pred
         c[3 + nodes].string = dl_bottleneck_names[last->bottleneck];
         c[4 + nodes].number = last->bottleneck_share;
     }
-    const char *text = dl_table_text(&table);
     const char *left_out =
         nodes == (int)p->inputs->node_count
             ? ""
             : dl_arena_printf(arena, "%d of %zu numbers of nodes; all of them: --long, --csv.\n",
                               nodes, p->inputs->node_count);
-    if (text == NULL || left_out == NULL) return NULL;
     return dl_arena_printf(arena,
                            "%s\n-: does not fit in memory, or cannot run on so many nodes. "
                            "Efficiency, memory and bottleneck: on the most nodes.\n%sTimes and "
                            "intervals of every row: --long\n",
-                           text, left_out);
+                           dl_table_text(&table), left_out);
 }

@@ -117,8 +117,8 @@ static const struct dl_list_column columns[] = {
     HIDDEN(NUMBER, p.memory.capacity_bytes, "memory.capacity_bytes", "memory that one device has"),
     HIDDEN(BOOL, p.fits, "fits", "the total fits in the capacity"),
     SHOWN(STRING, bottleneck, "bottleneck", "bottleneck", "", 0, 0, 0,
-          "compute, memory-bandwidth, latency, intra-link, inter-link, parameter-server, input, "
-          "pipeline-bubble, framework, memory-capacity or scaling-limit"),
+          "compute, memory-bandwidth, latency, intra-link, inter-link, host-copy, "
+          "parameter-server, input, pipeline-bubble, framework, memory-capacity or scaling-limit"),
     SHOWN(NUMBER, p.bottleneck_share, "bottleneck_share", "share", "%", 0.01, 0, 0,
           "share of the bottleneck in the iteration"),
     HIDDEN(BOOL, p.extrapolated, "extrapolated", "outside the calibrated range"),

@@ -58,7 +58,6 @@ static const char *terms_text(struct dl_context *context, const struct dl_predic
             continue;
         }
         union dl_cell *c = dl_table_row(&table);
-        if (c == NULL) return NULL;
         c[0].string = p->terms[i].name;
         c[1].string = p->terms[i].formula;
         c[2].number = memory ? NAN : p->terms[i].value;
@@ -67,7 +66,6 @@ static const char *terms_text(struct dl_context *context, const struct dl_predic
     }
     if (left > 0) {
         union dl_cell *c = dl_table_row(&table);
-        if (c == NULL) return NULL;
         c[0].string = dl_arena_printf(context->arena, "%d shorter terms", left);
         c[2].number = left_s;
         c[4].string = "dlmodel explain prints them all";

@@ -280,15 +280,15 @@ static void test_widths(void **state) {
     /* the rows alone, in the widths of several tables; no rows are no text */
     struct dl_table_layout layout = {0};
     dl_table_init(&table, &arena, blank, 1);
-    assert_true(dl_table_measure(&table, &arena, &layout));
+    dl_table_measure(&table, &arena, &layout);
     assert_string_equal(dl_table_text_part(&table, &layout, false), "");
     assert_string_equal(dl_table_csv_part(&table, false), "");
     assert_string_equal(dl_table_csv(&table), "a\n");
     dl_table_row(&table)->string = "wide";
-    assert_true(dl_table_measure(&table, &arena, &layout));
+    dl_table_measure(&table, &arena, &layout);
     dl_table_init(&table, &arena, blank, 1);
     dl_table_row(&table)->string = "n";
-    assert_true(dl_table_measure(&table, &arena, &layout));
+    dl_table_measure(&table, &arena, &layout);
     assert_int_equal(layout.widths[0], 4);
     assert_false(layout.any_unit);
     assert_string_equal(dl_table_text_part(&table, &layout, false), " n\n");
@@ -298,7 +298,7 @@ static void test_widths(void **state) {
     dl_table_init(&table, &arena, shown_columns, 2);
     row = dl_table_row(&table);
     row[0].integer = 1, row[1].integer = 2;
-    assert_true(dl_table_measure(&table, &arena, &with_unit));
+    dl_table_measure(&table, &arena, &with_unit);
     assert_true(with_unit.any_unit);
     assert_string_equal(dl_table_text_part(&table, &with_unit, false), "           1        2\n");
     assert_string_equal(dl_table_text_part(&table, &with_unit, true),

@@ -185,8 +185,8 @@ struct dl_transformer_pass {
     double device_s, by_limit_s[3]; /* kernels, split by enum dl_limit */
     /* error_s: sum time x sigma; outside_s: beyond the samples */
     double launches, error_s, outside_s, flop, moved_bytes;
-    /* exposed collectives; parts of comm_s */
-    double comm_s, comm_latency_s, comm_inter_s;
+    double comm_s;                                     /* exposed collectives */
+    struct dl_resource_use comm;                       /* its parts */
     double comm_error_s, comm_bytes, collective_count; /* bytes: sent by a rank */
     double host_operation_count;                       /* that the host issues beside the kernels */
     /* all of it: device, gaps and communication, or the host when that takes longer */

@@ -49,9 +49,8 @@ double dl_transformer_contention(const struct dl_transformer *tf,
 static void add_comm(const struct dl_collective_time *t, double times, double sent_bytes,
                      struct dl_transformer_pass *pass) {
     pass->comm_s += times * t->time_s;
-    pass->comm_latency_s += times * t->latency_s;
-    if (t->limit != NULL && strcmp(t->limit, "inter") == 0)
-        pass->comm_inter_s += times * t->bandwidth_s;
+    pass->comm.s[DL_ON_LATENCY] += times * t->latency_s;
+    pass->comm.s[dl_resource_of_link(t->limit)] += times * (t->time_s - t->latency_s);
     pass->comm_error_s += times * t->time_s * t->sigma_log;
     pass->comm_bytes += times * sent_bytes;
     pass->collective_count += times;

@@ -62,11 +62,11 @@ static void put_collective(struct sink *s, const char *name, const struct dl_col
     if (!(c->time_s > 0)) return;
     const char *size = bytes > 0 ? dl_arena_printf(s->t->arena, "%.4g MB ", bytes / 1e6) : "";
     put(s, dl_arena_printf(s->t->arena, "%s x %g", name, times), "communication", formula,
-        dl_arena_printf(s->t->arena, "%s%s%s%s (%s), %.4g ms each, limited by %s link", size,
+        dl_arena_printf(s->t->arena, "%s%s%s%s (%s), %.4g ms each, limited by %s", size,
                         c->algorithm != NULL ? c->algorithm : "", c->protocol != NULL ? "/" : "",
                         c->protocol != NULL ? c->protocol : "",
                         c->formula != NULL ? c->formula : "-", 1e3 * c->time_s,
-                        c->limit != NULL ? c->limit : "no"),
+                        dl_resource_link_text(c->limit)),
         c->origin, times * c->time_s, c->sigma_log, "communication");
 }
 

@@ -29,8 +29,7 @@ void dl_transformer_add_pass(struct dl_transformer_pass *to, const struct dl_tra
     to->flop += times * from->flop;
     to->moved_bytes += times * from->moved_bytes;
     to->comm_s += times * from->comm_s;
-    to->comm_latency_s += times * from->comm_latency_s;
-    to->comm_inter_s += times * from->comm_inter_s;
+    dl_resource_add(&to->comm, &from->comm, times);
     to->comm_error_s += times * from->comm_error_s;
     to->comm_bytes += times * from->comm_bytes;
     to->collective_count += times * from->collective_count;
@@ -297,8 +296,7 @@ static void hide_messages(struct dl_transformer_pass *pass) {
     const double shown_s = fmax(0, pass->comm_s - pass->device_s),
                  share = pass->comm_s > 0 ? shown_s / pass->comm_s : 0;
     pass->comm_s = shown_s;
-    pass->comm_latency_s *= share;
-    pass->comm_inter_s *= share;
+    for (int i = 0; i < DL_RESOURCES; i++) pass->comm.s[i] *= share;
     pass->comm_error_s *= share;
 }
 

@@ -32,8 +32,9 @@ struct stage { /* of one micro-batch, all of it */
 };
 
 struct sums { /* of one micro-batch on the slowest stage */
-    double forward_s, backward_s, comm_s, latency_s, inter_s, error_s, outside_s, comm_error_s,
-        bytes, by_limit_s[3], step_s, paced_s;
+    double forward_s, backward_s, comm_s, error_s, outside_s, comm_error_s, bytes, by_limit_s[3],
+        step_s, paced_s;
+    struct dl_resource_use comm;
 };
 
 static void add(struct sums *s, const struct dl_transformer_pass *pass, double times,
@@ -43,8 +44,7 @@ static void add(struct sums *s, const struct dl_transformer_pass *pass, double t
     else
         s->backward_s += times * pass->device_s;
     s->comm_s += times * pass->comm_s;
-    s->latency_s += times * pass->comm_latency_s;
-    s->inter_s += times * pass->comm_inter_s;
+    dl_resource_add(&s->comm, &pass->comm, times);
     s->error_s += times * pass->error_s;
     s->outside_s += times * pass->outside_s;
     s->comm_error_s += times * pass->comm_error_s;
@@ -96,11 +96,9 @@ static void shard_exposed(const struct dl_transformer *tf,
 static void add_limits(const struct dl_collective_time *t, double exposed_s,
                        struct dl_evidence *e) {
     if (!(t->time_s > 0)) return;
-    const double share = exposed_s / t->time_s,
-                 inter_s = t->limit != NULL && strcmp(t->limit, "inter") == 0 ? t->bandwidth_s : 0;
-    e->latency_s += share * t->latency_s;
-    e->inter_s += share * inter_s;
-    e->intra_s += exposed_s - share * (t->latency_s + inter_s);
+    const double latency_s = exposed_s / t->time_s * t->latency_s;
+    e->comm.s[DL_ON_LATENCY] += latency_s;
+    e->comm.s[dl_resource_of_link(t->limit)] += exposed_s - latency_s;
     e->comm_error_s += exposed_s * t->sigma_log;
 }
 
@@ -339,9 +337,7 @@ static void run_stage(const struct dl_transformer_mapping *mapping,
     e->by_limit_s[DL_LIMIT_MEMORY] = m * (2 * out_s + in_s + add_s);
     e->host_s = m * fmax(0, one.step_s - one.forward_s - one.backward_s - one.comm_s);
     e->paced_s = m * one.paced_s;
-    e->latency_s = m * one.latency_s;
-    e->inter_s = m * one.inter_s;
-    e->intra_s = m * (one.comm_s - one.latency_s - one.inter_s);
+    dl_resource_add(&e->comm, &one.comm, m);
     e->comm_error_s = m * one.comm_error_s;
     for (int i = 0; i < 3; i++)
         e->by_limit_s[i] += m * one.by_limit_s[i] + mapping->update_by_limit_s[i];

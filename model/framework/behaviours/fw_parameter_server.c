@@ -59,6 +59,7 @@ static enum dl_code find_rates(const struct dl_gradient_sync_request *r, struct 
         rates->algorithm = "parameter server (gpu)";
     } else if (gpu_device) {
         rates->local_s_per_byte = dl_gradient_sync_host_copy_s(r, 1, true);
+        rates->limit = "host-copy";
         rates->sum_s_per_byte = devices > 1 ? dl_gradient_sync_host_sum_s(r, 1, devices) : 0;
     }
     rates->server_s_per_byte = dl_gradient_sync_server_s_per_byte(r, round_robin_imbalance(r));

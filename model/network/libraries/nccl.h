@@ -80,7 +80,7 @@ struct dl_nccl_graph {
     bool amd_host;      /* an AMD CPU */
     bool ll128;         /* LL128 is safe on all paths */
     bool nvls, collnet; /* reduction in the NVSwitch; in-network reduction (SHARP) */
-    bool inside_limits; /* several nodes, and the links inside them are slower than the adapters */
+    const char *limit;  /* link that limits rings, as in dl_collective_time */
 };
 
 /* The graph of a caller's last rank set, with everything that it depends on. */

@@ -125,6 +125,10 @@ static enum dl_code no_inter(const struct dl_path *path, struct dl_err *err) {
 static enum dl_code between(const struct dl_path *path, int number,
                             const struct dl_path_rings *inside, struct dl_nccl_graph *graph,
                             struct dl_err *err) {
+    static const char *const limits[DL_NET_LINKS] = {[DL_NET_ADAPTERS] = "inter",
+                                                     [DL_NET_COPY] = "host-copy",
+                                                     [DL_NET_MEMORY] = "host-copy",
+                                                     [DL_NET_CROSS] = "intra"};
     struct dl_path_adapter adapter;
     if (!dl_path_adapter_of(path->system, true, &adapter) || isnan(adapter.bytes_per_s))
         return no_inter(path, err);
@@ -135,9 +139,11 @@ static enum dl_code between(const struct dl_path *path, int number,
     if (several && inside->ring_bytes_per_s >= DUPLICATE_BYTES_PER_S * channels) channels *= 2.0;
     const double asked = path->system->nccl_rings > 0 ? (double)path->system->nccl_rings : 1.0;
     channels = fmax(channels, asked);
-    total = fmin(total, of_flows(&adapter, number,
-                                 number < SEARCHES ? fmax(path->rail_count, asked) : channels));
-    graph->inside_limits = several && inside->ring_bytes_per_s < total;
+    const double flows =
+        of_flows(&adapter, number, number < SEARCHES ? fmax(path->rail_count, asked) : channels);
+    graph->limit = flows < total ? "inter" : limits[share.limit];
+    total = fmin(total, flows);
+    if (several && inside->ring_bytes_per_s < total) graph->limit = "intra";
     const double crossing = path->nodes <= 2.0 ? 2.0 * total : total;
     graph->channels = graph->tree_channels = channels;
     graph->ring_bytes_per_s = (several ? fmin(inside->ring_bytes_per_s, total) : total) / channels;
@@ -188,7 +194,7 @@ enum dl_code dl_nccl_graph_build(const struct dl_system *system,
     out->amd_host = known->amd_host;
     out->ll128 = !known->before_volta && (inside.device_links || request->ranks_per_node == 1);
     out->nvls = generation >= DL_NCCL_HOPPER && kind == DL_PATH_NVSWITCH;
-    out->collnet = out->inside_limits = false;
+    out->collnet = false, out->limit = "intra";
     out->attained = NULL;
     if (inside.device_links && !known->before_volta)
         out->attained =

@@ -201,7 +201,7 @@ static enum dl_code chosen_time(const struct dl_system *system,
     out->protocol = dl_nccl_protocol_names[protocol];
     out->formula = dl_nccl_algorithms[algorithm].formula;
     out->channels = graph->channels; /* of trees as well: dl_nccl_graph_build() has as many */
-    out->limit = request->nodes > 1 && !graph->inside_limits ? "inter" : "intra";
+    out->limit = graph->limit;
     return DL_OK;
 }
 
