@@ -33,6 +33,7 @@ struct dl_run_source {
     const char *path, *text;
     size_t length;
     const char *const *environment; /* NAME=VALUE, NULL-terminated */
+    const char *arguments;          /* of the script, between blanks; NULL */
     bool alone;                     /* no other file is read */
 };
 
@@ -41,9 +42,12 @@ struct dl_run {
     struct dl_arguments arguments;
     struct dl_plan_words *out;
     struct dl_err *err;
-    const char *program;           /* that a script starts: "pretrain_bert.py"; NULL: not said */
-    const char *launcher;          /* "torchrun"; NULL: not said */
-    const char *workload;          /* of --workload; NULL */
+    const char *program;  /* that a script starts: "pretrain_bert.py"; NULL: not said */
+    const char *launcher; /* "torchrun"; NULL: not said */
+    const char *workload; /* of --workload; NULL */
+    /* "ENV MODEL_SIZE": variables of a script that take its arguments, which --args did not give;
+     * NULL: none */
+    const char *script_arguments;
     double vocabulary;             /* of --vocab-size */
     double nodes, per_node, ranks; /* devices; NAN: not said */
     bool framework_asked;          /* by --framework */
@@ -106,6 +110,9 @@ const char *dl_paired(const struct dl_word_pair *pairs, const char *word);
 
 /* Words of a tokenizer by its name or type, before padding; NAN: not known. */
 double dl_tokenizer_words(const char *name);
+/* The same of a tokenizer type of Pai-Megatron-Patch, after its padding. folder: of the tokenizer;
+ * extra: of --extra-vocab-size. */
+double dl_patched_tokenizer_words(const char *type, const char *folder, double extra);
 
 /* Prints the command, or JSON. */
 enum dl_code dl_run_print(struct dl_context *context, const struct dl_options *options,
