@@ -69,9 +69,12 @@ extern const struct dl_run_format dl_run_formats[]; /* ended by name NULL */
  * first row of each format's table. */
 #define DL_CERTAIN                                                                                 \
     {                                                                                              \
-        DL_COSTS_NOTHING, "exp_manager.* checkpoint.* *ckpt* *checkpoint_callback* save* load* "   \
-                          "profiling.* profile* logger.* logging.* wandb* tensorboard* metrics.* " \
-                          "comm.* *_dump* debug.*"                                                 \
+        DL_COSTS_NOTHING,                                                                          \
+            "exp_manager.* checkpoint.* profiling.* nsys_profile.* logger.* logging.* metrics.* "  \
+            "comm.* debug.* run.* validation.* ckpt_fully_parallel_save "                          \
+            "ckpt_fully_parallel_load ckpt_fully_parallel_load_per_rank_objects "                  \
+            "no_ckpt_fully_parallel_save no_ckpt_load_validate_sharding_integrity "                \
+            "dist_ckpt_optim_fully_reshardable data_parallel_random_init load_precision"           \
     }
 extern const struct dl_argument_class dl_common_classes[], dl_megatron_classes[],
     dl_torchtitan_classes[], dl_deepspeed_classes[], dl_accelerate_classes[], dl_composer_classes[],

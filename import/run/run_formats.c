@@ -28,8 +28,9 @@ const struct dl_argument_class dl_deepspeed_classes[] = {
      "hybrid_engine.* compile.* quantize* graph_harvesting eigenvalue.* disable_allgather "
      "use_data_before_expert* domino.* *torch_autocast* sequence_parallel* "
      "zero_force_ds_cpu_optimizer"},
-    {DL_COSTS_NOTHING, "steps_per_print wall_clock_breakdown dump_state optimizer.* scheduler.* "
-                       "elasticity.* monitor* csv_monitor.* memory_breakdown comms_logger.*"},
+    {DL_COSTS_NOTHING,
+     "dump_state optimizer.params.* scheduler.type scheduler.params.* elasticity.* "
+     "monitor_config.* csv_monitor.* memory_breakdown comms_logger.* flops_profiler.* "},
     {0, NULL}};
 
 /* The framework is the one that shards so. */
@@ -93,9 +94,14 @@ const struct dl_argument_class dl_accelerate_classes[] = {
      "deepspeed_config.* dynamo_config.* megatron_lm_config.* fp8_config.* parallelism_config.* "
      "mpirun_config.* enable_cpu_affinity use_cpu ipex_config.*"},
     {DL_COSTS_NOTHING,
-     "compute_environment debug downcast_bf16 machine_rank main_* rdzv* same_network tpu_* "
-     "gpu_ids fsdp_config.fsdp_state* fsdp_config.fsdp_sync* fsdp_config.fsdp_cpu_ram* "
-     "main_training_function num_cpu_threads* commands command_file"},
+     "compute_environment downcast_bf16 machine_rank main_process_ip main_process_port "
+     "main_training_function same_network gpu_ids rdzv_backend rdzv_conf tpu_name tpu_zone "
+     "tpu_env tpu_use_cluster tpu_use_sudo tpu_downcast_bf16 "
+     "fsdp_config.fsdp_state_dict_type fsdp_config.fsdp_sync_module_states "
+     "fsdp_config.fsdp_cpu_ram_efficient_loading num_cpu_threads_per_process commands "
+     "command_file iam_role_name deepspeed_config.zero3_save_16bit_model "
+     "deepspeed_config.zero3_init_flag deepspeed_config.gradient_clipping "
+     "deepspeed_config.deepspeed_multinode_launcher "},
     {0, NULL}};
 
 enum dl_code dl_accelerate_plan(struct dl_run *run) {
@@ -146,11 +152,32 @@ const struct dl_argument_class dl_composer_classes[] = {
                       "fsdp_config.backward_prefetch fsdp_config.forward_prefetch "
                       "model.attn_config.attn_impl model.fc_type tp_config.* *peft* *packing*"},
     {DL_COSTS_NOTHING,
-     "variables.* run_name train_loader.* eval_loader.* scheduler.* optimizer.* algorithms.* "
-     "max_duration seed device_eval* console* progress_bar callbacks.* loggers.* icl_* tokenizer.* "
-     "dist_timeout autoresume model.init* model.loss* model.name fsdp_config.state_dict* "
-     "fsdp_config.sync* image integrations* command compute.* parameters.* name load_weights* "
-     "model.attn_config.* model.pretrained model.use_auth* expandable_segments python_log_level"},
+     "variables.* scheduler.* eval_loader.* callbacks.* loggers.* integrations.* "
+     "optimizer.lr optimizer.betas optimizer.eps optimizer.weight_decay "
+     "algorithms.gradient_clipping.* max_duration device_eval_batch_size "
+     "eval_subset_num_batches eval_first eval_gauntlet eval_gauntlet_str "
+     "console_log_interval log_to_console progress_bar python_log_level dist_timeout "
+     "autoresume save_num_checkpoints_to_keep save_overwrite save_filename "
+     "save_latest_filename save_weights_only save_ignore_keys load_weights_only "
+     "load_ignore_keys load_strict_model_weights icl_tasks icl_tasks.* icl_tasks_str "
+     "icl_max_seq_len "
+     "icl_seq_len model.init_device model.init_config.* model.loss_fn model.name "
+     "model.pretrained model.use_auth_token model.attn_config.attn_uses_sequence_id "
+     "model.attn_config.softmax_scale model.attn_config.alibi_bias_max "
+     "model.attn_config.rope_theta model.ffn_config.moe_lbl_in_fp32 "
+     "fsdp_config.state_dict_type fsdp_config.sync_module_states fsdp_config.verbose "
+     "fsdp_config.activation_checkpointing_reentrant fsdp_config.load_monolith_rank0_only "
+     "train_loader.name train_loader.drop_last train_loader.num_workers "
+     "train_loader.pin_memory train_loader.prefetch_factor train_loader.persistent_workers "
+     "train_loader.timeout train_loader.dataset.local train_loader.dataset.remote "
+     "train_loader.dataset.split train_loader.dataset.shuffle "
+     "train_loader.dataset.shuffle_seed train_loader.dataset.shuffle_algo "
+     "train_loader.dataset.shuffle_block_size train_loader.dataset.max_seq_len "
+     "train_loader.dataset.eos_token_id train_loader.dataset.num_canonical_nodes "
+     "train_loader.dataset.hf_name train_loader.dataset.hf_kwargs.* "
+     "train_loader.dataset.preprocessing_fn train_loader.dataset.streams.* "
+     "train_loader.dataset.decoder_only_format train_loader.dataset.allow_pad_trimming image "
+     "command compute.cluster compute.instance parameters.* expandable_segments "},
     {0, NULL}};
 
 static const struct dl_run_shape mpt_shape[] = {
@@ -167,17 +194,18 @@ static const struct dl_run_shape mpt_shape[] = {
 static enum dl_code mpt_text(struct dl_run *run, const char **out) {
     struct dl_arguments *a = &run->arguments;
     struct dl_text text = {.arena = a->arena};
-    double ratio = 4;
+    double ratio = 4, hidden = NAN;
     DL_TRY(dl_arguments_number(a, "model.expansion_ratio", 0.1, 1e3, &ratio, run->err));
-    if (dl_arguments_find(a, "model.d_model") == NULL) return DL_OK;
+    DL_TRY(dl_arguments_number(a, "model.d_model", 1, 1e9, &hidden, run->err));
+    if (!dl_known(hidden)) return DL_OK;
     const bool alibi = dl_arguments_flag(a, "model.attn_config.alibi"),
                rope = dl_arguments_flag(a, "model.attn_config.rope"),
                bare = dl_arguments_flag(a, "model.no_bias");
-    dl_text_printf(&text, "gpt:pos=%s,tied=1,bias=%d,norm_bias=%d,dropout=0,flash=1,ffn=%g*hidden",
+    dl_text_printf(&text, "gpt:pos=%s,tied=1,bias=%d,norm_bias=%d,dropout=0,flash=1,ffn=%.0f",
                    rope    ? "rope"
                    : alibi ? "none"
                            : "learned",
-                   !bare, !bare, ratio);
+                   !bare, !bare, ratio * hidden);
     DL_TRY(dl_run_shape_add(run, mpt_shape, &text));
     *out = dl_text_string(&text);
     return DL_OK;
@@ -228,9 +256,13 @@ const struct dl_argument_class dl_launch_classes[] = {
      "fsdp_* *packing use_flash* attn_implementation ddp_* *compression* torch_compile_* "
      "*cudnn_benchmark* use_liger* *quant*"},
     {DL_COSTS_NOTHING,
-     "epochs num_train_epochs num_epochs num_iters num_warmup* num_batches* bf16_full* "
-     "report_to remove_unused* overwrite_* do_* push_to* local_rank dist_* world_size "
-     "multiprocessing* workers j gpu verbose no_cuda"},
+     "epochs num_train_epochs num_epochs num_iters num_warmup_batches num_batches_per_iter "
+     "bf16_full_eval fp16_full_eval remove_unused_columns overwrite_output_dir "
+     "overwrite_cache do_train do_eval do_predict push_to_hub hub_model_id dist_url "
+     "dist_backend world_size multiprocessing_distributed workers j gpu print_freq p no_cuda "
+     "data_dir data train_dir val_dir log_interval checkpoint_format num_workers pin_mem "
+     "logging_first_step disable_tqdm dataloader_persistent_workers max_train_samples "
+     "max_eval_samples "},
     {0, NULL}};
 
 enum dl_code dl_launch_plan(struct dl_run *run) {

@@ -55,10 +55,11 @@ static const struct {
     {"*glm-4*", 151329},
     {"*granite*", 49152},
     {"*c4_en_301*", 50257},
+    {"tiktokenizer", 131072}, /* Megatron's own, without --vocab-size */
 };
 
-/* Tokenizer types of Pai-Megatron-Patch (megatron_patch/tokenizer): to their words --extra-vocab-size
- * is added, and nothing is padded. of: a pattern of the folder that has the tokenizer. */
+/* Tokenizer types of Pai-Megatron-Patch (megatron_patch/tokenizer): to their words
+ * --extra-vocab-size is added, and nothing is padded. of: a pattern of the folder that has the tokenizer. */
 static const struct {
     const char *type, *of;
     int words;
