@@ -139,13 +139,11 @@ static enum dl_code parse(const char *name, const char *text, size_t length, boo
         return dl_fail_at(err, name, 0, 0, NULL, "expected a file of at most %d bytes",
                           DL_JSON_BYTES);
     doc = dl_arena_alloc(arena, 1, sizeof *doc);
-    if (doc == NULL) return out_of_memory(err, name);
     doc->arena = arena;
     doc->length = length;
     doc->packed = packed;
     doc->name = dl_arena_strdup(arena, name);
     doc->text = copied ? text : dl_arena_strndup(arena, text, length);
-    if (doc->name == NULL || doc->text == NULL) return out_of_memory(err, name);
     DL_TRY(dl_json_scan(doc, err));
     *out = doc;
     return DL_OK;

@@ -314,7 +314,6 @@ static enum dl_code scan_numbers(struct scan *s, struct dl_json_node *node, bool
     }
     s->at++;
     node->numbers = dl_arena_alloc(s->doc->arena, count, sizeof *node->numbers);
-    if (node->numbers == NULL) return out_of_memory(s);
     memcpy(node->numbers, s->numbers, count * sizeof *node->numbers);
     node->child_count = (int)count;
     return DL_OK;
@@ -341,7 +340,6 @@ static enum dl_code scan_children(struct scan *s, const struct dl_json_path *pat
         struct dl_json_node *made = dl_arena_alloc(s->doc->arena, 1, sizeof *made);
         struct dl_json_path part = {path, NULL, node->child_count};
 
-        if (made == NULL) return out_of_memory(s);
         made->key_place = DL_NO_PLACE;
         skip_space(s);
         if (object) {
@@ -432,7 +430,6 @@ enum dl_code dl_json_scan(struct dl_json *doc, struct dl_err *err) {
     struct scan s = {.doc = doc, .text = doc->text, .length = doc->length, .err = err};
 
     doc->root = dl_arena_alloc(doc->arena, 1, sizeof *doc->root);
-    if (doc->root == NULL) return out_of_memory(&s);
     doc->root->key_place = DL_NO_PLACE;
     const enum dl_code code = scan_text(&s, doc->root);
     free(s.numbers);
