@@ -65,8 +65,10 @@ static inline struct dl_instant dl_later(struct dl_instant a, struct dl_instant 
 }
 /* The same where the times alone are wanted: keeps no task and returns the start. */
 static inline double dl_run_time(struct dl_run *run, int lane, double ready_s, double duration_s) {
-    const double free_s = run->lanes[lane].s, start_s = ready_s > free_s ? ready_s : free_s;
-    run->lanes[lane].s = start_s + duration_s;
+    struct dl_instant *end = &run->lanes[lane];
+    if (ready_s > end->s) end->s = ready_s;
+    const double start_s = end->s;
+    end->s += duration_s;
     return start_s;
 }
 /* The lane waits. */
