@@ -12,6 +12,7 @@
 #include "model/core/hash.h"
 #include "model/core/name_hint.h"
 #include "model/core/synonym.h"
+#include "model/catalog/node_class.h"
 #include "model/catalog/store.h"
 
 static const char SUFFIX[] = ".json";
@@ -110,6 +111,10 @@ enum dl_code dl_data_path(const struct dl_data *data, enum dl_data_kind kind, co
     const char *path = NULL;
     if (dl_data_is_path(name) || dl_data_attachment(data, name) != NULL) {
         path = dl_arena_strdup(arena, name);
+    } else if (kind == DL_DATA_SYSTEM && dl_node_class_is(name)) {
+        struct dl_node_class of;
+        DL_TRY(dl_node_class_find(data, name, arena, &of, err));
+        return dl_data_path(data, kind, of.node, arena, path_out, err);
     } else if (kind == DL_DATA_SYSTEM && strcmp(name, LOCAL) == 0 && dl_data_has_profile(data)) {
         path = data->local_profile;
     } else if (kind == DL_DATA_SYSTEM && strcmp(name, LOCAL) == 0) {

@@ -1,4 +1,5 @@
 /* inputs.c - loads the systems, workloads and frameworks that the options name. */
+#include "model/catalog/node_class.h"
 #include "model/framework/read_keys.h"
 #include "model/plan/plan_defaults.h"
 #include "predict/inputs/inputs.h"
@@ -81,6 +82,21 @@ enum dl_code dl_inputs_one_framework(const struct dl_inputs *inputs, const char 
                    strcmp(command, "search") == 0
                        ? "; to compare the best plans of several: a row each of --sweep FILE"
                        : "");
+}
+
+/* -s 4x8xh100_sxm: its nodes, where no option says how many, and what else stands behind it. */
+static enum dl_code nodes_of_class(struct dl_context *context, struct dl_inputs *out,
+                                   struct dl_err *err) {
+    const char *name = out->words.system;
+    struct dl_node_class of;
+    if (!dl_node_class_is(name) || dl_data_attachment(&context->data, name) != NULL) return DL_OK;
+    DL_TRY(dl_node_class_find(&context->data, name, context->arena, &of, err));
+    if (!out->given.nodes && !out->given.gpus) {
+        out->nodes[0] = of.nodes;
+        out->node_count = 1;
+    }
+    context->note(context, "%s: %s", name, dl_node_class_words(&of, context->arena));
+    return DL_OK;
 }
 
 /* --gpus: whole nodes, or a part of one. */
@@ -276,6 +292,7 @@ enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options 
     DL_TRY(dl_heterogeneous_load(context, &data, options, out, err));
     if (out->heterogeneous == NULL)
         DL_TRY(dl_data_system(&data, out->words.system, context->arena, &out->system, err));
+    DL_TRY(nodes_of_class(context, out, err));
     DL_TRY(nodes_of_gpus(out, err));
     data.release = out->words.release;
     data.architecture = out->system->device->architecture;
