@@ -125,45 +125,26 @@ enum dl_code dl_node_class_find(const struct dl_data *data, const char *name,
     return DL_OK;
 }
 
-/* The links between the first n devices. */
-static void keep_first(struct dl_link *link, int64_t n, struct dl_arena *arena) {
-    struct dl_edge *kept = dl_arena_alloc(arena, (size_t)link->edge_count, sizeof *kept);
-    int count = 0;
-    for (int i = 0; i < link->edge_count; i++)
-        if (link->edges[i].from < n && link->edges[i].to < n) kept[count++] = link->edges[i];
-    link->edges = kept;
-    link->edge_count = count;
-    if (link->peer_group != DL_ABSENT && link->peer_group > n) link->peer_group = n;
-}
-
 enum dl_code dl_node_class_text(const struct dl_data *data, const char *name,
                                 const struct dl_node_class *of, struct dl_arena *arena,
                                 const char **text, struct dl_err *err) {
     const struct dl_system *node, *network;
     DL_TRY(dl_data_system_alone(data, of->node, arena, &node, err));
     DL_TRY(dl_data_system_alone(data, of->network, arena, &network, err));
-    const int64_t each = of->devices_per_node;
     struct dl_system made = *node;
     made.name = name;
     made.summary = dl_node_class_words(of, arena);
     made.device_name = of->device;
     made.nodes = of->nodes;
-    made.devices_per_node = each;
     made.price_per_node_hour = made.node_mtbf_s = NAN; /* of that machine alone */
     made.price_currency = made.price_date = NULL;
     if (strcmp(of->device, node->device_name) != 0) made.collective_count = 0;
-    made.has_intra = node->has_intra && each > 1;
-    keep_first(&made.intra, each, arena);
     made.inter = network->inter;
     made.has_inter = network->has_inter;
-    if (of->network != of->node) {
+    if (strcmp(of->network, of->node) != 0) {
         made.fabric = network->fabric;
         made.has_fabric = network->has_fabric;
     }
-    /* adapters come with devices */
-    const int64_t adapters = made.inter.adapters_per_node * each / network->devices_per_node;
-    if (made.has_inter && each < network->devices_per_node)
-        made.inter.adapters_per_node = adapters > 1 ? adapters : 1;
     made.has_links = made.has_intra || made.has_inter;
     *text = dl_json_text(&dl_system_schema, &made, arena);
     return DL_OK;

@@ -19,7 +19,8 @@ bool dl_node_class_is(const char *name);
 enum dl_code dl_node_class_find(const struct dl_data *data, const char *name,
                                 struct dl_arena *arena, struct dl_node_class *out,
                                 struct dl_err *err);
-/* The system that it describes, as the text of a file. */
+/* The system that it describes, as the text of a file; its nodes are the usual ones, of which
+ * devices_per_node devices are used. */
 enum dl_code dl_node_class_text(const struct dl_data *data, const char *name,
                                 const struct dl_node_class *of, struct dl_arena *arena,
                                 const char **text, struct dl_err *err);

@@ -84,7 +84,7 @@ enum dl_code dl_inputs_one_framework(const struct dl_inputs *inputs, const char 
                        : "");
 }
 
-/* -s 4x8xh100_sxm: its nodes, where no option says how many, and what else stands behind it. */
+/* -s 4x8xh100_sxm: its nodes and devices, where no option says how many, and whose links. */
 static enum dl_code nodes_of_class(struct dl_context *context, struct dl_inputs *out,
                                    struct dl_err *err) {
     const char *name = out->words.system;
@@ -95,6 +95,7 @@ static enum dl_code nodes_of_class(struct dl_context *context, struct dl_inputs 
         out->nodes[0] = of.nodes;
         out->node_count = 1;
     }
+    if (out->plan.devices_per_node <= 0) out->plan.devices_per_node = of.devices_per_node;
     context->note(context, "%s: %s", name, dl_node_class_words(&of, context->arena));
     return DL_OK;
 }
