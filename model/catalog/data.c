@@ -270,6 +270,17 @@ static enum dl_code parse_parameters(const char *name, const char *text, struct 
     return DL_OK;
 }
 
+/* A workload file, or what an importer makes of a file in another form. */
+static enum dl_code workload_json(const struct dl_data *data, const char *path,
+                                  struct dl_arena *arena, struct dl_json **doc,
+                                  struct dl_err *err) {
+    const char *text = NULL;
+    if (data->import_workload != NULL && !dl_data_is_inside(data, path))
+        DL_TRY(data->import_workload(data, path, arena, &text, err));
+    if (text == NULL) return dl_data_json(data, path, arena, doc, err);
+    return dl_json_parse(path, text, strlen(text), arena, doc, err);
+}
+
 /* The document of `name` and those that it extends, nearest first; one more than allowed, so that
  * the builder sees it.
  */
@@ -286,7 +297,7 @@ static enum dl_code read_chain(const struct dl_data *data, const char *name, str
                        ? code
                        : dl_json_fail(docs[count - 1], "extends", err, "%s", unknown.message);
         struct dl_json *doc = NULL;
-        DL_TRY(dl_data_json(data, path, arena, &doc, err));
+        DL_TRY(workload_json(data, path, arena, &doc, err));
         docs[count++] = doc;
         DL_TRY(dl_workload_extends(doc, arena, &next, err));
     }

@@ -152,9 +152,9 @@ enum dl_code dl_node_class_text(const struct dl_data *data, const char *name,
 
 const char *dl_node_class_words(const struct dl_node_class *of, struct dl_arena *arena) {
     const bool apart = strcmp(of->network, of->node) != 0;
-    return dl_arena_printf(
-        arena, "%lld node%s with %lld %s; host and links of %s%s%s (%s%s%s)",
-        (long long)of->nodes, of->nodes == 1 ? "" : "s", (long long)of->devices_per_node,
-        of->device, of->node, apart ? ", network of " : "", apart ? of->network : "", of->source,
-        of->remark[0] != '\0' ? ": " : "", of->remark);
+    return dl_arena_printf(arena, "%lld node%s with %lld %s; host and links of %s%s%s (%s%s%s)",
+                           (long long)of->nodes, of->nodes == 1 ? "" : "s",
+                           (long long)of->devices_per_node, of->device, of->node,
+                           apart ? ", network of " : "", apart ? of->network : "", of->source,
+                           of->remark[0] != '\0' ? ": " : "", of->remark);
 }

@@ -7,9 +7,9 @@
 
 struct dl_node_class {
     int64_t nodes, devices_per_node;
-    const char *device;           /* name of its file */
-    const char *node, *network;   /* systems with the usual host, and links between nodes */
-    const char *source, *remark;  /* of that choice: a key of SOURCES.md, a note or "" */
+    const char *device;          /* name of its file */
+    const char *node, *network;  /* systems with the usual host, and links between nodes */
+    const char *source, *remark; /* of that choice: a key of SOURCES.md, a note or "" */
 };
 
 /* Whether a name has the form N x DEVICE or M x N x DEVICE. */

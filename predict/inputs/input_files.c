@@ -139,7 +139,7 @@ static struct dl_text repeat(struct dl_context *context, const struct dl_options
     static const char *const shown[] = {"framework", "format", "json",  "csv",     "output",
                                         "help",      "strict", "quiet", "verbose", "color",
                                         "markdown",  "trace",  "title", "top",     "export",
-                                        "threads",   NULL};
+                                        "threads",   "plan",   NULL};
     struct dl_text line = {.arena = context->arena};
     dl_text_printf(&line, "dlmodel %s", target->name);
     for (int i = 0; i < options->given_count; i++) {
