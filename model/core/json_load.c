@@ -111,21 +111,6 @@ static enum dl_code load_choice(const struct load *l, const struct dl_json_node 
                  node->string, near);
 }
 
-/* Checks number `index` of an array whose elements have no nodes. */
-static enum dl_code check_packed(const struct load *l, const struct dl_json_node *array, int index,
-                                 const struct dl_field *field, const struct dl_json_path *path) {
-    if (dl_field_in_range(field, array->numbers[index])) return DL_OK;
-    const struct dl_json_path part = {path, NULL, index};
-    const struct dl_json_node number = {.kind = DL_JSON_NUMBER,
-                                        .number = array->numbers[index],
-                                        .place =
-                                            (uint32_t)dl_json_element_place(l->doc, array, index)};
-    struct dl_field element = *field;
-
-    element.type = DL_FIELD_NUMBER;
-    return wrong_value(l, &number, &element, &part);
-}
-
 static enum dl_code load_numbers(const struct load *l, const struct dl_json_node *node,
                                  const struct dl_field *field, const struct dl_json_path *path,
                                  char *out) {
@@ -133,15 +118,8 @@ static enum dl_code load_numbers(const struct load *l, const struct dl_json_node
     int count = 0;
 
     if (node->kind != DL_JSON_ARRAY) return wrong_value(l, node, field, path);
-    if (node->child == NULL && node->child_count > 0 && l->arena == l->doc->arena) {
-        numbers = node->numbers; /* they live as long */
-    } else if (node->child_count > 0) {
+    if (node->child_count > 0)
         numbers = dl_arena_alloc(l->arena, (size_t)node->child_count, sizeof *numbers);
-    }
-    for (; node->child == NULL && count < node->child_count; count++) {
-        DL_TRY(check_packed(l, node, count, field, path));
-        numbers[count] = node->numbers[count];
-    }
     for (const struct dl_json_node *child = node->child; child != NULL; child = child->next) {
         const struct dl_json_path part = {path, NULL, count};
         struct dl_field element = *field;
@@ -165,9 +143,7 @@ static enum dl_code load_texts(const struct load *l, const struct dl_json_node *
     const char **texts = NULL;
     int count = many ? node->child_count : 1, i = 0;
 
-    if (count > 0) {
-        texts = dl_arena_alloc(l->arena, (size_t)count, sizeof *texts);
-    }
+    if (count > 0) texts = dl_arena_alloc(l->arena, (size_t)count, sizeof *texts);
     if (many) {
         for (const struct dl_json_node *child = node->child; child != NULL;
              child = child->next, i++) {
@@ -190,9 +166,8 @@ static enum dl_code load_list(const struct load *l, const struct dl_json_node *n
     int count = 0;
 
     if (node->kind != DL_JSON_ARRAY) return wrong_value(l, node, field, path);
-    if (node->child_count > 0) {
+    if (node->child_count > 0)
         objects = dl_arena_alloc(l->arena, (size_t)node->child_count, field->child->size);
-    }
     for (const struct dl_json_node *child = node->child; child != NULL; child = child->next) {
         const struct dl_json_path part = {path, NULL, count};
 
@@ -213,9 +188,8 @@ static enum dl_code load_map(const struct load *l, const struct dl_json_node *no
     int count = 0;
 
     if (node->kind != DL_JSON_OBJECT) return wrong_value(l, node, field, path);
-    if (node->child_count > 0) {
+    if (node->child_count > 0)
         entries = dl_arena_alloc(l->arena, (size_t)node->child_count, sizeof *entries);
-    }
     for (const struct dl_json_node *child = node->child; child != NULL; child = child->next) {
         const struct dl_json_path part = {path, child->key, 0};
         struct dl_map_entry *entry = &entries[count++];
@@ -438,7 +412,6 @@ enum dl_code dl_json_load(const struct dl_json *doc, const struct dl_schema *sch
     const struct load l = {doc, arena, err};
     const struct dl_json_path root = {NULL, NULL, 0};
     char *made = dl_arena_alloc(arena, 1, schema->size);
-
     DL_TRY(load_object(&l, doc->root, schema, &root, made));
     memcpy(out, made, schema->size);
     return DL_OK;
