@@ -59,7 +59,8 @@ static const struct {
 };
 
 /* Tokenizer types of Pai-Megatron-Patch (megatron_patch/tokenizer): to their words
- * --extra-vocab-size is added, and nothing is padded. of: a pattern of the folder that has the tokenizer. */
+ * --extra-vocab-size is added, and nothing is padded. of: a pattern of the folder that has the
+ * tokenizer. */
 static const struct {
     const char *type, *of;
     int words;
