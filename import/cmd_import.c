@@ -142,7 +142,7 @@ static const struct mark {
     {"trace", {"\"traceEvents\"", "\"ph\": \"", "\"ph\":\""}},
     {"config", {"\"model_type\""}},
     {"deepspeed", {"\"train_micro_batch_size_per_gpu\"", "\"zero_optimization\""}},
-    {"nccl-tests", {"# nThread", "nccl-tests version"}},
+    {"nccl-tests", {"# nThread", "nccl-tests version", "\"nccl_version\""}},
     {"osu", {"# OSU "}},
     {"accelerate", {"distributed_type:", "compute_environment:"}},
     {"composer", {"device_train_microbatch_size:", "global_train_batch_size:"}},
