@@ -139,7 +139,7 @@ static const struct mark {
     const char *kind, *words[4];
 } marks[] = {
     {"megatron", {"\nMODEL_ARGS:", " ........", "--num-layers", "--hidden-size"}},
-    {"trace", {"\"traceEvents\"", "\"ph\": \"", "\"ph\":\""}},
+    {"trace", {"\"traceEvents\"", "\"ph\": \"", "\"ph\":\"", "\nSQLite format 3"}},
     {"config", {"\"model_type\""}},
     {"deepspeed", {"\"train_micro_batch_size_per_gpu\"", "\"zero_optimization\""}},
     {"nccl-tests", {"# nThread", "nccl-tests version", "\"nccl_version\""}},
@@ -251,7 +251,10 @@ const struct dl_command dl_cmd_import = {
         "iterations, and Optimizer.step ranges are the update; on a CPU the update is the median "
         "iteration less its layers. The benchmark programs of dlmodel slurm (submit --profile) "
         "write such traces for PyTorch, TensorFlow, Keras, MXNet and Horovod. A FILE.csv has the "
-        "columns layer, pass (forward, backward or update) and time_s.\n"
+        "columns layer, pass (forward, backward or update) and time_s. A profile of Nsight "
+        "Systems with such ranges of NVTX is read from its export (nsys export --type sqlite) or "
+        "from nsys stats --report nvtx_gpu_proj_sum --format csv, whose times include the gaps "
+        "between a range's kernels.\n"
         "megatron, nemo, torchtitan: a training run - a launch script of Megatron-LM or "
         "Megatron-DeepSpeed, the table of arguments that such a run prints when it starts (the "
         "most "
