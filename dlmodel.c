@@ -14,8 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "import/foreign_model.h"
 #include "model/catalog/command.h"
 #include "model/core/file.h"
+#include "predict/inputs/plan_file.h"
 
 #ifndef DLMODEL_VERSION
 #define DLMODEL_VERSION "unknown"
@@ -281,6 +283,7 @@ static enum dl_code dispatch(struct dl_context *context, int argc, char **argv, 
                              struct dl_err *err) {
     static const struct dl_option *const tables[] = {global_options, NULL};
     static struct dl_options before, after;
+    static struct dl_workload_files workload_files;
     const int at = count_globals(argc, argv);
     DL_TRY(dl_options_parse(tables, at, argv, &before, err));
     const struct dl_command *command = NULL;
@@ -301,6 +304,8 @@ static enum dl_code dispatch(struct dl_context *context, int argc, char **argv, 
     if (command != &dl_cmd_help) DL_TRY(find_data(context, globals.data, err));
     find_scripts(context);
     dl_arena_reserve(context->arena, PREDICTION_BYTES);
+    dl_workload_files_allow(&workload_files, context);
+    DL_TRY(dl_plan_file_apply(context, command, &after, err));
     return command->run(context, &after, err);
 }
 

@@ -63,14 +63,6 @@ struct dl_instant dl_run_add(struct dl_run *run, int lane, struct dl_instant rea
 static inline struct dl_instant dl_later(struct dl_instant a, struct dl_instant b) {
     return b.s > a.s ? b : a;
 }
-/* The same where the times alone are wanted: keeps no task and returns the start. */
-static inline double dl_run_time(struct dl_run *run, int lane, double ready_s, double duration_s) {
-    struct dl_instant *end = &run->lanes[lane];
-    if (ready_s > end->s) end->s = ready_s;
-    const double start_s = end->s;
-    end->s += duration_s;
-    return start_s;
-}
 /* The lane waits. */
 static inline void dl_run_hold(struct dl_run *run, int lane, struct dl_instant until) {
     run->lanes[lane] = dl_later(run->lanes[lane], until);
