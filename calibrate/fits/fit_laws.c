@@ -32,8 +32,7 @@ static bool has_rate(const struct dl_device *device, enum dl_precision precision
 }
 
 static void check_peak(const struct dl_device *device, enum dl_precision precision,
-                       const struct dl_kernel *kernel, double time_s,
-                       struct dl_law_breach *worst) {
+                       const struct dl_kernel *kernel, double time_s, struct dl_law_breach *worst) {
     check(worst, "no faster than the peak", precision, kernel, kernel,
           kernel->flop / dl_device_peak(device, precision), time_s);
 }
