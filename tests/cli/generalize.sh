@@ -1,6 +1,6 @@
 #!/bin/sh
 # generalize.sh - errors of runs that no fit has seen, constants, learning curves, decisions, and predictions corrected by measured
-# runs: what a user types and sees. The statistics are tested in unit/test_honesty.
+# runs: what a user types and sees. The statistics are tested in unit/test_intervals.
 . tests/cli/lib.sh
 set -u
 

@@ -134,57 +134,6 @@ static void a_fit_stays_in_its_bounds(void **state) {
     }
 }
 
-/* 60 groups of 12 rows: standard deviations 0.3 between groups and 0.1 within; a crossed factor
- * with 0.2. */
-static void a_mixed_model_finds_its_variances(void **state) {
-    (void)state;
-    enum { GROUPS = 60, EACH = 12, ROWS = GROUPS * EACH, CROSSED = 40 };
-    static double y[ROWS], mean[GROUPS], left[GROUPS];
-    static int group[ROWS], crossed[ROWS];
-    double own[GROUPS], other[CROSSED];
-    uint64_t seed = 11;
-    for (int g = 0; g < GROUPS; g++) own[g] = 0.3 * normal(&seed);
-    for (int g = 0; g < CROSSED; g++) other[g] = 0.2 * normal(&seed);
-    for (int i = 0; i < ROWS; i++) {
-        group[i] = i / EACH;
-        crossed[i] = (int)(CROSSED * uniform(&seed));
-        y[i] = own[group[i]] + other[crossed[i]] + 0.1 * normal(&seed);
-    }
-    y[5] = NAN;
-    struct dl_mixed_model m = {.row_count = ROWS,
-                               .y = y,
-                               .effects = {{GROUPS, group, NULL, 0.05, mean, left},
-                                           {CROSSED, crossed, NULL, 0.05, NULL, NULL}},
-                               .effect_count = 2,
-                               .row_variance = 0.05};
-    struct dl_err err = {0};
-    assert_int_equal(dl_mixed_fit(&m, 80, &err), DL_OK);
-    check_close(sqrt(m.effects[0].variance), 0.3, 0.2);
-    check_close(sqrt(m.effects[1].variance), 0.2, 0.25);
-    check_close(sqrt(m.row_variance), 0.1, 0.06);
-    for (int g = 0; g < GROUPS; g++) assert_true(left[g] < 0.3 * m.effects[0].variance);
-}
-
-/* One effect with known variances: mean = n v / (n v + s) times the rows' mean, and v s / (n v + s)
- * is left. */
-static void shrinkage_in_closed_form(void **state) {
-    (void)state;
-    const double y[] = {0.3, 0.5, 0.1, 0.2};
-    const int level[] = {0, 0, 0, 1};
-    double mean[3], left[3];
-    struct dl_mixed_model m = {.row_count = 4,
-                               .y = y,
-                               .effects = {{3, level, NULL, 0.04, mean, left}},
-                               .effect_count = 1,
-                               .row_variance = 0.01};
-    struct dl_err err = {0};
-    assert_int_equal(dl_mixed_fit(&m, 0, &err), DL_OK);
-    check_close(mean[0], 3 * 0.04 / (3 * 0.04 + 0.01) * 0.3, 1e-9);
-    check_close(left[0], 0.04 * 0.01 / (3 * 0.04 + 0.01), 1e-9);
-    check_close(mean[1], 0.04 / 0.05 * 0.2, 1e-9);
-    check_close(left[2], 0.04, 1e-9); /* no row */
-}
-
 static const struct dl_interval_model model = {
     .source_sigma_log = 0.2,
     .framework_sigma_log = 0,
@@ -579,8 +528,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fit_finds_constants_despite_wrong_rows),
         cmocka_unit_test(a_fit_stays_in_its_bounds),
-        cmocka_unit_test(a_mixed_model_finds_its_variances),
-        cmocka_unit_test(shrinkage_in_closed_form),
+
         cmocka_unit_test(intervals_by_hand),
         cmocka_unit_test(widths_by_hand),
         cmocka_unit_test(networks_by_their_parameters),
