@@ -99,9 +99,9 @@ $(CONFIG): packaging/features.sh $(wildcard /var/lib/dpkg/status)
 
 LIBRARY_SOURCES := $(filter-out calibrate/probes/%,$(call sources,$(ROOMS)))
 LIBRARY_OBJECTS := $(LIBRARY_SOURCES:%.c=$(BUILD)/%.o)
-# The service; without libmicrohttpd its command, which says so, and what reads requests, which the tests try.
-SERVE_PARTS := serve/cmd_serve.c $(addprefix serve/,address.c body.c client_limits.c frame.c tokens.c)
-SERVE_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(if $(HAVE_MICROHTTPD),$(call sources,serve),$(SERVE_PARTS)))
+# The service; without libmicrohttpd all but HTTP and the processes behind it: `mcp` answers the same requests, and `serve` says so.
+SERVE_HTTP := $(wildcard serve/http*.c) $(addprefix serve/,mhd.c metrics.c page_data.c pool.c sandbox.c server.c spawner.c worker.c)
+SERVE_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(if $(HAVE_MICROHTTPD),,$(SERVE_HTTP)),$(call sources,serve)))
 LIBRARY_OBJECTS += $(SERVE_OBJECTS)
 # The reader of ONNX files is generated from the messages' description.
 ONNX_OBJECT := $(if $(HAVE_PROTOBUF_C),$(BUILD)/import/onnx.pb-c.o)

@@ -137,7 +137,6 @@ struct dl_bench_row *dl_bench_add(struct dl_bench *b) {
     if (b->count == b->capacity) {
         const int capacity = b->capacity == 0 ? 64 : 2 * b->capacity;
         struct dl_bench_row *grown = dl_arena_alloc(b->arena, (size_t)capacity, sizeof *grown);
-        if (grown == NULL) return NULL;
         if (b->count > 0) memcpy(grown, b->rows, (size_t)b->count * sizeof *grown);
         b->rows = grown;
         b->capacity = capacity;

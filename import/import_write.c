@@ -181,7 +181,7 @@ static void add_line(struct lines *l, const char *before, const char *line, cons
     if (l->length + more + 1 > l->capacity) {
         const size_t capacity = 2 * (l->capacity + more);
         char *grown = dl_arena_alloc(l->arena, capacity, 1);
-        if (grown != NULL) memcpy(grown, l->text, l->length + 1);
+        memcpy(grown, l->text, l->length + 1);
         l->text = grown;
         l->capacity = capacity;
         if (grown == NULL) return;

@@ -1,4 +1,6 @@
-/* json_stream.h - a JSON file of any size, value by value: only the value at hand is in memory. */
+/* json_stream.h - a JSON file of any size, value by value: only the value at hand is in memory.
+ * Traces take up to gigabytes, and cJSON parses whole texts only: here the ends of values are
+ * found, which model/core/json.h then parses one at a time. */
 #ifndef DL_IMPORT_JSON_STREAM_H
 #define DL_IMPORT_JSON_STREAM_H
 

@@ -234,7 +234,7 @@ DL_PUBLIC struct dlmodel_answer *dlmodel_call(struct dlmodel_context *context, c
     a->lent = dl_library_lend(context);
     struct call call = {context, request != NULL ? request : "", watch, a, "dlmodel"};
     enum dl_code code = dl_guarded(answer, &call, &err);
-    dl_library_take_back(context, a->lent);
+    dl_library_take_back(context, a->lent, code);
     a->lent = NULL;
     a->status = (enum dlmodel_status)code;
     if (code == DL_OK && a->json == NULL) a->json = ""; /* it had nothing to say */

@@ -95,9 +95,10 @@ struct dl_lent_memo *dl_library_lend(struct dlmodel_context *context) {
 
 static bool is_kept(void *user, const void *object) { return dl_store_holds(user, object); }
 
-void dl_library_take_back(struct dlmodel_context *context, struct dl_lent_memo *lent) {
+void dl_library_take_back(struct dlmodel_context *context, struct dl_lent_memo *lent,
+                          enum dl_code code) {
     if (lent == NULL) return;
-    if (lent->arena.total_bytes > MEMO_BYTES) {
+    if (code == DL_ERR_SYSTEM || lent->arena.total_bytes > MEMO_BYTES) {
         dl_arena_free(&lent->arena);
         memset(&lent->memo, 0, sizeof lent->memo);
     }

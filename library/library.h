@@ -33,8 +33,10 @@ struct dl_data dl_library_data(struct dlmodel_context *context);
 /* DL_ERR_SYSTEM where the data directory is missing. */
 enum dl_code dl_library_check(const struct dlmodel_context *context, struct dl_err *err);
 
-/* A memo for one call; NULL: memory is exhausted. It goes back when the call's objects end. */
+/* A memo for one call; NULL where memory is exhausted. It goes back when the call's objects end,
+ * with the call's code: a call that ran out of memory may have left an entry half made. */
 struct dl_lent_memo *dl_library_lend(struct dlmodel_context *context);
-void dl_library_take_back(struct dlmodel_context *context, struct dl_lent_memo *lent);
+void dl_library_take_back(struct dlmodel_context *context, struct dl_lent_memo *lent,
+                          enum dl_code code);
 
 #endif

@@ -220,7 +220,7 @@ DL_PUBLIC enum dlmodel_status dlmodel_predict(struct dlmodel *m) {
     const locale_t callers = uselocale(m->data->plain);
     m->lent = dl_library_lend(m->data);
     const enum dl_code code = dl_guarded(predict, m, &err);
-    dl_library_take_back(m->data, m->lent);
+    dl_library_take_back(m->data, m->lent, code);
     m->lent = NULL;
     uselocale(callers);
     if (code == DL_OK) return DLMODEL_OK;

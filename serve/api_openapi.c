@@ -68,13 +68,10 @@ static bool seen_before(const struct dl_command *command, int table,
     return false;
 }
 
-static void add_options(struct dl_json_writer *w, const struct dl_route *route,
-                        const struct dl_command *command, struct dl_arena *arena) {
+void dl_write_body_schema(struct dl_json_writer *w, const char *key, const struct dl_route *route,
+                          const struct dl_command *command, struct dl_arena *arena) {
     const bool script = route->answer == dl_answer_script;
-    dl_jw_object(w, "requestBody");
-    dl_jw_object(w, "content");
-    dl_jw_object(w, "application/json");
-    dl_jw_object(w, "schema");
+    dl_jw_object(w, key);
     dl_jw_string(w, "type", "object");
     dl_jw_object(w, "properties");
     for (int t = 0; command->options[t] != NULL; t++) {
@@ -95,7 +92,16 @@ static void add_options(struct dl_json_writer *w, const struct dl_route *route,
     }
     dl_jw_end(w);
     dl_jw_bool(w, "additionalProperties", false);
-    for (int i = 0; i < 4; i++) dl_jw_end(w);
+    dl_jw_end(w);
+}
+
+static void add_options(struct dl_json_writer *w, const struct dl_route *route,
+                        const struct dl_command *command, struct dl_arena *arena) {
+    dl_jw_object(w, "requestBody");
+    dl_jw_object(w, "content");
+    dl_jw_object(w, "application/json");
+    dl_write_body_schema(w, "schema", route, command, arena);
+    for (int i = 0; i < 3; i++) dl_jw_end(w);
 }
 
 /* kind: type of the JSON value; NULL: not JSON. */

@@ -110,6 +110,8 @@ static const char *scalar(const struct dl_json_node *node, struct dl_arena *aren
 
 static size_t end_of_value(const struct dl_json *doc, size_t at) {
     int depth = 0;
+    if (doc->text[at] != '{' && doc->text[at] != '[')
+        return dl_json_skip_scalar(doc->text, doc->length, at);
     do {
         const char c = doc->text[at];
         if (c == '{' || c == '[') depth++;
@@ -117,6 +119,12 @@ static size_t end_of_value(const struct dl_json *doc, size_t at) {
         at = c == '"' ? dl_json_skip_scalar(doc->text, doc->length, at) : at + 1;
     } while (depth > 0 && at < doc->length);
     return at;
+}
+
+const char *dl_body_value(const struct dl_json *doc, const struct dl_json_node *node,
+                          struct dl_arena *arena, size_t *bytes) {
+    *bytes = end_of_value(doc, node->place) - node->place;
+    return dl_arena_strndup(arena, doc->text + node->place, *bytes);
 }
 
 /* {"name": ..., "text": ...} is a table, any other object a JSON document. */
@@ -128,10 +136,9 @@ static enum dl_code attach(const struct place *p, const char **path) {
         return dl_words_attach(p->words, shown, text->string, strlen(text->string), p->arena, path,
                                p->err);
     }
-    const size_t end = end_of_value(p->doc, p->node->place);
-    const char *copy =
-        dl_arena_strndup(p->arena, p->doc->text + p->node->place, end - p->node->place);
-    return dl_words_attach(p->words, p->key, copy, end - p->node->place, p->arena, path, p->err);
+    size_t bytes;
+    const char *copy = dl_body_value(p->doc, p->node, p->arena, &bytes);
+    return dl_words_attach(p->words, p->key, copy, bytes, p->arena, path, p->err);
 }
 
 static enum dl_code add_value(const struct place *p, const struct dl_option *option,

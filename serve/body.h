@@ -33,6 +33,11 @@ enum dl_code dl_words_attach(struct dl_words *words, const char *name, const cha
                              size_t bytes, struct dl_arena *arena, const char **name_out,
                              struct dl_err *err);
 
+/* The text of a value of a document, as JSON. */
+struct dl_json_node;
+const char *dl_body_value(const struct dl_json *doc, const struct dl_json_node *node,
+                          struct dl_arena *arena, size_t *bytes);
+
 /* The command's option of that name; NULL where it has none that a request may give. */
 const struct dl_option *dl_request_option(const struct dl_command *command, const char *name);
 /* Whether a document or a list may replace a single value. */

@@ -65,6 +65,10 @@ const struct dl_route *dl_route_find(const char *method, const char *path, const
 dl_answer_fn dl_answer_command, dl_answer_list, dl_answer_schema, dl_answer_import,
     dl_answer_script, dl_answer_openapi, dl_answer_form, dl_answer_measured;
 
+/* JSON Schema of the body of a command's requests, as a member `key`. */
+void dl_write_body_schema(struct dl_json_writer *w, const char *key, const struct dl_route *route,
+                          const struct dl_command *command, struct dl_arena *arena);
+
 /* For the OpenAPI document: file kinds of /v1/import/, NULL-terminated, and options of
  * /v1/script. */
 extern const char *const dl_import_kinds[];

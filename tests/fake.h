@@ -159,7 +159,7 @@ static inline void fake_framework(struct dl_fake *f) {
                               .send_bytes_per_s = NAN,
                               .sum_bytes_per_s = NAN}},
         .transformer = {.bf16_gradient_bytes = 2},
-        .capabilities = {.context_parallel = true},
+        .capabilities = {.context_parallel = DL_YES},
         .kernels = {.update_launches_per_tensor = 1},
         .host = {.dispatch_s = 5e-6},
         .input = {.prefetch_batches = 1},

@@ -52,7 +52,7 @@ rule 'library includes no calibration or service' "$(may_include library 'model|
 rule 'calibrate includes model alone' "$(may_include calibrate 'model|calibrate')"
 rule 'slurm includes model alone' "$(may_include slurm 'model|slurm')"
 rule 'serve includes no calibration and no Slurm' "$(may_include serve 'model|import|predict|plots|library|serve')"
-rule 'only json.c includes cJSON' "$(grep -lE '#include [<"].*cJSON' $(sources $rooms serve) dlmodel.c | grep -v '^model/core/json.c$')"
+rule 'only json_scan.c includes cJSON' "$(grep -lE '#include [<"].*cJSON' $(sources $rooms serve) dlmodel.c | grep -v '^model/core/json_scan.c$')"
 rule 'vendor headers in probes alone' "$(grep -lE '#include <(cuda|cublas|cudnn|nccl|mpi|cblas|oneapi|dnnl)' $(sources $rooms serve) dlmodel.c | grep -v '^calibrate/probes/')"
 rule 'the model has no clock and prints nothing' "$(grep -nE '\b(clock_gettime|time\(NULL\)|gettimeofday|printf\(|fprintf\(|puts\(|exit\(|abort\()' $(sources model) | grep -vE 'snprintf|vsnprintf|dl_arena_printf|__attribute__')"
 rule 'the model has no writable globals' "$(grep -nE '^static [a-z].*;$' $(sources model) | grep -vE 'const|\(|^[^:]*:[0-9]*:static (inline|_Noreturn)')"

@@ -146,7 +146,6 @@ static void *grow(struct dl_arena *arena, void *old, size_t count, size_t *capac
     if (count < *capacity) return old;
     const size_t more = *capacity == 0 ? 64 : 2 * *capacity;
     void *out = dl_arena_alloc(arena, more, bytes_each);
-    if (out == NULL) return NULL;
     if (count > 0) memcpy(out, old, count * bytes_each);
     *capacity = more;
     return out;

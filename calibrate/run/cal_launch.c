@@ -205,10 +205,6 @@ static const char *fill_in(const char *word, const char *hosts, const char *rank
 /* Splits at blanks outside quotes. */
 static void push_launcher(struct words *w, const char *text, const char *hosts, const char *ranks) {
     char *word = dl_arena_alloc(w->arena, strlen(text) + 1, 1);
-    if (word == NULL) {
-        w->failed = true;
-        return;
-    }
     for (const char *at = text + strspn(text, " \t"); *at != 0; at += strspn(at, " \t")) {
         size_t length = 0;
         for (char quote = 0; *at != 0 && (quote != 0 || strchr(" \t", *at) == NULL); at++) {

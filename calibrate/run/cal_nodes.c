@@ -147,7 +147,7 @@ static enum dl_code drop_failing(struct dl_cal_launch *launch, struct survey *s,
                 s->arena, "node %s excluded: %s: %.200s", launch->hosts[i],
                 round == 0 ? "cannot start an MPI program there" : "it cannot exchange messages",
                 why);
-            if (text != NULL) progress->warn(progress->context, text);
+            progress->warn(progress->context, text);
             exclude(launch, i);
         }
     }
@@ -182,7 +182,6 @@ static void drop_slow(struct dl_cal_launch *launch, struct survey *s,
     const size_t nodes = launch->host_count;
     if (slow == NULL || dl_cal_slow_nodes(s->pairs, s->count, nodes, slow, s->arena) == 0) return;
     bool *drop = dl_arena_alloc(s->arena, nodes, sizeof *drop);
-    if (drop == NULL) return;
     for (size_t rank = 0; rank < nodes; rank++) {
         if (slow[rank] <= 0) continue;
         const bool chooses = dl_cal_launch_chooses(launch);

@@ -49,7 +49,7 @@ static enum dl_code load_kernel_models(const struct dl_data *data, struct dl_dev
     const char *path = kernels_path(device_path, device->name, arena);
     if (dl_data_attachment(data, device_path) != NULL || !dl_data_exists(path)) return DL_OK;
     struct dl_json *doc = NULL;
-    DL_TRY(dl_data_json_packed(data, path, arena, &doc, err));
+    DL_TRY(dl_data_json(data, path, arena, &doc, err));
     struct dl_kernel_model_set *set = dl_arena_alloc(arena, 1, sizeof *set);
     DL_TRY(dl_json_load(doc, &dl_kernel_model_set_schema, arena, set, err));
     if (strcmp(set->device, device->name) != 0)

@@ -84,9 +84,6 @@ enum dl_code dl_data_hash(const struct dl_data *data, const char *path, struct d
 /* The same as JSON (dl_json_read) and as a table (dl_csv_read). */
 enum dl_code dl_data_json(const struct dl_data *data, const char *path, struct dl_arena *arena,
                           struct dl_json **out, struct dl_err *err);
-/* For a document that is read by dl_json_load only (dl_json_read_packed). */
-enum dl_code dl_data_json_packed(const struct dl_data *data, const char *path,
-                                 struct dl_arena *arena, struct dl_json **out, struct dl_err *err);
 enum dl_code dl_data_csv(const struct dl_data *data, const char *path, struct dl_arena *arena,
                          struct dl_csv *out, struct dl_err *err);
 

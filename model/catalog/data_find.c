@@ -202,25 +202,14 @@ enum dl_code dl_data_hash(const struct dl_data *data, const char *path, struct d
     return DL_OK;
 }
 
-static enum dl_code read_json(const struct dl_data *data, const char *path, bool packed,
-                              struct dl_arena *arena, struct dl_json **out, struct dl_err *err) {
+enum dl_code dl_data_json(const struct dl_data *data, const char *path, struct dl_arena *arena,
+                          struct dl_json **out, struct dl_err *err) {
     char *text;
     size_t length;
     if (dl_data_attachment(data, path) == NULL && !data->names_only)
-        return packed ? dl_json_read_packed(path, arena, out, err)
-                      : dl_json_read(path, arena, out, err);
+        return dl_json_read(path, arena, out, err);
     DL_TRY(dl_data_read(data, path, DL_JSON_BYTES, arena, &text, &length, err));
     return dl_json_parse(path, text, length, arena, out, err);
-}
-
-enum dl_code dl_data_json(const struct dl_data *data, const char *path, struct dl_arena *arena,
-                          struct dl_json **out, struct dl_err *err) {
-    return read_json(data, path, false, arena, out, err);
-}
-
-enum dl_code dl_data_json_packed(const struct dl_data *data, const char *path,
-                                 struct dl_arena *arena, struct dl_json **out, struct dl_err *err) {
-    return read_json(data, path, true, arena, out, err);
 }
 
 enum dl_code dl_data_csv(const struct dl_data *data, const char *path, struct dl_arena *arena,

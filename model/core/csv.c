@@ -172,7 +172,6 @@ static enum dl_code read_rows(struct reader *r, struct dl_arena *arena, struct d
         while (skip_empty_line(r)) continue;
         if (r->at >= r->length) return DL_OK;
         row = dl_arena_alloc(arena, (size_t)csv->column_count, sizeof *row);
-        if (row == NULL) return dl_fail(r->err, DL_ERR_SYSTEM, "%.400s: out of memory", r->name);
         lines[csv->row_count] = r->line;
         if (offsets != NULL) offsets[csv->row_count] = (int64_t)r->at;
         DL_TRY(read_row(r, csv->header, csv->column_count, row));
@@ -194,8 +193,6 @@ static enum dl_code read_all(struct reader *r, struct dl_arena *arena, struct dl
     rows = dl_arena_alloc(arena, line_bound, sizeof *rows);
     lines = dl_arena_alloc(arena, line_bound, sizeof *lines);
     r->decoded = dl_arena_alloc(arena, r->length + 1, 1);
-    if (header == NULL || rows == NULL || lines == NULL || r->decoded == NULL)
-        return dl_fail(r->err, DL_ERR_SYSTEM, "%.400s: out of memory", r->name);
     DL_TRY(read_header(r, header, column_bound, &csv->column_count));
     csv->header = header;
     if (csv->column_count == 1 && strpbrk(header[0], ";\t") != NULL)
@@ -219,8 +216,6 @@ enum dl_code dl_csv_parse_rows(const struct dl_csv *table, const char *text, siz
     int *lines = dl_arena_alloc(arena, lines_bound, sizeof *lines);
     int64_t *offsets = dl_arena_alloc(arena, lines_bound, sizeof *offsets);
     r.decoded = dl_arena_alloc(arena, length + 1, 1);
-    if (rows == NULL || lines == NULL || offsets == NULL || r.decoded == NULL)
-        return dl_fail(err, DL_ERR_SYSTEM, "%.400s: out of memory", table->name);
     *out = (struct dl_csv){.name = table->name,
                            .header = table->header,
                            .column_count = table->column_count,
@@ -240,7 +235,6 @@ enum dl_code dl_csv_parse(const char *name, const char *text, size_t length, str
     struct dl_csv csv = {.name = dl_arena_strdup(arena, name)};
     struct reader r = {.name = name, .text = text, .length = length, .line = 1, .err = err};
 
-    if (csv.name == NULL) return dl_fail(err, DL_ERR_SYSTEM, "%.400s: out of memory", name);
     if (length > DL_CSV_BYTES)
         return dl_fail_at(err, name, 0, 0, NULL, "expected a file of at most %d bytes",
                           DL_CSV_BYTES);

@@ -83,9 +83,7 @@ enum dl_code dl_csv_open(const char *path, struct dl_csv_stream *out, bool *regu
     DL_TRY(dl_file_open(path, &out->file, regular_out, err));
     if (!*regular_out) return DL_OK;
     out->buffer = dl_arena_alloc(&out->arena, BUFFER_BYTES, 1);
-    const enum dl_code code = out->buffer == NULL
-                                  ? dl_fail(err, DL_ERR_SYSTEM, "%.400s: out of memory", path)
-                                  : read_header(out, err);
+    const enum dl_code code = read_header(out, err);
     if (code != DL_OK) dl_csv_close(out);
     return code;
 }

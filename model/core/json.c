@@ -1,8 +1,6 @@
-/* json.c - documents: json_scan.c makes the tree with the position of each value; cJSON decodes
- * strings with escapes. The only file that includes cJSON. */
+/* json.c - documents: json_scan.c makes the tree, with the position of each value. */
 #include "model/core/json.h"
 
-#include <cjson/cJSON.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +10,7 @@
 #include "model/core/hash.h"
 #include "model/core/json_node.h"
 
-enum { FEW_MEMBERS = 16, MANY_MEMBERS = 64 };
+enum { FEW_MEMBERS = 64 };
 
 void dl_json_path_text(const struct dl_json_path *path, char *out, size_t out_size) {
     const struct dl_json_path *parts[DL_JSON_DEPTH + 2] = {NULL};
@@ -42,10 +40,6 @@ struct dl_json_node *dl_json_member(const struct dl_json_node *object, const cha
     return NULL;
 }
 
-static enum dl_code out_of_memory(struct dl_err *err, const char *name) {
-    return dl_fail(err, DL_ERR_SYSTEM, "%.400s: out of memory", name);
-}
-
 static int by_key(const void *a, const void *b) {
     const struct dl_json_node *const *left = a, *const *right = b;
 
@@ -66,86 +60,37 @@ static enum dl_code duplicate(const struct dl_json *doc, const struct dl_json_no
                       "expected each key once in an object, got it twice");
 }
 
-/* Whether all keys differ; false also where the table is too small to decide. */
-static bool keys_differ(const struct dl_json_node *object) {
-    enum { SLOTS = 2 * MANY_MEMBERS };
-    const char *slots[SLOTS];
-
-    if (object->child_count < 2) return true;
-    if (object->child_count > MANY_MEMBERS) return false;
-    memset(slots, 0, sizeof slots);
-    for (const struct dl_json_node *node = object->child; node != NULL; node = node->next) {
-        unsigned at = 0;
-        for (const char *c = node->key; *c != '\0'; c++) at = 33 * at + (unsigned char)*c;
-        for (at = (at ^ at >> 7) % SLOTS; slots[at] != NULL; at = (at + 1) % SLOTS)
-            if (strcmp(slots[at], node->key) == 0) return false;
-        slots[at] = node->key;
-    }
-    return true;
-}
-
 enum dl_code dl_json_check_keys(const struct dl_json *doc, const struct dl_json_node *object,
                                 const struct dl_json_path *path, struct dl_err *err) {
-    size_t count = (size_t)object->child_count, i = 0;
-    const struct dl_json_node **sorted;
+    const size_t count = (size_t)object->child_count;
+    const struct dl_json_node *few[FEW_MEMBERS], **sorted = few;
     enum dl_code code = DL_OK;
+    size_t i = 0;
 
-    if (keys_differ(object)) return DL_OK;
-    if (count <= FEW_MEMBERS) {
-        for (const struct dl_json_node *a = object->child; a != NULL; a = a->next)
-            for (const struct dl_json_node *b = a->next; b != NULL; b = b->next)
-                if (strcmp(a->key, b->key) == 0) return duplicate(doc, a, b, path, err);
-        return DL_OK;
-    }
-    sorted =
-        malloc(count * sizeof *sorted); /* a file may have a million keys: avoid quadratic time */
-    if (sorted == NULL) return out_of_memory(err, doc->name);
+    if (count < 2) return DL_OK;
+    if (count > FEW_MEMBERS) sorted = malloc(count * sizeof *sorted);
+    if (sorted == NULL) return dl_fail(err, DL_ERR_SYSTEM, "%.400s: out of memory", doc->name);
     for (const struct dl_json_node *node = object->child; node != NULL; node = node->next)
         sorted[i++] = node;
     qsort(sorted, count, sizeof *sorted, by_key);
     for (i = 1; i < count && code == DL_OK; i++)
         if (strcmp(sorted[i - 1]->key, sorted[i]->key) == 0)
             code = duplicate(doc, sorted[i - 1], sorted[i], path, err);
-    free(sorted);
+    if (sorted != few) free(sorted);
     return code;
-}
-
-const char *dl_json_decode(const struct dl_json *doc, const char *text, size_t length) {
-    cJSON *item = cJSON_ParseWithLength(text, length);
-    const char *string = item != NULL ? dl_arena_strdup(doc->arena, item->valuestring) : NULL;
-    cJSON_Delete(item);
-    return string;
-}
-
-size_t dl_json_element_place(const struct dl_json *doc, const struct dl_json_node *array,
-                             int index) {
-    size_t at = dl_json_skip_space(doc->text, doc->length, array->place + 1);
-
-    while (index-- > 0) {
-        at = dl_json_skip_space(doc->text, doc->length,
-                                dl_json_skip_scalar(doc->text, doc->length, at));
-        at = dl_json_skip_space(doc->text, doc->length, at + 1); /* behind the comma */
-    }
-    return at;
 }
 
 /* `copied`: the text lives as long as the document, and ends with a NUL. */
 static enum dl_code parse(const char *name, const char *text, size_t length, bool copied,
-                          bool packed, struct dl_arena *arena, struct dl_json **out,
-                          struct dl_err *err) {
-    struct dl_json *doc;
-
+                          struct dl_arena *arena, struct dl_json **out, struct dl_err *err) {
     if (length > DL_JSON_BYTES)
         return dl_fail_at(err, name, 0, 0, NULL, "expected a file of at most %d bytes",
                           DL_JSON_BYTES);
-    doc = dl_arena_alloc(arena, 1, sizeof *doc);
-    if (doc == NULL) return out_of_memory(err, name);
+    struct dl_json *doc = dl_arena_alloc(arena, 1, sizeof *doc);
     doc->arena = arena;
     doc->length = length;
-    doc->packed = packed;
     doc->name = dl_arena_strdup(arena, name);
     doc->text = copied ? text : dl_arena_strndup(arena, text, length);
-    if (doc->name == NULL || doc->text == NULL) return out_of_memory(err, name);
     DL_TRY(dl_json_scan(doc, err));
     *out = doc;
     return DL_OK;
@@ -153,26 +98,16 @@ static enum dl_code parse(const char *name, const char *text, size_t length, boo
 
 enum dl_code dl_json_parse(const char *name, const char *text, size_t length,
                            struct dl_arena *arena, struct dl_json **out, struct dl_err *err) {
-    return parse(name, text, length, false, false, arena, out, err);
-}
-
-static enum dl_code read(const char *path, bool packed, struct dl_arena *arena,
-                         struct dl_json **out, struct dl_err *err) {
-    char *text;
-    size_t length;
-
-    DL_TRY(dl_file_read(path, DL_JSON_BYTES, arena, &text, &length, err));
-    return parse(path, text, length, true, packed, arena, out, err);
+    return parse(name, text, length, false, arena, out, err);
 }
 
 enum dl_code dl_json_read(const char *path, struct dl_arena *arena, struct dl_json **out,
                           struct dl_err *err) {
-    return read(path, false, arena, out, err);
-}
+    char *text;
+    size_t length;
 
-enum dl_code dl_json_read_packed(const char *path, struct dl_arena *arena, struct dl_json **out,
-                                 struct dl_err *err) {
-    return read(path, true, arena, out, err);
+    DL_TRY(dl_file_read(path, DL_JSON_BYTES, arena, &text, &length, err));
+    return parse(path, text, length, true, arena, out, err);
 }
 
 const char *dl_json_name(const struct dl_json *doc) { return doc->name; }

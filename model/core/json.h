@@ -1,9 +1,9 @@
 /* json.h - JSON documents through field tables.
  *
  * One declaration of a struct's fields defines its loader, writer, range check and schema page.
- * Only json.c includes cJSON. Absent optional members: numbers are NAN, integers DL_ABSENT, strings
- * NULL, lists empty, choices -1, booleans false, objects all-absent - or the field's `fallback`
- * where it has one. Unknown values have no silent default: code must test dl_known().
+ * Only json_scan.c includes cJSON. Absent optional members: numbers are NAN, integers DL_ABSENT,
+ * strings NULL, lists empty, choices -1, booleans false, objects all-absent - or the field's
+ * `fallback` where it has one. Unknown values have no silent default: code must test dl_known().
  *
  * Any object may carry a string member "comment", which is ignored. null is refused: an unknown
  * value is omitted. Code is in json.c (parse), json_scan.c, json_load.c, json_set.c, json_schema.c,
@@ -108,11 +108,6 @@ enum dl_code dl_json_parse(const char *name, const char *text, size_t length,
  * an unreadable, empty or too large file. */
 enum dl_code dl_json_read(const char *path, struct dl_arena *arena, struct dl_json **out,
                           struct dl_err *err);
-
-/* The same for a document that dl_json_load alone reads: arrays of numbers take 8 bytes an element,
- * not a node each, and what is loaded into the same arena shares them. */
-enum dl_code dl_json_read_packed(const char *path, struct dl_arena *arena, struct dl_json **out,
-                                 struct dl_err *err);
 
 /* Applies the overrides with a key that resolves in `schema` to the document and sets their
  * `used`. DL_ERR_USAGE names the key of a value that is out of range or of another unit. Members

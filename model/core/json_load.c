@@ -35,10 +35,6 @@ static enum dl_code fault(const struct load *l, size_t place, const struct dl_js
     return dl_fail_at(l->err, l->doc->name, line, col, key, "%s", message);
 }
 
-static enum dl_code out_of_memory(const struct load *l) {
-    return dl_fail(l->err, DL_ERR_SYSTEM, "%.400s: out of memory", l->doc->name);
-}
-
 /* The value as the message's "got ...", long strings cut between characters. */
 static void got_text(const struct dl_json_node *node, char *out, size_t out_size) {
     char number[DL_NUMBER_TEXT];
@@ -96,7 +92,7 @@ static enum dl_code expr_text(const struct load *l, const struct dl_json_node *n
     } else {
         return wrong_value(l, node, field, path);
     }
-    return *out != NULL ? DL_OK : out_of_memory(l);
+    return DL_OK;
 }
 
 static enum dl_code load_choice(const struct load *l, const struct dl_json_node *node,
@@ -115,21 +111,6 @@ static enum dl_code load_choice(const struct load *l, const struct dl_json_node 
                  node->string, near);
 }
 
-/* Checks number `index` of an array whose elements have no nodes. */
-static enum dl_code check_packed(const struct load *l, const struct dl_json_node *array, int index,
-                                 const struct dl_field *field, const struct dl_json_path *path) {
-    if (dl_field_in_range(field, array->numbers[index])) return DL_OK;
-    const struct dl_json_path part = {path, NULL, index};
-    const struct dl_json_node number = {.kind = DL_JSON_NUMBER,
-                                        .number = array->numbers[index],
-                                        .place =
-                                            (uint32_t)dl_json_element_place(l->doc, array, index)};
-    struct dl_field element = *field;
-
-    element.type = DL_FIELD_NUMBER;
-    return wrong_value(l, &number, &element, &part);
-}
-
 static enum dl_code load_numbers(const struct load *l, const struct dl_json_node *node,
                                  const struct dl_field *field, const struct dl_json_path *path,
                                  char *out) {
@@ -137,16 +118,8 @@ static enum dl_code load_numbers(const struct load *l, const struct dl_json_node
     int count = 0;
 
     if (node->kind != DL_JSON_ARRAY) return wrong_value(l, node, field, path);
-    if (node->child == NULL && node->child_count > 0 && l->arena == l->doc->arena) {
-        numbers = node->numbers; /* they live as long */
-    } else if (node->child_count > 0) {
+    if (node->child_count > 0)
         numbers = dl_arena_alloc(l->arena, (size_t)node->child_count, sizeof *numbers);
-        if (numbers == NULL) return out_of_memory(l);
-    }
-    for (; node->child == NULL && count < node->child_count; count++) {
-        DL_TRY(check_packed(l, node, count, field, path));
-        numbers[count] = node->numbers[count];
-    }
     for (const struct dl_json_node *child = node->child; child != NULL; child = child->next) {
         const struct dl_json_path part = {path, NULL, count};
         struct dl_field element = *field;
@@ -170,10 +143,7 @@ static enum dl_code load_texts(const struct load *l, const struct dl_json_node *
     const char **texts = NULL;
     int count = many ? node->child_count : 1, i = 0;
 
-    if (count > 0) {
-        texts = dl_arena_alloc(l->arena, (size_t)count, sizeof *texts);
-        if (texts == NULL) return out_of_memory(l);
-    }
+    if (count > 0) texts = dl_arena_alloc(l->arena, (size_t)count, sizeof *texts);
     if (many) {
         for (const struct dl_json_node *child = node->child; child != NULL;
              child = child->next, i++) {
@@ -196,10 +166,8 @@ static enum dl_code load_list(const struct load *l, const struct dl_json_node *n
     int count = 0;
 
     if (node->kind != DL_JSON_ARRAY) return wrong_value(l, node, field, path);
-    if (node->child_count > 0) {
+    if (node->child_count > 0)
         objects = dl_arena_alloc(l->arena, (size_t)node->child_count, field->child->size);
-        if (objects == NULL) return out_of_memory(l);
-    }
     for (const struct dl_json_node *child = node->child; child != NULL; child = child->next) {
         const struct dl_json_path part = {path, NULL, count};
 
@@ -220,10 +188,8 @@ static enum dl_code load_map(const struct load *l, const struct dl_json_node *no
     int count = 0;
 
     if (node->kind != DL_JSON_OBJECT) return wrong_value(l, node, field, path);
-    if (node->child_count > 0) {
+    if (node->child_count > 0)
         entries = dl_arena_alloc(l->arena, (size_t)node->child_count, sizeof *entries);
-        if (entries == NULL) return out_of_memory(l);
-    }
     for (const struct dl_json_node *child = node->child; child != NULL; child = child->next) {
         const struct dl_json_path part = {path, child->key, 0};
         struct dl_map_entry *entry = &entries[count++];
@@ -246,7 +212,6 @@ static enum dl_code load_map(const struct load *l, const struct dl_json_node *no
             return fault(l, child->place, &part,
                          "expected a number, a string, true or false, got %s", got);
         }
-        if (entry->key == NULL || entry->text == NULL) return out_of_memory(l);
     }
     memcpy(out + field->offset, &entries, sizeof entries);
     memcpy(out + field->count_offset, &count, sizeof count);
@@ -287,7 +252,6 @@ static enum dl_code load_field(const struct load *l, const struct dl_json_node *
     case DL_FIELD_STRING:
         if (node->kind != DL_JSON_STRING) return wrong_value(l, node, field, path);
         text = dl_arena_strdup(l->arena, node->string);
-        if (text == NULL) return out_of_memory(l);
         memcpy(out + field->offset, &text, sizeof text);
         return DL_OK;
     case DL_FIELD_CHOICE:
@@ -377,7 +341,6 @@ static enum dl_code unknown_key(const struct load *l, const struct dl_json_node 
     }
     while (schema->fields[count].type != DL_FIELD_END) count++;
     names = dl_arena_alloc(l->arena, count + 1, sizeof *names);
-    if (names == NULL) return out_of_memory(l);
     for (size_t i = 0; i < count; i++) names[i] = schema->fields[i].key;
     near = dl_suggest(node->key, names);
     if (near != NULL) return fault(l, node->key_place, path, "unknown key; did you mean %s?", near);
@@ -449,8 +412,6 @@ enum dl_code dl_json_load(const struct dl_json *doc, const struct dl_schema *sch
     const struct load l = {doc, arena, err};
     const struct dl_json_path root = {NULL, NULL, 0};
     char *made = dl_arena_alloc(arena, 1, schema->size);
-
-    if (made == NULL) return out_of_memory(&l);
     DL_TRY(load_object(&l, doc->root, schema, &root, made));
     memcpy(out, made, schema->size);
     return DL_OK;

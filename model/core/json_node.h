@@ -27,7 +27,6 @@ struct dl_json_node {
         const char *string; /* STRING */
         double number;      /* NUMBER */
         bool boolean;       /* BOOL */
-        double *numbers;    /* ARRAY of numbers in a packed document, without children */
     };
     struct dl_json_node *child, *next;
     uint32_t place, key_place; /* offsets in the document's text, at most DL_JSON_BYTES */
@@ -38,12 +37,7 @@ struct dl_json {
     size_t length;
     struct dl_arena *arena;
     struct dl_json_node *root;
-    bool packed; /* arrays of numbers have `numbers` instead of children */
 };
-
-/* Offset in the document's text of an element of an array of numbers. */
-size_t dl_json_element_place(const struct dl_json *doc, const struct dl_json_node *array,
-                             int index);
 
 /* Path of a node, as a linked list on the stack of the code that walks the tree. */
 struct dl_json_path {
@@ -62,12 +56,8 @@ struct dl_json_node *dl_json_member(const struct dl_json_node *object, const cha
                                     size_t key_length);
 
 /* Parses the document's NUL-terminated text: one JSON value by RFC 8259, within the limits of
- * json.h. DL_ERR_INPUT has the position; syntax errors take precedence over duplicate keys and
- * numbers beyond doubles. */
+ * json.h. DL_ERR_INPUT has the position. */
 enum dl_code dl_json_scan(struct dl_json *doc, struct dl_err *err);
-
-/* The text of a scanned string with escapes, quotes included; NULL: out of memory. */
-const char *dl_json_decode(const struct dl_json *doc, const char *text, size_t length);
 
 /* DL_ERR_INPUT: the object has a key twice. */
 enum dl_code dl_json_check_keys(const struct dl_json *doc, const struct dl_json_node *object,

@@ -1,9 +1,10 @@
-/* json_scan.c - parses a text into the tree of a document in one pass, strictly by RFC 8259. cJSON
- * has no positions, accepts more than JSON ("01", "1.", control characters, invalid UTF-8) and
- * nests a thousand levels; here every error has its line and column, and depth and size are
- * limited. cJSON decodes strings with escapes. */
+/* json_scan.c - from a text to the tree of a document. cJSON parses; one walk over its tree and the
+ * text together gives each value its place and refuses what cJSON accepts beyond RFC 8259: leading
+ * zeros, control characters, invalid UTF-8, keys twice. Where cJSON refuses the text, a second look
+ * finds the place and what was expected there. */
 #include "model/core/json_node.h"
 
+#include <cjson/cJSON.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,17 +19,8 @@ struct scan {
     struct dl_json *doc;
     const char *text; /* a NUL follows it */
     size_t length, at;
-    int depth, values;
-    double *numbers; /* of the array being read, whose length is unknown yet */
-    size_t number_room;
     struct dl_err *err;
-    /* first semantic error, reported if the syntax is valid */
-    enum dl_code later;
-    struct dl_err later_err;
 };
-
-static enum dl_code scan_value(struct scan *s, const struct dl_json_path *path,
-                               struct dl_json_node *node);
 
 void dl_json_position(const char *text, size_t length, size_t place, int *line, int *col) {
     *line = *col = 0;
@@ -92,10 +84,6 @@ static enum dl_code unexpected(struct scan *s, const char *expected) {
     return fault(s, s->at, "expected %s, got byte 0x%02x", expected, c);
 }
 
-static enum dl_code out_of_memory(struct scan *s) {
-    return dl_fail(s->err, DL_ERR_SYSTEM, "%.400s: out of memory", s->doc->name);
-}
-
 /* The current byte; 0 at the end. A byte of 0 is valid nowhere. */
 static unsigned char peek(const struct scan *s) { return (unsigned char)s->text[s->at]; }
 
@@ -124,6 +112,8 @@ static void skip_space(struct scan *s) {
     s->at = (size_t)(at - s->text);
 }
 
+/* ---- tokens: each function passes over one ---- */
+
 /* Four hex digits at `at`, or -1. */
 static long hex4(const struct scan *s, size_t at) {
     long value = 0;
@@ -143,7 +133,7 @@ static long hex4(const struct scan *s, size_t at) {
 }
 
 /* At a backslash. \u0000 would end a C string; half a surrogate pair is not a character. */
-static enum dl_code scan_escape(struct scan *s) {
+static enum dl_code pass_escape(struct scan *s) {
     size_t start = s->at;
     long code;
 
@@ -175,9 +165,8 @@ static enum dl_code scan_escape(struct scan *s) {
 /* Unescaped ASCII characters of a string. */
 static bool is_plain(unsigned char c) { return c >= 0x20 && c < 0x80 && c != '"' && c != '\\'; }
 
-static enum dl_code scan_string(struct scan *s, const char **out) {
+static enum dl_code pass_string(struct scan *s) {
     const size_t start = s->at++;
-    bool escapes = false;
 
     for (;;) {
         const char *at = s->text + s->at;
@@ -188,8 +177,7 @@ static enum dl_code scan_string(struct scan *s, const char **out) {
         if (c == '"') break;
         if (s->at >= s->length) return fault(s, start, "expected a closing quote for this string");
         if (c == '\\') {
-            escapes = true;
-            DL_TRY(scan_escape(s));
+            DL_TRY(pass_escape(s));
         } else if (c < 0x20) {
             return fault(s, s->at, "expected no control character in a string, got byte 0x%02x",
                          (unsigned)c);
@@ -202,239 +190,236 @@ static enum dl_code scan_string(struct scan *s, const char **out) {
         }
     }
     s->at++;
-    const size_t length = s->at - start;
-    *out = escapes ? dl_json_decode(s->doc, s->text + start, length)
-                   : dl_arena_strndup(s->doc->arena, s->text + start + 1, length - 2);
-    return *out != NULL ? DL_OK : out_of_memory(s);
+    return DL_OK;
 }
 
-static size_t scan_digits(struct scan *s) {
+static size_t pass_digits(struct scan *s) {
     const size_t start = s->at;
 
     while (peek(s) >= '0' && peek(s) <= '9') s->at++;
     return s->at - start;
 }
 
-static enum dl_code scan_number(struct scan *s, double *out) {
+static enum dl_code pass_number(struct scan *s) {
     const size_t start = s->at;
 
     if (peek(s) == '-') s->at++;
-    const size_t first = s->at, whole = scan_digits(s);
+    const size_t first = s->at, whole = pass_digits(s);
     if (whole == 0) return unexpected(s, "a digit");
     if (s->text[first] == '0' && whole > 1)
         return fault(s, start, "expected a number without leading zeros");
     if (peek(s) == '.') {
         s->at++;
-        if (scan_digits(s) == 0) return unexpected(s, "a digit after the decimal point");
+        if (pass_digits(s) == 0) return unexpected(s, "a digit after the decimal point");
     }
     if (peek(s) == 'e' || peek(s) == 'E') {
         s->at++;
         if (peek(s) == '+' || peek(s) == '-') s->at++;
-        if (scan_digits(s) == 0) return unexpected(s, "a digit in the exponent");
+        if (pass_digits(s) == 0) return unexpected(s, "a digit in the exponent");
     }
     if (s->at - start > MAX_NUMBER)
         return fault(s, start, "expected a number of at most %d characters", MAX_NUMBER);
-    *out = strtod(s->text + start, NULL);
     return DL_OK;
 }
 
-static enum dl_code scan_word(struct scan *s, struct dl_json_node *node) {
+static enum dl_code pass_scalar(struct scan *s) {
     static const char *const words[] = {"true", "false", "null", NULL};
 
+    if (peek(s) == '"') return pass_string(s);
+    if (peek(s) == '-' || (peek(s) >= '0' && peek(s) <= '9')) return pass_number(s);
     for (int i = 0; words[i] != NULL; i++) {
-        size_t length = strlen(words[i]);
+        const size_t length = strlen(words[i]);
 
-        if (s->length - s->at >= length && memcmp(s->text + s->at, words[i], length) == 0) {
-            s->at += length;
-            node->kind = i < 2 ? DL_JSON_BOOL : DL_JSON_NULL;
-            node->boolean = i == 0;
-            return DL_OK;
-        }
+        if (strncmp(s->text + s->at, words[i], length) != 0) continue;
+        s->at += length;
+        return DL_OK;
     }
     return unexpected(s, "a value");
 }
 
-static enum dl_code count_value(struct scan *s) {
-    if (++s->values <= MAX_VALUES) return DL_OK;
-    return fault(s, s->at, "expected at most %d values in a file", MAX_VALUES);
+static enum dl_code too_deep(struct scan *s) {
+    return fault(s, s->at, "expected nesting of at most %d levels", DL_JSON_DEPTH);
 }
 
-static bool at_number(const struct scan *s) {
-    return peek(s) == '-' || (peek(s) >= '0' && peek(s) <= '9');
-}
+/* ---- the second look at a text that cJSON refuses ---- */
 
-static bool more_numbers(struct scan *s) {
-    const size_t room = s->number_room == 0 ? 1024 : 2 * s->number_room;
-    double *numbers = realloc(s->numbers, room * sizeof *numbers);
+/* A bracket may close where those from ELEMENT on are expected. */
+enum expected { VALUE, KEY, COLON, ELEMENT, MEMBER, MORE };
 
-    if (numbers == NULL) return false;
-    s->numbers = numbers;
-    s->number_room = room;
-    return true;
-}
+struct look {
+    enum expected expected;
+    char closers[DL_JSON_DEPTH]; /* the brackets that are still to come */
+    int depth;
+};
 
-/* Whether the text repeats the preceding number with its comma, as a third of the numbers of data
- * files do. */
-static bool repeats(const char *at, size_t length) { return strncmp(at, at - length, length) == 0; }
+static enum dl_code pass_opening(struct scan *s, struct look *l) {
+    const bool object = peek(s) == '{';
 
-/* Reads an array of numbers and its closing bracket without a node for each. *packed false: it
- * contains something else, or a number beyond doubles; nothing has been read. */
-static enum dl_code scan_numbers(struct scan *s, struct dl_json_node *node, bool *packed) {
-    const size_t first = s->at;
-    const int values = s->values;
-    size_t count = 0, length = 0; /* of the previous number with its comma */
-
-    for (*packed = true;;) {
-        if (count == s->number_room && !more_numbers(s)) return out_of_memory(s);
-        if (length > 0 && repeats(s->text + s->at, length)) {
-            DL_TRY(count_value(s));
-            s->numbers[count] = s->numbers[count - 1];
-            s->at += length;
-            count++;
-            continue;
-        }
-        skip_space(s);
-        const size_t begin = s->at;
-        *packed = at_number(s);
-        if (!*packed) break;
-        DL_TRY(count_value(s));
-        DL_TRY(scan_number(s, &s->numbers[count]));
-        *packed = isfinite(s->numbers[count++]);
-        if (!*packed) break;
-        skip_space(s);
-        if (peek(s) == ']') break;
-        if (peek(s) != ',') return unexpected(s, "',' or ']'");
-        s->at++;
-        length = s->at - begin;
-    }
-    if (!*packed) {
-        s->at = first;
-        s->values = values;
-        return DL_OK;
-    }
+    if (l->depth == DL_JSON_DEPTH) return too_deep(s);
+    l->closers[l->depth++] = object ? '}' : ']';
+    l->expected = object ? MEMBER : ELEMENT;
     s->at++;
-    node->numbers = dl_arena_alloc(s->doc->arena, count, sizeof *node->numbers);
-    if (node->numbers == NULL) return out_of_memory(s);
-    memcpy(node->numbers, s->numbers, count * sizeof *node->numbers);
-    node->child_count = (int)count;
     return DL_OK;
 }
 
-/* The key and colon of a member. */
-static enum dl_code scan_key(struct scan *s, struct dl_json_node *member) {
+static enum dl_code pass_separator(struct scan *s, struct look *l, bool object) {
+    const bool more = l->expected == MORE;
+
+    if (peek(s) != (more ? ',' : ':'))
+        return unexpected(s, !more ? "':' after a key" : object ? "',' or '}'" : "',' or ']'");
+    l->expected = more && object ? KEY : VALUE;
+    s->at++;
+    return DL_OK;
+}
+
+static enum dl_code pass_token(struct scan *s, struct look *l) {
+    const char c = (char)peek(s), closer = l->depth > 0 ? l->closers[l->depth - 1] : '\0';
+
+    if (c == closer && l->depth > 0 && l->expected >= ELEMENT) {
+        l->depth--;
+        l->expected = MORE;
+        s->at++;
+        return DL_OK;
+    }
+    switch (l->expected) {
+    case COLON:
+    case MORE: return pass_separator(s, l, closer == '}');
+    case KEY:
+    case MEMBER:
+        if (c != '"') return unexpected(s, "a key in double quotes");
+        l->expected = COLON;
+        return pass_string(s);
+    default:
+        if (c == '{' || c == '[') return pass_opening(s, l);
+        l->expected = MORE;
+        return pass_scalar(s);
+    }
+}
+
+/* DL_OK: there is nothing to refuse in the text. */
+static enum dl_code find_fault(struct scan *s) {
+    struct look look = {.expected = VALUE};
+
+    do {
+        DL_TRY(pass_token(s, &look));
+        skip_space(s);
+    } while (look.depth > 0 || look.expected != MORE);
+    return DL_OK;
+}
+
+/* ---- the walk over cJSON's tree and the text ---- */
+
+static enum dl_code check_key(struct scan *s, struct dl_json_node *member, const char *key) {
     if (peek(s) != '"') return unexpected(s, "a key in double quotes");
     member->key_place = (uint32_t)s->at;
-    DL_TRY(scan_string(s, &member->key));
+    member->key = dl_arena_strdup(s->doc->arena, key);
+    DL_TRY(pass_string(s));
     skip_space(s);
     if (peek(s) != ':') return unexpected(s, "':' after a key");
     s->at++;
     return DL_OK;
 }
 
-/* Reads the members of an object or elements of an array, and the closing bracket. */
-static enum dl_code scan_children(struct scan *s, const struct dl_json_path *path,
+static enum dl_code take(struct scan *s, const cJSON *item, const struct dl_json_path *path,
+                         int depth, struct dl_json_node *node);
+
+static enum dl_code take_children(struct scan *s, const cJSON *item,
+                                  const struct dl_json_path *path, int depth,
                                   struct dl_json_node *node) {
     const bool object = node->kind == DL_JSON_OBJECT;
     struct dl_json_node **link = &node->child;
 
-    for (;;) {
+    if (depth == DL_JSON_DEPTH) return too_deep(s);
+    s->at++;
+    for (const cJSON *child = item->child; child != NULL; child = child->next) {
         struct dl_json_node *made = dl_arena_alloc(s->doc->arena, 1, sizeof *made);
         struct dl_json_path part = {path, NULL, node->child_count};
 
-        if (made == NULL) return out_of_memory(s);
         made->key_place = DL_NO_PLACE;
         skip_space(s);
-        if (object) {
-            DL_TRY(scan_key(s, made));
-            part.key = made->key;
-        }
-        DL_TRY(scan_value(s, &part, made));
+        if (object) DL_TRY(check_key(s, made, child->string));
+        part.key = made->key;
+        DL_TRY(take(s, child, &part, depth + 1, made));
         *link = made;
         link = &made->next;
         node->child_count++;
         skip_space(s);
-        if (peek(s) == (object ? '}' : ']')) break;
-        if (peek(s) != ',') return unexpected(s, object ? "',' or '}'" : "',' or ']'");
+        if (child->next == NULL) break;
+        if (peek(s) != ',') return unexpected(s, "','");
         s->at++;
     }
-    s->at++;
-    if (object && s->later == DL_OK)
-        s->later = dl_json_check_keys(s->doc, node, path, &s->later_err);
-    return DL_OK;
-}
-
-static enum dl_code scan_container(struct scan *s, const struct dl_json_path *path,
-                                   struct dl_json_node *node) {
-    const bool object = peek(s) == '{';
-    bool packed = false;
-
-    if (s->depth >= DL_JSON_DEPTH)
-        return fault(s, s->at, "expected nesting of at most %d levels", DL_JSON_DEPTH);
-    node->kind = object ? DL_JSON_OBJECT : DL_JSON_ARRAY;
-    s->depth++;
-    s->at++;
     skip_space(s);
-    if (peek(s) == (object ? '}' : ']')) {
-        s->at++;
-    } else {
-        if (!object && s->doc->packed && at_number(s)) DL_TRY(scan_numbers(s, node, &packed));
-        if (!packed) DL_TRY(scan_children(s, path, node));
-    }
-    s->depth--;
-    return DL_OK;
+    if (peek(s) != (object ? '}' : ']')) return unexpected(s, object ? "'}'" : "']'");
+    s->at++;
+    return object ? dl_json_check_keys(s->doc, node, path, s->err) : DL_OK;
 }
 
-static void beyond_doubles(struct scan *s, const struct dl_json_path *path, size_t place) {
+static enum dl_code beyond_doubles(struct scan *s, const struct dl_json_path *path, size_t place) {
     char key[192];
     int line, col;
 
-    if (s->later != DL_OK) return;
     dl_json_path_text(path, key, sizeof key);
     dl_json_position(s->text, s->length, place, &line, &col);
-    s->later = dl_fail_at(&s->later_err, s->doc->name, line, col, key,
-                          "expected a number within the range of a double");
+    return dl_fail_at(s->err, s->doc->name, line, col, key,
+                      "expected a number within the range of a double");
 }
 
-static enum dl_code scan_value(struct scan *s, const struct dl_json_path *path,
-                               struct dl_json_node *node) {
+static enum dl_code take(struct scan *s, const cJSON *item, const struct dl_json_path *path,
+                         int depth, struct dl_json_node *node) {
     skip_space(s);
-    DL_TRY(count_value(s));
     node->place = (uint32_t)s->at;
-    if (peek(s) == '{' || peek(s) == '[') return scan_container(s, path, node);
-    if (peek(s) == '"') {
-        node->kind = DL_JSON_STRING;
-        return scan_string(s, &node->string);
+    if (cJSON_IsObject(item) || cJSON_IsArray(item)) {
+        node->kind = cJSON_IsObject(item) ? DL_JSON_OBJECT : DL_JSON_ARRAY;
+        if (peek(s) != '{' && peek(s) != '[') return unexpected(s, "a value");
+        return take_children(s, item, path, depth, node);
     }
-    if (!at_number(s)) return scan_word(s, node);
-    node->kind = DL_JSON_NUMBER;
-    DL_TRY(scan_number(s, &node->number));
-    if (!isfinite(node->number)) beyond_doubles(s, path, node->place);
+    DL_TRY(pass_scalar(s));
+    if (cJSON_IsString(item)) {
+        node->kind = DL_JSON_STRING;
+        node->string = dl_arena_strdup(s->doc->arena, item->valuestring);
+    } else if (cJSON_IsNumber(item)) {
+        node->kind = DL_JSON_NUMBER;
+        node->number = item->valuedouble;
+        if (!isfinite(node->number)) return beyond_doubles(s, path, node->place);
+    } else if (cJSON_IsBool(item)) {
+        node->kind = DL_JSON_BOOL;
+        node->boolean = cJSON_IsTrue(item);
+    }
     return DL_OK;
 }
 
-/* The whole text; *root is set. */
-static enum dl_code scan_text(struct scan *s, struct dl_json_node *root) {
-    const struct dl_json_path path = {NULL, NULL, 0};
+/* More commas and brackets than a document may have. */
+static enum dl_code check_size(struct scan *s) {
+    int values = 0;
 
-    if (s->length >= 3 && memcmp(s->text, "\xef\xbb\xbf", 3) == 0) s->at = 3;
-    skip_space(s);
-    if (s->at == s->length)
-        return dl_fail_at(s->err, s->doc->name, 0, 0, NULL,
-                          "expected a JSON object, got an empty file");
-    DL_TRY(scan_value(s, &path, root));
-    skip_space(s);
-    if (s->at != s->length) return unexpected(s, "nothing after the JSON value");
-    if (s->later != DL_OK && s->err != NULL) *s->err = s->later_err;
-    return s->later;
+    if (s->length <= MAX_VALUES) return DL_OK;
+    for (size_t i = 0; i < s->length; i++) {
+        values += s->text[i] == ',' || s->text[i] == '[' || s->text[i] == '{';
+        if (values > MAX_VALUES)
+            return fault(s, i, "expected at most %d values in a file", MAX_VALUES);
+    }
+    return DL_OK;
 }
 
 enum dl_code dl_json_scan(struct dl_json *doc, struct dl_err *err) {
+    const struct dl_json_path path = {NULL, NULL, 0};
     struct scan s = {.doc = doc, .text = doc->text, .length = doc->length, .err = err};
 
+    if (s.length >= 3 && memcmp(s.text, "\xef\xbb\xbf", 3) == 0) s.at = 3;
+    skip_space(&s);
+    if (s.at == s.length)
+        return dl_fail_at(err, doc->name, 0, 0, NULL, "expected a JSON object, got an empty file");
+    DL_TRY(check_size(&s));
+    cJSON *tree = cJSON_ParseWithLengthOpts(s.text + s.at, s.length - s.at, NULL, false);
+    if (tree == NULL) {
+        DL_TRY(find_fault(&s));
+        return dl_fail(err, DL_ERR_SYSTEM, "%.400s: out of memory", doc->name);
+    }
     doc->root = dl_arena_alloc(doc->arena, 1, sizeof *doc->root);
-    if (doc->root == NULL) return out_of_memory(&s);
     doc->root->key_place = DL_NO_PLACE;
-    const enum dl_code code = scan_text(&s, doc->root);
-    free(s.numbers);
-    return code;
+    const enum dl_code code = take(&s, tree, &path, 0, doc->root);
+    cJSON_Delete(tree);
+    DL_TRY(code);
+    skip_space(&s);
+    return s.at == s.length ? DL_OK : unexpected(&s, "nothing after the JSON value");
 }

@@ -203,7 +203,6 @@ struct keys {
     struct dl_arena *arena;
     const char **names; /* NULL while counting */
     size_t count;
-    bool failed;
 };
 
 static void add_key(struct keys *keys, const char *path, const struct dl_field *field, size_t cut) {
@@ -213,11 +212,6 @@ static void add_key(struct keys *keys, const char *path, const struct dl_field *
     keys->count++;
     if (keys->names == NULL) return;
     name = dl_arena_alloc(keys->arena, length + 8, 1); /* each "[]" becomes ".N" */
-    if (name == NULL) {
-        keys->failed = true;
-        keys->count--;
-        return;
-    }
     for (size_t i = 0; i < length; i++)
         name[at++] = path[i] == '[' ? '.' : path[i] == ']' ? 'N' : path[i];
     if (field->type == DL_FIELD_MAP) memcpy(name + at, ".KEY", sizeof ".KEY");
@@ -239,8 +233,7 @@ const char *const *dl_json_keys(const struct dl_schema *schema, struct dl_arena 
 
     dl_schema_visit(schema, visit_key, &keys);
     keys.names = dl_arena_alloc(arena, keys.count + 1, sizeof *keys.names);
-    if (keys.names == NULL) return NULL;
     keys.count = 0;
     dl_schema_visit(schema, visit_key, &keys);
-    return keys.failed ? NULL : keys.names;
+    return keys.names;
 }

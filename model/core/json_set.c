@@ -45,7 +45,6 @@ static struct dl_json_node *append(const struct set *s, struct dl_json_node *par
     made->place = made->key_place = DL_NO_PLACE;
     if (key != NULL) {
         made->key = dl_arena_strndup(s->doc->arena, key, length);
-        if (made->key == NULL) return NULL;
     }
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): &parent->child or a next is never NULL
      */

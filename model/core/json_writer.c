@@ -42,10 +42,6 @@ static void put(struct dl_json_writer *w, const char *text, size_t length) {
             w->capacity * 2 > w->length + length + 1 ? w->capacity * 2 : w->length + length + 1;
         char *grown = dl_arena_alloc(w->arena, capacity, 1);
 
-        if (grown == NULL) {
-            w->failed = true;
-            return;
-        }
         memcpy(grown, w->text, w->length);
         w->text = grown;
         w->capacity = capacity;
@@ -123,9 +119,6 @@ void dl_jw_init(struct dl_json_writer *w, struct dl_arena *arena, bool compact) 
 
     *w = (struct dl_json_writer){.arena = arena, .compact = compact, .capacity = START_BYTES};
     w->text = dl_arena_alloc(arena, START_BYTES, 1);
-    if (w->text != NULL) return;
-    w->text = w->closers + DL_JSON_DEPTH; /* "" */
-    w->failed = true;
 }
 
 void dl_jw_object(struct dl_json_writer *w, const char *key) { open_level(w, key, '{', '}'); }

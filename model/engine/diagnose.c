@@ -199,8 +199,8 @@ static void warn_of_what_if(const struct dl_diagnosis *d, struct dl_prediction *
     char lacks[DL_LACKS_TEXT];
     if (!dl_framework_lacks(d->framework, d->plan, dl_transformer_shard_of(d->plan), lacks)) return;
     warn(p,
-         dl_arena_printf(d->arena, "a what-if: %s %s has no %s", d->framework->name,
-                         d->framework->release, lacks),
+         dl_arena_printf(d->arena, "a what-if: %s %s %s", d->framework->name, d->framework->release,
+                         lacks),
          false);
 }
 

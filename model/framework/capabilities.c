@@ -29,16 +29,20 @@ bool dl_framework_has_precision(const struct dl_framework *framework, enum dl_pr
     return is_listed(c->precisions, c->precision_count, dl_precision_names[precision]);
 }
 
-/* Of a network whose layers are split over ranks; NULL: nothing. */
+/* For a network whose layers are split over ranks; NULL: the release has everything. */
 static const char *split_lacks(const struct dl_framework_capabilities *c,
                                const struct dl_plan *plan, int zero_stage) {
-    if (plan->sp > 1 && !c->context_parallel) return "context parallelism";
+    if (plan->sp > 1 && c->context_parallel == DL_NO) return "has no context parallelism";
+    if (plan->sp > 1 && c->context_parallel != DL_YES)
+        return "may have no context parallelism (unknown)";
     if (plan->sp > 1 && zero_stage == 0 && c->context_shards)
-        return "context parallelism without sharded states";
+        return "has no context parallelism without sharded states";
     if (plan->tp > 1 && !plan->sequence_parallel && c->tensor_sequence)
-        return "tensor parallelism without sequence parallelism";
+        return "has no tensor parallelism without sequence parallelism";
     if (plan->pp > 1 && plan->mapping == DL_MAP_PIPELINE_INSIDE && c->pipeline_outermost)
-        return "pipeline ranks inside of data ranks";
+        return "has no pipeline ranks inside of data ranks";
+    if (plan->pp > 1 && zero_stage > 1 && c->pipeline_zero1)
+        return "has no pipelines with ZeRO stages 2 and 3";
     return NULL;
 }
 
@@ -47,11 +51,12 @@ bool dl_framework_lacks(const struct dl_framework *framework, const struct dl_pl
     const char *what =
         framework->splits_layers ? split_lacks(&framework->capabilities, plan, zero_stage) : NULL;
     if (!dl_framework_has_zero(framework, zero_stage))
-        snprintf(out, DL_LACKS_TEXT, "ZeRO stage %d", zero_stage);
+        snprintf(out, DL_LACKS_TEXT, "has no ZeRO stage %d", zero_stage);
     else if (!dl_framework_has_precision(framework, plan->precision))
-        snprintf(out, DL_LACKS_TEXT, "precision %s", dl_precision_names[plan->precision]);
+        snprintf(out, DL_LACKS_TEXT, "has no precision %s", dl_precision_names[plan->precision]);
     else if (plan->pp > 1 && !dl_framework_has_schedule(framework, plan->schedule))
-        snprintf(out, DL_LACKS_TEXT, "pipeline schedule %s", dl_schedule_names[plan->schedule]);
+        snprintf(out, DL_LACKS_TEXT, "has no pipeline schedule %s",
+                 dl_schedule_names[plan->schedule]);
     else if (what != NULL)
         snprintf(out, DL_LACKS_TEXT, "%s", what);
     else

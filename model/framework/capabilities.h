@@ -6,14 +6,14 @@
 #include "model/framework/framework.h"
 #include "model/plan/plan.h"
 
-/* Lists that the file leaves out restrict nothing but ZeRO: a framework that does not shard has
- * stage 0 alone. */
+/* An absent list restricts nothing, except that a framework that does not shard has ZeRO stage 0
+ * alone. Absent `context_parallel` is unknown. */
 bool dl_framework_has_zero(const struct dl_framework *framework, int stage);
 bool dl_framework_has_schedule(const struct dl_framework *framework, enum dl_schedule schedule);
 bool dl_framework_has_precision(const struct dl_framework *framework, enum dl_precision precision);
 
-/* Whether a complete plan with states of `zero_stage` needs what the release does not have: *out
- * names the first such thing ("ZeRO stage 1"). */
+/* Whether a complete plan with states of `zero_stage` needs something that the release lacks or is
+ * not known to have: *out is the predicate for the first such thing ("has no ZeRO stage 1"). */
 enum { DL_LACKS_TEXT = 64 };
 bool dl_framework_lacks(const struct dl_framework *framework, const struct dl_plan *plan,
                         int zero_stage, char out[DL_LACKS_TEXT]);

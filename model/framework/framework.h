@@ -211,7 +211,7 @@ struct dl_activation_policy {
     bool channel_detached; /* channel parallelism's sums end the graph: backward stops there */
 };
 
-/* What a release has (capabilities.h). A list that is empty restricts nothing. */
+/* What a release has (capabilities.h). An empty list restricts nothing. */
 struct dl_framework_capabilities {
     double *zero_stages; /* of ZeRO, 0 to 3 */
     int zero_stage_count;
@@ -219,10 +219,11 @@ struct dl_framework_capabilities {
     int schedule_count;
     const char **precisions; /* as --precision */
     int precision_count;
-    bool context_parallel;
+    int context_parallel;    /* enum dl_tristate */
     bool context_shards;     /* context ranks share states: only with sharded states */
     bool tensor_sequence;    /* tensor parallelism is sequence parallel, too */
     bool pipeline_outermost; /* pipeline ranks are the outermost */
+    bool pipeline_zero1;     /* pipelines run with ZeRO stages 0 and 1 alone */
 };
 
 /* How a Slurm job starts the framework's benchmark program. */

@@ -347,10 +347,12 @@ static const struct dl_field framework_fields[] = {
      .count_offset = offsetof(struct dl_framework, capabilities.precision_count),
      .help = "precisions that it trains in, values of --precision; absent: all, 8 bits and less "
              "where `casts` says how"},
-    FLAG(AT(capabilities, context_parallel), "has context parallelism"),
+    CHOICE(AT(capabilities, context_parallel), yes_names,
+           "has context parallelism (absent means unknown)"),
     FLAG(AT(capabilities, context_shards), "context parallelism needs sharded states"),
     FLAG(AT(capabilities, tensor_sequence), "tensor parallelism is always sequence parallel"),
     FLAG(AT(capabilities, pipeline_outermost), "pipeline ranks are outside of data ranks"),
+    FLAG(AT(capabilities, pipeline_zero1), "pipelines run with ZeRO stages 0 and 1 alone"),
     DEFAULT(AT(kernels, softmax_matrices), 0, 1024, DL_UNIT_COUNT, 0,
             "the fused softmax of attention takes multiples of this many score matrices of a rank; "
             "0: any number"),

@@ -205,6 +205,7 @@ static bool tries_shard(const struct dl_search *s, const struct dl_transformer_s
         r->framework->capabilities.context_shards)
         return false;
     if (!r->any_shard) return shard == (int)r->fixed.shard;
+    if (split->pp > 1 && shard > 1 && r->framework->capabilities.pipeline_zero1) return false;
     return (shard > 0 || !s->by_network) && dl_framework_has_zero(r->framework, shard);
 }
 

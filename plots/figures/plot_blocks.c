@@ -48,7 +48,6 @@ static void put_cells(struct dl_text *out, const int *cells, int width, int mark
 const char *dl_plot_label(struct dl_arena *arena, const char *text, size_t most) {
     if (text == NULL) return "";
     char *copy = dl_arena_strndup(arena, text, strnlen(text, most));
-    if (copy == NULL) return "";
     dl_text_printable(copy, "");
     return copy;
 }

@@ -271,7 +271,6 @@ static const char *formulas_of(struct dl_arena *arena, const struct dl_predictio
         while (found != NULL && found[strlen(id)] != 0 && found[strlen(id)] != ',')
             found = strstr(found + 1, id);
         if (found == NULL) text = dl_arena_printf(arena, "%s, %s", text, id);
-        if (text == NULL) return NULL;
     }
     return text;
 }

@@ -41,7 +41,6 @@ int dl_inputs_files(struct dl_context *context, const struct dl_inputs *inputs,
     const char *workload =
         path ? inputs->words.workload
              : dl_arena_printf(context->arena, "%.*s", base, inputs->words.workload);
-    if (workload == NULL) return -1;
     add_file(context, DL_DATA_SYSTEM, inputs->words.system, files, &count);
     add_file(context, DL_DATA_DEVICE, inputs->system->device_name, files, &count);
     add_file(context, DL_DATA_WORKLOAD, workload, files, &count);

@@ -36,16 +36,15 @@ static double now_s(void) {
 }
 
 static enum dl_code run_tasks(void *argument, struct dl_err *err) {
-    struct thread *thread = argument;
+    const struct thread *thread = argument;
     struct shared *shared = thread->shared;
     const struct dl_search_run *run = shared->run;
     double said_s = shared->start_s;
     for (;;) {
         const int64_t i = atomic_fetch_add(&shared->next, 1);
-        if (i >= shared->end || thread->code != DL_OK || atomic_load(&shared->stop))
-            return thread->code;
-        thread->code = shared->costs ? dl_search_make_cost(run->search, i, err)
-                                     : dl_search_run_task(run->search, i, thread->worker, err);
+        if (i >= shared->end || atomic_load(&shared->stop)) return DL_OK;
+        DL_TRY(shared->costs ? dl_search_make_cost(run->search, i, err)
+                             : dl_search_run_task(run->search, i, thread->worker, err));
         if (thread->number != 0 || run->progress == NULL) continue;
         const double time_s = now_s();
         if (time_s - said_s < 0.5) continue;
@@ -53,14 +52,14 @@ static enum dl_code run_tasks(void *argument, struct dl_err *err) {
         if (run->progress(run->context, (double)i / (double)shared->end,
                           time_s - shared->start_s) == 0)
             continue;
-        thread->code = dl_fail(err, DL_ERR_CANCELLED, "stopped by the caller");
-        atomic_store(&shared->stop, true);
+        return dl_fail(err, DL_ERR_CANCELLED, "stopped by the caller");
     }
 }
 
 static void *work(void *argument) {
     struct thread *thread = argument;
     thread->code = dl_guarded(run_tasks, thread, &thread->err);
+    if (thread->code != DL_OK) atomic_store(&thread->shared->stop, true);
     return NULL;
 }
 

@@ -94,7 +94,6 @@ static const char *version_text(const struct dl_runlog_line *line, struct dl_are
     for (int i = 0; i < line->version_count; i++) {
         text = dl_arena_printf(arena, "%s%s%s %s", text, i > 0 ? ", " : "", line->versions[i].key,
                                line->versions[i].text);
-        if (text == NULL) return "";
     }
     return text;
 }

@@ -206,6 +206,24 @@ static void rings_of_link_graphs(void **state) {
     assert_false(system->intra.connected[6]); /* only through the CPUs */
 }
 
+/* What a release has is a fact of its own: `source` of the file does not cover it. */
+static void check_capabilities(const struct dl_framework *framework) {
+    const size_t start = offsetof(struct dl_framework, capabilities),
+                 end = start + sizeof framework->capabilities;
+    for (const struct dl_field *field = dl_framework_schema.fields; field->key != NULL; field++) {
+        if (field->offset < start || field->offset >= end) continue;
+        const char *base = (const char *)framework, *member = base + field->offset;
+        const bool given = field->type == DL_FIELD_BOOL ? *(const bool *)member
+                           : field->type == DL_FIELD_CHOICE
+                               ? *(const int *)member >= 0
+                               : *(const int *)(base + field->count_offset) > 0;
+        bool has_source = false;
+        for (int i = 0; i < framework->source_count; i++)
+            has_source = has_source || strcmp(framework->sources[i].key, field->key) == 0;
+        if (given && !has_source) fail_msg("%s: sources has no %s", framework->name, field->key);
+    }
+}
+
 static void frameworks_and_workloads(void **state) {
     struct shipped *s = *state;
     const char **names;
@@ -218,6 +236,7 @@ static void frameworks_and_workloads(void **state) {
         check_numbers(s, *names, &dl_framework_schema, framework, framework->source,
                       framework->sources, framework->source_count);
         check_keys(s, *names, "source", framework->source);
+        check_capabilities(framework);
     }
     dl_data_names(&s->data, DL_DATA_WORKLOAD, &s->arena, &names);
     for (; *names != NULL; names++) {

@@ -213,10 +213,8 @@ static const struct kept *recall(struct dl_micro_batch_builder *m, struct dl_cos
         if (same_kernels((const struct kept *)e, &asked)) return (const struct kept *)e;
     }
     struct kept *made = dl_arena_alloc(memo->arena, 1, sizeof *made);
-    if (made == NULL) return NULL;
     *made = asked;
     made->layers = dl_arena_alloc(memo->arena, (size_t)tf->layer_count, sizeof *made->layers);
-    if (made->layers == NULL) return NULL;
     for (int i = 0; i < tf->layer_count; i++) time_layer(m, &tf->layers[i], &made->layers[i]);
     made->difference = difference_of(m);
     dl_cost_memo_add(memo, DL_MEMO_STACK, &made->entry);

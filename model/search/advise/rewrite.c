@@ -132,5 +132,5 @@ void dl_advise_add_rewritten(const struct dl_advise_state *state, struct dl_advi
     struct dl_advise_change *c = dl_advise_add(
         changes, count, NULL, NULL, text,
         dl_arena_printf(state->arena, "the network that --rewrite %s prints", suffix));
-    if (c != NULL) c->workload_text = file;
+    c->workload_text = file;
 }

@@ -43,7 +43,6 @@ struct simulation {
     int task_capacity;
     struct dl_campaign_result result;
     struct dl_arena *arena;
-    bool failed;
 };
 
 static enum dl_code out_of_range(struct dl_err *err, const char *what) {
@@ -176,10 +175,6 @@ static void record(struct simulation *s, int slot, double end_s, bool failed) {
     if (s->result.task_count > s->task_capacity) {
         const int capacity = s->task_capacity == 0 ? 1024 : 2 * s->task_capacity;
         struct dl_campaign_task *grown = dl_arena_alloc(s->arena, (size_t)capacity, sizeof *grown);
-        if (grown == NULL) {
-            s->failed = true;
-            return;
-        }
         for (int i = 0; i < s->task_capacity; i++) grown[i] = s->tasks[i];
         s->tasks = grown;
         s->task_capacity = capacity;
@@ -197,10 +192,6 @@ static void put_piece(struct simulation *s, const struct dl_campaign_piece *piec
     if (s->piece_count == s->piece_capacity) {
         const int capacity = s->piece_capacity == 0 ? 1024 : 2 * s->piece_capacity;
         struct dl_campaign_piece *grown = dl_arena_alloc(s->arena, (size_t)capacity, sizeof *grown);
-        if (grown == NULL) {
-            s->failed = true;
-            return;
-        }
         for (int i = 0; i < s->piece_count; i++) grown[i] = s->pieces[i];
         s->pieces = grown;
         s->piece_capacity = capacity;
@@ -245,7 +236,7 @@ static void end_task(struct simulation *s, int slot, double now_s, bool failed) 
 }
 
 static void fill_slots(struct simulation *s) {
-    while (s->idle.count > 0 && !s->failed) {
+    while (s->idle.count > 0) {
         if (s->queue.count == 0) {
             dl_campaign_idle(&s->state);
             take_ready(s);
@@ -343,10 +334,6 @@ static enum dl_code set_up(struct simulation *s, struct dl_err *err) {
     return DL_OK;
 }
 
-static bool is_out_of_memory(const struct simulation *s) {
-    return s->failed || s->state.failed || s->events.failed || s->queue.failed || s->idle.failed;
-}
-
 enum dl_code dl_campaign_simulate(const struct dl_campaign *campaign, bool keep_tasks,
                                   struct dl_arena *arena, struct dl_campaign_result *out,
                                   struct dl_err *err) {
@@ -360,12 +347,9 @@ enum dl_code dl_campaign_simulate(const struct dl_campaign *campaign, bool keep_
     double events = 0;
     for (fill_slots(&s); s.events.count > 0 || s.copy_count > 0; fill_slots(&s)) {
         next_event(&s);
-        if (is_out_of_memory(&s)) break;
         if (++events > most_events)
             return out_of_range(err, "failures are so frequent that trials do not end");
     }
-    /* what could not be queued leaves no event */
-    if (is_out_of_memory(&s)) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     find_bounds(&s);
     s.result.tasks = s.tasks;
     *out = s.result;

@@ -15,7 +15,6 @@ struct dl_heap {
     int count, capacity;
     int64_t inserted;
     struct dl_arena *arena;
-    bool failed; /* out of memory */
 };
 void dl_heap_add(struct dl_heap *heap, double key, int id);
 /* Removes and returns the first; the heap is not empty. */
@@ -46,7 +45,6 @@ struct dl_campaign_state {
     struct dl_campaign_piece *ready;
     int ready_count, ready_capacity;
     struct dl_arena *arena;
-    bool failed;
 };
 
 /* Fraction of the training that is done after a rung. */

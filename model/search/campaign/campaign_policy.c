@@ -26,10 +26,6 @@ void dl_heap_add(struct dl_heap *heap, double key, int id) {
     if (heap->count == heap->capacity) {
         const int capacity = heap->capacity == 0 ? 64 : 2 * heap->capacity;
         struct dl_heap_entry *grown = dl_arena_alloc(heap->arena, (size_t)capacity, sizeof *grown);
-        if (grown == NULL) {
-            heap->failed = true;
-            return;
-        }
         for (int i = 0; i < heap->count; i++) grown[i] = heap->entries[i];
         heap->entries = grown;
         heap->capacity = capacity;
@@ -63,10 +59,6 @@ static void add_piece(struct dl_campaign_state *s, int trial, int rung, double f
     if (s->ready_count == s->ready_capacity) {
         const int capacity = s->ready_capacity == 0 ? 1024 : 2 * s->ready_capacity;
         struct dl_campaign_piece *grown = dl_arena_alloc(s->arena, (size_t)capacity, sizeof *grown);
-        if (grown == NULL) {
-            s->failed = true;
-            return;
-        }
         for (int i = 0; i < s->ready_count; i++) grown[i] = s->ready[i];
         s->ready = grown;
         s->ready_capacity = capacity;
@@ -207,7 +199,6 @@ static void complete(struct dl_campaign_state *s, int bracket, int rung) {
     const int next = go_on(c, members);
     s->members[at(s, bracket, rung + 1)] = s->open[at(s, bracket, rung + 1)] = next;
     for (int i = 0; i < next && best.count > 0; i++) add_rung(s, dl_heap_take(&best).id, rung + 1);
-    s->failed = s->failed || best.failed;
 }
 
 static int promoted_before(const struct dl_campaign_state *s, int rung, int rank) {
@@ -227,10 +218,8 @@ void dl_campaign_ended(struct dl_campaign_state *s, const struct dl_campaign_pie
     const struct dl_campaign *c = s->campaign;
     if (c->policy == DL_CAMPAIGN_ASHA) {
         s->done[piece->rung]++;
-        if (piece->rung + 1 < c->rungs) {
+        if (piece->rung + 1 < c->rungs)
             dl_heap_add(&s->waiting[piece->rung], (double)s->rank[piece->trial], piece->trial);
-            s->failed = s->failed || s->waiting[piece->rung].failed;
-        }
     }
     if (c->policy != DL_CAMPAIGN_HALVING && c->policy != DL_CAMPAIGN_HYPERBAND) return;
     const int bracket = s->bracket[piece->trial];

@@ -333,9 +333,11 @@ class Builder:
                           k=k if rows else k / batch / experts, n=n, count=experts,
                           grows="m" if rows else "k")
         # Another operation with products: one GEMM of as many multiply-adds.
-        size = max(1, round((op.flop / 2 / batch) ** (1 / 3)))
-        return Kernel(pass_name, m=size, n=size, k=op.flop / 2 / batch / size / size,
-                      grows="count")
+        grows = any(self.values[v].batched for v in op.inputs)
+        macs = op.flop / 2 / (batch if grows else 1)
+        size = max(1, round(macs ** (1 / 3)))
+        return Kernel(pass_name, m=size, n=size, k=macs / size / size,
+                      grows="count" if grows else "none")
 
     def _grows(self, left: Any, right: Any) -> str:
         """The extent of a product that the batch multiplies."""
