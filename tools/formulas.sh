@@ -11,7 +11,7 @@ trap 'rm -f "$new"' EXIT
 
 # "ID FILE RANK" for every mention: 1 in a comment of the model or of calibrate, 2 in a comment elsewhere, 3 in a string or in a file that only explains.
 mentions() {
-    find model calibrate import predict plots library -name '*.[ch]' ! -path 'predict/manual/*' | LC_ALL=C sort | while read -r file; do
+    find model calibrate import predict fits plots library -name '*.[ch]' ! -path 'predict/manual/*' | LC_ALL=C sort | while read -r file; do
         awk -v file="$file" '
             { line = $0
               while (match(line, /F-[A-Z]+(-[A-Z0-9]+)*(-\*)?/)) {

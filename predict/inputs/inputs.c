@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "model/framework/input.h"
-#include "predict/fits/measured.h"
+#include "predict/compare/measured.h"
 #include "predict/inputs/heterogeneous_inputs.h"
 #include "predict/inputs/layer_inputs.h"
 

@@ -17,7 +17,7 @@
 #include "model/engine/correct.h"
 #include "model/engine/interval.h"
 #include "predict/compare/decisions.h"
-#include "predict/fits/interval_widths.h"
+#include "fits/interval_widths.h"
 #include "tests/check.h"
 #include "tests/load_workload.h"
 

@@ -1,5 +1,5 @@
 /* generalize_print.c - prints errors of runs that were in no fit. */
-#include "predict/fits/generalize_print.h"
+#include "fits/generalize_print.h"
 
 #include <math.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "model/statistics/stats.h"
 #include "model/catalog/command.h"
 #include "predict/compare/decisions.h"
-#include "predict/fits/interval_fit.h"
-#include "predict/fits/measured.h"
+#include "fits/interval_fit.h"
+#include "fits/learning.h"
 
 bool dl_generalize_wanted(const struct dl_options *options) {
     return dl_option_given(options, "generalize") || dl_option_given(options, "fit-constants") ||

@@ -1,6 +1,6 @@
 /* interval_fit.c - see interval_fit.h. Errors beyond what four robust standard deviations allow
  * count as that: one wrong row must not widen all intervals. */
-#include "predict/fits/interval_fit.h"
+#include "fits/interval_fit.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -10,8 +10,8 @@
 #include "model/core/file.h"
 #include "model/statistics/mixed_model.h"
 #include "model/statistics/stats.h"
-#include "predict/fits/interval_widths.h"
-#include "predict/fits/spread_of_plans.h"
+#include "fits/interval_widths.h"
+#include "fits/spread_of_plans.h"
 
 /* A row of a source of n rows weighs n^-power in the fit of widths. Of 0, 1/4, 1/2, 3/4 and 1 those
  * with the least interval score of sources left out; 1/4 and 1/2 tie (0.4557, 0.4559), and with 1/2

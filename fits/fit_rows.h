@@ -1,6 +1,6 @@
 /* fit_rows.h - all rows of tables of runs, to be predicted again and again with other constants. */
-#ifndef DL_PREDICT_FITS_FIT_ROWS_H
-#define DL_PREDICT_FITS_FIT_ROWS_H
+#ifndef DL_FITS_FIT_ROWS_H
+#define DL_FITS_FIT_ROWS_H
 
 #include "model/engine/interval.h"
 #include "predict/compare/compare.h"

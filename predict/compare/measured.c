@@ -1,5 +1,5 @@
 /* measured.c - see measured.h. */
-#include "predict/fits/measured.h"
+#include "predict/compare/measured.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* fit_rows.c - see fit_rows.h. */
-#include "predict/fits/fit_rows.h"
+#include "fits/fit_rows.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "model/catalog/command.h"
-#include "predict/fits/generalize_print.h"
+#include "fits/generalize_print.h"
 
 #define Z95 1.959963984540054
 #define SERVES 0.01    /* a row is served when its iteration changes by this part of a constant's */
