@@ -102,9 +102,9 @@ void dl_memory_compute(const struct dl_system *system, const struct dl_workload 
                        const struct dl_framework *framework, const struct dl_plan *plan,
                        double batch, struct dl_memory *out, const char **unknown) {
     const struct dl_device *device = system->device;
-    const double per_sample =
-        dl_memory_activation_bytes(workload, plan->precision, plan->recompute,
-                                   dl_framework_attention(framework, plan->attention));
+    const double per_sample = dl_memory_activation_bytes(
+        workload, plan->precision, plan->recompute,
+        dl_framework_attention(framework, device, plan->precision, plan->attention));
     out->weights_bytes =
         workload->parameters * dl_memory_weight_bytes(plan->precision, plan->master_weights) +
         4 * workload->buffer_elements;

@@ -27,6 +27,7 @@ struct state {
     struct dl_timeline *out;
     struct dl_run run;
     struct dl_instant *parameters_ready; /* per layer */
+    double *first_ready_s;               /* per layer, at the first of the workers (F-PS-SKEW) */
     int *backward_task;                  /* per layer */
     struct issued *issued;               /* all passes of an iteration */
     struct queue queue;
@@ -98,11 +99,18 @@ static void run_compute(struct state *s) {
     const struct dl_timeline_request *r = s->request;
     const struct dl_workload *workload = r->sync.workload;
     const bool wait_each = s->out->sync.wait_each;
+    double first_s = free_of(s, DEVICE).s; /* the first worker's device is free */
     for (int i = 0; i < workload->layer_count; i++) {
-        run_pass(s, &r->cost->layers[i].forward, wait_each ? s->parameters_ready[i] : at_begin(),
-                 &s->out->forward_start_s[i]);
+        const struct dl_pass_cost *pass = &r->cost->layers[i].forward;
+        const struct dl_instant end = run_pass(
+            s, pass, wait_each ? s->parameters_ready[i] : at_begin(), &s->out->forward_start_s[i]);
+        if (pass->launches > 0) first_s = fmax(first_s, free_of(s, HOST).s);
+        if (wait_each) first_s = fmax(first_s, s->first_ready_s[i]);
+        first_s += end.s - s->out->forward_start_s[i];
         run_blocking(s, r->after_forward_s, i);
+        first_s += free_of(s, DEVICE).s - end.s;
     }
+    s->request->sync.lead_s = fmax(0, free_of(s, DEVICE).s - first_s);
     int next = 0; /* gradients are in backward order */
     const double forward_stall_s = s->stall_s;
     for (int i = workload->layer_count - 1; i >= 0; i--) {
@@ -150,8 +158,9 @@ static void run_lane(struct state *s) {
         if (!message->returns) continue;
         const struct dl_instant usable = {end.s + message->tail_s, end.task};
         for (int g = message->first; g < message->first + message->count; g++) {
-            struct dl_instant *ready = &s->parameters_ready[r->gradients[g].layer];
-            *ready = dl_later(*ready, usable);
+            const int layer = r->gradients[g].layer;
+            s->parameters_ready[layer] = dl_later(s->parameters_ready[layer], usable);
+            s->first_ready_s[layer] = fmax(s->first_ready_s[layer], usable.s - message->lead_s);
         }
     }
 }
@@ -252,6 +261,7 @@ static void carry(struct state *s, double period_s) {
     for (int i = 0; i < s->request->sync.workload->layer_count; i++) {
         struct dl_instant *ready = &s->parameters_ready[i];
         *ready = (struct dl_instant){ready->s - period_s, previous(ready->task)};
+        s->first_ready_s[i] -= period_s;
     }
 }
 
@@ -270,6 +280,7 @@ static void start(struct dl_timeline_request *request, struct dl_timeline *out, 
     out->forward_start_s = dl_arena_alloc(arena, layers, sizeof(double));
     out->backward_start_s = dl_arena_alloc(arena, layers, sizeof(double));
     s->parameters_ready = dl_arena_alloc(arena, layers, sizeof *s->parameters_ready);
+    s->first_ready_s = dl_arena_alloc(arena, layers, sizeof *s->first_ready_s);
     s->backward_task = dl_arena_alloc(arena, layers, sizeof *s->backward_task);
     s->issued = dl_arena_alloc(arena, 2 * layers + 1, sizeof *s->issued);
     dl_run_begin(&s->run, LANES, arena);
@@ -283,7 +294,7 @@ static enum dl_code run_steady(struct state *s, struct dl_err *err) {
     const int layers = s->request->sync.workload->layer_count;
     double previous_s = -1, previous_carried_s = 0, begin_s = 0, half_s = 0;
     memset(&out->sync, 0, sizeof out->sync);
-    for (int i = 0; i < layers; i++) s->parameters_ready[i].s = -INFINITY;
+    for (int i = 0; i < layers; i++) s->parameters_ready[i].s = s->first_ready_s[i] = -INFINITY;
     s->run.lanes[NETWORK].s = -INFINITY;
     for (int i = 0; i < MAX_ITERATIONS; i++) {
         if (i == MAX_ITERATIONS / 2) half_s = begin_s;

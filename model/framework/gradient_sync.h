@@ -33,6 +33,7 @@ struct dl_message {
     double latency_s, bandwidth_s; /* parts of duration_s */
     /* after the lane is free again until the result is usable (later pipeline stages) */
     double tail_s;
+    double lead_s; /* the first of the workers has its result so much earlier (F-PS-SKEW) */
     double sigma_log;
     double steps, channels;
     const char *algorithm, *protocol, *formula, *limit, *origin; /* as dl_collective_time */
@@ -52,6 +53,9 @@ struct dl_gradient_sync_request {
     double total_bytes;     /* of all gradients as synchronized */
     double parameter_bytes; /* of all parameters as pulled or broadcast */
     double backward_end_s;
+    /* F-PS-SKEW: the first of the workers begins backward so much earlier; by the timeline, from
+     * the lead of messages that return */
+    double lead_s;
     double phase_frac; /* of a cycle that the first gradient waits; filled by the timeline */
     enum dl_library library;
     double flows_per_adapter;  /* collectives that share an adapter; 0: 1 */

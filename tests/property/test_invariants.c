@@ -54,11 +54,11 @@ struct subject {
 static int failures;
 static void broken(const struct subject *s, const char *law, double before, double after) {
     if (failures++ < REPORTED)
-        print_error("%s: %s, %s, %s, %s, %lld x %lld devices: %.12g, then %.12g (%+.3g %%)\n", law,
-                    s->system.name, s->workload->name, s->framework.name,
-                    s->plan.strategy != NULL ? s->plan.strategy->name : "-",
-                    (long long)s->plan.nodes, (long long)s->plan.devices_per_node, before, after,
-                    100 * (after / before - 1));
+        print_error(
+            "%s: %s, %s, %s (%s), %s, %lld x %lld devices: %.12g, then %.12g (%+.3g %%)\n", law,
+            s->system.name, s->workload->name, s->framework.name, s->framework.behaviour->name,
+            s->plan.strategy != NULL ? s->plan.strategy->name : "-", (long long)s->plan.nodes,
+            (long long)s->plan.devices_per_node, before, after, 100 * (after / before - 1));
 }
 static void require(const struct subject *s, const char *law, bool holds, double a, double b) {
     if (!holds) broken(s, law, a, b);

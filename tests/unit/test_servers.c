@@ -21,8 +21,8 @@
  * Push of 70 MB, ready at 1 s: at the worker from 1 + 70/6 ms for 35 ms, at the server for 70 ms,
  * half of it for the other worker. F-PS-SKEW: pulled, the 70 MB have left for the last worker 50 ms
  * after the barrier (15 ms of 30 MB, 35) and arrived after 80 (10 MB and 70 at the server): the
- * other had them 30 ms earlier and pushes as much earlier, so that the server ends 40 ms after the
- * last begins.
+ * other has them 30 ms earlier. Where it then pushes as much earlier, the server ends 40 ms after
+ * the last begins.
  */
 static void parameter_servers(void **state) {
     (void)state;
@@ -37,6 +37,7 @@ static void parameter_servers(void **state) {
     check_close(b.sync.messages[0].tail_s, 0, 1e-9);
     b.fake.framework.sync.kvstore.big_key_elements = NAN;
     memset(&b.sync, 0, sizeof b.sync);
+    b.request.lead_s = 0.030;
     run(&b, "parameter-server");
     assert_int_equal(b.sync.message_count, 8);
     const struct dl_message *push = &b.sync.messages[0];
@@ -56,6 +57,7 @@ static void parameter_servers(void **state) {
     check_close(pull[0].ready_s, barrier_s, 1e-9);
     check_close(pull[3].ready_s + pull[3].duration_s + pull[3].tail_s,
                 barrier_s + 0.010 + 0.070 + 70e6 / 6e9, 1e-9);
+    check_close(pull[3].lead_s, 0.030, 1e-9);
     /* One server: the worker on node 1 has none of its own, so that all its bytes leave. */
     b.fake.plan.servers = 1;
     run(&b, "parameter-server");

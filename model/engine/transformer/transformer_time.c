@@ -111,19 +111,22 @@ static double window_s(const struct dl_transformer_mapping *mapping,
     return pass_s * (1 + (v - 1) * pp) / v;
 }
 
-/* Of the gradients' reduction after the last micro-batch. The bound hides it behind the next
- * forward too (F-FW-IDEAL): what comes before the layers is ready last and wanted first. */
+/* Of the gradients' reduction after the last micro-batch. The bound hides it, with the gather of
+ * what they update, behind the next forward too (F-FW-IDEAL): what comes before the layers is ready
+ * last and wanted first. */
 static double exposed_reduce_s(const struct dl_transformer *tf,
                                const struct dl_transformer_mapping *mapping,
                                const struct dl_transformer_choice *choice,
                                const struct stage *slowest) {
-    const double all_s = mapping->reduce.time_s, last_s = all_s / mapping->buckets;
-    if (!reduces_behind(tf)) return all_s;
-    if (mapping->bound)
-        return fmax(mapping->last_frac * all_s, all_s -
-                                                    window_s(mapping, choice, slowest->backward_s) -
-                                                    window_s(mapping, choice, slowest->forward_s));
-    return last_s + fmax(0, all_s - last_s - window_s(mapping, choice, slowest->backward_s));
+    const double reduce_s = mapping->reduce.time_s, last_s = reduce_s / mapping->buckets,
+                 backward_s = window_s(mapping, choice, slowest->backward_s);
+    if (!reduces_behind(tf)) return reduce_s;
+    if (mapping->bound) {
+        const double all_s = reduce_s + (mapping->shard == 1 ? mapping->gather.time_s : 0);
+        return fmax(mapping->last_frac * all_s,
+                    all_s - backward_s - window_s(mapping, choice, slowest->forward_s));
+    }
+    return last_s + fmax(0, reduce_s - last_s - backward_s);
 }
 
 /* Of the parameters that are gathered after the update. */
@@ -131,10 +134,12 @@ static double exposed_gather_s(const struct dl_transformer *tf,
                                const struct dl_transformer_mapping *mapping,
                                const struct dl_transformer_choice *choice,
                                const struct stage *slowest) {
-    const double all_s = mapping->gather.time_s, first_s = all_s / mapping->buckets;
-    if (mapping->bound) return fmax(0, all_s - window_s(mapping, choice, slowest->forward_s));
+    const double all_s = mapping->gather.time_s, first_s = all_s / mapping->buckets,
+                 forward_s = window_s(mapping, choice, slowest->forward_s);
+    if (mapping->bound && mapping->shard == 1 && reduces_behind(tf)) return 0; /* with the sums */
+    if (mapping->bound) return fmax(0, all_s - forward_s);
     if (!tf->framework->transformer.overlaps_gather || tf->input.blocking_launches) return all_s;
-    return first_s + fmax(0, all_s - first_s - window_s(mapping, choice, slowest->forward_s));
+    return first_s + fmax(0, all_s - first_s - forward_s);
 }
 
 /* Of sharded layers in one micro-batch: kernels that gathers outlast forward, gathers and sums

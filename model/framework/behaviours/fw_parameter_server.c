@@ -106,47 +106,26 @@ static void fill(const struct dl_gradient_sync_request *r, const struct rates *r
 }
 
 /* A message between worker and server that queues: from when its worker sends it until it is usable
- * `local_s` after it has arrived. */
+ * `local_s` after it has arrived. Servers answer one worker after the other (F-PS-SKEW). */
 static double queue_message(struct dl_server_queue *queue, int server, double bytes, double ready_s,
                             double local_s, struct dl_message *m) {
     double start_s, sent_s;
     const double arrived_s = dl_server_queue_pass(queue, server, bytes, ready_s, &start_s, &sent_s);
-    *m = (struct dl_message){.bytes = bytes,
-                             .count = 1,
-                             .ready_s = start_s,
-                             .duration_s = sent_s - start_s,
-                             .latency_s = queue->servers->worker_message_s,
-                             .bandwidth_s = sent_s - start_s - queue->servers->worker_message_s,
-                             .tail_s = arrived_s - sent_s + local_s,
-                             .sigma_log = 0.25, /* as in fill() */
-                             .algorithm = "parameter server (queue)",
-                             .formula = "F-PS-QUEUE",
-                             .limit = "inter",
-                             .origin = "model"};
+    *m = (struct dl_message){
+        .bytes = bytes,
+        .count = 1,
+        .ready_s = start_s,
+        .duration_s = sent_s - start_s,
+        .latency_s = queue->servers->worker_message_s,
+        .bandwidth_s = sent_s - start_s - queue->servers->worker_message_s,
+        .tail_s = arrived_s - sent_s + local_s,
+        .lead_s = queue->pull ? dl_server_pull_skew_s(queue, server, bytes, sent_s, arrived_s) : 0,
+        .sigma_log = 0.25, /* as in fill() */
+        .algorithm = "parameter server (queue)",
+        .formula = "F-PS-QUEUE",
+        .limit = "inter",
+        .origin = "model"};
     return arrived_s;
-}
-
-/* F-PS-SKEW: servers answer one worker after the other. The workers that get a variable first
- * compute and push first, while the others still receive it; the step waits for the last. *out: the
- * last worker's delay against the first, by the variable that arrives last. */
-static enum dl_code skew_s(const struct dl_gradient_sync_request *r,
-                           const struct dl_servers *servers, const int *server_of, double *out,
-                           struct dl_err *err) {
-    (void)err;
-    struct dl_server_queue pull;
-    double last_s = 0;
-    dl_server_queue_init(servers, true, r->arena, &pull);
-    *out = 0;
-    for (int g = r->gradient_count - 1; g >= 0; g--) { /* first layers first */
-        const double bytes = r->gradients[g].elements * 4;
-        double start_s, sent_s;
-        const double arrived_s =
-            dl_server_queue_pass(&pull, server_of[g], bytes, 0, &start_s, &sent_s);
-        if (arrived_s < last_s) continue;
-        last_s = arrived_s;
-        *out = dl_server_pull_skew_s(&pull, server_of[g], bytes, sent_s, arrived_s);
-    }
-    return DL_OK;
 }
 
 /* Servers on the network. */
@@ -160,7 +139,7 @@ static enum dl_code synchronize_network(const struct dl_gradient_sync_request *r
     dl_server_queue_init(&servers, true, r->arena, &pull);
     const double split = r->framework->sync.kvstore.big_key_elements;
     const int *server_of = dl_servers_assign(r, &servers, split > 0 ? split : NAN);
-    DL_TRY(skew_s(r, &servers, server_of, &push.skew_s, err));
+    push.skew_s = r->lead_s;
     const int count = r->gradient_count;
     const double copy_s = fmax(rates->local_s_per_byte, rates->sum_s_per_byte);
     double copied_s = 0, applied_s = r->backward_end_s;
