@@ -12,7 +12,7 @@ single_quote := '
 ifneq ($(findstring ",$(PREFIX)$(LIBDIR))$(findstring \,$(PREFIX)$(LIBDIR))$(findstring $(single_quote),$(PREFIX)$(LIBDIR)),)
   $(error PREFIX and LIBDIR: expected paths without quotes and backslashes)
 endif
-VERSION := 0.1.0
+VERSION := 0.2.0
 # Of a source archive git writes the commit into that file.
 COMMIT := $(or $(if $(wildcard .git),$(shell git rev-parse --short HEAD 2>/dev/null)),$(shell grep -v Format packaging/commit.txt),unknown)
 ifeq ($(origin CC),default)

@@ -99,7 +99,7 @@ struct dl_interval_case dl_fit_case(const struct dl_fit_row *row,
     };
 }
 
-/* A table without what it says of releases. */
+/* A table without its columns of releases. */
 static void hide_versions(struct dl_csv *csv, struct dl_arena *arena) {
     const int column = dl_csv_column(csv, "framework_version");
     const size_t width = (size_t)csv->column_count;

@@ -288,9 +288,10 @@ const char *dl_decisions_text(const struct dl_decision *list, int count, struct 
             kind == 1 ? "frameworks" : "plans", s.regret_mean_pct, s.regret_max_pct, s.jobs,
             s.jobs == 1 ? "" : "s");
         if (s.told_jobs > 0 && s.told_jobs < s.jobs)
-            dl_text_printf(&text,
-                           "; %.2g %% and %.2g %% over the %d whose best the intervals tell apart",
-                           s.told_mean_pct, s.told_max_pct, s.told_jobs);
+            dl_text_printf(
+                &text,
+                "; %.2g %% and %.2g %% over the %d whose best alternative the intervals separate",
+                s.told_mean_pct, s.told_max_pct, s.told_jobs);
         if (s.ranked_jobs > 0)
             dl_text_printf(&text, "; rank correlation %.2f over %d with three and more",
                            s.rank_correlation, s.ranked_jobs);

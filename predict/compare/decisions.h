@@ -38,7 +38,7 @@ enum dl_code dl_decisions_of(const struct dl_comparison *comparison, struct dl_d
                              struct dl_err *err);
 
 /* Means over plans or frameworks; rank correlation over jobs with three alternatives and more.
- * told: jobs whose best alternative is told apart from the others; NAN without any. */
+ * told: jobs whose best alternative the intervals separate from the others; NAN without any. */
 struct dl_decision_summary {
     int jobs, ranked_jobs, told_jobs;
     double regret_mean_pct, regret_max_pct, rank_correlation;

@@ -5,8 +5,8 @@
 
 #include "predict/options/input_options.h"
 
-/* Reads the table of runs, and gives each framework of `inputs` (whose system is loaded) what its
- * runs on this system say. DL_ERR_USAGE where no run is of this system and one of the frameworks,
+/* Reads the table of runs, and corrects each framework of `inputs` (whose system is loaded) by its
+ * runs on this system. DL_ERR_USAGE where no run is of this system and one of the frameworks,
  * unless the table is there for all predictions (`if_it_fits`). */
 enum dl_code dl_measured_load(struct dl_context *context, const struct dl_data *data,
                               const char *path, struct dl_inputs *inputs, struct dl_err *err);

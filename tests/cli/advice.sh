@@ -117,7 +117,7 @@ if [ "$(of '.advice')" = null ]; then echo 'ok one number of nodes, no advice'; 
 predict --framework pytorch-ddp --nodes '1-64*2' --epochs 90 --deadline 1h --budget 500USD
 has 'advice as text' 'the knee: the most nodes within 10 %'
 has 'a deadline' 'the cheapest that meets the deadline: 0\.[0-9]+ hours'
-has 'a budget' 'the fastest that the budget pays|the budget pays for none'
+has 'a budget' 'the fastest within the budget|no number of nodes is within the budget'
 predict --framework pytorch-ddp --nodes 1,2 --epochs 90 --deadline 1min
 has 'a deadline that none meets' 'no number of nodes meets the deadline'
 predict --nodes 1,2 --deadline 1h

@@ -17,7 +17,7 @@ check 'search' 0
 has 'terms of the best plan' 'F-TRANSFORMER-LAYER'
 has 'limits' 'Limits of the best plan'
 has 'elasticities' 'links.inter.bandwidth +[-+]0'
-has 'changes' 'First change of the plan that pays'
+has 'changes' 'Most effective change of the plan'
 
 # Every row: its interval, whether it is tied with the best one, and the command that gives it again to 1e-9.
 search --json --threads 1 --top 12
