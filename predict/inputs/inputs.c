@@ -180,7 +180,7 @@ enum dl_code dl_inputs_overrides_used(struct dl_context *context, const struct d
                            "(see 'dlmodel list frameworks')",
                            key, readers);
         const char *near = near_key(&dl_system_schema, key, arena);
-        if (near == NULL) near = near_key(&dl_framework_schema, key, arena);
+        if (near == NULL) near = near_key(dl_framework_schema_of(NULL, arena), key, arena);
         if (dl_json_key_known(&dl_device_schema, key))
             near = dl_arena_printf(arena, "device.%s", key);
         if (near != NULL)

@@ -1,5 +1,6 @@
 /* predicted.h - results of `predict`: one row for each framework and number of nodes, the
- * recommendation (recommend.c), the matrix (matrix.c), warnings and omissions (predicted_notes.c). */
+ * recommendation (recommend.c), the matrix (matrix.c), warnings and omissions
+ * (predicted_notes.c). */
 #ifndef DL_PREDICT_OUTPUT_PREDICTED_H
 #define DL_PREDICT_OUTPUT_PREDICTED_H
 
@@ -47,7 +48,7 @@ void dl_recommend_json(struct dl_json_writer *w, const struct dl_predicted *p,
  * on the most nodes. */
 const char *dl_predicted_matrix(struct dl_context *context, const struct dl_predicted *p);
 
-/* Warnings, each kind once with the frameworks that it concerns; omitted rows with their reasons. */
+/* Warnings, each kind once with its frameworks; omitted rows with their reasons. */
 void dl_predicted_note_warnings(struct dl_context *context, const struct dl_predicted *p);
 void dl_predicted_note_skipped(struct dl_context *context, const struct dl_predicted *p);
 

@@ -219,7 +219,7 @@ static void prepare_plain(struct dl_transformer *tf, struct dl_arena *arena) {
         tf->layers[i] = (struct dl_transformer_layer){.index = i, .part = DL_TRANSFORMER_BODY};
         if (workload->layers[i].parameter_elements > 0) holders++;
     }
-    const double bytes = tf->framework->sync.bucketed.bucket_bytes,
+    const double bytes = tf->framework->sync.bucket_bytes,
                  width = dl_precision_bytes(tf->precision);
     const double pieces = dl_known(bytes) ? ceil(workload->parameters * width / bytes) : 1;
     tf->plain = true;
