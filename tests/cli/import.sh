@@ -74,6 +74,14 @@ run import nccl-tests "$bench/nccl_current_version.log" --system dgx-h100
 check 'nccl-tests 2.17' 0
 has 'nccl-tests 2.17: the release of the library' '^nccl,2.28.5,all_reduce,'
 cp "$SCRATCH/out" "$work/current.csv"
+run import nccl-tests "$bench/nccl_2.28_h100.json" --system dgx-h100
+fact 'nccl-tests -J: the rows that it prints' "$(cat "$SCRATCH/out")" "$(cat "$work/current.csv")"
+sed 's/"time": 48.3/"time": "48.3"/' "$bench/nccl_2.28_h100.json" > "$work/torn.json"
+run import "$work/torn.json" --system dgx-h100
+check 'nccl-tests -J: a damaged row is named' 0 'damaged rows are left out: .*torn.json: lines'
+sed 's/"time": 48.3/"cpu_time": 48.3/' "$bench/nccl_2.28_h100.json" > "$work/cpu.json"
+run import nccl-tests "$work/cpu.json" --system dgx-h100
+check 'nccl-tests -J: times of the CPU' 3 'cpu_time: the times are those of the CPU'
 run import nccl-tests "$bench/nccl_timestamps.log" --system dgx-h100
 fact 'nccl-tests with timestamps: the same rows' "$(cat "$SCRATCH/out")" "$(cat "$work/current.csv")"
 sed 's/^/[2026-05-04 12:30:00] node1: /' "$bench/nccl_current_version.log" > "$work/prefixed.log"
