@@ -317,9 +317,9 @@ static void decision_table(struct dl_context *context, const struct report *r,
         {"jobs", "jobs", "", DL_COLUMN_INTEGER, 0, 0},
         {"regret_mean_pct", "mean regret", "%", DL_COLUMN_NUMBER, 0, 3},
         {"regret_max_pct", "worst", "%", DL_COLUMN_NUMBER, 0, 3},
-        {"told_jobs", "told apart", "", DL_COLUMN_INTEGER, 0, 0},
-        {"told_mean_pct", "mean regret of these", "%", DL_COLUMN_NUMBER, 0, 3},
-        {"told_max_pct", "worst of these", "%", DL_COLUMN_NUMBER, 0, 3},
+        {"distinguished_jobs", "distinguished", "", DL_COLUMN_INTEGER, 0, 0},
+        {"distinguished_mean_pct", "mean regret of these", "%", DL_COLUMN_NUMBER, 0, 3},
+        {"distinguished_max_pct", "worst of these", "%", DL_COLUMN_NUMBER, 0, 3},
         {"ranked_jobs", "jobs of three and more", "", DL_COLUMN_INTEGER, 0, 0},
         {"rank_correlation", "rank correlation", "", DL_COLUMN_NUMBER, 0, 3},
     };
@@ -333,9 +333,9 @@ static void decision_table(struct dl_context *context, const struct report *r,
         cells[1].integer = s.jobs;
         cells[2].number = s.regret_mean_pct;
         cells[3].number = s.regret_max_pct;
-        cells[4].integer = s.told_jobs;
-        cells[5].number = s.told_mean_pct;
-        cells[6].number = s.told_max_pct;
+        cells[4].integer = s.distinguished_jobs;
+        cells[5].number = s.distinguished_mean_pct;
+        cells[6].number = s.distinguished_max_pct;
         cells[7].integer = s.ranked_jobs;
         cells[8].number = s.rank_correlation;
     }

@@ -168,7 +168,7 @@ long=$(wc -l $(sources $rooms serve) dlmodel.c | awk '$1 > 500 && $2 != "total" 
 rule 'files stay under 500 lines' "$long"
 rule 'lines stay within 100 columns' "$(everything | LC_ALL=C.UTF-8 xargs grep -nE '^.{101,}' | cut -d : -f 1,2)"
 if command -v python3 > /dev/null 2>&1; then
-    # More is told with its reason: "Kept whole: REASON" in the comment above the function.
+    # More is reported with its reason: "Kept whole: REASON" in the comment above the function.
     rule 'functions stay within 60 lines and a complexity of 20' "$(python3 tests/complexity.py $(everything))"
 else
     echo 'skip functions stay within 60 lines and a complexity of 20: no python3 (Debian package python3)'

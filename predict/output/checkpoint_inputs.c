@@ -46,13 +46,6 @@ static enum dl_code read_request(const struct dl_options *options, struct reques
     return DL_OK;
 }
 
-/* Nothing to print; DL_ERR_USAGE: other options of checkpoints were given. */
-static enum dl_code without_interval(const struct request *request, struct dl_err *err) {
-    if (request->formats == NULL && request->probe == NULL) return DL_OK;
-    return dl_fail(err, DL_ERR_USAGE, "--checkpoint-%s: give --checkpoint best too",
-                   request->formats != NULL ? "format" : "probe");
-}
-
 /* The probe that the user names, else that of the data directories; NULL: none. */
 static void probe_path(struct dl_context *context, const char *given, const char **out) {
     *out = given;
@@ -234,19 +227,30 @@ static const char *sentence(struct dl_context *context, const struct dl_predicti
     return dl_text_string(&t);
 }
 
+/* The formats to print; count 0: no --checkpoint. */
+static enum dl_code formats_of(struct dl_context *context, const struct dl_options *options,
+                               const char *names[MAX_FORMATS], int *count, struct dl_err *err) {
+    struct request request;
+    *count = 0;
+    DL_TRY(read_request(options, &request, err));
+    if (request.interval != NULL)
+        return dl_checkpoint_formats_asked(context, options, names, count, err);
+    if (request.formats == NULL && request.probe == NULL) return DL_OK;
+    return dl_fail(err, DL_ERR_USAGE, "--checkpoint-%s: give --checkpoint best too",
+                   request.formats != NULL ? "format" : "probe");
+}
+
 enum dl_code dl_checkpoint_table(struct dl_context *context, const struct dl_options *options,
                                  const struct dl_prediction_row *row, struct dl_table *table,
                                  const char **sentences, struct dl_err *err) {
-    struct request request;
     struct dl_checkpoint c;
     struct dl_checkpoint_way way;
     const char *names[MAX_FORMATS];
     int count;
     *sentences = "";
     dl_list_table(table, context->arena, DL_LIST(columns), 0);
-    DL_TRY(read_request(options, &request, err));
-    if (request.interval == NULL) return without_interval(&request, err);
-    DL_TRY(dl_checkpoint_formats_asked(context, options, names, &count, err));
+    DL_TRY(formats_of(context, options, names, &count, err));
+    if (count == 0) return DL_OK;
     DL_TRY(plan_of(context, options, row, names[0], &way, &c, err));
     DL_TRY(table_of(context, options, row, names, count, table, err));
     *sentences = sentence(context, row, &way, &c);
@@ -256,15 +260,13 @@ enum dl_code dl_checkpoint_table(struct dl_context *context, const struct dl_opt
 enum dl_code dl_checkpoint_text(struct dl_context *context, const struct dl_options *options,
                                 const struct dl_prediction_row *row, const char **out,
                                 struct dl_err *err) {
-    struct request request;
     struct dl_checkpoint c;
     struct dl_checkpoint_way way;
     const char *names[MAX_FORMATS];
     int count;
     *out = "";
-    DL_TRY(read_request(options, &request, err));
-    if (request.interval == NULL) return without_interval(&request, err);
-    DL_TRY(dl_checkpoint_formats_asked(context, options, names, &count, err));
+    DL_TRY(formats_of(context, options, names, &count, err));
+    if (count == 0) return DL_OK;
     if (count > 1) {
         struct dl_table table;
         DL_TRY(table_of(context, options, row, names, count, &table, err));
@@ -281,14 +283,12 @@ enum dl_code dl_checkpoint_text(struct dl_context *context, const struct dl_opti
 enum dl_code dl_checkpoint_json(struct dl_context *context, const struct dl_options *options,
                                 const struct dl_prediction_row *row, struct dl_json_writer *writer,
                                 struct dl_err *err) {
-    struct request request;
     struct dl_checkpoint c;
     struct dl_checkpoint_way way;
     const char *names[MAX_FORMATS];
     int count;
-    DL_TRY(read_request(options, &request, err));
-    if (request.interval == NULL) return without_interval(&request, err);
-    DL_TRY(dl_checkpoint_formats_asked(context, options, names, &count, err));
+    DL_TRY(formats_of(context, options, names, &count, err));
+    if (count == 0) return DL_OK;
     DL_TRY(plan_of(context, options, row, count > 1 ? NULL : names[0], &way, &c, err));
     const struct facts facts = facts_of(&way, &c, context->arena);
     dl_jw_object(writer, "checkpoint");

@@ -27,7 +27,7 @@ check 'one by its name' 0
 run predict --system dgx-h100 --workload gpt3_175b --framework deepspeed-zero3 --precision fp8
 check 'a framework without casts' 2 'deepspeed-zero3 does not train in fp8'
 predict --framework pytorch-ddp,horovod-pytorch
-has 'a tie is told' 'A tie, by the intervals, with (pytorch-ddp|horovod-pytorch)'
+has 'a tie is reported' 'A tie, by the intervals, with (pytorch-ddp|horovod-pytorch)'
 
 # frameworks that cannot do it are not shown
 run predict --system dgx-h100 --workload resnet50 --all-frameworks --json

@@ -172,7 +172,7 @@ check 'a framework that does not shard' 2 'does not shard states; take --framewo
 # plans come first on a screen: of the kernels of a convolutional network the longest are shown
 run search --strategy data --nodes 2 --global-batch 256 --threads 1
 check 'a network of many layers' 0
-check 'the framework that is taken is told' 0 'using framework ideal, the bound'
+check 'the framework that is taken is reported' 0 'using framework ideal, the bound'
 has 'short iterations in ms' '^ +\[ms\]'
 has 'the rest of the terms is summed' '[0-9]+ shorter terms +- .*dlmodel explain prints them all'
 if [ "$(wc -l < "$SCRATCH/out")" -le 80 ]; then echo 'ok it fits on a screen or two'; else bad 'it fits on a screen or two' "$(wc -l < "$SCRATCH/out") lines"; fi

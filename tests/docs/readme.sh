@@ -23,12 +23,12 @@ none 'every formula of the code has a row in docs/theory.md (| ID | what | formu
 none 'every formula of docs/theory.md is in the code' "$(comm -13 "$SCRATCH/ids/code" "$SCRATCH/ids/theory")"
 none 'every formula has one row' "$(uniq -d "$SCRATCH/ids/rows")"
 none 'the index has the formulas of docs/theory.md' "$(comm -3 "$SCRATCH/ids/rows" "$SCRATCH/ids/index")"
-untold=
+unknown=
 while read -r id; do
-    "$DLMODEL" help theory "$id" > "$SCRATCH/told" 2>&1 && head -n 1 "$SCRATCH/told" | grep -q "^$id: ." && grep -qE '^  code     .*[a-z_]+\.' "$SCRATCH/told" &&
-        grep -q '^  formula ' "$SCRATCH/told" && grep -q '^  test ' "$SCRATCH/told" || untold="$untold $id"
+    "$DLMODEL" help theory "$id" > "$SCRATCH/theory" 2>&1 && head -n 1 "$SCRATCH/theory" | grep -q "^$id: ." && grep -qE '^  code     .*[a-z_]+\.' "$SCRATCH/theory" &&
+        grep -q '^  formula ' "$SCRATCH/theory" && grep -q '^  test ' "$SCRATCH/theory" || unknown="$unknown $id"
 done < "$SCRATCH/ids/index"
-none 'help theory knows every formula with code, formula and test' "$untold"
+none 'help theory knows every formula with code, formula and test' "$unknown"
 
 # Tests named in the theory manual exist.
 column=$(sed -n '/^| id |/{p;q;}' docs/theory.md | tr '|' '\n' | sed 's/ //g' | grep -nx test | cut -d: -f1)

@@ -294,7 +294,7 @@ static const struct {
     [CHOICE] = {"NCCL chooses by an assumed rate", 0.05},
     /* NCCL doubles its channels on faster links, and each holds a multiprocessor. */
     [CHANNELS] = {"more channels of NCCL", 0.1},
-    /* Messages that slow kernels beside them move from the next iteration's start into backward. */
+    /* Messages that slow concurrent kernels move from the next iteration's start into backward. */
     /* Layers are balanced one by one; that the host is ahead in one part of a stage and behind in
      * another shows only after the cut. */
     [CUT] = {"another cut of a pipeline", 0.2},

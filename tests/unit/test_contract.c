@@ -1,6 +1,6 @@
 /* What scripts rely on: the JSON and CSV that the program prints, read back with our own parsers.
  * Fields by name and kind, the identities between them, and the same rows in both formats. Runs the
- * program that was built beside this test.
+ * program that was built with this test.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -54,7 +54,7 @@ static void power_by_hand(void **state) {
     check_close(dl_power_of(&nodes, &plan, &slower, NULL).device_w, BY_HAND, 1e-12);
 }
 
-static void assumptions_are_told(void **state) {
+static void assumptions_are_reported(void **state) {
     (void)state;
     struct dl_device plain = {
         .name = "d", .tdp_w = 100, .idle_w = NAN, .load_w = NAN, .power_limit_w = NAN};
@@ -273,7 +273,7 @@ static void published_power(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(power_by_hand),         cmocka_unit_test(assumptions_are_told),
+        cmocka_unit_test(power_by_hand),         cmocka_unit_test(assumptions_are_reported),
         cmocka_unit_test(spending_by_hand),      cmocka_unit_test(power_that_nobody_knows),
         cmocka_unit_test(prices_and_currencies), cmocka_unit_test(published_power),
     };

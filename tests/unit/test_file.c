@@ -146,7 +146,7 @@ static void test_symbolic_link_keeps_pointing(void **state) {
     dl_arena_free(&arena);
 }
 
-/* A file is written beside the one that it replaces, under a name of its own, which goes with the
+/* A file is written next to the one that it replaces, under a name of its own, which goes with the
  * writer. */
 static void test_temporary(void **state) {
     struct dl_err err = {0};

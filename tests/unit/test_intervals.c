@@ -413,7 +413,7 @@ static void a_posterior_in_closed_form(void **state) {
     dl_arena_free(&arena);
 }
 
-/* A run of one job: its batch on other devices gets the job's share too (variance 0.09 beside
+/* A run of one job: its batch on other devices gets the job's share too (variance 0.09 next to
  * 0.14), another batch does not, and its spread keeps that variance. With half the spread to move,
  * the system's effect has a quarter of its 0.05. */
 static void a_job_is_a_network_with_its_batch(void **state) {
@@ -478,22 +478,22 @@ static void decisions_by_hand(void **state) {
     assert_int_equal(list[0].alternatives, 2);
     check_close(list[0].regret_pct, 20, 1e-9);
     check_close(list[0].rank_correlation, -1, 1e-9);
-    assert_true(list[0].told_apart); /* log(2) = 0.6931 > hypot(0.5, 0.47) = 0.6862 */
+    assert_true(list[0].distinguished); /* log(2) = 0.6931 > hypot(0.5, 0.47) = 0.6862 */
     assert_true(list[1].frameworks);
-    assert_false(list[1].told_apart); /* hypot(0.5, 0.49) = 0.7001 */
+    assert_false(list[1].distinguished); /* hypot(0.5, 0.49) = 0.7001 */
     assert_true(fabs(list[1].regret_pct) < 1e-9);
     const struct dl_decision_summary s = dl_decision_summary(list, count, false);
     assert_int_equal(s.jobs, 1);
     check_close(s.regret_max_pct, 20, 1e-9);
-    assert_int_equal(s.told_jobs, 1);
-    check_close(s.told_mean_pct, 20, 1e-9);
+    assert_int_equal(s.distinguished_jobs, 1);
+    check_close(s.distinguished_mean_pct, 20, 1e-9);
     const struct dl_decision_summary f = dl_decision_summary(list, count, true);
-    assert_int_equal(f.told_jobs, 0);
-    assert_true(isnan(f.told_mean_pct));
+    assert_int_equal(f.distinguished_jobs, 0);
+    assert_true(isnan(f.distinguished_mean_pct));
     dl_arena_free(&arena);
 }
 
-/* 10 % apart: told apart where 80 % intervals of the difference are 2 %, not where they are 20 %.
+/* 10 % apart: distinguished where 80 % intervals of the difference are 2 %, not where they are 20 %.
  */
 static void ties(void **state) {
     (void)state;
