@@ -14,8 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "import/foreign_model.h"
 #include "model/catalog/command.h"
 #include "model/core/file.h"
+#include "predict/inputs/plan_file.h"
 
 #ifndef DLMODEL_VERSION
 #define DLMODEL_VERSION "unknown"
@@ -36,28 +38,13 @@
 extern const struct dl_command dl_cmd_calibrate, dl_cmd_predict, dl_cmd_search, dl_cmd_campaign,
     dl_cmd_advise, dl_cmd_match, dl_cmd_explain, dl_cmd_compare, dl_cmd_plot, dl_cmd_report,
     dl_cmd_slurm, dl_cmd_import, dl_cmd_list, dl_cmd_merge, dl_cmd_schema, dl_cmd_serve, dl_cmd_mcp,
-    dl_cmd_help;
+    dl_cmd_capture, dl_cmd_help;
 
 static const struct dl_command *const commands[] = {
-    &dl_cmd_calibrate,
-    &dl_cmd_predict,
-    &dl_cmd_search,
-    &dl_cmd_campaign,
-    &dl_cmd_advise,
-    &dl_cmd_match,
-    &dl_cmd_explain,
-    &dl_cmd_compare,
-    &dl_cmd_plot,
-    &dl_cmd_report,
-    &dl_cmd_slurm,
-    &dl_cmd_import,
-    &dl_cmd_merge,
-    &dl_cmd_list,
-    &dl_cmd_schema,
-    &dl_cmd_serve,
-    &dl_cmd_mcp,
-    &dl_cmd_help,
-    NULL,
+    &dl_cmd_calibrate, &dl_cmd_predict, &dl_cmd_search,  &dl_cmd_campaign, &dl_cmd_advise,
+    &dl_cmd_match,     &dl_cmd_explain, &dl_cmd_compare, &dl_cmd_plot,     &dl_cmd_report,
+    &dl_cmd_slurm,     &dl_cmd_import,  &dl_cmd_capture, &dl_cmd_merge,    &dl_cmd_list,
+    &dl_cmd_schema,    &dl_cmd_serve,   &dl_cmd_mcp,     &dl_cmd_help,     NULL,
 };
 
 extern const struct dl_schema dl_site_schema, dl_run_schema, dl_runlog_schema;
@@ -296,6 +283,7 @@ static enum dl_code dispatch(struct dl_context *context, int argc, char **argv, 
                              struct dl_err *err) {
     static const struct dl_option *const tables[] = {global_options, NULL};
     static struct dl_options before, after;
+    static struct dl_workload_files workload_files;
     const int at = count_globals(argc, argv);
     DL_TRY(dl_options_parse(tables, at, argv, &before, err));
     const struct dl_command *command = NULL;
@@ -316,6 +304,8 @@ static enum dl_code dispatch(struct dl_context *context, int argc, char **argv, 
     if (command != &dl_cmd_help) DL_TRY(find_data(context, globals.data, err));
     find_scripts(context);
     dl_arena_reserve(context->arena, PREDICTION_BYTES);
+    dl_workload_files_allow(&workload_files, context);
+    DL_TRY(dl_plan_file_apply(context, command, &after, err));
     return command->run(context, &after, err);
 }
 

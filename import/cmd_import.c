@@ -3,8 +3,8 @@
  * predict. */
 #include <string.h>
 
+#include "import/file_kind.h"
 #include "import/import.h"
-#include "model/core/file.h"
 
 #define RUNS "megatron, nemo, torchtitan, deepspeed, accelerate, composer, maxtext, launch"
 #define ASKED(member) struct dl_import_asked, member
@@ -134,48 +134,10 @@ static enum dl_code check_options(const struct dl_options *options, const char *
     return DL_OK;
 }
 
-/* Marks of a kind of file, looked for in its first bytes; the first row that has one counts. */
-static const struct mark {
-    const char *kind, *words[4];
-} marks[] = {
-    {"megatron", {"\nMODEL_ARGS:", " ........", "--num-layers", "--hidden-size"}},
-    {"trace", {"\"traceEvents\"", "\"ph\": \"", "\"ph\":\""}},
-    {"config", {"\"model_type\""}},
-    {"deepspeed", {"\"train_micro_batch_size_per_gpu\"", "\"zero_optimization\""}},
-    {"nccl-tests", {"# nThread", "nccl-tests version"}},
-    {"osu", {"# OSU "}},
-    {"accelerate", {"distributed_type:", "compute_environment:"}},
-    {"composer", {"device_train_microbatch_size:", "global_train_batch_size:"}},
-    {"maxtext", {"per_device_batch_size:", "base_emb_dim:", "base_config:"}},
-    {"nemo", {"\ntrainer:", "\nmodel:", "tensor_model_parallel_size:"}},
-    {"torchtitan", {"\n[model]", "\n[parallelism]", "\n[training]", "from torchtitan"}},
-    {"launch", {"torchrun", "horovodrun", "#!/bin", "srun"}},
-};
-
-/* The kind of a file by what is in it; NULL: none is recognized. */
-static const char *kind_of(struct dl_context *context, const char *path) {
-    enum { LOOKED_AT = 1 << 20 };
-    struct dl_err ignored;
-    size_t length = 0;
-    char *text;
-    const size_t name = strlen(path);
-    if (name > 5 && strcmp(path + name - 5, ".onnx") == 0) return "onnx";
-    if (name > 3 && strcmp(path + name - 3, ".gz") == 0) return "trace";
-    if (dl_data_read(&context->data, path, 64u << 20, context->arena, &text, &length, &ignored) !=
-        DL_OK)
-        return NULL;
-    const char *start = dl_arena_printf(context->arena, "\n%.*s",
-                                        (int)(length < LOOKED_AT ? length : LOOKED_AT), text);
-    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
-        for (int k = 0; k < 4 && marks[i].words[k] != NULL; k++)
-            if (strstr(start, marks[i].words[k]) != NULL) return marks[i].kind;
-    return NULL;
-}
-
 /* The options with the recognized kind inserted before the file name; NULL where no kind fits. */
 static const struct dl_options *recognized(struct dl_context *context,
                                            const struct dl_options *options) {
-    const char *kind = kind_of(context, options->positional[0]);
+    const char *kind = dl_file_kind(&context->data, options->positional[0], context->arena);
     struct dl_options *all = dl_arena_alloc(context->arena, 1, sizeof *all);
     if (kind == NULL || options->positional_count == DL_MAX_POSITIONAL) return NULL;
     *all = *options;

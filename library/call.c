@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "import/foreign_model.h"
 #include "library/library.h"
+#include "predict/inputs/plan_file.h"
 
 extern const struct dl_command dl_cmd_predict, dl_cmd_search, dl_cmd_campaign, dl_cmd_explain,
     dl_cmd_compare, dl_cmd_advise, dl_cmd_match, dl_cmd_list, dl_cmd_schema;
@@ -166,6 +168,7 @@ static enum dl_code answer(void *state, struct dl_err *err) {
     struct dl_json *doc;
     struct request q;
     struct words w = {.arena = &a->arena};
+    struct dl_workload_files *workload_files = dl_arena_alloc(&a->arena, 1, sizeof *workload_files);
     struct dl_options *options = dl_arena_alloc(&a->arena, 1, sizeof *options);
     struct dl_context context = {.program = "",
                                  .arena = &a->arena,
@@ -186,9 +189,11 @@ static enum dl_code answer(void *state, struct dl_err *err) {
     DL_TRY(find_command(q.command, &command, err));
     call->who = dl_arena_printf(&a->arena, "dlmodel %s", command->name);
     take_files(&q, &context.data, &a->arena);
+    dl_workload_files_allow(workload_files, &context);
     DL_TRY(words_of(&q, command, &w, err));
     DL_TRY(dl_options_parse(command->options, w.count, w.list, options, err));
     options->owner = a;
+    DL_TRY(dl_plan_file_apply(&context, command, options, err));
     return command->run(&context, options, err);
 }
 

@@ -7,11 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "import/foreign_model.h"
 #include "predict/inputs/inputs.h"
+#include "predict/inputs/plan_file.h"
 #include "predict/output/rows.h"
 
 enum { MAX_OPTIONS = 48, MAX_WARNINGS = 64 };
 static const struct dl_option *const tables[] = {dl_input_options, NULL};
+static const struct dl_command options_alone = {.name = "predict", .options = tables};
 
 struct given {
     char *name, *value; /* value NULL: a flag */
@@ -27,6 +30,7 @@ struct dlmodel {
     int given_count;
     struct dl_options options; /* of the last prediction; large, so here */
     struct dl_inputs inputs;
+    struct dl_workload_files files;
     struct dl_table table; /* one row, or none */
     const char *warnings[MAX_WARNINGS];
     int warning_count;
@@ -191,6 +195,8 @@ static enum dl_code predict(void *state, struct dl_err *err) {
     struct dl_prediction *p = dl_arena_alloc(&m->arena, 1, sizeof *p);
     DL_TRY(dl_library_check(m->data, err));
     DL_TRY(read_options(m, err));
+    dl_workload_files_allow(&m->files, &m->context);
+    DL_TRY(dl_plan_file_apply(&m->context, &options_alone, &m->options, err));
     DL_TRY(dl_inputs_load(&m->context, &m->options, &m->inputs, err));
     m->inputs.memo = m->lent != NULL ? &m->lent->memo : NULL;
     if (m->inputs.framework_count != 1 || m->inputs.node_count != 1)

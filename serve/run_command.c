@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "import/foreign_model.h"
 #include "model/core/text.h"
+#include "predict/inputs/plan_file.h"
 
 /* Captured output and messages; owner of the command's context and options. */
 struct capture {
@@ -100,6 +102,9 @@ static enum dl_code run(void *state, struct dl_err *err) {
     struct dl_options *options = dl_arena_alloc(context->arena, 1, sizeof *options);
     DL_TRY(dl_options_parse(command->options, words->count, words->list, options, err));
     options->owner = context->owner;
+    dl_workload_files_allow(dl_arena_alloc(context->arena, 1, sizeof(struct dl_workload_files)),
+                            context);
+    DL_TRY(dl_plan_file_apply(context, command, options, err));
     return command->run(context, options, err);
 }
 

@@ -54,7 +54,7 @@ enum dl_code dl_fit_read_samples(const char *csv_path, const struct dl_device *d
     for (int row = 0; row < csv.row_count; row++) {
         struct dl_kernel_row read;
         DL_TRY(dl_kernel_row_read(&csv, row, &read, err));
-        if (!is_of(device, read.device) || read.why != NULL) continue;
+        if (!is_of(device, read.device) || read.why != NULL || read.more_count > 0) continue;
         if (!(read.kernel.flop > 0.0) && read.kernel.op != DL_OP_STREAM) continue;
         if (read.kernel.variant == DL_VARIANT_FLASH2) continue; /* a ratio to the models */
         samples[n] = sample_of(&read, device);

@@ -60,42 +60,51 @@ static enum dl_code environment_of(const struct dl_options *options, struct dl_a
     return DL_OK;
 }
 
-enum dl_code dl_import_run(struct dl_context *context, const struct dl_options *options,
-                           const struct dl_import_asked *asked, struct dl_err *err) {
+enum dl_code dl_run_import(struct dl_context *context, const struct dl_run_source *file,
+                           const char *kind, const struct dl_import_asked *asked,
+                           struct dl_imported_run *out, struct dl_err *err) {
     const struct dl_run_format *format = dl_run_formats;
-    struct dl_run_source source = {.context = context};
-    struct dl_argument_lists lists;
-    struct dl_text workload = {.arena = context->arena};
+    struct dl_arena *arena = context->arena;
+    struct dl_run_source source = *file;
+    struct dl_plan_words *words = dl_arena_alloc(arena, 1, sizeof *words);
+    struct dl_run *run = &out->run;
     char *text;
-    DL_TRY(dl_import_files(options, 1, err));
-    while (strcmp(format->name, options->positional[0]) != 0) format++;
-    source.path = options->positional[1];
-    DL_TRY(environment_of(options, context->arena, &source.environment, err));
-    DL_TRY(dl_data_read(&context->data, source.path, MAX_BYTES, context->arena, &text,
-                        &source.length, err));
+    while (strcmp(format->name, kind) != 0) format++;
+    source.context = context;
+    DL_TRY(dl_data_read(&context->data, source.path, MAX_BYTES, arena, &text, &source.length, err));
     source.text = text;
     if (memchr(text, '\0', source.length) != NULL)
         return dl_fail_at(err, source.path, 1, 1, NULL, "a zero byte: this is no text");
-    struct dl_plan_words words = {.arena = context->arena,
-                                  .kind = format->name,
-                                  .path = source.path,
-                                  .system = asked->system,
-                                  .framework = framework_of(context, asked, format->frameworks),
-                                  .workload = &workload};
-    struct dl_run run = {.context = context,
-                         .out = &words,
-                         .err = err,
-                         .workload = asked->workload,
-                         .vocabulary = asked->vocabulary > 0 ? (double)asked->vocabulary : NAN,
-                         .framework_asked = asked->framework != NULL,
-                         .nodes = NAN,
-                         .per_node = NAN,
-                         .ranks = NAN};
-    dl_arguments_start(&run.arguments, source.path, context->arena);
-    DL_TRY(format->read(&source, &run));
-    if (asked->ranks > 0) run.ranks = (double)asked->ranks;
-    DL_TRY(format->plan(&run));
-    DL_TRY(dl_arguments_sort(&run.arguments, format->classes, dl_common_classes,
-                             asked->skip_unknown || run.complete, &lists, err));
-    return dl_run_print(context, options, &run, &lists, err);
+    words->arena = arena;
+    words->kind = format->name;
+    words->path = source.path;
+    words->system = asked->system;
+    words->framework = framework_of(context, asked, format->frameworks);
+    words->workload = dl_arena_alloc(arena, 1, sizeof *words->workload);
+    words->workload->arena = arena;
+    *run = (struct dl_run){.context = context,
+                           .out = words,
+                           .err = err,
+                           .workload = asked->workload,
+                           .vocabulary = asked->vocabulary > 0 ? (double)asked->vocabulary : NAN,
+                           .framework_asked = asked->framework != NULL,
+                           .nodes = NAN,
+                           .per_node = NAN,
+                           .ranks = NAN};
+    dl_arguments_start(&run->arguments, source.path, arena);
+    DL_TRY(format->read(&source, run));
+    if (asked->ranks > 0) run->ranks = (double)asked->ranks;
+    DL_TRY(format->plan(run));
+    return dl_arguments_sort(&run->arguments, format->classes, dl_common_classes,
+                             asked->skip_unknown || run->complete, &out->lists, err);
+}
+
+enum dl_code dl_import_run(struct dl_context *context, const struct dl_options *options,
+                           const struct dl_import_asked *asked, struct dl_err *err) {
+    struct dl_run_source source = {.path = options->positional[1]};
+    struct dl_imported_run *imported = dl_arena_alloc(context->arena, 1, sizeof *imported);
+    DL_TRY(dl_import_files(options, 1, err));
+    DL_TRY(environment_of(options, context->arena, &source.environment, err));
+    DL_TRY(dl_run_import(context, &source, options->positional[0], asked, imported, err));
+    return dl_run_print(context, options, &imported->run, &imported->lists, err);
 }

@@ -107,6 +107,15 @@ const char *dl_paired(const struct dl_word_pair *pairs, const char *word);
 /* Words of a tokenizer by its name or type, before padding; NAN: not known. */
 double dl_tokenizer_words(const char *name);
 
+/* A file of a format (row `kind`) as a run; of `file` path, environment and alone count. */
+struct dl_imported_run {
+    struct dl_run run;
+    struct dl_argument_lists lists;
+};
+enum dl_code dl_run_import(struct dl_context *context, const struct dl_run_source *file,
+                           const char *kind, const struct dl_import_asked *asked,
+                           struct dl_imported_run *out, struct dl_err *err);
+
 /* Prints the command, or JSON. */
 enum dl_code dl_run_print(struct dl_context *context, const struct dl_options *options,
                           const struct dl_run *run, const struct dl_argument_lists *lists,

@@ -12,6 +12,7 @@
 #include "model/machine/topology.h"
 #include "model/machine/what_if.h"
 #include "model/engine/strategies/strategy.h"
+#include "model/catalog/node_class.h"
 #include "model/catalog/store.h"
 
 static const char SUFFIX[] = ".json";
@@ -178,12 +179,23 @@ static enum dl_code complete_system(const struct dl_data *data, const struct dl_
     return DL_OK;
 }
 
+static enum dl_code system_json(const struct dl_data *data, const char *name,
+                                struct dl_arena *arena, struct dl_json **doc, struct dl_err *err) {
+    const char *path = NULL, *text = NULL;
+    struct dl_node_class of;
+    if (!dl_node_class_is(name) || dl_data_attachment(data, name) != NULL) {
+        DL_TRY(dl_data_path(data, DL_DATA_SYSTEM, name, arena, &path, err));
+        return dl_data_json(data, path, arena, doc, err);
+    }
+    DL_TRY(dl_node_class_find(data, name, arena, &of, err));
+    DL_TRY(dl_node_class_text(data, name, &of, arena, &text, err));
+    return dl_json_parse(name, text, strlen(text), arena, doc, err);
+}
+
 static enum dl_code system_of(const struct dl_data *data, const char *name, struct dl_arena *arena,
                               const void **out, struct dl_err *err) {
-    const char *path = NULL;
-    DL_TRY(dl_data_path(data, DL_DATA_SYSTEM, name, arena, &path, err));
     struct dl_json *doc = NULL;
-    DL_TRY(dl_data_json(data, path, arena, &doc, err));
+    DL_TRY(system_json(data, name, arena, &doc, err));
     struct dl_system *system = dl_arena_alloc(arena, 1, sizeof *system),
                      *measured = dl_arena_alloc(arena, 1, sizeof *measured);
     DL_TRY(dl_json_load(doc, &dl_system_schema, arena, measured, err));
@@ -219,11 +231,9 @@ enum dl_code dl_data_system(const struct dl_data *data, const char *name, struct
 enum dl_code dl_data_system_alone(const struct dl_data *data, const char *name,
                                   struct dl_arena *arena, const struct dl_system **out,
                                   struct dl_err *err) {
-    const char *path = NULL;
     struct dl_json *doc = NULL;
     struct dl_system *system = dl_arena_alloc(arena, 1, sizeof *system);
-    DL_TRY(dl_data_path(data, DL_DATA_SYSTEM, name, arena, &path, err));
-    DL_TRY(dl_data_json(data, path, arena, &doc, err));
+    DL_TRY(system_json(data, name, arena, &doc, err));
     DL_TRY(dl_json_load(doc, &dl_system_schema, arena, system, err));
     DL_TRY(dl_system_check(system, doc, err));
     *out = system;
@@ -260,6 +270,17 @@ static enum dl_code parse_parameters(const char *name, const char *text, struct 
     return DL_OK;
 }
 
+/* A workload file, or what an importer makes of a file in another form. */
+static enum dl_code workload_json(const struct dl_data *data, const char *path,
+                                  struct dl_arena *arena, struct dl_json **doc,
+                                  struct dl_err *err) {
+    const char *text = NULL;
+    if (data->import_workload != NULL && !dl_data_is_inside(data, path))
+        DL_TRY(data->import_workload(data, path, arena, &text, err));
+    if (text == NULL) return dl_data_json(data, path, arena, doc, err);
+    return dl_json_parse(path, text, strlen(text), arena, doc, err);
+}
+
 /* The document of `name` and those that it extends, nearest first; one more than allowed, so that
  * the builder sees it.
  */
@@ -276,7 +297,7 @@ static enum dl_code read_chain(const struct dl_data *data, const char *name, str
                        ? code
                        : dl_json_fail(docs[count - 1], "extends", err, "%s", unknown.message);
         struct dl_json *doc = NULL;
-        DL_TRY(dl_data_json(data, path, arena, &doc, err));
+        DL_TRY(workload_json(data, path, arena, &doc, err));
         docs[count++] = doc;
         DL_TRY(dl_workload_extends(doc, arena, &next, err));
     }
@@ -349,14 +370,13 @@ static enum dl_code read_framework(const struct dl_data *data, const char *name,
     DL_TRY(dl_data_path(data, DL_DATA_FRAMEWORK, name, arena, &path, err));
     DL_TRY(dl_data_json(data, path, arena, doc, err));
     *out = dl_arena_alloc(arena, 1, sizeof **out);
-    DL_TRY(dl_json_load(*doc, &dl_framework_schema, arena, *out, err));
+    DL_TRY(dl_framework_load(*doc, arena, *out, err));
     DL_TRY(dl_framework_release_check(*out, *doc, err));
-    (*out)->behaviour = dl_framework_behaviour_find((*out)->behaviour_name);
-    if ((*out)->behaviour != NULL) DL_TRY(dl_framework_keys_check(*out, *doc, arena, err));
+    DL_TRY(dl_framework_keys_check(*out, *doc, arena, err));
     if (data->override_count == 0) return DL_OK;
     DL_TRY(dl_data_set_named(data, DL_DATA_FRAMEWORK, (*out)->name, NULL, *doc,
-                             &dl_framework_schema, arena, err));
-    return dl_json_load(*doc, &dl_framework_schema, arena, *out, err);
+                             dl_framework_schema_of(NULL, arena), arena, err));
+    return dl_framework_load(*doc, arena, *out, err);
 }
 
 static enum dl_code check_strategy(const struct dl_framework *framework, const struct dl_json *doc,
@@ -386,8 +406,8 @@ static enum dl_code share_kernels(const struct dl_data *data, struct dl_framewor
     if (release != NULL) {
         DL_TRY(dl_framework_release_set(from, release, from_doc, arena, err));
         DL_TRY(dl_data_set_named(data, DL_DATA_FRAMEWORK, from->name, release->name, from_doc,
-                                 &dl_framework_schema, arena, err));
-        DL_TRY(dl_json_load(from_doc, &dl_framework_schema, arena, from, err));
+                                 dl_framework_schema_of(NULL, arena), arena, err));
+        DL_TRY(dl_framework_load(from_doc, arena, from, err));
     }
     dl_framework_share_kernels(framework, from);
     return DL_OK;
@@ -410,19 +430,20 @@ static enum dl_code framework_of(const struct dl_data *data, const char *name,
     struct dl_json *doc = NULL;
     struct dl_framework *framework = NULL;
     DL_TRY(read_framework(data, name, arena, &doc, &framework, err));
+    const struct dl_schema *schema = dl_framework_schema_of(NULL, arena);
     const struct dl_framework_release *release =
         dl_framework_release_for(framework, data->release, data->architecture);
     if (release != NULL) {
         DL_TRY(dl_framework_release_set(framework, release, doc, arena, err));
         DL_TRY(dl_data_set_named(data, DL_DATA_FRAMEWORK, framework->name, release->name, doc,
-                                 &dl_framework_schema, arena, err));
+                                 schema, arena, err));
     }
     bool *was_used = dl_arena_alloc(arena, (size_t)data->override_count + 1, sizeof *was_used);
     for (int i = 0; i < data->override_count; i++) was_used[i] = data->overrides[i].used;
-    DL_TRY(dl_data_set_document(data, DL_DATA_FRAMEWORK, doc, &dl_framework_schema, arena, err));
+    DL_TRY(dl_data_set_document(data, DL_DATA_FRAMEWORK, doc, schema, arena, err));
     if (release != NULL || data->override_count > 0) /* the document may have changed */
-        DL_TRY(dl_json_load(doc, &dl_framework_schema, arena, framework, err));
-    framework->intervals = data->intervals;
+        DL_TRY(dl_framework_load(doc, arena, framework, err));
+    framework->errors.intervals = data->intervals;
     DL_TRY(dl_framework_resolve(framework, doc, err));
     ignore_unread(data, framework, was_used);
     DL_TRY(check_strategy(framework, doc, err));

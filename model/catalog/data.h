@@ -1,8 +1,9 @@
 /* data.h - finding and loading data files by name: devices, systems, workloads, frameworks.
  *
  * A search path holds directories with devices/ systems/ workloads/ frameworks/ below them, first
- * match wins. A name that contains '/' or ends in ".json" is a file. "local" is the profile written
- * by calibrate.
+ * match wins. A name that contains '/' or ends in ".json" is a file; a workload that is in no
+ * directory is the file of that name, or the config.json of a folder. "local" is the profile
+ * written by calibrate; "4x8xh100_sxm" a system of usual nodes (node_class.h).
  *
  * --set keys: "device.KEY" changes only the device of a system (or its device_profile); "system.",
  * "workload." and "framework." do the same for the other kinds; a key without prefix changes each
@@ -53,6 +54,11 @@ struct dl_data {
     const struct dl_attachment *attachments;
     int attachment_count;
     bool names_only; /* read only attachments and files of the data directories */
+    /* The text of a workload file for a model in another form (ONNX, config.json); *text NULL: the
+     * file is a workload. NULL: other forms are not read. */
+    enum dl_code (*import_workload)(const struct dl_data *data, const char *path,
+                                    struct dl_arena *arena, const char **text, struct dl_err *err);
+    void *import_user;
 };
 
 enum dl_data_kind {
@@ -78,6 +84,9 @@ bool dl_data_has_profile(const struct dl_data *data);
  * dl_file_read. */
 enum dl_code dl_data_read(const struct dl_data *data, const char *path, size_t most_bytes,
                           struct dl_arena *arena, char **text, size_t *length, struct dl_err *err);
+/* At most `most` bytes from the start of a regular file or an attachment; NULL: it is not read. */
+const char *dl_data_head(const struct dl_data *data, const char *path, size_t most,
+                         struct dl_arena *arena, size_t *length);
 /* FNV-1a hash, 64 bits, of a file's text. Errors as dl_data_read. */
 enum dl_code dl_data_hash(const struct dl_data *data, const char *path, struct dl_arena *arena,
                           uint64_t *out, struct dl_err *err);

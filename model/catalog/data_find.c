@@ -12,6 +12,7 @@
 #include "model/core/hash.h"
 #include "model/core/name_hint.h"
 #include "model/core/synonym.h"
+#include "model/catalog/node_class.h"
 #include "model/catalog/store.h"
 
 static const char SUFFIX[] = ".json";
@@ -105,11 +106,41 @@ static enum dl_code unknown_name(const struct dl_data *data, enum dl_data_kind k
     return dl_name_hint(word, dl_data_kinds[kind].folder, name, names, arena, err);
 }
 
+static const char *in_directories(const struct dl_data *data, enum dl_data_kind kind,
+                                  const char *name, struct dl_arena *arena) {
+    for (int i = 0; i < data->directory_count; i++) {
+        const char *path = dl_arena_printf(arena, "%s/%s/%s%s", data->directories[i],
+                                           dl_data_kinds[kind].folder, name, SUFFIX);
+        if (dl_data_exists(path)) return path;
+    }
+    return NULL;
+}
+
+bool dl_data_is_loose(const struct dl_data *data, enum dl_data_kind kind, const char *name) {
+    struct dl_arena scratch = {0};
+    struct stat status;
+    if (kind != DL_DATA_WORKLOAD || data->names_only || stat(name, &status) != 0) return false;
+    const bool loose = in_directories(data, kind, name, &scratch) == NULL;
+    dl_arena_free(&scratch);
+    return loose;
+}
+
+/* The config.json of a folder; else the path. */
+static const char *config_of(const struct dl_data *data, const char *path, struct dl_arena *arena) {
+    struct stat status;
+    const bool folder = !data->names_only && stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+    return folder ? dl_arena_printf(arena, "%s/config.json", path) : path;
+}
+
 enum dl_code dl_data_path(const struct dl_data *data, enum dl_data_kind kind, const char *name,
                           struct dl_arena *arena, const char **path_out, struct dl_err *err) {
     const char *path = NULL;
     if (dl_data_is_path(name) || dl_data_attachment(data, name) != NULL) {
         path = dl_arena_strdup(arena, name);
+    } else if (kind == DL_DATA_SYSTEM && dl_node_class_is(name)) {
+        struct dl_node_class of;
+        DL_TRY(dl_node_class_find(data, name, arena, &of, err));
+        return dl_data_path(data, kind, of.node, arena, path_out, err);
     } else if (kind == DL_DATA_SYSTEM && strcmp(name, LOCAL) == 0 && dl_data_has_profile(data)) {
         path = data->local_profile;
     } else if (kind == DL_DATA_SYSTEM && strcmp(name, LOCAL) == 0) {
@@ -117,15 +148,12 @@ enum dl_code dl_data_path(const struct dl_data *data, enum dl_data_kind kind, co
             err, DL_ERR_USAGE,
             "this machine has no profile yet: run `dlmodel calibrate`, or name a system");
     }
-    for (int i = 0; path == NULL && *name != '\0' && i < data->directory_count; i++) {
-        path = dl_arena_printf(arena, "%s/%s/%s%s", data->directories[i],
-                               dl_data_kinds[kind].folder, name, SUFFIX);
-        if (!dl_data_exists(path)) path = NULL;
-    }
+    if (path == NULL && *name != '\0') path = in_directories(data, kind, name, arena);
+    if (path == NULL && dl_data_is_loose(data, kind, name)) path = dl_arena_strdup(arena, name);
     const char *other = kind == DL_DATA_FRAMEWORK ? dl_framework_synonym(name) : NULL;
     if (path == NULL && other != NULL) return dl_data_path(data, kind, other, arena, path_out, err);
     if (path == NULL) return unknown_name(data, kind, name, arena, err);
-    *path_out = path;
+    *path_out = kind == DL_DATA_WORKLOAD ? config_of(data, path, arena) : path;
     return DL_OK;
 }
 
@@ -179,6 +207,22 @@ enum dl_code dl_data_read(const struct dl_data *data, const char *path, size_t m
     *length = sent->length;
     *text = dl_arena_strndup(arena, sent->text, sent->length);
     return DL_OK;
+}
+
+const char *dl_data_head(const struct dl_data *data, const char *path, size_t most,
+                         struct dl_arena *arena, size_t *length) {
+    const struct dl_attachment *sent = dl_data_attachment(data, path);
+    struct stat status;
+    if (sent != NULL) {
+        *length = sent->length < most ? sent->length : most;
+        return sent->text;
+    }
+    if ((data->names_only && !dl_data_is_inside(data, path)) || stat(path, &status) != 0 ||
+        !S_ISREG(status.st_mode))
+        return NULL;
+    char *bytes = dl_arena_alloc(arena, most + 1, 1);
+    *length = dl_file_part(path, 0, bytes, most);
+    return bytes;
 }
 
 static enum dl_code hash_of(const struct dl_data *data, const char *path, struct dl_arena *arena,

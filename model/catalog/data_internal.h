@@ -11,6 +11,8 @@ extern const int dl_data_kind_count;
 
 /* Below one of the data directories, without "/../"; or the profile "local". */
 bool dl_data_is_inside(const struct dl_data *data, const char *path);
+/* A workload that no data directory has: the name of a file. */
+bool dl_data_is_loose(const struct dl_data *data, enum dl_data_kind kind, const char *name);
 /* Existing but unreadable files count as present: reading them reports the error. */
 bool dl_data_exists(const char *path);
 

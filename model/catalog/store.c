@@ -133,6 +133,7 @@ enum dl_code dl_store_load(const struct dl_data *data, enum dl_data_kind kind, c
         *out = kept->value;
         return DL_OK;
     }
+    if (dl_data_is_loose(data, kind, name)) return load(data, name, arena, out, err);
     struct kept *made = calloc(1, sizeof *made);
     if (made == NULL) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     made->hash = hash;

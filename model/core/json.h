@@ -160,7 +160,9 @@ const char *dl_json_with_number(const struct dl_json *doc, const char *const *pa
                                 struct dl_arena *arena);
 
 bool dl_json_has(const struct dl_json *doc, const char *key); /* a member of the top level */
-const char *dl_json_name(const struct dl_json *doc);          /* the file's name */
+/* A string of the top level; NULL: there is none. */
+const char *dl_json_string(const struct dl_json *doc, const char *key);
+const char *dl_json_name(const struct dl_json *doc); /* the file's name */
 
 /* Text of an object, indented by two spaces, keys in schema order, absent members left out, numbers
  * with enough digits to read back the same double, a newline at the end. NULL when out of memory.

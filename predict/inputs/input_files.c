@@ -8,6 +8,7 @@
 #include "model/engine/strategies/strategy.h"
 #include "model/core/text.h"
 #include "model/catalog/data_internal.h"
+#include "model/catalog/node_class.h"
 #include "predict/inputs/inputs.h"
 
 /* One file with its hash; a name without a file (a built-in part of a name) is omitted. *count
@@ -57,6 +58,8 @@ void dl_inputs_json(struct dl_context *context, const struct dl_inputs *inputs,
     const int file_count = dl_inputs_files(context, inputs, files);
     dl_jw_object(w, "inputs");
     dl_jw_string(w, "system", inputs->words.system);
+    if (dl_node_class_is(inputs->words.system)) /* of which nodes, and whose links */
+        dl_jw_string(w, "system_summary", inputs->system->summary);
     dl_jw_string(w, "workload", inputs->words.workload);
     dl_jw_string(w, "strategy",
                  inputs->plan.strategy != NULL ? inputs->plan.strategy->name : "as the framework");
@@ -136,7 +139,7 @@ static struct dl_text repeat(struct dl_context *context, const struct dl_options
     static const char *const shown[] = {"framework", "format", "json",  "csv",     "output",
                                         "help",      "strict", "quiet", "verbose", "color",
                                         "markdown",  "trace",  "title", "top",     "export",
-                                        "threads",   NULL};
+                                        "threads",   "plan",   NULL};
     struct dl_text line = {.arena = context->arena};
     dl_text_printf(&line, "dlmodel %s", target->name);
     for (int i = 0; i < options->given_count; i++) {

@@ -1,4 +1,5 @@
 /* inputs.c - loads the systems, workloads and frameworks that the options name. */
+#include "model/catalog/node_class.h"
 #include "model/framework/read_keys.h"
 #include "model/plan/plan_defaults.h"
 #include "predict/inputs/inputs.h"
@@ -83,6 +84,22 @@ enum dl_code dl_inputs_one_framework(const struct dl_inputs *inputs, const char 
                        : "");
 }
 
+/* -s 4x8xh100_sxm: its nodes and devices, where no option says how many, and whose links. */
+static enum dl_code nodes_of_class(struct dl_context *context, struct dl_inputs *out,
+                                   struct dl_err *err) {
+    const char *name = out->words.system;
+    struct dl_node_class of;
+    if (!dl_node_class_is(name) || dl_data_attachment(&context->data, name) != NULL) return DL_OK;
+    DL_TRY(dl_node_class_find(&context->data, name, context->arena, &of, err));
+    if (!out->given.nodes && !out->given.gpus) {
+        out->nodes[0] = of.nodes;
+        out->node_count = 1;
+    }
+    if (out->plan.devices_per_node <= 0) out->plan.devices_per_node = of.devices_per_node;
+    context->note(context, "%s: %s", name, dl_node_class_words(&of, context->arena));
+    return DL_OK;
+}
+
 /* --gpus: whole nodes, or a part of one. */
 static enum dl_code nodes_of_gpus(struct dl_inputs *out, struct dl_err *err) {
     const int64_t each =
@@ -112,7 +129,7 @@ static enum dl_code kernels_have_release(struct dl_context *context, const struc
     *out = false;
     if (f->kernels.kernels_from == NULL) return DL_OK;
     DL_TRY(dl_data_framework(&data, f->kernels.kernels_from, context->arena, &from, err));
-    *out = dl_framework_release_find(from, name) != NULL;
+    dl_framework_release_called(from, name, out);
     return DL_OK;
 }
 
@@ -123,7 +140,8 @@ static enum dl_code check_release(struct dl_context *context, const char *name,
     if (name == NULL) return DL_OK;
     for (int i = 0; i < inputs->framework_count; i++) {
         const struct dl_framework *f = inputs->frameworks[i];
-        bool known = strcmp(f->release, name) == 0;
+        bool known;
+        dl_framework_release_called(f, name, &known);
         if (!known) DL_TRY(kernels_have_release(context, f, name, &known, err));
         if (known) return DL_OK;
         all = dl_arena_printf(context->arena, "%s%s%s %s", all, all[0] != 0 ? ", " : "", f->name,
@@ -161,7 +179,7 @@ enum dl_code dl_inputs_overrides_used(struct dl_context *context, const struct d
                            "(see 'dlmodel list frameworks')",
                            key, readers);
         const char *near = near_key(&dl_system_schema, key, arena);
-        if (near == NULL) near = near_key(&dl_framework_schema, key, arena);
+        if (near == NULL) near = near_key(dl_framework_schema_of(NULL, arena), key, arena);
         if (dl_json_key_known(&dl_device_schema, key))
             near = dl_arena_printf(arena, "device.%s", key);
         if (near != NULL)
@@ -276,6 +294,7 @@ enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options 
     DL_TRY(dl_heterogeneous_load(context, &data, options, out, err));
     if (out->heterogeneous == NULL)
         DL_TRY(dl_data_system(&data, out->words.system, context->arena, &out->system, err));
+    DL_TRY(nodes_of_class(context, out, err));
     DL_TRY(nodes_of_gpus(out, err));
     data.release = out->words.release;
     data.architecture = out->system->device->architecture;

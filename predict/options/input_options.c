@@ -15,10 +15,12 @@ static const char *const parameter_devices[] = {"cpu", "gpu", NULL};
 
 const struct dl_option dl_input_options[] = {
     {"system", 's', "NAME|FILE", "What",
-     "system; default: this machine's calibrated profile (local) if there is one, else iris-v100",
+     "system, or devices of usual nodes: 8xh100_sxm, 4x8xh100_sxm (nodes x devices); default: this "
+     "machine's calibrated profile (local) if there is one, else iris-v100",
      DL_TEXT_OF(INPUT(words.system), DL_GIVEN(INPUT(given.system)))},
     {"workload", 'w', "NAME|FILE", "What",
-     "network, e.g. resnet50 or gpt:layers=24,hidden=1024,seq=1024,vocab=51200; default resnet50",
+     "network, e.g. resnet50 or gpt:layers=24,hidden=1024,seq=1024,vocab=51200; an ONNX model, a "
+     "config.json or its folder; default resnet50",
      DL_TEXT(INPUT(words.workload))},
     {"framework", 'f', "NAME,...|all", "What",
      "framework, in one distributed mode, or several; default all; explain, search and advise take "
@@ -42,6 +44,10 @@ const struct dl_option dl_input_options[] = {
      "table of your own runs (columns: dlmodel schema runs); those of the same system and "
      "framework correct the predictions",
      DL_TEXT(INPUT(words.measured))},
+    {"plan", 0, "FILE", "What",
+     "script, configuration or log of a training, or the environment.txt of a job: its options as "
+     "far as they are not given (import FILE shows them)",
+     NULL},
     {"strategy", 0, "NAME", "Plan",
      "parallel strategy, whose open ranks fill the nodes; predict and plot strategies also take "
      "all; default: planned for transformers on frameworks that split or shard them, else that of "

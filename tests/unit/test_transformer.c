@@ -222,10 +222,9 @@ static void groups_of_ranks(void **state) {
  * stage and micro-batch. F-TRANSFORMER-BUBBLE, F-TRANSFORMER-ITERATION: 1F1B with m = 8: 8 x 6 + 3
  * x 6 = 66; GPipe the same; interleaved with v = 2: 48 + 9 = 57; asynchronous 48.
  * F-TRANSFORMER-BOUNDARY, 1F1B: the third stage gets the first message after 2, has the answer of
- * the last stage after 2 more, waits for 13 of its other 14 (one came meanwhile), and 2 lead back to
- * the first stage: 19. GPipe: 8 + 2 each way. Asynchronous: two for each micro-batch.
- * F-TRANSFORMER-IN-FLIGHT, F-TRANSFORMER-MEMORY: 4,
- * 8, 4 (1 + 3/8) = 5.5 micro-batches. */
+ * the last stage after 2 more, waits for 13 of its other 14 (one came meanwhile), and 2 lead back
+ * to the first stage: 19. GPipe: 8 + 2 each way. Asynchronous: two for each micro-batch.
+ * F-TRANSFORMER-IN-FLIGHT, F-TRANSFORMER-MEMORY: 4, 8, 4 (1 + 3/8) = 5.5 micro-batches. */
 static void schedules(void **state) {
     (void)state;
     struct gpt g;
