@@ -237,6 +237,9 @@ static void frameworks_and_workloads(void **state) {
                       framework->source, framework->sources, framework->source_count);
         check_keys(s, *names, "source", framework->source);
         check_capabilities(framework);
+        if (framework->kernels.optimizer != NULL)
+            check_keys(s, framework->kernels.optimizer->name, "source",
+                       framework->kernels.optimizer->source);
     }
     dl_data_names(&s->data, DL_DATA_WORKLOAD, &s->arena, &names);
     for (; *names != NULL; names++) {
