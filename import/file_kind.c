@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "import/log.h"
+
 enum { HEAD = 1 << 20 };
 
 /* ---- binary forms ---- */
@@ -96,14 +98,23 @@ static const struct mark {
     {"launch", {"torchrun", "horovodrun", "#!/bin", "srun"}},
 };
 
+/* Measurements of a format of logs in front of what scripts hold too. */
+static const char *text_kind(const char *text, size_t length, struct dl_arena *arena) {
+    const size_t count = sizeof marks / sizeof marks[0];
+    const char *kind = NULL;
+    for (size_t i = 0; i < count && kind == NULL; i++)
+        for (int k = 0; k < 4 && marks[i].words[k] != NULL; k++)
+            if (strstr(text, marks[i].words[k]) != NULL) kind = marks[i].kind;
+    const bool holds_plan =
+        kind != NULL && (strcmp(kind, "workload") == 0 || strstr(text, " ........") != NULL);
+    return !holds_plan && dl_log_known(text, length, arena) ? "log" : kind;
+}
+
 const char *dl_text_kind(const char *bytes, size_t length, struct dl_arena *arena) {
     const char *kind = binary_kind(bytes, length);
     if (kind != NULL || memchr(bytes, '\0', length) != NULL) return kind;
     const char *text = dl_arena_printf(arena, "\n%.*s", (int)length, bytes);
-    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
-        for (int k = 0; k < 4 && marks[i].words[k] != NULL; k++)
-            if (strstr(text, marks[i].words[k]) != NULL) return marks[i].kind;
-    return NULL;
+    return text_kind(text, length + 1, arena);
 }
 
 const char *dl_file_kind(const struct dl_data *data, const char *path, struct dl_arena *arena) {
