@@ -11,6 +11,7 @@
 #include "model/framework/gradient_sync.h"
 #include "model/engine/strategies/strategy.h"
 #include "tests/catalog.h"
+#include "tests/fake.h"
 
 static uint64_t seed; /* not 0 */
 
@@ -138,7 +139,7 @@ static inline void random_case(struct a_case *c) {
     if (once_in(6)) c->framework.shards = c->framework.splits_layers = true;
     if (once_in(8)) c->framework.sync.overlaps_backward = !c->framework.sync.overlaps_backward;
     if (once_in(8)) c->framework.input.prefetch_batches = upto(3);
-    if (once_in(8)) c->framework.sync.bucketed.buffers_broadcast = true;
+    if (once_in(8)) fake_try(&c->framework, "buffers_broadcast", true);
     change_plan(&c->plan);
     if (!once_in(5)) tame(c);
 }

@@ -2,6 +2,7 @@
 #ifndef DL_TESTS_FAKE_H
 #define DL_TESTS_FAKE_H
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/framework/gradient_sync.h"
@@ -142,34 +143,73 @@ static inline void fake_system(struct dl_fake *f) {
     f->system.fabric.nodes_per_leaf = DL_ABSENT;
 }
 
+/* Sets a number, flag or choice by its key. fake_try: where the behaviour has it. */
+static inline bool fake_try(struct dl_framework *f, const char *key, double value) {
+    char *own = (char *)&f->own;
+    const bool flag = value != 0;
+    const int choice = (int)value;
+    for (const struct dl_field *field = f->behaviour->fields; field != NULL && field->key != NULL;
+         field++) {
+        if (strcmp(field->key, key) != 0) continue;
+        if (field->type == DL_FIELD_NUMBER) memcpy(own + field->offset, &value, sizeof value);
+        if (field->type == DL_FIELD_BOOL) memcpy(own + field->offset, &flag, sizeof flag);
+        if (field->type == DL_FIELD_CHOICE) memcpy(own + field->offset, &choice, sizeof choice);
+        return true;
+    }
+    return false;
+}
+static inline void fake_set(struct dl_framework *f, const char *key, double value) {
+    if (!fake_try(f, key, value)) abort();
+}
+
+/* Another behaviour, with its keys as in a file that leaves them out, or plain values. */
+static inline void fake_behaves(struct dl_framework *f,
+                                const struct dl_framework_behaviour *behaviour) {
+    f->behaviour = behaviour;
+    memset(&f->own, 0, sizeof f->own);
+    for (const struct dl_field *field = behaviour->fields; field != NULL && field->key != NULL;
+         field++)
+        fake_set(f, field->key,
+                 field->has_fallback              ? field->fallback
+                 : field->type == DL_FIELD_NUMBER ? NAN
+                                                  : 0);
+    fake_try(f, "first_bucket_bytes", 1e6);
+    fake_try(f, "fusion_bytes", 64e6);
+    fake_try(f, "cycle_s", 0.005);
+    fake_try(f, "gradient_frac", 0.01);
+    fake_try(f, "local_step_count", 4);
+}
+
+static inline void fake_behaviour(struct dl_framework *f, const char *name) {
+    fake_behaves(f, dl_framework_behaviour_find(name));
+}
+
 /* Overlapped buckets as in PyTorch DDP; nothing that is particular to one framework. */
 static inline void fake_framework(struct dl_fake *f) {
-    f->framework = (struct dl_framework){
-        .name = "fake",
-        .behaviour = dl_framework_behaviour_find("bucketed"),
-        .sync = {.library = DL_LIB_NCCL,
-                 .cpu_library = DL_LIB_MPI,
-                 .gradient_bytes = 4,
-                 .mixed_gradient_bytes = 4,
-                 .overlaps_backward = true,
-                 .bucketed = {.bucket_bytes = 25e6, .first_bucket_bytes = 1e6},
-                 .fusion = {.fusion_bytes = 64e6, .cycle_s = 0.005},
-                 .kvstore = {.big_key_elements = 1e6},
-                 .messages = {.message_copy_bytes_per_s = NAN,
-                              .send_bytes_per_s = NAN,
-                              .sum_bytes_per_s = NAN}},
-        .transformer = {.bf16_gradient_bytes = 2},
-        .capabilities = {.context_parallel = DL_YES},
-        .kernels = {.update_launches_per_tensor = 1},
-        .host = {.dispatch_s = 5e-6},
-        .input = {.prefetch_batches = 1},
-        .memory = {.allocator = -1},
-        .activations = {.activation_library = -1,
-                        .reduce_library = -1,
-                        .halo_library = -1,
-                        .filter_backward = DL_FILTER_ALL_REDUCE},
-        .default_for = -1,
-        .residual_sigma_log = 0.1};
+    f->framework = (struct dl_framework){.name = "fake",
+                                         .sync = {.library = DL_LIB_NCCL,
+                                                  .cpu_library = DL_LIB_MPI,
+                                                  .gradient_bytes = 4,
+                                                  .mixed_gradient_bytes = 4,
+                                                  .overlaps_backward = true,
+                                                  .bucket_bytes = 25e6,
+                                                  .big_key_elements = 1e6,
+                                                  .messages = {.message_copy_bytes_per_s = NAN,
+                                                               .send_bytes_per_s = NAN,
+                                                               .sum_bytes_per_s = NAN}},
+                                         .transformer = {.bf16_gradient_bytes = 2},
+                                         .capabilities = {.context_parallel = DL_YES},
+                                         .kernels = {.update_launches_per_tensor = 1},
+                                         .host = {.dispatch_s = 5e-6},
+                                         .input = {.prefetch_batches = 1},
+                                         .memory = {.allocator = -1},
+                                         .activations = {.activation_library = -1,
+                                                         .reduce_library = -1,
+                                                         .halo_library = -1,
+                                                         .filter_backward = DL_FILTER_ALL_REDUCE},
+                                         .default_for = -1,
+                                         .errors = {.residual_sigma_log = 0.1}};
+    fake_behaviour(&f->framework, "bucketed");
 }
 
 /* Round numbers, no real machine. */

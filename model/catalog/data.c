@@ -370,14 +370,13 @@ static enum dl_code read_framework(const struct dl_data *data, const char *name,
     DL_TRY(dl_data_path(data, DL_DATA_FRAMEWORK, name, arena, &path, err));
     DL_TRY(dl_data_json(data, path, arena, doc, err));
     *out = dl_arena_alloc(arena, 1, sizeof **out);
-    DL_TRY(dl_json_load(*doc, &dl_framework_schema, arena, *out, err));
+    DL_TRY(dl_framework_load(*doc, arena, *out, err));
     DL_TRY(dl_framework_release_check(*out, *doc, err));
-    (*out)->behaviour = dl_framework_behaviour_find((*out)->behaviour_name);
-    if ((*out)->behaviour != NULL) DL_TRY(dl_framework_keys_check(*out, *doc, arena, err));
+    DL_TRY(dl_framework_keys_check(*out, *doc, arena, err));
     if (data->override_count == 0) return DL_OK;
     DL_TRY(dl_data_set_named(data, DL_DATA_FRAMEWORK, (*out)->name, NULL, *doc,
-                             &dl_framework_schema, arena, err));
-    return dl_json_load(*doc, &dl_framework_schema, arena, *out, err);
+                             dl_framework_schema_of(NULL, arena), arena, err));
+    return dl_framework_load(*doc, arena, *out, err);
 }
 
 static enum dl_code check_strategy(const struct dl_framework *framework, const struct dl_json *doc,
@@ -407,8 +406,8 @@ static enum dl_code share_kernels(const struct dl_data *data, struct dl_framewor
     if (release != NULL) {
         DL_TRY(dl_framework_release_set(from, release, from_doc, arena, err));
         DL_TRY(dl_data_set_named(data, DL_DATA_FRAMEWORK, from->name, release->name, from_doc,
-                                 &dl_framework_schema, arena, err));
-        DL_TRY(dl_json_load(from_doc, &dl_framework_schema, arena, from, err));
+                                 dl_framework_schema_of(NULL, arena), arena, err));
+        DL_TRY(dl_framework_load(from_doc, arena, from, err));
     }
     dl_framework_share_kernels(framework, from);
     return DL_OK;
@@ -431,19 +430,20 @@ static enum dl_code framework_of(const struct dl_data *data, const char *name,
     struct dl_json *doc = NULL;
     struct dl_framework *framework = NULL;
     DL_TRY(read_framework(data, name, arena, &doc, &framework, err));
+    const struct dl_schema *schema = dl_framework_schema_of(NULL, arena);
     const struct dl_framework_release *release =
         dl_framework_release_for(framework, data->release, data->architecture);
     if (release != NULL) {
         DL_TRY(dl_framework_release_set(framework, release, doc, arena, err));
         DL_TRY(dl_data_set_named(data, DL_DATA_FRAMEWORK, framework->name, release->name, doc,
-                                 &dl_framework_schema, arena, err));
+                                 schema, arena, err));
     }
     bool *was_used = dl_arena_alloc(arena, (size_t)data->override_count + 1, sizeof *was_used);
     for (int i = 0; i < data->override_count; i++) was_used[i] = data->overrides[i].used;
-    DL_TRY(dl_data_set_document(data, DL_DATA_FRAMEWORK, doc, &dl_framework_schema, arena, err));
+    DL_TRY(dl_data_set_document(data, DL_DATA_FRAMEWORK, doc, schema, arena, err));
     if (release != NULL || data->override_count > 0) /* the document may have changed */
-        DL_TRY(dl_json_load(doc, &dl_framework_schema, arena, framework, err));
-    framework->intervals = data->intervals;
+        DL_TRY(dl_framework_load(doc, arena, framework, err));
+    framework->errors.intervals = data->intervals;
     DL_TRY(dl_framework_resolve(framework, doc, err));
     ignore_unread(data, framework, was_used);
     DL_TRY(check_strategy(framework, doc, err));

@@ -116,6 +116,12 @@ bool dl_json_has(const struct dl_json *doc, const char *key) {
     return dl_json_member(doc->root, key, strlen(key)) != NULL;
 }
 
+const char *dl_json_string(const struct dl_json *doc, const char *key) {
+    const struct dl_json_node *node =
+        doc->root->kind == DL_JSON_OBJECT ? dl_json_member(doc->root, key, strlen(key)) : NULL;
+    return node != NULL && node->kind == DL_JSON_STRING ? node->string : NULL;
+}
+
 /* The node that a path "layers[3].kernel" (or "layers.3.kernel") leads to, or the last one on the
  * way. */
 static const struct dl_json_node *locate(const struct dl_json_node *node, const char *path) {

@@ -76,6 +76,12 @@ struct dl_field {
  * DL_FIELD(struct link, latency_s, NUMBER, DL_RANGE(0, 1, DL_UNIT_S), .help = "one message") */
 #define DL_FIELD(struct_, member_, type_, ...)                                                     \
     { .key = #member_, .type = DL_FIELD_##type_, .offset = offsetof(struct_, member_), __VA_ARGS__ }
+/* The same of a member of a struct in it. */
+#define DL_FIELD_IN(struct_, group_, member_, type_, ...)                                          \
+    {                                                                                              \
+        .key = #member_, .type = DL_FIELD_##type_, .offset = offsetof(struct_, group_.member_),    \
+        __VA_ARGS__                                                                                \
+    }
 #define DL_RANGE(min_, max_, unit_) .min = (min_), .max = (max_), .unit = (unit_)
 
 struct dl_schema {
@@ -160,7 +166,9 @@ const char *dl_json_with_number(const struct dl_json *doc, const char *const *pa
                                 struct dl_arena *arena);
 
 bool dl_json_has(const struct dl_json *doc, const char *key); /* a member of the top level */
-const char *dl_json_name(const struct dl_json *doc);          /* the file's name */
+/* A string of the top level; NULL: there is none. */
+const char *dl_json_string(const struct dl_json *doc, const char *key);
+const char *dl_json_name(const struct dl_json *doc); /* the file's name */
 
 /* Text of an object, indented by two spaces, keys in schema order, absent members left out, numbers
  * with enough digits to read back the same double, a newline at the end. NULL when out of memory.

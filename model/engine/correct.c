@@ -57,14 +57,14 @@ struct dl_interval_case dl_interval_case_of(const struct dl_system *system,
 }
 
 void dl_predict_correct(const struct dl_predict_request *r, struct dl_prediction *p) {
-    const struct dl_interval_model *model = r->framework->intervals;
+    const struct dl_interval_model *model = r->framework->errors.intervals;
     if (model == NULL) return;
     const struct dl_interval_case c =
         dl_interval_case_of(r->system, r->workload, r->framework, r->plan, p);
     double half = dl_interval_half_log(model, &c), sigma = dl_interval_sigma_log(model, &c);
-    if (r->framework->measured != NULL) {
+    if (r->framework->errors.measured != NULL) {
         const struct dl_posterior_shift shift =
-            dl_posterior_shift(r->framework->measured, r->workload->name, &c);
+            dl_posterior_shift(r->framework->errors.measured, r->workload->name, &c);
         apply(&shift, p);
         if (Z80 * shift.sigma_log < half) {
             sigma = shift.sigma_log;

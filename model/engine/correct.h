@@ -6,8 +6,8 @@
 #include "model/engine/predict.h"
 
 /* F-POSTERIOR, F-INTERVAL: corrects the parts of a prediction by what measured runs of the
- * framework say (framework->measured), and sets its interval from the errors of runs that were in
- * no fit (framework->intervals; NULL: nothing changes). */
+ * framework say (framework->errors.measured), and sets its interval from the errors of runs that
+ * were in no fit (framework->errors.intervals; NULL: nothing changes). */
 void dl_predict_correct(const struct dl_predict_request *request, struct dl_prediction *prediction);
 
 /* What the interval of a prediction depends on. */

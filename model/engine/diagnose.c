@@ -149,7 +149,8 @@ static void warn_of_devices(const struct dl_diagnosis *d, struct dl_prediction *
                  "times as long",
                  d->framework->name, (long long)system->device->unit_count,
                  system->device->unit_count == 1 ? "" : "s",
-                 dl_shared_host_poll_ratio(system, plan, d->framework->sync.fusion.cycle_s)),
+                 dl_shared_host_poll_ratio(system, plan,
+                                           d->framework->behaviour->poll_cycle_s(d->framework))),
              false);
     }
 }
@@ -229,9 +230,9 @@ static void warn_of_memory(const struct dl_diagnosis *d, struct dl_prediction *p
 void dl_diagnose(const struct dl_diagnosis *d, struct dl_prediction *p) {
     p->warnings = dl_arena_alloc(d->arena, MAX_WARNINGS, sizeof *p->warnings);
     dl_diagnose_bottleneck(d->evidence, p);
-    dl_diagnose_interval(d->evidence, d->framework->residual_sigma_log, p);
+    dl_diagnose_interval(d->evidence, d->framework->errors.residual_sigma_log, p);
     if (d->brief) return;
-    warn(p, d->framework->measured_remark, false);
+    warn(p, d->framework->errors.measured_remark, false);
     warn_of_devices(d, p);
     warn_of_precision(d, p);
     warn_of_what_if(d, p);

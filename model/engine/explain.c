@@ -184,13 +184,10 @@ static void put_activations(struct sink *s, const struct dl_memory *m) {
 static double known_or_zero(double value) { return dl_known(value) ? value : 0; }
 
 static const char *buffer_inputs(struct dl_arena *arena, const struct dl_framework *f) {
-    if (dl_known(f->sync.fusion.fusion_bytes))
-        return dl_arena_printf(arena, "fusion buffer of %.4g MB",
-                               f->sync.fusion.fusion_bytes / 1e6);
-    if (dl_known(f->sync.bucketed.bucket_bytes))
-        return dl_arena_printf(arena, "all gradients, in buckets of %.4g MB",
-                               f->sync.bucketed.bucket_bytes / 1e6);
-    return "concatenated gradients";
+    const struct dl_sync_buffer buffer = dl_gradient_sync_buffer(f, 0);
+    return dl_known(buffer.unit_bytes)
+               ? dl_arena_printf(arena, "%s of %.4g MB", buffer.what, buffer.unit_bytes / 1e6)
+               : buffer.what;
 }
 
 static void put_memory(struct sink *s, const struct dl_prediction *p) {

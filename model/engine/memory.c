@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/framework/gradient_sync.h"
 #include "model/framework/gradient_width.h"
 #include "model/framework/facts.h"
 #include "model/framework/workspace.h"
@@ -37,14 +38,7 @@ static double sync_buffer_bytes(const struct dl_workload *workload,
     if (plan->nodes * plan->devices_per_node <= 1) return 0;
     const double all =
         workload->parameters * dl_framework_gradient_width(framework, plan->precision).sent_bytes;
-    if (dl_known(framework->sync.fusion.fusion_bytes)) return framework->sync.fusion.fusion_bytes;
-    if (dl_known(framework->sync.bucketed.bucket_bytes))
-        return all; /* buckets are copies of the gradients */
-    if (dl_known(framework->sync.concatenated.pack_bytes))
-        return framework->sync.concatenated.pack_bytes > 0
-                   ? fmin(framework->sync.concatenated.pack_bytes, all)
-                   : all;
-    return 0;
+    return dl_gradient_sync_buffer(framework, all).bytes;
 }
 
 /* A layer of a repeated block is named "h.7.mlp.fc1": with a number between dots. */
@@ -102,9 +96,9 @@ void dl_memory_compute(const struct dl_system *system, const struct dl_workload 
                        const struct dl_framework *framework, const struct dl_plan *plan,
                        double batch, struct dl_memory *out, const char **unknown) {
     const struct dl_device *device = system->device;
-    const double per_sample =
-        dl_memory_activation_bytes(workload, plan->precision, plan->recompute,
-                                   dl_framework_attention(framework, plan->attention));
+    const double per_sample = dl_memory_activation_bytes(
+        workload, plan->precision, plan->recompute,
+        dl_framework_attention(framework, device, plan->precision, plan->attention));
     out->weights_bytes =
         workload->parameters * dl_memory_weight_bytes(plan->precision, plan->master_weights) +
         4 * workload->buffer_elements;

@@ -331,10 +331,14 @@ static double bound_span_s(const struct dl_pipe *p) {
                                            dl_pipe_virtual_stages(&p->plan), p->micro_batches));
 }
 
-void dl_pipe_least(const struct dl_pipe *p, struct dl_evidence *e) {
-    const struct dl_pipeline_order order = order_of(p);
+enum dl_code dl_pipe_least(struct dl_pipe *p, bool messages, struct dl_evidence *e,
+                           struct dl_err *err) {
+    struct dl_pipeline_order order = order_of(p);
     const bool bound = dl_framework_is_bound(p->request->framework);
+    double all_s;
+    if (messages && !bound) DL_TRY(time_boundary(p, &order.message_s, &all_s, err));
     count_compute(p, bound ? bound_span_s(p) : dl_pipeline_least_s(&order, p->micro_batches), e);
+    return DL_OK;
 }
 
 /* F-PIPE-BUBBLE: while others work, the slowest stage waits. Messages expose by how much the

@@ -51,9 +51,11 @@ void dl_pipe_room(struct dl_pipe *pipe, struct dl_arena *arena);
 void dl_pipe_split(struct dl_pipe *pipe, const struct dl_predict_request *request,
                    const struct dl_cost *cost);
 
-/* What an iteration is made of at least, but for messages, waits for slower devices and input: no
- * plan takes less than their sum. F-SEARCH-BOUND */
-void dl_pipe_least(const struct dl_pipe *pipe, struct dl_evidence *out);
+/* What an iteration is made of at least, but for all-reduces, waits for slower devices and input,
+ * and without `messages` for those between stages: no plan takes less than their sum.
+ * F-SEARCH-BOUND */
+enum dl_code dl_pipe_least(struct dl_pipe *pipe, bool messages, struct dl_evidence *out,
+                           struct dl_err *err);
 /* All of it, by a run of the schedule, but for the causes of its parts. */
 enum dl_code dl_pipe_evidence(struct dl_pipe *pipe, struct dl_evidence *out, struct dl_err *err);
 /* Of it the iteration alone, by fewer runs; its communication may count as a bubble. */

@@ -13,10 +13,10 @@
 #include "model/framework/shared_host.h"
 #include "model/engine/compose.h"
 #include "model/engine/diagnose.h"
-#include "model/engine/managed.h"
 #include "model/engine/memory.h"
 #include "model/engine/memory_advice.h"
 #include "model/engine/prediction_internal.h"
+#include "model/engine/split_internal.h"
 
 struct dl_replica dl_replica_of_device(const struct dl_predict_request *request) {
     const struct dl_plan *plan = request->plan;
@@ -205,7 +205,7 @@ static void describe_comm(const struct dl_gradient_sync *x, struct dl_prediction
 static bool may_end_early(const struct dl_predict_request *request) {
     const struct dl_predict_options *options = request->options;
     return options != NULL && options->brief && options->limit_s > 0 &&
-           request->framework->measured == NULL;
+           request->framework->errors.measured == NULL;
 }
 
 bool dl_replica_is_beyond(const struct dl_predict_request *request, double least_s) {
@@ -270,7 +270,7 @@ static void share_host(const struct dl_system *system, const struct dl_framework
     *out = *alone;
     if (dl_replica_polls(system, framework, plan))
         shared.turns_ratio *=
-            dl_shared_host_poll_ratio(system, plan, framework->sync.fusion.cycle_s);
+            dl_shared_host_poll_ratio(system, plan, framework->behaviour->poll_cycle_s(framework));
     shared.arithmetic_ratio *= dl_shared_host_endpoint_ratio(system, framework, plan);
     if (shared.arithmetic_ratio <= 1 && shared.memory_ratio <= 1 && shared.turns_ratio <= 1) return;
     out->layers = dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *out->layers);
@@ -385,14 +385,22 @@ static enum dl_code compute_costs(const struct dl_replica *replica, const struct
     return DL_OK;
 }
 
+/* Whether devices may take more memory than they have, by moving it to the host and back. */
+static bool is_managed(const struct dl_replica *replica) {
+    const struct dl_framework *framework = replica->request->framework;
+    const struct dl_split_behaviour *split = framework->behaviour->split;
+    return replica->parts > 1 && split != NULL && split->is_managed != NULL &&
+           split->is_managed(framework);
+}
+
 /* Memory, and the advice if it does not fit. */
-static void hold(const struct dl_replica *replica, const struct dl_parts *parts, double at_once,
-                 struct dl_diagnosis *d, struct dl_prediction *p) {
+static void account_memory(const struct dl_replica *replica, const struct dl_parts *parts,
+                           double at_once, struct dl_diagnosis *d, struct dl_prediction *p) {
     const struct dl_plan *plan = parts->plan;
     dl_memory_compute(parts->system, parts->workload, parts->framework, plan, at_once, &p->memory,
                       &d->unknown_memory);
     add_memory(replica, p);
-    p->fits = dl_memory_fits(&p->memory) || dl_replica_is_managed(replica);
+    p->fits = dl_memory_fits(&p->memory) || is_managed(replica);
     if (is_brief(replica)) return;
     p->max_batch_samples =
         dl_memory_max_batch(parts->system, parts->workload, parts->framework, plan) /
@@ -406,12 +414,13 @@ static void hold(const struct dl_replica *replica, const struct dl_parts *parts,
 /* Managed memory that does not fit takes time. */
 static bool needs_memory(const struct dl_replica *replica) {
     const struct dl_predict_options *options = replica->request->options;
-    return options == NULL || !options->times_only || dl_replica_is_managed(replica);
+    return options == NULL || !options->times_only || is_managed(replica);
 }
 
 static void add_paging(const struct dl_replica *replica, const struct dl_memory *memory,
                        struct dl_evidence *e) {
-    const double paging_s = dl_replica_paging_s(replica, memory);
+    const struct dl_split_behaviour *split = replica->request->framework->behaviour->split;
+    const double paging_s = is_managed(replica) ? split->paging_s(replica, memory) : 0;
     e->host_s += paging_s;
     e->path.s[DL_ON_HOST] += paging_s;
 }
@@ -465,7 +474,7 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
                                           : NULL,
         .brief = is_brief(replica),
         .arena = arena};
-    if (needs_memory(replica)) hold(replica, &parts, at_once, &diagnosis, &p);
+    if (needs_memory(replica)) account_memory(replica, &parts, at_once, &diagnosis, &p);
     add_paging(replica, &p.memory, &evidence);
     dl_compose(&evidence, workload, &plan, alone_s(&parts, replica, single_s), &p);
     describe_comm(&busy.sync, &p);

@@ -19,7 +19,7 @@ enum dl_library dl_replica_library(const struct dl_system *system,
 bool dl_replica_polls(const struct dl_system *system, const struct dl_framework *framework,
                       const struct dl_plan *plan) {
     const struct dl_framework_behaviour *behaviour = framework->behaviour;
-    return behaviour != NULL && behaviour->polls &&
+    return behaviour != NULL && behaviour->poll_cycle_s != NULL &&
            dl_libraries[dl_replica_library(system, framework, plan)]->polls;
 }
 

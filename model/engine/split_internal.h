@@ -6,12 +6,6 @@
 #include "model/engine/split.h"
 #include "model/engine/replica.h"
 
-/* Layers between the first output that two layers read and the last addition: inside of residual
- * blocks. fork -1: the network has none. */
-struct dl_split_blocks {
-    int fork, last_add;
-};
-
 struct dl_split_context {
     struct dl_replica *replica;
     const struct dl_split *split;
@@ -19,11 +13,9 @@ struct dl_split_context {
     bool *is_split;     /* of each layer */
     bool *is_gathered;  /* a split one whose output a layer reads that is not */
     double width_bytes; /* of one activation element */
-    struct dl_split_blocks blocks;
-    int last;      /* last split layer */
-    int last_conv; /* last split convolution */
-    int capacity;  /* of the replica's messages */
-    int library;   /* 1 + the library to take in place of the framework's; 0: the framework's */
+    int last;           /* last split layer */
+    int capacity;       /* of the replica's messages */
+    int library; /* 1 + the library to take in place of the framework's; 0: the framework's */
 };
 
 /* One collective or halo exchange among `group` devices, every `stride`-th one. */
@@ -46,13 +38,30 @@ enum dl_code dl_split_time_message(const struct dl_split_context *w,
 enum dl_code dl_split_add_message(struct dl_split_context *w, const struct dl_group_message *talk,
                                   int layer, bool backward, double hidden_frac, struct dl_err *err);
 
-/* The halos of one layer and pass: F-HALO, by the framework's halo_exchange and halo_forward.
- * F-HALO-CHAIN: with synchronous sends that precede the receive, p devices in a line take 2 (p - 1)
- * messages one after the other. */
+/* Appends a collective of `elements` of each sample among the devices of the replica. */
+enum dl_code dl_split_add_collective(struct dl_split_context *w, enum dl_collective_op op,
+                                     double elements, int layer, bool backward, struct dl_err *err);
+
+/* The halos of one layer and pass, to both neighbours at once. F-HALO */
 enum dl_code dl_split_add_halos(struct dl_split_context *w, int index, bool backward,
                                 struct dl_err *err);
-struct dl_split_blocks dl_split_blocks_of(const struct dl_workload *whole);
-/* Whether a layer lies in a residual block. */
-bool dl_split_in_block(const struct dl_split_blocks *blocks, int index);
+
+/* What a framework's own code does in its own way: a row in the file of the behaviour
+ * (dl_framework_behaviour.split). A function that is NULL: nothing of the kind. */
+struct dl_split_behaviour {
+    /* instead of dl_split_add_halos */
+    enum dl_code (*halos)(struct dl_split_context *w, int index, bool backward, struct dl_err *err);
+    /* messages with the gradient of a layer whose output was gathered */
+    enum dl_code (*gathered_backward)(struct dl_split_context *w, int index, struct dl_err *err);
+    /* the last layer that backward does not reach; -1: it reaches all */
+    int (*last_untrained)(const struct dl_split_context *w);
+    /* how the input reaches the devices, `local` the network of one */
+    enum dl_code (*input)(const struct dl_split_context *w, struct dl_workload *local,
+                          struct dl_err *err);
+    /* whether devices may take more memory than they have, and the time that paging adds to a step
+     */
+    bool (*is_managed)(const struct dl_framework *framework);
+    double (*paging_s)(const struct dl_replica *replica, const struct dl_memory *memory);
+};
 
 #endif

@@ -50,7 +50,8 @@ static struct route find_route(const struct dl_split_context *w,
     const struct dl_collective_library *row = dl_libraries[library];
     const bool gpu = r->system->device->kind == DL_DEVICE_GPU;
     const bool collective = gpu && talk->op != DL_COLL_HALO && talk->op != DL_COLL_P2P;
-    const bool managed = a->managed_memory;
+    const struct dl_split_behaviour *own = r->framework->behaviour->split;
+    const bool managed = own != NULL && own->is_managed != NULL && own->is_managed(r->framework);
     const bool direct = collective && !row->takes_gpu_memory && a->activation_direct && !managed &&
                         !(row->stages_gpu_memory && sums(talk->op));
     const bool host = gpu && !direct && !row->takes_gpu_memory;
@@ -196,8 +197,9 @@ enum dl_code dl_split_add_message(struct dl_split_context *w, const struct dl_gr
     return DL_OK;
 }
 
-static enum dl_code add_collective(struct dl_split_context *w, enum dl_collective_op op,
-                                   double elements, int layer, bool backward, struct dl_err *err) {
+enum dl_code dl_split_add_collective(struct dl_split_context *w, enum dl_collective_op op,
+                                     double elements, int layer, bool backward,
+                                     struct dl_err *err) {
     const struct dl_framework *framework = w->replica->request->framework;
     const struct dl_group_message talk = {
         .op = op,
@@ -233,70 +235,44 @@ static enum dl_collective_op filter_backward(const struct dl_framework *framewor
                                             : ops[framework->activations.filter_backward];
 }
 
-/* Where sums of channels end the graph, backward stops after the last split convolution. */
-static bool ends_graph(const struct dl_split_context *w) {
-    return w->split->kind == DL_SPLIT_CHANNEL &&
-           w->replica->request->framework->activations.channel_detached;
+static const struct dl_split_behaviour *behaviour_of(const struct dl_split_context *w) {
+    static const struct dl_split_behaviour general = {.halos = NULL};
+    const struct dl_split_behaviour *own = w->replica->request->framework->behaviour->split;
+    return own != NULL ? own : &general;
 }
+
 static bool is_detached(const struct dl_split_context *w, int index) {
-    return ends_graph(w) ? index <= w->last_conv : w->whole->layers[index].detached;
+    const struct dl_split_behaviour *own = behaviour_of(w);
+    return w->whole->layers[index].detached ||
+           (own->last_untrained != NULL && index <= own->last_untrained(w));
 }
 
 static enum dl_code walk_layer(struct dl_split_context *w, int index, bool backward,
                                struct dl_err *err) {
+    const struct dl_split_behaviour *own = behaviour_of(w);
     const struct dl_layer *layer = &w->whole->layers[index];
     const double outputs = dl_shape_elements(&layer->out), inputs = dl_shape_elements(&layer->in);
     if (!w->is_split[index]) return DL_OK;
     switch (w->split->kind) {
     case DL_SPLIT_FILTER:
-        if (!backward) return add_collective(w, DL_COLL_ALL_GATHER, outputs, index, false, err);
+        if (!backward)
+            return dl_split_add_collective(w, DL_COLL_ALL_GATHER, outputs, index, false, err);
         if (index == w->last) return DL_OK;
-        return add_collective(w, filter_backward(w->replica->request->framework), outputs, index,
-                              true, err);
+        return dl_split_add_collective(w, filter_backward(w->replica->request->framework), outputs,
+                                       index, true, err);
     case DL_SPLIT_CHANNEL:
-        if (!backward) return add_collective(w, DL_COLL_ALL_REDUCE, outputs, index, false, err);
+        if (!backward)
+            return dl_split_add_collective(w, DL_COLL_ALL_REDUCE, outputs, index, false, err);
         if (layer->first || is_detached(w, index)) return DL_OK;
-        return add_collective(w, DL_COLL_ALL_GATHER, inputs, index, true, err);
+        return dl_split_add_collective(w, DL_COLL_ALL_GATHER, inputs, index, true, err);
     default:
-        DL_TRY(dl_split_add_halos(w, index, backward, err));
+        DL_TRY(own->halos != NULL ? own->halos(w, index, backward, err)
+                                  : dl_split_add_halos(w, index, backward, err));
         if (!w->is_gathered[index]) return DL_OK;
-        if (!backward) return add_collective(w, DL_COLL_ALL_GATHER, outputs, index, false, err);
-        if (!w->replica->request->framework->activations.gather_returns) return DL_OK;
-        return add_collective(w, DL_COLL_ALL_TO_ALL, outputs, index, true, err);
+        if (!backward)
+            return dl_split_add_collective(w, DL_COLL_ALL_GATHER, outputs, index, false, err);
+        return own->gathered_backward != NULL ? own->gathered_backward(w, index, err) : DL_OK;
     }
-}
-
-/* F-INPUT-LEADER: the first device of a replica has read its samples and sends them to the others
- * through their hosts. */
-static enum dl_code leader_input(const struct dl_split_context *w, struct dl_err *err) {
-    struct dl_replica *replica = w->replica;
-    const struct dl_predict_request *r = replica->request;
-    const struct dl_activation_policy *policy = &r->framework->activations;
-    const double bytes = replica->samples * r->workload->input_bytes_per_sample;
-    if (!policy->leader_input || !dl_known(bytes)) return DL_OK;
-    const bool scatters = w->split->kind == DL_SPLIT_SPATIAL && !policy->leader_broadcasts;
-    const int64_t devices = r->plan->nodes * r->plan->devices_per_node,
-                  group = (int64_t)w->split->parts;
-    const struct dl_collective_request wanted = {
-        .op = scatters ? DL_COLL_SCATTER : DL_COLL_BROADCAST,
-        .library = DL_LIB_MPI,
-        .bytes = bytes,
-        .nodes = r->plan->nodes,
-        .ranks_per_node = r->plan->devices_per_node,
-        .group_size = group < devices ? group : 0,
-        .concurrent = devices / group,
-    };
-    struct dl_collective_time t;
-    DL_TRY(dl_collective_time(r->system, &wanted, &t, err));
-    replica->input_extra_s = t.time_s;
-    if (r->framework->sync.messages.message_copy_bytes_per_s > 0) {
-        /* copied into the message and out of it */
-        replica->input_extra_s += 2 * bytes / r->framework->sync.messages.message_copy_bytes_per_s;
-    }
-    /* the leader joins the samples of its batch before it sends them */
-    if (r->framework->input.feed_bytes_per_s > 0)
-        replica->input_extra_s += bytes / r->framework->input.feed_bytes_per_s;
-    return DL_OK;
 }
 
 /* Which layers are split, and what follows from it. */
@@ -307,12 +283,10 @@ static void find_layers(struct dl_split_context *w) {
     w->is_split = dl_arena_alloc(arena, layers, sizeof *w->is_split);
     w->is_gathered = dl_arena_alloc(arena, layers, sizeof *w->is_gathered);
     dl_split_layers(whole, w->split, w->is_split);
-    w->blocks = dl_split_blocks_of(whole);
-    w->last = w->last_conv = -1;
+    w->last = -1;
     for (int i = 0; i < whole->layer_count; i++) {
         const struct dl_layer *layer = &whole->layers[i];
         if (w->is_split[i]) w->last = i;
-        if (w->is_split[i] && layer->kind == &dl_layer_conv) w->last_conv = i;
         for (int k = 0; !w->is_split[i] && k < layer->input_count; k++)
             if (layer->inputs[k] >= 0) w->is_gathered[layer->inputs[k]] = true;
     }
@@ -320,22 +294,21 @@ static void find_layers(struct dl_split_context *w) {
 
 static void detach(const struct dl_split_context *w, struct dl_workload *local) {
     const size_t count = (size_t)local->layer_count;
-    if (!ends_graph(w)) return;
+    if (behaviour_of(w)->last_untrained == NULL) return;
     struct dl_layer *layers = dl_arena_alloc(w->replica->request->arena, count, sizeof *layers);
     memcpy(layers, local->layers, count * sizeof *layers);
     for (int i = 0; i < local->layer_count; i++) layers[i].detached = is_detached(w, i);
     local->layers = layers;
 }
 
-/* The network of one device. Its inputs are whole where the leader sends them all. */
-static void make_local(const struct dl_split_context *w) {
+/* The network of one device. */
+static struct dl_workload *make_local(const struct dl_split_context *w) {
     const struct dl_predict_request *r = w->replica->request;
     struct dl_workload *local = dl_arena_alloc(r->arena, 1, sizeof *local);
     dl_split_workload(r->workload, w->split, w->is_split, r->arena, local);
     w->replica->workload = local;
-    if (r->framework->activations.leader_broadcasts)
-        local->input_bytes_per_sample = r->workload->input_bytes_per_sample;
     detach(w, local);
+    return local;
 }
 
 enum dl_code dl_split_replica_split(struct dl_replica *replica, const struct dl_split *split,
@@ -354,8 +327,9 @@ enum dl_code dl_split_replica_split(struct dl_replica *replica, const struct dl_
             if (dl_replica_is_beyond(r, replica->least_wait_s)) return DL_OK;
         }
     }
-    make_local(&w);
-    return leader_input(&w, err);
+    struct dl_workload *local = make_local(&w);
+    const struct dl_split_behaviour *own = behaviour_of(&w);
+    return own->input != NULL ? own->input(&w, local, err) : DL_OK;
 }
 
 static enum dl_code make_split(const struct dl_workload *workload,

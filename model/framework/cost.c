@@ -35,8 +35,10 @@ static void add_kernel(const struct dl_device *device, enum dl_precision precisi
     }
 }
 
-bool dl_cost_fuses(const struct dl_framework *framework, enum dl_precision precision) {
-    return dl_framework_facts(framework, precision, DL_ATTENTION_OPEN).fusion == DL_FUSION_BOTH;
+bool dl_cost_fuses(const struct dl_framework *framework, const struct dl_device *device,
+                   enum dl_precision precision) {
+    return dl_framework_facts(framework, device, precision, DL_ATTENTION_OPEN).fusion ==
+           DL_FUSION_BOTH;
 }
 
 static struct dl_pass_cost pass_cost(const struct dl_device *device, enum dl_precision precision,
@@ -277,7 +279,8 @@ enum dl_code dl_cost_fill(const struct dl_device *device, const struct dl_worklo
                           double batch, struct dl_arena *arena, struct dl_cost *out,
                           struct dl_err *err) {
     struct dl_layer_cost *layers = out->layers;
-    struct dl_kernel_facts facts = dl_framework_facts(framework, plan->precision, plan->attention);
+    struct dl_kernel_facts facts =
+        dl_framework_facts(framework, device, plan->precision, plan->attention);
     dl_facts_compile(&facts, framework, plan->compiler);
     dl_facts_on_device(&facts, device);
     const bool fuses = facts.fusion != DL_FUSION_NONE;

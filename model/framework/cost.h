@@ -58,7 +58,8 @@ enum dl_code dl_cost_recall(struct dl_cost_memo *memo, const struct dl_device *d
 void dl_cost_scale(struct dl_pass_cost *cost, double factor);
 /* Whether the framework fuses elementwise layers in this precision, and whether layer `index` is
  * one of them: then it runs inside the kernel before it. */
-bool dl_cost_fuses(const struct dl_framework *framework, enum dl_precision precision);
+bool dl_cost_fuses(const struct dl_framework *framework, const struct dl_device *device,
+                   enum dl_precision precision);
 bool dl_cost_fused(const struct dl_workload *workload, int index);
 /* What is left of an addition inside another kernel: forward it reads its other inputs; backward
  * the gradient, which all inputs share, is written for them. false: nothing, as of an activation.

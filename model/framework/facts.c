@@ -7,19 +7,34 @@
 static int or_zero(int choice) { return choice < 0 ? 0 : choice; }
 static double or_none(double number) { return dl_known(number) ? number : 0; }
 
+enum { MATRIX = 1 }; /* of the device's `unit` */
+
 static bool has_matrix_units(const struct dl_device *device) {
-    enum { MATRIX = 1 }; /* of the device's `unit` */
     for (int i = 0; i < device->rate_count; i++) {
         if (device->rates[i].unit == MATRIX) return true;
     }
     return false;
 }
 
+/* FlashAttention-2 and cuDNN's fused attention multiply 16-bit numbers on matrix units that know
+ * bfloat16: compute capability 8 and up, CDNA. */
+static bool runs_flash(const struct dl_device *device, enum dl_precision precision) {
+    if (precision == DL_FP32 || precision == DL_TF32) return false;
+    for (int i = 0; i < device->rate_count; i++) {
+        if (device->rates[i].unit == MATRIX && device->rates[i].precision == DL_BF16) return true;
+    }
+    return false;
+}
+
 enum dl_attention_kernel dl_framework_attention(const struct dl_framework *framework,
-                                                enum dl_attention_kernel asked) {
-    return asked == DL_ATTENTION_OPEN
-               ? (enum dl_attention_kernel)or_zero(framework->kernels.attention)
-               : asked;
+                                                const struct dl_device *device,
+                                                enum dl_precision precision,
+                                                enum dl_attention_kernel chosen) {
+    const enum dl_attention_kernel usual =
+        (enum dl_attention_kernel)or_zero(framework->kernels.attention);
+    if (chosen != DL_ATTENTION_OPEN) return chosen;
+    return usual == DL_ATTENTION_FLASH && !runs_flash(device, precision) ? DL_ATTENTION_COMPOSED
+                                                                         : usual;
 }
 
 void dl_facts_on_device(struct dl_kernel_facts *facts, const struct dl_device *device) {
@@ -45,8 +60,11 @@ static double score_kernels(const struct dl_framework_kernels *k, enum dl_attent
 }
 
 struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
+                                          const struct dl_device *device,
                                           enum dl_precision precision,
-                                          enum dl_attention_kernel attention) {
+                                          enum dl_attention_kernel chosen) {
+    const enum dl_attention_kernel attention =
+        dl_framework_attention(framework, device, precision, chosen);
     const struct dl_framework_kernels *k = &framework->kernels;
     const bool mixed = precision == DL_MIXED || precision == DL_FP16 || precision == DL_BF16;
     const int layout = mixed && k->mixed_layout >= 0 ? k->mixed_layout : k->layout,
@@ -55,7 +73,7 @@ struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
     if (batchnorm == DL_BATCHNORM_TRANSPOSED && layout != DL_LAYOUT_NHWC)
         batchnorm = DL_BATCHNORM_SPATIAL;
     return (struct dl_kernel_facts){.precision = precision,
-                                    .attention = dl_framework_attention(framework, attention),
+                                    .attention = attention,
                                     .layernorm = (enum dl_layernorm_kernels)or_zero(k->layernorm),
                                     .gelu = (enum dl_gelu_kernels)or_zero(k->gelu),
                                     .dropout = (enum dl_dropout_kernels)or_zero(k->dropout),

@@ -8,15 +8,19 @@
 #include "model/plan/plan.h"
 #include "model/workload/kernel_facts.h"
 
-/* Kernels of attention: those that the plan asks for, else the framework's; OPEN: the layer's. */
+/* Kernels of attention: the plan's choice (`chosen`); without one (DL_ATTENTION_OPEN) those of the
+ * framework, where FlashAttention becomes composed attention on devices and in precisions that it
+ * does not run in (flash-attention). DL_ATTENTION_OPEN: the layer decides. */
 enum dl_attention_kernel dl_framework_attention(const struct dl_framework *framework,
-                                                enum dl_attention_kernel asked);
+                                                const struct dl_device *device,
+                                                enum dl_precision precision,
+                                                enum dl_attention_kernel chosen);
 
-/* What layers need to know of a framework to list their kernels. `attention`: the plan's choice;
- * DL_ATTENTION_OPEN: the framework's. */
+/* What layers need to know of a framework to list their kernels. `chosen`: see above. */
 struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
+                                          const struct dl_device *device,
                                           enum dl_precision precision,
-                                          enum dl_attention_kernel attention);
+                                          enum dl_attention_kernel chosen);
 
 /* What a compiler makes of them: elementwise chains, biases and casts join the kernels around them,
  * reductions end a kernel, convolutions in 16 bit compute channels-last. Only where the framework

@@ -15,14 +15,17 @@ const char *const dl_framework_status_names[] = {"maintained", "retired",      "
 extern const struct dl_framework_behaviour dl_fw_bucketed, dl_fw_tensor_fusion, dl_fw_concatenated,
     dl_fw_parameter_server, dl_fw_kvstore_device, dl_fw_kvstore_server, dl_fw_central_weights,
     dl_fw_per_layer, dl_fw_ideal, dl_fw_replicated, dl_fw_quantized, dl_fw_top_k, dl_fw_local_steps,
-    dl_fw_sufficient_factors;
+    dl_fw_sufficient_factors, dl_fw_chainermn;
 
 const struct dl_framework_behaviour *const dl_framework_behaviours[] = {
-    &dl_fw_bucketed,         &dl_fw_tensor_fusion,      &dl_fw_concatenated,
-    &dl_fw_parameter_server, &dl_fw_kvstore_device,     &dl_fw_kvstore_server,
-    &dl_fw_central_weights,  &dl_fw_per_layer,          &dl_fw_ideal,
-    &dl_fw_replicated,       &dl_fw_quantized,          &dl_fw_top_k,
-    &dl_fw_local_steps,      &dl_fw_sufficient_factors, NULL,
+    &dl_fw_bucketed,        &dl_fw_tensor_fusion,
+    &dl_fw_concatenated,    &dl_fw_parameter_server,
+    &dl_fw_kvstore_device,  &dl_fw_kvstore_server,
+    &dl_fw_central_weights, &dl_fw_per_layer,
+    &dl_fw_ideal,           &dl_fw_replicated,
+    &dl_fw_quantized,       &dl_fw_top_k,
+    &dl_fw_local_steps,     &dl_fw_sufficient_factors,
+    &dl_fw_chainermn,       NULL,
 };
 
 const struct dl_framework_behaviour *dl_framework_behaviour_find(const char *name) {
@@ -65,6 +68,17 @@ const struct dl_framework_release *dl_framework_release_find(const struct dl_fra
     return NULL;
 }
 
+const struct dl_framework_release *dl_framework_release_called(const struct dl_framework *framework,
+                                                               const char *name, bool *known_out) {
+    const struct dl_release_facts facts = {.version = name};
+    const struct dl_framework_release *release = dl_framework_release_find(framework, name);
+    bool known = release != NULL || strcmp(framework->release, name) == 0;
+    if (!known && framework->release_count > 0)
+        release = dl_framework_release_of(framework, &facts, &known);
+    if (known_out != NULL) *known_out = known;
+    return release;
+}
+
 /* The release that the map names for the architecture or what that begins with; NULL: none. */
 static const struct dl_framework_release *release_on(const struct dl_framework *framework,
                                                      const struct dl_map_entry *map, int count,
@@ -79,7 +93,7 @@ static const struct dl_framework_release *release_on(const struct dl_framework *
 const struct dl_framework_release *dl_framework_release_for(const struct dl_framework *framework,
                                                             const char *name,
                                                             const char *architecture) {
-    if (name != NULL) return dl_framework_release_find(framework, name);
+    if (name != NULL) return dl_framework_release_called(framework, name, NULL);
     return release_on(framework, framework->device_releases, framework->device_release_count,
                       architecture);
 }
@@ -109,7 +123,8 @@ enum dl_code dl_framework_release_set(const struct dl_framework *framework,
     for (int i = 0; i < release->set_count; i++)
         list[i] = (struct dl_override){.key = release->set[i].key, .value = release->set[i].text};
     list[release->set_count] = (struct dl_override){.key = "release", .value = release->name};
-    DL_TRY(dl_json_set(doc, &dl_framework_schema, list, release->set_count + 1, err));
+    DL_TRY(
+        dl_json_set(doc, dl_framework_schema_of(NULL, arena), list, release->set_count + 1, err));
     for (int i = 0; i < release->set_count; i++) {
         if (!list[i].used)
             return dl_json_fail(doc, "releases", err,
@@ -169,19 +184,6 @@ void dl_framework_share_kernels(struct dl_framework *framework, const struct dl_
     if (framework->memory.allocator < 0) framework->memory.allocator = from->memory.allocator;
 }
 
-static enum dl_code find_behaviour(struct dl_framework *framework, const struct dl_json *doc,
-                                   struct dl_err *err) {
-    const char *names[32] = {NULL};
-    framework->behaviour = dl_framework_behaviour_find(framework->behaviour_name);
-    if (framework->behaviour != NULL) return DL_OK;
-    for (int i = 0; dl_framework_behaviours[i] != NULL && i < 31; i++)
-        names[i] = dl_framework_behaviours[i]->name;
-    const char *near = dl_suggest(framework->behaviour_name, names);
-    return dl_json_fail(doc, "behaviour", err, "no such behaviour '%.60s'; %s%s",
-                        framework->behaviour_name, near != NULL ? "did you mean " : "",
-                        near != NULL ? near : "see 'dlmodel list behaviours'");
-}
-
 static const struct dl_field *field_of(const char *key) {
     const struct dl_field *field = dl_framework_schema.fields;
     while (field->key != NULL && strcmp(field->key, key) != 0) field++;
@@ -224,11 +226,9 @@ static enum dl_code check_launch(const struct dl_framework *framework, const str
 
 enum dl_code dl_framework_resolve(struct dl_framework *framework, const struct dl_json *doc,
                                   struct dl_err *err) {
-    DL_TRY(find_behaviour(framework, doc, err));
+    const struct dl_framework_behaviour *behaviour = framework->behaviour;
     DL_TRY(check_required(framework, doc, err));
     DL_TRY(dl_framework_capabilities_check(framework, doc, err));
-    if (dl_known(framework->sync.bucketed.first_bucket_bytes) &&
-        !dl_known(framework->sync.bucketed.bucket_bytes))
-        return dl_json_fail(doc, "first_bucket_bytes", err, "needs bucket_bytes as well");
+    if (behaviour->check != NULL) DL_TRY(behaviour->check(framework, doc, err));
     return check_launch(framework, doc, err);
 }

@@ -33,70 +33,43 @@ struct dl_framework_release {
 /* Which server holds which variable (servers.h). */
 enum dl_server_assignment { DL_SERVERS_ROUND_ROBIN, DL_SERVERS_LEAST_LOADED, DL_SERVERS_HASHED };
 
-/* How gradients are synchronized: what all behaviours share, then the policy of each. A
- * behaviour names the members that it requires (dl_framework_behaviour.required). */
+/* How gradients are synchronized: constants that several behaviours or the engine read. A behaviour
+ * names those of them that it reads or requires (dl_framework_behaviour.keys, .required). */
 struct dl_sync_policy {
     int library, cpu_library;            /* enum dl_library; cpu_library -1: this mode needs GPUs */
     const char *copy_pattern;            /* of DL_LIB_COPY: "star", "ring", ...; NULL: star */
     double gradient_bytes;               /* width of a synchronized gradient element in fp32 */
     double mixed_gradient_bytes;         /* the same in mixed precision */
     double collective_launch_s;          /* host time of one collective */
-    double gradient_launches_per_tensor; /* that the host issues for the exchange of one tensor */
-    bool overlaps_backward;              /* synchronization may start before backward ends */
-    bool each_micro_batch;               /* synchronizes after each micro-batch */
+    double gradient_launches_per_tensor; /* host launches per synchronized gradient tensor */
+    double replica_s; /* host time per parameter tensor and device, of replicas built each step */
+    bool overlaps_backward; /* synchronization may start before backward ends */
+    bool each_micro_batch;  /* synchronizes after each micro-batch */
+    bool asynchronous;      /* workers do not wait for each other */
+    /* all-reduce: inside nodes, between nodes by the shards of each device, inside nodes again */
+    bool hierarchical;
     /* cores of a CPU device that communicate instead of computing, where a plan has several
      * devices (MLSL's endpoints); of a Xeon Phi */
     double endpoint_cores, knl_endpoint_cores;
-    /* workers do not wait for each other: they use different sets of weights in a step */
-    bool asynchronous;
-    struct { /* DDP, FSDP; ideal */
-        double bucket_bytes, first_bucket_bytes;
-        double bucket_count;    /* buckets of equal size instead (NVCaffe); 0: by bucket_bytes */
-        bool bucket_views;      /* gradients are computed in the buckets: no copies */
-        bool buffers_broadcast; /* batch-norm buffers before each forward pass */
-    } bucketed;
-    struct { /* Horovod */
-        double fusion_bytes, cycle_s;
-        /* the coordinator's time for one tensor of one rank; 0: a response cache spares it */
-        double request_s;
-        bool batched_copies; /* one kernel copies all tensors of a message into its buffer */
-        /* the operations of a GPU library are queued when the host issues them, before the device
-         * has computed the gradients; the thread waits for those (F-FUSION-WAIT) */
-        bool queued_when_issued;
-    } fusion;
-    struct {               /* tf.distribute, ChainerMN, DataParallel */
-        double pack_bytes; /* size of one concatenated tensor; 0: all gradients in one */
-        /* gradients of one pack, counted from the first variable; 0: by pack_bytes */
-        double pack_tensors;
-        bool in_place; /* gradients are computed in the pack's memory: no copies */
-        bool divides;  /* the mean takes a pass of its own over the summed gradients */
-    } concatenated;
-    struct {                     /* MXNet */
-        double big_key_elements; /* larger arrays are split over all servers */
-        bool host_staged;        /* devices of a node are summed on the host, not on a GPU */
-        bool serial_keys;        /* a key is summed and copied out before the next one begins */
-    } kvstore;
-    struct {              /* messages of servers and of central weights */
-        double message_s; /* host time of one message or RPC */
-        /* the same where device memory goes through the host; 0: as message_s */
-        double staged_message_s;
+    double bucket_bytes;     /* size at which a gradient bucket is closed; NAN: no buckets */
+    double pack_bytes;       /* size of one concatenated tensor; 0: all gradients in one */
+    double big_key_elements; /* larger arrays are split over all servers; NAN: none */
+    struct {                 /* messages of servers and of central weights */
+        double message_s;    /* host time of one message or RPC */
         /* Messages of one process: its receiving thread copies and parses them, its senders
          * serialize them, a server's thread adds a worker's gradient to the sum. NAN: no limit. */
         double message_copy_bytes_per_s, send_bytes_per_s, sum_bytes_per_s;
         double flow_bytes_per_s; /* between one process and another; NAN: no limit */
         int server_assignment;   /* enum dl_server_assignment */
         bool servers_colocated;  /* parameter servers share the workers' nodes */
-        bool weights_on_device;  /* central weights live on the first GPU, not the host */
     } messages;
-    struct {                  /* top-k */
-        double gradient_frac; /* elements that a rank sends / all */
-    } sparse;
-    struct {                     /* local SGD */
-        double local_step_count; /* between two averagings of the parameters */
-    } local;
-    /* all-reduce: inside nodes, between nodes by the shards of each device, inside nodes again */
-    bool hierarchical;
-    double replica_s; /* host time per parameter tensor and device, of replicas built each step */
+};
+
+/* Constants that one behaviour alone reads: a struct of its own file, of at most this size
+ * (DL_OWN in gradient_sync.h). */
+union dl_own_policy {
+    double numbers[8];
+    char bytes[64];
 };
 
 /* Kernels that the framework runs, as discrete facts of a version: values of the enumerations of
@@ -176,13 +149,6 @@ struct dl_framework_memory {
 /* How filter parallelism sums the gradients of activations. */
 enum dl_filter_backward { DL_FILTER_ALL_REDUCE, DL_FILTER_REDUCE_SCATTER, DL_FILTER_ALL_TO_ALL };
 
-/* How the devices of a spatial replica exchange halos: all at once with their neighbours, or in
- * synchronous sends one after the other, first down the line and then up (Ssend before receive). */
-enum dl_halo_exchange { DL_HALO_CONCURRENT, DL_HALO_SERIAL };
-/* Which layers fetch rows of their input's neighbours: those whose window needs them; or, by what
- * ChainerMNX passes as window, convolutions and pools outside of residual blocks. */
-enum dl_halo_forward { DL_HALO_WINDOWS, DL_HALO_OUTSIDE_BLOCKS };
-
 /* Replicas that are split within layers (model/engine/split_replica.h): how activations move
  * between the devices of one replica. Libraries: enum dl_library, -1: absent. */
 struct dl_activation_policy {
@@ -196,19 +162,9 @@ struct dl_activation_policy {
     double spatial_dims;      /* maximum number of split dimensions; 0: all */
     bool activation_direct;   /* activation_library moves device memory itself */
     bool halo_overlaps;       /* inner positions are computed during the halo transfer */
-    bool leader_input;        /* the first device of a replica reads and scatters its input */
-    int halo_exchange;        /* enum dl_halo_exchange */
-    int halo_forward;         /* enum dl_halo_forward */
     /* passes over a gathered activation on the device, to join its pieces and to sum them */
     double activation_copies;
-    bool gathers_by_root;   /* an all-gather is a gather to the first device and a broadcast */
-    bool leader_broadcasts; /* the whole batch goes to all devices, spatial ones cut it there */
-    bool gather_returns;    /* the gradient of a gathered activation returns by an all-to-all */
-    bool group_sums_first;  /* gradients: all-reduce in the replica, then across (sums.c) */
-    /* managed memory is allocated: MPI moves it through the host, and what does not fit pages over
-     * the host's link */
-    bool managed_memory;
-    bool channel_detached; /* channel parallelism's sums end the graph: backward stops there */
+    bool gathers_by_root; /* an all-gather is a gather to the first device and a broadcast */
 };
 
 /* What a release has (capabilities.h). An empty list restricts nothing. */
@@ -273,15 +229,26 @@ struct dl_framework_behaviour; /* gradient_sync.h */
 struct dl_interval_model;      /* interval.h */
 struct dl_posterior;
 
+/* What is known of the errors of predictions. */
+struct dl_framework_errors {
+    /* spread of log(predicted / measured) beyond kernels and collectives */
+    double residual_sigma_log;
+    const struct dl_interval_model *intervals; /* errors of published runs; NULL: unknown */
+    const struct dl_posterior *measured;       /* what the user's runs say; NULL: none */
+    const char *measured_remark;               /* warning about these runs; NULL: none */
+};
+
 struct dl_framework {
     const char *name, *summary, *source, *release;
     bool release_assumed;  /* of a measured run that does not say which release it used */
     const char **versions; /* further versions that the file's own constants cover */
     int version_count;
     const char *behaviour_name; /* as the file has it, perhaps an older name */
-    /* its row of dl_framework_behaviours; set by dl_framework_resolve */
+    /* its row of dl_framework_behaviours; set by dl_framework_load */
     const struct dl_framework_behaviour *behaviour;
     struct dl_sync_policy sync;
+    union dl_own_policy own;
+    char other_key[8]; /* keys that only other behaviours read are loaded here */
     struct dl_framework_kernels kernels;
     struct dl_framework_host host;
     struct dl_framework_input input;
@@ -300,13 +267,8 @@ struct dl_framework {
     bool splits_layers; /* tensor, pipeline, sequence and expert parallelism */
     bool shards;        /* ZeRO stages */
     int default_for;    /* enum dl_framework_default; -1: nothing */
-    /* spread of log(predicted / measured) beyond kernels and collectives */
-    double residual_sigma_log;
-    /* errors of published runs, and what the user's runs say; NULL: not known */
-    const struct dl_interval_model *intervals;
-    const struct dl_posterior *measured;
-    const char *measured_remark; /* warning about the user's runs; NULL: none */
-    bool has_launch;             /* false: Slurm cannot run it */
+    struct dl_framework_errors errors;
+    bool has_launch; /* false: Slurm cannot run it */
     struct dl_framework_launch launch;
     /* as in a release, for networks without an entry there */
     struct dl_map_entry *workloads;
@@ -323,12 +285,23 @@ struct dl_framework {
     int source_count;
 };
 
+/* Keys that several behaviours or the engine read. */
 extern const struct dl_schema dl_framework_schema;
+/* These, the behaviour's own ones, and those that other behaviours own, which are loaded into
+ * `other_key`: a document keeps them when --set changes its behaviour. NULL: all keys of all
+ * behaviours. */
+const struct dl_schema *dl_framework_schema_of(const struct dl_framework_behaviour *behaviour,
+                                               struct dl_arena *arena);
+/* Loads a framework with the keys of its behaviour, and sets `behaviour`. */
+enum dl_code dl_framework_load(const struct dl_json *doc, struct dl_arena *arena,
+                               struct dl_framework *out, struct dl_err *err);
+/* A number or flag by its key; NAN: unknown, or no key of this framework's behaviour. */
+double dl_framework_number(const struct dl_framework *framework, const char *key);
 extern const struct dl_schema dl_framework_launch_schema;  /* of its member launch */
 extern const struct dl_schema dl_framework_release_schema; /* of its member releases */
 
-/* Finishes a framework that was loaded from `doc`: finds its behaviour and checks members against
- * each other and against what the behaviour requires. DL_ERR_INPUT names file, position and key. */
+/* Checks the members of a framework that was loaded from `doc` against each other and against what
+ * its behaviour requires. DL_ERR_INPUT names file, position and key. */
 enum dl_code dl_framework_resolve(struct dl_framework *framework, const struct dl_json *doc,
                                   struct dl_err *err);
 
@@ -345,7 +318,11 @@ const struct dl_framework *dl_framework_bound(const struct dl_framework *const *
 /* The release by that name; NULL: none. */
 const struct dl_framework_release *dl_framework_release_find(const struct dl_framework *framework,
                                                              const char *name);
-/* The release by that name; without one (NULL), that of the GPU architecture (NULL: none). NULL:
+/* The release by that name or that covers that version (release.h); NULL: the file's own.
+ * known_out, if not NULL: whether the file names it. */
+const struct dl_framework_release *dl_framework_release_called(const struct dl_framework *framework,
+                                                               const char *name, bool *known_out);
+/* The release called so; without a name (NULL), that of the GPU architecture (NULL: none). NULL:
  * the file's own. */
 const struct dl_framework_release *dl_framework_release_for(const struct dl_framework *framework,
                                                             const char *name,

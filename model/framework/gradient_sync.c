@@ -210,3 +210,25 @@ double dl_gradient_sync_server_s_per_byte(const struct dl_gradient_sync_request 
     const double remote = (workers - 1) / workers;
     return remote * fmax(1, imbalance) / bandwidth;
 }
+
+/* Buckets are copies of the gradients. */
+static struct dl_sync_buffer buckets(const struct dl_framework *framework, double gradient_bytes) {
+    const double bytes = framework->sync.bucket_bytes;
+    return (struct dl_sync_buffer){dl_known(bytes) ? gradient_bytes : 0,
+                                   "all gradients, in buckets", bytes};
+}
+
+struct dl_sync_buffer dl_gradient_sync_packs(const struct dl_framework *framework,
+                                             double gradient_bytes) {
+    const double bytes = framework->sync.pack_bytes;
+    if (dl_known(framework->sync.bucket_bytes)) return buckets(framework, gradient_bytes);
+    return (struct dl_sync_buffer){bytes > 0 ? fmin(bytes, gradient_bytes) : gradient_bytes,
+                                   "concatenated gradients", NAN};
+}
+
+struct dl_sync_buffer dl_gradient_sync_buffer(const struct dl_framework *framework,
+                                              double gradient_bytes) {
+    const struct dl_framework_behaviour *behaviour = framework->behaviour;
+    return behaviour->buffer != NULL ? behaviour->buffer(framework, gradient_bytes)
+                                     : buckets(framework, gradient_bytes);
+}

@@ -81,13 +81,23 @@ struct dl_gradient_sync {
     const char *bound;
 };
 
+struct dl_split_behaviour;
+
+/* What a behaviour keeps in device memory next to the gradients. */
+struct dl_sync_buffer {
+    double bytes;
+    const char *what;  /* "fusion buffer" */
+    double unit_bytes; /* of one buffer; NAN: they have no size of their own */
+};
+
+/* The constants of a behaviour's own struct. */
+#define DL_OWN(type, framework) ((const type *)(const void *)&(framework)->own)
+
 struct dl_framework_behaviour {
     const char *name, *summary, *source;
     const char *old_name; /* that framework files may still use; NULL: none */
     /* a bound that no framework beats: no host costs, no straggler wait */
     const bool is_bound;
-    /* its own thread polls in MPI for the other ranks while the cores compute */
-    const bool polls;
     /* number and sizes of messages depend on when gradients are ready */
     const bool timing_dependent;
     /* works in cycles whose phase relative to the iteration is unknown (phase_frac) */
@@ -95,11 +105,25 @@ struct dl_framework_behaviour {
     const bool lossy;                /* gradients lose precision on the way */
     const bool takes_backup_workers; /* a step can go on without its slowest workers */
     const bool has_servers;          /* parameter servers, of which a plan may say how many */
-    /* Keys of the framework's file that it reads and that not every behaviour does;
-     * NULL-terminated. NULL: none. */
-    const char *const *keys;
-    /* Keys of the framework that it requires; NULL-terminated. NULL: none. */
-    const char *const *required;
+    /* Keys of dl_framework_schema that it reads and not every behaviour does, and those that it
+     * requires; NULL-terminated. NULL: none. */
+    const char *const *keys, *const *required;
+    /* Keys that it alone reads: numbers, flags and choices of its own struct (DL_OWN). NULL: none.
+     */
+    const struct dl_field *fields;
+    /* Checks constants against each other; NULL: nothing to check. */
+    enum dl_code (*check)(const struct dl_framework *framework, const struct dl_json *doc,
+                          struct dl_err *err);
+    /* Time between two polls in MPI of its own thread, while the cores compute; NULL: no such
+     * thread. */
+    double (*poll_cycle_s)(const struct dl_framework *framework);
+    /* How its own code exchanges activations of a split replica (model/engine/split_internal.h);
+     * NULL: the general way. */
+    const struct dl_split_behaviour *split;
+    /* The first device of a split replica reads the input of all its devices. */
+    const bool leader_reads;
+    /* F-MEM-BUFFERS where they are not buckets of bucket_bytes; NULL: they are. */
+    struct dl_sync_buffer (*buffer)(const struct dl_framework *framework, double gradient_bytes);
     /* NULL when the plan is possible, else the reason, as a message for the user. */
     const char *(*refuse)(const struct dl_system *system, const struct dl_plan *plan);
     enum dl_code (*synchronize)(const struct dl_gradient_sync_request *request,
@@ -120,6 +144,13 @@ void dl_gradient_sync_messages(const struct dl_gradient_sync_request *request, i
 enum dl_code dl_gradient_sync_collective(const struct dl_gradient_sync_request *request,
                                          enum dl_collective_op op, double bytes,
                                          struct dl_message *message, struct dl_err *err);
+/* F-MEM-BUFFERS: what the behaviour keeps, else buckets of bucket_bytes, which are copies of the
+ * gradients; 0: nothing. */
+struct dl_sync_buffer dl_gradient_sync_buffer(const struct dl_framework *framework,
+                                              double gradient_bytes);
+/* Concatenated gradients of pack_bytes, unless there are buckets. */
+struct dl_sync_buffer dl_gradient_sync_packs(const struct dl_framework *framework,
+                                             double gradient_bytes);
 /* F-CAST: seconds to narrow all gradients to the width that is sent and to widen the sums again,
  * where that is less than the width that is kept: 2 (kept + sent) bytes an element; else 0. */
 double dl_gradient_sync_cast_s(const struct dl_gradient_sync_request *request);

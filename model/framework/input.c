@@ -1,4 +1,5 @@
 /* input.c - F-INPUT. */
+#include "model/framework/gradient_sync.h"
 #include "model/framework/input.h"
 #include "model/network/path.h"
 
@@ -10,7 +11,7 @@
 
 /* Processes of a node that read samples: of each device, or the leader of each replica. */
 static double readers(const struct dl_framework *framework, const struct dl_plan *plan) {
-    const bool led = framework->activations.leader_input && plan->replica_devices > 1;
+    const bool led = framework->behaviour->leader_reads && plan->replica_devices > 1;
     return fmax(1, (double)plan->devices_per_node / (led ? (double)plan->replica_devices : 1));
 }
 

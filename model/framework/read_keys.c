@@ -5,16 +5,25 @@
 
 #include "model/framework/gradient_sync.h"
 
+static const struct dl_field *find(const struct dl_field *fields, const char *key) {
+    for (; fields != NULL && fields->key != NULL; fields++) {
+        if (strcmp(fields->key, key) == 0) return fields;
+    }
+    return NULL;
+}
+
+/* The field of any behaviour. */
 static const struct dl_field *field_of(const char *key) {
-    const struct dl_field *f = dl_framework_schema.fields;
-    while (f->key != NULL && strcmp(f->key, key) != 0) f++;
-    return f->key != NULL ? f : NULL;
+    const struct dl_field *field = find(dl_framework_schema.fields, key);
+    for (int i = 0; field == NULL && dl_framework_behaviours[i] != NULL; i++)
+        field = find(dl_framework_behaviours[i]->fields, key);
+    return field;
 }
 
 /* Whether a key names the field: in full, or without its unit where no field is called so. */
 static bool names(const char *key, const char *field) {
-    const struct dl_field *exact = field_of(key), *f = field_of(field);
-    if (exact != NULL || f == NULL) return exact == f && f != NULL;
+    const struct dl_field *f = field_of(field);
+    if (f == NULL || field_of(key) != NULL) return strcmp(key, field) == 0;
     const struct dl_field one[] = {*f, {.key = NULL}};
     const struct dl_schema schema = {.name = "framework", .fields = one};
     return dl_json_key_known(&schema, key);
@@ -23,6 +32,9 @@ static bool names(const char *key, const char *field) {
 static bool reads(const struct dl_framework_behaviour *behaviour, const char *key) {
     for (const char *const *k = behaviour->keys; k != NULL && *k != NULL; k++) {
         if (names(key, *k)) return true;
+    }
+    for (const struct dl_field *f = behaviour->fields; f != NULL && f->key != NULL; f++) {
+        if (names(key, f->key)) return true;
     }
     return false;
 }
@@ -53,7 +65,8 @@ const char *dl_framework_key_readers(const char *key, struct dl_arena *arena) {
 enum dl_code dl_framework_keys_check(const struct dl_framework *framework,
                                      const struct dl_json *doc, struct dl_arena *arena,
                                      struct dl_err *err) {
-    for (const struct dl_field *f = dl_framework_schema.fields; f->key != NULL; f++) {
+    const struct dl_schema *all = dl_framework_schema_of(NULL, arena);
+    for (const struct dl_field *f = all->fields; f->key != NULL; f++) {
         if (dl_json_has(doc, f->key) && dl_framework_ignores(framework, f->key))
             return dl_json_fail(doc, f->key, err, "behaviour %s does not read it, only %s",
                                 framework->behaviour->name,

@@ -1,6 +1,6 @@
-/* read_keys.h - which keys of a framework's file something reads: those that no behaviour claims as
- * its own (dl_framework_behaviour.keys), and those of its behaviour. A key that nothing reads is
- * refused in a file and after --set, where it would silently do nothing. */
+/* read_keys.h - which keys of a framework's file something reads: those that no behaviour lists or
+ * owns (dl_framework_behaviour.keys, .fields), and those of its behaviour. A key that nothing reads
+ * is refused in a file and after --set, where it would silently do nothing. */
 #ifndef DL_MODEL_FRAMEWORK_READ_KEYS_H
 #define DL_MODEL_FRAMEWORK_READ_KEYS_H
 

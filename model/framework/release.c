@@ -108,6 +108,47 @@ const struct dl_framework_release *dl_framework_release_of(const struct dl_frame
     return NULL;
 }
 
+/* The numbers of "25.04.01"; false where they begin with none. */
+enum { NUMBERS = 3 };
+static bool read_numbers(const char *text, int out[NUMBERS]) {
+    memset(out, 0, NUMBERS * sizeof *out);
+    return sscanf(text, "%9d.%9d.%9d", &out[0], &out[1], &out[2]) > 0;
+}
+
+/* Below, at or above 0: `a` is the earlier, the same or the later version. */
+static int by_number(const int a[NUMBERS], const int b[NUMBERS]) {
+    for (int i = 0; i < NUMBERS; i++) {
+        if (a[i] != b[i]) return a[i] < b[i] ? -1 : 1;
+    }
+    return 0;
+}
+
+/* The latest of `versions` of the product of `version` up to its number, if later than `best`. */
+static const char *latest(const char **versions, int count, const char *version, const char *best) {
+    const size_t product = strcspn(version, DIGITS);
+    int limit[NUMBERS], number[NUMBERS], best_number[NUMBERS];
+    if (!read_numbers(version + product, limit)) return best;
+    for (int i = 0; i < count; i++) {
+        if (strcspn(versions[i], DIGITS) != product ||
+            strncasecmp(versions[i], version, product) != 0 ||
+            !read_numbers(versions[i] + product, number) || by_number(number, limit) > 0)
+            continue;
+        if (best != NULL) read_numbers(best + product, best_number);
+        if (best == NULL || by_number(number, best_number) > 0) best = versions[i];
+    }
+    return best;
+}
+
+const char *dl_framework_earlier_version(const struct dl_framework *framework,
+                                         const char *version) {
+    const char *best = latest(framework->versions, framework->version_count, version, NULL);
+    for (int i = 0; i < framework->release_count; i++) {
+        const struct dl_framework_release *release = &framework->releases[i];
+        best = latest(release->versions, release->version_count, version, best);
+    }
+    return best;
+}
+
 /* DL_ERR_INPUT: `from` names no release of the file, or the chain of releases is a circle. */
 static enum dl_code check_from(const struct dl_framework *framework,
                                const struct dl_framework_release *release,

@@ -23,6 +23,10 @@ const struct dl_framework_release *dl_framework_release_of(const struct dl_frame
                                                            const struct dl_release_facts *facts,
                                                            bool *covered_out);
 
+/* The latest version that the file names, of the same product and not later than `version`
+ * ("NeMo 26.04": "NeMo 26.02"); NULL: none. */
+const char *dl_framework_earlier_version(const struct dl_framework *framework, const char *version);
+
 /* DL_ERR_INPUT: a release's `where` names a column that selects no runs, or its `from` no release.
  * To be called before any release is set. */
 enum dl_code dl_framework_release_check(const struct dl_framework *framework,

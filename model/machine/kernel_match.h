@@ -9,9 +9,13 @@
 #include "model/core/csv.h"
 #include "model/machine/kernel.h"
 
+enum { DL_ROW_MORE = 2 };
 struct dl_kernel_row {
     const char *device; /* as in the table */
     struct dl_kernel kernel;
+    /* Further kernels of the time: the weight gradient of "bwd", both gradients of "fwd_bwd" */
+    struct dl_kernel more[DL_ROW_MORE];
+    int more_count;
     enum dl_precision precision;
     double measured_s;
     bool by_call;    /* timed call by call from the host: no shorter than a launch */

@@ -73,6 +73,22 @@ static enum dl_variant variant_of(const struct dl_csv *csv, int row) {
     return DL_VARIANT_PLAIN;
 }
 
+static enum dl_pass pass_of(const char *word) {
+    if (strcmp(word, "bwd_weights") == 0 || strcmp(word, "bwd_filter") == 0)
+        return DL_BACKWARD_WEIGHTS;
+    if (strncmp(word, "bwd", 3) == 0) return DL_BACKWARD_DATA;
+    return strcmp(word, "update") == 0 ? DL_UPDATE : DL_FORWARD;
+}
+
+/* "bwd" of a layer with weights: the gradients of its input and of its weights. */
+static bool has_both_gradients(const char *pass) {
+    return strcmp(pass, "bwd") == 0 || strcmp(pass, "fwd_bwd") == 0;
+}
+
+static void add(struct dl_kernel_row *out, struct dl_kernel kernel) {
+    if (out->more_count < DL_ROW_MORE) out->more[out->more_count++] = kernel;
+}
+
 static enum dl_code read_gemm(const struct dl_csv *csv, int row, struct dl_kernel_row *out,
                               struct dl_err *err) {
     double v[4];
@@ -82,11 +98,19 @@ static enum dl_code read_gemm(const struct dl_csv *csv, int row, struct dl_kerne
         out->why = NO_SIZE;
         return DL_OK;
     }
-    if (strncmp(dl_kernel_table_cell(csv, row, "pass"), "bwd", 3) == 0) {
-        out->why = "several GEMMs in one time";
-        return DL_OK;
-    }
-    out->kernel = dl_kernel_gemm(DL_FORWARD, v[0], v[1], v[2], v[3]);
+    const char *pass = dl_kernel_table_cell(csv, row, "pass");
+    /* "grouped weight gradient": one product, of the sizes given */
+    if (strstr(dl_kernel_table_cell(csv, row, "op"), "gradient") != NULL) pass = "";
+    const double m = v[0], n = v[1], k = v[2], count = v[3];
+    if (strcmp(pass, "bwd_data") == 0)
+        out->kernel = dl_kernel_gemm(DL_FORWARD, m, k, n, count);
+    else if (pass_of(pass) == DL_BACKWARD_WEIGHTS)
+        out->kernel = dl_kernel_gemm(DL_FORWARD, k, n, m, count);
+    else
+        out->kernel = dl_kernel_gemm(DL_FORWARD, m, n, k, count);
+    if (strcmp(pass, "fwd_bwd") == 0) add(out, dl_kernel_gemm(DL_FORWARD, m, k, n, count));
+    if (strcmp(pass, "bwd") == 0) out->kernel = dl_kernel_gemm(DL_FORWARD, m, k, n, count);
+    if (has_both_gradients(pass)) add(out, dl_kernel_gemm(DL_FORWARD, k, n, m, count));
     if (variant_of(csv, row) == DL_VARIANT_BLOCKS) out->kernel.variant = DL_VARIANT_BLOCKS;
     return DL_OK;
 }
@@ -117,8 +141,10 @@ static enum dl_code read_attention(const struct dl_csv *csv, int row, enum dl_pa
                                              .causal = causal > 0.0};
     out->kernel = dl_kernel_attention(pass, &shape);
     out->kernel.variant = variant_of(csv, row);
-    if (strcmp(dl_kernel_table_cell(csv, row, "pass"), "fwd_bwd") == 0)
-        out->why = "forward and backward in one time";
+    if (strcmp(dl_kernel_table_cell(csv, row, "pass"), "fwd_bwd") != 0) return DL_OK;
+    struct dl_kernel backward = dl_kernel_attention(DL_BACKWARD_DATA, &shape);
+    backward.variant = out->kernel.variant;
+    add(out, backward);
     return DL_OK;
 }
 
@@ -156,20 +182,24 @@ static enum dl_code read_conv(const struct dl_csv *csv, int row, enum dl_pass pa
         out->why = "transposed convolution";
         return DL_OK;
     }
-    out->kernel = dl_kernel_conv(pass, sizes[0], sizes[1], sizes[2], sizes[3], in, kernel, stride,
-                                 pad, dilation);
-    /* A depth is given, also of 1, where the library was asked for three dimensions. */
-    if (*dl_kernel_table_cell(csv, row, "d") != '\0') out->kernel.variant = DL_VARIANT_VOLUME;
-    if (dl_kernel_is_depthwise(&out->kernel)) out->kernel.variant = DL_VARIANT_DEPTHWISE;
+    const char *word = dl_kernel_table_cell(csv, row, "pass");
+    const enum dl_pass passes[] = {pass, DL_BACKWARD_DATA, DL_BACKWARD_WEIGHTS};
+    for (int i = 0; i < 3; i++) {
+        const bool part = i == 0 || (i == 1 && strcmp(word, "fwd_bwd") == 0) ||
+                          (i == 2 && has_both_gradients(word));
+        if (!part) continue;
+        struct dl_kernel conv = dl_kernel_conv(passes[i], sizes[0], sizes[1], sizes[2], sizes[3],
+                                               in, kernel, stride, pad, dilation);
+        /* A depth is given, also of 1, where the library was asked for three dimensions. */
+        if (*dl_kernel_table_cell(csv, row, "d") != '\0') conv.variant = DL_VARIANT_VOLUME;
+        if (dl_kernel_is_depthwise(&conv)) conv.variant = DL_VARIANT_DEPTHWISE;
+        if (i == 0)
+            out->kernel = conv;
+        else
+            add(out, conv);
+    }
     if (!(out->kernel.flop > 0.0)) out->why = NO_SIZE;
     return DL_OK;
-}
-
-static enum dl_pass pass_of(const char *word) {
-    if (strcmp(word, "bwd_weights") == 0 || strcmp(word, "bwd_filter") == 0)
-        return DL_BACKWARD_WEIGHTS;
-    if (strncmp(word, "bwd", 3) == 0) return DL_BACKWARD_DATA;
-    return strcmp(word, "update") == 0 ? DL_UPDATE : DL_FORWARD;
 }
 
 /* The host launches each call between two events, so that a short kernel is hidden behind its

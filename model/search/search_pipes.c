@@ -233,11 +233,13 @@ enum dl_code dl_search_pipes_evaluate(const struct dl_search_pipes *pipes,
     pipe.request = &request;
     pipe.plan = *plan;
     pipe.micro_batches = micro_batches_of(plan);
-    dl_pipe_least(&pipe, &evidence);
-    dl_compose_iteration(&evidence, &iteration);
-    *iteration_s = iteration.iteration_s;
     *memory_bytes = NAN;
-    if (dl_search_is_beyond(*iteration_s, limit_s)) return DL_OK;
+    for (int messages = 0; messages < 2; messages++) {
+        DL_TRY(dl_pipe_least(&pipe, messages, &evidence, err));
+        dl_compose_iteration(&evidence, &iteration);
+        *iteration_s = iteration.iteration_s;
+        if (dl_search_is_beyond(*iteration_s, limit_s)) return DL_OK;
+    }
     DL_TRY(dl_pipe_iteration(&pipe, &iteration, err));
     *iteration_s = iteration.iteration_s;
     if (!dl_search_is_beyond(*iteration_s, limit_s)) *memory_bytes = memory_of(pipes, split, &pipe);

@@ -156,8 +156,11 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     }
     struct dl_table table;
     dl_table_init(&table, context->arena, columns, sizeof columns / sizeof columns[0]);
-    if (kind->schema != NULL)
-        dl_schema_visit(kind->schema, visit, &table);
+    const struct dl_schema *schema = kind->schema == &dl_framework_schema
+                                         ? dl_framework_schema_of(NULL, context->arena)
+                                         : kind->schema;
+    if (schema != NULL)
+        dl_schema_visit(schema, visit, &table);
     else
         add_prediction(&table);
     if (runs) add_plan_columns(&table);

@@ -71,10 +71,10 @@ static enum dl_code find_device(const struct dl_data *data, struct device_cache 
     return DL_OK;
 }
 
-/* "conv fwd": shown where runs show their workload. */
+/* "conv fwd", "conv fwd+" with further passes: shown where runs show their workload. */
 static const char *kernel_text(struct dl_arena *arena, const struct dl_kernel_row *row) {
-    return dl_arena_printf(arena, "%s %s", dl_op_names[row->kernel.op],
-                           dl_pass_names[row->kernel.pass]);
+    return dl_arena_printf(arena, "%s %s%s", dl_op_names[row->kernel.op],
+                           dl_pass_names[row->kernel.pass], row->more_count > 0 ? "+" : "");
 }
 
 /* GPU, operation and type: the group of a row in a table by GPU. */
@@ -102,6 +102,17 @@ static void predict_row(const struct dl_device *device, const struct dl_kernel_r
         return;
     }
     dl_kernel_time(device, row->precision, &row->kernel, &time);
+    double longest_s = time.time_s;
+    for (int i = 0; i < row->more_count; i++) {
+        struct dl_kernel_time part;
+        dl_kernel_time(device, row->precision, &row->more[i], &part);
+        time.time_s += part.time_s;
+        time.sigma_log = fmax(time.sigma_log, part.sigma_log);
+        if (part.time_s > longest_s) {
+            longest_s = part.time_s;
+            time.limit = part.limit;
+        }
+    }
     if (!(time.time_s > 0)) {
         out->skipped = true;
         out->why = dl_arena_printf(arena, "%s has no %s rate", device->name,

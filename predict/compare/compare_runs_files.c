@@ -51,7 +51,9 @@ struct run_release {
 /* The remark that the run's version is not described and that another one's constants hold. */
 static const char *release_remark(const struct dl_run_rows *r, const struct run_release *of,
                                   const char *version) {
-    const char *which = of->release != NULL ? "usual" : "default";
+    const char *which = dl_framework_earlier_version(of->plain, version) != NULL ? "nearest earlier"
+                        : of->release != NULL                                    ? "usual"
+                                                                                 : "default";
     const char *release = of->release != NULL ? of->release->name : of->plain->release;
     return version[0] == '\0'
                ? dl_arena_printf(r->arena,
@@ -91,11 +93,11 @@ static bool find_release(const struct dl_release_facts *facts, struct run_releas
 static enum dl_code find_named_release(const struct dl_run_rows *r, struct run_release *out,
                                        struct dl_err *err) {
     const char *name = r->data->release, *all = out->plain->release;
-    out->release = dl_framework_release_find(out->plain, name);
-    if (out->from != NULL) out->from_release = dl_framework_release_find(out->from, name);
-    if (out->release != NULL || out->from_release != NULL || out->plain->release_count == 0 ||
-        strcmp(out->plain->release, name) == 0)
-        return DL_OK;
+    bool known, from_known = false;
+    out->release = dl_framework_release_called(out->plain, name, &known);
+    if (out->from != NULL)
+        out->from_release = dl_framework_release_called(out->from, name, &from_known);
+    if (known || from_known || out->plain->release_count == 0) return DL_OK;
     for (int i = 0; i < out->plain->release_count; i++)
         all = dl_arena_printf(r->arena, "%s, %s", all, out->plain->releases[i].name);
     return dl_fail(err, DL_ERR_USAGE, "--release: no release \"%s\"; there are %s %s", name,
@@ -119,8 +121,10 @@ static enum dl_code load_release(struct dl_run_rows *r, int row, struct run_rele
     };
     const char *version = facts.version;
     if (find_release(&facts, out)) return DL_OK;
-    facts.version =
-        dl_framework_usual_version(out->plain, dl_device_architecture(run->system->device));
+    facts.version = dl_framework_earlier_version(out->plain, version);
+    if (facts.version == NULL)
+        facts.version =
+            dl_framework_usual_version(out->plain, dl_device_architecture(run->system->device));
     find_release(&facts, out);
     run->release_remark = release_remark(r, out, version);
     return DL_OK;

@@ -22,7 +22,7 @@ static enum dl_code check(const struct dl_plan *plan, struct dl_err *err) {
 
 static void add_zero(struct dl_json_writer *w, const struct dl_prediction_row *row) {
     const struct dl_plan *plan = row->plan;
-    const double bucket = row->framework->sync.bucketed.bucket_bytes;
+    const double bucket = row->framework->sync.bucket_bytes;
     const int64_t zero = dl_export_zero(plan);
     dl_jw_object(w, "zero_optimization");
     dl_jw_integer(w, "stage", zero);

@@ -54,7 +54,8 @@ static enum dl_code check_model(const struct dl_workload *w, struct dl_err *err)
 static void add_kernels(const struct dl_prediction_row *row, struct dl_text *out) {
     const struct dl_plan *plan = row->plan;
     const enum dl_attention_kernel kernel =
-        dl_framework_facts(row->framework, plan->precision, plan->attention).attention;
+        dl_framework_facts(row->framework, row->system->device, plan->precision, plan->attention)
+            .attention;
     const bool open = kernel == DL_ATTENTION_OPEN,
                flash = open ? dl_export_number(row->workload, "flash", 0) > 0
                             : kernel == DL_ATTENTION_FLASH;

@@ -82,7 +82,8 @@ static enum dl_code attach(const struct dl_run_rows *r, const struct dl_framewor
     use->used += count;
     if (count == 0) return DL_OK;
     *own = **framework;
-    DL_TRY(dl_posterior_make((*framework)->intervals, runs, count, arena, &own->measured, err));
+    DL_TRY(dl_posterior_make((*framework)->errors.intervals, runs, count, arena,
+                             &own->errors.measured, err));
     *framework = own;
     return DL_OK;
 }
@@ -159,7 +160,7 @@ static void add_remark(const char *remark, struct dl_arena *arena, struct dl_inp
     for (int i = 0; i < inputs->framework_count; i++) {
         struct dl_framework *own = dl_arena_alloc(arena, 1, sizeof *own);
         *own = *inputs->frameworks[i];
-        own->measured_remark = remark;
+        own->errors.measured_remark = remark;
         inputs->frameworks[i] = own;
     }
 }

@@ -22,7 +22,7 @@ static double score(const struct adviser *a, const struct dl_verdict *v) {
 /* Gain by the objective; the interval of time moves with it. */
 static struct dl_gain gain_of(const struct adviser *a, const struct dl_verdict *before,
                               const struct dl_verdict *after) {
-    const struct dl_interval_model *intervals = a->report->framework->intervals;
+    const struct dl_interval_model *intervals = a->report->framework->errors.intervals;
     const struct dl_device *device = a->report->inputs->system->device;
     const bool measured =
         intervals == NULL || dl_interval_measured_device(intervals, dl_device_kernels_name(device),

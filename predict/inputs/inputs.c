@@ -129,7 +129,7 @@ static enum dl_code kernels_have_release(struct dl_context *context, const struc
     *out = false;
     if (f->kernels.kernels_from == NULL) return DL_OK;
     DL_TRY(dl_data_framework(&data, f->kernels.kernels_from, context->arena, &from, err));
-    *out = dl_framework_release_find(from, name) != NULL;
+    dl_framework_release_called(from, name, out);
     return DL_OK;
 }
 
@@ -140,7 +140,8 @@ static enum dl_code check_release(struct dl_context *context, const char *name,
     if (name == NULL) return DL_OK;
     for (int i = 0; i < inputs->framework_count; i++) {
         const struct dl_framework *f = inputs->frameworks[i];
-        bool known = strcmp(f->release, name) == 0;
+        bool known;
+        dl_framework_release_called(f, name, &known);
         if (!known) DL_TRY(kernels_have_release(context, f, name, &known, err));
         if (known) return DL_OK;
         all = dl_arena_printf(context->arena, "%s%s%s %s", all, all[0] != 0 ? ", " : "", f->name,
@@ -178,7 +179,7 @@ enum dl_code dl_inputs_overrides_used(struct dl_context *context, const struct d
                            "(see 'dlmodel list frameworks')",
                            key, readers);
         const char *near = near_key(&dl_system_schema, key, arena);
-        if (near == NULL) near = near_key(&dl_framework_schema, key, arena);
+        if (near == NULL) near = near_key(dl_framework_schema_of(NULL, arena), key, arena);
         if (dl_json_key_known(&dl_device_schema, key))
             near = dl_arena_printf(arena, "device.%s", key);
         if (near != NULL)

@@ -209,8 +209,8 @@ static void read_facts(const struct dl_prediction_row *row, struct dl_arena *are
         .expert_ranks = dl_plan_expert_ranks(plan),
         .virtual_stages = (int64_t)dl_pipe_virtual_stages(plan),
         .zero_stage = dl_rows_zero(plan),
-        .corrected_by = row->framework->measured != NULL
-                            ? (int64_t)dl_posterior_runs(row->framework->measured)
+        .corrected_by = row->framework->errors.measured != NULL
+                            ? (int64_t)dl_posterior_runs(row->framework->errors.measured)
                             : 0,
         .device_hours = total.device_time_s / 3600,
         .power_w = dl_rows_power(row).job_w,

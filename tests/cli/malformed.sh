@@ -187,9 +187,9 @@ check 'a fraction above 1' 3 'fraction_above_1\.json:2:[0-9]+: error: fragmentat
 
 # What a behaviour cannot do without is checked in the file and after --set.
 framework no_cycle ', "fusion_bytes": 67108864' tensor-fusion nccl
-check 'tensor fusion without its cycle' 3 'no_cycle\.json:1:1: error: cycle_s: expected a number .*tensor-fusion requires it'
+check 'tensor fusion without its cycle' 3 'no_cycle\.json:1:1: error: cycle_s: required, missing: time between two checks'
 run predict --system iris-v100 --framework pytorch-ddp --set framework.behaviour=tensor-fusion --set framework.fusion_bytes=64MiB
-check 'the same by --set' 3 'pytorch-ddp\.json:1:1: error: cycle_s: expected a number .*tensor-fusion requires it'
+check 'the same by --set' 3 'pytorch-ddp\.json:1:1: error: cycle_s: required, missing: time between two checks'
 framework no_bucket '' bucketed nccl
 check 'buckets without their size' 3 'no_bucket\.json:1:1: error: bucket_bytes: expected'
 framework no_pack '' concatenated nccl

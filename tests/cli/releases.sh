@@ -129,3 +129,40 @@ check 'a release with a key of another behaviour' 3 'release 9.9 sets cycle_s: b
 jq '.fusion_bytes = 1e6' "$data/frameworks/pytorch-ddp.json" > "$SCRATCH/data/frameworks/pytorch-ddp.json"
 run --data "$SCRATCH/data" predict -n 1 -f pytorch-ddp
 check 'a file with a key of another behaviour' 3 'pytorch-ddp.json:[0-9]+:[0-9]+: error: fusion_bytes: behaviour bucketed does not read it'
+
+# versions of runs
+runs() { # runs FRAMEWORK SYSTEM WORKLOAD VERSION: predicts one row of a table
+    printf 'id,source,system,framework,framework_version,workload,precision,nodes,devices_per_node,batch_per_device,metric,unit,value\n' > "$SCRATCH/runs.csv"
+    printf 'a,s,%s,%s,%s,%s,bf16,1,4,4,iteration,s,1\n' "$2" "$1" "$4" "$3" >> "$SCRATCH/runs.csv"
+    run compare -q --json "$SCRATCH/runs.csv"
+}
+gpt=gpt2_xl
+runs megatron-core dgx-h100 $gpt 'NeMo 26.04'
+has 'a version later than all: the latest before it' 'framework_version ."NeMo 26.04.": constants of its nearest earlier release NeMo 25.11 to 26.02'
+runs megatron-core dgx-h100 $gpt 'NeMo 24.03'
+hasnt 'a version that a release covers' 'nearest earlier'
+runs megatron-core gb200-nvl72 $gpt 'NeMo'
+has 'a version without a number: the usual release of the device' 'usual release NeMo 25.11 to 26.02'
+run predict -q --json -s azure-nc24rs-v100 -w resnet50 -f tensorflow-mirrored -p mixed -b 128 --release 1.8
+says '--release takes a version' test "$status" -eq 0
+run predict -s azure-nc24rs-v100 -w resnet50 -f tensorflow-mirrored -p mixed -b 128 --release 7.1
+check '--release without a release' 2 'no release "7.1"; there are'
+
+# attention: fused where the release has it and the device runs it
+score() { # score SYSTEM FRAMEWORK [ARGS...]: activations [bytes]
+    system=$1 framework=$2
+    shift 2
+    run predict -q --json -n 1 -g 1 -b 2 -p mixed -w $gpt -s "$system" -f "$framework" "$@"
+    jq '.results[0].memory.activations_bytes' "$SCRATCH/out"
+}
+says 'PyTorch 2 fuses attention' test "$(score dgx-a100-80 pytorch-ddp)" -lt "$(score dgx-a100-80 pytorch-ddp --release 1.11)"
+says 'Megatron-Core on a V100 does not' test "$(score dgx1-v100 megatron-core)" -eq "$(score dgx1-v100 megatron-core --attention composed)"
+
+# jitter: a fitted value has a fit (constants.json) that is one value for its class; a borrowed one equals a fitted one
+says 'jitter of systems: fitted by a fit, borrowed as fitted' jq -en --slurpfile constants data/constants.json '
+    [$constants[0].constants[].key | capture("^system\\.(?<names>.*)\\.jitter_frac$") | .names / ","] as $classes
+    | [inputs | {name, jitter: .jitter_frac, source: .sources.jitter_frac}] as $systems
+    | [$classes[] | . as $class | [$systems[] | select(.name | IN($class[])) | .jitter] | unique] as $values
+    | ($values | all(length == 1))
+        and ([$systems[] | select(.source == "fit-runs") | .name] - ($classes | add) == [])
+        and ([$systems[] | select(.source == "borrowed") | .jitter] - ($values | add) == [])' data/systems/*.json

@@ -198,7 +198,9 @@ static double passes_of(struct dl_passes p) { return p.reads + p.writes + p.fixe
 static void best_kernels(void **state) {
     (void)state;
     const struct dl_framework *ideal = framework_named("ideal");
-    const struct dl_kernel_facts best = dl_framework_facts(ideal, DL_MIXED, DL_ATTENTION_OPEN);
+    static const struct dl_device no_device;
+    const struct dl_kernel_facts best =
+        dl_framework_facts(ideal, &no_device, DL_MIXED, DL_ATTENTION_OPEN);
     static const enum dl_pass passes[] = {DL_FORWARD, DL_BACKWARD_DATA};
     for (int p = 0; p < 2; p++) {
         const enum dl_pass pass = passes[p];

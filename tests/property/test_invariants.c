@@ -106,11 +106,11 @@ static void random_fake(struct subject *s) {
     int behaviours = 0;
     while (dl_framework_behaviours[behaviours] != NULL) behaviours++;
     struct dl_framework *f = &fake.framework;
-    f->behaviour = dl_framework_behaviours[upto(behaviours)];
+    fake_behaves(f, dl_framework_behaviours[upto(behaviours)]);
     f->host.dispatch_s = once_in(3) ? 0 : between(1e-6, 1e-4);
     f->host.iteration_s = once_in(2) ? 0 : between(1e-5, 1e-2);
-    f->sync.bucketed.bucket_bytes = between(1e5, 1e8);
-    f->sync.bucketed.buffers_broadcast = once_in(2);
+    f->sync.bucket_bytes = between(1e5, 1e8);
+    fake_try(f, "buffers_broadcast", once_in(2));
     f->sync.messages.message_s = once_in(2) ? 0 : between(1e-6, 1e-3);
     fake.plan.nodes = (int64_t)between(1, 64);
     fake.plan.devices_per_node = 1 + upto(4);
@@ -286,7 +286,7 @@ static bool is_cut(const struct subject *s) {
 static enum cause known_cause(const struct subject *s, enum change what, bool is_fake) {
     if (is_cut(s)) return CUT;
     if (s->framework.behaviour->has_phase)
-        return s->framework.sync.fusion.queued_when_issued ? WAITS : CYCLES;
+        return dl_framework_number(&s->framework, "queued_when_issued") > 0 ? WAITS : CYCLES;
     if (s->framework.behaviour->has_servers) return SERVERS;
     if (is_fake || what != LINKS) return NONE;
     return s->plan.strategy->way == DL_WAY_TRANSFORMER ? CHANNELS : CHOICE;
@@ -310,7 +310,7 @@ static void check_better(const struct subject *s, const struct dl_prediction *p,
     if (!improve(&better, what, by, arena, s) || !predict(&better, arena, &after)) return;
     const double before_s = judged_s(s, p), after_s = judged_s(s, &after);
     const enum cause cause = known_cause(s, what, is_fake);
-    const double cycle_s = s->framework.sync.fusion.cycle_s,
+    const double cycle_s = dl_framework_number(&s->framework, "cycle_s"),
                  late_s = cause == CYCLES  ? cycle_s
                           : cause == WAITS ? cycle_s + after.comm_s - p->exposed_comm_s
                                            : 0;

@@ -234,9 +234,10 @@ static void predicted_plans(void **state) {
 }
 
 /* F-PIPE-PERIOD: many micro-batches against the simulation of each, with messages that stages wait
- * for or that have links of their own. */
+ * for or that have links of their own. F-SEARCH-BOUND: never above it, and close to it. */
 static void many_micro_batches(void **state) {
     (void)state;
+    double tightness = 0;
     seed = 2024;
     for (int c = 0; c < CASES; c++) {
         random_case(c % 4 == 0);
@@ -262,8 +263,10 @@ static void many_micro_batches(void **state) {
         assert_true(least_s <= most_s * (1 + 1e-12));
         assert_true(dl_pipeline_least_of_any_s(all_s, sim.stages, sim.parts, order.micro_batches) <=
                     least_s * (1 + 1e-12));
+        tightness += least_s / most_s / CASES;
         dl_arena_free(&arena);
     }
+    assert_true(tightness > 0.9);
 }
 
 int main(void) {

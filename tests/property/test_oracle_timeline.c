@@ -80,11 +80,14 @@ static double collective_s(struct world *w, const struct job *job) {
     return message.duration_s;
 }
 
+static double own(const struct world *w, const char *key) {
+    return dl_framework_number(&w->net->fake.framework, key);
+}
+
 /* Autograd's hook: DDP closes a bucket when it has reached its limit, the first one at another. */
 static void hook(struct world *w, int gradient) {
-    const struct dl_sync_policy *sync = &w->net->fake.framework.sync;
-    const double limit =
-        w->bucket_first == 0 ? sync->bucketed.first_bucket_bytes : sync->bucketed.bucket_bytes;
+    const double limit = w->bucket_first == 0 ? own(w, "first_bucket_bytes")
+                                              : w->net->fake.framework.sync.bucket_bytes;
     w->ready_s[gradient] = w->now_s;
     w->gradients_ready++;
     if (w->horovod) return;
@@ -110,7 +113,7 @@ static double round_s(const struct world *w) {
 }
 
 static bool early(const struct world *w) {
-    return w->net->fake.framework.sync.fusion.queued_when_issued;
+    return dl_framework_number(&w->net->fake.framework, "queued_when_issued") > 0;
 }
 
 /* The thread starts what it has negotiated once the device has computed the gradients. */
@@ -128,7 +131,6 @@ static void start_negotiated(struct world *w) {
 
 /* Horovod's thread wakes. */
 static void tick(struct world *w) {
-    const struct dl_sync_policy *sync = &w->net->fake.framework.sync;
     const double ranks = (double)(w->net->fake.plan.nodes * w->net->fake.plan.devices_per_node);
     int there = w->gradients_ready;
     if (early(w)) {
@@ -136,19 +138,19 @@ static void tick(struct world *w) {
         while (there < w->net->gradient_count && w->queued_s[there] <= w->now_s) there++;
     }
     const int waiting = there - w->sent;
+    const double fusion_bytes = own(w, "fusion_bytes");
     double agreed_s = 0;
-    if (waiting > 0) agreed_s = round_s(w) + waiting * ranks * sync->fusion.request_s;
+    if (waiting > 0) agreed_s = round_s(w) + waiting * ranks * own(w, "request_s");
     while (w->sent < there) {
         struct job job = {0, w->sent, 0};
         do {
             job.bytes += w->net->gradients[w->sent++].bytes;
             job.count++;
-        } while (w->sent < there &&
-                 job.bytes + w->net->gradients[w->sent].bytes <= sync->fusion.fusion_bytes);
+        } while (w->sent < there && job.bytes + w->net->gradients[w->sent].bytes <= fusion_bytes);
         w->asked_s[w->job_count] = early(w) ? INFINITY : w->now_s + agreed_s;
         w->jobs[w->job_count++] = job;
     }
-    w->tick_s = w->now_s + fmax(sync->fusion.cycle_s, agreed_s);
+    w->tick_s = w->now_s + fmax(own(w, "cycle_s"), agreed_s);
     if (!early(w) || waiting == 0) return;
     w->next_tick_s = w->tick_s;
     w->agreed_s = w->now_s + agreed_s;
@@ -282,15 +284,15 @@ static void make(struct net *n, const char *behaviour) {
     n->cost = (struct dl_cost){.layers = n->layers,
                                .update = {.time_s = between(1e-5, 1e-3), .launches = upto(9)}};
     struct dl_framework *f = &n->fake.framework;
-    f->behaviour = dl_framework_behaviour_find(behaviour);
+    fake_behaviour(f, behaviour);
     f->sync.collective_launch_s = between(1e-6, 1e-4);
-    f->sync.bucketed.bucket_views = true;
-    f->sync.bucketed.first_bucket_bytes = between(1e4, 1e7);
-    f->sync.bucketed.bucket_bytes = between(1e5, 1e8);
-    f->sync.fusion.batched_copies = true;
-    f->sync.fusion.fusion_bytes = between(1e6, 1e9);
-    f->sync.fusion.cycle_s = between(2e-3, 1e-2);
-    f->sync.fusion.request_s = between(1e-7, 1e-6);
+    fake_try(f, "bucket_views", true);
+    fake_try(f, "first_bucket_bytes", between(1e4, 1e7));
+    f->sync.bucket_bytes = between(1e5, 1e8);
+    fake_try(f, "batched_copies", true);
+    fake_try(f, "fusion_bytes", between(1e6, 1e9));
+    fake_try(f, "cycle_s", between(2e-3, 1e-2));
+    fake_try(f, "request_s", between(1e-7, 1e-6));
     n->fake.plan.nodes = upto(16);
     n->request = (struct dl_timeline_request){
         .cost = &n->cost,
@@ -341,8 +343,9 @@ static void cycles(bool queued_when_issued) {
         struct net n;
         struct dl_timeline t;
         make(&n, "tensor-fusion");
-        n.fake.framework.sync.fusion.queued_when_issued = queued_when_issued;
-        const double model = model_s(&n, &t), cycle_s = n.fake.framework.sync.fusion.cycle_s;
+        fake_set(&n.fake.framework, "queued_when_issued", queued_when_issued);
+        const double model = model_s(&n, &t),
+                     cycle_s = dl_framework_number(&n.fake.framework, "cycle_s");
         const struct dl_gradient *first = &n.gradients[0]; /* filled by the timeline */
         const double first_s = queued_when_issued ? first->issued_s : first->ready_s;
         double of_five = 0, of_many = 0;

@@ -36,11 +36,11 @@ static void random_case(struct dl_fake *f) {
     f->system.inter.latency_s = random_log(1e-6, 1e-4);
     int behaviours = 0;
     while (dl_framework_behaviours[behaviours] != NULL) behaviours++;
-    f->framework.behaviour = dl_framework_behaviours[(int)(random_unit() * behaviours)];
+    fake_behaves(&f->framework, dl_framework_behaviours[(int)(random_unit() * behaviours)]);
     f->framework.host.dispatch_s = random_unit() < 0.3 ? 0 : random_log(1e-6, 1e-4);
     f->framework.host.iteration_s = random_unit() < 0.5 ? 0 : random_log(1e-5, 1e-2);
-    f->framework.sync.bucketed.bucket_bytes = random_log(1e5, 1e8);
-    f->framework.sync.bucketed.buffers_broadcast = random_unit() < 0.5;
+    f->framework.sync.bucket_bytes = random_log(1e5, 1e8);
+    fake_try(&f->framework, "buffers_broadcast", random_unit() < 0.5);
     f->framework.sync.messages.message_s = random_unit() < 0.5 ? 0 : random_log(1e-6, 1e-3);
     f->plan.nodes = (int64_t)random_log(1, 64);
     f->plan.devices_per_node = 1 + (int64_t)(random_unit() * 4);
@@ -130,9 +130,10 @@ static void more_latency(struct dl_fake *f) {
  * change too. */
 static void wider_gradients(struct dl_fake *f) {
     f->framework.sync.gradient_bytes *= 2;
-    f->framework.sync.bucketed.bucket_bytes *= 2;
-    f->framework.sync.bucketed.first_bucket_bytes *= 2;
-    f->framework.sync.fusion.fusion_bytes *= 2;
+    f->framework.sync.bucket_bytes *= 2;
+    static const char *const keys[] = {"first_bucket_bytes", "fusion_bytes"};
+    for (int k = 0; k < 2; k++)
+        fake_try(&f->framework, keys[k], 2 * dl_framework_number(&f->framework, keys[k]));
 }
 static void dearer_messages(struct dl_fake *f) {
     f->framework.sync.messages.message_s += 1e-4;

@@ -15,6 +15,7 @@
 #include "model/engine/split_replica.h"
 #include "model/engine/pipeline.h"
 #include "tests/check.h"
+#include "tests/fake.h"
 
 struct world {
     struct dl_arena arena;
@@ -176,7 +177,7 @@ static void channel_sums(void **state) {
     for (int detached = 0; detached < 2; detached++) {
         struct dl_replica replica;
         struct dl_prediction p;
-        framework.activations.channel_detached = detached;
+        fake_set(&framework, "channel_detached", detached);
         assert_int_equal(
             dl_split_replica_replica(&request, DL_SPLIT_CHANNEL, plan.tp, &replica, &err), DL_OK);
         int sums = 0, gathers = 0, dense_gathers = 0;

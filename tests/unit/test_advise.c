@@ -22,7 +22,7 @@ static void gain_by_hand(void **state) {
         .communication_sigma_log = 0.25,
         .row_communication_sigma_log = sqrt(3) / 4,
         .widths.half_log = {[DL_WIDTH_COMMUNICATION] = 0.5, [DL_WIDTH_DEVICE] = 1.2}};
-    struct dl_framework framework = {.intervals = &model};
+    struct dl_framework framework = {.errors = {.intervals = &model}};
     const struct dl_prediction without = {.iteration_s = 1,
                                           .compute_s = 0.7,
                                           .by_limit_s = {0.4, 0.2, 0},
@@ -81,13 +81,15 @@ static void sparse_and_rare_by_hand(void **state) {
     make(&b, 1, sizes, ready);
     b.request.parameter_bytes = 4e8;
     b.request.backward_end_s = 1.5;
-    b.fake.framework.sync.sparse.gradient_frac = 0.01;
+    fake_behaviour(&b.fake.framework, "top-k");
+    fake_set(&b.fake.framework, "gradient_frac", 0.01);
     run(&b, "top-k");
     check_close(b.sync.messages[0].bytes, 8 * 8e6, 1e-12);
     check_close(b.sync.messages[0].duration_s, collective_s(&b, DL_COLL_ALL_GATHER, 64e6), 1e-12);
     check_close(b.sync.messages[0].ready_s, 1.5, 1e-12);
     check_close(b.sync.device_copy_s, (16e8 + 16 * 8e6) / 400e9 + 5e-6, 1e-9);
-    b.fake.framework.sync.local.local_step_count = 4;
+    fake_behaviour(&b.fake.framework, "local-steps");
+    fake_set(&b.fake.framework, "local_step_count", 4);
     memset(&b.sync, 0, sizeof b.sync);
     run(&b, "local-steps");
     check_close(b.sync.messages[0].duration_s, collective_s(&b, DL_COLL_ALL_REDUCE, 4e8) / 4,

@@ -275,8 +275,8 @@ static void frameworks_and_workloads(void **state) {
         if (dl_data_framework(&s->data, *names, &s->arena, &framework, &s->err) != DL_OK)
             fail_loading(s);
         assert_string_equal(framework->name, *names);
-        check_numbers(s, *names, &dl_framework_schema, framework, framework->source,
-                      framework->sources, framework->source_count);
+        check_numbers(s, *names, dl_framework_schema_of(framework->behaviour, &s->arena), framework,
+                      framework->source, framework->sources, framework->source_count);
         check_keys(s, *names, "source", framework->source);
         check_capabilities(framework);
     }

@@ -83,9 +83,9 @@ static void stragglers_by_hand(void **state) {
     b.fake.framework.sync.asynchronous = true;
     check_close(dl_straggler_frac(&b.fake.system, &b.fake.framework, &b.fake.plan), 0, 0);
     b.fake.framework.sync.asynchronous = false;
-    b.fake.framework.behaviour = dl_framework_behaviour_find("ideal");
+    fake_behaviour(&b.fake.framework, "ideal");
     check_close(dl_straggler_frac(&b.fake.system, &b.fake.framework, &b.fake.plan), 0, 0);
-    b.fake.framework.behaviour = dl_framework_behaviour_find("bucketed");
+    fake_behaviour(&b.fake.framework, "bucketed");
     b.fake.plan.nodes = 1;
     check_close(dl_straggler_frac(&b.fake.system, &b.fake.framework, &b.fake.plan), 0, 0);
     dl_arena_free(&b.fake.arena);

@@ -37,12 +37,12 @@ static void equal_buckets(void **state) {
     struct bench b;
     const double sizes[] = {0.6e6, 0.6e6, 20e6, 10e6, 400e6, 3e6}, ready[] = {1, 2, 3, 4, 5, 6};
     make(&b, 6, sizes, ready);
-    b.fake.framework.sync.bucketed.bucket_count = 2;
+    fake_set(&b.fake.framework, "bucket_count", 2);
     run(&b, "bucketed");
     assert_int_equal(b.sync.message_count, 2);
     check_close(b.sync.messages[0].bytes, 431.2e6, 1e-12);
     check_close(b.sync.device_copy_s, 4 * 434.2e6 / 400e9, 0.01);
-    b.fake.framework.sync.bucketed.bucket_views = true;
+    fake_set(&b.fake.framework, "bucket_views", true);
     memset(&b.sync, 0, sizeof b.sync);
     run(&b, "bucketed");
     check_close(b.sync.device_copy_s, 0, 0);
@@ -92,7 +92,8 @@ static void horovod_negotiates(void **state) {
     struct bench b;
     const double sizes[] = {10e6, 20e6, 30e6}, ready[] = {.010, .011, .0111};
     make(&b, 3, sizes, ready);
-    b.fake.framework.sync.fusion.cycle_s = 0.5e-3, b.fake.framework.sync.fusion.request_s = 20e-6;
+    fake_behaviour(&b.fake.framework, "tensor-fusion");
+    fake_set(&b.fake.framework, "cycle_s", 0.5e-3), fake_set(&b.fake.framework, "request_s", 20e-6);
     b.fake.plan.nodes = 8;
     run(&b, "tensor-fusion");
     const double round_s = control_round_s(&b), first_s = .01025 + .00064 + round_s;
@@ -113,7 +114,7 @@ static void horovod_copies(void **state) {
     run(&b, "tensor-fusion");
     assert_int_equal(b.sync.message_count, 2);
     const double each_s = b.sync.messages[0].duration_s, alone_s = b.sync.messages[1].duration_s;
-    b.fake.framework.sync.fusion.batched_copies = true;
+    fake_set(&b.fake.framework, "batched_copies", true);
     run(&b, "tensor-fusion");
     const double batched_s = b.sync.messages[0].duration_s;
     check_close(b.sync.messages[1].duration_s, alone_s, 1e-12);
@@ -174,7 +175,8 @@ static void horovod_waits(void **state) {
                  issued[] = {.001, .002, .003, .009};
     make(&b, 4, sizes, ready);
     for (int g = 0; g < 4; g++) b.gradients[g].issued_s = issued[g];
-    b.fake.framework.sync.fusion.queued_when_issued = true;
+    fake_behaviour(&b.fake.framework, "tensor-fusion");
+    fake_set(&b.fake.framework, "queued_when_issued", true);
     run(&b, "tensor-fusion");
     assert_int_equal(b.sync.message_count, 2);
     assert_int_equal(b.sync.messages[0].count, 3);
@@ -242,7 +244,7 @@ static void packs(void **state) {
     assert_int_equal(b.sync.message_count, 1);
     check_close(b.sync.messages[0].bytes, 70e6, 1e-12);
     check_close(b.sync.messages[0].ready_s, 3, 1e-12);
-    b.fake.framework.sync.concatenated.pack_bytes = 50e6;
+    b.fake.framework.sync.pack_bytes = 50e6;
     run(&b, "concatenated");
     assert_int_equal(b.sync.message_count, 2);
     check_close(b.sync.messages[0].bytes, 60e6, 1e-12);
@@ -259,7 +261,8 @@ static void packs_of_variables(void **state) {
     struct bench b;
     const double sizes[] = {10e6, 20e6, 10e6, 10e6, 10e6, 10e6}, ready[] = {1, 2, 3, 4, 5, 6};
     make(&b, 6, sizes, ready);
-    b.fake.framework.sync.concatenated.pack_tensors = 4;
+    fake_behaviour(&b.fake.framework, "concatenated");
+    fake_set(&b.fake.framework, "pack_tensors", 4);
     run(&b, "concatenated");
     assert_int_equal(b.sync.message_count, 2);
     check_close(b.sync.messages[0].bytes, 30e6, 1e-12);
@@ -268,10 +271,10 @@ static void packs_of_variables(void **state) {
     check_close(b.sync.messages[1].bytes, 40e6, 1e-12);
     check_close(b.sync.messages[1].ready_s, 6, 1e-12);
     check_close(b.sync.device_copy_s, 4 * 70e6 / 400e9, 0.01);
-    b.fake.framework.sync.concatenated.in_place = true;
+    fake_set(&b.fake.framework, "in_place", true);
     run(&b, "concatenated");
     check_close(b.sync.device_copy_s, 0, 0);
-    b.fake.framework.sync.concatenated.divides = true;
+    fake_set(&b.fake.framework, "divides", true);
     run(&b, "concatenated");
     check_close(b.sync.device_copy_s, 2 * 70e6 / 400e9, 0.02);
     dl_arena_free(&b.fake.arena);
@@ -310,9 +313,10 @@ static void keras_weights_on_a_device(void **state) {
     intra->cross_bandwidth_bytes_per_s = 6e9;
     intra->peer_to_peer = true;
     dl_topology_fill(intra, 4);
-    b.fake.framework.sync.messages.weights_on_device = true;
+    fake_behaviour(&b.fake.framework, "central-weights");
+    fake_set(&b.fake.framework, "weights_on_device", true);
     b.fake.framework.sync.messages.message_s = 1e-4,
-    b.fake.framework.sync.messages.staged_message_s = 3e-4;
+    fake_set(&b.fake.framework, "staged_message_s", 3e-4);
     run(&b, "central-weights");
     assert_int_equal(b.sync.message_count, 4);
     check_close(b.sync.messages[0].bandwidth_s, 10e-3, 1e-12);
@@ -344,8 +348,7 @@ static void a_ring_in_order(void **state) {
     dl_topology_fill(intra, 4);
     b.request.library = DL_LIB_COPY;
     b.fake.framework.sync.copy_pattern = "ring";
-    b.fake.framework.sync.concatenated.pack_bytes = 1,
-    b.fake.framework.sync.overlaps_backward = true;
+    b.fake.framework.sync.pack_bytes = 1, b.fake.framework.sync.overlaps_backward = true;
     run(&b, "concatenated");
     assert_int_equal(b.sync.message_count, 2);
     assert_string_equal(b.sync.messages[0].formula, "F-COPY-RING");
@@ -380,7 +383,8 @@ static void cycles_that_do_not_advance(void **state) {
         struct bench b;
         struct dl_err err = {0};
         make(&b, 2, sizes, ready);
-        b.fake.framework.sync.fusion.cycle_s = cycles_s[i];
+        fake_behaviour(&b.fake.framework, "tensor-fusion");
+        fake_set(&b.fake.framework, "cycle_s", cycles_s[i]);
         if (i < 2) b.gradients[1].ready_s = .012;
         assert_int_equal(
             dl_framework_behaviour_find("tensor-fusion")->synchronize(&b.request, &b.sync, &err),
@@ -403,6 +407,10 @@ static void every_row_is_complete(void **state) {
         assert_ptr_equal(dl_framework_behaviour_find(row->name), row);
         if (row->old_name != NULL)
             assert_ptr_equal(dl_framework_behaviour_find(row->old_name), row);
+        /* --set behaviour keeps its keys in one place that all others use, too */
+        for (const struct dl_field *f = row->fields; f != NULL && f->key != NULL; f++)
+            assert_true(f->type == DL_FIELD_NUMBER || f->type == DL_FIELD_BOOL ||
+                        f->type == DL_FIELD_CHOICE);
         /* what it requires are numbers that a file may leave out */
         for (int k = 0; row->required != NULL && row->required[k] != NULL; k++) {
             const struct dl_field *field = dl_framework_schema.fields;

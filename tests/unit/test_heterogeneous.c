@@ -377,7 +377,7 @@ static void spare_workers(void **state) {
     struct dl_fake f;
     struct dl_prediction all, spare;
     fake_make(&f);
-    f.framework.behaviour = dl_framework_behaviour_find("parameter-server");
+    fake_behaviour(&f.framework, "parameter-server");
     f.framework.sync.library = DL_LIB_GRPC;
     f.framework.sync.messages.message_copy_bytes_per_s = NAN;
     f.system.jitter_frac = 0.05;
@@ -398,7 +398,7 @@ static void spare_workers(void **state) {
     f.plan.backup_workers = 8;
     assert_int_equal(fake_predict(&f, &spare), DL_ERR_USAGE);
     f.plan.backup_workers = 1;
-    f.framework.behaviour = dl_framework_behaviour_find("bucketed");
+    fake_behaviour(&f.framework, "bucketed");
     f.framework.sync.library = DL_LIB_NCCL;
     assert_int_equal(fake_predict(&f, &spare), DL_ERR_USAGE);
     dl_arena_free(&f.arena);

@@ -143,15 +143,18 @@ static void layouts(void **state) {
     fake_make(&f);
     f.framework.kernels.layout = DL_LAYOUT_NCHW;
     f.framework.kernels.mixed_layout = DL_LAYOUT_NCHW;
-    assert_true(dl_framework_facts(&f.framework, DL_MIXED, DL_ATTENTION_OPEN).activation_copies);
-    assert_false(dl_framework_facts(&f.framework, DL_FP32, DL_ATTENTION_OPEN).activation_copies);
+    assert_true(
+        dl_framework_facts(&f.framework, &f.device, DL_MIXED, DL_ATTENTION_OPEN).activation_copies);
+    assert_false(
+        dl_framework_facts(&f.framework, &f.device, DL_FP32, DL_ATTENTION_OPEN).activation_copies);
     f.framework.kernels.batchnorm = DL_BATCHNORM_TRANSPOSED;
     f.framework.kernels.mixed_batchnorm = -1;
-    assert_int_equal(dl_framework_facts(&f.framework, DL_MIXED, DL_ATTENTION_OPEN).batchnorm,
-                     DL_BATCHNORM_SPATIAL);
+    assert_int_equal(
+        dl_framework_facts(&f.framework, &f.device, DL_MIXED, DL_ATTENTION_OPEN).batchnorm,
+        DL_BATCHNORM_SPATIAL);
     f.framework.kernels.mixed_layout = DL_LAYOUT_NHWC;
     const struct dl_kernel_facts last =
-        dl_framework_facts(&f.framework, DL_MIXED, DL_ATTENTION_OPEN);
+        dl_framework_facts(&f.framework, &f.device, DL_MIXED, DL_ATTENTION_OPEN);
     assert_false(last.activation_copies);
     assert_int_equal(last.batchnorm, DL_BATCHNORM_TRANSPOSED);
     dl_arena_free(&f.arena);
@@ -294,6 +297,7 @@ static void fused_additions(void **state) {
  * is, else as the framework does; Megatron's fused kernel decides by shape. */
 static void attention_asked_for(void **state) {
     (void)state;
+    static const struct dl_device no_device;
     struct dl_framework framework = {.kernels = {.score_kernels = NAN}};
     const struct {
         double own, matrices, open, composed, fused;
@@ -301,13 +305,15 @@ static void attention_asked_for(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         framework.kernels.score_kernels = cases[i].own;
         framework.kernels.softmax_matrices = cases[i].matrices;
-        check_close(dl_framework_facts(&framework, DL_FP32, DL_ATTENTION_OPEN).score_kernels,
-                    cases[i].open, 0);
-        check_close(dl_framework_facts(&framework, DL_FP32, DL_ATTENTION_COMPOSED).score_kernels,
-                    cases[i].composed, 0);
         check_close(
-            dl_framework_facts(&framework, DL_FP32, DL_ATTENTION_FUSED_SOFTMAX).score_kernels,
-            cases[i].fused, 0);
+            dl_framework_facts(&framework, &no_device, DL_FP32, DL_ATTENTION_OPEN).score_kernels,
+            cases[i].open, 0);
+        check_close(dl_framework_facts(&framework, &no_device, DL_FP32, DL_ATTENTION_COMPOSED)
+                        .score_kernels,
+                    cases[i].composed, 0);
+        check_close(dl_framework_facts(&framework, &no_device, DL_FP32, DL_ATTENTION_FUSED_SOFTMAX)
+                        .score_kernels,
+                    cases[i].fused, 0);
     }
 }
 

@@ -37,13 +37,14 @@ static void data_parallel_by_hand(void **state) {
     struct dl_memory m;
     const char *unknown;
     fake_make(&f);
+    fake_behaviour(&f.framework, "tensor-fusion");
     dl_memory_compute(&f.system, &f.workload, &f.framework, &f.plan, 256, &m, &unknown);
     check_close(m.weights_bytes, 116e6, 1e-12);
     check_close(m.gradients_bytes, 116e6, 1e-12);
     check_close(m.optimizer_bytes, 116e6, 1e-12);
     check_close(m.activations_bytes, 256 * 48000.0, 1e-12);
-    check_close(m.buffers_bytes, 64e6, 1e-12); /* the fake framework has a fusion buffer */
-    f.framework.sync.fusion.fusion_bytes = NAN;
+    check_close(m.buffers_bytes, 64e6, 1e-12); /* Horovod's fusion buffer */
+    fake_behaviour(&f.framework, "bucketed");
     dl_memory_compute(&f.system, &f.workload, &f.framework, &f.plan, 256, &m, &unknown);
     check_close(m.buffers_bytes, 116e6, 1e-12);
     check_close(m.total_bytes, 4 * 116e6 + 256 * 48000.0 + 1e8 + 5e8, 1e-12);
@@ -57,7 +58,6 @@ static void largest_batch(void **state) {
     (void)state;
     struct dl_fake f;
     fake_make(&f);
-    f.framework.sync.fusion.fusion_bytes = NAN;
     const double batch = dl_memory_max_batch(&f.system, &f.workload, &f.framework, &f.plan);
     check_close(batch, 311166, 0);
     struct dl_memory m;

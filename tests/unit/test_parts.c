@@ -24,7 +24,7 @@ static void make_two(struct two *t) {
     const double sizes[] = {70e6, 10e6}, ready[] = {1, 2};
     make(&t->b, 2, sizes, ready);
     t->b.fake.framework.sync.messages.servers_colocated = true;
-    t->b.fake.framework.behaviour = dl_framework_behaviour_find("parameter-server");
+    fake_behaviour(&t->b.fake.framework, "parameter-server");
     t->b.fake.system.inter.bandwidth_bytes_per_s = 1e9;
     t->b.fake.device.tdp_w = 200;
     t->cpu = t->b.fake.system;
@@ -196,7 +196,7 @@ static void counts_of_nodes(void **state) {
         struct dl_err err = {0};
         int count, expected = 0;
         make_two(&t);
-        t.b.fake.framework.behaviour = dl_framework_behaviour_find("bucketed");
+        fake_behaviour(&t.b.fake.framework, "bucketed");
         t.job.group_count = 1;
         t.groups[0].nodes = rows[r].nodes;
         assert_int_equal(search(&t, DL_PLACE_TIME, &list, &count, &err), DL_OK);

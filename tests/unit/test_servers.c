@@ -32,10 +32,10 @@ static void parameter_servers(void **state) {
     b.fake.framework.sync.messages.servers_colocated = true;
     b.fake.system.inter.bandwidth_bytes_per_s = 1e9;
     /* a partitioner splits 17.5 million elements over both servers, which then keep up */
-    b.fake.framework.sync.kvstore.big_key_elements = 1e7;
+    b.fake.framework.sync.big_key_elements = 1e7;
     run(&b, "parameter-server");
     check_close(b.sync.messages[0].tail_s, 0, 1e-9);
-    b.fake.framework.sync.kvstore.big_key_elements = NAN;
+    b.fake.framework.sync.big_key_elements = NAN;
     memset(&b.sync, 0, sizeof b.sync);
     b.request.lead_s = 0.030;
     run(&b, "parameter-server");
@@ -198,7 +198,8 @@ static void mxnet_servers(void **state) {
     b.fake.system.inter.bandwidth_bytes_per_s = 1e9;
     b.fake.framework.sync.messages.servers_colocated = true;
     b.fake.framework.sync.messages.server_assignment = DL_SERVERS_HASHED;
-    b.fake.framework.sync.kvstore.host_staged = true;
+    fake_behaviour(&b.fake.framework, "kvstore-server");
+    fake_set(&b.fake.framework, "host_staged", true);
     run(&b, "kvstore-server");
     assert_int_equal(b.sync.message_count, 4);
     const struct dl_message *m = &b.sync.messages[0];
@@ -223,7 +224,8 @@ static void mxnet_serial_keys(void **state) {
         b.fake.plan.devices_per_node = 2;
         b.fake.system.inter.bandwidth_bytes_per_s = 1e12;
         b.fake.system.host.memory_bandwidth_bytes_per_s = 1e13;
-        b.fake.framework.sync.kvstore.serial_keys = serial;
+        fake_behaviour(&b.fake.framework, "kvstore-server");
+        fake_set(&b.fake.framework, "serial_keys", serial);
         run(&b, "kvstore-server");
         const struct dl_message *m = &b.sync.messages[1];
         usable_s[serial] = fmax(b.sync.messages[0].ready_s + b.sync.messages[0].duration_s, 1) +

@@ -149,9 +149,8 @@ static void mlsl_activations(void **state) {
 }
 
 /* One device to a node, links of 10 us and 1 GB/s. 32 samples of 2048 x 4 bytes = 262144 bytes: the
- * leader's scatter to 4 is linear (Open MPI, few ranks): 3 messages whose latencies overlap but for
- * 0.5 us of the host for each further one, 3/4 of the bytes. A framework that packs and unpacks at
- * 2 GB/s adds 2 bytes / 2e9. */
+ * leader's broadcast to 4, whose last link carries all bytes. Packing and unpacking at 2 GB/s adds
+ * 2 bytes / 2e9. */
 static void leader_hands_out(void **state) {
     (void)state;
     struct bench b;
@@ -172,20 +171,24 @@ static void leader_hands_out(void **state) {
     assert_int_equal(dl_split_replica_replica(&b.request, DL_SPLIT_SPATIAL, 4, &replica, &err),
                      DL_OK);
     check_close(replica.input_extra_s, 0, 0);
-    b.f.framework.activations.leader_input = true;
+    fake_behaviour(&b.f.framework, "chainermn");
+    const double bytes = BATCH * INPUT * 4.0;
+    const struct dl_collective_request broadcast = {.op = DL_COLL_BROADCAST,
+                                                    .library = DL_LIB_MPI,
+                                                    .bytes = bytes,
+                                                    .nodes = 4,
+                                                    .ranks_per_node = 1,
+                                                    .concurrent = 1};
+    struct dl_collective_time sent;
+    assert_int_equal(dl_collective_time(&b.f.system, &broadcast, &sent, &err), DL_OK);
     assert_int_equal(dl_split_replica_replica(&b.request, DL_SPLIT_SPATIAL, 4, &replica, &err),
                      DL_OK);
-    const double bytes = BATCH * INPUT * 4.0, scatter_s = 10e-6 + 2 * 0.5e-6 + 0.75 * bytes / 1e9;
-    check_close(replica.input_extra_s, scatter_s, 1e-9);
+    check_close(replica.input_extra_s, sent.time_s, 1e-9);
+    assert_true(replica.input_extra_s >= 2 * 10e-6 + bytes / 1e9);
     b.f.framework.sync.messages.message_copy_bytes_per_s = 2e9;
     assert_int_equal(dl_split_replica_replica(&b.request, DL_SPLIT_SPATIAL, 4, &replica, &err),
                      DL_OK);
-    check_close(replica.input_extra_s, scatter_s + 2 * bytes / 2e9, 1e-9);
-    /* Filters: every device needs every sample: a broadcast, dearer than a scatter. */
-    b.f.framework.sync.messages.message_copy_bytes_per_s = NAN;
-    assert_int_equal(dl_split_replica_replica(&b.request, DL_SPLIT_FILTER, 4, &replica, &err),
-                     DL_OK);
-    assert_true(replica.input_extra_s >= 2 * 10e-6 + bytes / 1e9);
+    check_close(replica.input_extra_s, sent.time_s + 2 * bytes / 2e9, 1e-9);
     dl_arena_free(&b.f.arena);
 }
 
@@ -194,21 +197,21 @@ static void leader_hands_out(void **state) {
 static void leader_broadcasts(void **state) {
     (void)state;
     struct bench b;
-    struct dl_replica replica, scattered;
+    struct dl_replica replica, general;
     struct dl_err err = {0};
     make(&b, "spatial");
     b.f.plan.sp = 4;
-    b.f.framework.activations.leader_input = true;
     b.f.framework.input.feed_bytes_per_s = NAN;
-    assert_int_equal(dl_split_replica_replica(&b.request, DL_SPLIT_SPATIAL, 4, &scattered, &err),
+    assert_int_equal(dl_split_replica_replica(&b.request, DL_SPLIT_SPATIAL, 4, &general, &err),
                      DL_OK);
-    check_close(scattered.workload->input_bytes_per_sample, INPUT * 4.0 / 4, 1e-12);
-    b.f.framework.activations.leader_broadcasts = true;
+    check_close(general.workload->input_bytes_per_sample, INPUT * 4.0 / 4, 1e-12);
+    check_close(general.input_extra_s, 0, 0);
+    fake_behaviour(&b.f.framework, "chainermn");
     assert_int_equal(dl_split_replica_replica(&b.request, DL_SPLIT_SPATIAL, 4, &replica, &err),
                      DL_OK);
     check_close(replica.workload->input_bytes_per_sample, INPUT * 4.0, 1e-12);
     const double sent_s = replica.input_extra_s;
-    assert_true(sent_s > scattered.input_extra_s);
+    assert_true(sent_s > 0);
     b.f.framework.input.feed_bytes_per_s = 4e9;
     assert_int_equal(dl_split_replica_replica(&b.request, DL_SPLIT_SPATIAL, 4, &replica, &err),
                      DL_OK);
@@ -252,7 +255,7 @@ static void halos_in_a_chain(void **state) {
     b.f.plan.sp = 4;
     struct dl_activation_policy *policy = &b.f.framework.activations;
     policy->spatial_dims = 1, policy->halo_library = policy->activation_library = DL_LIB_MPI;
-    policy->halo_forward = DL_HALO_OUTSIDE_BLOCKS, policy->halo_exchange = DL_HALO_SERIAL;
+    fake_behaviour(&b.f.framework, "chainermn");
     policy->halo_message_s = 1e-3;
     assert_int_equal(dl_split_replica_replica(&b.request, DL_SPLIT_SPATIAL, 4, &replica, &err),
                      DL_OK);
@@ -278,10 +281,6 @@ static void halos_in_a_chain(void **state) {
     assert_string_equal(a->formula, "F-HALO-CHAIN");
     /* The pool cannot be split: c's output is gathered before it, and its gradient returns. */
     assert_non_null(message_named(&replica, "all_gather of c"));
-    assert_null(message_named(&replica, "all_to_all of c backward"));
-    policy->gather_returns = true;
-    assert_int_equal(dl_split_replica_replica(&b.request, DL_SPLIT_SPATIAL, 4, &replica, &err),
-                     DL_OK);
     check_close(message_named(&replica, "all_to_all of c backward")->bytes, C * BATCH * 4.0, 1e-12);
     dl_arena_free(&b.f.arena);
 }
@@ -299,7 +298,9 @@ static void activations_through_the_host(void **state) {
     b.f.plan.tp = 4;
     struct dl_activation_policy *policy = &b.f.framework.activations;
     policy->activation_library = policy->reduce_library = DL_LIB_MPI;
-    policy->activation_direct = policy->managed_memory = true;
+    policy->activation_direct = true;
+    fake_behaviour(&b.f.framework, "chainermn");
+    fake_set(&b.f.framework, "managed_memory", true);
     assert_int_equal(dl_split_replica_replica(&b.request, DL_SPLIT_FILTER, 4, &replica, &err),
                      DL_OK);
     const double bytes = B * BATCH * 4.0;
@@ -329,23 +330,31 @@ static void activations_through_the_host(void **state) {
 }
 
 /* ResNet: conv1 and the pool behind it lie outside of residual blocks, all else inside; VGG has no
- * blocks. */
+ * blocks: each of its 13 convolutions and 5 pools fetches a halo. */
 static void residual_blocks(void **state) {
     (void)state;
-    struct dl_arena arena = {0};
-    struct dl_workload resnet, vgg;
-    load_name("resnet50", NULL, 0, &arena, &resnet);
-    load_name("vgg16", NULL, 0, &arena, &vgg);
-    const struct dl_split_blocks blocks = dl_split_blocks_of(&resnet);
-    int outside = 0;
-    for (int i = 0; i < resnet.layer_count; i++) {
-        const char *kind = resnet.layers[i].kind->name;
-        if (strcmp(kind, "conv") == 0) outside += !dl_split_in_block(&blocks, i);
+    static const struct {
+        const char *name;
+        int halos;
+    } cases[] = {{"resnet50", 2}, {"vgg16", 18}};
+    for (int c = 0; c < 2; c++) {
+        struct bench b;
+        struct dl_replica replica;
+        struct dl_err err = {0};
+        make(&b, "spatial");
+        b.f.plan.sp = 2;
+        load_name(cases[c].name, NULL, 0, &b.f.arena, &b.workload);
+        fake_behaviour(&b.f.framework, "chainermn");
+        b.f.framework.activations.spatial_dims = 1;
+        assert_int_equal(dl_split_replica_replica(&b.request, DL_SPLIT_SPATIAL, 2, &replica, &err),
+                         DL_OK);
+        int halos = 0;
+        for (int m = 0; m < replica.message_count; m++)
+            halos += !replica.messages[m].backward &&
+                     strncmp(replica.messages[m].message.name, "p2p", 3) == 0;
+        assert_int_equal(halos, cases[c].halos);
+        dl_arena_free(&b.f.arena);
     }
-    assert_int_equal(outside, 1);
-    const struct dl_split_blocks none = dl_split_blocks_of(&vgg);
-    for (int i = 0; i < vgg.layer_count; i++) assert_false(dl_split_in_block(&none, i));
-    dl_arena_free(&arena);
 }
 
 /* Two nodes of four devices that hold all weights: the four of a node sum 80 MB, then the first
@@ -358,7 +367,7 @@ static void sums_in_groups(void **state) {
     struct dl_gradient gradient = {.elements = 20e6, .bytes = 80e6, .ready_s = 1};
     struct dl_plan plan = b.f.plan;
     plan.nodes = 2, plan.dp = 8, plan.replica_devices = 4, plan.tp = 1, plan.sp = 1;
-    b.f.framework.sync.concatenated.pack_bytes = 0;
+    fake_behaviour(&b.f.framework, "chainermn");
     const struct dl_gradient_sync_request request = {.system = &b.f.system,
                                                      .workload = &b.workload,
                                                      .framework = &b.f.framework,
@@ -370,9 +379,8 @@ static void sums_in_groups(void **state) {
                                                      .backward_end_s = 1,
                                                      .library = DL_LIB_NCCL,
                                                      .arena = &b.f.arena};
-    const struct dl_framework_behaviour *one = dl_framework_behaviour_find("concatenated");
+    const struct dl_framework_behaviour *one = dl_framework_behaviour_find("chainermn");
     struct dl_gradient_sync sync = {0};
-    b.f.framework.activations.group_sums_first = true;
     assert_int_equal(one->synchronize(&request, &sync, &err), DL_OK);
     assert_string_equal(sync.messages[0].formula, "F-GROUP-SUMS");
     struct dl_collective_request part = {.op = DL_COLL_ALL_REDUCE,
@@ -400,15 +408,16 @@ static void managed_memory_pages(void **state) {
     struct bench b;
     make(&b, "spatial");
     b.f.plan.sp = 4;
+    fake_behaviour(&b.f.framework, "chainermn");
     const struct dl_prediction p = predict(&b);
-    b.f.framework.activations.managed_memory = true;
+    fake_set(&b.f.framework, "managed_memory", true);
     const struct dl_prediction free = predict(&b);
     check_close(free.iteration_s, p.iteration_s, 1e-12);
     b.f.device.memory_bytes = p.memory.total_bytes - 0.1e9;
     const struct dl_prediction paged = predict(&b);
     assert_true(paged.fits);
     check_close(paged.iteration_s - p.iteration_s, 2 * 0.1e9 * 2 / 6e9, 1e-6);
-    b.f.framework.activations.managed_memory = false;
+    fake_set(&b.f.framework, "managed_memory", false);
     assert_false(predict(&b).fits);
     dl_arena_free(&b.f.arena);
 }

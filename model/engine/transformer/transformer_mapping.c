@@ -203,13 +203,11 @@ static void hold_states(const struct dl_transformer *tf, struct dl_transformer_m
         m->optimizer_bytes =
             (out->shard >= 1 ? mine : p) * dl_memory_optimizer_bytes(tf->optimizer);
         if (n > 1) {
-            if (dl_known(framework->sync.fusion.fusion_bytes))
-                m->buffers_bytes = framework->sync.fusion.fusion_bytes;
-            else if (dl_known(framework->sync.bucketed.bucket_bytes)) {
-                m->buffers_bytes = out->shard > 0
-                                       ? fmin(framework->sync.bucketed.bucket_bytes, gradients)
-                                       : gradients;
-            }
+            const struct dl_sync_buffer buffer = dl_gradient_sync_buffer(framework, gradients);
+            /* concatenated gradients are computed in place */
+            if (dl_known(buffer.unit_bytes))
+                m->buffers_bytes =
+                    out->shard > 0 ? fmin(buffer.unit_bytes, buffer.bytes) : buffer.bytes;
             /* gathered parameters of the layer at work and of the next, or of the head and the last
              * layer */
             if (out->shard >= 3) m->buffers_bytes += unit + fmax(unit, head);
@@ -341,7 +339,7 @@ static enum dl_code time_sync(const struct dl_transformer *tf, struct dl_transfo
 static double bucket_count(const struct dl_transformer *tf,
                            const struct dl_transformer_mapping *mapping) {
     const struct dl_transformer_policy *policy = &tf->framework->transformer;
-    double bytes = tf->framework->sync.bucketed.bucket_bytes;
+    double bytes = tf->framework->sync.bucket_bytes;
     if (!tf->framework->sync.overlaps_backward) return 1;
     if (policy->bucket_elements > 0)
         bytes = gradient_width(tf) * fmax(policy->bucket_elements,

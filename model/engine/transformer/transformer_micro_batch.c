@@ -112,8 +112,8 @@ static void time_layer(struct dl_micro_batch_builder *m, const struct dl_transfo
         out->kept_bytes[r] = m->micro_samples * dl_transformer_kept_bytes(tf, l, &layer, m->split,
                                                                           (enum dl_recompute)r);
     }
-    out->fused =
-        dl_cost_fuses(tf->framework, tf->precision) && dl_cost_fused(tf->workload, l->index);
+    out->fused = dl_cost_fuses(tf->framework, tf->system->device, tf->precision) &&
+                 dl_cost_fused(tf->workload, l->index);
     if (out->fused) {
         time_fused(m, l, &layer, p);
         return;
@@ -158,7 +158,8 @@ static struct dl_transformer_pass difference_of(const struct dl_micro_batch_buil
     if (tf->plain || end == NULL || tf->stack < 2) return difference;
     const int last = end->index + (int)(tf->stack - 2) * tf->body_count;
     if (tf->workload->layers[last].consumers == tf->workload->layers[end->index].consumers ||
-        (dl_cost_fuses(tf->framework, tf->precision) && dl_cost_fused(tf->workload, end->index)))
+        (dl_cost_fuses(tf->framework, tf->system->device, tf->precision) &&
+         dl_cost_fused(tf->workload, end->index)))
         return difference;
     struct dl_layer layer = dl_transformer_layer_at(tf, end, m->split);
     dl_transformer_add_kernels(m, end, &layer, DL_BACKWARD_DATA, -1, &difference);
@@ -340,12 +341,13 @@ enum dl_code dl_transformer_micro_batch_make(const struct dl_transformer *tf,
                                              double micro_samples,
                                              struct dl_transformer_micro_batch *out,
                                              struct dl_err *err) {
-    struct dl_micro_batch_builder m = {
-        .tf = tf,
-        .split = split,
-        .micro_batch = out,
-        .micro_samples = micro_samples,
-        .facts = dl_framework_facts(tf->framework, tf->precision, tf->input.attention)};
+    struct dl_micro_batch_builder m = {.tf = tf,
+                                       .split = split,
+                                       .micro_batch = out,
+                                       .micro_samples = micro_samples,
+                                       .facts =
+                                           dl_framework_facts(tf->framework, tf->system->device,
+                                                              tf->precision, tf->input.attention)};
     dl_facts_compile(&m.facts, tf->framework, tf->input.compiler);
     memset(out, 0, sizeof *out);
     out->split = *split;

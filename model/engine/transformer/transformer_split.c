@@ -219,7 +219,7 @@ static void prepare_plain(struct dl_transformer *tf, struct dl_arena *arena) {
         tf->layers[i] = (struct dl_transformer_layer){.index = i, .part = DL_TRANSFORMER_BODY};
         if (workload->layers[i].parameter_elements > 0) holders++;
     }
-    const double bytes = tf->framework->sync.bucketed.bucket_bytes,
+    const double bytes = tf->framework->sync.bucket_bytes,
                  width = dl_precision_bytes(tf->precision);
     const double pieces = dl_known(bytes) ? ceil(workload->parameters * width / bytes) : 1;
     tf->plain = true;
@@ -291,7 +291,8 @@ struct dl_layer dl_transformer_layer_at(const struct dl_transformer *tf,
                                                         : dl_shape_elements(&layer.out) / out;
     layer.saved_bytes *= share;
     layer.own_elements *= share;
-    dl_layer_set_attention(&layer, dl_framework_attention(tf->framework, tf->input.attention));
+    dl_layer_set_attention(&layer, dl_framework_attention(tf->framework, tf->system->device,
+                                                          tf->precision, tf->input.attention));
     if (l->role == DL_TRANSFORMER_EXPERTS) {
         layer.held_experts /= (double)dl_transformer_expert_ranks(split);
         layer.capacity *= dl_transformer_imbalance(tf, split);
@@ -304,7 +305,8 @@ struct dl_layer dl_transformer_layer_at(const struct dl_transformer *tf,
 /* Whether attention keeps its scores on chip, by the plan, the framework or the layer. */
 static bool is_flash(const struct dl_transformer *tf, const struct dl_layer *layer) {
     const enum dl_attention_kernel kernel =
-        dl_framework_facts(tf->framework, tf->precision, tf->input.attention).attention;
+        dl_framework_facts(tf->framework, tf->system->device, tf->precision, tf->input.attention)
+            .attention;
     return kernel == DL_ATTENTION_OPEN ? layer->flash : kernel == DL_ATTENTION_FLASH;
 }
 
@@ -323,7 +325,7 @@ static double kept_width(const struct dl_transformer *tf, const struct dl_transf
 static bool is_eager_loss(const struct dl_transformer *tf, const struct dl_layer *layer) {
     if (layer->kind != &dl_layer_loss || dl_precision_bytes(tf->precision) > 2) return false;
     struct dl_kernel_facts facts =
-        dl_framework_facts(tf->framework, tf->precision, tf->input.attention);
+        dl_framework_facts(tf->framework, tf->system->device, tf->precision, tf->input.attention);
     dl_facts_compile(&facts, tf->framework, tf->input.compiler);
     return facts.loss == DL_LOSS_EAGER;
 }

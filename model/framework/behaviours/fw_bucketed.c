@@ -12,11 +12,32 @@
 
 #include "model/framework/gradient_sync.h"
 
+struct policy {
+    double first_bucket_bytes;
+    double bucket_count;    /* buckets of equal size instead (NVCaffe); 0: by bucket_bytes */
+    bool bucket_views;      /* gradients are computed in the buckets: no copies */
+    bool buffers_broadcast; /* batch-norm buffers before each forward pass */
+};
+_Static_assert(sizeof(struct policy) <= sizeof(union dl_own_policy), "own constants fit");
+
+static const struct dl_field fields[] = {
+    DL_FIELD(struct policy, first_bucket_bytes, NUMBER, DL_RANGE(1, 1e12, DL_UNIT_BYTE),
+             .help = "size at which the first gradient bucket is closed; absent: bucket_bytes"),
+    DL_FIELD(struct policy, buffers_broadcast, BOOL,
+             .help = "batch-norm statistics are broadcast before each forward pass"),
+    DL_FIELD(
+        struct policy, bucket_count, NUMBER, DL_RANGE(0, 1000, DL_UNIT_COUNT), .has_fallback = true,
+        .help = "buckets of equal size instead of buckets of bucket_bytes; 0: by bucket_bytes"),
+    DL_FIELD(struct policy, bucket_views, BOOL,
+             .help = "gradients are computed in the buckets, without copies"),
+    {.key = NULL},
+};
+
 static int count_buckets(const struct dl_gradient_sync_request *r, struct dl_message *messages) {
-    const double equal = r->framework->sync.bucketed.bucket_count;
-    const double later =
-                     equal > 0 ? r->total_bytes / equal : r->framework->sync.bucketed.bucket_bytes,
-                 first_bucket = equal > 0 ? NAN : r->framework->sync.bucketed.first_bucket_bytes;
+    const struct policy *own = DL_OWN(struct policy, r->framework);
+    const double equal = own->bucket_count;
+    const double later = equal > 0 ? r->total_bytes / equal : r->framework->sync.bucket_bytes,
+                 first_bucket = equal > 0 ? NAN : own->first_bucket_bytes;
     double limit = dl_known(first_bucket) ? first_bucket : later;
     double size = 0, ready_s = 0;
     int buckets = 0, first = 0;
@@ -41,6 +62,7 @@ static int count_buckets(const struct dl_gradient_sync_request *r, struct dl_mes
 
 static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
                                 struct dl_gradient_sync *out, struct dl_err *err) {
+    const struct policy *own = DL_OWN(struct policy, r->framework);
     dl_gradient_sync_messages(r, count_buckets(r, NULL), out);
     count_buckets(r, out->messages);
     for (int b = 0; b < out->message_count; b++) {
@@ -53,10 +75,10 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     /* what narrows gradients to the network works on the buckets */
     const double kept_bytes =
         r->plan->precision == DL_FP32 ? fmax(r->parameter_bytes, r->total_bytes) : r->total_bytes;
-    if (!r->framework->sync.bucketed.bucket_views)
+    if (!own->bucket_views)
         out->device_copy_s = dl_gradient_sync_device_stream_s(r, (cpu ? 6 : 4) * kept_bytes);
     out->device_copy_s += dl_gradient_sync_cast_s(r);
-    if (r->framework->sync.bucketed.buffers_broadcast && r->workload->buffer_elements > 0) {
+    if (own->buffers_broadcast && r->workload->buffer_elements > 0) {
         struct dl_message broadcast = {0};
         DL_TRY(dl_gradient_sync_collective(r, DL_COLL_BROADCAST, 4 * r->workload->buffer_elements,
                                            &broadcast, err));
@@ -65,11 +87,15 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     return DL_OK;
 }
 
-/* keys of a framework file that this behaviour reads and not all do */
-static const char *const keys[] = {"bucket_bytes", "first_bucket_bytes", "bucket_count",
-                                   "bucket_views", "buffers_broadcast",  NULL};
+static enum dl_code check(const struct dl_framework *framework, const struct dl_json *doc,
+                          struct dl_err *err) {
+    if (dl_known(DL_OWN(struct policy, framework)->first_bucket_bytes) &&
+        !dl_known(framework->sync.bucket_bytes))
+        return dl_json_fail(doc, "first_bucket_bytes", err, "needs bucket_bytes as well");
+    return DL_OK;
+}
 
-static const char *const required[] = {"bucket_bytes", NULL};
+static const char *const keys[] = {"bucket_bytes", NULL};
 
 const struct dl_framework_behaviour dl_fw_bucketed = {
     .name = "bucketed",
@@ -77,6 +103,8 @@ const struct dl_framework_behaviour dl_fw_bucketed = {
                "backward",
     .source = "pytorch-ddp-source",
     .keys = keys,
-    .required = required,
+    .required = keys,
+    .fields = fields,
+    .check = check,
     .synchronize = synchronize,
 };

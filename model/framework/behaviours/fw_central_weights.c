@@ -15,6 +15,23 @@
 #include "model/framework/cost.h"
 #include "model/framework/gradient_sync.h"
 
+struct policy {
+    /* host time of one message where device memory goes through the host; 0: as message_s */
+    double staged_message_s;
+    bool weights_on_device; /* central weights live on the first GPU, not the host */
+};
+_Static_assert(sizeof(struct policy) <= sizeof(union dl_own_policy), "own constants fit");
+
+static const struct dl_field fields[] = {
+    DL_FIELD(struct policy, staged_message_s, NUMBER, DL_RANGE(0, 1, DL_UNIT_S),
+             .has_fallback = true,
+             .help = "host time of one message between devices that only the host connects; 0: "
+                     "message_s"),
+    DL_FIELD(struct policy, weights_on_device, BOOL,
+             .help = "central weights live on the first device instead of the host"),
+    {.key = NULL},
+};
+
 static const char *refuse(const struct dl_system *system, const struct dl_plan *plan) {
     if (plan->nodes > 1) return "one process drives the GPUs of one node: use --nodes 1";
     if (system->device->kind == DL_DEVICE_CPU) return "needs GPUs";
@@ -54,7 +71,7 @@ static enum dl_code on_device(const struct dl_gradient_sync_request *r, struct h
     const double devices = (double)r->plan->devices_per_node;
     const double staged = (double)dl_copy_staged_devices(r->system, r->plan->devices_per_node);
     const double message_s = r->framework->sync.messages.message_s,
-                 staged_s = fmax(message_s, r->framework->sync.messages.staged_message_s);
+                 staged_s = fmax(message_s, DL_OWN(struct policy, r->framework)->staged_message_s);
     struct dl_cost_parts star;
     /* reads of g gradients, a write of their sum, the update: over the bytes of the weights */
     const double passes =
@@ -92,7 +109,7 @@ static void describe(const struct home *home, struct dl_message *m, double bytes
 static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
                                 struct dl_gradient_sync *out, struct dl_err *err) {
     struct home home = {0};
-    if (r->framework->sync.messages.weights_on_device)
+    if (DL_OWN(struct policy, r->framework)->weights_on_device)
         DL_TRY(on_device(r, &home, err));
     else
         DL_TRY(on_host(r, &home, err));
@@ -122,8 +139,7 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     return DL_OK;
 }
 
-/* keys of a framework file that this behaviour reads and not all do */
-static const char *const keys[] = {"message_s", "staged_message_s", "weights_on_device", NULL};
+static const char *const keys[] = {"message_s", NULL};
 
 const struct dl_framework_behaviour dl_fw_central_weights = {
     .name = "central-weights",
@@ -131,6 +147,7 @@ const struct dl_framework_behaviour dl_fw_central_weights = {
                "gradients back each step",
     .source = "keras-source",
     .keys = keys,
+    .fields = fields,
     .refuse = refuse,
     .synchronize = synchronize,
 };

@@ -99,10 +99,7 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     return DL_OK;
 }
 
-/* keys of a framework file that this behaviour reads and not all do */
 static const char *const keys[] = {"bucket_bytes", NULL};
-
-static const char *const required[] = {"bucket_bytes", NULL};
 
 const struct dl_framework_behaviour dl_fw_ideal = {
     .name = "ideal",
@@ -110,6 +107,6 @@ const struct dl_framework_behaviour dl_fw_ideal = {
     .summary = "no framework overhead; communication overlaps backward and the next forward",
     .source = "formulas",
     .keys = keys,
-    .required = required,
+    .required = keys,
     .synchronize = synchronize,
 };

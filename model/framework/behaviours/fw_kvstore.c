@@ -87,6 +87,20 @@ const struct dl_framework_behaviour dl_fw_kvstore_device = {
     .synchronize = synchronize_device,
 };
 
+struct policy {
+    bool host_staged; /* devices of a node are summed on the host, not on a GPU */
+    bool serial_keys; /* a key is summed and copied out before the next one begins */
+};
+_Static_assert(sizeof(struct policy) <= sizeof(union dl_own_policy), "own constants fit");
+
+static const struct dl_field fields[] = {
+    DL_FIELD(struct policy, host_staged, BOOL,
+             .help = "gradients of a node's GPUs are summed in host memory"),
+    DL_FIELD(struct policy, serial_keys, BOOL,
+             .help = "a key is summed and copied to the host before the next one begins"),
+    {.key = NULL},
+};
+
 /* Bytes of the fullest of P servers / mean. Key numbers follow registration order. */
 static double key_imbalance(const struct dl_gradient_sync_request *r) {
     enum { COUNTED = 4096 }; /* with more servers, keys practically never share one */
@@ -96,7 +110,7 @@ static double key_imbalance(const struct dl_gradient_sync_request *r) {
     double split = 0, largest = 0;
     for (int g = 0; g < r->gradient_count; g++) {
         const int64_t key = r->gradient_count - 1 - g, server = (key * 9973) % servers;
-        if (r->gradients[g].elements >= r->framework->sync.kvstore.big_key_elements) {
+        if (r->gradients[g].elements >= r->framework->sync.big_key_elements) {
             split += r->gradients[g].bytes / (double)servers;
         } else if (servers <= COUNTED) {
             load[server] += r->gradients[g].bytes;
@@ -148,8 +162,9 @@ static enum dl_code node_way_of(const struct dl_gradient_sync_request *r, struct
                                 struct dl_err *err) {
     const double devices = (double)r->plan->devices_per_node;
     const bool gpus = r->system->device->kind == DL_DEVICE_GPU;
-    *way = (struct node_way){.serial = r->framework->sync.kvstore.serial_keys};
-    way->owned = gpus && !r->framework->sync.kvstore.host_staged && r->system->has_intra;
+    const struct policy *own = DL_OWN(struct policy, r->framework);
+    *way = (struct node_way){.serial = own->serial_keys};
+    way->owned = gpus && !own->host_staged && r->system->has_intra;
     /* one copy of the sum leaves the owner; else one of each device */
     way->copy_s = way->owned ? 1 / r->system->host.copy_bandwidth_bytes_per_s
                   : gpus     ? dl_gradient_sync_host_copy_s(r, 1, true)
@@ -193,8 +208,7 @@ static enum dl_code synchronize_server(const struct dl_gradient_sync_request *r,
     DL_TRY(dl_servers_of(r, &servers, err));
     dl_server_queue_init(&servers, false, r->arena, &push);
     dl_server_queue_init(&servers, true, r->arena, &pull);
-    const int *server_of =
-        dl_servers_assign(r, &servers, r->framework->sync.kvstore.big_key_elements);
+    const int *server_of = dl_servers_assign(r, &servers, r->framework->sync.big_key_elements);
     double lane_s = 0;
     for (int g = 0; g < r->gradient_count; g++) {
         struct dl_message *m = &out->messages[g];
@@ -218,11 +232,9 @@ static enum dl_code synchronize_server(const struct dl_gradient_sync_request *r,
     return DL_OK;
 }
 
-static const char *const server_keys[] = {"big_key_elements",  "host_staged",
-                                          "serial_keys",       "message_s",
-                                          "servers_colocated", "server_assignment",
-                                          "send_bytes_per_s",  "flow_bytes_per_s",
-                                          "sum_bytes_per_s",   NULL};
+static const char *const server_keys[] = {
+    "big_key_elements", "message_s",        "servers_colocated", "server_assignment",
+    "send_bytes_per_s", "flow_bytes_per_s", "sum_bytes_per_s",   NULL};
 static const char *const required[] = {"big_key_elements", NULL};
 
 const struct dl_framework_behaviour dl_fw_kvstore_server = {
@@ -232,6 +244,7 @@ const struct dl_framework_behaviour dl_fw_kvstore_server = {
     .source = "mxnet-source",
     .has_servers = true,
     .keys = server_keys,
+    .fields = fields,
     .required = required,
     .synchronize = synchronize_server,
 };

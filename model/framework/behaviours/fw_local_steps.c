@@ -11,9 +11,20 @@
 
 #include "model/framework/gradient_sync.h"
 
+struct policy {
+    double local_step_count; /* between two averagings of the parameters */
+};
+_Static_assert(sizeof(struct policy) <= sizeof(union dl_own_policy), "own constants fit");
+
+static const struct dl_field fields[] = {
+    DL_FIELD(struct policy, local_step_count, NUMBER, DL_RANGE(1, 1e6, DL_UNIT_COUNT),
+             .required = true, .help = "local SGD: steps between two averagings of the parameters"),
+    {.key = NULL},
+};
+
 static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
                                 struct dl_gradient_sync *out, struct dl_err *err) {
-    const double steps = fmax(1, r->framework->sync.local.local_step_count);
+    const double steps = fmax(1, DL_OWN(struct policy, r->framework)->local_step_count);
     dl_gradient_sync_messages(r, 1, out);
     struct dl_message *all = &out->messages[0];
     all->count = r->gradient_count;
@@ -26,17 +37,11 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     return DL_OK;
 }
 
-/* keys of a framework file that this behaviour reads and not all do */
-static const char *const keys[] = {"local_step_count", NULL};
-
-static const char *const required[] = {"local_step_count", NULL};
-
 const struct dl_framework_behaviour dl_fw_local_steps = {
     .name = "local-steps",
     .lossy = true,
     .summary = "ranks train by themselves; parameters are averaged every few steps",
     .source = "local-sgd",
-    .keys = keys,
-    .required = required,
+    .fields = fields,
     .synchronize = synchronize,
 };

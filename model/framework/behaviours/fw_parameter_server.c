@@ -137,7 +137,7 @@ static enum dl_code synchronize_network(const struct dl_gradient_sync_request *r
     DL_TRY(dl_servers_of(r, &servers, err));
     dl_server_queue_init(&servers, false, r->arena, &push);
     dl_server_queue_init(&servers, true, r->arena, &pull);
-    const double split = r->framework->sync.kvstore.big_key_elements;
+    const double split = r->framework->sync.big_key_elements;
     const int *server_of = dl_servers_assign(r, &servers, split > 0 ? split : NAN);
     push.skew_s = r->lead_s;
     const int count = r->gradient_count;

@@ -25,9 +25,7 @@ static const char *refuse(const struct dl_system *system, const struct dl_plan *
 static enum dl_code in_chunks(const struct dl_gradient_sync_request *r, enum dl_collective_op op,
                               double bytes, double *seconds, struct dl_message *last,
                               struct dl_err *err) {
-    const double chunk = r->framework->sync.concatenated.pack_bytes > 0
-                             ? r->framework->sync.concatenated.pack_bytes
-                             : bytes;
+    const double chunk = r->framework->sync.pack_bytes > 0 ? r->framework->sync.pack_bytes : bytes;
     const double chunks = bytes > 0 ? ceil(bytes / chunk) : 0;
     *seconds = 0;
     if (chunks < 1) return DL_OK;
@@ -62,7 +60,6 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     return DL_OK;
 }
 
-/* keys of a framework file that this behaviour reads and not all do */
 static const char *const keys[] = {"pack_bytes", "replica_s", NULL};
 
 static const char *const required[] = {"pack_bytes", NULL};
@@ -75,5 +72,6 @@ const struct dl_framework_behaviour dl_fw_replicated = {
     .refuse = refuse,
     .keys = keys,
     .required = required,
+    .buffer = dl_gradient_sync_packs,
     .synchronize = synchronize,
 };

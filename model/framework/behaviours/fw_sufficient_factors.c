@@ -58,7 +58,7 @@ static enum dl_code send_weight(const struct dl_gradient_sync_request *r, int gr
 
 static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
                                 struct dl_gradient_sync *out, struct dl_err *err) {
-    const double own = r->framework->sync.bucketed.bucket_bytes,
+    const double own = r->framework->sync.bucket_bytes,
                  limit = dl_known(own) ? own : r->total_bytes;
     double extra_s = 0;
     struct dl_message bucket = {.count = 0};
@@ -88,7 +88,6 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     return DL_OK;
 }
 
-/* keys of a framework file that this behaviour reads and not all do */
 static const char *const keys[] = {"bucket_bytes", NULL};
 
 const struct dl_framework_behaviour dl_fw_sufficient_factors = {

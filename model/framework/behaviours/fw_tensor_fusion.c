@@ -24,6 +24,36 @@
 
 #include "model/framework/gradient_sync.h"
 
+struct policy {
+    double fusion_bytes, cycle_s;
+    /* the coordinator's time for one tensor of one rank; 0: a response cache spares it */
+    double request_s;
+    bool batched_copies;     /* one kernel copies all tensors of a message into its buffer */
+    bool queued_when_issued; /* F-FUSION-WAIT */
+};
+_Static_assert(sizeof(struct policy) <= sizeof(union dl_own_policy), "own constants fit");
+
+static const struct dl_field fields[] = {
+    DL_FIELD(struct policy, fusion_bytes, NUMBER, DL_RANGE(1, 1e12, DL_UNIT_BYTE), .required = true,
+             .help = "fusion buffer: maximum size of a fused collective"),
+    DL_FIELD(struct policy, cycle_s, NUMBER, DL_RANGE(1e-6, 1, DL_UNIT_S), .required = true,
+             .help = "time between two checks for ready gradients"),
+    DL_FIELD(struct policy, request_s, NUMBER, DL_RANGE(0, 1, DL_UNIT_S), .has_fallback = true,
+             .help = "the coordinator's time for a rank's request for a tensor; 0: a cache spares "
+                     "requests"),
+    DL_FIELD(struct policy, batched_copies, BOOL,
+             .help = "one kernel copies all tensors into the fusion buffer, one back; else a copy "
+                     "for each"),
+    DL_FIELD(struct policy, queued_when_issued, BOOL,
+             .help = "NCCL's gradients are negotiated once issued; the thread waits for the "
+                     "device"),
+    {.key = NULL},
+};
+
+static const struct policy *own(const struct dl_gradient_sync_request *r) {
+    return DL_OWN(struct policy, r->framework);
+}
+
 /* F-NEGOTIATION: the control round of a cycle that finds `tensors` ready. Two small all-reduces of
  * bit vectors (response cache), or the coordinator gathers sizes and requests of all ranks, handles
  * them one by one and broadcasts sizes and responses: four trees of small messages either way. */
@@ -38,7 +68,7 @@ static enum dl_code negotiate(const struct dl_gradient_sync_request *r, int tens
                                                .ranks_per_node = plan->devices_per_node};
     struct dl_collective_time one;
     DL_TRY(dl_collective_time(r->system, &tree, &one, err));
-    *out_s = 4 * one.time_s + tensors * ranks * r->framework->sync.fusion.request_s;
+    *out_s = 4 * one.time_s + tensors * ranks * own(r)->request_s;
     return DL_OK;
 }
 
@@ -58,8 +88,7 @@ static double host_copy_s(const struct dl_gradient_sync_request *r) {
 static double copies_s(const struct dl_gradient_sync_request *r, const struct dl_message *fused) {
     double sum_s = 0;
     if (fused->count <= 1) return 0;
-    if (r->framework->sync.fusion.batched_copies)
-        return 2 * dl_gradient_sync_device_stream_s(r, 2 * fused->bytes);
+    if (own(r)->batched_copies) return 2 * dl_gradient_sync_device_stream_s(r, 2 * fused->bytes);
     for (int g = fused->first; g < fused->first + fused->count; g++)
         sum_s += 2 * dl_gradient_sync_device_stream_s(r, 2 * r->gradients[g].bytes);
     return sum_s;
@@ -75,7 +104,7 @@ static double next_cycle(double from_s, double ready_s, double cycle_s) {
  * fusion buffer. */
 static enum dl_code fuse(const struct dl_gradient_sync_request *r, int first, int ready,
                          double agreed_s, struct dl_message *fused, struct dl_err *err) {
-    const double limit = r->framework->sync.fusion.fusion_bytes;
+    const double limit = own(r)->fusion_bytes;
     double bytes = 0;
     int g = first;
     do {
@@ -103,8 +132,7 @@ struct thread {
 
 /* F-FUSION-WAIT: whether tensors are negotiated before the device has computed them. */
 static bool early(const struct dl_gradient_sync_request *r) {
-    return r->framework->sync.fusion.queued_when_issued &&
-           dl_libraries[r->library]->queues_on_gpu && on_gpu(r);
+    return own(r)->queued_when_issued && dl_libraries[r->library]->queues_on_gpu && on_gpu(r);
 }
 
 /* When gradient `g` is there to negotiate. F-FUSION-THREAD: for a host library, when it lies in the
@@ -120,7 +148,7 @@ static double arrives_s(const struct dl_gradient_sync_request *r, int g, double 
 static enum dl_code one_cycle(const struct dl_gradient_sync_request *r,
                               struct dl_gradient_sync *out, struct thread *t, int *g,
                               struct dl_err *err) {
-    const double cycle_s = r->framework->sync.fusion.cycle_s;
+    const double cycle_s = own(r)->cycle_s;
     double arrived_s = arrives_s(r, *g, t->copied_s);
     double agreed_s;
     int ready = *g;
@@ -149,7 +177,7 @@ static enum dl_code one_cycle(const struct dl_gradient_sync_request *r,
 
 static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
                                 struct dl_gradient_sync *out, struct dl_err *err) {
-    const double cycle_s = r->framework->sync.fusion.cycle_s;
+    const double cycle_s = own(r)->cycle_s;
     dl_gradient_sync_messages(r, r->gradient_count, out);
     out->message_count = 0;
     struct thread t = {0};
@@ -172,11 +200,17 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     return DL_OK;
 }
 
-/* keys of a framework file that this behaviour reads and not all do */
-static const char *const keys[] = {"fusion_bytes",       "cycle_s",   "request_s", "batched_copies",
-                                   "queued_when_issued", "message_s", NULL};
+static double poll_cycle_s(const struct dl_framework *framework) {
+    return DL_OWN(struct policy, framework)->cycle_s;
+}
 
-static const char *const required[] = {"fusion_bytes", "cycle_s", NULL};
+static struct dl_sync_buffer buffer(const struct dl_framework *framework, double gradient_bytes) {
+    const double bytes = DL_OWN(struct policy, framework)->fusion_bytes;
+    (void)gradient_bytes;
+    return (struct dl_sync_buffer){bytes, "fusion buffer", bytes};
+}
+
+static const char *const keys[] = {"message_s", NULL};
 
 const struct dl_framework_behaviour dl_fw_tensor_fusion = {
     .name = "tensor-fusion",
@@ -185,10 +219,11 @@ const struct dl_framework_behaviour dl_fw_tensor_fusion = {
         "each cycle fuses the ready gradients up to a threshold and reduces them, overlapped "
         "with backward",
     .source = "horovod-source",
-    .polls = true,
+    .poll_cycle_s = poll_cycle_s,
     .timing_dependent = true,
     .has_phase = true,
     .keys = keys,
-    .required = required,
+    .fields = fields,
+    .buffer = buffer,
     .synchronize = synchronize,
 };

@@ -12,13 +12,24 @@
 
 #include "model/framework/gradient_sync.h"
 
+struct policy {
+    double gradient_frac; /* elements that a rank sends / all */
+};
+_Static_assert(sizeof(struct policy) <= sizeof(union dl_own_policy), "own constants fit");
+
+static const struct dl_field fields[] = {
+    DL_FIELD(struct policy, gradient_frac, NUMBER, DL_RANGE(1e-6, 1, DL_UNIT_NONE),
+             .required = true, .help = "top-k: gradients that a rank sends / all"),
+    {.key = NULL},
+};
+
 enum { PAIR_BYTES = 8, SELECT_BYTES = 16, ADD_BYTES = 16 };
 
 static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
                                 struct dl_gradient_sync *out, struct dl_err *err) {
     const double ranks = (double)(r->plan->nodes * r->plan->devices_per_node),
                  elements = r->parameter_bytes / 4,
-                 sent = ranks * elements * r->framework->sync.sparse.gradient_frac;
+                 sent = ranks * elements * DL_OWN(struct policy, r->framework)->gradient_frac;
     dl_gradient_sync_messages(r, 1, out);
     struct dl_message *all = &out->messages[0];
     all->count = r->gradient_count;
@@ -29,17 +40,11 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
     return DL_OK;
 }
 
-/* keys of a framework file that this behaviour reads and not all do */
-static const char *const keys[] = {"gradient_frac", NULL};
-
-static const char *const required[] = {"gradient_frac", NULL};
-
 const struct dl_framework_behaviour dl_fw_top_k = {
     .name = "top-k",
     .lossy = true,
     .summary = "the largest gradients of each rank with error feedback, gathered after backward",
     .source = "deep-gradient-compression",
-    .keys = keys,
-    .required = required,
+    .fields = fields,
     .synchronize = synchronize,
 };

@@ -81,7 +81,7 @@ static struct comm_spread comm_spread_of(const struct dl_interval_model *m, bool
 struct dl_gain dl_gain_of(const struct dl_framework *framework, const struct dl_prediction *without,
                           double without_samples, const struct dl_prediction *with,
                           double with_samples, bool measured_device) {
-    const struct dl_interval_model *m = framework->intervals;
+    const struct dl_interval_model *m = framework->errors.intervals;
     const struct comm_spread comm = comm_spread_of(m, measured_device, with);
     const double a = without->iteration_s / without_samples, b = with->iteration_s / with_samples,
                  a_comm = communication_s(without, without_samples),

@@ -5,10 +5,10 @@
 
 static int propose(const struct dl_advise_state *s, struct dl_advise_change *changes) {
     static const int sizes_mib[] = {1, 4, 10, 25, 50, 100, 400};
-    const double now = s->framework->sync.bucketed.bucket_bytes;
+    const double now = s->framework->sync.bucket_bytes;
     int count = 0;
     if (!dl_advise_synchronizes(s) || !dl_advise_behaves(s, "bucketed") ||
-        s->framework->sync.bucketed.bucket_count > 0 || !dl_known(now))
+        dl_framework_number(s->framework, "bucket_count") > 0 || !dl_known(now))
         return 0;
     for (int i = 0; i < 7; i++) {
         const double bytes = sizes_mib[i] * 1048576.0;

@@ -6,7 +6,7 @@
 static int propose(const struct dl_advise_state *s, struct dl_advise_change *changes) {
     int count = 0;
     if (!dl_advise_synchronizes(s) || !dl_advise_behaves(s, "bucketed") ||
-        s->framework->sync.bucketed.bucket_views)
+        dl_framework_number(s->framework, "bucket_views") > 0)
         return 0;
     dl_advise_add(changes, &count, "set", "bucket_views=true", "gradients are views of the buckets",
                   "DistributedDataParallel(..., gradient_as_bucket_view=True)");

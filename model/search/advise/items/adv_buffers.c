@@ -5,7 +5,8 @@
 
 static int propose(const struct dl_advise_state *s, struct dl_advise_change *changes) {
     int count = 0;
-    if (!dl_advise_synchronizes(s) || !s->framework->sync.bucketed.buffers_broadcast ||
+    if (!dl_advise_synchronizes(s) ||
+        !(dl_framework_number(s->framework, "buffers_broadcast") > 0) ||
         !(s->workload->buffer_elements > 0))
         return 0;
     dl_advise_add(changes, &count, "set", "buffers_broadcast=false",

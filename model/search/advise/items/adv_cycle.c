@@ -8,7 +8,8 @@ static int propose(const struct dl_advise_state *s, struct dl_advise_change *cha
     int count = 0;
     if (!dl_advise_synchronizes(s) || !dl_advise_behaves(s, "tensor-fusion")) return 0;
     for (int i = 0; i < 6; i++) {
-        if (fabs(cycles_ms[i] * 1e-3 - s->framework->sync.fusion.cycle_s) < 1e-9) continue;
+        if (fabs(cycles_ms[i] * 1e-3 - dl_framework_number(s->framework, "cycle_s")) < 1e-9)
+            continue;
         dl_advise_add(changes, &count, "set",
                       dl_arena_printf(s->arena, "cycle_s=%gms", cycles_ms[i]),
                       dl_arena_printf(s->arena, "a cycle of %g ms", cycles_ms[i]),

@@ -8,7 +8,7 @@ static int propose(const struct dl_advise_state *s, struct dl_advise_change *cha
     int count = 0;
     if (!dl_advise_synchronizes(s) || !dl_advise_behaves(s, "tensor-fusion")) return 0;
     for (int i = 0; i < 6; i++) {
-        if (sizes_mib[i] * 1048576.0 == s->framework->sync.fusion.fusion_bytes) continue;
+        if (sizes_mib[i] * 1048576.0 == dl_framework_number(s->framework, "fusion_bytes")) continue;
         dl_advise_add(
             changes, &count, "set", dl_arena_printf(s->arena, "fusion_bytes=%dMiB", sizes_mib[i]),
             dl_arena_printf(s->arena, "fusion buffer of %d MiB", sizes_mib[i]),

@@ -6,8 +6,7 @@
 static int propose(const struct dl_advise_state *s, struct dl_advise_change *changes) {
     int count = 0;
     if (!dl_advise_synchronizes(s) || s->plan->nodes < 2 ||
-        !dl_advise_behaves(s, "parameter-server") ||
-        dl_known(s->framework->sync.kvstore.big_key_elements))
+        !dl_advise_behaves(s, "parameter-server") || dl_known(s->framework->sync.big_key_elements))
         return 0;
     dl_advise_add(changes, &count, "set", "big_key_elements=1000000",
                   "variables of a million elements and more split over all servers",

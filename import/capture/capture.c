@@ -1,0 +1,266 @@
+/* capture.c - see capture.h. A stand-in is a script of the shell in a temporary folder that comes
+ * first in PATH. Bash also gets a function of each name, since scripts put other folders first (an
+ * environment of Python, modules). */
+#include "import/capture/capture.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "model/core/file.h"
+#include "model/core/text.h"
+
+enum { MOST_COMMANDS = 1000, COMMAND_BYTES = 8 << 20 };
+
+const char *const dl_capture_launchers[] = {"torchrun", "deepspeed", "accelerate", "srun",
+                                            "mpirun",   "mpiexec",   "horovodrun", "composer",
+                                            "sbatch",   NULL};
+const char *const dl_capture_interpreters[] = {"python", "python3", NULL};
+
+/* A command is one file, of the number of its process: two may start at once. */
+static const char stand_in[] =
+    "#!/bin/sh\n"
+    "printf '%s\\0' \"${0##*/}\" \"$@\" > \"$DLMODEL_CAPTURE/$$\" || exit 1\n"
+    "printf 'dlmodel capture: not started:' >&2\n"
+    "printf ' %s' \"${0##*/}\" \"$@\" >&2\n"
+    "echo >&2\n";
+
+struct folder {
+    const char *path;     /* of the stand-ins */
+    const char *commands; /* below it: what they wrote down */
+};
+
+static enum dl_code fail(struct dl_err *err, const char *what, const char *path) {
+    return dl_fail(err, DL_ERR_SYSTEM, "cannot %s %s: %s", what, path, strerror(errno));
+}
+
+static enum dl_code add_stand_ins(const struct folder *folder, const char *const *names,
+                                  struct dl_arena *arena, struct dl_err *err) {
+    for (int i = 0; names[i] != NULL; i++) {
+        const char *path = dl_arena_printf(arena, "%s/%s", folder->path, names[i]);
+        DL_TRY(dl_file_write(path, stand_in, strlen(stand_in), err));
+        if (chmod(path, 0700) != 0) return fail(err, "make executable", path);
+        if (access(path, X_OK) != 0)
+            return dl_fail(err, DL_ERR_SYSTEM,
+                           "cannot execute files in %s; set TMPDIR to a folder where programs may "
+                           "run",
+                           folder->path);
+    }
+    return DL_OK;
+}
+
+static void empty(const char *path) {
+    DIR *list = opendir(path);
+    for (struct dirent *e = list == NULL ? NULL : readdir(list); e != NULL; e = readdir(list))
+        if (e->d_name[0] != '.') unlinkat(dirfd(list), e->d_name, 0);
+    if (list != NULL) closedir(list);
+    rmdir(path);
+}
+
+static void remove_folder(const struct folder *folder) {
+    if (folder->commands != NULL) empty(folder->commands);
+    if (folder->path != NULL) empty(folder->path);
+}
+
+static enum dl_code make_folder(struct folder *folder, struct dl_arena *arena, struct dl_err *err) {
+    const char *base = getenv("TMPDIR");
+    char *path = dl_arena_printf(arena, "%s/dlmodel-capture-XXXXXX",
+                                 base != NULL && base[0] != '\0' ? base : "/tmp");
+    if (mkdtemp(path) == NULL) return fail(err, "make the folder", path);
+    folder->path = path;
+    const char *commands = dl_arena_printf(arena, "%s/commands", path);
+    if (mkdir(commands, 0700) != 0) return fail(err, "make the folder", commands);
+    folder->commands = commands;
+    DL_TRY(add_stand_ins(folder, dl_capture_launchers, arena, err));
+    return add_stand_ins(folder, dl_capture_interpreters, arena, err);
+}
+
+/* ---- the script ---- */
+
+static volatile sig_atomic_t caught;
+
+static void note_signal(int number) { caught = number; }
+
+struct variable {
+    const char *name, *value;
+};
+enum { MOST_VARIABLES = 16 };
+
+static int add_functions(const struct folder *folder, const char *const *names,
+                         struct dl_arena *arena, struct variable *out) {
+    const char *path = dl_shell_quote(arena, folder->path);
+    int count = 0;
+    for (; names[count] != NULL; count++)
+        out[count] =
+            (struct variable){dl_arena_printf(arena, "BASH_FUNC_%s%%%%", names[count]),
+                              dl_arena_printf(arena, "() { %s/%s \"$@\"; }", path, names[count])};
+    return count;
+}
+
+/* The environment that the script has besides its own. */
+static int variables_of(const struct folder *folder, struct dl_arena *arena, struct variable *out) {
+    const char *path = getenv("PATH");
+    int count = 0;
+    out[count++] = (struct variable){"DLMODEL_CAPTURE", folder->commands};
+    out[count++] =
+        (struct variable){"PATH", dl_arena_printf(arena, "%s:%s", folder->path,
+                                                  path != NULL ? path : "/usr/bin:/bin")};
+    count += add_functions(folder, dl_capture_launchers, arena, out + count);
+    return count + add_functions(folder, dl_capture_interpreters, arena, out + count);
+}
+
+static _Noreturn void start(char *const *words, const struct variable *variables, int count) {
+    const int nothing = open("/dev/null", O_RDONLY);
+    setpgid(0, 0);
+    if (nothing >= 0) dup2(nothing, STDIN_FILENO);
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+    for (int i = 0; i < count; i++)
+        if (setenv(variables[i].name, variables[i].value, 1) != 0) _exit(126);
+    execvp(words[0], words);
+    _exit(errno == ENOENT ? 127 : 126);
+}
+
+static double now_s(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Until `done` says so, a signal comes or the time is over. */
+static bool wait_for(bool (*done)(pid_t pid, int *status), pid_t pid, int *status, double until_s) {
+    const struct timespec turn = {.tv_nsec = 5000000};
+    while (!done(pid, status)) {
+        if (caught != 0 || now_s() > until_s) return false;
+        nanosleep(&turn, NULL);
+    }
+    return true;
+}
+
+static bool has_ended(pid_t pid, int *status) {
+    const pid_t got = waitpid(pid, status, WNOHANG);
+    return got == pid || (got < 0 && errno != EINTR);
+}
+
+static bool group_has_ended(pid_t pid, int *status) {
+    (void)status;
+    return kill(-pid, 0) != 0;
+}
+
+/* The script, then what it left in the background. Returns the signal that came; 0: none. */
+static int wait_all(pid_t pid, double limit_s, struct dl_captured *out) {
+    int status = 0;
+    const double until_s = now_s() + limit_s;
+    bool ended = wait_for(has_ended, pid, &status, until_s);
+    const bool all = ended && wait_for(group_has_ended, pid, &status, until_s);
+    out->late = !all && caught == 0;
+    const int signal_number = caught;
+    if (!all) kill(-pid, SIGTERM);
+    if (!ended) {
+        caught = 0;
+        ended = wait_for(has_ended, pid, &status, now_s() + 2);
+    }
+    if (!all) kill(-pid, SIGKILL);
+    if (!ended) waitpid(pid, &status, 0);
+    out->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return signal_number;
+}
+
+static enum dl_code run_script(char *const *words, double limit_s, const struct folder *folder,
+                               struct dl_arena *arena, struct dl_captured *out,
+                               struct dl_err *err) {
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction before[3], mine = {.sa_handler = note_signal};
+    struct variable variables[MOST_VARIABLES];
+    const int count = variables_of(folder, arena, variables);
+    caught = 0;
+    for (int i = 0; i < 3; i++) sigaction(signals[i], &mine, &before[i]);
+    const pid_t pid = fork();
+    if (pid == 0) start(words, variables, count);
+    int signal_number = 0;
+    if (pid > 0) {
+        setpgid(pid, pid); /* here too: whichever comes first */
+        signal_number = wait_all(pid, limit_s, out);
+    }
+    for (int i = 0; i < 3; i++) sigaction(signals[i], &before[i], NULL);
+    if (pid < 0) return fail(err, "start", words[0]);
+    if (signal_number != 0) return dl_fail(err, DL_ERR_SYSTEM, "ended by signal %d", signal_number);
+    return DL_OK;
+}
+
+/* ---- what the stand-ins wrote down ---- */
+
+struct entry {
+    const char *name;
+    struct timespec at;
+};
+
+static int by_time(const void *a, const void *b) {
+    const struct entry *x = a, *y = b;
+    if (x->at.tv_sec != y->at.tv_sec) return x->at.tv_sec < y->at.tv_sec ? -1 : 1;
+    if (x->at.tv_nsec != y->at.tv_nsec) return x->at.tv_nsec < y->at.tv_nsec ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+static int list_entries(const struct folder *folder, struct entry *entries, struct dl_arena *arena,
+                        struct dl_captured *out) {
+    DIR *list = opendir(folder->commands);
+    int count = 0;
+    for (struct dirent *e = list == NULL ? NULL : readdir(list); e != NULL; e = readdir(list)) {
+        struct stat facts;
+        if (e->d_name[0] == '.' || fstatat(dirfd(list), e->d_name, &facts, 0) != 0) continue;
+        out->too_many = count == MOST_COMMANDS;
+        if (out->too_many) break;
+        entries[count++] = (struct entry){dl_arena_strdup(arena, e->d_name), facts.st_mtim};
+    }
+    if (list != NULL) closedir(list);
+    qsort(entries, (size_t)count, sizeof *entries, by_time);
+    return count;
+}
+
+/* Words, each ended by a zero byte. */
+static void split(const char *text, size_t length, struct dl_arena *arena,
+                  struct dl_captured_command *out) {
+    size_t count = 0;
+    for (size_t i = 0; i < length; i++) count += text[i] == '\0';
+    const char **words = dl_arena_alloc(arena, count, sizeof *words);
+    for (size_t at = 0; at < length && (size_t)out->count < count; at += strlen(text + at) + 1)
+        words[out->count++] = text + at;
+    out->words = words;
+}
+
+static enum dl_code read_commands(const struct folder *folder, struct dl_arena *arena,
+                                  struct dl_captured *out, struct dl_err *err) {
+    struct entry *entries = dl_arena_alloc(arena, MOST_COMMANDS, sizeof *entries);
+    const int count = list_entries(folder, entries, arena, out);
+    struct dl_captured_command *commands =
+        dl_arena_alloc(arena, (size_t)(count > 0 ? count : 1), sizeof *commands);
+    for (int i = 0; i < count; i++) {
+        char *text;
+        size_t length;
+        const char *path = dl_arena_printf(arena, "%s/%s", folder->commands, entries[i].name);
+        DL_TRY(dl_file_read_regular(path, COMMAND_BYTES, arena, &text, &length, err));
+        struct dl_captured_command *command = &commands[out->count];
+        split(text, length, arena, command);
+        if (command->count > 0) out->count++;
+    }
+    out->commands = commands;
+    return DL_OK;
+}
+
+enum dl_code dl_capture_run(char *const *words, double limit_s, struct dl_arena *arena,
+                            struct dl_captured *out, struct dl_err *err) {
+    struct folder folder = {NULL, NULL};
+    *out = (struct dl_captured){.count = 0};
+    enum dl_code code = make_folder(&folder, arena, err);
+    if (code == DL_OK) code = run_script(words, limit_s, &folder, arena, out, err);
+    if (code == DL_OK) code = read_commands(&folder, arena, out, err);
+    remove_folder(&folder);
+    return code;
+}
