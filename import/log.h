@@ -47,7 +47,7 @@ struct dl_log_pattern {
 struct dl_log_values {
     double *list;
     int count, room;
-    double last_step; /* of the last one, by DL_LOG_STEP */
+    double index; /* DL_LOG_STEP of the last one */
 };
 
 struct dl_log {
@@ -62,9 +62,9 @@ struct dl_log {
     } said[DL_LOG_SAID];
     int said_count;
     /* of formats that read lines themselves */
-    double since_ms, since_samples; /* MLPerf: start of the block */
-    int column;                     /* of the power; -1: none */
-    bool commas;                    /* between columns */
+    double since_s, since_samples; /* MLPerf: start of the block */
+    int column;                    /* of the power; -1: none */
+    bool commas;                   /* between columns */
 };
 
 struct dl_log_format {
@@ -82,7 +82,8 @@ void dl_log_add(struct dl_log *log, enum dl_log_slot slot, double value);
 double dl_log_number(const char *text);
 /* value stays valid as long as the log. */
 void dl_log_say(struct dl_log *log, const char *column, const char *value);
-/* Lines of torchtitan's start, of DeepSpeed's table of settings, of MLPerf's logger, of Keras at the end of an epoch, and of nvidia-smi and dcgmi. */
+/* Lines of torchtitan's start, of DeepSpeed's table of settings, of MLPerf's logger, of Keras at
+ * the end of an epoch, and of nvidia-smi and dcgmi. */
 void dl_log_titan_line(struct dl_log *log, const char *line);
 void dl_log_deepspeed_line(struct dl_log *log, const char *line);
 void dl_log_keras_line(struct dl_log *log, const char *line);
@@ -91,7 +92,7 @@ void dl_log_power_line(struct dl_log *log, const char *line);
 
 struct dl_log_summary {
     enum dl_log_slot slot;
-    double median, p10, p90; /* after warm-up, of the slot's values */
+    double value, low, high; /* median, 10th and 90th percentiles after warm-up */
     int steps, warmup;       /* that count; before them */
 };
 /* Warm-up: steps at the start, at most half of all, that take more than 1.2 times the median of the

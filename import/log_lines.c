@@ -111,16 +111,16 @@ void dl_log_mlperf_line(struct dl_log *log, const char *line) {
         dl_log_add(log, DL_LOG_SAMPLES_PER_S, rate);
     }
     if (event(line, "block_start") || event(line, "epoch_start")) {
-        log->since_ms = at_ms;
+        log->since_s = at_ms / 1e3;
         log->since_samples = samples;
     }
-    if ((event(line, "block_stop") || event(line, "epoch_stop")) && dl_known(log->since_ms)) {
-        const double time_s = (at_ms - log->since_ms) / 1e3;
+    if ((event(line, "block_stop") || event(line, "epoch_stop")) && dl_known(log->since_s)) {
+        const double time_s = at_ms / 1e3 - log->since_s;
         const double done = samples - (dl_known(log->since_samples) ? log->since_samples : 0);
         const double batch = log->numbers[DL_LOG_BATCH];
         if (done > 0 && time_s > 0 && batch > 0)
             dl_log_add(log, DL_LOG_STEP_S, time_s / (done / batch));
-        log->since_ms = NAN;
+        log->since_s = NAN;
     }
 }
 

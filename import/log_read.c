@@ -8,35 +8,41 @@
 
 enum { LINE_BYTES = 8192 };
 
+static bool is_digit(char c) { return isdigit((unsigned char)c) != 0; }
+
+/* A comma between three digits and others: 7,000 is one number, 7,2 two. */
+static bool parts_thousands(const char *comma) {
+    return *comma == ',' && is_digit(comma[1]) && is_digit(comma[2]) && is_digit(comma[3]) &&
+           !is_digit(comma[4]);
+}
+
+/* K, M, B or G right behind a number and alone. */
+static double suffix_scale(const char *text) {
+    if (*text == '\0' || isalpha((unsigned char)text[1])) return 1;
+    return *text == 'K' ? 1e3 : *text == 'M' ? 1e6 : *text == 'B' || *text == 'G' ? 1e9 : 1;
+}
+
 double dl_log_number(const char *text) {
-    char plain[64];
+    char plain[64], *end;
     size_t size = 0;
-    while (*text == ' ' || *text == '\t') text++;
-    if (!isdigit((unsigned char)*text) && *text != '.') return NAN;
-    for (; size + 1 < sizeof plain; text++) { /* 7,000 is one number, 7,2 two */
-        const bool thousands = *text == ',' && isdigit((unsigned char)text[1]) &&
-                               isdigit((unsigned char)text[2]) && isdigit((unsigned char)text[3]) &&
-                               !isdigit((unsigned char)text[4]);
-        if (thousands) continue;
-        if (!isdigit((unsigned char)*text) && strchr(".eE+-", *text) == NULL) break;
-        if (*text == '\0') break;
+    text += strspn(text, " \t");
+    if (!is_digit(*text) && *text != '.') return NAN;
+    for (; *text != '\0' && size + 1 < sizeof plain; text++) {
+        if (parts_thousands(text)) continue;
+        if (!is_digit(*text) && strchr(".eE+-", *text) == NULL) break;
         plain[size++] = *text;
     }
     plain[size] = '\0';
-    char *end;
     const double value = strtod(plain, &end);
-    if (end == plain) return NAN;
-    double scale = 1;
-    if (*end == '\0' && !isalpha((unsigned char)text[0] != 0 ? text[1] : '\0'))
-        scale = *text == 'K' ? 1e3 : *text == 'M' ? 1e6 : *text == 'B' || *text == 'G' ? 1e9 : 1;
-    return isfinite(value) ? value * scale : NAN;
+    if (end == plain || !isfinite(value)) return NAN;
+    return *end == '\0' ? value * suffix_scale(text) : value;
 }
 
 void dl_log_add(struct dl_log *log, enum dl_log_slot slot, double value) {
     struct dl_log_values *v = &log->measured[slot];
     const double step = log->numbers[DL_LOG_STEP];
     if (!(value > 0 && value < 1e15)) return;
-    if (v->count > 0 && dl_known(step) && step == v->last_step) return; /* another rank's */
+    if (v->count > 0 && dl_known(step) && step == v->index) return; /* another rank's */
     if (v->count == v->room) {
         v->room = v->room > 0 ? 2 * v->room : 256;
         double *grown = dl_arena_alloc(log->arena, (size_t)v->room, sizeof *grown);
@@ -44,7 +50,7 @@ void dl_log_add(struct dl_log *log, enum dl_log_slot slot, double value) {
         v->list = grown;
     }
     v->list[v->count++] = value;
-    v->last_step = step;
+    v->index = step;
 }
 
 /* The number that ends where `end` begins; NAN: none. */
@@ -109,7 +115,7 @@ static void read_as(const struct dl_log_format *format, const char *text, size_t
     char line[LINE_BYTES];
     const char *end = text + length;
     struct dl_arena *arena = log->arena;
-    *log = (struct dl_log){.arena = arena, .format = format, .since_ms = NAN, .column = -1};
+    *log = (struct dl_log){.arena = arena, .format = format, .since_s = NAN, .column = -1};
     for (int i = 0; i < DL_LOG_NUMBERS; i++) log->numbers[i] = NAN;
     while (text < end) { /* bars of progress end their lines by \r or go back by \b */
         const char *stop = text;
@@ -216,8 +222,8 @@ bool dl_log_summarize(const struct dl_log *log, struct dl_log_summary *out) {
     memcpy(scratch, v->list + out->warmup, (size_t)out->steps * sizeof *scratch);
     if (power) out->steps = busy(scratch, out->steps);
     qsort(scratch, (size_t)out->steps, sizeof *scratch, ascending);
-    out->median = quantile(scratch, out->steps, 0.5);
-    out->p10 = quantile(scratch, out->steps, 0.1);
-    out->p90 = quantile(scratch, out->steps, 0.9);
+    out->value = quantile(scratch, out->steps, 0.5);
+    out->low = quantile(scratch, out->steps, 0.1);
+    out->high = quantile(scratch, out->steps, 0.9);
     return true;
 }

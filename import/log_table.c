@@ -245,6 +245,18 @@ static enum dl_code tokens_of(const struct row *r, double *out) {
     return DL_OK;
 }
 
+/* The log's sequence length, where it is not the workload's own. */
+static enum dl_code put_sequence(struct row *r) {
+    const char *workload = cell(r, "workload");
+    const struct dl_workload *loaded;
+    const double tokens = r->log->numbers[DL_LOG_SEQ];
+    if (!dl_known(tokens) || workload[0] == '\0' || cell(r, "input")[0] != '\0') return DL_OK;
+    DL_TRY(dl_data_workload(&r->context->data, workload, r->context->arena, &loaded, r->err));
+    if (dl_tokens_per_sample(loaded) != tokens)
+        put(r, "input", dl_arena_printf(r->context->arena, "seq%.0f", tokens));
+    return DL_OK;
+}
+
 static enum dl_code needs(const struct row *r, const char *column, const char *why) {
     return dl_fail_at(r->err, r->path, 0, 0, column, "a log of %s: expected %s, as it gives %s",
                       r->log->format->name, column, why);
@@ -277,9 +289,9 @@ static enum dl_code put_measurement(struct row *r, const struct dl_log_summary *
         DL_TRY(scale_of(r, s->slot, &scale));
     }
     const bool turned = s->slot == DL_LOG_STEPS_PER_S;
-    put_number(r, "value", turned ? 1 / s->median : s->median * scale);
-    put_number(r, "p10", turned ? 1 / s->p90 : s->p10 * scale);
-    put_number(r, "p90", turned ? 1 / s->p10 : s->p90 * scale);
+    put_number(r, "value", turned ? 1 / s->value : s->value * scale);
+    put_number(r, "p10", turned ? 1 / s->high : s->low * scale);
+    put_number(r, "p90", turned ? 1 / s->low : s->high * scale);
     if (s->steps > 0) put_number(r, "steps", s->steps);
     if (s->steps > 0) put_number(r, "warmup_steps", s->warmup);
     put(r, "notes",
@@ -352,6 +364,7 @@ static enum dl_code make(struct row *r, const char *plan, const struct dl_log_fi
             (cell(r, "tp")[0] == '\0' || is_place(fills[i].column)))
             put(r, fills[i].column, fills[i].value);
     DL_TRY(put_devices(r));
+    DL_TRY(put_sequence(r));
     dl_log_summarize(r->log, &summary);
     return put_measurement(r, &summary);
 }
