@@ -71,7 +71,7 @@ rule 'every header compiles alone' "$(headers $rooms serve | xargs -P "$cores" -
 transformers='all_layers end_layers layers dense_prefix_layers most_parameters bucket_elements_per_rank expert_imbalance shard_ranks capacity expert_parameters expert_replicas held_experts routed top_k softmax_matrices softmax_keys buckets experts micro_batches stack stage_layers replicas tensor_count'
 #   of language models: keys that a query sees, channels that turn or that keys have, parameters that a token uses, sizes of shapes
 models='head_dim value_dim queries keys key window rotary kv_channels active_parameters model_macs_per_sample longest only'
-counts='tp pp cp ep micro seq batch channels in_channels out_channels filters groups heads kv_heads hidden rows tables tokens sequence vocabulary transformer_layers
+counts='tp pp cp ep micro seq batch channels in_channels out_channels filters groups heads kv_heads hidden rows tables tokens sequence correlation vocabulary transformer_layers
 in out in kernel stride pad dilation size target index parameters network_parameters ranks nodes per_node workers servers flows flows_per_adapter steps launches
 tree_channels m n k waves half_waves half_m half_n half_k channel_multiple batch_padding stride_area units prefetch_batches
 zero_stages head_copies score_kernels norm_small_kernels activation_copies copies hops pack_tensors servers_per_node workers_per_node endpoint_cores knl_endpoint_cores kernels reads writes update_launches_per_tensor gradient_launches_per_tensor devices_per_process forward_macs forward_macs_per_sample grid parts spatial_dims
@@ -94,7 +94,7 @@ statistics='interval_score test_loss alpha_variance beta_variance covariance log
 fits='x y prior prior_sigma residuals objective smallest refresh covariate variance mean mean_variance row_variance values all_values sensitivity
 interval_ratio_median rank_correlation'
 unitless=$(sed -nE 's|/\*.*||; /[()]/d; s/^ +(const )?double ([^;]*);.*/\2/p' $(headers $rooms serve) | tr ',' '\n' | sed -E 's/[][*]|\[[^]]*\]//g; s/ //g; s/\[.*//' |
-    sort -u | grep -vE '(^|_)(s|us|s2|bytes|flop|count|flop_per_s|bytes_per_s|samples_per_s|samples_per_s_per_device|samples_per_iteration|s_per_byte|bytes_per_sample|elements|elements_per_sample|samples|hz|w|j|frac|scale|ratio|pct|log|s_per_sample|workers)$' |
+    sort -u | grep -vE '(^|_)(s|us|s2|us2|bytes|flop|count|flop_per_s|bytes_per_s|samples_per_s|samples_per_s_per_device|samples_per_iteration|s_per_byte|bytes_per_sample|elements|elements_per_sample|samples|hz|w|j|frac|scale|ratio|pct|log|s_per_sample|workers)$' |
     while read -r name; do case " $(echo $counts $factors $generic $statistics $fits $money $limits) " in *" $name "*) ;; *) echo "$name" ;; esac; done)
 rule 'doubles in headers carry a unit' "$unitless"
 
