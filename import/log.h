@@ -78,6 +78,8 @@ extern const struct dl_log_format dl_log_formats[]; /* ended by name NULL */
 /* Reads the text as the first format in which it has measurements; format NULL in *out: none. */
 void dl_log_read(const char *text, size_t length, struct dl_arena *arena, struct dl_log *out);
 void dl_log_add(struct dl_log *log, enum dl_log_slot slot, double value);
+/* A number that the last line says; all but DL_LOG_STEP are above 0. */
+void dl_log_fact(struct dl_log *log, enum dl_log_slot slot, double value);
 /* The number at the start of a text, as "7,000", "1.23K" or "5e3"; NAN: none. */
 double dl_log_number(const char *text);
 /* value stays valid as long as the log. */

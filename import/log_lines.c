@@ -27,7 +27,7 @@ static void say_number(struct dl_log *log, const char *column, double value) {
 static double degree(const char *line, const char *name) {
     const char *at = strstr(line, name);
     const double value = at != NULL ? dl_log_number(at + strlen(name)) : NAN;
-    return dl_known(value) ? value : 1;
+    return value >= 1 ? value : 1;
 }
 
 /* The degrees that the device mesh is built of, and what was applied to the model. */
@@ -42,7 +42,7 @@ void dl_log_titan_line(struct dl_log *log, const char *line) {
         if (degree(line, " ep=") > 1) say_number(log, "ep", degree(line, " ep="));
         dl_log_say(log, "zero", shard > 1 ? "3" : "0");
         if (copies > 1 && shard > 1) say_number(log, "zero_group", shard);
-        log->numbers[DL_LOG_DEVICES] = pp * cp * tp * copies * shard;
+        dl_log_fact(log, DL_LOG_DEVICES, pp * cp * tp * copies * shard);
     }
     if (strstr(line, "with torch.compile") != NULL) dl_log_say(log, "compiler", "inductor");
     if (strstr(line, "Applied selective activation checkpointing") != NULL)
@@ -71,8 +71,8 @@ void dl_log_deepspeed_line(struct dl_log *log, const char *line) {
                    : stage == 2 ? "deepspeed-zero2"
                    : stage == 3 ? "deepspeed-zero3"
                                 : "pytorch-ddp");
-    if (dl_known(batch)) log->numbers[DL_LOG_BATCH] = batch;
-    if (dl_known(size)) log->numbers[DL_LOG_DEVICES] = size;
+    if (dl_known(batch)) dl_log_fact(log, DL_LOG_BATCH, batch);
+    if (dl_known(size)) dl_log_fact(log, DL_LOG_DEVICES, size);
 }
 
 /* ---- MLPerf ---- */
@@ -99,7 +99,7 @@ void dl_log_mlperf_line(struct dl_log *log, const char *line) {
     if (strstr(line, ":::MLLOG") == NULL) return;
     const double at_ms = member(line, "\"time_ms\""), value = member(line, "\"value\""),
                  samples = member(line, "\"samples_count\"");
-    if (event(line, "global_batch_size")) log->numbers[DL_LOG_BATCH] = value;
+    if (event(line, "global_batch_size")) dl_log_fact(log, DL_LOG_BATCH, value);
     if (event(line, "submission_benchmark")) {
         const char *name = strstr(line, "\"value\":");
         name = name != NULL ? strchr(name + 8, '"') : NULL;

@@ -53,6 +53,10 @@ void dl_log_add(struct dl_log *log, enum dl_log_slot slot, double value) {
     v->index = step;
 }
 
+void dl_log_fact(struct dl_log *log, enum dl_log_slot slot, double value) {
+    if ((value > 0 || slot == DL_LOG_STEP) && value < 1e15) log->numbers[slot] = value;
+}
+
 /* The number that ends where `end` begins; NAN: none. */
 static double number_before(const char *line, const char *end) {
     const char *from = end;
@@ -85,7 +89,7 @@ static void take(struct dl_log *log, const struct dl_log_pattern *p, const char 
     if (p->slot < DL_LOG_MEASURED)
         dl_log_add(log, p->slot, value);
     else
-        log->numbers[p->slot] = value;
+        dl_log_fact(log, p->slot, value);
 }
 
 /* A line without the codes that colour it; what is too long is cut. */

@@ -289,6 +289,7 @@ static enum dl_code put_measurement(struct row *r, const struct dl_log_summary *
         DL_TRY(scale_of(r, s->slot, &scale));
     }
     const bool turned = s->slot == DL_LOG_STEPS_PER_S;
+    if (!(scale > 0 && scale < 1e15)) return needs(r, "devices and workload", "a rate");
     put_number(r, "value", turned ? 1 / s->value : s->value * scale);
     put_number(r, "p10", turned ? 1 / s->high : s->low * scale);
     put_number(r, "p90", turned ? 1 / s->low : s->high * scale);

@@ -6,6 +6,7 @@
 
 #include "import/log.h"
 #include "model/engine/correct.h"
+#include "model/framework/capabilities.h"
 #include "model/plan/plan_defaults.h"
 #include "predict/compare/compare_runs.h"
 
@@ -97,7 +98,9 @@ static enum dl_code read_table(struct dl_context *context, const struct dl_data 
     const int64_t each =
         plan->devices_per_node > 0 ? plan->devices_per_node : in->system->devices_per_node;
     const enum dl_precision precision =
-        in->given.plan.precision ? plan->precision : dl_default_precision(in->system);
+        in->given.plan.precision
+            ? plan->precision
+            : dl_default_precision(in->system->device, in->frameworks, (int)in->framework_count);
     const enum dl_optimizer optimizer =
         in->given.plan.optimizer ? plan->optimizer : dl_default_optimizer(in->workload);
     struct dl_log_fill fills[16] = {
