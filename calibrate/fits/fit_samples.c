@@ -118,6 +118,9 @@ static bool is_of_model(const struct dl_kernel *kernel, enum dl_variant variant)
     static const enum dl_variant apart[DL_OPS][3] = {
         [DL_OP_STREAM] = {DL_VARIANT_ENGINE, DL_VARIANT_STRIDED},
         [DL_OP_CONV] = {DL_VARIANT_DEPTHWISE, DL_VARIANT_VOLUME}};
+    if (kernel->op == DL_OP_GEMM &&
+        (kernel->variant == DL_VARIANT_ENGINE || kernel->variant == DL_VARIANT_BLOCKS))
+        return variant == DL_VARIANT_ENGINE;
     for (const enum dl_variant *v = apart[kernel->op]; *v != DL_VARIANT_PLAIN; v++)
         if (kernel->variant == *v) return variant == *v;
     return variant == DL_VARIANT_PLAIN;
@@ -256,6 +259,10 @@ static enum dl_code fit_all(const struct dl_kernel_sample *samples, size_t n,
             .work = (enum dl_work)(c / DL_PRECISIONS / DL_PASSES / DL_OPS % DL_WORKS),
             .variant = variants[c / COMBINATIONS]};
         if (row.op != DL_OP_STREAM && row.work != DL_WORK_ANY) continue;
+        /* by the model of 16 bits and the rate that large ones sustain (model/machine/kernel.c) */
+        if (row.op == DL_OP_GEMM && row.variant == DL_VARIANT_PLAIN &&
+            dl_precision_is_narrow(row.precision))
+            continue;
         double call_s;
         size_t count = take(samples, n, &row, part);
         count = drop_hidden(part, count, &call_s, scratch);

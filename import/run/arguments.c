@@ -243,6 +243,7 @@ static int list_of(const struct dl_arguments *a, const struct dl_argument *argum
     if (argument->used) return TAKEN;
     enum dl_argument_use use = use_of(argument, own);
     if (use == 0 && *what == NULL) use = use_of(argument, common);
+    if (use == DL_NOT_MODELLED_EVEN_OFF) return NOT_MODELLED;
     if (use == DL_COSTS_NOTHING || off) return COSTS_NOTHING;
     if (use == DL_NOT_MODELLED) return NOT_MODELLED;
     if (*what != NULL && is_off(argument)) return COSTS_NOTHING;

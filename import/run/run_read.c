@@ -95,6 +95,7 @@ static const struct rename {
     {"train.*", NULL},
     {"model.*", NULL},
     {"MODEL_ARGS.*", NULL}, /* functional tests of Megatron */
+    {"BASE_MODEL_ARGS.*", NULL},
 };
 
 static const char *renamed(struct dl_arena *arena, const char *name) {

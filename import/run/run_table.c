@@ -141,6 +141,17 @@ enum dl_code dl_run_slots_read(struct dl_run *run, const struct dl_run_key *keys
     return DL_OK;
 }
 
+enum dl_code dl_run_shape_add(struct dl_run *run, const struct dl_run_shape *rows,
+                              struct dl_text *out) {
+    for (; rows->names != NULL; rows++) {
+        double value = NAN;
+        DL_TRY(dl_arguments_number(&run->arguments, rows->names, -1, 1e9, &value, run->err));
+        if (!(value >= 1)) value = rows->fallback;
+        if (dl_known(value)) dl_text_printf(out, ",%s=%.0f", rows->parameter, value);
+    }
+    return DL_OK;
+}
+
 static double known_or(double value, double otherwise) {
     return dl_known(value) ? value : otherwise;
 }

@@ -110,12 +110,8 @@ static enum dl_code builtin_source(struct dl_shell_reader *r, struct dl_shell_li
 static enum dl_code builtin_set(struct dl_shell_reader *r, struct dl_shell_list *words) {
     for (int i = 1; i < words->count; i++) {
         if (strcmp(words->texts[i], "--") != 0) continue;
-        dl_shell_clear(r->shell, "@");
-        for (int k = i + 1; k < words->count; k++) {
-            const char *number = dl_arena_printf(r->shell->arena, "%d", k - i);
-            dl_shell_assign(r->shell, "@", number, words->texts[k], false);
-            dl_shell_set(r->shell, number, words->texts[k]);
-        }
+        const struct dl_shell_list rest = from_word(words, i + 1);
+        dl_shell_arguments(r->shell, &rest);
         return DL_OK;
     }
     return DL_OK;
@@ -131,12 +127,7 @@ static enum dl_code builtin_shift(struct dl_shell_reader *r, struct dl_shell_lis
         v = dl_shell_find(s, "@");
         if (i >= by) dl_shell_push(s->arena, &rest, v->values.texts[i]);
     }
-    dl_shell_clear(s, "@");
-    for (int i = 0; i < rest.count; i++) {
-        const char *number = dl_arena_printf(s->arena, "%d", i + 1);
-        dl_shell_assign(s, "@", number, rest.texts[i], false);
-        dl_shell_set(s, number, rest.texts[i]);
-    }
+    dl_shell_arguments(s, &rest);
     return DL_OK;
 }
 

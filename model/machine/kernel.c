@@ -202,6 +202,10 @@ static const struct dl_kernel_model *choose(const struct dl_device *device,
         return choose_of(device, precision, kernel, DL_WORK_ANY, DL_VARIANT_DEPTHWISE);
     if (kernel->op == DL_OP_CONV && (kernel->variant == DL_VARIANT_VOLUME || kernel->in[0] > 1.0))
         model = choose_of(device, precision, kernel, DL_WORK_ANY, DL_VARIANT_VOLUME);
+    if (kernel->op == DL_OP_GEMM &&
+        (kernel->variant == DL_VARIANT_ENGINE || kernel->variant == DL_VARIANT_BLOCKS))
+        model =
+            find_model(device, DL_OP_GEMM, DL_FORWARD, precision, DL_WORK_ANY, DL_VARIANT_ENGINE);
     if (stream && kernel->variant == DL_VARIANT_ENGINE)
         model = choose_of(device, precision, kernel, kernel->work, DL_VARIANT_ENGINE);
     if (model == NULL && stream && kernel->work != DL_WORK_ANY)
@@ -237,12 +241,23 @@ static double element_bytes(const struct dl_kernel *kernel, enum dl_precision pr
                                       : dl_precision_operand_bytes(precision);
 }
 
-/* Rate of a device in a precision / rate of the owner of a model in that of the model: sustained
+/* What large GEMMs sustain; where that is not measured, the share of the peak that a device of the
+ * same architecture sustains, from which this one borrows; mxfp8 runs on the units of fp8. NAN: not
+ * known. */
+static double attained(const struct dl_device *device, enum dl_precision precision) {
+    for (const struct dl_device *from = device; from != NULL; from = from->borrowed) {
+        const double share = dl_device_sustained(from, precision) / dl_device_peak(from, precision);
+        if (share > 0.0 && (from == device || same_architecture(device, from)))
+            return share * dl_device_peak(device, precision);
+    }
+    return precision == DL_MXFP8 ? attained(device, DL_FP8) : NAN;
+}
+
+/* Rate of a device in a precision / rate of the owner of a model in that of the model: attained
  * ones where both are known, else those of the datasheets. */
 static double rate_ratio(const struct dl_device *device, enum dl_precision precision,
                          const struct dl_device *owner, enum dl_precision fitted) {
-    const double ratio =
-        dl_device_sustained(device, precision) / dl_device_sustained(owner, fitted);
+    const double ratio = attained(device, precision) / attained(owner, fitted);
     return ratio > 0.0 ? ratio : dl_device_peak(device, precision) / dl_device_peak(owner, fitted);
 }
 
