@@ -88,14 +88,8 @@ static inline void fake_device(struct dl_fake *f) {
                                    .launch_s = 4e-6,
                                    .context_bytes = 5e8,
                                    .workspace_bytes = 1e8,
-<<<<<<< HEAD
                                    .scales.load_scale = NAN,
-                                   .scales.narrow_load_scale = NAN,
                                    .scales.flash2_scale = NAN,
-=======
-                                   .load_scale = NAN,
-                                   .flash2_scale = NAN,
->>>>>>> main
                                    .rates = &f->rate,
                                    .rate_count = 1};
 }

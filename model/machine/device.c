@@ -111,12 +111,9 @@ static const struct dl_field device_fields[] = {
     NUMBER(collective_slowdown_frac, 0, 10, DL_UNIT_NONE,
            "compute time lost while NCCL runs / time of its transfers: its kernels occupy units of "
            "the device even while they wait"),
-<<<<<<< HEAD
     SCALE(load_scale, 0.5, 2,
-          "16-bit GEMMs in hours of training: time / time of short measurements: the clock under "
-          "the power limit; absent: 1"),
-    SCALE(narrow_load_scale, 0.5, 2,
-          "the same of 8-bit GEMMs: also the training library's kernels / those measured"),
+          "GEMMs of 16 bits and less in hours of training: time / time of short measurements: the "
+          "clock under the power limit; absent: 1"),
     SCALE(attention_scale, 0.2, 10,
           "fused attention: time / time on the device whose kernel-time models this one borrows; "
           "absent: 1"),
@@ -128,22 +125,6 @@ static const struct dl_field device_fields[] = {
           "the kernels written for the device; absent: 1"),
     SCALE(
         grouped_scale, 0.2, 10,
-=======
-    NUMBER(load_scale, 0.5, 2, DL_UNIT_NONE,
-           "GEMMs of 16 bits and less in hours of training: time / time of short measurements: the "
-           "clock under the power limit; absent: 1"),
-    NUMBER(attention_scale, 0.2, 10, DL_UNIT_NONE,
-           "fused attention: time / time on the device whose kernel-time models this one borrows; "
-           "absent: 1"),
-    NUMBER(triton_attention_scale, 0.5, 10, DL_UNIT_NONE,
-           "attention: time of the first FlashAttention, in Triton / time of FlashAttention-2; "
-           "absent: 1"),
-    NUMBER(flash2_scale, 0.2, 10, DL_UNIT_NONE,
-           "attention: time of FlashAttention-2, which uses the instructions of Ampere / time of "
-           "the kernels written for the device; absent: 1"),
-    NUMBER(
-        grouped_scale, 0.2, 10, DL_UNIT_NONE,
->>>>>>> main
         "GEMMs of experts: time of PyTorch's grouped kernels in 16 bits / time of a GEMM for each "
         "expert; absent: 1"),
     SCALE(narrow_grouped_scale, 0.2, 10, "the same in 8 bits and less"),

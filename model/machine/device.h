@@ -37,7 +37,7 @@ struct dl_device_power {
 /* Time of kernels / by the kernel-time models. */
 struct dl_device_scales {
     /* F-KERNEL-LOAD: in training; NAN: that of the borrowed device, else 1 */
-    double load_scale, narrow_load_scale, triton_attention_scale, flash2_scale;
+    double load_scale, triton_attention_scale, flash2_scale;
     double attention_scale; /* of fused attention / on the borrowed device; NAN: 1 */
     /* F-KERNEL-GROUPED: of PyTorch's grouped GEMMs / one GEMM for each group, 16 bits and less;
      * NAN: that of the borrowed device, else 1 */
@@ -72,17 +72,7 @@ struct dl_device {
     double kernel_gap_s;             /* between two queued kernels on the device */
     double collective_slowdown_frac; /* compute time lost while NCCL runs / time of its transfers;
                                         NAN: the framework's value */
-<<<<<<< HEAD
     struct dl_device_scales scales;
-=======
-    /* F-KERNEL-LOAD: time of kernels in training / by the models; NAN: that of the borrowed device,
-     * else 1 */
-    double load_scale, triton_attention_scale, flash2_scale;
-    double attention_scale; /* time of fused attention / on the borrowed device; NAN: 1 */
-    /* F-KERNEL-GROUPED: time of PyTorch's grouped GEMMs / one GEMM for each group, 16 bits and
-     * less; NAN: that of the borrowed device, else 1 */
-    double grouped_scale, narrow_grouped_scale;
->>>>>>> main
     double launch_s;        /* host time to queue one kernel with the bare runtime */
     double eager_call_s;    /* host time of one operation of eager PyTorch next to this device */
     double context_bytes;   /* device memory of the runtime and libraries */

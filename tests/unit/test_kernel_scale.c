@@ -107,15 +107,9 @@ static void grouped(void **state) {
     (void)state;
     struct dl_fake f;
     fake_make(&f);
-<<<<<<< HEAD
     f.device.scales.grouped_scale = 2.2;
     f.device.scales.narrow_grouped_scale = 1.2;
-    f.device.scales.load_scale = f.device.scales.narrow_load_scale = NAN;
-=======
-    f.device.grouped_scale = 2.2;
-    f.device.narrow_grouped_scale = 1.2;
-    f.device.load_scale = NAN;
->>>>>>> main
+    f.device.scales.load_scale = NAN;
     const struct dl_layer moe = {.kind = &dl_layer_moe}, dense = {.kind = &dl_layer_dense};
     const struct dl_kernel experts = dl_kernel_gemm(DL_FORWARD, 8, 8, 8, 4),
                            router = dl_kernel_gemm(DL_FORWARD, 8, 8, 8, 1);
@@ -259,12 +253,7 @@ static void loaded(void **state) {
     (void)state;
     struct dl_fake f;
     fake_make(&f);
-<<<<<<< HEAD
     f.device.scales.load_scale = 1.2;
-    f.device.scales.narrow_load_scale = 0.8;
-=======
-    f.device.load_scale = 1.2;
->>>>>>> main
     const struct dl_layer dense = {.kind = &dl_layer_dense};
     const struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 8, 8, 8, 1);
     const struct dl_kernel_scales s = dl_kernel_scales(&f.framework, &f.device, &dense);

@@ -113,24 +113,13 @@ static void rated_power_binds(void **state) {
     const struct dl_kernel_scales scales = {.stream_scale = 1, .attention_scale = 1};
     const struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 8, 8, 8, 1),
                            stream = dl_kernel_stream(DL_FORWARD, 1, 1, 1);
-<<<<<<< HEAD
     struct dl_device d = {.power.tdp_w = 1000,
                           .power.idle_w = 200,
                           .power.load_w = NAN,
                           .power.uncapped_load_w = 1200,
                           .power.power_limit_w = NAN,
                           .scales.direct_conv_scale = NAN,
-                          .scales.load_scale = NAN,
-                          .scales.narrow_load_scale = NAN};
-=======
-    struct dl_device d = {.tdp_w = 1000,
-                          .idle_w = 200,
-                          .load_w = NAN,
-                          .uncapped_load_w = 1200,
-                          .power_limit_w = NAN,
-                          .direct_conv_scale = NAN,
-                          .load_scale = NAN};
->>>>>>> main
+                          .scales.load_scale = NAN};
     check_close(dl_power_cap_arithmetic(&d, 1), 1, 0);
     check_close(dl_kernel_scale_of(&scales, &d, DL_FP32, &gemm), 1, 0);
     d.power.power_limit_w = 600;
