@@ -159,10 +159,7 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
         dl_jw_string(&w, "why", results->skipped[i].why);
         dl_jw_end(&w);
     }
-    dl_jw_end(&w);
-    dl_jw_end(&w);
-    return context->output(options,
-                           w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
+    return context->output(options, dl_jw_text(&w), err);
 }
 
 static double samples_of(const struct dl_predicted_row *r) {
