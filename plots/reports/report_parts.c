@@ -292,7 +292,7 @@ void dl_report_method(struct dl_report *r, const struct dl_prediction *p, const 
     dl_document_paragraph(
         &r->page,
         "Not modelled: several communication streams, congestion from other jobs, variance of the "
-        "file system, power limits that nobody states. "
+        "file system, undocumented power limits. "
         "Derivations: dlmodel help theory; every term of one prediction: dlmodel explain.");
     if (p != NULL)
         dl_document_paragraph(&r->page,

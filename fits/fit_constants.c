@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "model/catalog/command.h"
-#include "predict/fits/generalize_print.h"
+#include "fits/generalize_print.h"
 
 #define Z95 1.959963984540054
 #define SERVES 0.01    /* a row is served when its iteration changes by this part of a constant's */
@@ -123,10 +123,7 @@ static enum dl_code output(struct dl_context *context, const struct dl_options *
     dl_output_header(&w, "dlmodel-constants-fit");
     dl_jw_array(&w, "constants");
     dl_table_json(table, &w);
-    dl_jw_end(&w);
-    dl_jw_end(&w);
-    return context->output(options,
-                           w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
+    return context->output(options, dl_jw_text(&w), err);
 }
 
 enum dl_code dl_fit_constants_run(struct dl_context *context, const struct dl_options *options,

@@ -1,6 +1,6 @@
 /* compare_fit.c - one value of a constant for a whole device, library or release, found from many
  * runs. F-FIT-RUNS. */
-#include "predict/fits/compare_fit.h"
+#include "fits/compare_fit.h"
 
 #include <gsl/gsl_multimin.h>
 #include <math.h>

@@ -1,8 +1,8 @@
 /* generalize_print.h - `compare --generalize BY` and `compare --fit-constants`. */
-#ifndef DL_PREDICT_FITS_GENERALIZE_PRINT_H
-#define DL_PREDICT_FITS_GENERALIZE_PRINT_H
+#ifndef DL_FITS_GENERALIZE_PRINT_H
+#define DL_FITS_GENERALIZE_PRINT_H
 
-#include "predict/fits/generalize.h"
+#include "fits/generalize.h"
 
 struct dl_context;
 struct dl_options;

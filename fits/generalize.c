@@ -1,6 +1,6 @@
 /* generalize.c - see generalize.h. Rows of one source weigh together as much as those of any other.
  */
-#include "predict/fits/generalize.h"
+#include "fits/generalize.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* interval_widths.h - ends of 80 % intervals from errors that no fit has seen. F-INTERVAL */
-#ifndef DL_PREDICT_FITS_INTERVAL_WIDTHS_H
-#define DL_PREDICT_FITS_INTERVAL_WIDTHS_H
+#ifndef DL_FITS_INTERVAL_WIDTHS_H
+#define DL_FITS_INTERVAL_WIDTHS_H
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /* spread_of_plans.c - see spread_of_plans.h. */
-#include "predict/fits/spread_of_plans.h"
+#include "fits/spread_of_plans.h"
 
 #include <math.h>
 #include <string.h>

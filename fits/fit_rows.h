@@ -1,11 +1,11 @@
 /* fit_rows.h - all rows of tables of runs, to be predicted again and again with other constants. */
-#ifndef DL_PREDICT_FITS_FIT_ROWS_H
-#define DL_PREDICT_FITS_FIT_ROWS_H
+#ifndef DL_FITS_FIT_ROWS_H
+#define DL_FITS_FIT_ROWS_H
 
 #include "model/engine/interval.h"
 #include "predict/compare/compare.h"
 
-/* What a row is, whatever the constants are. */
+/* Properties of a row that do not depend on the constants. */
 struct dl_fit_row {
     const char *id, *source, *system, *framework, *version, *release, *device, *workload;
     const char *kernels, *architecture; /* of the device: dl_interval_case */
@@ -14,7 +14,7 @@ struct dl_fit_row {
     enum dl_precision precision;
     int64_t devices;
     bool throughput;      /* was measured, else an iteration */
-    bool release_assumed; /* the table does not say which release ran, or one that is not known */
+    bool release_assumed; /* the table names no release, or an unknown one */
     double samples;       /* of an iteration of all devices; 0: unknown */
     struct dl_decision_keys decision;
     double measured_s; /* of an iteration; NAN: not predictable */

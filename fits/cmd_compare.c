@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "predict/compare/compare.h"
-#include "predict/fits/compare_fit.h"
+#include "fits/compare_fit.h"
 #include "predict/compare/compare_print.h"
 #include "predict/compare/compare_repeats.h"
-#include "predict/fits/generalize_print.h"
+#include "fits/generalize_print.h"
 #include "predict/inputs/inputs.h"
 #include "predict/inputs/layer_inputs.h"
 #include "predict/options/where.h"

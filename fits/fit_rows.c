@@ -1,5 +1,5 @@
 /* fit_rows.c - see fit_rows.h. */
-#include "predict/fits/fit_rows.h"
+#include "fits/fit_rows.h"
 
 #include <math.h>
 #include <string.h>
@@ -99,7 +99,7 @@ struct dl_interval_case dl_fit_case(const struct dl_fit_row *row,
     };
 }
 
-/* A table without what it says of releases. */
+/* A table without its columns of releases. */
 static void hide_versions(struct dl_csv *csv, struct dl_arena *arena) {
     const int column = dl_csv_column(csv, "framework_version");
     const size_t width = (size_t)csv->column_count;

@@ -1,6 +1,6 @@
 /* compare_fit.h - fits constants of frameworks, devices or systems to tables of runs. */
-#ifndef DL_PREDICT_FITS_COMPARE_FIT_H
-#define DL_PREDICT_FITS_COMPARE_FIT_H
+#ifndef DL_FITS_COMPARE_FIT_H
+#define DL_FITS_COMPARE_FIT_H
 
 #include "predict/compare/compare.h"
 

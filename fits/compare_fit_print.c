@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "model/catalog/command.h"
-#include "predict/fits/compare_fit.h"
+#include "fits/compare_fit.h"
 #include "predict/options/where.h"
 
 enum { MAX_GROUPS = 64 };

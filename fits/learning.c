@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predict/fits/measured.h"
+#include "fits/learning.h"
 
 #define Z80 DL_NORMAL_80
 enum { TRIALS = 20 };

@@ -1,11 +1,11 @@
 /* generalize.h - errors that are never in-sample: for each group of runs (a source, framework,
  * device or system) all constants of data/constants.json are refitted without it, and it is
  * predicted with these. F-GENERALIZE */
-#ifndef DL_PREDICT_FITS_GENERALIZE_H
-#define DL_PREDICT_FITS_GENERALIZE_H
+#ifndef DL_FITS_GENERALIZE_H
+#define DL_FITS_GENERALIZE_H
 
 #include "predict/compare/constants.h"
-#include "predict/fits/fit_rows.h"
+#include "fits/fit_rows.h"
 
 enum dl_leave_out { DL_LEAVE_SOURCE, DL_LEAVE_FRAMEWORK, DL_LEAVE_DEVICE, DL_LEAVE_SYSTEM };
 extern const char *const dl_leave_out_names[]; /* "source","framework","device","system", NULL */

@@ -1,6 +1,6 @@
 /* interval_fit.c - see interval_fit.h. Errors beyond what four robust standard deviations allow
  * count as that: one wrong row must not widen all intervals. */
-#include "predict/fits/interval_fit.h"
+#include "fits/interval_fit.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -10,12 +10,13 @@
 #include "model/core/file.h"
 #include "model/statistics/mixed_model.h"
 #include "model/statistics/stats.h"
-#include "predict/fits/interval_widths.h"
-#include "predict/fits/spread_of_plans.h"
+#include "fits/interval_widths.h"
+#include "fits/spread_of_plans.h"
 
-/* A row of a source of n rows weighs n^-power in the fit of widths. Of 0, 1/4, 1/2, 3/4 and 1 those
- * with the least interval score of sources left out; 1/4 and 1/2 tie (0.4557, 0.4559), and with 1/2
- * a source's coverage is 78 % on average, not 75. Rows that share an anchor tell less. */
+/* A row of a source of n rows weighs n^-power in the fit of widths. Of 0, 1/4, 1/2, 3/4 and 1
+ * those with the least interval score of sources left out; 1/4 and 1/2 tie (0.4557, 0.4559), and
+ * with 1/2 a source's coverage is 78 % on average, not 75. Rows that share an anchor carry less
+ * information. */
 #define POWER 0.5
 #define ANCHORED_POWER 0.75
 enum { SOURCE, FRAMEWORK, RELEASE, DEVICE, WORKLOAD, JOB, COMMUNICATION, OVERHEAD, EFFECTS };
@@ -32,7 +33,7 @@ struct fit {
     int *level[EFFECTS];                /* of each row */
     const char **names[EFFECTS];        /* of each level */
     size_t level_count[EFFECTS];
-    double *level_variance[EFFECTS]; /* what is left of each level's */
+    double *level_variance[EFFECTS]; /* remaining variance of each level */
     int *source;                     /* of each row: who measured it */
     bool *measured;                  /* of each source: room for sources_of */
     double most;                     /* larger errors count as that */
@@ -184,8 +185,8 @@ static int64_t sources_of(const struct fit *f, size_t row, size_t own, size_t wi
     return count;
 }
 
-/* F-SAME-LAYERS: whether runs of one network tell as much of the other as its own do: it is the
- * same, or both repeat layers of one kind in other sizes. */
+/* F-SAME-LAYERS: whether runs of one network are as informative about the other as its own: it is
+ * the same, or both repeat layers of one kind in other sizes. */
 static bool know_each_other(const struct dl_fit_row *a, const struct dl_fit_row *b) {
     if (a->layers != NULL && b->layers != NULL && strcmp(a->layers, b->layers) == 0) return true;
     return dl_interval_same_network(a->parameters, b->parameters);
@@ -276,8 +277,8 @@ static enum dl_code fit_widths(const struct fit *f, struct dl_fit_prediction *pr
     return DL_OK;
 }
 
-/* F-UNVERSIONED: the width of runs that do not say which release they used, the others being known:
- * from the errors that the left-out rows would have if they did not say it. */
+/* F-UNVERSIONED: the width of runs without a release, the others being known:
+ * from the errors that the left-out rows would have without it. */
 static enum dl_code fit_assumed(const struct fit *f, struct dl_arena *arena,
                                 struct dl_interval_widths *widths, struct dl_err *err) {
     const struct dl_generalized *g = f->g;
@@ -344,7 +345,7 @@ static void list_networks(const struct fit *f, struct dl_arena *arena,
     }
 }
 
-/* Levels that were measured, with what is left of their variance. */
+/* Levels that were measured, with their remaining variance. */
 static enum dl_code list_known(const struct fit *f, struct dl_arena *arena,
                                struct dl_interval_model *out, struct dl_err *err) {
     const size_t *count = f->level_count;

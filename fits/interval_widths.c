@@ -1,6 +1,6 @@
 /* interval_widths.c - see interval_widths.h. One width after another, by the golden section of its
  * logarithm: the score is cheap, has kinks, and most widths concern few rows. */
-#include "predict/fits/interval_widths.h"
+#include "fits/interval_widths.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,16 +1,17 @@
 /* generalize_print.c - prints errors of runs that were in no fit. */
-#include "predict/fits/generalize_print.h"
+#include "fits/generalize_print.h"
 
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "model/core/columns.h"
 #include "model/core/file.h"
 #include "model/statistics/stats.h"
 #include "model/catalog/command.h"
 #include "predict/compare/decisions.h"
-#include "predict/fits/interval_fit.h"
-#include "predict/fits/measured.h"
+#include "fits/interval_fit.h"
+#include "fits/learning.h"
 
 bool dl_generalize_wanted(const struct dl_options *options) {
     return dl_option_given(options, "generalize") || dl_option_given(options, "fit-constants") ||
@@ -232,9 +233,7 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
     dl_table_json(groups, &w);
     dl_jw_end(&w);
     dl_decisions_json(r->decisions, r->decision_count, &w);
-    dl_jw_end(&w);
-    return context->output(options,
-                           w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
+    return context->output(options, dl_jw_text(&w), err);
 }
 
 static enum dl_code print(struct dl_context *context, const struct dl_options *options,
@@ -269,25 +268,19 @@ static enum dl_code learning_table(struct dl_context *context, const struct dl_f
                                    const struct dl_fit_prediction *predictions,
                                    const struct dl_interval_model *model, struct dl_table *table,
                                    struct dl_err *err) {
-    static const struct dl_column learning_columns[] = {
-        {"runs_given", "runs given", "", DL_COLUMN_INTEGER, 0, 0},
-        {"groups", "systems with a framework", "", DL_COLUMN_INTEGER, 0, 0},
-        {"mape_pct", "mean error of the rest", "%", DL_COLUMN_NUMBER, 0, 3},
-        {"coverage_pct", "coverage", "%", DL_COLUMN_NUMBER, 0, 3},
-        {"smallest_mape_pct", "smallest runs given", "%", DL_COLUMN_NUMBER, 0, 3},
+#define STEP(member, key, heading, unit)                                                           \
+    DL_SHOWN(struct dl_learning, member, key, heading, unit, 0, 3, 0, NULL)
+    static const struct dl_list_column learning_columns[] = {
+        STEP(given, "runs_given", "runs given", ""),
+        STEP(groups, "groups", "systems with a framework", ""),
+        STEP(mape_pct, "mape_pct", "mean error of the rest", "%"),
+        STEP(coverage_pct, "coverage_pct", "coverage", "%"),
+        STEP(smallest_mape_pct, "smallest_mape_pct", "smallest runs given", "%"),
     };
     struct dl_learning curve[DL_LEARNING_STEPS];
     DL_TRY(dl_learning_curve(rows, predictions, model, context->arena, curve, err));
-    dl_table_init(table, context->arena, learning_columns,
-                  sizeof learning_columns / sizeof learning_columns[0]);
-    for (int i = 0; i < DL_LEARNING_STEPS; i++) {
-        union dl_cell *cells = dl_table_row(table);
-        cells[0].integer = curve[i].given;
-        cells[1].integer = curve[i].groups;
-        cells[2].number = curve[i].mape_pct;
-        cells[3].number = curve[i].coverage_pct;
-        cells[4].number = curve[i].smallest_mape_pct;
-    }
+    dl_list_table(table, context->arena, DL_LIST(learning_columns), 0);
+    for (int i = 0; i < DL_LEARNING_STEPS; i++) dl_list_add(table, learning_columns, &curve[i]);
     return DL_OK;
 }
 
@@ -307,10 +300,7 @@ static enum dl_code print_learning(struct dl_context *context, const struct dl_o
     dl_output_header(&w, "dlmodel-learning-curve");
     dl_jw_array(&w, "steps");
     dl_table_json(&table, &w);
-    dl_jw_end(&w);
-    dl_jw_end(&w);
-    return context->output(options,
-                           w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
+    return context->output(options, dl_jw_text(&w), err);
 }
 
 static enum dl_code write_table(struct dl_context *context, const char *folder, const char *name,
@@ -327,9 +317,9 @@ static void decision_table(struct dl_context *context, const struct report *r,
         {"jobs", "jobs", "", DL_COLUMN_INTEGER, 0, 0},
         {"regret_mean_pct", "mean regret", "%", DL_COLUMN_NUMBER, 0, 3},
         {"regret_max_pct", "worst", "%", DL_COLUMN_NUMBER, 0, 3},
-        {"told_jobs", "told apart", "", DL_COLUMN_INTEGER, 0, 0},
-        {"told_mean_pct", "mean regret of these", "%", DL_COLUMN_NUMBER, 0, 3},
-        {"told_max_pct", "worst of these", "%", DL_COLUMN_NUMBER, 0, 3},
+        {"distinguished_jobs", "distinguished", "", DL_COLUMN_INTEGER, 0, 0},
+        {"distinguished_mean_pct", "mean regret of these", "%", DL_COLUMN_NUMBER, 0, 3},
+        {"distinguished_max_pct", "worst of these", "%", DL_COLUMN_NUMBER, 0, 3},
         {"ranked_jobs", "jobs of three and more", "", DL_COLUMN_INTEGER, 0, 0},
         {"rank_correlation", "rank correlation", "", DL_COLUMN_NUMBER, 0, 3},
     };
@@ -343,9 +333,9 @@ static void decision_table(struct dl_context *context, const struct report *r,
         cells[1].integer = s.jobs;
         cells[2].number = s.regret_mean_pct;
         cells[3].number = s.regret_max_pct;
-        cells[4].integer = s.told_jobs;
-        cells[5].number = s.told_mean_pct;
-        cells[6].number = s.told_max_pct;
+        cells[4].integer = s.distinguished_jobs;
+        cells[5].number = s.distinguished_mean_pct;
+        cells[6].number = s.distinguished_max_pct;
         cells[7].integer = s.ranked_jobs;
         cells[8].number = s.rank_correlation;
     }

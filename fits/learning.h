@@ -1,17 +1,9 @@
-/* measured.h - --measured FILE: a few runs of one's own correct the predictions of everything else
- * on that system and framework. F-POSTERIOR */
-#ifndef DL_PREDICT_FITS_MEASURED_H
-#define DL_PREDICT_FITS_MEASURED_H
+/* learning.h - errors of predictions after a few measured runs corrected them. */
+#ifndef DL_FITS_LEARNING_H
+#define DL_FITS_LEARNING_H
 
+#include "fits/fit_rows.h"
 #include "model/engine/interval.h"
-#include "predict/fits/fit_rows.h"
-#include "predict/options/input_options.h"
-
-/* Reads the table of runs, and gives each framework of `inputs` (whose system is loaded) what its
- * runs on this system say. DL_ERR_USAGE where no run is of this system and one of the frameworks,
- * unless the table is there for all predictions (`if_it_fits`). */
-enum dl_code dl_measured_load(struct dl_context *context, const struct dl_data *data,
-                              const char *path, struct dl_inputs *inputs, struct dl_err *err);
 
 /* Errors of runs after so many others of their system and framework were given. */
 struct dl_learning {

@@ -1,5 +1,5 @@
 /* measured.c - see measured.h. */
-#include "predict/fits/measured.h"
+#include "predict/compare/measured.h"
 
 #include <math.h>
 #include <string.h>
@@ -13,7 +13,7 @@ static const char *workload_name(const struct dl_run_rows *r, int row) {
     return strchr(cell, ':') != NULL ? cell : r->rows[row].workload->name;
 }
 
-/* A system given as a file: rows say the path, or the name in the file. */
+/* A system given as a file: rows have the path, or the name in the file. */
 static void name_system(struct dl_csv *csv, const struct dl_inputs *inputs,
                         struct dl_arena *arena) {
     const int column = dl_csv_column(csv, "system");

@@ -1,10 +1,10 @@
 /* interval_fit.h - intervals of predictions from the errors of runs that were in no fit. F-INTERVAL
  */
-#ifndef DL_PREDICT_FITS_INTERVAL_FIT_H
-#define DL_PREDICT_FITS_INTERVAL_FIT_H
+#ifndef DL_FITS_INTERVAL_FIT_H
+#define DL_FITS_INTERVAL_FIT_H
 
 #include "model/engine/interval.h"
-#include "predict/fits/generalize.h"
+#include "fits/generalize.h"
 
 /* The model of all rows' errors; and for each group that was left out, intervals of its rows from
  * the model of the other groups' errors, into held_out and anchored. */
