@@ -68,6 +68,7 @@ static const char *zip_kind(const char *bytes, size_t length) {
 static const char *binary_kind(const char *bytes, size_t length) {
     if (starts(bytes, length, "PK\003\004", 4)) return zip_kind(bytes, length);
     if (starts(bytes, length, "\037\213", 2)) return "trace";
+    if (starts(bytes, length, "SQLite format 3", 16)) return "trace";
     if (starts(bytes, length, "\211HDF\r\n\032\n", 8)) return "hdf5";
     if (length > 10 && starts(bytes + 2, length - 2, "\0\0\0\0\0\0{\"", 8)) return "safetensors";
     if (is_saved_model(bytes, length)) return "saved-model";
@@ -83,7 +84,7 @@ static const struct mark {
     {"workload", {"\"dlmodel-workload\""}},
     {"environment", {"\nSLURM_JOB_NUM_NODES=", "\nSLURM_CPUS_ON_NODE="}},
     {"megatron", {"\nMODEL_ARGS:", " ........", "--num-layers", "--hidden-size"}},
-    {"trace", {"\"traceEvents\"", "\"ph\": \"", "\"ph\":\"", "\nSQLite format 3"}},
+    {"trace", {"\"traceEvents\"", "\"ph\": \"", "\"ph\":\""}},
     {"config", {"\"model_type\""}},
     {"deepspeed", {"\"train_micro_batch_size_per_gpu\"", "\"zero_optimization\""}},
     {"nccl-tests", {"# nThread", "nccl-tests version", "\"nccl_version\""}},
