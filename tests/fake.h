@@ -89,7 +89,6 @@ static inline void fake_device(struct dl_fake *f) {
                                    .context_bytes = 5e8,
                                    .workspace_bytes = 1e8,
                                    .load_scale = NAN,
-                                   .narrow_load_scale = NAN,
                                    .flash2_scale = NAN,
                                    .rates = &f->rate,
                                    .rate_count = 1};

@@ -126,7 +126,7 @@ static const char MADE_DEVICE[] =
     "\"memory_bandwidth_bytes_per_s\":9e11,\"memory_efficiency\":0.8,\"l2_bytes\":6e6,"
     "\"unit_count\":80,\"clock_hz\":1.5e9,\"tdp_w\":300,\"kernel_latency_s\":5e-6,"
     "\"kernel_gap_s\":1e-6,\"collective_slowdown_frac\":0.2,\"load_scale\":1.1,"
-    "\"narrow_load_scale\":1.1,\"attention_scale\":1.1,\"flash2_scale\":1.2,\"launch_s\":5e-6,"
+    "\"attention_scale\":1.1,\"flash2_scale\":1.2,\"launch_s\":5e-6,"
     "\"context_bytes\":5e8,"
     "\"workspace_bytes\":1e9,\"kernel_models_from\":\"v100_sxm2_16\",\"direct_conv_scale\":1.2,"
     "\"norm_scale\":1.3,\"works\":[{\"work\":\"batchnorm\",\"pass\":\"fwd\",\"precision\":\"fp32\","

@@ -58,7 +58,7 @@ def one_by_one_s(rows):
             for row in rows:
                 for m, n, k in products(row):
                     text.write(f"{row['gpu']},bmm,fwd,{row['groups']},{m},{n},{k},"
-                               f"{row['precision']},-,1,-,-\n")
+                               f"{row['precision']},cuBLASLt,1,-,-\n")
         done = subprocess.run([PROGRAM, "compare", path, "--json"], check=True,
                               capture_output=True, text=True)
     times = iter(line["predicted"] for line in json.loads(done.stdout)["rows"])
@@ -89,7 +89,7 @@ def main():
             device = json.load(text)
         narrow = row["precision"] == "mxfp8"
         bandwidth = device["memory_bandwidth_bytes_per_s"] * device["memory_efficiency"]
-        loaded = alone * device["narrow_load_scale" if narrow else "load_scale"]
+        loaded = alone * device["load_scale"]
         measured = float(row["time_us"]) * 1e-6 - beside_s(row, bandwidth)
         scale = 1.0
         for _ in range(50):  # the limit binds less where units wait

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Prints what large GEMMs sustain on each GPU: for each type the 90th percentile of the rate over
 the samples of by_gpu_gemm.csv with at least 1e11 operations and every side of 1,024 or more. These
-numbers are `sustained_flop_per_s` of the rates in data/devices."""
+numbers are `sustained_flop_per_s` of the rates in data/devices, 8 bits and less only where no
+measurement of the product alone is known (data/SOURCES.md, products-alone): those of serving engines
+hold the quantization of the input, aiter's that of blocks."""
 import collections
 import csv
 import os

@@ -118,6 +118,9 @@ static bool is_of_model(const struct dl_kernel *kernel, enum dl_variant variant)
     static const enum dl_variant apart[DL_OPS][3] = {
         [DL_OP_STREAM] = {DL_VARIANT_ENGINE, DL_VARIANT_STRIDED},
         [DL_OP_CONV] = {DL_VARIANT_DEPTHWISE, DL_VARIANT_VOLUME}};
+    if (kernel->op == DL_OP_GEMM &&
+        (kernel->variant == DL_VARIANT_ENGINE || kernel->variant == DL_VARIANT_BLOCKS))
+        return variant == DL_VARIANT_ENGINE;
     for (const enum dl_variant *v = apart[kernel->op]; *v != DL_VARIANT_PLAIN; v++)
         if (kernel->variant == *v) return variant == *v;
     return variant == DL_VARIANT_PLAIN;
@@ -177,7 +180,7 @@ static void fit_ratio(const struct dl_kernel_sample *samples, size_t n,
     const bool stream = samples[0].kernel.op == DL_OP_STREAM;
     struct dl_kernel_model base = *like;
     base.pass = (int)samples[0].kernel.pass;
-    base.samples = (int64_t)n;
+    base.correction.samples = (int64_t)n;
     for (size_t i = 0; i < n; i++) {
         struct dl_kernel_model_shape shape;
         struct dl_kernel_time time;
@@ -190,10 +193,10 @@ static void fit_ratio(const struct dl_kernel_sample *samples, size_t n,
     }
     dl_sort(scratch, n);
     const double ratio = dl_quantile_sorted(scratch, n, 0.5);
-    base.offset = dl_fit_round(like->offset + ratio, 6);
+    base.correction.offset = dl_fit_round(like->correction.offset + ratio, 6);
     for (size_t i = 0; i < n; i++) errors[i] = fabs(scratch[i] - middle_of_others(scratch, n, i));
     dl_sort(errors, n);
-    base.sigma_log = base.base_sigma_log =
+    base.correction.sigma_log = base.base_sigma_log =
         dl_fit_round(fmax(dl_quantile_sorted(errors, n, 0.9) / NORMAL_90, 0.1), 4);
     *quality = (struct dl_fit_quality){.samples = n,
                                        .median_ape = dl_quantile_sorted(errors, n, 0.5),
@@ -256,6 +259,10 @@ static enum dl_code fit_all(const struct dl_kernel_sample *samples, size_t n,
             .work = (enum dl_work)(c / DL_PRECISIONS / DL_PASSES / DL_OPS % DL_WORKS),
             .variant = variants[c / COMBINATIONS]};
         if (row.op != DL_OP_STREAM && row.work != DL_WORK_ANY) continue;
+        /* by the model of 16 bits and the rate that large ones sustain (model/machine/kernel.c) */
+        if (row.op == DL_OP_GEMM && row.variant == DL_VARIANT_PLAIN &&
+            dl_precision_is_narrow(row.precision))
+            continue;
         double call_s;
         size_t count = take(samples, n, &row, part);
         count = drop_hidden(part, count, &call_s, scratch);
@@ -271,7 +278,7 @@ static enum dl_code fit_all(const struct dl_kernel_sample *samples, size_t n,
         model->source = set->source;
         model->work = (int)row.work;
         model->variant = (int)row.variant;
-        model->call_s = call_s;
+        model->correction.call_s = call_s;
         report[set->kernel_model_count++] = row;
     }
     return DL_OK;

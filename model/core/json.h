@@ -76,6 +76,12 @@ struct dl_field {
  * DL_FIELD(struct link, latency_s, NUMBER, DL_RANGE(0, 1, DL_UNIT_S), .help = "one message") */
 #define DL_FIELD(struct_, member_, type_, ...)                                                     \
     { .key = #member_, .type = DL_FIELD_##type_, .offset = offsetof(struct_, member_), __VA_ARGS__ }
+/* The same of a member of a struct in it. */
+#define DL_FIELD_IN(struct_, group_, member_, type_, ...)                                          \
+    {                                                                                              \
+        .key = #member_, .type = DL_FIELD_##type_, .offset = offsetof(struct_, group_.member_),    \
+        __VA_ARGS__                                                                                \
+    }
 #define DL_RANGE(min_, max_, unit_) .min = (min_), .max = (max_), .unit = (unit_)
 
 struct dl_schema {

@@ -150,25 +150,15 @@ const char *dl_framework_workload(const struct dl_framework *framework,
 void dl_framework_share_kernels(struct dl_framework *framework, const struct dl_framework *from) {
     struct dl_framework_kernels *own = &framework->kernels;
     const struct dl_framework_kernels *theirs = &from->kernels;
-    int *const choices[] = {&own->layernorm,
-                            &own->gelu,
-                            &own->dropout,
-                            &own->softmax,
-                            &own->batchnorm,
-                            &own->bias,
-                            &own->loss,
-                            &own->sums,
-                            &own->fusion,
-                            &own->mixed_fusion,
-                            &own->layout,
-                            &own->mixed_layout,
-                            &own->mixed_policy,
-                            &own->optimizer_kernels,
-                            &own->weight_copies,
-                            &own->weight_decay,
-                            &own->mixed_batchnorm,
-                            &own->compiler,
-                            &own->compiled_fusion,
+    int *const choices[] = {&own->layernorm,    &own->gelu,
+                            &own->dropout,      &own->softmax,
+                            &own->batchnorm,    &own->bias,
+                            &own->loss,         &own->sums,
+                            &own->fusion,       &own->mixed_fusion,
+                            &own->layout,       &own->mixed_layout,
+                            &own->mixed_policy, &own->weight_copies,
+                            &own->weight_decay, &own->mixed_batchnorm,
+                            &own->compiler,     &own->compiled_fusion,
                             &own->attention};
     double *const numbers[] = {&own->head_copies, &own->score_kernels, &own->norm_small_kernels};
     for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++) {
@@ -180,6 +170,7 @@ void dl_framework_share_kernels(struct dl_framework *framework, const struct dl_
         if (!dl_known(*numbers[i]))
             *numbers[i] = *(const double *)(const void *)((const char *)theirs + at);
     }
+    if (own->optimizer_kernels == NULL) own->optimizer_kernels = theirs->optimizer_kernels;
     if (!dl_known(framework->host.dispatch_s)) framework->host.dispatch_s = from->host.dispatch_s;
     if (framework->memory.allocator < 0) framework->memory.allocator = from->memory.allocator;
 }

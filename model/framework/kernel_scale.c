@@ -60,10 +60,8 @@ struct dl_kernel_scales dl_kernel_scales(const struct dl_framework *framework,
 }
 
 static double load_scale(const struct dl_device *device, enum dl_precision precision) {
-    if (precision == DL_FP32 || precision == DL_NVFP4) return 1; /* 4 bits: not known */
-    return of_device(device, dl_precision_operand_bytes(precision) < 2
-                                 ? offsetof(struct dl_device, narrow_load_scale)
-                                 : offsetof(struct dl_device, load_scale));
+    if (precision == DL_FP32) return 1;
+    return of_device(device, offsetof(struct dl_device, load_scale));
 }
 
 /* Of experts; their router is a single GEMM. */

@@ -107,10 +107,8 @@ static const struct dl_field device_fields[] = {
            "compute time lost while NCCL runs / time of its transfers: its kernels occupy units of "
            "the device even while they wait"),
     NUMBER(load_scale, 0.5, 2, DL_UNIT_NONE,
-           "16-bit GEMMs in hours of training: time / time of short measurements: the clock under "
-           "the power limit; absent: 1"),
-    NUMBER(narrow_load_scale, 0.5, 2, DL_UNIT_NONE,
-           "the same of 8-bit GEMMs: also the training library's kernels / those measured"),
+           "GEMMs of 16 bits and less in hours of training: time / time of short measurements: the "
+           "clock under the power limit; absent: 1"),
     NUMBER(attention_scale, 0.2, 10, DL_UNIT_NONE,
            "fused attention: time / time on the device whose kernel-time models this one borrows; "
            "absent: 1"),

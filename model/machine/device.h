@@ -51,7 +51,7 @@ struct dl_device {
                                         NAN: the framework's value */
     /* F-KERNEL-LOAD: time of kernels in training / by the models; NAN: that of the borrowed device,
      * else 1 */
-    double load_scale, narrow_load_scale, triton_attention_scale, flash2_scale;
+    double load_scale, triton_attention_scale, flash2_scale;
     double attention_scale; /* time of fused attention / on the borrowed device; NAN: 1 */
     /* F-KERNEL-GROUPED: time of PyTorch's grouped GEMMs / one GEMM for each group, 16 bits and
      * less; NAN: that of the borrowed device, else 1 */

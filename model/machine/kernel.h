@@ -90,7 +90,8 @@ enum dl_variant {
     DL_VARIANT_PLAIN,
     DL_VARIANT_PAGED,     /* attention: keys and values in pages of a cache (serving) */
     DL_VARIANT_ENGINE,    /* attention: with rotary embedding and update of the cache (serving);
-                          stream: a serving engine's own kernel */
+                          stream: a serving engine's own kernel; GEMM of 8 bits and less: with the
+                          quantization of its input (serving) */
     DL_VARIANT_BLOCKS,    /* fp8 GEMM: a scale for each block of 128 x 128 */
     DL_VARIANT_FLASH2,    /* attention: FlashAttention-2, made for Ampere, on whatever GPU */
     DL_VARIANT_VENDOR,    /* stream: the vendor library's normalization, not the framework's */

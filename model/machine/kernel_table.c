@@ -57,7 +57,6 @@ static enum dl_variant variant_of(const struct dl_csv *csv, int row) {
         enum dl_variant variant;
     } libraries[] = {{"product_flash_attention", DL_VARIANT_FLASH2},
                      {"flash-attention (Tr", DL_VARIANT_FLASH2},
-                     {"deepgemm", DL_VARIANT_BLOCKS},
                      {"vit_flash_attn", DL_VARIANT_PLAIN},
                      {"trtllm torch", DL_VARIANT_ENGINE},
                      {"trtllmprefill", DL_VARIANT_PAGED},
@@ -89,6 +88,28 @@ static void add(struct dl_kernel_row *out, struct dl_kernel kernel) {
     if (out->more_count < DL_ROW_MORE) out->more[out->more_count++] = kernel;
 }
 
+/* Products of 8 bits and less by cuBLASLt and its like, which training runs; the linear layers of
+ * serving engines quantize their input on the way. */
+static enum dl_variant product_variant(const char *library, enum dl_precision precision) {
+    static const char *const products[] = {"cuBLASLt",         "hipBLASLt",     "torch.mm",
+                                           "torch._scaled_mm", "TileLang",      "no cast",
+                                           "with the cast",    "with all casts"};
+    if (!dl_precision_is_narrow(precision)) return DL_VARIANT_PLAIN;
+    if (strstr(library, "deepgemm") != NULL || strstr(library, "DeepGEMM") != NULL)
+        return DL_VARIANT_BLOCKS;
+    for (size_t i = 0; i < sizeof products / sizeof products[0]; i++)
+        if (strstr(library, products[i]) != NULL) return DL_VARIANT_PLAIN;
+    return DL_VARIANT_ENGINE;
+}
+
+/* The cast of an operand of so many elements from 16 bits. */
+static struct dl_kernel cast_of(double elements, enum dl_precision precision) {
+    struct dl_kernel cast = dl_kernel_stream(DL_FORWARD, elements, elements, 0.0);
+    cast.extra_bytes = elements * dl_precision_operand_bytes(precision);
+    cast.work = DL_WORK_CAST;
+    return cast;
+}
+
 static enum dl_code read_gemm(const struct dl_csv *csv, int row, struct dl_kernel_row *out,
                               struct dl_err *err) {
     double v[4];
@@ -111,7 +132,14 @@ static enum dl_code read_gemm(const struct dl_csv *csv, int row, struct dl_kerne
     if (strcmp(pass, "fwd_bwd") == 0) add(out, dl_kernel_gemm(DL_FORWARD, m, k, n, count));
     if (strcmp(pass, "bwd") == 0) out->kernel = dl_kernel_gemm(DL_FORWARD, m, k, n, count);
     if (has_both_gradients(pass)) add(out, dl_kernel_gemm(DL_FORWARD, k, n, m, count));
-    if (variant_of(csv, row) == DL_VARIANT_BLOCKS) out->kernel.variant = DL_VARIANT_BLOCKS;
+    const char *library = dl_kernel_table_cell(csv, row, "library");
+    out->kernel.variant = product_variant(library, out->precision);
+    for (int i = 0; i < out->more_count; i++) out->more[i].variant = out->kernel.variant;
+    if (strcmp(pass, "fwd") == 0 && strstr(library, "with the cast") != NULL) {
+        add(out, cast_of(m * k * count, out->precision));
+        if (strstr(library, "both operands") != NULL)
+            add(out, cast_of(n * k * count, out->precision));
+    }
     return DL_OK;
 }
 

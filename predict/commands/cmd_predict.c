@@ -304,7 +304,11 @@ static enum dl_code print_export(struct dl_context *context, const struct dl_opt
         return dl_fail(err, DL_ERR_USAGE,
                        "--export prints one plan: give one --framework and one number of --nodes");
     const struct dl_prediction_row row = dl_predicted_row_of(results, &results->rows[0]);
-    const struct dl_export_request request = {.row = &row, .arena = context->arena};
+    struct dl_export_request request = {.row = &row, .arena = context->arena};
+    const struct dl_export *found = dl_export_find(format);
+    if (found != NULL && found->framework != NULL)
+        DL_TRY(dl_data_framework(&context->data, found->framework, context->arena, &request.target,
+                                 err));
     DL_TRY(dl_export_write(format, &request, &text, err));
     return context->output(options, text, err);
 }

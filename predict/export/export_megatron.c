@@ -152,9 +152,6 @@ static enum dl_code add_stages(const struct dl_workload *w, const struct dl_plan
     if (plan->schedule == DL_INTERLEAVED)
         number(out, "num-virtual-stages-per-pipeline-rank",
                plan->virtual_stages > 0 ? (double)plan->virtual_stages : 2);
-    if (plan->pp > 1 && plan->schedule != DL_1F1B && plan->schedule != DL_INTERLEAVED)
-        return dl_fail(err, DL_ERR_USAGE, "--export megatron: it has no schedule %s",
-                       dl_schedule_names[plan->schedule]);
     if (fmod(layers, pp) == 0) return DL_OK;
     /* F-TRANSFORMER-STAGES */
     const double most = ceil(layers / pp), missing = most * pp - layers;

@@ -1,5 +1,6 @@
 /* inputs.c - loads the systems, workloads and frameworks that the options name. */
 #include "model/catalog/node_class.h"
+#include "model/framework/capabilities.h"
 #include "model/framework/read_keys.h"
 #include "model/plan/plan_defaults.h"
 #include "predict/inputs/inputs.h"
@@ -313,7 +314,9 @@ enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options 
     if (!out->max_batch && plan->batch_per_device_samples <= 0 && plan->global_batch_samples <= 0)
         plan->batch_per_device_samples =
             dl_default_batch(out->system->device->kind == DL_DEVICE_CPU, out->workload);
-    if (!out->given.plan.precision) plan->precision = dl_default_precision(out->system);
+    if (!out->given.plan.precision)
+        plan->precision =
+            dl_default_precision(out->system->device, out->frameworks, (int)out->framework_count);
     if (!out->given.plan.optimizer) plan->optimizer = dl_default_optimizer(out->workload);
     DL_TRY(dl_layer_inputs_load(context, out, err));
     note_input(context, out);

@@ -51,6 +51,14 @@ counted qwen3_moe_extra 480154875392 '35474765312 of them active'
 counted opt 6658473984
 run import config "$config/case_infinity.json"
 check 'import config: a layer without a kind is named, Infinity is read' 3 'hybrid_override_pattern: the model has Mamba'
+sed 's/"model_type": "deepseek_v3"/"model_type": "deepseek_v32", "index_topk": 2048, "index_n_heads": 64, "index_head_dim": 128/' \
+    "$config/deepseek_v3.json" > "$work/selected.json"
+run import config "$work/selected.json"
+check 'import config: keys that an index selects are read as a window, and this is said' 0 'the indexer of sparse attention.*read as a window of as many'
+has 'import config: the window' '"window": 2048'
+sed 's/"index_topk": 2048/"index_topk": 512, "compress_ratios": [4, 128]/' "$work/selected.json" > "$work/compressed.json"
+run import config "$work/compressed.json"
+check 'import config: attention over compressed keys is refused' 3 'compress_ratios: the model has attention over compressed keys'
 printf '{"model_type": "newmodel", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128,
   "vocab_size": 100, "hidden_act": "silu", "rms_norm_eps": NaN}' > "$work/new.json"
 run import config "$work/new.json"

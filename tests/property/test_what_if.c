@@ -37,7 +37,6 @@ static const struct {
     {"together_ratio", -1},
     {"collective_slowdown_frac", -1},
     {"load_scale", -1},
-    {"narrow_load_scale", -1},
     {"attention_scale", -1},
     {"flash2_scale", -1},
     {"grouped_scale", -1},

@@ -279,6 +279,9 @@ static void frameworks_and_workloads(void **state) {
                       framework->source, framework->sources, framework->source_count);
         check_keys(s, *names, "source", framework->source);
         check_capabilities(framework);
+        if (framework->kernels.optimizer != NULL)
+            check_keys(s, framework->kernels.optimizer->name, "source",
+                       framework->kernels.optimizer->source);
     }
     for (int i = 0; frameworks[i] != NULL; i++) {
         const struct dl_framework *framework;

@@ -109,7 +109,7 @@ static void grouped(void **state) {
     fake_make(&f);
     f.device.grouped_scale = 2.2;
     f.device.narrow_grouped_scale = 1.2;
-    f.device.load_scale = f.device.narrow_load_scale = NAN;
+    f.device.load_scale = NAN;
     const struct dl_layer moe = {.kind = &dl_layer_moe}, dense = {.kind = &dl_layer_dense};
     const struct dl_kernel experts = dl_kernel_gemm(DL_FORWARD, 8, 8, 8, 4),
                            router = dl_kernel_gemm(DL_FORWARD, 8, 8, 8, 1);
@@ -248,20 +248,19 @@ static void published_flash2(void **state) {
     dl_arena_free(&arena);
 }
 
-/* F-KERNEL-LOAD: 16 bits by load_scale, 8 bits by narrow_load_scale; nothing is known of 4 bits. */
+/* F-KERNEL-LOAD: 16 bits and less by load_scale. */
 static void loaded(void **state) {
     (void)state;
     struct dl_fake f;
     fake_make(&f);
     f.device.load_scale = 1.2;
-    f.device.narrow_load_scale = 0.8;
     const struct dl_layer dense = {.kind = &dl_layer_dense};
     const struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 8, 8, 8, 1);
     const struct dl_kernel_scales s = dl_kernel_scales(&f.framework, &f.device, &dense);
     check_close(dl_kernel_scale_of(&s, &f.device, DL_BF16, &gemm), 1.2, 1e-12);
-    check_close(dl_kernel_scale_of(&s, &f.device, DL_FP8, &gemm), 0.8, 1e-12);
-    check_close(dl_kernel_scale_of(&s, &f.device, DL_MXFP8, &gemm), 0.8, 1e-12);
-    check_close(dl_kernel_scale_of(&s, &f.device, DL_NVFP4, &gemm), 1, 1e-12);
+    check_close(dl_kernel_scale_of(&s, &f.device, DL_FP8, &gemm), 1.2, 1e-12);
+    check_close(dl_kernel_scale_of(&s, &f.device, DL_MXFP8, &gemm), 1.2, 1e-12);
+    check_close(dl_kernel_scale_of(&s, &f.device, DL_NVFP4, &gemm), 1.2, 1e-12);
     check_close(dl_kernel_scale_of(&s, &f.device, DL_FP32, &gemm), 1, 1e-12);
     dl_arena_free(&f.arena);
 }

@@ -119,8 +119,7 @@ static void rated_power_binds(void **state) {
                           .uncapped_load_w = 1200,
                           .power_limit_w = NAN,
                           .direct_conv_scale = NAN,
-                          .load_scale = NAN,
-                          .narrow_load_scale = NAN};
+                          .load_scale = NAN};
     check_close(dl_power_cap_arithmetic(&d, 1), 1, 0);
     check_close(dl_kernel_scale_of(&scales, &d, DL_FP32, &gemm), 1, 0);
     d.power_limit_w = 600;
