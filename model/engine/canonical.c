@@ -12,7 +12,7 @@ bool dl_plan_stacks(const struct dl_workload *workload, const struct dl_framewor
     return (framework->splits_layers || framework->shards) && dl_transformer_is_stack(workload);
 }
 
-/* What counts for one rank or one stage only is as if it had not been said. */
+/* Resets options that have no effect with one rank or one stage. */
 static void drop_idle(struct dl_plan *plan) {
     const int64_t data = plan->dp * plan->ep * plan->sp;
     if (plan->strategy->shard > 0) plan->shard = plan->strategy->shard;

@@ -112,8 +112,8 @@ struct dl_predict_options {
     /* of a brief prediction of data parallelism: dl_cost_compute() of what each device takes at
      * once; NULL: not known yet */
     const struct dl_cost *cost;
-    /* above 0: whoever asks has no use for a plan that takes longer; a brief prediction may end as
-     * soon as it knows that (beyond_limit) */
+    /* above 0: the caller discards slower plans; a brief prediction may end as soon as it is known
+     * to be slower (beyond_limit) */
     double limit_s;
     struct dl_cost_memo *memo; /* of predictions that share kernels; NULL: none */
 };

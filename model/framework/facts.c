@@ -50,8 +50,8 @@ void dl_facts_on_device(struct dl_kernel_facts *facts, const struct dl_device *d
     if (old && facts->batchnorm == DL_BATCHNORM_PERSISTENT) facts->batchnorm = DL_BATCHNORM_SPATIAL;
 }
 
-/* Scale and mask: kernels of their own in composed attention that the plan asks for, part of the
- * softmax in fused-softmax; else as the framework does. Megatron's shapes decide for themselves
+/* Scale and mask: separate kernels in composed attention that the plan requests, part of the
+ * softmax in fused-softmax; else as in the framework. Megatron's shapes decide for themselves
  * (F-TRANSFORMER-SOFTMAX). */
 static double score_kernels(const struct dl_framework_kernels *k, enum dl_attention_kernel asked) {
     if (asked == DL_ATTENTION_FUSED_SOFTMAX) return 0;

@@ -9,7 +9,7 @@
 
 /* The member of `group` that is called like its key. */
 #define AT(group, member) .key = #member, .offset = offsetof(struct dl_framework, group.member)
-/* A key of its own, where a workload has a parameter of that name, which --set finds by it. */
+/* A key that differs from its member, because --set of the member name sets a workload parameter. */
 #define NAMED(key_, group, member)                                                                 \
     .key = key_, .offset = offsetof(struct dl_framework, group.member)
 #define TOP(member) .key = #member, .offset = offsetof(struct dl_framework, member)

@@ -239,7 +239,7 @@ static void make_job(const struct mix *m, const struct dl_prediction *of,
     out->group_count = m->group_count;
     out->fits = true;
     for (int i = 0; i < m->group_count; i++) {
-        /* what is left of the job's step it waits */
+        /* it waits for the rest of the job's step */
         struct dl_prediction own = of[i];
         const struct dl_plan plan = {.nodes = m->groups[i].nodes, .devices_per_node = m->each};
         own.iteration_s = out->iteration_s;

@@ -206,7 +206,7 @@ static bool shards_network(const struct dl_search_request *r) {
     return r->any_shard ? r->framework->shards : fixed->shard > 0;
 }
 
-/* The ranks that there can be, as far as they are not given. */
+/* Candidate degrees of the axes that the user left open. */
 static enum dl_code list_ranks(struct dl_search *s, struct dl_err *err) {
     const struct dl_search_request *r = &s->request;
     const bool splits = r->framework->splits_layers && !s->tf.plain;

@@ -12,7 +12,7 @@
 
 enum dl_axis { DL_AXIS_DP = 1, DL_AXIS_TP = 2, DL_AXIS_PP = 4, DL_AXIS_SP = 8, DL_AXIS_EP = 16 };
 
-/* By which means a strategy splits, which decides how its plans are simulated (canonical.h). */
+/* What a strategy partitions; selects the engine (canonical.h). */
 enum dl_split_way {
     DL_WAY_DATA,        /* nothing but the batch */
     DL_WAY_SPATIAL,     /* images, within layers: split_replica.h; so are the next three */

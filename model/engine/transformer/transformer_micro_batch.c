@@ -126,8 +126,8 @@ static void time_layer(struct dl_micro_batch_builder *m, const struct dl_transfo
     m->facts.attention = asked;
 }
 
-/* One layer into its part; the last body layer goes into the part after it with what it has more or
- * less than the others. */
+/* Adds one layer to its part; the last body layer is added to the last part as its difference from
+ * the other layers. */
 static void add_layer(struct dl_micro_batch_builder *m, const struct dl_transformer_layer *l,
                       const struct layer_kernels *kernels) {
     struct dl_transformer_micro_batch *micro_batch = m->micro_batch;

@@ -1,5 +1,5 @@
 /* fw_ideal.c - the bound: no host cost, no slowdown, every gradient moved by the cheapest way
- * that the model knows, overlapped with backward and with the next forward as far as data
+ * that the model knows, overlapped with backward and with the next forward where data
  * dependences allow. F-FW-IDEAL.
  *
  * However they are split, S bytes take at least S min T(s)/s over sizes s <= S, T the time of
