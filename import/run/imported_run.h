@@ -111,6 +111,9 @@ struct dl_word_pair {
 };
 const char *dl_paired(const struct dl_word_pair *pairs, const char *word);
 
+/* The workload of a model or recipe by its name; NULL: not known. */
+const char *dl_run_workload_of(struct dl_run *run, const char *name);
+
 /* Words of a tokenizer by its name or type, before padding; NAN: not known. */
 double dl_tokenizer_words(const char *name);
 /* The same of a tokenizer type of Pai-Megatron-Patch, after its padding. folder: of the tokenizer;

@@ -110,7 +110,7 @@ const struct dl_argument_class dl_megatron_classes[] = {
      "*sharp* use_ring_exchange* align_* num_weight_partitions* tp_only_amax* ds_* "
      "zero_optimization.* kd kd_* universal_checkpoint*"},
     {DL_NOT_MODELLED,
-     "rl_* outer_dp_sharding_strategy megatron_fsdp_* first_last_layers_bf16 "
+     "data_types.* rl_* outer_dp_sharding_strategy megatron_fsdp_* first_last_layers_bf16 "
      "num_layers_at_start_in_bf16 num_layers_at_end_in_bf16 "
      "no_async_tensor_model_parallel_allreduce async_tensor_model_parallel_allreduce "
      "moe_router_padding_for_* high_priority_stream_groups "

@@ -143,7 +143,8 @@ static const struct dl_run_key composer_keys[] = {
     {"fsdp_config.sharding_strategy", DL_SLOT_SHARDING, shardings, NULL},
     {"fsdp_config.activation_checkpointing", DL_SLOT_RECOMPUTE, NULL, "full"},
     {"compute.gpus", DL_SLOT_RANKS, NULL, NULL},
-    {"model.pretrained_model_name_or_path|model.name_or_path", DL_SLOT_MODEL, NULL, NULL},
+    {"model.pretrained_model_name_or_path|model.name_or_path|model.pretrained_model_name",
+     DL_SLOT_MODEL, NULL, NULL},
     {NULL, 0, NULL, NULL}};
 const struct dl_argument_class dl_composer_classes[] = {
     DL_CERTAIN,

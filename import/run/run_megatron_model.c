@@ -183,6 +183,7 @@ static enum dl_code read_norm(struct dl_megatron_reader *r) {
                                                 {NULL, NULL}},
                                      positions[] = {{"learned_absolute", "learned"},
                                                     {"rope", "rope"},
+                                                    {"rotary", "rope"},
                                                     {"yarn", "rope"},
                                                     {"alibi", "alibi"},
                                                     {"none", "none"},
@@ -388,8 +389,34 @@ static enum dl_code given(struct dl_megatron_reader *r) {
     return DL_OK;
 }
 
+/* A recipe of NeMo or Megatron-Bridge holds the model, and what the file does not override. */
+static void take_recipe(struct dl_megatron_reader *r, const char *recipe) {
+    static const char *const decided[] = {"tensor_model_parallel_size",
+                                          "pipeline_model_parallel_size", "context_parallel_size",
+                                          "global_batch_size", "micro_batch_size"};
+    struct dl_text missing = {.arena = r->a->arena};
+    r->run->workload = dl_run_workload_of(r->run, recipe);
+    if (r->run->workload == NULL) return;
+    for (size_t i = 0; i < sizeof decided / sizeof decided[0]; i++)
+        if (dl_arguments_find(r->a, decided[i]) == NULL)
+            dl_text_printf(&missing, "%s%s", missing.length > 0 ? ", " : "", decided[i]);
+    r->recipe = true;
+    if (missing.length > 0)
+        dl_arguments_note(r->a,
+                          "recipe \"%.60s\": it also decides %s, which the file does not say and "
+                          "which are predicted as 1",
+                          recipe, dl_text_string(&missing));
+}
+
 enum dl_code dl_megatron_model(struct dl_megatron_reader *r) {
-    const char *recipe = dl_arguments_word(r->a, "recipe", NULL);
+    const char *recipe = dl_arguments_word(r->a, "recipe|model_recipe_name|recipe_name", NULL),
+               *size = dl_arguments_word(r->a, "model_size", NULL);
+    if (recipe == NULL && size != NULL && dl_arguments_find(r->a, "model_name") != NULL)
+        recipe =
+            dl_arena_printf(r->a->arena, "%s_%s", dl_arguments_word(r->a, "model_name", ""), size);
+    (void)dl_arguments_find(r->a, "model_family_name");
+    if (r->run->workload == NULL && recipe != NULL && dl_arguments_find(r->a, "num_layers") == NULL)
+        take_recipe(r, recipe);
     if (r->run->workload != NULL) return given(r);
     DL_TRY(refuse_foreign(r));
     if (dl_arguments_find(r->a, "num_layers|encoder_num_layers") == NULL)

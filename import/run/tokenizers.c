@@ -49,6 +49,8 @@ static const struct {
     {"*phi-3*", 32011},
     {"*grok*", 131072},
     {"*bloom*", 250680},
+    {"bigscience/tokenizer", 250680},
+    {"*bpe-tokenizer-no-norm-250k*", 250680},
     {"*olmo*", 100278},
     {"*smollm*", 49152},
     {"*gpt-oss*", 200019},

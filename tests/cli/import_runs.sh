@@ -84,6 +84,23 @@ if grep -q 'not modelled: num_layers_at_start_in_bf16' "$SCRATCH/err"; then echo
 if grep -q 'not known, and not modelled: my_name' "$SCRATCH/err"; then echo 'ok a name that no list has is shown'; else bad 'a name that no list has is shown' "$(cat "$SCRATCH/err")"; fi
 runs=tests/fixtures/runs
 
+# ---- a recipe by name with overrides, in a script that the script writes and a launcher starts
+cat > "$SCRATCH/recipe.sh" << 'T'
+worker=$(cat << EOM
+python run_script.py --model_family_name llama --model_recipe_name llama31_405b --compute_dtype fp8_cs --seq_length 8192 \
+    --global_batch_size 128 --tensor_model_parallel_size 8 --pipeline_model_parallel_size 8 --recompute_modules core_attn train.manual_gc_interval=100
+EOM
+)
+echo "$worker" > worker.sh
+torchrun --nproc-per-node=8 --nnodes=16 --no-python bash worker.sh 2>&1 | tee log
+T
+sed 's/llama31_405b/unheard_of_7b/' "$SCRATCH/recipe.sh" > "$SCRATCH/unknown.sh"
+runs=$SCRATCH
+plan recipe.sh megatron '' '--workload llama3_405b ' '--nodes 16 --devices-per-node 8' '--tp 8 --pp 8' '--zero 1' '--set seq=8192' '--precision fp8' '--recompute selective'
+said 'what the recipe decides is told' 'recipe "llama31_405b": it also decides context_parallel_size, micro_batch_size,'
+refused unknown.sh megatron '' 'unheard_of_7b: .*--workload'
+runs=tests/fixtures/runs
+
 # ---- torchtitan: keys and values of its releases, flavors
 plan titan_2024_keys.toml torchtitan '--ranks 64' '--tp 8 --pp 2' '--global-batch 8' '--precision fp8' '--compiler inductor' '--recompute full'
 plan titan_converters_string.toml torchtitan '--ranks 64' '--precision fp8' '--compiler inductor' '--tp 2' '--global-batch 64'
