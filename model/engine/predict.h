@@ -75,7 +75,7 @@ struct dl_prediction {
     double forward_s, backward_s, update_s;
     double compute_s, comm_s, exposed_comm_s, input_s, exposed_input_s, bubble_s, overhead_s;
     double straggler_s;   /* part of overhead_s: the wait for the slowest device */
-    double paced_s;       /* F-PACED: what follows the host's pace, on top of the kernels or not */
+    double host_bound_s;  /* F-PACED: what follows the host's pace, on top of the kernels or not */
     double by_limit_s[3]; /* time of kernels by enum dl_limit; compute_s holds slowdowns as well */
     struct dl_memory memory;
     bool fits;

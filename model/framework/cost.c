@@ -93,9 +93,9 @@ void dl_cost_scale(struct dl_pass_cost *cost, double factor) {
     cost->error_square_s2 *= factor * factor;
 }
 
-/* Weight decay as a term of the loss: for each tensor except those of batch norm a norm (read), the product
- * with its gradient (read, write) and the sum with the data's (two reads, write), in fp32. Source:
- * kernels-of-frameworks, section 3. F-KERNEL-FACTS */
+/* Weight decay as a term of the loss: for each tensor except those of batch norm a norm (read), the
+ * product with its gradient (read, write) and the sum with the data's (two reads, write), in fp32.
+ * Source: kernels-of-frameworks, section 3. F-KERNEL-FACTS */
 static struct dl_optimizer_cost decay_cost(const struct dl_workload *workload,
                                            const struct dl_framework_kernels *kernels) {
     struct dl_optimizer_cost cost = {0, 0};

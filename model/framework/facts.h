@@ -28,8 +28,9 @@ struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
 void dl_facts_compile(struct dl_kernel_facts *facts, const struct dl_framework *framework,
                       enum dl_compiler compiler);
 
-/* Resets facts that do not hold on the device: without matrix units, convolutions in 16 bit compute in
- * any layout; before compute capability 6.0, cuDNN's persistent batch norm is the spatial one. */
+/* Resets facts that do not hold on the device: without matrix units, convolutions in 16 bit compute
+ * in any layout; before compute capability 6.0, cuDNN's persistent batch norm is the spatial one.
+ */
 void dl_facts_on_device(struct dl_kernel_facts *facts, const struct dl_device *device);
 
 /* What a framework runs per parameter in a micro-batch that ends without an update: its gradients

@@ -67,11 +67,11 @@ struct dl_gradient_sync {
     struct dl_message *messages;
     int message_count;
     /* message array of the previous iteration, reused; NULL: allocated in the arena */
-    struct dl_message *room;
-    int room_count;
+    struct dl_message *reusable_messages;
+    int reusable_count;
     /* the next forward pass of a layer waits for that layer's message alone; else the update waits
      * for all messages */
-    bool wait_each;
+    bool per_layer_wait;
     bool update_remote; /* parameters are updated on servers or the host: no update on the device */
     double device_copy_s; /* copies into and out of buffers on the compute lane, after backward */
     /* host work after communication that nothing overlaps (single-process loops) */

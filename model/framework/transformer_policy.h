@@ -71,9 +71,8 @@ struct dl_transformer_policy {
      * framework's bucket_bytes, else one for each layer */
     double bucket_elements, bucket_elements_per_rank;
     bool overlaps_gather; /* parameters of stage 1 and 2 are gathered behind the next forward */
-    bool
-        boundary_overlaps; /* messages between interleaved stages move behind other micro-batches */
-    bool pipeline_keeps_gathered; /* with pipeline stages weights of ZeRO stage 3 stay gathered */
+    bool p2p_overlap;     /* messages between interleaved stages move behind other micro-batches */
+    bool no_reshard_with_pipeline; /* with pipeline stages weights of ZeRO stage 3 stay gathered */
     bool
         casts_gathered; /* weights are kept in fp32 alone and cast when they are gathered or used */
     bool copies_gathered;    /* gathered parameters are copied out of the collective's buffer */
@@ -85,7 +84,7 @@ struct dl_transformer_policy {
     int expert_rows;         /* enum dl_expert_rows */
     bool loops_experts;      /* each expert's GEMMs and casts are launched separately */
     bool adds_expert_bias;   /* bias of the second GEMM by separate operations, in fp32 */
-    /* operations of the host around a router and its dispatcher, in addition to their kernels, forward.
+    /* host operations around a router and its dispatcher, in addition to their kernels, forward.
      * F-TRANSFORMER-EXPERT-CALLS */
     double routing_operation_count;
     /* architecture of GPUs on which an iteration of a mixture with a capacity is one CUDA graph;
@@ -101,11 +100,11 @@ struct dl_transformer_policy {
      * restored around a layer that is recomputed, around the dropout of attention; to add the
      * gradient of one parameter tensor. F-HOST-EAGER */
     double recompute_operation_count, dropout_operation_count, gradient_operation_count;
-    bool wide_norms;         /* RMS norms take their input cast to fp32 */
+    bool fp32_norm_input;    /* RMS norms take their input cast to fp32 */
     bool recomputes_norms;   /* norms are computed again in backward where nothing else is */
     bool eager_operations;   /* RMS norm, rotary embedding, gated activations of many operations */
     int casts;               /* enum dl_casts; -1: it does not train in 8 bits and less */
-    bool scales_currently;   /* scale factors of the tensor at hand: one more pass before a cast */
+    bool current_scaling;    /* scale factors of the tensor at hand: one more pass before a cast */
     bool casts_weights_once; /* in an iteration, not with every micro-batch */
 };
 

@@ -145,7 +145,7 @@ struct dl_kernel_model {
     double latency_s;
     double rate_flop_per_s;       /* attained by large kernels */
     double bandwidth_bytes_per_s; /* attained by large kernels */
-    int fixed_time;               /* DL_FIXED_TIME_*: of streams, latency_s in addition to the bytes */
+    int fixed_time;               /* DL_FIXED_TIME_*: of streams: latency_s is added */
     /* sides that run at half rate; GEMM: M is the longer side of the result */
     double half_m, half_n, half_k;
     double half_waves;

@@ -219,7 +219,7 @@ static enum dl_code check(const struct dl_heterogeneous_job *job,
                        framework->name);
     }
     const bool splits = plan->tp > 1 || plan->pp > 1 || plan->sp > 1 || plan->ep > 1;
-    if (splits || strategy->way != DL_WAY_DATA) {
+    if (splits || strategy->partitioning != DL_PARTITION_DATA) {
         return dl_fail(err, DL_ERR_USAGE,
                        "%s: nodes of different kinds go with data parallelism, not with %s",
                        framework->name, strategy->name);

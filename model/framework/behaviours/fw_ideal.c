@@ -95,7 +95,7 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
         usable_s = fmax(usable_s, r->gradients[g].ready_s + bytes * share * way.duration_s);
         out->messages[g].tail_s += usable_s;
     }
-    out->wait_each = true;
+    out->per_layer_wait = true;
     return DL_OK;
 }
 
