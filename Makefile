@@ -12,7 +12,7 @@ single_quote := '
 ifneq ($(findstring ",$(PREFIX)$(LIBDIR))$(findstring \,$(PREFIX)$(LIBDIR))$(findstring $(single_quote),$(PREFIX)$(LIBDIR)),)
   $(error PREFIX and LIBDIR: expected paths without quotes and backslashes)
 endif
-VERSION := 0.1.0
+VERSION := 0.2.0
 # Of a source archive git writes the commit into that file.
 COMMIT := $(or $(if $(wildcard .git),$(shell git rev-parse --short HEAD 2>/dev/null)),$(shell grep -v Format packaging/commit.txt),unknown)
 ifeq ($(origin CC),default)
@@ -75,7 +75,7 @@ ABOUT = -DDLMODEL_VERSION='"$(VERSION)"' -DDLMODEL_COMMIT='"$(COMMIT)"' -DDL_FEA
   -DDLMODEL_DATADIR='"$(PREFIX)/share/dlmodel/data"' -DDLMODEL_SHAREDIR='"$(PREFIX)/share/dlmodel"' \
   -DDLMODEL_LIBEXECDIR='"$(PREFIX)/libexec/dlmodel"'
 # Folders of the program and of libdlmodel, each of which may include those before it (calibrate and slurm: model alone).
-ROOMS := model import predict plots library calibrate slurm
+ROOMS := model import predict fits plots library calibrate slurm
 # All C files below these folders.
 sources = $(shell find $(1) -name '*.c' | LC_ALL=C sort)
 ABOUT_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(shell grep -lE '^\#ifndef DL(MODEL_[A-Z]+|_FEATURES)$$' dlmodel.c $(call sources,$(ROOMS) serve)))
@@ -128,7 +128,7 @@ PROGRAMS := $(BUILD)/dlmodel $(if $(PROBE_CPU),$(BUILD)/dlmodel-probe-cpu) \
 # The same predictions for other programs: include/dlmodel.h. The shared library's number changes with its interface.
 SONAME := libdlmodel.so.0
 LIBRARIES := $(BUILD)/libdlmodel.a $(BUILD)/$(SONAME) $(BUILD)/dlmodel.pc
-API_OBJECTS := $(filter $(foreach room,model import predict plots library,$(BUILD)/$(room)/%.o),$(LIBRARY_OBJECTS))
+API_OBJECTS := $(filter $(foreach room,model import predict fits plots library,$(BUILD)/$(room)/%.o),$(LIBRARY_OBJECTS))
 
 .DEFAULT_GOAL := all
 .PHONY: all objects help deps features demo plots install uninstall sbom dist clean

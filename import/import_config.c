@@ -422,9 +422,7 @@ const char *dl_config_text(const struct dl_config_model *m, const char *name,
         else
             dl_jw_string(&w, m->values[i].parameter, m->values[i].text);
     }
-    dl_jw_end(&w);
-    dl_jw_end(&w);
-    return w.failed ? NULL : dl_arena_printf(arena, "%s\n", w.text);
+    return dl_jw_text(&w);
 }
 
 /* ---- the command ---- */

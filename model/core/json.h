@@ -184,11 +184,10 @@ void dl_number_text(double value, char out[DL_NUMBER_TEXT]);
  * and quoting. */
 struct dl_json_writer {
     struct dl_arena *arena;
-    char *text; /* NUL-terminated, grows; no newline at the end; "" when memory is exhausted */
+    char *text; /* NUL-terminated, grows; no newline at the end */
     size_t length, capacity;
     int depth;
     bool need_comma, compact;
-    bool failed;                     /* out of memory or misuse; the text is then incomplete */
     char closers[DL_JSON_DEPTH + 1]; /* ']' or '}' of each open level; the last stays 0 */
 };
 void dl_jw_init(struct dl_json_writer *w, struct dl_arena *arena, bool compact);
@@ -200,5 +199,7 @@ void dl_jw_number(struct dl_json_writer *w, const char *key, double value); /* N
 void dl_jw_integer(struct dl_json_writer *w, const char *key, int64_t value);
 void dl_jw_bool(struct dl_json_writer *w, const char *key, bool value);
 void dl_jw_string(struct dl_json_writer *w, const char *key, const char *value); /* NULL: null */
+/* Ends all open levels; the document with a newline. */
+char *dl_jw_text(struct dl_json_writer *w);
 
 #endif

@@ -145,7 +145,7 @@ static void machine_table(struct dl_report *r, const struct dl_modelled **list, 
         c[4].number = s->device->memory_bytes;
         c[5].number = s->has_intra ? s->intra.bandwidth_bytes_per_s : NAN;
         c[6].number = s->has_inter ? s->inter.bandwidth_bytes_per_s : NAN;
-        c[7].string = s->measured_on != NULL ? "measured" : s->source;
+        c[7].string = s->calibration.measured_on != NULL ? "measured" : s->source;
     }
     dl_document_table(&r->page, &table,
                       "The machines; bandwidths are per direction, between nodes of one adapter.");
@@ -249,7 +249,7 @@ static void run_table(struct dl_report *r, const struct runs *x) {
     struct dl_table table;
     struct dl_column *columns = dl_arena_alloc(r->context->arena, RUN_COLUMNS, sizeof *columns);
     memcpy(columns, run_columns, sizeof run_columns);
-    if (x->predicted == 0) columns[14].heading = NULL; /* the answer says why */
+    if (x->predicted == 0) columns[14].heading = NULL; /* the answer gives the reason */
     for (int k = 0; k < 3; k++) {                      /* keys that all runs share are omitted */
         const char *two[2];
         if (values_of(x, keys[k], two, 2) < 2) columns[k + 1].heading = NULL;

@@ -159,10 +159,7 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
         dl_jw_string(&w, "why", results->skipped[i].why);
         dl_jw_end(&w);
     }
-    dl_jw_end(&w);
-    dl_jw_end(&w);
-    return context->output(options,
-                           w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
+    return context->output(options, dl_jw_text(&w), err);
 }
 
 static double samples_of(const struct dl_predicted_row *r) {
@@ -220,11 +217,11 @@ static void rows_text(struct dl_context *context, const struct dl_predicted *res
 static const char *heading(struct dl_context *context, const struct dl_predicted *results) {
     const struct dl_inputs *inputs = results->inputs;
     const struct dl_plan *plan = &results->rows[0].plan;
-    const char *measured =
-        inputs->system->measured_on == NULL
-            ? ""
-            : dl_arena_printf(context->arena, ", calibrated %s on %s", inputs->system->measured_at,
-                              inputs->system->measured_on);
+    const char *measured = inputs->system->calibration.measured_on == NULL
+                               ? ""
+                               : dl_arena_printf(context->arena, ", calibrated %s on %s",
+                                                 inputs->system->calibration.measured_at,
+                                                 inputs->system->calibration.measured_on);
     return dl_arena_printf(
         context->arena, "%s %s%s, %s, %s, on %s (%s%s)\n\n", inputs->workload->name,
         dl_precision_names[plan->precision],

@@ -172,7 +172,7 @@ static bool models_power(const struct asked *asked) {
 static enum dl_code read_request(const struct asked *asked, const struct dl_inputs *inputs,
                                  const struct dl_framework *framework, struct dl_search_request *r,
                                  struct dl_err *err) {
-    const double rated_w = inputs->system->device->tdp_w;
+    const double rated_w = inputs->system->device->power.tdp_w;
     struct dl_plan_question question;
     dl_inputs_question(inputs, framework, inputs->nodes[0], &question);
     dl_plan_search_request(&question, r);
@@ -449,7 +449,7 @@ const struct dl_command dl_cmd_search = {
                "each over all devices or combined with data parallelism, micro-batch, schedule, "
                "and sharding. Plans that are impossible or provably no better are counted by "
                "reason. Prints the best plans, every term of the best one, its limits, its "
-               "sensitivity to each resource, and the first change that pays. Options that fix a "
+               "sensitivity to each resource, and the most effective change. Options that fix a "
                "value (--tp, --micro-batch, --recompute, ...) restrict the search.",
     .examples = examples,
     .options = tables,

@@ -16,7 +16,7 @@ struct dl_worst {
     int count;
 };
 
-/* Call dl_worst_name once per row, in order. */
+/* Call dl_worst_name once per row, in the order of the rows. */
 struct dl_worst_names {
     const struct dl_comparison *c;
     struct dl_arena *arena;

@@ -8,16 +8,16 @@
 
 static bool given(const char *text) { return text != NULL && text[0] != '\0'; }
 
-/* A copy of the system as the row says it was. */
+/* A copy of the system with the values of the row. */
 static void as_said(struct dl_arena *arena, const struct dl_row_machine *said,
                     const struct dl_system **system) {
     struct dl_system *copy = dl_arena_alloc(arena, 1, sizeof *copy);
     struct dl_device *device = dl_arena_alloc(arena, 1, sizeof *device);
     *copy = **system;
     *device = *copy->device;
-    if (dl_known(said->power_limit_w)) device->power_limit_w = said->power_limit_w;
-    if (given(said->nccl_version)) copy->nccl_version = said->nccl_version;
-    if (said->nccl_rings > 0) copy->nccl_rings = said->nccl_rings;
+    if (dl_known(said->power_limit_w)) device->power.power_limit_w = said->power_limit_w;
+    if (given(said->nccl_version)) copy->software.nccl_version = said->nccl_version;
+    if (said->nccl_rings > 0) copy->software.nccl_rings = said->nccl_rings;
     copy->device = device;
     dl_nccl_prepare(copy);
     *system = copy;

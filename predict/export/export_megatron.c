@@ -144,7 +144,7 @@ static void add_model(const struct dl_prediction_row *row, struct dl_text *out) 
     add_experts(w, out);
 }
 
-/* Stages: Megatron takes a first and a last one of their own, and equal ones between. */
+/* Stages: Megatron takes separate sizes of the first and the last, and equal ones between. */
 static enum dl_code add_stages(const struct dl_workload *w, const struct dl_plan *plan,
                                struct dl_text *out, struct dl_err *err) {
     const double layers = dl_export_number(w, "layers", NAN), pp = (double)plan->pp;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "model/framework/input.h"
-#include "predict/fits/measured.h"
+#include "predict/compare/measured.h"
 #include "predict/inputs/heterogeneous_inputs.h"
 #include "predict/inputs/layer_inputs.h"
 
@@ -107,7 +107,8 @@ static enum dl_code nodes_of_gpus(struct dl_inputs *out, struct dl_err *err) {
         out->plan.devices_per_node > 0 ? out->plan.devices_per_node : out->system->devices_per_node;
     if (out->words.gpus <= 0) return DL_OK;
     if (out->heterogeneous != NULL)
-        return dl_fail(err, DL_ERR_USAGE, "--gpus: --heterogeneous says how many there are");
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--gpus: --heterogeneous determines the number of devices");
     if (out->words.gpus > each && out->words.gpus % each != 0) {
         const int64_t below = out->words.gpus / each * each;
         return dl_fail(err, DL_ERR_USAGE,

@@ -32,7 +32,7 @@ check 'import config' 0 'mine: 8030261248 parameters, 8030261248 of them active;
 run predict --workload "$work/llama.json" --system dgx-h100 --framework megatron --tp 8 --precision bf16 --batch-per-device 1
 check 'import config: the file predicts' 0
 run import config "$config/deepseek_v3.json"
-check 'import config: what is left out is told' 0 'left out: the layers that predict further tokens'
+check 'import config: what is left out is reported' 0 'left out: the layers that predict further tokens'
 has 'import config: extends gpt' '"extends": "gpt"'
 # Kinds of configs that people have: parameters as published or summed over the members.
 counted() { # counted FILE PARAMETERS [REGEX]
@@ -142,7 +142,7 @@ if "$DLMODEL" -v --version 2> /dev/null | grep -q protobuf-c; then
         check "onnx ${pair%%:*}: parameters" 0 "layers: ${pair#*:} parameters"
     done
     run import onnx "$onnx/resnet50.onnx" --name mine -o "$work/mine.json"
-    check 'onnx: stripped weights are told' 0 'tensors have no data; their shapes are all that is needed'
+    check 'onnx: stripped weights are reported' 0 'tensors have no data; their shapes are all that is needed'
     run predict --workload "$work/mine.json" --system iris-v100 --framework pytorch-ddp
     check 'onnx: the file predicts' 0
     has 'onnx: under its name' '^mine fp32'
@@ -170,7 +170,7 @@ if "$DLMODEL" -v --version 2> /dev/null | grep -q protobuf-c; then
     has 'onnx: tied weight' '"kind":"dense","out":"vocab","tied":"wte"'
     has 'onnx: causal attention' '"kind":"attention","heads":"heads","dropout":0.1[^,]*,"causal":1'
     has 'onnx: a stack is one block' '"name":"h","block":"layer","repeat":"layers"'
-    check 'onnx: the stack is told' 0 "a stack of 12 equal layers 'h'"
+    check 'onnx: the stack is reported' 0 "a stack of 12 equal layers 'h'"
     # What splits the built-in transformers splits the imported ones, into the same times.
     iteration() { # iteration WORKLOAD OPTIONS...
         workload=$1
@@ -314,7 +314,7 @@ run import nccl-tests "$bench/osu_5.9_allreduce.txt"
 check 'nccl-tests: output of OSU' 3 'expected the output of nccl-tests'
 awk '$1 == 8 { $9 = 7 } { print }' "$bench/nccl_2.18_a100.txt" > "$work/wrong.txt"
 run import nccl-tests "$work/wrong.txt"
-check 'nccl-tests: wrong results are told' 0 'failed the tool.s own check'
+check 'nccl-tests: wrong results are reported' 0 'failed the tool.s own check'
 run import nccl-tests "$bench/nccl_2.18_a100.txt" --library ncl
 check 'nccl-tests: --library' 2 'did you mean nccl'
 

@@ -30,7 +30,7 @@ refused() { # refused FILE KIND OPTIONS REGEX
 
 # ---- Megatron: expansions, quotes, conditions, launchers
 plan megatron_default_value.bash megatron '' '--nodes 2 ' '--tp 4 '
-said 'a default is told' 'SLURM_NNODES=2'
+said 'a default is reported' 'SLURM_NNODES=2'
 plan megatron_default_value.bash megatron '--env SLURM_NNODES=8' '--nodes 8 '
 plan megatron_quoted_pair.bash megatron '' '--precision fp8' 'vocab=51200'
 plan megatron_quoted_precision.bash megatron '' '--precision fp8'
@@ -38,19 +38,19 @@ plan megatron_conditional.bash megatron '' '--precision bf16'
 plan megatron_launchers_srun.bash megatron '' '--nodes 4 --devices-per-node 8'
 plan megatron_argument_dump.log megatron '' '--gpus 16' '--tp 2' '--zero 1' 'vocab=51200'
 plan megatron_tokenizer.bash megatron '' 'vocab=50432'
-said 'a vocabulary is told' '50257 words of the tokenizer "GPT2BPETokenizer"'
+said 'a vocabulary is reported' '50257 words of the tokenizer "GPT2BPETokenizer"'
 plan megatron_tokenizer.bash megatron '--vocab-size 60000' 'vocab=60160'
 plan megatron_mla_kv_channels.bash megatron '' 'head_dim=192' 'kv_rank=512'
 if [ "$(grep -o head_dim "$SCRATCH/command" | wc -l)" -eq 1 ]; then echo 'ok head_dim once'; else bad 'head_dim once' "$(cat "$SCRATCH/command")"; fi
 plan megatron_pretrain_bert.bash megatron '' 'bert_base:layers=24,hidden=1024'
 refused megatron_pretrain_hybrid.bash megatron '' 'hybrid_override_pattern: .*Mamba'
 plan megatron_partial_recompute.bash megatron '' '--recompute none'
-said 'partial recomputation is told' '8 of 32 layers .* predicted as --recompute none'
+said 'partial recomputation is reported' '8 of 32 layers .* predicted as --recompute none'
 plan megatron_offload.bash megatron '' '--recompute selective'
-said 'offload is not modelled, and told' 'not modelled: optimizer_cpu_offload, optimizer_offload_fraction, recompute_modules'
+said 'offload is not modelled, and reported' 'not modelled: optimizer_cpu_offload, optimizer_offload_fraction, recompute_modules'
 plan megatron_functions.bash megatron '' '--nodes 4 --devices-per-node 8' 'layers=32,hidden=4096,heads=32,seq=4096,vocab=50432' '--tp 2 --pp 2' \
     '--global-batch 1024' '--zero 1' '--recompute full'
-said 'a condition on the machine is told' 'line 33 of .*: the condition depends on the machine; taken as false'
+said 'a condition on the machine is reported' 'line 33 of .*: the condition depends on the machine; taken as false'
 
 # ---- an argument that looks like a degree, a precision, a compiler or an offload, or is misspelt, is never passed over
 cat > "$SCRATCH/run.sh" << 'T'
@@ -111,12 +111,12 @@ refused titan_config_registry.py torchtitan '--ranks 64' 'a Python configuration
 
 # ---- formats that a table of keys describes
 plan deepspeed.json deepspeed '--workload llama2_7b --ranks 32' '--framework deepspeed-zero3' '--gpus 32' '--global-batch 256 --micro-batch 4' '--precision bf16'
-said 'an offload of DeepSpeed is not modelled, and told' 'not modelled: .*zero_optimization.offload_optimizer.device'
+said 'an offload of DeepSpeed is not modelled, and reported' 'not modelled: .*zero_optimization.offload_optimizer.device'
 refused deepspeed.json deepspeed '' 'the file does not describe the model: give it by --workload'
 printf 'horovodrun -np 16 -H a:8,b:8 python train.py --model resnet50 --batch-size 64 --fp16-allreduce\n' > "$SCRATCH/horovod.sh"
 runs=$SCRATCH
 plan horovod.sh launch '' '--workload resnet50' '--framework horovod-pytorch' '--gpus 16' '--global-batch 1024'
-said 'what changes the gradients is told' 'not modelled: fp16_allreduce'
+said 'what changes the gradients is reported' 'not modelled: fp16_allreduce'
 runs=tests/fixtures/runs
 
 # ---- words that people use
@@ -125,6 +125,16 @@ check 'adamw, bfloat16, fsdp' 0
 cp "$SCRATCH/out" "$SCRATCH/words"
 run predict -s dgx-h100 -w llama3_8b -n 1 --optimizer adam --precision bf16 -f pytorch-fsdp
 if [ "$(grep '^ pytorch-fsdp' "$SCRATCH/words")" = "$(grep '^ pytorch-fsdp' "$SCRATCH/out")" ]; then echo 'ok they are adam, bf16, pytorch-fsdp'; else bad 'they are adam, bf16, pytorch-fsdp' "$(cat "$SCRATCH/words")"; fi
+
+for words in '-s p4d.24xlarge -w gpt2' '-s DGX_A100-40 -w resnet-50' '-s 8xH100 -w gpt2-xl' '-s dgx-h100 -w BertForPreTraining'; do
+    # shellcheck disable=SC2086
+    run predict $words -n 1 -f DDP
+    check "names as people write them: $words" 0
+done
+run predict -s a3-highgpu-8g -w gpt2 -n 1
+check 'an instance without a file' 2 'give -s 8xh100_sxm'
+run predict -s dgx-h100 -w gpt2 -n 1 -f hsdp
+check 'a framework that is a plan' 2 'pytorch-fsdp2 with --zero-group N'
 
 # ---- a file without a kind is recognized
 recognized() { # recognized FILE KIND

@@ -374,7 +374,7 @@ static void features_without_names(void **state) {
     }
 }
 
-/* The arithmetic of kernel_model_math.h beside that of the C library. */
+/* The arithmetic of kernel_model_math.h against that of the C library. */
 static void fast_arithmetic(void **state) {
     (void)state;
     for (double x = 1e-6; x < 1e12; x *= 1.37) {

@@ -146,7 +146,7 @@ static bool make_system(struct dl_fake *f, struct dl_piece pieces[DL_LINK_PIECES
     fake_make(f);
     f->system.has_host = f->system.has_intra = false;
     f->system.devices_per_node = 1;
-    f->system.mpi = "openmpi-4.1";
+    f->system.software.mpi = "openmpi-4.1";
     f->system.inter.rdma = false;
     f->system.inter.pieces = pieces;
     f->system.inter.piece_count = fit(network, pieces, lines);
@@ -210,7 +210,7 @@ static void forced_algorithms_take_the_time_of_their_formula(void **state) {
 
 /* Of two algorithms on the same ranks and bytes whose measured times differ by more than the 15 %
  * above, the model says which one is faster. */
-static void algorithms_are_told_apart(void **state) {
+static void algorithms_are_distinguished(void **state) {
     (void)state;
     int pairs = 0, right = 0;
     for (size_t i = 0; i < row_count; i++) {
@@ -249,7 +249,7 @@ static void algorithms_of_open_mpi_by_hand(void **state) {
     const double bytes = 1048576, one_s = 1e-3 + 1.048576, sum_s = 0.262144e-3;
     fake_make(&f);
     f.system.has_host = f.system.has_intra = false;
-    f.system.mpi = "openmpi-4.1";
+    f.system.software.mpi = "openmpi-4.1";
     f.system.inter.pieces = &piece;
     f.system.inter.piece_count = 1;
     check_close(predicted(&f.system, "recursive_doubling", bytes, 3), 3 * one_s + 2 * sum_s, 1e-9);
@@ -272,7 +272,7 @@ int main(void) {
         cmocka_unit_test(the_rate_that_was_set_is_fitted),
         cmocka_unit_test(the_delay_that_was_set_is_fitted),
         cmocka_unit_test(forced_algorithms_take_the_time_of_their_formula),
-        cmocka_unit_test(algorithms_are_told_apart),
+        cmocka_unit_test(algorithms_are_distinguished),
     };
     const int failed = cmocka_run_group_tests(tests, read_recording, NULL);
     dl_arena_free(&arena);
