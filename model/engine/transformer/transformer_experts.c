@@ -97,7 +97,7 @@ static double casts_of_one(const struct dl_micro_batch_builder *m,
                            const struct dl_transformer_layer *l, enum dl_pass pass) {
     const struct dl_transformer_policy *policy = &m->tf->framework->transformer;
     const bool blocks = m->tf->precision == DL_MXFP8 || m->tf->precision == DL_NVFP4,
-               currently = dl_transformer_scales_currently(m->tf);
+               currently = dl_transformer_current_scaling(m->tf);
     if (!dl_transformer_narrow(m->tf, l) || policy->casts == DL_CASTS_FUSED ||
         pass == DL_BACKWARD_WEIGHTS || !(blocks || currently))
         return 0;

@@ -72,7 +72,7 @@ void dl_transformer_add_stream(const struct dl_micro_batch_builder *m, enum dl_p
     dl_transformer_add_slow_stream(m, pass, 1, reads, writes, extra_bytes, sign, out);
 }
 
-bool dl_transformer_scales_currently(const struct dl_transformer *tf) {
+bool dl_transformer_current_scaling(const struct dl_transformer *tf) {
     return tf->framework->transformer.current_scaling && tf->precision != DL_MXFP8;
 }
 
@@ -84,7 +84,7 @@ static const double EACH_WAY_SCALE = 1.88;
 static void add_cast(const struct dl_micro_batch_builder *m, enum dl_pass pass, double scale,
                      double elements, double sign, struct dl_transformer_pass *out) {
     const double bytes = 2 * dl_precision_operand_bytes(m->tf->precision);
-    if (dl_transformer_scales_currently(m->tf))
+    if (dl_transformer_current_scaling(m->tf))
         dl_transformer_add_stream(m, pass, elements, 0, 0, sign, out);
     dl_transformer_add_slow_stream(m, pass, scale, elements, 0, bytes * elements, sign, out);
 }
