@@ -20,7 +20,8 @@ struct dl_decision {
     const char *group; /* the job */
     bool frameworks;   /* else plans */
     int alternatives;
-    bool distinguished; /* no other alternative is tied with the one that is predicted best (F-TIE) */
+    bool
+        distinguished; /* no other alternative is tied with the one that is predicted best (F-TIE) */
     double regret_pct, rank_correlation; /* NAN: for two that are equal */
 };
 
