@@ -255,7 +255,8 @@ struct dl_decision_summary dl_decision_summary(const struct dl_decision *list, i
     }
     s.regret_mean_pct = s.jobs > 0 ? s.regret_mean_pct / s.jobs : NAN;
     s.regret_max_pct = s.jobs > 0 ? s.regret_max_pct : NAN;
-    s.distinguished_mean_pct = s.distinguished_jobs > 0 ? s.distinguished_mean_pct / s.distinguished_jobs : NAN;
+    s.distinguished_mean_pct =
+        s.distinguished_jobs > 0 ? s.distinguished_mean_pct / s.distinguished_jobs : NAN;
     s.distinguished_max_pct = s.distinguished_jobs > 0 ? s.distinguished_max_pct : NAN;
     s.rank_correlation = s.ranked_jobs > 0 ? s.rank_correlation / s.ranked_jobs : NAN;
     return s;
