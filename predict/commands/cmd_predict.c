@@ -217,11 +217,11 @@ static void rows_text(struct dl_context *context, const struct dl_predicted *res
 static const char *heading(struct dl_context *context, const struct dl_predicted *results) {
     const struct dl_inputs *inputs = results->inputs;
     const struct dl_plan *plan = &results->rows[0].plan;
-    const char *measured =
-        inputs->system->measured_on == NULL
-            ? ""
-            : dl_arena_printf(context->arena, ", calibrated %s on %s", inputs->system->measured_at,
-                              inputs->system->measured_on);
+    const char *measured = inputs->system->calibration.measured_on == NULL
+                               ? ""
+                               : dl_arena_printf(context->arena, ", calibrated %s on %s",
+                                                 inputs->system->calibration.measured_at,
+                                                 inputs->system->calibration.measured_on);
     return dl_arena_printf(
         context->arena, "%s %s%s, %s, %s, on %s (%s%s)\n\n", inputs->workload->name,
         dl_precision_names[plan->precision],

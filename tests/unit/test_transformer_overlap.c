@@ -461,19 +461,19 @@ static void loaded_device(void **state) {
     make_of(&g, "4");
     const struct dl_transformer_split one = gpt_split(1, 1, 1, 1, 1);
     g.f.plan.attention = DL_ATTENTION_FLASH;
-    g.f.device.load_scale = g.f.device.flash2_scale = NAN;
+    g.f.device.scales.load_scale = g.f.device.scales.flash2_scale = NAN;
     const double linear_s = forward_of(&g, "dense", &one).device_s,
                  attention_s = forward_of(&g, "attention", &one).device_s;
-    g.f.device.load_scale = 1.25;
-    g.f.device.flash2_scale = 2;
+    g.f.device.scales.load_scale = 1.25;
+    g.f.device.scales.flash2_scale = 2;
     check_close(forward_of(&g, "dense", &one).device_s, 1.25 * linear_s, 1e-9);
     check_close(forward_of(&g, "attention", &one).device_s, attention_s, 1e-9);
     g.f.framework.transformer.attention_library = DL_ATTENTION_FLASH2;
     check_close(forward_of(&g, "attention", &one).device_s, 2 * attention_s, 1e-9);
     g.f.framework.transformer.attention_library = DL_ATTENTION_SDPA;
     check_close(forward_of(&g, "attention", &one).device_s, 2 * attention_s, 1e-9);
-    g.f.device.architecture = "blackwell"; /* cuDNN's kernels */
-    g.f.device.attention_scale = 0.75;     /* on faster units than those of the samples */
+    g.f.device.architecture = "blackwell";    /* cuDNN's kernels */
+    g.f.device.scales.attention_scale = 0.75; /* on faster units than those of the samples */
     check_close(forward_of(&g, "attention", &one).device_s, 0.75 * attention_s, 1e-9);
     dl_arena_free(&g.f.arena);
 }
