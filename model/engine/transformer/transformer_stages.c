@@ -143,7 +143,7 @@ static void bound_pace(const struct dl_transformer_mapping *mapping,
 
 /* Whether a stage waits for each message. */
 static bool blocks(const struct dl_transformer *tf, const struct dl_transformer_choice *choice) {
-    return choice->schedule != DL_INTERLEAVED || !tf->framework->transformer.boundary_overlaps ||
+    return choice->schedule != DL_INTERLEAVED || !tf->framework->transformer.p2p_overlap ||
            tf->input.blocking_launches;
 }
 
