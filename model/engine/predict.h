@@ -50,7 +50,10 @@ struct dl_term {
     /* of kernels: "arithmetic", "matrix-units", "memory-bandwidth" or "latency"; NULL: no kernels
      */
     const char *limit;
-    const char *lane; /* "compute", "communication", "host", "copy"; NULL */
+    const char *lane;       /* "compute", "communication", "host", "copy"; NULL */
+    double flop;            /* of kernels; 0: none */
+    double bytes;           /* that kernels move, or of the message; 0: none */
+    const char *collective; /* "all_reduce", ... of a message; NULL: none */
 };
 
 /* One micro-batch on one stage of a pipeline, communication inside it included. */
