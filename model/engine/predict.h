@@ -98,6 +98,8 @@ struct dl_prediction {
     /* of a pipeline, with the terms: each stage, first stage first; else NULL */
     const struct dl_stage_time *stage_times;
     double micro_batches;
+    double stage_message_s; /* between neighbouring stages; 0: hidden, or there is none */
+    bool stages_block;      /* a stage waits for each of its messages */
     const char *comm_algorithm, *comm_protocol;
     double comm_bytes;
     int comm_messages;
