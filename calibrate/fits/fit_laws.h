@@ -1,4 +1,4 @@
-/* fit_laws.h - laws that the kernel times of a device obey (F-KERNEL-LAWS), whatever the samples say:
+/* fit_laws.h - laws that the kernel times of a device obey (F-KERNEL-LAWS), whatever its samples:
  *
  *   - a GEMM of a larger side takes at least 1/1.1 of the time: monotone within 10 %
  *   - no kernel of GEMM or attention is faster than the datasheet's peak

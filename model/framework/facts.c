@@ -79,6 +79,7 @@ struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
                                     .dropout = (enum dl_dropout_kernels)or_zero(k->dropout),
                                     .softmax = (enum dl_softmax_kernels)or_zero(k->softmax),
                                     .batchnorm = (enum dl_batchnorm_kernels)batchnorm,
+                                    .pooling = (enum dl_pooling_kernels)or_zero(k->pooling),
                                     .bias = (enum dl_bias_kernels)or_zero(k->bias),
                                     .loss = (enum dl_loss_kernels)or_zero(k->loss),
                                     .sums = (enum dl_sum_kernels)or_zero(k->sums),
@@ -88,7 +89,9 @@ struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
                                     .score_kernels = score_kernels(k, attention),
                                     .norm_small_kernels = or_none(k->norm_small_kernels),
                                     .weight_copies = k->weight_copies == DL_YES,
-                                    .activation_copies = mixed && layout == DL_LAYOUT_NCHW,
+                                    .activation_copies =
+                                        (mixed || precision == DL_TF32) && layout == DL_LAYOUT_NCHW,
+                                    .channels_first = layout == DL_LAYOUT_NCHW,
                                     .eager = framework->transformer.eager_operations,
                                     .wide_norms = framework->transformer.wide_norms};
 }

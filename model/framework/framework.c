@@ -155,6 +155,7 @@ void dl_framework_share_kernels(struct dl_framework *framework, const struct dl_
                             &own->dropout,
                             &own->softmax,
                             &own->batchnorm,
+                            &own->pooling,
                             &own->bias,
                             &own->loss,
                             &own->sums,

@@ -446,10 +446,34 @@ double dl_kernel_call_s(const struct dl_device *device, enum dl_precision precis
     return model != NULL ? model->call_s : NAN;
 }
 
+/* F-BATCHNORM-CHANNELS: cuDNN normalizes a channel in NCHW on one unit, which moves UNIT_BYTES a
+ * clock at most: with 64 channels half of the bandwidth on A100 and H100, 0.9 of a V100's. The
+ * backward pass, which reads its tensors twice between two sums, takes BACKWARD times the time of
+ * its bytes on each of them (hta-traces, triosim-trace). Before Volta F-DEVICE-NORM says all. */
+static double batchnorm_factor(const struct dl_device *device, const struct dl_kernel *kernel) {
+    static const double UNIT_BYTES = 10.5, BACKWARD = 1.12;
+    const double share = kernel->m * UNIT_BYTES * device->clock_hz / stream_bandwidth(device),
+                 pass = kernel->pass == DL_FORWARD ? 1.0 : BACKWARD;
+    return share > 0.0 ? pass * cbrt(1.0 + 1.0 / (share * share * share)) : 1.0;
+}
+
+static bool is_batchnorm_by_channel(const struct dl_device *device,
+                                    const struct dl_kernel *kernel) {
+    return kernel->op == DL_OP_STREAM && kernel->work == DL_WORK_BATCHNORM && kernel->m > 0.0 &&
+           device->kind == DL_DEVICE_GPU && !dl_known(device->norm_scale);
+}
+
 void dl_kernel_time(const struct dl_device *device, enum dl_precision precision,
                     const struct dl_kernel *kernel, struct dl_kernel_time *out) {
     if (kernel->has_type) precision = kernel->type;
-    shape_time(device, precision, kernel, out);
+    if (is_batchnorm_by_channel(device, kernel)) {
+        struct dl_kernel bytes = *kernel;
+        bytes.m = 0.0;
+        shape_time(device, precision, &bytes, out);
+        out->time_s *= batchnorm_factor(device, kernel);
+    } else {
+        shape_time(device, precision, kernel, out);
+    }
     if (device->work_count > 0) out->time_s *= work_factor(device, precision, kernel);
 }
 
