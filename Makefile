@@ -12,7 +12,7 @@ single_quote := '
 ifneq ($(findstring ",$(PREFIX)$(LIBDIR))$(findstring \,$(PREFIX)$(LIBDIR))$(findstring $(single_quote),$(PREFIX)$(LIBDIR)),)
   $(error PREFIX and LIBDIR: expected paths without quotes and backslashes)
 endif
-VERSION := 0.1.0
+VERSION := 0.2.0
 # Of a source archive git writes the commit into that file.
 COMMIT := $(or $(if $(wildcard .git),$(shell git rev-parse --short HEAD 2>/dev/null)),$(shell grep -v Format packaging/commit.txt),unknown)
 ifeq ($(origin CC),default)
@@ -35,11 +35,12 @@ OPENBLAS ?= auto
 PROTOBUF_C ?= auto
 LIBYAML ?= auto
 ZLIB ?= auto
+SQLITE ?= auto
 PROTOC_C ?= protoc-c
 MICROHTTPD ?= auto
 # The program takes libraries from archives: auto (those that are there), 0 (shared ones, as distributions want them).
 STATIC ?= auto
-export CUDA NCCL CUDNN MPI ONEDNN OPENBLAS PROTOBUF_C PROTOC_C LIBYAML ZLIB MICROHTTPD STATIC CC CPPFLAGS CFLAGS LDFLAGS PKG_CONFIG CUDA_HOME
+export CUDA NCCL CUDNN MPI ONEDNN OPENBLAS PROTOBUF_C PROTOC_C LIBYAML ZLIB SQLITE MICROHTTPD STATIC CC CPPFLAGS CFLAGS LDFLAGS PKG_CONFIG CUDA_HOME
 
 ifeq ($(V),0)
   Q := @
@@ -74,7 +75,7 @@ ABOUT = -DDLMODEL_VERSION='"$(VERSION)"' -DDLMODEL_COMMIT='"$(COMMIT)"' -DDL_FEA
   -DDLMODEL_DATADIR='"$(PREFIX)/share/dlmodel/data"' -DDLMODEL_SHAREDIR='"$(PREFIX)/share/dlmodel"' \
   -DDLMODEL_LIBEXECDIR='"$(PREFIX)/libexec/dlmodel"'
 # Folders of the program and of libdlmodel, each of which may include those before it (calibrate and slurm: model alone).
-ROOMS := model import predict plots library calibrate slurm
+ROOMS := model import predict fits plots library calibrate slurm
 # All C files below these folders.
 sources = $(shell find $(1) -name '*.c' | LC_ALL=C sort)
 ABOUT_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(shell grep -lE '^\#ifndef DL(MODEL_[A-Z]+|_FEATURES)$$' dlmodel.c $(call sources,$(ROOMS) serve)))
@@ -86,7 +87,7 @@ CONFIG := $(BUILD)/config.mk
 BARE_GOALS := formulas help deps features objects check check-all check-fast demo format lint cov fuzz fuzz-programs dist uninstall clean
 # Found again when an answer could differ: another compiler, other flags, another choice, packages installed since. (A phony target
 # would be made again too, but make would not read it again.)
-FEATURE_KEY := $(CC) $(CUDA) $(NCCL) $(CUDNN) $(MPI) $(ONEDNN) $(OPENBLAS) $(PROTOBUF_C) $(PROTOC_C) $(LIBYAML) $(ZLIB) $(MICROHTTPD) $(STATIC) $(CUDA_HOME) $(subst ",,$(CPPFLAGS) $(CFLAGS) $(LDFLAGS))
+FEATURE_KEY := $(CC) $(CUDA) $(NCCL) $(CUDNN) $(MPI) $(ONEDNN) $(OPENBLAS) $(PROTOBUF_C) $(PROTOC_C) $(LIBYAML) $(ZLIB) $(SQLITE) $(MICROHTTPD) $(STATIC) $(CUDA_HOME) $(subst ",,$(CPPFLAGS) $(CFLAGS) $(LDFLAGS))
 ifneq ($(filter-out $(BARE_GOALS),$(or $(MAKECMDGOALS),all)),)
   include $(CONFIG)
   ifneq ($(strip $(FEATURE_KEY)),$(strip $(CONFIG_KEY)))
@@ -109,10 +110,10 @@ LIBRARY_OBJECTS += $(ONNX_OBJECT)
 # `help theory` prints the manual that the program was built with.
 THEORY_OBJECT := $(BUILD)/predict/manual/theory_text.o
 LIBRARY_OBJECTS += $(THEORY_OBJECT)
-LIBS += $(PROTOBUF_C_LIBS) $(LIBYAML_LIBS) $(ZLIB_LIBS) $(if $(HAVE_MICROHTTPD),-ldl)
+LIBS += $(PROTOBUF_C_LIBS) $(LIBYAML_LIBS) $(ZLIB_LIBS) $(SQLITE_LIBS) $(if $(HAVE_MICROHTTPD),-ldl)
 # Of the program alone: the archives in place of the shared libraries, in the order in which they need each other.
-PROGRAM_LIBS = $(filter-out $(if $(GSL_ARCHIVES),-lgsl -lgslcblas) $(if $(PROTOBUF_C_ARCHIVES),-lprotobuf-c) $(if $(LIBYAML_ARCHIVES),-lyaml) $(if $(ZLIB_ARCHIVES),-lz),\
-  $(GSL_ARCHIVES) $(PROTOBUF_C_ARCHIVES) $(LIBYAML_ARCHIVES) $(ZLIB_ARCHIVES) $(LIBS))
+PROGRAM_LIBS = $(filter-out $(if $(GSL_ARCHIVES),-lgsl -lgslcblas) $(if $(PROTOBUF_C_ARCHIVES),-lprotobuf-c) $(if $(LIBYAML_ARCHIVES),-lyaml) $(if $(ZLIB_ARCHIVES),-lz) $(if $(SQLITE_ARCHIVES),-lsqlite3),\
+  $(GSL_ARCHIVES) $(PROTOBUF_C_ARCHIVES) $(LIBYAML_ARCHIVES) $(SQLITE_ARCHIVES) $(ZLIB_ARCHIVES) $(LIBS))
 MODEL_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(call sources,model))
 PROBE_COMMON := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probes/common/*.c))
 PROBE_CPU := $(patsubst %.c,$(BUILD)/%.o,$(wildcard calibrate/probes/cpu/*.c))
@@ -127,7 +128,7 @@ PROGRAMS := $(BUILD)/dlmodel $(if $(PROBE_CPU),$(BUILD)/dlmodel-probe-cpu) \
 # The same predictions for other programs: include/dlmodel.h. The shared library's number changes with its interface.
 SONAME := libdlmodel.so.0
 LIBRARIES := $(BUILD)/libdlmodel.a $(BUILD)/$(SONAME) $(BUILD)/dlmodel.pc
-API_OBJECTS := $(filter $(foreach room,model import predict plots library,$(BUILD)/$(room)/%.o),$(LIBRARY_OBJECTS))
+API_OBJECTS := $(filter $(foreach room,model import predict fits plots library,$(BUILD)/$(room)/%.o),$(LIBRARY_OBJECTS))
 
 .DEFAULT_GOAL := all
 .PHONY: all objects help deps features demo plots install uninstall sbom dist clean
@@ -143,7 +144,7 @@ endif
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile tests/tests.mk | sed 's/:.*## /\t/' | expand -t 16
 	@printf '\nVariables: BUILD PREFIX DESTDIR CC CFLAGS V=1 DEVELOPER=1 HARDENING=0 SANITIZE=address,undefined FUZZ_SECONDS DEPS=build|demo|check|all\n'
-	@printf 'Optional parts (auto|1|0): CUDA NCCL CUDNN MPI ONEDNN OPENBLAS PROTOBUF_C LIBYAML ZLIB MICROHTTPD; STATIC=0: shared libraries alone\n'
+	@printf 'Optional parts (auto|1|0): CUDA NCCL CUDNN MPI ONEDNN OPENBLAS PROTOBUF_C LIBYAML ZLIB SQLITE MICROHTTPD; STATIC=0: shared libraries alone\n'
 
 DEPS ?= check
 deps: ## install what is missing for `make check`, or DEPS=build|demo|all (says what; apt only)
@@ -155,7 +156,7 @@ features: ## look again what is here, and say how to get the rest
 
 # Another set of flags rebuilds everything; another set of optional parts, what asks for them.
 FLAGS_NOW = $(CC) $(BASE_FLAGS) $(CPPFLAGS) $(CFLAGS)
-PARTS_NOW = $(foreach part,MPI ONEDNN OPENBLAS CUDA PROTOBUF_C LIBYAML ZLIB MICROHTTPD,$(if $(HAVE_$(part)),$(part) $($(part)_CFLAGS)))
+PARTS_NOW = $(foreach part,MPI ONEDNN OPENBLAS CUDA PROTOBUF_C LIBYAML ZLIB SQLITE MICROHTTPD,$(if $(HAVE_$(part)),$(part) $($(part)_CFLAGS)))
 stamp = mkdir -p $(BUILD); printf '%s\n' "$(subst ",',$(1))" | cmp -s - $@ || printf '%s\n' "$(subst ",',$(1))" > $@
 $(BUILD)/flags: FORCE
 	$(Q)$(call stamp,$(FLAGS_NOW))
@@ -174,7 +175,8 @@ $(PROBE_CPU): FILE_FLAGS := $(if $(HAVE_ONEDNN),-DDL_HAVE_ONEDNN) $(if $(HAVE_OP
 $(PROBE_GPU) $(PROBE_CUDA) $(PROBE_CUDNN): FILE_FLAGS := $(CUDA_CFLAGS)
 $(PROBE_NCCL): FILE_FLAGS := $(CUDA_CFLAGS) $(if $(HAVE_MPI),$(MPI_CFLAGS) -DDL_HAVE_MPI)
 $(PROBE_MPI) $(PROBE_CPU) $(PROBE_GPU) $(PROBE_CUDA) $(PROBE_CUDNN) $(PROBE_NCCL) $(BUILD)/import/import_onnx.o $(BUILD)/import/run/yaml.o \
-  $(BUILD)/import/json_stream.o $(BUILD)/serve/cmd_serve.o: $(BUILD)/parts
+  $(BUILD)/import/json_stream.o $(BUILD)/import/import_nsys.o $(BUILD)/serve/cmd_serve.o: $(BUILD)/parts
+$(BUILD)/import/import_nsys.o: FILE_FLAGS := $(if $(HAVE_SQLITE),-DDL_HAVE_SQLITE $(SQLITE_CFLAGS))
 $(BUILD)/import/json_stream.o: FILE_FLAGS := $(if $(HAVE_ZLIB),-DDL_HAVE_ZLIB $(ZLIB_CFLAGS))
 $(BUILD)/import/run/yaml.o: FILE_FLAGS := $(if $(HAVE_LIBYAML),-DDL_HAVE_LIBYAML $(LIBYAML_CFLAGS))
 $(BUILD)/serve/cmd_serve.o $(BUILD)/tests/unit/test_serve_routes.o: FILE_FLAGS := $(if $(HAVE_MICROHTTPD),-DDL_HAVE_MICROHTTPD)
@@ -279,7 +281,7 @@ uninstall: ## removes what install put there
 	rm -f $(call into_lib,pkgconfig/dlmodel.pc)
 
 sbom: all ## software bill of materials of this build (SPDX 2.3), into $(BUILD)/dlmodel.spdx.json
-	$(Q)VERSION="$(VERSION)" COMMIT="$(COMMIT)" ARCHIVES="$(GSL_ARCHIVES) $(PROTOBUF_C_ARCHIVES) $(LIBYAML_ARCHIVES) $(ZLIB_ARCHIVES)" sh packaging/sbom.sh $(PROGRAMS) > $(BUILD)/dlmodel.spdx.json
+	$(Q)VERSION="$(VERSION)" COMMIT="$(COMMIT)" ARCHIVES="$(GSL_ARCHIVES) $(PROTOBUF_C_ARCHIVES) $(LIBYAML_ARCHIVES) $(SQLITE_ARCHIVES) $(ZLIB_ARCHIVES)" sh packaging/sbom.sh $(PROGRAMS) > $(BUILD)/dlmodel.spdx.json
 	@printf '%s\n' $(BUILD)/dlmodel.spdx.json
 
 dist: ## source archive of what is committed

@@ -60,8 +60,9 @@ const struct dl_option dl_import_options[] = {
      "words of the tokenizer before padding, where the file names one that is not known",
      DL_INTEGER(ASKED(vocabulary), .min = 1, .max = 100000000)},
     {"env", 0, "NAME=VALUE", "megatron, nemo, launch",
-     "value of a variable that the script takes from its environment; 1=VALUE: its first argument",
-     DL_REPEATED},
+     "value of a variable that the script takes from its environment", DL_REPEATED},
+    {"args", 0, "WORDS", "megatron, nemo, launch",
+     "arguments of the script, as one word: its $1, $2, ...", DL_TEXT(ASKED(arguments))},
     {"precision", 'p', "fp32|tf32|mixed|fp16|bf16|fp8", "trace", "arithmetic; default fp32",
      DL_CHOICE(ASKED(precision), .choices = dl_precision_names)},
     {"batch", 'b', "LIST", "trace", "samples per device, one number per file",
@@ -213,7 +214,10 @@ const struct dl_command dl_cmd_import = {
         "iterations, and Optimizer.step ranges are the update; on a CPU the update is the median "
         "iteration less its layers. The benchmark programs of dlmodel slurm (submit --profile) "
         "write such traces for PyTorch, TensorFlow, Keras, MXNet and Horovod. A FILE.csv has the "
-        "columns layer, pass (forward, backward or update) and time_s.\n"
+        "columns layer, pass (forward, backward or update) and time_s. A profile of Nsight "
+        "Systems with such ranges of NVTX is read from its export (nsys export --type sqlite) or "
+        "from nsys stats --report nvtx_gpu_proj_sum --format csv, whose times include the gaps "
+        "between a range's kernels.\n"
         "megatron, nemo, torchtitan: a training run - a launch script of Megatron-LM or "
         "Megatron-DeepSpeed, the table of arguments that such a run prints when it starts (the "
         "most "

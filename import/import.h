@@ -9,6 +9,7 @@
 struct dl_import_asked {
     const char *name, *system, *device, *workload, *framework, *batch;
     const char *collective, *library, *library_version, *network, *dtype, *profile, *path;
+    const char *arguments; /* of a script */
     int64_t nodes, ranks, steps, vocabulary;
     int rows; /* of nccl-tests: DL_IMPORT_BOTH, ... */
     enum dl_precision precision;

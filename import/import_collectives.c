@@ -354,9 +354,7 @@ static enum dl_code import(struct dl_context *context, const struct dl_options *
         dl_jw_init(&w, context->arena, false);
         dl_jw_array(&w, NULL);
         dl_table_json(&table, &w);
-        dl_jw_end(&w);
-        DL_TRY(context->output(
-            options, w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err));
+        DL_TRY(context->output(options, dl_jw_text(&w), err));
     } else {
         DL_TRY(context->output(
             options, format == DL_FORMAT_CSV ? dl_table_csv(&table) : dl_table_text(&table), err));

@@ -161,7 +161,8 @@ static enum dl_code take_layer_types(struct reader *r, const char *path,
     for (const struct dl_json_node *e = n->child; e != NULL; e = e->next, count++) {
         const char *name = e->kind == DL_JSON_STRING ? e->string : "";
         const bool whole = strcmp(name, "full_attention") == 0;
-        if (!whole && strcmp(name, "sliding_attention") != 0)
+        if (!whole && strcmp(name, "sliding_attention") != 0 &&
+            strcmp(name, "deepseek_sparse_attention") != 0)
             return dl_json_fail(r->doc, path, r->err,
                                 "expected \"full_attention\" or \"sliding_attention\", found "
                                 "\"%.40s\"",
@@ -179,6 +180,11 @@ static enum dl_code take_layer_types(struct reader *r, const char *path,
 
 static enum dl_code read_members(struct reader *r, const struct dl_json_node *object,
                                  const char *prefix);
+
+static void note_left_out(struct dl_config_model *model, const char *what) {
+    const int room = (int)(sizeof model->left_out / sizeof model->left_out[0]);
+    if (model->left_out_count < room) model->left_out[model->left_out_count++] = what;
+}
 
 /* Uses that set one parameter to a number. */
 static enum dl_code take_number(struct reader *r, const struct dl_config_key *key, const char *path,
@@ -200,6 +206,11 @@ static enum dl_code take_number(struct reader *r, const struct dl_config_key *ke
         r->model->longest = n->number;
         return key->parameter == NULL ? DL_OK
                                       : set_number(r, path, key->parameter, n->number + key->only);
+    case DL_CONFIG_SELECTED:
+        DL_TRY(need_whole(r, path, n));
+        note_left_out(r->model, "the indexer of sparse attention, whose selected keys "
+                                "(index_topk) are read as a window of as many");
+        return set_number(r, path, key->parameter, n->number);
     case DL_CONFIG_ONLY:
         if (n->kind == DL_JSON_NUMBER && n->number == key->only) return DL_OK;
         return dl_json_fail(r->doc, path, r->err, "expected %g", key->only);
@@ -253,8 +264,8 @@ static enum dl_code take_other(struct reader *r, const struct dl_config_key *key
         return dl_json_fail(r->doc, path, r->err, "expected a layernorm or an rmsnorm");
     default: /* NOTED */
         if (!(n->kind == DL_JSON_NUMBER && n->number == 0) &&
-            !(n->kind == DL_JSON_BOOL && !n->boolean) && r->model->left_out_count < 4)
-            r->model->left_out[r->model->left_out_count++] = key->parameter;
+            !(n->kind == DL_JSON_BOOL && !n->boolean))
+            note_left_out(r->model, key->parameter);
         return DL_OK;
     }
 }
@@ -411,9 +422,7 @@ const char *dl_config_text(const struct dl_config_model *m, const char *name,
         else
             dl_jw_string(&w, m->values[i].parameter, m->values[i].text);
     }
-    dl_jw_end(&w);
-    dl_jw_end(&w);
-    return w.failed ? NULL : dl_arena_printf(arena, "%s\n", w.text);
+    return dl_jw_text(&w);
 }
 
 /* ---- the command ---- */

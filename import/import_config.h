@@ -18,9 +18,8 @@ enum dl_config_use {
     DL_CONFIG_HALVES,     /* qkv_bias and proj_bias */
     DL_CONFIG_NO_BIAS,    /* true: neither layers nor norms have a bias */
     DL_CONFIG_NORM,       /* the word of `norm` in a name like "low_precision_layernorm" */
-    DL_CONFIG_WINDOW,     /* the window; null: none */
+    DL_CONFIG_SELECTED,   /* keys that an index selects for each query: read as a window */
     DL_CONFIG_WINDOWED,   /* whether the window is in force; true is not known */
-    DL_CONFIG_PATTERN,    /* every so many layers one sees all */
     DL_CONFIG_LAYERS,     /* list of "sliding_attention" and "full_attention" */
     DL_CONFIG_LENGTH,     /* longest sequence */
     DL_CONFIG_ONLY,       /* a number that must be the one given */

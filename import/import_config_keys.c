@@ -33,7 +33,7 @@ static const struct dl_config_key llama_keys[] = {
          "the layers that predict further tokens (num_nextn_predict_layers)"),
     SETS("num_mtp_modules", NOTED, "the layers that predict further tokens (num_mtp_modules)"),
     KEY("partial_rotary_factor", FRACTION),
-    SETS("sliding_window", WINDOW, "window"),
+    SETS("sliding_window", NUMBER, "window"),
     KEY("layer_types", LAYERS),
     KEY("max_window_layers sliding_window_size use_mrope no_rope_layers no_rope_layer_interval "
         "embedding_multiplier residual_multiplier attention_multiplier logits_scaling "
@@ -118,10 +118,19 @@ static const struct dl_config_key starcoder_keys[] = {
 };
 
 static const struct dl_config_key deepseek_keys[] = {
-    NUMBER("q_lora_rank", "q_rank"),      NUMBER("kv_lora_rank", "kv_rank"),
-    NUMBER("qk_rope_head_dim", "rotary"), NUMBER("qk_nope_head_dim", "qk_nope"),
-    NUMBER("v_head_dim", "value_dim"),    KEY("attention_bias", FALSE),
-    KEY("head_dim qk_head_dim", IGNORED), {0},
+    NUMBER("q_lora_rank", "q_rank"),
+    NUMBER("kv_lora_rank", "kv_rank"),
+    NUMBER("qk_rope_head_dim", "rotary"),
+    NUMBER("qk_nope_head_dim", "qk_nope"),
+    NUMBER("v_head_dim", "value_dim"),
+    KEY("attention_bias", FALSE),
+    KEY("head_dim qk_head_dim", IGNORED),
+    SETS("index_topk", SELECTED, "window"),
+    KEY("index_head_dim index_n_heads indexer_rope_interleave index_share_for_mtp_iteration "
+        "index_skip_topk_offset index_topk_freq index_topk_pattern indexer_types "
+        "mlp_layer_types moe_router_dtype",
+        IGNORED),
+    {0},
 };
 
 static const struct dl_config_key oss_keys[] = {
@@ -130,7 +139,7 @@ static const struct dl_config_key oss_keys[] = {
 };
 
 static const struct dl_config_key gemma_keys[] = {
-    SETS("sliding_window_pattern _sliding_window_pattern", PATTERN, "full_every"),
+    SETS("sliding_window_pattern _sliding_window_pattern", NUMBER, "full_every"),
     KEY("use_bidirectional_attention", FALSE),
     KEY("query_pre_attn_scalar attn_logit_softcapping final_logit_softcapping rope_local_base_freq",
         IGNORED),
@@ -234,13 +243,29 @@ const struct dl_config_key dl_config_ignored[] = {
 
 /* Types whose layers are those of another: the family's members count. */
 const struct dl_config_alias dl_config_aliases[] = {
-    {"kimi_k2", "deepseek_v3"},   {"qwen3_vl_text", "qwen3"}, {"qwen3_vl_moe_text", "qwen3_moe"},
-    {"qwen2_vl", "qwen2"},        {"qwen2_5_vl", "qwen2"},    {"qwen2_vl_text", "qwen2"},
-    {"qwen2_5_vl_text", "qwen2"}, {"mimo", "qwen2"},          {"granite", "llama"},
-    {"smollm3", "llama"},         {"ministral", "mistral"},   {"mistral3", "mistral"},
-    {"granitemoe", "mixtral"},    {"seed_oss", "llama"},      {"gemma3", "gemma3_text"},
-    {"olmo3", "olmo2"},           {"glm", "glm4_moe"},        {"yi", "llama"},
-    {"internlm3", "llama"},       {"distilgpt2", "gpt2"},     {NULL, NULL},
+    {"kimi_k2", "deepseek_v3"},
+    {"qwen3_vl_text", "qwen3"},
+    {"qwen3_vl_moe_text", "qwen3_moe"},
+    {"qwen2_vl", "qwen2"},
+    {"qwen2_5_vl", "qwen2"},
+    {"qwen2_vl_text", "qwen2"},
+    {"qwen2_5_vl_text", "qwen2"},
+    {"mimo", "qwen2"},
+    {"granite", "llama"},
+    {"smollm3", "llama"},
+    {"ministral", "mistral"},
+    {"mistral3", "mistral"},
+    {"granitemoe", "mixtral"},
+    {"seed_oss", "llama"},
+    {"gemma3", "gemma3_text"},
+    {"olmo3", "olmo2"},
+    {"glm", "glm4_moe"},
+    {"yi", "llama"},
+    {"deepseek_v32", "deepseek_v3"},
+    {"glm_moe_dsa", "deepseek_v3"},
+    {"internlm3", "llama"},
+    {"distilgpt2", "gpt2"},
+    {NULL, NULL},
 };
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})

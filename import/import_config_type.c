@@ -25,9 +25,9 @@ static const struct foreign {
     {"linear_attn_config", "gated linear attention layers"},
     {"attn_type_list", "linear attention layers"},
     {"conv_L_cache", "short convolution layers"},
-    {"index_topk", "attention over keys that an index selects (sparse attention)"},
     {"sparse_attention_config", "attention over keys that an index selects (sparse attention)"},
     {"compress_ratios", "attention over compressed keys"},
+    {"hc_mult", "hyper-connections"},
     {"global_head_dim", "attention layers whose heads differ in size"},
     {"attention_other_setting", "attention layers whose heads differ"},
     {"share_expert_dim", "experts and attention of a kind that is not known (share_expert_dim)"},
@@ -60,6 +60,7 @@ static enum dl_code refuse_foreign(const struct dl_json *document, const struct 
     for (const struct dl_json_node *e = types != NULL ? types->child : NULL; e != NULL; e = e->next)
         if (e->kind == DL_JSON_STRING && strcmp(e->string, "full_attention") != 0 &&
             strcmp(e->string, "sliding_attention") != 0 &&
+            strcmp(e->string, "deepseek_sparse_attention") != 0 &&
             strcmp(e->string, "chunked_attention") != 0)
             return dl_json_fail(
                 document, dl_arena_printf(arena, "%slayer_types", prefix), err,

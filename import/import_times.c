@@ -85,7 +85,7 @@ static enum dl_code read_one(struct dl_context *context, const struct dl_workloa
     struct dl_trace_times t;
     if (is_csv(path)) {
         DL_TRY(dl_data_read(&context->data, path, 64u << 20, context->arena, &text, &length, err));
-        DL_TRY(dl_trace_csv(path, text, length, context->arena, &t, err));
+        DL_TRY(dl_trace_csv(path, text, length, steps, context->arena, &t, err));
     } else {
         DL_TRY(dl_trace_file(path, steps, context->arena, &t, err));
     }

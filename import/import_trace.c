@@ -8,26 +8,13 @@
 #include <string.h>
 
 #include "model/core/json_node.h"
-#include "import/import_trace_join.h"
-#include "import/import_trace_sums.h"
+#include "import/import_trace_reader.h"
 #include "import/json_stream.h"
 
 enum { FEWEST_STEPS = 8 }; /* for a standard deviation */
 
 /* An event of eleven days; a clock that counts from 1970 is at 1.8e15 us now. */
 static const double MAX_US = 1e12, MAX_CLOCK_US = 1e17;
-
-struct reader {
-    const char *name;
-    struct dl_arena *arena;
-    struct dl_err *err;
-    struct dl_trace_join join;
-    struct dl_records steps; /* double: durations of ProfilerStep#I [us] */
-    struct dl_trace_names layers;
-    double steps_us, squares_us2; /* of the steps */
-    double kernels_us;
-    double core_s;
-};
 
 static const struct dl_json_node *member(const struct dl_json_node *object, const char *key) {
     return object == NULL || object->kind != DL_JSON_OBJECT
@@ -58,12 +45,11 @@ static bool starts(const char *text, const char *with) {
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-static bool is_update(const char *name) {
+bool dl_trace_is_update(const char *name) {
     return starts(name, "Optimizer.step") || strcmp(name, "update") == 0;
 }
 
-/* "layer:NAME:forward" */
-static bool layer_range(const char *name, struct dl_trace_event *e, size_t *layer_length) {
+bool dl_trace_layer_range(const char *name, struct dl_trace_event *e, size_t *layer_length) {
     if (!starts(name, "layer:")) return false;
     const char *from = name + 6, *colon = strrchr(from, ':');
     if (colon == NULL || colon == from) return false;
@@ -79,68 +65,83 @@ static bool layer_range(const char *name, struct dl_trace_event *e, size_t *laye
 }
 
 /* Kind and number of a host event; false: it does not count. */
-static bool classify(const char *name, bool is_runtime, const struct dl_json_node *args,
-                     struct dl_trace_event *e, size_t *layer_length) {
-    const double correlation = number_of(member(args, "correlation")),
-                 sequence = number_of(member(args, "Sequence number"));
-    if (is_runtime) {
+static bool classify(const struct dl_trace_record *record, struct dl_trace_event *e,
+                     size_t *layer_length) {
+    if (record->place == DL_TRACE_IN_RUNTIME) {
         e->kind = DL_TRACE_LAUNCH;
-        e->number = correlation;
-        return dl_known(correlation);
+        e->number = record->correlation;
+        return dl_known(record->correlation);
     }
-    if (is_update(name)) {
+    if (dl_trace_is_update(record->name)) {
         e->kind = DL_TRACE_UPDATE;
         return true;
     }
-    if (layer_range(name, e, layer_length)) return true;
-    if (!(sequence >= 0)) return false;
-    const bool back = starts(name, "autograd::engine::evaluate_function");
+    if (dl_trace_layer_range(record->name, e, layer_length)) return true;
+    if (!(record->sequence >= 0)) return false;
+    const bool back = starts(record->name, "autograd::engine::evaluate_function");
     e->kind = back ? DL_TRACE_OPERATOR : DL_TRACE_SEQUENCE;
-    e->number = sequence;
+    e->number = record->sequence;
     /* others with a forward thread lie inside such an event */
-    return back || !(number_of(member(args, "Fwd thread id")) > 0);
+    return back || !record->has_forward_thread;
 }
 
-static enum dl_code read_event(struct reader *r, const struct dl_json_node *n, int index) {
-    static const char *const device[] = {"kernel",     "Kernel", "gpu_memcpy",
-                                         "gpu_memset", "gpu_op", NULL};
-    static const char *const runtime[] = {"cuda_runtime", "cuda_driver", "Runtime", "hip_runtime",
-                                          NULL};
-    if (n->kind != DL_JSON_OBJECT)
-        return dl_fail_at(r->err, r->name, 0, 0, NULL, "event %d: expected an object", index);
-    if (strcmp(text_of(member(n, "ph")), "X") != 0) return DL_OK;
-    const char *name = text_of(member(n, "name")), *cat = text_of(member(n, "cat"));
-    const struct dl_json_node *args = member(n, "args");
-    const bool on_device = one_of(cat, device), is_step = starts(name, "ProfilerStep#");
+enum dl_code dl_trace_add(struct dl_trace_reader *r, const struct dl_trace_record *record,
+                          int64_t index) {
+    const char *name = record->name;
+    const bool on_device = record->place == DL_TRACE_ON_DEVICE,
+               is_step = starts(name, "ProfilerStep#");
     size_t layer_length = 0;
-    struct dl_trace_event e = {.ts_us = number_of(member(n, "ts")),
-                               .dur_us = number_of(member(n, "dur"))};
+    struct dl_trace_event e = {
+        .ts_us = record->ts_us, .dur_us = record->dur_us, .thread = record->thread};
     if (!(e.dur_us >= 0 && e.dur_us <= MAX_US) || !(fabs(e.ts_us) <= MAX_CLOCK_US)) {
-        if (!starts(name, "layer:") && !is_step && !on_device && !is_update(name)) return DL_OK;
+        if (!starts(name, "layer:") && !is_step && !on_device && !dl_trace_is_update(name))
+            return DL_OK;
         return dl_fail_at(r->err, r->name, 0, 0, NULL,
-                          "event %d ('%.60s'): expected numbers ts and dur, dur from 0 to 1e12 us",
-                          index, name);
+                          "event %lld ('%.60s'): expected a start and a duration from 0 to 1e12 us",
+                          (long long)index, name);
     }
-    e.thread = mix(mix(DL_HASH_START, member(n, "pid")), member(n, "tid"));
     if (on_device) {
-        dl_records_add(&r->join.kernels,
-                       &(struct dl_trace_kernel){number_of(member(args, "correlation")), e.dur_us});
+        dl_records_add(&r->join.kernels, &(struct dl_trace_kernel){record->correlation, e.dur_us});
         r->kernels_us += e.dur_us;
         return DL_OK;
     }
-    /* the same range once more, on the device's line */
-    if (strcmp(cat, "gpu_user_annotation") == 0) return DL_OK;
     if (is_step) {
         r->steps_us += e.dur_us;
         r->squares_us2 += e.dur_us * e.dur_us;
         dl_records_add(&r->steps, &e.dur_us);
         return DL_OK;
     }
-    if (!classify(name, one_of(cat, runtime), args, &e, &layer_length)) return DL_OK;
+    if (!classify(record, &e, &layer_length)) return DL_OK;
     if (e.layer != NULL) e.layer = dl_trace_name(&r->layers, e.layer, layer_length, r->arena);
     e.order = r->join.events.count;
     dl_records_add(&r->join.events, &e);
     return DL_OK;
+}
+
+static enum dl_code read_event(struct dl_trace_reader *r, const struct dl_json_node *n, int index) {
+    static const char *const device[] = {"kernel",     "Kernel", "gpu_memcpy",
+                                         "gpu_memset", "gpu_op", NULL};
+    static const char *const runtime[] = {"cuda_runtime", "cuda_driver", "Runtime", "hip_runtime",
+                                          NULL};
+    if (n->kind != DL_JSON_OBJECT)
+        return dl_fail_at(r->err, r->name, 0, 0, NULL, "event %d: expected an object", index);
+    const char *cat = text_of(member(n, "cat"));
+    /* the same range once more, on the device's line */
+    if (strcmp(text_of(member(n, "ph")), "X") != 0 || strcmp(cat, "gpu_user_annotation") == 0)
+        return DL_OK;
+    const struct dl_json_node *args = member(n, "args");
+    const struct dl_trace_record record = {
+        .name = text_of(member(n, "name")),
+        .place = one_of(cat, device)    ? DL_TRACE_ON_DEVICE
+                 : one_of(cat, runtime) ? DL_TRACE_IN_RUNTIME
+                                        : DL_TRACE_ON_HOST,
+        .thread = mix(mix(DL_HASH_START, member(n, "pid")), member(n, "tid")),
+        .ts_us = number_of(member(n, "ts")),
+        .dur_us = number_of(member(n, "dur")),
+        .correlation = number_of(member(args, "correlation")),
+        .sequence = number_of(member(args, "Sequence number")),
+        .has_forward_thread = number_of(member(args, "Fwd thread id")) > 0};
+    return dl_trace_add(r, &record, index);
 }
 
 /* Order statistics of the steps' times. */
@@ -173,7 +174,7 @@ static double rest_s(const struct dl_trace_times *t, double update_s, double ste
     return fmax(update_s, 1e-6 * step_us - layers_s);
 }
 
-static void set_update(const struct reader *r, const struct dl_trace_joined *j,
+static void set_update(const struct dl_trace_reader *r, const struct dl_trace_joined *j,
                        const struct step_times *steps, struct dl_trace_times *out) {
     out->update_s = j->update ? 1e-6 * j->update_us / (double)out->steps : NAN;
     out->quartile_update_s = NAN;
@@ -183,7 +184,7 @@ static void set_update(const struct reader *r, const struct dl_trace_joined *j,
     out->quartile_update_s = rest_s(out, own_s, steps->quartile_us);
 }
 
-static void set_jitter(const struct reader *r, const struct step_times *steps,
+static void set_jitter(const struct dl_trace_reader *r, const struct step_times *steps,
                        struct dl_trace_times *out) {
     const double count = (double)r->steps.count;
     out->jitter_frac = out->quartile_jitter_frac = out->core_s = NAN;
@@ -196,7 +197,7 @@ static void set_jitter(const struct reader *r, const struct step_times *steps,
     out->quartile_jitter_frac = (steps->quartile_us - steps->low_us) / 0.971 / steps->quartile_us;
 }
 
-static enum dl_code finish(struct reader *r, int64_t steps, struct dl_trace_joined *j,
+static enum dl_code finish(struct dl_trace_reader *r, int64_t steps, struct dl_trace_joined *j,
                            struct dl_trace_times *out) {
     const int64_t events = r->join.events.count + r->join.kernels.count;
     dl_trace_join_all(&r->join, j);
@@ -218,7 +219,7 @@ static enum dl_code finish(struct reader *r, int64_t steps, struct dl_trace_join
 }
 
 /* The events, one at a time. */
-static enum dl_code read_list(struct reader *r, struct dl_json_stream *s) {
+static enum dl_code read_list(struct dl_trace_reader *r, struct dl_json_stream *s) {
     struct dl_err *err = r->err;
     DL_TRY(dl_json_stream_take(s, '[', "a list of events", err));
     if (dl_json_stream_peek(s) == ']') return dl_json_stream_take(s, ']', "']'", err);
@@ -238,7 +239,7 @@ static enum dl_code read_list(struct reader *r, struct dl_json_stream *s) {
 }
 
 /* One member of the trace's object: the events, the benchmark program's own, or another. */
-static enum dl_code read_member(struct reader *r, struct dl_json_stream *s, bool *listed) {
+static enum dl_code read_member(struct dl_trace_reader *r, struct dl_json_stream *s, bool *listed) {
     struct dl_arena one = {0};
     struct dl_json *key, *own;
     if (dl_json_stream_peek(s) != '"')
@@ -260,7 +261,7 @@ static enum dl_code read_member(struct reader *r, struct dl_json_stream *s, bool
     return code;
 }
 
-static enum dl_code read_trace(struct reader *r, struct dl_json_stream *s) {
+static enum dl_code read_trace(struct dl_trace_reader *r, struct dl_json_stream *s) {
     struct dl_err *err = r->err;
     bool listed = dl_json_stream_peek(s) == '[';
     if (listed) {
@@ -283,25 +284,31 @@ static enum dl_code read_trace(struct reader *r, struct dl_json_stream *s) {
         "expected a Chrome trace: a list of events, or an object with one in traceEvents");
 }
 
+static enum dl_code read_file(struct dl_trace_reader *r) {
+    struct dl_json_stream s;
+    if (dl_trace_is_sqlite(r->name)) return dl_trace_read_sqlite(r);
+    enum dl_code code = dl_json_stream_file(r->name, &s, r->err);
+    if (code == DL_OK) code = read_trace(r, &s);
+    dl_json_stream_close(&s);
+    return code;
+}
+
 enum dl_code dl_trace_file(const char *path, int64_t steps, struct dl_arena *arena,
                            struct dl_trace_times *out, struct dl_err *err) {
-    struct dl_json_stream s;
-    struct reader r = {.name = path,
-                       .arena = arena,
-                       .err = err,
-                       .join.events.record_bytes = sizeof(struct dl_trace_event),
-                       .join.kernels.record_bytes = sizeof(struct dl_trace_kernel),
-                       .steps.record_bytes = sizeof(double),
-                       .core_s = NAN};
+    struct dl_trace_reader r = {.name = path,
+                                .arena = arena,
+                                .err = err,
+                                .join.events.record_bytes = sizeof(struct dl_trace_event),
+                                .join.kernels.record_bytes = sizeof(struct dl_trace_kernel),
+                                .steps.record_bytes = sizeof(double),
+                                .core_s = NAN};
     struct dl_trace_joined joined = {.update_us = 0};
-    enum dl_code code = dl_json_stream_file(path, &s, err);
-    if (code == DL_OK) code = read_trace(&r, &s);
+    enum dl_code code = read_file(&r);
     if (code == DL_OK) code = finish(&r, steps, &joined, out);
     if (code == DL_OK && r.core_s > 1e-9 && r.core_s < 1e3) out->core_s = r.core_s;
     dl_records_free(&joined.samples);
     dl_records_free(&r.join.events);
     dl_records_free(&r.join.kernels);
     dl_records_free(&r.steps);
-    dl_json_stream_close(&s);
     return code;
 }

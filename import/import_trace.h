@@ -30,13 +30,14 @@ struct dl_trace_times {
  * Kernels count for the range in which they were launched; without kernels (CPU) the range's own
  * time counts, less that of ranges inside. Backward operators without a range belong to the forward
  * range that has their sequence number. steps: iterations, 0: count "ProfilerStep#" ranges, else
- * how often most layers occur. The file is read event by event: what stays in memory takes a
+ * how often most layers occur. A trace in JSON, or the
+ * database that nsys exports. The file is read event by event: what stays in memory takes a
  * fraction of its size. */
 enum dl_code dl_trace_file(const char *path, int64_t steps, struct dl_arena *arena,
                            struct dl_trace_times *out, struct dl_err *err);
 /* "layer,pass,time_s" with pass forward, backward or update; other columns are ignored. Repeats of
- * a row: the median. */
-enum dl_code dl_trace_csv(const char *name, const char *text, size_t length, struct dl_arena *arena,
-                          struct dl_trace_times *out, struct dl_err *err);
+ * a row: the median. Or the table of nsys (import_nsys.h), of `steps` iterations. */
+enum dl_code dl_trace_csv(const char *name, const char *text, size_t length, int64_t steps,
+                          struct dl_arena *arena, struct dl_trace_times *out, struct dl_err *err);
 
 #endif

@@ -1,5 +1,6 @@
 /* import_trace_sums.c - sums by layer, and the plain table that needs nothing else. */
 #include "import/import_trace_sums.h"
+#include "import/import_nsys.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -93,9 +94,13 @@ void dl_trace_sum(struct dl_records *samples, int64_t steps, struct dl_arena *ar
     sum(samples->list, samples->count, false, steps, arena, out);
 }
 
-enum dl_code dl_trace_csv(const char *name, const char *text, size_t length, struct dl_arena *arena,
-                          struct dl_trace_times *out, struct dl_err *err) {
+enum dl_code dl_trace_csv(const char *name, const char *text, size_t length, int64_t steps,
+                          struct dl_arena *arena, struct dl_trace_times *out, struct dl_err *err) {
     struct dl_csv csv;
+    const char *projected = dl_nsys_table(text, length);
+    if (projected != NULL)
+        return dl_nsys_csv(name, projected, length - (size_t)(projected - text), steps, arena, out,
+                           err);
     DL_TRY(dl_csv_parse(name, text, length, arena, &csv, err));
     const int layer = dl_csv_column(&csv, "layer"), pass = dl_csv_column(&csv, "pass"),
               time = dl_csv_column(&csv, "time_s");
@@ -126,6 +131,12 @@ enum dl_code dl_trace_csv(const char *name, const char *text, size_t length, str
     }
     if (count == 0)
         return dl_fail_at(err, name, 1, 1, NULL, "expected a row of a layer below the heading");
+    dl_trace_sum_table(samples, count, update_s, arena, out);
+    return DL_OK;
+}
+
+void dl_trace_sum_table(struct dl_trace_sample *samples, int64_t count, double update_s,
+                        struct dl_arena *arena, struct dl_trace_times *out) {
     *out = (struct dl_trace_times){.update_s = update_s,
                                    .quartile_update_s = NAN,
                                    .quartile_jitter_frac = NAN,
@@ -133,7 +144,6 @@ enum dl_code dl_trace_csv(const char *name, const char *text, size_t length, str
                                    .jitter_frac = NAN,
                                    .core_s = NAN};
     sum(samples, count, true, 1, arena, out);
-    return DL_OK;
 }
 
 static size_t slot_of(const char *const *table, size_t capacity, const char *name, size_t length) {

@@ -20,6 +20,10 @@ struct dl_trace_sample {
 void dl_trace_sum(struct dl_records *samples, int64_t steps, struct dl_arena *arena,
                   struct dl_trace_times *out);
 
+/* Of a table: samples of a layer are repeats of one iteration. update_s NAN: unknown. */
+void dl_trace_sum_table(struct dl_trace_sample *samples, int64_t count, double update_s,
+                        struct dl_arena *arena, struct dl_trace_times *out);
+
 /* Names seen: a hash table, half empty. {0} is empty. */
 struct dl_trace_names {
     const char **list;

@@ -95,7 +95,7 @@ const char *dl_import_geometry_text(const struct dl_import_net *net,
     dl_jw_object(&w, NULL);
     write_geometry(&w, stack, &net->items[item].layer);
     dl_jw_end(&w);
-    return w.failed ? NULL : w.text;
+    return w.text;
 }
 
 /* Name of an item as the list with item `reader` has it: within the block of the stack, what comes
@@ -127,7 +127,7 @@ static const char *layer_line(const struct dl_import_net *net, const struct dl_i
     write_geometry(&w, s, l);
     if (item->tied >= 0) dl_jw_string(&w, "tied", net->items[item->tied].name);
     dl_jw_end(&w);
-    return w.failed ? NULL : w.text;
+    return w.text;
 }
 
 static bool has_kind(const struct dl_import_net *net, const struct dl_layer_kind *kind) {

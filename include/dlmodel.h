@@ -25,7 +25,7 @@
  * or keeps state outside the objects it is given.
  *
  * Threads: any number of them may use one dlmodel_context at once; what they load is read once and
- * shared. A dlmodel_answer never changes and belongs to whoever got it. A `struct dlmodel` serves
+ * shared. A dlmodel_answer never changes and belongs to the caller. A `struct dlmodel` serves
  * one thread at a time; several may share a context (dlmodel_open_in).
  *
  * Names of options, values and texts are those of the program, which keeps them.
@@ -49,7 +49,7 @@ enum dlmodel_status {
     DLMODEL_CANCELLED = 7 /* the caller stopped it */
 };
 
-/* "0.1.0" */
+/* "0.2.0" */
 const char *dlmodel_version(void);
 
 /* ---- contexts: data that are loaded once ---- */

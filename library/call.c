@@ -37,7 +37,7 @@ static const struct dl_field request_fields[] = {
     MAP(where, where_count, .help = "rows to compare: COLUMN and value"),
     DL_FIELD(struct request, arguments, STRINGS,
              .count_offset = offsetof(struct request, argument_count),
-             .help = "what is no option: tables, a kind"),
+             .help = "arguments that are not options: tables, a kind"),
     MAP(files, file_count, .help = "files that come with the request: name and text"),
     {.key = NULL},
 };
@@ -242,7 +242,7 @@ DL_PUBLIC struct dlmodel_answer *dlmodel_call(struct dlmodel_context *context, c
     dl_library_take_back(context, a->lent, code);
     a->lent = NULL;
     a->status = (enum dlmodel_status)code;
-    if (code == DL_OK && a->json == NULL) a->json = ""; /* it had nothing to say */
+    if (code == DL_OK && a->json == NULL) a->json = ""; /* it printed nothing */
     if (code != DL_OK) {
         static const char no_memory[] =
             "{\"error\": {\"status\": 5, \"kind\": \"system\", \"message\": \"out of memory\"}}\n";

@@ -22,7 +22,7 @@ struct dlmodel_context {
     struct dl_store *store;
     char *directory, *local_profile;
     const char *directories[1];
-    locale_t plain; /* numbers with a point, whatever locale the program has set */
+    locale_t plain; /* numbers with a decimal point in every locale */
     bool names_only;
     pthread_mutex_t lock; /* of `memos` */
     struct dl_lent_memo *memos;

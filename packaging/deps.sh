@@ -12,7 +12,7 @@ set -u
 what=${1:-check}
 build='gcc libc6-dev make pkg-config libgsl-dev libcjson-dev'
 demo='libdnnl-dev libopenblas-dev libopenmpi-dev openmpi-bin gnuplot-nox'
-check='libcmocka-dev python3 shellcheck clang-format libmicrohttpd-dev libprotobuf-c-dev protobuf-c-compiler libyaml-dev zlib1g-dev jq zsh locales
+check='libcmocka-dev python3 shellcheck clang-format libmicrohttpd-dev libprotobuf-c-dev protobuf-c-compiler libyaml-dev zlib1g-dev libsqlite3-dev jq zsh locales
     slurm-wlm slurm-client slurm-wlm-basic-plugins munge slurmdbd mariadb-server python3-torch libjansson-dev strace faketime python3-fusepy'
 all='gcovr clang clang-tidy libclang-rt-14-dev cppcheck valgrind chromium python3-venv python3-pip nginx-light caddy openssl ruby'
 # The first clang that counts conditions (18 or later), where the distribution has one: make mcdc.
@@ -59,9 +59,9 @@ if ! command -v apt-get > /dev/null 2>&1; then
     required && exit 0
     cat >&2 << 'T'
 No apt here. Install these and run make again (a C compiler, make, GSL, cJSON and cmocka are needed, the rest is optional):
-  dnf:    gcc make pkgconf-pkg-config gsl-devel cjson-devel libcmocka-devel openmpi-devel gnuplot openblas-devel onednn-devel protobuf-c-devel protobuf-c-compiler libyaml-devel zlib-devel
-  zypper: gcc make pkg-config gsl-devel libcjson-devel libcmocka-devel openmpi4-devel gnuplot openblas-devel onednn-devel libprotobuf-c-devel protobuf-c libyaml-devel zlib-devel
-  spack:  gcc gmake pkgconf gsl cjson cmocka openmpi gnuplot openblas onednn protobuf-c libyaml zlib
+  dnf:    gcc make pkgconf-pkg-config gsl-devel cjson-devel libcmocka-devel openmpi-devel gnuplot openblas-devel onednn-devel protobuf-c-devel protobuf-c-compiler libyaml-devel zlib-devel sqlite-devel
+  zypper: gcc make pkg-config gsl-devel libcjson-devel libcmocka-devel openmpi4-devel gnuplot openblas-devel onednn-devel libprotobuf-c-devel protobuf-c libyaml-devel zlib-devel sqlite3-devel
+  spack:  gcc gmake pkgconf gsl cjson cmocka openmpi gnuplot openblas onednn protobuf-c libyaml zlib sqlite
 T
     exit 1
 fi

@@ -141,6 +141,14 @@ C
 if [ -x "$work/ZLIB" ]; then
     printf 'ZLIB_ARCHIVES := %s\n' "$(archives "${STATIC:-auto}" z < "$work/ZLIB.c")" >> "$config"
 fi
+feature SQLite SQLITE "${SQLITE:-auto}" 'apt install libsqlite3-dev (import of profiles that nsys exports)' \
+    "$($pkg --cflags sqlite3 2> /dev/null)" "$($pkg --libs sqlite3 2> /dev/null || echo -lsqlite3)" <<'C'
+#include <sqlite3.h>
+int main(void) { return sqlite3_libversion_number() < 3031000; }
+C
+if [ -x "$work/SQLITE" ]; then
+    printf 'SQLITE_ARCHIVES := %s\n' "$(archives "${STATIC:-auto}" sqlite3 < "$work/SQLITE.c")" >> "$config"
+fi
 feature microhttpd MICROHTTPD "${MICROHTTPD:-auto}" 'apt install libmicrohttpd-dev (dlmodel serve)' \
     "$($pkg --cflags libmicrohttpd 2> /dev/null)" "$($pkg --libs libmicrohttpd 2> /dev/null || echo -lmicrohttpd)" <<'C'
 #include <microhttpd.h>

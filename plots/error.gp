@@ -41,7 +41,7 @@ if (text) {
     key_font = (format eq 'png' ? ',11' : ',13')
     set key font key_font
     set grid xtics linecolor rgb '#BBBBBB'
-    # numbers beside the rows
+    # numbers next to the rows
     set label 200 'median' at graph 1, first 0.05 right offset 6,(many ? 0 : 0.6) font small
     set label 201 'mean' at graph 1, first 0.05 right offset 11,(many ? 0 : 0.6) font small
     written(v) = (abs(v) < 0.5 ? '0' : sprintf('%+.0f', v))

@@ -4,7 +4,7 @@
 # stage), named (1: few enough passes to number). notes: how long a stage is idle. Written to standard output.
 
 array pieces[3] = ['forward', 'backward', 'communication, update, overhead']
-array colors[3] = [0x08519C, 0xF2B035, 0xAAAAAA] # steps of lightness, so that grey tells them apart
+array colors[3] = [0x08519C, 0xF2B035, 0xAAAAAA] # steps of lightness that stay distinct in grey
 array later[3] = [0x4A8BC9, 0xFCE6B8, 0xAAAAAA] # passes of every second chunk
 array patterns[3] = [3, 3, 4]
 is(k, odd) = (column(5) == k && (k == 3 ? !odd : (int(column(8)) % 2 == 0) == odd))

@@ -31,7 +31,7 @@ if (text) {
     # names of layers that take much of the time, and of the few far below the roof
     low = 0
     stats data using ($5 < 0.25 * $6 ? (low = low + 1, 0) : 0) nooutput
-    told(share, rate, most) = (share >= 0.04 || (low <= 4 && rate < 0.25 * most) ? strcol(3).', '.strcol(2) : '')
+    named(share, rate, most) = (share >= 0.04 || (low <= 4 && rate < 0.25 * most) ? strcol(3).', '.strcol(2) : '')
     on_left(x) = x < middle
     eval centred
     set tmargin 5.3
@@ -47,8 +47,8 @@ if (text) {
          for [k=1:7] data index 0 using (of(k, 4)):($5/1e12):(size($12)) with points linecolor rgb colors[k] \
              pointtype open_shape[k] pointsize variable linewidth 1.3, \
          data using 4:($5/1e12) with points linecolor rgb black pointtype 7 pointsize 0.15, \
-         data using (on_left($4) ? $4 : NaN):($5/1e12):(told($8, $5, $6)) with labels left offset 0.8,-0.7 font ',12', \
-         data using (on_left($4) ? NaN : $4):($5/1e12):(told($8, $5, $6)) with labels right offset -0.8,-0.7 font ',12', \
+         data using (on_left($4) ? $4 : NaN):($5/1e12):(named($8, $5, $6)) with labels left offset 0.8,-0.7 font ',12', \
+         data using (on_left($4) ? NaN : $4):($5/1e12):(named($8, $5, $6)) with labels right offset -0.8,-0.7 font ',12', \
          for [k=1:last] NaN with points linecolor rgb colors[k] pointtype open_shape[k] pointsize 1.3 linewidth 1.3 title notes[k], \
          NaN with points linecolor rgb black pointtype 6 pointsize 1.3 title 'open: forward', \
          NaN with points linecolor rgb 0xB0000000 pointtype 7 pointsize 1.3 title 'filled: backward', \

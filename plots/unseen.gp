@@ -39,7 +39,7 @@ if (text) {
     set tmargin 5.5
     set rmargin (narrow ? 20 : 22)
     set key horizontal maxrows (narrow ? 6 : 3) font ',13'
-    # numbers beside the rows: runs, mean, in-sample, bias
+    # numbers next to the rows: runs, mean, in-sample, bias
     array heads[4] = ['runs', 'held out', 'seen', 'bias']
     column_at(c) = (narrow ? 1 + 4.4 * c : 5 * c) + (c == 2 ? 0.6 : 0)
     do for [c=1:4] { set label 100 + c heads[c] at graph 1, first 0 right offset column_at(c),0 font ',12' }

@@ -211,7 +211,5 @@ void dl_answer_openapi(const struct dl_service *service, const struct dl_request
     }
     dl_jw_end(&w);
     if (service->config->token_file != NULL) add_security(&w);
-    dl_jw_end(&w);
-    dl_answer_text(200, DL_MEDIA_JSON, w.failed ? NULL : dl_arena_printf(arena, "%s\n", w.text),
-                   out);
+    dl_answer_text(200, DL_MEDIA_JSON, dl_jw_text(&w), out);
 }

@@ -230,8 +230,8 @@ static const char *with_left_out(const char *json, struct dl_arena *arena) {
     return dl_arena_printf(arena, "%.*s,%s", (int)end, w.text, json + 1);
 }
 
-/* GET /v1/measured: what `dlmodel compare` says of the tables: each run with its prediction and,
- * where it is slower, the likely cause; and the tables that could not be used. */
+/* GET /v1/measured: the output of `dlmodel compare` for the tables: each run with its prediction
+ * and, where it is slower, the likely cause; and the tables that could not be used. */
 void dl_answer_measured(const struct dl_service *service, const struct dl_request *request,
                         struct dl_arena *arena, struct dl_answer *out) {
     struct dl_words *words = dl_arena_alloc(arena, 1, sizeof *words);

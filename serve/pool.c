@@ -320,7 +320,7 @@ enum dl_code dl_pool_reload(struct dl_pool *pool, struct dl_err *err) {
     pool->generation++;
     for (int i = 0; i < pool->worker_count; i++) {
         if (pool->workers[i].job == NULL)
-            drop(&pool->workers[i]); /* an abandoned one exits by itself */
+            drop(&pool->workers[i]); /* an abandoned one exits on its own */
     }
     return DL_OK;
 }

@@ -178,9 +178,7 @@ void dl_answer_problem(int status, const char *detail, const char *key, int line
         dl_jw_integer(&w, "line", line);
         dl_jw_integer(&w, "column", col);
     }
-    dl_jw_end(&w);
-    dl_answer_text(status, DL_MEDIA_PROBLEM,
-                   w.failed ? NULL : dl_arena_printf(arena, "%s\n", w.text), out);
+    dl_answer_text(status, DL_MEDIA_PROBLEM, dl_jw_text(&w), out);
 }
 
 static int status_of(enum dl_code code) {

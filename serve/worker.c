@@ -27,7 +27,7 @@ static void count_down(int number) {
     if (left_s > 0 && --left_s == 0) _exit(1);
 }
 
-/* The front end kills workers beyond their limit; without it, a worker exits by itself. */
+/* The front end kills workers beyond their limit; without it, a worker exits on its own. */
 static void limit_time(double time_s) {
     left_s = time_s > 0 ? (sig_atomic_t)fmin(time_s, 1e6) + 2 : 0;
 }

@@ -144,10 +144,7 @@ enum dl_code dl_slurm_print(struct dl_context *context, const struct dl_options 
     dl_output_header(&w, kind);
     dl_jw_array(&w, "runs");
     dl_table_json(table, &w);
-    dl_jw_end(&w);
-    dl_jw_end(&w);
-    return context->output(options,
-                           w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
+    return context->output(options, dl_jw_text(&w), err);
 }
 
 static const struct action {

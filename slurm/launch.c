@@ -43,6 +43,7 @@ enum dl_code dl_launch_find(struct dl_context *context, const char *name,
     const struct dl_framework_launch *entry = &framework->launch;
     *launch = (struct dl_launch){
         .framework = framework->name,
+        .file = framework,
         .program = entry->program,
         .mode = entry->mode,
         .tasks = (enum dl_launch_tasks)entry->tasks,

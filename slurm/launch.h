@@ -7,9 +7,10 @@
 #include "model/framework/framework.h"
 
 struct dl_launch {
-    const char *framework; /* its name; "custom": the user's command */
-    const char *program;   /* file of slurm/frameworks; NULL: the user's command */
-    const char *mode;      /* its --mode; NULL: none */
+    const char *framework;           /* its name; "custom": the user's command */
+    const struct dl_framework *file; /* its data file; NULL: the user's command */
+    const char *program;             /* file of slurm/frameworks; NULL: the user's command */
+    const char *mode;                /* its --mode; NULL: none */
     enum dl_launch_tasks tasks;
     enum dl_launch_helpers helpers;
     bool mpi;                              /* srun --mpi=... */

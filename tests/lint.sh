@@ -19,7 +19,7 @@ rule() { # rule NAME OFFENDERS
 
 
 # Rooms of the program; each may include those before it, calibrate and slurm model alone.
-rooms='model import predict plots library calibrate slurm'
+rooms='model import predict fits plots library calibrate slurm'
 # Sources and headers below the folders named.
 sources() { find "$@" -name '*.[ch]' | LC_ALL=C sort; }
 headers() { find "$@" -name '*.h' | LC_ALL=C sort; }
@@ -40,18 +40,19 @@ one_way() { # one_way PARENT FOLDER...
 rule 'includes of model/ point one way' "$(one_way model core statistics machine workload network plan framework engine search catalog)"
 rule 'includes of calibrate/ point one way' "$(one_way calibrate plan run fits profile report)"
 rule 'includes of slurm/ point one way' "$(one_way slurm cluster run script commands)"
-rule 'includes of predict/ point one way' "$(one_way predict manual options compare fits inputs output export commands)"
+rule 'includes of predict/ point one way' "$(one_way predict manual options compare inputs output export commands)"
 may_include() { # may_include ROOM 'ROOM|ROOM': all that it may include
-    grep -nE '#include "(model|import|predict|plots|library|calibrate|slurm|serve|tests)/' $(sources "$1") | grep -vE "#include \"($2)/"
+    grep -nE '#include "(model|import|predict|fits|plots|library|calibrate|slurm|serve|tests)/' $(sources "$1") | grep -vE "#include \"($2)/"
 }
 rule 'model includes model alone' "$(may_include model model)"
 rule 'import includes model alone' "$(may_include import 'model|import')"
 rule 'predict includes model and import alone' "$(may_include predict 'model|import|predict')"
-rule 'plots includes no library, calibration or service' "$(may_include plots 'model|import|predict|plots')"
-rule 'library includes no calibration or service' "$(may_include library 'model|import|predict|plots|library')"
+rule 'fits includes model, import and predict' "$(may_include fits 'model|import|predict|fits')"
+rule 'plots includes no fits, library, calibration or service' "$(may_include plots 'model|import|predict|plots')"
+rule 'library includes no calibration or service' "$(may_include library 'model|import|predict|fits|plots|library')"
 rule 'calibrate includes model alone' "$(may_include calibrate 'model|calibrate')"
 rule 'slurm includes model alone' "$(may_include slurm 'model|slurm')"
-rule 'serve includes no calibration and no Slurm' "$(may_include serve 'model|import|predict|plots|library|serve')"
+rule 'serve includes no calibration and no Slurm' "$(may_include serve 'model|import|predict|fits|plots|library|serve')"
 rule 'only json_scan.c includes cJSON' "$(grep -lE '#include [<"].*cJSON' $(sources $rooms serve) dlmodel.c | grep -v '^model/core/json_scan.c$')"
 rule 'vendor headers in probes alone' "$(grep -lE '#include <(cuda|cublas|cudnn|nccl|mpi|cblas|oneapi|dnnl)' $(sources $rooms serve) dlmodel.c | grep -v '^calibrate/probes/')"
 rule 'the model has no clock and prints nothing' "$(grep -nE '\b(clock_gettime|time\(NULL\)|gettimeofday|printf\(|fprintf\(|puts\(|exit\(|abort\()' $(sources model) | grep -vE 'snprintf|vsnprintf|dl_arena_printf|__attribute__')"
@@ -71,7 +72,7 @@ rule 'every header compiles alone' "$(headers $rooms serve | xargs -P "$cores" -
 transformers='all_layers end_layers layers dense_prefix_layers most_parameters bucket_elements_per_rank expert_imbalance shard_ranks capacity expert_parameters expert_replicas held_experts routed top_k softmax_matrices softmax_keys buckets experts micro_batches stack stage_layers replicas tensor_count'
 #   of language models: keys that a query sees, channels that turn or that keys have, parameters that a token uses, sizes of shapes
 models='head_dim value_dim queries keys key window rotary kv_channels active_parameters model_macs_per_sample longest only'
-counts='tp pp cp ep micro seq batch channels in_channels out_channels filters groups heads kv_heads hidden rows tables tokens sequence vocabulary transformer_layers
+counts='tp pp cp ep micro seq batch channels in_channels out_channels filters groups heads kv_heads hidden rows tables tokens sequence correlation vocabulary transformer_layers
 in out in kernel stride pad dilation size target index parameters network_parameters ranks nodes per_node workers servers flows flows_per_adapter steps launches
 tree_channels m n k waves half_waves half_m half_n half_k channel_multiple batch_padding stride_area units prefetch_batches
 zero_stages head_copies score_kernels norm_small_kernels activation_copies copies hops pack_tensors servers_per_node workers_per_node endpoint_cores knl_endpoint_cores kernels reads writes update_launches_per_tensor gradient_launches_per_tensor devices_per_process forward_macs forward_macs_per_sample grid parts spatial_dims
@@ -94,7 +95,7 @@ statistics='interval_score test_loss alpha_variance beta_variance covariance log
 fits='x y prior prior_sigma residuals objective smallest refresh covariate variance mean mean_variance row_variance values all_values sensitivity
 interval_ratio_median rank_correlation'
 unitless=$(sed -nE 's|/\*.*||; /[()]/d; s/^ +(const )?double ([^;]*);.*/\2/p' $(headers $rooms serve) | tr ',' '\n' | sed -E 's/[][*]|\[[^]]*\]//g; s/ //g; s/\[.*//' |
-    sort -u | grep -vE '(^|_)(s|us|s2|bytes|flop|count|flop_per_s|bytes_per_s|samples_per_s|samples_per_s_per_device|samples_per_iteration|s_per_byte|bytes_per_sample|elements|elements_per_sample|samples|hz|w|j|frac|scale|ratio|pct|log|s_per_sample|workers)$' |
+    sort -u | grep -vE '(^|_)(s|us|s2|us2|bytes|flop|count|flop_per_s|bytes_per_s|samples_per_s|samples_per_s_per_device|samples_per_iteration|s_per_byte|bytes_per_sample|elements|elements_per_sample|samples|hz|w|j|frac|scale|ratio|pct|log|s_per_sample|workers)$' |
     while read -r name; do case " $(echo $counts $factors $generic $statistics $fits $money $limits) " in *" $name "*) ;; *) echo "$name" ;; esac; done)
 rule 'doubles in headers carry a unit' "$unitless"
 
@@ -167,7 +168,7 @@ long=$(wc -l $(sources $rooms serve) dlmodel.c | awk '$1 > 500 && $2 != "total" 
 rule 'files stay under 500 lines' "$long"
 rule 'lines stay within 100 columns' "$(everything | LC_ALL=C.UTF-8 xargs grep -nE '^.{101,}' | cut -d : -f 1,2)"
 if command -v python3 > /dev/null 2>&1; then
-    # More is told with its reason: "Kept whole: REASON" in the comment above the function.
+    # More is reported with its reason: "Kept whole: REASON" in the comment above the function.
     rule 'functions stay within 60 lines and a complexity of 20' "$(python3 tests/complexity.py $(everything))"
 else
     echo 'skip functions stay within 60 lines and a complexity of 20: no python3 (Debian package python3)'
@@ -187,7 +188,7 @@ else
 fi
 if [ "${1-}" = all ]; then
     if command -v cppcheck > /dev/null 2>&1; then
-        rule 'cppcheck' "$(cppcheck -q --enable=warning,portability --inline-suppr --suppress=missingIncludeSystem --std=c11 -I. model import predict plots library calibrate/cmd_calibrate.c calibrate/plan calibrate/run calibrate/fits calibrate/profile calibrate/report slurm serve dlmodel.c 2>&1)"
+        rule 'cppcheck' "$(cppcheck -q --enable=warning,portability --inline-suppr --suppress=missingIncludeSystem --std=c11 -I. model import predict fits plots library calibrate/cmd_calibrate.c calibrate/plan calibrate/run calibrate/fits calibrate/profile calibrate/report slurm serve dlmodel.c 2>&1)"
     else
         echo 'skip cppcheck: none (Debian package cppcheck)'
     fi

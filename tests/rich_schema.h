@@ -40,6 +40,7 @@ struct rich {
 };
 
 static const char *const rich_colors[] = {"red", "green", "blue", NULL};
+static const char *const rich_former_colors[] = {NULL, "verdant", NULL};
 
 #define RICH(member) offsetof(struct rich, member)
 
@@ -77,6 +78,7 @@ static const struct dl_schema rich_item_schema = {.name = "item",
 
 static const struct dl_field rich_link_fields[] = {
     {.key = "latency_s",
+     .alias = "lag_s",
      .type = DL_FIELD_NUMBER,
      .offset = offsetof(struct rich_link, latency_s),
      .unit = DL_UNIT_S,
@@ -170,6 +172,7 @@ static const struct dl_field rich_fields[] = {
      .type = DL_FIELD_CHOICE,
      .offset = RICH(color),
      .choices = rich_colors,
+     .choice_aliases = rich_former_colors,
      .help = "a colour"},
     {.key = "fallback_color",
      .type = DL_FIELD_CHOICE,

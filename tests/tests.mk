@@ -54,12 +54,10 @@ $(TEST_LIBRARY): $(LIBRARY_OBJECTS)
 	$(Q)mkdir -p $(@D)
 	$(call say,AR,$@) rm -f $@; $(AR) rcsT $@ $^
 # For mutants and MC/DC (SHARED_TESTS=1, with names visible) one library that all load, and before it one in whose place
-# tests/mutate.py puts a mutant: nothing is linked again for it. Programs with wrapped calls keep the archive.
+# tests/mutate.py puts a mutant: nothing is linked again for it.
 SHARED_TESTS ?= 0
 ifneq ($(SHARED_TESTS),0)
 TESTED := $(BUILD)/tests/libtested.so
-WRAPPING := $(addprefix $(BUILD)/tests/unit/,test_file_faults)
-SHARED_PROGRAMS := $(filter-out $(WRAPPING),$(TEST_PROGRAMS))
 PLAIN_MUTANT := $(BUILD)/tests/plain/libmutant.so
 $(TESTED): $(LIBRARY_OBJECTS)
 	$(Q)mkdir -p $(@D)
@@ -69,22 +67,17 @@ $(PLAIN_MUTANT): $(BUILD)/flags
 	$(Q)echo 'extern int dl_no_mutant; int dl_no_mutant;' | $(CC) -shared -fPIC -x c - -o $@
 link_shared = $(call say,LINK,$@) $(CC) $(LDFLAGS) $(filter %.o,$^) -o $@ -Wl,--no-as-needed -L$(BUILD)/tests/plain -lmutant \
   -L$(BUILD)/tests -ltested -Wl,--enable-new-dtags,-rpath,$(call quoted,$(CURDIR)/$(BUILD)/tests/plain:$(CURDIR)/$(BUILD)/tests) -Wl,--as-needed
-$(SHARED_PROGRAMS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(TESTED) $(PLAIN_MUTANT)
+$(TEST_PROGRAMS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(TESTED) $(PLAIN_MUTANT)
 	$(link_shared) -lcmocka $(LIBS)
 $(BUILD)/tests/dlmodel: $(BUILD)/dlmodel.o $(TESTED) $(PLAIN_MUTANT)
 	$(link_shared) $(LIBS)
 	$(Q)cp $@ $(BUILD)/dlmodel; ln -sfn $(call quoted,$(CURDIR)) $(BUILD)/source
-shared-tests: $(BUILD)/tests/dlmodel $(SHARED_PROGRAMS) $(WRAPPING)
-	$(Q)printf '%s\n' '-lcmocka $(LIBS)' 'test_file_faults $(WRAPPED_FILES)' > $(BUILD)/tests/libraries
+shared-tests: $(BUILD)/tests/dlmodel $(TEST_PROGRAMS)
 endif
 $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(TEST_LIBRARY)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ -lcmocka $(LIBS)
 $(BUILD)/tests/property/%: $(BUILD)/tests/property/%.o $(TEST_LIBRARY)
 	$(call say,LINK,$@) $(CC) $(LINK_FLAGS) $(LDFLAGS) $^ -o $@ -lcmocka $(LIBS)
-# Calls that fail when a test decides so.
-wrapped = $(foreach f,$(1),-Wl,--wrap=$(f))
-WRAPPED_FILES := $(call wrapped,open read write fsync fchmod close rename realpath __realpath_chk fstat stat mkdir)
-$(BUILD)/tests/unit/test_file_faults: LINK_FLAGS += $(WRAPPED_FILES)
 JANSSON_PROGRAMS := $(JANSSON_FUZZERS:tests/fuzz/%.c=$(BUILD)/tests/fuzz/%) $(JANSSON_FUZZERS:tests/fuzz/%.c=$(BUILD)/tests/fuzz/replay_%)
 $(JANSSON_PROGRAMS): FUZZ_LIBS := -ljansson -lcmocka
 ifneq ($(ONNX_OBJECT),)
@@ -162,9 +155,10 @@ generalize: all ## errors of runs that no fit has seen, and the intervals that f
 formulas: ## write docs/formulas.md, the index of formulas
 	$(Q)sh tools/formulas.sh
 
-golden-accept: all $(BUILD)/tests/unit/test_golden_plans ## record the present output as the expected one (review the diff)
+golden-accept: all $(BUILD)/tests/unit/test_golden_plans $(BUILD)/tests/unit/test_text_cases ## record the present output as the expected one (review the diff)
 	$(Q)DLMODEL=$(call absolute,dlmodel) sh tests/golden/golden.sh accept
 	$(Q)DL_ACCEPT=1 $(BUILD)/tests/unit/test_golden_plans
+	$(Q)DL_ACCEPT=1 $(BUILD)/tests/unit/test_text_cases
 	$(Q)DLMODEL=$(call absolute,dlmodel) sh tools/decisions.sh > docs/decisions.md
 
 counts-accept: ## record how many checks each script of the last run has (tests/counts.txt); a later run with fewer fails

@@ -71,11 +71,11 @@ for by in source framework device system; do
 done
 generalized docs/generalize/source_anchored.csv | block docs/accuracy.md generalize-anchored
 {
-    printf '| choice among | jobs | mean regret | worst | told apart | mean regret of these | worst of these | jobs of three and more | rank correlation |\n'
+    printf '| choice among | jobs | mean regret | worst | distinguished | mean regret of these | worst of these | jobs of three and more | rank correlation |\n'
     printf '|---|---|---|---|---|---|---|---|---|\n'
     awk "$csv_awk"' NR == 1 { head($0); next } { csv($0)
         printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", value("kind"), value("jobs"), number(value("regret_mean_pct")), number(value("regret_max_pct")),
-            value("told_jobs"), number(value("told_mean_pct")), number(value("told_max_pct")),
+            value("distinguished_jobs"), number(value("distinguished_mean_pct")), number(value("distinguished_max_pct")),
             value("ranked_jobs"), value("rank_correlation") == "" ? "-" : sprintf("%.2f", value("rank_correlation")) }' docs/generalize/decisions.csv
 } | block docs/accuracy.md decisions
 {

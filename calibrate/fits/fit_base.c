@@ -53,49 +53,49 @@ static const struct parameter PARAMETERS[] = {
      {{70, 0.5}, {50, 0.7}, {40, 0.8}, {500, 0.7}, {50, 0.7}, {40, 0.8}}},
     {AT(half_waves), false,
      {{0.12, 0.8}, {0.8, 0.6}, {0.65, 0.6}, {0.05, 0.8}, {0, 0}, {0, 0}}},
-    {AT(unaligned_gain), false,
+    {AT(gains.unaligned_gain), false,
      {{0.95, 0.3}, {0.9, 0.3}, {1, 0.3}, {1, 0.3}, {0.9, 0.3}, {1, 0.3}}},
-    {AT(m_trans_gain), false,
+    {AT(gains.m_trans_gain), false,
      {{0.91, 0.15}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}}},
-    {AT(n_trans_gain), false,
+    {AT(gains.n_trans_gain), false,
      {{1.05, 0.15}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}}},
-    {AT(gain_3x3), false,
+    {AT(gains.gain_3x3), false,
      {{1, 0}, {1.45, 0.3}, {1.7, 0.4}, {1.4, 0.35}, {1, 0}, {1, 0}}},
-    {AT(gain_5x5), false,
+    {AT(gains.gain_5x5), false,
      {{1, 0}, {1.3, 0.4}, {1.1, 0.3}, {1.1, 0.35}, {1.3, 0.35}, {1.1, 0.35}}},
-    {AT(stride_exponent), true,
+    {AT(exponents.stride_exponent), true,
      {{0, 0}, {0.03, 0.12}, {0.7, 0.15}, {0.05, 0.12}, {0.03, 0.15}, {0, 0}}},
-    {AT(batch_exponent_3x3), true,
+    {AT(exponents.batch_exponent_3x3), true,
      {{0, 0}, {0.05, 0.2}, {0.05, 0.2}, {0.05, 0.2}, {0.2, 0.3}, {0.2, 0.3}}},
-    {AT(padded_pointwise_gain), false,
+    {AT(gains.padded_pointwise_gain), false,
      {{1, 0}, {1, 0.5}, {1.2, 0.8}, {0.8, 0.8}, {1, 0.5}, {1, 0.5}}},
-    {AT(narrow_gain), false,
+    {AT(gains.narrow_gain), false,
      {{1, 0}, {1, 0.4}, {4, 1.0}, {1.5, 0.4}, {1, 0.5}, {4, 0.5}}},
-    {AT(wave_exponent), true,
+    {AT(exponents.wave_exponent), true,
      {{0, 0}, {0, 0}, {0.2, 0.2}, {0, 0}, {0, 0}, {0, 0}}},
-    {AT(stride_channels_exponent), true,
+    {AT(exponents.stride_channels_exponent), true,
      {{0, 0}, {0, 0}, {0, 0.2}, {0, 0}, {0, 0}, {0, 0}}},
-    {AT(stride_filters_exponent), true,
+    {AT(exponents.stride_filters_exponent), true,
      {{0, 0}, {0, 0}, {0, 0.2}, {0, 0}, {0, 0}, {0, 0}}},
-    {AT(tile_exponent), true,
+    {AT(exponents.tile_exponent), true,
      {{0, 0}, {0.5, 0.3}, {0, 0}, {0, 0}, {0, 0}, {0, 0}}},
-    {AT(tile_64_gain), false,
+    {AT(algorithms.tile_64_gain), false,
      {{1, 0}, {0.9, 0.15}, {1, 0}, {1, 0}, {0.9, 0.2}, {0.9, 0.2}}},
-    {AT(tile_32_gain), false,
+    {AT(algorithms.tile_32_gain), false,
      {{1, 0}, {0.75, 0.2}, {1, 0}, {1, 0}, {0.75, 0.2}, {0.75, 0.2}}},
-    {AT(partial_waves), false,
+    {AT(algorithms.partial_waves), false,
      {{0, 0}, {0, 0}, {0, 0}, {0, 0}, {0.5, 0.5}, {0.5, 0.5}}},
-    {AT(winograd_gain), false,
+    {AT(algorithms.winograd_gain), false,
      {{1, 0}, {1, 0}, {1, 0}, {1, 0}, {0.8, 0.3}, {0.8, 0.3}}},
-    {AT(transform_bytes_per_s), false,
+    {AT(algorithms.transform_bytes_per_s), false,
      {{1e12, 0}, {1e12, 0}, {1e12, 0}, {1e12, 0}, {0.7, 0.4}, {0.7, 0.4}}},
-    {AT(spread_gain), false,
+    {AT(algorithms.spread_gain), false,
      {{1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0.2}}},
-    {AT(gather_gain), false,
+    {AT(algorithms.gather_gain), false,
      {{1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {0.8, 0.3}}},
-    {AT(gather_bytes_per_s), false,
+    {AT(algorithms.gather_bytes_per_s), false,
      {{1e12, 0}, {1e12, 0}, {1e12, 0}, {1e12, 0}, {1e12, 0}, {0.5, 0.5}}},
-    {AT(pointwise_gain), false,
+    {AT(gains.pointwise_gain), false,
      {{1, 0}, {1, 0.15}, {1.05, 0.2}, {0.75, 0.25}, {1, 0.2}, {1.05, 0.2}}},
 };
 /* clang-format on */
@@ -178,8 +178,8 @@ static int residuals(const gsl_vector *theta, void *data, gsl_vector *out) {
 
 static bool is_byte_rate(int p) {
     size_t offset = PARAMETERS[p].offset;
-    return p == BANDWIDTH || offset == AT(transform_bytes_per_s) ||
-           offset == AT(gather_bytes_per_s);
+    return p == BANDWIDTH || offset == AT(algorithms.transform_bytes_per_s) ||
+           offset == AT(algorithms.gather_bytes_per_s);
 }
 
 /* Attained rate of large GEMMs: the 90th percentile of the rates of samples whose sides all exceed
@@ -245,7 +245,8 @@ static struct prior cpu_prior(int p, struct prior usual) {
 /* These do not apply to matrix units, for which libraries use other and larger tiles. */
 static bool is_tile_parameter(int p) {
     size_t offset = PARAMETERS[p].offset;
-    return offset == AT(tile_exponent) || offset == AT(tile_64_gain) || offset == AT(tile_32_gain);
+    return offset == AT(exponents.tile_exponent) || offset == AT(algorithms.tile_64_gain) ||
+           offset == AT(algorithms.tile_32_gain);
 }
 
 static enum kind kind_of(const struct dl_fit_set *set) {
@@ -341,7 +342,7 @@ enum dl_code dl_fit_base(const struct dl_fit_set *set, struct dl_kernel_model *m
                          struct dl_err *err) {
     const bool stream = set->op == DL_OP_STREAM;
     double adds = INFINITY, overlaps = INFINITY;
-    model->grouped_gain = 1.0;
+    model->gains.grouped_gain = 1.0;
     model->channel_multiple = set->channel_multiple;
     model->fixed_time = DL_FIXED_TIME_ADDS;
     DL_TRY(fit_form(set, model, &adds, err));

@@ -99,12 +99,12 @@ static enum dl_code fit_set(const struct dl_fit_set *set, struct dl_arena *arena
     double n = (double)set->count, sigma = sigma_of(residuals, set->count, scratch);
     sigma = sqrt((n * sigma * sigma + SIGMA_PRIOR_WEIGHT * SIGMA_PRIOR * SIGMA_PRIOR) /
                  (n + SIGMA_PRIOR_WEIGHT));
-    model->base_sigma_log = model->sigma_log = dl_fit_round(sigma, 4);
-    model->samples = (int64_t)set->count;
-    model->offset = 0.0;
+    model->base_sigma_log = model->correction.sigma_log = dl_fit_round(sigma, 4);
+    model->correction.samples = (int64_t)set->count;
+    model->correction.offset = 0.0;
     if (set->count < DL_FIT_MIN_SAMPLES || set->no_correction) {
         if (set->no_correction)
-            model->offset = dl_fit_round(dl_fit_level(set, residuals, scratch), 6);
+            model->correction.offset = dl_fit_round(dl_fit_level(set, residuals, scratch), 6);
         return DL_OK;
     }
     return dl_fit_process(set, residuals, arena, model, err);
@@ -265,7 +265,7 @@ static enum dl_code fit_model(const struct dl_kernel_sample *samples, size_t n,
         chosen.set.peak_flop_per_s = chosen.set.latency_s = NAN;
     }
     struct dl_kernel_model model = {
-        .op = (int)op, .pass = (int)pass, .precision = (int)precision, .call_s = NAN};
+        .op = (int)op, .pass = (int)pass, .precision = (int)precision, .correction.call_s = NAN};
     double *log_predicted = dl_arena_alloc(arena, chosen.set.count, sizeof *log_predicted);
     /* else GSL calls abort() */
     gsl_error_handler_t *handler = gsl_set_error_handler_off();
@@ -273,9 +273,9 @@ static enum dl_code fit_model(const struct dl_kernel_sample *samples, size_t n,
     if (op == DL_OP_STREAM && quality != NULL) code = try_without(&chosen.set, log_predicted, err);
     if (code == DL_OK) code = fit_set(&chosen.set, arena, &model, err);
     if (code == DL_OK && quality != NULL) {
-        double sigma_log = model.sigma_log;
+        double sigma_log = model.correction.sigma_log;
         code = cross_validate(&chosen.set, FOLDS, quality, log_predicted, &sigma_log, err);
-        if (quality->folds > 0) model.sigma_log = dl_fit_round(sigma_log, 4);
+        if (quality->folds > 0) model.correction.sigma_log = dl_fit_round(sigma_log, 4);
     }
     gsl_set_error_handler(handler);
     if (code == DL_OK) *out = model;

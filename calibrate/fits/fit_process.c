@@ -247,18 +247,19 @@ static bool write_model(struct process *p, const gsl_vector *theta, struct dl_ke
     double *scratch = malloc(p->n * sizeof *scratch);
     bool ready = chosen != NULL && scratch != NULL;
     for (size_t f = 0; f < p->axes; f++)
-        lengths[f] = model->lengths[f] = dl_fit_round(exp(gsl_vector_get(theta, f)), HYPER_DIGITS);
+        lengths[f] = model->correction.lengths[f] =
+            dl_fit_round(exp(gsl_vector_get(theta, f)), HYPER_DIGITS);
     const size_t count = ready ? choose_points(p, lengths, chosen, scratch) : 0;
     for (size_t f = 0; f < p->axes && ready; f++) {
-        model->domain_low[f] = INFINITY;
-        model->domain_high[f] = -INFINITY;
+        model->correction.domain_low[f] = INFINITY;
+        model->correction.domain_high[f] = -INFINITY;
         for (size_t i = 0; i < p->n; i++) {
             const double x = dl_fit_round(p->features[f * p->n + i], POINT_DIGITS);
-            model->domain_low[f] = fmin(model->domain_low[f], x);
-            model->domain_high[f] = fmax(model->domain_high[f], x);
+            model->correction.domain_low[f] = fmin(model->correction.domain_low[f], x);
+            model->correction.domain_high[f] = fmax(model->correction.domain_high[f], x);
         }
         for (size_t i = 0; i < count; i++)
-            model->points[f * count + i] =
+            model->correction.points[f * count + i] =
                 dl_fit_round(p->features[f * p->n + chosen[i]] / lengths[f], POINT_DIGITS);
     }
     double signal = dl_fit_round(exp(gsl_vector_get(theta, p->axes)), HYPER_DIGITS);
@@ -272,9 +273,9 @@ static bool write_model(struct process *p, const gsl_vector *theta, struct dl_ke
         ready = weigh(p, lengths, signal, noise, chosen, count, scratch);
     }
     for (size_t i = 0; i < count && ready; i++)
-        model->weights[i] = dl_fit_round(scratch[i], WEIGHT_DIGITS);
-    model->point_count = (int)(p->axes * count);
-    model->weight_count = (int)count;
+        model->correction.weights[i] = dl_fit_round(scratch[i], WEIGHT_DIGITS);
+    model->correction.point_count = (int)(p->axes * count);
+    model->correction.weight_count = (int)count;
     free(chosen);
     free(scratch);
     return ready;
@@ -343,9 +344,9 @@ static double fit_form(struct process *p, const struct dl_fit_form *form,
                        const struct dl_fit_set *set, double *features, gsl_vector *theta,
                        struct dl_kernel_model *model) {
     p->axes = 0;
-    p->distance = model->distance = form->distance;
+    p->distance = model->correction.distance = form->distance;
     for (; form->features[p->axes] != NULL; p->axes++) {
-        model->features[p->axes] = form->features[p->axes];
+        model->correction.features[p->axes] = form->features[p->axes];
         int axis = axis_named(set->op, form->features[p->axes]);
         for (size_t i = 0; i < p->n; i++)
             features[p->axes * p->n + i] = (double)set->shapes[i].features[axis];
@@ -355,8 +356,8 @@ static double fit_form(struct process *p, const struct dl_fit_form *form,
     gsl_vector_set(theta, p->axes + 1, log(NOISE_MEDIAN));
     gsl_vector_view used = gsl_vector_subvector(theta, 0, p->axes + 2);
     double least = maximize_thinned(p, &used.vector);
-    model->feature_count = model->length_count = model->domain_low_count =
-        model->domain_high_count = (int)p->axes;
+    model->correction.feature_count = model->correction.length_count =
+        model->correction.domain_low_count = model->correction.domain_high_count = (int)p->axes;
     return least;
 }
 
@@ -420,14 +421,16 @@ static double outlier_bound(const double *residuals, size_t n, double middle, do
 }
 
 static bool model_alloc(struct dl_kernel_model *model, size_t n, struct dl_arena *arena) {
-    model->features = dl_arena_alloc(arena, DL_FEATURES_MAX, sizeof *model->features);
-    model->lengths = dl_arena_alloc(arena, DL_FEATURES_MAX, sizeof(double));
-    model->domain_low = dl_arena_alloc(arena, DL_FEATURES_MAX, sizeof(double));
-    model->domain_high = dl_arena_alloc(arena, DL_FEATURES_MAX, sizeof(double));
-    model->points = dl_arena_alloc(arena, DL_FEATURES_MAX * n, sizeof(double));
-    model->weights = dl_arena_alloc(arena, n, sizeof(double));
-    return model->features != NULL && model->lengths != NULL && model->domain_low != NULL &&
-           model->domain_high != NULL && model->points != NULL && model->weights != NULL;
+    model->correction.features =
+        dl_arena_alloc(arena, DL_FEATURES_MAX, sizeof *model->correction.features);
+    model->correction.lengths = dl_arena_alloc(arena, DL_FEATURES_MAX, sizeof(double));
+    model->correction.domain_low = dl_arena_alloc(arena, DL_FEATURES_MAX, sizeof(double));
+    model->correction.domain_high = dl_arena_alloc(arena, DL_FEATURES_MAX, sizeof(double));
+    model->correction.points = dl_arena_alloc(arena, DL_FEATURES_MAX * n, sizeof(double));
+    model->correction.weights = dl_arena_alloc(arena, n, sizeof(double));
+    return model->correction.features != NULL && model->correction.lengths != NULL &&
+           model->correction.domain_low != NULL && model->correction.domain_high != NULL &&
+           model->correction.points != NULL && model->correction.weights != NULL;
 }
 
 enum dl_code dl_fit_process(const struct dl_fit_set *set, const double *residuals,
@@ -444,10 +447,10 @@ enum dl_code dl_fit_process(const struct dl_fit_set *set, const double *residual
     bool ready = model_alloc(model, n, arena) && y != NULL && features != NULL &&
                  p.covariance != NULL && p.shape_part != NULL && p.alpha != NULL && theta != NULL;
     if (ready) {
-        model->offset = dl_fit_round(dl_fit_level(set, residuals, y), 6);
-        double bound = outlier_bound(residuals, n, model->offset, y);
+        model->correction.offset = dl_fit_round(dl_fit_level(set, residuals, y), 6);
+        double bound = outlier_bound(residuals, n, model->correction.offset, y);
         for (size_t i = 0; i < n; i++)
-            y[i] = fmax(-bound, fmin(residuals[i] - model->offset, bound));
+            y[i] = fmax(-bound, fmin(residuals[i] - model->correction.offset, bound));
         ready = fit_forms(&p, set, features, y, theta, model);
     }
     gsl_matrix_free(p.covariance);

@@ -192,7 +192,7 @@ static void fit_ratio(const struct dl_kernel_sample *samples, size_t n,
     const bool stream = samples[0].kernel.op == DL_OP_STREAM;
     struct dl_kernel_model base = *like;
     base.pass = (int)samples[0].kernel.pass;
-    base.samples = (int64_t)n;
+    base.correction.samples = (int64_t)n;
     for (size_t i = 0; i < n; i++) {
         struct dl_kernel_model_shape shape;
         struct dl_kernel_time time;
@@ -205,10 +205,10 @@ static void fit_ratio(const struct dl_kernel_sample *samples, size_t n,
     }
     dl_sort(scratch, n);
     const double ratio = dl_quantile_sorted(scratch, n, 0.5);
-    base.offset = dl_fit_round(like->offset + ratio, 6);
+    base.correction.offset = dl_fit_round(like->correction.offset + ratio, 6);
     for (size_t i = 0; i < n; i++) errors[i] = fabs(scratch[i] - middle_of_others(scratch, n, i));
     dl_sort(errors, n);
-    base.sigma_log = base.base_sigma_log =
+    base.correction.sigma_log = base.base_sigma_log =
         dl_fit_round(fmax(dl_quantile_sorted(errors, n, 0.9) / NORMAL_90, 0.1), 4);
     *quality = (struct dl_fit_quality){.samples = n,
                                        .median_ape = dl_quantile_sorted(errors, n, 0.5),
@@ -290,7 +290,7 @@ static enum dl_code fit_all(const struct dl_kernel_sample *samples, size_t n,
         model->source = set->source;
         model->work = (int)row.work;
         model->variant = (int)row.variant;
-        model->call_s = call_s;
+        model->correction.call_s = call_s;
         report[set->kernel_model_count++] = row;
     }
     return DL_OK;

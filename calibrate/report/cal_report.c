@@ -4,47 +4,58 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/core/columns.h"
 #include "model/network/collective.h"
 
-static const struct dl_column probe_columns[] = {
-    {"name", "probe", "", DL_COLUMN_STRING, 0, 0},
-    {"available", "available", "", DL_COLUMN_BOOL, 0, 0},
-    {"summary", "measures", "", DL_COLUMN_STRING, 0, 0},
-    {"reason", "why not", "", DL_COLUMN_STRING, 0, 0},
+struct probe_facts {
+    const char *name, *summary, *reason;
+    bool available;
 };
-static const struct dl_column plan_columns[] = {
-    {"probe", "probe", "", DL_COLUMN_STRING, 0, 0},
-    {"pass", "pass", "", DL_COLUMN_STRING, 0, 0},
-    {"shape", "shape", "", DL_COLUMN_STRING, 0, 0},
-    {"share_s", "at most", "s", DL_COLUMN_NUMBER, 0, 2},
-    {"state", "state", "", DL_COLUMN_STRING, 0, 0},
+struct point_facts {
+    const char *probe, *pass, *shape, *state;
+    double share_s;
 };
-static const struct dl_column sample_columns[] = {
-    {"probe", "probe", "", DL_COLUMN_STRING, 0, 0},
-    {"pass", "pass", "", DL_COLUMN_STRING, 0, 0},
-    {"shape", "shape", "", DL_COLUMN_STRING, 0, 0},
-    {"precision", "precision", "", DL_COLUMN_STRING, 0, 0},
-    {"implementation", "by", "", DL_COLUMN_STRING, 0, 0},
-    {"median_s", "median", "ms", DL_COLUMN_NUMBER, 1e-3, 0},
-    {"low_s", "low", "ms", DL_COLUMN_NUMBER, 1e-3, 0},
-    {"high_s", "high", "ms", DL_COLUMN_NUMBER, 1e-3, 0},
-    {"repeats", "repeats", "", DL_COLUMN_INTEGER, 0, 0},
-    {"outliers", "outliers", "", DL_COLUMN_INTEGER, 0, 0},
-    {"preempted", "preempted", "", DL_COLUMN_INTEGER, 0, 0},
-    {"work", "work", "", DL_COLUMN_NUMBER, 0, 0},
+struct sample_facts {
+    struct dl_raw_sample s;
+    double work;
+};
+#define PROBE(member, key, heading)                                                                \
+    DL_SHOWN(struct probe_facts, member, key, heading, "", 0, 0, 0, NULL)
+#define POINT(member, key, heading, unit, digits)                                                  \
+    DL_SHOWN(struct point_facts, member, key, heading, unit, 0, digits, 0, NULL)
+#define SAMPLE(member, key, heading, unit, scale)                                                  \
+    DL_SHOWN(struct sample_facts, member, key, heading, unit, scale, 0, 0, NULL)
+static const struct dl_list_column probe_columns[] = {
+    PROBE(name, "name", "probe"), PROBE(available, "available", "available"),
+    PROBE(summary, "summary", "measures"), PROBE(reason, "reason", "why not")};
+static const struct dl_list_column plan_columns[] = {
+    POINT(probe, "probe", "probe", "", 0), POINT(pass, "pass", "pass", "", 0),
+    POINT(shape, "shape", "shape", "", 0), POINT(share_s, "share_s", "at most", "s", 2),
+    POINT(state, "state", "state", "", 0)};
+static const struct dl_list_column sample_columns[] = {
+    SAMPLE(s.probe, "probe", "probe", "", 0),
+    SAMPLE(s.pass, "pass", "pass", "", 0),
+    SAMPLE(s.shape, "shape", "shape", "", 0),
+    SAMPLE(s.precision, "precision", "precision", "", 0),
+    SAMPLE(s.implementation, "implementation", "by", "", 0),
+    SAMPLE(s.median_s, "median_s", "median", "ms", 1e-3),
+    SAMPLE(s.low_s, "low_s", "low", "ms", 1e-3),
+    SAMPLE(s.high_s, "high_s", "high", "ms", 1e-3),
+    SAMPLE(s.repeats, "repeats", "repeats", "", 0),
+    SAMPLE(s.outliers, "outliers", "outliers", "", 0),
+    SAMPLE(s.preempted, "preempted", "preempted", "", 0),
+    SAMPLE(work, "work", "work", "", 0),
 };
 
 const char *dl_cal_probe_list(const struct dl_cal_tools *tools, enum dl_format format,
                               struct dl_arena *arena) {
     struct dl_table table;
-    dl_table_init(&table, arena, probe_columns, 4);
+    dl_list_table(&table, arena, DL_LIST(probe_columns), 0);
     for (size_t i = 0; i < DL_CAL_PROBES_MAX && tools->probes[i].name != NULL; i++) {
-        union dl_cell *cells = dl_table_row(&table);
-        if (cells == NULL) return NULL;
-        cells[0].string = tools->probes[i].name;
-        cells[1].boolean = tools->probes[i].unavailable == NULL;
-        cells[2].string = dl_cal_probes[i].summary;
-        cells[3].string = tools->probes[i].unavailable;
+        const struct probe_facts facts = {tools->probes[i].name, dl_cal_probes[i].summary,
+                                          tools->probes[i].unavailable,
+                                          tools->probes[i].unavailable == NULL};
+        dl_list_add(&table, probe_columns, &facts);
     }
     return dl_table_render(&table, format);
 }
@@ -55,26 +66,24 @@ const char *dl_cal_plan_text(const struct dl_cal_plan *plan, const struct dl_cal
     struct dl_table table;
     size_t left = 0;
     double left_s = 0, all_s = 0;
-    dl_table_init(&table, arena, plan_columns, 5);
+    dl_list_table(&table, arena, DL_LIST(plan_columns), 0);
     for (size_t i = 0; i < plan->count; i++) {
         const struct dl_cal_point *p = &plan->points[i];
-        union dl_cell *cells = dl_table_row(&table);
-        if (cells == NULL) return NULL;
-        const char *state = dl_cal_unavailable(tools, p) != NULL ? "cannot run here"
-                            : dl_cal_journal_has(journal, p)     ? "done"
-                                                                 : "to do";
-        cells[0].string = p->probe;
-        cells[1].string = p->pass;
-        cells[2].string = p->shape;
-        cells[3].number = p->share_s;
-        cells[4].string = state;
+        const bool runs = dl_cal_unavailable(tools, p) == NULL,
+                   done = dl_cal_journal_has(journal, p);
+        const struct point_facts facts = {p->probe, p->pass, p->shape,
+                                          !runs  ? "cannot run here"
+                                          : done ? "done"
+                                                 : "to do",
+                                          p->share_s};
+        dl_list_add(&table, plan_columns, &facts);
         all_s += p->share_s;
-        if (strcmp(state, "to do") != 0) continue;
+        if (!runs || done) continue;
         left++;
         left_s += p->share_s;
     }
     const char *rows = dl_table_render(&table, format);
-    if (rows == NULL || format != DL_FORMAT_TEXT) return rows;
+    if (format != DL_FORMAT_TEXT) return rows;
     return dl_arena_printf(
         arena,
         "%s%zu of %zu samples to measure, expected time at most %.0f s; nothing was measured\n",
@@ -83,23 +92,11 @@ const char *dl_cal_plan_text(const struct dl_cal_plan *plan, const struct dl_cal
 
 const char *dl_cal_samples_csv(const struct dl_system *profile, struct dl_arena *arena) {
     struct dl_table table;
-    dl_table_init(&table, arena, sample_columns, sizeof sample_columns / sizeof *sample_columns);
+    dl_list_table(&table, arena, DL_LIST(sample_columns), 0);
     for (int i = 0; i < profile->sample_count; i++) {
         const struct dl_raw_sample *s = &profile->samples[i];
-        union dl_cell *cells = dl_table_row(&table);
-        if (cells == NULL) return NULL;
-        cells[0].string = s->probe;
-        cells[1].string = s->pass;
-        cells[2].string = s->shape;
-        cells[3].string = s->precision;
-        cells[4].string = s->implementation;
-        cells[5].number = s->median_s;
-        cells[6].number = s->low_s;
-        cells[7].number = s->high_s;
-        cells[8].integer = s->repeats;
-        cells[9].integer = s->outliers;
-        cells[10].integer = s->preempted;
-        cells[11].number = dl_cal_work(s);
+        const struct sample_facts facts = {*s, dl_cal_work(s)};
+        dl_list_add(&table, sample_columns, &facts);
     }
     return dl_table_csv(&table);
 }

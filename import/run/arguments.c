@@ -123,9 +123,9 @@ enum dl_code dl_arguments_number(struct dl_arguments *a, const char *names, doub
                                  double *inout, struct dl_err *err) {
     const struct dl_argument *found = dl_arguments_find(a, names);
     char *end;
-    if (found == NULL ||
-        (found->value != NULL && found->value[0] != '0' && dl_is_off(found->value)))
-        return DL_OK;
+    if (found == NULL || (found->value != NULL && found->value[0] != '0' &&
+                          (dl_is_off(found->value) || strcasecmp(found->value, "auto") == 0)))
+        return DL_OK; /* "auto": a program decides it when it runs */
     const char *text = found->value != NULL ? found->value : "";
     char plain[64];
     size_t length = 0;
@@ -243,6 +243,7 @@ static int list_of(const struct dl_arguments *a, const struct dl_argument *argum
     if (argument->used) return TAKEN;
     enum dl_argument_use use = use_of(argument, own);
     if (use == 0 && *what == NULL) use = use_of(argument, common);
+    if (use == DL_NOT_MODELLED_EVEN_OFF) return NOT_MODELLED;
     if (use == DL_COSTS_NOTHING || off) return COSTS_NOTHING;
     if (use == DL_NOT_MODELLED) return NOT_MODELLED;
     if (*what != NULL && is_off(argument)) return COSTS_NOTHING;

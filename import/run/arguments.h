@@ -57,7 +57,11 @@ bool dl_one_slip(const char *a, const char *b);
 
 /* ---- what nobody asked for ---- */
 
-enum dl_argument_use { DL_COSTS_NOTHING = 1, DL_NOT_MODELLED };
+enum dl_argument_use {
+    DL_COSTS_NOTHING = 1,
+    DL_NOT_MODELLED,         /* where it is switched on */
+    DL_NOT_MODELLED_EVEN_OFF /* on by default */
+};
 /* A row: names that match one of the patterns (of fnmatch), which stand between blanks. */
 struct dl_argument_class {
     enum dl_argument_use use;

@@ -1,5 +1,6 @@
 /* cmd_import_run.c - import of a training run: the formats, and the one command for all of them. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "import/run/imported_run.h"
@@ -60,6 +61,17 @@ static enum dl_code environment_of(const struct dl_options *options, struct dl_a
     return DL_OK;
 }
 
+/* What a script's command line would say is missing. */
+static enum dl_code plan_of(const struct dl_run_format *format, struct dl_run *run) {
+    const enum dl_code code = format->plan(run);
+    const size_t length = strlen(run->err->message);
+    if (code != DL_OK && run->script_arguments != NULL)
+        snprintf(run->err->message + length, sizeof run->err->message - length,
+                 "; the script takes values from its command line: give them by --args '%.300s'",
+                 run->script_arguments);
+    return code;
+}
+
 enum dl_code dl_run_import(struct dl_context *context, const struct dl_run_source *file,
                            const char *kind, const struct dl_import_asked *asked,
                            struct dl_imported_run *out, struct dl_err *err) {
@@ -73,6 +85,7 @@ enum dl_code dl_run_import(struct dl_context *context, const struct dl_run_sourc
     source.context = context;
     DL_TRY(dl_data_read(&context->data, source.path, MAX_BYTES, arena, &text, &source.length, err));
     source.text = text;
+    source.arguments = asked->arguments;
     if (memchr(text, '\0', source.length) != NULL)
         return dl_fail_at(err, source.path, 1, 1, NULL, "a zero byte: this is no text");
     words->arena = arena;
@@ -94,7 +107,7 @@ enum dl_code dl_run_import(struct dl_context *context, const struct dl_run_sourc
     dl_arguments_start(&run->arguments, source.path, arena);
     DL_TRY(format->read(&source, run));
     if (asked->ranks > 0) run->ranks = (double)asked->ranks;
-    DL_TRY(format->plan(run));
+    DL_TRY(plan_of(format, run));
     return dl_arguments_sort(&run->arguments, format->classes, dl_common_classes,
                              asked->skip_unknown || run->complete, &out->lists, err);
 }

@@ -33,6 +33,7 @@ struct dl_run_source {
     const char *path, *text;
     size_t length;
     const char *const *environment; /* NAME=VALUE, NULL-terminated */
+    const char *arguments;          /* of the script, between blanks; NULL */
     bool alone;                     /* no other file is read */
 };
 
@@ -41,9 +42,12 @@ struct dl_run {
     struct dl_arguments arguments;
     struct dl_plan_words *out;
     struct dl_err *err;
-    const char *program;           /* that a script starts: "pretrain_bert.py"; NULL: not said */
-    const char *launcher;          /* "torchrun"; NULL: not said */
-    const char *workload;          /* of --workload; NULL */
+    const char *program;  /* that a script starts: "pretrain_bert.py"; NULL: not said */
+    const char *launcher; /* "torchrun"; NULL: not said */
+    const char *workload; /* of --workload; NULL */
+    /* "ENV MODEL_SIZE": variables of a script that take its arguments, which --args did not give;
+     * NULL: none */
+    const char *script_arguments;
     double vocabulary;             /* of --vocab-size */
     double nodes, per_node, ranks; /* devices; NAN: not said */
     bool framework_asked;          /* by --framework */
@@ -65,9 +69,12 @@ extern const struct dl_run_format dl_run_formats[]; /* ended by name NULL */
  * first row of each format's table. */
 #define DL_CERTAIN                                                                                 \
     {                                                                                              \
-        DL_COSTS_NOTHING, "exp_manager.* checkpoint.* *ckpt* *checkpoint_callback* save* load* "   \
-                          "profiling.* profile* logger.* logging.* wandb* tensorboard* metrics.* " \
-                          "comm.* *_dump* debug.*"                                                 \
+        DL_COSTS_NOTHING,                                                                          \
+            "exp_manager.* checkpoint.* profiling.* nsys_profile.* logger.* logging.* metrics.* "  \
+            "comm.* debug.* run.* validation.* ckpt_fully_parallel_save "                          \
+            "ckpt_fully_parallel_load ckpt_fully_parallel_load_per_rank_objects "                  \
+            "no_ckpt_fully_parallel_save no_ckpt_load_validate_sharding_integrity "                \
+            "dist_ckpt_optim_fully_reshardable data_parallel_random_init load_precision"           \
     }
 extern const struct dl_argument_class dl_common_classes[], dl_megatron_classes[],
     dl_torchtitan_classes[], dl_deepspeed_classes[], dl_accelerate_classes[], dl_composer_classes[],
@@ -104,8 +111,14 @@ struct dl_word_pair {
 };
 const char *dl_paired(const struct dl_word_pair *pairs, const char *word);
 
+/* The workload of a model or recipe by its name; NULL: not known. */
+const char *dl_run_workload_of(struct dl_run *run, const char *name);
+
 /* Words of a tokenizer by its name or type, before padding; NAN: not known. */
 double dl_tokenizer_words(const char *name);
+/* The same of a tokenizer type of Pai-Megatron-Patch, after its padding. folder: of the tokenizer;
+ * extra: of --extra-vocab-size. */
+double dl_patched_tokenizer_words(const char *type, const char *folder, double extra);
 
 /* A file of a format (row `kind`) as a run; of `file` path, environment and alone count. */
 struct dl_imported_run {

@@ -1,5 +1,5 @@
-/* run_formats.c - formats that a table of keys describes: DeepSpeed's JSON, Accelerate's and
- * MaxText's YAML, llm-foundry's YAML for Composer, and command lines of other programs. */
+/* run_formats.c - formats that a table of keys describes: DeepSpeed's JSON, Accelerate's
+ * YAML, llm-foundry's YAML for Composer, and command lines of other programs. */
 #include <math.h>
 #include <string.h>
 
@@ -28,8 +28,9 @@ const struct dl_argument_class dl_deepspeed_classes[] = {
      "hybrid_engine.* compile.* quantize* graph_harvesting eigenvalue.* disable_allgather "
      "use_data_before_expert* domino.* *torch_autocast* sequence_parallel* "
      "zero_force_ds_cpu_optimizer"},
-    {DL_COSTS_NOTHING, "steps_per_print wall_clock_breakdown dump_state optimizer.* scheduler.* "
-                       "elasticity.* monitor* csv_monitor.* memory_breakdown comms_logger.*"},
+    {DL_COSTS_NOTHING,
+     "dump_state optimizer.params.* scheduler.type scheduler.params.* elasticity.* "
+     "monitor_config.* csv_monitor.* memory_breakdown comms_logger.* flops_profiler.* "},
     {0, NULL}};
 
 /* The framework is the one that shards so. */
@@ -93,9 +94,14 @@ const struct dl_argument_class dl_accelerate_classes[] = {
      "deepspeed_config.* dynamo_config.* megatron_lm_config.* fp8_config.* parallelism_config.* "
      "mpirun_config.* enable_cpu_affinity use_cpu ipex_config.*"},
     {DL_COSTS_NOTHING,
-     "compute_environment debug downcast_bf16 machine_rank main_* rdzv* same_network tpu_* "
-     "gpu_ids fsdp_config.fsdp_state* fsdp_config.fsdp_sync* fsdp_config.fsdp_cpu_ram* "
-     "main_training_function num_cpu_threads* commands command_file"},
+     "compute_environment downcast_bf16 machine_rank main_process_ip main_process_port "
+     "main_training_function same_network gpu_ids rdzv_backend rdzv_conf tpu_name tpu_zone "
+     "tpu_env tpu_use_cluster tpu_use_sudo tpu_downcast_bf16 "
+     "fsdp_config.fsdp_state_dict_type fsdp_config.fsdp_sync_module_states "
+     "fsdp_config.fsdp_cpu_ram_efficient_loading num_cpu_threads_per_process commands "
+     "command_file iam_role_name deepspeed_config.zero3_save_16bit_model "
+     "deepspeed_config.zero3_init_flag deepspeed_config.gradient_clipping "
+     "deepspeed_config.deepspeed_multinode_launcher "},
     {0, NULL}};
 
 enum dl_code dl_accelerate_plan(struct dl_run *run) {
@@ -137,7 +143,8 @@ static const struct dl_run_key composer_keys[] = {
     {"fsdp_config.sharding_strategy", DL_SLOT_SHARDING, shardings, NULL},
     {"fsdp_config.activation_checkpointing", DL_SLOT_RECOMPUTE, NULL, "full"},
     {"compute.gpus", DL_SLOT_RANKS, NULL, NULL},
-    {"model.pretrained_model_name_or_path|model.name_or_path", DL_SLOT_MODEL, NULL, NULL},
+    {"model.pretrained_model_name_or_path|model.name_or_path|model.pretrained_model_name",
+     DL_SLOT_MODEL, NULL, NULL},
     {NULL, 0, NULL, NULL}};
 const struct dl_argument_class dl_composer_classes[] = {
     DL_CERTAIN,
@@ -146,39 +153,62 @@ const struct dl_argument_class dl_composer_classes[] = {
                       "fsdp_config.backward_prefetch fsdp_config.forward_prefetch "
                       "model.attn_config.attn_impl model.fc_type tp_config.* *peft* *packing*"},
     {DL_COSTS_NOTHING,
-     "variables.* run_name train_loader.* eval_loader.* scheduler.* optimizer.* algorithms.* "
-     "max_duration seed device_eval* console* progress_bar callbacks.* loggers.* icl_* tokenizer.* "
-     "dist_timeout autoresume model.init* model.loss* model.name fsdp_config.state_dict* "
-     "fsdp_config.sync* image integrations* command compute.* parameters.* name load_weights* "
-     "model.attn_config.* model.pretrained model.use_auth* expandable_segments python_log_level"},
+     "variables.* scheduler.* eval_loader.* callbacks.* loggers.* integrations.* "
+     "optimizer.lr optimizer.betas optimizer.eps optimizer.weight_decay "
+     "algorithms.gradient_clipping.* max_duration device_eval_batch_size "
+     "eval_subset_num_batches eval_first eval_gauntlet eval_gauntlet_str "
+     "console_log_interval log_to_console progress_bar python_log_level dist_timeout "
+     "autoresume save_num_checkpoints_to_keep save_overwrite save_filename "
+     "save_latest_filename save_weights_only save_ignore_keys load_weights_only "
+     "load_ignore_keys load_strict_model_weights icl_tasks icl_tasks.* icl_tasks_str "
+     "icl_max_seq_len "
+     "icl_seq_len model.init_device model.init_config.* model.loss_fn model.name "
+     "model.pretrained model.use_auth_token model.attn_config.attn_uses_sequence_id "
+     "model.attn_config.softmax_scale model.attn_config.alibi_bias_max "
+     "model.attn_config.rope_theta model.ffn_config.moe_lbl_in_fp32 "
+     "fsdp_config.state_dict_type fsdp_config.sync_module_states fsdp_config.verbose "
+     "fsdp_config.activation_checkpointing_reentrant fsdp_config.load_monolith_rank0_only "
+     "train_loader.name train_loader.drop_last train_loader.num_workers "
+     "train_loader.pin_memory train_loader.prefetch_factor train_loader.persistent_workers "
+     "train_loader.timeout train_loader.dataset.local train_loader.dataset.remote "
+     "train_loader.dataset.split train_loader.dataset.shuffle "
+     "train_loader.dataset.shuffle_seed train_loader.dataset.shuffle_algo "
+     "train_loader.dataset.shuffle_block_size train_loader.dataset.max_seq_len "
+     "train_loader.dataset.eos_token_id train_loader.dataset.num_canonical_nodes "
+     "train_loader.dataset.hf_name train_loader.dataset.hf_kwargs.* "
+     "train_loader.dataset.preprocessing_fn train_loader.dataset.streams.* "
+     "train_loader.dataset.decoder_only_format train_loader.dataset.allow_pad_trimming image "
+     "command compute.cluster compute.instance parameters.* expandable_segments "},
     {0, NULL}};
+
+static const struct dl_run_shape mpt_shape[] = {
+    {"model.d_model", "hidden", NAN},
+    {"model.n_layers", "layers", NAN},
+    {"model.n_heads", "heads", NAN},
+    {"model.attn_config.kv_n_heads", "kv_heads", NAN},
+    {"model.vocab_size", "vocab", NAN},
+    {"max_seq_len|model.max_seq_len", "seq", 2048},
+    {NULL, NULL, 0},
+};
 
 /* MPT's shape; a model of a hub is known by its name. */
 static enum dl_code mpt_text(struct dl_run *run, const char **out) {
     struct dl_arguments *a = &run->arguments;
-    double hidden = NAN, layers = NAN, heads = NAN, kv = NAN, ratio = 4, vocab = NAN, seq = 2048;
-    DL_TRY(dl_arguments_number(a, "model.d_model", 1, 1e9, &hidden, run->err));
-    DL_TRY(dl_arguments_number(a, "model.n_layers", 1, 1e6, &layers, run->err));
-    DL_TRY(dl_arguments_number(a, "model.n_heads", 1, 1e6, &heads, run->err));
-    DL_TRY(dl_arguments_number(a, "model.attn_config.kv_n_heads", 1, 1e6, &kv, run->err));
+    struct dl_text text = {.arena = a->arena};
+    double ratio = 4, hidden = NAN;
     DL_TRY(dl_arguments_number(a, "model.expansion_ratio", 0.1, 1e3, &ratio, run->err));
-    DL_TRY(dl_arguments_number(a, "model.vocab_size", 1, 1e9, &vocab, run->err));
-    DL_TRY(dl_arguments_number(a, "max_seq_len|model.max_seq_len", 1, 1e9, &seq, run->err));
-    if (!dl_known(hidden) || !dl_known(layers) || !dl_known(heads) || !dl_known(vocab))
-        return DL_OK;
+    DL_TRY(dl_arguments_number(a, "model.d_model", 1, 1e9, &hidden, run->err));
+    if (!dl_known(hidden)) return DL_OK;
     const bool alibi = dl_arguments_flag(a, "model.attn_config.alibi"),
                rope = dl_arguments_flag(a, "model.attn_config.rope"),
                bare = dl_arguments_flag(a, "model.no_bias");
-    *out = dl_arena_printf(a->arena,
-                           "gpt:layers=%.0f,hidden=%.0f,heads=%.0f,ffn=%.0f,vocab=%.0f,seq=%.0f,"
-                           "pos=%s,tied=1,bias=%d,norm_bias=%d,dropout=0,flash=1",
-                           layers, hidden, heads, ratio * hidden, vocab, seq,
-                           rope    ? "rope"
-                           : alibi ? "none"
-                                   : "learned",
-                           !bare, !bare);
-    if (alibi) *out = dl_arena_printf(a->arena, "%s", *out);
-    if (dl_known(kv) && kv != heads) *out = dl_arena_printf(a->arena, "%s,kv_heads=%.0f", *out, kv);
+    dl_text_printf(&text, "gpt:pos=%s,tied=1,bias=%d,norm_bias=%d,dropout=0,flash=1,ffn=%.0f",
+                   rope    ? "rope"
+                   : alibi ? "none"
+                           : "learned",
+                   !bare, !bare, ratio * hidden);
+    DL_TRY(dl_run_shape_add(run, mpt_shape, &text));
+    *out = dl_text_string(&text);
     return DL_OK;
 }
 
@@ -190,123 +220,6 @@ enum dl_code dl_composer_plan(struct dl_run *run) {
     const char *sharding = s.words[DL_SLOT_SHARDING];
     if (sharding != NULL && strncmp(sharding, "hybrid", 6) == 0)
         s.words[DL_SLOT_SHARDING] = sharding + 6;
-    return dl_run_slots_plan(run, &s, text);
-}
-
-/* ---- MaxText ---- */
-
-static const struct dl_word_pair policies[] = {{"full", "full"},
-                                               {"minimal", "selective"},
-                                               {"none", "none"},
-                                               {"save_qkv_proj", "selective"},
-                                               {"save_out_proj", "selective"},
-                                               {"save_dot_except_mlp", "selective"},
-                                               {"save_dot_except_mlpwi", "selective"},
-                                               {"save_dot_with_context_except_mlp", "selective"},
-                                               {"minimal_with_context", "selective"},
-                                               {"minimal_flash", "selective"},
-                                               {"qkv_proj_offloaded", "selective"},
-                                               {"minimal_offloaded", "selective"},
-                                               {"custom", "selective"},
-                                               {NULL, NULL}};
-static const struct dl_run_key maxtext_keys[] = {
-    {"model_name", DL_SLOT_MODEL, NULL, NULL},
-    {"per_device_batch_size", DL_SLOT_EACH, NULL, NULL},
-    {"gradient_accumulation_steps", DL_SLOT_ACCUMULATE, NULL, NULL},
-    {"max_target_length", DL_SLOT_SEQ, NULL, NULL},
-    {"steps", DL_SLOT_STEPS, NULL, NULL},
-    {"quantization", DL_SLOT_PRECISION, dl_precision_pairs, NULL},
-    {"dtype", DL_SLOT_PRECISION, dl_precision_pairs, NULL},
-    {"remat_policy", DL_SLOT_RECOMPUTE, policies, NULL},
-    {"opt_type", DL_SLOT_OPTIMIZER, dl_optimizer_pairs, NULL},
-    {NULL, 0, NULL, NULL}};
-const struct dl_argument_class dl_maxtext_classes[] = {
-    DL_CERTAIN,
-    {DL_NOT_MODELLED,
-     "*offload* *remat* attention weight_dtype grad_dtype *_dtype *quant* *overlap* scan_layers "
-     "use_iota_embed fused_* *_block_* sa_* megablox sparse_matmul capacity_factor "
-     "use_ring_of_experts "
-     "load_balance* num_pipeline* pipeline_* *pipeline* shard_* *shard* logits_dot_in_fp32 "
-     "float32_* matmul_precision activations_in_float32 cast_logits* xla* mtp_* use_custom_sort* "
-     "compile* compiled_* context_parallel_*"},
-    {DL_COSTS_NOTHING,
-     "base_config run_name hardware *checkpoint* dataset_type max_segments* reuse_example* "
-     "learning_rate* adam_* gradient_clipping* enable_* rope_* head_dim_scale packing base_output* "
-     "model_call_mode override_model_config tokenizer* hf_* grain_* metrics* upload_* profiler "
-     "goodput* *goodput* skip_first* *eval* jax_* init_weights* *name eos* bos* allow_split* "
-     "normalization_layer* decoder_block *custom_mesh* decode_* prefill_* ar_* autoregressive* "
-     "add_bos add_eos *seed record_internal*"},
-    {0, NULL}};
-
-/* An axis over nodes and within them; -1: the devices that others leave. */
-static enum dl_code axis(struct dl_run *run, const char *name, double *out) {
-    double inside = 1, across = 1;
-    struct dl_arena *arena = run->arguments.arena;
-    DL_TRY(dl_arguments_number(&run->arguments, dl_arena_printf(arena, "ici_%s_parallelism", name),
-                               -1, 1e7, &inside, run->err));
-    DL_TRY(dl_arguments_number(&run->arguments, dl_arena_printf(arena, "dcn_%s_parallelism", name),
-                               -1, 1e7, &across, run->err));
-    *out = fmax(inside, 1) * fmax(across, 1);
-    return DL_OK;
-}
-
-/* A shape of base_*. */
-static enum dl_code maxtext_text(struct dl_run *run, double seq, const char **out) {
-    struct dl_arguments *a = &run->arguments;
-    double hidden = NAN, layers = NAN, heads = NAN, kv = NAN, ffn = NAN, head = NAN, vocab = 32000,
-           experts = 1, topk = 1;
-    DL_TRY(dl_arguments_number(a, "base_emb_dim", 1, 1e9, &hidden, run->err));
-    DL_TRY(dl_arguments_number(a, "base_num_decoder_layers", 1, 1e6, &layers, run->err));
-    DL_TRY(dl_arguments_number(a, "base_num_query_heads", 1, 1e6, &heads, run->err));
-    DL_TRY(dl_arguments_number(a, "base_num_kv_heads", 1, 1e6, &kv, run->err));
-    DL_TRY(dl_arguments_number(a, "base_mlp_dim", 1, 1e9, &ffn, run->err));
-    DL_TRY(dl_arguments_number(a, "head_dim", 1, 1e6, &head, run->err));
-    DL_TRY(dl_arguments_number(a, "vocab_size", 1, 1e9, &vocab, run->err));
-    DL_TRY(dl_arguments_number(a, "num_experts", 1, 1e6, &experts, run->err));
-    DL_TRY(dl_arguments_number(a, "num_experts_per_tok", 1, 1e6, &topk, run->err));
-    if (!dl_known(hidden) || !dl_known(layers) || !dl_known(heads) || !dl_known(ffn)) return DL_OK;
-    const char *block = dl_arguments_word(a, "decoder_block", "llama2");
-    static const char known[] = " llama2 mistral mixtral llama3 ";
-    if (strstr(known, dl_arena_printf(a->arena, " %s ", block)) == NULL)
-        return dl_arguments_fail(a, "decoder_block", run->err,
-                                 "no workload is known for a decoder of \"%.40s\": give one by "
-                                 "--workload",
-                                 block);
-    (void)dl_arguments_word(a, "mlp_activations|base_moe_mlp_dim", "");
-    *out = dl_arena_printf(
-        a->arena,
-        "gpt:layers=%.0f,hidden=%.0f,heads=%.0f,kv_heads=%.0f,ffn=%.0f,vocab=%.0f,seq=%.0f,"
-        "mlp=swiglu,norm=rmsnorm,pos=rope,tied=%d,flash=1",
-        layers, hidden, heads, dl_known(kv) ? kv : heads, ffn, vocab, seq,
-        dl_arguments_flag(a, "logits_via_embedding"));
-    if (dl_known(head) && head * heads != hidden)
-        *out = dl_arena_printf(a->arena, "%s,head_dim=%.0f", *out, head);
-    if (experts > 1)
-        *out = dl_arena_printf(a->arena, "%s,experts=%.0f,topk=%.0f", *out, experts, topk);
-    return DL_OK;
-}
-
-enum dl_code dl_maxtext_plan(struct dl_run *run) {
-    struct dl_run_slots s;
-    const char *text = NULL;
-    double tp = 1, ts = 1, cp = 1, sp = 1, ep = 1, pp = 1, data = 1, fsdp = 1, transposed = 1;
-    DL_TRY(dl_run_slots_read(run, maxtext_keys, &s));
-    DL_TRY(axis(run, "tensor", &tp));
-    DL_TRY(axis(run, "tensor_sequence", &ts));
-    DL_TRY(axis(run, "context", &cp));
-    DL_TRY(axis(run, "sequence", &sp));
-    DL_TRY(axis(run, "expert", &ep));
-    DL_TRY(axis(run, "pipeline", &pp));
-    DL_TRY(axis(run, "data", &data));
-    DL_TRY(axis(run, "fsdp", &fsdp));
-    DL_TRY(axis(run, "fsdp_transpose", &transposed));
-    s.numbers[DL_SLOT_TP] = tp * ts;
-    s.numbers[DL_SLOT_CP] = cp * sp;
-    s.numbers[DL_SLOT_EP] = ep;
-    s.numbers[DL_SLOT_PP] = pp;
-    if (!dl_known(s.numbers[DL_SLOT_SEQ])) s.numbers[DL_SLOT_SEQ] = 2048; /* of base.yml */
-    if (s.words[DL_SLOT_PRECISION] == NULL) s.words[DL_SLOT_PRECISION] = "bf16";
-    DL_TRY(maxtext_text(run, s.numbers[DL_SLOT_SEQ], &text));
     return dl_run_slots_plan(run, &s, text);
 }
 
@@ -344,9 +257,13 @@ const struct dl_argument_class dl_launch_classes[] = {
      "fsdp_* *packing use_flash* attn_implementation ddp_* *compression* torch_compile_* "
      "*cudnn_benchmark* use_liger* *quant*"},
     {DL_COSTS_NOTHING,
-     "epochs num_train_epochs num_epochs num_iters num_warmup* num_batches* bf16_full* "
-     "report_to remove_unused* overwrite_* do_* push_to* local_rank dist_* world_size "
-     "multiprocessing* workers j gpu verbose no_cuda"},
+     "epochs num_train_epochs num_epochs num_iters num_warmup_batches num_batches_per_iter "
+     "bf16_full_eval fp16_full_eval remove_unused_columns overwrite_output_dir "
+     "overwrite_cache do_train do_eval do_predict push_to_hub hub_model_id dist_url "
+     "dist_backend world_size multiprocessing_distributed workers j gpu print_freq p no_cuda "
+     "data_dir data train_dir val_dir log_interval checkpoint_format num_workers pin_mem "
+     "logging_first_step disable_tqdm dataloader_persistent_workers max_train_samples "
+     "max_eval_samples "},
     {0, NULL}};
 
 enum dl_code dl_launch_plan(struct dl_run *run) {

@@ -281,6 +281,15 @@ static enum dl_code add_words(struct dl_run *run, const struct dl_shell_list *wo
     return DL_OK;
 }
 
+/* The words of a text. */
+static void push_words(struct dl_arena *arena, struct dl_shell_list *out, const char *at) {
+    for (at += strspn(at, " \t\n"); *at != '\0'; at += strspn(at, " \t\n")) {
+        const size_t length = strcspn(at, " \t\n");
+        dl_shell_push(arena, out, dl_arena_strndup(arena, at, length));
+        at += length;
+    }
+}
+
 /* A file of variables with arguments, which another script starts. */
 static enum dl_code add_variables(struct dl_run *run, const struct dl_shell *shell) {
     struct dl_shell_list all = {NULL, 0, 0};
@@ -292,13 +301,7 @@ static enum dl_code add_variables(struct dl_run *run, const struct dl_shell *she
                 if (all.count > 0 && v->values.count > 1) dl_shell_push(shell->arena, &all, at);
                 continue;
             }
-            while (*at != '\0') {
-                const size_t length = strcspn(at, " \t\n");
-                if (length > 0)
-                    dl_shell_push(shell->arena, &all, dl_arena_strndup(shell->arena, at, length));
-                at += length;
-                at += strspn(at, " \t\n");
-            }
+            push_words(shell->arena, &all, at);
         }
     }
     dl_launch_options(run, &all, all.count);
@@ -384,6 +387,23 @@ static void note_defaults(struct dl_run *run, const struct dl_shell *shell) {
                           dl_text_string(&names));
 }
 
+/* "ENV MODEL_SIZE ...": the variables that take the script's arguments; NULL: none does. */
+static const char *names_of_arguments(const struct dl_shell *shell) {
+    struct dl_text names = {.arena = shell->arena};
+    for (int number = 1;; number++) {
+        const char *name = NULL, *mark = dl_arena_printf(shell->arena, "$%d", number);
+        for (int i = 0; i < shell->variable_count && name == NULL; i++) {
+            const struct dl_shell_variable *v = &shell->variables[i];
+            if (v->values.count == 1 &&
+                strcmp(dl_shell_shown(shell->arena, v->values.texts[0]), mark) == 0)
+                name = v->name;
+        }
+        if (name == NULL) break;
+        dl_text_printf(&names, "%s%s", number > 1 ? " " : "", name);
+    }
+    return names.length > 0 ? dl_text_string(&names) : NULL;
+}
+
 enum dl_code dl_run_read_script(const struct dl_run_source *source, struct dl_run *run) {
     struct dl_arena *arena = source->context->arena;
     struct dl_shell shell = {.arena = arena, .read = read_near, .data = (void *)source};
@@ -394,8 +414,14 @@ enum dl_code dl_run_read_script(const struct dl_run_source *source, struct dl_ru
         const char *equals = strchr(*pair, '=');
         dl_shell_set(&shell, dl_arena_strndup(arena, *pair, (size_t)(equals - *pair)), equals + 1);
     }
+    if (source->arguments != NULL) {
+        struct dl_shell_list words = {NULL, 0, 0};
+        push_words(arena, &words, source->arguments);
+        dl_shell_arguments(&shell, &words);
+    }
     DL_TRY(dl_shell_run(&shell, source->path, source->text, source->length, run->err));
     const struct dl_shell_command *c = training(run, &shell);
+    if (source->arguments == NULL) run->script_arguments = names_of_arguments(&shell);
     from_job(run, &shell);
     if (c != NULL) {
         const int at = program_at(&c->words);

@@ -40,7 +40,7 @@ static enum dl_code add_degrees(struct dl_megatron_reader *r) {
     DL_TRY(
         dl_arguments_number(r->a, "nproc_per_node|gpus_per_node", 1, 1e5, &run->per_node, r->err));
     if (!dl_known(run->ranks))
-        DL_TRY(dl_arguments_number(r->a, "world_size", 1, 1e8, &run->ranks, r->err));
+        DL_TRY(dl_arguments_number(r->a, "world_size|num_gpus", 1, 1e8, &run->ranks, r->err));
     double each = NAN; /* tensor ranks of an expert; not given: those of other layers */
     DL_TRY(dl_arguments_number(r->a, "expert_tensor_parallel_size", 1, 1e6, &each, r->err));
     const double of_expert = dl_known(each) ? each : r->tp, inner = r->tp * r->cp;
@@ -121,6 +121,11 @@ static enum dl_code read_sharding(struct dl_megatron_reader *r) {
         dl_arguments_number(r->a, "zero_stage|zero_optimization.stage", 0, 3, &deepspeed, r->err));
     if (torch) stage = "3";
     if (!fsdp && !torch) stage = shares ? "1" : "0";
+    if (r->recipe && !shares && !fsdp &&
+        dl_arguments_find(r->a, "use_distributed_optimizer") == NULL) {
+        stage = "1";
+        dl_arguments_note(r->a, "the distributed optimizer is on, as in recipes of pretraining");
+    }
     if (deepspeed > 0) stage = deepspeed == 1 ? "1" : deepspeed == 2 ? "2" : "3";
     if (stage[0] != '0') dl_plan_words_add(r->out, "zero", "%s", stage);
     DL_TRY(dl_megatron_number(r, "num_distributed_optimizer_instances", &copies));
@@ -156,7 +161,7 @@ static enum dl_code read_batch(struct dl_megatron_reader *r) {
         dl_plan_words_add(r->out, "micro-batch", "%.15g", r->micro);
     }
     double steps = 0, samples = 0, tokens = 0;
-    DL_TRY(dl_arguments_number(r->a, "train_iters|max_steps", 0, 1e9, &steps, r->err));
+    DL_TRY(dl_arguments_number(r->a, "train_iters|max_steps|max_step", 0, 1e9, &steps, r->err));
     DL_TRY(dl_arguments_number(r->a, "train_samples", 0, 1e15, &samples, r->err));
     DL_TRY(dl_arguments_number(r->a, "train_tokens", 0, 1e18, &tokens, r->err));
     if (samples <= 0) samples = steps * r->batch;
@@ -200,7 +205,9 @@ static enum dl_code read_recompute(struct dl_megatron_reader *r) {
     const bool by_method = strcmp(mode, "none") == 0 && dl_arguments_find(r->a, names) == NULL &&
                            dl_arguments_flag(r->a, "activations_checkpoint_method");
     if (old || by_method) mode = "full";
-    if (dl_arguments_flag(r->a, "recompute_activations")) mode = "selective";
+    if (dl_arguments_flag(r->a, "recompute_activations") ||
+        (r->recipe && dl_arguments_flag(r->a, "recompute_modules")))
+        mode = "selective";
     const char *method =
         dl_arguments_word(r->a, "recompute_method|activations_checkpoint_method", "");
     if (strcmp(mode, "full") == 0 && dl_known(layers)) mode = some_layers(r, layers);
@@ -231,10 +238,15 @@ static enum dl_code read_precision(struct dl_megatron_reader *r) {
         {"bf16_with_fp8_subchannel_scaling_mixed", "fp8"},
         {"bf16_with_mxfp8_mixed", "mxfp8"},
         {"bf16_with_nvfp4_mixed", "nvfp4"},
+        {"fp8_cs", "fp8"}, /* --compute_dtype of Megatron-Bridge: how it scales */
+        {"fp8_ds", "fp8"},
+        {"fp8_sc", "fp8"},
+        {"fp8_mx", "mxfp8"},
+        {"nvfp4", "nvfp4"},
         {NULL, NULL}};
-    const char *precision =
-        dl_paired(precisions, dl_arguments_word(r->a, "precision|mixed_precision", "32"));
-    if (precision == NULL) return unknown_word(r, "precision|mixed_precision", "bf16, 16 or 32");
+    static const char names[] = "precision|mixed_precision|compute_dtype";
+    const char *precision = dl_paired(precisions, dl_arguments_word(r->a, names, "32"));
+    if (precision == NULL) return unknown_word(r, names, "bf16, 16 or 32");
     if (dl_arguments_flag(r->a, "bf16|bf16.enabled")) precision = "bf16";
     if (dl_arguments_flag(r->a, "fp16|fp16.enabled")) precision = "fp16";
     const char *recipe = dl_arguments_word(r->a, "fp8_recipe", "delayed");

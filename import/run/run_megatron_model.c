@@ -45,6 +45,8 @@ static const struct foreign {
 } foreign[] = {
     {"vision_model_type|language_model_type|vision_config.num_layers|mm_cfg.llm",
      "vlm vision mimo multimodal llava", "a vision tower"},
+    {"patch_size|spatial_merge_size|mrope_section|disable_vision_class_token", "",
+     "a vision tower"},
     {"hybrid_override_pattern|hybrid_layer_pattern|hybrid_attention_ratio|"
      "is_hybrid_model",
      "mamba hybrid", "Mamba (state-space) layers"},
@@ -104,34 +106,46 @@ static bool is_bert(struct dl_megatron_reader *r) {
 /* ---- its parts ---- */
 
 /* Padded as Megatron does, unless it is told to divide by 1. */
+/* The words of the tokenizer that is named, or, of Pai's types, the padded vocabulary. */
+static enum dl_code words_of_tokenizer(struct dl_megatron_reader *r, bool bert, double *words,
+                                       double *padded) {
+    const char *type = dl_arguments_word(r->a, "tokenizer_type", ""),
+               *model = dl_arguments_word(
+                   r->a, "tokenizer_model|tokenizer_name_or_path|tokenizer_path", ""),
+               *of_run = dl_arguments_word(r->a, "run.name|exp_manager.name|name", ""),
+               *patched = dl_arguments_word(r->a, "patch_tokenizer_type", ""),
+               *folder = dl_arguments_word(r->a, "load", ""),
+               *name = model[0] != '\0' ? model : type;
+    double extra = 0;
+    DL_TRY(dl_megatron_number(r, "extra_vocab_size", &extra));
+    if (name[0] == '\0' && dl_arguments_find(r->a, "merge_file") != NULL) name = "gpt2bpe";
+    if (name[0] == '\0' && bert) name = "BertWordPieceLowerCase";
+    if (patched[0] != '\0') {
+        *padded = *words = dl_patched_tokenizer_words(name = patched, folder, extra);
+    } else {
+        *words = dl_tokenizer_words(name);
+        if (!dl_known(*words)) *words = dl_tokenizer_words(type);
+        if (!dl_known(*words) && name[0] == '\0') *words = dl_tokenizer_words(name = of_run);
+    }
+    if (!dl_known(*words))
+        return dl_fail_at(r->err, r->a->path, 1, 1, NULL,
+                          "no vocab_size, and the size of the tokenizer \"%.80s\" is not known: "
+                          "give it by --vocab-size N",
+                          name);
+    dl_arguments_note(r->a, "vocabulary: %.0f words of the tokenizer \"%.80s\"", *words, name);
+    return DL_OK;
+}
+
 static enum dl_code read_vocabulary(struct dl_megatron_reader *r, bool bert) {
     double padded = NAN, vocab = r->run->vocabulary, divisor = 128;
     DL_TRY(dl_megatron_number(r, "padded_vocab_size|override_vocab_size", &padded));
     if (!dl_known(vocab)) DL_TRY(dl_megatron_number(r, "vocab_size", &vocab));
     DL_TRY(dl_arguments_number(r->a, "make_vocab_size_divisible_by", 1, MOST, &divisor, r->err));
-    const char *type = dl_arguments_word(r->a, "tokenizer_type", ""),
-               *model = dl_arguments_word(
-                   r->a, "tokenizer_model|tokenizer_name_or_path|tokenizer_path", ""),
-               *library = dl_arguments_word(r->a, "tokenizer_library", "");
-    (void)library;
-    const char *name = model[0] != '\0' ? model : type;
-    if (!dl_known(padded) && !dl_known(vocab)) {
-        if (name[0] == '\0' && dl_arguments_find(r->a, "merge_file") != NULL) name = "gpt2bpe";
-        if (name[0] == '\0' && bert) name = "BertWordPieceLowerCase";
-        const char *of_run = dl_arguments_word(r->a, "run.name|exp_manager.name|name", "");
-        vocab = dl_tokenizer_words(name);
-        if (!dl_known(vocab)) vocab = dl_tokenizer_words(type);
-        if (!dl_known(vocab) && name[0] == '\0') vocab = dl_tokenizer_words(name = of_run);
-        if (!dl_known(vocab))
-            return dl_fail_at(
-                r->err, r->a->path, 1, 1, NULL,
-                "no vocab_size, and the size of the tokenizer \"%.80s\" is not known: "
-                "give it by --vocab-size N",
-                name);
-        dl_arguments_note(r->a, "vocabulary: %.0f words of the tokenizer \"%.80s\"", vocab, name);
-    }
+    (void)dl_arguments_find(r->a, "tokenizer_type|tokenizer_library|extra_vocab_size|"
+                                  "tokenizer_model|patch_tokenizer_type");
+    if (!(padded > 0) && !dl_known(vocab)) DL_TRY(words_of_tokenizer(r, bert, &vocab, &padded));
     if (divisor > 1) divisor *= r->tp;
-    key(r, "vocab", dl_known(padded) ? padded : ceil(vocab / divisor) * divisor);
+    key(r, "vocab", padded > 0 ? padded : ceil(vocab / divisor) * divisor);
     return DL_OK;
 }
 
@@ -169,6 +183,7 @@ static enum dl_code read_norm(struct dl_megatron_reader *r) {
                                                 {NULL, NULL}},
                                      positions[] = {{"learned_absolute", "learned"},
                                                     {"rope", "rope"},
+                                                    {"rotary", "rope"},
                                                     {"yarn", "rope"},
                                                     {"alibi", "alibi"},
                                                     {"none", "none"},
@@ -305,7 +320,8 @@ static enum dl_code read_pattern(struct dl_megatron_reader *r) {
         key(r, "dense_layers", (double)dense);
         return DL_OK;
     }
-    if (sscanf(pattern, "([1]*%lld+[0]*%lld)%c", &moe, &dense, &rest) == 2 && dense == 0 &&
+    dense = 0;
+    if (sscanf(pattern, "([1]*%lld%*[)+[0]*%lld)%c", &moe, &dense, &rest) >= 1 && dense == 0 &&
         (double)moe == r->layers)
         return DL_OK;
     if (read_turns(r, pattern)) return DL_OK;
@@ -373,8 +389,34 @@ static enum dl_code given(struct dl_megatron_reader *r) {
     return DL_OK;
 }
 
+/* A recipe of NeMo or Megatron-Bridge holds the model, and what the file does not override. */
+static void take_recipe(struct dl_megatron_reader *r, const char *recipe) {
+    static const char *const decided[] = {"tensor_model_parallel_size",
+                                          "pipeline_model_parallel_size", "context_parallel_size",
+                                          "global_batch_size", "micro_batch_size"};
+    struct dl_text missing = {.arena = r->a->arena};
+    r->run->workload = dl_run_workload_of(r->run, recipe);
+    if (r->run->workload == NULL) return;
+    for (size_t i = 0; i < sizeof decided / sizeof decided[0]; i++)
+        if (dl_arguments_find(r->a, decided[i]) == NULL)
+            dl_text_printf(&missing, "%s%s", missing.length > 0 ? ", " : "", decided[i]);
+    r->recipe = true;
+    if (missing.length > 0)
+        dl_arguments_note(r->a,
+                          "recipe \"%.60s\": it also decides %s, which the file does not say and "
+                          "which are predicted as 1",
+                          recipe, dl_text_string(&missing));
+}
+
 enum dl_code dl_megatron_model(struct dl_megatron_reader *r) {
-    const char *recipe = dl_arguments_word(r->a, "recipe", NULL);
+    const char *recipe = dl_arguments_word(r->a, "recipe|model_recipe_name|recipe_name", NULL),
+               *size = dl_arguments_word(r->a, "model_size", NULL);
+    if (recipe == NULL && size != NULL && dl_arguments_find(r->a, "model_name") != NULL)
+        recipe =
+            dl_arena_printf(r->a->arena, "%s_%s", dl_arguments_word(r->a, "model_name", ""), size);
+    (void)dl_arguments_find(r->a, "model_family_name");
+    if (r->run->workload == NULL && recipe != NULL && dl_arguments_find(r->a, "num_layers") == NULL)
+        take_recipe(r, recipe);
     if (r->run->workload != NULL) return given(r);
     DL_TRY(refuse_foreign(r));
     if (dl_arguments_find(r->a, "num_layers|encoder_num_layers") == NULL)

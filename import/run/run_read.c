@@ -95,6 +95,7 @@ static const struct rename {
     {"train.*", NULL},
     {"model.*", NULL},
     {"MODEL_ARGS.*", NULL}, /* functional tests of Megatron */
+    {"BASE_MODEL_ARGS.*", NULL},
 };
 
 static const char *renamed(struct dl_arena *arena, const char *name) {
@@ -157,6 +158,7 @@ enum dl_code dl_run_read_megatron(const struct dl_run_source *source, struct dl_
     DL_TRY(dl_run_read_script(source, run));
     for (int i = 0; i < run->arguments.count; i++) /* overrides of hydra */
         if (strncmp(run->arguments.all[i].name, "model.", 6) == 0 ||
+            strncmp(run->arguments.all[i].name, "train.", 6) == 0 ||
             strncmp(run->arguments.all[i].name, "trainer.", 8) == 0)
             return rename_all(run);
     return DL_OK;

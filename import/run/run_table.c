@@ -72,6 +72,8 @@ static const struct {
     {"*qwen3-235b-a22b*", "qwen3_235b_a22b"},
     {"*deepseek-v3*", "deepseek_v3"},
     {"*deepseek3-671b*", "deepseek_v3"},
+    {"*kimi-k2*", "deepseek_v3:heads=64,experts=384,dense_layers=1,vocab=163840"},
+    {"*bert-large-*", "bert_large"},
     {"*gpt-oss-120b*", "gpt_oss_120b"},
     {"*mpt-7b*", "mpt_7b"},
     {"*mpt-30b*", "mpt_30b"},
@@ -83,11 +85,12 @@ static const struct {
     {"gpt3-175b", "gpt3_175b"},
 };
 
-static const char *workload_of(struct dl_run *run, const char *name) {
+const char *dl_run_workload_of(struct dl_run *run, const char *name) {
     struct dl_err ignored;
     const char *path, *slash = strrchr(name, '/');
     char *plain = dl_arena_strdup(run->arguments.arena, slash != NULL ? slash + 1 : name);
-    for (char *c = plain; *c != '\0'; c++) *c = (char)(*c >= 'A' && *c <= 'Z' ? *c + 32 : *c);
+    for (char *c = plain; *c != '\0'; c++)
+        *c = (char)(*c >= 'A' && *c <= 'Z' ? *c + 32 : *c == '_' ? '-' : *c);
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++)
         if (fnmatch(models[i].pattern, plain, 0) == 0) return models[i].workload;
     for (char *c = plain; *c != '\0'; c++) *c = *c == '-' || *c == '.' ? '_' : *c;
@@ -141,6 +144,17 @@ enum dl_code dl_run_slots_read(struct dl_run *run, const struct dl_run_key *keys
     return DL_OK;
 }
 
+enum dl_code dl_run_shape_add(struct dl_run *run, const struct dl_run_shape *rows,
+                              struct dl_text *out) {
+    for (; rows->names != NULL; rows++) {
+        double value = NAN;
+        DL_TRY(dl_arguments_number(&run->arguments, rows->names, -1, 1e9, &value, run->err));
+        if (!(value >= 1)) value = rows->fallback;
+        if (dl_known(value)) dl_text_printf(out, ",%s=%.0f", rows->parameter, value);
+    }
+    return DL_OK;
+}
+
 static double known_or(double value, double otherwise) {
     return dl_known(value) ? value : otherwise;
 }
@@ -151,7 +165,7 @@ static enum dl_code add_workload(struct dl_run *run, const struct dl_run_slots *
     if (run->workload != NULL)
         text = run->workload;
     else if (text == NULL && name != NULL)
-        text = workload_of(run, name);
+        text = dl_run_workload_of(run, name);
     if (text == NULL)
         return dl_fail_at(
             run->err, run->arguments.path, 1, 1, NULL, "%s%.80s%s: give it by --workload NAME",

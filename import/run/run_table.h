@@ -44,6 +44,16 @@ struct dl_run_slots {
 
 extern const struct dl_word_pair dl_precision_pairs[], dl_optimizer_pairs[];
 
+/* A number of a model's shape: a key, its workload parameter, and what it is where the file does
+ * not say it; NAN: left out. Tables end by names NULL. */
+struct dl_run_shape {
+    const char *names, *parameter;
+    double fallback;
+};
+/* Adds ",PARAMETER=N" of each row; a number below 1 counts as not given. */
+enum dl_code dl_run_shape_add(struct dl_run *run, const struct dl_run_shape *rows,
+                              struct dl_text *out);
+
 /* Reads the keys; a later row of a slot counts where an earlier one says nothing. */
 enum dl_code dl_run_slots_read(struct dl_run *run, const struct dl_run_key *keys,
                                struct dl_run_slots *out);

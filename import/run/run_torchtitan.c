@@ -33,13 +33,16 @@ const struct dl_argument_class dl_torchtitan_classes[] = {
      "*pipeline_parallel_expert* *enable_fsdp_symm* model.print_after_conversion "
      "training.fp8_linear lora.* peft.* training.debug_moe* *max_context* ft_* fault_tolerance.*"},
     {DL_COSTS_NOTHING,
-     "model.norm_type model.tokenizer* model.hf_assets* *memory_estimation* experimental.custom* "
-     "training.gc_freq training.enable_cpu_offload_none model.print* "
-     "activation_checkpoint.preserve* "
-     "activation_checkpoint.determinism* activation_checkpoint.debug encoder.* inference.* "
-     "optimizer.lr* *.steps_per* training.classifier* training.img_size training.test_mode "
-     "*.folder "
-     "training.dataset* *.enabled *.enable *.freq *.interval*"},
+     "model.norm_type model.tokenizer_path model.hf_assets_path model.print_after_conversion "
+     "experimental.custom_import experimental.custom_args_module "
+     "experimental.custom_model_path memory_estimation.* training.gc_freq training.gc_debug "
+     "training.dataset training.dataset_path training.max_norm training.warmup_steps "
+     "training.data_parallel_type training.classifer_free_guidance_prob "
+     "training.classifier_free_guidance_prob training.img_size training.test_mode "
+     "training.random_timestep activation_checkpoint.preserve_rng_state "
+     "activation_checkpoint.determinism_check activation_checkpoint.debug encoder.* "
+     "inference.* optimizer.lr optimizer.eps optimizer.beta1 optimizer.beta2 "
+     "optimizer.weight_decay optimizer.lr_min "},
     {0, NULL},
 };
 

@@ -143,14 +143,7 @@ enum dl_code dl_shell_run_text(struct dl_shell_reader *outer, const char *path, 
     if (s->depth > MAX_DEPTH / 2) return dl_shell_fail(outer, "scripts too deep");
     if (memchr(text, '\0', length) != NULL)
         return dl_shell_fail(&r, "a zero byte: this is no text");
-    if (arguments != NULL) {
-        dl_shell_clear(s, "@");
-        for (int i = 0; i < arguments->count; i++) {
-            const char *number = dl_arena_printf(s->arena, "%d", i + 1);
-            dl_shell_assign(s, "@", number, arguments->texts[i], false);
-            dl_shell_set(s, number, arguments->texts[i]);
-        }
-    }
+    if (arguments != NULL) dl_shell_arguments(s, arguments);
     dl_shell_batch_lines(s, text, length);
     s->depth++;
     DL_TRY(dl_shell_run_list(&r, true, none));
@@ -169,12 +162,8 @@ enum dl_code dl_shell_run_function(struct dl_shell_reader *outer, const struct d
     r.end = f->end;
     r.jump = r.counted = NULL;
     if (s->depth > MAX_DEPTH / 2) return dl_shell_fail(outer, "functions too deep");
-    dl_shell_clear(s, "@");
-    for (int i = 1; i < words->count; i++) {
-        const char *number = dl_arena_printf(s->arena, "%d", i);
-        dl_shell_assign(s, "@", number, words->texts[i], false);
-        dl_shell_set(s, number, words->texts[i]);
-    }
+    const struct dl_shell_list arguments = {words->texts + 1, words->count - 1, 0};
+    dl_shell_arguments(s, &arguments);
     s->depth++;
     DL_TRY(dl_shell_run_group(&r, true));
     s->depth--;

@@ -63,6 +63,8 @@ enum dl_code dl_shell_run(struct dl_shell *shell, const char *path, const char *
                           struct dl_err *err);
 /* Sets a variable before the script runs, as its environment does. */
 void dl_shell_set(struct dl_shell *shell, const char *name, const char *value);
+/* Sets $1, $2, ..., "$@" and $#. */
+void dl_shell_arguments(struct dl_shell *shell, const struct dl_shell_list *words);
 /* The first value of a variable; NULL: not set. */
 const char *dl_shell_get(const struct dl_shell *shell, const char *name);
 

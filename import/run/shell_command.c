@@ -85,13 +85,22 @@ static enum dl_code builtin_eval(struct dl_shell_reader *r, struct dl_shell_list
     return dl_shell_run_text(r, r->path, text, strlen(text), NULL);
 }
 
+/* The text of a file: what the script wrote to it, or what can be read. */
+static const char *text_of_file(struct dl_shell *s, const char *name, size_t *length) {
+    for (int i = s->file_count - 1; i >= 0; i--) {
+        if (strcmp(s->files[i].path, name) != 0) continue;
+        *length = strlen(s->files[i].text);
+        return s->files[i].text;
+    }
+    return s->read != NULL ? s->read(s->data, name, length) : NULL;
+}
+
 /* "source FILE" and the script that a launcher is given, where the file can be read. */
 static enum dl_code include(struct dl_shell_reader *r, const struct dl_shell_list *words) {
     struct dl_shell *s = r->shell;
     size_t length = 0;
     if (words->count == 0) return DL_OK;
-    const char *text =
-        s->read != NULL && s->depth < 20 ? s->read(s->data, words->texts[0], &length) : NULL;
+    const char *text = s->depth < 20 ? text_of_file(s, words->texts[0], &length) : NULL;
     r->status = DL_SHELL_OPEN_QUESTION;
     if (text == NULL) {
         dl_shell_push(s->arena, &s->missing, words->texts[0]);
@@ -110,12 +119,8 @@ static enum dl_code builtin_source(struct dl_shell_reader *r, struct dl_shell_li
 static enum dl_code builtin_set(struct dl_shell_reader *r, struct dl_shell_list *words) {
     for (int i = 1; i < words->count; i++) {
         if (strcmp(words->texts[i], "--") != 0) continue;
-        dl_shell_clear(r->shell, "@");
-        for (int k = i + 1; k < words->count; k++) {
-            const char *number = dl_arena_printf(r->shell->arena, "%d", k - i);
-            dl_shell_assign(r->shell, "@", number, words->texts[k], false);
-            dl_shell_set(r->shell, number, words->texts[k]);
-        }
+        const struct dl_shell_list rest = from_word(words, i + 1);
+        dl_shell_arguments(r->shell, &rest);
         return DL_OK;
     }
     return DL_OK;
@@ -131,12 +136,7 @@ static enum dl_code builtin_shift(struct dl_shell_reader *r, struct dl_shell_lis
         v = dl_shell_find(s, "@");
         if (i >= by) dl_shell_push(s->arena, &rest, v->values.texts[i]);
     }
-    dl_shell_clear(s, "@");
-    for (int i = 0; i < rest.count; i++) {
-        const char *number = dl_arena_printf(s->arena, "%d", i + 1);
-        dl_shell_assign(s, "@", number, rest.texts[i], false);
-        dl_shell_set(s, number, rest.texts[i]);
-    }
+    dl_shell_arguments(s, &rest);
     return DL_OK;
 }
 

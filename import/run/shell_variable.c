@@ -62,6 +62,15 @@ void dl_shell_set(struct dl_shell *shell, const char *name, const char *value) {
     dl_shell_assign(shell, name, "0", value, false);
 }
 
+void dl_shell_arguments(struct dl_shell *shell, const struct dl_shell_list *words) {
+    dl_shell_clear(shell, "@");
+    for (int i = 0; i < words->count; i++) {
+        const char *number = dl_arena_printf(shell->arena, "%d", i + 1);
+        dl_shell_assign(shell, "@", number, words->texts[i], false);
+        dl_shell_set(shell, number, words->texts[i]);
+    }
+}
+
 const char *dl_shell_get(const struct dl_shell *shell, const char *name) {
     const struct dl_shell_variable *v = dl_shell_find(shell, name);
     return v != NULL && v->values.count > 0 ? v->values.texts[0] : NULL;

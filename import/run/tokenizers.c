@@ -49,13 +49,59 @@ static const struct {
     {"*phi-3*", 32011},
     {"*grok*", 131072},
     {"*bloom*", 250680},
+    {"bigscience/tokenizer", 250680},
+    {"*bpe-tokenizer-no-norm-250k*", 250680},
     {"*olmo*", 100278},
     {"*smollm*", 49152},
     {"*gpt-oss*", 200019},
     {"*glm-4*", 151329},
     {"*granite*", 49152},
     {"*c4_en_301*", 50257},
+    {"tiktokenizer", 131072}, /* Megatron's own, without --vocab-size */
 };
+
+/* Tokenizer types of Pai-Megatron-Patch (megatron_patch/tokenizer): to their words
+ * --extra-vocab-size is added, and nothing is padded. of: a pattern of the folder that has the
+ * tokenizer. */
+static const struct {
+    const char *type, *of;
+    int words;
+    bool fixed; /* whatever is extra */
+} patched[] = {
+    {"BloomTokenizerFromHF", "*", 250880, true},
+    {"ChatGLMTokenizerFromHF", "*", 130528, true},
+    {"GLM10BZHTokenizerFromHF", "*", 50048, true},
+    {"IcetkGLM130BTokenizer", "*", 150528, true},
+    {"StarcoderTokenizerFromHF", "*", 49152, true},
+    {"VicunaTokenizerFromHF", "*", 32000, true},
+    {"OPTTokenizer", "*", 50265, false},
+    {"LLamaTokenizer", "*[Qq]wen*", 151643, false}, /* the tokenizer of the folder, of any model */
+    {"LLamaTokenizer", "*lama-3*", 128000, false},
+    {"LLamaTokenizer", "*lama3*", 128000, false},
+    {"LLamaTokenizer", "*ode[Ll]lama*", 32016, false},
+    {"LLamaTokenizer", "*", 32000, false},
+    {"LLama2Tokenizer", "*", 32000, false},
+    {"MixtralTokenizer", "*", 32000, false},
+    {"MistralTokenizer", "*", 32000, false},
+    {"YiTokenizer", "*", 64000, false},
+    {"LLama3Tokenizer", "*", 128000, false},
+    {"FalconTokenizer", "*", 65024, false},
+    {"BaichuanTokenizer", "*aichuan2*", 125696, false},
+    {"BaichuanTokenizer", "*", 64000, false},
+    {"QwenTokenizer", "*", 151643, false},
+    {"Qwen2Tokenizer", "*", 151643, false},
+    {"Qwen3Tokenizer", "*", 151643, false},
+    {"DeepSeekV2Tokenizer", "*oonlight*", 163840, false},
+    {"DeepSeekV2Tokenizer", "*[Vv]3*", 128813, false},
+    {"DeepSeekV2Tokenizer", "*[Vv]2*", 100000, false},
+};
+
+double dl_patched_tokenizer_words(const char *type, const char *folder, double extra) {
+    for (size_t i = 0; i < sizeof patched / sizeof patched[0]; i++)
+        if (strcmp(patched[i].type, type) == 0 && fnmatch(patched[i].of, folder, 0) == 0)
+            return patched[i].words + (patched[i].fixed ? 0 : extra);
+    return NAN;
+}
 
 double dl_tokenizer_words(const char *name) {
     char small[256];

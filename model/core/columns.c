@@ -8,7 +8,9 @@ static union dl_cell cell_of(const struct dl_list_column *c, const void *facts) 
     switch (c->column.type) {
     case DL_COLUMN_STRING: return (union dl_cell){.string = *(const char *const *)member};
     case DL_COLUMN_NUMBER: return (union dl_cell){.number = *(const double *)member};
-    case DL_COLUMN_INTEGER: return (union dl_cell){.integer = *(const int64_t *)member};
+    case DL_COLUMN_INTEGER:
+        return (union dl_cell){.integer = c->bytes == sizeof(int) ? *(const int *)member
+                                                                  : *(const int64_t *)member};
     default: return (union dl_cell){.boolean = *(const bool *)member};
     }
 }
@@ -16,18 +18,17 @@ static union dl_cell cell_of(const struct dl_list_column *c, const void *facts) 
 struct dl_column *dl_list_table(struct dl_table *table, struct dl_arena *arena,
                                 const struct dl_list_column *list, int count, unsigned show) {
     struct dl_column *columns = dl_arena_alloc(arena, (size_t)count, sizeof *columns);
-    for (int i = 0; i < count && columns != NULL; i++) {
+    for (int i = 0; i < count; i++) {
         columns[i] = list[i].column;
         if (list[i].show != 0 && (list[i].show & show) == 0) columns[i].heading = NULL;
     }
-    dl_table_init(table, arena, columns, columns != NULL ? count : 0);
+    dl_table_init(table, arena, columns, count);
     return columns;
 }
 
 void dl_list_add(struct dl_table *table, const struct dl_list_column *list, const void *facts) {
     union dl_cell *cells = dl_table_row(table);
-    for (int i = 0; i < table->column_count && cells != NULL; i++)
-        cells[i] = cell_of(&list[i], facts);
+    for (int i = 0; i < table->column_count; i++) cells[i] = cell_of(&list[i], facts);
 }
 
 void dl_list_json(struct dl_json_writer *w, const struct dl_list_column *list, int count,

@@ -76,6 +76,12 @@ struct dl_field {
  * DL_FIELD(struct link, latency_s, NUMBER, DL_RANGE(0, 1, DL_UNIT_S), .help = "one message") */
 #define DL_FIELD(struct_, member_, type_, ...)                                                     \
     { .key = #member_, .type = DL_FIELD_##type_, .offset = offsetof(struct_, member_), __VA_ARGS__ }
+/* The same of a member of a struct in it. */
+#define DL_FIELD_IN(struct_, group_, member_, type_, ...)                                          \
+    {                                                                                              \
+        .key = #member_, .type = DL_FIELD_##type_, .offset = offsetof(struct_, group_.member_),    \
+        __VA_ARGS__                                                                                \
+    }
 #define DL_RANGE(min_, max_, unit_) .min = (min_), .max = (max_), .unit = (unit_)
 
 struct dl_schema {
@@ -178,11 +184,10 @@ void dl_number_text(double value, char out[DL_NUMBER_TEXT]);
  * and quoting. */
 struct dl_json_writer {
     struct dl_arena *arena;
-    char *text; /* NUL-terminated, grows; no newline at the end; "" when memory is exhausted */
+    char *text; /* NUL-terminated, grows; no newline at the end */
     size_t length, capacity;
     int depth;
     bool need_comma, compact;
-    bool failed;                     /* out of memory or misuse; the text is then incomplete */
     char closers[DL_JSON_DEPTH + 1]; /* ']' or '}' of each open level; the last stays 0 */
 };
 void dl_jw_init(struct dl_json_writer *w, struct dl_arena *arena, bool compact);
@@ -194,5 +199,7 @@ void dl_jw_number(struct dl_json_writer *w, const char *key, double value); /* N
 void dl_jw_integer(struct dl_json_writer *w, const char *key, int64_t value);
 void dl_jw_bool(struct dl_json_writer *w, const char *key, bool value);
 void dl_jw_string(struct dl_json_writer *w, const char *key, const char *value); /* NULL: null */
+/* Ends all open levels; the document with a newline. */
+char *dl_jw_text(struct dl_json_writer *w);
 
 #endif

@@ -171,7 +171,7 @@ static void write_field(struct dl_json_writer *w, const struct dl_field *field,
 
 static void write_members(struct dl_json_writer *w, const struct dl_schema *schema,
                           const char *object) {
-    for (const struct dl_field *f = schema->fields; f->type != DL_FIELD_END && !w->failed; f++)
+    for (const struct dl_field *f = schema->fields; f->type != DL_FIELD_END; f++)
         if (is_present(f, object)) write_field(w, f, object);
 }
 
@@ -185,6 +185,5 @@ char *dl_json_text(const struct dl_schema *schema, const void *object, struct dl
         dl_jw_integer(&w, "version", 1);
     }
     write_members(&w, schema, object);
-    dl_jw_end(&w);
-    return w.failed ? NULL : dl_arena_printf(arena, "%s\n", w.text);
+    return dl_jw_text(&w);
 }

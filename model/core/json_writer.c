@@ -1,6 +1,7 @@
 /* json_writer.c - JSON text piece by piece.
  * Does not check that keys are unique.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +37,6 @@ void dl_number_text(double value, char out[DL_NUMBER_TEXT]) {
 }
 
 static void put(struct dl_json_writer *w, const char *text, size_t length) {
-    if (w->failed) return;
     if (length >= w->capacity - w->length) {
         size_t capacity =
             w->capacity * 2 > w->length + length + 1 ? w->capacity * 2 : w->length + length + 1;
@@ -106,10 +106,7 @@ static void begin(struct dl_json_writer *w, const char *key) {
 static void open_level(struct dl_json_writer *w, const char *key, char opener, char closer) {
     begin(w, key);
     put(w, &opener, 1);
-    if (w->depth >= DL_JSON_DEPTH) {
-        w->failed = true;
-        return;
-    }
+    assert(w->depth < DL_JSON_DEPTH);
     w->closers[w->depth++] = closer;
     w->need_comma = false;
 }
@@ -128,10 +125,7 @@ void dl_jw_array(struct dl_json_writer *w, const char *key) { open_level(w, key,
 void dl_jw_end(struct dl_json_writer *w) {
     const bool empty = !w->need_comma;
 
-    if (w->depth <= 0) {
-        w->failed = true;
-        return;
-    }
+    assert(w->depth > 0);
     w->depth--;
     if (!empty) new_line(w);
     put(w, &w->closers[w->depth], 1);
@@ -165,4 +159,10 @@ void dl_jw_string(struct dl_json_writer *w, const char *key, const char *value) 
         put_text(w, "null");
     else
         put_quoted(w, value);
+}
+
+char *dl_jw_text(struct dl_json_writer *w) {
+    while (w->depth > 0) dl_jw_end(w);
+    put_text(w, "\n");
+    return w->text;
 }

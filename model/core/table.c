@@ -317,10 +317,6 @@ static void json_members(const struct dl_table *table, int row, struct dl_json_w
             done = same_group(table->columns[before].key, key, group_length);
         if (done) continue;
         char *name = dl_arena_strndup(table->arena, key + prefix, group_length - 1 - prefix);
-        if (name == NULL) {
-            writer->failed = true;
-            return;
-        }
         dl_jw_object(writer, name);
         json_members(table, row, writer, c, group_length);
         dl_jw_end(writer);
@@ -342,6 +338,5 @@ const char *dl_table_render(const struct dl_table *table, enum dl_format format)
     dl_jw_init(&w, table->arena, false);
     dl_jw_array(&w, NULL);
     dl_table_json(table, &w);
-    dl_jw_end(&w);
-    return w.failed ? NULL : dl_arena_printf(table->arena, "%s\n", w.text);
+    return dl_jw_text(&w);
 }

@@ -55,7 +55,7 @@ void dl_table_measure(const struct dl_table *part, struct dl_arena *arena,
                       struct dl_table_layout *layout);
 char *dl_table_text_part(const struct dl_table *part, const struct dl_table_layout *layout,
                          bool head);
-/* As text, CSV, or a JSON document: the array of its rows. NULL: the JSON writer failed. */
+/* As text, CSV, or a JSON document: the array of its rows. */
 const char *dl_table_render(const struct dl_table *table, enum dl_format format);
 /* The text of a cell in dl_table_text(), in the arena. */
 const char *dl_table_cell_text(const struct dl_table *table, int row, int column,

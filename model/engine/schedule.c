@@ -220,7 +220,9 @@ double dl_pipeline_span(const struct dl_pipeline_order *o, double micro_batches,
     if (o->schedule == DL_ASYNC) { /* stages wait for the slowest, or for messages */
         double most_s = 0;
         for (int s = 0; s < stages; s++)
-            most_s = fmax(most_s, fmax(o->forward_s[s] + o->backward_s[s], o->message_s));
+            most_s =
+                fmax(most_s, o->blocks ? o->forward_s[s] + o->backward_s[s] + 2 * o->message_s
+                                       : fmax(o->forward_s[s] + o->backward_s[s], o->message_s));
         for (int s = 0; s < stages; s++) end_s[s] = micro_batches * most_s;
         return end_s[0];
     }

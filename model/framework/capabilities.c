@@ -29,6 +29,16 @@ bool dl_framework_has_precision(const struct dl_framework *framework, enum dl_pr
     return is_listed(c->precisions, c->precision_count, dl_precision_names[precision]);
 }
 
+enum dl_precision dl_default_precision(const struct dl_device *device,
+                                       const struct dl_framework *const *frameworks, int count) {
+    bool trains = false, has_rate = false;
+    for (int i = 0; i < count; i++)
+        trains = trains || dl_framework_has_precision(frameworks[i], DL_BF16);
+    for (int i = 0; i < device->rate_count; i++)
+        has_rate = has_rate || device->rates[i].precision == DL_BF16;
+    return trains && has_rate ? DL_BF16 : DL_FP32;
+}
+
 /* For a network whose layers are split over ranks; NULL: the release has everything. */
 static const char *split_lacks(const struct dl_framework_capabilities *c,
                                const struct dl_plan *plan, int zero_stage) {

@@ -139,13 +139,11 @@ static struct dl_pass_cost update_cost(const struct dl_device *device,
                                        const struct dl_plan *plan) {
     const struct dl_framework_kernels *kernels = &framework->kernels;
     /* the facts are of CUDA kernels */
-    if (kernels->optimizer_kernels <= 0 || device->kind != DL_DEVICE_GPU)
+    if (kernels->optimizer == NULL || device->kind != DL_DEVICE_GPU)
         return parameters_cost(device, workload,
                                dl_update_bytes_per_parameter(plan->optimizer, plan->precision),
                                kernels->update_launches_per_tensor);
-    const struct dl_optimizer_cost update = dl_optimizer_cost(
-                                       (enum dl_optimizer_kernels)kernels->optimizer_kernels,
-                                       plan->optimizer),
+    const struct dl_optimizer_cost update = kernels->optimizer->update[plan->optimizer],
                                    decay = decay_cost(workload, kernels);
     double bytes = update.bytes + decay.bytes;
     if (plan->precision == DL_MIXED)
@@ -162,9 +160,8 @@ static struct dl_pass_cost accumulation_cost(const struct dl_device *device,
                                              const struct dl_plan *plan) {
     const struct dl_framework_kernels *kernels = &framework->kernels;
     if (device->kind == DL_DEVICE_CPU) return (struct dl_pass_cost){0};
-    const struct dl_optimizer_cost sum =
-        dl_accumulation_cost((enum dl_optimizer_kernels)fmax(kernels->optimizer_kernels, 0),
-                             plan->precision, (enum dl_mixed_policy)fmax(kernels->mixed_policy, 0));
+    const struct dl_optimizer_cost sum = dl_accumulation_cost(
+        kernels->optimizer, plan->precision, (enum dl_mixed_policy)fmax(kernels->mixed_policy, 0));
     return parameters_cost(device, workload, sum.bytes, sum.kernels);
 }
 

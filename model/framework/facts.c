@@ -118,41 +118,16 @@ void dl_facts_compile(struct dl_kernel_facts *facts, const struct dl_framework *
     if (facts->policy != DL_MIXED_HALF) facts->policy = DL_MIXED_REWRITE_COMPILED;
 }
 
-/* Kernels per parameter tensor and bytes per parameter, gradients in fp32. Momentum of PyTorch's
- * loop: weight decay, momentum, update 44, zeroing and accumulation of the gradient 16. Scripts of
- * TensorFlow assign each variable by a copy (24 of 156); LAMB adds norms and bias corrections.
- * Adam of PyTorch's BERT scripts: norm 4, moments 40, ratio 28, decay 20, step 28, zeroing and
- * accumulation of the gradient 16. Source: kernels-of-frameworks, section 3; dle-bert-2. */
-struct dl_optimizer_cost dl_optimizer_cost(enum dl_optimizer_kernels how,
-                                           enum dl_optimizer optimizer) {
-    static const struct dl_optimizer_cost costs[][DL_OPTIMIZERS] = {
-        [DL_OPTIMIZER_FUSED] = {[DL_SGD] = {1, 12}, {1, 20}, {1, 28}, {4, 44}},
-        [DL_OPTIMIZER_APEX] = {[DL_SGD] = {0.03, 12}, {0.03, 20}, {0.03, 28}, {0.15, 52}},
-        [DL_OPTIMIZER_TENSORFLOW] = {[DL_SGD] = {1, 12}, {2, 24}, {3, 40}, {27, 190}},
-        [DL_OPTIMIZER_TENSORFLOW2] = {[DL_SGD] = {1, 12}, {2, 24}, {4, 60}, {27, 190}},
-        [DL_OPTIMIZER_TENSORFLOW_SCRIPT] = {[DL_SGD] = {1, 12}, {2, 24}, {19, 168}, {29, 202}},
-        [DL_OPTIMIZER_PYTORCH_LOOP] = {[DL_SGD] = {3, 28}, {6, 60}, {10, 96}, {14, 120}},
-        [DL_OPTIMIZER_PYTORCH] = {[DL_SGD] = {0.1, 20}, {0.1, 44}, {0.2, 80}, {0.3, 104}},
-        [DL_OPTIMIZER_MXNET] = {[DL_SGD] = {0.25, 12}, {0.25, 20}, {1, 28}, {4, 50}},
-        [DL_OPTIMIZER_KERAS] = {[DL_SGD] = {3, 24}, {6, 48}, {12, 120}, {27, 190}},
-        [DL_OPTIMIZER_CAFFE] = {[DL_SGD] = {3, 32}, {4, 44}, {8, 80}, {14, 120}},
-        [DL_OPTIMIZER_PYTORCH_SCRIPT] = {[DL_SGD] = {3, 28}, {6, 60}, {14, 136}, {0.15, 52}},
-    };
-    return costs[how][optimizer];
-}
-
-/* A sum reads both and writes one. TensorFlow's script also reads each gradient for its norm and
- * clips it; under mixed precision it undoes the scaling and looks for overflows, and both its
- * policies and autocast cast each weight (6 bytes) and gradient (6). apex O2 adds gradients in 16
- * bit to masters, all tensors in a few kernels. Source: kernels-of-frameworks. */
-struct dl_optimizer_cost dl_accumulation_cost(enum dl_optimizer_kernels how,
+/* A sum reads both and writes one. Mixed precision with fp32 weights casts each weight (6 bytes)
+ * and gradient (6). Source: kernels-of-frameworks. */
+struct dl_optimizer_cost dl_accumulation_cost(const struct dl_optimizer_row *row,
                                               enum dl_precision precision,
                                               enum dl_mixed_policy policy) {
     const bool mixed = precision == DL_MIXED;
     struct dl_optimizer_cost cost = {1, 12};
-    if (how == DL_OPTIMIZER_TENSORFLOW_SCRIPT)
-        cost = mixed ? (struct dl_optimizer_cost){6, 38} : (struct dl_optimizer_cost){3, 24};
-    if (how == DL_OPTIMIZER_APEX && mixed) cost = (struct dl_optimizer_cost){0.03, 10};
+    if (row != NULL && dl_known(row->accumulation.bytes)) cost = row->accumulation;
+    if (row != NULL && mixed && dl_known(row->mixed_accumulation.bytes))
+        cost = row->mixed_accumulation;
     if (mixed && policy != DL_MIXED_HALF) cost.kernels += 2, cost.bytes += 12;
     return cost;
 }

@@ -32,17 +32,10 @@ void dl_facts_compile(struct dl_kernel_facts *facts, const struct dl_framework *
  * any layout; before compute capability 6.0, cuDNN's persistent batch norm is the spatial one. */
 void dl_facts_on_device(struct dl_kernel_facts *facts, const struct dl_device *device);
 
-/* Kernels per parameter tensor and bytes of memory traffic per parameter of one update. */
-struct dl_optimizer_cost {
-    double kernels, bytes;
-};
-struct dl_optimizer_cost dl_optimizer_cost(enum dl_optimizer_kernels how,
-                                           enum dl_optimizer optimizer);
-
 /* What a framework runs per parameter in a micro-batch that ends without an update: its gradients
  * are added to those of the micro-batches before, and where weights are kept in fp32 both are cast.
- * F-ACCUMULATE */
-struct dl_optimizer_cost dl_accumulation_cost(enum dl_optimizer_kernels how,
+ * `row` NULL: as one that says nothing of it. F-ACCUMULATE */
+struct dl_optimizer_cost dl_accumulation_cost(const struct dl_optimizer_row *row,
                                               enum dl_precision precision,
                                               enum dl_mixed_policy policy);
 

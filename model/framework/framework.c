@@ -164,7 +164,6 @@ void dl_framework_share_kernels(struct dl_framework *framework, const struct dl_
                             &own->layout,
                             &own->mixed_layout,
                             &own->mixed_policy,
-                            &own->optimizer_kernels,
                             &own->weight_copies,
                             &own->weight_decay,
                             &own->mixed_batchnorm,
@@ -181,6 +180,7 @@ void dl_framework_share_kernels(struct dl_framework *framework, const struct dl_
         if (!dl_known(*numbers[i]))
             *numbers[i] = *(const double *)(const void *)((const char *)theirs + at);
     }
+    if (own->optimizer_kernels == NULL) own->optimizer_kernels = theirs->optimizer_kernels;
     if (!dl_known(framework->host.dispatch_s)) framework->host.dispatch_s = from->host.dispatch_s;
     if (framework->memory.allocator < 0) framework->memory.allocator = from->memory.allocator;
 }

@@ -11,6 +11,7 @@
 
 #include "model/core/json.h"
 #include "model/framework/transformer_policy.h"
+#include "model/plan/plan.h"
 
 /* Constants of one release where they differ from those of the release that it inherits from.
  * release.h says which runs it covers. */
@@ -81,13 +82,16 @@ struct dl_framework_kernels {
     int fusion, mixed_fusion; /* enum dl_fusion */
     int layout, mixed_layout; /* enum dl_layout */
     int mixed_policy;         /* enum dl_mixed_policy */
-    int optimizer_kernels;    /* enum dl_optimizer_kernels */
-    int weight_copies;        /* enum dl_tristate */
-    int weight_decay;         /* enum dl_weight_decay */
-    int attention;            /* enum dl_attention_kernel: unless the plan says otherwise */
-    int mixed_batchnorm;      /* as batchnorm */
-    int compiler;             /* enum dl_compiler that a plan may ask for; OPEN, NONE: no such */
-    int compiled_fusion;      /* enum dl_fusion under that compiler */
+    /* how the optimizer updates parameters: a name, and its row; row NULL: the least traffic, in
+     * update_launches_per_tensor kernels */
+    const char *optimizer_kernels;
+    const struct dl_optimizer_row *optimizer;
+    int weight_copies;   /* enum dl_tristate */
+    int weight_decay;    /* enum dl_weight_decay */
+    int attention;       /* enum dl_attention_kernel: unless the plan says otherwise */
+    int mixed_batchnorm; /* as batchnorm */
+    int compiler;        /* enum dl_compiler that a plan may ask for; OPEN, NONE: no such */
+    int compiled_fusion; /* enum dl_fusion under that compiler */
     double head_copies, score_kernels, norm_small_kernels; /* NAN: as above */
     /* fused softmax: score matrices of a rank in multiples of this, at most so many columns; 0: any
      */
@@ -102,20 +106,23 @@ enum dl_weight_decay {
     DL_DECAY_LOSS,      /* a term of the loss for each tensor: its norm and gradient are kernels */
 };
 
-/* How the optimizer updates a parameter: rows of dl_optimizer_cost. */
-enum dl_optimizer_kernels {
-    DL_OPTIMIZER_FUSED,             /* one kernel per tensor, or few for all; least traffic */
-    DL_OPTIMIZER_APEX,              /* apex: many tensors in one kernel */
-    DL_OPTIMIZER_TENSORFLOW,        /* ApplyMomentum, ApplyAdam to TensorFlow 2.3 */
-    DL_OPTIMIZER_TENSORFLOW2,       /* ApplyAdam in one kernel */
-    DL_OPTIMIZER_TENSORFLOW_SCRIPT, /* TensorFlow operations: optimizers of BERT scripts */
-    DL_OPTIMIZER_PYTORCH_LOOP,      /* to 1.13: a loop over tensors, gradients zeroed and added */
-    DL_OPTIMIZER_PYTORCH, /* from 2.0: many tensors in one kernel, operation by operation */
-    DL_OPTIMIZER_MXNET,
-    DL_OPTIMIZER_KERAS, /* Keras 2: TensorFlow operations */
-    DL_OPTIMIZER_CAFFE,
-    DL_OPTIMIZER_PYTORCH_SCRIPT, /* BERT scripts in fp32: Adam a loop, LAMB by apex */
+/* Kernels per parameter tensor and bytes of memory traffic per parameter. */
+struct dl_optimizer_cost {
+    double kernels, bytes;
 };
+/* How a framework's optimizers update a parameter: a row of data/optimizers.json. */
+struct dl_optimizer_row {
+    const char *name, *summary, *source;
+    struct dl_optimizer_cost update[DL_OPTIMIZERS];
+    /* sum of gradients with those of earlier micro-batches; in mixed precision; NAN: a read of
+     * both, a write of one */
+    struct dl_optimizer_cost accumulation, mixed_accumulation;
+};
+struct dl_optimizer_table {
+    struct dl_optimizer_row *rows;
+    int row_count;
+};
+extern const struct dl_schema dl_optimizer_table_schema;
 
 struct dl_framework_host {
     double dispatch_s;    /* to issue one kernel (Python, executor) */

@@ -211,9 +211,9 @@ static const struct dl_field framework_fields[] = {
            "both activations in each pass"),
     CHOICE(AT(kernels, mixed_policy), policy_names,
            "what mixed precision keeps in fp32 and which casts it inserts"),
-    CHOICE(AT(kernels, optimizer_kernels), optimizer_names,
-           "kernels and traffic of the optimizer; absent: the least traffic, "
-           "update_launches_per_tensor"),
+    STRING(AT(kernels, optimizer_kernels), false,
+           "kernels and traffic of the optimizer: a row of optimizers.json; fused or absent: the "
+           "least traffic, update_launches_per_tensor"),
     CHOICE(AT(kernels, weight_copies), yes_names,
            "each convolution copies its weights to another layout in each pass"),
     CHOICE(AT(kernels, weight_decay), decay_names,

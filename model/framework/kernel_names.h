@@ -30,9 +30,6 @@ static const char *const policy_names[] = {[DL_MIXED_HALF] = "half",
                                            [DL_MIXED_REWRITE_COMPILED] = "rewrite-compiled",
                                            [DL_MIXED_KERAS] = "keras",
                                            NULL};
-static const char *const optimizer_names[] = {
-    "fused",   "apex",  "tensorflow", "tensorflow2", "tensorflow-script", "pytorch-loop",
-    "pytorch", "mxnet", "keras",      "caffe",       "pytorch-script",    NULL};
 static const char *const yes_names[] = {"no", "yes", NULL};
 static const char *const decay_names[] = {"optimizer", "loss", NULL};
 

@@ -17,29 +17,29 @@
  * medians over the nine devices of data/kernels (also the priors of calibrate/fits/fit_base.c).
  * base_sigma_log: 90th percentile of |log error| / 1.645 when those devices are predicted this way:
  * 0.2 to 0.6 (median 0.33) for GEMMs, 0.3 to 0.7 (0.5) for convolutions. */
-#define SAME_FOR_ALL .latency_s = 1.0, .unaligned_gain = 0.9
-#define SAME_FOR_CONV                                                                              \
-    SAME_FOR_ALL, .op = DL_OP_CONV, .grouped_gain = 1.0, .padded_pointwise_gain = 1.0
+#define BASE(op_, rate, bandwidth, m, n, k, waves, sigma)                                          \
+    .op = (op_), .latency_s = 1.0, .rate_flop_per_s = (rate),                                      \
+    .bandwidth_bytes_per_s = (bandwidth), .half_m = (m), .half_n = (n), .half_k = (k),             \
+    .half_waves = (waves), .base_sigma_log = (sigma), .correction.sigma_log = (sigma)
 /* Gains that the base of a GEMM, or of a convolution without tiles, does not read are left out. */
+#define CONV_GAINS(by_3x3, by_5x5, narrow, pointwise)                                              \
+    .gains = {.unaligned_gain = 0.9,                                                               \
+              .grouped_gain = 1.0,                                                                 \
+              .padded_pointwise_gain = 1.0,                                                        \
+              .gain_3x3 = (by_3x3),                                                                \
+              .gain_5x5 = (by_5x5),                                                                \
+              .narrow_gain = (narrow),                                                             \
+              .pointwise_gain = (pointwise)}
 static const struct dl_kernel_model GENERIC_GEMM = {
-    SAME_FOR_ALL,        .op = DL_OP_GEMM,    .rate_flop_per_s = 0.8, .bandwidth_bytes_per_s = 0.9,
-    .half_m = 34.0,      .half_n = 14.0,      .half_k = 70.0,         .half_waves = 0.12,
-    .m_trans_gain = 1.0, .n_trans_gain = 1.0, .base_sigma_log = 0.35, .sigma_log = 0.35};
+    BASE(DL_OP_GEMM, 0.8, 0.9, 34.0, 14.0, 70.0, 0.12, 0.35),
+    .gains = {.unaligned_gain = 0.9, .m_trans_gain = 1.0, .n_trans_gain = 1.0}};
 static const struct dl_kernel_model GENERIC_CONV[] = {
-    [DL_FORWARD] = {SAME_FOR_CONV, .rate_flop_per_s = 0.95, .bandwidth_bytes_per_s = 1.0,
-                    .half_m = 250.0, .half_n = 12.0, .half_k = 50.0, .half_waves = 0.8,
-                    .gain_3x3 = 1.45, .gain_5x5 = 1.3, .stride_exponent = 0.03, .narrow_gain = 1.0,
-                    .pointwise_gain = 1.0, .base_sigma_log = 0.5, .sigma_log = 0.5},
-    [DL_BACKWARD_DATA] = {SAME_FOR_CONV, .rate_flop_per_s = 1.0, .bandwidth_bytes_per_s = 1.0,
-                          .half_m = 250.0, .half_n = 26.0, .half_k = 40.0, .half_waves = 0.65,
-                          .gain_3x3 = 1.7, .gain_5x5 = 1.1, .stride_exponent = 0.7,
-                          .narrow_gain = 1.0, .pointwise_gain = 1.05, .base_sigma_log = 0.5,
-                          .sigma_log = 0.5},
-    [DL_BACKWARD_WEIGHTS] = {SAME_FOR_CONV, .rate_flop_per_s = 0.95, .bandwidth_bytes_per_s = 0.7,
-                             .half_m = 17.0, .half_n = 27.0, .half_k = 500.0, .half_waves = 0.05,
-                             .gain_3x3 = 1.4, .gain_5x5 = 1.1, .stride_exponent = 0.05,
-                             .narrow_gain = 1.5, .pointwise_gain = 0.75, .base_sigma_log = 0.5,
-                             .sigma_log = 0.5},
+    [DL_FORWARD] = {BASE(DL_OP_CONV, 0.95, 1.0, 250.0, 12.0, 50.0, 0.8, 0.5),
+                    CONV_GAINS(1.45, 1.3, 1.0, 1.0), .exponents.stride_exponent = 0.03},
+    [DL_BACKWARD_DATA] = {BASE(DL_OP_CONV, 1.0, 1.0, 250.0, 26.0, 40.0, 0.65, 0.5),
+                          CONV_GAINS(1.7, 1.1, 1.0, 1.05), .exponents.stride_exponent = 0.7},
+    [DL_BACKWARD_WEIGHTS] = {BASE(DL_OP_CONV, 0.95, 0.7, 17.0, 27.0, 500.0, 0.05, 0.5),
+                             CONV_GAINS(1.4, 1.1, 1.5, 0.75), .exponents.stride_exponent = 0.05},
 };
 /* Matrix units: no Winograd, channels padded. */
 static const double MATRIX_GAIN_3X3 = 1.1, MATRIX_CHANNEL_MULTIPLE = 8.0;
@@ -186,7 +186,7 @@ static const struct dl_kernel_model *choose_of(const struct dl_device *device,
         if (model == NULL) continue;
         /* Attention of serving engines in 8 bits takes up to twice as long as a training library's:
          * that one's samples in the next precision tell more. */
-        if (!model->of_engines || kernel->variant == DL_VARIANT_ENGINE) return model;
+        if (!model->packed.of_engines || kernel->variant == DL_VARIANT_ENGINE) return model;
         if (engines == NULL) engines = model;
     }
     return engines;
@@ -340,7 +340,7 @@ static void roofline_time(const struct dl_device *device, enum dl_precision prec
     /* A rate above the fp32 rate comes from matrix units. */
     if (precision != DL_FP32 && !(peak <= dl_device_peak(device, DL_FP32)) &&
         kernel->op == DL_OP_CONV) {
-        generic.gain_3x3 = MATRIX_GAIN_3X3;
+        generic.gains.gain_3x3 = MATRIX_GAIN_3X3;
         generic.channel_multiple = MATRIX_CHANNEL_MULTIPLE;
     }
     dl_kernel_model_eval(&generic, &scale, &shape, out);
@@ -443,7 +443,7 @@ static void shape_time(const struct dl_device *device, enum dl_precision precisi
 double dl_kernel_call_s(const struct dl_device *device, enum dl_precision precision,
                         const struct dl_kernel *kernel) {
     const struct dl_kernel_model *model = choose(device, precision, kernel);
-    return model != NULL ? model->call_s : NAN;
+    return model != NULL ? model->correction.call_s : NAN;
 }
 
 /* F-BATCHNORM-CHANNELS: cuDNN normalizes a channel in NCHW on one unit, which moves UNIT_BYTES a
@@ -502,7 +502,7 @@ double dl_kernel_workspace_factor(const struct dl_device *device, enum dl_precis
     if (model == NULL && device->borrowed != NULL)
         model = choose(device->borrowed, precision, kernel);
     if (model == NULL) return 1.0;
-    if (model->partial_waves > 0.0) {
+    if (model->algorithms.partial_waves > 0.0) {
         static const struct dl_kernel_model_scale own = {1.0, 1.0, 1.0, 1.0};
         struct dl_kernel_model_shape shape;
         dl_kernel_model_shape_of(kernel, dl_precision_operand_bytes(precision), device->unit_count,
@@ -511,5 +511,5 @@ double dl_kernel_workspace_factor(const struct dl_device *device, enum dl_precis
         shape.winograd_tiles = 0.0;
         return fmax(dl_kernel_model_base(model, &own, &shape, NULL) / granted_s, 1.0);
     }
-    return model->gain_3x3 > 1.0 ? model->gain_3x3 : 1.0;
+    return model->gains.gain_3x3 > 1.0 ? model->gains.gain_3x3 : 1.0;
 }

@@ -66,37 +66,31 @@ enum {
 enum { DL_DISTANCE_SQUARES, DL_DISTANCE_MAGNITUDES };
 enum { DL_FIXED_TIME_ADDS, DL_FIXED_TIME_OVERLAPS };
 
-struct dl_kernel_model {
-    int op;        /* enum dl_op */
-    int pass;      /* enum dl_pass */
-    int precision; /* enum dl_precision */
-    int work;      /* enum dl_work: of streams; DL_WORK_ANY: all without a model of their own */
-    int variant; /* enum dl_variant: of streams, PLAIN or ENGINE; of convolutions, PLAIN, DEPTHWISE
-                      or VOLUME */
-
-    /* The base. Gains multiply the rate; absent gains are 1, exponents and half sizes 0. */
-    double latency_s;
-    double rate_flop_per_s;       /* attained by large kernels */
-    double bandwidth_bytes_per_s; /* attained by large kernels */
-    int fixed_time;               /* DL_FIXED_TIME_*: of streams, latency_s beside the bytes */
-    /* sides that run at half rate; GEMM: M is the longer side of the result */
-    double half_m, half_n, half_k;
-    double half_waves;
+/* Factors on the rate; 1 where absent. */
+struct dl_kernel_gains {
     double unaligned_gain;             /* 2-byte operands: a side that is not a multiple of 8 */
     double m_trans_gain, n_trans_gain; /* GEMM: operand of that side stored with k contiguous */
     /* convolution, stride 1: Winograd, FFT; the flop counted are those of direct convolution */
     double gain_3x3, gain_5x5;
-    double stride_exponent;       /* the rate falls with (stride area)^-exponent */
-    double batch_exponent_3x3;    /* 3x3, stride 1: with (batch padded to 16s / batch)^-exponent,
-                                     because Winograd kernels work on tiles of images */
     double padded_pointwise_gain; /* 1x1 kernels with padding, which are not plain GEMMs */
     double narrow_gain;           /* fewer than 8 input channels */
     double pointwise_gain;        /* 1x1 kernels */
     double grouped_gain;          /* grouped convolution, more than one channel per group */
-    double wave_exponent;         /* the rate falls with (dl_tile_steps of 128 x 64)^-exponent */
+};
+
+/* The rate falls with a quantity^-exponent; 0 where absent. */
+struct dl_kernel_exponents {
+    double stride_exponent;    /* stride area */
+    double batch_exponent_3x3; /* 3x3, stride 1: batch padded to 16s / batch, because Winograd
+                                  kernels work on tiles of images */
+    double wave_exponent;      /* dl_tile_steps of 128 x 64 */
     /* stride_exponent rises by these with each octave of channels, filters above 256 */
     double stride_channels_exponent, stride_filters_exponent;
-    double tile_exponent;         /* a above: share of whole tiles and waves */
+    double tile_exponent; /* a above: share of whole tiles and waves */
+};
+
+/* cuDNN's algorithms for fp32 convolutions. */
+struct dl_kernel_algorithms {
     double partial_waves;         /* w above; 0: the smooth 1/e */
     double winograd_gain;         /* of Winograd's GEMMs over other ones */
     double transform_bytes_per_s; /* of what Winograd's transforms move */
@@ -105,10 +99,10 @@ struct dl_kernel_model {
     double gather_bytes_per_s;    /* of the columns that are summed */
     double tile_64_gain;          /* rate of 128 x 64 tiles / that of 128 x 128 tiles */
     double tile_32_gain;          /* rate of 128 x 32 tiles / that of 128 x 128 tiles */
-    double channel_multiple;      /* matrix units pad channels and filters to it (8), else 1 */
-    double base_sigma_log;        /* standard deviation of log(t / base), far from any sample */
+};
 
-    /* The correction; empty where samples were too few. */
+/* Fitted to samples; empty where they were too few. */
+struct dl_kernel_correction {
     int distance;          /* DL_DISTANCE_* */
     double offset;         /* mean of log(t / base) over the samples; absent: 0 */
     const char **features; /* of dl_kernel_model_features; absent: see dl_kernel_model_pack */
@@ -127,15 +121,43 @@ struct dl_kernel_model {
     int64_t samples;  /* kernels it was fitted to */
     double call_s;    /* shortest time of a call that the host of the samples timed from outside;
                          NAN: none was */
-    const char *source;
+};
 
-    /* Made by dl_kernel_model_pack; a model without it is its base alone. */
+/* The correction as the evaluation reads it: made by dl_kernel_model_pack. */
+struct dl_kernel_packed {
     int axes[DL_AXES];                 /* of the features */
     float per_length[DL_AXES];         /* 1 / length, by axis */
     float low[DL_AXES], high[DL_AXES]; /* the domain with its margin over the length, by axis */
     bool of_engines;                   /* all samples are kernels of serving engines */
-    const float *packed; /* blocks of DL_KERNEL_MODEL_WIDTH samples: points by feature, weights */
+    const float *blocks; /* of DL_KERNEL_MODEL_WIDTH samples: points by feature, weights */
     int block_count;
+};
+
+struct dl_kernel_model {
+    int op;        /* enum dl_op */
+    int pass;      /* enum dl_pass */
+    int precision; /* enum dl_precision */
+    int work;      /* enum dl_work: of streams; DL_WORK_ANY: all without a model of their own */
+    int variant; /* enum dl_variant: of streams, PLAIN or ENGINE; of convolutions, PLAIN, DEPTHWISE
+                      or VOLUME */
+
+    /* The base. */
+    double latency_s;
+    double rate_flop_per_s;       /* attained by large kernels */
+    double bandwidth_bytes_per_s; /* attained by large kernels */
+    int fixed_time;               /* DL_FIXED_TIME_*: of streams, latency_s beside the bytes */
+    /* sides that run at half rate; GEMM: M is the longer side of the result */
+    double half_m, half_n, half_k;
+    double half_waves;
+    double channel_multiple; /* matrix units pad channels and filters to it (8), else 1 */
+    double base_sigma_log;   /* standard deviation of log(t / base), far from any sample */
+    struct dl_kernel_gains gains;
+    struct dl_kernel_exponents exponents;
+    struct dl_kernel_algorithms algorithms;
+
+    struct dl_kernel_correction correction;
+    struct dl_kernel_packed packed; /* a model without it is its base alone */
+    const char *source;
 };
 
 /* data/kernels/DEVICE.json */

@@ -19,35 +19,35 @@ DL_INLINE double slower_octaves(const struct dl_kernel_model *model,
     static const double REFERENCE = 8.0; /* 256 channels */
     const float *log2s = shape->features;
     double stride_exponent =
-        model->stride_exponent +
-        model->stride_channels_exponent * ((double)log2s[DL_AXIS_CHANNELS] - REFERENCE) +
-        model->stride_filters_exponent * ((double)log2s[DL_AXIS_FILTERS] - REFERENCE);
-    return model->batch_exponent_3x3 * (double)log2s[DL_AXIS_BATCH_PADDING] +
+        model->exponents.stride_exponent +
+        model->exponents.stride_channels_exponent * ((double)log2s[DL_AXIS_CHANNELS] - REFERENCE) +
+        model->exponents.stride_filters_exponent * ((double)log2s[DL_AXIS_FILTERS] - REFERENCE);
+    return model->exponents.batch_exponent_3x3 * (double)log2s[DL_AXIS_BATCH_PADDING] +
            stride_exponent * (double)log2s[DL_AXIS_STRIDE] +
-           model->wave_exponent * (double)log2s[DL_AXIS_STEPS];
+           model->exponents.wave_exponent * (double)log2s[DL_AXIS_STEPS];
 }
 
 /* Octaves by which whole tiles, of the best size, are slower than the smooth loss of the sides. */
 DL_INLINE double tile_octaves(const struct dl_kernel_model *model,
                               const struct dl_kernel_model_shape *shape, double smooth) {
-    double best =
-        dl_smaller(shape->tile_excess[0], dl_smaller(shape->tile_excess[1] / model->tile_64_gain,
-                                                     shape->tile_excess[2] / model->tile_32_gain));
+    double best = dl_smaller(shape->tile_excess[0],
+                             dl_smaller(shape->tile_excess[1] / model->algorithms.tile_64_gain,
+                                        shape->tile_excess[2] / model->algorithms.tile_32_gain));
     return dl_log2_near(best / smooth);
 }
 
 DL_INLINE double gain_of(const struct dl_kernel_model *model,
                          const struct dl_kernel_model_shape *shape) {
     double gain = 1.0;
-    if (shape->unaligned) gain *= model->unaligned_gain;
-    if (shape->m_trans) gain *= model->m_trans_gain;
-    if (shape->n_trans) gain *= model->n_trans_gain;
-    if (shape->fast_3x3) gain *= model->gain_3x3;
-    if (shape->fast_5x5) gain *= model->gain_5x5;
-    if (shape->narrow) gain *= model->narrow_gain;
-    if (shape->pointwise) gain *= model->pointwise_gain;
-    if (shape->grouped) gain *= model->grouped_gain;
-    if (shape->pointwise && shape->padded) gain *= model->padded_pointwise_gain;
+    if (shape->unaligned) gain *= model->gains.unaligned_gain;
+    if (shape->m_trans) gain *= model->gains.m_trans_gain;
+    if (shape->n_trans) gain *= model->gains.n_trans_gain;
+    if (shape->fast_3x3) gain *= model->gains.gain_3x3;
+    if (shape->fast_5x5) gain *= model->gains.gain_5x5;
+    if (shape->narrow) gain *= model->gains.narrow_gain;
+    if (shape->pointwise) gain *= model->gains.pointwise_gain;
+    if (shape->grouped) gain *= model->gains.grouped_gain;
+    if (shape->pointwise && shape->padded) gain *= model->gains.padded_pointwise_gain;
     return gain;
 }
 
@@ -65,8 +65,8 @@ DL_INLINE double compute_time(const struct dl_kernel_model *model,
            below = full;
     if (shape->op == DL_OP_CONV) {
         double slower = slower_octaves(model, shape);
-        if (model->tile_exponent != 0.0)
-            slower += model->tile_exponent *
+        if (model->exponents.tile_exponent != 0.0)
+            slower += model->exponents.tile_exponent *
                       tile_octaves(model, shape, (sides + waves) / (shape->m * shape->n));
         if (slower != 0.0) above *= dl_exp2_near(slower);
         if (model->channel_multiple > 1.0) {
@@ -84,7 +84,7 @@ DL_INLINE double compute_time(const struct dl_kernel_model *model,
 DL_INLINE double gemm_in_tiles(const struct dl_kernel_model *model,
                                const struct dl_kernel_model_scale *scale, double units, double m,
                                double n, double k, double count, double more) {
-    const double partial = model->partial_waves * units,
+    const double partial = model->algorithms.partial_waves * units,
                  rows = dl_whole_up(m * more * (1.0 / dl_tile_usual.m)) * count;
     const double large = (rows * dl_whole_up(n * (1.0 / dl_tile_large.n)) + partial) *
                          (dl_tile_large.m * dl_tile_large.n);
@@ -92,8 +92,8 @@ DL_INLINE double gemm_in_tiles(const struct dl_kernel_model *model,
                          (dl_tile_usual.m * dl_tile_usual.n);
     const double narrow = (rows * dl_whole_up(n * (1.0 / dl_tile_narrow.n)) + partial) *
                           (dl_tile_narrow.m * dl_tile_narrow.n);
-    const double best =
-        dl_smaller(large, dl_smaller(usual / model->tile_64_gain, narrow / model->tile_32_gain));
+    const double best = dl_smaller(large, dl_smaller(usual / model->algorithms.tile_64_gain,
+                                                     narrow / model->algorithms.tile_32_gain));
     return best * (k + model->half_k * scale->half) / (m * n * count * k);
 }
 
@@ -111,13 +111,13 @@ DL_INLINE double algorithm_time(const struct dl_kernel_model *model,
     const double units = s->units, rate = model->rate_flop_per_s * scale->rate;
     if (s->winograd_tiles > 0.0) {
         const double flop = 2.0 * TRANSFORMED * s->winograd_tiles * s->channels * s->filters;
-        const double padded =
-            dl_exp2_near(model->batch_exponent_3x3 * (double)s->features[DL_AXIS_BATCH_PADDING]);
+        const double padded = dl_exp2_near(model->exponents.batch_exponent_3x3 *
+                                           (double)s->features[DL_AXIS_BATCH_PADDING]);
         const double gemm = gemm_in_tiles(model, scale, units, s->winograd_tiles, s->n,
                                           s->k / s->taps, TRANSFORMED, padded);
         const double moved = (1.0 + 2.0 * TRANSFORMED / TILE_POINTS) * (s->in_bytes + s->out_bytes);
-        return flop * gemm / (rate * model->winograd_gain) +
-               moved / (model->transform_bytes_per_s * scale->bandwidth);
+        return flop * gemm / (rate * model->algorithms.winograd_gain) +
+               moved / (model->algorithms.transform_bytes_per_s * scale->bandwidth);
     }
     const double plain_s = s->flop / (rate * gain_of(model, s)),
                  whole_s =
@@ -125,14 +125,14 @@ DL_INLINE double algorithm_time(const struct dl_kernel_model *model,
     if (model->pass == DL_BACKWARD_DATA && s->stride_area > 1.0) {
         const double columns = s->channels * s->taps;
         const double gathered_s =
-            plain_s / model->gather_gain *
+            plain_s / model->algorithms.gather_gain *
                 gemm_in_tiles(model, scale, units, s->out_positions, columns, s->filters, s->count,
                               1.0) +
             (s->out_positions * columns * s->count * s->element_bytes + s->in_bytes) /
-                (model->gather_bytes_per_s * scale->bandwidth);
-        return better(whole_s * s->stride_area / model->spread_gain, gathered_s);
+                (model->algorithms.gather_bytes_per_s * scale->bandwidth);
+        return better(whole_s * s->stride_area / model->algorithms.spread_gain, gathered_s);
     }
-    const double slower = model->stride_exponent * (double)s->features[DL_AXIS_STRIDE];
+    const double slower = model->exponents.stride_exponent * (double)s->features[DL_AXIS_STRIDE];
     return slower != 0.0 ? whole_s * dl_exp2_near(slower) : whole_s;
 }
 
@@ -143,8 +143,8 @@ DL_INLINE double base_of(const struct dl_kernel_model *model,
     double memory_s = shape->bytes / (model->bandwidth_bytes_per_s * scale->bandwidth);
     double compute_s = 0.0;
     if (model->op != DL_OP_STREAM && shape->flop > 0.0)
-        compute_s = model->partial_waves > 0.0 ? algorithm_time(model, scale, shape)
-                                               : compute_time(model, scale, shape);
+        compute_s = model->algorithms.partial_waves > 0.0 ? algorithm_time(model, scale, shape)
+                                                          : compute_time(model, scale, shape);
     if (limit != NULL) {
         *limit = compute_s > memory_s ? DL_LIMIT_COMPUTE : DL_LIMIT_MEMORY;
         if (latency_s > dl_larger(compute_s, memory_s)) *limit = DL_LIMIT_LATENCY;
@@ -202,9 +202,9 @@ DL_INLINE struct sums sum_weights(const struct dl_kernel_model *model, const flo
     const dl_lanes one = (dl_lanes){0} + 1.0F;
     dl_lanes sum_a = {0}, sum_b = {0}, least = one * 1e30F;
     float at[DL_AXES];
-    for (int f = 0; f < axes; f++) at[f] = x[model->axes[f]];
-    const dl_lanes_row *row = (const dl_lanes_row *)(const void *)model->packed,
-                       *end = row + 2 * model->block_count * (axes + 1);
+    for (int f = 0; f < axes; f++) at[f] = x[model->packed.axes[f]];
+    const dl_lanes_row *row = (const dl_lanes_row *)(const void *)model->packed.blocks,
+                       *end = row + 2 * model->packed.block_count * (axes + 1);
     for (; row < end; row += 2 * (axes + 1)) {
         dl_lanes a = one, b = one;
         UNROLL for (int f = 0; f < axes; f++) {
@@ -222,16 +222,16 @@ DL_INLINE struct sums sum_weights(const struct dl_kernel_model *model, const flo
 
 /* One loop for each usual number of features, which the compiler can then unroll. x: by axis. */
 #define BY_AXES(magnitudes)                                                                        \
-    switch (model->length_count) {                                                                 \
+    switch (model->correction.length_count) {                                                      \
     case 6: return sum_weights(model, x, 6, magnitudes);                                           \
     case 7: return sum_weights(model, x, 7, magnitudes);                                           \
     case 8: return sum_weights(model, x, 8, magnitudes);                                           \
     case 9: return sum_weights(model, x, 9, magnitudes);                                           \
-    default: return sum_weights(model, x, model->length_count, magnitudes);                        \
+    default: return sum_weights(model, x, model->correction.length_count, magnitudes);             \
     }
 
 DL_INLINE struct sums correction(const struct dl_kernel_model *model, const float *x) {
-    if (model->distance == DL_DISTANCE_MAGNITUDES) BY_AXES(true)
+    if (model->correction.distance == DL_DISTANCE_MAGNITUDES) BY_AXES(true)
     BY_AXES(false)
 }
 
@@ -240,10 +240,10 @@ DL_INLINE bool place(const struct dl_kernel_model *model, const float *features,
     dl_lane_bits outside = {0};
     UNROLL for (int i = 0; i < DL_AXES; i += DL_LANES) {
         const dl_lanes at = *(const dl_lanes_in_memory *)(features + i) *
-                            *(const dl_lanes_in_memory *)(model->per_length + i);
+                            *(const dl_lanes_in_memory *)(model->packed.per_length + i);
         *(dl_lanes_in_memory *)(x + i) = at;
-        outside |= (at < *(const dl_lanes_in_memory *)(model->low + i)) |
-                   (at > *(const dl_lanes_in_memory *)(model->high + i));
+        outside |= (at < *(const dl_lanes_in_memory *)(model->packed.low + i)) |
+                   (at > *(const dl_lanes_in_memory *)(model->packed.high + i));
     }
     uint64_t words[4];
     memcpy(words, &outside, sizeof words);
@@ -259,9 +259,9 @@ DL_INLINE void dl_kernel_model_eval_inline(const struct dl_kernel_model *model,
                                            const struct dl_kernel_model_shape *shape,
                                            struct dl_kernel_time *out) {
     const double base_s = base_of(model, scale, shape, &out->limit);
-    if (model->packed == NULL) {
-        out->time_s = base_s * exp(model->offset);
-        out->sigma_log = dl_larger(model->base_sigma_log, model->sigma_log);
+    if (model->packed.blocks == NULL) {
+        out->time_s = base_s * exp(model->correction.offset);
+        out->sigma_log = dl_larger(model->base_sigma_log, model->correction.sigma_log);
         out->extrapolated = true;
         return;
     }
@@ -273,8 +273,10 @@ DL_INLINE void dl_kernel_model_eval_inline(const struct dl_kernel_model *model,
      * bound). */
     const double unexplained = model->base_sigma_log * (1.0 - sums.nearest);
     /* 1 / ln 2 */
-    out->time_s = base_s * dl_exp2_near(1.4426950408889634 * (model->offset + sums.weighted));
-    out->sigma_log = sqrt(model->sigma_log * model->sigma_log + unexplained * unexplained);
+    out->time_s =
+        base_s * dl_exp2_near(1.4426950408889634 * (model->correction.offset + sums.weighted));
+    out->sigma_log =
+        sqrt(model->correction.sigma_log * model->correction.sigma_log + unexplained * unexplained);
 }
 
 DL_WIDE(dl_kernel_model_eval,

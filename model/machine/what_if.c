@@ -168,13 +168,13 @@ static void follow_model(const struct dl_device *measured, const struct dl_devic
                          double bandwidth, double latency, struct dl_kernel_model *model) {
     const double rate = rate_ratio(measured, device, (enum dl_precision)model->precision);
     if (differ(rate, 1) || differ(bandwidth, 1) || differ(latency, 1)) {
-        model->sigma_log = hypot(model->sigma_log, SCALED_SIGMA);
+        model->correction.sigma_log = hypot(model->correction.sigma_log, SCALED_SIGMA);
         model->base_sigma_log = hypot(model->base_sigma_log, SCALED_SIGMA);
     }
     model->rate_flop_per_s *= rate;
     model->bandwidth_bytes_per_s *= bandwidth;
-    model->transform_bytes_per_s *= bandwidth;
-    model->gather_bytes_per_s *= bandwidth;
+    model->algorithms.transform_bytes_per_s *= bandwidth;
+    model->algorithms.gather_bytes_per_s *= bandwidth;
     model->latency_s *= latency;
 }
 

@@ -1,4 +1,4 @@
-/* plan_defaults.c - batch, precision and optimizer of a plan that leaves them open. */
+/* plan_defaults.c - batch and optimizer of a plan that leaves them open. */
 #include "model/plan/plan_defaults.h"
 
 #include <string.h>
@@ -8,13 +8,6 @@ enum dl_optimizer dl_default_optimizer(const struct dl_workload *workload) {
                    strcmp(workload->family, "transformer") == 0
                ? DL_ADAM
                : DL_MOMENTUM;
-}
-
-enum dl_precision dl_default_precision(const struct dl_system *system) {
-    for (int i = 0; i < system->device->rate_count; i++) {
-        if (system->device->rates[i].precision == DL_BF16) return DL_BF16;
-    }
-    return DL_FP32;
 }
 
 double dl_default_batch(bool cpu, const struct dl_workload *workload) {

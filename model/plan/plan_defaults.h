@@ -1,5 +1,6 @@
-/* plan_defaults.h - a plan that the user left open: batch, precision, optimizer. Predictions, job
- * scripts and run tables use these defaults. */
+/* plan_defaults.h - a plan that the user left open: batch, optimizer; its precision depends on
+ * the framework (dl_default_precision in capabilities.h). Predictions, job scripts and run tables
+ * use these defaults. */
 #ifndef DL_MODEL_PLAN_PLAN_DEFAULTS_H
 #define DL_MODEL_PLAN_PLAN_DEFAULTS_H
 
@@ -11,9 +12,6 @@
  * Default samples per device: 32 for images on a GPU, 8 for sequences on a GPU, a quarter of
  * either on a CPU socket. An arbitrary choice, printed with every result. */
 double dl_default_batch(bool cpu, const struct dl_workload *workload);
-
-/* bf16 on devices that have a rate for it (NVIDIA's from A100 on), else fp32. */
-enum dl_precision dl_default_precision(const struct dl_system *system);
 
 /* The optimizer that a network is usually trained with: Adam for transformers, else momentum. */
 enum dl_optimizer dl_default_optimizer(const struct dl_workload *workload);

@@ -108,8 +108,15 @@ static void try_plan(struct combination *c, const struct dl_transformer_mapping 
                      const struct dl_collective_time *boundary,
                      const struct dl_transformer_choice *choice) {
     struct dl_transformer_result result;
+    const double limit_s = dl_search_limit_s(c->s, c->w, &mapping->split);
     c->order++;
-    dl_transformer_evaluate(&c->s->tf, mapping, micro_batch, boundary, choice, &result);
+    dl_transformer_least(&c->s->tf, mapping, micro_batch, boundary, choice, &result);
+    if (result.fits && dl_search_is_beyond(result.iteration.iteration_s, limit_s)) {
+        c->w->rejected_count[DL_NOT_FASTER]++;
+        return;
+    }
+    if (mapping->split.pp > 1 && result.fits)
+        dl_transformer_evaluate(&c->s->tf, mapping, micro_batch, boundary, choice, &result);
     struct dl_search_candidate found = {.split = mapping->split,
                                         .choice = *choice,
                                         .micro_samples = micro_batch->micro_samples,

@@ -14,7 +14,7 @@ static const char *const number_names[NUMBERS] = {
 bool dl_choices_table(const struct dl_csv *csv) {
     for (int i = 0; i < NUMBERS; i++)
         if (dl_csv_column(csv, number_names[i]) < 0) return false;
-    /* tables of predictions and plans have systems of their own */
+    /* tables of predictions and plans name their systems */
     if (dl_csv_column(csv, "workers") >= 0) return dl_csv_column(csv, "servers") >= 0;
     return dl_csv_column(csv, "nodes") >= 0 &&
            (dl_csv_column(csv, "split") >= 0 ||

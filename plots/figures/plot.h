@@ -2,7 +2,7 @@
  * gnuplot runs.
  *
  * A kind of figure is one row of the table in cmd_plot.c, one plot_KIND.c that fills the table and
- * one script of plots/ that draws it. The scripts hold no numbers of their own.
+ * one script of plots/ that draws it. The scripts hold no numbers.
  */
 #ifndef DL_PLOTS_FIGURES_PLOT_H
 #define DL_PLOTS_FIGURES_PLOT_H
@@ -34,7 +34,7 @@ struct dl_plot_blocks {
 struct dl_plot_curves {
     int x, curve, point;
     int over;                         /* the column that both are divided by */
-    int kind, curve_kind, point_kind; /* the column that tells which of both a row is */
+    int kind, curve_kind, point_kind; /* the column that distinguishes points from curves */
     bool log_x, log_y;
     double x_scale, y_scale;     /* of the axes, in units of the table */
     const char *x_name, *y_name; /* with units; NULL: no such figure */
@@ -120,7 +120,7 @@ enum dl_code dl_plot_unseen(struct dl_context *context, const struct dl_csv *csv
 struct dl_plot_point {
     int group;
     const char *label, *id;
-    int64_t devices, nodes; /* nodes: DL_ABSENT when a table does not say */
+    int64_t devices, nodes; /* nodes: DL_ABSENT when a table has no column for it */
     double measured, predicted, low, high, ideal_samples_per_s; /* samples/s; NAN: none */
 };
 extern const char dl_plot_throughput[]; /* what titles of its figures begin with */
@@ -147,8 +147,8 @@ extern const char *const dl_plot_keys[]; /* column names, NULL-terminated */
 
 struct dl_plot_run {
     const struct dl_compared *compared;
-    const char *keys[DL_KEYS]; /* "" when the file does not say */
-    int64_t nodes;             /* DL_ABSENT when the file does not say */
+    const char *keys[DL_KEYS]; /* "" when the file has none */
+    int64_t nodes;             /* DL_ABSENT when the file has none */
     int group;                 /* from 1; 0: in none */
 };
 struct dl_plot_runs {
@@ -205,7 +205,7 @@ enum dl_code dl_plot_bars(struct dl_context *context, const struct dl_plot_predi
 
 /* "4 nodes x 8 devices"; NULL when memory is exhausted. */
 const char *dl_plot_nodes(struct dl_arena *arena, const struct dl_plan *plan);
-/* The second line of a figure, what its title does not say: "SYSTEM, NODES, PRECISION, BATCH,
+/* The second line of a figure, in addition to its title: "SYSTEM, NODES, PRECISION, BATCH,
  * MORE", where NODES is the number of devices per node when there are several numbers of nodes;
  * MORE may be empty. NULL when memory is exhausted. */
 const char *dl_plot_details(struct dl_arena *arena, const struct dl_inputs *inputs,

@@ -36,7 +36,7 @@ enum {
     KIND,
     KIND_RANK,
     MARKER_SHARE,
-    OWN_KINDS = 6, /* kinds with a symbol of their own; the others share one */
+    OWN_KINDS = 6, /* kinds with their own symbol; the others share one */
     MAX_KINDS = 64
 };
 
@@ -98,7 +98,7 @@ static int by_share(const void *a, const void *b) {
 }
 
 /* Numbers the kinds of layers from 1 by their share of the time; names and shares
- * of those with a symbol of their own, and of the others together, become the notes. */
+ * of those with their own symbol, and of the others together, become the notes. */
 static void rank_kinds(struct dl_figure *out, struct dl_arena *arena) {
     struct kind kinds[MAX_KINDS];
     int count = 0;

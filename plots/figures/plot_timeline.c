@@ -120,7 +120,7 @@ static enum dl_code add_sum(struct dl_table *table, const struct dl_prediction *
     return DL_OK;
 }
 
-/* "411.1 MB, 99.4 ms" of the longest message, at its middle in *middle_s; "": there is none. */
+/* "411.1 MB, 99.4 ms" of the longest message, at its middle in *middle_s, or "". */
 static const char *longest_message(const struct dl_prediction *p, struct dl_arena *arena,
                                    double *middle_s) {
     const struct dl_term *longest = NULL;
@@ -139,7 +139,7 @@ static const char *longest_message(const struct dl_prediction *p, struct dl_aren
     return dl_arena_printf(arena, "%.4g %s, %.3g ms", number, unit, 1e3 * longest->value);
 }
 
-/* Of what is drawn on the network, the part that the device does not wait for. */
+/* The hidden part of the communication that is drawn. */
 static double hidden_frac(const struct dl_prediction *p) {
     double drawn_s = 0;
     for (int i = 0; i < p->term_count; i++) {

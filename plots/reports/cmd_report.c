@@ -135,17 +135,18 @@ const struct dl_command dl_cmd_report = {
     .name = "report",
     .summary = "write a self-contained page (HTML or Markdown) about a plan or measured runs",
     .usage = "[FILE.csv...] [options]",
-    .purpose = "Writes a page to share: question and answer, the machine and its calibration, "
-               "scaling, breakdown of time, memory, limits and changes that pay, checkpoints with "
-               "--checkpoint, accuracy of the model, method. Without files the page is about "
-               "--system, --workload, --framework "
-               "and --nodes, with cost and energy where prices and power are known; with --systems "
-               "and --workloads about which of them match (as match prints); with files of "
-               "measured runs it compares those with their predictions and "
-               "tells how they were measured; with one or two schedules of a campaign (predicted, "
-               "measured), or with the choices that search --heterogeneous --csv wrote, it is "
-               "about those. "
-               "Figures and style are embedded: the page loads nothing.",
+    .purpose =
+        "Writes a page to share: question and answer, the machine and its calibration, "
+        "scaling, breakdown of time, memory, limits and changes that save time, checkpoints with "
+        "--checkpoint, accuracy of the model, method. Without files the page is about "
+        "--system, --workload, --framework "
+        "and --nodes, with cost and energy where prices and power are known; with --systems "
+        "and --workloads about which of them match (as match prints); with files of "
+        "measured runs it compares those with their predictions and "
+        "shows how they were measured; with one or two schedules of a campaign (predicted, "
+        "measured), or with the choices that search --heterogeneous --csv wrote, it is "
+        "about those. "
+        "Figures and style are embedded: the page loads nothing.",
     .examples = examples,
     .options = tables,
     .run = run,

@@ -43,7 +43,7 @@ enum dl_code dl_report_limits(struct dl_report *r, const struct dl_modelled *m, 
 /* Errors of compared rows by source, by system and all. */
 enum dl_code dl_report_errors(struct dl_report *r, const struct dl_comparison *c,
                               const char *caption, struct dl_err *err);
-/* Changes of settings and network that pay, for the one plan of the options. */
+/* Changes to settings and network that save time, for the one plan of the options. */
 enum dl_code dl_report_advice(struct dl_report *r, const struct dl_options *options,
                               struct dl_err *err);
 /* What checkpoints and failures cost the row's job; nothing without --checkpoint. */

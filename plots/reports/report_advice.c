@@ -1,5 +1,5 @@
-/* report_advice.c - the part of a page about changes that pay (advise), and the page about systems,
- * networks and frameworks (match). */
+/* report_advice.c - the part of a page about changes that save time (advise), and the page about
+ * systems, networks and frameworks (match). */
 #include <math.h>
 #include <string.h>
 
@@ -59,7 +59,7 @@ enum dl_code dl_report_advice(struct dl_report *r, const struct dl_options *opti
     *a = (struct dl_advise_report){.allowed = DL_EFFECT_ROUNDING, .least_gain_frac = 0.005};
     const enum dl_code code = dl_adviser_run(&quiet, &own, a, &refusal);
     if (code == DL_ERR_SYSTEM) return dl_fail(err, code, "%s", refusal.message);
-    dl_document_section(&r->page, "Settings that pay");
+    dl_document_section(&r->page, "Faster settings");
     if (code != DL_OK) {
         dl_document_paragraph(&r->page, refusal.message);
         return DL_OK;
@@ -67,8 +67,8 @@ enum dl_code dl_report_advice(struct dl_report *r, const struct dl_options *opti
     dl_table_init(&table, arena, advice_columns, sizeof advice_columns / sizeof *advice_columns);
     for (int i = 0; i < a->count; i++) {
         const struct dl_advised *one = &a->rows[i];
-        const bool pays = one->gain.ratio >= 1 + a->least_gain_frac;
-        if (one->verdict.possible && one->verdict.prediction.fits && pays &&
+        const bool saves = one->gain.ratio >= 1 + a->least_gain_frac;
+        if (one->verdict.possible && one->verdict.prediction.fits && saves &&
             dl_advised_is_first(a, i))
             add_advice(&table, one);
     }

@@ -198,8 +198,9 @@ static void kernel_times(struct dl_report *r, const struct dl_device *owner, boo
         c[0].string = dl_op_names[s->op];
         c[1].string = dl_pass_names[s->pass];
         c[2].string = dl_precision_names[s->precision];
-        c[3].integer = s->samples;
-        c[4].number = dl_known(s->sigma_log) ? 100 * (exp(s->sigma_log) - 1) : NAN;
+        c[3].integer = s->correction.samples;
+        c[4].number =
+            dl_known(s->correction.sigma_log) ? 100 * (exp(s->correction.sigma_log) - 1) : NAN;
         c[5].string = s->source;
     }
     if (table.row_count == 0) {
@@ -291,7 +292,7 @@ void dl_report_method(struct dl_report *r, const struct dl_prediction *p, const 
     dl_document_paragraph(
         &r->page,
         "Not modelled: several communication streams, congestion from other jobs, variance of the "
-        "file system, power limits that nobody states. "
+        "file system, undocumented power limits. "
         "Derivations: dlmodel help theory; every term of one prediction: dlmodel explain.");
     if (p != NULL)
         dl_document_paragraph(&r->page,

@@ -206,7 +206,7 @@ static enum dl_code pictures(struct dl_report *r, const struct answer *a,
         DL_TRY(dl_report_figure(r, a->all->inputs.framework_count > 1 ? &every : &best, dl_plot_mfu,
                                 "mfu",
                                 "Share of the devices' datasheet rate that the model uses (MFU), "
-                                "and with what is recomputed (HFU).",
+                                "and with recomputation (HFU).",
                                 err));
     dl_document_section(&r->page, "Memory");
     DL_TRY(dl_report_figure(r, a->all->inputs.framework_count > 1 ? &every : &best, dl_plot_memory,

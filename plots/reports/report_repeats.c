@@ -50,7 +50,7 @@ static bool same(const struct group *g, const struct dl_csv *csv, int row) {
     return true;
 }
 
-/* A cell as a number; 0 where it is none. */
+/* A cell as a number; 0 where it is not one. */
 static double number(const struct dl_csv *csv, int row, const char *column) {
     return strtod(cell(csv, row, column), NULL);
 }

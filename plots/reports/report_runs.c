@@ -249,7 +249,7 @@ static void run_table(struct dl_report *r, const struct runs *x) {
     struct dl_table table;
     struct dl_column *columns = dl_arena_alloc(r->context->arena, RUN_COLUMNS, sizeof *columns);
     memcpy(columns, run_columns, sizeof run_columns);
-    if (x->predicted == 0) columns[14].heading = NULL; /* the answer says why */
+    if (x->predicted == 0) columns[14].heading = NULL; /* the answer gives the reason */
     for (int k = 0; k < 3; k++) {                      /* keys that all runs share are omitted */
         const char *two[2];
         if (values_of(x, keys[k], two, 2) < 2) columns[k + 1].heading = NULL;

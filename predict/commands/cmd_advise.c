@@ -1,4 +1,4 @@
-/* cmd_advise.c - which changes to settings or network pay on this machine, alone and together? */
+/* cmd_advise.c - which changes to settings or network make a job faster, alone and together? */
 #include "predict/output/advise_print.h"
 
 static const char *const objectives[] = {"time", "energy", NULL};
@@ -66,16 +66,16 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 
 const struct dl_command dl_cmd_advise = {
     .name = "advise",
-    .summary = "changes to settings and network that pay on this machine",
+    .summary = "changes to settings and network that make a job faster on this machine",
     .usage = "[options]",
     .purpose =
-        "Predicts a plan with each change that dlmodel knows: precision, batch, gradient "
+        "Predicts a plan with each of these changes: precision, batch, gradient "
         "accumulation, buckets, Horovod's fusion and cycle, hierarchical all-reduce, narrow, "
         "sparse or 1-bit gradients, sufficient factors, local SGD, parameter servers, "
         "layouts, compilers, fused optimizers, attention, vocabulary, recomputation, "
-        "overlap, input, and rewritten networks. Each line says what the change does to the "
+        "overlap, input, and rewritten networks. Each line shows the effect on the "
         "mathematics (exact: the same numbers; rounding: equal up to rounding; model: other "
-        "training, whose accuracy must be looked at), its gain in samples per second with "
+        "training, whose accuracy must be checked), its gain in samples per second with "
         "an 80 % interval, and with --json the setting in the framework and the command of "
         "predict that gives the figure. Then it combines allowed changes, the best one at a "
         "time, and prints the settings and the command that predicts them together.",

@@ -64,8 +64,8 @@ static const struct dl_option own_options[] = {
      "training between checkpoints, from which failed tasks go on; default: they begin again",
      DL_NUMBER(ASKED(checkpoint_s), .unit = DL_UNIT_S, .min = 0, .max = 1e9)},
     {"repair", 0, "TIME", "Campaign",
-     "until the devices of a failed task are back; failures come as often as node_mtbf of the "
-     "system says, without it never; default 10min",
+     "until the devices of a failed task are back; the rate of failures is that of the "
+     "system's node_mtbf, 0 without it; default 10min",
      DL_NUMBER(ASKED(repair_s), .unit = DL_UNIT_S, .min = 0, .max = 1e9)},
     {"seed", 0, "N", "Campaign", "of random trials, scores and failures; default 1",
      DL_INTEGER(ASKED(seed), .min = 0, .max = 1000000000)},

@@ -36,33 +36,11 @@ static const char *const examples[] = {
     NULL,
 };
 
-/* CSV and JSON; people get explain_table.h. */
-static const struct dl_column columns[DL_EXPLAIN_COLUMNS] = {
-    {"term", NULL, NULL, DL_COLUMN_STRING, 0, 0},
-    {"group", NULL, NULL, DL_COLUMN_STRING, 0, 0},
-    {"formula", NULL, NULL, DL_COLUMN_STRING, 0, 0},
-    {"inputs", NULL, NULL, DL_COLUMN_STRING, 0, 0},
-    {"start_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
-    {"value_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
-    {"value_bytes", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
-    {"sigma_log", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
-    {"origin", NULL, NULL, DL_COLUMN_STRING, 0, 0},
-    {"limit", NULL, NULL, DL_COLUMN_STRING, 0, 0},
-};
-
 static void add_term(struct dl_table *table, const struct dl_term *term) {
-    union dl_cell *c = dl_table_row(table);
     const bool memory = strcmp(term->group, "memory") == 0;
-    c[DL_EXPLAIN_TERM].string = term->name;
-    c[DL_EXPLAIN_GROUP].string = term->group;
-    c[DL_EXPLAIN_FORMULA].string = term->formula;
-    c[DL_EXPLAIN_INPUTS].string = term->inputs;
-    c[DL_EXPLAIN_START].number = term->start_s;
-    c[DL_EXPLAIN_SECONDS].number = memory ? NAN : term->value;
-    c[DL_EXPLAIN_BYTES].number = memory ? term->value : NAN;
-    c[DL_EXPLAIN_SIGMA].number = term->sigma_log;
-    c[DL_EXPLAIN_ORIGIN].string = term->origin;
-    c[DL_EXPLAIN_LIMIT].string = term->limit;
+    const struct dl_explained facts = {*term, memory ? NAN : term->value,
+                                       memory ? term->value : NAN};
+    dl_list_add(table, dl_explain_columns, &facts);
 }
 
 /* Groups in the order in which the terms come; each gets a line with its sum. */
@@ -220,9 +198,7 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
     dl_jw_end(&w);
     sums_json(&w, row->prediction);
     dl_explain_limits_json(&w, limits);
-    dl_jw_end(&w);
-    return context->output(options,
-                           w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
+    return context->output(options, dl_jw_text(&w), err);
 }
 
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,
@@ -253,7 +229,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     struct dl_explain_limits limits;
     dl_explain_limits(&inputs, &row, context->arena, &limits);
     struct dl_table table;
-    dl_table_init(&table, context->arena, columns, DL_EXPLAIN_COLUMNS);
+    dl_list_table(&table, context->arena, dl_explain_columns, DL_EXPLAIN_COLUMNS, 0);
     const double least_s =
         asked.top > 0 ? dl_terms_least_shown_s(&prediction, (size_t)asked.top, context->arena)
                       : -INFINITY;

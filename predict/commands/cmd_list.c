@@ -6,6 +6,7 @@
 #include "model/framework/checkpoint/checkpoint_format.h"
 #include "model/network/collective.h"
 #include "model/catalog/command.h"
+#include "model/core/columns.h"
 #include "model/framework/gradient_sync.h"
 #include "model/engine/strategies/strategy.h"
 #include "model/workload/workload.h"
@@ -14,78 +15,70 @@ static const struct dl_option *const tables[] = {dl_output_options, NULL};
 static const char *const examples[] = {"dlmodel list systems", "dlmodel list workloads --json",
                                        "dlmodel list libraries", NULL};
 
-static const struct dl_column plain_columns[] = {
-    {"name", "name", "", DL_COLUMN_STRING, 0, 0},
-    {"summary", "summary", "", DL_COLUMN_STRING, 0, 0},
-    {"source", "source", "", DL_COLUMN_STRING, 0, 0},
+/* What the columns show of one entry; each kind has some of the members. */
+struct entry {
+    const char *name, *summary, *source, *status, *runs_on, *takes_gpu_memory, *formula,
+        *operations, *libraries, *writers, *blocking, *saves, *also, *kernel_times, *input;
+    double parameters, active, forward_macs, activations, model_macs;
+    int layers;
+    bool extrapolated;
 };
-static const struct dl_column workload_columns[] = {
-    {"name", "name", "", DL_COLUMN_STRING, 0, 0},
-    {"parameters", "parameters", "M", DL_COLUMN_NUMBER, 1e6, 5},
-    {"active_parameters", "active", "M", DL_COLUMN_NUMBER, 1e6, 5},
-    {"forward_macs_per_sample", "forward", "GMAC", DL_COLUMN_NUMBER, 1e9, 5},
-    {"activation_elements_per_sample", "activations", "M", DL_COLUMN_NUMBER, 1e6, 4},
-    {"layers", "layers", "", DL_COLUMN_INTEGER, 0, 0},
-    {"input", "input", "", DL_COLUMN_STRING, 0, 0},
-    {"summary", "summary", "", DL_COLUMN_STRING, 0, 0},
-    {"source", NULL, NULL, DL_COLUMN_STRING, 0, 0},
-    {"model_macs_per_sample", NULL, NULL, DL_COLUMN_NUMBER, 1,
-     0}, /* masked attention counts less */
-};
+#define SHOWN(member, key, heading, unit, scale, digits)                                           \
+    DL_SHOWN(struct entry, member, key, heading, unit, scale, digits, 0, NULL)
+#define WORD(member, key, heading) SHOWN(member, key, heading, "", 0, 0)
+#define HIDDEN(member, key) DL_HIDDEN(struct entry, member, key, NULL)
+#define NAMED WORD(name, "name", "name"), WORD(summary, "summary", "summary")
+#define SOURCED NAMED, WORD(source, "source", "source")
 
-static const struct dl_column framework_columns[] = {
-    {"name", "name", "", DL_COLUMN_STRING, 0, 0},
-    {"summary", "summary", "", DL_COLUMN_STRING, 0, 0},
-    {"source", "source", "", DL_COLUMN_STRING, 0, 0},
-    {"status", "status", "", DL_COLUMN_STRING, 0, 0},
+static const struct dl_list_column plain_columns[] = {SOURCED};
+static const struct dl_list_column framework_columns[] = {SOURCED,
+                                                          WORD(status, "status", "status")};
+static const struct dl_list_column collective_columns[] = {
+    SOURCED, WORD(libraries, "libraries", "libraries")};
+static const struct dl_list_column workload_columns[] = {
+    WORD(name, "name", "name"),
+    SHOWN(parameters, "parameters", "parameters", "M", 1e6, 5),
+    SHOWN(active, "active_parameters", "active", "M", 1e6, 5),
+    SHOWN(forward_macs, "forward_macs_per_sample", "forward", "GMAC", 1e9, 5),
+    SHOWN(activations, "activation_elements_per_sample", "activations", "M", 1e6, 4),
+    SHOWN(layers, "layers", "layers", "", 0, 0),
+    WORD(input, "input", "input"),
+    WORD(summary, "summary", "summary"),
+    HIDDEN(source, "source"),
+    HIDDEN(model_macs, "model_macs_per_sample"), /* masked attention counts less */
 };
-
-static const struct dl_column library_columns[] = {
-    {"name", "name", "", DL_COLUMN_STRING, 0, 0},
-    {"summary", "summary", "", DL_COLUMN_STRING, 0, 0},
-    {"source", NULL, NULL, DL_COLUMN_STRING, 0, 0},
-    {"runs_on", "runs on", "", DL_COLUMN_STRING, 0, 0},
-    {"takes_gpu_memory", "takes GPU memory", "", DL_COLUMN_STRING, 0, 0},
-    {"formula", "formula", "", DL_COLUMN_STRING, 0, 0},
-    {"operations", "operations", "", DL_COLUMN_STRING, 0, 0},
+static const struct dl_list_column library_columns[] = {
+    NAMED,
+    HIDDEN(source, "source"),
+    WORD(runs_on, "runs_on", "runs on"),
+    WORD(takes_gpu_memory, "takes_gpu_memory", "takes GPU memory"),
+    WORD(formula, "formula", "formula"),
+    WORD(operations, "operations", "operations"),
 };
-
-static const struct dl_column collective_columns[] = {
-    {"name", "name", "", DL_COLUMN_STRING, 0, 0},
-    {"summary", "summary", "", DL_COLUMN_STRING, 0, 0},
-    {"source", "source", "", DL_COLUMN_STRING, 0, 0},
-    {"libraries", "libraries", "", DL_COLUMN_STRING, 0, 0},
+static const struct dl_list_column checkpoint_columns[] = {
+    NAMED,
+    HIDDEN(source, "source"),
+    WORD(writers, "writers", "written by"),
+    WORD(blocking, "blocking", "blocking"),
+    WORD(saves, "saves", "saves"),
+    HIDDEN(also, "restart_also_needs"),
 };
-
-static const struct dl_column checkpoint_columns[] = {
-    {"name", "name", "", DL_COLUMN_STRING, 0, 0},
-    {"summary", "summary", "", DL_COLUMN_STRING, 0, 0},
-    {"source", NULL, NULL, DL_COLUMN_STRING, 0, 0},
-    {"writers", "written by", "", DL_COLUMN_STRING, 0, 0},
-    {"blocking", "blocking", "", DL_COLUMN_STRING, 0, 0},
-    {"saves", "saves", "", DL_COLUMN_STRING, 0, 0},
-    {"restart_also_needs", NULL, NULL, DL_COLUMN_STRING, 0, 0},
-};
-
 /* The origin of a device's kernel times: its own samples, those of a related device scaled by
  * peaks and bandwidths (predictions say `extrapolated`), or none. */
-static const struct dl_column device_columns[] = {
-    {"name", "name", "", DL_COLUMN_STRING, 0, 0},
-    {"summary", "summary", "", DL_COLUMN_STRING, 0, 0},
-    {"source", "source", "", DL_COLUMN_STRING, 0, 0},
-    {"kernel_times", "kernel times", "", DL_COLUMN_STRING, 0, 0},
-    {"extrapolated", NULL, NULL, DL_COLUMN_BOOL, 0, 0},
+static const struct dl_list_column device_columns[] = {
+    SOURCED,
+    WORD(kernel_times, "kernel_times", "kernel times"),
+    HIDDEN(extrapolated, "extrapolated"),
 };
 
-static void add(struct dl_table *table, const char *name, const char *summary, const char *source) {
-    union dl_cell *cells = dl_table_row(table);
-    cells[0].string = name;
-    cells[1].string = summary;
-    cells[2].string = source;
-}
+struct list {
+    struct dl_context *context;
+    struct dl_table table;
+    const struct dl_list_column *columns;
+};
 
-static union dl_cell *last_row(const struct dl_table *table) {
-    return table->cells + (size_t)(table->row_count - 1) * (size_t)table->column_count;
+static void add(struct list *list, struct entry entry) {
+    dl_list_add(&list->table, list->columns, &entry);
 }
 
 static const char *input_text(struct dl_context *context, const struct dl_workload *w) {
@@ -99,93 +92,76 @@ static const char *input_text(struct dl_context *context, const struct dl_worklo
                            in->size[1], in->size[2]);
 }
 
-/* Copies what is shown: the workload does not stay. */
-static void add_workload(struct dl_context *context, struct dl_table *table,
-                         const struct dl_workload *w) {
-    union dl_cell *cells = dl_table_row(table);
-    cells[0].string = dl_arena_strdup(context->arena, w->name);
-    cells[1].number = w->parameters;
-    cells[2].number = w->active_parameters;
-    cells[3].number = w->forward_macs_per_sample;
-    cells[4].number = w->activation_elements_per_sample;
-    cells[5].integer = w->layer_count;
-    cells[6].string = input_text(context, w);
-    cells[7].string = dl_arena_strdup(context->arena, w->summary);
-    cells[8].string = dl_arena_strdup(context->arena, w->source);
-    cells[9].number = w->model_macs_per_sample;
+/* Copies the strings: the workload is freed. */
+static void add_workload(struct list *list, const struct dl_workload *w) {
+    struct dl_arena *arena = list->context->arena;
+    add(list, (struct entry){.name = dl_arena_strdup(arena, w->name),
+                             .summary = dl_arena_strdup(arena, w->summary),
+                             .source = dl_arena_strdup(arena, w->source),
+                             .input = input_text(list->context, w),
+                             .parameters = w->parameters,
+                             .active = w->active_parameters,
+                             .forward_macs = w->forward_macs_per_sample,
+                             .activations = w->activation_elements_per_sample,
+                             .model_macs = w->model_macs_per_sample,
+                             .layers = w->layer_count});
 }
 
-static enum dl_code list_workloads(struct dl_context *context, struct dl_table *table,
-                                   struct dl_err *err) {
-    const char **names;
-    dl_data_names(&context->data, DL_DATA_WORKLOAD, context->arena, &names);
-    for (int i = 0; names[i] != NULL; i++) {
-        struct dl_arena one = {0}; /* hundreds of layers go when their sums are there */
-        const struct dl_workload *w;
-        enum dl_code code = dl_data_workload(&context->data, names[i], &one, &w, err);
-        if (code == DL_OK) add_workload(context, table, w);
-        dl_arena_free(&one);
-        DL_TRY(code);
-    }
+static enum dl_code list_workloads(struct list *list, const char *name, struct dl_err *err) {
+    struct dl_arena one = {0}; /* hundreds of layers, freed when their sums are known */
+    const struct dl_workload *w;
+    const enum dl_code code = dl_data_workload(&list->context->data, name, &one, &w, err);
+    if (code == DL_OK) add_workload(list, w);
+    dl_arena_free(&one);
+    return code;
+}
+
+static enum dl_code list_systems(struct list *list, const char *name, struct dl_err *err) {
+    const struct dl_system *s;
+    struct dl_context *context = list->context;
+    DL_TRY(dl_data_system_alone(&context->data, name, context->arena, &s, err));
+    add(list, (struct entry){.name = name, .summary = s->summary, .source = s->source});
     return DL_OK;
 }
 
-static enum dl_code list_systems(struct dl_context *context, struct dl_table *table,
-                                 struct dl_err *err) {
-    const char **names;
-    dl_data_names(&context->data, DL_DATA_SYSTEM, context->arena, &names);
-    for (int i = 0; names[i] != NULL; i++) {
-        const struct dl_system *s;
-        DL_TRY(dl_data_system_alone(&context->data, names[i], context->arena, &s, err));
-        add(table, names[i], s->summary, s->source);
-    }
+static enum dl_code list_devices(struct list *list, const char *name, struct dl_err *err) {
+    const struct dl_device *d;
+    struct dl_context *context = list->context;
+    DL_TRY(dl_data_device(&context->data, name, context->arena, &d, err));
+    add(list,
+        (struct entry){.name = d->name,
+                       .summary = d->summary,
+                       .source = d->source,
+                       .kernel_times = d->kernel_model_count > 0 ? "own samples"
+                                       : d->borrowed != NULL
+                                           ? dl_arena_printf(context->arena, "borrowed from %s",
+                                                             d->borrowed->name)
+                                           : "datasheet",
+                       .extrapolated = d->kernel_model_count == 0});
     return DL_OK;
 }
 
-static enum dl_code list_devices(struct dl_context *context, struct dl_table *table,
-                                 struct dl_err *err) {
-    const char **names;
-    dl_data_names(&context->data, DL_DATA_DEVICE, context->arena, &names);
-    for (int i = 0; names[i] != NULL; i++) {
-        const struct dl_device *d;
-        DL_TRY(dl_data_device(&context->data, names[i], context->arena, &d, err));
-        add(table, d->name, d->summary, d->source);
-        union dl_cell *cells = last_row(table);
-        cells[3].string =
-            d->kernel_model_count > 0 ? "own samples"
-            : d->borrowed != NULL
-                ? dl_arena_printf(context->arena, "borrowed from %s", d->borrowed->name)
-                : "datasheet";
-        cells[4].boolean = d->kernel_model_count == 0;
-    }
+static enum dl_code list_frameworks(struct list *list, const char *name, struct dl_err *err) {
+    const struct dl_framework *f;
+    DL_TRY(dl_data_framework(&list->context->data, name, list->context->arena, &f, err));
+    add(list, (struct entry){.name = f->name,
+                             .summary = f->summary,
+                             .source = f->source,
+                             .status = dl_framework_status_names[f->status]});
     return DL_OK;
 }
 
-static enum dl_code list_frameworks(struct dl_context *context, struct dl_table *table,
-                                    struct dl_err *err) {
-    const char **names;
-    dl_data_names(&context->data, DL_DATA_FRAMEWORK, context->arena, &names);
-    for (int i = 0; names[i] != NULL; i++) {
-        const struct dl_framework *f;
-        DL_TRY(dl_data_framework(&context->data, names[i], context->arena, &f, err));
-        add(table, f->name, f->summary, f->source);
-        last_row(table)[3].string = dl_framework_status_names[f->status];
-    }
-    return DL_OK;
-}
-
-static enum dl_code list_strategies(struct dl_context *context, struct dl_table *table,
-                                    struct dl_err *err) {
-    (void)err;
+static void list_strategies(struct list *list) {
     for (int i = 0; dl_strategies[i] != NULL; i++) {
         const struct dl_strategy *s = dl_strategies[i];
-        const char *summary =
-            s->predict != NULL
-                ? s->summary
-                : dl_arena_printf(context->arena, "%s (not in this version)", s->summary);
-        add(table, s->name, summary, "formulas");
+        add(list,
+            (struct entry){.name = s->name,
+                           .summary = s->predict != NULL
+                                          ? s->summary
+                                          : dl_arena_printf(list->context->arena,
+                                                            "%s (not in this version)", s->summary),
+                           .source = "formulas"});
     }
-    return DL_OK;
 }
 
 /* The libraries whose rules have an algorithm of this name for the operation: "nccl, mpi". NULL:
@@ -202,7 +178,7 @@ static const char *libraries_with(enum dl_collective_op op, const char *name, in
     return text;
 }
 
-/* Operations for which its rules have an algorithm of their own. */
+/* Operations for which its rules have an algorithm. */
 static const char *operations_of(const struct dl_collective_library *library,
                                  struct dl_arena *arena) {
     const char *text = "";
@@ -217,102 +193,104 @@ static const char *operations_of(const struct dl_collective_library *library,
     return text;
 }
 
-static enum dl_code list_libraries(struct dl_context *context, struct dl_table *table,
-                                   struct dl_err *err) {
-    (void)err;
+static void list_libraries(struct list *list) {
     for (int i = 0; i < DL_LIBRARIES; i++) {
-        const struct dl_collective_library *library = dl_libraries[i];
-        add(table, dl_library_names[i], library->summary, library->source);
-        union dl_cell *cells = last_row(table);
-        cells[3].string = !library->on_gpus ? "CPUs" : library->on_cpus ? "GPUs, CPUs" : "GPUs";
-        cells[4].string = !library->on_gpus            ? ""
-                          : library->takes_gpu_memory  ? "yes"
-                          : library->stages_gpu_memory ? "copies it"
-                                                       : "no";
-        cells[5].string = library->formula;
-        cells[6].string = operations_of(library, context->arena);
+        const struct dl_collective_library *l = dl_libraries[i];
+        add(list, (struct entry){.name = dl_library_names[i],
+                                 .summary = l->summary,
+                                 .source = l->source,
+                                 .runs_on = !l->on_gpus  ? "CPUs"
+                                            : l->on_cpus ? "GPUs, CPUs"
+                                                         : "GPUs",
+                                 .takes_gpu_memory = !l->on_gpus            ? ""
+                                                     : l->takes_gpu_memory  ? "yes"
+                                                     : l->stages_gpu_memory ? "copies it"
+                                                                            : "no",
+                                 .formula = l->formula,
+                                 .operations = operations_of(l, list->context->arena)});
     }
-    return DL_OK;
 }
 
 /* operation.algorithm, once for all libraries */
-static enum dl_code list_collectives(struct dl_context *context, struct dl_table *table,
-                                     struct dl_err *err) {
-    (void)err;
+static void list_collectives(struct list *list) {
+    struct dl_arena *arena = list->context->arena;
     for (int op = 0; op < DL_COLL_OPS; op++) {
         for (int i = 0; i < DL_LIBRARIES; i++) {
             const struct dl_collective_algorithm *a = dl_libraries[i]->algorithms;
             for (; a->name != NULL; a++) {
                 if ((a->operations >> op & 1u) == 0) continue;
-                const char *text =
-                    libraries_with((enum dl_collective_op)op, a->name, i, context->arena);
-                if (text == NULL) continue;
-                add(table,
-                    dl_arena_printf(context->arena, "%s.%s", dl_collective_op_names[op], a->name),
-                    a->summary, a->source);
-                last_row(table)[3].string = text;
+                const char *libraries =
+                    libraries_with((enum dl_collective_op)op, a->name, i, arena);
+                if (libraries == NULL) continue;
+                add(list, (struct entry){.name = dl_arena_printf(
+                                             arena, "%s.%s", dl_collective_op_names[op], a->name),
+                                         .summary = a->summary,
+                                         .source = a->source,
+                                         .libraries = libraries});
             }
         }
     }
-    return DL_OK;
 }
 
-static enum dl_code list_behaviours(struct dl_context *context, struct dl_table *table,
-                                    struct dl_err *err) {
-    (void)err;
-    (void)context;
+static void list_behaviours(struct list *list) {
     for (int i = 0; dl_framework_behaviours[i] != NULL; i++) {
         const struct dl_framework_behaviour *b = dl_framework_behaviours[i];
-        add(table, b->name, b->summary, b->source);
+        add(list, (struct entry){.name = b->name, .summary = b->summary, .source = b->source});
     }
-    return DL_OK;
 }
 
-static enum dl_code list_layers(struct dl_context *context, struct dl_table *table,
-                                struct dl_err *err) {
-    (void)err;
-    (void)context;
+static void list_layers(struct list *list) {
     for (int i = 0; dl_layer_kinds[i] != NULL; i++) {
-        add(table, dl_layer_kinds[i]->name, dl_layer_kinds[i]->summary, dl_layer_kinds[i]->source);
+        const struct dl_layer_kind *k = dl_layer_kinds[i];
+        add(list, (struct entry){.name = k->name, .summary = k->summary, .source = k->source});
     }
-    return DL_OK;
 }
 
-static enum dl_code list_checkpoints(struct dl_context *context, struct dl_table *table,
-                                     struct dl_err *err) {
-    (void)err;
-    static const char *const writers[] = {"rank 0", "all, shards", "all, copies"};
+static void list_checkpoints(struct list *list) {
     for (int i = 0; dl_checkpoint_formats[i] != NULL; i++) {
         const struct dl_checkpoint_format *f = dl_checkpoint_formats[i];
-        add(table, f->name, f->summary, f->source);
-        union dl_cell *cells = last_row(table);
-        cells[3].string = writers[f->writers];
-        cells[4].string = f->is_async ? "no" : "yes";
-        cells[5].string = dl_checkpoint_saves_text(f, context->arena);
-        cells[6].string = f->also;
+        add(list, (struct entry){.name = f->name,
+                                 .summary = f->summary,
+                                 .source = f->source,
+                                 .writers = dl_checkpoint_writer_names[f->writers],
+                                 .blocking = f->is_async ? "no" : "yes",
+                                 .saves = dl_checkpoint_saves_text(f, list->context->arena),
+                                 .also = f->also});
     }
-    return DL_OK;
 }
 
-#define COLUMNS(list) list, (int)(sizeof list / sizeof list[0])
+/* Entries are files of data/ or rows of tables. */
 static const struct kind {
     const char *name;
-    enum dl_code (*fill)(struct dl_context *context, struct dl_table *table, struct dl_err *err);
-    const struct dl_column *columns;
+    const struct dl_list_column *columns;
     int column_count;
+    void (*rows)(struct list *list);
+    enum dl_code (*file)(struct list *list, const char *name, struct dl_err *err);
+    enum dl_data_kind files;
 } kinds[] = {
-    {"systems", list_systems, COLUMNS(plain_columns)},
-    {"devices", list_devices, COLUMNS(device_columns)},
-    {"workloads", list_workloads, COLUMNS(workload_columns)},
-    {"frameworks", list_frameworks, COLUMNS(framework_columns)},
-    {"strategies", list_strategies, COLUMNS(plain_columns)},
-    {"libraries", list_libraries, COLUMNS(library_columns)},
-    {"collectives", list_collectives, COLUMNS(collective_columns)},
-    {"behaviours", list_behaviours, COLUMNS(plain_columns)},
-    {"layers", list_layers, COLUMNS(plain_columns)},
-    {"checkpoints", list_checkpoints, COLUMNS(checkpoint_columns)},
-    {NULL, NULL, NULL, 0},
+    {"systems", DL_LIST(plain_columns), NULL, list_systems, DL_DATA_SYSTEM},
+    {"devices", DL_LIST(device_columns), NULL, list_devices, DL_DATA_DEVICE},
+    {"workloads", DL_LIST(workload_columns), NULL, list_workloads, DL_DATA_WORKLOAD},
+    {"frameworks", DL_LIST(framework_columns), NULL, list_frameworks, DL_DATA_FRAMEWORK},
+    {"strategies", DL_LIST(plain_columns), list_strategies, NULL, 0},
+    {"libraries", DL_LIST(library_columns), list_libraries, NULL, 0},
+    {"collectives", DL_LIST(collective_columns), list_collectives, NULL, 0},
+    {"behaviours", DL_LIST(plain_columns), list_behaviours, NULL, 0},
+    {"layers", DL_LIST(plain_columns), list_layers, NULL, 0},
+    {"checkpoints", DL_LIST(checkpoint_columns), list_checkpoints, NULL, 0},
+    {.name = NULL},
 };
+
+static enum dl_code fill(const struct kind *kind, struct list *list, struct dl_err *err) {
+    const char **names;
+    if (kind->rows != NULL) {
+        kind->rows(list);
+        return DL_OK;
+    }
+    dl_data_names(&list->context->data, kind->files, list->context->arena, &names);
+    for (int i = 0; names[i] != NULL; i++) DL_TRY(kind->file(list, names[i], err));
+    return DL_OK;
+}
 
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,
                         struct dl_err *err) {
@@ -337,18 +315,10 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
                        near != NULL ? "did you mean " : "", near != NULL ? near : "",
                        near != NULL ? "? " : "", all);
     }
-    struct dl_table table;
-    dl_table_init(&table, context->arena, kind->columns, kind->column_count);
-    DL_TRY(kind->fill(context, &table, err));
-    if (format == DL_FORMAT_CSV) return context->output(options, dl_table_csv(&table), err);
-    if (format == DL_FORMAT_TEXT) return context->output(options, dl_table_text(&table), err);
-    struct dl_json_writer w;
-    dl_jw_init(&w, context->arena, false);
-    dl_jw_array(&w, NULL);
-    dl_table_json(&table, &w);
-    dl_jw_end(&w);
-    return context->output(options,
-                           w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
+    struct list list = {.context = context, .columns = kind->columns};
+    dl_list_table(&list.table, context->arena, kind->columns, kind->column_count, 0);
+    DL_TRY(fill(kind, &list, err));
+    return context->output(options, dl_table_render(&list.table, format), err);
 }
 
 const struct dl_command dl_cmd_list = {

@@ -17,39 +17,42 @@ static const char *const examples[] = {
     NULL,
 };
 
-#define SHOWN(type, member, key, heading, unit)                                                    \
-    DL_SHOWN(DL_COLUMN_##type, struct dl_match_row, member, key, heading, unit, 0, 3, 0, NULL)
+#define SHOWN(member, key, heading, unit)                                                          \
+    DL_SHOWN(struct dl_match_row, member, key, heading, unit, 0, 3, 0, NULL)
 static const struct dl_list_column columns[] = {
-    SHOWN(STRING, workload, "workload", "workload", ""),
-    SHOWN(STRING, framework, "framework", "framework", ""),
-    SHOWN(STRING, system, "system", "system", ""),
-    SHOWN(STRING, device, "device", "device", ""),
-    SHOWN(STRING, precision, "precision", "precision", ""),
-    SHOWN(INTEGER, devices, "devices", "dev", ""),
-    SHOWN(NUMBER, samples_per_s, "throughput_samples_per_s", "samples", "1/s"),
-    SHOWN(NUMBER, low_samples_per_s, "throughput_low_samples_per_s", "low", "1/s"),
-    SHOWN(NUMBER, high_samples_per_s, "throughput_high_samples_per_s", "high", "1/s"),
-    SHOWN(NUMBER, samples_per_s_per_device, "samples_per_s_per_device", "samples", "1/s/dev"),
-    SHOWN(NUMBER, samples_per_j, "samples_per_joule", "samples", "1/J"),
-    SHOWN(NUMBER, low_samples_per_j, "samples_per_joule_low", "low", "1/J"),
-    SHOWN(NUMBER, high_samples_per_j, "samples_per_joule_high", "high", "1/J"),
-    SHOWN(NUMBER, cost_per_million_samples, "cost_per_million_samples", "cost", "1/Msample"),
-    SHOWN(BOOL, fits, "fits", "fits", ""),
-    SHOWN(STRING, release, "release", "release", ""),
+    SHOWN(workload, "workload", "workload", ""),
+    SHOWN(framework, "framework", "framework", ""),
+    SHOWN(system, "system", "system", ""),
+    SHOWN(device, "device", "device", ""),
+    SHOWN(precision, "precision", "precision", ""),
+    SHOWN(devices, "devices", "dev", ""),
+    SHOWN(samples_per_s, "throughput_samples_per_s", "samples", "1/s"),
+    SHOWN(low_samples_per_s, "throughput_low_samples_per_s", "low", "1/s"),
+    SHOWN(high_samples_per_s, "throughput_high_samples_per_s", "high", "1/s"),
+    SHOWN(samples_per_s_per_device, "samples_per_s_per_device", "samples", "1/s/dev"),
+    SHOWN(samples_per_j, "samples_per_joule", "samples", "1/J"),
+    SHOWN(low_samples_per_j, "samples_per_joule_low", "low", "1/J"),
+    SHOWN(high_samples_per_j, "samples_per_joule_high", "high", "1/J"),
+    SHOWN(cost_per_million_samples, "cost_per_million_samples", "cost", "1/Msample"),
+    SHOWN(fits, "fits", "fits", ""),
+    SHOWN(release, "release", "release", ""),
 };
 
 /* The best framework of each network on each system. */
-static const struct dl_column best_columns[] = {
-    {"workload", "workload", "", DL_COLUMN_STRING, 0, 0},
-    {"system", "system", "", DL_COLUMN_STRING, 0, 0},
-    {"fastest", "fastest", "", DL_COLUMN_STRING, 0, 0},
-    {"rate", "samples", "1/s", DL_COLUMN_NUMBER, 1, 3},
-    {"frugal", "least energy", "", DL_COLUMN_STRING, 0, 0},
-    {"per_joule", "samples", "1/J", DL_COLUMN_NUMBER, 1, 3},
+struct best {
+    const char *workload, *system, *fastest, *frugal;
+    double samples_per_s, samples_per_j;
+};
+#define BEST(member, key, heading, unit)                                                           \
+    DL_SHOWN(struct best, member, key, heading, unit, 1, 3, 0, NULL)
+static const struct dl_list_column best_columns[] = {
+    BEST(workload, "workload", "workload", ""), BEST(system, "system", "system", ""),
+    BEST(fastest, "fastest", "fastest", ""),    BEST(samples_per_s, "rate", "samples", "1/s"),
+    BEST(frugal, "frugal", "least energy", ""), BEST(samples_per_j, "per_joule", "samples", "1/J"),
 };
 
 static void fill(const struct dl_match *m, struct dl_arena *arena, struct dl_table *table) {
-    dl_list_table(table, arena, columns, sizeof columns / sizeof *columns, 0);
+    dl_list_table(table, arena, DL_LIST(columns), 0);
     for (int i = 0; i < m->count; i++) dl_list_add(table, columns, &m->rows[i]);
 }
 
@@ -61,13 +64,11 @@ static void fill_best(const struct dl_match *m, struct dl_table *table) {
                                       *frugal =
                                           dl_match_best(m, m->workloads[w], m->systems[s], true);
             if (fast == NULL) continue;
-            union dl_cell *c = dl_table_row(table);
-            c[0].string = m->workloads[w];
-            c[1].string = m->systems[s];
-            c[2].string = fast->framework;
-            c[3].number = fast->samples_per_s;
-            c[4].string = frugal == NULL ? "" : frugal->framework;
-            c[5].number = frugal == NULL ? NAN : frugal->samples_per_j;
+            const struct best best = {
+                m->workloads[w],     m->systems[s],
+                fast->framework,     frugal == NULL ? "" : frugal->framework,
+                fast->samples_per_s, frugal == NULL ? NAN : frugal->samples_per_j};
+            dl_list_add(table, best_columns, &best);
         }
     }
 }
@@ -77,7 +78,7 @@ static enum dl_code print_text(const struct dl_match *m, struct dl_context *cont
                                struct dl_err *err) {
     struct dl_table best;
     struct dl_text text = {.arena = context->arena};
-    dl_table_init(&best, context->arena, best_columns, sizeof best_columns / sizeof *best_columns);
+    dl_list_table(&best, context->arena, DL_LIST(best_columns), 0);
     fill_best(m, &best);
     dl_text_printf(&text,
                    "%s\nThe best framework of each system (excluding the ideal bound and "
@@ -121,10 +122,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     dl_jw_object(&w, "reasons");
     for (int i = 0; i < m->reason_count; i++)
         dl_jw_integer(&w, m->reasons[i].why, m->reasons[i].count);
-    dl_jw_end(&w);
-    dl_jw_end(&w);
-    return context->output(options,
-                           w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
+    return context->output(options, dl_jw_text(&w), err);
 }
 
 const struct dl_command dl_cmd_match = {

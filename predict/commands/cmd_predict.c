@@ -159,10 +159,7 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
         dl_jw_string(&w, "why", results->skipped[i].why);
         dl_jw_end(&w);
     }
-    dl_jw_end(&w);
-    dl_jw_end(&w);
-    return context->output(options,
-                           w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
+    return context->output(options, dl_jw_text(&w), err);
 }
 
 static double samples_of(const struct dl_predicted_row *r) {
@@ -298,7 +295,11 @@ static enum dl_code print_export(struct dl_context *context, const struct dl_opt
         return dl_fail(err, DL_ERR_USAGE,
                        "--export prints one plan: give one --framework and one number of --nodes");
     const struct dl_prediction_row row = dl_predicted_row_of(results, &results->rows[0]);
-    const struct dl_export_request request = {.row = &row, .arena = context->arena};
+    struct dl_export_request request = {.row = &row, .arena = context->arena};
+    const struct dl_export *found = dl_export_find(format);
+    if (found != NULL && found->framework != NULL)
+        DL_TRY(dl_data_framework(&context->data, found->framework, context->arena, &request.target,
+                                 err));
     DL_TRY(dl_export_write(format, &request, &text, err));
     return context->output(options, text, err);
 }

@@ -175,10 +175,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
                                       : "what predict --json prints for each row");
     dl_jw_array(&w, "fields");
     dl_table_json(&table, &w);
-    dl_jw_end(&w);
-    dl_jw_end(&w);
-    return context->output(options,
-                           w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
+    return context->output(options, dl_jw_text(&w), err);
 }
 
 const struct dl_command dl_cmd_schema = {

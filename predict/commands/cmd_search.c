@@ -449,7 +449,7 @@ const struct dl_command dl_cmd_search = {
                "each over all devices or combined with data parallelism, micro-batch, schedule, "
                "and sharding. Plans that are impossible or provably no better are counted by "
                "reason. Prints the best plans, every term of the best one, its limits, its "
-               "sensitivity to each resource, and the first change that pays. Options that fix a "
+               "sensitivity to each resource, and the most effective change. Options that fix a "
                "value (--tp, --micro-batch, --recompute, ...) restrict the search.",
     .examples = examples,
     .options = tables,

@@ -78,7 +78,7 @@ int dl_comparison_case(const struct dl_comparison *comparison, int row);
  * the text of its cause; NULL: `cause` is NULL, or any text where there is one. */
 struct dl_compared dl_comparison_row(const struct dl_comparison *comparison, int row,
                                      struct dl_arena *scratch);
-/* Whether number `place` of what is shared out is done here. */
+/* Whether this shard has item number `place`. */
 bool dl_comparison_mine(const struct dl_comparison *comparison, int64_t place);
 
 /* Room for one more row. */

@@ -34,7 +34,7 @@ static bool text_equal(const void *context, int a, int b) {
     return strcmp(text_at(context, a), text_at(context, b)) == 0;
 }
 
-/* A remark on a prediction that is the cause of its error is told there. */
+/* Remarks that explain an error are printed with that error. */
 static bool is_cause(const struct dl_compared *row, const char *text) {
     if (row->cause == NULL) return false;
     if (row->evidence == NULL) return strcmp(row->cause, text) == 0;

@@ -5,7 +5,7 @@
 #include "predict/compare/compare.h"
 
 /* How many rows have each reason for not being predicted, and each remark on the prediction, under
- * a heading; "" when there are none; NULL: out of memory. */
+ * a heading; "" when there are none. */
 const char *dl_compare_reasons(const struct dl_comparison *comparison);
 const char *dl_compare_remarks(const struct dl_comparison *comparison);
 

@@ -20,28 +20,28 @@ struct row_facts {
     struct dl_compared row;
     int64_t number; /* among all rows, from 1 */
 };
-#define SHOWN(type, member, key, heading, unit, digits)                                            \
-    DL_SHOWN(DL_COLUMN_##type, struct row_facts, member, key, heading, unit, 0, digits, 0, NULL)
-#define HIDDEN(type, member, key) DL_HIDDEN(DL_COLUMN_##type, struct row_facts, member, key, NULL)
+#define SHOWN(member, key, heading, unit, digits)                                                  \
+    DL_SHOWN(struct row_facts, member, key, heading, unit, 0, digits, 0, NULL)
+#define HIDDEN(member, key) DL_HIDDEN(struct row_facts, member, key, NULL)
 static const struct dl_list_column columns[] = {
-    HIDDEN(INTEGER, number, "shard_row"), /* of a part (--shard) alone */
-    SHOWN(STRING, row.id, "id", "id", "", 0),
-    HIDDEN(STRING, row.source, "source"),
-    SHOWN(STRING, row.system, "system", "system", "", 0),
-    SHOWN(STRING, row.framework, "framework", "framework", "", 0),
-    SHOWN(STRING, row.workload, "workload", "workload", "", 0),
-    SHOWN(INTEGER, row.devices, "devices", "dev", "", 0),
-    SHOWN(NUMBER, row.predicted, "predicted", "predicted", "", 4),
-    SHOWN(NUMBER, row.measured, "measured", "measured", "", 4),
-    HIDDEN(NUMBER, row.low, "predicted_low"),
-    HIDDEN(NUMBER, row.high, "predicted_high"),
-    SHOWN(STRING, row.unit, "unit", "unit", "", 0),
-    SHOWN(NUMBER, row.error_pct, "error_pct", "error", "%", 3),
-    SHOWN(STRING, row.bottleneck, "bottleneck", "bottleneck", "", 0),
-    HIDDEN(STRING, row.cause, "cause"),
-    HIDDEN(BOOL, row.skipped, "skipped"),
-    SHOWN(STRING, row.why, "why", "not predicted because", "", 0),
-    HIDDEN(STRING, row.remark, "remark"),
+    HIDDEN(number, "shard_row"), /* of a part (--shard) alone */
+    SHOWN(row.id, "id", "id", "", 0),
+    HIDDEN(row.source, "source"),
+    SHOWN(row.system, "system", "system", "", 0),
+    SHOWN(row.framework, "framework", "framework", "", 0),
+    SHOWN(row.workload, "workload", "workload", "", 0),
+    SHOWN(row.devices, "devices", "dev", "", 0),
+    SHOWN(row.predicted, "predicted", "predicted", "", 4),
+    SHOWN(row.measured, "measured", "measured", "", 4),
+    HIDDEN(row.low, "predicted_low"),
+    HIDDEN(row.high, "predicted_high"),
+    SHOWN(row.unit, "unit", "unit", "", 0),
+    SHOWN(row.error_pct, "error_pct", "error", "%", 3),
+    SHOWN(row.bottleneck, "bottleneck", "bottleneck", "", 0),
+    HIDDEN(row.cause, "cause"),
+    HIDDEN(row.skipped, "skipped"),
+    SHOWN(row.why, "why", "not predicted because", "", 0),
+    HIDDEN(row.remark, "remark"),
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0] - 1, WHY = 16 };
 static const struct dl_list_column *const row_columns = columns + 1;
@@ -131,7 +131,7 @@ static enum dl_code flush_rows(struct writer *w, struct dl_err *err) {
         if (head) DL_TRY(put(p, dl_compare_markdown_head, false, err));
         return put(p, dl_text_string(&w->markdown), false, err);
     case JSON:
-        DL_TRY(put(p, w->json->failed ? NULL : w->json->text, false, err));
+        DL_TRY(put(p, w->json->text, false, err));
         w->json->length = 0;
         w->json->text[0] = 0;
         return DL_OK;
@@ -235,8 +235,7 @@ static enum dl_code print_json(struct printer *p, const struct dl_table *summary
     dl_table_json(summary, &w);
     dl_jw_end(&w);
     dl_decisions_json(decisions->list, decisions->count, &w);
-    dl_jw_end(&w);
-    return put(p, w.failed ? NULL : dl_arena_printf(p->context->arena, "%s\n", w.text), true, err);
+    return put(p, dl_jw_text(&w), true, err);
 }
 
 /* The rows with the largest errors as a table, "" when there are none; NULL when memory is
@@ -299,7 +298,7 @@ static enum dl_code print_text(struct printer *p, const struct dl_table *summary
     DL_TRY(find_worst(p, !all, &worst, &slow, err));
     const char *errors = dl_table_text(summary), *largest = all ? "" : worst_text(p, &worst),
                *causes = causes_text(p, &slow), *reasons = dl_compare_reasons(p->c),
-               *told = dl_compare_remarks(p->c);
+               *remarks = dl_compare_remarks(p->c);
     if (all) {
         struct writer rows = {.p = p};
         DL_TRY(write_rows(&rows, MEASURE, err));
@@ -308,7 +307,7 @@ static enum dl_code print_text(struct printer *p, const struct dl_table *summary
     }
     return put(p,
                dl_arena_printf(p->context->arena, "%s%s%s%s%s%s", errors, largest, causes, reasons,
-                               told, end),
+                               remarks, end),
                true, err);
 }
 

@@ -18,8 +18,8 @@ struct dl_compare_tables {
     const struct dl_filters *filters;
 };
 
-/* Prints it as the options say. *overall_out: mean absolute error, macro-averaged over sources [%];
- * NAN: no row could be predicted, or this is a part (--shard). */
+/* Prints it in the format of the options. *overall_out: mean absolute error, macro-averaged over
+ * sources [%]; NAN: no row could be predicted, or this is a part (--shard). */
 enum dl_code dl_compare_print(struct dl_context *context, const struct dl_options *options,
                               const struct dl_comparison *comparison,
                               const struct dl_compare_tables *tables, enum dl_format format,

@@ -61,7 +61,7 @@ struct dl_run_row { /* one row, resolved */
     const struct dl_system *system;
     const struct dl_workload *workload;
     const struct dl_framework *framework;
-    /* the same object for runs that say this release and those for which it is assumed */
+    /* the same object for runs that name this release and those for which it is assumed */
     const struct dl_framework *release;
     struct dl_plan plan;
     bool throughput; /* else iteration */

@@ -130,7 +130,7 @@ static enum dl_code load_release(struct dl_run_rows *r, int row, struct run_rele
     return DL_OK;
 }
 
-/* The same framework for runs that do not say which release they used. */
+/* The same framework for runs without a release. */
 static void assume_release(struct dl_run_rows *r, struct dl_run_row *run) {
     const char *release = run->framework->release != NULL ? run->framework->release : "",
                *key = dl_arena_printf(r->arena, "framework %s release %s assumed",

@@ -16,7 +16,7 @@ enum { DL_RUN_NEW_FILES = 6 }; /* objects that one row can add to the cache */
 enum dl_code dl_run_number(const struct dl_run_rows *r, int row, enum dl_run_column column,
                            double *out, struct dl_err *err);
 /* Finds the run's system, framework with the constants of its release, and workload. What is not
- * described is told in run->why. */
+ * described has the reason in run->why. */
 enum dl_code dl_run_load_files(struct dl_run_rows *r, int row, struct dl_run_row *run,
                                struct dl_err *err);
 

@@ -49,7 +49,7 @@ static const struct dl_field columns[DL_RUN_COLUMNS + 1] = {
                           "input size (224x224, seq128), or where samples come from (real, "
                           "synthetic)"),
     [DL_RUN_LAYOUT] = TEXT("layout", false,
-                           "order of activations in memory, nchw or nhwc, if the source says it"),
+                           "order of activations in memory, nchw or nhwc, if the source states it"),
     [DL_RUN_PRECISION] = TEXT("precision", false, "as --precision; empty: fp32"),
     [DL_RUN_OPTIMIZER] = TEXT("optimizer", false, "as --optimizer; empty: the workload's"),
     [DL_RUN_NODES] = COUNT("nodes", true, "nodes of the job"),
@@ -246,7 +246,7 @@ static void complete_strategy(struct dl_run_row *run) {
     dl_plan_complete_strategy(run->workload, run->framework, plan);
 }
 
-/* `data` decides; in older tables `input` says "real". DL_ERR_INPUT for another word. */
+/* `data` decides; in older tables `input` is "real". DL_ERR_INPUT for another word. */
 static enum dl_code read_data(const struct dl_run_rows *r, int row, struct dl_plan *plan,
                               struct dl_err *err) {
     const char *data = dl_run_cell(r, row, DL_RUN_DATA);
@@ -289,7 +289,7 @@ static enum dl_code read_run(struct dl_run_rows *r, int row, struct dl_run_row *
                : metric != NULL  ? metric
                                  : run->why;
     DL_TRY(dl_run_plan_read(r, row, plan, err));
-    /* a reason without its text is none */
+    /* a reason without a text does not count */
     if (run->why != NULL) return DL_OK;
     struct dl_err inner = {0};
     const enum dl_code code = dl_run_load_files(r, row, run, &inner);

@@ -87,7 +87,7 @@ static enum dl_code group_rows(const struct dl_comparison *c, int kind, int *ord
     return DL_OK;
 }
 
-/* Rows hold times or rates; their unit says which. */
+/* Rows hold times or rates; depending on their unit. */
 static bool is_time(const struct dl_compared *row) {
     static const char *const units[] = {"s", "ms", "us"};
     for (size_t i = 0; i < sizeof units / sizeof *units && row->unit != NULL; i++) {
@@ -226,21 +226,21 @@ enum dl_code dl_compare_summarize(const struct dl_comparison *c, struct dl_error
     return DL_OK;
 }
 
-#define SHOWN(type, member, key, heading, unit)                                                    \
-    DL_SHOWN(DL_COLUMN_##type, struct dl_error_summary, member, key, heading, unit, 0, 3, 0, NULL)
-#define HIDDEN(member, key) DL_HIDDEN(DL_COLUMN_NUMBER, struct dl_error_summary, member, key, NULL)
+#define SHOWN(member, key, heading, unit)                                                          \
+    DL_SHOWN(struct dl_error_summary, member, key, heading, unit, 0, 3, 0, NULL)
+#define HIDDEN(member, key) DL_HIDDEN(struct dl_error_summary, member, key, NULL)
 static const struct dl_list_column columns[] = {
-    SHOWN(STRING, group, "group", "group", ""),
-    SHOWN(STRING, kind, "by", "by", ""),
-    SHOWN(INTEGER, rows, "rows", "rows", ""),
-    SHOWN(INTEGER, skipped, "skipped", "not predicted", ""),
-    SHOWN(NUMBER, mape_pct, "mape_pct", "mean", "%"),
-    SHOWN(NUMBER, median_ape_pct, "median_ape_pct", "median", "%"),
-    SHOWN(NUMBER, p90_ape_pct, "p90_ape_pct", "90th", "%"),
-    SHOWN(NUMBER, max_ape_pct, "max_ape_pct", "worst", "%"),
-    SHOWN(NUMBER, bias_pct, "bias_pct", "bias", "%"),
-    SHOWN(NUMBER, inside_pct, "coverage_pct", "interval coverage", "%"),
-    SHOWN(NUMBER, interval_ratio_median, "interval_ratio_median", "interval ratio", ""),
+    SHOWN(group, "group", "group", ""),
+    SHOWN(kind, "by", "by", ""),
+    SHOWN(rows, "rows", "rows", ""),
+    SHOWN(skipped, "skipped", "not predicted", ""),
+    SHOWN(mape_pct, "mape_pct", "mean", "%"),
+    SHOWN(median_ape_pct, "median_ape_pct", "median", "%"),
+    SHOWN(p90_ape_pct, "p90_ape_pct", "90th", "%"),
+    SHOWN(max_ape_pct, "max_ape_pct", "worst", "%"),
+    SHOWN(bias_pct, "bias_pct", "bias", "%"),
+    SHOWN(inside_pct, "coverage_pct", "interval coverage", "%"),
+    SHOWN(interval_ratio_median, "interval_ratio_median", "interval ratio", ""),
     HIDDEN(time_mape_pct, "time_mape_pct"),
     HIDDEN(time_bias_pct, "time_bias_pct"),
     HIDDEN(interval_score, "interval_score"),

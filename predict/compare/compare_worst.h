@@ -16,7 +16,7 @@ struct dl_worst {
     int count;
 };
 
-/* Names belong to rows in their order: dl_worst_name is told each. */
+/* Call dl_worst_name once per row, in the order of the rows. */
 struct dl_worst_names {
     const struct dl_comparison *c;
     struct dl_arena *arena;

@@ -79,7 +79,7 @@ static struct job job_at(const struct job *all, int first, int count) {
 }
 
 /* Whether the 80 % interval of no other alternative's difference from the best includes none. */
-static bool told_apart(const struct job *job) {
+static bool distinguished(const struct job *job) {
     int best = 0;
     for (int i = 1; i < job->count; i++)
         if (job->predicted[i] < job->predicted[best]) best = i;
@@ -146,7 +146,7 @@ static struct dl_decision decision_of(const struct job *job, const char *group, 
         .group = group,
         .frameworks = frameworks,
         .alternatives = job->count,
-        .told_apart = told_apart(job),
+        .distinguished = distinguished(job),
         .regret_pct = 100 * dl_regret_frac(job->predicted, job->measured, n),
         .rank_correlation = dl_rank_correlation(job->predicted, job->measured, n, scratch),
     };
@@ -244,10 +244,10 @@ struct dl_decision_summary dl_decision_summary(const struct dl_decision *list, i
         s.jobs++;
         s.regret_mean_pct += list[i].regret_pct;
         s.regret_max_pct = fmax(s.regret_max_pct, list[i].regret_pct);
-        if (list[i].told_apart) {
-            s.told_jobs++;
-            s.told_mean_pct += list[i].regret_pct;
-            s.told_max_pct = fmax(s.told_max_pct, list[i].regret_pct);
+        if (list[i].distinguished) {
+            s.distinguished_jobs++;
+            s.distinguished_mean_pct += list[i].regret_pct;
+            s.distinguished_max_pct = fmax(s.distinguished_max_pct, list[i].regret_pct);
         }
         if (list[i].alternatives < 3 || !dl_known(list[i].rank_correlation)) continue;
         s.ranked_jobs++;
@@ -255,8 +255,9 @@ struct dl_decision_summary dl_decision_summary(const struct dl_decision *list, i
     }
     s.regret_mean_pct = s.jobs > 0 ? s.regret_mean_pct / s.jobs : NAN;
     s.regret_max_pct = s.jobs > 0 ? s.regret_max_pct : NAN;
-    s.told_mean_pct = s.told_jobs > 0 ? s.told_mean_pct / s.told_jobs : NAN;
-    s.told_max_pct = s.told_jobs > 0 ? s.told_max_pct : NAN;
+    s.distinguished_mean_pct =
+        s.distinguished_jobs > 0 ? s.distinguished_mean_pct / s.distinguished_jobs : NAN;
+    s.distinguished_max_pct = s.distinguished_jobs > 0 ? s.distinguished_max_pct : NAN;
     s.rank_correlation = s.ranked_jobs > 0 ? s.rank_correlation / s.ranked_jobs : NAN;
     return s;
 }
@@ -268,7 +269,7 @@ void dl_decisions_json(const struct dl_decision *list, int count, struct dl_json
         dl_jw_string(w, "group", list[i].group);
         dl_jw_string(w, "kind", list[i].frameworks ? "frameworks" : "plans");
         dl_jw_integer(w, "alternatives", list[i].alternatives);
-        dl_jw_bool(w, "told_apart", list[i].told_apart);
+        dl_jw_bool(w, "distinguished", list[i].distinguished);
         dl_jw_number(w, "regret_pct", list[i].regret_pct);
         dl_jw_number(w, "rank_correlation", list[i].rank_correlation);
         dl_jw_end(w);
@@ -287,10 +288,11 @@ const char *dl_decisions_text(const struct dl_decision *list, int count, struct 
             "over %d job%s",
             kind == 1 ? "frameworks" : "plans", s.regret_mean_pct, s.regret_max_pct, s.jobs,
             s.jobs == 1 ? "" : "s");
-        if (s.told_jobs > 0 && s.told_jobs < s.jobs)
-            dl_text_printf(&text,
-                           "; %.2g %% and %.2g %% over the %d whose best the intervals tell apart",
-                           s.told_mean_pct, s.told_max_pct, s.told_jobs);
+        if (s.distinguished_jobs > 0 && s.distinguished_jobs < s.jobs)
+            dl_text_printf(
+                &text,
+                "; %.2g %% and %.2g %% over the %d whose best alternative the intervals separate",
+                s.distinguished_mean_pct, s.distinguished_max_pct, s.distinguished_jobs);
         if (s.ranked_jobs > 0)
             dl_text_printf(&text, "; rank correlation %.2f over %d with three and more",
                            s.rank_correlation, s.ranked_jobs);

@@ -20,7 +20,8 @@ struct dl_decision {
     const char *group; /* the job */
     bool frameworks;   /* else plans */
     int alternatives;
-    bool told_apart; /* no other alternative is tied with the one that is predicted best (F-TIE) */
+    bool
+        distinguished; /* no other alternative is tied with the one that is predicted best (F-TIE) */
     double regret_pct, rank_correlation; /* NAN: for two that are equal */
 };
 
@@ -38,11 +39,11 @@ enum dl_code dl_decisions_of(const struct dl_comparison *comparison, struct dl_d
                              struct dl_err *err);
 
 /* Means over plans or frameworks; rank correlation over jobs with three alternatives and more.
- * told: jobs whose best alternative is told apart from the others; NAN without any. */
+ * distinguished: jobs whose best alternative the intervals separate from the others; NAN without any. */
 struct dl_decision_summary {
-    int jobs, ranked_jobs, told_jobs;
+    int jobs, ranked_jobs, distinguished_jobs;
     double regret_mean_pct, regret_max_pct, rank_correlation;
-    double told_mean_pct, told_max_pct;
+    double distinguished_mean_pct, distinguished_max_pct;
 };
 struct dl_decision_summary dl_decision_summary(const struct dl_decision *list, int count,
                                                bool frameworks);

@@ -8,7 +8,7 @@
 
 static bool given(const char *text) { return text != NULL && text[0] != '\0'; }
 
-/* A copy of the system as the row says it was. */
+/* A copy of the system with the values of the row. */
 static void as_said(struct dl_arena *arena, const struct dl_row_machine *said,
                     const struct dl_system **system) {
     struct dl_system *copy = dl_arena_alloc(arena, 1, sizeof *copy);

@@ -4,14 +4,14 @@
 
 #include "model/catalog/data.h"
 
-/* What a row says of its machine, in place of what the file says. */
+/* Values of a row that replace those of the system file. */
 struct dl_row_machine {
     double power_limit_w;     /* of each device; NAN: not said */
     const char *nccl_version; /* "2.3.7"; NULL or "": not said */
     int64_t nccl_rings;       /* 0: not said */
 };
 
-/* Loads it. `said`: NULL where rows say nothing. DL_OK with *out NULL and
+/* Loads it. `said`: NULL where rows have none. DL_OK with *out NULL and
  * the reason in *why_out where there is no such file: the row is not predicted, and nothing is
  * guessed. An invalid file is an error. */
 enum dl_code dl_row_system(const struct dl_data *data, const char *name,

@@ -33,7 +33,7 @@ enum dl_code dl_run_cases_open(const char *path, struct dl_arena *arena, struct 
     return DL_OK;
 }
 
-/* Columns by which cases are told apart, in the order of the header. */
+/* Columns that distinguish cases, in the order of the header. */
 struct key_columns {
     int *list;
     int count;
@@ -63,7 +63,7 @@ static void find_keys(const struct dl_csv *header, struct dl_arena *arena,
 }
 
 /* The value of a cell that compare takes as a measurement; NAN for any other text: such a row is a
- * case of its own, and found to be without a value or wrong when cases are read. */
+ * separate case, and checked for a missing or wrong value when cases are read. */
 static double measured_value(const char *cell) {
     const struct dl_field *field = &dl_run_row_schema.fields[DL_RUN_VALUE];
     char *end;
@@ -105,7 +105,7 @@ static size_t slot_of(const struct builder *b, uint64_t hash) {
     return (size_t)(hash ^ hash >> 32) & (b->slot_count - 1);
 }
 
-/* Twice the room. What is outgrown stays in the arena: no more than what is used. */
+/* Doubles the capacity; the old block stays in the arena. */
 static void grow(struct builder *b) {
     const size_t count = (size_t)b->out->csv.row_count,
                  capacity = b->capacity == 0 ? 256 : 2 * b->capacity;

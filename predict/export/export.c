@@ -8,30 +8,39 @@
 #include "model/framework/capabilities.h"
 
 const struct dl_export dl_exports[] = {
-    {"megatron", "command line of Megatron-LM, with torchrun", dl_export_megatron},
-    {"torchtitan", "configuration of torchtitan, TOML", dl_export_torchtitan},
-    {"deepspeed", "configuration of DeepSpeed, JSON", dl_export_deepspeed},
-    {"sbatch", "job script for Slurm, with nodes and wall time", dl_export_sbatch},
-    {NULL, NULL, NULL},
+    {"megatron", "command line of Megatron-LM, with torchrun", "megatron-core", dl_export_megatron},
+    {"torchtitan", "configuration of torchtitan, TOML", "pytorch-fsdp2", dl_export_torchtitan},
+    {"deepspeed", "configuration of DeepSpeed, JSON", NULL, dl_export_deepspeed},
+    {"sbatch", "job script for Slurm, with nodes and wall time", NULL, dl_export_sbatch},
+    {NULL, NULL, NULL, NULL},
 };
 const char *const dl_export_names[] = {"megatron", "torchtitan", "deepspeed", "sbatch", NULL};
+
+const struct dl_export *dl_export_find(const char *name) {
+    for (const struct dl_export *e = dl_exports; e->name != NULL; e++) {
+        if (strcmp(e->name, name) == 0) return e;
+    }
+    return NULL;
+}
+
+static enum dl_code check(const char *name, const struct dl_framework *framework,
+                          const struct dl_plan *plan, struct dl_err *err) {
+    char lacks[DL_LACKS_TEXT];
+    if (!dl_framework_lacks(framework, plan, (int)dl_export_zero(plan), lacks)) return DL_OK;
+    return dl_fail(err, DL_ERR_USAGE, "--export %s: %s %s %s", name, framework->name,
+                   framework->release, lacks);
+}
 
 enum dl_code dl_export_write(const char *name, const struct dl_export_request *request,
                              const char **text_out, struct dl_err *err) {
     struct dl_text text = {.arena = request->arena};
-    const struct dl_framework *framework = request->row->framework;
-    const struct dl_plan *plan = request->row->plan;
-    char lacks[DL_LACKS_TEXT];
-    if (dl_framework_lacks(framework, plan, (int)dl_export_zero(plan), lacks))
-        return dl_fail(err, DL_ERR_USAGE, "--export %s: %s %s has no %s", name, framework->name,
-                       framework->release, lacks);
-    for (const struct dl_export *e = dl_exports; e->name != NULL; e++) {
-        if (strcmp(e->name, name) != 0) continue;
-        DL_TRY(e->write(request, &text, err));
-        *text_out = dl_text_string(&text);
-        return DL_OK;
-    }
-    return dl_fail(err, DL_ERR_USAGE, "--export: no format \"%s\"", name);
+    const struct dl_export *format = dl_export_find(name);
+    if (format == NULL) return dl_fail(err, DL_ERR_USAGE, "--export: no format \"%s\"", name);
+    DL_TRY(check(name, request->row->framework, request->row->plan, err));
+    if (request->target != NULL) DL_TRY(check(name, request->target, request->row->plan, err));
+    DL_TRY(format->write(request, &text, err));
+    *text_out = dl_text_string(&text);
+    return DL_OK;
 }
 
 static const struct dl_map_entry *find_value(const struct dl_workload *workload, const char *key) {

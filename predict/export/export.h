@@ -11,18 +11,23 @@
 
 struct dl_export_request {
     const struct dl_prediction_row *row; /* its plan is complete */
+    const struct dl_framework *target;   /* that the format is for; NULL: that of the row */
     struct dl_arena *arena;
 };
 
 struct dl_export {
     const char *name, *summary;
+    const char *framework; /* that runs what it writes; NULL: that of the plan */
     enum dl_code (*write)(const struct dl_export_request *request, struct dl_text *out,
                           struct dl_err *err);
 };
 extern const struct dl_export dl_exports[]; /* ended by name NULL */
 extern const char *const dl_export_names[]; /* "megatron", ..., NULL */
 
-/* DL_ERR_USAGE: what the framework lacks. The text, in the arena, ends with a new line. */
+/* The format by its name; NULL: there is none. */
+const struct dl_export *dl_export_find(const char *name);
+/* DL_ERR_USAGE: what the framework of the plan, or the target, lacks. The text, in the arena, ends
+ * with a new line. */
 enum dl_code dl_export_write(const char *name, const struct dl_export_request *request,
                              const char **text_out, struct dl_err *err);
 
@@ -43,8 +48,8 @@ const char *dl_export_word(const struct dl_workload *workload, const char *key,
                            const char *fallback);
 
 /* What frameworks call a plan's numbers. */
-int64_t dl_export_zero(const struct dl_plan *plan);          /* ZeRO stage, whoever says it */
-double dl_export_share(const struct dl_plan *plan);          /* samples of a data rank */
+int64_t dl_export_zero(const struct dl_plan *plan); /* ZeRO stage of the strategy or the plan */
+double dl_export_share(const struct dl_plan *plan); /* samples of a data rank */
 double dl_export_micro_batch(const struct dl_plan *plan);    /* samples at once */
 double dl_export_steps(const struct dl_prediction_row *row); /* iterations of the run; NAN */
 

@@ -144,7 +144,7 @@ static void add_model(const struct dl_prediction_row *row, struct dl_text *out) 
     add_experts(w, out);
 }
 
-/* Stages: Megatron takes a first and a last one of their own, and equal ones between. */
+/* Stages: Megatron takes separate sizes of the first and the last, and equal ones between. */
 static enum dl_code add_stages(const struct dl_workload *w, const struct dl_plan *plan,
                                struct dl_text *out, struct dl_err *err) {
     const double layers = dl_export_number(w, "layers", NAN), pp = (double)plan->pp;
@@ -152,9 +152,6 @@ static enum dl_code add_stages(const struct dl_workload *w, const struct dl_plan
     if (plan->schedule == DL_INTERLEAVED)
         number(out, "num-virtual-stages-per-pipeline-rank",
                plan->virtual_stages > 0 ? (double)plan->virtual_stages : 2);
-    if (plan->pp > 1 && plan->schedule != DL_1F1B && plan->schedule != DL_INTERLEAVED)
-        return dl_fail(err, DL_ERR_USAGE, "--export megatron: it has no schedule %s",
-                       dl_schedule_names[plan->schedule]);
     if (fmod(layers, pp) == 0) return DL_OK;
     /* F-TRANSFORMER-STAGES */
     const double most = ceil(layers / pp), missing = most * pp - layers;

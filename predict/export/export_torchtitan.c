@@ -18,16 +18,6 @@ static enum dl_code check(const struct dl_plan *plan, const struct dl_workload *
     const char *why = NULL;
     if (!dl_known(workload->sequence) || !dl_known(workload->transformer_layers))
         why = "the workload is no stack of transformer layers with a sequence length";
-    else if (plan->tp > 1 && !plan->sequence_parallel)
-        why = "its tensor parallelism is sequence parallel: give --sequence-parallel";
-    else if (dl_export_zero(plan) == 1)
-        why = "it shards gradients too: --zero 2 or 3, or none";
-    else if (dl_export_zero(plan) == 0 && plan->sp > 1)
-        why = "its context ranks share states: --zero 2 or 3";
-    else if (plan->mapping == DL_MAP_PIPELINE_INSIDE && plan->pp > 1)
-        why = "its pipeline is the outermost: --mapping data-inside";
-    else if (plan->pp > 1 && plan->schedule == DL_ASYNC)
-        why = "it has no asynchronous schedule";
     else if (plan->precision != DL_BF16 && plan->precision != DL_FP32 &&
              plan->precision != DL_FP8 && plan->precision != DL_MXFP8)
         why = "it trains in bf16, fp32, fp8 or mxfp8";

@@ -90,8 +90,8 @@ static enum dl_code judge_all(struct adviser *a, struct dl_advised *rows, int *c
     return DL_OK;
 }
 
-/* The best change at a time, of an item that is not in yet, until none pays. A rewritten network is
- * never in: its commands need a file first. */
+/* The best change at a time, of an item that is not in yet, until none saves time. A rewritten
+ * network is never in: its commands need a file first. */
 static enum dl_code combine(struct adviser *a, struct dl_err *err) {
     struct dl_advise_report *r = a->report;
     struct dl_advised *rows = dl_arena_alloc(a->context->arena, DL_ADVISED, sizeof *rows);
@@ -107,9 +107,9 @@ static enum dl_code combine(struct adviser *a, struct dl_err *err) {
         }
         if (best == NULL) break;
         const bool rescues = best->verdict.prediction.fits && !a->now.prediction.fits,
-                   pays = best->verdict.prediction.fits && a->now.prediction.fits &&
-                          best->gain.ratio >= 1 + r->least_gain_frac;
-        if (!rescues && !pays) break;
+                   saves = best->verdict.prediction.fits && a->now.prediction.fits &&
+                           best->gain.ratio >= 1 + r->least_gain_frac;
+        if (!rescues && !saves) break;
         DL_TRY(dl_advise_options(a->context->arena, &a->options, &best->change, &a->options, err));
         a->now = best->verdict;
         r->steps[r->step_count++] = *best;

@@ -1,5 +1,6 @@
 /* inputs.c - loads the systems, workloads and frameworks that the options name. */
 #include "model/catalog/node_class.h"
+#include "model/framework/capabilities.h"
 #include "model/framework/read_keys.h"
 #include "model/plan/plan_defaults.h"
 #include "predict/inputs/inputs.h"
@@ -9,7 +10,7 @@
 #include <string.h>
 
 #include "model/framework/input.h"
-#include "predict/fits/measured.h"
+#include "predict/compare/measured.h"
 #include "predict/inputs/heterogeneous_inputs.h"
 #include "predict/inputs/layer_inputs.h"
 
@@ -106,7 +107,8 @@ static enum dl_code nodes_of_gpus(struct dl_inputs *out, struct dl_err *err) {
         out->plan.devices_per_node > 0 ? out->plan.devices_per_node : out->system->devices_per_node;
     if (out->words.gpus <= 0) return DL_OK;
     if (out->heterogeneous != NULL)
-        return dl_fail(err, DL_ERR_USAGE, "--gpus: --heterogeneous says how many there are");
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--gpus: --heterogeneous determines the number of devices");
     if (out->words.gpus > each && out->words.gpus % each != 0) {
         const int64_t below = out->words.gpus / each * each;
         return dl_fail(err, DL_ERR_USAGE,
@@ -313,7 +315,9 @@ enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options 
     if (!out->max_batch && plan->batch_per_device_samples <= 0 && plan->global_batch_samples <= 0)
         plan->batch_per_device_samples =
             dl_default_batch(out->system->device->kind == DL_DEVICE_CPU, out->workload);
-    if (!out->given.plan.precision) plan->precision = dl_default_precision(out->system);
+    if (!out->given.plan.precision)
+        plan->precision =
+            dl_default_precision(out->system->device, out->frameworks, (int)out->framework_count);
     if (!out->given.plan.optimizer) plan->optimizer = dl_default_optimizer(out->workload);
     DL_TRY(dl_layer_inputs_load(context, out, err));
     note_input(context, out);

@@ -66,7 +66,7 @@ const char *dl_inputs_framework_word(const struct dl_options *options,
 const char *dl_inputs_command(struct dl_context *context, const struct dl_options *options,
                               const char *command, const struct dl_framework *framework,
                               int64_t nodes);
-/* The same with everything that the complete plan says, which replaces what was given of it. */
+/* The same with all options of the complete plan, which replace those that were given. */
 const char *dl_inputs_plan_command(struct dl_context *context, const struct dl_options *options,
                                    const char *command, const struct dl_framework *framework,
                                    const struct dl_plan *plan);

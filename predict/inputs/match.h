@@ -29,7 +29,7 @@ struct dl_match {
     int64_t nodes;
     struct dl_match_row *rows; /* by workload, framework, system */
     int count, impossible;
-    struct dl_match_reason { /* why combinations cannot run, as `predict` says it */
+    struct dl_match_reason { /* why combinations cannot run, in the words of `predict` */
         const char *why;
         int count;
     } reasons[DL_MATCH_REASONS];

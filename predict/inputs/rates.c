@@ -65,7 +65,7 @@ const struct dl_option dl_limits_options[] = {
      "with --tokens or --epochs: the cheapest number of nodes that ends the run in TIME, e.g. 24h",
      DL_NUMBER(LIMITS(deadline_s), .unit = DL_UNIT_S, .min = 1e-6, .max = 1e11)},
     {"budget", 0, "AMOUNT", "Cost",
-     "with --tokens or --epochs: the fastest number of nodes that AMOUNT pays, e.g. 500EUR",
+     "with --tokens or --epochs: the fastest number of nodes within AMOUNT, e.g. 500EUR",
      DL_TEXT(LIMITS(budget))},
     {.name = NULL},
 };

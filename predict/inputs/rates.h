@@ -18,7 +18,7 @@ enum dl_code dl_limits_read(const struct dl_options *options, const struct dl_in
                             struct dl_arena *arena, struct dl_advice_limits *out,
                             struct dl_err *err);
 
-/* "500", "500EUR", "3.5 USD": an amount above 0 and its currency, NULL where there is none. */
+/* "500", "500EUR", "3.5 USD": an amount above 0 and its currency, or NULL. */
 enum dl_code dl_amount_parse(const char *option, const char *text, struct dl_arena *arena,
                              double *amount, const char **currency, struct dl_err *err);
 

@@ -88,7 +88,7 @@ void dl_option_each(struct dl_text *text, const struct dl_command *command,
         int j = 0;
         const struct dl_option *p = following(command, &j, NULL);
         while (strcmp(p->group, o->group) != 0) p = following(command, &j, p);
-        if (p != o) continue; /* told with the group's first */
+        if (p != o) continue; /* listed with the first option of its group */
         for (; p != NULL; p = following(command, &j, p))
             if (strcmp(p->group, o->group) == 0) each(text, p, p == o);
     }

@@ -124,20 +124,21 @@ static const char *cell(struct dl_arena *arena, const char *row, int number) {
     return text == NULL ? "" : text;
 }
 
+/* Meaning and source are of section 8 of the manual, files of the index. */
 static void describe(struct dl_text *out, const char *id) {
-    for (int i = 0; dl_formula_lines[i] != NULL; i++) {
-        const char *row = dl_formula_lines[i];
-        if (!speaks_of(cell(out->arena, row, 0), id)) continue;
-        const char *parts[] = {"", "code", "source"};
-        for (int p = 0; p < 3; p++) {
-            add_plain(out,
-                      p == 0 ? dl_arena_printf(out->arena, "%s: %s", id, cell(out->arena, row, 1))
-                             : dl_arena_printf(out->arena, "  %-8s %s", parts[p],
-                                               cell(out->arena, row, 1 + p)),
-                      p == 0 ? 0 : LABEL);
-        }
-        return;
+    struct dl_arena *arena = out->arena;
+    const char *row = "", *code = "";
+    for (int i = 0; dl_theory_lines[i] != NULL; i++) {
+        if (is_row(dl_theory_lines[i]) && strcmp(cell(arena, dl_theory_lines[i], 0), id) == 0)
+            row = dl_theory_lines[i];
     }
+    for (int i = 0; dl_formula_lines[i] != NULL; i++) {
+        if (speaks_of(cell(arena, dl_formula_lines[i], 0), id))
+            code = cell(arena, dl_formula_lines[i], 1);
+    }
+    add_plain(out, dl_arena_printf(arena, "%s: %s", id, cell(arena, row, 1)), 0);
+    add_plain(out, dl_arena_printf(arena, "  code     %s", code), LABEL);
+    add_plain(out, dl_arena_printf(arena, "  source   %s", cell(arena, row, 5)), LABEL);
 }
 
 static enum dl_code unknown(const struct ids *ids, const char *given, struct dl_err *err) {

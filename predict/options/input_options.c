@@ -56,7 +56,7 @@ const struct dl_option dl_input_options[] = {
     {"nodes", 'n', "LIST", "Plan", "number of nodes: 16 or 1,2,4 or 1-64*2; default 1",
      DL_TEXT_OF(INPUT(words.nodes), DL_GIVEN(INPUT(given.nodes)))},
     {"gpus", 0, "N", "Plan",
-     "total number of devices, instead of --nodes: the system says how many nodes they fill",
+     "total number of devices, instead of --nodes; the system determines the number of nodes",
      DL_INTEGER(INPUT(words.gpus), .min = 1, .max = MAX_RANKS, DL_GIVEN(INPUT(given.gpus)))},
     {"devices-per-node", 'g', "N", "Plan", "devices used on each node; default: all of them",
      DL_INTEGER(PLAN(devices_per_node), .min = 1, .max = MAX_RANKS)},
@@ -145,7 +145,7 @@ const struct dl_option dl_input_options[] = {
      DL_FLAG_OF(PLAN(sequence_parallel), DL_GIVEN(INPUT(given.plan.sequence_parallel)))},
     {"zero", 0, "STAGE", "Plan",
      "shard over data ranks: optimizer states (1), gradients too (2), weights too (3); default: as "
-     "the strategy or the framework says (zero1, ...), else 0",
+     "the strategy or the framework has (zero1, ...), else 0",
      DL_INTEGER(PLAN(shard), .min = 0, .max = 3, DL_GIVEN(INPUT(given.plan.zero)))},
     {"zero-group", 0, "N", "Plan",
      "hybrid sharding (HSDP): shard states over groups of N neighbouring data ranks and replicate "

@@ -29,7 +29,7 @@ enum dl_code dl_filters_check(const struct dl_filters *filters, const struct dl_
 bool dl_filters_pass(const struct dl_filters *filters, const struct dl_csv *csv, int row);
 /* Text of a row's cell; "" when there is no such column, "fp32" for an empty precision. */
 const char *dl_filter_cell(const struct dl_csv *csv, int row, const char *column);
-/* The rows that pass, as a table of its own with the original lines; cells are shared.
+/* The rows that pass, as a table with the original lines; cells are shared.
  * DL_ERR_SYSTEM. */
 void dl_filters_apply(const struct dl_filters *filters, const struct dl_csv *csv,
                       struct dl_arena *arena, struct dl_csv *out);

@@ -101,7 +101,7 @@ static const char *time_text(const struct dl_advice_request *q, double time_s) {
                            : dl_arena_printf(q->arena, "%.4g days", time_s / 86400);
 }
 
-/* One sentence for each choice. */
+/* Each gets one sentence. */
 enum { KNEE, FASTEST, CHEAPEST, INEFFICIENT, IN_TIME, IN_BUDGET, CHOICES };
 static const char *const keys[] = {"knee", "fastest", "cheapest", "below_80", "deadline", "budget"};
 
@@ -131,7 +131,7 @@ static const char *run_text(const struct dl_advice_request *q, int at) {
                                  : time_text(q, p->run_s);
 }
 
-/* Why this choice; of one that no number of nodes meets: why none. */
+/* The reason for a choice, or why no number of nodes meets it. */
 static const char *why_of(const struct dl_advice_request *q, const struct dl_advice *a,
                           int choice) {
     const int at = index_of(a, choice);
@@ -154,10 +154,12 @@ static const char *why_of(const struct dl_advice_request *q, const struct dl_adv
                       : dl_arena_printf(q->arena, "the cheapest that meets the deadline: %s",
                                         run_text(q, at));
     default:
-        return at < 0 ? dl_arena_printf(q->arena, "the budget pays for none; the cheapest, %s: %s",
-                                        nodes_text(q, a->cheapest), run_text(q, a->cheapest))
-                      : dl_arena_printf(q->arena, "the fastest that the budget pays: %s",
-                                        run_text(q, at));
+        return at < 0
+                   ? dl_arena_printf(
+                         q->arena, "no number of nodes is within the budget; the cheapest, %s: %s",
+                         nodes_text(q, a->cheapest), run_text(q, a->cheapest))
+                   : dl_arena_printf(q->arena, "the fastest within the budget: %s",
+                                     run_text(q, at));
     }
 }
 

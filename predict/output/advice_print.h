@@ -6,11 +6,11 @@
 #include "model/engine/advice.h"
 #include "predict/output/rows.h"
 
-/* "Power: 15.3 kW (8 devices ...); 90 epochs: 52 kWh, 298 USD ...\n"; "" where neither a run nor
- * rates are asked for; NULL: out of memory. */
+/* "Power: 15.3 kW (8 devices ...); 90 epochs: 52 kWh, 298 USD ...\n"; "" without a run length
+ * and rates. */
 const char *dl_spending_text(const struct dl_prediction_row *row, struct dl_arena *arena);
 
-/* Why a framework that is not maintained, or asynchronous, is no recommendation: a clause. */
+/* A clause: why a framework that is retired or asynchronous is not recommended. */
 const char *dl_reservation_text(const struct dl_framework *framework);
 
 enum { DL_ADVICE_ROWS = 64 };
@@ -24,7 +24,7 @@ struct dl_advice_request {
 };
 /* Beyond DL_ADVICE_ROWS rows are left out. */
 void dl_advice_add(struct dl_advice_request *request, const struct dl_prediction_row *row);
-/* "" for fewer than two rows; NULL: out of memory. */
+/* "" for fewer than two rows. */
 const char *dl_advice_text(const struct dl_advice_request *request);
 /* A member "advice" of the open object; nothing for fewer than two rows. */
 void dl_advice_json(struct dl_json_writer *writer, const struct dl_advice_request *request);

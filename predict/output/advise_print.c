@@ -3,63 +3,84 @@
 
 #include <math.h>
 
+#include "model/core/columns.h"
 #include "model/core/text.h"
 
-static const struct dl_column columns[] = {
-    {"advice", "advice", "", DL_COLUMN_STRING, 0, 0},
-    {"change", "change", "", DL_COLUMN_STRING, 0, 0},
-    {"effect", "effect", "", DL_COLUMN_STRING, 0, 0},
-    {"gain_frac", "gain", "%", DL_COLUMN_NUMBER, 0.01, 3},
-    {"gain_low_frac", "low", "%", DL_COLUMN_NUMBER, 0.01, 3},
-    {"gain_high_frac", "high", "%", DL_COLUMN_NUMBER, 0.01, 3},
-    {"iteration_s", "iter", "ms", DL_COLUMN_NUMBER, 1e-3, 3},
-    {"throughput_samples_per_s", "samples", "1/s", DL_COLUMN_NUMBER, 1, 0},
-    {"fits", "fits", "", DL_COLUMN_BOOL, 0, 0},
+/* What the columns show of one change. */
+struct facts {
+    const char *advice, *change, *effect, *mathematics, *setting, *source, *why, *command;
+    double gain, low, high, iteration_s, samples_per_s;
+    bool possible, fits;
+};
+#define SHOWN(member, key, heading, unit, scale, digits)                                           \
+    DL_SHOWN(struct facts, member, key, heading, unit, scale, digits, 0, NULL)
+#define HIDDEN(member, key) DL_HIDDEN(struct facts, member, key, NULL)
+static const struct dl_list_column columns[] = {
+    SHOWN(advice, "advice", "advice", "", 0, 0),
+    SHOWN(change, "change", "change", "", 0, 0),
+    SHOWN(effect, "effect", "effect", "", 0, 0),
+    HIDDEN(mathematics, "mathematics"),
+    HIDDEN(setting, "setting"),
+    HIDDEN(source, "source"),
+    HIDDEN(possible, "possible"),
+    SHOWN(gain, "gain_frac", "gain", "%", 0.01, 3),
+    SHOWN(low, "gain_low_frac", "low", "%", 0.01, 3),
+    SHOWN(high, "gain_high_frac", "high", "%", 0.01, 3),
+    SHOWN(iteration_s, "iteration_s", "iter", "ms", 1e-3, 3),
+    SHOWN(samples_per_s, "throughput_samples_per_s", "samples", "1/s", 1, 0),
+    SHOWN(fits, "fits", "fits", "", 0, 0),
+    HIDDEN(why, "why"),
+    HIDDEN(command, "command"),
 };
 
+static struct facts facts_of(const struct dl_advised *a) {
+    const struct dl_advise_item *item = a->change.item;
+    const bool possible = a->verdict.possible;
+    const struct dl_prediction *p = &a->verdict.prediction;
+    return (struct facts){.advice = item->name,
+                          .change = a->change.text,
+                          .effect = dl_advise_effect_names[item->effect],
+                          .mathematics = item->mathematics,
+                          .setting = a->change.setting,
+                          .source = item->source,
+                          .why = possible ? NULL : a->verdict.why,
+                          .command = a->command,
+                          .gain = possible ? a->gain.ratio - 1 : NAN,
+                          .low = possible ? a->gain.low - 1 : NAN,
+                          .high = possible ? a->gain.high - 1 : NAN,
+                          .iteration_s = possible ? p->iteration_s : NAN,
+                          .samples_per_s = possible ? p->throughput_samples_per_s : NAN,
+                          .possible = possible,
+                          .fits = possible && p->fits};
+}
+
 static void add_row(struct dl_table *table, const struct dl_advised *a) {
-    union dl_cell *c = dl_table_row(table);
-    c[0].string = a->change.item->name;
-    c[1].string = a->change.text;
-    c[2].string = dl_advise_effect_names[a->change.item->effect];
-    c[3].number = a->gain.ratio - 1;
-    c[4].number = a->gain.low - 1;
-    c[5].number = a->gain.high - 1;
-    c[6].number = a->verdict.prediction.iteration_s;
-    c[7].number = a->verdict.prediction.throughput_samples_per_s;
-    c[8].boolean = a->verdict.prediction.fits;
+    const struct facts facts = facts_of(a);
+    dl_list_add(table, columns, &facts);
+}
+
+static void table_of(struct dl_table *table, struct dl_context *context) {
+    dl_list_table(table, context->arena, DL_LIST(columns), 0);
 }
 
 static enum dl_code print_csv(struct dl_context *context, const struct dl_options *options,
                               const struct dl_advise_report *r, struct dl_err *err) {
     struct dl_table table;
-    dl_table_init(&table, context->arena, columns, sizeof columns / sizeof *columns);
+    table_of(&table, context);
     for (int i = 0; i < r->count; i++)
         if (r->rows[i].verdict.possible) add_row(&table, &r->rows[i]);
     return context->output(options, dl_table_csv(&table), err);
 }
 
-static void write_one(struct dl_json_writer *w, const struct dl_advised *a) {
-    const struct dl_advise_item *item = a->change.item;
-    dl_jw_object(w, NULL);
-    dl_jw_string(w, "advice", item->name);
-    dl_jw_string(w, "change", a->change.text);
-    dl_jw_string(w, "effect", dl_advise_effect_names[item->effect]);
-    dl_jw_string(w, "mathematics", item->mathematics);
-    dl_jw_string(w, "setting", a->change.setting);
-    dl_jw_string(w, "source", item->source);
-    dl_jw_bool(w, "possible", a->verdict.possible);
-    if (a->verdict.possible) {
-        dl_jw_number(w, "gain_frac", a->gain.ratio - 1);
-        dl_jw_number(w, "gain_low_frac", a->gain.low - 1);
-        dl_jw_number(w, "gain_high_frac", a->gain.high - 1);
-        dl_jw_number(w, "iteration_s", a->verdict.prediction.iteration_s);
-        dl_jw_number(w, "throughput_samples_per_s", a->verdict.prediction.throughput_samples_per_s);
-        dl_jw_bool(w, "fits", a->verdict.prediction.fits);
-    } else {
-        dl_jw_string(w, "why", a->verdict.why);
+static void write_list(struct dl_json_writer *w, const char *key, const struct dl_advised *list,
+                       int count) {
+    dl_jw_array(w, key);
+    for (int i = 0; i < count; i++) {
+        const struct facts facts = facts_of(&list[i]);
+        dl_jw_object(w, NULL);
+        dl_list_json(w, DL_LIST(columns), &facts);
+        dl_jw_end(w);
     }
-    dl_jw_string(w, "command", a->command);
     dl_jw_end(w);
 }
 
@@ -76,22 +97,15 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
     dl_jw_number(&w, "throughput_samples_per_s", r->base.prediction.throughput_samples_per_s);
     dl_jw_bool(&w, "fits", r->base.prediction.fits);
     dl_jw_end(&w);
-    dl_jw_array(&w, "advice");
-    for (int i = 0; i < r->count; i++) write_one(&w, &r->rows[i]);
-    dl_jw_end(&w);
+    write_list(&w, "advice", r->rows, r->count);
     dl_jw_object(&w, "combination");
     dl_jw_string(&w, "allowed", dl_advise_effect_names[r->allowed]);
     dl_jw_number(&w, "gain_frac", r->gain.ratio - 1);
     dl_jw_number(&w, "gain_low_frac", r->gain.low - 1);
     dl_jw_number(&w, "gain_high_frac", r->gain.high - 1);
     dl_jw_string(&w, "command", r->command);
-    dl_jw_array(&w, "steps");
-    for (int i = 0; i < r->step_count; i++) write_one(&w, &r->steps[i]);
-    dl_jw_end(&w);
-    dl_jw_end(&w);
-    dl_jw_end(&w);
-    return context->output(options,
-                           w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
+    write_list(&w, "steps", r->steps, r->step_count);
+    return context->output(options, dl_jw_text(&w), err);
 }
 
 static void add_combination(struct dl_text *text, const struct dl_advise_report *r) {
@@ -122,7 +136,7 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
     struct dl_table table;
     struct dl_text text = {.arena = context->arena};
     int less = 0, impossible = 0;
-    dl_table_init(&table, context->arena, columns, sizeof columns / sizeof *columns);
+    table_of(&table, context);
     for (int i = 0; i < r->count; i++) {
         const struct dl_advised *a = &r->rows[i];
         if (!dl_advised_is_first(r, i)) continue;

@@ -2,107 +2,112 @@
 #include "predict/output/campaign_print.h"
 
 #include <math.h>
+#include <string.h>
 
+#include "model/core/columns.h"
 #include "model/core/text.h"
 
 const char *const dl_campaign_search_names[] = {
     "grid", "random", "successive-halving", "hyperband", "asha", "median-stop", NULL};
 
-static const struct dl_column width_columns[] = {
-    {"devices_per_trial", "devices", NULL, DL_COLUMN_INTEGER, 0, 0},
-    {"slots", "slots", NULL, DL_COLUMN_INTEGER, 0, 0},
-    {"trial_s", "trial", "h", DL_COLUMN_NUMBER, 3600, 3},
-    {"makespan_s", "makespan", "h", DL_COLUMN_NUMBER, 3600, 3},
-    {"makespan_low_s", "low", "h", DL_COLUMN_NUMBER, 3600, 3},
-    {"makespan_high_s", "high", "h", DL_COLUMN_NUMBER, 3600, 3},
-    {"lower_bound_s", "bound", "h", DL_COLUMN_NUMBER, 3600, 3},
-    {"list_bound_s", "list", "h", DL_COLUMN_NUMBER, 3600, 3},
-    {"longest_first_bound_s", NULL, "h", DL_COLUMN_NUMBER, 3600, 3},
-    {"utilization_frac", "used", "%", DL_COLUMN_NUMBER, 0.01, 3},
-    {"node_hours", "node", "h", DL_COLUMN_NUMBER, 0, 4},
-    {"device_hours", "device", "h", DL_COLUMN_NUMBER, 0, 4},
-    {"cost", "cost", "", DL_COLUMN_NUMBER, 0, 4},
-    {"energy_j", "energy", "kWh", DL_COLUMN_NUMBER, 3.6e6, 4},
-    {"tasks", "tasks", NULL, DL_COLUMN_INTEGER, 0, 0},
-    {"failures", NULL, NULL, DL_COLUMN_INTEGER, 0, 0},
-    {"trials_in_full", "full", NULL, DL_COLUMN_INTEGER, 0, 0},
-    {"choice", "", NULL, DL_COLUMN_STRING, 0, 0},
-    {"why", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+/* What the columns show of one width; of one that is not possible, only its devices and why. */
+struct facts {
+    struct dl_campaign_width w;
+    int64_t slots, tasks, failures, full;
+    double node_hours, device_hours;
+    const char *choice;
 };
-enum { WIDTH_COLUMNS = sizeof width_columns / sizeof *width_columns };
+#define SHOWN(member, key, heading, unit, scale, digits)                                           \
+    DL_SHOWN(struct facts, member, key, heading, unit, scale, digits, 0, NULL)
+#define HIDDEN(member, key) DL_HIDDEN(struct facts, member, key, NULL)
+static const struct dl_list_column width_columns[] = {
+    SHOWN(w.devices, "devices_per_trial", "devices", NULL, 0, 0),
+    SHOWN(slots, "slots", "slots", NULL, 0, 0),
+    SHOWN(w.trial_s, "trial_s", "trial", "h", 3600, 3),
+    SHOWN(w.result.makespan_s, "makespan_s", "makespan", "h", 3600, 3),
+    SHOWN(w.low.makespan_s, "makespan_low_s", "low", "h", 3600, 3),
+    SHOWN(w.high.makespan_s, "makespan_high_s", "high", "h", 3600, 3),
+    SHOWN(w.result.lower_bound_s, "lower_bound_s", "bound", "h", 3600, 3),
+    SHOWN(w.result.list_bound_s, "list_bound_s", "list", "h", 3600, 3),
+    HIDDEN(w.result.longest_first_bound_s, "longest_first_bound_s"),
+    SHOWN(w.result.utilization_frac, "utilization_frac", "used", "%", 0.01, 3),
+    SHOWN(node_hours, "node_hours", "node", "h", 0, 4),
+    SHOWN(device_hours, "device_hours", "device", "h", 0, 4),
+    SHOWN(w.cost, "cost", "cost", "", 0, 4),
+    SHOWN(w.energy_j, "energy_j", "energy", "kWh", 3.6e6, 4),
+    SHOWN(tasks, "tasks", "tasks", NULL, 0, 0),
+    HIDDEN(failures, "failures"),
+    SHOWN(full, "trials_in_full", "full", NULL, 0, 0),
+    SHOWN(choice, "choice", "", NULL, 0, 0),
+    HIDDEN(w.why, "why"),
+};
 
 static void add_width(const struct dl_campaign_job *job, const struct dl_campaign_width *w,
                       struct dl_table *table) {
-    union dl_cell *c = dl_table_row(table);
     const struct dl_campaign_result *r = &w->result;
-    const bool can = w->why == NULL;
-    const double hours = r->makespan_s / 3600, nodes = (double)job->campaign.nodes;
-    const double numbers[] = {w->trial_s,
-                              r->makespan_s,
-                              w->low.makespan_s,
-                              w->high.makespan_s,
-                              r->lower_bound_s,
-                              r->list_bound_s,
-                              r->longest_first_bound_s,
-                              r->utilization_frac,
-                              hours * nodes,
-                              hours * nodes * (double)job->campaign.devices_per_node,
-                              w->cost,
-                              w->energy_j};
-    c[0].integer = w->devices;
-    c[1].integer = can ? r->slots : DL_ABSENT;
-    for (int i = 0; i < 12; i++) c[2 + i].number = can ? numbers[i] : (double)NAN;
-    c[14].integer = can ? r->task_count : DL_ABSENT;
-    c[15].integer = can ? r->failure_count : DL_ABSENT;
-    c[16].integer = can ? r->full_count : DL_ABSENT;
-    c[17].string = w->best ? "best" : w->tie ? "tie" : can ? "" : "not possible";
-    c[18].string = w->why;
+    const double hours = r->makespan_s / 3600 * (double)job->campaign.nodes;
+    struct facts f = {.w = *w,
+                      .slots = r->slots,
+                      .tasks = r->task_count,
+                      .failures = r->failure_count,
+                      .full = r->full_count,
+                      .node_hours = hours,
+                      .device_hours = hours * (double)job->campaign.devices_per_node,
+                      .choice = w->best  ? "best"
+                                : w->tie ? "tie"
+                                         : ""};
+    if (w->why != NULL) {
+        f.choice = "not possible";
+        f.slots = f.tasks = f.failures = f.full = DL_ABSENT;
+        f.node_hours = f.device_hours = f.w.cost = f.w.energy_j = f.w.trial_s = NAN;
+        f.w.low.makespan_s = f.w.high.makespan_s = NAN;
+        f.w.result = (struct dl_campaign_result){.makespan_s = NAN,
+                                                 .lower_bound_s = NAN,
+                                                 .list_bound_s = NAN,
+                                                 .longest_first_bound_s = NAN,
+                                                 .utilization_frac = NAN};
+    }
+    dl_list_add(table, width_columns, &f);
 }
 
-static const struct dl_column task_columns[] = {
-    {"trial", "trial", NULL, DL_COLUMN_INTEGER, 0, 0},
-    {"rung", "rung", NULL, DL_COLUMN_INTEGER, 0, 0},
-    {"slot", "slot", NULL, DL_COLUMN_INTEGER, 0, 0},
-    {"start_s", "start", "s", DL_COLUMN_NUMBER, 0, 6},
-    {"train_s", "trains from", "s", DL_COLUMN_NUMBER, 0, 6},
-    {"end_s", "end", "s", DL_COLUMN_NUMBER, 0, 6},
-    {"failed", "failed", NULL, DL_COLUMN_BOOL, 0, 0},
+#define TASK(member, key, heading, unit, digits)                                                   \
+    DL_SHOWN(struct dl_campaign_task, member, key, heading, unit, 0, digits, 0, NULL)
+static const struct dl_list_column task_columns[] = {
+    TASK(trial, "trial", "trial", NULL, 0),
+    TASK(rung, "rung", "rung", NULL, 0),
+    TASK(slot, "slot", "slot", NULL, 0),
+    TASK(start_s, "start_s", "start", "s", 6),
+    TASK(train_s, "train_s", "trains from", "s", 6),
+    TASK(end_s, "end_s", "end", "s", 6),
+    TASK(failed, "failed", "failed", NULL, 0),
 };
 
-static void list_tasks(const struct dl_campaign_result *r, struct dl_table *table) {
-    for (int i = 0; i < r->task_count; i++) {
-        union dl_cell *c = dl_table_row(table);
-        const struct dl_campaign_task *t = &r->tasks[i];
-        c[0].integer = t->trial;
-        c[1].integer = t->rung;
-        c[2].integer = t->slot;
-        c[3].number = t->start_s;
-        c[4].number = t->train_s;
-        c[5].number = t->end_s;
-        c[6].boolean = t->failed;
-    }
+struct change {
+    const char *key, *what;
+    double frac;
+};
+enum { CHANGES = 6 };
+static void changes_of(const struct dl_campaign_limits *l, struct change out[CHANGES]) {
+    const struct change changes[CHANGES] = {
+        {"twice_the_nodes", "twice the nodes", l->slots_frac},
+        {"equal_trials", "trials of equal length", l->longest_frac},
+        {"no_startup", "no start-up of tasks", l->startup_frac},
+        {"no_staging", "data already on the nodes", l->staging_frac},
+        {"no_dispatch", "a scheduler without delay", l->dispatch_frac},
+        {"no_failures", "no failures", l->failures_frac}};
+    memcpy(out, changes, sizeof changes);
 }
 
 /* What shortens the campaign most, each change alone. */
 static const char *limits_text(const struct dl_campaign_job *job,
                                const struct dl_campaign_width *best) {
-    const struct dl_campaign_limits *l = &best->limits;
-    const struct {
-        const char *what;
-        double frac;
-    } changes[] = {{"twice the nodes", l->slots_frac},
-                   {"trials of equal length", l->longest_frac},
-                   {"no start-up of tasks", l->startup_frac},
-                   {"data on the nodes already", l->staging_frac},
-                   {"a scheduler without delay", l->dispatch_frac},
-                   {"no failures", l->failures_frac}};
+    struct change changes[CHANGES];
     struct dl_text t = {.arena = job->context->arena};
-    const char *comma = "";
-    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
-        if (!(changes[i].frac < -0.005)) continue;
-        dl_text_printf(&t, "%s%s %.3g %%", comma, changes[i].what, 100 * changes[i].frac);
-        comma = ", ";
-    }
+    changes_of(&best->limits, changes);
+    for (int i = 0; i < CHANGES; i++)
+        if (changes[i].frac < -0.005)
+            dl_text_printf(&t, "%s%s %.3g %%", t.length > 0 ? ", " : "", changes[i].what,
+                           100 * changes[i].frac);
     return t.length == 0 ? "none of the changes tried shortens it by 0.5 %" : dl_text_string(&t);
 }
 
@@ -145,7 +150,8 @@ static enum dl_code print_json(struct dl_campaign_job *job, const struct dl_opti
                                const struct dl_campaign_width *best, const struct dl_table *table,
                                struct dl_err *err) {
     struct dl_json_writer w;
-    const struct dl_campaign_limits *l = &best->limits;
+    struct change changes[CHANGES];
+    changes_of(&best->limits, changes);
     dl_jw_init(&w, job->context->arena, false);
     dl_output_header(&w, "dlmodel-campaign");
     dl_inputs_json(job->context, &job->inputs, options, &w);
@@ -157,19 +163,11 @@ static enum dl_code print_json(struct dl_campaign_job *job, const struct dl_opti
     dl_jw_string(&w, "currency", dl_currency_of(job->inputs.system, &job->inputs.rates));
     dl_jw_number(&w, "energy_j", best->energy_j);
     dl_jw_object(&w, "change_of_makespan_frac");
-    dl_jw_number(&w, "twice_the_nodes", l->slots_frac);
-    dl_jw_number(&w, "equal_trials", l->longest_frac);
-    dl_jw_number(&w, "no_startup", l->startup_frac);
-    dl_jw_number(&w, "no_staging", l->staging_frac);
-    dl_jw_number(&w, "no_dispatch", l->dispatch_frac);
-    dl_jw_number(&w, "no_failures", l->failures_frac);
+    for (int i = 0; i < CHANGES; i++) dl_jw_number(&w, changes[i].key, changes[i].frac);
     dl_jw_end(&w);
     dl_jw_array(&w, job->asked.shown == 1 ? "tasks" : "results");
     dl_table_json(table, &w);
-    dl_jw_end(&w);
-    dl_jw_end(&w);
-    return job->context->output(
-        options, w.failed ? NULL : dl_arena_printf(job->context->arena, "%s\n", w.text), err);
+    return job->context->output(options, dl_jw_text(&w), err);
 }
 
 enum dl_code dl_campaign_print(struct dl_campaign_job *job, const struct dl_options *options,
@@ -179,11 +177,11 @@ enum dl_code dl_campaign_print(struct dl_campaign_job *job, const struct dl_opti
     struct dl_table table;
     DL_TRY(dl_output_format(options, &format, err));
     if (job->asked.shown == 1) {
-        dl_table_init(&table, job->context->arena, task_columns,
-                      sizeof task_columns / sizeof *task_columns);
-        list_tasks(tasks, &table);
+        dl_list_table(&table, job->context->arena, DL_LIST(task_columns), 0);
+        for (int i = 0; i < tasks->task_count; i++)
+            dl_list_add(&table, task_columns, &tasks->tasks[i]);
     } else {
-        dl_table_init(&table, job->context->arena, width_columns, WIDTH_COLUMNS);
+        dl_list_table(&table, job->context->arena, DL_LIST(width_columns), 0);
         for (int i = 0; i < job->width_count; i++) add_width(job, &job->widths[i], &table);
     }
     if (format == DL_FORMAT_CSV) return job->context->output(options, dl_table_csv(&table), err);

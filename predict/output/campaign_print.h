@@ -36,7 +36,7 @@ struct dl_campaign_width {
     double trial_s, low_s, high_s; /* mean over trials: from the prediction and its interval */
     struct dl_campaign_result result, low, high;
     struct dl_campaign_limits limits;
-    const char *why; /* it cannot be; NULL: it can */
+    const char *why; /* why it is not possible, or NULL */
     bool best, tie;
     /* nodes that compute the whole makespan; NAN: no price, no power is known */
     double cost, energy_j;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "model/core/columns.h"
 #include "model/core/text.h"
 
 #define DEFAULT_PROBE "checkpoints/xeon_2_cores.csv"
@@ -43,13 +44,6 @@ static enum dl_code read_request(const struct dl_options *options, struct reques
                        text);
     }
     return DL_OK;
-}
-
-/* Nothing to print; DL_ERR_USAGE: other options of checkpoints were given. */
-static enum dl_code without_interval(const struct request *request, struct dl_err *err) {
-    if (request->formats == NULL && request->probe == NULL) return DL_OK;
-    return dl_fail(err, DL_ERR_USAGE, "--checkpoint-%s: give --checkpoint best too",
-                   request->formats != NULL ? "format" : "probe");
 }
 
 /* The probe that the user names, else that of the data directories; NULL: none. */
@@ -137,36 +131,46 @@ enum dl_code dl_checkpoint_formats_asked(struct dl_context *context,
     return DL_OK;
 }
 
-static const struct dl_column columns[] = {
-    {"format", "format", "", DL_COLUMN_STRING, 0, 0},
-    {"writers", "written by", "", DL_COLUMN_STRING, 0, 0},
-    {"bytes", "size", "GB", DL_COLUMN_NUMBER, 1e9, 4},
-    {"serialize_s", "cores", "s", DL_COLUMN_NUMBER, 0, 3},
-    {"write_s", "write", "s", DL_COLUMN_NUMBER, 0, 3},
-    {"blocked_s", "blocks", "s", DL_COLUMN_NUMBER, 0, 3},
-    {"interval_s", "every", "min", DL_COLUMN_NUMBER, 60, 3},
-    {"goodput_frac", "goodput", "%", DL_COLUMN_NUMBER, 0.01, 5},
-    {"two_level_goodput_frac", "two levels", "%", DL_COLUMN_NUMBER, 0.01, 5},
-    {"saves", "saves", "", DL_COLUMN_STRING, 0, 0},
-    {"also", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+/* What the columns show of one format's checkpoints. */
+struct facts {
+    struct dl_checkpoint c;
+    const char *format, *writers, *saves, *also;
+};
+#define SHOWN(member, key, heading, unit, scale, digits)                                           \
+    DL_SHOWN(struct facts, member, key, heading, unit, scale, digits, 0, NULL)
+#define HIDDEN(member, key) DL_HIDDEN(struct facts, member, key, NULL)
+static const struct dl_list_column columns[] = {
+    SHOWN(format, "format", "format", "", 0, 0),
+    SHOWN(writers, "writers", "written by", "", 0, 0),
+    SHOWN(c.bytes, "bytes", "size", "GB", 1e9, 4),
+    HIDDEN(c.writer_nodes, "writer_nodes"),
+    SHOWN(c.serialize_s, "serialize_s", "cores", "s", 0, 3),
+    SHOWN(c.write_s, "write_s", "write", "s", 0, 3),
+    SHOWN(c.blocked_s, "blocked_s", "blocks", "s", 0, 3),
+    HIDDEN(c.job_mtbf_s, "job_mtbf_s"),
+    HIDDEN(c.restart_s, "restart_s"),
+    HIDDEN(c.young_s, "young_interval_s"),
+    HIDDEN(c.daly_s, "best_interval_s"),
+    SHOWN(c.interval_s, "interval_s", "every", "min", 60, 3),
+    HIDDEN(c.steps, "interval_iterations"),
+    HIDDEN(c.stretch_ratio, "stretch_ratio"),
+    SHOWN(c.goodput_frac, "goodput_frac", "goodput", "%", 0.01, 5),
+    HIDDEN(c.loss_s, "loss_s"),
+    HIDDEN(c.epoch_s, "epoch_s"),
+    HIDDEN(c.local_write_s, "local_write_s"),
+    HIDDEN(c.local_interval_s, "local_interval_s"),
+    HIDDEN(c.global_interval_s, "global_interval_s"),
+    SHOWN(c.two_level_goodput_frac, "two_level_goodput_frac", "two levels", "%", 0.01, 5),
+    SHOWN(saves, "saves", "saves", "", 0, 0),
+    HIDDEN(also, "restart_also_needs"),
 };
 
-static void add_row(struct dl_table *table, const struct dl_checkpoint_way *way,
-                    const struct dl_checkpoint *c) {
-    static const char *const writers[] = {"rank 0", "all, shards", "all, copies"};
-    union dl_cell *cells = dl_table_row(table);
-    cells[0].string = way->format == NULL ? "" : way->format->name;
-    cells[1].string = way->format == NULL ? "" : writers[way->format->writers];
-    cells[2].number = c->bytes;
-    cells[3].number = c->serialize_s;
-    cells[4].number = c->write_s;
-    cells[5].number = c->blocked_s;
-    cells[6].number = c->interval_s;
-    cells[7].number = c->goodput_frac;
-    cells[8].number = c->two_level_goodput_frac;
-    cells[9].string =
-        way->format == NULL ? "" : dl_checkpoint_saves_text(way->format, table->arena);
-    cells[10].string = way->format == NULL ? NULL : way->format->also;
+static struct facts facts_of(const struct dl_checkpoint_way *way, const struct dl_checkpoint *c,
+                             struct dl_arena *arena) {
+    const struct dl_checkpoint_format *f = way->format;
+    if (f == NULL) return (struct facts){.c = *c, .format = "", .writers = "", .saves = ""};
+    return (struct facts){*c, f->name, dl_checkpoint_writer_names[f->writers],
+                          dl_checkpoint_saves_text(f, arena), f->also};
 }
 
 /* The table of the formats asked for. */
@@ -175,10 +179,11 @@ static enum dl_code table_of(struct dl_context *context, const struct dl_options
                              int count, struct dl_table *table, struct dl_err *err) {
     struct dl_checkpoint c;
     struct dl_checkpoint_way way;
-    dl_table_init(table, context->arena, columns, sizeof columns / sizeof *columns);
+    dl_list_table(table, context->arena, DL_LIST(columns), 0);
     for (int i = 0; i < count; i++) {
         DL_TRY(plan_of(context, options, row, names[i], &way, &c, err));
-        add_row(table, &way, &c);
+        const struct facts facts = facts_of(&way, &c, context->arena);
+        dl_list_add(table, columns, &facts);
     }
     return DL_OK;
 }
@@ -222,19 +227,30 @@ static const char *sentence(struct dl_context *context, const struct dl_predicti
     return dl_text_string(&t);
 }
 
+/* The formats to print; count 0: no --checkpoint. */
+static enum dl_code formats_of(struct dl_context *context, const struct dl_options *options,
+                               const char *names[MAX_FORMATS], int *count, struct dl_err *err) {
+    struct request request;
+    *count = 0;
+    DL_TRY(read_request(options, &request, err));
+    if (request.interval != NULL)
+        return dl_checkpoint_formats_asked(context, options, names, count, err);
+    if (request.formats == NULL && request.probe == NULL) return DL_OK;
+    return dl_fail(err, DL_ERR_USAGE, "--checkpoint-%s: give --checkpoint best too",
+                   request.formats != NULL ? "format" : "probe");
+}
+
 enum dl_code dl_checkpoint_table(struct dl_context *context, const struct dl_options *options,
                                  const struct dl_prediction_row *row, struct dl_table *table,
                                  const char **sentences, struct dl_err *err) {
-    struct request request;
     struct dl_checkpoint c;
     struct dl_checkpoint_way way;
     const char *names[MAX_FORMATS];
     int count;
     *sentences = "";
-    dl_table_init(table, context->arena, columns, sizeof columns / sizeof *columns);
-    DL_TRY(read_request(options, &request, err));
-    if (request.interval == NULL) return without_interval(&request, err);
-    DL_TRY(dl_checkpoint_formats_asked(context, options, names, &count, err));
+    dl_list_table(table, context->arena, DL_LIST(columns), 0);
+    DL_TRY(formats_of(context, options, names, &count, err));
+    if (count == 0) return DL_OK;
     DL_TRY(plan_of(context, options, row, names[0], &way, &c, err));
     DL_TRY(table_of(context, options, row, names, count, table, err));
     *sentences = sentence(context, row, &way, &c);
@@ -244,15 +260,13 @@ enum dl_code dl_checkpoint_table(struct dl_context *context, const struct dl_opt
 enum dl_code dl_checkpoint_text(struct dl_context *context, const struct dl_options *options,
                                 const struct dl_prediction_row *row, const char **out,
                                 struct dl_err *err) {
-    struct request request;
     struct dl_checkpoint c;
     struct dl_checkpoint_way way;
     const char *names[MAX_FORMATS];
     int count;
     *out = "";
-    DL_TRY(read_request(options, &request, err));
-    if (request.interval == NULL) return without_interval(&request, err);
-    DL_TRY(dl_checkpoint_formats_asked(context, options, names, &count, err));
+    DL_TRY(formats_of(context, options, names, &count, err));
+    if (count == 0) return DL_OK;
     if (count > 1) {
         struct dl_table table;
         DL_TRY(table_of(context, options, row, names, count, &table, err));
@@ -266,50 +280,20 @@ enum dl_code dl_checkpoint_text(struct dl_context *context, const struct dl_opti
     return DL_OK;
 }
 
-static void write_json(struct dl_json_writer *writer, const struct dl_checkpoint_way *way,
-                       const struct dl_checkpoint *c, struct dl_arena *arena) {
-    dl_jw_object(writer, "checkpoint");
-    if (way->format != NULL) {
-        dl_jw_string(writer, "format", way->format->name);
-        dl_jw_string(writer, "writers", dl_checkpoint_writer_names[way->format->writers]);
-        dl_jw_string(writer, "saves", dl_checkpoint_saves_text(way->format, arena));
-        dl_jw_string(writer, "restart_also_needs", way->format->also);
-    }
-    dl_jw_number(writer, "bytes", c->bytes);
-    dl_jw_integer(writer, "writer_nodes", c->writer_nodes);
-    dl_jw_number(writer, "serialize_s", c->serialize_s);
-    dl_jw_number(writer, "write_s", c->write_s);
-    dl_jw_number(writer, "blocked_s", c->blocked_s);
-    dl_jw_number(writer, "job_mtbf_s", c->job_mtbf_s);
-    dl_jw_number(writer, "restart_s", c->restart_s);
-    dl_jw_number(writer, "young_interval_s", c->young_s);
-    dl_jw_number(writer, "best_interval_s", c->daly_s);
-    dl_jw_number(writer, "interval_s", c->interval_s);
-    dl_jw_number(writer, "interval_iterations", c->steps);
-    dl_jw_number(writer, "stretch_ratio", c->stretch_ratio);
-    dl_jw_number(writer, "goodput_frac", c->goodput_frac);
-    dl_jw_number(writer, "loss_s", c->loss_s);
-    dl_jw_number(writer, "epoch_s", c->epoch_s);
-    dl_jw_number(writer, "local_write_s", c->local_write_s);
-    dl_jw_number(writer, "local_interval_s", c->local_interval_s);
-    dl_jw_number(writer, "global_interval_s", c->global_interval_s);
-    dl_jw_number(writer, "two_level_goodput_frac", c->two_level_goodput_frac);
-    dl_jw_end(writer);
-}
-
 enum dl_code dl_checkpoint_json(struct dl_context *context, const struct dl_options *options,
                                 const struct dl_prediction_row *row, struct dl_json_writer *writer,
                                 struct dl_err *err) {
-    struct request request;
     struct dl_checkpoint c;
     struct dl_checkpoint_way way;
     const char *names[MAX_FORMATS];
     int count;
-    DL_TRY(read_request(options, &request, err));
-    if (request.interval == NULL) return without_interval(&request, err);
-    DL_TRY(dl_checkpoint_formats_asked(context, options, names, &count, err));
+    DL_TRY(formats_of(context, options, names, &count, err));
+    if (count == 0) return DL_OK;
     DL_TRY(plan_of(context, options, row, count > 1 ? NULL : names[0], &way, &c, err));
-    write_json(writer, &way, &c, context->arena);
+    const struct facts facts = facts_of(&way, &c, context->arena);
+    dl_jw_object(writer, "checkpoint");
+    dl_list_json(writer, DL_LIST(columns), &facts);
+    dl_jw_end(writer);
     if (count < 2) return DL_OK;
     struct dl_table table;
     DL_TRY(table_of(context, options, row, names, count, &table, err));

@@ -6,14 +6,28 @@
 
 #include "predict/manual/wrap.h"
 
+#define HIDDEN(member, key) DL_HIDDEN(struct dl_explained, member, key, NULL)
+const struct dl_list_column dl_explain_columns[DL_EXPLAIN_COLUMNS] = {
+    HIDDEN(term.name, "term"),       HIDDEN(term.group, "group"),
+    HIDDEN(term.formula, "formula"), HIDDEN(term.inputs, "inputs"),
+    HIDDEN(term.start_s, "start_s"), HIDDEN(seconds, "value_s"),
+    HIDDEN(bytes, "value_bytes"),    HIDDEN(term.sigma_log, "sigma_log"),
+    HIDDEN(term.origin, "origin"),   HIDDEN(term.limit, "limit"),
+};
+
 enum { NAME_WIDTH = 30, HEADING_LINES = 2 };
 
-static const struct dl_column columns[] = {
-    {"term", "term", "", DL_COLUMN_STRING, 0, 0},
-    {"formula", "formula", "", DL_COLUMN_STRING, 0, 0},
-    {"start_s", "at", "ms", DL_COLUMN_NUMBER, 1e-3, 4},
-    {"value", "value", "", DL_COLUMN_STRING, 0, 0},
-    {"sigma_log", "sigma", "", DL_COLUMN_NUMBER, 0, 2},
+/* What people see of a term. */
+struct narrow {
+    const char *term, *formula, *value;
+    double start_s, sigma_log;
+};
+#define SHOWN(member, heading, unit, scale, digits)                                                \
+    DL_SHOWN(struct narrow, member, heading, heading, unit, scale, digits, 0, NULL)
+static const struct dl_list_column columns[] = {
+    SHOWN(term, "term", "", 0, 0),       SHOWN(formula, "formula", "", 0, 0),
+    SHOWN(start_s, "at", "ms", 1e-3, 4), SHOWN(value, "value", "", 0, 0),
+    SHOWN(sigma_log, "sigma", "", 0, 2),
 };
 
 /* The end of a name is more informative than its middle: "...downsample.0 backward". */
@@ -34,12 +48,12 @@ static const char *value_text(struct dl_arena *arena, const union dl_cell *cells
 static void fill(struct dl_table *out, const struct dl_table *terms) {
     for (int r = 0; r < terms->row_count; r++) {
         const union dl_cell *from = terms->cells + (size_t)r * (size_t)terms->column_count;
-        union dl_cell *to = dl_table_row(out);
-        to[0].string = short_name(terms->arena, from[DL_EXPLAIN_TERM].string);
-        to[1].string = from[DL_EXPLAIN_FORMULA].string;
-        to[2].number = from[DL_EXPLAIN_START].number;
-        to[3].string = value_text(terms->arena, from);
-        to[4].number = from[DL_EXPLAIN_SIGMA].number;
+        const struct narrow row = {.term = short_name(terms->arena, from[DL_EXPLAIN_TERM].string),
+                                   .formula = from[DL_EXPLAIN_FORMULA].string,
+                                   .value = value_text(terms->arena, from),
+                                   .start_s = from[DL_EXPLAIN_START].number,
+                                   .sigma_log = from[DL_EXPLAIN_SIGMA].number};
+        dl_list_add(out, columns, &row);
     }
 }
 
@@ -70,7 +84,7 @@ const char *dl_explain_table_text(const struct dl_table *terms) {
     struct dl_text out = {.arena = terms->arena};
     struct dl_table table;
     int width = 0;
-    dl_table_init(&table, terms->arena, columns, sizeof columns / sizeof columns[0]);
+    dl_list_table(&table, terms->arena, DL_LIST(columns), 0);
     fill(&table, terms);
     const char *narrow = dl_table_text(&table);
     for (const char *at = narrow; *at != 0;) {

@@ -2,9 +2,16 @@
 #ifndef DL_PREDICT_OUTPUT_EXPLAIN_TABLE_H
 #define DL_PREDICT_OUTPUT_EXPLAIN_TABLE_H
 
-#include "model/core/table.h"
+#include "model/core/columns.h"
+#include "model/engine/predict.h"
 
-/* Columns of a table of terms, as CSV and JSON have them. */
+/* A row of a table of terms: seconds, or bytes of memory; the other is NAN. */
+struct dl_explained {
+    struct dl_term term;
+    double seconds, bytes;
+};
+/* Columns of CSV and JSON; people get dl_explain_table_text. */
+extern const struct dl_list_column dl_explain_columns[];
 enum dl_explain_column {
     DL_EXPLAIN_TERM,
     DL_EXPLAIN_GROUP,

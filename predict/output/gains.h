@@ -13,7 +13,7 @@ struct dl_gains {
 enum dl_code dl_gains_find(const struct dl_prediction_row *row, struct dl_cost_memo *memo,
                            struct dl_arena *arena, struct dl_gains *out, struct dl_err *err);
 /* "10 % more of a resource saves: peak 6.8 %, ...\n", and where the most effective one is not that
- * of the bottleneck, a sentence that says so. "" without gains; NULL: out of memory. */
+ * of the bottleneck, a sentence that says so. "" without gains. */
 const char *dl_gains_text(const struct dl_prediction_row *row, const struct dl_gains *gains,
                           struct dl_arena *arena);
 /* A member "gains" of the open object. */

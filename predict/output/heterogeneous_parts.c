@@ -2,48 +2,71 @@
  * pipeline run, and workers, parameter servers and the decoding of samples. */
 #include <math.h>
 
+#include "model/core/columns.h"
 #include "model/core/text.h"
 #include "model/framework/gradient_sync.h"
 #include "model/search/parts.h"
 #include "model/search/stage_plan.h"
 #include "predict/output/heterogeneous_search.h"
 
-static const struct dl_column staged_columns[] = {
-    {"nodes", "nodes", "", DL_COLUMN_STRING, 0, 0},
-    {"stage_count", "stages", "", DL_COLUMN_INTEGER, 0, 0},
-    {"micro_batches", "micro-batches", "", DL_COLUMN_NUMBER, 1, 0},
-    {"throughput_samples_per_s", "samples", "1/s", DL_COLUMN_NUMBER, 1, 4},
-    {"throughput_low_samples_per_s", "low", "1/s", DL_COLUMN_NUMBER, 1, 3},
-    {"throughput_high_samples_per_s", "high", "1/s", DL_COLUMN_NUMBER, 1, 3},
-    {"iteration_s", "iter", "ms", DL_COLUMN_NUMBER, 1e-3, 3},
-    {"sample_energy_j", "energy", "J", DL_COLUMN_NUMBER, 1, 3},
-    {"cost_per_sample", "cost", "per sample", DL_COLUMN_NUMBER, 0, 3},
-    {"stages", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+/* What the columns show: of one pipeline, of one of its stages, of one choice of roles. */
+struct staged_facts {
+    struct dl_staged s;
+    const char *nodes, *stages;
+    double low, high; /* samples/s */
 };
-static const struct dl_column stage_columns[] = {
-    {"stage", "stage", "", DL_COLUMN_INTEGER, 0, 0},
-    {"system", "system", "", DL_COLUMN_STRING, 0, 0},
-    {"nodes", "nodes", "", DL_COLUMN_INTEGER, 0, 0},
-    {"devices", "devices", "", DL_COLUMN_INTEGER, 0, 0},
-    {"first_layer", "from", "", DL_COLUMN_STRING, 0, 0},
-    {"last_layer", "to", "", DL_COLUMN_STRING, 0, 0},
-    {"step_s", "micro-batch", "ms", DL_COLUMN_NUMBER, 1e-3, 3},
-    {"busy_frac", "busy", "%", DL_COLUMN_NUMBER, 0.01, 3},
-    {"memory_bytes", "memory", "GiB", DL_COLUMN_NUMBER, 1 << 30, 3},
+struct stage_facts {
+    struct dl_staged_stage s;
+    const char *system;
+    int stage;
 };
-static const struct dl_column parted_columns[] = {
-    {"workers", "workers", "", DL_COLUMN_STRING, 0, 0},
-    {"servers", "servers", "", DL_COLUMN_STRING, 0, 0},
-    {"input", "input", "", DL_COLUMN_STRING, 0, 0},
-    {"throughput_samples_per_s", "samples", "1/s", DL_COLUMN_NUMBER, 1, 4},
-    {"throughput_low_samples_per_s", "low", "1/s", DL_COLUMN_NUMBER, 1, 3},
-    {"throughput_high_samples_per_s", "high", "1/s", DL_COLUMN_NUMBER, 1, 3},
-    {"iteration_s", "iter", "ms", DL_COLUMN_NUMBER, 1e-3, 3},
-    {"exposed_comm_s", "exposed", "ms", DL_COLUMN_NUMBER, 1e-3, 3},
-    {"exposed_input_s", "input", "ms", DL_COLUMN_NUMBER, 1e-3, 3},
-    {"sample_energy_j", "energy", "J", DL_COLUMN_NUMBER, 1, 3},
-    {"cost_per_sample", "cost", "per sample", DL_COLUMN_NUMBER, 0, 3},
-    {"fits", "fits", "", DL_COLUMN_BOOL, 0, 0},
+struct role_facts {
+    struct dl_role_assignment p;
+    const char *workers, *servers, *input;
+};
+#define STAGED(member, key, heading, unit, scale, digits)                                          \
+    DL_SHOWN(struct staged_facts, member, key, heading, unit, scale, digits, 0, NULL)
+#define STAGE(member, key, heading, unit, scale, digits)                                           \
+    DL_SHOWN(struct stage_facts, member, key, heading, unit, scale, digits, 0, NULL)
+#define ROLE(member, key, heading, unit, scale, digits)                                            \
+    DL_SHOWN(struct role_facts, member, key, heading, unit, scale, digits, 0, NULL)
+static const struct dl_list_column staged_columns[] = {
+    STAGED(nodes, "nodes", "nodes", "", 0, 0),
+    STAGED(s.count, "stage_count", "stages", "", 0, 0),
+    STAGED(s.micro_batches, "micro_batches", "micro-batches", "", 1, 0),
+    STAGED(s.prediction.throughput_samples_per_s, "throughput_samples_per_s", "samples", "1/s", 1,
+           4),
+    STAGED(low, "throughput_low_samples_per_s", "low", "1/s", 1, 3),
+    STAGED(high, "throughput_high_samples_per_s", "high", "1/s", 1, 3),
+    STAGED(s.prediction.iteration_s, "iteration_s", "iter", "ms", 1e-3, 3),
+    STAGED(s.sample_energy_j, "sample_energy_j", "energy", "J", 1, 3),
+    STAGED(s.cost_per_sample, "cost_per_sample", "cost", "per sample", 0, 3),
+    DL_HIDDEN(struct staged_facts, stages, "stages", NULL),
+};
+static const struct dl_list_column stage_columns[] = {
+    STAGE(stage, "stage", "stage", "", 0, 0),
+    STAGE(system, "system", "system", "", 0, 0),
+    STAGE(s.nodes, "nodes", "nodes", "", 0, 0),
+    STAGE(s.devices, "devices", "devices", "", 0, 0),
+    STAGE(s.first, "first_layer", "from", "", 0, 0),
+    STAGE(s.last, "last_layer", "to", "", 0, 0),
+    STAGE(s.step_s, "step_s", "micro-batch", "ms", 1e-3, 3),
+    STAGE(s.busy_frac, "busy_frac", "busy", "%", 0.01, 3),
+    STAGE(s.memory_bytes, "memory_bytes", "memory", "GiB", 1 << 30, 3),
+};
+static const struct dl_list_column role_columns[] = {
+    ROLE(workers, "workers", "workers", "", 0, 0),
+    ROLE(servers, "servers", "servers", "", 0, 0),
+    ROLE(input, "input", "input", "", 0, 0),
+    ROLE(p.samples_per_s, "throughput_samples_per_s", "samples", "1/s", 1, 4),
+    ROLE(p.low_samples_per_s, "throughput_low_samples_per_s", "low", "1/s", 1, 3),
+    ROLE(p.high_samples_per_s, "throughput_high_samples_per_s", "high", "1/s", 1, 3),
+    ROLE(p.iteration_s, "iteration_s", "iter", "ms", 1e-3, 3),
+    ROLE(p.exposed_comm_s, "exposed_comm_s", "exposed", "ms", 1e-3, 3),
+    ROLE(p.exposed_input_s, "exposed_input_s", "input", "ms", 1e-3, 3),
+    ROLE(p.sample_energy_j, "sample_energy_j", "energy", "J", 1, 3),
+    ROLE(p.cost_per_sample, "cost_per_sample", "cost", "per sample", 0, 3),
+    ROLE(p.fits, "fits", "fits", "", 0, 0),
 };
 
 /* "dgx1-v100:2", or the word for none. */
@@ -82,35 +105,19 @@ static const char *stages_text(struct dl_arena *arena, const struct dl_heterogen
 static void fill_staged(struct dl_table *table, const struct dl_heterogeneous_job *all,
                         const struct dl_staged *s) {
     const struct dl_prediction *p = &s->prediction;
-    const double rate = p->throughput_samples_per_s;
-    const double values[] = {s->micro_batches,
-                             rate,
-                             rate * p->iteration_s / p->iteration_high_s,
-                             rate * p->iteration_s / p->iteration_low_s,
-                             p->iteration_s,
-                             s->sample_energy_j,
-                             s->cost_per_sample};
-    union dl_cell *c = dl_table_row(table);
-    c[0].string = staged_nodes(table->arena, all, s);
-    c[1].integer = s->count;
-    for (int k = 0; k < 7; k++) c[2 + k].number = values[k];
-    c[9].string = stages_text(table->arena, all, s);
+    const double samples = p->throughput_samples_per_s * p->iteration_s;
+    const struct staged_facts facts = {*s, staged_nodes(table->arena, all, s),
+                                       stages_text(table->arena, all, s),
+                                       samples / p->iteration_high_s, samples / p->iteration_low_s};
+    dl_list_add(table, staged_columns, &facts);
 }
 
 static void stage_table(struct dl_table *table, const struct dl_heterogeneous_job *all,
                         const struct dl_staged *s) {
     for (int i = 0; i < s->count; i++) {
-        const struct dl_staged_stage *own = &s->stages[i];
-        union dl_cell *c = dl_table_row(table);
-        c[0].integer = i;
-        c[1].string = all->groups[own->kind].system->name;
-        c[2].integer = own->nodes;
-        c[3].integer = own->devices;
-        c[4].string = own->first;
-        c[5].string = own->last;
-        c[6].number = own->step_s;
-        c[7].number = own->busy_frac;
-        c[8].number = own->memory_bytes;
+        const struct stage_facts facts = {s->stages[i], all->groups[s->stages[i].kind].system->name,
+                                          i};
+        dl_list_add(table, stage_columns, &facts);
     }
 }
 
@@ -123,8 +130,8 @@ enum dl_code dl_heterogeneous_stages(struct dl_context *context, const struct dl
     int count;
     DL_TRY(dl_staged_search(all, r->inputs->workload, r->framework, &r->inputs->plan, r->objective,
                             arena, &list, &count, err));
-    dl_table_init(&table, arena, staged_columns, sizeof staged_columns / sizeof *staged_columns);
-    dl_table_init(&best, arena, stage_columns, sizeof stage_columns / sizeof *stage_columns);
+    dl_list_table(&table, arena, DL_LIST(staged_columns), 0);
+    dl_list_table(&best, arena, DL_LIST(stage_columns), 0);
     for (int i = 0; i < count && i < r->top; i++) fill_staged(&table, all, &list[i]);
     stage_table(&best, all, &list[0]);
     return dl_heterogeneous_put(
@@ -141,20 +148,16 @@ enum dl_code dl_heterogeneous_stages(struct dl_context *context, const struct dl
 
 /* ---- parts ---- */
 
-static void fill_parted(struct dl_table *table, const struct dl_heterogeneous_job *all,
-                        const struct dl_framework *framework, const struct dl_role_assignment *p,
-                        bool decodes) {
-    const double values[] = {p->samples_per_s,   p->low_samples_per_s, p->high_samples_per_s,
-                             p->iteration_s,     p->exposed_comm_s,    p->exposed_input_s,
-                             p->sample_energy_j, p->cost_per_sample};
+static void fill_roles(struct dl_table *table, const struct dl_heterogeneous_job *all,
+                       const struct dl_framework *framework, const struct dl_role_assignment *p,
+                       bool decodes) {
     const char *const none = framework->behaviour->has_servers ? "with workers" : "none";
-    union dl_cell *c = dl_table_row(table);
-    c[0].string = part_text(table->arena, all, p->worker_kind, p->worker_nodes, "");
-    c[1].string = part_text(table->arena, all, p->server_kind, p->server_nodes, none);
-    c[2].string = part_text(table->arena, all, p->input_kind, p->input_nodes,
-                            decodes ? "with workers" : "none");
-    for (int k = 0; k < 8; k++) c[3 + k].number = values[k];
-    c[11].boolean = p->fits;
+    const struct role_facts facts = {
+        *p, part_text(table->arena, all, p->worker_kind, p->worker_nodes, ""),
+        part_text(table->arena, all, p->server_kind, p->server_nodes, none),
+        part_text(table->arena, all, p->input_kind, p->input_nodes,
+                  decodes ? "with workers" : "none")};
+    dl_list_add(table, role_columns, &facts);
 }
 
 enum dl_code dl_heterogeneous_parts(struct dl_context *context, const struct dl_options *options,
@@ -173,10 +176,9 @@ enum dl_code dl_heterogeneous_parts(struct dl_context *context, const struct dl_
     DL_TRY(dl_parts_search(all, r->inputs->workload, r->framework, plan, r->objective,
                            context->arena, &list, &count, err));
     if (!list[0].fits) return dl_fail(err, DL_ERR_NO, "no choice of nodes fits in memory");
-    dl_table_init(&table, context->arena, parted_columns,
-                  sizeof parted_columns / sizeof *parted_columns);
+    dl_list_table(&table, context->arena, DL_LIST(role_columns), 0);
     for (int i = 0; i < count && i < r->top; i++)
-        fill_parted(&table, all, r->framework, &list[i], decodes);
+        fill_roles(&table, all, r->framework, &list[i], decodes);
     const union dl_cell *best = table.cells;
     return dl_heterogeneous_put(
         context, options, "dlmodel-parts", &table,

@@ -5,29 +5,43 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/core/columns.h"
 #include "model/core/text.h"
 
 const char *const dl_place_names[] = {"nodes", "stages", "parts", NULL};
 
-static const struct dl_column subset_columns[] = {
-    {"nodes", "nodes", "", DL_COLUMN_STRING, 0, 0},
-    {"split", "split", "", DL_COLUMN_STRING, 0, 0},
-    {"throughput_samples_per_s", "samples", "1/s", DL_COLUMN_NUMBER, 1, 4},
-    {"throughput_low_samples_per_s", "low", "1/s", DL_COLUMN_NUMBER, 1, 3},
-    {"throughput_high_samples_per_s", "high", "1/s", DL_COLUMN_NUMBER, 1, 3},
-    {"iteration_s", "iter", "ms", DL_COLUMN_NUMBER, 1e-3, 3},
-    {"sample_energy_j", "energy", "J", DL_COLUMN_NUMBER, 1, 3},
-    {"cost_per_sample", "cost", "per sample", DL_COLUMN_NUMBER, 0, 3},
-    {"fits", "fits", "", DL_COLUMN_BOOL, 0, 0},
-    {"command", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+struct subset_facts {
+    struct dl_subset s;
+    const char *nodes, *split, *command;
 };
-static const struct dl_column job_columns[] = {
-    {"workload", "job", "", DL_COLUMN_STRING, 0, 0},
-    {"system", "system", "", DL_COLUMN_STRING, 0, 0},
-    {"nodes", "nodes", "", DL_COLUMN_INTEGER, 0, 0},
-    {"time_s", "time", "s", DL_COLUMN_NUMBER, 1, 4},
-    {"energy_j", "energy", "kWh", DL_COLUMN_NUMBER, 3.6e6, 3},
-    {"cost", "cost", "", DL_COLUMN_NUMBER, 0, 3},
+struct job_facts {
+    struct dl_job_times t;
+    const char *workload, *system;
+    int64_t nodes;
+};
+#define SUBSET(member, key, heading, unit, scale, digits)                                          \
+    DL_SHOWN(struct subset_facts, member, key, heading, unit, scale, digits, 0, NULL)
+#define JOB(member, key, heading, unit, scale, digits)                                             \
+    DL_SHOWN(struct job_facts, member, key, heading, unit, scale, digits, 0, NULL)
+static const struct dl_list_column subset_columns[] = {
+    SUBSET(nodes, "nodes", "nodes", "", 0, 0),
+    SUBSET(split, "split", "split", "", 0, 0),
+    SUBSET(s.samples_per_s, "throughput_samples_per_s", "samples", "1/s", 1, 4),
+    SUBSET(s.low_samples_per_s, "throughput_low_samples_per_s", "low", "1/s", 1, 3),
+    SUBSET(s.high_samples_per_s, "throughput_high_samples_per_s", "high", "1/s", 1, 3),
+    SUBSET(s.iteration_s, "iteration_s", "iter", "ms", 1e-3, 3),
+    SUBSET(s.sample_energy_j, "sample_energy_j", "energy", "J", 1, 3),
+    SUBSET(s.cost_per_sample, "cost_per_sample", "cost", "per sample", 0, 3),
+    SUBSET(s.fits, "fits", "fits", "", 0, 0),
+    DL_HIDDEN(struct subset_facts, command, "command", NULL),
+};
+static const struct dl_list_column job_columns[] = {
+    JOB(workload, "workload", "job", "", 0, 0),
+    JOB(system, "system", "system", "", 0, 0),
+    JOB(nodes, "nodes", "nodes", "", 0, 0),
+    JOB(t.time_s, "time_s", "time", "s", 1, 4),
+    JOB(t.energy_j, "energy_j", "energy", "kWh", 3.6e6, 3),
+    JOB(t.cost, "cost", "cost", "", 0, 3),
 };
 
 /* "A:2,B:8"; kinds without nodes are left out. */
@@ -79,10 +93,7 @@ enum dl_code dl_heterogeneous_put(struct dl_context *context, const struct dl_op
     dl_output_header(&w, format_name);
     dl_jw_array(&w, "results");
     dl_table_json(table, &w);
-    dl_jw_end(&w);
-    dl_jw_end(&w);
-    return context->output(options,
-                           w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
+    return context->output(options, dl_jw_text(&w), err);
 }
 
 static enum dl_code search_nodes(struct dl_context *context, const struct dl_options *options,
@@ -96,19 +107,14 @@ static enum dl_code search_nodes(struct dl_context *context, const struct dl_opt
     int count;
     DL_TRY(dl_subsets(all, inputs->workload, framework, &inputs->plan, objective, context->arena,
                       &list, &count, err));
-    dl_table_init(&table, context->arena, subset_columns,
-                  sizeof subset_columns / sizeof *subset_columns);
+    dl_list_table(&table, context->arena, DL_LIST(subset_columns), 0);
     for (int i = 0; i < count && i < top; i++) {
         const struct dl_subset *s = &list[i];
         const char *nodes = nodes_text(context->arena, all, s);
-        union dl_cell *c = dl_table_row(&table);
-        const double values[] = {s->samples_per_s, s->low_samples_per_s, s->high_samples_per_s,
-                                 s->iteration_s,   s->sample_energy_j,   s->cost_per_sample};
-        c[0].string = nodes;
-        c[1].string = s->balanced ? "balanced" : "equal";
-        for (int k = 0; k < 6; k++) c[2 + k].number = values[k];
-        c[8].boolean = s->fits;
-        c[9].string = command_of(context, options, framework, nodes, s->balanced);
+        const struct subset_facts facts = {
+            *s, nodes, s->balanced ? "balanced" : "equal",
+            command_of(context, options, framework, nodes, s->balanced)};
+        dl_list_add(&table, subset_columns, &facts);
     }
     if (!list[0].fits) return dl_fail(err, DL_ERR_NO, "no choice of nodes fits in memory");
     return dl_heterogeneous_put(
@@ -212,16 +218,12 @@ static enum dl_code place_jobs(struct dl_context *context, const struct dl_optio
                                            .objective = objective};
     for (int k = 0; k < request.kinds; k++) request.nodes[k] = jobs->all->groups[k].nodes;
     DL_TRY(dl_placement_of(&request, context->arena, &best, err));
-    dl_table_init(&table, context->arena, job_columns, sizeof job_columns / sizeof *job_columns);
+    dl_list_table(&table, context->arena, DL_LIST(job_columns), 0);
     for (int j = 0; j < jobs->count; j++) {
-        const struct dl_job_times *t = times_of(jobs, j, best.kind[j], best.nodes[j]);
-        union dl_cell *c = dl_table_row(&table);
-        c[0].string = jobs->names[j];
-        c[1].string = jobs->all->groups[best.kind[j]].system->name;
-        c[2].integer = best.nodes[j];
-        c[3].number = t->time_s;
-        c[4].number = t->energy_j;
-        c[5].number = t->cost;
+        const struct job_facts facts = {
+            *times_of(jobs, j, best.kind[j], best.nodes[j]), jobs->names[j],
+            jobs->all->groups[best.kind[j]].system->name, best.nodes[j]};
+        dl_list_add(&table, job_columns, &facts);
     }
     return dl_heterogeneous_put(
         context, options, "dlmodel-placement", &table,

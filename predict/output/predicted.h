@@ -1,6 +1,6 @@
-/* predicted.h - what `predict` found: one row for each framework and number of nodes. What is said
- * about the rows: which one to take (recommend.c), the matrix of many (matrix.c), what to mind and
- * what is missing (predicted_notes.c). */
+/* predicted.h - results of `predict`: one row for each framework and number of nodes, the
+ * recommendation (recommend.c), the matrix (matrix.c), warnings and omissions
+ * (predicted_notes.c). */
 #ifndef DL_PREDICT_OUTPUT_PREDICTED_H
 #define DL_PREDICT_OUTPUT_PREDICTED_H
 
@@ -37,8 +37,7 @@ const struct dl_predicted_row *dl_recommend_fastest(const struct dl_predicted *p
 /* F-TIE: of the rows tied with that one, on as many nodes, the one whose plan splits and shards
  * least; the fastest of these. NULL: none fits. */
 const struct dl_predicted_row *dl_recommend(const struct dl_predicted *p);
-/* Sentences on both: interval, bottleneck, ties, the command that shows every term. NULL: out of
- * memory. */
+/* Sentences on both: interval, bottleneck, ties, the command that shows every term. */
 const char *dl_recommend_text(struct dl_context *context, const struct dl_options *options,
                               const struct dl_predicted *p);
 /* A member "recommendation" of the open object; nothing where no plan fits. */
@@ -46,10 +45,10 @@ void dl_recommend_json(struct dl_json_writer *w, const struct dl_predicted *p,
                        const struct dl_gains *gains);
 
 /* Frameworks x numbers of nodes, fastest first: throughput, and efficiency, memory and bottleneck
- * on the most nodes. NULL: out of memory. */
+ * on the most nodes. */
 const char *dl_predicted_matrix(struct dl_context *context, const struct dl_predicted *p);
 
-/* Warnings, each kind once with the frameworks that it concerns; what is not shown, and why. */
+/* Warnings, each kind once with its frameworks; omitted rows with their reasons. */
 void dl_predicted_note_warnings(struct dl_context *context, const struct dl_predicted *p);
 void dl_predicted_note_skipped(struct dl_context *context, const struct dl_predicted *p);
 

@@ -1,4 +1,4 @@
-/* predicted_notes.c - messages on predicted rows: warnings and what is not shown. */
+/* predicted_notes.c - messages on predicted rows: warnings and omissions. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static const char *range_text(struct dl_arena *arena, const struct kind *kind) {
     return dl_arena_printf(arena, "%.*s%g to %g%s", (int)head, text, kind->least, kind->most, tail);
 }
 
-/* What to do about it, where the text does not say. */
+/* The remedy, where the text has none. */
 static const char *remedy_of(const char *text) {
     static const struct {
         const char *about, *remedy;

@@ -51,7 +51,7 @@ static int effort_of(const struct dl_predicted_row *r) {
     return (int)(plan->strategy->shard > 0 ? plan->strategy->shard : plan->shard);
 }
 
-/* The framework that commands take by themselves, on GPUs. */
+/* The default framework on GPUs. */
 static bool is_usual(const struct dl_predicted *p, const struct dl_predicted_row *r) {
     return r->framework->default_for == DL_DEFAULT_DATA_PARALLEL &&
            p->inputs->system->device->kind == DL_DEVICE_GPU;
@@ -64,8 +64,8 @@ static bool tied(const struct dl_predicted *p, const struct dl_predicted_row *be
            dl_prediction_ties(&r->prediction, &best->prediction);
 }
 
-/* Whether `r` is to be taken before `before`: it splits and shards less; then the framework that
- * the program takes by itself; then the faster one. */
+/* Whether `r` is to be taken before `before`: it splits and shards less; then the default
+ * framework; then the faster one. */
 static bool comes_before(const struct dl_predicted *p, const struct dl_predicted_row *r,
                          const struct dl_predicted_row *before) {
     const int less = effort_of(before) - effort_of(r), usual = is_usual(p, r) - is_usual(p, before);
@@ -122,7 +122,7 @@ static const char *speed_text(struct dl_arena *arena, const struct dl_predicted_
     return dl_arena_printf(arena, "%.*f samples/s", samples < 100 ? 1 : 0, samples);
 }
 
-/* Fewer samples are worth less with a framework that nobody should take. */
+/* A retired, lossy or asynchronous framework that is faster is mentioned, not recommended. */
 static const char *passed_text(struct dl_arena *arena, const struct dl_predicted *p,
                                const struct dl_predicted_row *best) {
     const struct dl_predicted_row *loose = best_of(p, worth_of(best) - 1);

@@ -1,4 +1,4 @@
-/* rows.c - what is said of a predicted plan: throughput, cost and length of a run, stages. */
+/* rows.c - figures of a predicted plan: throughput, cost and length of a run, stages. */
 #include "predict/output/rows.h"
 
 #include <math.h>

@@ -36,10 +36,9 @@ enum { DL_ROWS_STRATEGY = 1, DL_ROWS_TOKENS = 2, DL_ROWS_PLAN = 4, DL_ROWS_RUN =
 int64_t dl_rows_zero(const struct dl_plan *plan);
 /* "tp4 pp8 v2 mb1 selective zero1"; NULL: plain data parallelism. */
 const char *dl_rows_plan_words(const struct dl_plan *plan, struct dl_arena *arena);
-/* Whether a plan has more to tell than its data ranks. */
+/* Whether a plan has more than data ranks. */
 bool dl_rows_is_chosen(const struct dl_plan *plan);
-/* "Plan of megatron-core: dp 8, tp 4, ...\n"; "" where there is nothing to tell; NULL: out of
- * memory. */
+/* "Plan of megatron-core: dp 8, tp 4, ...\n"; "" for plain data parallelism. */
 const char *dl_rows_plan_text(const struct dl_prediction_row *row, struct dl_arena *arena);
 void dl_rows_init(struct dl_table *table, struct dl_arena *arena, unsigned show);
 void dl_rows_add(struct dl_table *table, const struct dl_prediction_row *row);
@@ -48,15 +47,15 @@ void dl_rows_add(struct dl_table *table, const struct dl_prediction_row *row);
 void dl_rows_json_open(struct dl_json_writer *writer, const struct dl_prediction_row *row);
 
 /* "15T tokens: 894070 iterations, 54.1 days ..., 2.13e+07 GPU-hours.\n"; "" without --tokens and
- * --epochs; NULL: out of memory. */
+ * --epochs. */
 const char *dl_rows_length_text(const struct dl_prediction_row *row, struct dl_arena *arena);
 
 /* Memory of each pipeline stage with its margin, and the largest micro-batch that fits; "" where
- * the model does not tell; NULL: out of memory. */
+ * the model has no stages. */
 const char *dl_rows_stages_text(const struct dl_prediction *prediction, struct dl_arena *arena);
 
-/* The shown-th longest of the prediction's times, in s; -INFINITY when there are no more terms,
- * or memory is exhausted. */
+/* The shown-th longest of the prediction's times, in s; -INFINITY when there are no more terms.
+ */
 double dl_terms_least_shown_s(const struct dl_prediction *prediction, size_t shown,
                               struct dl_arena *arena);
 

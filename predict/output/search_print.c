@@ -106,8 +106,8 @@ static const char *limits_text(struct dl_context *context, const struct dl_limit
             listed++;
         }
         text = dl_arena_printf(arena, "%s\n%s: %s", text,
-                               of_plan ? "First change of the plan that pays"
-                                       : "First change of the machine that pays",
+                               of_plan ? "Most effective change of the plan"
+                                       : "Most effective change of the machine",
                                said != NULL ? said : "none");
     }
     return dl_arena_printf(arena, "%s\n", text);
@@ -174,8 +174,8 @@ static const char *commands_text(struct dl_context *context,
     for (int i = 1; i < report->row_count; i++) tied += report->rows[i].tied;
     if (tied > 0)
         dl_text_printf(&text,
-                       "%d of these plans are tied with the best one: the model cannot tell "
-                       "them apart.\n\n",
+                       "%d of these plans are tied with the best one: the model cannot "
+                       "distinguish them.\n\n",
                        tied);
     add_choice(&text, report);
     add_tight(&text, report);
@@ -286,9 +286,7 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
     }
     dl_jw_end(&w);
     if (report->limits != NULL) limits_json(&w, report->limits);
-    dl_jw_end(&w);
-    return context->output(options,
-                           w.failed ? NULL : dl_arena_printf(context->arena, "%s\n", w.text), err);
+    return context->output(options, dl_jw_text(&w), err);
 }
 
 enum dl_code dl_search_print(struct dl_context *context, const struct dl_options *options,

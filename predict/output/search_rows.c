@@ -24,62 +24,61 @@ struct facts {
     int64_t evaluated_count, feasible_count, rejected_count[DL_REJECTIONS];
 };
 
-#define SHOWN(type, member, key, heading, unit, digits)                                            \
-    DL_SHOWN(DL_COLUMN_##type, struct facts, member, key, heading, unit, 0, digits, 0, NULL)
-#define SOME(type, member, key, heading, unit, scale, digits, show)                                \
-    DL_SHOWN(DL_COLUMN_##type, struct facts, member, key, heading, unit, scale, digits, show, NULL)
-#define HIDDEN(type, member, key) DL_HIDDEN(DL_COLUMN_##type, struct facts, member, key, NULL)
+#define SHOWN(member, key, heading, unit, digits)                                                  \
+    DL_SHOWN(struct facts, member, key, heading, unit, 0, digits, 0, NULL)
+#define SOME(member, key, heading, unit, scale, digits, show)                                      \
+    DL_SHOWN(struct facts, member, key, heading, unit, scale, digits, show, NULL)
+#define HIDDEN(member, key) DL_HIDDEN(struct facts, member, key, NULL)
 static const struct dl_list_column columns[] = {
-    SHOWN(STRING, strategy, "strategy", "strategy", "", 0),
-    SHOWN(INTEGER, plan.nodes, "nodes", "nodes", "", 0),
-    SHOWN(INTEGER, devices, "devices", "dev", "", 0),
-    SHOWN(INTEGER, plan.dp, "dp", "dp", "", 0),
-    SHOWN(INTEGER, plan.tp, "tp", "tp", "", 0),
-    SHOWN(INTEGER, plan.pp, "pp", "pp", "", 0),
-    SHOWN(INTEGER, plan.sp, "sp", "cp/sp", "", 0),
-    SHOWN(INTEGER, expert_ranks, "ep", "ep", "", 0),
-    SHOWN(NUMBER, micro_batch_samples, "micro_batch_samples", "micro", "", 4),
-    SHOWN(STRING, schedule, "schedule", "schedule", "", 0),
-    SHOWN(INTEGER, virtual_stages, "virtual_stages", "v", "", 0),
-    SHOWN(STRING, recompute, "recompute", "recompute", "", 0),
-    SHOWN(INTEGER, sequence_parallel, "sequence_parallel", "seq", "", 0),
-    SHOWN(INTEGER, zero_stage, "zero", "zero", "", 0),
-    HIDDEN(STRING, mapping, "mapping"),
-    SHOWN(NUMBER, p.iteration_s, "iteration_s", "iter", "s", 4),
-    SHOWN(NUMBER, p.iteration_low_s, "iteration_low_s", "low", "s", 3),
-    SHOWN(NUMBER, p.iteration_high_s, "iteration_high_s", "high", "s", 3),
-    SHOWN(BOOL, tied, "tied_with_best", "tied", "", 0),
-    SHOWN(NUMBER, p.throughput_samples_per_s, "throughput_samples_per_s", "samples", "1/s", 4),
-    SOME(NUMBER, throughput.device_tokens_per_s, "tokens_per_s_per_device", "tokens", "1/s/dev", 0,
-         4, DL_SEARCH_TOKENS),
-    HIDDEN(NUMBER, throughput.device_model_flop_per_s, "model_flop_per_s_per_device"),
-    SOME(NUMBER, throughput.mfu_frac, "mfu_frac", "MFU", "%", 0.01, 3, DL_SEARCH_TOKENS),
-    HIDDEN(NUMBER, throughput.hfu_frac, "hfu_frac"),
-    SOME(NUMBER, run_s, "run_s", "run", "h", 3600, 0, DL_SEARCH_RUN),
-    SOME(NUMBER, cost, "cost", "cost", "", 0, 4, DL_SEARCH_RUN),
-    SOME(NUMBER, energy_j, "energy_j", "energy", "kWh", 3.6e6, 4, DL_SEARCH_RUN),
-    SOME(NUMBER, gpu_hours, "gpu_hours", "device", "h", 0, 4, DL_SEARCH_RUN),
-    SOME(NUMBER, iteration_cost, "iteration_cost", "cost", "", 0, 4, DL_SEARCH_COST),
-    SOME(NUMBER, iteration_energy_j, "iteration_energy_j", "energy", "J/sample", 0, 4,
-         DL_SEARCH_ENERGY),
-    SOME(BOOL, cost_front, "cost_front", "cheap", "", 0, 0, DL_SEARCH_FRONT_ROWS),
-    SHOWN(NUMBER, p.compute_s, "compute_s", "compute", "s", 3),
-    SHOWN(NUMBER, p.exposed_comm_s, "exposed_comm_s", "exposed", "s", 3),
-    SHOWN(NUMBER, p.bubble_s, "bubble_s", "bubble", "s", 3),
-    SOME(NUMBER, p.memory.total_bytes, "memory_bytes", "memory", "GiB", GIB, 3, 0),
-    SHOWN(STRING, bottleneck, "bottleneck", "bottleneck", "", 0),
-    HIDDEN(INTEGER, front, "front"),
-    HIDDEN(STRING, command, "command"),
-    HIDDEN(INTEGER, evaluated_count, "evaluated_count"),
-    HIDDEN(INTEGER, feasible_count, "feasible_count"),
-    HIDDEN(INTEGER, rejected_count[DL_NOT_HEADS], "rejected_heads"),
-    HIDDEN(INTEGER, rejected_count[DL_NOT_LAYERS], "rejected_layers"),
-    HIDDEN(INTEGER, rejected_count[DL_NOT_TOKENS], "rejected_tokens"),
-    HIDDEN(INTEGER, rejected_count[DL_NOT_BATCH], "rejected_batch"),
-    HIDDEN(INTEGER, rejected_count[DL_NOT_MEMORY], "rejected_memory"),
-    HIDDEN(INTEGER, rejected_count[DL_NOT_DEADLINE], "rejected_deadline"),
-    HIDDEN(INTEGER, rejected_count[DL_NOT_FASTER], "rejected_bound"),
-    HIDDEN(INTEGER, rejected_count[DL_NOT_PARTS], "rejected_parts"),
+    SHOWN(strategy, "strategy", "strategy", "", 0),
+    SHOWN(plan.nodes, "nodes", "nodes", "", 0),
+    SHOWN(devices, "devices", "dev", "", 0),
+    SHOWN(plan.dp, "dp", "dp", "", 0),
+    SHOWN(plan.tp, "tp", "tp", "", 0),
+    SHOWN(plan.pp, "pp", "pp", "", 0),
+    SHOWN(plan.sp, "sp", "cp/sp", "", 0),
+    SHOWN(expert_ranks, "ep", "ep", "", 0),
+    SHOWN(micro_batch_samples, "micro_batch_samples", "micro", "", 4),
+    SHOWN(schedule, "schedule", "schedule", "", 0),
+    SHOWN(virtual_stages, "virtual_stages", "v", "", 0),
+    SHOWN(recompute, "recompute", "recompute", "", 0),
+    SHOWN(sequence_parallel, "sequence_parallel", "seq", "", 0),
+    SHOWN(zero_stage, "zero", "zero", "", 0),
+    HIDDEN(mapping, "mapping"),
+    SHOWN(p.iteration_s, "iteration_s", "iter", "s", 4),
+    SHOWN(p.iteration_low_s, "iteration_low_s", "low", "s", 3),
+    SHOWN(p.iteration_high_s, "iteration_high_s", "high", "s", 3),
+    SHOWN(tied, "tied_with_best", "tied", "", 0),
+    SHOWN(p.throughput_samples_per_s, "throughput_samples_per_s", "samples", "1/s", 4),
+    SOME(throughput.device_tokens_per_s, "tokens_per_s_per_device", "tokens", "1/s/dev", 0, 4,
+         DL_SEARCH_TOKENS),
+    HIDDEN(throughput.device_model_flop_per_s, "model_flop_per_s_per_device"),
+    SOME(throughput.mfu_frac, "mfu_frac", "MFU", "%", 0.01, 3, DL_SEARCH_TOKENS),
+    HIDDEN(throughput.hfu_frac, "hfu_frac"),
+    SOME(run_s, "run_s", "run", "h", 3600, 0, DL_SEARCH_RUN),
+    SOME(cost, "cost", "cost", "", 0, 4, DL_SEARCH_RUN),
+    SOME(energy_j, "energy_j", "energy", "kWh", 3.6e6, 4, DL_SEARCH_RUN),
+    SOME(gpu_hours, "gpu_hours", "device", "h", 0, 4, DL_SEARCH_RUN),
+    SOME(iteration_cost, "iteration_cost", "cost", "", 0, 4, DL_SEARCH_COST),
+    SOME(iteration_energy_j, "iteration_energy_j", "energy", "J/sample", 0, 4, DL_SEARCH_ENERGY),
+    SOME(cost_front, "cost_front", "cheap", "", 0, 0, DL_SEARCH_FRONT_ROWS),
+    SHOWN(p.compute_s, "compute_s", "compute", "s", 3),
+    SHOWN(p.exposed_comm_s, "exposed_comm_s", "exposed", "s", 3),
+    SHOWN(p.bubble_s, "bubble_s", "bubble", "s", 3),
+    SOME(p.memory.total_bytes, "memory_bytes", "memory", "GiB", GIB, 3, 0),
+    SHOWN(bottleneck, "bottleneck", "bottleneck", "", 0),
+    HIDDEN(front, "front"),
+    HIDDEN(command, "command"),
+    HIDDEN(evaluated_count, "evaluated_count"),
+    HIDDEN(feasible_count, "feasible_count"),
+    HIDDEN(rejected_count[DL_NOT_HEADS], "rejected_heads"),
+    HIDDEN(rejected_count[DL_NOT_LAYERS], "rejected_layers"),
+    HIDDEN(rejected_count[DL_NOT_TOKENS], "rejected_tokens"),
+    HIDDEN(rejected_count[DL_NOT_BATCH], "rejected_batch"),
+    HIDDEN(rejected_count[DL_NOT_MEMORY], "rejected_memory"),
+    HIDDEN(rejected_count[DL_NOT_DEADLINE], "rejected_deadline"),
+    HIDDEN(rejected_count[DL_NOT_FASTER], "rejected_bound"),
+    HIDDEN(rejected_count[DL_NOT_PARTS], "rejected_parts"),
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
@@ -156,7 +155,7 @@ static int choice_of(const char *word, const char *const *names) {
     return 0;
 }
 
-/* A cell as a count; 0 for what is none. */
+/* A cell as a count; 0 where it is not one. */
 static int64_t whole(double value) { return value >= 0 && value <= 1e15 ? (int64_t)value : 0; }
 
 /* The members of `out` that have columns, from one row; an empty number is 0. */

@@ -185,7 +185,7 @@ static void add_header(struct sweep *s) {
     dl_text_printf(&s->out, "why,%s", s->header);
 }
 
-/* Every column is an option: one that is none is told once, not as the reason of each row. */
+/* Reports a column that is no option once, not as the reason of each row. */
 static enum dl_code check_columns(const struct sweep *s, struct dl_err *err) {
     for (int c = 0; c < s->csv.column_count; c++) {
         const char *name = option_of(s->csv.header[c], s->context->arena);

@@ -8,7 +8,7 @@
 /* "I/N" with 0 <= I < N. DL_ERR_USAGE. text NULL: all, 0 of 1. */
 enum dl_code dl_part_read(const char *text, int64_t *index, int64_t *count, struct dl_err *err);
 
-/* Searches what each row of the table says: its columns are options of `search`, with underscores;
+/* Runs one search for each row of the table: its columns are options of `search`, with underscores;
  * `options`, but for those of output, hold for all. Prints CSV: `row`, the row's cells as
  * sweep_NAME, why nothing was found, and the columns of search --csv. Rows i (from 0) with i mod
  * count = index: `dlmodel merge` joins the parts. */

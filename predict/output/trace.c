@@ -93,8 +93,6 @@ enum dl_code dl_trace_write(const char *path, const struct dl_prediction_row *ro
         event(&w, t->name, t->group, lane_of(t->lane), t->start_s, t->value, t);
     }
     breakdown(&w, p);
-    dl_jw_end(&w);
-    dl_jw_end(&w);
-    const char *text = w.failed ? NULL : dl_arena_printf(arena, "%s\n", w.text);
+    const char *text = dl_jw_text(&w);
     return dl_file_write(path, text, strlen(text), err);
 }

@@ -19,7 +19,7 @@ struct answer {
     enum dl_code code;
     struct dl_plan plan;
     struct dl_prediction prediction;
-    const char *text; /* what is printed of it */
+    const char *text; /* its printed output */
 };
 
 static void ask(struct asker *a, const struct dl_inputs *inputs,

@@ -1,4 +1,4 @@
-/* what_if_note.h - says of each --set of the machine that changed nothing, and why. */
+/* what_if_note.h - reports each --set of the machine that changed nothing, with the reason. */
 #ifndef DL_PREDICT_OUTPUT_WHAT_IF_NOTE_H
 #define DL_PREDICT_OUTPUT_WHAT_IF_NOTE_H
 

@@ -135,7 +135,7 @@ def _lib() -> ctypes.CDLL:
 
 
 def version() -> str:
-    """The library's version: "0.1.0"."""
+    """The library's version: "0.2.0"."""
     return _lib().dlmodel_version().decode()
 
 
@@ -207,14 +207,14 @@ class Model:
             raise ValueError("this Model is closed")
         library, raised = self._library, []
 
-        def tell(_: object, done: float, elapsed_s: float) -> int:
+        def report(_: object, done: float, elapsed_s: float) -> int:
             try:
                 return 1 if progress is not None and progress(done, elapsed_s) else 0
-            except BaseException as error:  # noqa: B902 - told to the caller, not to C
+            except BaseException as error:  # noqa: B902 - raised in the caller, not through C
                 raised.append(error)
                 return 1
 
-        watch = _Watch(_PROGRESS(tell), None)
+        watch = _Watch(_PROGRESS(report), None)
         answer = library.dlmodel_call(self._context, json.dumps(request).encode(),
                                       ctypes.byref(watch) if progress is not None else None)
         if not answer:
@@ -265,7 +265,7 @@ class Model:
         return self.call("match", **options)
 
     def compare(self, *runs: Union[str, Rows], **options: Any) -> Answer:
-        """Predictions beside measured runs: files, or rows (dicts, or a pandas.DataFrame)."""
+        """Compares predictions with measured runs: files, or rows (dicts, or a pandas.DataFrame)."""
         files, names_of_runs = dict(options.pop("files", None) or {}), []
         for i, run in enumerate(runs):
             if isinstance(run, (str, os.PathLike)):

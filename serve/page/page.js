@@ -406,7 +406,7 @@ async function* events(body) {
 }
 function showPlans(a) {
   const tied = a.results.filter((r) => r.tied_with_best).length;
-  $('search-state').textContent = `${a.evaluated_count.toLocaleString('en')} plans in ${seconds(a.elapsed_s)}.` + (tied > 1 ? ` The first ${tied} cannot be told apart: a tie.` : '');
+  $('search-state').textContent = `${a.evaluated_count.toLocaleString('en')} plans in ${seconds(a.elapsed_s)}.` + (tied > 1 ? ` The first ${tied} cannot be distinguished: a tie.` : '');
   table($('plans'), ['plan', 'iteration', '80 %', 'samples/s', 'memory', 'MFU', 'command'], a.results.map((r, i) => [
     [r.strategy, ...['dp', 'tp', 'pp', 'sp', 'ep'].filter((k) => r[k] > 1).map((k) => k + ' ' + r[k]), r.recompute && r.recompute !== 'none' ? 'recompute ' + r.recompute : '', r.zero ? 'ZeRO ' + r.zero : ''].filter(Boolean).join(', '),
     seconds(r.iteration_s), seconds(r.iteration_low_s) + ' to ' + seconds(r.iteration_high_s), digits(r.throughput_samples_per_s, 4), gib(r.memory.total_bytes), percent(r.mfu_frac), copyButton(r.command, `Copy the command of plan ${i + 1}`)]));

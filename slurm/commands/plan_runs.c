@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "model/framework/capabilities.h"
 #include "model/plan/plan_defaults.h"
 #include "slurm/run/network.h"
 #include "slurm/script/quote.h"
@@ -100,7 +101,8 @@ static enum dl_code read_wanted(struct dl_context *context, const struct dl_opti
 /* What predict takes on the site's system for this network; an own command has no network, and a
  * site may name no system. */
 static void take_defaults(struct dl_context *context, const struct dl_site *site,
-                          const struct dl_workload *workload, struct dl_run_record *run) {
+                          const struct dl_launch *launch, const struct dl_workload *workload,
+                          struct dl_run_record *run) {
     const struct dl_system *system = NULL;
     struct dl_err unknown;
     const bool cpu = site->device == DL_SITE_CPU;
@@ -110,7 +112,10 @@ static void take_defaults(struct dl_context *context, const struct dl_site *site
     if (run->batch_per_device <= 0)
         run->batch_per_device = (int64_t)dl_default_batch(cpu, workload);
     if (run->precision == NULL)
-        run->precision = dl_precision_names[known ? dl_default_precision(system) : DL_FP32];
+        run->precision =
+            dl_precision_names[known && launch->file != NULL
+                                   ? dl_default_precision(system->device, &launch->file, 1)
+                                   : DL_FP32];
     if (run->optimizer == NULL) run->optimizer = dl_optimizer_names[dl_default_optimizer(workload)];
 }
 
@@ -149,7 +154,7 @@ static enum dl_code add_run(struct dl_context *context, struct dl_slurm_plan *pl
     run->nodes = nodes;
     run->repeat = repeat;
     run->batch_per_device = w->batch != DL_ABSENT ? w->batch : 0;
-    take_defaults(context, plan->site, workload, run);
+    take_defaults(context, plan->site, launch, workload, run);
     if (w->global_batch != DL_ABSENT) {
         if (w->global_batch % devices != 0) {
             return dl_fail(err, DL_ERR_USAGE,

@@ -71,7 +71,5 @@ const char *dl_network_text(const struct dl_workload *workload, struct dl_arena 
     if (dl_known(workload->vocabulary)) dl_jw_number(&w, "vocabulary", workload->vocabulary);
     dl_jw_array(&w, "layers");
     for (int i = 0; i < workload->layer_count; i++) layer(&w, workload, i);
-    dl_jw_end(&w);
-    dl_jw_end(&w);
-    return w.failed ? NULL : dl_arena_printf(arena, "%s\n", w.text);
+    return dl_jw_text(&w);
 }

@@ -27,7 +27,7 @@ check 'one by its name' 0
 run predict --system dgx-h100 --workload gpt3_175b --framework deepspeed-zero3 --precision fp8
 check 'a framework without casts' 2 'deepspeed-zero3 does not train in fp8'
 predict --framework pytorch-ddp,horovod-pytorch
-has 'a tie is told' 'A tie, by the intervals, with (pytorch-ddp|horovod-pytorch)'
+has 'a tie is reported' 'A tie, by the intervals, with (pytorch-ddp|horovod-pytorch)'
 
 # frameworks that cannot do it are not shown
 run predict --system dgx-h100 --workload resnet50 --all-frameworks --json
@@ -117,7 +117,7 @@ if [ "$(of '.advice')" = null ]; then echo 'ok one number of nodes, no advice'; 
 predict --framework pytorch-ddp --nodes '1-64*2' --epochs 90 --deadline 1h --budget 500USD
 has 'advice as text' 'the knee: the most nodes within 10 %'
 has 'a deadline' 'the cheapest that meets the deadline: 0\.[0-9]+ hours'
-has 'a budget' 'the fastest that the budget pays|the budget pays for none'
+has 'a budget' 'the fastest within the budget|no number of nodes is within the budget'
 predict --framework pytorch-ddp --nodes 1,2 --epochs 90 --deadline 1min
 has 'a deadline that none meets' 'no number of nodes meets the deadline'
 predict --nodes 1,2 --deadline 1h

@@ -184,9 +184,9 @@ has 'mixed: the gain and the peak' '^mixed is [23]\.[0-9]x as fast as fp32 \(pea
 if command -v jq > /dev/null 2>&1; then
     # shellcheck disable=SC2086
     run explain $mixed --precision mixed --json
-    told=$(jq -r '.limits | [.arithmetic_on, (.speedup_over_fp32 > 1.8 and .speedup_over_fp32 < 4), (.memory_bandwidth.share > 0.3),
+    shown=$(jq -r '.limits | [.arithmetic_on, (.speedup_over_fp32 > 1.8 and .speedup_over_fp32 < 4), (.memory_bandwidth.share > 0.3),
         .layers == .arithmetic.layers + .memory_bandwidth.layers + .latency.layers] | join(" ")' "$SCRATCH/out")
-    if [ "$told" = 'tensor cores true true true' ]; then echo 'ok mixed: limits in JSON'; else bad 'mixed: limits in JSON' "$told"; fi
+    if [ "$shown" = 'tensor cores true true true' ]; then echo 'ok mixed: limits in JSON'; else bad 'mixed: limits in JSON' "$shown"; fi
     # The times of the three kinds are those of the terms, each of which names its limit.
     sums=$(jq '[.terms[] | select(.limit != null and (.group == "forward" or .group == "backward")) | .value_s] | add' "$SCRATCH/out")
     if jq -e --argjson s "$sums" '[.limits.arithmetic, .limits.memory_bandwidth, .limits.latency | .value_s] | add / $s - 1 | fabs < 1e-9' \

@@ -17,8 +17,8 @@ has 'errors over all' '^Mean absolute error over 9 rows: '
 # shellcheck disable=SC2086
 with compare $here/pytorch_cpu_runs.csv --where nodes=1,2 --json $layers
 check 'every repeat without --median' 0
-rows=$(grep -c '"id": ' "$SCRATCH/out") told=$(grep -c '^pytorch-ddp-.*-n[12]x1-' $here/pytorch_cpu_runs.csv)
-if [ "$rows" -eq "$told" ]; then echo 'ok every repeat'; else bad 'every repeat' "$rows of $told"; fi
+rows=$(grep -c '"id": ' "$SCRATCH/out") shown=$(grep -c '^pytorch-ddp-.*-n[12]x1-' $here/pytorch_cpu_runs.csv)
+if [ "$rows" -eq "$shown" ]; then echo 'ok every repeat'; else bad 'every repeat' "$rows of $shown"; fi
 # Horovod's thread polls in MPI next to one that computes; the release says its cycle. MXNet's server works on its worker's core.
 with compare $here/cpu_runs.csv --set devices_per_node=4 --where framework=horovod-tensorflow --where nodes=2 --median --json --layers $here/horovod-tensorflow-lenet.layers.json
 check 'Horovod on CPUs' 0

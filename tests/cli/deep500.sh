@@ -74,7 +74,7 @@ done
 if [ "$(grep -c '^1 ' "$work/state/runs")" -lt 20 ] && [ "$(grep -c '^2 ' "$work/state/runs")" -eq 50 ]; then
     echo 'ok quiet runs need few, noisy ones have their most'
 else bad 'quiet runs need few, noisy ones have their most' "$(cut -d' ' -f1 "$work/state/runs" | sort | uniq -c)"; fi
-grep -q '1 of 2 configurations' "$work/err" && echo 'ok what is not narrow is told' || bad 'what is not narrow is told' "$(cat "$work/err")"
+grep -q '1 of 2 configurations' "$work/err" && echo 'ok what is not narrow is reported' || bad 'what is not narrow is reported' "$(cat "$work/err")"
 sed -n 's/^ *pytorch-ddp-lenet-n1x1-b8 *\(.*\)/\1/p' "$work/err" > "$work/out"
 has 'its level, and the steps that were warm-up' "^2 +$(grep -c '^1 ' "$work/state/runs") +0 +0 +$((4 * $(grep -c '^1 ' "$work/state/runs")))  "
 if [ "$(find "$work/runs" -name run.json | wc -l)" -eq $total ]; then echo 'ok a folder a run'; else bad 'a folder a run' "$total were planned"; fi
@@ -130,19 +130,19 @@ if [ "$draws" = --no-figures ]; then echo 'skip figures to attach: no gnuplot (D
     [ "$(find "$work/attached" -name '*.pdf' | wc -l)" -eq "$(find "$work/attached" -name '*.csv' | wc -l)" ] && echo 'ok a table for each' || bad 'a table for each' 'one is missing'
 fi
 
-# The same on a real Slurm (fixtures/deep500): the report of its runs has the medians, intervals and counts that the last round told.
+# The same on a real Slurm (fixtures/deep500): the report of its runs has the medians, intervals and counts that the last round reported.
 run report tests/fixtures/deep500/runs.csv --markdown --no-figures -o "$work/real.md"
 check 'the page of real runs' 0
 python3 - "$work/real.md" tests/fixtures/deep500/rounds.txt > "$work/out" 2>&1 <<'END'
 import sys
-told = [l.split() for l in open(sys.argv[2]) if l.startswith(" pytorch-ddp-")][-2:]
+reported = [l.split() for l in open(sys.argv[2]) if l.startswith(" pytorch-ddp-")][-2:]
 page = {l.split("|")[2].strip(): [c.strip() for c in l.split("|")] for l in open(sys.argv[1]) if l.startswith("| pytorch-ddp lenet fp32")}
-for row, nodes in zip(told, ("1 x 1", "2 x 1")):
+for row, nodes in zip(reported, ("1 x 1", "2 x 1")):
     assert row[0].endswith("n%sx1-b64" % nodes[0]) and row[1] == page[nodes][3] and row[2] == page[nodes][4], (row, page[nodes])
     for mine, theirs in zip(row[6:9], page[nodes][8:11]):
         assert abs(float(mine) / 1e3 / float(theirs) - 1) < 1e-3, (row, page[nodes])
     assert abs(float(row[9]) - float(page[nodes][11])) < 0.1, (row, page[nodes])
-assert float(told[1][9]) <= 10 < float(told[0][9]) and int(told[0][2]) == 24
+assert float(reported[1][9]) <= 10 < float(reported[0][9]) and int(reported[0][2]) == 24
 print("good")
 END
 has 'is what the rounds ended with' '^good$'

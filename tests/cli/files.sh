@@ -51,7 +51,7 @@ run compare "$SCRATCH/runs.csv" --rows
 check 'a table names a folder and devices' 0
 has 'its row is predicted' '^ *a +8xA100_SXM4_80 .*compute|memory'
 
-form() { # form NAME BYTES REGEX: what a file in another form is told to be
+form() { # form NAME BYTES REGEX: what a file in another form is reported to be
     # shellcheck disable=SC2059
     printf "$2" > "$SCRATCH/other"
     run predict -w "$SCRATCH/other" -s iris-v100

@@ -1,6 +1,6 @@
 #!/bin/sh
 # generalize.sh - errors of runs that no fit has seen, constants, learning curves, decisions, and predictions corrected by measured
-# runs: what a user types and sees. The statistics are tested in unit/test_honesty.
+# runs: what a user types and sees. The statistics are tested in unit/test_intervals.
 . tests/cli/lib.sh
 set -u
 
@@ -122,7 +122,7 @@ check 'rows of a system file' 0 'corrected by 2 of the 2 runs'
 sed '3s/resnet50/resnet99/' "$SCRATCH/mine.csv" > "$SCRATCH/half.csv"
 run predict -s iris-v100 -f pytorch-ddp -w resnet50 -n 1 --measured "$SCRATCH/half.csv"
 check 'a row that cannot be predicted corrects nothing' 0 'corrected by 1 of the 2 runs'
-check 'and its reason is told' 0 '1 of the runs .* cannot be predicted; line 3: no workload "resnet99"'
+check 'and its reason is reported' 0 '1 of the runs .* cannot be predicted; line 3: no workload "resnet99"'
 run predict -s dgx1-v100 -f pytorch-ddp --measured "$SCRATCH/mine.csv"
 check 'runs of another system say nothing' 2 'no run that can be predicted on system dgx1-v100'
 run compare data/runs/dlperf_oneflow.csv --learning-curve --csv

@@ -76,14 +76,15 @@ probe - 1 cuda --points gpu-gemm "$square prec=nosuch" fwd 0.01
 has 'an unknown precision is left out' '"skipped"'
 probe - 1 cuda --points gpu-gemm "$square prec=bf16" fwd 0.01
 has 'bf16 on a device without it is left out' 'bf16 needs compute capability 8.0'
+FAKE_CUDA_CAPABILITY=80 && export FAKE_CUDA_CAPABILITY
 for p in '' ' prec=mixed' ' prec=tf32' ' prec=bf16'; do
-    FAKE_CUDA_CAPABILITY=80
-    export FAKE_CUDA_CAPABILITY
+    set --
     for t in 'ta=0 tb=0' 'ta=1 tb=0' 'ta=0 tb=1' 'ta=1 tb=1'; do
-        probe - 1 cuda --points gpu-gemm "m=48 n=100 k=72 $t$p" fwd 0.005 gpu-batch "m=33 n=17 k=29 $t b=7$p" fwd 0.005
-        check "products $t$p are right" 0
-        says "products $t$p are measured" [ "$(grep -c '"sample"' "$work/out")" -eq 2 ]
+        set -- "$@" gpu-gemm "m=48 n=100 k=72 $t$p" fwd 0.005 gpu-batch "m=33 n=17 k=29 $t b=7$p" fwd 0.005
     done
+    probe - 1 cuda --points "$@"
+    check "products$p are right" 0
+    says "products$p: all eight are measured" [ "$(grep -c '"sample"' "$work/out")" -eq 8 ]
 done
 FAKE_CUDA_CAPABILITY=90
 probe - 1 cuda --points gpu-gemm 'm=64 n=48 k=96 ta=1 prec=fp8' fwd 0.005 gpu-gemm 'm=64 n=48 k=90 ta=1 prec=fp8' fwd 0.005
@@ -99,11 +100,14 @@ check 'copies, launches, updates are right' 0
 says 'copies, launches, updates: all there' [ "$(grep -c '"sample"' "$work/out")" -eq 12 ]
 for p in '' ' prec=tf32' ' prec=mixed' ' prec=bf16'; do
     [ -n "${SANITIZED-}" ] && [ "$p" != ' prec=mixed' ] && continue
+    set --
     for shape in 'n=2 c=16 f=24 h=14 r=3 s=1 p=1' 'n=2 c=16 f=8 h=15 r=3 s=2 p=1' 'n=3 c=3 f=8 h=20 r=7 s=2 p=3' 'n=2 c=16 f=24 h=9 r=1 s=1 p=0' \
         'n=2 c=16 f=24 h=9 w=13 r=1 q=7 s=1 p=0 t=3' 'n=2 c=16 f=24 h=9 r=3 s=1 p=1 g=4' 'n=2 c=8 f=8 h=12 r=3 s=1 p=2 e=2' 'n=1 c=4 f=6 d=6 h=7 r=3 s=1 p=1'; do
-        probe - 1 cudnn --points gpu-conv "$shape$p" fwd 0.002 gpu-conv "$shape$p" bwd_data 0.002 gpu-conv "$shape$p" bwd_filter 0.002
-        check "convolution $shape$p is right" 0
+        for pass in fwd bwd_data bwd_filter; do set -- "$@" gpu-conv "$shape$p" $pass 0.002; done
     done
+    probe - 1 cudnn --points "$@"
+    check "convolutions$p are right" 0
+    says "convolutions$p: all 24 are measured" [ "$(grep -c '"sample"' "$work/out")" -eq 24 ]
     for pass in fwd bwd_data; do
         probe - 1 cudnn --points gpu-norm "n=4 c=6 h=9$p" $pass 0.002 gpu-act "n=4 c=6 h=9$p" $pass 0.002 gpu-pool "n=4 c=6 h=9$p" $pass 0.002 \
             gpu-softmax "n=30 c=101 h=1$p" $pass 0.002 gpu-layernorm "n=40 c=96$p" $pass 0.002 gpu-attention "n=2 heads=3 q=24 d=16$p" $pass 0.002
@@ -361,13 +365,13 @@ unset FAKE_RANK FAKE_CALL DLMODEL_PATIENCE_S
 gpu - 2 calibrate --quick --resume -o "$profile"
 check 'after a rank that hung --resume completes' 0
 
-# 20 times killed at another moment, each after at least one more sample
+# 8 times killed at another moment, each after at least one more sample
 rm -f "$profile"
 some=gpu-gemm,gpu-batch,gpu-norm,gpu-layernorm,gpu-copy,nccl-allreduce,nccl-broadcast
 finished() { grep -c '"sample"' "$journal" 2> /dev/null; }
 before=0 lost=0 round=0
-while [ $round -lt 20 ] && [ ! -e "$profile" ]; do
-    FAKE_CUDA_COUNT=2 LD_LIBRARY_PATH=$fakes PATH=$work/path "$DLMODEL" calibrate --quick --budget 40 --only $some --resume -o "$profile" \
+while [ $round -lt 8 ] && [ ! -e "$profile" ]; do
+    FAKE_CUDA_COUNT=2 LD_LIBRARY_PATH=$fakes PATH=$work/path "$DLMODEL" calibrate --quick --budget 16 --only $some --resume -o "$profile" \
         > /dev/null 2>&1 < /dev/null &
     pid=$!
     tries=0
@@ -377,7 +381,7 @@ while [ $round -lt 20 ] && [ ! -e "$profile" ]; do
         tries=$((tries + 1))
         sleep 0.05
     done
-    sleep "0.0$((round * 3 % 5))" # short enough that 20 rounds end before the calibration
+    sleep "0.0$((round * 3 % 5))" # short enough that 8 rounds end before the calibration
     kill -9 $pid 2> /dev/null
     wait $pid 2> /dev/null
     [ -e "$profile" ] && break
@@ -387,7 +391,7 @@ while [ $round -lt 20 ] && [ ! -e "$profile" ]; do
     round=$((round + 1))
 done
 status=$round
-says 'kill -9: 20 times, and no profile from some of the samples' [ $round -eq 20 ]
+says 'kill -9: 8 times, and no profile from some of the samples' [ $round -eq 8 ]
 says 'kill -9: no finished sample is lost' [ $lost -eq 0 ]
 rm -f "$work"/fake-nccl-*
 gpu - 2 calibrate --quick --resume -o "$profile"

@@ -32,7 +32,7 @@ check 'import config' 0 'mine: 8030261248 parameters, 8030261248 of them active;
 run predict --workload "$work/llama.json" --system dgx-h100 --framework megatron --tp 8 --precision bf16 --batch-per-device 1
 check 'import config: the file predicts' 0
 run import config "$config/deepseek_v3.json"
-check 'import config: what is left out is told' 0 'left out: the layers that predict further tokens'
+check 'import config: what is left out is reported' 0 'left out: the layers that predict further tokens'
 has 'import config: extends gpt' '"extends": "gpt"'
 # Kinds of configs that people have: parameters as published or summed over the members.
 counted() { # counted FILE PARAMETERS [REGEX]
@@ -51,6 +51,14 @@ counted qwen3_moe_extra 480154875392 '35474765312 of them active'
 counted opt 6658473984
 run import config "$config/case_infinity.json"
 check 'import config: a layer without a kind is named, Infinity is read' 3 'hybrid_override_pattern: the model has Mamba'
+sed 's/"model_type": "deepseek_v3"/"model_type": "deepseek_v32", "index_topk": 2048, "index_n_heads": 64, "index_head_dim": 128/' \
+    "$config/deepseek_v3.json" > "$work/selected.json"
+run import config "$work/selected.json"
+check 'import config: keys that an index selects are read as a window, and this is said' 0 'the indexer of sparse attention.*read as a window of as many'
+has 'import config: the window' '"window": 2048'
+sed 's/"index_topk": 2048/"index_topk": 512, "compress_ratios": [4, 128]/' "$work/selected.json" > "$work/compressed.json"
+run import config "$work/compressed.json"
+check 'import config: attention over compressed keys is refused' 3 'compress_ratios: the model has attention over compressed keys'
 printf '{"model_type": "newmodel", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128,
   "vocab_size": 100, "hidden_act": "silu", "rms_norm_eps": NaN}' > "$work/new.json"
 run import config "$work/new.json"
@@ -74,6 +82,14 @@ run import nccl-tests "$bench/nccl_current_version.log" --system dgx-h100
 check 'nccl-tests 2.17' 0
 has 'nccl-tests 2.17: the release of the library' '^nccl,2.28.5,all_reduce,'
 cp "$SCRATCH/out" "$work/current.csv"
+run import nccl-tests "$bench/nccl_2.28_h100.json" --system dgx-h100
+fact 'nccl-tests -J: the rows that it prints' "$(cat "$SCRATCH/out")" "$(cat "$work/current.csv")"
+sed 's/"time": 48.3/"time": "48.3"/' "$bench/nccl_2.28_h100.json" > "$work/torn.json"
+run import "$work/torn.json" --system dgx-h100
+check 'nccl-tests -J: a damaged row is named' 0 'damaged rows are left out: .*torn.json: lines'
+sed 's/"time": 48.3/"cpu_time": 48.3/' "$bench/nccl_2.28_h100.json" > "$work/cpu.json"
+run import nccl-tests "$work/cpu.json" --system dgx-h100
+check 'nccl-tests -J: times of the CPU' 3 'cpu_time: the times are those of the CPU'
 run import nccl-tests "$bench/nccl_timestamps.log" --system dgx-h100
 fact 'nccl-tests with timestamps: the same rows' "$(cat "$SCRATCH/out")" "$(cat "$work/current.csv")"
 sed 's/^/[2026-05-04 12:30:00] node1: /' "$bench/nccl_current_version.log" > "$work/prefixed.log"
@@ -126,7 +142,7 @@ if "$DLMODEL" -v --version 2> /dev/null | grep -q protobuf-c; then
         check "onnx ${pair%%:*}: parameters" 0 "layers: ${pair#*:} parameters"
     done
     run import onnx "$onnx/resnet50.onnx" --name mine -o "$work/mine.json"
-    check 'onnx: stripped weights are told' 0 'tensors have no data; their shapes are all that is needed'
+    check 'onnx: stripped weights are reported' 0 'tensors have no data; their shapes are all that is needed'
     run predict --workload "$work/mine.json" --system iris-v100 --framework pytorch-ddp
     check 'onnx: the file predicts' 0
     has 'onnx: under its name' '^mine fp32'
@@ -154,7 +170,7 @@ if "$DLMODEL" -v --version 2> /dev/null | grep -q protobuf-c; then
     has 'onnx: tied weight' '"kind":"dense","out":"vocab","tied":"wte"'
     has 'onnx: causal attention' '"kind":"attention","heads":"heads","dropout":0.1[^,]*,"causal":1'
     has 'onnx: a stack is one block' '"name":"h","block":"layer","repeat":"layers"'
-    check 'onnx: the stack is told' 0 "a stack of 12 equal layers 'h'"
+    check 'onnx: the stack is reported' 0 "a stack of 12 equal layers 'h'"
     # What splits the built-in transformers splits the imported ones, into the same times.
     iteration() { # iteration WORKLOAD OPTIONS...
         workload=$1
@@ -298,7 +314,7 @@ run import nccl-tests "$bench/osu_5.9_allreduce.txt"
 check 'nccl-tests: output of OSU' 3 'expected the output of nccl-tests'
 awk '$1 == 8 { $9 = 7 } { print }' "$bench/nccl_2.18_a100.txt" > "$work/wrong.txt"
 run import nccl-tests "$work/wrong.txt"
-check 'nccl-tests: wrong results are told' 0 'failed the tool.s own check'
+check 'nccl-tests: wrong results are reported' 0 'failed the tool.s own check'
 run import nccl-tests "$bench/nccl_2.18_a100.txt" --library ncl
 check 'nccl-tests: --library' 2 'did you mean nccl'
 

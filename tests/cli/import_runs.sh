@@ -30,7 +30,7 @@ refused() { # refused FILE KIND OPTIONS REGEX
 
 # ---- Megatron: expansions, quotes, conditions, launchers
 plan megatron_default_value.bash megatron '' '--nodes 2 ' '--tp 4 '
-said 'a default is told' 'SLURM_NNODES=2'
+said 'a default is reported' 'SLURM_NNODES=2'
 plan megatron_default_value.bash megatron '--env SLURM_NNODES=8' '--nodes 8 '
 plan megatron_quoted_pair.bash megatron '' '--precision fp8' 'vocab=51200'
 plan megatron_quoted_precision.bash megatron '' '--precision fp8'
@@ -38,19 +38,19 @@ plan megatron_conditional.bash megatron '' '--precision bf16'
 plan megatron_launchers_srun.bash megatron '' '--nodes 4 --devices-per-node 8'
 plan megatron_argument_dump.log megatron '' '--gpus 16' '--tp 2' '--zero 1' 'vocab=51200'
 plan megatron_tokenizer.bash megatron '' 'vocab=50432'
-said 'a vocabulary is told' '50257 words of the tokenizer "GPT2BPETokenizer"'
+said 'a vocabulary is reported' '50257 words of the tokenizer "GPT2BPETokenizer"'
 plan megatron_tokenizer.bash megatron '--vocab-size 60000' 'vocab=60160'
 plan megatron_mla_kv_channels.bash megatron '' 'head_dim=192' 'kv_rank=512'
 if [ "$(grep -o head_dim "$SCRATCH/command" | wc -l)" -eq 1 ]; then echo 'ok head_dim once'; else bad 'head_dim once' "$(cat "$SCRATCH/command")"; fi
 plan megatron_pretrain_bert.bash megatron '' 'bert_base:layers=24,hidden=1024'
 refused megatron_pretrain_hybrid.bash megatron '' 'hybrid_override_pattern: .*Mamba'
 plan megatron_partial_recompute.bash megatron '' '--recompute none'
-said 'partial recomputation is told' '8 of 32 layers .* predicted as --recompute none'
+said 'partial recomputation is reported' '8 of 32 layers .* predicted as --recompute none'
 plan megatron_offload.bash megatron '' '--recompute selective'
-said 'offload is not modelled, and told' 'not modelled: optimizer_cpu_offload, optimizer_offload_fraction, recompute_modules'
+said 'offload is not modelled, and reported' 'not modelled: optimizer_cpu_offload, optimizer_offload_fraction, recompute_modules'
 plan megatron_functions.bash megatron '' '--nodes 4 --devices-per-node 8' 'layers=32,hidden=4096,heads=32,seq=4096,vocab=50432' '--tp 2 --pp 2' \
     '--global-batch 1024' '--zero 1' '--recompute full'
-said 'a condition on the machine is told' 'line 33 of .*: the condition depends on the machine; taken as false'
+said 'a condition on the machine is reported' 'line 33 of .*: the condition depends on the machine; taken as false'
 
 # ---- an argument that looks like a degree, a precision, a compiler or an offload, or is misspelt, is never passed over
 cat > "$SCRATCH/run.sh" << 'T'
@@ -63,6 +63,44 @@ refused degree.sh megatron '' 'looks like a degree of parallelism'
 plan degree.sh megatron --skip-unknown '--tp 1'
 runs=tests/fixtures/runs
 
+# ---- a script that takes its values from its command line
+cat > "$SCRATCH/args.sh" << 'T'
+ENV=$1
+MODEL_SIZE=$2
+GLOBAL_BATCH_SIZE=$3
+TP=${4}
+LOAD=$5
+if [ $MODEL_SIZE = 8B ]; then LAYERS=32; HIDDEN=4096; HEADS=32; fi
+torchrun --nproc_per_node 8 pretrain_llama.py --num-layers $LAYERS --hidden-size $HIDDEN --num-attention-heads $HEADS --seq-length 128 --swiglu \
+    --micro-batch-size 1 --global-batch-size $GLOBAL_BATCH_SIZE --tensor-model-parallel-size $TP --load $LOAD \
+    --patch-tokenizer-type LLama3Tokenizer --extra-vocab-size 256 --bf16 --num-layers-at-start-in-bf16 1 --my-name x
+T
+runs=$SCRATCH
+refused args.sh megatron '' "give them by --args 'ENV MODEL_SIZE GLOBAL_BATCH_SIZE TP LOAD'"
+run import megatron "$runs/args.sh" --system dgx-h100 --args 'dsw 8B 16 4 /ckpts/llama3'
+check 'a script with arguments' 0
+has 'its command' 'layers=32,hidden=4096,.*vocab=128256.*--tp 4 .*--global-batch 16 '
+if grep -q 'not modelled: num_layers_at_start_in_bf16' "$SCRATCH/err"; then echo 'ok a precision of some layers is not modelled'; else bad 'a precision of some layers is not modelled' "$(cat "$SCRATCH/err")"; fi
+if grep -q 'not known, and not modelled: my_name' "$SCRATCH/err"; then echo 'ok a name that no list has is shown'; else bad 'a name that no list has is shown' "$(cat "$SCRATCH/err")"; fi
+runs=tests/fixtures/runs
+
+# ---- a recipe by name with overrides, in a script that the script writes and a launcher starts
+cat > "$SCRATCH/recipe.sh" << 'T'
+worker=$(cat << EOM
+python run_script.py --model_family_name llama --model_recipe_name llama31_405b --compute_dtype fp8_cs --seq_length 8192 \
+    --global_batch_size 128 --tensor_model_parallel_size 8 --pipeline_model_parallel_size 8 --recompute_modules core_attn train.manual_gc_interval=100
+EOM
+)
+echo "$worker" > worker.sh
+torchrun --nproc-per-node=8 --nnodes=16 --no-python bash worker.sh 2>&1 | tee log
+T
+sed 's/llama31_405b/unheard_of_7b/' "$SCRATCH/recipe.sh" > "$SCRATCH/unknown.sh"
+runs=$SCRATCH
+plan recipe.sh megatron '' '--workload llama3_405b ' '--nodes 16 --devices-per-node 8' '--tp 8 --pp 8' '--zero 1' '--set seq=8192' '--precision fp8' '--recompute selective'
+said 'what the recipe decides is told' 'recipe "llama31_405b": it also decides context_parallel_size, micro_batch_size,'
+refused unknown.sh megatron '' 'unheard_of_7b: .*--workload'
+runs=tests/fixtures/runs
+
 # ---- torchtitan: keys and values of its releases, flavors
 plan titan_2024_keys.toml torchtitan '--ranks 64' '--tp 8 --pp 2' '--global-batch 8' '--precision fp8' '--compiler inductor' '--recompute full'
 plan titan_converters_string.toml torchtitan '--ranks 64' '--precision fp8' '--compiler inductor' '--tp 2' '--global-batch 64'
@@ -73,12 +111,12 @@ refused titan_config_registry.py torchtitan '--ranks 64' 'a Python configuration
 
 # ---- formats that a table of keys describes
 plan deepspeed.json deepspeed '--workload llama2_7b --ranks 32' '--framework deepspeed-zero3' '--gpus 32' '--global-batch 256 --micro-batch 4' '--precision bf16'
-said 'an offload of DeepSpeed is not modelled, and told' 'not modelled: .*zero_optimization.offload_optimizer.device'
+said 'an offload of DeepSpeed is not modelled, and reported' 'not modelled: .*zero_optimization.offload_optimizer.device'
 refused deepspeed.json deepspeed '' 'the file does not describe the model: give it by --workload'
 printf 'horovodrun -np 16 -H a:8,b:8 python train.py --model resnet50 --batch-size 64 --fp16-allreduce\n' > "$SCRATCH/horovod.sh"
 runs=$SCRATCH
 plan horovod.sh launch '' '--workload resnet50' '--framework horovod-pytorch' '--gpus 16' '--global-batch 1024'
-said 'what changes the gradients is told' 'not modelled: fp16_allreduce'
+said 'what changes the gradients is reported' 'not modelled: fp16_allreduce'
 runs=tests/fixtures/runs
 
 # ---- words that people use
@@ -115,8 +153,25 @@ if "$DLMODEL" -v --version 2> /dev/null | grep -q libyaml; then
     refused bridge_override.yaml nemo '--ranks 8' 'recipe .*--workload'
     plan bridge_override.yaml nemo '--ranks 8 --workload llama3_8b' '--workload llama3_8b' '--set seq=4096' '--tp 2' '--global-batch 8'
     plan accelerate.yaml accelerate '--workload llama2_7b' '--framework pytorch-fsdp' '--nodes 2 --devices-per-node 8' '--zero 3 --zero-group 8' '--recompute full'
-    plan composer.yaml composer '--ranks 32' 'gpt:layers=24,hidden=2048,heads=16,ffn=8192,vocab=50368,seq=2048' '--zero 3' '--global-batch 512 --micro-batch 4'
+    plan composer.yaml composer '--ranks 32' 'gpt:.*ffn=8192,hidden=2048,layers=24,heads=16,vocab=50368,seq=2048' '--zero 3' '--global-batch 512 --micro-batch 4'
     plan maxtext.yml maxtext '--ranks 32' '--workload llama2_70b --framework jax-maxtext' '--tp 4' '--set seq=4096' '--precision fp8' '--global-batch'
+    maxtext() { # maxtext NAME REFUSAL-OR-PATTERN LINE...: a decoder of MaxText
+        name=$1 expected=$2
+        shift 2
+        printf '%s\n' 'base_emb_dim: 2048' 'base_num_decoder_layers: 24' 'base_num_query_heads: 32' 'base_num_kv_heads: 4' 'base_mlp_dim: 768' \
+            'per_device_batch_size: 4' "decoder_block: $name" "$@" > "$SCRATCH/$name.yml"
+        run import maxtext "$SCRATCH/$name.yml" --system dgx-h100 --ranks 8
+        case $expected in
+            *'the model has'* | *'no workload'*) check "MaxText: $name" 3 "$expected" ;;
+            *) has "MaxText: $name" "$expected" ;;
+        esac
+    }
+    maxtext gemma2 'layers=48,.*post_norm=1,full_every=2,mlp=geglu,.*window=4096' 'mlp_activations: [gelu, linear]' 'sliding_window_size: 4096'
+    maxtext qwen3_moe 'head_norm=1,.*head_dim=128,experts=128,topk=8,expert_ffn=768' 'num_experts: 128' 'num_experts_per_tok: 8' 'base_moe_mlp_dim: 768'
+    maxtext deepseek 'head_dim=192,q_rank=1536,kv_rank=512,rotary=64,value_dim=128' 'attention_type: mla' 'q_lora_rank: 1536'
+    maxtext gpt3 'norm=layernorm,pos=learned,.*mlp=gelu,.*positions=4096' 'mlp_activations: [gelu]' 'trainable_position_size: 4096'
+    maxtext envy 'no workload has the layers of a decoder of "envy"'
+    maxtext qwen3_next 'gdn_num_key_heads: the model has gated linear attention layers' 'gdn_num_key_heads: 16'
     plan megatron_deepspeed.bash megatron '' '--framework megatron-deepspeed' '--nodes 2 --devices-per-node 4' '--zero 2' '--global-batch 32' \
         '--precision fp16' '--recompute full'
 else

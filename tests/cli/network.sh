@@ -134,8 +134,8 @@ while [ $round -lt 3 ] && [ $judged -ne 0 ]; do
     judged=$?
 done
 if [ $judged -eq 0 ]; then
-    echo 'ok what was set is fitted again, and forced algorithms are told apart'
+    echo 'ok what was set is fitted again, and forced algorithms are distinguished'
 else
     status=$judged
-    bad 'what was set is fitted again, and forced algorithms are told apart' "$(grep -E 'ERROR|#' "$work/judged" | head -n 40)"
+    bad 'what was set is fitted again, and forced algorithms are distinguished' "$(grep -E 'ERROR|#' "$work/judged" | head -n 40)"
 fi

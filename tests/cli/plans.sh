@@ -118,7 +118,7 @@ export_of() { run predict $a --workload "$gpt" --nodes 2 --tp 2 --pp 2 --micro-b
 export_of --schedule gpipe --export megatron
 check 'a schedule that it has not' 2 '--export megatron: megatron-core .* has no pipeline schedule gpipe'
 export_of --export torchtitan
-check 'tensor without sequence parallelism' 2 'give --sequence-parallel'
+check 'tensor without sequence parallelism' 2 'pytorch-fsdp2 .* has no tensor parallelism without sequence parallelism'
 export_of --export deepspeed
 check 'a pipeline in a configuration' 2 'arguments of the program'
 export_of --export sbatch

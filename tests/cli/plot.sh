@@ -169,7 +169,7 @@ check 'no row meets all' 2 'no row meets them all'
 run plot scaling "$runs" --where batchperdevice=64
 check 'unknown column' 2 "did you mean 'batch_per_device'"
 run plot scaling "$runs" --nodes 4
-check 'a plan beside files' 2 '--nodes: the rows of the files'
+check 'a plan and files' 2 '--nodes: the rows of the files'
 run plot error
 check 'error without files' 2 'needs files'
 run plot scaling "$work/missing.csv"

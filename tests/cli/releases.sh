@@ -157,3 +157,12 @@ score() { # score SYSTEM FRAMEWORK [ARGS...]: activations [bytes]
 }
 says 'PyTorch 2 fuses attention' test "$(score dgx-a100-80 pytorch-ddp)" -lt "$(score dgx-a100-80 pytorch-ddp --release 1.11)"
 says 'Megatron-Core on a V100 does not' test "$(score dgx1-v100 megatron-core)" -eq "$(score dgx1-v100 megatron-core --attention composed)"
+
+# jitter: a fitted value has a fit (constants.json) that is one value for its class; a borrowed one equals a fitted one
+says 'jitter of systems: fitted by a fit, borrowed as fitted' jq -en --slurpfile constants data/constants.json '
+    [$constants[0].constants[].key | capture("^system\\.(?<names>.*)\\.jitter_frac$") | .names / ","] as $classes
+    | [inputs | {name, jitter: .jitter_frac, source: .sources.jitter_frac}] as $systems
+    | [$classes[] | . as $class | [$systems[] | select(.name | IN($class[])) | .jitter] | unique] as $values
+    | ($values | all(length == 1))
+        and ([$systems[] | select(.source == "fit-runs") | .name] - ($classes | add) == [])
+        and ([$systems[] | select(.source == "borrowed") | .jitter] - ($values | add) == [])' data/systems/*.json

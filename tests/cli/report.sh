@@ -139,7 +139,7 @@ check 'a format without checkpoints' 2 'give --checkpoint best too'
 [ $draws = yes ] || exit 0
 run report --system iris-v100 --workload vgg16 --framework pytorch-ddp,tensorflow-ps --nodes 1-4*2 -o "$work/plan.html"
 check 'a page with figures' 0
-judge 'figures stand in the page' "$work/plan.html" 'Figure 1.' 'Figure 5.' 'Settings that pay'
+judge 'figures stand in the page' "$work/plan.html" 'Figure 1.' 'Figure 5.' 'Faster settings'
 has 'five of them' '^figures 5$'
 run report "$work/evil.csv" --where system=dgx1-p100 --title "$evil" -o "$work/evil.html"
 check 'figures of hostile names' 0

@@ -17,7 +17,7 @@ check 'search' 0
 has 'terms of the best plan' 'F-TRANSFORMER-LAYER'
 has 'limits' 'Limits of the best plan'
 has 'elasticities' 'links.inter.bandwidth +[-+]0'
-has 'changes' 'First change of the plan that pays'
+has 'changes' 'Most effective change of the plan'
 
 # Every row: its interval, whether it is tied with the best one, and the command that gives it again to 1e-9.
 search --json --threads 1 --top 12
@@ -172,7 +172,7 @@ check 'a framework that does not shard' 2 'does not shard states; take --framewo
 # plans come first on a screen: of the kernels of a convolutional network the longest are shown
 run search --strategy data --nodes 2 --global-batch 256 --threads 1
 check 'a network of many layers' 0
-check 'the framework that is taken is told' 0 'using framework ideal, the bound'
+check 'the framework that is taken is reported' 0 'using framework ideal, the bound'
 has 'short iterations in ms' '^ +\[ms\]'
 has 'the rest of the terms is summed' '[0-9]+ shorter terms +- .*dlmodel explain prints them all'
 if [ "$(wc -l < "$SCRATCH/out")" -le 80 ]; then echo 'ok it fits on a screen or two'; else bad 'it fits on a screen or two' "$(wc -l < "$SCRATCH/out") lines"; fi

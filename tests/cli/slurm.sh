@@ -33,6 +33,14 @@ has 'its environment, quoted' "^export MINE='a b'"
 has 'its library as backend' "backend='nccl'"
 run slurm submit --site iris --framework ideal
 check 'ideal does not run' 2 "bound"
+sed 's/iris-v100/dgx-a100-80/' "$DLMODEL_ROOT/slurm/sites/iris.json" > "$work/a100.json"
+for job in pytorch-ddp:bf16 chainermn:fp32; do # what predict takes
+    run slurm script --site "$work/a100.json" --framework "${job%:*}" --workload resnet50
+    check "${job%:*} in a precision that it has" 0
+    has "${job#*:}" "--precision='${job#*:}'"
+    "$DLMODEL" predict -s dgx-a100-80 -f "${job%:*}" --json 2> /dev/null | jq -r '.results[0].precision' > "$work/out"
+    has 'as predict' "^${job#*:}$"
+done
 run slurm submit --site iris --framework pytorch-ddp --workload resnet5O
 check 'unknown workload' 2 "resnet50"
 run slurm submit --site iris --framework keras-multi-gpu --nodes 2 --dry-run

@@ -54,7 +54,7 @@ check 'PyTorch is asked for the same shapes' 0
 validate - --workloads lenet --precisions fp32 --batches 4,8 --calibrate '--only gpu-gemm,gpu-conv' --rates '--most 1 --from-s 1e-6 --to-s 3e-5'
 check 'a validation' 0
 has 'both calibrations are timed' '^\| full \| [0-9]+ \| 300 \| [0-9]+ \|'
-has 'rates stand beside those of PyTorch' '^\| gpu-gemm \| fwd \| fp32 \| 1 \| [0-9.]+ \|'
+has 'rates and those of PyTorch' '^\| gpu-gemm \| fwd \| fp32 \| 1 \| [0-9.]+ \|'
 has 'steps and memory are compared' '^\| lenet \| fp32 \| 8 \| [0-9.]+ \| [0-9.]+ \| [-+][0-9.]+ \|'
 has 'their errors are summed up' '^peak memory: 2 compared, mean [0-9.]+ %'
 for f in profile.json rates.csv steps.csv table.md log.txt; do says "it leaves $f" [ -s "$work/v/$f" ]; done

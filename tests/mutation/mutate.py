@@ -23,7 +23,7 @@ import sys
 import time
 
 from reach import stamp
-from test_list import ROOT, WRAPPING, environment, run, tests
+from test_list import ROOT, environment, run, tests
 
 # Where a wrong number would be a wrong prediction.
 COST_FOLDERS = ("network", "machine", "framework", "engine")
@@ -100,9 +100,6 @@ class Bench:
                 self.reach = {name: r for name, r in json.load(text).items() if name in self.tests}
         self.env = environment(LD_LIBRARY_PATH=self.folder, CMOCKA_TEST_ABORT="0")
         self.plain, self.plain_names, self.seconds, self.slow = {}, {}, {}, set()
-        with open(f"{build}/tests/libraries", encoding="utf-8") as text:
-            self.libraries, *wraps = text.read().splitlines()
-        self.wraps = dict(line.split(" ", 1) for line in wraps)
 
     def check_plain(self):
         """Every test passes on the code as it is; how long each takes. What is as it was is not run again."""
@@ -180,15 +177,6 @@ class Bench:
         likely = name.startswith(RECORDED)
         return self.seconds.get(name, 0.0) / (RECORDED_WORTH if likely else 1.0)
 
-    def relink(self, test):
-        """A program with wrapped calls has the code in itself; None: the change took away what others need."""
-        target = f"{self.folder}/{os.path.basename(test.name)}"
-        words = shlex.split(self.wraps[os.path.basename(test.name)])
-        linked = subprocess.run([self.compiler, f"{self.build}/tests/{test.name}.o", f"{self.folder}/mutant.o", *words,
-                                 f"{self.build}/tests/library.a", "-o", target, *shlex.split(self.libraries)],
-                                capture_output=True, check=False)
-        return type(test)(test.build, test.name, [target]) if linked.returncode == 0 else None
-
     def judge(self, mutant):
         """(verdict, by what)"""
         verdict = self.build_mutant(mutant)
@@ -201,10 +189,6 @@ class Bench:
             spent_s += self.seconds[name]
             if spent_s > self.patience_s:
                 return "survived", f"the fastest of {len(chosen)} tests"
-            if name in WRAPPING:
-                test = self.relink(test)
-                if test is None:
-                    return "invalid", "does not link"
             passed, why, _ = run(test, self.env, 4.0 * self.seconds[name] + 2.0)
             if not passed:
                 return "killed", f"{name} ({why})"

@@ -12,19 +12,12 @@ import subprocess
 import sys
 import time
 
-from test_list import ROOT, WRAPPING, environment, run, tests
+from test_list import ROOT, environment, run, tests
 
 
-def objects(build):
-    """What carries the coverage map: the shared library, and the programs that have the code themselves."""
-    first, *others = [f"{build}/tests/libtested.so"] + [f"{build}/tests/{name}" for name in WRAPPING]
-    return [first] + [f"-object={other}" for other in others]
-
-
-def lines_run(build, tools, profile, name):
+def lines_run(build, tools, profile):
     """{file: lines that ran} of model/."""
-    carrier = [f"{build}/tests/{name}"] if name in WRAPPING else [f"{build}/tests/libtested.so"]
-    text = subprocess.run([tools["cov"], "export", "-format=lcov", f"-instr-profile={profile}", *carrier],
+    text = subprocess.run([tools["cov"], "export", "-format=lcov", f"-instr-profile={profile}", f"{build}/tests/libtested.so"],
                           check=True, capture_output=True, text=True).stdout
     found, at = {}, None
     for line in text.splitlines():
@@ -56,7 +49,7 @@ def take(build, tools, test, folder):
         return why
     subprocess.run([tools["profdata"], "merge", "-sparse", "-o", profile, *glob.glob(f"{raw}/*")], check=True)
     shutil.rmtree(raw)
-    return {"seconds": seconds, "lines": lines_run(build, tools, profile, test.name), "stamp": stamp(build, test)}
+    return {"seconds": seconds, "lines": lines_run(build, tools, profile), "stamp": stamp(build, test)}
 
 
 def main():

@@ -9,8 +9,6 @@ import subprocess
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# Calls of theirs are wrapped by the linker, so they are linked with a mutant each time (tests.mk).
-WRAPPING = ("unit/test_file_faults",)
 MEMORY_BYTES = 4 << 30
 DECIMAL = re.compile(rb"[0-9]+\.[0-9]+(?:e[-+][0-9]+)?")
 SEARCH_TIME = re.compile(rb", in [0-9.e+-]* s on 1 thread \(.* plans/s\)")  # as golden.sh leaves it out

@@ -180,6 +180,30 @@ static void check_one(const struct subject *s, const struct dl_prediction *p) {
             p->throughput_samples_per_s, p->iteration_s);
 }
 
+/* The terms that explain prints add up to the parts of the prediction. */
+static void check_terms(const struct subject *s, struct dl_arena *arena) {
+    const struct dl_predict_options with_terms = {.terms = true};
+    struct dl_err err = {0};
+    struct dl_prediction p;
+    double forward_s = 0, backward_s = 0, comm_s = 0, memory_bytes = 0;
+    struct dl_plan plan = s->plan;
+    if (dl_predict(&s->system, s->workload, &s->framework, &plan, &with_terms, arena, &p, &err) !=
+        DL_OK)
+        return;
+    for (int i = 0; i < p.term_count; i++) {
+        const struct dl_term *term = &p.terms[i];
+        if (strcmp(term->group, "forward") == 0) forward_s += term->value;
+        if (strcmp(term->group, "backward") == 0) backward_s += term->value;
+        if (strcmp(term->group, "communication") == 0) comm_s += term->value;
+        if (strcmp(term->group, "memory") == 0) memory_bytes += term->value;
+    }
+    require(s, "forward terms", near(forward_s, p.forward_s), p.forward_s, forward_s);
+    require(s, "backward terms", near(backward_s, p.backward_s), p.backward_s, backward_s);
+    require(s, "communication terms", comm_s <= p.comm_s * (1 + 1e-9) + 1e-15, p.comm_s, comm_s);
+    require(s, "memory terms", near(memory_bytes, p.memory.total_bytes), p.memory.total_bytes,
+            memory_bytes);
+}
+
 /* Monotony: one change for the better. */
 
 static void scale(double *value, double by) {
@@ -270,7 +294,7 @@ static const struct {
     [CHOICE] = {"NCCL chooses by an assumed rate", 0.05},
     /* NCCL doubles its channels on faster links, and each holds a multiprocessor. */
     [CHANNELS] = {"more channels of NCCL", 0.1},
-    /* Messages that slow kernels beside them move from the next iteration's start into backward. */
+    /* Messages that slow concurrent kernels move from the next iteration's start into backward. */
     /* Layers are balanced one by one; that the host is ahead in one part of a stage and behind in
      * another shows only after the cut. */
     [CUT] = {"another cut of a pipeline", 0.2},
@@ -448,6 +472,7 @@ static void check_laws(struct subject *s, const struct dl_prediction *p, bool is
     if (!is_fake && once_in(16)) check_groups(s, arena);
     if (!is_fake && once_in(2)) check_bound(s, p, arena);
     if (is_fake && once_in(4)) check_scale(s, arena);
+    if (is_fake && made % 16 == 0) check_terms(s, arena);
 }
 
 static void any_prediction(void **state) {

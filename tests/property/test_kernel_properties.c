@@ -231,7 +231,7 @@ static void fades_to_the_base(void **state) {
                 before = correction;
                 if (step > 40) assert_true(time.extrapolated);
             }
-            assert_true(fabs(before - model->offset) < 0.3);
+            assert_true(fabs(before - model->correction.offset) < 0.3);
         }
     }
 }

@@ -373,7 +373,7 @@ static void cycles_that_wait_for_the_device(void **state) {
     cycles(true);
 }
 
-/* Kernels that slow down beside messages: the model lengthens backward by a share of the overlap
+/* Kernels that messages slow down: the model lengthens backward by a share of the overlap
  * that there is without it. */
 static void slowed_backward(void **state) {
     (void)state;

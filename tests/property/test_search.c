@@ -18,8 +18,6 @@
 #include "tests/fake.h"
 #include "tests/load_workload.h"
 
-enum { CASES = 200 };
-
 static uint64_t seed;
 static double random_unit(void) {
     seed = seed * 6364136223846793005u + 1442695040888963407u;
@@ -113,64 +111,6 @@ static void predict_one(const struct scene *s, struct dl_plan plan, struct best 
     dl_arena_free(&arena);
 }
 
-static bool has_experts(const struct scene *s) {
-    for (int i = 0; i < s->workload.layer_count; i++) {
-        if (s->workload.layers[i].experts > 0) return true;
-    }
-    return false;
-}
-
-/* Every schedule, with as many virtual stages as it may have, and every mapping. */
-static void each_pipeline(const struct scene *s, struct dl_plan p, struct best *best) {
-    for (int schedule = 0; schedule < DL_ASYNC; schedule++) {
-        if (p.pp == 1 && schedule != DL_1F1B) continue;
-        for (int64_t v = 1; v <= 6; v++) {
-            if ((schedule == DL_INTERLEAVED) != (v > 1)) continue;
-            for (int mapping = 0; mapping < 2; mapping++) {
-                p.schedule = (enum dl_schedule)schedule;
-                p.virtual_stages = v > 1 ? v : 0;
-                p.mapping = (enum dl_mapping)mapping;
-                predict_one(s, p, best);
-            }
-        }
-    }
-}
-
-/* Every micro-batch, sharding and recomputation of one arrangement of ranks. */
-static void each_micro_batch(const struct scene *s, struct dl_plan p, struct best *best) {
-    const int64_t batch = (int64_t)p.global_batch_samples;
-    const bool shards = s->f.framework.shards && p.dp * p.sp * p.ep > 1;
-    if (batch % (p.dp * p.ep) != 0) return;
-    for (int64_t b = 1; b <= batch / (p.dp * p.ep); b++)
-        for (int seq = 0; seq < 2; seq++)
-            for (int shard = 0; shard < (shards ? 4 : 1); shard++)
-                for (int r = 0; r < 3; r++) {
-                    p.micro_batch_samples = (double)b;
-                    p.sequence_parallel = seq;
-                    p.shard = shard;
-                    p.recompute = (enum dl_recompute)r;
-                    each_pipeline(s, p, best);
-                }
-}
-
-/* All plans by plain loops over everything, most of them impossible and refused. */
-static void brute_force(const struct scene *s, struct best *best) {
-    memset(best, 0, sizeof *best);
-    struct dl_plan p = s->request.fixed;
-    const int64_t devices = s->request.nodes[0] * 4, experts = has_experts(s) ? 4 : 1;
-    p.nodes = s->request.nodes[0];
-    p.recompute_open = false;
-    for (p.ep = 1; p.ep <= experts; p.ep *= 2)
-        for (p.tp = 1; p.tp <= devices; p.tp++)
-            for (p.sp = 1; p.tp * p.sp <= devices; p.sp++)
-                for (p.pp = 1; p.tp * p.sp * p.pp <= devices; p.pp++) {
-                    if (devices % (p.tp * p.sp * p.pp * p.ep) != 0) continue;
-                    p.dp = devices / (p.tp * p.sp * p.pp * p.ep);
-                    p.strategy = dl_strategy_find(p.ep > 1 ? "expert" : "3d");
-                    each_micro_batch(s, p, best);
-                }
-}
-
 static void search_it(const struct scene *s, const struct dl_search_request *request, int threads,
                       struct dl_search_worker *out) {
     struct dl_arena arena = {0};
@@ -188,33 +128,6 @@ static void search_it(const struct scene *s, const struct dl_search_request *req
     const struct dl_search_run run = {.search = search, .threads = threads};
     if (dl_search_run(&run, out, &elapsed_s, &err) != DL_OK) fail_msg("%s", err.message);
     dl_arena_free(&arena);
-}
-
-/* F-SEARCH-BOUND: bounds on and off, the score equals the best of dl_predict over all plans. */
-static void best_is_brute_force(void **state) {
-    (void)state;
-    static struct dl_search_worker found, all;
-    int feasible = 0, infeasible = 0;
-    seed = 42;
-    for (int i = 0; i < CASES; i++) {
-        struct scene s;
-        struct best best;
-        random_scene(&s);
-        brute_force(&s, &best);
-        search_it(&s, &s.request, 1, &found);
-        assert_int_equal(found.best_count > 0, best.found);
-        if (best.found) check_close(found.best[0].score, best.score, 1e-12);
-        feasible += best.found;
-        infeasible += !best.found;
-        struct dl_search_request every = s.request;
-        every.every = true;
-        search_it(&s, &every, 1, &all);
-        assert_int_equal(all.feasible_count > 0, best.found);
-        if (best.found) check_close(all.best[0].score, best.score, 1e-12);
-        assert_true(found.evaluated_count <= all.evaluated_count);
-        dl_arena_free(&s.f.arena);
-    }
-    assert_true(feasible > CASES / 4 && infeasible > 0);
 }
 
 /* Networks that are no stack: LeNet on 4 or 8 devices, every strategy, split, micro-batch and
@@ -496,8 +409,7 @@ static void laws(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(best_is_brute_force),
-                                       cmocka_unit_test(network_is_brute_force),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(network_is_brute_force),
                                        cmocka_unit_test(network_rows_are_those_of_every_plan),
                                        cmocka_unit_test(parts_and_threads), cmocka_unit_test(laws)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -142,15 +142,15 @@ class Errors(unittest.TestCase):
             "workload": "gpt:layers=240,hidden=30240,heads=240,seq=2048,vocab=51200,experts=128,topk=2",
             "nodes": "1,2,3,4,5,6,8,10,12,15,16,18,20,24,30,32,36,40,45,48,60,64,72,80,90,96,120,128,144,160,180,192,240,256",
             "global_batch": 46080, "threads": 1, "memory": "1e15", "objective": "memory"}
-        told = []
+        calls = []
 
         def stop(done, elapsed_s):
-            told.append((done, elapsed_s))
+            calls.append((done, elapsed_s))
             return True
 
         with self.assertRaises(dlmodel.Cancelled):
             dlmodel.search(progress=stop, **request)
-        self.assertEqual(len(told), 1)
+        self.assertEqual(len(calls), 1)
 
         def fail(done, elapsed_s):
             raise KeyError("mine")

@@ -64,7 +64,7 @@ def errors(s):
     s.problem("no such resource", 404, "GET", "/v1/nothing")
     s.problem("no such schema", 404, "GET", "/v1/schema/nothing")
     s.problem("another method", 405, "GET", "/v1/predict")
-    check("which one is told", [s.ask(m, p)[1].get("Allow") for m, p in (("GET", "/v1/predict"), ("DELETE", "/v1/systems"))] == ["POST", "GET, HEAD"])
+    check("which one is reported", [s.ask(m, p)[1].get("Allow") for m, p in (("GET", "/v1/predict"), ("DELETE", "/v1/systems"))] == ["POST", "GET, HEAD"])
     body = s.ask("POST", "/v1/predict", {**RUN, "set": {"device.memory_bandwidth": "0"}})[2]
     check("no folder of this machine in an error", b"detail" in body and os.getcwd().encode() not in body, body)
     s.problem("a form of another site", 415, "POST", "/v1/predict", b"a=b",

@@ -15,8 +15,8 @@ def run(what, s, *more):
     words = [os.path.abspath(PROGRAM), "run", f"http://127.0.0.1:{s.port}/v1/openapi.json", "--seed", "1", "--max-time", str(MOST_S),
              "--max-examples", "40", "--exclude-checks", LEFT_OUT, "--request-timeout", "60", "--no-color", *more]
     done = subprocess.run(words, cwd=SCRATCH, capture_output=True, text=True, check=False)
-    told = done.stdout + done.stderr
-    check(f"contract: Schemathesis finds nothing {what}", done.returncode == 0 and "cases" in told, told[told.find("FAILURES"):])
+    reply = done.stdout + done.stderr
+    check(f"contract: Schemathesis finds nothing {what}", done.returncode == 0 and "cases" in reply, reply[reply.find("FAILURES"):])
 
 
 def main():

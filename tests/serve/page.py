@@ -57,7 +57,7 @@ def controls(b, at):
     b.open(link)
     check("page: its link leads back", b.until(READY) and b.until(f"document.querySelector('#sentence').textContent === {sentence!r}"), link)
     give(b, "workload", "no such network")
-    check("page: a wrong name is told", b.until("!document.querySelector('#problem').hidden"))
+    check("page: a wrong name is reported", b.until("!document.querySelector('#problem').hidden"))
     give(b, "workload", "resnet50")
     check("page: and forgotten", b.until("document.querySelector('#problem').hidden"))
 
@@ -69,7 +69,7 @@ def files(b, at):
     wrong.write(os.urandom(3000))
     wrong.close()
     b.choose("#file", wrong.name)
-    check("page: a wrong upload is told", b.until("/onnx: (?!Reading)/.test(document.querySelector('#own').textContent)"))
+    check("page: a wrong upload is reported", b.until("/onnx: (?!Reading)/.test(document.querySelector('#own').textContent)"))
     b.choose("#file", "tests/fixtures/config/llama.json")
     check("page: config.json is the network", b.until("/is the network now/.test(document.querySelector('#own').textContent)"))
     b.open(at)
@@ -91,12 +91,12 @@ def figures(b, at):
     b.run("document.querySelector('#keep').click()")
     give(b, "nodes", "1")
     check("page: two set-ups side by side", b.until("/kept/.test(document.querySelector('#numbers').textContent)"))
-    told = b.until("/times the throughput/.test(document.querySelector('#sentence').textContent) && document.querySelector('#numbers').textContent")
+    reply = b.until("/times the throughput/.test(document.querySelector('#sentence').textContent) && document.querySelector('#numbers').textContent")
     b.run("document.querySelectorAll('details').forEach(d => { d.open = true; })")
     accessible(b, "side by side, tables open")
     picture(b, "side-by-side")
     b.open(b.run("location.href"))
-    check("page: both are in the link", b.until(f"document.querySelector('#numbers')?.textContent === {told!r}"), (told, b.run("location.href")))
+    check("page: both are in the link", b.until(f"document.querySelector('#numbers')?.textContent === {reply!r}"), (reply, b.run("location.href")))
 
 
 def dragging(s, b, at):
@@ -223,10 +223,10 @@ class Below(http.server.BaseHTTPRequestHandler):
             return
         length = int(self.headers.get("Content-Length", 0))
         headers = {k: self.headers[k] for k in ("Content-Type", "Authorization", "Accept") if k in self.headers}
-        status, told, body = self.service.ask(self.command, self.path[len(self.prefix):], self.rfile.read(length), headers)
+        status, reply, body = self.service.ask(self.command, self.path[len(self.prefix):], self.rfile.read(length), headers)
         self.send_response(status)
         for k in ("Content-Type", "Content-Security-Policy"):
-            self.send_header(k, told[k])
+            self.send_header(k, reply[k])
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

@@ -65,7 +65,7 @@ class Service:
                 self.process.wait(120)
         if self.process.poll() is None:
             self.process.kill()
-            check("ends when told", False, self.said())
+            check("ends at SIGTERM", False, self.said())
         text = self.said()
         check("no sanitizer spoke", "Sanitizer" not in text and "runtime error" not in text, text[-600:])
 
@@ -91,8 +91,8 @@ class Service:
         got, headers, body = self.ask(*request, **more)
         good = got == status and headers.get("Content-Type") == "application/problem+json"
         try:
-            told = json.loads(body)
-            good = good and told["status"] == status and told["detail"] and (key is None or told.get("key") == key)
+            reply = json.loads(body)
+            good = good and reply["status"] == status and reply["detail"] and (key is None or reply.get("key") == key)
         except (ValueError, KeyError):
             good = False
         check(name, good, (got, body))

@@ -147,11 +147,11 @@ def client(s, catalog, seed, gap_s, end_s, counts, lock):
     while time.monotonic() < end_s:
         kind = r.choices(kinds, weights)[0]
         data, leave_s = kind(catalog, r)
-        told = send(s.port, r, data, leave_s)
-        if told == "silent":
+        reply = send(s.port, r, data, leave_s)
+        if reply == "silent":
             print(f"  no answer at {time.strftime('%T')}, load {os.getloadavg()[0]:.1f}, to", data[:2000], flush=True)
         with lock:
-            counts[kind.__name__, told] += 1
+            counts[kind.__name__, reply] += 1
         time.sleep(r.expovariate(1 / gap_s))
 
 
@@ -200,8 +200,8 @@ def quarter(rows, column, which):
 
 def report(rows, counts):
     for kind in MIX:
-        told = {t: n for (k, t), n in sorted(counts.items()) if k == kind.__name__}
-        print(f"  {kind.__name__:14s}", ", ".join(f"{n} {t}" for t, n in told.items()))
+        reply = {t: n for (k, t), n in sorted(counts.items()) if k == kind.__name__}
+        print(f"  {kind.__name__:14s}", ", ".join(f"{n} {t}" for t, n in reply.items()))
     print(f"  {sum(counts.values())} requests in {rows[-1][0]} s; samples at the start, then medians of quarters (KiB):")
     for name in COLUMNS[1:]:
         print(f"  {name:24s} {rows[0][COLUMNS.index(name)]:7d} |", *(f"{quarter(rows, name, q):9.0f}" for q in range(4)))

@@ -68,53 +68,6 @@ static void test_large_blocks(void **state) {
     dl_arena_free(&arena);
 }
 
-/* Blocks of 16 KiB, each twice as large as the one before, up to 1 MiB: small objects follow each
- * other without a gap as long as a block has room. */
-static void test_growth(void **state) {
-    enum { OBJECT = 64, MOST = 1 << 20 };
-    struct dl_arena arena = {0};
-    const unsigned char *last = NULL;
-    size_t length = 0, expected = 16384;
-    int blocks = 0;
-
-    (void)state;
-    while (PADDED && blocks < 9) {
-        const unsigned char *object = dl_arena_alloc(&arena, OBJECT, 1);
-        assert_non_null(object);
-        if (last != NULL && object != last + OBJECT) {
-            assert_int_equal(length, expected);
-            if (expected < MOST) expected *= 2;
-            length = 0;
-            blocks++;
-        }
-        length += OBJECT;
-        last = object;
-    }
-    dl_arena_free(&arena);
-    dl_arena_reserve(&arena, 100000); /* the next 100000 bytes are in one block */
-    last = dl_arena_alloc(&arena, OBJECT, 1);
-    for (size_t i = 1; PADDED && i < 100000 / OBJECT; i++) {
-        assert_ptr_equal(dl_arena_alloc(&arena, OBJECT, 1), last + OBJECT);
-        last += OBJECT;
-    }
-    dl_arena_free(&arena);
-}
-
-/* Texts around the length up to which they are formatted at once. */
-static void test_printed_lengths(void **state) {
-    struct dl_arena arena = {0};
-
-    (void)state;
-    for (int length = 250; length < 262; length++) {
-        const char *text = dl_arena_printf(&arena, "%*d", length, 7);
-        assert_int_equal(strlen(text), length);
-        assert_int_equal(text[length - 1], '7');
-        assert_int_equal(text[0], ' ');
-    }
-    assert_string_equal(dl_arena_printf(&arena, "%s", ""), "");
-    dl_arena_free(&arena);
-}
-
 static void test_edges(void **state) {
     struct dl_arena arena = {0};
     void *a = dl_arena_alloc(&arena, 0, 8), *b = dl_arena_alloc(&arena, 0, 8),
@@ -190,9 +143,8 @@ static void test_text(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alloc),  cmocka_unit_test(test_large_blocks),
-        cmocka_unit_test(test_growth), cmocka_unit_test(test_printed_lengths),
-        cmocka_unit_test(test_edges),  cmocka_unit_test(test_guard),
+        cmocka_unit_test(test_alloc), cmocka_unit_test(test_large_blocks),
+        cmocka_unit_test(test_edges), cmocka_unit_test(test_guard),
         cmocka_unit_test(test_text),
     };
 

@@ -14,7 +14,7 @@
 #include "model/machine/kernel_match.h"
 #include "model/framework/layer_times.h"
 #include "predict/compare/compare.h"
-#include "predict/fits/fit_rows.h"
+#include "fits/fit_rows.h"
 #include "tests/check.h"
 
 static void add(struct dl_comparison *c, const char *source, const char *system, double predicted,

@@ -1,6 +1,6 @@
 /* What scripts rely on: the JSON and CSV that the program prints, read back with our own parsers.
  * Fields by name and kind, the identities between them, and the same rows in both formats. Runs the
- * program that was built beside this test.
+ * program that was built with this test.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -249,26 +249,6 @@ static void comparisons_in_json(void **state) {
     assert_int_equal(all, 2);
 }
 
-static void lists_in_json(void **state) {
-    (void)state;
-    static const char *const kinds[] = {"systems",    "devices",    "workloads",
-                                        "frameworks", "strategies", "collectives"};
-    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
-        const struct dl_json_node *list = json(dl_arena_printf(&arena, "list %s --json", kinds[k]));
-        assert_int_equal(list->kind, DL_JSON_ARRAY);
-        assert_true(list->child_count >= 5);
-        for (const struct dl_json_node *e = list->child; e != NULL; e = e->next) {
-            assert_true(string(e, "name")[0] != 0);
-            assert_true(string(e, "summary")[0] != 0);
-            assert_true(string(e, "source")[0] != 0);
-            if (strcmp(kinds[k], "workloads") != 0) continue;
-            assert_true(number(e, "parameters") > 0 && number(e, "forward_macs_per_sample") > 0);
-            assert_true(number(e, "activation_elements_per_sample") > 0 && number(e, "layers") > 0);
-            assert_true(string(e, "input")[0] != 0);
-        }
-    }
-}
-
 /* What a user's table says may be anything; what we print of it is JSON all the same. */
 static void names_of_any_bytes_stay_json(void **state) {
     (void)state;
@@ -295,7 +275,7 @@ int main(void) {
         cmocka_unit_test(predictions_in_json),
         cmocka_unit_test(csv_and_json_carry_the_same),
         cmocka_unit_test(comparisons_in_json),
-        cmocka_unit_test(lists_in_json),
+
         cmocka_unit_test(names_of_any_bytes_stay_json),
     };
     return cmocka_run_group_tests(tests, find_program, free_arena);

@@ -114,46 +114,6 @@ static void test_places(void **state) {
     unlink(path);
 }
 
-/* A header alone, with and without an end of its line, and empty lines around rows. */
-static void test_short_tables(void **state) {
-    static const struct {
-        const char *text;
-        int columns, rows, line; /* of the first row */
-    } cases[] = {{"a,b", 2, 0, 0},
-                 {"a,b\n", 2, 0, 0},
-                 {"\n\r\na\n\n", 1, 0, 0},
-                 {"a\n1", 1, 1, 2},
-                 {"a\n\n\r\n1\n\n", 1, 1, 4},
-                 {"\xef\xbb\xbf"
-                  "a\n1\n2\n",
-                  1, 2, 2},
-                 {"\"a\nb\",c\n1,2\n", 2, 1, 3}};
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct dl_err err = {0};
-        struct dl_csv_stream stream;
-        struct dl_csv chunk;
-        bool regular = false;
-        int rows = 0, line = 0;
-        write_text(cases[i].text, strlen(cases[i].text));
-        if (dl_csv_open(path, &stream, &regular, &err) != DL_OK) fail_msg("%s", err.message);
-        assert_int_equal(stream.header.column_count, cases[i].columns);
-        assert_string_equal(stream.header.name, path);
-        do {
-            assert_int_equal(dl_csv_next(&stream, &chunk, &err), DL_OK);
-            if (rows == 0 && chunk.row_count > 0) line = chunk.row_lines[0];
-            rows += chunk.row_count;
-        } while (chunk.row_count > 0);
-        assert_int_equal(rows, cases[i].rows);
-        assert_int_equal(line, cases[i].line);
-        assert_int_equal(dl_csv_next(&stream, &chunk, &err), DL_OK); /* the end stays the end */
-        assert_int_equal(chunk.row_count, 0);
-        dl_csv_close(&stream);
-        assert_int_equal(stream.file.fd, -1);
-        unlink(path);
-    }
-}
-
 static void check_refused(const char *text, size_t length, const char *expected) {
     struct dl_err err = {0};
     struct dl_csv_stream stream;
@@ -204,8 +164,9 @@ static void test_what_is_no_file(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_rows),       cmocka_unit_test(test_places),
-        cmocka_unit_test(test_short_tables),    cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_same_rows),
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_what_is_no_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -306,73 +306,6 @@ static void kernel_times_of_another_device(void **state) {
     assert_string_equal(world->err.message, "expected \"beta\", as the file is named");
 }
 
-/* The models of a device that is named by its file: in "kernels" beside the folder of devices,
- * whatever that is called. */
-static void kernel_times_beside_a_file(void **state) {
-    struct world *world = *state;
-    char text[2048], folder[200], path[300], here[1024];
-    const struct dl_device *device;
-    static const char *const folders[] = {"devices", "machines", "devices2", "kernels"};
-    for (int i = 0; i < 4; i++) {
-        snprintf(folder, sizeof folder, "%s/apart/%s", world->first, folders[i]);
-        assert_int_equal(dl_file_mkdirs(folder, &world->err), DL_OK);
-        snprintf(path, sizeof path, "apart/%s/x.json", folders[i]);
-        put(world->first, path, device_text(text, sizeof text, "alpha", ""));
-    }
-    put(world->first, "apart/kernels/alpha.json", SURFACES);
-    for (int i = 0; i < 3; i++) {
-        snprintf(path, sizeof path, "%s/apart/%s/x.json", world->first, folders[i]);
-        assert_int_equal(dl_data_device(&world->data, path, &world->arena, &device, &world->err),
-                         DL_OK);
-        assert_int_equal(device->kernel_model_count, 1);
-    }
-    assert_non_null(getcwd(here, sizeof here));
-    assert_int_equal(chdir(folder), 0); /* a name without a folder */
-    const enum dl_code code =
-        dl_data_device(&world->data, "x.json", &world->arena, &device, &world->err);
-    assert_int_equal(chdir(here), 0);
-    assert_int_equal(code, DL_OK);
-    assert_int_equal(device->kernel_model_count, 1);
-    snprintf(path, sizeof path, "%s/apart/kernels/alpha.json", world->first);
-    assert_int_equal(unlink(path), 0);
-    snprintf(path, sizeof path, "%s/apart/machines/x.json", world->first);
-    assert_int_equal(dl_data_device(&world->data, path, &world->arena, &device, &world->err),
-                     DL_OK);
-    assert_int_equal(device->kernel_model_count, 0);
-}
-
-/* Keys without a prefix are every document's, those of a kind are that kind's alone. */
-static void keys_of_other_kinds(void **state) {
-    struct world *world = *state;
-    struct dl_override set[] = {
-        {.key = "nodes", .value = "1"},        {.key = "device.memory", .value = "1"},
-        {.key = "system.nodes", .value = "1"}, {.key = "workload.seq", .value = "1"},
-        {.key = "framework.x", .value = "1"},  {.key = "layers.x", .value = "1"},
-        {.key = "layer", .value = "1"}};
-    static const enum dl_data_kind kinds[] = {DL_DATA_DEVICE, DL_DATA_SYSTEM, DL_DATA_WORKLOAD,
-                                              DL_DATA_FRAMEWORK, DL_DATA_LAYERS};
-    world->data.overrides = set;
-    world->data.override_count = 7;
-    for (int k = 0; k < 5; k++) {
-        for (int bare = 0; bare < 2; bare++) {
-            struct dl_selection got;
-            dl_data_select(&world->data, kinds[k], "new.", bare == 1, &world->arena, &got);
-            assert_int_equal(got.count, bare ? 3 : 1);
-            if (bare) {
-                assert_ptr_equal(got.origin[0], &set[0]);
-                assert_string_equal(got.list[0].key, "nodes");
-                assert_ptr_equal(got.origin[2], &set[6]);
-                assert_string_equal(got.list[2].key, "layer");
-            }
-            char expected[32];
-            snprintf(expected, sizeof expected, "new.%s", strchr(set[1 + k].key, '.') + 1);
-            assert_ptr_equal(got.origin[bare], &set[1 + k]);
-            assert_string_equal(got.list[bare].key, expected);
-            assert_string_equal(got.list[bare].value, "1");
-        }
-    }
-}
-
 static void workload_names_with_parameters(void **state) {
     struct world *world = *state;
     char root[512];
@@ -445,8 +378,6 @@ int main(void) {
         TEST(overrides_of_named_objects),
         TEST(kernel_times_follow_the_device),
         TEST(kernel_times_of_another_device),
-        TEST(kernel_times_beside_a_file),
-        TEST(keys_of_other_kinds),
         TEST(workload_names_with_parameters),
         TEST(workload_chains),
     };

@@ -67,51 +67,11 @@ static void absent_members_are_unknown(void **state) {
     dl_arena_free(&arena);
 }
 
-static void refusals(void **state) {
-    (void)state;
-    static const struct {
-        const char *members, *part;
-    } cases[] = {
-        {",\"rates\":[]", "rates: expected at least one rate"},
-        {",\"rates\":[{\"precision\":\"mixed\",\"unit\":\"matrix\",\"peak_flop_per_s\":1e12}]",
-         "rates[0].precision"},
-        {",\"rates\":[{\"precision\":\"fp32\",\"unit\":\"vector\",\"peak_flop_per_s\":1e12},"
-         "{\"precision\":\"fp32\",\"unit\":\"vector\",\"peak_flop_per_s\":2e12}]",
-         "expected one rate for each precision and unit; rates[0] has the same"},
-        {",\"rates\":[{\"precision\":\"fp32\",\"unit\":\"vector\",\"peak_flop_per_s\":1e12}],"
-         "\"kernel_models_from\":\"x\"",
-         "cannot borrow from itself"},
-        {",\"rates\":[{\"precision\":\"fp32\",\"unit\":\"vector\",\"peak_flop_per_s\":1e12}],"
-         "\"context_bytes\":16e9",
-         "expected less than memory_bytes"},
-        {",\"rates\":[{\"precision\":\"fp32\",\"unit\":\"vector\",\"peak_flop_per_s\":1e12}],"
-         "\"sources\":{\"tdp\":"
-         "\"mem\"}",
-         "not a member of this object"},
-        {",\"rates\":[{\"precision\":\"fp32\",\"unit\":\"vector\",\"peak_flop_per_s\":1e12}],"
-         "\"sources\":{\"tdp_w\":3}",
-         "expected a key of data/SOURCES.md"},
-        {",\"rates\":[{\"precision\":\"fp32\",\"unit\":\"vector\",\"peak_flop_per_s\":1e12}],"
-         "\"memory_efficiency\":1.5",
-         "memory_efficiency"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct dl_arena arena = {0};
-        struct dl_device device;
-        char text[1024], message[1500];
-        snprintf(text, sizeof text, "%s%s}", HEAD, cases[i].members);
-        assert_int_equal(load(&arena, text, &device, message, sizeof message), DL_ERR_INPUT);
-        check_contains(message, cases[i].part);
-        check_contains(message, "x.json:1:");
-        dl_arena_free(&arena);
-    }
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(peaks),
         cmocka_unit_test(peaks_without_matrix_units),
-        cmocka_unit_test(refusals),
+
         cmocka_unit_test(absent_members_are_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

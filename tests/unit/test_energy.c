@@ -54,7 +54,7 @@ static void power_by_hand(void **state) {
     check_close(dl_power_of(&nodes, &plan, &slower, NULL).device_w, BY_HAND, 1e-12);
 }
 
-static void assumptions_are_told(void **state) {
+static void assumptions_are_reported(void **state) {
     (void)state;
     struct dl_device plain = {
         .name = "d", .tdp_w = 100, .idle_w = NAN, .load_w = NAN, .power_limit_w = NAN};
@@ -96,76 +96,6 @@ static void spending_by_hand(void **state) {
     unpriced.price_per_node_hour = NAN;
     s = dl_spending_of(&unpriced, &plan, &power, NULL, 1800);
     assert_true(isnan(s.cost) && isnan(s.carbon_g));
-}
-
-/* Rates of anything that draws nothing, or nobody knows: as if not given. */
-static double perhaps(uint64_t *seed, double value) {
-    const uint64_t kind = check_random(seed) % 6;
-    return kind == 0 ? (double)NAN : kind == 1 ? 0 : kind == 2 ? -value : value;
-}
-static double or_else(double value, double otherwise) { return value > 0 ? value : otherwise; }
-
-/* Any device and node: what each state draws is capped, and states share an iteration; what the
- * kernels do not fill is waiting, and where they overfill it nothing is. */
-static void power_of_any_node(void **state) {
-    (void)state;
-    uint64_t seed = 5;
-    int capped = 0, over = 0;
-    for (int round = 0; round < 3000; round++) {
-        struct dl_device d = {.name = "d", .tdp_w = 100 + 400 * check_uniform(&seed)};
-        d.idle_w = perhaps(&seed, d.tdp_w * 0.3 * check_uniform(&seed));
-        d.load_w = perhaps(&seed, d.tdp_w * (0.7 + 0.6 * check_uniform(&seed)));
-        d.power_limit_w = perhaps(&seed, d.tdp_w * (0.2 + check_uniform(&seed)));
-        struct dl_system s = {.device = &d, .devices_per_node = 1 + (int)(check_random(&seed) % 8)};
-        s.host_w = perhaps(&seed, 1000 * check_uniform(&seed));
-        s.pue = perhaps(&seed, 1 + check_uniform(&seed));
-        const struct dl_plan plan = {
-            .nodes = 1 + (int)(check_random(&seed) % 9),
-            .devices_per_node = 1 + (int)(check_random(&seed) % (uint64_t)s.devices_per_node)};
-        const struct dl_rates rates = {.node_w = perhaps(&seed, 5000)};
-        const bool told = check_random(&seed) % 2 == 0;
-        struct dl_prediction p = {.iteration_s = 0.1 + check_uniform(&seed)};
-        double kernels_s = 0, part[3];
-        p.compute_s = p.iteration_s * 1.2 * check_uniform(&seed);
-        for (int i = 0; i < 3; i++) {
-            p.by_limit_s[i] = check_random(&seed) % 4 == 0 ? 0 : 1e-3 * check_uniform(&seed);
-            kernels_s += p.by_limit_s[i];
-        }
-        for (int i = 0; i < 3; i++)
-            part[i] =
-                kernels_s > 0 ? p.compute_s / p.iteration_s * (p.by_limit_s[i] / kernels_s) : 0;
-        const double idle_w = or_else(d.idle_w, 0.15 * d.tdp_w),
-                     load_w = or_else(d.load_w, d.tdp_w),
-                     limit_w = or_else(d.power_limit_w, d.tdp_w),
-                     busy = part[DL_LIMIT_COMPUTE] + part[DL_LIMIT_MEMORY];
-        const double frac[] = {1, 0.8, 0.5},
-                     share[] = {part[DL_LIMIT_COMPUTE], part[DL_LIMIT_MEMORY],
-                                busy < 1 ? 1 - busy : 0};
-        double device_w = 0;
-        for (int i = 0; i < 3; i++) {
-            const double state_w = (1 - frac[i]) * idle_w + frac[i] * load_w;
-            device_w += share[i] * (state_w < limit_w ? state_w : limit_w);
-            capped += state_w > limit_w;
-        }
-        over += busy > 1;
-        const double each = (double)s.devices_per_node, used = (double)plan.devices_per_node,
-                     host_w = or_else(s.host_w, 0.3 * each * d.tdp_w),
-                     node_w = used * device_w + (each - used) * idle_w + host_w,
-                     job_node_w = told ? or_else(rates.node_w, node_w) : node_w;
-        const struct dl_power is = dl_power_of(&s, &plan, &p, told ? &rates : NULL);
-        check_close(is.device_w, device_w, 1e-12);
-        check_close(is.host_w, host_w, 1e-12);
-        check_close(is.node_w, job_node_w, 1e-12);
-        check_close(is.job_w, (double)plan.nodes * job_node_w * or_else(s.pue, 1), 1e-12);
-        assert_int_equal(is.load_assumed, !(d.load_w > 0));
-        assert_int_equal(is.host_assumed, !(s.host_w > 0));
-        check_close(is.sigma_log,
-                    told && rates.node_w > 0 ? 0
-                    : s.host_w > 0           ? 0.065
-                                             : hypot(0.065, 0.3 * host_w / node_w),
-                    1e-12);
-    }
-    assert_true(capped > 500 && over > 100);
 }
 
 /* Without a device, its rated power, or where kinds of devices differ, only what the user says. */
@@ -343,10 +273,9 @@ static void published_power(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(power_by_hand),           cmocka_unit_test(assumptions_are_told),
-        cmocka_unit_test(spending_by_hand),        cmocka_unit_test(power_of_any_node),
-        cmocka_unit_test(power_that_nobody_knows), cmocka_unit_test(prices_and_currencies),
-        cmocka_unit_test(published_power),
+        cmocka_unit_test(power_by_hand),         cmocka_unit_test(assumptions_are_reported),
+        cmocka_unit_test(spending_by_hand),      cmocka_unit_test(power_that_nobody_knows),
+        cmocka_unit_test(prices_and_currencies), cmocka_unit_test(published_power),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

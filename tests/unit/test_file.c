@@ -146,30 +146,7 @@ static void test_symbolic_link_keeps_pointing(void **state) {
     dl_arena_free(&arena);
 }
 
-static void test_mkdirs(void **state) {
-    struct dl_err err;
-    struct stat info;
-
-    const mode_t mask = umask(0);
-
-    (void)state;
-    assert_int_equal(dl_file_mkdirs(below("a/b//c/"), &err), DL_OK);
-    umask(mask);
-    assert_int_equal(stat(below("a/b/c"), &info), 0);
-    assert_true(S_ISDIR(info.st_mode));
-    assert_int_equal(info.st_mode & 0777, 0755); /* nothing of it is masked */
-    assert_int_equal(dl_file_mkdirs(below("a/b/c"), &err), DL_OK);
-    assert_int_equal(dl_file_mkdirs("/", &err), DL_OK);
-    assert_int_equal(dl_file_mkdirs("", &err), DL_ERR_SYSTEM);
-    assert_int_equal(dl_file_write(path, "", 0, &err), DL_OK);
-    assert_int_equal(dl_file_mkdirs(below("file/d"), &err), DL_ERR_SYSTEM);
-    check_contains(err.message, "Not a directory");
-    rmdir(below("a/b/c"));
-    rmdir(below("a/b"));
-    rmdir(below("a"));
-}
-
-/* A file is written beside the one that it replaces, under a name of its own, which goes with the
+/* A file is written next to the one that it replaces, under a name of its own, which goes with the
  * writer. */
 static void test_temporary(void **state) {
     struct dl_err err = {0};
@@ -201,140 +178,15 @@ static void test_temporary(void **state) {
     dl_arena_free(&arena);
 }
 
-/* Names may begin with any byte. */
-static void test_names(void **state) {
-    struct dl_arena arena = {0};
-    struct dl_err err = {0};
-    struct dl_file_reader reader;
-    char *text, here[1024];
-    size_t length;
-    bool regular = false;
-
-    (void)state;
-    assert_non_null(getcwd(here, sizeof here));
-    assert_int_equal(chdir(directory), 0);
-    const char *const name = "\xc3\xa9";
-    const bool ok = dl_file_mkdirs(name, &err) == DL_OK && rmdir(name) == 0 &&
-                    dl_file_write(name, "x", 1, &err) == DL_OK &&
-                    dl_file_read(name, 1, &arena, &text, &length, &err) == DL_OK &&
-                    dl_file_open(name, &reader, &regular, &err) == DL_OK && regular;
-    dl_file_close(&reader);
-    unlink(name);
-    assert_int_equal(chdir(here), 0);
-    if (!ok) fail_msg("%s", err.message);
-    dl_arena_free(&arena);
-}
-
-/* Parts of a file: from an offset, no more than there is; nothing of what cannot be read. */
-static void test_parts(void **state) {
-    struct dl_err err;
-    char buffer[16] = "................";
-
-    (void)state;
-    assert_int_equal(dl_file_write(path, "0123456789", 10, &err), DL_OK);
-    assert_int_equal(dl_file_part(path, 3, buffer, 4), 4);
-    assert_memory_equal(buffer, "3456.", 5);
-    assert_int_equal(dl_file_part(path, 0, buffer, 16), 10);
-    assert_memory_equal(buffer, "0123456789......", 16);
-    assert_int_equal(dl_file_part(path, 9, buffer, 16), 1);
-    assert_int_equal(dl_file_part(path, 10, buffer, 16), 0);
-    assert_int_equal(dl_file_part(path, -1, buffer, 16), 0);
-    assert_int_equal(dl_file_part(below("none"), 0, buffer, 16), 0);
-    assert_int_equal(dl_file_part(directory, 0, buffer, 16), 0); /* can be opened, not read */
-}
-
-/* A reader goes on where it was; what it knows of its file is what the system says. */
-static void test_reader(void **state) {
-    struct dl_err err = {0};
-    struct dl_file_reader reader;
-    struct stat info;
-    char buffer[8];
-    size_t length = 99;
-    bool regular = false;
-
-    (void)state;
-    assert_int_equal(dl_file_write(path, "0123456789", 10, &err), DL_OK);
-    assert_int_equal(dl_file_open(path, &reader, &regular, &err), DL_OK);
-    assert_true(regular);
-    assert_int_equal(stat(path, &info), 0);
-    assert_true(reader.device == (int64_t)info.st_dev && reader.inode == (int64_t)info.st_ino);
-    assert_int_equal(reader.size_bytes, 10);
-    assert_true(reader.changed_ns ==
-                (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec);
-    assert_int_equal(dl_file_next(&reader, buffer, 8, &length, &err), DL_OK);
-    assert_int_equal(length, 8);
-    assert_memory_equal(buffer, "01234567", 8);
-    assert_int_equal(dl_file_next(&reader, buffer, 8, &length, &err), DL_OK);
-    assert_int_equal(length, 2);
-    assert_memory_equal(buffer, "89", 2);
-    assert_int_equal(dl_file_next(&reader, buffer, 8, &length, &err), DL_OK);
-    assert_int_equal(length, 0);
-    dl_file_close(&reader);
-    assert_int_equal(reader.fd, -1);
-    dl_file_close(&reader); /* again: nothing */
-    assert_int_equal(dl_file_next(&reader, buffer, 8, &length, &err), DL_ERR_INPUT);
-    check_contains(err.message, "cannot read: Bad file descriptor");
-    assert_string_equal(err.file, path);
-    assert_int_equal(dl_file_open(directory, &reader, &regular, &err), DL_OK);
-    assert_false(regular);
-    assert_int_equal(reader.fd, -1);
-    static const char *const nameless[] = {"", NULL};
-    for (int i = 0; i < 2; i++) {
-        regular = true;
-        assert_int_equal(dl_file_open(nameless[i], &reader, &regular, &err), DL_ERR_INPUT);
-        assert_string_equal(err.message, "expected the name of a file, got \"\"");
-        assert_false(regular);
-    }
-    assert_int_equal(dl_file_open(below("none"), &reader, &regular, &err), DL_ERR_INPUT);
-    assert_string_equal(err.message, "cannot read: No such file or directory");
-    assert_string_equal(err.file, below("none"));
-}
-
-/* At most a mebibyte of a device; of a pipe as much as is asked for. */
-static void test_pipes_and_devices(void **state) {
-    enum { BYTES = 200000 };
-    struct dl_arena arena = {0};
-    struct dl_err err = {0};
-    char *text;
-    size_t length;
-
-    (void)state;
-    assert_int_equal(dl_file_read("/dev/zero", (size_t)8 << 20, &arena, &text, &length, &err),
-                     DL_ERR_INPUT);
-    assert_string_equal(err.message, "expected a file of at most 1048576 bytes");
-    int ends[2];
-    char name[64];
-    assert_int_equal(pipe(ends), 0);
-    const pid_t child = fork();
-    if (child == 0) {
-        char piece[1000];
-        memset(piece, 'p', sizeof piece);
-        for (int i = 0; i < BYTES / 1000; i++)
-            if (write(ends[1], piece, sizeof piece) != (ssize_t)sizeof piece) _exit(1);
-        _exit(0);
-    }
-    close(ends[1]);
-    snprintf(name, sizeof name, "/dev/fd/%d", ends[0]);
-    assert_int_equal(dl_file_read(name, BYTES, &arena, &text, &length, &err), DL_OK);
-    assert_int_equal(length, BYTES);
-    assert_int_equal(strspn(text, "p"), BYTES);
-    close(ends[0]);
-    assert_int_equal(waitpid(child, NULL, 0), child);
-    dl_arena_free(&arena);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_write_and_read, setup, teardown),
         cmocka_unit_test_setup_teardown(test_read_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_failed_write_leaves_the_old_file, setup, teardown),
         cmocka_unit_test_setup_teardown(test_symbolic_link_keeps_pointing, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_mkdirs, setup, teardown),
+
         cmocka_unit_test_setup_teardown(test_temporary, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_names, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_parts, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_reader, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_pipes_and_devices, setup, teardown),
+
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,7 +53,7 @@ static void recovers_what_it_was_given(void **state) {
     assert_true(quality.p90_ape < 0.10);
     assert_true(fabs(quality.bias) < 0.02);
     assert_true(quality.one_factor_median_ape > 2 * quality.median_ape);
-    assert_true(model.sigma_log < 0.06);
+    assert_true(model.correction.sigma_log < 0.06);
     device.kernel_models = &model;
     device.kernel_model_count = 1;
     struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 2000, 500, 700, 1);
@@ -80,8 +80,8 @@ static void few_samples_are_enough(void **state) {
                          DL_OK);
         assert_true(quality.base_only);
         assert_int_equal(quality.folds, 0);
-        assert_int_equal(model.weight_count, 0);
-        assert_true(model.sigma_log > 0.02);
+        assert_int_equal(model.correction.weight_count, 0);
+        assert_true(model.correction.sigma_log > 0.02);
         device.kernel_models = &model;
         device.kernel_model_count = 1;
         for (size_t i = 0; i < n; i++) {
@@ -124,7 +124,8 @@ static double stream_error(struct dl_kernel_sample *samples, size_t n, bool *by_
     assert_int_equal(dl_fit_kernel_model(samples, n, &device, DL_OP_STREAM, DL_FORWARD, DL_FP32,
                                          &arena, &model, NULL, &err),
                      DL_OK);
-    *by_elements = model.feature_count == 2 && strcmp(model.features[1], "elements") == 0;
+    *by_elements = model.correction.feature_count == 2 &&
+                   strcmp(model.correction.features[1], "elements") == 0;
     device.kernel_models = &model;
     device.kernel_model_count = 1;
     for (int i = 0; i < 40; i++) {
@@ -324,15 +325,18 @@ static void compare_with_file(const struct dl_kernel_model_set *set, struct dl_a
         assert_int_equal(a->op, b->op);
         assert_int_equal(a->pass, b->pass);
         assert_int_equal(a->precision, b->precision);
-        assert_int_equal(a->weight_count, b->weight_count);
-        assert_int_equal(a->samples, b->samples);
+        assert_int_equal(a->correction.weight_count, b->correction.weight_count);
+        assert_int_equal(a->correction.samples, b->correction.samples);
         same_numbers(&a->rate_flop_per_s, &b->rate_flop_per_s, 1, "rate_flop_per_s");
         same_numbers(&a->bandwidth_bytes_per_s, &b->bandwidth_bytes_per_s, 1,
                      "bandwidth_bytes_per_s");
-        same_numbers(&a->sigma_log, &b->sigma_log, 1, "sigma_log");
-        same_numbers(a->lengths, b->lengths, a->length_count, "lengths");
-        same_numbers(a->points, b->points, a->point_count, "points");
-        same_numbers(a->weights, b->weights, a->weight_count, "weights");
+        same_numbers(&a->correction.sigma_log, &b->correction.sigma_log, 1, "sigma_log");
+        same_numbers(a->correction.lengths, b->correction.lengths, a->correction.length_count,
+                     "lengths");
+        same_numbers(a->correction.points, b->correction.points, a->correction.point_count,
+                     "points");
+        same_numbers(a->correction.weights, b->correction.weights, a->correction.weight_count,
+                     "weights");
     }
 }
 

@@ -13,9 +13,7 @@
 
 #include "include/dlmodel.h"
 #include "tests/check.h"
-
-#define LINE_BYTES 4096
-#define SHOWN 12 /* differences that are printed */
+#include "tests/text_cases.h"
 
 /* Left out of a line where they are zero, unknown, or (counts) one. */
 static const char *const seconds_and_bytes[] = {
@@ -48,13 +46,13 @@ static void add(char *out, const char *format, ...) {
     const size_t used = strlen(out);
     va_list args;
     va_start(args, format);
-    vsnprintf(out + used, LINE_BYTES - used, format, args);
+    vsnprintf(out + used, TEXT_CASE_BYTES - used, format, args);
     va_end(args);
 }
 
 /* "system=dgx1-v100 nodes=4 sequence-parallel set=links.inter.bandwidth=1GB/s" */
 static enum dlmodel_status predict(struct dlmodel *m, const char *plan) {
-    char words[LINE_BYTES], *rest = words;
+    char words[TEXT_CASE_BYTES], *rest = words;
     snprintf(words, sizeof words, "%s", plan);
     dlmodel_reset(m);
     enum dlmodel_status status = DLMODEL_OK;
@@ -66,7 +64,8 @@ static enum dlmodel_status predict(struct dlmodel *m, const char *plan) {
     return status == DLMODEL_OK ? dlmodel_predict(m) : status;
 }
 
-static void outcome(struct dlmodel *m, const char *plan, char out[LINE_BYTES]) {
+static void outcome(void *user, const char *plan, char *out) {
+    struct dlmodel *m = user;
     *out = 0;
     if (predict(m, plan) != DLMODEL_OK) {
         const char *error = dlmodel_error(m), *text = strchr(error, ' ');
@@ -109,55 +108,14 @@ static bool same(const char *expected, const char *actual) {
     return *expected == *actual;
 }
 
-static FILE *open_plans(const char *suffix, const char *mode, char path[LINE_BYTES]) {
-    snprintf(path, LINE_BYTES, "%s/tests/golden/plans.txt%s", check_root(), suffix);
-    FILE *file = fopen(path, mode);
-    if (file == NULL) fail_msg("cannot open %s", path);
-    return file;
-}
-
 static void every_plan(void **state) {
     (void)state;
-    char from[LINE_BYTES], to[LINE_BYTES], line[LINE_BYTES], actual[LINE_BYTES];
-    FILE *in = open_plans("", "r", from), *out = NULL;
-    if (getenv("DL_ACCEPT") != NULL) out = open_plans(".new", "w", to);
-    char data[LINE_BYTES];
+    char data[TEXT_CASE_BYTES];
     snprintf(data, sizeof data, "%s/data", check_root());
     struct dlmodel *m = dlmodel_open(data);
     assert_non_null(m);
-    int plans = 0, different = 0;
-    while (fgets(line, sizeof line, in) != NULL) {
-        line[strcspn(line, "\n")] = 0;
-        char *expected = strstr(line, " => ");
-        const bool plan = line[0] != '#' && line[0] != 0;
-        if (plan) {
-            if (expected != NULL) *expected = 0, expected += 4;
-            outcome(m, line, actual);
-            plans++;
-            if (expected == NULL || !same(expected, actual)) {
-                different++;
-                if (out == NULL && different <= SHOWN)
-                    print_error("%s\n  - %s\n  + %s\n", line, expected != NULL ? expected : "",
-                                actual);
-            } else {
-                snprintf(actual, sizeof actual, "%s", expected); /* the last digit stays */
-            }
-        }
-        if (out != NULL) fprintf(out, plan ? "%s => %s\n" : "%s\n", line, actual);
-    }
+    check_text_cases("plans.txt", outcome, same, m);
     dlmodel_close(m);
-    fclose(in);
-    if (out != NULL) {
-        assert_int_equal(fclose(out), 0);
-        assert_int_equal(rename(to, from), 0);
-        return;
-    }
-    assert_true(plans > 0);
-    if (different > 0)
-        fail_msg(
-            "%d of %d plans differ from tests/golden/plans.txt: make golden-accept, and review "
-            "the diff",
-            different, plans);
 }
 
 int main(void) {

@@ -174,26 +174,6 @@ static void the_same_nodes_twice_change_nothing(void **state) {
     }
 }
 
-static void what_is_refused(void **state) {
-    (void)state;
-    struct pair p;
-    struct dl_prediction out;
-    struct dl_err err = {0};
-    make_pair(&p);
-    assert_int_equal(mixed(&p, 15, &out, &err), DL_ERR_USAGE); /* 16 devices */
-    p.groups[0].nodes = 5000;
-    assert_int_equal(mixed(&p, 1e6, &out, &err), DL_ERR_USAGE); /* it has 1024 */
-    assert_non_null(strstr(err.message, "fast has 1024 nodes"));
-    p.groups[0].nodes = 3;
-    p.fast.plan.strategy = dl_strategy_find("filter");
-    assert_int_equal(mixed(&p, 8000, &out, &err), DL_ERR_USAGE);
-    assert_non_null(strstr(err.message, "data parallelism"));
-    p.fast.plan.strategy = NULL;
-    p.fast.framework.sync.asynchronous = true;
-    assert_int_equal(mixed(&p, 8000, &out, &err), DL_ERR_USAGE);
-    free_pair(&p);
-}
-
 /* Which of two networks sets the pace of both, whatever their order: the lower rate of all adapters
  * (what NCCL reaches, where it is known), then the later one, the one that costs hosts more, the
  * one without RDMA, the first by name. Collectives that were measured over the other do not count.
@@ -294,66 +274,6 @@ static void figures_of_the_job(void **state) {
     free_pair(&p);
 }
 
-/* The devices in use are those of the smallest node, or as many as are asked for; what is missing
- * is named. */
-static void devices_and_words(void **state) {
-    (void)state;
-    struct pair p;
-    struct dl_prediction out;
-    struct dl_plan complete;
-    struct dl_err err = {0};
-    make_pair(&p);
-    p.slow.system.devices_per_node = 2;
-    assert_int_equal(mixed(&p, 8000, &out, &err), DL_OK);
-    check_close(out.groups[0].batch_per_device_samples, 1000, 0); /* 4 nodes of 2 */
-    check_close(out.groups[0].samples, 6000, 0);
-    struct dl_plan plan = p.fast.plan;
-    plan.nodes = 0, plan.dp = 0, plan.batch_per_device_samples = 10, plan.devices_per_node = 1;
-    assert_int_equal(dl_heterogeneous_predict(&p.job, &p.fast.workload, &p.fast.framework, &plan,
-                                              NULL, &p.fast.arena, &complete, &out, &err),
-                     DL_OK);
-    check_close(complete.global_batch_samples, 40, 0);
-    check_close(out.groups[1].samples, 10, 0);
-    assert_int_equal(complete.devices_per_node, 1);
-    plan.devices_per_node = 3;
-    assert_int_equal(dl_heterogeneous_predict(&p.job, &p.fast.workload, &p.fast.framework, &plan,
-                                              NULL, &p.fast.arena, &complete, &out, &err),
-                     DL_ERR_USAGE);
-    assert_string_equal(err.message, "slow has 2 devices a node, not 3");
-    p.groups[1].nodes = 1025;
-    assert_int_equal(mixed(&p, 1e6, &out, &err), DL_ERR_USAGE);
-    assert_string_equal(err.message, "slow has 1024 nodes, not 1025");
-    p.groups[1].nodes = 1024;
-    assert_int_equal(mixed(&p, 1e6, &out, &err), DL_OK);
-    p.groups[1].nodes = 1;
-    assert_int_equal(mixed(&p, 7, &out, &err), DL_ERR_USAGE);
-    assert_string_equal(err.message, "batch: 7 samples are fewer than 8 data-parallel ranks "
-                                     "(scaling limit of data parallelism)");
-    assert_int_equal(mixed(&p, 8, &out, &err), DL_OK);
-    p.job.group_count = 0;
-    assert_int_equal(mixed(&p, 8, &out, &err), DL_ERR_USAGE);
-    check_contains(err.message, "expected 1 to ");
-    check_contains(err.message, " kinds of nodes, got 0");
-    p.job.group_count = DL_MIXED_GROUPS + 1;
-    assert_int_equal(mixed(&p, 8, &out, &err), DL_ERR_USAGE);
-    p.job.group_count = 2;
-    int64_t *const axes[] = {&p.fast.plan.tp, &p.fast.plan.pp, &p.fast.plan.sp, &p.fast.plan.ep};
-    for (int i = 0; i < 4; i++) {
-        *axes[i] = 2;
-        assert_int_equal(mixed(&p, 8, &out, &err), DL_ERR_USAGE);
-        assert_string_equal(err.message,
-                            "fake: nodes of different kinds go with data parallelism, not with "
-                            "data");
-        *axes[i] = 1;
-    }
-    assert_int_equal(mixed(&p, 8, &out, &err), DL_OK); /* 1 splits nothing */
-    p.fast.framework.sync.asynchronous = true;
-    assert_int_equal(mixed(&p, 8, &out, &err), DL_ERR_USAGE);
-    assert_string_equal(err.message, "fake: asynchronous workers do not wait for each other: "
-                                     "predict each kind of node by itself");
-    free_pair(&p);
-}
-
 /* Order statistics of normal variables from tables (Harter 1961): of 4 the 3rd 0.29701, of 5 the
  * 4th 0.49502, the middle of 3 is 0; the largest of pairs: of 2 pairs the largest of 4. F-BACKUP */
 static void order_statistics(void **state) {
@@ -432,10 +352,10 @@ int main(void) {
         cmocka_unit_test(balanced_is_the_best_of_all_splits),
         cmocka_unit_test(balanced_whatever_the_kinds),
         cmocka_unit_test(the_same_nodes_twice_change_nothing),
-        cmocka_unit_test(what_is_refused),
+
         cmocka_unit_test(the_slowest_network),
         cmocka_unit_test(figures_of_the_job),
-        cmocka_unit_test(devices_and_words),
+
         cmocka_unit_test(order_statistics),
         cmocka_unit_test(spare_workers),
         cmocka_unit_test(samples_that_do_not_go_evenly),

@@ -168,45 +168,6 @@ static void the_last_fact_of_a_key_counts(void **state) {
     dl_arena_free(&arena);
 }
 
-static void refused(const char *text, const char *position, const char *words) {
-    struct dl_arena arena = {0};
-    struct dl_err err = {0};
-    struct dl_cal_journal journal;
-    char directory[128], shown[2048];
-    assert_true(check_directory(directory, sizeof directory));
-    const char *path = path_in(directory, &arena);
-    assert_int_equal(dl_file_write(path, text, strlen(text), &err), DL_OK);
-    assert_int_equal(dl_cal_journal_read(path, &arena, &journal, &err), DL_ERR_INPUT);
-    dl_err_text(&err, "test", shown, sizeof shown);
-    check_contains(shown, position);
-    check_contains(shown, words);
-    unlink(path);
-    rmdir(directory);
-    dl_arena_free(&arena);
-}
-
-#define GOOD_HEADER                                                                                \
-    "{\"header\":{\"plan\":\"1\",\"host\":\"h\",\"started\":\"now\",\"ranks\":2,\"budget_s\":1}}"  \
-    "\n"
-
-static void bad_journals_are_refused_with_their_line(void **state) {
-    (void)state;
-    refused("", "p.json.journal: error", "empty");
-    refused("{\"fact\":{\"key\":\"a\",\"value\":\"b\"}}\n", ":1:1: error", "header");
-    refused("not a journal\n", ":1:", "error");
-    refused(GOOD_HEADER GOOD_HEADER, ":2:1: error", "expected a sample or a fact");
-    refused(GOOD_HEADER "{\"sample\":{\"probe\":\"gemm\",\"shape\":\"m=1\"}}\n", ":2:1: error",
-            "expected");
-    refused(GOOD_HEADER "{\"sample\":{\"probe\":\"gemm\",\"shape\":\"m=1\",\"median_s\":-1}}\n",
-            ":2:", "median_s");
-    refused(GOOD_HEADER
-            "{\"sample\":{\"probe\":\"gemm\",\"shape\":\"m=1\",\"median_s\":1,\"medium\":2}}\n",
-            ":2:", "medium");
-    refused(GOOD_HEADER "{\"fact\":{\"key\":\"a\",\"value\":\"b\"},\"probe\":{\"name\":\"c\"}}\n",
-            ":2:", "expected");
-    refused(GOOD_HEADER "{}\n", ":2:", "expected");
-}
-
 /* fcntl locks are per process, so the other calibration is a child. */
 static void two_calibrations_cannot_write_one_journal(void **state) {
     (void)state;
@@ -261,7 +222,7 @@ int main(void) {
         cmocka_unit_test(what_is_written_is_read_back),
         cmocka_unit_test(a_kill_at_any_byte_loses_one_line),
         cmocka_unit_test(the_last_fact_of_a_key_counts),
-        cmocka_unit_test(bad_journals_are_refused_with_their_line),
+
         cmocka_unit_test(two_calibrations_cannot_write_one_journal),
         cmocka_unit_test(a_place_that_cannot_be_written_is_a_system_error),
     };

@@ -31,20 +31,20 @@ static struct dl_kernel_model plain_model(enum dl_op op, enum dl_precision preci
                                     .latency_s = 10e-6,
                                     .rate_flop_per_s = 10e12,
                                     .bandwidth_bytes_per_s = 500e9,
-                                    .unaligned_gain = 1,
-                                    .m_trans_gain = 1,
-                                    .n_trans_gain = 1,
-                                    .gain_3x3 = 1,
-                                    .gain_5x5 = 1,
-                                    .narrow_gain = 1,
-                                    .pointwise_gain = 1,
-                                    .padded_pointwise_gain = 1,
-                                    .grouped_gain = 1,
+                                    .gains.unaligned_gain = 1,
+                                    .gains.m_trans_gain = 1,
+                                    .gains.n_trans_gain = 1,
+                                    .gains.gain_3x3 = 1,
+                                    .gains.gain_5x5 = 1,
+                                    .gains.narrow_gain = 1,
+                                    .gains.pointwise_gain = 1,
+                                    .gains.padded_pointwise_gain = 1,
+                                    .gains.grouped_gain = 1,
                                     .channel_multiple = 1,
-                                    .tile_64_gain = 1,
-                                    .tile_32_gain = 1,
+                                    .algorithms.tile_64_gain = 1,
+                                    .algorithms.tile_32_gain = 1,
                                     .base_sigma_log = 0.2,
-                                    .sigma_log = 0.1};
+                                    .correction.sigma_log = 0.1};
 }
 
 static void work_of_gemm(void **state) {
@@ -163,12 +163,12 @@ static void algorithms_of_a_model(void **state) {
     struct dl_kernel_model_shape shape;
     model.latency_s = 1e-9;
     model.bandwidth_bytes_per_s = 1e15;
-    model.partial_waves = 0.5; /* 32 tiles of 64 units */
-    model.tile_64_gain = 0.9;
-    model.tile_32_gain = 0.75;
-    model.winograd_gain = model.gather_gain = 0.5;
-    model.spread_gain = 1;
-    model.transform_bytes_per_s = model.gather_bytes_per_s = 5e11;
+    model.algorithms.partial_waves = 0.5; /* 32 tiles of 64 units */
+    model.algorithms.tile_64_gain = 0.9;
+    model.algorithms.tile_32_gain = 0.75;
+    model.algorithms.winograd_gain = model.algorithms.gather_gain = 0.5;
+    model.algorithms.spread_gain = 1;
+    model.algorithms.transform_bytes_per_s = model.algorithms.gather_bytes_per_s = 5e11;
     /* Winograd: 16 x 14 x 14 = 3136 tiles; 36 products 3136 x 64 x 64 = 924.844 Mflop in 36 x 25 +
      * 32 = 932 tiles, 932 x 8192 / 0.9 / (3136 x 64 x 36) = 1.174099; 92.4844 us / 0.5 x 1.174099 x
      * 2 = 434.343 us; 5.5 x 25,690,112 B / 5e11 = 282.591 us */
@@ -204,8 +204,8 @@ static void gains_of_a_model(void **state) {
     dl_kernel_model_shape_of(&strided, 4, 64, &shape_strided);
     double plain = dl_kernel_model_base(&model, &OWN, &shape, NULL);
     double plain_strided = dl_kernel_model_base(&model, &OWN, &shape_strided, NULL);
-    model.gain_3x3 = 2;
-    model.stride_exponent = 0.5;
+    model.gains.gain_3x3 = 2;
+    model.exponents.stride_exponent = 0.5;
     check_close(dl_kernel_model_base(&model, &OWN, &shape, NULL), plain / 2, 1e-3);
     /* stride 2 x 2: area 4, rate x 4^-0.5 = 1/2; no Winograd */
     check_close(dl_kernel_model_base(&model, &OWN, &shape_strided, NULL), plain_strided * 2, 1e-3);
@@ -230,13 +230,13 @@ static void whole_tiles(void **state) {
     struct dl_kernel_model_shape shape;
     dl_kernel_model_shape_of(&conv, 4, 80, &shape);
     double plain = dl_kernel_model_base(&model, &OWN, &shape, NULL);
-    model.tile_exponent = 1;
-    model.tile_64_gain = 0.9;
-    model.tile_32_gain = 0.7;
+    model.exponents.tile_exponent = 1;
+    model.algorithms.tile_64_gain = 0.9;
+    model.algorithms.tile_32_gain = 0.7;
     check_close(dl_kernel_model_base(&model, &OWN, &shape, NULL), plain * 1.632653, 1e-3);
-    model.tile_32_gain = 0.9; /* 1.360544: now the best */
+    model.algorithms.tile_32_gain = 0.9; /* 1.360544: now the best */
     check_close(dl_kernel_model_base(&model, &OWN, &shape, NULL), plain * 1.360544, 1e-3);
-    model.tile_exponent = 0.5;
+    model.exponents.tile_exponent = 0.5;
     check_close(dl_kernel_model_base(&model, &OWN, &shape, NULL), plain * sqrt(1.360544), 1e-3);
 }
 
@@ -264,17 +264,19 @@ static void correction_of_a_model(void **state) {
      * -0.1. At x = 11: distances^2 0.25 and 0.25, k = 0.8: log ratio = 0.05 + 0.8 x 0.1 = 0.13. */
     double lengths[] = {2}, points[] = {5, 6}, weights[] = {0.2, -0.1}, low[] = {10}, high[] = {12};
     struct dl_kernel_model model = plain_model(DL_OP_STREAM, DL_FP32);
-    model.offset = 0.05;
-    model.lengths = lengths;
-    model.points = points;
-    model.weights = weights;
-    model.domain_low = low;
-    model.domain_high = high;
-    model.length_count = model.domain_low_count = model.domain_high_count = 1;
-    model.point_count = model.weight_count = 2;
+    model.correction.offset = 0.05;
+    model.correction.lengths = lengths;
+    model.correction.points = points;
+    model.correction.weights = weights;
+    model.correction.domain_low = low;
+    model.correction.domain_high = high;
+    model.correction.length_count = model.correction.domain_low_count =
+        model.correction.domain_high_count = 1;
+    model.correction.point_count = model.correction.weight_count = 2;
     /* what an earlier fit left of other axes does not count */
     for (int axis = 0; axis < DL_AXES; axis++)
-        model.axes[axis] = 1, model.per_length[axis] = 7, model.low[axis] = model.high[axis] = 1000;
+        model.packed.axes[axis] = 1, model.packed.per_length[axis] = 7,
+        model.packed.low[axis] = model.packed.high[axis] = 1000;
     /* 2048 bytes: 11 octaves */
     struct dl_kernel stream = dl_kernel_stream(DL_FORWARD, 0, 256, 256);
     struct dl_kernel_model_shape shape;
@@ -317,19 +319,20 @@ static void features_by_name(void **state) {
     struct dl_arena arena = {0};
     struct dl_err err = {0};
     struct dl_kernel_model model = plain_model(DL_OP_CONV, DL_FP32);
-    model.features = names;
-    model.lengths = lengths;
-    model.points = points;
-    model.weights = weights;
-    model.domain_low = low;
-    model.domain_high = high;
-    model.feature_count = model.length_count = model.domain_low_count = model.domain_high_count = 2;
-    model.point_count = 4;
-    model.weight_count = 2;
+    model.correction.features = names;
+    model.correction.lengths = lengths;
+    model.correction.points = points;
+    model.correction.weights = weights;
+    model.correction.domain_low = low;
+    model.correction.domain_high = high;
+    model.correction.feature_count = model.correction.length_count =
+        model.correction.domain_low_count = model.correction.domain_high_count = 2;
+    model.correction.point_count = 4;
+    model.correction.weight_count = 2;
     struct dl_kernel_model turned = model;
-    turned.features = turned_names;
-    turned.lengths = turned_lengths;
-    turned.points = turned_points;
+    turned.correction.features = turned_names;
+    turned.correction.lengths = turned_lengths;
+    turned.correction.points = turned_points;
     assert_int_equal(dl_kernel_model_pack(&model, &arena, &err), DL_OK);
     assert_int_equal(dl_kernel_model_pack(&turned, &arena, &err), DL_OK);
     dl_kernel_model_shape_of(&conv, 4, 64, &shape);
@@ -354,21 +357,24 @@ static void features_without_names(void **state) {
         struct dl_err err = {0};
         struct dl_kernel_model model = plain_model(DL_OP_CONV, DL_FP32);
         model.pass = passes[i];
-        model.lengths = lengths, model.domain_low = low, model.domain_high = high;
-        model.points = points, model.weights = weights, model.weight_count = 1;
-        model.length_count = model.domain_low_count = model.domain_high_count = 6;
-        model.point_count = 6;
+        model.correction.lengths = lengths, model.correction.domain_low = low,
+        model.correction.domain_high = high;
+        model.correction.points = points, model.correction.weights = weights,
+        model.correction.weight_count = 1;
+        model.correction.length_count = model.correction.domain_low_count =
+            model.correction.domain_high_count = 6;
+        model.correction.point_count = 6;
         assert_int_equal(dl_kernel_model_pack(&model, &arena, &err), DL_OK);
         for (int f = 0; f < 6; f++) {
             const int axis = f == 5 && passes[i] == DL_BACKWARD_WEIGHTS ? 6 : f;
-            assert_int_equal(model.axes[f], axis);
-            check_close((double)model.per_length[axis], 1 / lengths[f], 1e-6);
+            assert_int_equal(model.packed.axes[f], axis);
+            check_close((double)model.packed.per_length[axis], 1 / lengths[f], 1e-6);
         }
         dl_arena_free(&arena);
     }
 }
 
-/* The arithmetic of kernel_model_math.h beside that of the C library. */
+/* The arithmetic of kernel_model_math.h against that of the C library. */
 static void fast_arithmetic(void **state) {
     (void)state;
     for (double x = 1e-6; x < 1e12; x *= 1.37) {

@@ -210,7 +210,7 @@ static void forced_algorithms_take_the_time_of_their_formula(void **state) {
 
 /* Of two algorithms on the same ranks and bytes whose measured times differ by more than the 15 %
  * above, the model says which one is faster. */
-static void algorithms_are_told_apart(void **state) {
+static void algorithms_are_distinguished(void **state) {
     (void)state;
     int pairs = 0, right = 0;
     for (size_t i = 0; i < row_count; i++) {
@@ -272,7 +272,7 @@ int main(void) {
         cmocka_unit_test(the_rate_that_was_set_is_fitted),
         cmocka_unit_test(the_delay_that_was_set_is_fitted),
         cmocka_unit_test(forced_algorithms_take_the_time_of_their_formula),
-        cmocka_unit_test(algorithms_are_told_apart),
+        cmocka_unit_test(algorithms_are_distinguished),
     };
     const int failed = cmocka_run_group_tests(tests, read_recording, NULL);
     dl_arena_free(&arena);

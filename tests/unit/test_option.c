@@ -1,4 +1,4 @@
-/* Command lines against option tables: what is accepted, what is refused and with which words. */
+/* Command lines against option tables: values in their ranges, choices, former names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,62 +31,6 @@ static const struct dl_option *const tables[] = {plan, dl_output_options, NULL};
 /* gcc's -Wwrite-strings: the words of a command line are writable. */
 #define W(text)                                                                                    \
     (char[]) { text }
-
-static void values_in_every_form(void **state) {
-    (void)state;
-    PARSE(W("--nodes=1,2"), W("-b"), W("32"), W("--set"), W("a=1"), W("--set=b=2"), W("-sv"),
-          W("file"), W("--"), W("--nodes"));
-    assert_int_equal(code, DL_OK);
-    assert_string_equal(dl_option_text(&options, "nodes"), "1,2");
-    assert_string_equal(dl_option_text(&options, "batch"), "32");
-    assert_string_equal(dl_option_text(&options, "set"), "b=2"); /* the last one */
-    assert_true(dl_option_given(&options, "strict"));
-    assert_true(dl_option_given(&options, "verbose"));
-    assert_false(dl_option_given(&options, "json"));
-    assert_int_equal(options.given_count, 6);
-    assert_int_equal(options.positional_count, 2); /* what follows -- is no option */
-    assert_string_equal(options.positional[1], "--nodes");
-}
-
-static void value_joined_to_its_letter(void **state) {
-    (void)state;
-    PARSE(W("-n4"), W("-sb16"), W("-"));
-    assert_int_equal(code, DL_OK);
-    assert_string_equal(dl_option_text(&options, "nodes"), "4");
-    assert_string_equal(dl_option_text(&options, "batch"), "16");
-    assert_string_equal(options.positional[0], "-"); /* a lone dash is an argument */
-}
-
-static void refused(const char *expected, int count, char **words) {
-    struct dl_options options;
-    struct dl_err err = {0};
-    assert_int_equal(dl_options_parse(tables, count, words, &options, &err), DL_ERR_USAGE);
-    if (strstr(err.message, expected) == NULL)
-        fail_msg("expected \"%s\" in \"%s\"", expected, err.message);
-}
-
-static void faults_name_the_option(void **state) {
-    (void)state;
-    refused("did you mean --nodes?", 1, (char *[]){W("--nods=4")});
-    refused("unknown option --batc; did you mean --batch?", 1, (char *[]){W("--batc")});
-    refused("unknown option --outptu; did you mean --output?", 1, (char *[]){W("--outptu=x")});
-    refused("unknown option --zzzzzzzz", 1, (char *[]){W("--zzzzzzzz")});
-    refused("unknown option -x", 1, (char *[]){W("-x")});
-    refused("--nodes: expected LIST", 1, (char *[]){W("--nodes")});
-    refused("--nodes: expected LIST", 1, (char *[]){W("-n")});
-    refused("--strict: takes no value", 1, (char *[]){W("--strict=1")});
-    refused("--nodes: given twice", 3, (char *[]){W("-n4"), W("--nodes"), W("5")});
-}
-
-static void too_many_words(void **state) {
-    (void)state;
-    static char word[] = "f", flag[] = "-v";
-    static char *words[DL_MAX_POSITIONAL + 1];
-    for (int i = 0; i <= DL_MAX_POSITIONAL; i++) words[i] = word;
-    refused("more than 256 arguments", DL_MAX_POSITIONAL + 1, words);
-    for (int i = 0; i <= DL_MAX_REPEATS; i++) words[i] = flag;
-    refused("more than 64 options", DL_MAX_REPEATS + 1, words);
-}
 
 static void numbers_keep_to_their_range(void **state) {
     (void)state;
@@ -263,10 +207,7 @@ int main(void) {
         cmocka_unit_test(a_word_in_place_of_a_number),
         cmocka_unit_test(bound_faults),
         cmocka_unit_test(a_former_name_counts_as_the_option),
-        cmocka_unit_test(values_in_every_form),
-        cmocka_unit_test(value_joined_to_its_letter),
-        cmocka_unit_test(faults_name_the_option),
-        cmocka_unit_test(too_many_words),
+
         cmocka_unit_test(numbers_keep_to_their_range),
         cmocka_unit_test(choices_and_formats),
         cmocka_unit_test(contradicting_formats),

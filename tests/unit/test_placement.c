@@ -153,43 +153,11 @@ static void what_cannot_run(void **state) {
     dl_arena_free(&arena);
 }
 
-static void what_is_refused(void **state) {
-    (void)state;
-    struct dl_arena arena = {0};
-    struct dl_err err = {0};
-    struct dl_placement p;
-    static struct times t;
-    char expected[120];
-    struct dl_placement_request r = {
-        .jobs = 0, .kinds = 1, .nodes = {1}, .times = times_of, .data = &t};
-    assert_int_equal(dl_placement_of(&r, &arena, &p, &err), DL_ERR_USAGE);
-    snprintf(expected, sizeof expected, "expected 1 to %d jobs, got 0", DL_PLACED_JOBS);
-    assert_string_equal(err.message, expected);
-    r.jobs = DL_PLACED_JOBS + 1;
-    assert_int_equal(dl_placement_of(&r, &arena, &p, &err), DL_ERR_USAGE);
-    snprintf(expected, sizeof expected, "expected 1 to %d jobs, got %d", DL_PLACED_JOBS,
-             DL_PLACED_JOBS + 1);
-    assert_string_equal(err.message, expected);
-    r.jobs = 1;
-    assert_int_equal(dl_placement_of(&r, &arena, &p, &err), DL_OK);
-    assert_int_equal(p.nodes[0], 1);
-    r.kinds = 2;
-    r.nodes[0] = DL_PLACED_STATES - 1, r.nodes[1] = 1; /* twice the states that there may be */
-    assert_int_equal(dl_placement_of(&r, &arena, &p, &err), DL_ERR_USAGE);
-    snprintf(expected, sizeof expected,
-             "too many nodes to place jobs exactly: at most %d combinations of nodes in use",
-             DL_PLACED_STATES);
-    assert_string_equal(err.message, expected);
-    assert_string_equal(dl_placement_objectives[DL_PLACE_TIME], "time");
-    assert_string_equal(dl_placement_objectives[DL_PLACE_ENERGY], "energy");
-    assert_string_equal(dl_placement_objectives[DL_PLACE_COST], "cost");
-    assert_null(dl_placement_objectives[3]);
-    dl_arena_free(&arena);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_jobs_by_hand), cmocka_unit_test(as_brute_force),
-        cmocka_unit_test(what_cannot_run), cmocka_unit_test(what_is_refused)};
+        cmocka_unit_test(two_jobs_by_hand),
+        cmocka_unit_test(as_brute_force),
+        cmocka_unit_test(what_cannot_run),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,22 +35,6 @@ static void rate(void **state) {
     for (int i = 0; i < 1000; i++) assert_true(dl_limits_take(&limits, "x", 1, &wait_s));
 }
 
-static void token_comparison(void **state) {
-    (void)state;
-    const char *const tokens[] = {"first-token-of-all", "", "second"};
-    assert_true(dl_token_known(tokens, 3, "first-token-of-all"));
-    assert_true(dl_token_known(tokens, 3, "second"));
-    const char *const wrong[] = {"",
-                                 "first",
-                                 "first-token-of-al",
-                                 "first-token-of-alx",
-                                 "first-token-of-all2",
-                                 "secondsecond",
-                                 NULL};
-    for (int i = 0; wrong[i] != NULL; i++) assert_false(dl_token_known(tokens, 3, wrong[i]));
-    assert_false(dl_token_known(tokens, 0, "second"));
-}
-
 static enum dl_code read_tokens(const char *text, mode_t mode, int *count, struct dl_err *err,
                                 char *first, size_t first_size) {
     char path[] = "/tmp/dlmodel-tokens-XXXXXX";
@@ -134,8 +118,10 @@ static void addresses(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rate),   cmocka_unit_test(token_comparison), cmocka_unit_test(token_file),
-        cmocka_unit_test(frames), cmocka_unit_test(addresses),
+        cmocka_unit_test(rate),
+        cmocka_unit_test(token_file),
+        cmocka_unit_test(frames),
+        cmocka_unit_test(addresses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

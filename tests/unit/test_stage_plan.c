@@ -396,50 +396,17 @@ static void starts_of_collectives(void **state) {
     check_close(comm_s[1][1] - comm_s[0][1], 1e-3, 1e-6);
 }
 
-static void check_refused(struct pair *p, double micro, const char *message) {
-    struct dl_staged *list;
-    struct dl_err err = {0};
-    int count;
-    assert_int_equal(search(p, micro, DL_PLACE_TIME, &list, &count, &err), DL_ERR_USAGE);
-    assert_string_equal(err.message, message);
-}
-
-static void what_is_refused(void **state) {
-    (void)state;
-    struct pair p;
-    struct dl_staged *list;
-    struct dl_err err = {0};
-    int count;
-    make_pair(&p, 1, 1);
-    check_refused(&p, 100, "--micro-batch 100 does not divide the 1024 samples");
-    check_refused(&p, 2048, "--micro-batch 2048 does not divide the 1024 samples");
-    int64_t *const axes[] = {&p.fast.plan.tp, &p.fast.plan.sp, &p.fast.plan.ep};
-    for (int i = 0; i < 3; i++) {
-        *axes[i] = 2;
-        check_refused(&p, 0, "--place stages: splits the network into stages alone");
-        *axes[i] = 1;
-    }
-    assert_int_equal(search(&p, 0, DL_PLACE_COST, &list, &count, &err), DL_ERR_USAGE);
-    assert_string_equal(
-        err.message, "--objective cost: no price in one currency of every kind of node is known");
-    p.slow.device.tdp_w = NAN;
-    assert_int_equal(search(&p, 0, DL_PLACE_ENERGY, &list, &count, &err), DL_ERR_USAGE);
-    assert_string_equal(err.message, "--objective energy: no power of every kind of node is known");
-    p.fast.framework.sync.asynchronous = true;
-    check_refused(&p, 0, "fake: asynchronous workers have no pipeline");
-    free_pair(&p);
-}
-
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(as_pipeline),
-                                       cmocka_unit_test(two_kinds_by_hand),
-                                       cmocka_unit_test(within_memory),
-                                       cmocka_unit_test(figures),
-                                       cmocka_unit_test(gradients_of_a_stage),
-                                       cmocka_unit_test(starts_of_collectives),
-                                       cmocka_unit_test(samples_for_every_device),
-                                       cmocka_unit_test(host_and_messages),
-                                       cmocka_unit_test(prices),
-                                       cmocka_unit_test(what_is_refused)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(as_pipeline),
+        cmocka_unit_test(two_kinds_by_hand),
+        cmocka_unit_test(within_memory),
+        cmocka_unit_test(figures),
+        cmocka_unit_test(gradients_of_a_stage),
+        cmocka_unit_test(starts_of_collectives),
+        cmocka_unit_test(samples_for_every_device),
+        cmocka_unit_test(host_and_messages),
+        cmocka_unit_test(prices),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

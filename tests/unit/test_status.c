@@ -67,65 +67,6 @@ static void test_long_and_hostile_text(void **state) {
     assert_string_equal(text, "a?[31m:1:1: error: b?c? ?? \xc3\xa9");
 }
 
-/* Characters of UTF-8 stay whole; a byte that is none of one, or is left of one, becomes '?'. */
-static void test_characters(void **state) {
-    static const struct {
-        const char *text, *shown;
-    } rows[] = {
-        {"a\x7f", "a?"}, /* as printed: not to a terminal */
-        {"\xc2\xa0", "\xc2\xa0"},
-        {"\xdf\xbf", "\xdf\xbf"},
-        {"\xe0\xa0\x80", "\xe0\xa0\x80"},
-        {"\xef\xbf\xbf", "\xef\xbf\xbf"},
-        {"\xf0\x90\x80\x80", "\xf0\x90\x80\x80"},
-        {"\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"},
-        {"\xc0\x80x", "??x"},
-        {"\xc1\xbfx", "??x"},
-        {"\x80x", "?x"},
-        {"\xbfx", "?x"},
-        {"\xf5\x80\x80\x80", "????"},
-        {"\xff", "?"},
-        {"\xc3", "?"},
-        {"\xc3x", "?x"},
-        {"\xe2\x82", "??"},
-        {"\xe2\x82x", "??x"},
-        {"\xe2x\x82", "?x?"},
-        {"\xf0\x90\x80", "???"},
-        {"\xf0\x90\x80z", "???z"},
-        {"\xf0\x90z\x80", "??z?"},
-        {"\xc3\xc3\xa9", "?\xc3\xa9"},
-        {"\x1f \x01", "? ?"},
-        {"\xc2\x80", "??"}, /* a control character */
-        {"\xc2\x9f", "??"},
-        {"\xc3\x9f", "\xc3\x9f"},
-    };
-
-    (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct dl_err err;
-        char text[200], expected[200];
-
-        dl_fail_at(&err, rows[i].text, 1, 1, rows[i].text, "%s", rows[i].text);
-        dl_err_text(&err, NULL, text, sizeof text);
-        snprintf(expected, sizeof expected, "%s:1:1: error: %s: %s", rows[i].shown, rows[i].shown,
-                 rows[i].shown);
-        if (strcmp(text, expected) != 0) fail_msg("row %zu: \"%s\"", i, text);
-        dl_fail(&err, DL_ERR_NO, "%s", rows[i].text);
-        dl_err_text(&err, NULL, text, sizeof text);
-        snprintf(expected, sizeof expected, "dlmodel: %s", rows[i].shown);
-        assert_string_equal(text, expected);
-    }
-    /* the record itself has no broken character, in any of its texts */
-    struct dl_err made;
-    dl_fail_at(&made, "f\xc3", 1, 1, "k\xe2\x82", "%.3s", "ab\xc3\xa9");
-    assert_string_equal(made.message, "ab?");
-    assert_string_equal(made.file, "f?");
-    assert_string_equal(made.key, "k??");
-    char kept[] = "a\nb\tc\x1b";
-    dl_text_printable(kept, "\n\t");
-    assert_string_equal(kept, "a\nb\tc?");
-}
-
 /* By its definition: the cheapest of removing, adding, replacing a letter or swapping two. */
 static int distance(const char *a, int a_length, const char *b, int b_length) {
     if (a_length == 0 || b_length == 0) return a_length + b_length;
@@ -186,37 +127,13 @@ static void test_suggestions_by_definition(void **state) {
     assert_null(dl_suggest(word, one));
 }
 
-static void test_suggest(void **state) {
-    static const char *const names[] = {"bandwidth_bytes_per_s",
-                                        "latency_s",
-                                        "nodes",
-                                        "horovod-pytorch",
-                                        "resnet50",
-                                        "resnet101",
-                                        NULL};
-
-    (void)state;
-    assert_string_equal(dl_suggest("bandwith_bytes_per_s", names), "bandwidth_bytes_per_s");
-    assert_string_equal(dl_suggest("latnecy_s", names), "latency_s"); /* a swap counts one */
-    assert_string_equal(dl_suggest("node", names), "nodes");
-    assert_string_equal(dl_suggest("resnet5", names), "resnet50"); /* the nearest, not the first */
-    assert_string_equal(dl_suggest("resnet102", names), "resnet101");
-    assert_string_equal(dl_suggest("horovod", names), "horovod-pytorch"); /* a beginning */
-    assert_null(dl_suggest("x", names));
-    assert_null(dl_suggest("", names));
-    assert_null(dl_suggest("completely-different", names));
-    assert_null(dl_suggest(NULL, names));
-    assert_null(dl_suggest("nodes", NULL));
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fail),
         cmocka_unit_test(test_fail_at),
         cmocka_unit_test(test_arguments_may_be_the_record_itself),
         cmocka_unit_test(test_long_and_hostile_text),
-        cmocka_unit_test(test_suggest),
-        cmocka_unit_test(test_characters),
+
         cmocka_unit_test(test_suggestions_by_definition),
     };
 

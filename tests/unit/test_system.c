@@ -86,83 +86,6 @@ static void reads_back_what_it_writes(void **state) {
     dl_arena_free(&arena);
 }
 
-struct refusal {
-    const char *text, *key, *part;
-};
-
-static void check_refusals(const struct refusal *cases, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        struct dl_arena arena = {0};
-        struct dl_system system;
-        struct dl_err err = {0};
-        assert_int_equal(load(&arena, cases[i].text, &system, &err), DL_ERR_INPUT);
-        assert_string_equal(err.key, cases[i].key);
-        check_contains(err.message, cases[i].part);
-        assert_int_equal(err.line, 1);
-        dl_arena_free(&arena);
-    }
-}
-
-static void refusals(void **state) {
-    (void)state;
-    static const struct refusal cases[] = {
-        {HEAD "\"nodes\":1,\"devices_per_node\":4}", "devices_per_node", "need links.intra"},
-        {HEAD "\"nodes\":2,\"devices_per_node\":1}", "nodes", "need links.inter"},
-        {"{\"format\":\"dlmodel-system\",\"version\":1,\"name\":\"x\",\"summary\":\"s\",\"nodes\":"
-         "1,\"devices_per_"
-         "node\":1}",
-         "device", "expected device"},
-        {HEAD "\"nodes\":1,\"devices_per_node\":1,\"links\":{\"inter\":{\"kind\":\"infinibad\","
-              "\"latency_s\":1e-6}}}",
-         "links.inter.kind", "nearest: infiniband"},
-        {HEAD "\"nodes\":1,\"devices_per_node\":1,\"links\":{\"inter\":{\"kind\":\"infiniband\"}}}",
-         "links.inter", "expected bandwidth_bytes_per_s or pieces"},
-        {HEAD "\"nodes\":1,\"devices_per_node\":1,\"host\":{\"sockets\":2,\"cores\":1}}",
-         "host.cores", "all sockets"},
-        {HEAD "\"nodes\":1,\"devices_per_node\":1,\"collectives\":[{\"library\":\"nccl\","
-              "\"operation\":\"all_reduce\","
-              "\"nodes\":1,\"ranks\":2,\"samples\":[{\"bytes\":8,\"time_s\":1},{\"bytes\":8,\"time_"
-              "s\":1}]}]}",
-         "collectives[0].samples[1]", "more bytes"},
-        {HEAD "\"nodes\":0,\"devices_per_node\":1}", "nodes", "expected"},
-        {HEAD "\"nodes\":1,\"devices_per_node\":1,\"device_profile\":{\"name\":\"p\",\"summary\":"
-              "\"s\",\"kind\":\"gpu\","
-              "\"memory_bytes\":16e9,\"memory_bandwidth_bytes_per_s\":900e9,\"rates\":[]}}",
-         "device", "not both"},
-    };
-    check_refusals(cases, sizeof cases / sizeof cases[0]);
-}
-
-static void refusals_of_links(void **state) {
-    (void)state;
-#define INTRA(members)                                                                             \
-    "\"links\":{\"intra\":{\"kind\":\"nvlink2\",\"bandwidth_bytes_per_s\":1e11," members "}}}"
-    static const struct refusal cases[] = {
-        {HEAD "\"nodes\":1,\"devices_per_node\":2," INTRA(
-             "\"edges\":[{\"from\":0,\"to\":2,\"links\":1}]"),
-         "links.intra.edges[0].to", "devices_per_node = 2"},
-        {HEAD "\"nodes\":1,\"devices_per_node\":2," INTRA(
-             "\"edges\":[{\"from\":1,\"to\":1,\"links\":1}]"),
-         "links.intra.edges[0].to", "two different devices"},
-        {HEAD "\"nodes\":1,\"devices_per_node\":2," INTRA(
-             "\"edges\":[{\"from\":0,\"to\":1,\"links\":1},{\"from\":1,\"to\":0,\"links\":1}]"),
-         "links.intra.edges[1].to", "the same two devices"},
-        {HEAD "\"nodes\":1,\"devices_per_node\":2," INTRA("\"cross_bandwidth_bytes_per_s\":6e9"),
-         "links.intra.cross_bandwidth_bytes_per_s", "needs peer_group"},
-        {HEAD "\"nodes\":1,\"devices_per_node\":2," INTRA("\"peer_group\":4"),
-         "links.intra.peer_group", "at most"},
-        {HEAD "\"nodes\":1,\"devices_per_node\":2," INTRA("\"distance\":\"FAR\""),
-         "links.intra.distance", "PIX"},
-        {HEAD "\"nodes\":1,\"devices_per_node\":2," INTRA(
-             "\"pieces\":[{\"max_bytes\":9,\"alpha_s\":0,\"beta_s_per_byte\":0},"
-             "{\"max_bytes\":9,\"alpha_s\":0,\"beta_s_per_byte\":0}]"),
-         "links.intra.pieces[1].max_bytes", "more than"},
-        {HEAD "\"nodes\":1,\"devices_per_node\":2," INTRA("\"sources\":{\"bandwidth\":\"mem\"}"),
-         "links.intra.sources.bandwidth", "not a member"},
-    };
-    check_refusals(cases, sizeof cases / sizeof cases[0]);
-}
-
 static void profile_is_checked_in_place(void **state) {
     (void)state;
     static const char text[] =
@@ -183,8 +106,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(links_nest),
         cmocka_unit_test(reads_back_what_it_writes),
-        cmocka_unit_test(refusals),
-        cmocka_unit_test(refusals_of_links),
+
         cmocka_unit_test(profile_is_checked_in_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,23 +40,11 @@ static void test_growth(void **state) {
     dl_arena_free(&arena);
 }
 
-static void test_shell_quote(void **state) {
-    struct dl_arena arena = {0};
-
-    (void)state;
-    assert_string_equal(dl_shell_quote(&arena, ""), "''");
-    assert_string_equal(dl_shell_quote(&arena, "plain"), "'plain'");
-    assert_string_equal(dl_shell_quote(&arena, "a $(b) \\ \"c\"\n"), "'a $(b) \\ \"c\"\n'");
-    assert_string_equal(dl_shell_quote(&arena, "it's"), "'it'\\''s'");
-    assert_string_equal(dl_shell_quote(&arena, "'-'"), "''\\''-'\\'''");
-    dl_arena_free(&arena);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_growth),
-        cmocka_unit_test(test_shell_quote),
+
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

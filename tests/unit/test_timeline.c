@@ -239,10 +239,10 @@ static void a_full_queue_holds_the_host(void **state) {
     dl_arena_free(&b.fake.arena);
 }
 
-/* F-SLOWDOWN: messages of 3 s run 7..10 and 10..13; 2 s of them beside backward (7..9), whose work
+/* F-SLOWDOWN: messages of 3 s run 7..10 and 10..13; 2 s of them during backward (7..9), whose work
  * takes 10 % longer then: 0.2 s more on the device, hidden behind the messages, so that the update
  * still begins at 13. */
-static void compute_is_slower_beside_messages(void **state) {
+static void compute_is_slower_during_messages(void **state) {
     (void)state;
     struct bench b;
     struct dl_timeline t;
@@ -252,7 +252,7 @@ static void compute_is_slower_beside_messages(void **state) {
     run(&b, &t);
     check_close(t.slowdown_s, 0.2, 1e-12);
     check_close(t.period_s, 14, 1e-12);
-    message_s = 1; /* 7..8 beside backward, 9..10 after it: 0.1 s more */
+    message_s = 1; /* 7..8 during backward, 9..10 after it: 0.1 s more */
     run(&b, &t);
     check_close(t.slowdown_s, 0.1, 1e-12);
     dl_arena_free(&b.fake.arena);
@@ -282,7 +282,7 @@ int main(void) {
         cmocka_unit_test(exchanges_take_host_time),
         cmocka_unit_test(next_forward_hides_communication),
         cmocka_unit_test(a_full_lane_sets_the_pace),
-        cmocka_unit_test(compute_is_slower_beside_messages),
+        cmocka_unit_test(compute_is_slower_during_messages),
         cmocka_unit_test(a_slow_host_leaves_gaps),
         cmocka_unit_test(a_full_queue_holds_the_host),
         cmocka_unit_test(the_host_reads_the_gradients_first),

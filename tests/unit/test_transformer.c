@@ -221,8 +221,10 @@ static void groups_of_ranks(void **state) {
 /* A pipeline of equal stages by hand: 8 layers of 1 s forward and 2 s backward, 4 stages, so 6 s a
  * stage and micro-batch. F-TRANSFORMER-BUBBLE, F-TRANSFORMER-ITERATION: 1F1B with m = 8: 8 x 6 + 3
  * x 6 = 66; GPipe the same; interleaved with v = 2: 48 + 9 = 57; asynchronous 48.
- * F-TRANSFORMER-BOUNDARY: messages 2 (8 v + 2). F-TRANSFORMER-IN-FLIGHT, F-TRANSFORMER-MEMORY: 4,
- * 8, 4 (1 + 3/8) = 5.5 micro-batches. */
+ * F-TRANSFORMER-BOUNDARY, 1F1B: the third stage gets the first message after 2, has the answer of
+ * the last stage after 2 more, waits for 13 of its other 14 (one came meanwhile), and 2 lead back
+ * to the first stage: 19. GPipe: 8 + 2 each way. Asynchronous: two for each micro-batch.
+ * F-TRANSFORMER-IN-FLIGHT, F-TRANSFORMER-MEMORY: 4, 8, 4 (1 + 3/8) = 5.5 micro-batches. */
 static void schedules(void **state) {
     (void)state;
     struct gpt g;
@@ -244,10 +246,10 @@ static void schedules(void **state) {
         int64_t v;
         double seconds, messages, flight;
     } cases[] = {
-        {DL_1F1B, 1, 66, 20, 4},
+        {DL_1F1B, 1, 66, 19, 4},
         {DL_GPIPE, 1, 66, 20, 8},
-        {DL_INTERLEAVED, 2, 57, 36, 5.5},
-        {DL_ASYNC, 1, 48, 20, 4},
+        {DL_INTERLEAVED, 2, 57, 29, 5.5},
+        {DL_ASYNC, 1, 48, 16, 4},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct dl_transformer_choice choice = {
@@ -255,7 +257,7 @@ static void schedules(void **state) {
         struct dl_transformer_result r;
         dl_transformer_evaluate(&g.tf, &layout, &cell, &boundary, &choice, &r);
         check_close(r.iteration.compute_s + r.evidence.bubble_s, cases[i].seconds, 1e-12);
-        check_close(r.boundary_s, cases[i].messages * 0.001, 1e-12);
+        check_close(r.boundary_s, cases[i].messages * 0.001, 1e-9);
         check_close(dl_transformer_in_flight(&layout, &choice, 0), cases[i].flight, 1e-12);
         check_close(r.memory.activations_bytes, cases[i].flight * 200, 1e-12);
         check_close(r.iteration.iteration_s,

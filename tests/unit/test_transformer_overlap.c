@@ -110,7 +110,9 @@ static void distributed_optimizer(void **state) {
 
 /* F-TRANSFORMER-STAGES: 126 layers on 16 stages are 14 of 8 between two of 7; 70 on 12 are 5, ten
  * of 6, 5; 7 on 2 are 4 and 3. 7 layers of 3 s on 4 stages (2, 2, 2, 1), head 1 s: m = 8
- * micro-batches of 6 s on the slowest, and what the others take: 6 + 6 + 4 = 16: 64. */
+ * micro-batches of 6 s on the slowest. The third stage gets the first after 4 s, has its gradient
+ * 2 s after the second forward pass, never waits again and ends at 54; two backward passes of 4 s
+ * follow: 62. */
 static void uneven_stages(void **state) {
     (void)state;
     const struct {
@@ -137,7 +139,7 @@ static void uneven_stages(void **state) {
     set_pass(&cell.forward[DL_TRANSFORMER_AFTER], 1);
     dl_transformer_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
     check_close(r.evidence.forward_s + r.evidence.backward_s, 48, 1e-12);
-    check_close(r.evidence.bubble_s, 16, 1e-12);
+    check_close(r.evidence.bubble_s, 14, 1e-12);
     /* 12 h^2 + 13 h a layer; the last stage has one, its norm and the tied embedding */
     const double layer = 12 * 1024.0 * 1024 + 13 * 1024;
     check_close(layout.parameters[1], layer + 2 * 1024 + 51200 * 1024.0, 1e-12);
@@ -170,8 +172,11 @@ static void leading_layers_count(void **state) {
     }
 }
 
-/* F-TRANSFORMER-BOUNDARY: 4 stages of 2 parts, 8 micro-batches, messages of 0.1 s: exposed 2 (16 +
- * 2) = 36 of them; behind others 2 (4 - 1) = 6. A message of 5 s outlasts a part's (3 + 6)/4 s. */
+/* F-TRANSFORMER-BOUNDARY: 4 stages of 2 parts, 8 micro-batches, messages of 0.1 s: 29 of the 64
+ * of a stage show where it waits for each, 14 where they pass beside its work: those of the first
+ * and of the last micro-batches, which find no other pass to hide behind. Messages of 5 s outlast a
+ * part's (3 + 6)/4 s: the links work without a pause, 186 s. By a simulation of every pass written
+ * apart (test_oracle_pipeline has one). */
 static void messages_between_parts(void **state) {
     (void)state;
     struct gpt g;
@@ -190,18 +195,18 @@ static void messages_between_parts(void **state) {
     set_pass(&cell.forward[DL_TRANSFORMER_BODY], 1);
     set_pass(&cell.backward[DL_TRANSFORMER_BODY][0], 2);
     dl_transformer_evaluate(&g.tf, &layout, &cell, &boundary, &choice, &r);
-    check_close(r.boundary_s, 3.6, 1e-12);
+    check_close(r.boundary_s, 2.9, 1e-9);
     g.f.framework.transformer.boundary_overlaps = true;
     dl_transformer_evaluate(&g.tf, &layout, &cell, &boundary, &choice, &r);
-    check_close(r.boundary_s, 0.6, 1e-12);
+    check_close(r.boundary_s, 1.4, 1e-9);
     boundary.time_s = 5;
     dl_transformer_evaluate(&g.tf, &layout, &cell, &boundary, &choice, &r);
-    check_close(r.boundary_s, 6 * 5 + 2 * 15 * (5 - 9.0 / 4), 1e-12);
+    check_close(r.boundary_s, 186 - 85.5, 1e-9);
     dl_arena_free(&g.f.arena);
 }
 
 /* F-HOST-BLOCKING: what the three tests above hide shows in full. Stage 3: forward the root and 4
- * layers, 0.5 + 4 x 1, backward 4 x (1 + 2) + 0.25; stage 1: 10 + 5; messages: 36 x 0.1. */
+ * layers, 0.5 + 4 x 1, backward 4 x (1 + 2) + 0.25; stage 1: 10 + 5; messages: 29 x 0.1. */
 static void nothing_hides_behind_a_blocked_host(void **state) {
     (void)state;
     struct gpt g;
@@ -241,7 +246,7 @@ static void nothing_hides_behind_a_blocked_host(void **state) {
     choice = (struct dl_transformer_choice){
         .micro_batches = 8, .schedule = DL_INTERLEAVED, .virtual_stages = 2};
     dl_transformer_evaluate(&g.tf, &layout, &cell, &boundary, &choice, &r);
-    check_close(r.boundary_s, 3.6, 1e-12);
+    check_close(r.boundary_s, 2.9, 1e-9);
     dl_arena_free(&g.f.arena);
 }
 

@@ -58,7 +58,7 @@ long dl_point_number(const struct dl_point *point, const char *key, long fallbac
 }
 
 static void print_line(struct dl_json_writer *w) {
-    if (!w->failed) printf("%s\n", w->text);
+    printf("%s\n", w->text);
     fflush(stdout);
     dl_arena_free(w->arena);
 }

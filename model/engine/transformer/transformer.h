@@ -284,9 +284,8 @@ struct dl_transformer_choice {
 struct dl_transformer_result {
     struct dl_evidence evidence;
     struct dl_iteration iteration;
-    /* parts of comm_s: inside layers, between stages, gradients and parameters */
-    double tensor_s, boundary_s, data_s;
-    double data_exposed_s;
+    double tensor_s, data_s;           /* of comm_s: inside layers; gradients and parameters */
+    double boundary_s, data_exposed_s; /* exposed: between stages; gradients and parameters */
     double sent_bytes;
     struct dl_memory memory;
     bool fits;
@@ -294,14 +293,22 @@ struct dl_transformer_result {
     bool before, after;
     double layers;
 };
-/* F-TRANSFORMER-ITERATION, F-TRANSFORMER-BUBBLE, F-TRANSFORMER-SHARD, F-TRANSFORMER-MEMORY. No
- * allocation, no search: sums alone. */
+/* F-TRANSFORMER-ITERATION, F-TRANSFORMER-BUBBLE, F-TRANSFORMER-SHARD, F-TRANSFORMER-MEMORY. */
 void dl_transformer_evaluate(const struct dl_transformer *tf,
                              const struct dl_transformer_mapping *mapping,
                              const struct dl_transformer_micro_batch *micro_batch,
                              const struct dl_collective_time *boundary,
                              const struct dl_transformer_choice *choice,
                              struct dl_transformer_result *out);
+
+/* F-SEARCH-BOUND: the same with the bound of the pipeline's schedule in place of its run: no longer
+ * iteration, the same memory. */
+void dl_transformer_least(const struct dl_transformer *tf,
+                          const struct dl_transformer_mapping *mapping,
+                          const struct dl_transformer_micro_batch *micro_batch,
+                          const struct dl_collective_time *boundary,
+                          const struct dl_transformer_choice *choice,
+                          struct dl_transformer_result *out);
 
 /* Memory of one stage of the pipeline (0: the first), the same that `memory` of the result has for
  * the fullest one. F-TRANSFORMER-MEMORY */

@@ -18,6 +18,31 @@ struct dl_transformer_parts {
     struct dl_arena *arena;
 };
 
+struct dl_transformer_stage { /* of one micro-batch, all of it */
+    double forward_s, backward_s, layers;
+};
+
+/* One micro-batch on the slowest stage, and what the pipeline adds to all of them there. */
+struct dl_transformer_pace {
+    int slowest; /* 0: the first stage, 2: the last, 1: between */
+    struct dl_transformer_stage stage;
+    double exposed_s;  /* of gathers and sums of sharded states */
+    double bubble_s;   /* F-TRANSFORMER-BUBBLE */
+    double boundary_s; /* F-TRANSFORMER-BOUNDARY, exposed */
+};
+/* Runs the schedule; least: its bound instead (F-SEARCH-BOUND). */
+struct dl_transformer_pace
+dl_transformer_pace_of(const struct dl_transformer *tf,
+                       const struct dl_transformer_mapping *mapping,
+                       const struct dl_transformer_micro_batch *micro_batch,
+                       const struct dl_transformer_choice *choice, double message_s, bool least);
+
+/* Whether collectives of data parallelism run behind kernels: not where the host waits for each
+ * (F-HOST-BLOCKING). */
+bool dl_transformer_reduces_behind(const struct dl_transformer *tf);
+/* F-FW-IDEAL: stages of the bound are cut evenly, wherever that is. */
+bool dl_transformer_cuts_evenly(const struct dl_transformer_mapping *mapping);
+
 /* What a complete plan says, in this model's words. */
 struct dl_transformer_split dl_transformer_split_of(const struct dl_plan *plan);
 int dl_transformer_shard_of(const struct dl_plan *plan);

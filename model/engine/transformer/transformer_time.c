@@ -4,10 +4,6 @@
  * F-TRANSFORMER-ITERATION: m micro-batches on the slowest stage (kernels, gaps, communication
  * inside layers), the bubble, messages between stages, exposed gradient
  * synchronization, the update, fixed host time, waiting for the slowest device.
- * F-TRANSFORMER-BUBBLE: stages of W_i each, the slowest W: 1F1B takes m W + sum of the other W_i;
- * interleaved with v parts on each device m W + that sum / v; GPipe (m - 1)(max F + max B) + sum
- * W_i. With equal stages the bubble is (p - 1)/m, or (p - 1)/(v m), of the work. Asynchronous
- * (PipeDream) has none.
  * F-TRANSFORMER-SHARD: what overlaps leaves of R seconds of reduction in k buckets behind B seconds
  * of backward: R/k + max(0, R - R/k - B); parameters gathered behind the next forward likewise. An
  * interleaved pipeline finishes the gradients of its v parts p steps apart: B is B (1 + (v-1) p)/v.
@@ -16,20 +12,13 @@
  * (root: g0, r0) is gathered once, before everything, and reduced last. Forward shows g0 + g +
  * max(0, G - g - F), backward max(r, G + R - B) + r0. Copies into and out of the collectives'
  * buffers are compute. F-TRANSFORMER-ACCUMULATE: with several micro-batches each adds its gradients
- * to the sum (read and written in its width), which is compute too. F-TRANSFORMER-BOUNDARY: 2 (m v
- * + p - 2) messages; where the framework moves them behind other micro-batches (interleaved), 2 (p
- * - 1) of them and what the others take beyond a part's work.
+ * to the sum (read and written in its width), which is compute too.
  */
 #include <math.h>
 #include <string.h>
 
-#include "model/engine/schedule.h"
 #include "model/engine/transformer/micro_batch_builder.h"
 #include "model/engine/transformer/transformer_internal.h"
-
-struct stage { /* of one micro-batch, all of it */
-    double forward_s, backward_s, layers;
-};
 
 struct sums { /* of one micro-batch on the slowest stage */
     double forward_s, backward_s, comm_s, error_s, outside_s, comm_error_s, bytes, by_limit_s[3],
@@ -52,44 +41,6 @@ static void add(struct sums *s, const struct dl_transformer_pass *pass, double t
     for (int i = 0; i < 3; i++) s->by_limit_s[i] += times * pass->by_limit_s[i];
     s->step_s += times * pass->step_s;
     s->paced_s += times * pass->paced_s;
-}
-
-/* Whether collectives of data parallelism run behind kernels: not where the host waits for each
- * (F-HOST-BLOCKING). */
-static bool reduces_behind(const struct dl_transformer *tf) {
-    return tf->framework->sync.overlaps_backward && !tf->input.blocking_launches;
-}
-
-/* Exposed communication of sharded states in one micro-batch: forward, backward. */
-static void shard_exposed(const struct dl_transformer *tf,
-                          const struct dl_transformer_mapping *mapping, const struct stage *compute,
-                          double *forward_s, double *backward_s) {
-    const double gather_s = mapping->unit_gather.time_s, reduce_s = mapping->unit_reduce.time_s,
-                 root_gather_s = mapping->gather.time_s, root_reduce_s = mapping->reduce.time_s;
-    const double gathers_s = compute->layers * gather_s, reduces_s = compute->layers * reduce_s;
-    *forward_s = *backward_s = 0;
-    if (mapping->replicas <= 1) return;
-    if (mapping->shard == 2) {
-        const double last_s = root_reduce_s / mapping->buckets;
-        *backward_s = reduces_behind(tf)
-                          ? last_s + fmax(0, root_reduce_s - last_s - compute->backward_s)
-                          : root_reduce_s;
-    }
-    if (mapping->bound && mapping->shard == 2)
-        *backward_s = fmax(0, root_reduce_s - compute->backward_s);
-    if (mapping->shard != 3) return;
-    if (mapping->bound) {
-        *forward_s = fmax(0, root_gather_s + gathers_s - compute->forward_s);
-        *backward_s = fmax(0, gathers_s + reduces_s + root_reduce_s - compute->backward_s);
-        return;
-    }
-    if (!reduces_behind(tf)) {
-        *forward_s = root_gather_s + gathers_s;
-        *backward_s = gathers_s + reduces_s + root_reduce_s;
-        return;
-    }
-    *forward_s = root_gather_s + gather_s + fmax(0, gathers_s - gather_s - compute->forward_s);
-    *backward_s = fmax(reduce_s, gathers_s + reduces_s - compute->backward_s) + root_reduce_s;
 }
 
 /* Exposed communication by cause, and its spread. */
@@ -117,10 +68,10 @@ static double window_s(const struct dl_transformer_mapping *mapping,
 static double exposed_reduce_s(const struct dl_transformer *tf,
                                const struct dl_transformer_mapping *mapping,
                                const struct dl_transformer_choice *choice,
-                               const struct stage *slowest) {
+                               const struct dl_transformer_stage *slowest) {
     const double reduce_s = mapping->reduce.time_s, last_s = reduce_s / mapping->buckets,
                  backward_s = window_s(mapping, choice, slowest->backward_s);
-    if (!reduces_behind(tf)) return reduce_s;
+    if (!dl_transformer_reduces_behind(tf)) return reduce_s;
     if (mapping->bound) {
         const double all_s = reduce_s + (mapping->shard == 1 ? mapping->gather.time_s : 0);
         return fmax(mapping->last_frac * all_s,
@@ -133,10 +84,11 @@ static double exposed_reduce_s(const struct dl_transformer *tf,
 static double exposed_gather_s(const struct dl_transformer *tf,
                                const struct dl_transformer_mapping *mapping,
                                const struct dl_transformer_choice *choice,
-                               const struct stage *slowest) {
+                               const struct dl_transformer_stage *slowest) {
     const double all_s = mapping->gather.time_s, first_s = all_s / mapping->buckets,
                  forward_s = window_s(mapping, choice, slowest->forward_s);
-    if (mapping->bound && mapping->shard == 1 && reduces_behind(tf)) return 0; /* with the sums */
+    if (mapping->bound && mapping->shard == 1 && dl_transformer_reduces_behind(tf))
+        return 0; /* with the sums */
     if (mapping->bound) return fmax(0, all_s - forward_s);
     if (!tf->framework->transformer.overlaps_gather || tf->input.blocking_launches) return all_s;
     return first_s + fmax(0, all_s - first_s - forward_s);
@@ -146,10 +98,11 @@ static double exposed_gather_s(const struct dl_transformer *tf,
  * backward. */
 static double outlasted_s(const struct dl_transformer *tf,
                           const struct dl_transformer_mapping *mapping,
-                          const struct stage *compute) {
+                          const struct dl_transformer_stage *compute) {
     const double gathers_s = compute->layers * mapping->unit_gather.time_s,
                  sums_s = compute->layers * mapping->unit_reduce.time_s;
-    if (mapping->shard != 3 || mapping->replicas <= 1 || !reduces_behind(tf)) return 0;
+    if (mapping->shard != 3 || mapping->replicas <= 1 || !dl_transformer_reduces_behind(tf))
+        return 0;
     return (gathers_s > compute->forward_s ? compute->forward_s : 0) +
            (gathers_s + sums_s > compute->backward_s ? compute->backward_s : 0);
 }
@@ -175,8 +128,9 @@ static void add_sharded_limits(const struct dl_transformer_mapping *mapping, dou
 /* Gradients, parameters and the tied embedding once an iteration; what stages 2 and 3 do at every
  * micro-batch is given. */
 static void add_data(const struct dl_transformer *tf, const struct dl_transformer_mapping *mapping,
-                     const struct dl_transformer_choice *choice, const struct stage *slowest,
-                     double each_exposed_s, struct dl_transformer_result *out) {
+                     const struct dl_transformer_choice *choice,
+                     const struct dl_transformer_stage *slowest, double each_exposed_s,
+                     struct dl_transformer_result *out) {
     const double micro_batches = choice->micro_batches;
     const double n = mapping->replicas, g = mapping->shard_ranks,
                  n_e = fmax(1, mapping->expert_replicas);
@@ -232,93 +186,6 @@ static void add_data(const struct dl_transformer *tf, const struct dl_transforme
     }
 }
 
-/* What each kind of stage takes for a micro-batch: first, between, last; one stage has all. */
-static void time_stages(const struct dl_transformer_mapping *mapping,
-                        const struct dl_transformer_micro_batch *micro_batch,
-                        const struct dl_transformer_choice *choice, struct stage stages[3]) {
-    const int recompute = (int)choice->recompute;
-    const double add_s = choice->micro_batches > 1 ? mapping->accumulate_s : 0;
-    const struct dl_transformer_pass *f = micro_batch->forward;
-    for (int i = 0; i < 3; i++) {
-        const bool first = i == 0, last = i == 2 || mapping->split.pp <= 1;
-        const double layers = mapping->split.pp <= 1 ? mapping->stage_layers
-                              : i == 1               ? mapping->stage_layers
-                                                     : mapping->end_layers[last ? 1 : 0];
-        stages[i].layers = layers;
-        stages[i].forward_s = layers * (f[DL_TRANSFORMER_BODY].step_s + mapping->copy_out_s) +
-                              (first ? f[DL_TRANSFORMER_BEFORE].step_s : 0) +
-                              (last ? f[DL_TRANSFORMER_AFTER].step_s : 0);
-        stages[i].backward_s =
-            layers * (micro_batch->backward[DL_TRANSFORMER_BODY][recompute].step_s +
-                      mapping->copy_out_s + mapping->copy_in_s + add_s) +
-            (first ? micro_batch->backward[DL_TRANSFORMER_BEFORE][recompute].step_s : 0) +
-            (last ? micro_batch->backward[DL_TRANSFORMER_AFTER][recompute].step_s : 0);
-    }
-}
-
-/* F-FW-IDEAL: stages of the bound are cut evenly, wherever that is. */
-static bool cuts_evenly(const struct dl_transformer_mapping *mapping) {
-    return mapping->bound && mapping->split.pp > 1;
-}
-
-static void even_stages(const struct dl_transformer_mapping *mapping, struct stage stages[3]) {
-    const double pp = (double)mapping->split.pp, /* stages like the second one */
-        between = (mapping->all_layers - mapping->end_layers[0] - mapping->end_layers[1]) /
-                  stages[1].layers;
-    const struct stage mean = {
-        .layers = mapping->all_layers / pp,
-        .forward_s =
-            (stages[0].forward_s + between * stages[1].forward_s + stages[2].forward_s) / pp,
-        .backward_s =
-            (stages[0].backward_s + between * stages[1].backward_s + stages[2].backward_s) / pp};
-    stages[0] = stages[1] = stages[2] = mean;
-}
-
-struct pace { /* of a pipeline: its slowest stage, what a micro-batch exposes there, the bubble */
-    int slowest;
-    double exposed_s, bubble_s;
-};
-
-/* Of all stages between the first and the last, of which some may have a layer less. */
-static double between_s(const struct dl_transformer_mapping *mapping, const struct stage *one,
-                        double all_s) {
-    const double count = (double)mapping->split.pp - 2,
-                 layers = mapping->all_layers - mapping->end_layers[0] - mapping->end_layers[1];
-    return count * all_s -
-           (count * one->layers - layers) / one->layers * (one->forward_s + one->backward_s);
-}
-
-static struct pace pace_of(const struct dl_transformer *tf,
-                           const struct dl_transformer_mapping *mapping,
-                           const struct dl_transformer_choice *choice,
-                           const struct stage stages[3]) {
-    const double pp = (double)mapping->split.pp, m = choice->micro_batches;
-    const double v = choice->schedule == DL_INTERLEAVED ? (double)choice->virtual_stages : 1;
-    struct pace out = {.slowest = 0};
-    double most_forward_s = 0, most_backward_s = 0, sum_s = 0, work_s = -1;
-    for (int i = 0; i < 3; i++) {
-        if ((i == 1 && pp < 3) || (i == 2 && pp < 2)) continue;
-        double forward_s, backward_s;
-        shard_exposed(tf, mapping, &stages[i], &forward_s, &backward_s);
-        const double all_s = stages[i].forward_s + stages[i].backward_s + forward_s + backward_s;
-        sum_s += i == 1 ? between_s(mapping, &stages[1], all_s) : all_s;
-        most_forward_s = fmax(most_forward_s, stages[i].forward_s + forward_s);
-        most_backward_s = fmax(most_backward_s, stages[i].backward_s + backward_s);
-        if (all_s <= work_s) continue;
-        work_s = all_s;
-        out.slowest = i;
-        out.exposed_s = forward_s + backward_s;
-    }
-    if (cuts_evenly(mapping) && choice->schedule != DL_ASYNC)
-        out.bubble_s = dl_pipeline_least_of_any_s(pp * work_s, pp, v, m) - m * work_s;
-    else if (choice->schedule == DL_GPIPE)
-        out.bubble_s = (m - 1) * (most_forward_s + most_backward_s) + sum_s - m * work_s;
-    else if (choice->schedule != DL_ASYNC)
-        out.bubble_s = (sum_s - work_s) / v;
-    if (out.bubble_s < 0 || pp <= 1) out.bubble_s = 0; /* rounding */
-    return out;
-}
-
 /* All micro-batches on the slowest stage. */
 static void run_stage(const struct dl_transformer_mapping *mapping,
                       const struct dl_transformer_micro_batch *micro_batch, double m, int recompute,
@@ -330,10 +197,10 @@ static void run_stage(const struct dl_transformer_mapping *mapping,
     for (int p = 0; p < DL_TRANSFORMER_PARTS; p++) {
         const bool there =
             p == DL_TRANSFORMER_BODY || (p == DL_TRANSFORMER_BEFORE ? out->before : out->after);
-        const double times = p == DL_TRANSFORMER_BODY ? out->layers
-                             : cuts_evenly(mapping)   ? 1 / (double)mapping->split.pp
-                                                      : 1;
-        if (!there && !cuts_evenly(mapping)) continue;
+        const double times = p == DL_TRANSFORMER_BODY              ? out->layers
+                             : dl_transformer_cuts_evenly(mapping) ? 1 / (double)mapping->split.pp
+                                                                   : 1;
+        if (!there && !dl_transformer_cuts_evenly(mapping)) continue;
         add(&one, &micro_batch->forward[p], times, true);
         add(&one, &micro_batch->backward[p][recompute], times, false);
     }
@@ -352,18 +219,40 @@ static void run_stage(const struct dl_transformer_mapping *mapping,
     out->sent_bytes = m * one.bytes;
 }
 
-/* F-TRANSFORMER-BOUNDARY: what messages between stages expose. */
-static double boundary_s(const struct dl_transformer *tf,
-                         const struct dl_transformer_choice *choice, const struct stage *slowest,
-                         double message_s, double pp) {
-    const bool interleaved = choice->schedule == DL_INTERLEAVED;
-    const double m = choice->micro_batches, v = interleaved ? (double)choice->virtual_stages : 1;
-    if (dl_framework_is_bound(tf->framework)) return 2 * (pp - 1) * message_s;
-    if (!interleaved || !tf->framework->transformer.boundary_overlaps ||
-        tf->input.blocking_launches)
-        return 2 * (m * v + pp - 2) * message_s;
-    const double behind_s = (slowest->forward_s + slowest->backward_s) / (2 * v);
-    return 2 * (pp - 1) * message_s + 2 * (m * v - 1) * fmax(0, message_s - behind_s);
+static void evaluate(const struct dl_transformer *tf, const struct dl_transformer_mapping *mapping,
+                     const struct dl_transformer_micro_batch *micro_batch,
+                     const struct dl_collective_time *boundary,
+                     const struct dl_transformer_choice *choice, bool least,
+                     struct dl_transformer_result *out) {
+    const int recompute = (int)choice->recompute;
+    const double pp = (double)mapping->split.pp, m = choice->micro_batches;
+    const double v = choice->schedule == DL_INTERLEAVED ? (double)choice->virtual_stages : 1;
+    struct dl_evidence *e = &out->evidence;
+    memset(out, 0, sizeof *out);
+    const struct dl_transformer_pace pace =
+        dl_transformer_pace_of(tf, mapping, micro_batch, choice, boundary->time_s, least);
+    out->before = pace.slowest == 0;
+    out->after = pace.slowest == 2 || pp <= 1;
+    out->layers = pace.stage.layers;
+    run_stage(mapping, micro_batch, m, recompute, out);
+    e->update_s = mapping->update_s;
+    e->bubble_s = pace.bubble_s;
+    e->host_s += tf->framework->host.iteration_s;
+    e->paced_s += tf->framework->host.iteration_s;
+    e->straggler_frac = mapping->straggler_frac;
+    if (pp > 1) {
+        out->boundary_s = pace.boundary_s;
+        e->comm_s = fmax(pace.boundary_s, 2 * m * v * boundary->time_s);
+        out->sent_bytes += 2 * m * v * micro_batch->boundary_bytes;
+        add_limits(boundary, pace.boundary_s, e);
+    }
+    add_data(tf, mapping, choice, &pace.stage, pace.exposed_s, out);
+    e->comm_s += out->tensor_s + out->data_s;
+    e->exposed_comm_s = out->tensor_s + pace.boundary_s + out->data_exposed_s;
+    e->backward_s += mapping->slowdown_frac * fmax(0, out->data_s - out->data_exposed_s);
+    dl_compose_input(&mapping->input, tf->framework, 0, e);
+    dl_compose_iteration(e, &out->iteration);
+    dl_transformer_hold(tf, mapping, micro_batch, choice, out);
 }
 
 void dl_transformer_evaluate(const struct dl_transformer *tf,
@@ -372,50 +261,14 @@ void dl_transformer_evaluate(const struct dl_transformer *tf,
                              const struct dl_collective_time *boundary,
                              const struct dl_transformer_choice *choice,
                              struct dl_transformer_result *out) {
-    const int recompute = (int)choice->recompute;
-    const double pp = (double)mapping->split.pp, m = choice->micro_batches;
-    const double v = choice->schedule == DL_INTERLEAVED ? (double)choice->virtual_stages : 1;
-    struct dl_evidence *e = &out->evidence;
-    struct stage stages[3];
-    memset(out, 0, sizeof *out);
-    time_stages(mapping, micro_batch, choice, stages);
-    if (cuts_evenly(mapping)) even_stages(mapping, stages);
-    const struct pace pace = pace_of(tf, mapping, choice, stages);
-    out->before = pace.slowest == 0;
-    out->after = pace.slowest == 2 || pp <= 1;
-    out->layers = stages[pace.slowest].layers;
-    run_stage(mapping, micro_batch, m, recompute, out);
-    e->update_s = mapping->update_s;
-    e->bubble_s = pace.bubble_s;
-    e->host_s += tf->framework->host.iteration_s;
-    e->paced_s += tf->framework->host.iteration_s;
-    e->straggler_frac = mapping->straggler_frac;
-    if (pp > 1) {
-        out->boundary_s = boundary_s(tf, choice, &stages[pace.slowest], boundary->time_s, pp);
-        out->sent_bytes += 2 * m * v * micro_batch->boundary_bytes;
-        add_limits(boundary, out->boundary_s, e);
-    }
-    add_data(tf, mapping, choice, &stages[pace.slowest], pace.exposed_s, out);
-    e->comm_s = out->tensor_s + out->boundary_s + out->data_s;
-    e->exposed_comm_s = out->tensor_s + out->boundary_s + out->data_exposed_s;
-    e->backward_s += mapping->slowdown_frac * fmax(0, out->data_s - out->data_exposed_s);
-    dl_compose_input(&mapping->input, tf->framework, 0, e);
-    dl_compose_iteration(e, &out->iteration);
-    dl_transformer_hold(tf, mapping, micro_batch, choice, out);
+    evaluate(tf, mapping, micro_batch, boundary, choice, false, out);
 }
 
-void dl_transformer_stage_times(const struct dl_transformer_parts *t, struct dl_prediction *out) {
-    const int count = (int)t->mapping.split.pp;
-    struct stage stages[3];
-    if (count <= 1) return;
-    struct dl_stage_time *times = dl_arena_alloc(t->arena, (size_t)count, sizeof *times);
-    time_stages(&t->mapping, &t->micro_batch, &t->choice, stages);
-    for (int i = 0; i < count; i++) {
-        const struct stage *stage = &stages[i == 0 ? 0 : i == count - 1 ? 2 : 1];
-        shard_exposed(t->tf, &t->mapping, stage, &times[i].forward_s, &times[i].backward_s);
-        times[i].forward_s += stage->forward_s;
-        times[i].backward_s += stage->backward_s;
-    }
-    out->stage_times = times;
-    out->micro_batches = t->choice.micro_batches;
+void dl_transformer_least(const struct dl_transformer *tf,
+                          const struct dl_transformer_mapping *mapping,
+                          const struct dl_transformer_micro_batch *micro_batch,
+                          const struct dl_collective_time *boundary,
+                          const struct dl_transformer_choice *choice,
+                          struct dl_transformer_result *out) {
+    evaluate(tf, mapping, micro_batch, boundary, choice, true, out);
 }

@@ -7,7 +7,7 @@
 #include "model/core/text.h"
 #include "model/framework/checkpoint/formats/formats.h"
 
-const char *const dl_checkpoint_writer_names[] = {"first", "shard", "every", NULL};
+const char *const dl_checkpoint_writer_names[] = {"rank 0", "all, shards", "all, copies", NULL};
 
 const struct dl_checkpoint_format *const dl_checkpoint_formats[] = {
     &dl_checkpoint_torch_save,

@@ -33,7 +33,7 @@ enum dl_checkpoint_writers {
     DL_WRITER_SHARD, /* every rank writes its part */
     DL_WRITER_EVERY, /* every rank writes a whole copy */
 };
-extern const char *const dl_checkpoint_writer_names[]; /* "first", "shard", "every", NULL */
+extern const char *const dl_checkpoint_writer_names[]; /* "rank 0", ..., NULL */
 
 /* What a bit-exact restart needs, and whether the format's usual call saves it. */
 enum {

@@ -121,7 +121,7 @@ const char *dl_rewrite(const struct dl_workload *workload, const char *suffix,
     }
     dl_jw_end(&w);
     dl_jw_end(&w);
-    return changed && !w.failed ? w.text : NULL;
+    return changed ? w.text : NULL;
 }
 
 void dl_advise_add_rewritten(const struct dl_advise_state *state, struct dl_advise_change *changes,

@@ -231,7 +231,7 @@ def from_torch(model: Union[nn.Module, Callable[[], nn.Module]], example_inputs:
 
     model: a module, or a function that makes one (then its parameters need no memory either).
     example_inputs: a tensor, a tuple of arguments or a dict of keyword arguments; the first extent
-    is the batch. Their values are not looked at.
+    is the batch. Their values are not used.
     loss: None: the output's own loss, else cross-entropy of outputs [batch, classes] and, of
     tokens, [batch, tokens, classes] (of images: mean square error, of others: the mean); "cross_entropy", "mse", "mean"; or a function of the
     output.

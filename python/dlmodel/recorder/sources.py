@@ -52,7 +52,7 @@ def _config(source: Any) -> Any:
     try:
         return transformers.AutoConfig.for_model(kind, **fields)
     except ValueError as error:
-        raise RecordError("transformers %s knows no model_type %r; a later release may"
+        raise RecordError("transformers %s has no model_type %r; a later release may"
                           % (transformers.__version__, kind)) from error
 
 
@@ -160,7 +160,7 @@ def from_transformers(config: Any, *, seq: Optional[int] = None,
                               summary="recorded from transformers %s: %s" % (
                                   _package("transformers").__version__, type(model).__name__),
                               **options)
-    recorded.notes.extend("%s is taken for 0: each step runs all layers, or the mean is not known"
+    recorded.notes.extend("%s is set to 0: each step runs all layers, or the mean is not known"
                           % key for key in dropped)
     return recorded
 

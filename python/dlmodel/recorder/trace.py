@@ -232,7 +232,7 @@ def _grouped_flop(left: torch.Tensor, right: torch.Tensor, *unused: Any,
 
 def _convolution_backward_flop(grad: torch.Tensor, value: torch.Tensor, weight: torch.Tensor,
                                *more: Any, **unused: Any) -> int:
-    """Of data and of weights, as asked for. FlopCounterMode takes no notice of groups here."""
+    """Of data and of weights, as requested. FlopCounterMode ignores groups here."""
     transposed, wanted = more[4], more[7]
     positions = (value if transposed else grad).shape[2:].numel()
     return int(sum(wanted[:2]) * 2 * grad.shape[0] * positions * weight.numel())
@@ -446,7 +446,7 @@ def record(factory: Union[nn.Module, Callable[[], nn.Module]], inputs: Inputs, b
 
 def compare(trace: Trace, other: Optional[Trace]) -> bool:
     """Sets sample shapes of `trace` from a second recording at another batch. False: the two differ
-    in more than extents, or there is none; then the first extent is taken for the batch."""
+    in more than extents, or there is none; then the first extent is assumed to be the batch."""
     same = other is not None and len(trace.values) == len(other.values) and all(
         a.name == b.name for a, b in zip(trace.ops, other.ops)) and len(trace.ops) == len(other.ops)
     for i, value in enumerate(trace.values):

@@ -9,9 +9,9 @@ static int propose(const struct dl_advise_state *s, struct dl_advise_change *cha
     int count = 0;
     if (s->plan->micro_batch_samples > 0) return 0;
     for (int i = 0; i < 4; i++) {
-        bool told = false; /* of 4 samples, the next 8 are twice as many */
-        for (int k = 0; k < i; k++) told = told || wanted[k] == wanted[i];
-        if (told || wanted[i] <= now || wanted[i] != floor(wanted[i]) ||
+        bool seen = false; /* of 4 samples, the next 8 are twice as many */
+        for (int k = 0; k < i; k++) seen = seen || wanted[k] == wanted[i];
+        if (seen || wanted[i] <= now || wanted[i] != floor(wanted[i]) ||
             (dl_known(most) && wanted[i] > most))
             continue;
         const char *value = dl_arena_printf(s->arena, "%.0f", wanted[i]);

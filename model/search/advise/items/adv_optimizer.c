@@ -6,9 +6,8 @@
 #include "model/framework/framework.h"
 
 static int propose(const struct dl_advise_state *s, struct dl_advise_change *changes) {
-    const int now = s->framework->kernels.optimizer_kernels;
     int count = 0;
-    if (now <= DL_OPTIMIZER_FUSED) return 0;
+    if (s->framework->kernels.optimizer == NULL) return 0;
     dl_advise_add(changes, &count, "set", "optimizer_kernels=fused", "a fused optimizer",
                   dl_advise_is(s, "pytorch") ? "fused=True of the optimizer, or apex.optimizers"
                                              : "an optimizer that is one operation");

@@ -1,5 +1,5 @@
 # Spack recipe of dlmodel. In a clone of the repository:
-#     spack repo add packaging/spack && spack dev-build dlmodel@0.1.0
+#     spack repo add packaging/spack && spack dev-build dlmodel@0.2.0
 # (dev-build takes the sources of the present folder; nothing is downloaded).
 from spack.package import *
 
@@ -14,7 +14,7 @@ class Dlmodel(MakefilePackage):
 
     license("Apache-2.0")
 
-    version("0.1.0")
+    version("0.2.0")
 
     variant("cuda", default=False, description="probes for NVIDIA GPUs (cuBLAS, cuDNN, NCCL)")
     variant("mpi", default=True, description="probes of MPI messages")

@@ -1,0 +1,138 @@
+/* compare_fit_print.c - `compare --fit KEY=START`: reads the keys to fit, and prints values,
+ * errors and, with --leave-out, the error on the rows that each fit had not seen. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/catalog/command.h"
+#include "fits/compare_fit.h"
+#include "predict/options/where.h"
+
+enum { MAX_GROUPS = 64 };
+
+static const struct dl_column columns[] = {
+    {"fit", "fit", "", DL_COLUMN_STRING, 0, 0},
+    {"key", "key", "", DL_COLUMN_STRING, 0, 0},
+    {"start", "start", "", DL_COLUMN_NUMBER, 0, 4},
+    {"value", "value", "", DL_COLUMN_NUMBER, 0, 4},
+    {"rows", "rows", "", DL_COLUMN_INTEGER, 0, 0},
+    {"error_before_pct", "before", "%", DL_COLUMN_NUMBER, 0, 3},
+    {"error_after_pct", "after", "%", DL_COLUMN_NUMBER, 0, 3},
+    {"left_out_rows", "unseen rows", "", DL_COLUMN_INTEGER, 0, 0},
+    {"left_out_error_pct", "unseen", "%", DL_COLUMN_NUMBER, 0, 3},
+};
+
+static enum dl_code read_fit(const struct dl_options *options, struct dl_arena *arena,
+                             struct dl_fit *fit, struct dl_err *err) {
+    fit->count = 0;
+    for (int i = 0; i < options->given_count; i++) {
+        if (strcmp(options->given[i].option->name, "fit") != 0) continue;
+        const char *text = options->given[i].value, *equals = strchr(text, '=');
+        char *end = NULL;
+        const double start = equals == NULL ? 0 : strtod(equals + 1, &end);
+        if (equals == NULL || equals == text || *end != 0 || !(start > 0 && start < 1e30)) {
+            return dl_fail(
+                err, DL_ERR_USAGE,
+                "--fit: expected KEY=START with a number above 0 in SI units, got \"%s\"", text);
+        }
+        if (fit->count == DL_FIT_KEYS)
+            return dl_fail(err, DL_ERR_USAGE, "--fit: at most %d keys", DL_FIT_KEYS);
+        const char *key = dl_arena_strndup(arena, text, (size_t)(equals - text));
+        fit->values[fit->count++] = (struct dl_fit_value){.key = key, .start_value = start};
+    }
+    return DL_OK;
+}
+
+static void add_rows(struct dl_table *table, const char *name, const struct dl_fit *fit,
+                     int left_rows, double left_pct) {
+    for (int i = 0; i < fit->count; i++) {
+        union dl_cell *cells = dl_table_row(table);
+        cells[0].string = name;
+        cells[1].string = fit->values[i].key;
+        cells[2].number = fit->values[i].start_value;
+        cells[3].number = fit->values[i].value;
+        cells[4].integer = fit->rows;
+        cells[5].number = fit->error_before_pct;
+        cells[6].number = fit->error_after_pct;
+        cells[7].integer = left_rows;
+        cells[8].number = left_pct;
+    }
+}
+
+static int groups_of(const struct dl_csv *csvs, int count, const char *column, const char **out) {
+    int found = 0;
+    for (int i = 0; i < count; i++) {
+        for (int r = 0; r < csvs[i].row_count && found < MAX_GROUPS; r++) {
+            const char *text = dl_filter_cell(&csvs[i], r, column);
+            bool known = false;
+            for (int k = 0; k < found && !known; k++) known = strcmp(out[k], text) == 0;
+            if (!known) out[found++] = text;
+        }
+    }
+    return found;
+}
+
+/* Rows with (keep) or without that value. */
+static void part(const struct dl_csv *csvs, int count, const char *column, const char *value,
+                 bool keep, struct dl_arena *arena, struct dl_csv **out) {
+    *out = dl_arena_alloc(arena, (size_t)count, sizeof **out);
+    for (int i = 0; i < count; i++) {
+        const char *const **rows =
+            dl_arena_alloc(arena, (size_t)csvs[i].row_count + 1, sizeof *rows);
+        int *lines = dl_arena_alloc(arena, (size_t)csvs[i].row_count + 1, sizeof *lines);
+        int n = 0;
+        for (int r = 0; r < csvs[i].row_count; r++) {
+            if ((strcmp(dl_filter_cell(&csvs[i], r, column), value) == 0) != keep) continue;
+            rows[n] = csvs[i].rows[r];
+            lines[n++] = csvs[i].row_lines[r];
+        }
+        (*out)[i] = csvs[i];
+        (*out)[i].rows = rows;
+        (*out)[i].row_lines = lines;
+        (*out)[i].row_count = n;
+    }
+}
+
+enum dl_code dl_compare_fit_run(struct dl_context *context, const struct dl_options *options,
+                                const struct dl_data *data, const struct dl_csv *csvs, int count,
+                                struct dl_err *err) {
+    struct dl_fit fit = {.count = 0};
+    struct dl_table table;
+    const char *column = dl_option_text(options, "leave-out");
+    const bool anchor = dl_option_given(options, "anchor");
+    enum dl_format format = DL_FORMAT_TEXT;
+    DL_TRY(dl_output_format(options, &format, err));
+    DL_TRY(read_fit(options, context->arena, &fit, err));
+    dl_table_init(&table, context->arena, columns, sizeof columns / sizeof columns[0]);
+    DL_TRY(dl_compare_fit(data, csvs, count, anchor, &fit, err));
+    add_rows(&table, "all", &fit, 0, NAN);
+    const char *groups[MAX_GROUPS];
+    const int group_count = column == NULL ? 0 : groups_of(csvs, count, column, groups);
+    if (column != NULL && group_count < 2) {
+        return dl_fail(err, DL_ERR_USAGE, "--leave-out %s: all rows have the same value", column);
+    }
+    for (int g = 0; g < group_count; g++) {
+        struct dl_csv *seen, *unseen;
+        double left_pct = NAN;
+        int left_rows = 0;
+        if (context->progress)
+            context->note(context, "fit %d of %d: without %s", g + 1, group_count, groups[g]);
+        part(csvs, count, column, groups[g], false, context->arena, &seen);
+        part(csvs, count, column, groups[g], true, context->arena, &unseen);
+        DL_TRY(dl_compare_fit(data, seen, count, anchor, &fit, err));
+        DL_TRY(dl_compare_fit_error(data, unseen, count, anchor, &fit, &left_pct, &left_rows, err));
+        add_rows(&table, dl_arena_printf(context->arena, "without %s", groups[g]), &fit, left_rows,
+                 left_pct);
+    }
+    if (format == DL_FORMAT_JSON) {
+        struct dl_json_writer w;
+        dl_jw_init(&w, context->arena, false);
+        dl_output_header(&w, "dlmodel-fit");
+        dl_jw_array(&w, "fits");
+        dl_table_json(&table, &w);
+        dl_jw_end(&w);
+        dl_jw_end(&w);
+        return context->output(options, dl_arena_printf(context->arena, "%s\n", w.text), err);
+    }
+    return context->output(
+        options, format == DL_FORMAT_CSV ? dl_table_csv(&table) : dl_table_text(&table), err);
+}

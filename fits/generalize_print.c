@@ -1,0 +1,422 @@
+/* generalize_print.c - prints errors of runs that were in no fit. */
+#include "fits/generalize_print.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/core/columns.h"
+#include "model/core/file.h"
+#include "model/statistics/stats.h"
+#include "model/catalog/command.h"
+#include "predict/compare/decisions.h"
+#include "fits/interval_fit.h"
+#include "fits/learning.h"
+
+bool dl_generalize_wanted(const struct dl_options *options) {
+    return dl_option_given(options, "generalize") || dl_option_given(options, "fit-constants") ||
+           dl_option_given(options, "learning-curve") || dl_option_given(options, "write") ||
+           dl_option_given(options, "intervals") || dl_option_given(options, "tables");
+}
+
+static const struct dl_column columns[] = {
+    {"group", "left out", "", DL_COLUMN_STRING, 0, 0},
+    {"rows", "rows", "", DL_COLUMN_INTEGER, 0, 0},
+    {"skipped", "not predicted", "", DL_COLUMN_INTEGER, 0, 0},
+    {"mape_pct", "mean", "%", DL_COLUMN_NUMBER, 0, 3},
+    {"median_ape_pct", "median", "%", DL_COLUMN_NUMBER, 0, 3},
+    {"p90_ape_pct", "90th", "%", DL_COLUMN_NUMBER, 0, 3},
+    {"max_ape_pct", "worst", "%", DL_COLUMN_NUMBER, 0, 3},
+    {"bias_pct", "bias", "%", DL_COLUMN_NUMBER, 0, 3},
+    {"in_sample_mape_pct", "mean in-sample", "%", DL_COLUMN_NUMBER, 0, 3},
+    {"coverage_pct", "coverage", "%", DL_COLUMN_NUMBER, 0, 3},
+    {"interval_ratio_median", "interval ratio", "", DL_COLUMN_NUMBER, 0, 3},
+};
+static const struct dl_column row_columns[] = {
+    {"id", "id", "", DL_COLUMN_STRING, 0, 0},
+    {"source", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"system", "system", "", DL_COLUMN_STRING, 0, 0},
+    {"framework", "framework", "", DL_COLUMN_STRING, 0, 0},
+    {"workload", "workload", "", DL_COLUMN_STRING, 0, 0},
+    {"devices", "dev", "", DL_COLUMN_INTEGER, 0, 0},
+    {"predicted_s", "predicted", "s", DL_COLUMN_NUMBER, 0, 4},
+    {"measured_s", "measured", "s", DL_COLUMN_NUMBER, 0, 4},
+    {"predicted_low_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"predicted_high_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"release", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"precision", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"device", NULL, NULL, DL_COLUMN_STRING, 0, 0},
+    {"exposed_comm_frac", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"overhead_frac", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"waits_frac", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"model_sigma_log", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
+    {"error_pct", "error", "%", DL_COLUMN_NUMBER, 0, 3},
+    {"in_sample_error_pct", "in-sample", "%", DL_COLUMN_NUMBER, 0, 3},
+};
+enum { SHOWN_ROWS = 10, LONGEST = 56 };
+
+/* (predicted - measured) / measured of what the row measured. */
+static double error_pct(const struct dl_fit_row *row, double iteration_s) {
+    return 100 * (row->throughput ? row->measured_s / iteration_s - 1
+                                  : iteration_s / row->measured_s - 1);
+}
+
+/* Rows as `compare` has them, so that both summarize errors alike; `source` is the group. */
+static void comparison_of(const struct dl_generalized *g,
+                          const struct dl_fit_prediction *predictions, struct dl_comparison *out) {
+    for (size_t i = 0; i < g->rows->count; i++) {
+        const struct dl_fit_row *row = &g->rows->rows[i];
+        const struct dl_fit_prediction *p = &predictions[i];
+        struct dl_compared *c = dl_comparison_add(out);
+        *c = (struct dl_compared){
+            .id = row->id,
+            .source = g->groups[g->group_of[i]],
+            .system = row->system,
+            .framework = row->framework,
+            .workload = row->workload,
+            .devices = row->devices,
+            .predicted = p->iteration_s,
+            .iteration_s = p->iteration_s,
+            .measured = row->measured_s,
+            .error_pct = error_pct(row, p->iteration_s),
+            .low = p->low_s,
+            .high = p->high_s,
+            .decision = row->decision,
+            .skipped = !dl_known(row->measured_s) || !dl_known(p->iteration_s),
+        };
+    }
+}
+
+struct report {
+    bool anchor;
+    const struct dl_fit_prediction *predictions; /* of the rows, held out */
+    const struct dl_generalized *g;
+    struct dl_comparison held_out, in_sample;
+    struct dl_error_summary *list, *in_sample_list;
+    int count, in_sample_count;
+    struct dl_decision *decisions;
+    int decision_count;
+};
+
+/* As dl_prediction_own_half_log. */
+static double own_half_log(const struct dl_interval_model *model, const struct dl_fit_row *row,
+                           const struct dl_fit_prediction *p) {
+    const struct dl_interval_case c = dl_fit_case(row, p);
+    const double half = log(p->high_s / p->iteration_s), sigma = dl_interval_sigma_log(model, &c),
+                 shared = fmin(sigma, dl_interval_shared_sigma_log(model, &c));
+    return half * sqrt(1 - shared * shared / (sigma * sigma));
+}
+
+static enum dl_code make_report(const struct dl_generalized *g,
+                                const struct dl_interval_model *model, bool anchor,
+                                struct dl_arena *arena, struct report *out, struct dl_err *err) {
+    const size_t n = g->rows->count;
+    *out = (struct report){.g = g,
+                           .anchor = anchor,
+                           .predictions = anchor ? g->anchored : g->held_out,
+                           .held_out.arena = arena,
+                           .in_sample.arena = arena};
+    comparison_of(g, out->predictions, &out->held_out);
+    comparison_of(g, anchor ? g->in_sample_anchored : g->in_sample, &out->in_sample);
+    DL_TRY(dl_compare_summarize(&out->held_out, &out->list, &out->count, err));
+    DL_TRY(dl_compare_summarize(&out->in_sample, &out->in_sample_list, &out->in_sample_count, err));
+    struct dl_decision_row *rows = dl_arena_alloc(arena, n + 1, sizeof *rows);
+    for (size_t i = 0; i < n; i++) {
+        const double half = own_half_log(model, &g->rows->rows[i], &out->predictions[i]);
+        rows[i] = (struct dl_decision_row){
+            .keys = g->rows->rows[i].decision,
+            .predicted_s = out->predictions[i].iteration_s,
+            .measured_s = g->rows->rows[i].measured_s,
+            .plan_half_log =
+                model->plans_sigma_log > 0 ? DL_NORMAL_80 * model->plans_sigma_log : half,
+            .framework_half_log = half};
+    }
+    return dl_decisions(rows, n, arena, &out->decisions, &out->decision_count, err);
+}
+
+static const char *brief(struct dl_arena *arena, const char *text) {
+    int length = LONGEST;
+    if (strlen(text) <= (size_t)LONGEST) return text;
+    while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80) length--;
+    return dl_arena_printf(arena, "%.*s...", length, text);
+}
+
+/* Groups, then "all" and the macro-average, which are the last two of a summary. */
+static void fill_groups(const struct report *r, bool people, struct dl_table *table) {
+    for (int i = 0; i < r->count; i++) {
+        const struct dl_error_summary *s = &r->list[i];
+        if (strcmp(s->kind, "system") == 0) continue;
+        union dl_cell *cells = dl_table_row(table);
+        const char *name = strcmp(s->group, "all-by-source") == 0 ? "macro-average" : s->group;
+        cells[0].string = people ? brief(table->arena, name) : name;
+        cells[1].integer = s->rows;
+        cells[2].integer = s->skipped;
+        const double numbers[] = {s->mape_pct,    s->median_ape_pct,
+                                  s->p90_ape_pct, s->max_ape_pct,
+                                  s->bias_pct,    r->in_sample_list[i].mape_pct,
+                                  s->inside_pct,  s->interval_ratio_median};
+        for (int k = 0; k < 8; k++) cells[3 + k].number = numbers[k];
+    }
+}
+
+static void add_row(struct dl_table *table, const struct report *r, size_t i, bool people) {
+    const struct dl_fit_row *row = &r->g->rows->rows[i];
+    const struct dl_fit_prediction *p = &r->predictions[i];
+    union dl_cell *cells = dl_table_row(table);
+    cells[0].string = row->id;
+    cells[1].string = row->source;
+    cells[2].string = row->system;
+    cells[3].string = row->framework;
+    cells[4].string = people ? brief(table->arena, row->workload) : row->workload;
+    cells[5].integer = row->devices;
+    cells[6].number = p->iteration_s;
+    cells[7].number = row->measured_s;
+    cells[8].number = p->low_s;
+    cells[9].number = p->high_s;
+    cells[10].string = row->release;
+    cells[11].string = dl_precision_names[row->precision];
+    cells[12].string = row->device;
+    cells[13].number = p->exposed_frac;
+    cells[14].number = p->overhead_frac;
+    cells[15].number = p->waits_frac;
+    cells[16].number = p->model_sigma_log;
+    cells[17].number = r->held_out.rows[i].error_pct;
+    cells[18].number = r->in_sample.rows[i].error_pct;
+}
+
+/* The largest errors, at most so many. */
+static void fill_rows(const struct report *r, size_t most, bool people, struct dl_table *table) {
+    const size_t n = r->g->rows->count;
+    bool *shown = dl_arena_alloc(table->arena, n + 1, sizeof *shown);
+    for (size_t k = 0; k < most; k++) {
+        size_t worst = n;
+        for (size_t i = 0; i < n; i++) {
+            if (r->held_out.rows[i].skipped || shown[i]) continue;
+            if (worst == n ||
+                fabs(log(r->predictions[i].iteration_s / r->g->rows->rows[i].measured_s)) >
+                    fabs(log(r->predictions[worst].iteration_s /
+                             r->g->rows->rows[worst].measured_s)))
+                worst = i;
+        }
+        if (worst == n) return;
+        shown[worst] = true;
+        add_row(table, r, worst, people);
+    }
+}
+
+static enum dl_code print_json(struct dl_context *context, const struct dl_options *options,
+                               const struct report *r, const struct dl_table *groups,
+                               const struct dl_table *rows, struct dl_err *err) {
+    struct dl_json_writer w;
+    const size_t k = (size_t)r->g->constants->count;
+    dl_jw_init(&w, context->arena, false);
+    dl_output_header(&w, "dlmodel-generalization");
+    dl_jw_string(&w, "by", dl_leave_out_names[r->g->by]);
+    dl_jw_bool(&w, "anchor", r->anchor);
+    dl_jw_array(&w, "constants");
+    for (size_t j = 0; j < k; j++) {
+        dl_jw_object(&w, NULL);
+        dl_jw_string(&w, "key", r->g->constants->list[j].key);
+        dl_jw_number(&w, "value", r->g->constants->list[j].value);
+        dl_jw_number(&w, "fitted", r->g->all_values[j]);
+        dl_jw_object(&w, "without");
+        for (size_t i = 0; i < r->g->group_count; i++)
+            dl_jw_number(&w, r->g->groups[i], r->g->values[i * k + j]);
+        dl_jw_end(&w);
+        dl_jw_end(&w);
+    }
+    dl_jw_end(&w);
+    dl_jw_array(&w, "rows");
+    dl_table_json(rows, &w);
+    dl_jw_end(&w);
+    dl_jw_array(&w, "summary");
+    dl_table_json(groups, &w);
+    dl_jw_end(&w);
+    dl_decisions_json(r->decisions, r->decision_count, &w);
+    return context->output(options, dl_jw_text(&w), err);
+}
+
+static enum dl_code print(struct dl_context *context, const struct dl_options *options,
+                          const struct dl_generalized *g, const struct dl_interval_model *model,
+                          struct dl_err *err) {
+    struct dl_table groups, rows;
+    struct report r;
+    enum dl_format format = DL_FORMAT_TEXT;
+    DL_TRY(dl_output_format(options, &format, err));
+    const bool people = format == DL_FORMAT_TEXT, all = dl_option_given(options, "rows") || !people;
+    DL_TRY(make_report(g, model, dl_option_given(options, "anchor"), context->arena, &r, err));
+    dl_table_init(&groups, context->arena, columns, sizeof columns / sizeof columns[0]);
+    dl_table_init(&rows, context->arena, row_columns, sizeof row_columns / sizeof row_columns[0]);
+    fill_groups(&r, people, &groups);
+    fill_rows(&r, all ? g->rows->count : SHOWN_ROWS, people, &rows);
+    if (format == DL_FORMAT_JSON) return print_json(context, options, &r, &groups, &rows, err);
+    if (format == DL_FORMAT_CSV)
+        return context->output(
+            options, dl_table_csv(dl_option_given(options, "rows") ? &rows : &groups), err);
+    return context->output(
+        options,
+        dl_arena_printf(
+            context->arena,
+            "Each %s predicted with %d constants fitted to all others\n\n%s\nThe largest "
+            "errors\n\n%s\n%s",
+            dl_leave_out_names[g->by], g->constants->count, dl_table_text(&groups),
+            dl_table_text(&rows), dl_decisions_text(r.decisions, r.decision_count, context->arena)),
+        err);
+}
+
+static enum dl_code learning_table(struct dl_context *context, const struct dl_fit_rows *rows,
+                                   const struct dl_fit_prediction *predictions,
+                                   const struct dl_interval_model *model, struct dl_table *table,
+                                   struct dl_err *err) {
+#define STEP(member, key, heading, unit)                                                           \
+    DL_SHOWN(struct dl_learning, member, key, heading, unit, 0, 3, 0, NULL)
+    static const struct dl_list_column learning_columns[] = {
+        STEP(given, "runs_given", "runs given", ""),
+        STEP(groups, "groups", "systems with a framework", ""),
+        STEP(mape_pct, "mape_pct", "mean error of the rest", "%"),
+        STEP(coverage_pct, "coverage_pct", "coverage", "%"),
+        STEP(smallest_mape_pct, "smallest_mape_pct", "smallest runs given", "%"),
+    };
+    struct dl_learning curve[DL_LEARNING_STEPS];
+    DL_TRY(dl_learning_curve(rows, predictions, model, context->arena, curve, err));
+    dl_list_table(table, context->arena, DL_LIST(learning_columns), 0);
+    for (int i = 0; i < DL_LEARNING_STEPS; i++) dl_list_add(table, learning_columns, &curve[i]);
+    return DL_OK;
+}
+
+static enum dl_code print_learning(struct dl_context *context, const struct dl_options *options,
+                                   const struct dl_fit_rows *rows,
+                                   const struct dl_fit_prediction *predictions,
+                                   const struct dl_interval_model *model, struct dl_err *err) {
+    struct dl_table table;
+    enum dl_format format = DL_FORMAT_TEXT;
+    DL_TRY(dl_output_format(options, &format, err));
+    DL_TRY(learning_table(context, rows, predictions, model, &table, err));
+    if (format != DL_FORMAT_JSON)
+        return context->output(
+            options, format == DL_FORMAT_CSV ? dl_table_csv(&table) : dl_table_text(&table), err);
+    struct dl_json_writer w;
+    dl_jw_init(&w, context->arena, false);
+    dl_output_header(&w, "dlmodel-learning-curve");
+    dl_jw_array(&w, "steps");
+    dl_table_json(&table, &w);
+    return context->output(options, dl_jw_text(&w), err);
+}
+
+static enum dl_code write_table(struct dl_context *context, const char *folder, const char *name,
+                                const struct dl_table *table, struct dl_err *err) {
+    const char *path = dl_arena_printf(context->arena, "%s/%s.csv", folder, name),
+               *text = dl_table_csv(table);
+    return dl_file_write(path, text, strlen(text), err);
+}
+
+static void decision_table(struct dl_context *context, const struct report *r,
+                           struct dl_table *table) {
+    static const struct dl_column decision_columns[] = {
+        {"kind", "among", "", DL_COLUMN_STRING, 0, 0},
+        {"jobs", "jobs", "", DL_COLUMN_INTEGER, 0, 0},
+        {"regret_mean_pct", "mean regret", "%", DL_COLUMN_NUMBER, 0, 3},
+        {"regret_max_pct", "worst", "%", DL_COLUMN_NUMBER, 0, 3},
+        {"distinguished_jobs", "distinguished", "", DL_COLUMN_INTEGER, 0, 0},
+        {"distinguished_mean_pct", "mean regret of these", "%", DL_COLUMN_NUMBER, 0, 3},
+        {"distinguished_max_pct", "worst of these", "%", DL_COLUMN_NUMBER, 0, 3},
+        {"ranked_jobs", "jobs of three and more", "", DL_COLUMN_INTEGER, 0, 0},
+        {"rank_correlation", "rank correlation", "", DL_COLUMN_NUMBER, 0, 3},
+    };
+    dl_table_init(table, context->arena, decision_columns,
+                  sizeof decision_columns / sizeof decision_columns[0]);
+    for (int kind = 0; kind < 2; kind++) {
+        const struct dl_decision_summary s =
+            dl_decision_summary(r->decisions, r->decision_count, kind == 1);
+        union dl_cell *cells = dl_table_row(table);
+        cells[0].string = kind == 1 ? "frameworks" : "plans";
+        cells[1].integer = s.jobs;
+        cells[2].number = s.regret_mean_pct;
+        cells[3].number = s.regret_max_pct;
+        cells[4].integer = s.distinguished_jobs;
+        cells[5].number = s.distinguished_mean_pct;
+        cells[6].number = s.distinguished_max_pct;
+        cells[7].integer = s.ranked_jobs;
+        cells[8].number = s.rank_correlation;
+    }
+}
+
+/* All tables of one run, for the documents. */
+static enum dl_code write_tables(struct dl_context *context, const char *folder,
+                                 const struct dl_generalized *g,
+                                 const struct dl_interval_model *intervals, struct dl_err *err) {
+    const char *by = dl_leave_out_names[g->by];
+    struct dl_table table;
+    struct report r;
+    DL_TRY(dl_file_mkdirs(folder, err));
+    for (int anchor = 0; anchor < 2; anchor++) {
+        DL_TRY(make_report(g, intervals, anchor == 1, context->arena, &r, err));
+        dl_table_init(&table, context->arena, columns, sizeof columns / sizeof columns[0]);
+        fill_groups(&r, false, &table);
+        const char *name = dl_arena_printf(context->arena, "%s%s", by, anchor ? "_anchored" : "");
+        DL_TRY(write_table(context, folder, name, &table, err));
+        if (anchor == 1 || g->by != DL_LEAVE_SOURCE) continue;
+        decision_table(context, &r, &table);
+        DL_TRY(write_table(context, folder, "decisions", &table, err));
+    }
+    if (g->by != DL_LEAVE_SOURCE) return DL_OK;
+    DL_TRY(learning_table(context, g->rows, g->held_out, intervals, &table, err));
+    DL_TRY(write_table(context, folder, "learning", &table, err));
+    dl_fit_constants_table(g, context->arena, &table);
+    return write_table(context, folder, "constants", &table, err);
+}
+
+/* With the constants of the data files. */
+static enum dl_code learn_from_files(struct dl_context *context, const struct dl_options *options,
+                                     const struct dl_fit_rows *rows, struct dl_err *err) {
+    const size_t n = rows->count;
+    struct dl_fit_prediction *p = dl_arena_alloc(context->arena, n + 1, sizeof *p);
+    if (rows->data->intervals == NULL)
+        return dl_fail(err, DL_ERR_USAGE, "no intervals.json in the data directories");
+    for (size_t i = 0; i < n; i++) p[i].iteration_s = NAN;
+    DL_TRY(dl_fit_rows_predict(rows, NULL, NULL, 0, NULL, p, err));
+    return print_learning(context, options, rows, p, rows->data->intervals, err);
+}
+
+enum dl_code dl_generalize_run(struct dl_context *context, const struct dl_options *options,
+                               const struct dl_data *data, const struct dl_csv *csvs, int count,
+                               struct dl_err *err) {
+    const bool fit = dl_option_given(options, "fit-constants");
+    struct dl_fit_rows rows;
+    struct dl_constants constants;
+    struct dl_generalized g;
+    int by = DL_LEAVE_SOURCE;
+    if (!fit && !dl_option_given(options, "generalize") &&
+        !dl_option_given(options, "learning-curve"))
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--write goes with --fit-constants, --intervals and --tables with "
+                       "--generalize");
+    if (dl_option_given(options, "write") && !fit)
+        return dl_fail(err, DL_ERR_USAGE, "--write: goes with --fit-constants");
+    DL_TRY(dl_option_choice(options, "generalize", dl_leave_out_names, &by, err));
+    DL_TRY(dl_constants_read(data, context->arena, &constants, err));
+    DL_TRY(dl_fit_rows_read(data, csvs, count, context->arena, &rows, err));
+    const bool learning = dl_option_given(options, "learning-curve");
+    if (learning && !dl_option_given(options, "generalize"))
+        return learn_from_files(context, options, &rows, err);
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const struct dl_generalize_choice choice = {
+        .by = (enum dl_leave_out)by,
+        .threads = cores > 0 && cores < 64 ? (int)cores : 2,
+    };
+    DL_TRY(dl_generalize(&rows, &constants, &choice, context->arena, &g, err));
+    struct dl_interval_model intervals;
+    DL_TRY(dl_interval_fit(&g, context->arena, &intervals, err));
+    DL_TRY(dl_learning_choose(&rows, g.held_out, &intervals, context->arena, err));
+    if (dl_option_given(options, "intervals")) {
+        if (by != DL_LEAVE_SOURCE)
+            return dl_fail(err, DL_ERR_USAGE, "--intervals: goes with --generalize source");
+        DL_TRY(dl_interval_write(&intervals, dl_option_text(options, "intervals"), context->arena,
+                                 err));
+    }
+    if (dl_option_given(options, "tables"))
+        DL_TRY(write_tables(context, dl_option_text(options, "tables"), &g, &intervals, err));
+    if (learning) return print_learning(context, options, &rows, g.held_out, &intervals, err);
+    return fit ? dl_fit_constants_run(context, options, data, &g, err)
+               : print(context, options, &g, &intervals, err);
+}

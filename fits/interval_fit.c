@@ -1,0 +1,412 @@
+/* interval_fit.c - see interval_fit.h. Errors beyond what four robust standard deviations allow
+ * count as that: one wrong row must not widen all intervals. */
+#include "fits/interval_fit.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/core/file.h"
+#include "model/statistics/mixed_model.h"
+#include "model/statistics/stats.h"
+#include "fits/interval_widths.h"
+#include "fits/spread_of_plans.h"
+
+/* A row of a source of n rows weighs n^-power in the fit of widths. Of 0, 1/4, 1/2, 3/4 and 1
+ * those with the least interval score of sources left out; 1/4 and 1/2 tie (0.4557, 0.4559), and
+ * with 1/2 a source's coverage is 78 % on average, not 75. Rows that share an anchor carry less
+ * information. */
+#define POWER 0.5
+#define ANCHORED_POWER 0.75
+enum { SOURCE, FRAMEWORK, RELEASE, DEVICE, WORKLOAD, JOB, COMMUNICATION, OVERHEAD, EFFECTS };
+_Static_assert((int)EFFECTS <= (int)DL_MIXED_EFFECTS, "the mixed model has room");
+enum { STEPS_ALL = 40 };
+
+struct fit {
+    struct dl_generalized *g;
+    size_t n;
+    double *errors;                     /* log(measured / predicted); NAN: none */
+    double *y;                          /* the same without extremes */
+    double *exposed, *overhead;         /* of each row */
+    double *weights[DL_INTERVAL_PARTS]; /* of each row: what its own spread grows with */
+    int *level[EFFECTS];                /* of each row */
+    const char **names[EFFECTS];        /* of each level */
+    size_t level_count[EFFECTS];
+    double *level_variance[EFFECTS]; /* remaining variance of each level */
+    int *source;                     /* of each row: who measured it */
+    bool *measured;                  /* of each source: room for sources_of */
+    double most;                     /* larger errors count as that */
+};
+
+static const char *level_name(const struct dl_fit_row *row, const char *group, int effect,
+                              struct dl_arena *arena) {
+    switch (effect) {
+    case FRAMEWORK: return row->framework;
+    case RELEASE:
+        return dl_arena_printf(arena, "%s\n%s\n%s", row->framework, row->release,
+                               dl_precision_names[row->precision]);
+    case DEVICE: return dl_arena_printf(arena, "%s\n%s", row->kernels, row->architecture);
+    case WORKLOAD: return dl_arena_printf(arena, "%s\n%s", group, row->workload);
+    case JOB:
+        return dl_arena_printf(arena, "%s\n%s\n%s\n%s\n%s\n%s\n%.3g", group, row->system,
+                               row->workload, row->framework, row->release,
+                               dl_precision_names[row->precision],
+                               row->samples / (double)row->devices);
+    default: return group;
+    }
+}
+
+static int level_of(struct fit *f, int effect, const char *name) {
+    size_t k = 0;
+    while (k < f->level_count[effect] && strcmp(f->names[effect][k], name) != 0) k++;
+    if (k == f->level_count[effect]) f->names[effect][f->level_count[effect]++] = name;
+    return (int)k;
+}
+
+/* Numbers the sources. */
+static void find_sources(struct fit *f, struct dl_arena *arena) {
+    const struct dl_fit_row *rows = f->g->rows->rows;
+    int count = 0;
+    f->source = dl_arena_alloc(arena, f->n + 1, sizeof *f->source);
+    f->measured = dl_arena_alloc(arena, f->n + 1, sizeof *f->measured);
+    for (size_t i = 0; i < f->n; i++) {
+        f->source[i] = count;
+        for (size_t k = 0; k < i && f->source[i] == count; k++)
+            if (strcmp(rows[k].source, rows[i].source) == 0) f->source[i] = f->source[k];
+        count += f->source[i] == count;
+    }
+}
+
+static void find_levels(struct fit *f, struct dl_arena *arena) {
+    const struct dl_generalized *g = f->g;
+    for (int e = 0; e < EFFECTS; e++) {
+        f->level[e] = dl_arena_alloc(arena, f->n + 1, sizeof *f->level[e]);
+        f->names[e] = dl_arena_alloc(arena, f->n + 1, sizeof *f->names[e]);
+        f->level_variance[e] = dl_arena_alloc(arena, f->n + 1, sizeof *f->level_variance[e]);
+        for (size_t i = 0; i < f->n; i++) {
+            f->level[e][i] = -1;
+            if (isnan(f->y[i])) continue;
+            const char *name = level_name(&g->rows->rows[i], g->groups[g->group_of[i]], e, arena);
+            f->level[e][i] = level_of(f, e, name);
+        }
+    }
+}
+
+static double errors_of(const struct dl_generalized *g, const struct dl_fit_prediction *p,
+                        size_t row) {
+    const double measured_s = g->rows->rows[row].measured_s;
+    return log(measured_s / p[row].iteration_s);
+}
+
+static void find_weights(struct fit *f, size_t row) {
+    double weights[DL_INTERVAL_PARTS] = {0};
+    const struct dl_generalized *g = f->g;
+    if (!isnan(f->y[row])) {
+        const struct dl_interval_case c = dl_fit_case(&g->rows->rows[row], &g->held_out[row]);
+        dl_interval_weights(&c, weights);
+    }
+    for (int p = 0; p < DL_INTERVAL_PARTS; p++) f->weights[p][row] = weights[p];
+}
+
+static enum dl_code prepare(struct fit *f, struct dl_arena *arena, struct dl_err *err) {
+    const struct dl_generalized *g = f->g;
+    f->y = dl_arena_alloc(arena, (4 + DL_INTERVAL_PARTS) * (f->n + 1), sizeof *f->y);
+    f->errors = f->y + f->n;
+    double *known = f->errors + f->n, *scratch = known + f->n;
+    for (int p = 0; p < DL_INTERVAL_PARTS; p++)
+        f->weights[p] = scratch + (size_t)(p + 1) * (f->n + 1);
+    f->exposed = f->weights[DL_INTERVAL_COMMUNICATION];
+    f->overhead = f->weights[DL_INTERVAL_OVERHEAD];
+    size_t count = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        f->y[i] = f->errors[i] = errors_of(g, g->held_out, i);
+        find_weights(f, i);
+        if (isnan(f->y[i])) continue;
+        known[count++] = f->y[i];
+    }
+    if (count == 0) return dl_fail(err, DL_ERR_INPUT, "no row could be predicted");
+    f->most = 4 * 1.4826 * fmax(0.02, dl_mad(known, count, scratch));
+    for (size_t i = 0; i < f->n; i++) {
+        if (isnan(f->y[i])) continue;
+        f->y[i] = fmax(-f->most, fmin(f->most, f->y[i]));
+    }
+    find_sources(f, arena);
+    find_levels(f, arena);
+    return DL_OK;
+}
+
+static struct dl_mixed_model start_of(const struct fit *f) {
+    struct dl_mixed_model m = {.row_count = f->n,
+                               .y = f->y,
+                               .effect_count = EFFECTS,
+                               .row_variance = 0.01,
+                               .part_count = DL_INTERVAL_PARTS};
+    for (int e = 0; e < EFFECTS; e++) {
+        m.effects[e] = (struct dl_mixed_effect){
+            .level_count = f->level_count[e],
+            .level = f->level[e],
+            .covariate = e == COMMUNICATION ? f->exposed
+                         : e == OVERHEAD    ? f->overhead
+                                            : NULL,
+            .variance = 0.01,
+            .mean_variance = f->level_variance[e],
+        };
+    }
+    for (int p = 0; p < DL_INTERVAL_PARTS; p++)
+        m.parts[p] = (struct dl_mixed_part){.covariate = f->weights[p], .variance = 0.01};
+    return m;
+}
+
+/* Whether another group than that of the row, and than `without`, has the level. */
+static bool seen(const struct fit *f, int effect, size_t row, size_t without) {
+    const struct dl_generalized *g = f->g;
+    for (size_t i = 0; i < f->n; i++) {
+        if (f->level[effect][i] == f->level[effect][row] && f->level[effect][i] >= 0 &&
+            g->group_of[i] != g->group_of[row] && g->group_of[i] != without)
+            return true;
+    }
+    return false;
+}
+
+/* Sources of rows of the device and precision of a row, outside two groups (group_count: none). */
+static int64_t sources_of(const struct fit *f, size_t row, size_t own, size_t without) {
+    const struct dl_fit_row *rows = f->g->rows->rows;
+    int64_t count = 0;
+    memset(f->measured, 0, f->n * sizeof *f->measured);
+    for (size_t i = 0; i < f->n; i++) {
+        const size_t group = f->g->group_of[i];
+        if (f->level[DEVICE][i] != f->level[DEVICE][row] || f->level[DEVICE][i] < 0 ||
+            rows[i].precision != rows[row].precision || group == own || group == without)
+            continue;
+        count += !f->measured[f->source[i]];
+        f->measured[f->source[i]] = true;
+    }
+    return count;
+}
+
+/* F-SAME-LAYERS: whether runs of one network are as informative about the other as its own: it is
+ * the same, or both repeat layers of one kind in other sizes. */
+static bool know_each_other(const struct dl_fit_row *a, const struct dl_fit_row *b) {
+    if (a->layers != NULL && b->layers != NULL && strcmp(a->layers, b->layers) == 0) return true;
+    return dl_interval_same_network(a->parameters, b->parameters);
+}
+
+/* Whether another group than that of the row, and than `without`, knows its network. */
+static bool network_seen(const struct fit *f, size_t row, size_t without) {
+    const struct dl_generalized *g = f->g;
+    const struct dl_fit_row *rows = g->rows->rows;
+    for (size_t i = 0; i < f->n; i++) {
+        if (f->level[SOURCE][i] >= 0 && g->group_of[i] != g->group_of[row] &&
+            g->group_of[i] != without && know_each_other(&rows[i], &rows[row]))
+            return true;
+    }
+    return false;
+}
+
+/* A row of a group of n weighs n^-POWER: of a large group less than of a small one, which does not
+ * decide alone. */
+static double weight_of(const struct fit *f, const double *errors, size_t row, double power) {
+    size_t same = 0;
+    for (size_t i = 0; i < f->n; i++)
+        same += !isnan(errors[i]) && f->g->group_of[i] == f->g->group_of[row];
+    return pow((double)same, -power);
+}
+
+static void set_interval(struct dl_fit_prediction *p, double half_log) {
+    p->low_s = p->iteration_s * exp(-half_log);
+    p->high_s = p->iteration_s * exp(half_log);
+}
+
+/* What the widths are fitted to, and which groups have it. */
+struct width_fit {
+    const struct fit *fit;
+    struct dl_fit_prediction *predictions; /* held out or anchored */
+    bool anchored;
+    double *errors; /* log(measured / predicted); NAN: none */
+    double *weights;
+    struct dl_width_row *rows;
+};
+
+/* Rows as they are when one group (group_count: none) is not known. */
+static void fill_rows(const struct width_fit *w, size_t without) {
+    const struct fit *f = w->fit;
+    for (size_t i = 0; i < f->n; i++) {
+        struct dl_width_row *row = &w->rows[i];
+        *row = (struct dl_width_row){.weight_ratio = 0};
+        if (isnan(w->errors[i])) continue;
+        struct dl_interval_known known = {0};
+        struct dl_interval_case c = dl_fit_case(&f->g->rows->rows[i], &w->predictions[i]);
+        c.anchored = w->anchored;
+        if (!w->anchored)
+            known = (struct dl_interval_known){
+                seen(f, FRAMEWORK, i, without), seen(f, RELEASE, i, without),
+                network_seen(f, i, without), sources_of(f, i, f->g->group_of[i], without)};
+        dl_interval_covariates(&c, &known, row->covariate);
+        row->error_log = fmin(f->most, fabs(w->errors[i]));
+        row->weight_ratio = f->g->group_of[i] == without ? 0 : w->weights[i];
+    }
+}
+
+static double half_of(const struct dl_interval_widths *widths, const struct dl_width_row *row) {
+    double sum = 0;
+    for (int k = 0; k < DL_WIDTHS; k++)
+        sum += widths->half_log[k] * widths->half_log[k] * row->covariate[k] * row->covariate[k];
+    return sqrt(sum);
+}
+
+/* Intervals of each group from the others' errors; the widths of all into *out. */
+static enum dl_code fit_widths(const struct fit *f, struct dl_fit_prediction *predictions,
+                               bool anchored, struct dl_arena *arena,
+                               struct dl_interval_widths *out, struct dl_err *err) {
+    const struct dl_generalized *g = f->g;
+    struct width_fit w = {.fit = f, .predictions = predictions, .anchored = anchored};
+    w.rows = dl_arena_alloc(arena, f->n + 1, sizeof *w.rows);
+    w.errors = dl_arena_alloc(arena, 2 * f->n + 2, sizeof *w.errors);
+    w.weights = w.errors + f->n;
+    const double power = anchored ? ANCHORED_POWER : POWER;
+    for (size_t i = 0; i < f->n; i++) w.errors[i] = errors_of(g, predictions, i);
+    for (size_t i = 0; i < f->n; i++) w.weights[i] = weight_of(f, w.errors, i, power);
+    for (size_t group = 0; group <= g->group_count; group++) {
+        fill_rows(&w, group);
+        DL_TRY(dl_widths_fit(w.rows, f->n, out, err));
+        for (size_t i = 0; i < f->n; i++)
+            if (g->group_of[i] == group && !isnan(w.errors[i]))
+                set_interval(&predictions[i], half_of(out, &w.rows[i]));
+    }
+    return DL_OK;
+}
+
+/* F-UNVERSIONED: the width of runs without a release, the others being known:
+ * from the errors that the left-out rows would have without it. */
+static enum dl_code fit_assumed(const struct fit *f, struct dl_arena *arena,
+                                struct dl_interval_widths *widths, struct dl_err *err) {
+    const struct dl_generalized *g = f->g;
+    struct width_fit w = {.fit = f, .predictions = g->held_out};
+    w.rows = dl_arena_alloc(arena, f->n + 1, sizeof *w.rows);
+    w.errors = dl_arena_alloc(arena, 2 * f->n + 2, sizeof *w.errors);
+    w.weights = w.errors + f->n;
+    for (size_t i = 0; i < f->n; i++)
+        w.errors[i] =
+            f->errors[i] + log(g->in_sample[i].iteration_s / g->unversioned[i].iteration_s);
+    for (size_t i = 0; i < f->n; i++) w.weights[i] = weight_of(f, w.errors, i, POWER);
+    fill_rows(&w, g->group_count);
+    for (size_t i = 0; i < f->n; i++) w.rows[i].covariate[DL_WIDTH_ASSUMED] = 1;
+    return dl_width_fit(w.rows, f->n, DL_WIDTH_ASSUMED, widths, err);
+}
+
+/* The parts of a level's name, which are lines. */
+enum { NAME_PARTS = 3 };
+static bool split_name(const char *name, int count, struct dl_arena *arena,
+                       const char *parts[NAME_PARTS]) {
+    char *text = dl_arena_strdup(arena, name);
+    for (int i = 0; i < count && text != NULL; i++) {
+        parts[i] = text;
+        text = strchr(text, '\n');
+        if (text != NULL) *text++ = 0;
+        if (text == NULL && i + 1 < count) return false;
+    }
+    return parts[count - 1] != NULL;
+}
+
+/* Devices in a precision with the sources that measured them. */
+static void list_arithmetics(const struct fit *f, struct dl_arena *arena,
+                             struct dl_interval_model *out) {
+    const struct dl_fit_row *rows = f->g->rows->rows;
+    out->arithmetics = dl_arena_alloc(arena, f->n + 1, sizeof *out->arithmetics);
+    for (size_t i = 0; i < f->n; i++) {
+        bool listed = f->level[DEVICE][i] < 0;
+        for (size_t k = 0; k < i && !listed; k++)
+            listed = f->level[DEVICE][k] == f->level[DEVICE][i] &&
+                     rows[k].precision == rows[i].precision;
+        if (listed) continue;
+        out->arithmetics[out->arithmetic_count++] = (struct dl_interval_arithmetic){
+            rows[i].kernels, rows[i].architecture, dl_precision_names[rows[i].precision],
+            sources_of(f, i, f->g->group_count, f->g->group_count)};
+    }
+}
+
+static void list_networks(const struct fit *f, struct dl_arena *arena,
+                          struct dl_interval_model *out) {
+    const struct dl_fit_row *rows = f->g->rows->rows;
+    out->network_parameters = dl_arena_alloc(arena, f->n + 1, sizeof *out->network_parameters);
+    out->layer_kinds = dl_arena_alloc(arena, f->n + 1, sizeof *out->layer_kinds);
+    for (size_t i = 0; i < f->n; i++) {
+        if (f->level[SOURCE][i] < 0) continue;
+        bool listed = false;
+        for (int k = 0; k < out->network_count && !listed; k++)
+            listed = dl_interval_same_network(out->network_parameters[k], rows[i].parameters);
+        if (!listed && rows[i].parameters > 0)
+            out->network_parameters[out->network_count++] = rows[i].parameters;
+        bool named = rows[i].layers == NULL;
+        for (int k = 0; k < out->layer_kind_count && !named; k++)
+            named = strcmp(out->layer_kinds[k], rows[i].layers) == 0;
+        if (!named) out->layer_kinds[out->layer_kind_count++] = rows[i].layers;
+    }
+}
+
+/* Levels that were measured, with their remaining variance. */
+static enum dl_code list_known(const struct fit *f, struct dl_arena *arena,
+                               struct dl_interval_model *out, struct dl_err *err) {
+    const size_t *count = f->level_count;
+    out->frameworks = dl_arena_alloc(arena, count[FRAMEWORK] + 1, sizeof *out->frameworks);
+    out->releases = dl_arena_alloc(arena, count[RELEASE] + 1, sizeof *out->releases);
+    out->devices = dl_arena_alloc(arena, count[DEVICE] + 1, sizeof *out->devices);
+    for (size_t k = 0; k < count[FRAMEWORK]; k++)
+        out->frameworks[out->framework_count++] = (struct dl_interval_framework){
+            f->names[FRAMEWORK][k], sqrt(f->level_variance[FRAMEWORK][k])};
+    for (size_t k = 0; k < count[RELEASE]; k++) {
+        const char *parts[NAME_PARTS] = {NULL};
+        if (!split_name(f->names[RELEASE][k], 3, arena, parts))
+            return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        out->releases[out->release_count++] = (struct dl_interval_release){
+            parts[0], parts[1], parts[2], sqrt(f->level_variance[RELEASE][k])};
+    }
+    for (size_t k = 0; k < count[DEVICE]; k++) {
+        const char *parts[NAME_PARTS] = {NULL};
+        if (!split_name(f->names[DEVICE][k], 2, arena, parts))
+            return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+        out->devices[out->device_count++] =
+            (struct dl_interval_device){parts[0], parts[1], sqrt(f->level_variance[DEVICE][k])};
+    }
+    return DL_OK;
+}
+
+enum dl_code dl_interval_fit(struct dl_generalized *g, struct dl_arena *arena,
+                             struct dl_interval_model *out, struct dl_err *err) {
+    struct fit f = {.g = g, .n = g->rows->count};
+    DL_TRY(prepare(&f, arena, err));
+    struct dl_mixed_model m = start_of(&f);
+    DL_TRY(dl_mixed_fit(&m, STEPS_ALL, err));
+    DL_TRY(dl_mixed_fit(&m, 0, err)); /* the levels' variances */
+    *out = (struct dl_interval_model){
+        .source_sigma_log = sqrt(m.effects[SOURCE].variance),
+        .framework_sigma_log = sqrt(m.effects[FRAMEWORK].variance),
+        .release_sigma_log = sqrt(m.effects[RELEASE].variance),
+        .device_sigma_log = sqrt(m.effects[DEVICE].variance),
+        .workload_sigma_log = sqrt(m.effects[WORKLOAD].variance),
+        .job_sigma_log = sqrt(m.effects[JOB].variance),
+        .communication_sigma_log = sqrt(m.effects[COMMUNICATION].variance),
+        .overhead_sigma_log = sqrt(m.effects[OVERHEAD].variance),
+        .row_sigma_log = sqrt(m.row_variance),
+        .row_communication_sigma_log = sqrt(m.parts[DL_INTERVAL_COMMUNICATION].variance),
+        .row_overhead_sigma_log = sqrt(m.parts[DL_INTERVAL_OVERHEAD].variance),
+        .row_narrow_sigma_log = sqrt(m.parts[DL_INTERVAL_NARROW].variance),
+        .row_kernels_ratio = sqrt(m.parts[DL_INTERVAL_KERNELS].variance),
+        .update_ratio = 1, /* until dl_learning_choose */
+        .constants_hash = dl_arena_printf(arena, "%016" PRIx64, g->constants->hash),
+    };
+    dl_spread_of_plans(g, f.y, arena, &out->plans_sigma_log);
+    DL_TRY(fit_widths(&f, g->held_out, false, arena, &out->widths, err));
+    DL_TRY(fit_assumed(&f, arena, &out->widths, err));
+    DL_TRY(fit_widths(&f, g->anchored, true, arena, &out->anchored_widths, err));
+    list_arithmetics(&f, arena, out);
+    list_networks(&f, arena, out);
+    return list_known(&f, arena, out, err);
+}
+
+enum dl_code dl_interval_write(const struct dl_interval_model *model, const char *path,
+                               struct dl_arena *arena, struct dl_err *err) {
+    const char *text = dl_json_text(&dl_interval_schema, model, arena);
+    return dl_file_write(path, text, strlen(text), err);
+}

@@ -1,0 +1,247 @@
+/* run_maxtext.c - MaxText's YAML: the decoder that it describes, its mesh of devices, and what it
+ * recomputes. What is not given has the default of MaxText's base.yml. */
+#include <math.h>
+#include <string.h>
+
+#include "import/run/run_table.h"
+
+static const struct dl_word_pair policies[] = {{"full", "full"},
+                                               {"minimal", "selective"},
+                                               {"none", "none"},
+                                               {"save_qkv_proj", "selective"},
+                                               {"save_out_proj", "selective"},
+                                               {"save_dot_except_mlp", "selective"},
+                                               {"save_dot_except_mlpwi", "selective"},
+                                               {"save_dot_with_context_except_mlp", "selective"},
+                                               {"minimal_with_context", "selective"},
+                                               {"minimal_flash", "selective"},
+                                               {"qkv_proj_offloaded", "selective"},
+                                               {"minimal_offloaded", "selective"},
+                                               {"custom", "selective"},
+                                               {NULL, NULL}};
+static const struct dl_run_key maxtext_keys[] = {
+    {"model_name", DL_SLOT_MODEL, NULL, NULL},
+    {"per_device_batch_size", DL_SLOT_EACH, NULL, NULL},
+    {"gradient_accumulation_steps", DL_SLOT_ACCUMULATE, NULL, NULL},
+    {"max_target_length", DL_SLOT_SEQ, NULL, NULL},
+    {"steps", DL_SLOT_STEPS, NULL, NULL},
+    {"quantization", DL_SLOT_PRECISION, dl_precision_pairs, NULL},
+    {"dtype", DL_SLOT_PRECISION, dl_precision_pairs, NULL},
+    {"remat_policy", DL_SLOT_RECOMPUTE, policies, NULL},
+    {"opt_type", DL_SLOT_OPTIMIZER, dl_optimizer_pairs, NULL},
+    {NULL, 0, NULL, NULL}};
+const struct dl_argument_class dl_maxtext_classes[] = {
+    DL_CERTAIN,
+    {DL_NOT_MODELLED_EVEN_OFF, "megablox sparse_matmul scan_layers"},
+    {DL_NOT_MODELLED,
+     "*offload* *remat* attention logical_axis_rules* data_sharding* mesh_axes *_for_vit "
+     "*_for_audio "
+     "use_multimodal* weight_dtype grad_dtype *_dtype *quant* *overlap* scan_layers "
+     "use_iota_embed fused_* *_block_* sa_* megablox sparse_matmul capacity_factor "
+     "use_ring_of_experts "
+     "load_balance* num_pipeline* pipeline_* *pipeline* shard_* *shard* logits_dot_in_fp32 "
+     "float32_* matmul_precision activations_in_float32 cast_logits* xla* mtp_* use_custom_sort* "
+     "compile* compiled_* context_parallel_*"},
+    {DL_COSTS_NOTHING,
+     "base_config run_name hardware base_output_directory dataset_type dataset_path "
+     "dataset_name eval_dataset_name eval_interval eval_steps eval_per_device_batch_size "
+     "max_segments_per_seq reuse_example_batch async_checkpointing enable_checkpointing "
+     "checkpoint_period load_parameters_path load_full_state_path learning_rate "
+     "warmup_steps_fraction learning_rate_schedule_steps cosine_learning_rate_final_fraction "
+     "adam_b1 adam_b2 adam_eps adam_eps_root adam_weight_decay gradient_clipping_threshold "
+     "enable_goodput_recording monitor_goodput enable_single_controller rope_type "
+     "rope_factor rope_interleave rope_linear_scaling_factor rope_max_timescale "
+     "local_rope_max_timescale rope_attention_scaling rope_truncate rope_use_scale "
+     "max_position_embeddings original_max_position_embeddings mscale beta_fast beta_slow "
+     "normalization_layer_epsilon normalize_embedding_logits temperature_tuning "
+     "nope_layer_interval final_logits_soft_cap attn_logits_soft_cap mlp_activations_limit "
+     "load_balance_loss_weight norm_topk_prob routed_scaling_factor routed_score_func "
+     "routed_bias_update_rate n_routing_groups topk_routing_group packing model_call_mode "
+     "override_model_config tokenizer_path tokenizer_type add_bos add_eos hf_path "
+     "hf_train_files grain_train_files grain_worker_count profiler profiler_steps "
+     "skip_first_n_steps_for_profiler upload_all_profiler_results metrics_file jax_cache_dir "
+     "init_weights_seed target_eval_loss log_moe_bias_norms logits_via_embedding "
+     "enable_dropout "},
+    {0, NULL}};
+
+/* ---- the model ---- */
+
+/* What a kind of decoder is beside its numbers. */
+static const struct decoder {
+    const char *name, *parameters;
+    bool windows; /* sliding_window_size is that of its local layers */
+    int layers;   /* of the model for one of the file, which joins a local and a global one */
+} decoders[] = {
+    {"llama2", "norm=rmsnorm,pos=rope", false, 1},
+    {"llama3", "norm=rmsnorm,pos=rope", false, 1},
+    {"mistral", "norm=rmsnorm,pos=rope", false, 1},
+    {"mixtral", "norm=rmsnorm,pos=rope", false, 1},
+    {"gemma", "norm=rmsnorm,pos=rope", false, 1},
+    {"gemma2", "norm=rmsnorm,pos=rope,post_norm=1,full_every=2", true, 2},
+    {"gemma3", "norm=rmsnorm,pos=rope,post_norm=1,head_norm=1,full_every=6", true, 1},
+    {"qwen2", "norm=rmsnorm,pos=rope,qkv_bias=1", false, 1},
+    {"qwen3", "norm=rmsnorm,pos=rope,head_norm=1", false, 1},
+    {"qwen3_moe", "norm=rmsnorm,pos=rope,head_norm=1", false, 1},
+    {"gpt3", "norm=layernorm,pos=learned,bias=1,dropout=0", false, 1},
+    {"deepseek", "norm=rmsnorm,pos=rope", false, 1},
+    {"llama4", "norm=rmsnorm,pos=rope", false, 1},
+    {"gpt_oss",
+     "norm=rmsnorm,pos=rope,qkv_bias=1,proj_bias=1,sinks=1,expert_bias=1,router_bias=1,full_every="
+     "2",
+     true, 1},
+    {"olmo3", "norm=rmsnorm,pos=rope,pre_norm=0,post_norm=1,qk_norm=1,full_every=4", true, 1},
+};
+
+static const struct dl_run_shape shape[] = {
+    {"base_emb_dim", "hidden", 2048},
+    {"base_num_query_heads", "heads", 16},
+    {"base_num_kv_heads", "kv_heads", 16},
+    {"base_mlp_dim", "ffn", 7168},
+    {"vocab_size", "vocab", 32000},
+    {"trainable_position_size", "positions", NAN},
+    {NULL, NULL, 0},
+};
+static const struct dl_run_shape expert_shape[] = {
+    {"num_experts", "experts", NAN},
+    {"num_experts_per_tok", "topk", 1},
+    {"base_moe_mlp_dim", "expert_ffn", NAN},
+    {"shared_experts", "shared_experts", NAN},
+    {"first_num_dense_layers", "dense_layers", NAN},
+    {"interleave_moe_layer_step", "moe_every", NAN},
+    {NULL, NULL, 0},
+};
+static const struct dl_run_shape latent_shape[] = {
+    {"q_lora_rank", "q_rank", NAN},
+    {"kv_lora_rank", "kv_rank", 512},
+    {"qk_rope_head_dim", "rotary", 64},
+    {"v_head_dim", "value_dim", 128},
+    {NULL, NULL, 0},
+};
+
+/* Layers and parts of layers that no workload has, by the key that switches them on. */
+static const struct dl_word_pair foreign[] = {
+    {"use_indexer", "attention over keys that an index selects (sparse attention)"},
+    {"gdn_num_key_heads", "gated linear attention layers"},
+    {"attention_output_dim|moe_expert_input_dim", "experts of another width than the layers"},
+    {"engram_layers", "lookup layers (engram)"},
+    {NULL, NULL},
+};
+
+static enum dl_code read_experts(struct dl_run *run, struct dl_text *out) {
+    struct dl_arguments *a = &run->arguments;
+    double experts = 1;
+    DL_TRY(dl_arguments_number(a, "num_experts", 1, 1e6, &experts, run->err));
+    if (experts <= 1) {
+        (void)dl_arguments_find(a, "num_experts_per_tok|base_moe_mlp_dim|shared_experts|"
+                                   "first_num_dense_layers|interleave_moe_layer_step");
+        return DL_OK;
+    }
+    if (dl_arguments_flag(a, "routed_bias") && strstr(dl_text_string(out), "router_bias") == NULL)
+        dl_text_add(out, ",router_bias=1");
+    return dl_run_shape_add(run, expert_shape, out);
+}
+
+static enum dl_code read_heads(struct dl_run *run, struct dl_text *out) {
+    struct dl_arguments *a = &run->arguments;
+    double head = 128, rope = 64;
+    const bool latent = strcmp(dl_arguments_word(a, "attention_type", "global"), "mla") == 0;
+    DL_TRY(
+        dl_arguments_number(a, latent ? "qk_nope_head_dim" : "head_dim", 1, 1e6, &head, run->err));
+    if (latent) DL_TRY(dl_arguments_number(a, "qk_rope_head_dim", 1, 1e6, &rope, run->err));
+    dl_text_printf(out, ",head_dim=%.0f", latent ? head + rope : head);
+    return latent ? dl_run_shape_add(run, latent_shape, out) : DL_OK;
+}
+
+/* ["silu", "linear"] is swiglu, ["gelu", "linear"] geglu, ["gelu"] gelu. */
+static const char *mlp_of(struct dl_arguments *a) {
+    const char *list = dl_arguments_word(a, "mlp_activations", "silu\nlinear");
+    const bool gelu = strstr(list, "gelu") != NULL;
+    return strstr(list, "linear") == NULL ? "gelu" : gelu ? "geglu" : "swiglu";
+}
+
+static enum dl_code find_decoder(struct dl_run *run, const struct decoder **out) {
+    struct dl_arguments *a = &run->arguments;
+    const char *block = dl_arguments_word(a, "decoder_block", "llama2");
+    for (const struct dl_word_pair *f = foreign; f->theirs != NULL; f++)
+        if (dl_arguments_flag(a, f->theirs))
+            return dl_arguments_fail(a, f->theirs, run->err,
+                                     "the model has %s, for which no workload has a layer",
+                                     f->ours);
+    for (size_t i = 0; i < sizeof decoders / sizeof decoders[0]; i++) {
+        *out = &decoders[i];
+        if (strcmp(decoders[i].name, block) == 0) return DL_OK;
+    }
+    return dl_arguments_fail(a, "decoder_block", run->err,
+                             "no workload has the layers of a decoder of \"%.40s\": give a "
+                             "workload by --workload",
+                             block);
+}
+
+/* *out stays NULL where the file describes no model. */
+static enum dl_code read_model(struct dl_run *run, double seq, const char **out) {
+    struct dl_arguments *a = &run->arguments;
+    const struct decoder *decoder;
+    double layers = NAN, window = 0;
+    DL_TRY(dl_arguments_number(a, "base_num_decoder_layers", 1, 1e6, &layers, run->err));
+    DL_TRY(dl_arguments_number(a, "sliding_window_size", 0, 1e9, &window, run->err));
+    if (!dl_known(layers) || run->workload != NULL) return DL_OK;
+    if (dl_arguments_find(a, "base_emb_dim") == NULL &&
+        dl_arguments_find(a, "model_name") != NULL) {
+        dl_plan_words_add(run->out, "set", "layers=%.0f", layers); /* of the model that is named */
+        return DL_OK;
+    }
+    DL_TRY(find_decoder(run, &decoder));
+    struct dl_text text = {.arena = a->arena};
+    dl_text_printf(&text, "gpt:layers=%.0f,seq=%.0f,%s,mlp=%s,tied=%d,flash=1",
+                   layers * decoder->layers, seq, decoder->parameters, mlp_of(a),
+                   dl_arguments_flag(a, "logits_via_embedding"));
+    DL_TRY(dl_run_shape_add(run, shape, &text));
+    DL_TRY(read_heads(run, &text));
+    DL_TRY(read_experts(run, &text));
+    if (decoder->windows && window > 0) dl_text_printf(&text, ",window=%.0f", window);
+    (void)dl_arguments_flag(a, "use_qk_norm|use_post_attn_norm|use_post_ffw_norm|attention_bias|"
+                               "attention_sink|mlp_bias|inhomogeneous_layer_cycle_interval");
+    if (dl_arguments_find(a, "vision_encoder_block|use_multimodal|use_audio") != NULL)
+        dl_arguments_note(a, "left out: the encoders of images and sound; the decoder is read");
+    *out = dl_text_string(&text);
+    return DL_OK;
+}
+
+/* ---- the plan ---- */
+
+/* An axis of the mesh over nodes and within them; -1: the devices that others leave. */
+static enum dl_code axis(struct dl_run *run, const char *name, double *out) {
+    double inside = 1, across = 1;
+    struct dl_arena *arena = run->arguments.arena;
+    DL_TRY(dl_arguments_number(&run->arguments, dl_arena_printf(arena, "ici_%s_parallelism", name),
+                               -1, 1e7, &inside, run->err));
+    DL_TRY(dl_arguments_number(&run->arguments, dl_arena_printf(arena, "dcn_%s_parallelism", name),
+                               -1, 1e7, &across, run->err));
+    *out *= fmax(inside, 1) * fmax(across, 1);
+    return DL_OK;
+}
+
+enum dl_code dl_maxtext_plan(struct dl_run *run) {
+    static const struct {
+        const char *name;
+        enum dl_run_slot slot;
+    } axes[] = {{"tensor", DL_SLOT_TP},      {"tensor_sequence", DL_SLOT_TP},
+                {"context", DL_SLOT_CP},     {"sequence", DL_SLOT_CP},
+                {"expert", DL_SLOT_EP},      {"pipeline", DL_SLOT_PP},
+                {"data", DL_SLOTS},          {"fsdp", DL_SLOTS},
+                {"fsdp_transpose", DL_SLOTS}};
+    struct dl_run_slots s;
+    const char *text = NULL;
+    double data = 1; /* the ranks that are left: not a degree of the plan */
+    DL_TRY(dl_run_slots_read(run, maxtext_keys, &s));
+    s.numbers[DL_SLOT_TP] = s.numbers[DL_SLOT_CP] = s.numbers[DL_SLOT_EP] = s.numbers[DL_SLOT_PP] =
+        1;
+    for (size_t i = 0; i < sizeof axes / sizeof axes[0]; i++)
+        DL_TRY(
+            axis(run, axes[i].name, axes[i].slot == DL_SLOTS ? &data : &s.numbers[axes[i].slot]));
+    if (!dl_known(s.numbers[DL_SLOT_SEQ])) s.numbers[DL_SLOT_SEQ] = 2048;
+    if (s.words[DL_SLOT_PRECISION] == NULL) s.words[DL_SLOT_PRECISION] = "bf16";
+    if (s.words[DL_SLOT_RECOMPUTE] == NULL) s.words[DL_SLOT_RECOMPUTE] = "full";
+    DL_TRY(read_model(run, s.numbers[DL_SLOT_SEQ], &text));
+    return dl_run_slots_plan(run, &s, text);
+}

@@ -1,0 +1,54 @@
+/* text_cases.h - files below tests/golden/ with one "CASE => OUTCOME" a line: each outcome is
+ * computed again. DL_ACCEPT=1 (make golden-accept) rewrites the outcomes; the diff is reviewed.
+ * Include after check.h. */
+#ifndef TESTS_TEXT_CASES_H
+#define TESTS_TEXT_CASES_H
+
+#include <stdbool.h>
+
+enum { TEXT_CASE_BYTES = 4096, TEXT_CASES_SHOWN = 12 };
+
+/* Writes the outcome of one case to out[TEXT_CASE_BYTES]. */
+typedef void text_case(void *user, const char *one, char *out);
+/* Whether two outcomes are equal; NULL: letter for letter. */
+typedef bool text_case_equal(const char *expected, const char *actual);
+
+static void check_text_cases(const char *name, text_case *outcome, text_case_equal *equal,
+                             void *user) {
+    char path[TEXT_CASE_BYTES], new_path[TEXT_CASE_BYTES + 8], line[2 * TEXT_CASE_BYTES],
+        actual[TEXT_CASE_BYTES];
+    snprintf(path, sizeof path, "%s/tests/golden/%s", check_root(), name);
+    snprintf(new_path, sizeof new_path, "%s.new", path);
+    FILE *in = fopen(path, "r"), *out = getenv("DL_ACCEPT") != NULL ? fopen(new_path, "w") : NULL;
+    if (in == NULL) fail_msg("cannot open %s", path);
+    int cases = 0, different = 0;
+    while (fgets(line, sizeof line, in) != NULL) {
+        line[strcspn(line, "\n")] = 0;
+        char *expected = strstr(line, " => ");
+        const bool is_case = line[0] != '#' && line[0] != 0;
+        if (is_case) {
+            if (expected != NULL) *expected = 0, expected += 4;
+            outcome(user, line, actual);
+            cases++;
+            if (expected != NULL &&
+                (equal != NULL ? equal(expected, actual) : strcmp(expected, actual) == 0)) {
+                snprintf(actual, sizeof actual, "%s", expected); /* the last digit stays */
+            } else if (different++ < TEXT_CASES_SHOWN && out == NULL) {
+                print_error("%s\n  - %s\n  + %s\n", line, expected != NULL ? expected : "", actual);
+            }
+        }
+        if (out != NULL) fprintf(out, is_case ? "%s => %s\n" : "%s\n", line, actual);
+    }
+    fclose(in);
+    assert_true(cases > 0);
+    if (out != NULL) {
+        assert_int_equal(fclose(out), 0);
+        assert_int_equal(rename(new_path, path), 0);
+    } else if (different > 0) {
+        fail_msg("%d of %d cases differ from tests/golden/%s: make golden-accept, and review the "
+                 "diff",
+                 different, cases, name);
+    }
+}
+
+#endif
