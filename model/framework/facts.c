@@ -46,6 +46,7 @@ void dl_facts_on_device(struct dl_kernel_facts *facts, const struct dl_device *d
         facts->weight_copies = false;
         facts->norm_small_kernels = 0;
         facts->batchnorm = DL_BATCHNORM_SPATIAL;
+        facts->pooling = DL_POOLING_CUDNN;
     }
     if (old && facts->batchnorm == DL_BATCHNORM_PERSISTENT) facts->batchnorm = DL_BATCHNORM_SPATIAL;
 }

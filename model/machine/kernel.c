@@ -219,11 +219,6 @@ static void widen(struct dl_kernel_time *out, double sigma) {
     out->extrapolated = true;
 }
 
-static bool same_architecture(const struct dl_device *a, const struct dl_device *b) {
-    return a->architecture != NULL && b->architecture != NULL &&
-           strcmp(a->architecture, b->architecture) == 0;
-}
-
 static bool is_16_bit(enum dl_precision p) { return p == DL_MIXED || p == DL_FP16 || p == DL_BF16; }
 
 /* The same operations take the same time: fp16 and mixed, and bf16 on units of both types. */
@@ -241,23 +236,11 @@ static double element_bytes(const struct dl_kernel *kernel, enum dl_precision pr
                                       : dl_precision_operand_bytes(precision);
 }
 
-/* What large GEMMs sustain; where that is not measured, the share of the peak that a device of the
- * same architecture sustains, from which this one borrows; mxfp8 runs on the units of fp8. NAN: not
- * known. */
-static double attained(const struct dl_device *device, enum dl_precision precision) {
-    for (const struct dl_device *from = device; from != NULL; from = from->borrowed) {
-        const double share = dl_device_sustained(from, precision) / dl_device_peak(from, precision);
-        if (share > 0.0 && (from == device || same_architecture(device, from)))
-            return share * dl_device_peak(device, precision);
-    }
-    return precision == DL_MXFP8 ? attained(device, DL_FP8) : NAN;
-}
-
 /* Rate of a device in a precision / rate of the owner of a model in that of the model: attained
  * ones where both are known, else those of the datasheets. */
 static double rate_ratio(const struct dl_device *device, enum dl_precision precision,
                          const struct dl_device *owner, enum dl_precision fitted) {
-    const double ratio = attained(device, precision) / attained(owner, fitted);
+    const double ratio = dl_device_attained(device, precision) / dl_device_attained(owner, fitted);
     return ratio > 0.0 ? ratio : dl_device_peak(device, precision) / dl_device_peak(owner, fitted);
 }
 
@@ -284,7 +267,7 @@ static void attention_time(const struct dl_device *device, const struct dl_kerne
 static double half_scale(const struct dl_device *device, const struct dl_device *owner,
                          const struct dl_kernel_model_scale *scale) {
     const double bandwidth =
-        same_architecture(device, owner) ? fmax(scale->bandwidth, 1.0) : scale->bandwidth;
+        dl_device_same_architecture(device, owner) ? fmax(scale->bandwidth, 1.0) : scale->bandwidth;
     return fmax(scale->rate / bandwidth, 1.0);
 }
 
@@ -319,8 +302,8 @@ static void model_time(const struct dl_device *device, const struct dl_device *o
     if (kernel->op == DL_OP_CONV && model->pass != (int)kernel->pass) widen(out, OTHER_PASS_SIGMA);
     if (kernel->op == DL_OP_ATTENTION) attention_time(device, model, kernel, out);
     if (owner != device) {
-        widen(out, same_architecture(device, owner) ? SAME_ARCHITECTURE_SIGMA
-                                                    : OTHER_ARCHITECTURE_SIGMA);
+        widen(out, dl_device_same_architecture(device, owner) ? SAME_ARCHITECTURE_SIGMA
+                                                              : OTHER_ARCHITECTURE_SIGMA);
         out->origin = "borrowed";
         out->origin_device = owner->name;
     }
@@ -409,8 +392,8 @@ static const struct dl_kernel_model *choose_owner(const struct dl_device **owner
                                                   const struct dl_kernel *kernel) {
     const struct dl_device *device = *owner, *lender = device->borrowed;
     const struct dl_kernel_model *own = choose(device, precision, kernel);
-    if (lender == NULL ||
-        (kernel->op == DL_OP_STREAM && (own != NULL || !same_architecture(device, lender))))
+    if (lender == NULL || (kernel->op == DL_OP_STREAM &&
+                           (own != NULL || !dl_device_same_architecture(device, lender))))
         return own;
     const struct dl_kernel_model *lent = choose_owner(&lender, precision, kernel);
     const bool of_pass = kernel->op != DL_OP_ATTENTION || own == NULL || lent == NULL ||

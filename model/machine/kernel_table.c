@@ -182,6 +182,16 @@ struct dimension {
     const char *in, *kernel, *stride, *pad, *dilation;
 };
 
+/* In 32 bits all frameworks keep NCHW. */
+static void add_copies(struct dl_kernel_row *out) {
+    if (out->precision != DL_TF32) return;
+    const double bytes = dl_precision_bytes(DL_TF32);
+    double copied = dl_conv_copied_elements(&out->kernel, bytes);
+    for (int i = 0; i < out->more_count; i++)
+        copied += dl_conv_copied_elements(&out->more[i], bytes);
+    if (copied > 0.0) add(out, dl_kernel_stream(out->kernel.pass, 0.0, copied, copied));
+}
+
 static enum dl_code read_conv(const struct dl_csv *csv, int row, enum dl_pass pass,
                               struct dl_kernel_row *out, struct dl_err *err) {
     static const struct dimension dimensions[DL_DIMS] = {{"d", "kd", "stride_d", "pad_d", "dil_d"},
@@ -212,7 +222,6 @@ static enum dl_code read_conv(const struct dl_csv *csv, int row, enum dl_pass pa
     }
     const char *word = dl_kernel_table_cell(csv, row, "pass");
     const enum dl_pass passes[] = {pass, DL_BACKWARD_DATA, DL_BACKWARD_WEIGHTS};
-    double copied = 0.0;
     for (int i = 0; i < 3; i++) {
         const bool part = i == 0 || (i == 1 && strcmp(word, "fwd_bwd") == 0) ||
                           (i == 2 && has_both_gradients(word));
@@ -222,16 +231,12 @@ static enum dl_code read_conv(const struct dl_csv *csv, int row, enum dl_pass pa
         /* A depth is given, also of 1, where the library was asked for three dimensions. */
         if (*dl_kernel_table_cell(csv, row, "d") != '\0') conv.variant = DL_VARIANT_VOLUME;
         if (dl_kernel_is_depthwise(&conv)) conv.variant = DL_VARIANT_DEPTHWISE;
-        copied += dl_conv_copied_elements(&conv, dl_precision_bytes(DL_TF32));
         if (i == 0)
             out->kernel = conv;
         else
             add(out, conv);
     }
-    /* In 32 bits all frameworks keep NCHW, unless a table says otherwise. */
-    if (out->precision == DL_TF32 && copied > 0.0 &&
-        strcmp(dl_kernel_table_cell(csv, row, "layout"), "NHWC") != 0)
-        add(out, dl_kernel_stream(pass, 0.0, copied, copied));
+    if (strcmp(dl_kernel_table_cell(csv, row, "layout"), "NHWC") != 0) add_copies(out);
     if (!(out->kernel.flop > 0.0)) out->why = NO_SIZE;
     return DL_OK;
 }

@@ -49,10 +49,10 @@ static double windows_of_a_point(const struct dl_layer *layer) {
     return windows;
 }
 
-/* F-POOL-BACKWARD: for each element of its input PyTorch's kernel of the backward pass looks at index
- * and gradient of every window, mostly in the cache. Both together count as PER_WINDOW elements of
- * traffic: 1.9 (V100, A100) and 2.3 (H100) in fp32, 1.9 on an A100 in NHWC and 16 bits (hta-traces,
- * triosim-trace). */
+/* F-POOL-BACKWARD: for each element of its input PyTorch's kernel of the backward pass looks at
+ * index and gradient of every window, mostly in the cache. Both together count as PER_WINDOW
+ * elements of traffic: 1.9 (V100, A100) and 2.3 (H100) in fp32, 1.9 on an A100 in NHWC and 16
+ * bits (hta-traces, triosim-trace). */
 static const double PER_WINDOW = 2.0;
 
 static int maxpool_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
