@@ -68,7 +68,8 @@ enum dl_code dl_fit_read_samples(const char *csv_path, const struct dl_device *d
         if (!is_of(device, read.device) || read.why != NULL) continue;
         if (read.more_count > 0 && !take_off_copies(device, &read)) continue;
         if (!(read.kernel.flop > 0.0) && read.kernel.op != DL_OP_STREAM) continue;
-        if (read.kernel.variant == DL_VARIANT_FLASH2) continue; /* a ratio to the models */
+        if (read.kernel.variant == DL_VARIANT_FLASH2 && dl_kernel_has_later_attention(device))
+            continue; /* a ratio to the models */
         samples[n] = sample_of(&read, device);
         samples[n++].of_many = by_gpu;
         if (library >= 0) *library_out = csv.rows[row][library];

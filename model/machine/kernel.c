@@ -244,7 +244,7 @@ static double rate_ratio(const struct dl_device *device, enum dl_precision preci
     return ratio > 0.0 ? ratio : dl_device_peak(device, precision) / dl_device_peak(owner, fitted);
 }
 
-static bool has_later_attention(const struct dl_device *device) {
+bool dl_kernel_has_later_attention(const struct dl_device *device) {
     return device->architecture != NULL && (strcmp(device->architecture, "hopper") == 0 ||
                                             strcmp(device->architecture, "blackwell") == 0);
 }
@@ -252,7 +252,7 @@ static bool has_later_attention(const struct dl_device *device) {
 /* What the kernels of the model do not tell of this one. */
 static void attention_time(const struct dl_device *device, const struct dl_kernel_model *model,
                            const struct dl_kernel *kernel, struct dl_kernel_time *out) {
-    if (kernel->variant == DL_VARIANT_FLASH2 && has_later_attention(device))
+    if (kernel->variant == DL_VARIANT_FLASH2 && dl_kernel_has_later_attention(device))
         out->time_s *= FLASH2_LATER;
     if (model->pass != (int)kernel->pass) {
         out->time_s *= ATTENTION_BACKWARD;
@@ -423,6 +423,36 @@ static void shape_time(const struct dl_device *device, enum dl_precision precisi
         roofline_time(device, precision, kernel, out);
 }
 
+/* F-KERNEL-LAWS: passes and masks have models or samples of several libraries. Causal attention
+ * takes at most as long as full attention, the backward pass at least as long as the forward one. */
+static void attention_time_s(const struct dl_device *device, enum dl_precision precision,
+                             const struct dl_kernel *kernel, struct dl_kernel_time *out) {
+    struct dl_attention_shape shape = {.batch = kernel->batch,
+                                       .heads = kernel->heads,
+                                       .kv_heads = kernel->kv_heads,
+                                       .queries = kernel->queries,
+                                       .keys = kernel->keys,
+                                       .head_dim = kernel->head_dim,
+                                       .value_dim = kernel->value_dim,
+                                       .window = kernel->window,
+                                       .causal = kernel->causal};
+    struct dl_kernel_time bound;
+    shape_time(device, precision, kernel, out);
+    if (kernel->pass != DL_FORWARD) {
+        struct dl_kernel forward = dl_kernel_attention(DL_FORWARD, &shape);
+        forward.variant = kernel->variant;
+        attention_time_s(device, precision, &forward, &bound);
+        out->time_s = fmax(out->time_s, bound.time_s);
+    }
+    if (kernel->causal) {
+        shape.causal = false;
+        struct dl_kernel full = dl_kernel_attention(kernel->pass, &shape);
+        full.variant = kernel->variant;
+        attention_time_s(device, precision, &full, &bound);
+        out->time_s = fmin(out->time_s, bound.time_s);
+    }
+}
+
 double dl_kernel_call_s(const struct dl_device *device, enum dl_precision precision,
                         const struct dl_kernel *kernel) {
     const struct dl_kernel_model *model = choose(device, precision, kernel);
@@ -454,6 +484,8 @@ void dl_kernel_time(const struct dl_device *device, enum dl_precision precision,
         bytes.m = 0.0;
         shape_time(device, precision, &bytes, out);
         out->time_s *= batchnorm_factor(device, kernel);
+    } else if (kernel->op == DL_OP_ATTENTION) {
+        attention_time_s(device, precision, kernel, out);
     } else {
         shape_time(device, precision, kernel, out);
     }

@@ -57,6 +57,7 @@ static enum dl_variant variant_of(const struct dl_csv *csv, int row) {
         enum dl_variant variant;
     } libraries[] = {{"product_flash_attention", DL_VARIANT_FLASH2},
                      {"flash-attention (Tr", DL_VARIANT_FLASH2},
+                     {"FlashAttention-2", DL_VARIANT_FLASH2},
                      {"vit_flash_attn", DL_VARIANT_PLAIN},
                      {"trtllm torch", DL_VARIANT_ENGINE},
                      {"trtllmprefill", DL_VARIANT_PAGED},
@@ -169,6 +170,8 @@ static enum dl_code read_attention(const struct dl_csv *csv, int row, enum dl_pa
                                              .causal = causal > 0.0};
     out->kernel = dl_kernel_attention(pass, &shape);
     out->kernel.variant = variant_of(csv, row);
+    if (strstr(dl_kernel_table_cell(csv, row, "library"), "unfused") != NULL)
+        out->why = "composed of several kernels";
     if (strcmp(dl_kernel_table_cell(csv, row, "pass"), "fwd_bwd") != 0) return DL_OK;
     struct dl_kernel backward = dl_kernel_attention(DL_BACKWARD_DATA, &shape);
     backward.variant = out->kernel.variant;
