@@ -276,11 +276,12 @@ static enum dl_code add_old_samples(struct job *job, struct dl_err *err) {
     if (job->plan.choice.only == NULL || access(job->profile_path, R_OK) != 0) return DL_OK;
     if (dl_json_read(job->profile_path, job->context->arena, &doc, &ignored) != DL_OK ||
         dl_json_load(doc, &dl_system_schema, job->context->arena, &old, &ignored) != DL_OK ||
-        old.measured_on == NULL || strcmp(old.measured_on, job->run.host.name) != 0) {
+        old.calibration.measured_on == NULL ||
+        strcmp(old.calibration.measured_on, job->run.host.name) != 0) {
         return DL_OK;
     }
-    for (int i = 0; i < old.sample_count; i++) {
-        const struct dl_raw_sample *s = &old.samples[i];
+    for (int i = 0; i < old.calibration.sample_count; i++) {
+        const struct dl_raw_sample *s = &old.calibration.samples[i];
         const struct dl_cal_point same = {.probe = s->probe, .shape = s->shape, .pass = s->pass};
         if (dl_cal_chosen(&job->plan.choice, s->probe) || dl_cal_journal_has(&job->journal, &same))
             continue;

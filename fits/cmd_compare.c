@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "import/log.h"
 #include "predict/compare/compare.h"
 #include "fits/compare_fit.h"
 #include "predict/compare/compare_print.h"
@@ -38,6 +39,10 @@ static const struct dl_option compare_options[] = {
     {"where", 0, "COLUMN=VALUE", "What",
      "use only rows with that value, with one of several values (workload=vgg16,alexnet), or that "
      "contain a text (notes~NGC)",
+     DL_REPEATED},
+    {"fill", 0, "COLUMN=VALUE", "What",
+     "of a log in place of a table: a column of the run that it does not say, e.g. "
+     "system=dgx-h100",
      DL_REPEATED},
     {"release", 0, "NAME", "What",
      "release of the framework for every row, instead of the one that its framework_version "
@@ -131,17 +136,36 @@ static bool row_by_row(const struct dl_context *context, const struct dl_options
            dl_data_attachment(&context->data, path) == NULL;
 }
 
+/* --fill COLUMN=VALUE. */
+static enum dl_code read_fills(struct dl_context *context, const struct dl_options *options,
+                               struct dl_log_fill *fills, int *count, struct dl_err *err) {
+    *count = 0;
+    for (int i = 0; i < options->given_count; i++) {
+        const char *text = options->given[i].value, *equals = strchr(text, '=');
+        if (strcmp(options->given[i].option->name, "fill") != 0) continue;
+        if (equals == NULL || equals == text)
+            return dl_fail(err, DL_ERR_USAGE, "--fill: expected COLUMN=VALUE, got \"%s\"", text);
+        fills[(*count)++] = (struct dl_log_fill){
+            dl_arena_strndup(context->arena, text, (size_t)(equals - text)), equals + 1, true};
+    }
+    return DL_OK;
+}
+
 /* Reads the file or, of one that is read row by row, its header. */
 static enum dl_code open_table(struct dl_context *context, const struct dl_options *options,
                                const char *path, struct dl_compare_table *out, struct dl_err *err) {
     *out = (struct dl_compare_table){.streamed = false};
-    if (row_by_row(context, options, path))
+    struct dl_log_fill fills[DL_MAX_REPEATS];
+    int fill_count;
+    const bool log = dl_log_is(context, &context->data, path);
+    DL_TRY(read_fills(context, options, fills, &fill_count, err));
+    if (!log && row_by_row(context, options, path))
         DL_TRY(dl_run_cases_open(path, context->arena, &out->cases, &out->streamed, err));
     if (out->streamed) {
         out->csv = out->cases.csv;
         return DL_OK;
     }
-    DL_TRY(dl_data_csv(&context->data, path, context->arena, &out->csv, err));
+    DL_TRY(dl_log_csv(context, &context->data, path, fills, fill_count, &out->csv, err));
     if (out->csv.row_count > 0) return DL_OK;
     return dl_fail_at(err, path, 1, 1, NULL, "expected a row of measurements below the header");
 }

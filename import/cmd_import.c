@@ -24,13 +24,13 @@ const struct dl_option dl_import_options[] = {
     {"collective", 0, "NAME", "nccl-tests, osu",
      "all_reduce, all_gather, ...; needed where the output does not name it",
      DL_TEXT(ASKED(collective))},
-    {"nodes", 'n', "N", "nccl-tests, osu", "number of nodes of the measurement",
+    {"nodes", 'n', "N", "nccl-tests, osu, log", "number of nodes of the measurement",
      DL_INTEGER(ASKED(nodes), .min = 1, .max = 1000000)},
-    {"ranks", 0, "N", "nccl-tests, osu, " RUNS,
+    {"ranks", 0, "N", "nccl-tests, osu, log, " RUNS,
      "number of ranks of the measurement, which OSU does not print; devices of a run, where the "
      "file does not say",
      DL_INTEGER(ASKED(ranks), .min = 1, .max = 100000000)},
-    {"system", 's', "NAME", "nccl-tests, osu, trace, " RUNS,
+    {"system", 's', "NAME", "nccl-tests, osu, trace, log, " RUNS,
      "system of the measurement, or of the printed command", DL_TEXT(ASKED(system))},
     {"library", 0, "NAME", "nccl-tests, osu",
      "communication library: nccl, mpi, gloo, ...; default nccl, for osu mpi",
@@ -49,10 +49,10 @@ const struct dl_option dl_import_options[] = {
      DL_CHOICE(ASKED(rows), .choices = row_names, .alias = "placement")},
     {"profile", 0, "NAME|FILE", "nccl-tests, osu",
      "write a copy of that system with these times added to -o FILE", DL_TEXT(ASKED(profile))},
-    {"workload", 'w', "NAME|FILE", "trace, " RUNS,
+    {"workload", 'w', "NAME|FILE", "trace, log, " RUNS,
      "workload whose layers were traced, or which the file of a run names or leaves to a recipe",
      DL_TEXT(ASKED(workload))},
-    {"framework", 'f', "NAME", "trace, " RUNS,
+    {"framework", 'f', "NAME", "trace, log, " RUNS,
      "framework, of traces the part of its name that identifies it; default: the one that wrote "
      "the file, pytorch",
      DL_TEXT(ASKED(framework))},
@@ -63,10 +63,14 @@ const struct dl_option dl_import_options[] = {
      "value of a variable that the script takes from its environment", DL_REPEATED},
     {"args", 0, "WORDS", "megatron, nemo, launch",
      "arguments of the script, as one word: its $1, $2, ...", DL_TEXT(ASKED(arguments))},
-    {"precision", 'p', "fp32|tf32|mixed|fp16|bf16|fp8", "trace", "arithmetic; default fp32",
+    {"precision", 'p', "fp32|tf32|mixed|fp16|bf16|fp8", "trace, log",
+     "arithmetic; default of a trace fp32",
      DL_CHOICE(ASKED(precision), .choices = dl_precision_names)},
-    {"batch", 'b', "LIST", "trace", "samples per device, one number per file",
+    {"batch", 'b', "LIST", "trace, log", "samples per device, of traces one number per file",
      DL_TEXT(ASKED(batch))},
+    {"plan", 0, "FILE", "log",
+     "script or configuration of the run, where the log does not hold its plan",
+     DL_TEXT(ASKED(plan))},
     {"quartile", 0, NULL, "trace",
      "on CPUs use the lower quartile of iterations instead of the median, for runs that other "
      "programs disturbed",
@@ -84,6 +88,7 @@ static const char *const examples[] = {
     "dlmodel import nccl-tests tests/fixtures/bench/nccl_2.18_a100.txt --system dgx-a100-40",
     "dlmodel import osu tests/fixtures/bench/osu_5.9_allreduce.txt --system stampede2-skx --nodes "
     "4 --ranks 8",
+    "dlmodel import log tests/fixtures/logs/horovod.log --system dgx1-v100",
     "dlmodel import megatron tests/fixtures/runs/megatron.sh --system dgx-a100-80",
     "dlmodel import torchtitan tests/fixtures/runs/torchtitan.toml --workload gpt2_xl",
     "dlmodel import trace tests/fixtures/trace/gpu.json --workload resnet18 --system iris-v100 "
@@ -100,6 +105,7 @@ static const struct kind {
     {"nccl-tests", dl_import_nccl_tests},
     {"osu", dl_import_osu},
     {"trace", dl_import_trace},
+    {"log", dl_import_log},
     {"megatron", dl_import_run},
     {"nemo", dl_import_run},
     {"torchtitan", dl_import_run},
@@ -185,9 +191,9 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 const struct dl_command dl_cmd_import = {
     .name = "import",
     .summary = "turn a model, measurements, a trace or a run's arguments into inputs of dlmodel",
-    .usage =
-        "[onnx|config|nccl-tests|osu|trace|megatron|nemo|torchtitan|deepspeed|accelerate|composer|"
-        "maxtext|launch] FILE... [options]",
+    .usage = "[onnx|config|nccl-tests|osu|trace|log|megatron|nemo|torchtitan|deepspeed|accelerate|"
+             "composer|"
+             "maxtext|launch] FILE... [options]",
     .purpose =
         "Converts FILE to an input of the other commands. Without a kind, FILE is recognized by "
         "what is "
@@ -218,6 +224,13 @@ const struct dl_command dl_cmd_import = {
         "Systems with such ranges of NVTX is read from its export (nsys export --type sqlite) or "
         "from nsys stats --report nvtx_gpu_proj_sum --format csv, whose times include the gaps "
         "between a range's kernels.\n"
+        "log: what a training printed - Megatron-LM, NeMo, torchtitan, nanotron, llm-foundry, "
+        "DeepSpeed, MaxText, Transformers, PyTorch Lightning, Keras, tf_cnn_benchmarks, Horovod's "
+        "synthetic benchmark, MLPerf's :::MLLOG - to a table of runs (dlmodel schema runs): the "
+        "median after warm-up, its 10th and 90th percentiles, the number of steps, and of the plan "
+        "what the log says; options and --plan FILE say the rest. compare and --measured take a "
+        "log "
+        "directly. Of nvidia-smi's and dcgmi's power: the median of a device at work.\n"
         "megatron, nemo, torchtitan: a training run - a launch script of Megatron-LM or "
         "Megatron-DeepSpeed, the table of arguments that such a run prints when it starts (the "
         "most "
@@ -225,14 +238,16 @@ const struct dl_command dl_cmd_import = {
         "TOML. Prints the command line of predict for the same model and plan, or with --json its "
         "parts. Nothing of the file is executed: variables, arrays, functions, conditions and "
         "arithmetic of a script are evaluated where the file determines them; assumptions are "
-        "listed (--env sets a variable, --ranks the number of devices). Three lists "
+        "listed (--env sets a variable, --args the script's arguments, --ranks the number of "
+        "devices). A recipe is known by its name; what it decides beyond the file is said. "
+        "Three lists "
         "follow: arguments that are taken, that cost no time, and that would change the prediction "
         "and are not modelled. An argument that looks like a degree, a precision, a compiler or an "
         "offload and is not known is an error. predict --export writes such files.",
     .examples = examples,
-    .words =
-        "onnx config nccl-tests osu trace megatron nemo torchtitan deepspeed accelerate composer "
-        "maxtext launch",
+    .words = "onnx config nccl-tests osu trace log megatron nemo torchtitan deepspeed accelerate "
+             "composer "
+             "maxtext launch",
     .options = tables,
     .exit_notes =
         "3 when a model has operators that map to no layer, without --skip-unknown; 6 for "

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "import/log.h"
+
 enum { HEAD = 1 << 20 };
 
 /* ---- binary forms ---- */
@@ -68,6 +70,7 @@ static const char *zip_kind(const char *bytes, size_t length) {
 static const char *binary_kind(const char *bytes, size_t length) {
     if (starts(bytes, length, "PK\003\004", 4)) return zip_kind(bytes, length);
     if (starts(bytes, length, "\037\213", 2)) return "trace";
+    if (starts(bytes, length, "SQLite format 3", 16)) return "trace"; /* of Nsight Systems */
     if (starts(bytes, length, "\211HDF\r\n\032\n", 8)) return "hdf5";
     if (length > 10 && starts(bytes + 2, length - 2, "\0\0\0\0\0\0{\"", 8)) return "safetensors";
     if (is_saved_model(bytes, length)) return "saved-model";
@@ -83,7 +86,7 @@ static const struct mark {
     {"workload", {"\"dlmodel-workload\""}},
     {"environment", {"\nSLURM_JOB_NUM_NODES=", "\nSLURM_CPUS_ON_NODE="}},
     {"megatron", {"\nMODEL_ARGS:", " ........", "--num-layers", "--hidden-size"}},
-    {"trace", {"\"traceEvents\"", "\"ph\": \"", "\"ph\":\"", "\nSQLite format 3"}},
+    {"trace", {"\"traceEvents\"", "\"ph\": \"", "\"ph\":\""}},
     {"config", {"\"model_type\""}},
     {"deepspeed", {"\"train_micro_batch_size_per_gpu\"", "\"zero_optimization\""}},
     {"nccl-tests", {"# nThread", "nccl-tests version", "\"nccl_version\""}},
@@ -96,14 +99,23 @@ static const struct mark {
     {"launch", {"torchrun", "horovodrun", "#!/bin", "srun"}},
 };
 
+/* Measurements of a format of logs in front of what scripts hold too. */
+static const char *text_kind(const char *text, size_t length, struct dl_arena *arena) {
+    const size_t count = sizeof marks / sizeof marks[0];
+    const char *kind = NULL;
+    for (size_t i = 0; i < count && kind == NULL; i++)
+        for (int k = 0; k < 4 && marks[i].words[k] != NULL; k++)
+            if (strstr(text, marks[i].words[k]) != NULL) kind = marks[i].kind;
+    const bool holds_plan =
+        kind != NULL && (strcmp(kind, "workload") == 0 || strstr(text, " ........") != NULL);
+    return !holds_plan && dl_log_known(text, length, arena) ? "log" : kind;
+}
+
 const char *dl_text_kind(const char *bytes, size_t length, struct dl_arena *arena) {
     const char *kind = binary_kind(bytes, length);
     if (kind != NULL || memchr(bytes, '\0', length) != NULL) return kind;
     const char *text = dl_arena_printf(arena, "\n%.*s", (int)length, bytes);
-    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
-        for (int k = 0; k < 4 && marks[i].words[k] != NULL; k++)
-            if (strstr(text, marks[i].words[k]) != NULL) return marks[i].kind;
-    return NULL;
+    return text_kind(text, length + 1, arena);
 }
 
 const char *dl_file_kind(const struct dl_data *data, const char *path, struct dl_arena *arena) {

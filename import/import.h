@@ -8,7 +8,7 @@
 /* The options; NULL, 0 and false: not given. */
 struct dl_import_asked {
     const char *name, *system, *device, *workload, *framework, *batch;
-    const char *collective, *library, *library_version, *network, *dtype, *profile, *path;
+    const char *collective, *library, *library_version, *network, *dtype, *profile, *path, *plan;
     const char *arguments; /* of a script */
     int64_t nodes, ranks, steps, vocabulary;
     int rows; /* of nccl-tests: DL_IMPORT_BOTH, ... */
@@ -22,7 +22,7 @@ typedef enum dl_code dl_import_fn(struct dl_context *context, const struct dl_op
 
 /* positional[0] is the kind, the others are files. */
 dl_import_fn dl_import_onnx, dl_import_nccl_tests, dl_import_osu, dl_import_trace, dl_import_config,
-    dl_import_run;
+    dl_import_log, dl_import_run;
 
 extern const struct dl_option dl_import_options[];
 

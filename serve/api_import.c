@@ -5,8 +5,9 @@
 #include "serve/run_command.h"
 
 /* Kinds whose file fits into memory; a trace may have gigabytes. */
-const char *const dl_import_kinds[] = {"onnx",     "config", "nccl-tests", "osu",
-                                       "megatron", "nemo",   "torchtitan", NULL};
+const char *const dl_import_kinds[] = {
+    "onnx",       "config",    "nccl-tests", "osu",      "log",     "megatron", "nemo",
+    "torchtitan", "deepspeed", "accelerate", "composer", "maxtext", "launch",   NULL};
 
 static bool is_kind(const char *name) {
     for (int i = 0; dl_import_kinds[i] != NULL; i++) {
@@ -34,9 +35,11 @@ void dl_answer_import(const struct dl_service *service, const struct dl_request 
         return;
     }
     if (!is_kind(request->path_rest)) {
-        dl_answer_problem(404,
-                          "expected onnx, config, nccl-tests, osu, megatron, nemo or torchtitan",
-                          NULL, 0, 0, arena, out);
+        const char *all = dl_import_kinds[0];
+        for (int i = 1; dl_import_kinds[i] != NULL; i++)
+            all = dl_arena_printf(arena, "%s, %s", all, dl_import_kinds[i]);
+        dl_answer_problem(404, dl_arena_printf(arena, "expected one of %s", all), NULL, 0, 0, arena,
+                          out);
         return;
     }
     ran->code = read_words(command, request, arena, words, &ran->err);

@@ -34,14 +34,14 @@ static inline void change_system(struct dl_system *system) {
     static const char *const protocols[] = {"LL", "LL128", "Simple"}, *const algorithms[] = {
                                                                           "Ring", "Tree"};
     static const char *const kinds[] = {"shm", "upi", "qpi", "pcie3", "tcp"};
-    if (once_in(4)) system->mpi = mpis[upto(5)];
+    if (once_in(4)) system->software.mpi = mpis[upto(5)];
     if (once_in(12)) system->has_host = false;
     if (once_in(12)) system->has_intra = false;
     if (once_in(12)) system->has_inter = false;
     if (once_in(12)) system->inter.rdma = !system->inter.rdma;
     if (once_in(12)) system->intra.kind = kinds[upto(5)];
-    if (once_in(12)) system->nccl_algorithm = algorithms[upto(2)];
-    if (once_in(12)) system->nccl_protocol = protocols[upto(3)];
+    if (once_in(12)) system->software.nccl_algorithm = algorithms[upto(2)];
+    if (once_in(12)) system->software.nccl_protocol = protocols[upto(3)];
     if (once_in(6)) system->jitter_frac = once_in(2) ? NAN : 0.2 * check_uniform(&seed);
     if (once_in(6)) system->nodes_share_host = !system->nodes_share_host;
     if (once_in(3)) {

@@ -173,7 +173,7 @@ static enum dl_code describe(struct dl_cal_maker *m, struct dl_err *err) {
     if (dl_known(fact(m, "gpu_memory_bytes"))) d->memory_bytes = fact(m, "gpu_memory_bytes");
     d->l2_bytes = fact(m, "gpu_l2_bytes") > 0 ? fact(m, "gpu_l2_bytes") : NAN;
     d->clock_hz = fact(m, "gpu_clock_max_hz") > 0 ? fact(m, "gpu_clock_max_hz") : NAN;
-    d->tdp_w = fact(m, "gpu_power_limit_w");
+    d->power.tdp_w = fact(m, "gpu_power_limit_w");
     d->context_bytes = fact(m, "gpu_context_bytes");
     d->workspace_bytes = fact(m, "gpu_workspace_bytes");
     d->kernel_latency_s = median_of(m, "gpu-launch", "train");
@@ -188,7 +188,7 @@ static enum dl_code describe(struct dl_cal_maker *m, struct dl_err *err) {
     m->out->summary = dl_arena_printf(m->arena, "%s: %lld x %s", m->run->host.name,
                                       (long long)m->out->devices_per_node, d->summary);
     m->out->comment = "Written by dlmodel calibrate. Kernel times are those of the first GPU.";
-    m->out->nccl_version = dl_cal_journal_find(m->journal, "nccl");
+    m->out->software.nccl_version = dl_cal_journal_find(m->journal, "nccl");
     m->out->host.copy_bandwidth_bytes_per_s =
         fmin(best(m, "gpu-host", "h2d_pinned", NULL), best(m, "gpu-host", "d2h_pinned", NULL));
     m->out->host.pageable_bandwidth_bytes_per_s =

@@ -43,8 +43,10 @@ struct dl_kernel dl_cal_convolution(const struct dl_raw_sample *s) {
 }
 
 void dl_cal_note(struct dl_cal_maker *m, const char *key, const char *text) {
-    if (key == NULL || text == NULL || m->out->measurement_count == DL_CAL_NOTES_MAX) return;
-    m->out->measurement[m->out->measurement_count++] = (struct dl_map_entry){key, text, NAN};
+    if (key == NULL || text == NULL || m->out->calibration.measurement_count == DL_CAL_NOTES_MAX)
+        return;
+    m->out->calibration.measurement[m->out->calibration.measurement_count++] =
+        (struct dl_map_entry){key, text, NAN};
 }
 
 void dl_cal_note_fit(struct dl_cal_maker *m, const char *key,

@@ -54,8 +54,8 @@ double dl_cal_work(const struct dl_raw_sample *s) {
 }
 
 static void note_number(struct dl_cal_maker *m, const char *key, double value) {
-    if (!dl_known(value) || m->out->measurement_count == DL_CAL_NOTES_MAX) return;
-    m->out->measurement[m->out->measurement_count++] =
+    if (!dl_known(value) || m->out->calibration.measurement_count == DL_CAL_NOTES_MAX) return;
+    m->out->calibration.measurement[m->out->calibration.measurement_count++] =
         (struct dl_map_entry){key, dl_arena_printf(m->arena, "%.4g", value),
                               strtod(dl_arena_printf(m->arena, "%.4g", value), NULL)};
 }
@@ -65,15 +65,16 @@ static enum dl_code start(struct dl_cal_maker *m, struct dl_err *err) {
     DL_TRY(dl_json_parse("profile", skeleton, sizeof skeleton - 1, m->arena, &doc, err));
     DL_TRY(dl_json_load(doc, &dl_system_schema, m->arena, m->out, err));
     m->out->has_storage = m->out->has_intra = m->out->has_inter = m->out->has_links = false;
-    m->out->measurement = dl_arena_alloc(m->arena, DL_CAL_NOTES_MAX, sizeof *m->out->measurement);
+    m->out->calibration.measurement =
+        dl_arena_alloc(m->arena, DL_CAL_NOTES_MAX, sizeof *m->out->calibration.measurement);
     m->out->collectives =
         dl_arena_alloc(m->arena, DL_CAL_COLLECTIVES_MAX, sizeof *m->out->collectives);
     m->out->profile.kernel_models =
         dl_arena_alloc(m->arena, KERNEL_MODELS_MAX, sizeof *m->out->profile.kernel_models);
     m->out->profile.rates = dl_arena_alloc(m->arena, DL_PRECISIONS, sizeof *m->out->profile.rates);
     m->kernels = dl_arena_alloc(m->arena, m->journal->sample_count, sizeof *m->kernels);
-    m->out->samples = m->journal->samples;
-    m->out->sample_count = (int)m->journal->sample_count;
+    m->out->calibration.samples = m->journal->samples;
+    m->out->calibration.sample_count = (int)m->journal->sample_count;
     return DL_OK;
 }
 
@@ -130,7 +131,7 @@ static enum dl_code make_device(struct dl_cal_maker *m, struct dl_err *err) {
     return DL_OK;
 }
 
-/* A GEMM has no pass of its own: the three passes differ in the transposed operand, which is in the
+/* The three passes of a GEMM differ in the transposed operand, which is in the
  * shape. */
 static void gather(struct dl_cal_maker *m) {
     const char *gemm = dl_known(best_rate(m, "gemm")) ? "gemm" : "matmul";
@@ -256,9 +257,9 @@ static void describe(struct dl_cal_maker *m) {
     h->memory_bytes = host->memory_bytes;
     h->memory_bandwidth_bytes_per_s = best_rate(m, "stream");
     m->out->has_host = true;
-    m->out->measured_on = host->name;
-    m->out->measured_at = m->run->finished;
-    m->out->mpi = dl_cal_journal_find(m->journal, "mpi");
+    m->out->calibration.measured_on = host->name;
+    m->out->calibration.measured_at = m->run->finished;
+    m->out->software.mpi = dl_cal_journal_find(m->journal, "mpi");
     m->out->comment =
         "Written by dlmodel calibrate. The samples behind all numbers are in \"samples\".";
     dl_cal_note(m, "started", m->journal->header.started);

@@ -64,8 +64,9 @@ static void add_number(struct comparison *c, const char *what, double before, do
 }
 
 static const char *fact(const struct dl_system *s, const char *key) {
-    for (int i = 0; i < s->measurement_count; i++) {
-        if (strcmp(s->measurement[i].key, key) == 0) return s->measurement[i].text;
+    for (int i = 0; i < s->calibration.measurement_count; i++) {
+        if (strcmp(s->calibration.measurement[i].key, key) == 0)
+            return s->calibration.measurement[i].text;
     }
     return NULL;
 }
@@ -83,15 +84,16 @@ static bool of_the_run(const char *key) {
 
 static void add_facts(struct comparison *c, const struct dl_system *before,
                       const struct dl_system *now) {
-    add_text(c, "host", before->measured_on, now->measured_on);
-    for (int i = 0; i < now->measurement_count; i++) {
-        const char *key = now->measurement[i].key;
-        if (!of_the_run(key)) add_text(c, key, fact(before, key), now->measurement[i].text);
+    add_text(c, "host", before->calibration.measured_on, now->calibration.measured_on);
+    for (int i = 0; i < now->calibration.measurement_count; i++) {
+        const char *key = now->calibration.measurement[i].key;
+        if (!of_the_run(key))
+            add_text(c, key, fact(before, key), now->calibration.measurement[i].text);
     }
-    for (int i = 0; i < before->measurement_count; i++) {
-        const char *key = before->measurement[i].key;
+    for (int i = 0; i < before->calibration.measurement_count; i++) {
+        const char *key = before->calibration.measurement[i].key;
         if (!of_the_run(key) && fact(now, key) == NULL)
-            add_text(c, key, before->measurement[i].text, NULL);
+            add_text(c, key, before->calibration.measurement[i].text, NULL);
     }
 }
 
@@ -101,8 +103,8 @@ static bool same(const char *a, const char *b) {
 
 static const struct dl_raw_sample *twin(const struct dl_system *other,
                                         const struct dl_raw_sample *s) {
-    for (int i = 0; i < other->sample_count; i++) {
-        const struct dl_raw_sample *o = &other->samples[i];
+    for (int i = 0; i < other->calibration.sample_count; i++) {
+        const struct dl_raw_sample *o = &other->calibration.samples[i];
         if (same(o->probe, s->probe) && same(o->shape, s->shape) && same(o->pass, s->pass))
             return o;
     }
@@ -113,16 +115,16 @@ static const struct dl_raw_sample *twin(const struct dl_system *other,
  * most samples do not overlap. */
 static void add_probe(struct comparison *c, const struct dl_system *before,
                       const struct dl_system *now, int first) {
-    const struct dl_raw_sample *like = &now->samples[first];
-    const size_t room = (size_t)now->sample_count;
+    const struct dl_raw_sample *like = &now->calibration.samples[first];
+    const size_t room = (size_t)now->calibration.sample_count;
     double *ratios = dl_arena_alloc(c->arena, 2 * room, sizeof *ratios);
     size_t count = 0, apart = 0;
     if (ratios == NULL) {
         c->failed = true;
         return;
     }
-    for (int i = first; i < now->sample_count; i++) {
-        const struct dl_raw_sample *s = &now->samples[i], *old;
+    for (int i = first; i < now->calibration.sample_count; i++) {
+        const struct dl_raw_sample *s = &now->calibration.samples[i], *old;
         if (!same(s->probe, like->probe) || !same(s->pass, like->pass) ||
             (old = twin(before, s)) == NULL)
             continue;
@@ -139,11 +141,11 @@ static void add_probe(struct comparison *c, const struct dl_system *before,
 
 static void add_samples(struct comparison *c, const struct dl_system *before,
                         const struct dl_system *now) {
-    for (int i = 0; i < now->sample_count; i++) {
+    for (int i = 0; i < now->calibration.sample_count; i++) {
         bool first = true;
         for (int j = 0; j < i && first; j++)
-            first = !same(now->samples[j].probe, now->samples[i].probe) ||
-                    !same(now->samples[j].pass, now->samples[i].pass);
+            first = !same(now->calibration.samples[j].probe, now->calibration.samples[i].probe) ||
+                    !same(now->calibration.samples[j].pass, now->calibration.samples[i].pass);
         if (first) add_probe(c, before, now, i);
     }
 }
@@ -194,5 +196,6 @@ const char *dl_cal_compare(const struct dl_system *before, const struct dl_syste
     const char *rows = dl_table_render(&c.table, format);
     if (rows == NULL || format != DL_FORMAT_TEXT) return rows;
     return dl_arena_printf(arena, "%s%d of these changed since %s\n", rows, c.changed,
-                           before->measured_at != NULL ? before->measured_at : "then");
+                           before->calibration.measured_at != NULL ? before->calibration.measured_at
+                                                                   : "then");
 }

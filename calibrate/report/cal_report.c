@@ -93,8 +93,8 @@ const char *dl_cal_plan_text(const struct dl_cal_plan *plan, const struct dl_cal
 const char *dl_cal_samples_csv(const struct dl_system *profile, struct dl_arena *arena) {
     struct dl_table table;
     dl_list_table(&table, arena, DL_LIST(sample_columns), 0);
-    for (int i = 0; i < profile->sample_count; i++) {
-        const struct dl_raw_sample *s = &profile->samples[i];
+    for (int i = 0; i < profile->calibration.sample_count; i++) {
+        const struct dl_raw_sample *s = &profile->calibration.samples[i];
         const struct sample_facts facts = {*s, dl_cal_work(s)};
         dl_list_add(&table, sample_columns, &facts);
     }
@@ -137,8 +137,8 @@ static const char *collective_text(const struct dl_system *p, struct dl_arena *a
  * work. */
 static int disturbed(const struct dl_system *p) {
     int count = 0;
-    for (int i = 0; i < p->sample_count; i++) {
-        const struct dl_raw_sample *s = &p->samples[i];
+    for (int i = 0; i < p->calibration.sample_count; i++) {
+        const struct dl_raw_sample *s = &p->calibration.samples[i];
         const int64_t lost = s->preempted == DL_ABSENT ? 0 : s->preempted;
         count += (lost + s->outliers) * 10 > s->repeats + lost;
     }
@@ -150,8 +150,8 @@ const char *dl_cal_summary(const struct dl_system *profile, const char *path, do
     const struct dl_device *d = &profile->profile;
     const bool gpu = d->kind == DL_DEVICE_GPU;
     const char *fits = "";
-    for (int i = 0; i < profile->measurement_count; i++) {
-        const struct dl_map_entry *m = &profile->measurement[i];
+    for (int i = 0; i < profile->calibration.measurement_count; i++) {
+        const struct dl_map_entry *m = &profile->calibration.measurement[i];
         if (strncmp(m->key, "fit_conv", 8) != 0 && strncmp(m->key, "fit_gemm", 8) != 0) continue;
         fits = dl_arena_printf(arena, "%s  %-20s %s\n", fits, m->key + 4, m->text);
     }
@@ -181,5 +181,5 @@ const char *dl_cal_summary(const struct dl_system *profile, const char *path, do
         gpu ? "all-reduce" : "MPI all-reduce", collective_text(profile, arena), "files",
         quantity(profile->storage.write_bytes_per_s, DL_UNIT_BYTE_PER_S, arena),
         quantity(profile->storage.read_bytes_per_s, DL_UNIT_BYTE_PER_S, arena), fits,
-        profile->sample_count, elapsed_s, disturbed(profile), path);
+        profile->calibration.sample_count, elapsed_s, disturbed(profile), path);
 }

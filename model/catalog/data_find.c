@@ -93,6 +93,22 @@ void dl_data_names(const struct dl_data *data, enum dl_data_kind kind, struct dl
     *names_out = names.list;
 }
 
+/* The name of a file that people write otherwise; NULL: none, or several. */
+static const char *other_name(const struct dl_data *data, enum dl_data_kind kind, const char *name,
+                              struct dl_arena *arena) {
+    const char **names = NULL, *found = dl_name_synonym(name);
+    const bool named = kind == DL_DATA_FRAMEWORK || kind == DL_DATA_WORKLOAD;
+    if (named && found != NULL) return found;
+    found = NULL;
+    dl_data_names(data, kind, arena, &names);
+    for (; *names != NULL; names++) {
+        if (!dl_same_name(name, *names)) continue;
+        if (found != NULL) return NULL;
+        found = *names;
+    }
+    return found;
+}
+
 static enum dl_code unknown_name(const struct dl_data *data, enum dl_data_kind kind,
                                  const char *name, struct dl_arena *arena, struct dl_err *err) {
     const char **names = NULL;
@@ -103,6 +119,9 @@ static enum dl_code unknown_name(const struct dl_data *data, enum dl_data_kind k
                        "no %s \"%s\": there is no %s file in %s; give the data folder with --data",
                        word, name, word,
                        data->directory_count > 0 ? data->directories[0] : "any data directory");
+    const char *advice = dl_name_advice(name);
+    if (advice != NULL)
+        return dl_fail(err, DL_ERR_USAGE, "no %s \"%s\": give %s", word, name, advice);
     return dl_name_hint(word, dl_data_kinds[kind].folder, name, names, arena, err);
 }
 
@@ -150,8 +169,8 @@ enum dl_code dl_data_path(const struct dl_data *data, enum dl_data_kind kind, co
     }
     if (path == NULL && *name != '\0') path = in_directories(data, kind, name, arena);
     if (path == NULL && dl_data_is_loose(data, kind, name)) path = dl_arena_strdup(arena, name);
-    const char *other = kind == DL_DATA_FRAMEWORK ? dl_framework_synonym(name) : NULL;
-    if (path == NULL && other != NULL) return dl_data_path(data, kind, other, arena, path_out, err);
+    const char *other = path == NULL ? other_name(data, kind, name, arena) : NULL;
+    if (other != NULL) return dl_data_path(data, kind, other, arena, path_out, err);
     if (path == NULL) return unknown_name(data, kind, name, arena, err);
     *path_out = kind == DL_DATA_WORKLOAD ? config_of(data, path, arena) : path;
     return DL_OK;

@@ -136,8 +136,9 @@ enum dl_code dl_node_class_text(const struct dl_data *data, const char *name,
     made.summary = dl_node_class_words(of, arena);
     made.device_name = of->device;
     made.nodes = of->nodes;
-    made.price_per_node_hour = made.node_mtbf_s = NAN; /* of that machine alone */
-    made.price_currency = made.price_date = NULL;
+    made.operation.price_per_node_hour = made.operation.node_mtbf_s =
+        NAN; /* of that machine alone */
+    made.operation.price_currency = made.operation.price_date = NULL;
     if (strcmp(of->device, node->device_name) != 0) made.collective_count = 0;
     made.inter = network->inter;
     made.has_inter = network->has_inter;

@@ -266,6 +266,14 @@ int dl_csv_column(const struct dl_csv *csv, const char *name) {
     return -1;
 }
 
+const char *dl_csv_misspelt(const struct dl_csv *csv, const char *name) {
+    for (int c = 0; c < csv->column_count; c++) {
+        const char *const only[] = {name, NULL};
+        if (dl_suggest(csv->header[c], only) != NULL) return csv->header[c];
+    }
+    return NULL;
+}
+
 /* Line and column (from 1) of a cell in text that begins with that line of the file. The file was
  * read before, so it is well formed: quotes only open and close fields. */
 static void find_in_text(const char *text, size_t length, int line, int column, int *line_out,

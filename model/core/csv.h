@@ -35,6 +35,8 @@ enum dl_code dl_csv_parse_rows(const struct dl_csv *table, const char *text, siz
 
 /* Index of the column with that name; -1: none. */
 int dl_csv_column(const struct dl_csv *csv, const char *name);
+/* The column of the table that a missing one may be misspelt as; NULL: none. */
+const char *dl_csv_misspelt(const struct dl_csv *csv, const char *name);
 /* Reports an error in a cell: DL_ERR_INPUT with its line, column and column name. */
 enum dl_code dl_csv_fault(const struct dl_csv *csv, int row, int column, struct dl_err *err,
                           const char *format, ...) __attribute__((format(printf, 5, 6)));

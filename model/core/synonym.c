@@ -14,10 +14,36 @@ static const struct pair values[] = {
     {"adam-w", "adam"},    {"fused_adam", "adam"}, {"fusedadam", "adam"}, {"zb", "zero-bubble"},
     {"fusedlamb", "lamb"}, {NULL, NULL},
 };
-static const struct pair frameworks[] = {
-    {"ddp", "pytorch-ddp"},          {"fsdp", "pytorch-fsdp"},   {"fsdp2", "pytorch-fsdp2"},
-    {"torchtitan", "pytorch-fsdp2"}, {"nemo", "megatron-core"},  {"megatron-lm", "megatron"},
-    {"horovod", "horovod-pytorch"},  {"maxtext", "jax-maxtext"}, {NULL, NULL},
+static const struct pair names[] = {
+    {"ddp", "pytorch-ddp"},
+    {"fsdp", "pytorch-fsdp"},
+    {"fsdp2", "pytorch-fsdp2"},
+    {"torchtitan", "pytorch-fsdp2"},
+    {"nemo", "megatron-core"},
+    {"megatron-lm", "megatron"},
+    {"horovod", "horovod-pytorch"},
+    {"maxtext", "jax-maxtext"},
+    {"BertForPreTraining", "bert_base"},
+    {"bert-base-uncased", "bert_base"},
+    {"bert-large-uncased", "bert_large"},
+    {NULL, NULL},
+};
+/* Instances by the devices that their clouds name (unverified but for the count and kind). */
+#define USUAL(devices) "-s " devices " (host and links of the usual node)"
+static const struct pair advice[] = {
+    {"hsdp", "-f pytorch-fsdp2 with --zero-group N, the devices that share the states"},
+    {"a3highgpu8g", USUAL("8xh100_sxm")},
+    {"a3megagpu8g", USUAL("8xh100_sxm")},
+    {"a3ultragpu8g", USUAL("8xh200_sxm")},
+    {"a2highgpu8g", USUAL("8xa100_sxm4_40")},
+    {"a2ultragpu8g", USUAL("8xa100_sxm4_80")},
+    {"nd96isrh100v5", USUAL("8xh100_sxm")},
+    {"nd96isrh200v5", USUAL("8xh200_sxm")},
+    {"nd96asrv4", USUAL("8xa100_sxm4_40")},
+    {"nd96amsra100v4", USUAL("8xa100_sxm4_80")},
+    {"p5e48xlarge", USUAL("8xh200_sxm")},
+    {"p5en48xlarge", USUAL("8xh200_sxm")},
+    {NULL, NULL},
 };
 
 static const char *found(const struct pair *pairs, const char *word) {
@@ -31,4 +57,41 @@ const char *dl_value_synonym(const char *word) {
     return ours != NULL ? ours : word;
 }
 
-const char *dl_framework_synonym(const char *name) { return found(frameworks, name); }
+static bool is_plain(char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static char small(char c) { return (char)(c >= 'A' && c <= 'Z' ? c + 'a' - 'A' : c); }
+
+static bool same_letters(const char *a, const char *b) {
+    for (;;) {
+        while (*a != '\0' && !is_plain(*a)) a++;
+        while (*b != '\0' && !is_plain(*b)) b++;
+        if (small(*a) != small(*b)) return false;
+        if (*a == '\0') return true;
+        a++;
+        b++;
+    }
+}
+
+const char *dl_name_synonym(const char *name) {
+    for (const struct pair *p = names; p->theirs != NULL; p++)
+        if (same_letters(name, p->theirs)) return p->ours;
+    return NULL;
+}
+
+bool dl_same_name(const char *name, const char *ours) {
+    static const char *const clouds[] = {"", "aws-", "azure-", "gcp-", "oci-"};
+    for (size_t i = 0; i < sizeof clouds / sizeof clouds[0]; i++) {
+        const size_t length = strlen(clouds[i]);
+        if (strncmp(ours, clouds[i], length) == 0 && same_letters(name, ours + length)) return true;
+    }
+    return false;
+}
+
+const char *dl_name_advice(const char *name) {
+    if (strncmp(name, "Standard_", 9) == 0) name += 9; /* of Azure */
+    for (const struct pair *p = advice; p->theirs != NULL; p++)
+        if (same_letters(name, p->theirs)) return p->ours;
+    return NULL;
+}

@@ -39,13 +39,15 @@ struct dl_power dl_power_of(const struct dl_system *system, const struct dl_plan
     struct dl_power out = {.device_w = NAN, .host_w = NAN, .node_w = NAN};
     const struct dl_device *device = system->device;
     const double nodes = (double)plan->nodes, each = (double)system->devices_per_node,
-                 used = (double)plan->devices_per_node, pue = given(system->pue) ? system->pue : 1;
-    const bool rated = device != NULL && given(device->tdp_w) && prediction->group_count == 0;
+                 used = (double)plan->devices_per_node,
+                 pue = given(system->operation.pue) ? system->operation.pue : 1;
+    const bool rated = device != NULL && given(device->power.tdp_w) && prediction->group_count == 0;
     if (rated) {
         out.device_w = device_w(device, prediction);
-        out.load_assumed = !given(device->load_w);
-        out.host_assumed = !given(system->host_w);
-        out.host_w = out.host_assumed ? HOST_FRAC * each * device->tdp_w : system->host_w;
+        out.load_assumed = !given(device->power.load_w);
+        out.host_assumed = !given(system->operation.host_w);
+        out.host_w =
+            out.host_assumed ? HOST_FRAC * each * device->power.tdp_w : system->operation.host_w;
         out.node_w = used * out.device_w + (each - used) * dl_device_idle_w(device) + out.host_w;
     }
     out.sigma_log = rated ? hypot(POWER_SIGMA_LOG,
@@ -61,12 +63,13 @@ struct dl_power dl_power_of(const struct dl_system *system, const struct dl_plan
 
 double dl_price_of(const struct dl_system *system, const struct dl_rates *rates) {
     if (rates != NULL && given(rates->price_per_node_hour)) return rates->price_per_node_hour;
-    return given(system->price_per_node_hour) ? system->price_per_node_hour : NAN;
+    return given(system->operation.price_per_node_hour) ? system->operation.price_per_node_hour
+                                                        : NAN;
 }
 
 const char *dl_currency_of(const struct dl_system *system, const struct dl_rates *rates) {
     if (rates != NULL && given(rates->price_per_node_hour)) return rates->currency;
-    return given(system->price_per_node_hour) ? system->price_currency : NULL;
+    return given(system->operation.price_per_node_hour) ? system->operation.price_currency : NULL;
 }
 
 struct dl_spending dl_spending_of(const struct dl_system *system, const struct dl_plan *plan,

@@ -29,11 +29,11 @@ bool dl_attention_is_cudnn(const struct dl_framework *framework, const struct dl
 /* Time of fused attention over that of the device's kernel-time models. */
 static double attention_scale(const struct dl_framework *framework,
                               const struct dl_device *device) {
-    const double own = or_one(device->attention_scale);
+    const double own = or_one(device->scales.attention_scale);
     double over_flash2 = 1;
     switch ((enum dl_attention_library)framework->transformer.attention_library) {
     case DL_ATTENTION_TRITON:
-        over_flash2 = of_device(device, offsetof(struct dl_device, triton_attention_scale));
+        over_flash2 = of_device(device, offsetof(struct dl_device, scales.triton_attention_scale));
         break;
     case DL_ATTENTION_SDPA:
         if (dl_attention_is_cudnn(framework, device)) return own;
@@ -41,7 +41,7 @@ static double attention_scale(const struct dl_framework *framework,
     case DL_ATTENTION_FLASH2: break;
     case DL_ATTENTION_NATIVE: return own;
     }
-    return own * over_flash2 * of_device(device, offsetof(struct dl_device, flash2_scale));
+    return own * over_flash2 * of_device(device, offsetof(struct dl_device, scales.flash2_scale));
 }
 
 struct dl_kernel_scales dl_kernel_scales(const struct dl_framework *framework,
@@ -52,16 +52,18 @@ struct dl_kernel_scales dl_kernel_scales(const struct dl_framework *framework,
     const bool grouped = framework->transformer.grouped_gemms && layer->kind == &dl_layer_moe;
     return (struct dl_kernel_scales){
         .workspace_bytes = dl_workspace_limit_bytes(framework),
-        .stream_scale = norm ? or_one(device->norm_scale) : 1,
+        .stream_scale = norm ? or_one(device->scales.norm_scale) : 1,
         .attention_scale = attention_scale(framework, device),
-        .grouped_scale = grouped ? of_device(device, offsetof(struct dl_device, grouped_scale)) : 1,
+        .grouped_scale =
+            grouped ? of_device(device, offsetof(struct dl_device, scales.grouped_scale)) : 1,
         .narrow_grouped_scale =
-            grouped ? of_device(device, offsetof(struct dl_device, narrow_grouped_scale)) : 1};
+            grouped ? of_device(device, offsetof(struct dl_device, scales.narrow_grouped_scale))
+                    : 1};
 }
 
 static double load_scale(const struct dl_device *device, enum dl_precision precision) {
     if (precision == DL_FP32) return 1;
-    return of_device(device, offsetof(struct dl_device, load_scale));
+    return of_device(device, offsetof(struct dl_device, scales.load_scale));
 }
 
 /* Of experts; their router is a single GEMM. */
@@ -108,10 +110,11 @@ static double own_scale(const struct dl_kernel_scales *scales, const struct dl_d
     double scale = 1;
     if (isfinite(scales->workspace_bytes) && device->kind == DL_DEVICE_GPU)
         scale *= dl_kernel_workspace_factor(device, precision, kernel, scales->workspace_bytes);
-    if (device->direct_conv_scale > 0 && kernel->groups <= 1 && !dl_kernel_has_fast_conv(kernel))
-        scale *= device->direct_conv_scale;
-    if (device->unequal_conv_scale > 0 && has_unequal_sides(kernel))
-        scale *= device->unequal_conv_scale;
+    if (device->scales.direct_conv_scale > 0 && kernel->groups <= 1 &&
+        !dl_kernel_has_fast_conv(kernel))
+        scale *= device->scales.direct_conv_scale;
+    if (device->scales.unequal_conv_scale > 0 && has_unequal_sides(kernel))
+        scale *= device->scales.unequal_conv_scale;
     return scale;
 }
 

@@ -10,6 +10,12 @@
     DL_FIELD(struct dl_device, member, STRING, .required = need, .help = text)
 #define NUMBER(member, low, high, measure, text)                                                   \
     DL_FIELD(struct dl_device, member, NUMBER, DL_RANGE(low, high, measure), .help = text)
+#define POWER(member, text)                                                                        \
+    DL_FIELD_IN(struct dl_device, power, member, NUMBER, DL_RANGE(0.1, 1e5, DL_UNIT_W),            \
+                .help = text)
+#define SCALE(member, low, high, text)                                                             \
+    DL_FIELD_IN(struct dl_device, scales, member, NUMBER, DL_RANGE(low, high, DL_UNIT_NONE),       \
+                .help = text)
 
 const char *const dl_device_kinds[] = {[DL_DEVICE_GPU] = "gpu", [DL_DEVICE_CPU] = "cpu", NULL};
 
@@ -85,17 +91,16 @@ static const struct dl_field device_fields[] = {
     DL_FIELD(struct dl_device, unit_count, INTEGER, DL_RANGE(1, 1e6, DL_UNIT_COUNT),
              .help = "streaming multiprocessors or cores"),
     NUMBER(clock_hz, 1e6, 1e11, DL_UNIT_HZ, "clock at which the peaks hold"),
-    NUMBER(tdp_w, 0.1, 1e5, DL_UNIT_W,
-           "thermal design power: what it may draw where no limit is set"),
-    NUMBER(idle_w, 0.1, 1e5, DL_UNIT_W, "power without work; absent: 0.15 of tdp_w"),
-    NUMBER(load_w, 0.1, 1e5, DL_UNIT_W,
-           "power in kernels bound by arithmetic at clock_hz, also above tdp_w; absent: tdp_w"),
-    NUMBER(uncapped_load_w, 0.1, 1e5, DL_UNIT_W,
-           "power in kernels bound by arithmetic at the highest clock, where tdp_w lowers it and "
-           "kernels were timed under tdp_w (F-POWER-CAP); absent: load_w"),
-    NUMBER(power_limit_w, 0.1, 1e5, DL_UNIT_W,
-           "limit that an administrator set, e.g. nvidia-smi -pl; absent: tdp_w. Lowers the clock "
-           "(F-POWER-CAP)"),
+    POWER(tdp_w, "thermal design power: what it may draw where no limit is set"),
+    POWER(idle_w, "power without work; absent: 0.15 of tdp_w"),
+    POWER(load_w,
+          "power in kernels bound by arithmetic at clock_hz, also above tdp_w; absent: tdp_w"),
+    POWER(uncapped_load_w,
+          "power in kernels bound by arithmetic at the highest clock, where tdp_w lowers it and "
+          "kernels were timed under tdp_w (F-POWER-CAP); absent: load_w"),
+    POWER(power_limit_w,
+          "limit that an administrator set, e.g. nvidia-smi -pl; absent: tdp_w. Lowers the clock "
+          "(F-POWER-CAP)"),
     NUMBER(kernel_latency_s, 0, 0.1, DL_UNIT_S, "shortest kernel on the device, start to end"),
     {.key = "together_ratio",
      .type = DL_FIELD_NUMBER,
@@ -106,23 +111,23 @@ static const struct dl_field device_fields[] = {
     NUMBER(collective_slowdown_frac, 0, 10, DL_UNIT_NONE,
            "compute time lost while NCCL runs / time of its transfers: its kernels occupy units of "
            "the device even while they wait"),
-    NUMBER(load_scale, 0.5, 2, DL_UNIT_NONE,
-           "GEMMs of 16 bits and less in hours of training: time / time of short measurements: the "
-           "clock under the power limit; absent: 1"),
-    NUMBER(attention_scale, 0.2, 10, DL_UNIT_NONE,
-           "fused attention: time / time on the device whose kernel-time models this one borrows; "
-           "absent: 1"),
-    NUMBER(triton_attention_scale, 0.5, 10, DL_UNIT_NONE,
-           "attention: time of the first FlashAttention, in Triton / time of FlashAttention-2; "
-           "absent: 1"),
-    NUMBER(flash2_scale, 0.2, 10, DL_UNIT_NONE,
-           "attention: time of FlashAttention-2, which uses the instructions of Ampere / time of "
-           "the kernels written for the device; absent: 1"),
-    NUMBER(
-        grouped_scale, 0.2, 10, DL_UNIT_NONE,
+    SCALE(load_scale, 0.5, 2,
+          "GEMMs of 16 bits and less in hours of training: time / time of short measurements: the "
+          "clock under the power limit; absent: 1"),
+    SCALE(attention_scale, 0.2, 10,
+          "fused attention: time / time on the device whose kernel-time models this one borrows; "
+          "absent: 1"),
+    SCALE(triton_attention_scale, 0.5, 10,
+          "attention: time of the first FlashAttention, in Triton / time of FlashAttention-2; "
+          "absent: 1"),
+    SCALE(flash2_scale, 0.2, 10,
+          "attention: time of FlashAttention-2, which uses the instructions of Ampere / time of "
+          "the kernels written for the device; absent: 1"),
+    SCALE(
+        grouped_scale, 0.2, 10,
         "GEMMs of experts: time of PyTorch's grouped kernels in 16 bits / time of a GEMM for each "
         "expert; absent: 1"),
-    NUMBER(narrow_grouped_scale, 0.2, 10, DL_UNIT_NONE, "the same in 8 bits and less"),
+    SCALE(narrow_grouped_scale, 0.2, 10, "the same in 8 bits and less"),
     NUMBER(launch_s, 0, 0.1, DL_UNIT_S, "host time to queue one kernel with the bare runtime"),
     NUMBER(eager_call_s, 0, 0.1, DL_UNIT_S,
            "host time of one operation of eager PyTorch, on hosts that such devices come with"),
@@ -145,15 +150,15 @@ static const struct dl_field device_fields[] = {
      .type = DL_FIELD_STRING,
      .offset = offsetof(struct dl_device, kernel_models_from),
      .help = "device whose kernel-time models are borrowed, scaled by the ratio of the peaks"},
-    NUMBER(direct_conv_scale, 0.1, 10, DL_UNIT_NONE,
-           "convolutions without a fast algorithm (1x1, strided, unequal sides): time / time from "
-           "borrowed kernel-time models"),
-    NUMBER(unequal_conv_scale, 0.1, 10, DL_UNIT_NONE,
-           "convolutions with unequal sides (1x7) by the libraries of the device's time: time / as "
-           "for others"),
-    NUMBER(norm_scale, 0.1, 20, DL_UNIT_NONE,
-           "batch normalization by the libraries of the device's time: time / time by bandwidth, "
-           "where the framework file gives none"),
+    SCALE(direct_conv_scale, 0.1, 10,
+          "convolutions without a fast algorithm (1x1, strided, unequal sides): time / time from "
+          "borrowed kernel-time models"),
+    SCALE(unequal_conv_scale, 0.1, 10,
+          "convolutions with unequal sides (1x7) by the libraries of the device's time: time / as "
+          "for others"),
+    SCALE(norm_scale, 0.1, 20,
+          "batch normalization by the libraries of the device's time: time / time by bandwidth, "
+          "where the framework file gives none"),
     DL_FIELD(struct dl_device, sources, MAP,
              .count_offset = offsetof(struct dl_device, source_count),
              .help = "member -> key of data/SOURCES.md"),

@@ -27,6 +27,31 @@ struct dl_work_factor {        /* F-KERNEL-WORK */
     const char *source;
 };
 
+struct dl_device_power {
+    double tdp_w;
+    double idle_w, load_w;  /* no work; kernels bound by arithmetic, NAN: assumed (F-POWER) */
+    double uncapped_load_w; /* load_w at a clock that tdp_w does not allow; NAN: it allows it */
+    double power_limit_w;   /* that an administrator set below tdp_w; NAN: none */
+};
+
+/* Time of kernels / by the kernel-time models. */
+struct dl_device_scales {
+    /* F-KERNEL-LOAD: in training; NAN: that of the borrowed device, else 1 */
+    double load_scale, triton_attention_scale, flash2_scale;
+    double attention_scale; /* of fused attention / on the borrowed device; NAN: 1 */
+    /* F-KERNEL-GROUPED: of PyTorch's grouped GEMMs / one GEMM for each group, 16 bits and less;
+     * NAN: that of the borrowed device, else 1 */
+    double grouped_scale, narrow_grouped_scale;
+    /* F-DIRECT-CONV: of convolutions without a fast algorithm / by the borrowed models; NAN: 1 */
+    double direct_conv_scale;
+    /* F-UNEQUAL-CONV: of convolutions with unequal sides by the libraries of the device's time / as
+     * of others; NAN: 1 */
+    double unequal_conv_scale;
+    /* F-DEVICE-NORM: of batch normalization by the libraries of the device's time / by bandwidth;
+     * NAN: 1 */
+    double norm_scale;
+};
+
 struct dl_device {
     const char *name, *summary;
     const char **aliases; /* names in tables of measurements */
@@ -39,23 +64,15 @@ struct dl_device {
     double memory_efficiency;            /* long streams: attained / datasheet, 0..1 */
     double l2_bytes;                     /* last-level cache */
     int64_t unit_count;                  /* SMs or cores */
-    double clock_hz, tdp_w;
-    double idle_w, load_w;  /* no work; kernels bound by arithmetic, NAN: assumed (F-POWER) */
-    double uncapped_load_w; /* load_w at a clock that tdp_w does not allow; NAN: it allows it */
-    double power_limit_w;   /* that an administrator set below tdp_w; NAN: none */
+    double clock_hz;
+    struct dl_device_power power;
     double
         all_sockets_slowdown_ratio;  /* CPU: time with all devices of the host busy / time alone */
     double kernel_latency_s;         /* shortest kernel, start to end, on the device */
     double kernel_gap_s;             /* between two queued kernels on the device */
     double collective_slowdown_frac; /* compute time lost while NCCL runs / time of its transfers;
                                         NAN: the framework's value */
-    /* F-KERNEL-LOAD: time of kernels in training / by the models; NAN: that of the borrowed device,
-     * else 1 */
-    double load_scale, triton_attention_scale, flash2_scale;
-    double attention_scale; /* time of fused attention / on the borrowed device; NAN: 1 */
-    /* F-KERNEL-GROUPED: time of PyTorch's grouped GEMMs / one GEMM for each group, 16 bits and
-     * less; NAN: that of the borrowed device, else 1 */
-    double grouped_scale, narrow_grouped_scale;
+    struct dl_device_scales scales;
     double launch_s;        /* host time to queue one kernel with the bare runtime */
     double eager_call_s;    /* host time of one operation of eager PyTorch next to this device */
     double context_bytes;   /* device memory of the runtime and libraries */
@@ -67,12 +84,6 @@ struct dl_device {
     struct dl_work_factor *works; /* kinds of work that a calibration measured separately */
     int work_count;
     const char *kernel_models_from; /* device that lends its models, scaled by peaks; NULL: none */
-    double direct_conv_scale;       /* F-DIRECT-CONV: convolutions without a fast algorithm,
-                                       time / that of the borrowed models; NAN: 1 */
-    double unequal_conv_scale; /* F-UNEQUAL-CONV: convolutions with unequal sides by the libraries
-                                       of the device's time / as of others; NAN: 1 */
-    double norm_scale;         /* F-DEVICE-NORM: batch normalization by the libraries of the
-                                       device's time / by bandwidth; NAN: 1 */
     const struct dl_device *borrowed; /* loaded from kernel_models_from; not in the file */
     struct dl_map_entry *sources;     /* member -> source */
     int source_count;

@@ -19,15 +19,15 @@ static const double LEAST_SPAN = 0.05;
 static bool given(double value) { return dl_known(value) && value > 0; }
 
 double dl_device_idle_w(const struct dl_device *device) {
-    return given(device->idle_w) ? device->idle_w : IDLE_FRAC * device->tdp_w;
+    return given(device->power.idle_w) ? device->power.idle_w : IDLE_FRAC * device->power.tdp_w;
 }
 
 double dl_device_load_w(const struct dl_device *device) {
-    return given(device->load_w) ? device->load_w : device->tdp_w;
+    return given(device->power.load_w) ? device->power.load_w : device->power.tdp_w;
 }
 
 double dl_device_limit_w(const struct dl_device *device) {
-    return given(device->power_limit_w) ? device->power_limit_w : device->tdp_w;
+    return given(device->power.power_limit_w) ? device->power.power_limit_w : device->power.tdp_w;
 }
 
 double dl_power_at_clock_w(double idle_w, double load_w, double ratio) {
@@ -50,8 +50,8 @@ double dl_power_cap_slowdown(const struct dl_device *device, double frac) {
 }
 
 double dl_power_cap_arithmetic(const struct dl_device *device, double frac) {
-    const double uncapped_w = device->uncapped_load_w;
+    const double uncapped_w = device->power.uncapped_load_w;
     if (!given(uncapped_w)) return dl_power_cap_slowdown(device, frac);
     return fmax(1, slowdown(device, uncapped_w, dl_device_limit_w(device), frac) /
-                       slowdown(device, uncapped_w, device->tdp_w, frac));
+                       slowdown(device, uncapped_w, device->power.tdp_w, frac));
 }

@@ -13,6 +13,10 @@
 #define INTEGER(type_, member, low, high, need, text)                                              \
     DL_FIELD(type_, member, INTEGER, DL_RANGE(low, high, DL_UNIT_COUNT), .required = need,         \
              .help = text)
+#define STRING_IN(group, member, text)                                                             \
+    DL_FIELD_IN(struct dl_system, group, member, STRING, .help = text)
+#define NUMBER_IN(group, member, low, high, measure, text)                                         \
+    DL_FIELD_IN(struct dl_system, group, member, NUMBER, DL_RANGE(low, high, measure), .help = text)
 #define LIST(type_, member, count, schema, text)                                                   \
     DL_FIELD(type_, member, LIST, .count_offset = offsetof(type_, count), .child = schema,         \
              .help = text)
@@ -208,43 +212,46 @@ static const struct dl_field system_fields[] = {
              .help = "virtual nodes (a test bed): all share the cores and memory of one host"),
     NUMBER(struct dl_system, jitter_frac, 0, 10, DL_UNIT_NONE,
            "standard deviation of the step time across devices / mean"),
-    NUMBER(struct dl_system, node_mtbf_s, 1, 1e12, DL_UNIT_S,
-           "mean time between failures of one node"),
-    NUMBER(struct dl_system, restart_s, 0, 1e7, DL_UNIT_S,
-           "time from a failure until training resumes from its checkpoint; absent: 20 s to start "
-           "and the time to read it, at least 5 s"),
-    NUMBER(struct dl_system, price_per_node_hour, 1e-9, 1e12, DL_UNIT_NONE,
-           "price of a node for an hour, on demand, in price_currency"),
-    STRING(struct dl_system, price_currency, false, "currency of the price: USD, EUR"),
-    STRING(struct dl_system, price_date, false, "when the price held"),
-    NUMBER(struct dl_system, host_w, 0, 1e6, DL_UNIT_W,
-           "power of a node without its devices, at load; absent: 0.3 of their rated power"),
-    NUMBER(struct dl_system, pue, 1, 5, DL_UNIT_NONE,
-           "power usage effectiveness of the site; absent: 1"),
+    NUMBER_IN(operation, node_mtbf_s, 1, 1e12, DL_UNIT_S, "mean time between failures of one node"),
+    NUMBER_IN(
+        operation, restart_s, 0, 1e7, DL_UNIT_S,
+        "time from a failure until training resumes from its checkpoint; absent: 20 s to start "
+        "and the time to read it, at least 5 s"),
+    NUMBER_IN(operation, price_per_node_hour, 1e-9, 1e12, DL_UNIT_NONE,
+              "price of a node for an hour, on demand, in price_currency"),
+    STRING_IN(operation, price_currency, "currency of the price: USD, EUR"),
+    STRING_IN(operation, price_date, "when the price held"),
+    NUMBER_IN(operation, host_w, 0, 1e6, DL_UNIT_W,
+              "power of a node without its devices, at load; absent: 0.3 of their rated power"),
+    NUMBER_IN(operation, pue, 1, 5, DL_UNIT_NONE,
+              "power usage effectiveness of the site; absent: 1"),
     OBJECT("host", host, has_host, &host_schema, "CPUs and memory of a node"),
     OBJECT("links", intra, has_links, &links_schema, "links between devices and between nodes"),
     OBJECT("fabric", fabric, has_fabric, &fabric_schema, "switches between nodes"),
     OBJECT("storage", storage, has_storage, &storage_schema, "storage that training reads from"),
-    STRING(struct dl_system, nccl_version, false, "NCCL release, as 2.4.8"),
-    INTEGER(struct dl_system, nccl_rings, 1, 64, false,
+    STRING_IN(software, nccl_version, "NCCL release, as 2.4.8"),
+    DL_FIELD_IN(
+        struct dl_system, software, nccl_rings, INTEGER, DL_RANGE(1, 64, DL_UNIT_COUNT),
+        .help =
             "rings between nodes that NCCL_MIN_NRINGS (later NCCL_MIN_NCHANNELS) asks for; absent: "
             "NCCL's own"),
-    STRING(struct dl_system, nccl_algorithm, false,
-           "algorithm that NCCL_ALGO imposes: ring, tree, nvls, nvls_tree, collnet_direct, "
-           "collnet_chain, pat"),
-    STRING(struct dl_system, nccl_protocol, false,
-           "protocol that NCCL_PROTO imposes: LL, LL128 or Simple"),
-    STRING(struct dl_system, mpi, false, "MPI library: openmpi-3.1, mpich-3, intel, ..."),
+    STRING_IN(software, nccl_algorithm,
+              "algorithm that NCCL_ALGO imposes: ring, tree, nvls, nvls_tree, collnet_direct, "
+              "collnet_chain, pat"),
+    STRING_IN(software, nccl_protocol, "protocol that NCCL_PROTO imposes: LL, LL128 or Simple"),
+    STRING_IN(software, mpi, "MPI library: openmpi-3.1, mpich-3, intel, ..."),
     LIST(struct dl_system, collectives, collective_count, &collective_schema,
          "measured collectives"),
-    STRING(struct dl_system, measured_on, false, "host name of a calibrated profile"),
-    STRING(struct dl_system, measured_at, false, "date and time of a calibrated profile"),
-    MAP(struct dl_system, measurement, measurement_count,
-        "facts of the measurement: kernel, versions, load"),
+    STRING_IN(calibration, measured_on, "host name of a calibrated profile"),
+    STRING_IN(calibration, measured_at, "date and time of a calibrated profile"),
+    DL_FIELD_IN(struct dl_system, calibration, measurement, MAP,
+                .count_offset = offsetof(struct dl_system, calibration.measurement_count),
+                .help = "facts of the measurement: kernel, versions, load"),
     MAP(struct dl_system, sources, source_count, SOURCES_HELP),
     STRING(struct dl_system, comment, false, COMMENT_HELP),
-    LIST(struct dl_system, samples, sample_count, &dl_raw_sample_schema,
-         "raw samples of a calibrated profile"),
+    DL_FIELD_IN(struct dl_system, calibration, samples, LIST,
+                .count_offset = offsetof(struct dl_system, calibration.sample_count),
+                .child = &dl_raw_sample_schema, .help = "raw samples of a calibrated profile"),
     {.key = NULL},
 };
 
@@ -299,7 +306,7 @@ enum dl_code dl_system_check(const struct dl_system *system, const struct dl_jso
                             "expected device (a name of data/devices) or device_profile");
     if (system->has_profile)
         DL_TRY(dl_device_check_at(&system->profile, doc, "device_profile", err));
-    if (dl_known(system->price_per_node_hour) && system->price_currency == NULL)
+    if (dl_known(system->operation.price_per_node_hour) && system->operation.price_currency == NULL)
         return dl_json_fail(doc, "price_currency", err, "expected the currency of the price");
     DL_TRY(check_links(system, doc, err));
     DL_TRY(check_collectives(system, doc, err));

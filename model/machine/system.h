@@ -89,6 +89,33 @@ struct dl_nccl_known {
     bool ready, assumed, before_volta, amd_host;
 };
 
+/* What running it takes. NAN: unknown */
+struct dl_operation {
+    double node_mtbf_s; /* mean time between failures of one node */
+    double restart_s;   /* from a failure until training resumes */
+    double price_per_node_hour;
+    const char *price_currency, *price_date;
+    double host_w; /* power of a node without its devices, at load */
+    double pue;    /* power of the site / power of its machines */
+};
+
+/* Communication libraries as installed. */
+struct dl_software {
+    const char *nccl_algorithm,
+        *nccl_protocol;             /* imposed as by NCCL_ALGO, NCCL_PROTO; NULL: free */
+    int64_t nccl_rings;             /* at least, as by NCCL_MIN_NRINGS; DL_ABSENT: NCCL's choice */
+    const char *nccl_version, *mpi; /* "2.4.8"; "openmpi-3.1", "mpich-3", "intel" */
+};
+
+/* Members that calibrate adds and predictions ignore. */
+struct dl_calibration {
+    const char *measured_on, *measured_at; /* host name, date */
+    struct dl_map_entry *measurement;      /* free-form facts: kernel, library versions, load */
+    int measurement_count;
+    struct dl_raw_sample *samples; /* basis of the fits */
+    int sample_count;
+};
+
 struct dl_system {
     const char *name, *summary, *source;
     const char *device_name;  /* "device": a file of data/devices/ ... */
@@ -101,12 +128,7 @@ struct dl_system {
     int64_t nodes, devices_per_node;
     bool nodes_share_host; /* virtual nodes: one host, whose cores and memory they share */
     double jitter_frac;    /* standard deviation of a step between devices / mean; NAN: unknown */
-    double node_mtbf_s;    /* mean time between failures of one node; NAN: unknown */
-    double restart_s;      /* from a failure until training resumes; NAN: unknown */
-    double price_per_node_hour; /* NAN: unknown */
-    const char *price_currency, *price_date;
-    double host_w; /* power of a node without its devices, at load; NAN: unknown */
-    double pue;    /* power of the site / power of its machines; NAN: unknown */
+    struct dl_operation operation;
     struct dl_host host;
     bool has_host;
     struct dl_link intra, inter; /* "links": {"intra": {...}, "inter": {...}} */
@@ -116,23 +138,15 @@ struct dl_system {
     struct dl_storage storage;
     bool has_storage;
     struct dl_nccl_known nccl; /* derived */
-    const char *nccl_algorithm,
-        *nccl_protocol;             /* imposed as by NCCL_ALGO, NCCL_PROTO; NULL: free */
-    int64_t nccl_rings;             /* at least, as by NCCL_MIN_NRINGS; DL_ABSENT: NCCL's choice */
-    const char *nccl_version, *mpi; /* "2.4.8"; "openmpi-3.1", "mpich-3", "intel" */
+    struct dl_software software;
     struct dl_coll_measured *collectives;
     int collective_count;
 
-    /* Members that calibrate adds and predictions ignore. */
-    const char *measured_on, *measured_at; /* host name, date */
-    struct dl_map_entry *measurement;      /* free-form facts: kernel, library versions, load */
-    int measurement_count;
+    struct dl_calibration calibration;
     struct dl_map_entry *sources;
     int source_count;
     bool has_links;
-    const char *comment;           /* free text: how conflicting sources were weighed */
-    struct dl_raw_sample *samples; /* basis of the fits */
-    int sample_count;
+    const char *comment; /* free text: how conflicting sources were weighed */
 };
 
 extern const struct dl_schema dl_system_schema;

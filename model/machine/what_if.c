@@ -131,13 +131,13 @@ static void follow_clock(const struct dl_device *measured, struct dl_device *dev
  * one than the chip has would be another chip's. */
 static void follow_power(const struct dl_device *measured, struct dl_device *device) {
     const double ratio = ratio_of(device->clock_hz, measured->clock_hz),
-                 idle_w = dl_device_idle_w(measured), load_w = measured->load_w,
-                 uncapped_w = measured->uncapped_load_w;
+                 idle_w = dl_device_idle_w(measured), load_w = measured->power.load_w,
+                 uncapped_w = measured->power.uncapped_load_w;
     if (!(ratio < 1)) return;
     if (load_w > 0)
-        follow(&device->load_w, load_w, dl_power_at_clock_w(idle_w, load_w, ratio) / load_w);
+        follow(&device->power.load_w, load_w, dl_power_at_clock_w(idle_w, load_w, ratio) / load_w);
     if (uncapped_w > 0)
-        follow(&device->uncapped_load_w, uncapped_w,
+        follow(&device->power.uncapped_load_w, uncapped_w,
                dl_power_at_clock_w(idle_w, uncapped_w, ratio) / uncapped_w);
 }
 

@@ -176,8 +176,11 @@ enum dl_code dl_coll_row_read(const struct dl_csv *csv, int row, struct dl_coll_
     for (const struct dl_field *field = columns; field->key != NULL; field++) {
         const int column = dl_csv_column(csv, field->key);
         void *member = (char *)&read + field->offset;
+        const char *near = column < 0 ? dl_csv_misspelt(csv, field->key) : NULL;
         if (column < 0 && field->required)
-            return dl_fail_at(err, csv->name, 1, 1, field->key, "expected this column");
+            return dl_fail_at(err, csv->name, 1, 1, field->key, "expected this column%s%.60s%s",
+                              near != NULL ? "; is it '" : "", near != NULL ? near : "",
+                              near != NULL ? "'?" : "");
         if (column < 0) continue;
         if (field->type == DL_FIELD_STRING) {
             *(const char **)member = csv->rows[row][column];

@@ -27,11 +27,11 @@ enum resource {
 enum { PLAN_CHANGES = 9 }; /* that try_plans() makes at most */
 _Static_assert(RESOURCES + PLAN_CHANGES <= DL_MAX_LIMITS, "room for every change");
 enum {
-    OF_KERNELS = 1 << DL_BOUND_COMPUTE | 1 << DL_BOUND_MEMORY_BANDWIDTH | 1 << DL_BOUND_LATENCY,
-    OF_LATENCY = 1 << DL_BOUND_LATENCY, /* of kernels or messages */
+    OF_KERNELS = 1 << DL_BOUND_COMPUTE | 1 << DL_BOUND_MEMORY_BANDWIDTH,
     OF_NODE = 1 << DL_BOUND_INTRA,
     OF_NETWORK = 1 << DL_BOUND_INTER,
     OF_HOST = 1 << DL_BOUND_HOST_COPY,
+    /* nor is latency one: most of it is launches and steps, which no link has */
     NO_RESOURCE = (1 << DL_BOUNDS) - 1 - (OF_KERNELS | OF_NODE | OF_NETWORK | OF_HOST)
 };
 static const struct {
@@ -39,9 +39,9 @@ static const struct {
     unsigned relieves;
 } resources[RESOURCES] = {
     [NETWORK] = {"links.inter.bandwidth", OF_NETWORK},
-    [NETWORK_LATENCY] = {"links.inter.latency", OF_NETWORK | OF_LATENCY},
+    [NETWORK_LATENCY] = {"links.inter.latency", OF_NETWORK},
     [NODE_LINKS] = {"links.intra.bandwidth", OF_NODE},
-    [NODE_LATENCY] = {"links.intra.latency", OF_NODE | OF_LATENCY},
+    [NODE_LATENCY] = {"links.intra.latency", OF_NODE},
     [PEAK] = {"peak", OF_KERNELS},
     [MEMORY] = {"memory bandwidth", OF_KERNELS},
     [STORAGE] = {"storage", 0},

@@ -150,19 +150,20 @@ void dl_report_system(struct dl_report *r, const struct dl_system *s, enum dl_pr
         {"Within a node", link_text(arena, &s->intra, s->has_intra)},
         {"Between nodes", link_text(arena, &s->inter, s->has_inter)},
         {"Network", fabric},
-        {"Source", s->measured_on != NULL ? "measured by dlmodel calibrate" : s->source},
+        {"Source",
+         s->calibration.measured_on != NULL ? "measured by dlmodel calibrate" : s->source},
     };
     dl_document_facts(&r->page, facts, (int)(sizeof facts / sizeof facts[0]));
 }
 
 /* The precision of the medians of a calibrated profile, and how often other work interfered. */
 static const char *samples_text(struct dl_arena *arena, const struct dl_system *s) {
-    double *widths = dl_arena_alloc(arena, (size_t)s->sample_count + 1, sizeof *widths), half = NAN,
-           most = NAN;
+    double *widths = dl_arena_alloc(arena, (size_t)s->calibration.sample_count + 1, sizeof *widths),
+           half = NAN, most = NAN;
     int known = 0, disturbed = 0;
-    if (widths == NULL || s->sample_count == 0) return NULL;
-    for (int i = 0; i < s->sample_count; i++) {
-        const struct dl_raw_sample *x = &s->samples[i];
+    if (widths == NULL || s->calibration.sample_count == 0) return NULL;
+    for (int i = 0; i < s->calibration.sample_count; i++) {
+        const struct dl_raw_sample *x = &s->calibration.samples[i];
         const int64_t lost = x->preempted == DL_ABSENT ? 0 : x->preempted;
         disturbed += (lost + x->outliers) * 10 > x->repeats + lost;
         if (x->high_s > x->low_s && x->median_s > 0)
@@ -176,7 +177,7 @@ static const char *samples_text(struct dl_arena *arena, const struct dl_system *
                            "%d; 95 %% interval of the median +-%.1f %% (median), +-%.1f %% (90th "
                            "percentile); in %d more than a tenth "
                            "of the repeats were disturbed",
-                           s->sample_count, half, most, disturbed);
+                           s->calibration.sample_count, half, most, disturbed);
 }
 
 static const struct dl_column kernel_columns[] = {
@@ -225,7 +226,7 @@ void dl_report_calibration(struct dl_report *r, const struct dl_system *s) {
     const struct dl_device *d = s->device;
     const struct dl_device *owner =
         d->kernel_model_count == 0 && d->borrowed != NULL ? d->borrowed : d;
-    if (s->measured_on == NULL) {
+    if (s->calibration.measured_on == NULL) {
         dl_document_paragraph(
             &r->page,
             dl_arena_printf(arena,
@@ -238,14 +239,16 @@ void dl_report_calibration(struct dl_report *r, const struct dl_system *s) {
         struct dl_fact facts[3 + 32] = {
             {"Measured",
              dl_arena_printf(arena, "%s on %s",
-                             s->measured_at != NULL ? s->measured_at : "at an unknown time",
-                             s->measured_on)},
+                             s->calibration.measured_at != NULL ? s->calibration.measured_at
+                                                                : "at an unknown time",
+                             s->calibration.measured_on)},
             {"Samples", samples_text(arena, s)},
             {"Collectives", dl_arena_printf(arena, "%d measured series", s->collective_count)},
         };
         int count = 3;
-        for (int i = 0; i < s->measurement_count && count < 3 + 32; i++) {
-            facts[count++] = (struct dl_fact){s->measurement[i].key, s->measurement[i].text};
+        for (int i = 0; i < s->calibration.measurement_count && count < 3 + 32; i++) {
+            facts[count++] = (struct dl_fact){s->calibration.measurement[i].key,
+                                              s->calibration.measurement[i].text};
         }
         dl_document_facts(&r->page, facts, count);
     }

@@ -145,7 +145,7 @@ static void machine_table(struct dl_report *r, const struct dl_modelled **list, 
         c[4].number = s->device->memory_bytes;
         c[5].number = s->has_intra ? s->intra.bandwidth_bytes_per_s : NAN;
         c[6].number = s->has_inter ? s->inter.bandwidth_bytes_per_s : NAN;
-        c[7].string = s->measured_on != NULL ? "measured" : s->source;
+        c[7].string = s->calibration.measured_on != NULL ? "measured" : s->source;
     }
     dl_document_table(&r->page, &table,
                       "The machines; bandwidths are per direction, between nodes of one adapter.");

@@ -126,8 +126,9 @@ static enum dl_code read_campaign(struct dl_campaign_job *job, struct dl_err *er
                               .checkpoint_s = a->checkpoint_s,
                               .seed = (uint64_t)a->seed};
     if (c->policy == DL_CAMPAIGN_MEDIAN_STOP) DL_TRY(read_survivors(job, err));
-    if (dl_known(system->node_mtbf_s))
-        c->device_failures_per_s = 1 / (system->node_mtbf_s * (double)system->devices_per_node);
+    if (dl_known(system->operation.node_mtbf_s))
+        c->device_failures_per_s =
+            1 / (system->operation.node_mtbf_s * (double)system->devices_per_node);
     if (a->stage_bytes <= 0) return DL_OK;
     const struct dl_storage *storage = &system->storage;
     const bool node = system->has_storage && dl_known(storage->read_bytes_per_s),
@@ -240,7 +241,8 @@ static void spend(const struct dl_campaign_job *job, struct dl_campaign_width *w
         devices * (used * w->device_w + (1 - used) * dl_device_idle_w(system->device));
     const double node_w =
         dl_known(rates->node_w) && rates->node_w > 0 ? rates->node_w : w->host_w + devices_w;
-    w->energy_j = nodes * node_w * (dl_known(system->pue) ? system->pue : 1) * span_s;
+    w->energy_j =
+        nodes * node_w * (dl_known(system->operation.pue) ? system->operation.pue : 1) * span_s;
     w->cost = nodes * span_s / 3600 * dl_price_of(system, rates);
 }
 

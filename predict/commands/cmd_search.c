@@ -172,7 +172,7 @@ static bool models_power(const struct asked *asked) {
 static enum dl_code read_request(const struct asked *asked, const struct dl_inputs *inputs,
                                  const struct dl_framework *framework, struct dl_search_request *r,
                                  struct dl_err *err) {
-    const double rated_w = inputs->system->device->tdp_w;
+    const double rated_w = inputs->system->device->power.tdp_w;
     struct dl_plan_question question;
     dl_inputs_question(inputs, framework, inputs->nodes[0], &question);
     dl_plan_search_request(&question, r);

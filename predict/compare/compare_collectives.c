@@ -60,9 +60,9 @@ static enum dl_code predict_row(const struct dl_system *system, const struct dl_
     if (match->nccl_version != NULL && allow_decreasing.collective_count > 0)
         DL_TRY(keep_release(&allow_decreasing, match->nccl_version, arena));
     if (allow_decreasing.collective_count == 0 && match->nccl_version != NULL)
-        allow_decreasing.nccl_version = match->nccl_version;
+        allow_decreasing.software.nccl_version = match->nccl_version;
     if (allow_decreasing.collective_count == 0 && match->mpi != NULL)
-        allow_decreasing.mpi = match->mpi;
+        allow_decreasing.software.mpi = match->mpi;
     struct dl_collective_time t;
     struct dl_err inner = {0};
     if (dl_collective_time(&allow_decreasing, &match->request, &t, &inner) != DL_OK) {

@@ -348,10 +348,12 @@ static enum dl_code find_columns(struct dl_run_rows *r, struct dl_err *err) {
         if (first == NULL) first = columns[c].key;
     }
     if (first == NULL) return dl_run_plan_find(r, err);
+    const char *near = dl_csv_misspelt(r->csv, first);
     return dl_fail_at(err, r->csv->name, 1, 1, first,
-                      "a table of runs also needs the columns %s; dlmodel schema runs --template "
-                      "prints a header",
-                      missing != NULL ? missing : first);
+                      "a table of runs also needs the columns %s%s%.60s%s; dlmodel schema runs "
+                      "--template prints a header",
+                      missing != NULL ? missing : first, near != NULL ? " (misspelt as '" : "",
+                      near != NULL ? near : "", near != NULL ? "'?)" : "");
 }
 
 enum dl_code dl_run_rows_read(const struct dl_data *data, const struct dl_csv *csv,

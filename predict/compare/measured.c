@@ -4,7 +4,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "import/log.h"
 #include "model/engine/correct.h"
+#include "model/framework/capabilities.h"
+#include "model/plan/plan_defaults.h"
 #include "predict/compare/compare_runs.h"
 
 /* As the inputs name a workload: with its parameters, where it has them. */
@@ -86,6 +89,46 @@ static enum dl_code attach(const struct dl_run_rows *r, const struct dl_framewor
     return DL_OK;
 }
 
+/* A table, or a log: what it does not say of the run is as in this prediction. */
+static enum dl_code read_table(struct dl_context *context, const struct dl_data *data,
+                               const char *path, const struct dl_inputs *in, struct dl_csv *csv,
+                               struct dl_err *err) {
+    const struct dl_plan *plan = &in->plan;
+    struct dl_arena *arena = context->arena;
+    const int64_t each =
+        plan->devices_per_node > 0 ? plan->devices_per_node : in->system->devices_per_node;
+    const enum dl_precision precision =
+        in->given.plan.precision
+            ? plan->precision
+            : dl_default_precision(in->system->device, in->frameworks, (int)in->framework_count);
+    const enum dl_optimizer optimizer =
+        in->given.plan.optimizer ? plan->optimizer : dl_default_optimizer(in->workload);
+    struct dl_log_fill fills[16] = {
+        {"system", in->words.system, false},
+        {"workload", in->words.workload, false},
+        {"precision", dl_precision_names[precision], false},
+        {"optimizer", dl_optimizer_names[optimizer], false},
+        {"framework", in->framework_count == 1 ? in->frameworks[0]->name : NULL, false},
+        {"nodes", dl_arena_printf(arena, "%lld", (long long)in->nodes[0]), false},
+        {"devices_per_node", dl_arena_printf(arena, "%lld", (long long)each), false}};
+    const struct {
+        const char *column;
+        double value;
+    } numbers[] = {{"tp", (double)plan->tp},
+                   {"pp", (double)plan->pp},
+                   {"cp", (double)plan->sp},
+                   {"ep", (double)plan->ep},
+                   {"micro_batch", plan->micro_batch_samples},
+                   {"batch_per_device", plan->batch_per_device_samples},
+                   {"global_batch", plan->global_batch_samples}};
+    int count = 7;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (numbers[i].value > 0)
+            fills[count++] = (struct dl_log_fill){
+                numbers[i].column, dl_arena_printf(arena, "%.10g", numbers[i].value), false};
+    return dl_log_csv(context, data, path, fills, count, csv, err);
+}
+
 static enum dl_code load(struct dl_context *context, const struct dl_data *data, const char *path,
                          struct dl_inputs *inputs, struct dl_err *err) {
     struct dl_csv *csv = dl_arena_alloc(context->arena, 1, sizeof *csv);
@@ -93,7 +136,7 @@ static enum dl_code load(struct dl_context *context, const struct dl_data *data,
     struct use use = {.used = 0};
     if (data->intervals == NULL)
         return dl_fail(err, DL_ERR_USAGE, "--measured: no intervals.json in the data directories");
-    DL_TRY(dl_data_csv(data, path, context->arena, csv, err));
+    DL_TRY(read_table(context, data, path, inputs, csv, err));
     name_system(csv, inputs, context->arena);
     DL_TRY(dl_run_rows_read(data, csv, context->arena, &r, err));
     for (int i = 0; i < inputs->framework_count; i++)

@@ -15,9 +15,9 @@ static void as_said(struct dl_arena *arena, const struct dl_row_machine *said,
     struct dl_device *device = dl_arena_alloc(arena, 1, sizeof *device);
     *copy = **system;
     *device = *copy->device;
-    if (dl_known(said->power_limit_w)) device->power_limit_w = said->power_limit_w;
-    if (given(said->nccl_version)) copy->nccl_version = said->nccl_version;
-    if (said->nccl_rings > 0) copy->nccl_rings = said->nccl_rings;
+    if (dl_known(said->power_limit_w)) device->power.power_limit_w = said->power_limit_w;
+    if (given(said->nccl_version)) copy->software.nccl_version = said->nccl_version;
+    if (said->nccl_rings > 0) copy->software.nccl_rings = said->nccl_rings;
     copy->device = device;
     dl_nccl_prepare(copy);
     *system = copy;

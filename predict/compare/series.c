@@ -105,8 +105,8 @@ enum dl_code dl_series_system(const struct dl_data *data, const struct dl_series
     DL_TRY(dl_row_system(data, row->match.system, NULL, arena, &loaded, why_out, err));
     if (loaded == NULL) return DL_OK;
     *out = *loaded;
-    if (row->match.nccl_version != NULL) out->nccl_version = row->match.nccl_version;
-    if (row->match.mpi != NULL) out->mpi = row->match.mpi;
+    if (row->match.nccl_version != NULL) out->software.nccl_version = row->match.nccl_version;
+    if (row->match.mpi != NULL) out->software.mpi = row->match.mpi;
     out->collectives = NULL, out->collective_count = 0;
     return DL_OK;
 }

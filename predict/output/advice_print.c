@@ -15,7 +15,7 @@ static const char *currency_of(const struct dl_prediction_row *row) {
 
 static void add_price(struct dl_text *text, const struct dl_prediction_row *row) {
     const bool own = row->rates == NULL || !(row->rates->price_per_node_hour > 0);
-    const char *date = row->system->price_date;
+    const char *date = row->system->operation.price_date;
     dl_text_printf(text, " at %.6g %s a node-hour%s%s%s", dl_price_of(row->system, row->rates),
                    currency_of(row), own && date != NULL ? " (" : "",
                    own && date != NULL ? date : "", own && date != NULL ? ")" : "");

@@ -126,6 +126,16 @@ cp "$SCRATCH/out" "$SCRATCH/words"
 run predict -s dgx-h100 -w llama3_8b -n 1 --optimizer adam --precision bf16 -f pytorch-fsdp
 if [ "$(grep '^ pytorch-fsdp' "$SCRATCH/words")" = "$(grep '^ pytorch-fsdp' "$SCRATCH/out")" ]; then echo 'ok they are adam, bf16, pytorch-fsdp'; else bad 'they are adam, bf16, pytorch-fsdp' "$(cat "$SCRATCH/words")"; fi
 
+for words in '-s p4d.24xlarge -w gpt2' '-s DGX_A100-40 -w resnet-50' '-s 8xH100 -w gpt2-xl' '-s dgx-h100 -w BertForPreTraining'; do
+    # shellcheck disable=SC2086
+    run predict $words -n 1 -f DDP
+    check "names as people write them: $words" 0
+done
+run predict -s a3-highgpu-8g -w gpt2 -n 1
+check 'an instance without a file' 2 'give -s 8xh100_sxm'
+run predict -s dgx-h100 -w gpt2 -n 1 -f hsdp
+check 'a framework that is a plan' 2 'pytorch-fsdp2 with --zero-group N'
+
 # ---- a file without a kind is recognized
 recognized() { # recognized FILE KIND
     run import "$1" --system dgx-h100

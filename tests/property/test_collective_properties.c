@@ -46,7 +46,7 @@ static struct dl_system random_system(void) {
                                 .memory_bandwidth_bytes_per_s = log_uniform(1e11, 3e12),
                                 .memory_efficiency = 0.8};
     system.device = &device;
-    system.nccl_version = versions[whole(0, 10)], system.mpi = mpis[whole(0, 3)];
+    system.software.nccl_version = versions[whole(0, 10)], system.software.mpi = mpis[whole(0, 3)];
     system.host = (struct dl_host){.memory_bandwidth_bytes_per_s = log_uniform(2e10, 4e11),
                                    .copy_bandwidth_bytes_per_s = log_uniform(3e9, 5e10),
                                    .devices_per_copy_link = whole(1, 2)};

@@ -73,7 +73,7 @@ static void make(struct dl_fake *f) {
     fake_make(f);
     f->workload.parameters = 1e9; /* fp32 with momentum: 8 bytes a parameter */
     f->workload.buffer_elements = 0;
-    f->system.node_mtbf_s = 2e6, f->system.restart_s = 60;
+    f->system.operation.node_mtbf_s = 2e6, f->system.operation.restart_s = 60;
     f->system.has_storage = true;
     f->system.storage = (struct dl_storage){.read_bytes_per_s = NAN,
                                             .write_bytes_per_s = 2e9,
@@ -234,7 +234,7 @@ static void what_is_not_known(void **state) {
     struct dl_checkpoint c;
     struct dl_err err = {0};
     make(&f);
-    f.system.restart_s = NAN;
+    f.system.operation.restart_s = NAN;
     assert_int_equal(plan(&f, 100, &c, &err), DL_OK);
     check_close(c.loss_s, 50 + c.restart_s, 1e-12);
     check_close(c.restart_s, 20 + fmax(5, c.write_s), 1e-12);
@@ -361,17 +361,17 @@ static void hopeless(void **state) {
     struct dl_checkpoint c;
     struct dl_err err = {0};
     make(&f);
-    f.system.restart_s = 0;
+    f.system.operation.restart_s = 0;
     double low_s = 50, high_s = 5000; /* of the job */
     while (high_s - low_s > 1e-9 * low_s) {
         const double middle_s = (low_s + high_s) / 2;
         *(dl_checkpoint_stretch_ratio(3600, 8.0 / 12 + 4, middle_s, 0) > 1e6 ? &low_s : &high_s) =
             middle_s;
     }
-    f.system.node_mtbf_s = 2 * high_s * 1.001;
+    f.system.operation.node_mtbf_s = 2 * high_s * 1.001;
     assert_int_equal(plan(&f, 3600, &c, &err), DL_OK);
     assert_true(c.stretch_ratio > 9e5);
-    f.system.node_mtbf_s = 2 * low_s / 1.001;
+    f.system.operation.node_mtbf_s = 2 * low_s / 1.001;
     assert_int_equal(plan(&f, 3600, &c, &err), DL_ERR_NO);
     char expected[300];
     snprintf(expected, sizeof expected,
@@ -388,12 +388,12 @@ static void refused(void **state) {
     struct dl_checkpoint c;
     struct dl_err err = {0};
     make(&f);
-    f.system.node_mtbf_s = NAN;
+    f.system.operation.node_mtbf_s = NAN;
     assert_int_equal(plan(&f, 0, &c, &err), DL_ERR_INPUT);
     assert_string_equal(err.message,
                         "system fake does not say how often a node fails, which checkpoints need: "
                         "give node_mtbf_s in its file, or --set node_mtbf=20000h");
-    f.system.node_mtbf_s = 10; /* a failure every 5 s, 4.7 s a checkpoint, one an hour */
+    f.system.operation.node_mtbf_s = 10; /* a failure every 5 s, 4.7 s a checkpoint, one an hour */
     assert_int_equal(plan(&f, 3600, &c, &err), DL_ERR_NO);
     f.system.storage.write_bytes_per_s = NAN;
     assert_int_equal(plan(&f, 0, &c, &err), DL_ERR_INPUT);

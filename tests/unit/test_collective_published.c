@@ -78,8 +78,8 @@ static void predict_row(const struct dl_data *data, const struct dl_coll_row *ro
     if (dl_data_system(data, match.system, arena, &loaded, &err) != DL_OK)
         fail_msg("%s: %s", match.system, err.message);
     struct dl_system system = *loaded;
-    if (match.mpi != NULL) system.mpi = match.mpi;
-    if (match.nccl_version != NULL) system.nccl_version = match.nccl_version;
+    if (match.mpi != NULL) system.software.mpi = match.mpi;
+    if (match.nccl_version != NULL) system.software.nccl_version = match.nccl_version;
     system.collective_count = 0; /* from the links alone */
     struct dl_collective_time t;
     if (dl_collective_time(&system, &match.request, &t, &err) != DL_OK)

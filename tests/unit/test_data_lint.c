@@ -147,7 +147,7 @@ static void lint_system(struct shipped *s, const char *name) {
     if (dl_data_system(&s->data, name, &s->arena, &system, &s->err) != DL_OK) fail_loading(s);
     assert_string_equal(system->name, name);
     assert_false(system->has_profile);
-    assert_null(system->measured_on);
+    assert_null(system->calibration.measured_on);
     check_numbers(s, name, &dl_system_schema, system, system->source, system->sources,
                   system->source_count);
     const struct dl_schema *links = child(&dl_system_schema, "links");

@@ -18,14 +18,15 @@
 
 /* 4 devices of 100 W, 10 W idle, in a node of 60 W. An iteration of 1 s: 0.5 s of arithmetic, 0.2 s
  * of streams, 0.1 s of short kernels, 0.2 s of waiting. */
-static struct dl_device device = {.name = "d", .tdp_w = 120, .idle_w = 10, .load_w = 100};
+static struct dl_device device = {
+    .name = "d", .power.tdp_w = 120, .power.idle_w = 10, .power.load_w = 100};
 static struct dl_system nodes = {.name = "s",
                                  .device = &device,
                                  .devices_per_node = 4,
-                                 .host_w = 60,
-                                 .pue = 1.5,
-                                 .price_per_node_hour = 2,
-                                 .price_currency = "EUR"};
+                                 .operation.host_w = 60,
+                                 .operation.pue = 1.5,
+                                 .operation.price_per_node_hour = 2,
+                                 .operation.price_currency = "EUR"};
 static const struct dl_prediction one_second = {
     .iteration_s = 1, .compute_s = 0.8, .by_limit_s = {0.5, 0.2, 0.1}};
 static const double BY_HAND = 0.5 * 100 + 0.2 * (10 + 0.8 * 90) + 0.3 * (10 + 0.5 * 90);
@@ -56,14 +57,17 @@ static void power_by_hand(void **state) {
 
 static void assumptions_are_reported(void **state) {
     (void)state;
-    struct dl_device plain = {
-        .name = "d", .tdp_w = 100, .idle_w = NAN, .load_w = NAN, .power_limit_w = NAN};
+    struct dl_device plain = {.name = "d",
+                              .power.tdp_w = 100,
+                              .power.idle_w = NAN,
+                              .power.load_w = NAN,
+                              .power.power_limit_w = NAN};
     struct dl_system system = {.name = "s",
                                .device = &plain,
                                .devices_per_node = 2,
-                               .host_w = NAN,
-                               .pue = NAN,
-                               .price_per_node_hour = NAN};
+                               .operation.host_w = NAN,
+                               .operation.pue = NAN,
+                               .operation.price_per_node_hour = NAN};
     const struct dl_plan plan = {.nodes = 1, .devices_per_node = 2};
     const struct dl_prediction busy = {.iteration_s = 1, .compute_s = 1, .by_limit_s = {1, 0, 0}},
                                idle = {.iteration_s = 1};
@@ -72,9 +76,9 @@ static void assumptions_are_reported(void **state) {
     check_close(p.job_w, 2 * 100 + 0.3 * 200, 1e-12);
     check_close(p.sigma_log, hypot(0.065, 0.3 * 60 / 260), 1e-12);
     check_close(dl_power_of(&system, &plan, &idle, NULL).device_w, 15 + 0.5 * 85, 1e-12);
-    plain.power_limit_w = 60;
+    plain.power.power_limit_w = 60;
     check_close(dl_power_of(&system, &plan, &busy, NULL).device_w, 60, 1e-12);
-    plain.tdp_w = NAN;
+    plain.power.tdp_w = NAN;
     assert_true(isnan(dl_power_of(&system, &plan, &busy, NULL).job_w));
 }
 
@@ -93,7 +97,7 @@ static void spending_by_hand(void **state) {
     check_close(dl_spending_of(&nodes, &plan, &power, &rates, 1800).cost, 15, 1e-12);
     assert_null(dl_currency_of(&nodes, &rates));
     struct dl_system unpriced = nodes;
-    unpriced.price_per_node_hour = NAN;
+    unpriced.operation.price_per_node_hour = NAN;
     s = dl_spending_of(&unpriced, &plan, &power, NULL, 1800);
     assert_true(isnan(s.cost) && isnan(s.carbon_g));
 }
@@ -108,8 +112,8 @@ static void power_that_nobody_knows(void **state) {
         struct dl_system s = nodes;
         struct dl_prediction p = one_second;
         s.device = i == 0 ? NULL : &d;
-        if (i == 1) d.tdp_w = NAN;
-        if (i == 2) d.tdp_w = 0;
+        if (i == 1) d.power.tdp_w = NAN;
+        if (i == 2) d.power.tdp_w = 0;
         if (i == 3) p.group_count = 1;
         struct dl_power is = dl_power_of(&s, &plan, &p, NULL);
         check_nan(is.device_w);
@@ -131,16 +135,16 @@ static void prices_and_currencies(void **state) {
     for (int i = 0; i < 5; i++) {
         for (int j = 0; j < 5; j++) {
             struct dl_system s = nodes;
-            s.price_per_node_hour = prices[i];
+            s.operation.price_per_node_hour = prices[i];
             const struct dl_rates rates = {.price_per_node_hour = prices[j], .currency = "CHF"};
             const double own = prices[i] > 0 ? prices[i] : (double)NAN;
             check_close(dl_price_of(&s, NULL), own, 0);
             check_close(dl_price_of(&s, &rates), prices[j] > 0 ? prices[j] : own, 0);
             const char *currency = dl_currency_of(&s, NULL);
-            assert_true(prices[i] > 0 ? currency == s.price_currency : currency == NULL);
+            assert_true(prices[i] > 0 ? currency == s.operation.price_currency : currency == NULL);
             currency = dl_currency_of(&s, &rates);
             assert_true(prices[j] > 0   ? currency == rates.currency
-                        : prices[i] > 0 ? currency == s.price_currency
+                        : prices[i] > 0 ? currency == s.operation.price_currency
                                         : currency == NULL);
         }
     }
@@ -208,7 +212,7 @@ static double ratio_of(struct table *t, int row) {
     struct dl_device limited = *found->device;
     system.device = &limited;
     if (*cell(t, row, "power_limit_w") != 0)
-        limited.power_limit_w = number(t, row, "power_limit_w");
+        limited.power.power_limit_w = number(t, row, "power_limit_w");
     struct dl_plan plan = {.nodes = (int64_t)number(t, row, "nodes"),
                            .devices_per_node = (int64_t)number(t, row, "devices_per_node"),
                            .optimizer = DL_MOMENTUM};

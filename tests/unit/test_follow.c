@@ -114,7 +114,7 @@ static void samples_by_hand(void **state) {
                               .devices_per_node = 1,
                               .has_inter = true,
                               .inter = a_link(NULL, 0),
-                              .nccl_version = "2.18.3"};
+                              .software.nccl_version = "2.18.3"};
     plain.inter.per_message_cpu_s = NAN, plain.inter.nccl_bandwidth_bytes_per_s = NAN;
     const struct dl_collective_request request = {.op = DL_COLL_ALL_REDUCE,
                                                   .library = DL_LIB_NCCL,
@@ -180,28 +180,28 @@ static void power_by_hand(void **state) {
     (void)state;
     struct dl_rate rate = {.precision = DL_FP32, .peak_flop_per_s = 1e13};
     const struct dl_device measured = {.clock_hz = 1e9,
-                                       .idle_w = 100,
-                                       .load_w = 300,
+                                       .power.idle_w = 100,
+                                       .power.load_w = 300,
                                        .memory_bandwidth_bytes_per_s = 1e12,
                                        .rates = &rate,
                                        .rate_count = 1};
     struct dl_device device = measured;
     device.clock_hz = 0.9e9;
     dl_device_what_if(&measured, &device, &arena);
-    check_close(device.load_w, 245.8, 1e-12);
+    check_close(device.power.load_w, 245.8, 1e-12);
     check_close(device.rates[0].peak_flop_per_s, 9e12, 1e-12);
     device = measured;
-    device.clock_hz = 0.9e9, device.load_w = 250;
+    device.clock_hz = 0.9e9, device.power.load_w = 250;
     dl_device_what_if(&measured, &device, &arena);
-    check_close(device.load_w, 250, 0);
+    check_close(device.power.load_w, 250, 0);
     device = measured; /* a higher clock is another chip's */
     device.clock_hz = 2e9;
     dl_device_what_if(&measured, &device, &arena);
-    check_close(device.load_w, 300, 0);
+    check_close(device.power.load_w, 300, 0);
     device = measured; /* another memory, the same clock */
     device.memory_bandwidth_bytes_per_s = 2e12;
     dl_device_what_if(&measured, &device, &arena);
-    check_close(device.load_w, 300, 0);
+    check_close(device.power.load_w, 300, 0);
 }
 
 static int clean(void **state) {

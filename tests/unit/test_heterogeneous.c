@@ -234,7 +234,7 @@ static void figures_of_the_job(void **state) {
     struct dl_prediction out;
     struct dl_err err = {0};
     make_pair(&p);
-    p.fast.device.tdp_w = p.slow.device.tdp_w = 300;
+    p.fast.device.power.tdp_w = p.slow.device.power.tdp_w = 300;
     assert_int_equal(mixed(&p, 80000, &out, &err), DL_OK);
     const double slow_s = step_s(&p, true, 5000), fast_s = step_s(&p, false, 5000);
     check_close(out.epoch_s, p.fast.workload.epoch_samples * slow_s / 80000, 1e-12);

@@ -58,7 +58,7 @@ static void device(void **state) {
     (void)state;
     struct dl_fake f;
     fake_make(&f);
-    f.device.direct_conv_scale = 1.7;
+    f.device.scales.direct_conv_scale = 1.7;
     const struct dl_kernel_scales s = {.workspace_bytes = INFINITY, .stream_scale = 2};
     struct dl_kernel k = conv(1, 1, 1);
     check_close(dl_kernel_scale_of(&s, &f.device, DL_FP32, &k), 1.7, 1e-12);
@@ -70,7 +70,7 @@ static void device(void **state) {
     check_close(dl_kernel_scale_of(&s, &f.device, DL_FP32, &k), 2, 1e-12);
     k = dl_kernel_gemm(DL_FORWARD, 8, 8, 8, 1);
     check_close(dl_kernel_scale_of(&s, &f.device, DL_FP32, &k), 1, 1e-12);
-    f.device.direct_conv_scale = NAN;
+    f.device.scales.direct_conv_scale = NAN;
     k = conv(1, 7, 1);
     check_close(dl_kernel_scale_of(&s, &f.device, DL_FP32, &k), 1, 1e-12);
     dl_arena_free(&f.arena);
@@ -81,8 +81,8 @@ static void unequal_sides(void **state) {
     (void)state;
     struct dl_fake f;
     fake_make(&f);
-    f.device.direct_conv_scale = 2;
-    f.device.unequal_conv_scale = 1.5;
+    f.device.scales.direct_conv_scale = 2;
+    f.device.scales.unequal_conv_scale = 1.5;
     const struct dl_kernel_scales s = {.workspace_bytes = INFINITY};
     struct dl_kernel k = conv(3, 3, 1);
     k.in[DL_DIMS - 1] = k.in[DL_DIMS - 2] = 17;
@@ -94,9 +94,9 @@ static void unequal_sides(void **state) {
     k.in[DL_DIMS - 2] = 17, k.kernel[DL_DIMS - 2] = 7;
     check_close(dl_kernel_scale_of(&s, &f.device, DL_FP32, &k), 1, 1e-12);
     k.kernel[DL_DIMS - 2] = 5;
-    f.device.unequal_conv_scale = NAN;
+    f.device.scales.unequal_conv_scale = NAN;
     check_close(dl_kernel_scale_of(&s, &f.device, DL_FP32, &k), 2, 1e-12);
-    k.groups = 64, f.device.unequal_conv_scale = 1.5;
+    k.groups = 64, f.device.scales.unequal_conv_scale = 1.5;
     check_close(dl_kernel_scale_of(&s, &f.device, DL_FP32, &k), 1, 1e-12);
     dl_arena_free(&f.arena);
 }
@@ -107,9 +107,9 @@ static void grouped(void **state) {
     (void)state;
     struct dl_fake f;
     fake_make(&f);
-    f.device.grouped_scale = 2.2;
-    f.device.narrow_grouped_scale = 1.2;
-    f.device.load_scale = NAN;
+    f.device.scales.grouped_scale = 2.2;
+    f.device.scales.narrow_grouped_scale = 1.2;
+    f.device.scales.load_scale = NAN;
     const struct dl_layer moe = {.kind = &dl_layer_moe}, dense = {.kind = &dl_layer_dense};
     const struct dl_kernel experts = dl_kernel_gemm(DL_FORWARD, 8, 8, 8, 4),
                            router = dl_kernel_gemm(DL_FORWARD, 8, 8, 8, 1);
@@ -155,7 +155,7 @@ static double grouped_s(const struct dl_device *device, const struct measured *x
     fake_make(&f);
     f.framework.transformer.grouped_gemms = true;
     struct dl_device limited = *device;
-    limited.power_limit_w = x->limit_w;
+    limited.power.power_limit_w = x->limit_w;
     const struct dl_layer moe = {.kind = &dl_layer_moe};
     const struct dl_kernel_scales s = dl_kernel_scales(&f.framework, &limited, &moe);
     const enum dl_precision precision = x->narrow ? DL_MXFP8 : DL_BF16;
@@ -241,7 +241,7 @@ static void published_flash2(void **state) {
             &(struct dl_attention_shape){v[0], v[1], v[1], v[2], v[2], v[3], v[3], 0, false});
         struct dl_kernel_time t;
         dl_kernel_time(b200, DL_BF16, &kernel, &t);
-        above += 1e-6 * v[4] > b200->flash2_scale * t.time_s;
+        above += 1e-6 * v[4] > b200->scales.flash2_scale * t.time_s;
     }
     assert_int_equal(csv.row_count, 12);
     assert_int_equal(above, 6);
@@ -253,7 +253,7 @@ static void loaded(void **state) {
     (void)state;
     struct dl_fake f;
     fake_make(&f);
-    f.device.load_scale = 1.2;
+    f.device.scales.load_scale = 1.2;
     const struct dl_layer dense = {.kind = &dl_layer_dense};
     const struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 8, 8, 8, 1);
     const struct dl_kernel_scales s = dl_kernel_scales(&f.framework, &f.device, &dense);
@@ -271,7 +271,7 @@ static void device_norm(void **state) {
     (void)state;
     struct dl_fake f;
     fake_make(&f);
-    f.device.norm_scale = 2.5;
+    f.device.scales.norm_scale = 2.5;
     const struct dl_layer norm = {.kind = dl_layer_kind_find("batchnorm"), .groups = 1},
                           relu = {.kind = dl_layer_kind_find("relu"), .groups = 1};
     check_close(dl_kernel_scales(&f.framework, &f.device, &norm).stream_scale, 2.5, 1e-12);
@@ -279,7 +279,7 @@ static void device_norm(void **state) {
     f.framework.kernels.batchnorm = DL_BATCHNORM_COMPOSED;
     check_close(dl_kernel_scales(&f.framework, &f.device, &norm).stream_scale, 1, 1e-12);
     f.framework.kernels.batchnorm = DL_BATCHNORM_SPATIAL;
-    f.device.norm_scale = NAN;
+    f.device.scales.norm_scale = NAN;
     check_close(dl_kernel_scales(&f.framework, &f.device, &norm).stream_scale, 1, 1e-12);
     dl_arena_free(&f.arena);
 }

@@ -212,7 +212,7 @@ static void imposed_by_the_system(void **state) {
                                .nodes = 64,
                                .devices_per_node = 1,
                                .has_inter = true,
-                               .nccl_version = "2.18.3"};
+                               .software.nccl_version = "2.18.3"};
     system.inter = (struct dl_link){.kind = "infiniband",
                                     .bandwidth_bytes_per_s = 12e9,
                                     .latency_s = 1.5e-6,
@@ -232,17 +232,17 @@ static void imposed_by_the_system(void **state) {
     struct dl_collective_time t;
     assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
     assert_string_equal(t.algorithm, "tree");
-    system.nccl_algorithm = "ring", system.nccl_protocol = "Simple";
+    system.software.nccl_algorithm = "ring", system.software.nccl_protocol = "Simple";
     assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
     assert_string_equal(t.algorithm, "ring");
     assert_string_equal(t.protocol, "Simple");
     check_close(t.steps, 126, 0);
     check_close(t.channels, 1, 0);
     assert_string_equal(t.limit, "inter");
-    system.nccl_algorithm = "tree", r.op = DL_COLL_ALL_GATHER;
+    system.software.nccl_algorithm = "tree", r.op = DL_COLL_ALL_GATHER;
     assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_OK);
     assert_string_equal(t.algorithm, "ring");
-    system.nccl_protocol = "LL256";
+    system.software.nccl_protocol = "LL256";
     assert_int_equal(dl_collective_time(&system, &r, &t, NULL), DL_ERR_INPUT);
 }
 
@@ -276,8 +276,8 @@ static void connections_of_rings(void **state) {
                                    .nodes = 8,
                                    .devices_per_node = 1,
                                    .has_inter = true,
-                                   .nccl_version = cases[i].version,
-                                   .nccl_rings = cases[i].rings};
+                                   .software.nccl_version = cases[i].version,
+                                   .software.nccl_rings = cases[i].rings};
         system.inter = (struct dl_link){.kind = "ethernet",
                                         .bandwidth_bytes_per_s = 2.8e9,
                                         .latency_s = 3e-5,

@@ -41,7 +41,7 @@ static void make_node(struct node *n, const char *architecture, double ring_byte
                                              .gpudirect = true,
                                              .distance = "PXB",
                                              .per_message_cpu_s = NAN},
-                                   .nccl_version = version};
+                                   .software.nccl_version = version};
 }
 
 static double time_of(const struct dl_system *system, enum dl_collective_op op, double bytes,

@@ -56,7 +56,7 @@ static void switches_where_measured(void **state) {
     } jumps[] = {{3, 1, 2}, {4, 4, 8}, {6, 2, 4}, {7, 8, 16}, {8, 8, 16}};
     struct dl_arena arena = {0};
     struct dl_system system = *load("dgx1-v100", &arena);
-    system.nccl_version = "2.14.3", system.collective_count = 0;
+    system.software.nccl_version = "2.14.3", system.collective_count = 0;
     for (size_t i = 0; i < sizeof jumps / sizeof jumps[0]; i++) {
         const double at = switch_bytes(&system, jumps[i].devices, true) / 1048576.0;
         assert_true(at >= jumps[i].below_mib && at < jumps[i].from_mib);

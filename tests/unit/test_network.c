@@ -146,7 +146,7 @@ static bool make_system(struct dl_fake *f, struct dl_piece pieces[DL_LINK_PIECES
     fake_make(f);
     f->system.has_host = f->system.has_intra = false;
     f->system.devices_per_node = 1;
-    f->system.mpi = "openmpi-4.1";
+    f->system.software.mpi = "openmpi-4.1";
     f->system.inter.rdma = false;
     f->system.inter.pieces = pieces;
     f->system.inter.piece_count = fit(network, pieces, lines);
@@ -249,7 +249,7 @@ static void algorithms_of_open_mpi_by_hand(void **state) {
     const double bytes = 1048576, one_s = 1e-3 + 1.048576, sum_s = 0.262144e-3;
     fake_make(&f);
     f.system.has_host = f.system.has_intra = false;
-    f.system.mpi = "openmpi-4.1";
+    f.system.software.mpi = "openmpi-4.1";
     f.system.inter.pieces = &piece;
     f.system.inter.piece_count = 1;
     check_close(predicted(&f.system, "recursive_doubling", bytes, 3), 3 * one_s + 2 * sum_s, 1e-9);

@@ -158,10 +158,10 @@ static void what_changed_between_two_profiles(void **state) {
     struct dl_map_entry new_facts[] = {
         {"kernel", "6.5", NAN}, {"openblas", "0.3.21", NAN}, {"load_before", "9.9", NAN}};
     struct dl_system before = f.system, now = f.system;
-    before.samples = old_samples, now.samples = new_samples;
-    before.sample_count = now.sample_count = 2;
-    before.measurement = old_facts, now.measurement = new_facts;
-    before.measurement_count = now.measurement_count = 3;
+    before.calibration.samples = old_samples, now.calibration.samples = new_samples;
+    before.calibration.sample_count = now.calibration.sample_count = 2;
+    before.calibration.measurement = old_facts, now.calibration.measurement = new_facts;
+    before.calibration.measurement_count = now.calibration.measurement_count = 3;
     const char *text = dl_cal_compare(&before, &before, DL_FORMAT_TEXT, &arena, &changed);
     check_contains(text, "0 of these changed");
     assert_int_equal(changed, 0);

@@ -26,7 +26,7 @@ static void make_two(struct two *t) {
     t->b.fake.framework.sync.messages.servers_colocated = true;
     fake_behaviour(&t->b.fake.framework, "parameter-server");
     t->b.fake.system.inter.bandwidth_bytes_per_s = 1e9;
-    t->b.fake.device.tdp_w = 200;
+    t->b.fake.device.power.tdp_w = 200;
     t->cpu = t->b.fake.system;
     t->cpu.name = "cpu";
     t->cpu.inter.bandwidth_bytes_per_s = 2e9;
@@ -127,8 +127,8 @@ static void figures_of_a_choice(void **state) {
     struct dl_err err = {0};
     int count, checked = 0;
     make_two(&t);
-    t.b.fake.system.price_per_node_hour = 3.6, t.cpu.price_per_node_hour = 7.2;
-    t.b.fake.system.price_currency = t.cpu.price_currency = "EUR";
+    t.b.fake.system.operation.price_per_node_hour = 3.6, t.cpu.operation.price_per_node_hour = 7.2;
+    t.b.fake.system.operation.price_currency = t.cpu.operation.price_currency = "EUR";
     assert_int_equal(search(&t, DL_PLACE_COST, &list, &count, &err), DL_OK);
     assert_int_equal(count, 14);
     for (int i = 0; i < count; i++) {
@@ -163,11 +163,11 @@ static void figures_of_a_choice(void **state) {
         checked++;
     }
     assert_int_equal(checked, 4);
-    t.cpu.price_currency = "USD";
+    t.cpu.operation.price_currency = "USD";
     assert_int_equal(search(&t, DL_PLACE_COST, &list, &count, &err), DL_ERR_USAGE);
     assert_string_equal(err.message, "--objective cost: no price in one currency of every kind of "
                                      "node is known");
-    t.b.fake.device.tdp_w = NAN;
+    t.b.fake.device.power.tdp_w = NAN;
     assert_int_equal(search(&t, DL_PLACE_ENERGY, &list, &count, &err), DL_ERR_USAGE);
     assert_string_equal(err.message, "--objective energy: no power of every kind of node is known");
     assert_int_equal(search(&t, DL_PLACE_TIME, &list, &count, &err), DL_OK);

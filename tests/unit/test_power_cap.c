@@ -19,12 +19,12 @@
 
 /* 1100 W at load, 100 W idle: a span of 1000 W. */
 static struct dl_device limited(double limit_w) {
-    return (struct dl_device){.tdp_w = 1200,
-                              .idle_w = 100,
-                              .load_w = 1100,
-                              .power_limit_w = limit_w,
-                              .direct_conv_scale = NAN,
-                              .load_scale = NAN};
+    return (struct dl_device){.power.tdp_w = 1200,
+                              .power.idle_w = 100,
+                              .power.load_w = 1100,
+                              .power.power_limit_w = limit_w,
+                              .scales.direct_conv_scale = NAN,
+                              .scales.load_scale = NAN};
 }
 
 /* 0.8 of the span is left: the clock falls to its cube root. 0.4 is below 0.887^3: the voltage is
@@ -48,11 +48,11 @@ static void edges(void **state) {
     d = limited(1100);
     check_close(dl_power_cap_slowdown(&d, 1), 1, 0);
     d = limited(660);
-    d.idle_w = d.load_w = NAN;
+    d.power.idle_w = d.power.load_w = NAN;
     check_close(dl_device_idle_w(&d), 180, 1e-12);
     check_close(dl_device_load_w(&d), 1200, 1e-12);
     check_close(dl_power_cap_slowdown(&d, 1), 0.887 * 0.887 / ((660.0 - 180) / 1020), 1e-12);
-    d.tdp_w = NAN;
+    d.power.tdp_w = NAN;
     check_close(dl_power_cap_slowdown(&d, 1), 1, 0);
     d = limited(50);
     check_close(dl_power_cap_slowdown(&d, 1), 0.887 * 0.887 / 0.05, 1e-12);
@@ -98,9 +98,9 @@ static void by_kernel(void **state) {
 static void blackwell(void **state) {
     (void)state;
     const struct dl_device gb300 = {
-        .tdp_w = 1400, .idle_w = NAN, .load_w = NAN, .power_limit_w = 500};
+        .power.tdp_w = 1400, .power.idle_w = NAN, .power.load_w = NAN, .power.power_limit_w = 500};
     const struct dl_device capped = {
-        .tdp_w = 1200, .idle_w = NAN, .load_w = NAN, .power_limit_w = 1000};
+        .power.tdp_w = 1200, .power.idle_w = NAN, .power.load_w = NAN, .power.power_limit_w = 1000};
     const double slowdown = dl_power_cap_slowdown(&gb300, 1);
     assert_true(slowdown > 1600.0 / 617 && slowdown < 2174.0 / 617);
     check_close(dl_power_cap_slowdown(&capped, 1), 1.061, 0.02);
@@ -113,25 +113,25 @@ static void rated_power_binds(void **state) {
     const struct dl_kernel_scales scales = {.stream_scale = 1, .attention_scale = 1};
     const struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 8, 8, 8, 1),
                            stream = dl_kernel_stream(DL_FORWARD, 1, 1, 1);
-    struct dl_device d = {.tdp_w = 1000,
-                          .idle_w = 200,
-                          .load_w = NAN,
-                          .uncapped_load_w = 1200,
-                          .power_limit_w = NAN,
-                          .direct_conv_scale = NAN,
-                          .load_scale = NAN};
+    struct dl_device d = {.power.tdp_w = 1000,
+                          .power.idle_w = 200,
+                          .power.load_w = NAN,
+                          .power.uncapped_load_w = 1200,
+                          .power.power_limit_w = NAN,
+                          .scales.direct_conv_scale = NAN,
+                          .scales.load_scale = NAN};
     check_close(dl_power_cap_arithmetic(&d, 1), 1, 0);
     check_close(dl_kernel_scale_of(&scales, &d, DL_FP32, &gemm), 1, 0);
-    d.power_limit_w = 600;
+    d.power.power_limit_w = 600;
     const double added = 0.887 * 0.887 / 0.4 * cbrt(0.8);
     check_close(dl_power_cap_arithmetic(&d, 1), added, 1e-12);
     check_close(dl_kernel_scale_of(&scales, &d, DL_FP32, &gemm), added, 1e-12);
     check_close(dl_kernel_scale_of(&scales, &d, DL_FP32, &stream), 0.887 * 0.887 / (0.5 / 0.8),
                 1e-12);
-    d.power_limit_w = 1100; /* above the rated power: times are not known to fall */
+    d.power.power_limit_w = 1100; /* above the rated power: times are not known to fall */
     check_close(dl_power_cap_arithmetic(&d, 1), 1, 0);
-    d.uncapped_load_w = NAN;
-    d.power_limit_w = 600;
+    d.power.uncapped_load_w = NAN;
+    d.power.power_limit_w = 600;
     check_close(dl_power_cap_arithmetic(&d, 1), dl_power_cap_slowdown(&d, 1), 0);
 }
 
@@ -141,12 +141,12 @@ static void rated_power(void **state) {
     const struct dl_kernel_scales scales = {.stream_scale = 1, .attention_scale = 1};
     const struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 8, 8, 8, 1);
     struct dl_device d = limited(NAN);
-    d.tdp_w = 900;
+    d.power.tdp_w = 900;
     check_close(dl_device_limit_w(&d), 900, 0);
     check_close(dl_power_cap_slowdown(&d, 1), 1.0772173450159417, 1e-12);
     check_close(dl_power_cap_slowdown(&d, DL_POWER_MEMORY_FRAC), 1, 0);
     check_close(dl_kernel_scale_of(&scales, &d, DL_FP32, &gemm), 1.0772173450159417, 1e-12);
-    d.power_limit_w = 1000; /* one that was set counts, also above the rated power */
+    d.power.power_limit_w = 1000; /* one that was set counts, also above the rated power */
     check_close(dl_power_cap_slowdown(&d, 1), 1 / cbrt(0.9), 1e-12);
 }
 
@@ -187,9 +187,9 @@ static void one_chip(void **state) {
     for (size_t i = 0; i < sizeof boards / sizeof boards[0]; i++) {
         assert_int_equal(dl_data_device(&data, boards[i].name, &arena, &board, &err), DL_OK);
         const double idle_w = dl_device_idle_w(board), ratio = board->clock_hz / pcie->clock_hz;
-        check_close(board->tdp_w, boards[i].rated_w, 0);
+        check_close(board->power.tdp_w, boards[i].rated_w, 0);
         check_close(idle_w, 45, 1e-12);
-        check_close(board->load_w, idle_w + dl_power_at_clock_w(0, span_w, ratio), 0.002);
+        check_close(board->power.load_w, idle_w + dl_power_at_clock_w(0, span_w, ratio), 0.002);
         check_close(1 / dl_power_cap_slowdown(board, 1), boards[i].clock, 0.001);
         /* the peaks are the SXM2 part's at the clock */
         check_close(dl_device_peak(board, DL_FP16), 81920 * board->clock_hz, 0.003);
@@ -232,13 +232,15 @@ static void one_blackwell_chip(void **state) {
     assert_int_equal(dl_csv_read(path, &arena, &csv, &err), DL_OK);
     assert_int_equal(dl_data_device(&data, "b200_sxm", &arena, &b200, &err), DL_OK);
     assert_int_equal(dl_data_device(&data, "gb200", &arena, &gb200, &err), DL_OK);
-    check_close(gb200->uncapped_load_w, b200->uncapped_load_w, 0);
-    struct dl_device chip = {.tdp_w = b200->tdp_w, .idle_w = NAN, .load_w = b200->uncapped_load_w};
+    check_close(gb200->power.uncapped_load_w, b200->power.uncapped_load_w, 0);
+    struct dl_device chip = {.power.tdp_w = b200->power.tdp_w,
+                             .power.idle_w = NAN,
+                             .power.load_w = b200->power.uncapped_load_w};
     for (int i = 0; i < csv.row_count; i++) {
         const double than_w = number(&csv, i, "than_limit_w"); /* 0: none */
-        chip.power_limit_w = number(&csv, i, "limit_w");
+        chip.power.power_limit_w = number(&csv, i, "limit_w");
         double ratio = dl_power_cap_slowdown(&chip, 1);
-        chip.power_limit_w = than_w > 0 ? than_w : 1e4;
+        chip.power.power_limit_w = than_w > 0 ? than_w : 1e4;
         ratio /= dl_power_cap_slowdown(&chip, 1);
         const double error = log(ratio / number(&csv, i, "time_ratio"));
         assert_true(fabs(error) < 0.09);
@@ -265,10 +267,10 @@ static void published(void **state) {
         const int free = unlimited(&csv, i);
         const double limit_w = number(&csv, i, "power_limit_w");
         if (limit_w >= number(&csv, free, "power_limit_w")) continue;
-        const struct dl_device d = {.tdp_w = number(&csv, i, "rated_w"),
-                                    .idle_w = NAN,
-                                    .load_w = number(&csv, free, "value_w"),
-                                    .power_limit_w = limit_w};
+        const struct dl_device d = {.power.tdp_w = number(&csv, i, "rated_w"),
+                                    .power.idle_w = NAN,
+                                    .power.load_w = number(&csv, free, "value_w"),
+                                    .power.power_limit_w = limit_w};
         const double measured = number(&csv, i, "time_s") / number(&csv, free, "time_s"),
                      error = log(measured / dl_power_cap_slowdown(&d, 1));
         squares += error * error;

@@ -26,12 +26,13 @@ static void the_profile_loads_again(void **state) {
     assert_int_equal(dl_system_check(&again, doc, &err), DL_OK);
     assert_string_equal(dl_json_text(&dl_system_schema, &again, &arena), text);
     assert_string_equal(again.name, "local");
-    assert_string_equal(again.measured_on, "node7");
-    assert_string_equal(again.measured_at, "2024-01-31T12:00:30Z");
-    assert_int_equal(again.sample_count, journal.sample_count);
-    for (int i = 0; i < again.sample_count; i++) {
-        assert_string_equal(again.samples[i].shape, journal.samples[i].shape);
-        assert_true(again.samples[i].median_s == journal.samples[i].median_s); /* to the last bit */
+    assert_string_equal(again.calibration.measured_on, "node7");
+    assert_string_equal(again.calibration.measured_at, "2024-01-31T12:00:30Z");
+    assert_int_equal(again.calibration.sample_count, journal.sample_count);
+    for (int i = 0; i < again.calibration.sample_count; i++) {
+        assert_string_equal(again.calibration.samples[i].shape, journal.samples[i].shape);
+        assert_true(again.calibration.samples[i].median_s ==
+                    journal.samples[i].median_s); /* to the last bit */
     }
     dl_arena_free(&arena);
 }

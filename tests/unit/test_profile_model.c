@@ -42,11 +42,11 @@ static void a_recorded_run_becomes_a_profile_that_loads(void **state) {
     if (dl_data_system(&data, path, &arena, &loaded, &err) != DL_OK)
         fail_msg("%s %s", err.key, err.message);
     assert_string_equal(loaded->name, "local");
-    assert_string_equal(loaded->measured_on, RUN.host.name);
-    assert_string_equal(loaded->measured_at, RUN.finished);
+    assert_string_equal(loaded->calibration.measured_on, RUN.host.name);
+    assert_string_equal(loaded->calibration.measured_at, RUN.finished);
     assert_int_equal(loaded->nodes, 1);
     assert_int_equal(loaded->devices_per_node, 1);
-    assert_int_equal(loaded->sample_count, journal.sample_count);
+    assert_int_equal(loaded->calibration.sample_count, journal.sample_count);
     const struct dl_device *device = loaded->device;
     assert_int_equal(device->kind, DL_DEVICE_CPU);
     assert_int_equal(device->unit_count, 2);
@@ -68,8 +68,8 @@ static void a_recorded_run_becomes_a_profile_that_loads(void **state) {
                                        "fit_gemm_fwd",  "fit_conv_bwd_filter"};
     for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
         bool there = false;
-        for (int i = 0; i < loaded->measurement_count; i++)
-            there = there || strcmp(loaded->measurement[i].key, keys[k]) == 0;
+        for (int i = 0; i < loaded->calibration.measurement_count; i++)
+            there = there || strcmp(loaded->calibration.measurement[i].key, keys[k]) == 0;
         if (!there) fail_msg("measurement.%s is not in the profile", keys[k]);
     }
     /* Writing what was loaded gives the same text. */

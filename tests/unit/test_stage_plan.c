@@ -36,7 +36,7 @@ static void make_pair(struct pair *p, int64_t fast, int64_t slow) {
     p->fast.system.devices_per_node = p->slow.system.devices_per_node = 1;
     p->slow.rate.peak_flop_per_s /= 2;
     p->slow.device.memory_bandwidth_bytes_per_s /= 2;
-    p->fast.device.tdp_w = p->slow.device.tdp_w = 200;
+    p->fast.device.power.tdp_w = p->slow.device.power.tdp_w = 200;
     p->fast.system.name = "fast", p->slow.system.name = "slow";
     p->groups[0] = (struct dl_heterogeneous_group){.system = &p->fast.system, .nodes = fast};
     p->groups[1] = (struct dl_heterogeneous_group){.system = &p->slow.system, .nodes = slow};
@@ -254,8 +254,9 @@ static void prices(void **state) {
     struct dl_err err = {0};
     int count;
     make_pair(&p, 2, 2);
-    p.fast.system.price_per_node_hour = 3.6, p.slow.system.price_per_node_hour = 7.2;
-    p.fast.system.price_currency = p.slow.system.price_currency = "EUR";
+    p.fast.system.operation.price_per_node_hour = 3.6,
+    p.slow.system.operation.price_per_node_hour = 7.2;
+    p.fast.system.operation.price_currency = p.slow.system.operation.price_currency = "EUR";
     for (int round = 0; round < 2; round++) {
         assert_int_equal(search(&p, round == 0 ? 0 : 64, DL_PLACE_COST, &list, &count, &err),
                          DL_OK);
@@ -267,7 +268,7 @@ static void prices(void **state) {
             if (i > 0) assert_true(list[i - 1].cost_per_sample <= list[i].cost_per_sample);
         }
     }
-    p.slow.system.price_currency = "USD";
+    p.slow.system.operation.price_currency = "USD";
     assert_int_equal(search(&p, 64, DL_PLACE_COST, &list, &count, &err), DL_ERR_USAGE);
     p.job.group_count = 1;
     assert_int_equal(search(&p, 64, DL_PLACE_COST, &list, &count, &err), DL_OK);

@@ -24,13 +24,14 @@ static void make(struct pair *p, int64_t fast, int64_t slow) {
     fake_make(&p->slow);
     p->slow.rate.peak_flop_per_s /= 2;
     p->fast.system.name = "fast", p->slow.system.name = "slow";
-    p->fast.device.tdp_w = 300, p->slow.device.tdp_w = 200;
-    p->fast.device.load_w = p->fast.device.idle_w = p->slow.device.load_w = p->slow.device.idle_w =
-        NAN;
-    p->fast.system.host_w = p->slow.system.host_w = 400;
-    p->fast.system.pue = p->slow.system.pue = NAN;
-    p->fast.system.price_per_node_hour = 9, p->slow.system.price_per_node_hour = 2;
-    p->fast.system.price_currency = p->slow.system.price_currency = "USD";
+    p->fast.device.power.tdp_w = 300, p->slow.device.power.tdp_w = 200;
+    p->fast.device.power.load_w = p->fast.device.power.idle_w = p->slow.device.power.load_w =
+        p->slow.device.power.idle_w = NAN;
+    p->fast.system.operation.host_w = p->slow.system.operation.host_w = 400;
+    p->fast.system.operation.pue = p->slow.system.operation.pue = NAN;
+    p->fast.system.operation.price_per_node_hour = 9,
+    p->slow.system.operation.price_per_node_hour = 2;
+    p->fast.system.operation.price_currency = p->slow.system.operation.price_currency = "USD";
     p->groups[0] = (struct dl_heterogeneous_group){.system = &p->fast.system, .nodes = fast};
     p->groups[1] = (struct dl_heterogeneous_group){.system = &p->slow.system, .nodes = slow};
     p->job = (struct dl_heterogeneous_job){.groups = p->groups, .group_count = 2};
@@ -172,16 +173,16 @@ static void no_price_no_power_no_plan(void **state) {
     struct dl_err err = {0};
     int count;
     make(&p, 1, 1);
-    p.slow.system.price_per_node_hour = NAN;
+    p.slow.system.operation.price_per_node_hour = NAN;
     assert_int_equal(dl_subsets(&p.job, &p.fast.workload, &p.fast.framework, &p.plan, DL_PLACE_COST,
                                 &p.fast.arena, &list, &count, &err),
                      DL_ERR_USAGE);
     check_contains(err.message, "--objective cost: no price in one currency");
-    p.slow.system.price_per_node_hour = 2, p.slow.system.price_currency = "EUR";
+    p.slow.system.operation.price_per_node_hour = 2, p.slow.system.operation.price_currency = "EUR";
     assert_int_equal(dl_subsets(&p.job, &p.fast.workload, &p.fast.framework, &p.plan, DL_PLACE_COST,
                                 &p.fast.arena, &list, &count, &err),
                      DL_ERR_USAGE);
-    p.fast.device.tdp_w = NAN;
+    p.fast.device.power.tdp_w = NAN;
     assert_int_equal(dl_subsets(&p.job, &p.fast.workload, &p.fast.framework, &p.plan,
                                 DL_PLACE_ENERGY, &p.fast.arena, &list, &count, &err),
                      DL_ERR_USAGE);

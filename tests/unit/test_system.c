@@ -81,7 +81,7 @@ static void reads_back_what_it_writes(void **state) {
     check_close(b.collectives[0].samples[1].high_s, 1.2e-5, 0);
     check_nan(b.collectives[0].samples[0].low_s);
     check_close(b.collectives[0].pieces[0].beta_s_per_byte, 1e-10, 0);
-    assert_int_equal(b.measurement_count, 2);
+    assert_int_equal(b.calibration.measurement_count, 2);
     assert_string_equal(dl_json_text(&dl_system_schema, &b, &arena), written);
     dl_arena_free(&arena);
 }

@@ -113,7 +113,7 @@ static void pairs_and_fewer_rings(void **state) {
         for (int j = 0; j < i; j++) mesh[count++] = (struct dl_edge){j, i, 2, "nvlink2"};
     struct dl_system system = cube_mesh_system();
     system.devices_per_node = 4;
-    system.nccl_version = "2.4.8";
+    system.software.nccl_version = "2.4.8";
     system.intra.edges = mesh, system.intra.edge_count = count;
     system.intra.bandwidth_bytes_per_s = 120e9, system.intra.latency_s = 2e-6;
     dl_topology_fill(&system.intra, 4);

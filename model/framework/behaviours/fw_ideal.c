@@ -1,5 +1,5 @@
 /* fw_ideal.c - the bound: no host cost, no slowdown, every gradient moved by the cheapest way
- * that the model knows, overlapped with backward and with the next forward as far as data
+ * that the model knows, overlapped with backward and with the next forward where data
  * dependences allow. F-FW-IDEAL.
  *
  * However they are split, S bytes take at least S min T(s)/s over sizes s <= S, T the time of
@@ -36,12 +36,15 @@ static void try_servers(const struct dl_gradient_sync_request *r, struct dl_mess
     const double devices = (double)r->plan->devices_per_node;
     const bool gpu = r->system->device->kind == DL_DEVICE_GPU;
     double s_per_byte = dl_gradient_sync_server_s_per_byte(r, 1);
+    bool copies = false;
     if (r->plan->nodes <= 1) { /* the host sums, or the devices themselves */
         const double copy_s = gpu ? dl_gradient_sync_host_copy_s(r, 1, true) : 0;
-        s_per_byte = fmax(copy_s, dl_gradient_sync_host_sum_s(r, 1, devices));
-        if (dl_path_has_peers(r->system))
-            s_per_byte = fmin(s_per_byte,
-                              2 * (devices - 1) / devices / dl_path_device_bytes_per_s(r->system));
+        const double peers_s =
+            dl_path_has_peers(r->system)
+                ? 2 * (devices - 1) / devices / dl_path_device_bytes_per_s(r->system)
+                : INFINITY;
+        s_per_byte = fmin(peers_s, fmax(copy_s, dl_gradient_sync_host_sum_s(r, 1, devices)));
+        copies = s_per_byte == copy_s;
     }
     if (!(s_per_byte > 0) || !(s_per_byte * best->bytes < best->duration_s)) return;
     best->duration_s = best->bandwidth_s = s_per_byte * best->bytes;
@@ -49,7 +52,7 @@ static void try_servers(const struct dl_gradient_sync_request *r, struct dl_mess
     best->algorithm = "servers";
     best->protocol = NULL;
     best->formula = "F-PS-LINK";
-    best->limit = r->plan->nodes > 1 ? "inter" : "intra";
+    best->limit = copies ? "host-copy" : r->plan->nodes > 1 ? "inter" : "intra";
     best->origin = "model";
 }
 
@@ -95,7 +98,7 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
         usable_s = fmax(usable_s, r->gradients[g].ready_s + bytes * share * way.duration_s);
         out->messages[g].tail_s += usable_s;
     }
-    out->wait_each = true;
+    out->per_layer_wait = true;
     return DL_OK;
 }
 

@@ -218,7 +218,7 @@ static struct dl_cost_parts cost_without_falls(enum dl_mpi_kind kind,
 static enum dl_code all_reduce(const struct dl_system *system,
                                const struct dl_collective_request *request,
                                struct dl_collective_time *out, struct dl_err *err) {
-    enum dl_mpi_kind kind = dl_mpi_kind_of(system->mpi);
+    enum dl_mpi_kind kind = dl_mpi_kind_of(system->software.mpi);
     double ranks = (double)request->nodes * (double)request->ranks_per_node, below = 0.0;
     enum dl_mpi_algorithm algorithm = dl_mpi_all_reduce_choice(kind, ranks, request->bytes, &below);
     if (request->algorithm != NULL) {
@@ -275,7 +275,7 @@ static enum dl_code others(const struct dl_system *system,
                            const struct dl_collective_request *request,
                            struct dl_collective_time *out, struct dl_err *err) {
     enum { SWITCHES = 12 };
-    const enum dl_mpi_kind kind = dl_mpi_kind_of(system->mpi);
+    const enum dl_mpi_kind kind = dl_mpi_kind_of(system->software.mpi);
     struct dl_coll_links links;
     DL_TRY(dl_coll_links(system, request, request->bytes, &links, err));
     if (request->op == DL_COLL_P2P || request->op == DL_COLL_HALO) {

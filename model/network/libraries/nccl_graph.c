@@ -61,17 +61,19 @@ static const struct dl_nccl_known *known_of(const struct dl_system *system,
                                             struct dl_nccl_known *scratch) {
     const struct dl_nccl_known *filled = &system->nccl;
     const char *cpu = system->has_host ? system->host.cpu : NULL;
-    if (filled->ready && filled->version == system->nccl_version &&
+    if (filled->ready && filled->version == system->software.nccl_version &&
         filled->device == system->device && filled->cpu == cpu)
         return filled;
     /* Releases current when each generation was new. */
     static const char *const usual[DL_NCCL_GENERATIONS] = {"2.4.8", "2.8.3", "2.19.3", "2.27.7"};
-    struct dl_nccl_known known = {
-        .version = system->nccl_version, .cpu = cpu, .device = system->device, .ready = true};
+    struct dl_nccl_known known = {.version = system->software.nccl_version,
+                                  .cpu = cpu,
+                                  .device = system->device,
+                                  .ready = true};
     const enum dl_nccl_generation generation = generation_of(system, &known.before_volta);
     known.generation = (int)generation;
-    if (system->nccl_version != NULL)
-        known.row = dl_nccl_version_find(system->nccl_version, &known.number);
+    if (system->software.nccl_version != NULL)
+        known.row = dl_nccl_version_find(system->software.nccl_version, &known.number);
     known.assumed = known.row == NULL;
     if (known.assumed) known.row = dl_nccl_version_find(usual[generation], &known.number);
     known.amd_host = cpu != NULL && (strstr(cpu, "AMD") != NULL || strstr(cpu, "EPYC") != NULL);
@@ -137,7 +139,8 @@ static enum dl_code between(const struct dl_path *path, int number,
            channels = path->rail_count;
     const bool several = path->per_node > 1.0;
     if (several && inside->ring_bytes_per_s >= DUPLICATE_BYTES_PER_S * channels) channels *= 2.0;
-    const double asked = path->system->nccl_rings > 0 ? (double)path->system->nccl_rings : 1.0;
+    const double asked =
+        path->system->software.nccl_rings > 0 ? (double)path->system->software.nccl_rings : 1.0;
     channels = fmax(channels, asked);
     const double flows =
         of_flows(&adapter, number, number < SEARCHES ? fmax(path->rail_count, asked) : channels);

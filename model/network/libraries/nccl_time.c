@@ -154,8 +154,8 @@ static enum dl_code find_imposed(const struct dl_system *system,
                                  const struct dl_collective_request *request, struct imposed *out,
                                  struct dl_err *err) {
     const bool own_algorithm = request->algorithm != NULL, own_protocol = request->protocol != NULL;
-    out->algorithm_name = own_algorithm ? request->algorithm : system->nccl_algorithm;
-    out->protocol_name = own_protocol ? request->protocol : system->nccl_protocol;
+    out->algorithm_name = own_algorithm ? request->algorithm : system->software.nccl_algorithm;
+    out->protocol_name = own_protocol ? request->protocol : system->software.nccl_protocol;
     out->algorithm = find_algorithm(out->algorithm_name);
     out->protocol = find_protocol(out->protocol_name);
     if (out->algorithm_name != NULL && out->algorithm < 0)

@@ -9,7 +9,7 @@ static int propose(const struct dl_advise_state *s, struct dl_advise_change *cha
     int count = 0;
     if (!dl_advise_synchronizes(s) ||
         dl_libraries[s->framework->sync.library]->algorithm_key == NULL ||
-        s->system->device->kind != DL_DEVICE_GPU || s->system->nccl_algorithm != NULL)
+        s->system->device->kind != DL_DEVICE_GPU || s->system->software.nccl_algorithm != NULL)
         return 0;
     for (int i = 0; i < 2; i++)
         dl_advise_add(changes, &count, "set",
