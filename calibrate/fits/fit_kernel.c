@@ -267,6 +267,9 @@ static enum dl_code obey(const struct dl_device *device, struct dl_kernel_model 
     alone.borrowed = NULL;
     for (int step = 0; step <= STEPS; step++) {
         breach = dl_kernel_laws(&alone, (enum dl_op)model->op, (enum dl_precision)model->precision);
+        for (int p = DL_FP8; p <= DL_NVFP4 && model->precision == DL_MIXED; p++)
+            if (breach.law == NULL) /* which go by the model of 16 bits */
+                breach = dl_kernel_laws(&alone, (enum dl_op)model->op, (enum dl_precision)p);
         if (breach.law == NULL) return DL_OK;
         const double share = step + 1 < STEPS ? SHARE : 0.0;
         for (int i = 0; i < model->correction.weight_count; i++)
@@ -298,7 +301,7 @@ static enum dl_code fit_model(const struct dl_kernel_sample *samples, size_t n,
     enum dl_code code = DL_OK;
     if (op == DL_OP_STREAM && quality != NULL) code = try_without(&chosen.set, log_predicted, err);
     if (code == DL_OK) code = fit_set(&chosen.set, arena, &model, err);
-    if (code == DL_OK && chosen.set.of_many) code = obey(device, &model, arena, err);
+    if (code == DL_OK && !own_cpu) code = obey(device, &model, arena, err);
     if (code == DL_OK && quality != NULL) {
         double sigma_log = model.correction.sigma_log;
         code = cross_validate(&chosen.set, FOLDS, quality, log_predicted, &sigma_log, err);

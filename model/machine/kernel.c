@@ -473,7 +473,7 @@ static double batchnorm_factor(const struct dl_device *device, const struct dl_k
 static bool is_batchnorm_by_channel(const struct dl_device *device,
                                     const struct dl_kernel *kernel) {
     return kernel->op == DL_OP_STREAM && kernel->work == DL_WORK_BATCHNORM && kernel->m > 0.0 &&
-           device->kind == DL_DEVICE_GPU && !dl_known(device->norm_scale);
+           device->kind == DL_DEVICE_GPU && !dl_known(device->scales.norm_scale);
 }
 
 void dl_kernel_time(const struct dl_device *device, enum dl_precision precision,
