@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "calibrate/fits/fit_internal.h"
+#include "calibrate/fits/fit_laws.h"
 #include "model/statistics/stats.h"
 
 enum { FOLDS = 5, FEW_CONVOLUTIONS = 60 };
@@ -253,6 +254,34 @@ static enum dl_code try_without(struct dl_fit_set *set, double *log_predicted, s
     return DL_OK;
 }
 
+/* F-KERNEL-LAWS: the correction keeps the largest share, in steps, at which the model obeys the laws;
+ * a base that breaks one is refused. */
+static enum dl_code obey(const struct dl_device *device, struct dl_kernel_model *model,
+                         struct dl_arena *arena, struct dl_err *err) {
+    enum { STEPS = 12, DIGITS = 8 };
+    static const double SHARE = 0.8;
+    struct dl_device alone = *device;
+    struct dl_law_breach breach;
+    alone.kernel_models = model;
+    alone.kernel_model_count = 1;
+    alone.borrowed = NULL;
+    for (int step = 0; step <= STEPS; step++) {
+        breach = dl_kernel_laws(&alone, (enum dl_op)model->op, (enum dl_precision)model->precision);
+        for (int p = DL_FP8; p <= DL_NVFP4 && model->precision == DL_MIXED; p++)
+            if (breach.law == NULL) /* which go by the model of 16 bits */
+                breach = dl_kernel_laws(&alone, (enum dl_op)model->op, (enum dl_precision)p);
+        if (breach.law == NULL) return DL_OK;
+        const double share = step + 1 < STEPS ? SHARE : 0.0;
+        for (int i = 0; i < model->correction.weight_count; i++)
+            model->correction.weights[i] =
+                dl_fit_round(share * model->correction.weights[i], DIGITS);
+        DL_TRY(dl_kernel_model_pack(model, arena, err));
+    }
+    return dl_fail(err, DL_ERR_INPUT, "kernel times of %s %s break the law \"%s\" by %.2f",
+                   dl_op_names[model->op], dl_precision_names[model->precision], breach.law,
+                   breach.ratio);
+}
+
 static enum dl_code fit_model(const struct dl_kernel_sample *samples, size_t n,
                               const struct dl_device *device, bool own_cpu, enum dl_op op,
                               enum dl_pass pass, enum dl_precision precision,
@@ -272,6 +301,7 @@ static enum dl_code fit_model(const struct dl_kernel_sample *samples, size_t n,
     enum dl_code code = DL_OK;
     if (op == DL_OP_STREAM && quality != NULL) code = try_without(&chosen.set, log_predicted, err);
     if (code == DL_OK) code = fit_set(&chosen.set, arena, &model, err);
+    if (code == DL_OK && !own_cpu) code = obey(device, &model, arena, err);
     if (code == DL_OK && quality != NULL) {
         double sigma_log = model.correction.sigma_log;
         code = cross_validate(&chosen.set, FOLDS, quality, log_predicted, &sigma_log, err);

@@ -6,7 +6,8 @@
 
 /* GEMM: sides from 64 to 16,384 by factors of 2. */
 enum { SIDES = 9, LEAST_SIDE = 64, NARROW_FROM = 2048 };
-static const double MONOTONE = 1.1, NARROW = 1.1, ROUNDING = 1.0 + 1e-9;
+/* Clocks exceed those of a datasheet's peak by up to a tenth (GTX 1080 Ti). */
+static const double MONOTONE = 1.1, NARROW = 1.1, ABOVE_PEAK = 1.1, ROUNDING = 1.0 + 1e-9;
 
 static double time_of(const struct dl_device *device, enum dl_precision precision,
                       const struct dl_kernel *kernel) {
@@ -34,7 +35,7 @@ static bool has_rate(const struct dl_device *device, enum dl_precision precision
 static void check_peak(const struct dl_device *device, enum dl_precision precision,
                        const struct dl_kernel *kernel, double time_s, struct dl_law_breach *worst) {
     check(worst, "no faster than the peak", precision, kernel, kernel,
-          kernel->flop / dl_device_peak(device, precision), time_s);
+          kernel->flop / dl_device_peak(device, precision), ABOVE_PEAK * time_s);
 }
 
 static void check_gemms(const struct dl_device *device, enum dl_precision precision,
@@ -100,13 +101,11 @@ static void check_attention(const struct dl_device *device, enum dl_precision pr
     }
 }
 
-struct dl_law_breach dl_kernel_laws(const struct dl_device *device) {
+struct dl_law_breach dl_kernel_laws(const struct dl_device *device, enum dl_op op,
+                                    enum dl_precision precision) {
     struct dl_law_breach worst = {.law = NULL};
-    for (int p = 0; p < DL_PRECISIONS; p++) {
-        const enum dl_precision precision = (enum dl_precision)p;
-        if (!has_rate(device, precision)) continue;
-        check_gemms(device, precision, &worst);
-        if (precision != DL_FP32) check_attention(device, precision, &worst);
-    }
+    if (!has_rate(device, precision)) return worst;
+    if (op == DL_OP_GEMM) check_gemms(device, precision, &worst);
+    if (op == DL_OP_ATTENTION && precision != DL_FP32) check_attention(device, precision, &worst);
     return worst;
 }

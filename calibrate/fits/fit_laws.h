@@ -1,7 +1,7 @@
-/* fit_laws.h - laws that the kernel times of a device obey (F-KERNEL-LAWS), against samples too:
+/* fit_laws.h - laws that the kernel times of a device obey (F-KERNEL-LAWS), whatever its samples:
  *
  *   - a GEMM of a larger side takes at least 1/1.1 of the time: monotone within 10 %
- *   - no kernel of GEMM or attention is faster than the datasheet's peak
+ *   - no kernel of GEMM or attention is faster than 1.1 of the datasheet's peak
  *   - a GEMM of sides of 2,048 and more takes in 8 bits at most 1.1 of its time in 16 bits
  *   - causal attention takes at most as long as full attention
  *   - the backward pass of attention takes at least as long as the forward pass
@@ -21,7 +21,9 @@ struct dl_law_breach {
     int count;                      /* of pairs that break a law */
 };
 
-/* The worst breach over a grid of shapes, in the precisions that the device has. */
-struct dl_law_breach dl_kernel_laws(const struct dl_device *device);
+/* The worst breach over a grid of shapes; none for a precision that the device does not have, and
+ * for other operations. */
+struct dl_law_breach dl_kernel_laws(const struct dl_device *device, enum dl_op op,
+                                    enum dl_precision precision);
 
 #endif

@@ -40,6 +40,17 @@ static struct dl_kernel_sample sample_of(const struct dl_kernel_row *row,
     return sample;
 }
 
+/* Leaves the time of a convolution without the copies around it; false: other kernels are in it. */
+static bool take_off_copies(const struct dl_device *device, struct dl_kernel_row *row) {
+    static const double LEAST_SHARE = 0.3; /* of the time */
+    struct dl_kernel_time copies;
+    if (row->kernel.op != DL_OP_CONV || row->more_count != 1 || row->more[0].op != DL_OP_STREAM)
+        return false;
+    dl_kernel_time(device, row->precision, &row->more[0], &copies);
+    row->measured_s = fmax(row->measured_s - copies.time_s, LEAST_SHARE * row->measured_s);
+    return true;
+}
+
 enum dl_code dl_fit_read_samples(const char *csv_path, const struct dl_device *device,
                                  struct dl_arena *arena, struct dl_kernel_sample **samples_out,
                                  size_t *n_out, const char **library_out, struct dl_err *err) {
@@ -54,9 +65,11 @@ enum dl_code dl_fit_read_samples(const char *csv_path, const struct dl_device *d
     for (int row = 0; row < csv.row_count; row++) {
         struct dl_kernel_row read;
         DL_TRY(dl_kernel_row_read(&csv, row, &read, err));
-        if (!is_of(device, read.device) || read.why != NULL || read.more_count > 0) continue;
+        if (!is_of(device, read.device) || read.why != NULL) continue;
+        if (read.more_count > 0 && !take_off_copies(device, &read)) continue;
         if (!(read.kernel.flop > 0.0) && read.kernel.op != DL_OP_STREAM) continue;
-        if (read.kernel.variant == DL_VARIANT_FLASH2) continue; /* a ratio to the models */
+        if (read.kernel.variant == DL_VARIANT_FLASH2 && dl_kernel_has_later_attention(device))
+            continue; /* a ratio to the models */
         samples[n] = sample_of(&read, device);
         samples[n++].of_many = by_gpu;
         if (library >= 0) *library_out = csv.rows[row][library];

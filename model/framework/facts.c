@@ -46,6 +46,7 @@ void dl_facts_on_device(struct dl_kernel_facts *facts, const struct dl_device *d
         facts->weight_copies = false;
         facts->norm_small_kernels = 0;
         facts->batchnorm = DL_BATCHNORM_SPATIAL;
+        facts->pooling = DL_POOLING_CUDNN;
     }
     if (old && facts->batchnorm == DL_BATCHNORM_PERSISTENT) facts->batchnorm = DL_BATCHNORM_SPATIAL;
 }
@@ -79,6 +80,7 @@ struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
                                     .dropout = (enum dl_dropout_kernels)or_zero(k->dropout),
                                     .softmax = (enum dl_softmax_kernels)or_zero(k->softmax),
                                     .batchnorm = (enum dl_batchnorm_kernels)batchnorm,
+                                    .pooling = (enum dl_pooling_kernels)or_zero(k->pooling),
                                     .bias = (enum dl_bias_kernels)or_zero(k->bias),
                                     .loss = (enum dl_loss_kernels)or_zero(k->loss),
                                     .sums = (enum dl_sum_kernels)or_zero(k->sums),
@@ -88,7 +90,9 @@ struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
                                     .score_kernels = score_kernels(k, attention),
                                     .norm_small_kernels = or_none(k->norm_small_kernels),
                                     .weight_copies = k->weight_copies == DL_YES,
-                                    .activation_copies = mixed && layout == DL_LAYOUT_NCHW,
+                                    .activation_copies =
+                                        (mixed || precision == DL_TF32) && layout == DL_LAYOUT_NCHW,
+                                    .channels_first = layout == DL_LAYOUT_NCHW,
                                     .eager = framework->transformer.eager_operations,
                                     .fp32_norm_input = framework->transformer.fp32_norm_input};
 }

@@ -81,7 +81,7 @@ struct dl_own_policy {
  * F-KERNEL-FACTS */
 struct dl_framework_kernels {
     const char *kernels_from; /* framework that runs the same kernels; NULL: none */
-    int layernorm, gelu, dropout, softmax, batchnorm, bias, loss, sums;
+    int layernorm, gelu, dropout, softmax, batchnorm, pooling, bias, loss, sums;
     int fusion, mixed_fusion; /* enum dl_fusion */
     int layout, mixed_layout; /* enum dl_layout */
     int mixed_policy;         /* enum dl_mixed_policy */

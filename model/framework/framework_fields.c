@@ -195,6 +195,9 @@ static const struct dl_field framework_fields[] = {
            "kernels of batch norm: cuDNN's spatial or persistent ones, spatial between copies to "
            "NCHW and back, or "
            "many operations"),
+    CHOICE(AT(kernels, pooling), pooling_names,
+           "backward kernel of max pooling: cuDNN's, or PyTorch's, which looks for each element at "
+           "the index of every window"),
     CHOICE(NAMED("bias_kernels", kernels, bias), bias_names,
            "bias of dense layers: in the matrix product, or a kernel of its own"),
     CHOICE(AT(kernels, loss), loss_names, "kernels of the loss: fused, or log-softmax and one-hot"),

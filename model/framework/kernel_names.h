@@ -15,6 +15,7 @@ static const char *const dropout_names[] = {"fused", "compiled", "composed", NUL
 static const char *const softmax_names[] = {"fused", "compiled", "composed", NULL};
 static const char *const batchnorm_names[] = {"spatial", "persistent", "transposed", "composed",
                                               NULL};
+static const char *const pooling_names[] = {"cudnn", "indices", NULL};
 static const char *const bias_names[] = {"epilogue", "kernel", NULL};
 static const char *const loss_names[] = {"fused",    "composed", "eager", "parallel",
                                          "compiled", "scored",   NULL};

@@ -245,6 +245,20 @@ enum dl_code dl_device_check_at(const struct dl_device *device, const struct dl_
                                err);
 }
 
+bool dl_device_same_architecture(const struct dl_device *a, const struct dl_device *b) {
+    return a->architecture != NULL && b->architecture != NULL &&
+           strcmp(a->architecture, b->architecture) == 0;
+}
+
+double dl_device_attained(const struct dl_device *device, enum dl_precision precision) {
+    for (const struct dl_device *from = device; from != NULL; from = from->borrowed) {
+        const double share = dl_device_sustained(from, precision) / dl_device_peak(from, precision);
+        if (share > 0.0 && (from == device || dl_device_same_architecture(device, from)))
+            return share * dl_device_peak(device, precision);
+    }
+    return precision == DL_MXFP8 ? dl_device_attained(device, DL_FP8) : NAN;
+}
+
 enum dl_code dl_device_check(const struct dl_device *device, const struct dl_json *doc,
                              struct dl_err *err) {
     return dl_device_check_at(device, doc, "", err);

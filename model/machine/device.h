@@ -102,6 +102,13 @@ double dl_device_peak(const struct dl_device *device, enum dl_precision precisio
  * measured. */
 double dl_device_sustained(const struct dl_device *device, enum dl_precision precision);
 
+bool dl_device_same_architecture(const struct dl_device *a, const struct dl_device *b);
+
+/* What large GEMMs sustain [flop/s]; where that is not measured, the share of the peak that a
+ * device of the same architecture sustains, from which this one borrows; mxfp8 runs on the units
+ * of fp8. NAN: not known. */
+double dl_device_attained(const struct dl_device *device, enum dl_precision precision);
+
 /* Checks conditions between members. DL_ERR_INPUT at the member of `doc` that breaks one. */
 enum dl_code dl_device_check(const struct dl_device *device, const struct dl_json *doc,
                              struct dl_err *err);

@@ -219,11 +219,6 @@ static void widen(struct dl_kernel_time *out, double sigma) {
     out->extrapolated = true;
 }
 
-static bool same_architecture(const struct dl_device *a, const struct dl_device *b) {
-    return a->architecture != NULL && b->architecture != NULL &&
-           strcmp(a->architecture, b->architecture) == 0;
-}
-
 static bool is_16_bit(enum dl_precision p) { return p == DL_MIXED || p == DL_FP16 || p == DL_BF16; }
 
 /* The same operations take the same time: fp16 and mixed, and bf16 on units of both types. */
@@ -241,27 +236,15 @@ static double element_bytes(const struct dl_kernel *kernel, enum dl_precision pr
                                       : dl_precision_operand_bytes(precision);
 }
 
-/* What large GEMMs sustain; where that is not measured, the share of the peak that a device of the
- * same architecture sustains, from which this one borrows; mxfp8 runs on the units of fp8. NAN: not
- * known. */
-static double attained(const struct dl_device *device, enum dl_precision precision) {
-    for (const struct dl_device *from = device; from != NULL; from = from->borrowed) {
-        const double share = dl_device_sustained(from, precision) / dl_device_peak(from, precision);
-        if (share > 0.0 && (from == device || same_architecture(device, from)))
-            return share * dl_device_peak(device, precision);
-    }
-    return precision == DL_MXFP8 ? attained(device, DL_FP8) : NAN;
-}
-
 /* Rate of a device in a precision / rate of the owner of a model in that of the model: attained
  * ones where both are known, else those of the datasheets. */
 static double rate_ratio(const struct dl_device *device, enum dl_precision precision,
                          const struct dl_device *owner, enum dl_precision fitted) {
-    const double ratio = attained(device, precision) / attained(owner, fitted);
+    const double ratio = dl_device_attained(device, precision) / dl_device_attained(owner, fitted);
     return ratio > 0.0 ? ratio : dl_device_peak(device, precision) / dl_device_peak(owner, fitted);
 }
 
-static bool has_later_attention(const struct dl_device *device) {
+bool dl_kernel_has_later_attention(const struct dl_device *device) {
     return device->architecture != NULL && (strcmp(device->architecture, "hopper") == 0 ||
                                             strcmp(device->architecture, "blackwell") == 0);
 }
@@ -269,7 +252,7 @@ static bool has_later_attention(const struct dl_device *device) {
 /* Corrections for attention variants that the model was not fitted to. */
 static void attention_time(const struct dl_device *device, const struct dl_kernel_model *model,
                            const struct dl_kernel *kernel, struct dl_kernel_time *out) {
-    if (kernel->variant == DL_VARIANT_FLASH2 && has_later_attention(device))
+    if (kernel->variant == DL_VARIANT_FLASH2 && dl_kernel_has_later_attention(device))
         out->time_s *= FLASH2_LATER;
     if (model->pass != (int)kernel->pass) {
         out->time_s *= ATTENTION_BACKWARD;
@@ -284,7 +267,7 @@ static void attention_time(const struct dl_device *device, const struct dl_kerne
 static double half_scale(const struct dl_device *device, const struct dl_device *owner,
                          const struct dl_kernel_model_scale *scale) {
     const double bandwidth =
-        same_architecture(device, owner) ? fmax(scale->bandwidth, 1.0) : scale->bandwidth;
+        dl_device_same_architecture(device, owner) ? fmax(scale->bandwidth, 1.0) : scale->bandwidth;
     return fmax(scale->rate / bandwidth, 1.0);
 }
 
@@ -319,8 +302,8 @@ static void model_time(const struct dl_device *device, const struct dl_device *o
     if (kernel->op == DL_OP_CONV && model->pass != (int)kernel->pass) widen(out, OTHER_PASS_SIGMA);
     if (kernel->op == DL_OP_ATTENTION) attention_time(device, model, kernel, out);
     if (owner != device) {
-        widen(out, same_architecture(device, owner) ? SAME_ARCHITECTURE_SIGMA
-                                                    : OTHER_ARCHITECTURE_SIGMA);
+        widen(out, dl_device_same_architecture(device, owner) ? SAME_ARCHITECTURE_SIGMA
+                                                              : OTHER_ARCHITECTURE_SIGMA);
         out->origin = "borrowed";
         out->origin_device = owner->name;
     }
@@ -409,8 +392,8 @@ static const struct dl_kernel_model *choose_owner(const struct dl_device **owner
                                                   const struct dl_kernel *kernel) {
     const struct dl_device *device = *owner, *lender = device->borrowed;
     const struct dl_kernel_model *own = choose(device, precision, kernel);
-    if (lender == NULL ||
-        (kernel->op == DL_OP_STREAM && (own != NULL || !same_architecture(device, lender))))
+    if (lender == NULL || (kernel->op == DL_OP_STREAM &&
+                           (own != NULL || !dl_device_same_architecture(device, lender))))
         return own;
     const struct dl_kernel_model *lent = choose_owner(&lender, precision, kernel);
     const bool of_pass = kernel->op != DL_OP_ATTENTION || own == NULL || lent == NULL ||
@@ -440,16 +423,72 @@ static void shape_time(const struct dl_device *device, enum dl_precision precisi
         roofline_time(device, precision, kernel, out);
 }
 
+/* F-KERNEL-LAWS: passes and masks have models or samples of several libraries. Causal attention
+ * takes at most as long as full attention, the backward pass at least as long as the forward one. */
+static void attention_time_s(const struct dl_device *device, enum dl_precision precision,
+                             const struct dl_kernel *kernel, struct dl_kernel_time *out) {
+    struct dl_attention_shape shape = {.batch = kernel->batch,
+                                       .heads = kernel->heads,
+                                       .kv_heads = kernel->kv_heads,
+                                       .queries = kernel->queries,
+                                       .keys = kernel->keys,
+                                       .head_dim = kernel->head_dim,
+                                       .value_dim = kernel->value_dim,
+                                       .window = kernel->window,
+                                       .causal = kernel->causal};
+    struct dl_kernel_time bound;
+    shape_time(device, precision, kernel, out);
+    if (kernel->pass != DL_FORWARD) {
+        struct dl_kernel forward = dl_kernel_attention(DL_FORWARD, &shape);
+        forward.variant = kernel->variant;
+        attention_time_s(device, precision, &forward, &bound);
+        out->time_s = fmax(out->time_s, bound.time_s);
+    }
+    if (kernel->causal) {
+        shape.causal = false;
+        struct dl_kernel full = dl_kernel_attention(kernel->pass, &shape);
+        full.variant = kernel->variant;
+        attention_time_s(device, precision, &full, &bound);
+        out->time_s = fmin(out->time_s, bound.time_s);
+    }
+}
+
 double dl_kernel_call_s(const struct dl_device *device, enum dl_precision precision,
                         const struct dl_kernel *kernel) {
     const struct dl_kernel_model *model = choose(device, precision, kernel);
     return model != NULL ? model->correction.call_s : NAN;
 }
 
+/* F-BATCHNORM-CHANNELS: cuDNN normalizes a channel in NCHW on one unit, which moves UNIT_BYTES a
+ * clock at most: with 64 channels half of the bandwidth on A100 and H100, 0.9 of a V100's. The
+ * backward pass, which reads its tensors twice between two sums, takes BACKWARD times the time of
+ * its bytes on each of them (hta-traces, triosim-trace). Before Volta F-DEVICE-NORM says all. */
+static double batchnorm_factor(const struct dl_device *device, const struct dl_kernel *kernel) {
+    static const double UNIT_BYTES = 10.5, BACKWARD = 1.12;
+    const double share = kernel->m * UNIT_BYTES * device->clock_hz / stream_bandwidth(device),
+                 pass = kernel->pass == DL_FORWARD ? 1.0 : BACKWARD;
+    return share > 0.0 ? pass * cbrt(1.0 + 1.0 / (share * share * share)) : 1.0;
+}
+
+static bool is_batchnorm_by_channel(const struct dl_device *device,
+                                    const struct dl_kernel *kernel) {
+    return kernel->op == DL_OP_STREAM && kernel->work == DL_WORK_BATCHNORM && kernel->m > 0.0 &&
+           device->kind == DL_DEVICE_GPU && !dl_known(device->scales.norm_scale);
+}
+
 void dl_kernel_time(const struct dl_device *device, enum dl_precision precision,
                     const struct dl_kernel *kernel, struct dl_kernel_time *out) {
     if (kernel->has_type) precision = kernel->type;
-    shape_time(device, precision, kernel, out);
+    if (is_batchnorm_by_channel(device, kernel)) {
+        struct dl_kernel bytes = *kernel;
+        bytes.m = 0.0;
+        shape_time(device, precision, &bytes, out);
+        out->time_s *= batchnorm_factor(device, kernel);
+    } else if (kernel->op == DL_OP_ATTENTION) {
+        attention_time_s(device, precision, kernel, out);
+    } else {
+        shape_time(device, precision, kernel, out);
+    }
     if (device->work_count > 0) out->time_s *= work_factor(device, precision, kernel);
 }
 

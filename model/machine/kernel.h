@@ -112,7 +112,8 @@ struct dl_kernel {
     enum dl_work work;
     enum dl_variant variant;
 
-    /* DL_OP_GEMM. STREAM: m rows of a normalization; 0: none, or not known */
+    /* DL_OP_GEMM. STREAM: m rows of a normalization, channels of a batch norm in NCHW; 0: none, or
+     * not known */
     double m, n, k, count;
     bool a_trans, b_trans;
 
@@ -148,6 +149,11 @@ struct dl_kernel dl_kernel_conv(enum dl_pass pass, double batch, double in_chann
 struct dl_kernel dl_kernel_stream(enum dl_pass pass, double flop, double read_elements,
                                   double write_elements);
 
+/* F-CONV-LAYOUT: elements of its activations that a library copies from NCHW to NHWC, or back,
+ * around a convolution on matrix units. None for 1x1 kernels of stride 1, which are products in
+ * either order, if the positions of an image fill whole words of 16 bytes. */
+double dl_conv_copied_elements(const struct dl_kernel *conv, double element_bytes);
+
 /* A convolution whose groups have one input channel each. */
 bool dl_kernel_is_depthwise(const struct dl_kernel *kernel);
 
@@ -181,6 +187,9 @@ struct dl_kernel_time {
 /* Time of one call on a device in a precision. Pure; at most a few hundred ns. */
 void dl_kernel_time(const struct dl_device *device, enum dl_precision precision,
                     const struct dl_kernel *kernel, struct dl_kernel_time *out);
+
+/* Whether a device has kernels of attention later than FlashAttention-2: asynchronous matrix units. */
+bool dl_kernel_has_later_attention(const struct dl_device *device);
 
 /* Shortest time [s] of a call that a host timed from outside, where samples of the kernel's model
  * were timed so; NAN: unknown. */

@@ -9,11 +9,12 @@
 #include "model/core/csv.h"
 #include "model/machine/kernel.h"
 
-enum { DL_ROW_MORE = 2 };
+enum { DL_ROW_MORE = 3 };
 struct dl_kernel_row {
     const char *device; /* as in the table */
     struct dl_kernel kernel;
-    /* Further kernels of the time: the weight gradient of "bwd", both gradients of "fwd_bwd" */
+    /* further kernels of the time: other passes ("bwd" and "fwd_bwd" of layers with weights),
+     * casts, copies to another layout */
     struct dl_kernel more[DL_ROW_MORE];
     int more_count;
     enum dl_precision precision;

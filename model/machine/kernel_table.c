@@ -57,6 +57,7 @@ static enum dl_variant variant_of(const struct dl_csv *csv, int row) {
         enum dl_variant variant;
     } libraries[] = {{"product_flash_attention", DL_VARIANT_FLASH2},
                      {"flash-attention (Tr", DL_VARIANT_FLASH2},
+                     {"FlashAttention-2", DL_VARIANT_FLASH2},
                      {"vit_flash_attn", DL_VARIANT_PLAIN},
                      {"trtllm torch", DL_VARIANT_ENGINE},
                      {"trtllmprefill", DL_VARIANT_PAGED},
@@ -169,6 +170,8 @@ static enum dl_code read_attention(const struct dl_csv *csv, int row, enum dl_pa
                                              .causal = causal > 0.0};
     out->kernel = dl_kernel_attention(pass, &shape);
     out->kernel.variant = variant_of(csv, row);
+    if (strstr(dl_kernel_table_cell(csv, row, "library"), "unfused") != NULL)
+        out->why = "composed of several kernels";
     if (strcmp(dl_kernel_table_cell(csv, row, "pass"), "fwd_bwd") != 0) return DL_OK;
     struct dl_kernel backward = dl_kernel_attention(DL_BACKWARD_DATA, &shape);
     backward.variant = out->kernel.variant;
@@ -181,6 +184,16 @@ static enum dl_code read_attention(const struct dl_csv *csv, int row, enum dl_pa
 struct dimension {
     const char *in, *kernel, *stride, *pad, *dilation;
 };
+
+/* In 32 bits all frameworks keep NCHW. */
+static void add_copies(struct dl_kernel_row *out) {
+    if (out->precision != DL_TF32) return;
+    const double bytes = dl_precision_bytes(DL_TF32);
+    double copied = dl_conv_copied_elements(&out->kernel, bytes);
+    for (int i = 0; i < out->more_count; i++)
+        copied += dl_conv_copied_elements(&out->more[i], bytes);
+    if (copied > 0.0) add(out, dl_kernel_stream(out->kernel.pass, 0.0, copied, copied));
+}
 
 static enum dl_code read_conv(const struct dl_csv *csv, int row, enum dl_pass pass,
                               struct dl_kernel_row *out, struct dl_err *err) {
@@ -226,6 +239,7 @@ static enum dl_code read_conv(const struct dl_csv *csv, int row, enum dl_pass pa
         else
             add(out, conv);
     }
+    if (strcmp(dl_kernel_table_cell(csv, row, "layout"), "NHWC") != 0) add_copies(out);
     if (!(out->kernel.flop > 0.0)) out->why = NO_SIZE;
     return DL_OK;
 }

@@ -40,6 +40,10 @@ enum dl_batchnorm_kernels {
     DL_BATCHNORM_TRANSPOSED, /* the spatial ones between copies to NCHW and back: TensorFlow */
     DL_BATCHNORM_COMPOSED,   /* Caffe: products with vectors of ones */
 };
+enum dl_pooling_kernels {
+    DL_POOLING_CUDNN,
+    DL_POOLING_INDICES, /* backward: looks for each element at every window: PyTorch */
+};
 enum dl_bias_kernels {
     DL_BIAS_EPILOGUE, /* in the matrix product or the elementwise kernel after it */
     DL_BIAS_KERNEL,   /* reads and writes the output once more */
@@ -81,6 +85,7 @@ struct dl_kernel_facts {
     enum dl_dropout_kernels dropout;
     enum dl_softmax_kernels softmax;
     enum dl_batchnorm_kernels batchnorm;
+    enum dl_pooling_kernels pooling;
     enum dl_bias_kernels bias; /* of dense layers */
     enum dl_loss_kernels loss;
     enum dl_sum_kernels sums;
@@ -90,8 +95,10 @@ struct dl_kernel_facts {
     double score_kernels;      /* scale and mask of attention that are kernels of their own */
     double norm_small_kernels; /* short kernels per batch norm and step: moving averages, counter */
     bool weight_copies; /* each convolution copies its weights to another layout in every pass */
-    /* each convolution copies its activations to channels-last and back: matrix units, NCHW */
+    /* convolutions copy their activations to channels-last and back: matrix units, NCHW; in TF32
+     * those that need it (F-CONV-LAYOUT) */
     bool activation_copies;
+    bool channels_first; /* activations in NCHW */
     /* RMS norm, rotary embedding, gated activations are composed of the operations of PyTorch, in
      * fp32 where the reference code of Llama casts */
     bool eager;

@@ -60,13 +60,14 @@ static enum dl_code conv_infer(struct dl_layer *layer, const struct dl_shape *in
 /* Copies to another layout that the framework or the library makes around a convolution: of the
  * weights, and of both activations where it computes channels-last and they are not. F-KERNEL-FACTS
  */
-static void emit_copies(struct dl_emit *emit, const struct dl_shape *from,
-                        const struct dl_shape *to, double batch) {
+static void emit_copies(struct dl_emit *emit, const struct dl_kernel *conv,
+                        const struct dl_shape *from, const struct dl_shape *to, double batch) {
     const struct dl_kernel_facts *facts = emit->facts;
     const double weights = facts->weight_copies ? emit->layer->parameter_elements : 0.0,
-                 activations = facts->activation_copies
-                                   ? batch * (dl_shape_elements(from) + dl_shape_elements(to))
-                                   : 0.0,
+                 all = batch * (dl_shape_elements(from) + dl_shape_elements(to)),
+                 activations = !facts->activation_copies     ? 0.0
+                               : facts->precision == DL_TF32 ? dl_conv_copied_elements(conv, 4.0)
+                                                             : all,
                  copied = weights + activations;
     const int before = emit->count;
     dl_emit_stream(emit, 0.0, copied, copied, 0.0);
@@ -82,10 +83,11 @@ static int emit_conv(const struct dl_layer *layer, const struct dl_kernel_facts 
                      const struct dl_shape *to, double batch, struct dl_kernel *out) {
     struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     const double n = emit.out_elements;
-    dl_emit_kernel(&emit, dl_kernel_conv(role, batch, from->channels, to->channels, layer->groups,
-                                         from->size, layer->kernel, layer->stride, layer->pad,
-                                         layer->dilation));
-    emit_copies(&emit, from, to, batch);
+    const struct dl_kernel conv =
+        dl_kernel_conv(role, batch, from->channels, to->channels, layer->groups, from->size,
+                       layer->kernel, layer->stride, layer->pad, layer->dilation);
+    dl_emit_kernel(&emit, conv);
+    emit_copies(&emit, &conv, from, to, batch);
     if (layer->bias && pass == DL_FORWARD) dl_emit_stream(&emit, n, n, n, 0.0);
     if (layer->bias && pass == DL_BACKWARD_WEIGHTS) dl_emit_stream(&emit, n, n, 0.0, 0.0);
     return emit.count;

@@ -28,6 +28,8 @@ static int batchnorm_kernels(const struct dl_layer *layer, const struct dl_kerne
     dl_emit_stream(&emit, (passes.reads + passes.writes + 2.0) * n, passes.reads * n,
                    passes.writes * n, 0.0);
     if (emit.count == before) return emit.count;
+    if (facts->channels_first && facts->batchnorm != DL_BATCHNORM_COMPOSED)
+        emit.out[emit.count - 1].m = layer->out.channels;
     emit.out[emit.count - 1].launches =
         passes.kernels + (pass == DL_FORWARD ? facts->norm_small_kernels : 0.0);
     return emit.count;
