@@ -76,7 +76,7 @@ static const struct dl_option global_options[] = {
 };
 
 static struct dl_arena arena;        /* of the whole process */
-enum { PREDICTION_BYTES = 1 << 20 }; /* of it, what one prediction takes */
+enum { PREDICTION_BYTES = 1 << 20 }; /* arena bytes reserved for one prediction */
 
 static enum dl_code write_output(const struct dl_options *options, const char *text,
                                  struct dl_err *err) {

@@ -165,7 +165,7 @@ enum dl_code dl_net_sequence(struct dl_import_net *net, int item, double channel
     return emit_one(net, part, *out, out, err);
 }
 
-/* A part of the tokens or channels of an item, told by the extents of the value. */
+/* A slice of tokens or channels, recognized by its shape. */
 static enum dl_code cut(struct dl_import_net *net, int value, int item, int *out,
                         struct dl_err *err) {
     const struct dl_onnx_value *v = dl_net_value(net, value);

@@ -69,13 +69,13 @@ rule 'every header compiles alone' "$(headers $rooms serve | xargs -P "$cores" -
 # A double in a struct says its unit at the end of its name, or is one of these. Add a name here only with its reason.
 #   counts and extents of shapes, in the words of the field; numbers of ranks, steps, launches; the coordinates of a kernel
 #   of transformers: layers of a stack and of a stage, ranks that hold the same, pieces of gradients, tensors
-transformers='all_layers end_layers layers dense_prefix_layers most_parameters bucket_elements_per_rank expert_imbalance shard_ranks capacity expert_parameters expert_replicas held_experts routed top_k softmax_matrices softmax_keys buckets experts micro_batches stack stage_layers replicas tensor_count'
+transformers='all_layers end_layers layers dense_prefix_layers most_parameters bucket_elements_per_rank expert_imbalance shard_ranks capacity expert_parameters expert_replicas held_experts rows_per_token top_k softmax_matrices softmax_keys buckets experts micro_batches stack stage_layers replicas tensor_count'
 #   of language models: keys that a query sees, channels that turn or that keys have, parameters that a token uses, sizes of shapes
 models='head_dim value_dim queries keys key window rotary kv_channels active_parameters model_macs_per_sample longest only'
 counts='tp pp cp ep micro seq batch channels in_channels out_channels filters groups heads kv_heads hidden rows tables tokens sequence correlation vocabulary transformer_layers
 in out in kernel stride pad dilation size target index parameters network_parameters ranks nodes per_node workers servers flows flows_per_adapter steps launches
 tree_channels m n k waves half_waves half_m half_n half_k channel_multiple batch_padding stride_area units prefetch_batches
-zero_stages head_copies score_kernels norm_small_kernels activation_copies copies hops pack_tensors servers_per_node workers_per_node endpoint_cores knl_endpoint_cores kernels reads writes update_launches_per_tensor gradient_launches_per_tensor devices_per_process forward_macs forward_macs_per_sample grid parts spatial_dims
+zero_stages head_copies score_kernels norm_small_kernels activation_copies copies hops pack_tensors servers_per_node workers_per_node communication_cores knl_communication_cores kernels reads writes update_launches_per_tensor gradient_launches_per_tensor devices_per_process forward_macs forward_macs_per_sample grid parts spatial_dims
 '"$transformers $models"
 #   plain ratios and factors
 factors='factor memory_efficiency scaling_efficiency bottleneck_share oversubscription bisection scale compute_scale dropout power stride_exponent wave_exponent wave_steps stride_channels_exponent stride_filters_exponent

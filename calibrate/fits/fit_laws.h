@@ -1,4 +1,4 @@
-/* fit_laws.h - laws that the kernel times of a device obey (F-KERNEL-LAWS), whatever the samples say:
+/* fit_laws.h - laws that the kernel times of a device obey (F-KERNEL-LAWS), against samples too:
  *
  *   - a GEMM of a larger side takes at least 1/1.1 of the time: monotone within 10 %
  *   - no kernel of GEMM or attention is faster than the datasheet's peak
@@ -16,7 +16,7 @@
 struct dl_law_breach {
     const char *law; /* NULL: none is broken */
     enum dl_precision precision;
-    struct dl_kernel kernel, other; /* the time of `kernel` is too long or short beside `other` */
+    struct dl_kernel kernel, other; /* `kernel` takes too long or too short compared with `other` */
     double ratio;                   /* by which the law is broken, above 1 */
     int count;                      /* of pairs that break a law */
 };

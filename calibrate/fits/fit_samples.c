@@ -112,7 +112,7 @@ static size_t drop_hidden(struct dl_kernel_sample *samples, size_t n, double *ca
     return kept;
 }
 
-/* Kernels with models of their own: those of a serving engine, depthwise and three-dimensional
+/* Kernels with separate models: those of a serving engine, depthwise and three-dimensional
  * convolutions. */
 static bool is_of_model(const struct dl_kernel *kernel, enum dl_variant variant) {
     static const enum dl_variant apart[DL_OPS][3] = {
@@ -227,7 +227,7 @@ static const struct dl_kernel_model *any_of(const struct dl_kernel_model_set *se
     return NULL;
 }
 
-/* The model that the samples of `row` are a multiple of; NULL: they have a model of their own. */
+/* The model that the samples of `row` are a multiple of; NULL: they have their own model. */
 static const struct dl_kernel_model *like_of(const struct dl_kernel_model_set *set,
                                              const struct dl_fit_report_row *row, size_t count) {
     enum { FEW_OF_A_WORK = 12, LEAST_OF_A_WORK = 4, FEW_BACKWARD = 8 };

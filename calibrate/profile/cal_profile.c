@@ -131,7 +131,7 @@ static enum dl_code make_device(struct dl_cal_maker *m, struct dl_err *err) {
     return DL_OK;
 }
 
-/* A GEMM has no pass of its own: the three passes differ in the transposed operand, which is in the
+/* The three passes of a GEMM differ in the transposed operand, which is in the
  * shape. */
 static void gather(struct dl_cal_maker *m) {
     const char *gemm = dl_known(best_rate(m, "gemm")) ? "gemm" : "matmul";

@@ -147,7 +147,7 @@ static enum dl_code listen_to(int out, int err_out, double silence_s, dl_cal_on_
     return DL_OK;
 }
 
-/* SIGTERM lets mpirun terminate its ranks, which have groups of their own; SIGKILL follows for a
+/* SIGTERM lets mpirun terminate its ranks, which have separate groups; SIGKILL follows for a
  * child that ignores it. */
 static int end_child(pid_t pid, bool kill_it) {
     int status = 0;

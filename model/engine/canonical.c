@@ -12,7 +12,7 @@ bool dl_plan_stacks(const struct dl_workload *workload, const struct dl_framewor
     return (framework->splits_layers || framework->shards) && dl_transformer_is_stack(workload);
 }
 
-/* What counts for one rank or one stage only is as if it had not been said. */
+/* Resets options that have no effect with one rank or one stage. */
 static void drop_idle(struct dl_plan *plan) {
     const int64_t data = plan->dp * plan->ep * plan->sp;
     if (plan->strategy->shard > 0) plan->shard = plan->strategy->shard;
@@ -46,12 +46,12 @@ struct dl_plan dl_plan_canonical(const struct dl_workload *workload,
                                  const struct dl_framework *framework,
                                  const struct dl_plan *given) {
     struct dl_plan plan = *given;
-    const enum dl_split_way way = given->strategy->way;
+    const enum dl_partitioning way = given->strategy->partitioning;
     const int64_t parts = plan.tp * plan.sp;
     drop_idle(&plan);
-    if (dl_way_splits_layers(way) && parts > 1) return plan;
+    if (dl_partitions_layers(way) && parts > 1) return plan;
     const bool splits = parts * plan.pp * plan.ep > 1;
-    if ((way == DL_WAY_TRANSFORMER && (splits || plan.shard > 0)) ||
+    if ((way == DL_PARTITION_TRANSFORMER && (splits || plan.shard > 0)) ||
         stack_serves(workload, framework, &plan))
         plan.strategy = plan.ep > 1 ? &dl_st_expert : &dl_st_3d;
     else

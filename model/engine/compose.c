@@ -63,7 +63,7 @@ void dl_compose(const struct dl_evidence *e, const struct dl_workload *workload,
     out->straggler_s = i.straggler_s;
     for (int k = 0; k < 3; k++) out->by_limit_s[k] = e->by_limit_s[k];
     out->overhead_s = i.overhead_s;
-    out->paced_s = fmax(e->host_s, e->paced_s);
+    out->host_bound_s = fmax(e->host_s, e->host_bound_s);
     out->iteration_s = i.iteration_s;
     /* gradients of spare workers are dropped */
     const double used = 1 - (double)plan->backup_workers / (double)plan->nodes;

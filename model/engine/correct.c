@@ -27,7 +27,7 @@ static void apply(const struct dl_posterior_shift *shift, struct dl_prediction *
 
 double dl_prediction_waits_s(const struct dl_prediction *p) {
     const double idle_s = p->overhead_s - p->straggler_s;
-    return hypot(fmax(idle_s, p->paced_s), hypot(p->straggler_s, p->bubble_s));
+    return hypot(fmax(idle_s, p->host_bound_s), hypot(p->straggler_s, p->bubble_s));
 }
 
 struct dl_interval_case dl_interval_case_of(const struct dl_system *system,

@@ -1,4 +1,4 @@
-/* correct.h - what is known of the errors of such predictions, applied to one. */
+/* correct.h - applies the error model to a prediction. */
 #ifndef DL_MODEL_ENGINE_CORRECT_H
 #define DL_MODEL_ENGINE_CORRECT_H
 

@@ -129,15 +129,15 @@ static void warn_of_devices(const struct dl_diagnosis *d, struct dl_prediction *
              true);
     }
     const struct dl_shared_host shared = dl_shared_host(system, plan);
-    if (shared.turns_ratio > 1) {
+    if (shared.core_oversubscription_ratio > 1) {
         warn(p,
              dl_arena_printf(d->arena,
                              "%.0f devices of %lld cores on a host of %lld: oversubscribed %.3g "
                              "times; they time-slice the cores, and a receiver waits until its "
                              "sender is scheduled: use at most %.0f",
                              shared.device_count, (long long)system->device->unit_count,
-                             (long long)system->host.cores, shared.turns_ratio,
-                             shared.device_count / shared.turns_ratio),
+                             (long long)system->host.cores, shared.core_oversubscription_ratio,
+                             shared.device_count / shared.core_oversubscription_ratio),
              true);
     }
     if (system->device->kind == DL_DEVICE_CPU && plan->nodes * plan->devices_per_node > 1 &&

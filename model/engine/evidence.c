@@ -43,9 +43,9 @@ void dl_evidence_serial_path(struct dl_evidence *e) {
     const double all_s = e->forward_s + e->backward_s + e->update_s,
                  outlasted_s = fmin(e->outlasted_s, all_s),
                  /* kernels beside which the host sets the pace */
-        paced_s = fmin(fmax(0, e->paced_s - e->host_s), all_s - outlasted_s);
+        host_bound_s = fmin(fmax(0, e->host_bound_s - e->host_s), all_s - outlasted_s);
     e->path = (struct dl_resource_use){
-        {[DL_ON_HOST] = e->host_s + paced_s, [DL_ON_STAGES] = e->bubble_s}};
-    dl_resource_share(&kernels, all_s - outlasted_s - paced_s, DL_ON_ARITHMETIC, &e->path);
+        {[DL_ON_HOST] = e->host_s + host_bound_s, [DL_ON_STAGES] = e->bubble_s}};
+    dl_resource_share(&kernels, all_s - outlasted_s - host_bound_s, DL_ON_ARITHMETIC, &e->path);
     dl_resource_share(&e->comm, e->exposed_comm_s + outlasted_s, DL_ON_NODE_LINKS, &e->path);
 }

@@ -15,9 +15,10 @@ struct dl_evidence {
     double exposed_comm_s; /* the part that computation does not hide */
     double bubble_s;       /* of a pipeline */
     double host_s;         /* device idle: launch gaps, a late host, fixed host time */
-    double paced_s;        /* F-PACED: what follows the host's pace; 0: host_s */
+    double host_bound_s;   /* F-PACED: what follows the host's pace; 0: host_s */
     double straggler_frac; /* straggler wait / compute: dl_straggler_frac() */
-    double load_s, feed_s; /* input: what prefetching hides, and the copy before each step */
+    double load_s,
+        feed_s; /* loading that prefetch can hide; host-to-device copy before each step */
     bool prefetches;
     /* for the diagnosis. Kernels by enum dl_limit, and the spread of their times */
     double by_limit_s[3], error_s, error_square_s2;

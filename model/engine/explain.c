@@ -12,7 +12,7 @@
 #include "model/framework/workspace.h"
 
 struct sink {
-    const struct dl_parts *parts;
+    const struct dl_prediction_inputs *parts;
     struct dl_term *terms;
     int count, capacity;
 };
@@ -36,7 +36,8 @@ struct limit_words {
     const char *key, *text;
 };
 
-static struct limit_words limit_of(const struct dl_parts *parts, const struct dl_pass_cost *cost) {
+static struct limit_words limit_of(const struct dl_prediction_inputs *parts,
+                                   const struct dl_pass_cost *cost) {
     static const struct limit_words words[] = {
         [DL_LIMIT_COMPUTE] = {"arithmetic", "arithmetic"},
         [DL_LIMIT_MEMORY] = {"memory-bandwidth", "memory bandwidth"},
@@ -55,7 +56,8 @@ static struct limit_words limit_of(const struct dl_parts *parts, const struct dl
 /* ", ..." of a pass whose device shares its host, else "". F-SHARED-HOST */
 static const char *sharing_of(const struct sink *s) {
     const struct dl_shared_host shared = dl_shared_host(s->parts->system, s->parts->plan);
-    return shared.arithmetic_ratio > 1 || shared.memory_ratio > 1 || shared.turns_ratio > 1
+    return shared.arithmetic_ratio > 1 || shared.memory_ratio > 1 ||
+                   shared.core_oversubscription_ratio > 1
                ? ", on a shared host"
                : "";
 }
@@ -219,7 +221,7 @@ static void put_memory(struct sink *s, const struct dl_prediction *p) {
 
 /* F-INPUT with the times of loader and copies. */
 static void put_input(struct sink *s, const struct dl_prediction *p) {
-    const struct dl_parts *parts = s->parts;
+    const struct dl_prediction_inputs *parts = s->parts;
     const struct dl_input_time t =
         dl_input_compute(parts->system, parts->workload, parts->framework, parts->plan);
     put_plain(s, "input", "input", "F-INPUT",
@@ -233,7 +235,7 @@ static void put_input(struct sink *s, const struct dl_prediction *p) {
 }
 
 static void put_overhead(struct sink *s, const struct dl_prediction *p) {
-    const struct dl_parts *parts = s->parts;
+    const struct dl_prediction_inputs *parts = s->parts;
     const struct dl_plan *plan = parts->plan;
     const bool pipeline = p->bubble_s > 0;
     const double steps = plan->micro_batch_samples > 0
@@ -262,7 +264,7 @@ static void put_overhead(struct sink *s, const struct dl_prediction *p) {
 
 /* The cost of gradient synchronization in addition to its messages. */
 static void put_around_messages(struct sink *s) {
-    const struct dl_parts *parts = s->parts;
+    const struct dl_prediction_inputs *parts = s->parts;
     const struct dl_gradient_sync *x = &parts->with_comm->sync;
     const struct dl_framework *f = parts->framework;
     put_plain(s, "packing and unpacking", "communication", "F-KERNEL-STREAM",
@@ -301,7 +303,7 @@ static void put_accumulation(struct sink *s) {
               "framework's kernels", before * sum->time_s);
 }
 
-void dl_explain_terms(const struct dl_parts *parts, struct dl_prediction *p) {
+void dl_explain_terms(const struct dl_prediction_inputs *parts, struct dl_prediction *p) {
     const struct dl_workload *workload = parts->workload;
     const struct dl_timeline *t = parts->with_comm;
     struct sink s = {.parts = parts,

@@ -60,9 +60,9 @@ static const struct dl_layer *with_attention(const struct dl_layer *layer,
     return changed;
 }
 
-/* Full recomputation keeps the input of each transformer layer and everything outside of them; one
- * layer while it is recomputed, when what follows the layers is free again, as far as it is more.
- * NAN when the network is not a transformer. */
+/* Full recomputation keeps the input of each transformer layer and everything outside of them, plus
+ * the excess of one recomputed layer over the activations freed after the layers. NAN when the
+ * network is not a transformer. */
 static double recomputed_bytes(const struct dl_workload *workload, double element_bytes,
                                enum dl_attention_kernel attention) {
     double inside = 0, before = 0, after = 0;

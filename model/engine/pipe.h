@@ -73,7 +73,7 @@ double dl_pipe_stage_memory(const struct dl_pipe *pipe, int stage, double held,
                             bool most_too);
 
 /* The same in parts, for many schedules on one split: the layers of a stage's device as a network
- * of its own, what it takes to hold so many micro-batches of it, and what the schedule adds. The
+ * of its own, the memory for that many micro-batches in flight, and what the schedule adds. The
  * network lives as long as `layers`. */
 struct dl_workload dl_pipe_stage_workload(const struct dl_pipe *pipe, int stage,
                                           struct dl_layer *layers);

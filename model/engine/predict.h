@@ -87,7 +87,7 @@ struct dl_prediction {
     double forward_s, backward_s, update_s;
     double compute_s, comm_s, exposed_comm_s, input_s, exposed_input_s, bubble_s, overhead_s;
     double straggler_s;   /* part of overhead_s: the wait for the slowest device */
-    double paced_s;       /* F-PACED: what follows the host's pace, on top of the kernels or not */
+    double host_bound_s;  /* F-PACED: what follows the host's pace, on top of the kernels or not */
     double by_limit_s[3]; /* time of kernels by enum dl_limit; compute_s holds slowdowns as well */
     struct dl_memory memory;
     bool fits;
@@ -122,8 +122,8 @@ struct dl_predict_options {
     /* of a brief prediction of data parallelism: dl_cost_compute() of what each device takes at
      * once; NULL: not known yet */
     const struct dl_cost *cost;
-    /* above 0: whoever asks has no use for a plan that takes longer; a brief prediction may end as
-     * soon as it knows that (beyond_limit) */
+    /* above 0: the caller discards slower plans; a brief prediction may end as soon as it is known
+     * to be slower (beyond_limit) */
     double limit_s;
     struct dl_cost_memo *memo; /* of predictions that share kernels; NULL: none */
 };

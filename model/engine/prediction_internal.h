@@ -5,7 +5,7 @@
 #include "model/engine/predict.h"
 #include "model/engine/timeline.h"
 
-struct dl_parts {
+struct dl_prediction_inputs {
     const struct dl_system *system;
     const struct dl_workload *workload;
     const struct dl_framework *framework;
@@ -16,6 +16,6 @@ struct dl_parts {
 };
 
 /* Every term; only for explain and trace. */
-void dl_explain_terms(const struct dl_parts *parts, struct dl_prediction *prediction);
+void dl_explain_terms(const struct dl_prediction_inputs *parts, struct dl_prediction *prediction);
 
 #endif

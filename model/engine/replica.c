@@ -68,9 +68,9 @@ struct run {
     const struct dl_resource_use *layer_messages;
 };
 
-static enum dl_code run_timeline(const struct dl_parts *parts, const struct dl_cost *cost,
-                                 const struct run *run, struct dl_timeline *out,
-                                 struct dl_err *err) {
+static enum dl_code run_timeline(const struct dl_prediction_inputs *parts,
+                                 const struct dl_cost *cost, const struct run *run,
+                                 struct dl_timeline *out, struct dl_err *err) {
     const struct dl_framework *framework = parts->framework;
     const struct dl_device *device = parts->system->device;
     const double sharing = framework->host.single_process && !run->one_device
@@ -127,7 +127,7 @@ struct before {
     struct dl_resource_use path;
 };
 
-static enum dl_code accumulate(const struct dl_parts *parts, const struct dl_cost *cost,
+static enum dl_code accumulate(const struct dl_prediction_inputs *parts, const struct dl_cost *cost,
                                const struct run *last, struct before *out, struct dl_err *err) {
     const double count = micro_batches_of(parts->plan) - 1;
     struct run run = {.one_device = last->one_device, .accumulates = true};
@@ -149,8 +149,9 @@ static enum dl_code accumulate(const struct dl_parts *parts, const struct dl_cos
 }
 
 /* Results of the two runs of the timeline: exposed communication is their difference. */
-static void gather_evidence(const struct dl_parts *parts, const struct dl_replica *replica,
-                            const struct before *before, struct dl_evidence *e) {
+static void gather_evidence(const struct dl_prediction_inputs *parts,
+                            const struct dl_replica *replica, const struct before *before,
+                            struct dl_evidence *e) {
     const struct dl_timeline *busy = parts->with_comm, *quiet = parts->without_comm;
     const struct dl_gradient_sync *x = &busy->sync;
     const double micro_batches = micro_batches_of(parts->plan),
@@ -179,7 +180,7 @@ static void gather_evidence(const struct dl_parts *parts, const struct dl_replic
 
 /* A single device, with its input, for a device's share of the replica's samples. step_s:
  * without the input. */
-static double alone_s(const struct dl_parts *parts, const struct dl_replica *replica,
+static double alone_s(const struct dl_prediction_inputs *parts, const struct dl_replica *replica,
                       double step_s) {
     struct dl_plan one = *parts->plan;
     one.nodes = one.devices_per_node = 1;
@@ -270,10 +271,12 @@ static void share_host(const struct dl_system *system, const struct dl_framework
     struct dl_shared_host shared = dl_shared_host(system, plan);
     *out = *alone;
     if (dl_replica_polls(system, framework, plan))
-        shared.turns_ratio *=
+        shared.core_oversubscription_ratio *=
             dl_shared_host_poll_ratio(system, plan, framework->behaviour->poll_cycle_s(framework));
     shared.arithmetic_ratio *= dl_shared_host_endpoint_ratio(system, framework, plan);
-    if (shared.arithmetic_ratio <= 1 && shared.memory_ratio <= 1 && shared.turns_ratio <= 1) return;
+    if (shared.arithmetic_ratio <= 1 && shared.memory_ratio <= 1 &&
+        shared.core_oversubscription_ratio <= 1)
+        return;
     out->layers = dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *out->layers);
     memcpy(out->layers, alone->layers, (size_t)workload->layer_count * sizeof *out->layers);
     for (int i = 0; i < workload->layer_count; i++) {
@@ -290,11 +293,12 @@ static struct dl_cost_memo *memo_of(const struct dl_predict_request *request) {
 }
 
 /* Seconds that one device alone would take for all samples of the replica, without its input. */
-static enum dl_code single_device_s(const struct dl_replica *replica, const struct dl_parts *parts,
+static enum dl_code single_device_s(const struct dl_replica *replica,
+                                    const struct dl_prediction_inputs *parts,
                                     const struct dl_cost *own, double *out, struct dl_err *err) {
     const struct run alone = {.one_device = true};
     struct dl_timeline single;
-    struct dl_parts whole = *parts;
+    struct dl_prediction_inputs whole = *parts;
     struct dl_cost cost;
     if (replica->parts > 1) {
         whole.workload = replica->request->workload;
@@ -311,8 +315,8 @@ static enum dl_code single_device_s(const struct dl_replica *replica, const stru
 }
 
 /* Whether the run without communication is that of one device alone. */
-static bool is_quiet_alone(const struct dl_replica *replica, const struct dl_parts *parts,
-                           const struct dl_cost *alone) {
+static bool is_quiet_alone(const struct dl_replica *replica,
+                           const struct dl_prediction_inputs *parts, const struct dl_cost *alone) {
     const bool shares = parts->framework->host.single_process && parts->plan->devices_per_node > 1;
     return replica->parts <= 1 && replica->message_count == 0 && !shares &&
            parts->cost->layers == alone->layers;
@@ -328,8 +332,9 @@ static struct dl_resource_use use_of_messages(const struct dl_replica *replica) 
 }
 
 /* Both runs of the timeline. *alone: costs of a device alone on its host. */
-static enum dl_code simulate(const struct dl_replica *replica, const struct dl_parts *parts,
-                             struct dl_cost *alone, struct dl_cost *cost, struct dl_timeline *busy,
+static enum dl_code simulate(const struct dl_replica *replica,
+                             const struct dl_prediction_inputs *parts, struct dl_cost *alone,
+                             struct dl_cost *cost, struct dl_timeline *busy,
                              struct dl_timeline *quiet, struct dl_err *err) {
     double *after_forward_s, *before_backward_s, layer_comm_s = 0;
     blocking_s(replica, cost, &after_forward_s, &before_backward_s, &layer_comm_s);
@@ -362,7 +367,7 @@ static bool is_brief(const struct dl_replica *replica) {
 
 /* F-SEARCH-BOUND: no iteration takes less than the passes of all micro-batches one after the other,
  * and in one of them what the device waits for messages inside its layers. */
-static double least_s(const struct dl_replica *replica, const struct dl_parts *parts) {
+static double least_s(const struct dl_replica *replica, const struct dl_prediction_inputs *parts) {
     double sum_s = 0;
     for (int i = 0; i < parts->workload->layer_count; i++)
         sum_s += parts->cost->layers[i].forward.time_s + parts->cost->layers[i].backward.time_s;
@@ -395,8 +400,9 @@ static bool is_managed(const struct dl_replica *replica) {
 }
 
 /* Memory, and the advice if it does not fit. */
-static void account_memory(const struct dl_replica *replica, const struct dl_parts *parts,
-                           double at_once, struct dl_diagnosis *d, struct dl_prediction *p) {
+static void account_memory(const struct dl_replica *replica,
+                           const struct dl_prediction_inputs *parts, double at_once,
+                           struct dl_diagnosis *d, struct dl_prediction *p) {
     const struct dl_plan *plan = parts->plan;
     dl_memory_compute(parts->system, parts->workload, parts->framework, plan, at_once, &p->memory,
                       &d->unknown_memory);
@@ -442,14 +448,14 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
     if (dl_replica_is_beyond(request, out->iteration_s)) return DL_OK;
     DL_TRY(compute_costs(replica, &plan, at_once, &alone, &cost, err));
     struct dl_timeline busy, quiet;
-    const struct dl_parts parts = {.system = system,
-                                   .workload = workload,
-                                   .framework = framework,
-                                   .plan = &plan,
-                                   .cost = &cost,
-                                   .with_comm = &busy,
-                                   .without_comm = &quiet,
-                                   .arena = arena};
+    const struct dl_prediction_inputs parts = {.system = system,
+                                               .workload = workload,
+                                               .framework = framework,
+                                               .plan = &plan,
+                                               .cost = &cost,
+                                               .with_comm = &busy,
+                                               .without_comm = &quiet,
+                                               .arena = arena};
     out->iteration_s = least_s(replica, &parts);
     if (dl_replica_is_beyond(request, out->iteration_s)) return DL_OK;
     DL_TRY(simulate(replica, &parts, &alone, &cost, &busy, &quiet, err));

@@ -98,14 +98,15 @@ static void run_blocking(struct state *s, const double *seconds, int layer) {
 static void run_compute(struct state *s) {
     const struct dl_timeline_request *r = s->request;
     const struct dl_workload *workload = r->sync.workload;
-    const bool wait_each = s->out->sync.wait_each;
+    const bool per_layer_wait = s->out->sync.per_layer_wait;
     double first_s = free_of(s, DEVICE).s; /* the first worker's device is free */
     for (int i = 0; i < workload->layer_count; i++) {
         const struct dl_pass_cost *pass = &r->cost->layers[i].forward;
-        const struct dl_instant end = run_pass(
-            s, pass, wait_each ? s->parameters_ready[i] : at_begin(), &s->out->forward_start_s[i]);
+        const struct dl_instant end =
+            run_pass(s, pass, per_layer_wait ? s->parameters_ready[i] : at_begin(),
+                     &s->out->forward_start_s[i]);
         if (pass->launches > 0) first_s = fmax(first_s, free_of(s, HOST).s);
-        if (wait_each) first_s = fmax(first_s, s->first_ready_s[i]);
+        if (per_layer_wait) first_s = fmax(first_s, s->first_ready_s[i]);
         first_s += end.s - s->out->forward_start_s[i];
         run_blocking(s, r->after_forward_s, i);
         first_s += free_of(s, DEVICE).s - end.s;
@@ -178,7 +179,7 @@ static double busy_overlap_s(const struct dl_gradient_sync *x, double carried_s,
 static bool compute_again(struct state *s) {
     const struct dl_timeline *out = s->out;
     const double prologue_s = out->sync.prologue_s; /* known from the iteration before */
-    const bool waits = out->sync.wait_each;
+    const bool waits = out->sync.per_layer_wait;
     if (!waits && s->computed.known && s->computed.prologue_s == prologue_s) {
         s->run.count = s->computed.task_count;
         s->run.lanes[DEVICE] = s->computed.device;
@@ -214,8 +215,8 @@ static enum dl_code synchronize(struct state *s, bool changed, struct dl_err *er
     if (changed || out->sync.messages == NULL) {
         r->sync.backward_end_s = out->backward_end_s;
         const struct dl_gradient_sync before = out->sync;
-        out->sync =
-            (struct dl_gradient_sync){.room = before.messages, .room_count = before.message_count};
+        out->sync = (struct dl_gradient_sync){.reusable_messages = before.messages,
+                                              .reusable_count = before.message_count};
         DL_TRY(r->behaviour->synchronize(&r->sync, &out->sync, err));
     }
     run_lane(s);
@@ -225,7 +226,7 @@ static enum dl_code synchronize(struct state *s, bool changed, struct dl_err *er
     out->comm_s += out->sync.device_copy_s + out->sync.host_s + out->sync.prologue_s;
     occupy_device(s, out->slowdown_s, DL_TASK_SLOWDOWN);
     occupy_device(s, out->sync.device_copy_s, DL_TASK_COPY);
-    if (!out->sync.wait_each) dl_run_hold(&s->run, DEVICE, free_of(s, NETWORK));
+    if (!out->sync.per_layer_wait) dl_run_hold(&s->run, DEVICE, free_of(s, NETWORK));
     occupy_device(s, out->sync.host_s, DL_TASK_HOST);
     return DL_OK;
 }

@@ -93,9 +93,9 @@ void dl_cost_scale(struct dl_pass_cost *cost, double factor) {
     cost->error_square_s2 *= factor * factor;
 }
 
-/* Weight decay as a term of the loss: per tensor but those of batch norm a norm (read), the product
- * with its gradient (read, write) and the sum with the data's (two reads, write), in fp32. Source:
- * kernels-of-frameworks, section 3. F-KERNEL-FACTS */
+/* Weight decay as a term of the loss: for each tensor except those of batch norm a norm (read), the
+ * product with its gradient (read, write) and the sum with the data's (two reads, write), in fp32.
+ * Source: kernels-of-frameworks, section 3. F-KERNEL-FACTS */
 static struct dl_optimizer_cost decay_cost(const struct dl_workload *workload,
                                            const struct dl_framework_kernels *kernels) {
     struct dl_optimizer_cost cost = {0, 0};
@@ -243,7 +243,7 @@ static struct dl_layer_cost layer_cost(const struct dl_device *device,
     return cost;
 }
 
-/* The bound takes the fastest attention there is, whatever the layer says. */
+/* The bound takes the fastest attention kernel, whichever one the layer names. */
 static void choose_attention(const struct dl_device *device, const struct dl_framework *framework,
                              const struct dl_plan *plan, const struct dl_layer *layer,
                              const struct dl_kernel_facts *facts, double batch,
@@ -319,7 +319,7 @@ enum dl_code dl_cost_fill(const struct dl_device *device, const struct dl_worklo
     return DL_OK;
 }
 
-/* What dl_cost_compute reads beside the objects and the batch, and what it gave. */
+/* Further inputs of dl_cost_compute, and its result. */
 struct kept {
     struct dl_memo_entry entry; /* first */
     enum dl_precision precision;

@@ -50,8 +50,8 @@ void dl_facts_on_device(struct dl_kernel_facts *facts, const struct dl_device *d
     if (old && facts->batchnorm == DL_BATCHNORM_PERSISTENT) facts->batchnorm = DL_BATCHNORM_SPATIAL;
 }
 
-/* Scale and mask: kernels of their own in composed attention that the plan asks for, part of the
- * softmax in fused-softmax; else as the framework does. Megatron's shapes decide for themselves
+/* Scale and mask: separate kernels in composed attention that the plan requests, part of the
+ * softmax in fused-softmax; else as in the framework. Megatron's shapes decide for themselves
  * (F-TRANSFORMER-SOFTMAX). */
 static double score_kernels(const struct dl_framework_kernels *k, enum dl_attention_kernel asked) {
     if (asked == DL_ATTENTION_FUSED_SOFTMAX) return 0;
@@ -90,7 +90,7 @@ struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
                                     .weight_copies = k->weight_copies == DL_YES,
                                     .activation_copies = mixed && layout == DL_LAYOUT_NCHW,
                                     .eager = framework->transformer.eager_operations,
-                                    .wide_norms = framework->transformer.wide_norms};
+                                    .fp32_norm_input = framework->transformer.fp32_norm_input};
 }
 
 void dl_facts_compile(struct dl_kernel_facts *facts, const struct dl_framework *framework,
@@ -111,7 +111,7 @@ void dl_facts_compile(struct dl_kernel_facts *facts, const struct dl_framework *
     facts->norm_small_kernels = 0;
     facts->activation_copies = false;
     facts->eager = false;
-    facts->wide_norms = false;
+    facts->fp32_norm_input = false;
     if (facts->policy != DL_MIXED_HALF) facts->policy = DL_MIXED_REWRITE_COMPILED;
 }
 

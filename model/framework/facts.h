@@ -16,25 +16,26 @@ enum dl_attention_kernel dl_framework_attention(const struct dl_framework *frame
                                                 enum dl_precision precision,
                                                 enum dl_attention_kernel chosen);
 
-/* What layers need to know of a framework to list their kernels. `chosen`: see above. */
+/* Facts of a framework that layers need to list their kernels. `chosen`: see above. */
 struct dl_kernel_facts dl_framework_facts(const struct dl_framework *framework,
                                           const struct dl_device *device,
                                           enum dl_precision precision,
                                           enum dl_attention_kernel chosen);
 
-/* What a compiler makes of them: elementwise chains, biases and casts join the kernels around them,
+/* Kernels after compilation: elementwise chains, biases and casts join the kernels around them,
  * reductions end a kernel, convolutions in 16 bit compute channels-last. Only where the framework
  * has that compiler. F-KERNEL-FACTS */
 void dl_facts_compile(struct dl_kernel_facts *facts, const struct dl_framework *framework,
                       enum dl_compiler compiler);
 
-/* Leaves out what the device does not do: without matrix units, convolutions in 16 bit compute in
- * any layout; before compute capability 6.0, cuDNN's persistent batch norm is the spatial one. */
+/* Resets facts that do not hold on the device: without matrix units, convolutions in 16 bit compute
+ * in any layout; before compute capability 6.0, cuDNN's persistent batch norm is the spatial one.
+ */
 void dl_facts_on_device(struct dl_kernel_facts *facts, const struct dl_device *device);
 
 /* What a framework runs per parameter in a micro-batch that ends without an update: its gradients
  * are added to those of the micro-batches before, and where weights are kept in fp32 both are cast.
- * `row` NULL: as one that says nothing of it. F-ACCUMULATE */
+ * `row` NULL: one kernel that reads both and writes one. F-ACCUMULATE */
 struct dl_optimizer_cost dl_accumulation_cost(const struct dl_optimizer_row *row,
                                               enum dl_precision precision,
                                               enum dl_mixed_policy policy);

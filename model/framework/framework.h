@@ -51,7 +51,7 @@ struct dl_sync_policy {
     bool hierarchical;
     /* cores of a CPU device that communicate instead of computing, where a plan has several
      * devices (MLSL's endpoints); of a Xeon Phi */
-    double endpoint_cores, knl_endpoint_cores;
+    double communication_cores, knl_communication_cores;
     double bucket_bytes;     /* size at which a gradient bucket is closed; NAN: no buckets */
     double pack_bytes;       /* size of one concatenated tensor; 0: all gradients in one */
     double big_key_elements; /* larger arrays are split over all servers; NAN: none */

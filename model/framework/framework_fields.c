@@ -9,9 +9,11 @@
 
 /* The member of `group` that is called like its key. */
 #define AT(group, member) .key = #member, .offset = offsetof(struct dl_framework, group.member)
-/* A key of its own, where a workload has a parameter of that name, which --set finds by it. */
+/* A key that differs from its member: a workload has a parameter of the name of the member. */
 #define NAMED(key_, group, member)                                                                 \
     .key = key_, .offset = offsetof(struct dl_framework, group.member)
+/* A key that had another name in the previous release. */
+#define WAS(place, old) place, .alias = old
 #define TOP(member) .key = #member, .offset = offsetof(struct dl_framework, member)
 #define STRING(place, need, text)                                                                  \
     { place, .type = DL_FIELD_STRING, .required = need, .help = text }
@@ -130,11 +132,11 @@ static const struct dl_field framework_fields[] = {
     FLAG(AT(sync, hierarchical),
          "all-reduces run inside nodes, then between nodes by the shard of each device (MPI), then "
          "inside nodes again"),
-    DEFAULT(AT(sync, endpoint_cores), 0, 64, DL_UNIT_COUNT, 0,
+    DEFAULT(WAS(AT(sync, communication_cores), "endpoint_cores"), 0, 64, DL_UNIT_COUNT, 0,
             "cores of a CPU device that communicate instead of computing, in jobs of several "
             "devices"),
-    DEFAULT(AT(sync, knl_endpoint_cores), 0, 64, DL_UNIT_COUNT, 0,
-            "the same on a Xeon Phi; 0: endpoint_cores"),
+    DEFAULT(WAS(AT(sync, knl_communication_cores), "knl_endpoint_cores"), 0, 64, DL_UNIT_COUNT, 0,
+            "the same on a Xeon Phi; 0: communication_cores"),
     FLAG(AT(sync.messages, servers_colocated), "parameter servers share the workers' nodes"),
     {AT(sync.messages, server_assignment), .type = DL_FIELD_CHOICE, .choices = assignment_names,
      .has_fallback = true, .fallback = DL_SERVERS_ROUND_ROBIN,
@@ -314,9 +316,9 @@ static const struct dl_field framework_fields[] = {
             "the same for each data rank, where that is more"),
     FLAG(AT(transformer, overlaps_gather),
          "parameters of sharded optimizers are gathered behind the next forward pass"),
-    FLAG(AT(transformer, boundary_overlaps),
+    FLAG(WAS(AT(transformer, p2p_overlap), "boundary_overlaps"),
          "messages between interleaved stages move behind the work of other micro-batches"),
-    FLAG(AT(transformer, pipeline_keeps_gathered),
+    FLAG(WAS(AT(transformer, no_reshard_with_pipeline), "pipeline_keeps_gathered"),
          "in a pipeline weights of ZeRO stage 3 stay gathered: the states of stage 1"),
     FLAG(AT(transformer, casts_gathered),
          "weights are kept in fp32 alone and cast when they are gathered (ZeRO stage 3)"),
@@ -356,7 +358,8 @@ static const struct dl_field framework_fields[] = {
     FLAG(AT(transformer, uneven_parts), "virtual stages of a device may differ by a layer"),
     FLAG(AT(transformer, grouped_gemms),
          "experts by PyTorch's grouped GEMMs, whose time is grouped_scale of the device"),
-    FLAG(AT(transformer, wide_norms), "RMS norms take their input cast to fp32"),
+    FLAG(WAS(AT(transformer, fp32_norm_input), "wide_norms"),
+         "RMS norms take their input cast to fp32"),
     FLAG(AT(transformer, recomputes_norms), "norms are computed again where nothing else is"),
     FLAG(AT(transformer, eager_operations),
          "RMS norm, rotary embedding and gated activations are many operations: eager PyTorch"),
@@ -368,7 +371,7 @@ static const struct dl_field framework_fields[] = {
             "the same around the dropout of attention"),
     DEFAULT(AT(transformer, gradient_operation_count), 0, 100, DL_UNIT_COUNT, 0,
             "operations that add one tensor's gradient to those of earlier micro-batches"),
-    FLAG(AT(transformer, scales_currently),
+    FLAG(WAS(AT(transformer, current_scaling), "scales_currently"),
          "8-bit scale factors come from the tensor itself: one more pass before each cast"),
     FLAG(AT(transformer, casts_weights_once),
          "weights are cast once an iteration, not with every micro-batch"),

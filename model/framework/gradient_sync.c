@@ -10,8 +10,9 @@
 
 void dl_gradient_sync_messages(const struct dl_gradient_sync_request *request, int count,
                                struct dl_gradient_sync *out) {
-    if (out->room != NULL && count <= out->room_count) {
-        out->messages = memset(out->room, 0, (size_t)count * sizeof *out->room);
+    if (out->reusable_messages != NULL && count <= out->reusable_count) {
+        out->messages =
+            memset(out->reusable_messages, 0, (size_t)count * sizeof *out->reusable_messages);
     } else {
         out->messages =
             dl_arena_alloc(request->arena, (size_t)(count > 0 ? count : 1), sizeof *out->messages);
@@ -69,7 +70,7 @@ static enum dl_code collective(const struct dl_gradient_sync_request *request,
         }
     }
     /* the cores that copy and sum are time-sliced */
-    const double slices = dl_shared_host(request->system, plan).turns_ratio;
+    const double slices = dl_shared_host(request->system, plan).core_oversubscription_ratio;
     t.time_s *= slices, t.latency_s *= slices, t.bandwidth_s *= slices;
     message->name = dl_collective_op_names[op];
     message->bytes = bytes;
@@ -146,7 +147,8 @@ double dl_gradient_sync_device_stream_s(const struct dl_gradient_sync_request *r
     struct dl_kernel_time t;
     dl_kernel_time(request->system->device, DL_FP32, &copy, &t);
     const struct dl_shared_host shared = dl_shared_host(request->system, request->plan);
-    return dl_known(t.time_s) ? t.time_s * shared.memory_ratio * shared.turns_ratio : 0;
+    return dl_known(t.time_s) ? t.time_s * shared.memory_ratio * shared.core_oversubscription_ratio
+                              : 0;
 }
 
 double dl_gradient_sync_host_copy_s(const struct dl_gradient_sync_request *request, double bytes,
@@ -190,7 +192,7 @@ static enum dl_code core_s_per_byte(const struct dl_gradient_sync_request *reque
                                                  .memo = request->memo};
     struct dl_collective_time t;
     DL_TRY(dl_collective_time(request->system, &wanted, &t, NULL));
-    const double slices = dl_shared_host(request->system, plan).turns_ratio;
+    const double slices = dl_shared_host(request->system, plan).core_oversubscription_ratio;
     *out = slices * 0.5 * t.time_s / wanted.bytes * 0.5 * (1 + fmax(1, imbalance));
     return DL_OK;
 }

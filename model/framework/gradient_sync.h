@@ -66,11 +66,12 @@ struct dl_gradient_sync_request {
 struct dl_gradient_sync {
     struct dl_message *messages;
     int message_count;
-    /* where the messages of the iteration before were, for these; NULL: from the arena */
-    struct dl_message *room;
-    int room_count;
-    /* a layer's next forward waits for its own message only; else the update waits for all */
-    bool wait_each;
+    /* message array of the previous iteration, reused; NULL: allocated in the arena */
+    struct dl_message *reusable_messages;
+    int reusable_count;
+    /* the next forward pass of a layer waits for that layer's message alone; else the update waits
+     * for all messages */
+    bool per_layer_wait;
     bool update_remote; /* parameters are updated on servers or the host: no update on the device */
     double device_copy_s; /* copies into and out of buffers on the compute lane, after backward */
     /* host work after communication that nothing overlaps (single-process loops) */
@@ -87,7 +88,7 @@ struct dl_split_behaviour;
 struct dl_sync_buffer {
     double bytes;
     const char *what;  /* "fusion buffer" */
-    double unit_bytes; /* of one buffer; NAN: they have no size of their own */
+    double unit_bytes; /* of one buffer; NAN: one buffer of all bytes */
 };
 
 /* The constants of a behaviour's own struct. */
@@ -108,14 +109,14 @@ struct dl_framework_behaviour {
     /* Keys of dl_framework_schema that it reads and not every behaviour does, and those that it
      * requires; NULL-terminated. NULL: none. */
     const char *const *keys, *const *required;
-    /* Keys that it alone reads: numbers, flags and choices of its own struct (DL_OWN). NULL: none.
-     */
+    /* Keys that no other behaviour reads: numbers, flags and choices of its struct (DL_OWN). NULL:
+     * it has none. */
     const struct dl_field *fields;
     /* Checks constants against each other; NULL: nothing to check. */
     enum dl_code (*check)(const struct dl_framework *framework, const struct dl_json *doc,
                           struct dl_err *err);
-    /* Time between two polls in MPI of its own thread, while the cores compute; NULL: no such
-     * thread. */
+    /* Time between two polls in MPI by its background thread, while the cores compute; NULL: it has
+     * no such thread. */
     double (*poll_cycle_s)(const struct dl_framework *framework);
     /* How its own code exchanges activations of a split replica (model/engine/split_internal.h);
      * NULL: the general way. */

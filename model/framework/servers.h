@@ -3,7 +3,7 @@
  *
  * A worker is the process of a node, which sums the gradients of its devices first.
  * Servers are spread over the workers' nodes from the first one on (servers_colocated), or have
- * nodes of their own. One thread of a process receives and parses all its messages; the adapter of
+ * separate nodes. One thread of a process receives and parses all its messages; the adapter of
  * a node carries those of all its processes.
  */
 #ifndef DL_MODEL_FRAMEWORK_SERVERS_H

@@ -25,7 +25,7 @@ struct dl_shared_host dl_shared_host(const struct dl_system *system, const struc
     /* DL_ABSENT is negative */
     if (!is_cpu(system) || !(cores >= 1) || !(host_cores >= cores)) return out;
     const double fit = host_cores / cores, working = fmin(out.device_count, fit);
-    out.turns_ratio = fmax(1, out.device_count / fit);
+    out.core_oversubscription_ratio = fmax(1, out.device_count / fit);
     out.cache_bytes = dl_known(device->l2_bytes) ? device->l2_bytes / fmax(1, working) : 0;
     if (!(device->all_sockets_slowdown_ratio >= 1) || !(working > 1)) return out;
     out.arithmetic_ratio = 1 + (device->all_sockets_slowdown_ratio - 1) * (working - 1) / (fit - 1);
@@ -45,11 +45,11 @@ void dl_shared_host_scale(const struct dl_shared_host *shared, struct dl_pass_co
         split_s += cost->by_limit_s[i];
         sum_s += cost->by_limit_s[i] * (i == DL_LIMIT_MEMORY ? beyond : shared->arithmetic_ratio);
     }
-    const double factor =
-        shared->turns_ratio * (split_s > 0 ? sum_s / split_s : shared->arithmetic_ratio);
+    const double factor = shared->core_oversubscription_ratio *
+                          (split_s > 0 ? sum_s / split_s : shared->arithmetic_ratio);
     for (int i = 0; i < 3; i++)
-        cost->by_limit_s[i] *=
-            shared->turns_ratio * (i == DL_LIMIT_MEMORY ? beyond : shared->arithmetic_ratio);
+        cost->by_limit_s[i] *= shared->core_oversubscription_ratio *
+                               (i == DL_LIMIT_MEMORY ? beyond : shared->arithmetic_ratio);
     cost->time_s = alone_s * factor;
     cost->error_s *= factor;
     cost->error_square_s2 *= factor * factor;
@@ -74,8 +74,8 @@ double dl_shared_host_endpoint_ratio(const struct dl_system *system,
                                      const struct dl_plan *plan) {
     const struct dl_device *device = system->device;
     const bool phi = device->architecture != NULL && strncmp(device->architecture, "knl", 3) == 0;
-    const double cores = (double)device->unit_count, own = framework->sync.endpoint_cores,
-                 many = framework->sync.knl_endpoint_cores;
+    const double cores = (double)device->unit_count, own = framework->sync.communication_cores,
+                 many = framework->sync.knl_communication_cores;
     const double taken = phi && many > 0 ? many : own;
     if (!is_cpu(system) || plan->nodes * plan->devices_per_node <= 1 || !(cores > taken)) return 1;
     return cores / (cores - taken);

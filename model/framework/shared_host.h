@@ -16,7 +16,7 @@ struct dl_shared_host {
     double arithmetic_ratio; /* of work bound by arithmetic or latency */
     double memory_ratio;     /* of work bound by memory bandwidth that no cache holds */
     /* cores that the devices need / cores of the host; above 1 devices are time-sliced */
-    double turns_ratio;
+    double core_oversubscription_ratio;
     double cache_bytes; /* a device's share of the last-level cache */
 };
 

@@ -16,7 +16,7 @@ enum dl_tensor_overlap {
     DL_TENSOR_PIECES,
 };
 
-/* How context-parallel ranks meet each other's keys and values. F-TRANSFORMER-CONTEXT */
+/* How context-parallel ranks exchange keys and values. F-TRANSFORMER-CONTEXT */
 enum dl_context_exchange {
     DL_CONTEXT_RING,   /* around a ring, each step behind the attention of one share */
     DL_CONTEXT_GATHER, /* all of them before attention, exposed */
@@ -29,15 +29,15 @@ enum dl_expert_exchange {
     DL_EXPERT_ONCE,       /* each token once to every node of its experts, which forwards it */
 };
 
-/* What becomes of rows between their exchange and the products of experts.
+/* Operations on rows between their exchange and the experts' GEMMs.
  * F-TRANSFORMER-EXPERT-ROWS */
 enum dl_expert_rows {
-    DL_ROWS_DIRECT,  /* nothing: kernels of the exchange or the products order them */
+    DL_ROWS_DIRECT,  /* none: kernels of the exchange or the GEMMs order them */
     DL_ROWS_SORTED,  /* sorted by expert, and back (Megatron-Core) */
     DL_ROWS_INDEXED, /* weighted, padded and gathered by eager operations (torchtitan) */
 };
 
-/* Which casts to 8 or 4 bits are kernels of their own. F-TRANSFORMER-CASTS */
+/* Which casts to 8 or 4 bits are separate kernels. F-TRANSFORMER-CASTS */
 enum dl_casts {
     DL_CASTS_ALL,        /* of each input and gradient of a linear layer */
     DL_CASTS_AFTER_NORM, /* but inputs that a normalization writes: it writes 8 bits itself */
@@ -51,7 +51,7 @@ enum dl_selective {
     DL_SELECTIVE_BLOCKS,     /* a share of the layers of the stack, in full */
 };
 
-/* Whose kernels fused attention runs. F-KERNEL-LOAD */
+/* Library of the fused attention kernels. F-KERNEL-LOAD */
 enum dl_attention_library {
     DL_ATTENTION_NATIVE, /* those written for the device: cuDNN, FlashAttention-3, Triton */
     DL_ATTENTION_TRITON, /* the first FlashAttention in Triton, before FlashAttention-2 */
@@ -71,9 +71,8 @@ struct dl_transformer_policy {
      * framework's bucket_bytes, else one for each layer */
     double bucket_elements, bucket_elements_per_rank;
     bool overlaps_gather; /* parameters of stage 1 and 2 are gathered behind the next forward */
-    bool
-        boundary_overlaps; /* messages between interleaved stages move behind other micro-batches */
-    bool pipeline_keeps_gathered; /* with pipeline stages weights of ZeRO stage 3 stay gathered */
+    bool p2p_overlap;     /* messages between interleaved stages move behind other micro-batches */
+    bool no_reshard_with_pipeline; /* with pipeline stages weights of ZeRO stage 3 stay gathered */
     bool
         casts_gathered; /* weights are kept in fp32 alone and cast when they are gathered or used */
     bool copies_gathered;    /* gathered parameters are copied out of the collective's buffer */
@@ -83,16 +82,16 @@ struct dl_transformer_policy {
     int expert_exchange;     /* enum dl_expert_exchange */
     double expert_imbalance; /* tokens of the fullest rank of experts / mean */
     int expert_rows;         /* enum dl_expert_rows */
-    bool loops_experts;      /* each expert's products and casts are launched by themselves */
-    bool adds_expert_bias;   /* bias of the second product by operations of its own, in fp32 */
-    /* operations of the host around a router and its dispatcher, beside their kernels, forward.
+    bool loops_experts;      /* each expert's GEMMs and casts are launched separately */
+    bool adds_expert_bias;   /* bias of the second GEMM by separate operations, in fp32 */
+    /* host operations around a router and its dispatcher, in addition to their kernels, forward.
      * F-TRANSFORMER-EXPERT-CALLS */
     double routing_operation_count;
     /* architecture of GPUs on which an iteration of a mixture with a capacity is one CUDA graph;
      * NULL: none. F-TRANSFORMER-CAPTURE */
     const char *captured_on;
     int selective;         /* enum dl_selective */
-    double selective_frac; /* of the linear layers or the blocks, what is repeated */
+    double selective_frac; /* share of the linear layers or blocks that is repeated */
     int attention_library; /* enum dl_attention_library */
     bool recomputes_cudnn; /* selective recomputation repeats attention where cuDNN runs it */
     bool uneven_parts;     /* virtual stages of a device may differ by a layer */
@@ -101,11 +100,11 @@ struct dl_transformer_policy {
      * restored around a layer that is recomputed, around the dropout of attention; to add the
      * gradient of one parameter tensor. F-HOST-EAGER */
     double recompute_operation_count, dropout_operation_count, gradient_operation_count;
-    bool wide_norms;         /* RMS norms take their input cast to fp32 */
+    bool fp32_norm_input;    /* RMS norms take their input cast to fp32 */
     bool recomputes_norms;   /* norms are computed again in backward where nothing else is */
     bool eager_operations;   /* RMS norm, rotary embedding, gated activations of many operations */
     int casts;               /* enum dl_casts; -1: it does not train in 8 bits and less */
-    bool scales_currently;   /* scale factors from the tensor itself: one more pass before a cast */
+    bool current_scaling;    /* scale factors of the tensor at hand: one more pass before a cast */
     bool casts_weights_once; /* in an iteration, not with every micro-batch */
 };
 

@@ -266,7 +266,7 @@ static bool has_later_attention(const struct dl_device *device) {
                                             strcmp(device->architecture, "blackwell") == 0);
 }
 
-/* What the kernels of the model do not tell of this one. */
+/* Corrections for attention variants that the model was not fitted to. */
 static void attention_time(const struct dl_device *device, const struct dl_kernel_model *model,
                            const struct dl_kernel *kernel, struct dl_kernel_time *out) {
     if (kernel->variant == DL_VARIANT_FLASH2 && has_later_attention(device))

@@ -85,7 +85,7 @@ enum dl_work {
  * "rope","cross-entropy","dropout","embedding","cast","optimizer", NULL */
 extern const char *const dl_work_names[];
 
-/* Kernels for one operation that differ in what they do beside it. Training runs PLAIN ones. */
+/* Kernels for one operation that differ in their further work. Training runs PLAIN ones. */
 enum dl_variant {
     DL_VARIANT_PLAIN,
     DL_VARIANT_PAGED,     /* attention: keys and values in pages of a cache (serving) */

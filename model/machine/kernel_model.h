@@ -137,7 +137,7 @@ struct dl_kernel_model {
     int op;        /* enum dl_op */
     int pass;      /* enum dl_pass */
     int precision; /* enum dl_precision */
-    int work;      /* enum dl_work: of streams; DL_WORK_ANY: all without a model of their own */
+    int work;      /* enum dl_work: of streams; DL_WORK_ANY: all that no other model covers */
     int variant; /* enum dl_variant: of streams, PLAIN or ENGINE; of convolutions, PLAIN, DEPTHWISE
                       or VOLUME */
 
@@ -145,7 +145,7 @@ struct dl_kernel_model {
     double latency_s;
     double rate_flop_per_s;       /* attained by large kernels */
     double bandwidth_bytes_per_s; /* attained by large kernels */
-    int fixed_time;               /* DL_FIXED_TIME_*: of streams, latency_s beside the bytes */
+    int fixed_time;               /* DL_FIXED_TIME_*: of streams: latency_s is added */
     /* sides that run at half rate; GEMM: M is the longer side of the result */
     double half_m, half_n, half_k;
     double half_waves;

@@ -50,7 +50,7 @@ static enum dl_precision precision_of(const char *word) {
     return DL_PRECISIONS;
 }
 
-/* What the kernels of a library do beside the operation. */
+/* Further work of the kernels of a library. */
 static enum dl_variant variant_of(const struct dl_csv *csv, int row) {
     static const struct {
         const char *words;

@@ -1,6 +1,6 @@
 /* kernel_table.h - rows of tables with the columns `gpu` and `time_us` as kernels of kernel.h: GEMM
  * (m n k), attention (heads_q seq_q ...), convolution (stride_h ...), streams (elements bytes_min).
- * Which of them a table is, its header tells. For kernel_match.c. */
+ * The header row determines the table's kind. For kernel_match.c. */
 #ifndef DL_MODEL_MACHINE_KERNEL_TABLE_H
 #define DL_MODEL_MACHINE_KERNEL_TABLE_H
 
@@ -13,7 +13,7 @@ bool dl_kernel_table_header(const struct dl_csv *csv);
 enum dl_code dl_kernel_table_row_read(const struct dl_csv *csv, int row, struct dl_kernel_row *out,
                                       struct dl_err *err);
 
-/* A row of a table of streams: its kernel, or the reason why there is none. */
+/* A row of a table of streams: its kernel, or why it has none. */
 enum dl_code dl_kernel_table_stream(const struct dl_csv *csv, int row, enum dl_pass pass,
                                     struct dl_kernel_row *out, struct dl_err *err);
 

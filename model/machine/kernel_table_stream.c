@@ -267,7 +267,7 @@ struct columns {
     double bytes, elements;
 };
 
-/* The kernel of one operation in one pass; why there is none, or NULL. */
+/* The kernel of one operation in one pass; returns why it has none, or NULL. */
 static const char *kernel_of(const struct columns *c, const char *name, size_t length,
                              enum dl_pass pass, enum dl_precision precision,
                              struct dl_kernel *out) {

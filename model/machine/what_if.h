@@ -1,6 +1,6 @@
 /* what_if.h - what was measured, under changed datasheet numbers (F-WHAT-IF).
  *
- * A file holds datasheet numbers, and beside them what was measured or fitted with them in force:
+ * A file holds datasheet numbers and values measured or fitted on such a device:
  * NCCL's attained rate, point-to-point pieces, kernel-time models, sustained rates. A what-if that
  * changes the former scales the latter by new / unchanged, unless it sets them as well.
  */

@@ -1,4 +1,4 @@
-/* coll_internal.h - what the libraries share: logarithms of rank counts, both parts of a cost, the
+/* coll_internal.h - shared by the libraries: logarithms of rank counts, both parts of a cost, the
  * links of a rank set, the ring. Private to model/network. */
 #ifndef DL_MODEL_NETWORK_COLL_INTERNAL_H
 #define DL_MODEL_NETWORK_COLL_INTERNAL_H

@@ -65,7 +65,7 @@ static const struct dl_system *as_measured(const struct dl_system *system) {
     return system->as_measured != NULL ? system->as_measured : system;
 }
 
-/* Whether the model of a measured rank set tells another time than on the machine as it is. */
+/* Whether a what-if changes the modeled time of a measured rank set. */
 static bool changed(const struct dl_system *system, const struct dl_collective_request *request,
                     dl_library_time_fn *model, const struct dl_collective_time *now) {
     struct dl_collective_time then = {.origin = "model"};

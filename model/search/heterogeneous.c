@@ -219,7 +219,7 @@ static enum dl_code check(const struct dl_heterogeneous_job *job,
                        framework->name);
     }
     const bool splits = plan->tp > 1 || plan->pp > 1 || plan->sp > 1 || plan->ep > 1;
-    if (splits || strategy->way != DL_WAY_DATA) {
+    if (splits || strategy->partitioning != DL_PARTITION_DATA) {
         return dl_fail(err, DL_ERR_USAGE,
                        "%s: nodes of different kinds go with data parallelism, not with %s",
                        framework->name, strategy->name);
@@ -239,7 +239,7 @@ static void make_job(const struct mix *m, const struct dl_prediction *of,
     out->group_count = m->group_count;
     out->fits = true;
     for (int i = 0; i < m->group_count; i++) {
-        /* what is left of the job's step it waits */
+        /* it waits for the rest of the job's step */
         struct dl_prediction own = of[i];
         const struct dl_plan plan = {.nodes = m->groups[i].nodes, .devices_per_node = m->each};
         own.iteration_s = out->iteration_s;

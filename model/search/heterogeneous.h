@@ -20,7 +20,7 @@ struct dl_heterogeneous_group {
     double batch_per_device_samples; /* of its fullest device */
     double samples;                  /* of the whole group, per iteration */
     double iteration_s;              /* that it would need by itself */
-    /* its own step / the job's: the rest it waits for the slowest group */
+    /* its step / the job's step; the rest is spent waiting for the slowest group */
     double busy_frac;
     double power_w; /* of its nodes while the job runs, F-POWER; NAN: unknown */
     struct dl_memory memory;

@@ -43,7 +43,7 @@ static int64_t taken(const struct dl_role_assignment *p, int kind) {
            (p->input_kind == kind ? p->input_nodes : 0);
 }
 
-/* Of nodes whose devices wait. */
+/* Power of nodes with idle devices. */
 static double waiting_w(const struct dl_system *system, int64_t nodes, double iteration_s) {
     if (system == NULL || nodes == 0) return 0;
     const struct dl_plan plan = {.nodes = nodes, .devices_per_node = system->devices_per_node};

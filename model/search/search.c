@@ -163,9 +163,9 @@ static int64_t each_recompute(struct combination *c, const struct dl_transformer
     for (int recompute = 0; recompute < DL_TRANSFORMER_RECOMPUTES; recompute++) {
         if (!c->s->request.fixed.recompute_open && recompute != (int)c->s->request.fixed.recompute)
             continue;
-        if (c->s->tf.plain && recompute == DL_RECOMPUTE_FULL) continue;
+        if (c->s->tf.is_generic_stack && recompute == DL_RECOMPUTE_FULL) continue;
         const double *kept_bytes = micro_batch->kept_bytes[DL_TRANSFORMER_BODY];
-        if (c->s->tf.plain && recompute == DL_RECOMPUTE_SELECTIVE &&
+        if (c->s->tf.is_generic_stack && recompute == DL_RECOMPUTE_SELECTIVE &&
             kept_bytes[DL_RECOMPUTE_SELECTIVE] == kept_bytes[DL_RECOMPUTE_NONE] &&
             c->s->request.fixed.recompute_open)
             continue; /* nothing to recompute */

@@ -101,7 +101,7 @@ static enum dl_code list_split(struct dl_search *s, const struct dl_transformer_
 /* All numbers of stages for `inner` ranks of tensor, sequence and expert parallelism. */
 static enum dl_code list_stages(struct dl_search *s, const struct dl_search_divisors *ranks,
                                 struct dl_transformer_split split, struct dl_err *err) {
-    const bool splits = s->request.framework->splits_layers && !s->tf.plain;
+    const bool splits = s->request.framework->splits_layers && !s->tf.is_generic_stack;
     const int64_t devices = split.nodes * split.devices_per_node,
                   inner = split.tp * split.sp * split.ep, fixed_pp = s->request.fixed.pp;
     if (devices % inner != 0) return DL_OK;
@@ -119,7 +119,7 @@ static enum dl_code list_stages(struct dl_search *s, const struct dl_search_divi
 /* All arrangements of one number of devices. */
 static enum dl_code list_tasks(struct dl_search *s, int64_t nodes, struct dl_err *err) {
     const struct dl_plan *fixed = &s->request.fixed;
-    const bool splits = s->request.framework->splits_layers && !s->tf.plain;
+    const bool splits = s->request.framework->splits_layers && !s->tf.is_generic_stack;
     struct dl_search_divisors ranks;
     dl_search_list_divisors(nodes * fixed->devices_per_node, 0, &ranks);
     for (int t = 0; t < ranks.count; t++) {
@@ -206,10 +206,10 @@ static bool shards_network(const struct dl_search_request *r) {
     return r->any_shard ? r->framework->shards : fixed->shard > 0;
 }
 
-/* The ranks that there can be, as far as they are not given. */
+/* Candidate degrees of the axes that the user left open. */
 static enum dl_code list_ranks(struct dl_search *s, struct dl_err *err) {
     const struct dl_search_request *r = &s->request;
-    const bool splits = r->framework->splits_layers && !s->tf.plain;
+    const bool splits = r->framework->splits_layers && !s->tf.is_generic_stack;
     const int64_t tp = s->by_network ? 0 : r->fixed.tp, sp = s->by_network ? 0 : r->fixed.sp,
                   ep = s->by_network ? 0 : r->fixed.ep;
     if (r->fixed.experts.tp == 1)

@@ -22,28 +22,30 @@
 #include "model/framework/capabilities.h"
 
 /* Data parallelism comes first: it alone serves a stack that no framework splits. */
-static const enum dl_split_way ways[] = {DL_WAY_DATA, DL_WAY_SPATIAL, DL_WAY_FILTER, DL_WAY_CHANNEL,
-                                         DL_WAY_STAGES};
+static const enum dl_partitioning ways[] = {DL_PARTITION_DATA, DL_PARTITION_SPATIAL,
+                                            DL_PARTITION_FILTER, DL_PARTITION_CHANNEL,
+                                            DL_PARTITION_STAGES};
 enum { WAYS = sizeof ways / sizeof ways[0] };
 
 bool dl_search_serves_network(const struct dl_strategy *strategy) {
     for (int i = 0; strategy != NULL && i < WAYS; i++) {
-        if (strategy->way == ways[i]) return true;
+        if (strategy->partitioning == ways[i]) return true;
     }
     return false;
 }
 
 /* The strategy that splits one replica, or each of several, that way. */
-static const struct dl_strategy *strategy_of(enum dl_split_way way, bool replicas) {
+static const struct dl_strategy *strategy_of(enum dl_partitioning way, bool replicas) {
     const struct dl_strategy *const *s = dl_strategies;
     for (; *s != NULL; s++) {
         const bool replicated = ((*s)->axes & DL_AXIS_DP) != 0;
-        if ((*s)->way == way && (way == DL_WAY_DATA || replicated == replicas)) break;
+        if ((*s)->partitioning == way && (way == DL_PARTITION_DATA || replicated == replicas))
+            break;
     }
     return *s;
 }
 
-static struct dl_transformer_split split_of(const struct dl_search *s, enum dl_split_way way,
+static struct dl_transformer_split split_of(const struct dl_search *s, enum dl_partitioning way,
                                             int64_t nodes, int64_t parts, int64_t replicas) {
     struct dl_transformer_split split = {.tp = 1,
                                          .sp = 1,
@@ -53,9 +55,9 @@ static struct dl_transformer_split split_of(const struct dl_search *s, enum dl_s
                                          .nodes = nodes,
                                          .devices_per_node = s->request.fixed.devices_per_node,
                                          .mapping = s->request.fixed.mapping};
-    if (way == DL_WAY_SPATIAL) split.sp = parts;
-    if (way == DL_WAY_FILTER || way == DL_WAY_CHANNEL) split.tp = parts;
-    if (way == DL_WAY_STAGES) split.pp = parts;
+    if (way == DL_PARTITION_SPATIAL) split.sp = parts;
+    if (way == DL_PARTITION_FILTER || way == DL_PARTITION_CHANNEL) split.tp = parts;
+    if (way == DL_PARTITION_STAGES) split.pp = parts;
     return split;
 }
 
@@ -80,14 +82,14 @@ void dl_search_network_tasks(struct dl_search *s, int64_t nodes) {
     const bool replicates =
         fixed->strategy == NULL && fixed->pp <= 1 && dl_transformer_is_stack(s->request.workload);
     for (int w = 0; w < (replicates ? 1 : WAYS); w++) {
-        const enum dl_split_way way = ways[w];
+        const enum dl_partitioning way = ways[w];
         for (int i = 0; i < ranks.count; i++) {
             const int64_t parts = ranks.value[i], replicas = devices / parts;
             const struct dl_transformer_split split = split_of(s, way, nodes, parts, replicas);
             const struct dl_strategy *strategy = strategy_of(way, replicas > 1);
-            if ((way == DL_WAY_DATA) != (parts == 1) || !as_given(fixed, &split)) continue;
-            if (fixed->strategy != NULL &&
-                (way != fixed->strategy->way || (strategy->axes & ~fixed->strategy->axes) != 0))
+            if ((way == DL_PARTITION_DATA) != (parts == 1) || !as_given(fixed, &split)) continue;
+            if (fixed->strategy != NULL && (way != fixed->strategy->partitioning ||
+                                            (strategy->axes & ~fixed->strategy->axes) != 0))
                 continue;
             if (batch % replicas != 0) {
                 s->rejected_count[DL_NOT_BATCH]++;
@@ -95,7 +97,7 @@ void dl_search_network_tasks(struct dl_search *s, int64_t nodes) {
             }
             const struct dl_search_task task = {
                 .split = split, .order = s->listed++, .strategy = strategy, .micro = -1};
-            dl_search_add_task(s, way == DL_WAY_STAGES ? &s->pipelines : &s->tasks, &task);
+            dl_search_add_task(s, way == DL_PARTITION_STAGES ? &s->pipelines : &s->tasks, &task);
         }
     }
 }
@@ -309,9 +311,11 @@ static enum dl_code run_pipelines(const struct dl_search *s, int micro, struct d
  * not depend on it. */
 static int promising_first(const void *a, const void *b) {
     const struct dl_search_task *one = a, *two = b;
-    const int64_t first[] = {one->strategy != NULL && dl_way_splits_layers(one->strategy->way),
+    const int64_t first[] = {one->strategy != NULL &&
+                                 dl_partitions_layers(one->strategy->partitioning),
                              one->micro, -one->split.nodes, one->order},
-                  second[] = {two->strategy != NULL && dl_way_splits_layers(two->strategy->way),
+                  second[] = {two->strategy != NULL &&
+                                  dl_partitions_layers(two->strategy->partitioning),
                               two->micro, -two->split.nodes, two->order};
     for (int i = 0; i < 4; i++)
         if (first[i] != second[i]) return first[i] > second[i] ? 1 : -1;
@@ -325,10 +329,10 @@ static void sort(struct dl_search_tasks *tasks) {
 
 /* Whether an arrangement in the list takes a micro-batch. */
 static bool any_takes(const struct dl_search *s, const struct dl_search_tasks *tasks,
-                      enum dl_split_way way, int micro) {
+                      enum dl_partitioning way, int micro) {
     for (int64_t i = 0; i < tasks->count; i++) {
         const struct dl_search_task *task = &tasks->items[i];
-        if (task->strategy == NULL || task->strategy->way != way) continue;
+        if (task->strategy == NULL || task->strategy->partitioning != way) continue;
         const int64_t share = (int64_t)s->request.fixed.global_batch_samples / task->split.dp;
         if (takes(s, share, micro)) return true;
     }
@@ -341,11 +345,11 @@ void dl_search_network_share(struct dl_search *s) {
     s->cut_elements = dl_arena_alloc(s->arena, layers + 1, sizeof *s->cut_elements);
     for (int m = 0; m < s->batches.count; m++) {
         struct dl_search_micro *micro = &s->micros[m];
-        const bool pipelines = any_takes(s, &s->pipelines, DL_WAY_STAGES, m);
-        micro->wanted = pipelines || any_takes(s, &s->tasks, DL_WAY_DATA, m);
+        const bool pipelines = any_takes(s, &s->pipelines, DL_PARTITION_STAGES, m);
+        micro->wanted = pipelines || any_takes(s, &s->tasks, DL_PARTITION_DATA, m);
         if (!micro->wanted) continue;
         micro->cost.layers = dl_arena_alloc(s->arena, layers, sizeof *micro->cost.layers);
-        const struct dl_search_task task = {.strategy = strategy_of(DL_WAY_STAGES, true),
+        const struct dl_search_task task = {.strategy = strategy_of(DL_PARTITION_STAGES, true),
                                             .micro = m};
         if (pipelines) dl_search_add_task(s, &s->tasks, &task);
     }
@@ -410,7 +414,7 @@ static enum dl_code run_data(const struct dl_search *s, const struct dl_search_t
 enum dl_code dl_search_network_run(const struct dl_search *s, const struct dl_search_task *task,
                                    struct dl_search_worker *w, struct dl_err *err) {
     if (task->micro >= 0) return run_pipelines(s, task->micro, w, err);
-    if (task->strategy->way == DL_WAY_DATA) return run_data(s, task, w, err);
+    if (task->strategy->partitioning == DL_PARTITION_DATA) return run_data(s, task, w, err);
     struct dl_search_candidate found = first_of(s, task);
     found.order++;
     return s->request.fixed.micro_batch_samples > 0 ? DL_OK : try_plan(s, &found, NULL, w, err);

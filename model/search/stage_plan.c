@@ -61,7 +61,7 @@ static double device_batch(const struct planner *p, int kind, int64_t n) {
     return p->micro_samples / (double)(n * devices_of(p, kind));
 }
 
-/* A plan for the devices of a stage: what memory and collectives of data parallelism ask. */
+/* A plan for the devices of a stage, as needed by the memory and collective models. */
 static struct dl_plan stage_plan(const struct planner *p, int kind, int64_t n) {
     struct dl_plan plan = *p->plan;
     plan.nodes = n;

@@ -95,7 +95,7 @@ struct dl_kernel_facts {
     /* RMS norm, rotary embedding, gated activations are composed of the operations of PyTorch, in
      * fp32 where the reference code of Llama casts */
     bool eager;
-    bool wide_norms; /* RMS norms take their input cast to fp32 by a kernel of its own */
+    bool fp32_norm_input; /* RMS norms take their input cast to fp32 by a kernel of its own */
 };
 
 /* No framework: each operation is one fused kernel in the precision of the plan. */

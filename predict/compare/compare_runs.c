@@ -47,10 +47,11 @@ static enum dl_code anchor_scale(const struct dl_run_row *run, double measured, 
 static const char *host_remark(const struct dl_run_rows *r, const struct dl_run_row *run) {
     static const double NOTICEABLE = 1.2;
     const struct dl_shared_host shared = dl_shared_host(run->system, &run->plan);
-    if (shared.turns_ratio > 1) {
-        return dl_arena_printf(
-            r->arena, "oversubscribed %.3g times: %.0f devices time-slice a host for %.3g",
-            shared.turns_ratio, shared.device_count, shared.device_count / shared.turns_ratio);
+    if (shared.core_oversubscription_ratio > 1) {
+        return dl_arena_printf(r->arena,
+                               "oversubscribed %.3g times: %.0f devices time-slice a host for %.3g",
+                               shared.core_oversubscription_ratio, shared.device_count,
+                               shared.device_count / shared.core_oversubscription_ratio);
     }
     const double ratio = run->core_ratio;
     if (!dl_known(ratio) || (ratio < NOTICEABLE && ratio > 1 / NOTICEABLE)) return NULL;

@@ -170,7 +170,7 @@ const char *dl_inputs_command(struct dl_context *context, const struct dl_option
 /* Ranks as options; those of axes that the strategy does not split over are 1 and unsaid, the
  * others are said: what is left open would be filled. */
 static void add_ranks(struct dl_text *line, const struct dl_plan *plan) {
-    const bool images = dl_way_splits_layers(plan->strategy->way);
+    const bool images = dl_partitions_layers(plan->strategy->partitioning);
     const struct {
         const char *option;
         unsigned axis;

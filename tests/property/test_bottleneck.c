@@ -37,7 +37,7 @@ static struct dl_plan any_plan(void) {
     while (dl_strategies[count] != NULL) count++;
     const struct dl_strategy *s;
     do s = dl_strategies[upto(count)];
-    while (s->way != DL_WAY_TRANSFORMER);
+    while (s->partitioning != DL_PARTITION_TRANSFORMER);
     struct dl_plan plan = {.strategy = s,
                            .optimizer = DL_ADAM,
                            .input.synthetic = true,

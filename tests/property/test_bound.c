@@ -131,7 +131,7 @@ static struct dl_plan any_plan(uint64_t *seed) {
     uint64_t count = 0;
     while (dl_strategies[count] != NULL) count++;
     const struct dl_strategy *strategy = dl_strategies[check_random(seed) % count];
-    const bool stack = strategy->way == DL_WAY_TRANSFORMER;
+    const bool stack = strategy->partitioning == DL_PARTITION_TRANSFORMER;
     struct dl_plan plan = {.strategy = strategy,
                            .optimizer = DL_MOMENTUM,
                            .input.synthetic = true,

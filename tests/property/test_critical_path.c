@@ -26,7 +26,7 @@ static struct {
     struct dl_pass_cost update;
     struct dl_message messages[LAYERS];
     double dispatch_s, iteration_host_s;
-    bool wait_each, update_remote;
+    bool per_layer_wait, update_remote;
 } world;
 static double more[DL_RESOURCES];
 
@@ -42,7 +42,7 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
         m->duration_s = m->latency_s + m->bandwidth_s;
         m->ready_s = r->gradients[g].ready_s;
     }
-    out->wait_each = world.wait_each, out->update_remote = world.update_remote;
+    out->per_layer_wait = world.per_layer_wait, out->update_remote = world.update_remote;
     return DL_OK;
 }
 static const struct dl_framework_behaviour behaviour = {.name = "any", .synchronize = synchronize};
@@ -76,7 +76,7 @@ static void make_world(void) {
     world.update = any_pass();
     world.dispatch_s = one_in(2) ? any(0.3) : any(0.02);
     world.iteration_host_s = one_in(3) ? any(2) : 0;
-    world.wait_each = one_in(2), world.update_remote = one_in(3);
+    world.per_layer_wait = one_in(2), world.update_remote = one_in(3);
 }
 
 static void run(struct dl_timeline *out) {

@@ -304,7 +304,7 @@ static const struct {
 static int64_t pairs, known[CAUSES];
 
 static bool is_cut(const struct subject *s) {
-    return s->plan.pp > 1 || s->plan.strategy->way == DL_WAY_STAGES;
+    return s->plan.pp > 1 || s->plan.strategy->partitioning == DL_PARTITION_STAGES;
 }
 
 static enum cause known_cause(const struct subject *s, enum change what, bool is_fake) {
@@ -313,7 +313,7 @@ static enum cause known_cause(const struct subject *s, enum change what, bool is
         return dl_framework_number(&s->framework, "queued_when_issued") > 0 ? WAITS : CYCLES;
     if (s->framework.behaviour->has_servers) return SERVERS;
     if (is_fake || what != LINKS) return NONE;
-    return s->plan.strategy->way == DL_WAY_TRANSFORMER ? CHANNELS : CHOICE;
+    return s->plan.strategy->partitioning == DL_PARTITION_TRANSFORMER ? CHANNELS : CHOICE;
 }
 
 /* A pipeline is cut where compute balances, whatever crosses the cut and whichever stage then has

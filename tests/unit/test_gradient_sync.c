@@ -26,7 +26,7 @@ static void ddp_buckets(void **state) {
         check_close(b.sync.messages[i].bytes, bytes[i], 1e-12);
         check_close(b.sync.messages[i].ready_s, starts[i], 1e-12);
     }
-    assert_false(b.sync.wait_each);
+    assert_false(b.sync.per_layer_wait);
     dl_arena_free(&b.fake.arena);
 }
 
@@ -370,7 +370,7 @@ static void caffe_layers(void **state) {
     run(&b, "per-layer");
     assert_int_equal(b.sync.message_count, 2);
     check_close(b.sync.messages[0].bytes, 16.004e6, 1e-12);
-    assert_false(b.sync.wait_each);
+    assert_false(b.sync.per_layer_wait);
     dl_arena_free(&b.fake.arena);
 }
 

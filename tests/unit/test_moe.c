@@ -48,7 +48,7 @@ static void counts(void **state) {
     check_close(g.workload.forward_macs_per_sample,
                 TOKENS * (1000 * H + 2 * (4 * H * H + 2 * TOKENS * H + H * E + 2 * 2 * H * F)), 0);
     check_close(g.tf.experts, E, 0);
-    check_close(g.tf.routed, 2.5, 0);
+    check_close(g.tf.rows_per_token, 2.5, 0);
     check_close(g.tf.expert_elements[DL_TRANSFORMER_BODY], experts, 0);
     /* bias of the projection, and the router */
     check_close(g.tf.whole_elements[DL_TRANSFORMER_BODY], norms + 2 * H - H + H * E, 0);
@@ -150,7 +150,7 @@ static void folded(void **state) {
     struct dl_transformer_split s = split(2, 2, 2);
     s.sequence_parallel = true;
     assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &split_cell, &err), DL_OK);
-    s.folded = 2;
+    s.ep_within_tp_cp = 2;
     assert_int_equal(dl_transformer_expert_ranks(&s), 4);
     assert_int_equal(dl_transformer_expert_replicas(&s), 2);
     const struct dl_transformer_group group = dl_transformer_group_of(&s, DL_AXIS_EP);
@@ -195,8 +195,8 @@ static void crowded_experts(void **state) {
     g.tf.input.experts.imbalance_ratio = 3;
     layer = dl_transformer_layer_at(&g.tf, l, &s);
     check_close(layer.saved.own_elements, 3 * kept + TOKENS * E, 1e-12);
-    check_close(dl_transformer_routed(&g.tf, &s), 6, 0);
-    check_close(dl_transformer_routed(&g.tf, &two), 4, 0);
+    check_close(dl_transformer_rows_per_token(&g.tf, &s), 6, 0);
+    check_close(dl_transformer_rows_per_token(&g.tf, &two), 4, 0);
     assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &full, &err), DL_OK);
     check_close(full.route_bytes, 3 * even.route_bytes, 1e-12);
     /* two GEMMs of 2 h f for each of 2 x 2 more rows of a token */
@@ -406,7 +406,7 @@ static void calls_of_experts(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         g.tf.precision = cases[i].precision;
         policy->loops_experts = cases[i].loops;
-        policy->scales_currently = cases[i].currently;
+        policy->current_scaling = cases[i].currently;
         policy->adds_expert_bias = cases[i].bias;
         policy->routing_operation_count = cases[i].routing;
         check_close(expert_pass(&g, &here, DL_FORWARD).host_operation_count, cases[i].forward, 0);

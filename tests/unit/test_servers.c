@@ -46,7 +46,7 @@ static void parameter_servers(void **state) {
     check_close(push->tail_s, 0.005, 1e-9);
     assert_string_equal(push->limit, "inter");
     assert_string_equal(push->formula, "F-PS-QUEUE");
-    assert_true(b.sync.wait_each && b.sync.update_remote);
+    assert_true(b.sync.per_layer_wait && b.sync.update_remote);
     /* Pulls come in forward order, after the last push: ready at 4 s, copied for 10/6 ms, pushed
      * for 5 ms behind the other worker's, updated with 30 MB of traffic in 0.15 ms. The 10 MB of
      * server 0 go first; the 70 MB on server 1 follow the 10 MB there, and then pass to the
@@ -140,7 +140,7 @@ static void mxnet_device(void **state) {
     check_close(m->ready_s + m->duration_s + m->tail_s - 1, 2e-3 + 2 * 200e6 / 400e9, 0.02);
     /* four owners work side by side */
     check_close(m->duration_s, 2e-3 / 4, 1e-12);
-    assert_true(b.sync.wait_each && b.sync.update_remote);
+    assert_true(b.sync.per_layer_wait && b.sync.update_remote);
     dl_arena_free(&b.fake.arena);
 }
 
@@ -208,7 +208,7 @@ static void mxnet_servers(void **state) {
     check_close(m->ready_s + m->duration_s + m->tail_s,
                 1 + 2 * 40e6 / 12e9 + 0.020 + 120e6 / 200e9 + 0.020, 1e-9);
     assert_string_equal(m->limit, "inter");
-    assert_true(b.sync.wait_each && b.sync.update_remote);
+    assert_true(b.sync.per_layer_wait && b.sync.update_remote);
     dl_arena_free(&b.fake.arena);
 }
 
@@ -264,7 +264,7 @@ static void mxnet_servers_on_the_workers_core(void **state) {
     run(&b, "kvstore-server");
     check_close(b.sync.messages[0].duration_s, 1e-4 + 0.4 * (1 + 48.0 / 46) / 2, 1e-6);
     check_close(b.sync.messages[0].ready_s, 4, 1e-12);
-    assert_true(b.sync.messages[0].tail_s == 0 && !b.sync.wait_each && !b.sync.update_remote);
+    assert_true(b.sync.messages[0].tail_s == 0 && !b.sync.per_layer_wait && !b.sync.update_remote);
     assert_string_equal(b.sync.bound, "parameter-server");
     assert_string_equal(b.sync.messages[0].algorithm, "keys on servers");
     assert_string_equal(b.sync.messages[0].formula, "F-FW-KVSTORE-SERVER");

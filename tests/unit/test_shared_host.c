@@ -44,11 +44,11 @@ static void devices_take_from_each_other(void **state) {
                          three = {.nodes = 3, .devices_per_node = 1};
     struct dl_shared_host s = dl_shared_host(&system, &one);
     assert_true(s.device_count == 1 && s.arithmetic_ratio == 1 && s.memory_ratio == 1 &&
-                s.turns_ratio == 1);
+                s.core_oversubscription_ratio == 1);
     s = dl_shared_host(&system, &three);
     check_close(s.arithmetic_ratio, 1 + 0.6 * 2 / 3, 1e-12); /* two of the three others */
     check_close(s.memory_ratio, 30e9 / 16e9, 1e-12);
-    assert_true(s.turns_ratio == 1);
+    assert_true(s.core_oversubscription_ratio == 1);
     check_close(s.cache_bytes, 8e6 / 3, 1e-12);
 }
 
@@ -58,12 +58,13 @@ static void more_devices_than_cores_take_turns(void **state) {
     struct dl_system system = of(&device);
     const struct dl_plan six = {.nodes = 6, .devices_per_node = 1};
     struct dl_shared_host s = dl_shared_host(&system, &six);
-    check_close(s.turns_ratio, 1.5, 1e-12);
+    check_close(s.core_oversubscription_ratio, 1.5, 1e-12);
     check_close(s.arithmetic_ratio, 1.6, 1e-12); /* 4 work at a time */
     check_close(s.memory_ratio, 40e9 / 16e9, 1e-12);
     system.nodes_share_host = false; /* six machines: one device each */
     s = dl_shared_host(&system, &six);
-    assert_true(s.device_count == 1 && s.turns_ratio == 1 && s.arithmetic_ratio == 1);
+    assert_true(s.device_count == 1 && s.core_oversubscription_ratio == 1 &&
+                s.arithmetic_ratio == 1);
 }
 
 static void what_is_not_known_is_left_alone(void **state) {
@@ -73,7 +74,8 @@ static void what_is_not_known_is_left_alone(void **state) {
     const struct dl_plan two = {.nodes = 2, .devices_per_node = 1};
     device.all_sockets_slowdown_ratio = NAN;
     struct dl_shared_host s = dl_shared_host(&system, &two);
-    assert_true(s.arithmetic_ratio == 1 && s.memory_ratio == 1 && s.turns_ratio == 1);
+    assert_true(s.arithmetic_ratio == 1 && s.memory_ratio == 1 &&
+                s.core_oversubscription_ratio == 1);
     device = one_core();
     device.kind = DL_DEVICE_GPU;
     s = dl_shared_host(&system, &two);
@@ -86,7 +88,7 @@ static void a_pass_is_scaled_by_what_bounds_it(void **state) {
     const struct dl_shared_host s = {.device_count = 2,
                                      .arithmetic_ratio = 1.25,
                                      .memory_ratio = 2,
-                                     .turns_ratio = 3,
+                                     .core_oversubscription_ratio = 3,
                                      .cache_bytes = 1000};
     struct dl_pass_cost large = {.time_s = 1,
                                  .by_limit_s = {[DL_LIMIT_COMPUTE] = 0.6, [DL_LIMIT_MEMORY] = 0.4},
@@ -145,7 +147,7 @@ static void endpoints_take_cores(void **state) {
     struct dl_fake f;
     fake_make(&f);
     f.device.kind = DL_DEVICE_CPU, f.device.architecture = "skylake", f.device.unit_count = 24;
-    f.framework.sync.endpoint_cores = 2, f.framework.sync.knl_endpoint_cores = 4;
+    f.framework.sync.communication_cores = 2, f.framework.sync.knl_communication_cores = 4;
     check_close(dl_shared_host_endpoint_ratio(&f.system, &f.framework, &f.plan), 24.0 / 22, 1e-12);
     f.device.architecture = "knl", f.device.unit_count = 68;
     check_close(dl_shared_host_endpoint_ratio(&f.system, &f.framework, &f.plan), 68.0 / 64, 1e-12);

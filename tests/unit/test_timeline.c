@@ -37,7 +37,7 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
                                                .bandwidth_s = message_s,
                                                .returns = true};
     }
-    out->wait_each = each;
+    out->per_layer_wait = each;
     out->prologue_s = prologue_s;
     return DL_OK;
 }

@@ -358,7 +358,7 @@ static void the_hosts_pace(void **state) {
     g.f.framework.host.dispatch_s = 0;
     assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, &err), DL_OK);
     const struct dl_transformer_pass alone = cell.forward[DL_TRANSFORMER_BODY];
-    check_close(alone.paced_s, 0, 0);
+    check_close(alone.host_bound_s, 0, 0);
     const double factors[] = {0.1, 1, 3}, shares[] = {0, 0.5, 1}, change = 1e-6;
     g.f.device.launch_s = 0;
     for (int i = 0; i < 3; i++) {
@@ -373,8 +373,8 @@ static void the_hosts_pace(void **state) {
         assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, &err), DL_OK);
         const struct dl_transformer_pass pass = cell.forward[DL_TRANSFORMER_BODY];
         const double grown = (step_s[1] - step_s[0]) / (2 * change);
-        assert_true(fabs(pass.paced_s - grown) < 1e-6 * pass.step_s);
-        assert_true(fabs(pass.paced_s / pass.step_s - shares[i]) < 1e-3);
+        assert_true(fabs(pass.host_bound_s - grown) < 1e-6 * pass.step_s);
+        assert_true(fabs(pass.host_bound_s / pass.step_s - shares[i]) < 1e-3);
     }
     dl_arena_free(&g.f.arena);
 }
@@ -402,7 +402,8 @@ static void blocked_host(void **state) {
         assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, &err), DL_OK);
         check_close(cell.forward[DL_TRANSFORMER_BODY].step_s / forward.step_s, 1 + factors[i],
                     1e-9);
-        check_close(cell.forward[DL_TRANSFORMER_BODY].paced_s, factors[i] * forward.step_s, 1e-9);
+        check_close(cell.forward[DL_TRANSFORMER_BODY].host_bound_s, factors[i] * forward.step_s,
+                    1e-9);
         check_close(cell.backward[DL_TRANSFORMER_BODY][DL_RECOMPUTE_FULL].step_s,
                     back.step_s + back.launches * dispatch_s, 1e-9);
     }

@@ -99,22 +99,22 @@ static void gathered_in_8_bits(void **state) {
 }
 
 /* Stage 3 in a pipeline, where a framework gathers once an iteration, is stage 1. */
-static void pipeline_keeps_gathered(void **state) {
+static void no_reshard_with_pipeline(void **state) {
     (void)state;
     struct gpt g;
     struct dl_transformer_mapping first, third;
     make_of(&g, "51200", "0");
-    g.f.framework.transformer.pipeline_keeps_gathered = true;
+    g.f.framework.transformer.no_reshard_with_pipeline = true;
     struct dl_transformer_split s = gpt_split(1, 1, 1, 2, 4);
     map(&g, &s, 1, &first);
     map(&g, &s, 3, &third);
     assert_int_equal(third.shard, 1);
     assert_memory_equal(&third.states[0], &first.states[0], sizeof third.states[0]);
     assert_true(third.gather.time_s == first.gather.time_s && third.unit_gather.time_s == 0);
-    g.f.framework.transformer.pipeline_keeps_gathered = false;
+    g.f.framework.transformer.no_reshard_with_pipeline = false;
     map(&g, &s, 3, &third);
     assert_int_equal(third.shard, 3);
-    g.f.framework.transformer.pipeline_keeps_gathered = true;
+    g.f.framework.transformer.no_reshard_with_pipeline = true;
     s = gpt_split(1, 1, 1, 1, 8);
     map(&g, &s, 3, &third);
     assert_int_equal(third.shard, 3);
@@ -201,7 +201,7 @@ static void peak_of_recomputation(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(master_weights),        cmocka_unit_test(shards_in_fp32),
-        cmocka_unit_test(kept_by_operations),    cmocka_unit_test(pipeline_keeps_gathered),
+        cmocka_unit_test(kept_by_operations),    cmocka_unit_test(no_reshard_with_pipeline),
         cmocka_unit_test(gathered_in_8_bits),    cmocka_unit_test(eager_loss),
         cmocka_unit_test(peak_of_recomputation),
     };

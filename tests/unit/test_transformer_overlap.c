@@ -196,7 +196,7 @@ static void messages_between_parts(void **state) {
     set_pass(&cell.backward[DL_TRANSFORMER_BODY][0], 2);
     dl_transformer_evaluate(&g.tf, &layout, &cell, &boundary, &choice, &r);
     check_close(r.boundary_s, 2.9, 1e-9);
-    g.f.framework.transformer.boundary_overlaps = true;
+    g.f.framework.transformer.p2p_overlap = true;
     dl_transformer_evaluate(&g.tf, &layout, &cell, &boundary, &choice, &r);
     check_close(r.boundary_s, 1.4, 1e-9);
     boundary.time_s = 5;
@@ -229,7 +229,7 @@ static void nothing_hides_behind_a_blocked_host(void **state) {
     struct dl_transformer_result r;
     g.tf.input.blocking_launches = true;
     g.f.framework.transformer.overlaps_gather = true;
-    g.f.framework.transformer.boundary_overlaps = true;
+    g.f.framework.transformer.p2p_overlap = true;
     set_pass(&cell.forward[DL_TRANSFORMER_BODY], 2);
     set_pass(&cell.backward[DL_TRANSFORMER_BODY][0], 4);
     dl_transformer_evaluate(&g.tf, &layout, &cell, &boundary, &choice, &r);
@@ -446,9 +446,9 @@ static void casts_of_a_layer(void **state) {
     check_close(forward_of(&g, "dense", &one).moved_bytes - none, 4 * 7 * m * h, 1e-9);
     policy->casts = DL_CASTS_AFTER_NORM;
     check_close(forward_of(&g, "dense", &one).moved_bytes - none, 4 * 5 * m * h, 1e-9);
-    policy->scales_currently = true;
+    policy->current_scaling = true;
     check_close(forward_of(&g, "dense", &one).moved_bytes - none, 6 * 5 * m * h, 1e-9);
-    policy->scales_currently = policy->casts_weights_once = false;
+    policy->current_scaling = policy->casts_weights_once = false;
     check_close(forward_of(&g, "dense", &one).moved_bytes - none, 4 * (5 * m * h + weights), 1e-9);
     dl_arena_free(&g.f.arena);
 }
@@ -533,7 +533,7 @@ static double norm_bytes(const struct dl_layer *norm, const struct dl_kernel_fac
 /* InternEvo, m = 512 tokens of h = 1024: an RMS norm of fp32 moves 2 + 4 + 4 + 2 bytes an element
  * forward, 2 + 4 + 4 + 4 + 2 and 2 + 4 backward; recomputed, backward has the forward kernels too,
  * with full recomputation once as everything else. */
-static void wide_norms(void **state) {
+static void fp32_norm_input(void **state) {
     (void)state;
     static struct dl_override overrides[] = {
         {.key = "layers", .value = "4"},    {.key = "seq", .value = "512"},
@@ -542,7 +542,7 @@ static void wide_norms(void **state) {
         {.key = "vocab", .value = "51200"}};
     struct gpt g;
     gpt_make(&g, overrides, sizeof overrides / sizeof overrides[0]);
-    const struct dl_kernel_facts facts = {.precision = DL_BF16, .wide_norms = true};
+    const struct dl_kernel_facts facts = {.precision = DL_BF16, .fp32_norm_input = true};
     const struct dl_layer *norm = NULL;
     for (int k = 0; k < g.tf.layer_count && norm == NULL; k++) {
         const struct dl_layer *layer = &g.workload.layers[g.tf.layers[k].index];
@@ -613,7 +613,7 @@ int main(void) {
         cmocka_unit_test(loaded_device),
         cmocka_unit_test(flash_keeps_no_scores),
         cmocka_unit_test(eager_operations),
-        cmocka_unit_test(wide_norms),
+        cmocka_unit_test(fp32_norm_input),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

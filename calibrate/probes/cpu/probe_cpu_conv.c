@@ -1,7 +1,7 @@
 /* probe_cpu_conv.c - probe "conv": two-dimensional convolution by oneDNN, passes fwd, bwd_data,
  * bwd_filter, algorithm "direct", which frameworks request (unverified; "auto" takes Winograd for
  * some shapes). Shape "n= c= f= h= r= s= p=": batch, channels in and out, side, kernel, stride,
- * padding. No bias (its gradient is a kernel of its own in the model). */
+ * padding. No bias (its gradient is a separate kernel in the model). */
 #include "calibrate/probes/cpu/probe_cpu.h"
 
 #ifdef DL_HAVE_ONEDNN

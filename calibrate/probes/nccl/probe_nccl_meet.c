@@ -161,7 +161,7 @@ enum dl_code dl_meet_blame(const struct dl_members *members, const char *what, s
     const double limit_s = dl_meet_patience_s();
     double word = 0;
     if (dl_meeting.rank != 0) {
-        /* tells rank 0 that this rank waits too; exiting now would look like a failure */
+        /* rank 0 learns that this rank waits too; exiting now would look like a failure */
         put(connections[0], &word, sizeof word);
         if (!speaks(0, limit_s + VERDICT_S))
             return dl_fail(err, DL_ERR_BACKEND, "rank 0 of %d hangs: %s has not ended after %.0f s",

@@ -28,7 +28,7 @@ static enum dl_code predict(const struct dl_predict_request *request, struct dl_
 
 const struct dl_strategy dl_st_data = {
     .name = "data",
-    .way = DL_WAY_DATA,
+    .partitioning = DL_PARTITION_DATA,
     .summary =
         "every device holds the whole network and a share of the batch; gradients are summed",
     .axes = DL_AXIS_DP,

@@ -29,7 +29,7 @@ static enum dl_code predict_channel(const struct dl_predict_request *request,
 
 const struct dl_strategy dl_st_filter = {
     .name = "filter",
-    .way = DL_WAY_FILTER,
+    .partitioning = DL_PARTITION_FILTER,
     .summary = "every device computes some of each layer's filters; activations are gathered",
     .axes = DL_AXIS_TP,
     .check = check_filter,
@@ -38,7 +38,7 @@ const struct dl_strategy dl_st_filter = {
 
 const struct dl_strategy dl_st_channel = {
     .name = "channel",
-    .way = DL_WAY_CHANNEL,
+    .partitioning = DL_PARTITION_CHANNEL,
     .summary = "every device holds some input channels of each layer; activations are summed",
     .axes = DL_AXIS_TP,
     .check = check_channel,
@@ -47,7 +47,7 @@ const struct dl_strategy dl_st_channel = {
 
 const struct dl_strategy dl_st_data_filter = {
     .name = "data+filter",
-    .way = DL_WAY_FILTER,
+    .partitioning = DL_PARTITION_FILTER,
     .summary = "filter inside a node, data across nodes",
     .axes = DL_AXIS_DP | DL_AXIS_TP,
     .inside = DL_AXIS_TP,
@@ -57,7 +57,7 @@ const struct dl_strategy dl_st_data_filter = {
 
 const struct dl_strategy dl_st_data_channel = {
     .name = "data+channel",
-    .way = DL_WAY_CHANNEL,
+    .partitioning = DL_PARTITION_CHANNEL,
     .summary = "channel inside a node, data across nodes",
     .axes = DL_AXIS_DP | DL_AXIS_TP,
     .inside = DL_AXIS_TP,

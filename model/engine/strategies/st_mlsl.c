@@ -33,7 +33,7 @@ static enum dl_code predict(const struct dl_predict_request *request, struct dl_
 
 const struct dl_strategy dl_st_mlsl_hybrid = {
     .name = "mlsl-hybrid",
-    .way = DL_WAY_MLSL,
+    .partitioning = DL_PARTITION_MLSL,
     .summary = "model parallel inside a node, data parallel across nodes, on CPUs",
     .axes = DL_AXIS_DP | DL_AXIS_TP,
     .inside = DL_AXIS_TP,

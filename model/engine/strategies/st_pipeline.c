@@ -146,14 +146,14 @@ static enum dl_code explain(const struct pipe *pipe, const struct dl_cost *cost,
     t.forward_start_s = t.backward_start_s =
         dl_arena_alloc(r->arena, (size_t)r->workload->layer_count, sizeof(double));
     for (int i = 0; i < r->workload->layer_count; i++) t.forward_start_s[i] = NAN;
-    const struct dl_parts parts = {.system = r->system,
-                                   .workload = r->workload,
-                                   .framework = r->framework,
-                                   .plan = &p->plan,
-                                   .cost = cost,
-                                   .with_comm = &t,
-                                   .without_comm = &t,
-                                   .arena = r->arena};
+    const struct dl_prediction_inputs parts = {.system = r->system,
+                                               .workload = r->workload,
+                                               .framework = r->framework,
+                                               .plan = &p->plan,
+                                               .cost = cost,
+                                               .with_comm = &t,
+                                               .without_comm = &t,
+                                               .arena = r->arena};
     dl_explain_terms(&parts, out);
     return stage_times(p, r->arena, out, err);
 }
@@ -207,7 +207,7 @@ static enum dl_code predict(const struct dl_predict_request *request, struct dl_
 
 const struct dl_strategy dl_st_pipeline = {
     .name = "pipeline",
-    .way = DL_WAY_STAGES,
+    .partitioning = DL_PARTITION_STAGES,
     .summary = "every device holds some consecutive layers; micro-batches flow through",
     .axes = DL_AXIS_PP,
     .check = check,
@@ -216,7 +216,7 @@ const struct dl_strategy dl_st_pipeline = {
 
 const struct dl_strategy dl_st_data_pipeline = {
     .name = "data+pipeline",
-    .way = DL_WAY_STAGES,
+    .partitioning = DL_PARTITION_STAGES,
     .summary = "pipeline inside a group, data across groups",
     .axes = DL_AXIS_DP | DL_AXIS_PP,
     .inside = DL_AXIS_PP,

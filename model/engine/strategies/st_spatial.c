@@ -16,7 +16,7 @@ static enum dl_code predict(const struct dl_predict_request *request, struct dl_
 
 const struct dl_strategy dl_st_spatial = {
     .name = "spatial",
-    .way = DL_WAY_SPATIAL,
+    .partitioning = DL_PARTITION_SPATIAL,
     .summary = "every device holds all filters and a part of each image; halos are exchanged",
     .axes = DL_AXIS_SP,
     .check = check,
@@ -25,7 +25,7 @@ const struct dl_strategy dl_st_spatial = {
 
 const struct dl_strategy dl_st_data_spatial = {
     .name = "data+spatial",
-    .way = DL_WAY_SPATIAL,
+    .partitioning = DL_PARTITION_SPATIAL,
     .summary = "spatial inside a node, data across nodes",
     .axes = DL_AXIS_DP | DL_AXIS_SP,
     .inside = DL_AXIS_SP,

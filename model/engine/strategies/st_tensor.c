@@ -6,7 +6,7 @@
 
 const struct dl_strategy dl_st_tensor = {
     .name = "tensor",
-    .way = DL_WAY_TRANSFORMER,
+    .partitioning = DL_PARTITION_TRANSFORMER,
     .summary = "matrices of each transformer layer are split over the devices",
     .axes = DL_AXIS_TP,
     .check = dl_transformer_check,
@@ -15,7 +15,7 @@ const struct dl_strategy dl_st_tensor = {
 
 const struct dl_strategy dl_st_data_tensor = {
     .name = "data+tensor",
-    .way = DL_WAY_TRANSFORMER,
+    .partitioning = DL_PARTITION_TRANSFORMER,
     .summary = "tensor inside a node, data across nodes; sequences split too with --cp",
     .axes = DL_AXIS_DP | DL_AXIS_TP | DL_AXIS_SP,
     .inside = DL_AXIS_TP,
@@ -25,7 +25,7 @@ const struct dl_strategy dl_st_data_tensor = {
 
 const struct dl_strategy dl_st_3d = {
     .name = "3d",
-    .way = DL_WAY_TRANSFORMER,
+    .partitioning = DL_PARTITION_TRANSFORMER,
     .summary = "data, tensor and pipeline together; sequences split too with --cp",
     .axes = DL_AXIS_DP | DL_AXIS_TP | DL_AXIS_PP | DL_AXIS_SP,
     .inside = DL_AXIS_TP,
@@ -35,7 +35,7 @@ const struct dl_strategy dl_st_3d = {
 
 const struct dl_strategy dl_st_expert = {
     .name = "expert",
-    .way = DL_WAY_TRANSFORMER,
+    .partitioning = DL_PARTITION_TRANSFORMER,
     .summary = "experts of a mixture spread over the devices",
     .axes = DL_AXIS_DP | DL_AXIS_TP | DL_AXIS_PP | DL_AXIS_SP | DL_AXIS_EP,
     .inside = DL_AXIS_EP,

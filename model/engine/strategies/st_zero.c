@@ -4,7 +4,7 @@
 
 const struct dl_strategy dl_st_zero1 = {
     .name = "zero1",
-    .way = DL_WAY_TRANSFORMER,
+    .partitioning = DL_PARTITION_TRANSFORMER,
     .shard = 1,
     .summary = "data parallel with sharded optimizer state",
     .axes = DL_AXIS_DP,
@@ -14,7 +14,7 @@ const struct dl_strategy dl_st_zero1 = {
 
 const struct dl_strategy dl_st_zero2 = {
     .name = "zero2",
-    .way = DL_WAY_TRANSFORMER,
+    .partitioning = DL_PARTITION_TRANSFORMER,
     .shard = 2,
     .summary = "data parallel with sharded optimizer state and gradients",
     .axes = DL_AXIS_DP,
@@ -24,7 +24,7 @@ const struct dl_strategy dl_st_zero2 = {
 
 const struct dl_strategy dl_st_zero3 = {
     .name = "zero3",
-    .way = DL_WAY_TRANSFORMER,
+    .partitioning = DL_PARTITION_TRANSFORMER,
     .shard = 3,
     .summary = "data parallel with sharded optimizer state, gradients and weights",
     .axes = DL_AXIS_DP,

@@ -24,7 +24,7 @@ const struct dl_strategy *dl_strategy_find(const char *name) {
     return NULL;
 }
 
-bool dl_way_splits_layers(enum dl_split_way way) {
-    return way == DL_WAY_SPATIAL || way == DL_WAY_FILTER || way == DL_WAY_CHANNEL ||
-           way == DL_WAY_MLSL;
+bool dl_partitions_layers(enum dl_partitioning way) {
+    return way == DL_PARTITION_SPATIAL || way == DL_PARTITION_FILTER ||
+           way == DL_PARTITION_CHANNEL || way == DL_PARTITION_MLSL;
 }

@@ -12,20 +12,20 @@
 
 enum dl_axis { DL_AXIS_DP = 1, DL_AXIS_TP = 2, DL_AXIS_PP = 4, DL_AXIS_SP = 8, DL_AXIS_EP = 16 };
 
-/* By which means a strategy splits, which decides how its plans are simulated (canonical.h). */
-enum dl_split_way {
-    DL_WAY_DATA,        /* nothing but the batch */
-    DL_WAY_SPATIAL,     /* images, within layers: split_replica.h; so are the next three */
-    DL_WAY_FILTER,      /* filters */
-    DL_WAY_CHANNEL,     /* input channels */
-    DL_WAY_MLSL,        /* filters, with the messages of MLSL */
-    DL_WAY_STAGES,      /* consecutive layers: pipe.h */
-    DL_WAY_TRANSFORMER, /* a stack of equal layers, states: transformer.h */
+/* What a strategy partitions; selects the engine (canonical.h). */
+enum dl_partitioning {
+    DL_PARTITION_DATA,        /* nothing but the batch */
+    DL_PARTITION_SPATIAL,     /* images, within layers: split_replica.h; so are the next three */
+    DL_PARTITION_FILTER,      /* filters */
+    DL_PARTITION_CHANNEL,     /* input channels */
+    DL_PARTITION_MLSL,        /* filters, with the messages of MLSL */
+    DL_PARTITION_STAGES,      /* consecutive layers: pipe.h */
+    DL_PARTITION_TRANSFORMER, /* a stack of equal layers, states: transformer.h */
 };
 
 struct dl_strategy {
     const char *name, *summary;
-    enum dl_split_way way;
+    enum dl_partitioning partitioning;
     int shard;     /* ZeRO stage that the name implies; 0: as --zero says */
     unsigned axes; /* enum dl_axis, those that may differ from 1 */
     /* the axis that fills a node when the plan leaves it open; 0: none (the first of `axes` takes
@@ -44,6 +44,6 @@ struct dl_strategy {
 extern const struct dl_strategy *const dl_strategies[]; /* NULL-terminated */
 const struct dl_strategy *dl_strategy_find(const char *name);
 /* Whether each layer's work is split over the devices of a replica. */
-bool dl_way_splits_layers(enum dl_split_way way);
+bool dl_partitions_layers(enum dl_partitioning way);
 
 #endif

@@ -73,7 +73,7 @@ void dl_transformer_hold(const struct dl_transformer *tf,
 bool dl_transformer_narrow(const struct dl_transformer *tf, const struct dl_transformer_layer *l);
 
 /* Whether a cast needs the largest value of its tensor first. F-TRANSFORMER-CASTS */
-bool dl_transformer_scales_currently(const struct dl_transformer *tf);
+bool dl_transformer_current_scaling(const struct dl_transformer *tf);
 
 /* F-FW-IDEAL: an all-reduce in pieces of the size that moves bytes cheapest, or by way of servers
  * that move each byte once each way. */

@@ -76,10 +76,10 @@ struct dl_transformer {
     double dense_prefix_layers;   /* transformer layers of another kind before the body */
     /* rows of experts for each token when all ranks have as many: k x capacity factor; 0 without
      * experts */
-    double routed;
-    bool dropless;       /* experts compute every token: ranks may have more of them than others */
-    double chosen_count; /* k */
-    double kv_channels;  /* of the keys of a token; values have about as many */
+    double rows_per_token;
+    bool dropless;      /* experts compute every token: ranks may have more of them than others */
+    double top_k;       /* k */
+    double kv_channels; /* of the keys of a token; values have about as many */
     double heads, kv_heads, experts; /* what can be split; experts: 0 when there are none */
     /* parameters; body: of one layer */
     double split_elements[DL_TRANSFORMER_PARTS], whole_elements[DL_TRANSFORMER_PARTS],
@@ -90,7 +90,7 @@ struct dl_transformer {
     bool by_tokens;            /* the input is a sequence: it can be split along it */
     struct dl_cost_memo *memo; /* for one thread alone; NULL: none */
     /* no stack: `stack` equal units of an arbitrary network, for sharded data parallelism alone */
-    bool plain;
+    bool is_generic_stack;
 };
 
 /* DL_ERR_USAGE when the workload is no single stack of equal transformer layers and the plan splits
@@ -114,7 +114,7 @@ bool dl_transformer_is_stack(const struct dl_workload *workload);
  * as `mapping` says. */
 struct dl_transformer_split {
     int64_t tp, sp, ep, pp, dp, nodes, devices_per_node;
-    int64_t folded; /* as in a plan */
+    int64_t ep_within_tp_cp; /* as in a plan */
     enum dl_mapping mapping;
     bool sequence_parallel;
     int64_t shard_group; /* data ranks that share states out; 0: all */
@@ -127,8 +127,8 @@ double dl_transformer_imbalance(const struct dl_transformer *tf,
                                 const struct dl_transformer_split *split);
 /* Rows that the fullest rank's experts compute for each token of a rank: k c times the imbalance.
  */
-double dl_transformer_routed(const struct dl_transformer *tf,
-                             const struct dl_transformer_split *split);
+double dl_transformer_rows_per_token(const struct dl_transformer *tf,
+                                     const struct dl_transformer_split *split);
 
 /* The layer with its shapes and tensors at the split. */
 struct dl_layer dl_transformer_layer_at(const struct dl_transformer *tf,
@@ -191,7 +191,7 @@ struct dl_transformer_pass {
     double host_operation_count;                       /* that the host issues beside the kernels */
     /* all of it: device, gaps and communication, or the host when that takes longer */
     double step_s;
-    double paced_s; /* F-PACED: by how much step_s grows for each e-fold of the host's time */
+    double host_bound_s; /* F-PACED: by how much step_s grows for each e-fold of the host's time */
 };
 
 void dl_transformer_add_pass(struct dl_transformer_pass *to, const struct dl_transformer_pass *from,

@@ -117,7 +117,7 @@ static void add_tensor(const struct dl_micro_batch_builder *m, const struct dl_t
     if (l->role == DL_TRANSFORMER_ROW || l->role == DL_TRANSFORMER_VOCABULARY)
         add_rows(m, l, half, p);
     if (l->gathers) add_columns(m, half, p);
-    if (l->role != DL_TRANSFORMER_EXPERTS || m->split->folded > 0) return;
+    if (l->role != DL_TRANSFORMER_EXPERTS || m->split->ep_within_tp_cp > 0) return;
     if (!m->split->sequence_parallel) {
         add_comm(&b->reduce, 1, 2 * half, &p->forward);
         add_comm(&b->reduce, 1, 2 * half, &p->data);
@@ -226,15 +226,15 @@ static enum dl_code make_once(struct dl_micro_batch_builder *m, struct dl_transf
     const double nodes = ceil((double)group.ranks / (double)inside.ranks),
                  /* of one copy of each token, with what a capacity or imbalance adds */
         copy_bytes =
-            b->collective_bytes / share * dl_transformer_routed(tf, m->split) / tf->chosen_count;
+            b->collective_bytes / share * dl_transformer_rows_per_token(tf, m->split) / tf->top_k;
     struct dl_collective_time across;
-    b->route_bytes = copy_bytes * places_of(tf->experts, tf->chosen_count, (double)group.ranks);
+    b->route_bytes = copy_bytes * places_of(tf->experts, tf->top_k, (double)group.ranks);
     DL_TRY(dl_transformer_collective(tf, m->split, inside, DL_COLL_ALL_TO_ALL, b->route_bytes,
                                      &b->route, err));
     if (nodes <= 1) return DL_OK;
     DL_TRY(dl_transformer_collective(tf, m->split, group, DL_COLL_ALL_TO_ALL,
-                                     copy_bytes * places_of(tf->experts, tf->chosen_count, nodes),
-                                     &across, err));
+                                     copy_bytes * places_of(tf->experts, tf->top_k, nodes), &across,
+                                     err));
     if (across.time_s > b->route.time_s) b->route = across;
     return DL_OK;
 }
@@ -260,7 +260,8 @@ static enum dl_code make_experts(struct dl_micro_batch_builder *m, struct dl_err
     const struct dl_transformer_split *split = m->split;
     struct dl_transformer_micro_batch *b = m->micro_batch;
     const struct dl_transformer_group group = dl_transformer_group_of(split, DL_AXIS_EP);
-    const bool own = split->sequence_parallel || split->folded > 0; /* tokens of a tensor rank */
+    const bool own =
+        split->sequence_parallel || split->ep_within_tp_cp > 0; /* tokens of a tensor rank */
     const double share = own ? (double)split->tp : 1,
                  ranks = (double)dl_transformer_expert_ranks(split);
     if (ranks <= 1) return DL_OK;
@@ -286,7 +287,7 @@ enum dl_code dl_transformer_make_collectives(struct dl_micro_batch_builder *m, s
                  tokens = tf->tokens / (double)m->split->sp;
     b->collective_bytes = m->micro_samples * tokens * tf->hidden * width;
     b->boundary_bytes = b->collective_bytes / (double)m->split->tp;
-    b->expert_bytes = b->collective_bytes * dl_transformer_routed(tf, m->split);
+    b->expert_bytes = b->collective_bytes * dl_transformer_rows_per_token(tf, m->split);
     DL_TRY(make_tensor(m, err));
     DL_TRY(make_context(m, tokens, width, err));
     DL_TRY(make_experts(m, err));

@@ -11,7 +11,7 @@
  *
  * F-TRANSFORMER-EXPERT-CALLS: where products run one by one (loops_experts) a rank with n experts
  * launches n in place of each of the two of a pass; n casts in place of one, where each takes its
- * scales from its own values (blocks, or scales_currently: scales known before are cast in one
+ * scales from its own values (blocks, or current_scaling: scales known before are cast in one
  * kernel); and in the backward pass allocates, hands over and releases 2 n tensors. Biases that are
  * added by expert cost 2 n operations forward, 5 n backward. The router and its dispatcher add
  * routing_operation_count. Launches on several streams leave no gaps on the device.
@@ -81,7 +81,8 @@ static void add_rows(const struct dl_micro_batch_builder *m, const struct dl_lay
                      struct dl_transformer_pass *out) {
     const double tokens = m->micro_samples * dl_shape_positions(&layer->in),
                  sent = tokens * layer->moe.top_k * layer->in.channels,
-                 received = tokens * dl_transformer_routed(m->tf, m->split) * layer->in.channels;
+                 received =
+                     tokens * dl_transformer_rows_per_token(m->tf, m->split) * layer->in.channels;
     for (int i = 0; i < count; i++) {
         if (table[i].pass != pass) continue;
         const double values = table[i].rows == SENT ? sent : received;
@@ -96,7 +97,7 @@ static double casts_of_one(const struct dl_micro_batch_builder *m,
                            const struct dl_transformer_layer *l, enum dl_pass pass) {
     const struct dl_transformer_policy *policy = &m->tf->framework->transformer;
     const bool blocks = m->tf->precision == DL_MXFP8 || m->tf->precision == DL_NVFP4,
-               currently = dl_transformer_scales_currently(m->tf);
+               currently = dl_transformer_current_scaling(m->tf);
     if (!dl_transformer_narrow(m->tf, l) || policy->casts == DL_CASTS_FUSED ||
         pass == DL_BACKWARD_WEIGHTS || !(blocks || currently))
         return 0;

@@ -7,7 +7,7 @@
  * along the other dimension): 1R and 2 operand bytes a value. Forward casts the input, unless the
  * normalization before it writes 8 bits (casts: after-norm) or a compiler lets every producer do so
  * (fused), and the weight where that is not done once an iteration; backward casts the gradient of
- * the output. Scale factors from the tensor itself (scales_currently) read it once more before;
+ * the output. Scale factors from the tensor itself (current_scaling) read it once more before;
  * mxfp8 has scales of its blocks alone, nvfp4 one of the tensor besides.
  *
  * F-TRANSFORMER-CONTEXT: with context parallelism c of causal attention each rank has a piece of
@@ -72,8 +72,8 @@ void dl_transformer_add_stream(const struct dl_micro_batch_builder *m, enum dl_p
     dl_transformer_add_slow_stream(m, pass, 1, reads, writes, extra_bytes, sign, out);
 }
 
-bool dl_transformer_scales_currently(const struct dl_transformer *tf) {
-    return tf->framework->transformer.scales_currently && tf->precision != DL_MXFP8;
+bool dl_transformer_current_scaling(const struct dl_transformer *tf) {
+    return tf->framework->transformer.current_scaling && tf->precision != DL_MXFP8;
 }
 
 /* Time of torchao's casts for each dimension, scales put in the order of the products included,
@@ -84,7 +84,7 @@ static const double EACH_WAY_SCALE = 1.88;
 static void add_cast(const struct dl_micro_batch_builder *m, enum dl_pass pass, double scale,
                      double elements, double sign, struct dl_transformer_pass *out) {
     const double bytes = 2 * dl_precision_operand_bytes(m->tf->precision);
-    if (dl_transformer_scales_currently(m->tf))
+    if (dl_transformer_current_scaling(m->tf))
         dl_transformer_add_stream(m, pass, elements, 0, 0, sign, out);
     dl_transformer_add_slow_stream(m, pass, scale, elements, 0, bytes * elements, sign, out);
 }
@@ -107,7 +107,7 @@ static bool casts_each_way(const struct dl_transformer *tf) {
 static void add_expert_casts(const struct dl_micro_batch_builder *m, const struct dl_layer *layer,
                              enum dl_pass pass, double sign, struct dl_transformer_pass *out) {
     const double rows = m->micro_samples * dl_shape_positions(&layer->in) *
-                        dl_transformer_routed(m->tf, m->split),
+                        dl_transformer_rows_per_token(m->tf, m->split),
                  h = layer->in.channels, f = layer->requested.hidden,
                  wide = layer->moe.gated ? 2 : 1,
                  weights = layer->moe.held_experts * (wide + 1) * h * f;

@@ -14,7 +14,7 @@
  * o: none w + d + o, stage 1 w + d + o/N, stage 2 w + (d + o)/N, stage 3 (w + d + o)/N and in use
  * the weights of a layer and of the next, or of the head. Where the shards are in fp32 and cast
  * when they are gathered (casts_gathered), masters are the weights: w is 0 at stage 3, d at least
- * 4. With pipeline_keeps_gathered stage 3 of a pipeline is stage 1.
+ * 4. With no_reshard_with_pipeline stage 3 of a pipeline is stage 1.
  */
 #include <math.h>
 #include <string.h>
@@ -28,16 +28,17 @@
 #include "model/engine/transformer/micro_batch_builder.h"
 
 int64_t dl_transformer_expert_ranks(const struct dl_transformer_split *s) {
-    return s->ep * (s->folded > 0 ? s->folded : 1);
+    return s->ep * (s->ep_within_tp_cp > 0 ? s->ep_within_tp_cp : 1);
 }
 
 int64_t dl_transformer_expert_replicas(const struct dl_transformer_split *s) {
-    return s->dp * s->sp * (s->folded > 0 ? s->tp : 1) / (s->folded > 0 ? s->folded : 1);
+    return s->dp * s->sp * (s->ep_within_tp_cp > 0 ? s->tp : 1) /
+           (s->ep_within_tp_cp > 0 ? s->ep_within_tp_cp : 1);
 }
 
 /* Parts into which the ranks of a stage divide the experts' parameters. */
 static double expert_parts(const struct dl_transformer_split *s) {
-    return (double)(dl_transformer_expert_ranks(s) * (s->folded > 0 ? 1 : s->tp));
+    return (double)(dl_transformer_expert_ranks(s) * (s->ep_within_tp_cp > 0 ? 1 : s->tp));
 }
 
 struct dl_transformer_group dl_transformer_group_of(const struct dl_transformer_split *s,
@@ -48,7 +49,8 @@ struct dl_transformer_group dl_transformer_group_of(const struct dl_transformer_
     case DL_AXIS_TP: return (struct dl_transformer_group){s->tp, 1};
     case DL_AXIS_SP: return (struct dl_transformer_group){s->sp, s->tp};
     case DL_AXIS_EP:
-        if (s->folded > 0) return (struct dl_transformer_group){dl_transformer_expert_ranks(s), 1};
+        if (s->ep_within_tp_cp > 0)
+            return (struct dl_transformer_group){dl_transformer_expert_ranks(s), 1};
         return (struct dl_transformer_group){s->ep, inner * (pipeline_inside ? s->pp : 1)};
     case DL_AXIS_PP:
         return (struct dl_transformer_group){s->pp, inner * (pipeline_inside ? 1 : data)};
@@ -62,7 +64,7 @@ struct dl_transformer_group dl_transformer_group_of(const struct dl_transformer_
  */
 static struct dl_transformer_group expert_group(const struct dl_transformer_split *s) {
     const int64_t stages = s->mapping == DL_MAP_PIPELINE_INSIDE && s->dp > 1 ? s->pp : 1;
-    if (s->folded > 0)
+    if (s->ep_within_tp_cp > 0)
         return (struct dl_transformer_group){dl_transformer_expert_replicas(s),
                                              dl_transformer_expert_ranks(s)};
     return (struct dl_transformer_group){s->dp * s->sp, s->dp > 1 ? s->tp * s->ep * stages : s->tp};
@@ -395,7 +397,7 @@ enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
     memset(out, 0, sizeof *out);
     out->split = *split;
     out->asked_shard = shard;
-    if (shard == 3 && split->pp > 1 && tf->framework->transformer.pipeline_keeps_gathered)
+    if (shard == 3 && split->pp > 1 && tf->framework->transformer.no_reshard_with_pipeline)
         shard = 1;
     out->shard = shard;
     out->replicas = (double)(split->dp * split->ep * split->sp);

@@ -126,8 +126,8 @@ static void time_layer(struct dl_micro_batch_builder *m, const struct dl_transfo
     m->facts.attention = asked;
 }
 
-/* One layer into its part; the last body layer goes into the part after it with what it has more or
- * less than the others. */
+/* Adds one layer to its part; the last body layer is added to the last part as its difference from
+ * the other layers. */
 static void add_layer(struct dl_micro_batch_builder *m, const struct dl_transformer_layer *l,
                       const struct layer_kernels *kernels) {
     struct dl_transformer_micro_batch *micro_batch = m->micro_batch;
@@ -155,7 +155,7 @@ static struct dl_transformer_pass difference_of(const struct dl_micro_batch_buil
     for (int i = 0; i < tf->layer_count; i++) {
         if (tf->layers[i].part == DL_TRANSFORMER_BODY) end = &tf->layers[i];
     }
-    if (tf->plain || end == NULL || tf->stack < 2) return difference;
+    if (tf->is_generic_stack || end == NULL || tf->stack < 2) return difference;
     const int last = end->index + (int)(tf->stack - 2) * tf->body_count;
     if (tf->workload->layers[last].consumers == tf->workload->layers[end->index].consumers ||
         (dl_cost_fuses(tf->framework, tf->system->device, tf->precision) &&
@@ -175,7 +175,7 @@ struct kept {
     enum dl_attention_kernel attention;
     enum dl_compiler compiler;
     double compute_scale;
-    int64_t sp, ep, folded;
+    int64_t sp, ep, ep_within_tp_cp;
     bool sequence_parallel;
     struct layer_kernels *layers;
     struct dl_transformer_pass difference;
@@ -194,7 +194,7 @@ static struct kept key_of(const struct dl_micro_batch_builder *m) {
                          .compute_scale = tf->compute_scale,
                          .sp = m->split->sp,
                          .ep = m->split->ep,
-                         .folded = m->split->folded,
+                         .ep_within_tp_cp = m->split->ep_within_tp_cp,
                          .sequence_parallel = m->split->sequence_parallel};
 }
 
@@ -202,7 +202,7 @@ static bool same_kernels(const struct kept *a, const struct kept *b) {
     return dl_memo_entry_same(&a->entry, &b->entry) && a->precision == b->precision &&
            a->attention == b->attention && a->compiler == b->compiler &&
            a->compute_scale == b->compute_scale && a->sp == b->sp && a->ep == b->ep &&
-           a->folded == b->folded && a->sequence_parallel == b->sequence_parallel;
+           a->ep_within_tp_cp == b->ep_within_tp_cp && a->sequence_parallel == b->sequence_parallel;
 }
 
 /* From the memo, or into it. NULL: out of memory. */
@@ -265,7 +265,7 @@ static void divide_micro_batch(const struct dl_transformer *tf,
 static double host_operations(const struct dl_transformer *tf, enum dl_transformer_part part,
                               int recompute) {
     const struct dl_transformer_policy *policy = &tf->framework->transformer;
-    const bool body = part == DL_TRANSFORMER_BODY && !tf->plain;
+    const bool body = part == DL_TRANSFORMER_BODY && !tf->is_generic_stack;
     if (recompute < 0) return body ? policy->dropout_operation_count : 0;
     const double repeated =
         !body || recompute == DL_RECOMPUTE_NONE
@@ -321,7 +321,7 @@ static void finish_pass(const struct dl_transformer *tf, double operations,
     pass->step_s = device_s; /* below 0: what the last layer has less than the others */
     if (!(fmax(device_s, host_s) > 0)) return;
     pass->step_s = tf->input.blocking_launches ? device_s + host_s : hidden_s(device_s, host_s);
-    pass->paced_s =
+    pass->host_bound_s =
         tf->input.blocking_launches ? host_s : pass->step_s * pow(host_s / pass->step_s, HIDING);
 }
 
@@ -332,7 +332,7 @@ static void keep_inputs(const struct dl_transformer *tf, const struct dl_transfo
     const double share = split->sequence_parallel ? (double)split->tp : 1;
     double *kept_bytes = out->kept_bytes[DL_TRANSFORMER_BODY];
     kept_bytes[DL_RECOMPUTE_FULL] = out->collective_bytes / share;
-    if (tf->framework->transformer.selective == DL_SELECTIVE_OPERATIONS && !tf->plain)
+    if (tf->framework->transformer.selective == DL_SELECTIVE_OPERATIONS && !tf->is_generic_stack)
         kept_bytes[DL_RECOMPUTE_SELECTIVE] += kept_bytes[DL_RECOMPUTE_FULL];
 }
 
@@ -354,7 +354,7 @@ enum dl_code dl_transformer_micro_batch_make(const struct dl_transformer *tf,
     out->micro_samples = micro_samples;
     DL_TRY(dl_transformer_make_collectives(&m, err));
     DL_TRY(add_layers(&m, err));
-    if (tf->plain) divide_micro_batch(tf, out);
+    if (tf->is_generic_stack) divide_micro_batch(tf, out);
     for (int p = 0; p < DL_TRANSFORMER_PARTS; p++) {
         const enum dl_transformer_part part = (enum dl_transformer_part)p;
         finish_pass(tf, host_operations(tf, part, -1), &out->forward[p]);

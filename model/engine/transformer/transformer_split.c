@@ -174,9 +174,9 @@ double dl_transformer_imbalance(const struct dl_transformer *tf,
     return usual > 1 ? usual : 1;
 }
 
-double dl_transformer_routed(const struct dl_transformer *tf,
-                             const struct dl_transformer_split *split) {
-    return tf->routed * dl_transformer_imbalance(tf, split);
+double dl_transformer_rows_per_token(const struct dl_transformer *tf,
+                                     const struct dl_transformer_split *split) {
+    return tf->rows_per_token * dl_transformer_imbalance(tf, split);
 }
 
 static enum dl_code find_limits(struct dl_transformer *tf, const struct dl_stack *stack,
@@ -196,8 +196,8 @@ static enum dl_code find_limits(struct dl_transformer *tf, const struct dl_stack
         }
         if (layer->kind == &dl_layer_moe && tf->experts == 0) {
             tf->experts = layer->moe.experts;
-            tf->chosen_count = layer->moe.top_k;
-            tf->routed = layer->moe.top_k * layer->moe.capacity;
+            tf->top_k = layer->moe.top_k;
+            tf->rows_per_token = layer->moe.top_k * layer->moe.capacity;
             tf->dropless = layer->moe.dropless;
         }
         if (tf->layers[i].part != DL_TRANSFORMER_AFTER || layer->tied_to < 0) continue;
@@ -223,7 +223,7 @@ static void prepare_plain(struct dl_transformer *tf, struct dl_arena *arena) {
     const double bytes = tf->framework->sync.bucket_bytes,
                  width = dl_precision_bytes(tf->precision);
     const double pieces = dl_known(bytes) ? ceil(workload->parameters * width / bytes) : 1;
-    tf->plain = true;
+    tf->is_generic_stack = true;
     tf->stack = fmax(1, fmin(pieces, holders));
     tf->whole_elements[DL_TRANSFORMER_BODY] = workload->parameters / tf->stack;
     tf->tensor_count[DL_TRANSFORMER_BODY] = workload->parameter_tensors / tf->stack;
@@ -274,7 +274,7 @@ struct dl_layer dl_transformer_layer_at(const struct dl_transformer *tf,
     const double in = dl_shape_elements(&layer.in), out = dl_shape_elements(&layer.out);
     const bool shares =
         l->role == DL_TRANSFORMER_SAME && l->in == DL_TRANSFORMER_WHOLE && split->sequence_parallel;
-    const bool own = l->role == DL_TRANSFORMER_EXPERTS && split->folded > 0;
+    const bool own = l->role == DL_TRANSFORMER_EXPERTS && split->ep_within_tp_cp > 0;
     const double tokens = sp * (shares || own ? tp : 1);
     divide_tokens(tf, &layer.in, tokens);
     divide_tokens(tf, &layer.out, tokens);
@@ -297,7 +297,7 @@ struct dl_layer dl_transformer_layer_at(const struct dl_transformer *tf,
     if (l->role == DL_TRANSFORMER_EXPERTS) {
         layer.moe.held_experts /= (double)dl_transformer_expert_ranks(split);
         layer.moe.capacity *= dl_transformer_imbalance(tf, split);
-        if (split->folded <= 0) layer.requested.hidden /= tp;
+        if (split->ep_within_tp_cp <= 0) layer.requested.hidden /= tp;
         layer.saved.own_elements = dl_layer_moe_own_elements(&layer);
     }
     return layer;

@@ -161,7 +161,7 @@ static struct dl_pipeline_order order_of(const struct dl_transformer *tf,
                                       .forward_s = forward_s,
                                       .backward_s = backward_s,
                                       .blocks = choice->schedule != DL_INTERLEAVED ||
-                                                !tf->framework->transformer.boundary_overlaps ||
+                                                !tf->framework->transformer.p2p_overlap ||
                                                 tf->input.blocking_launches};
 }
 

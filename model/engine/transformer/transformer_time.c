@@ -22,7 +22,7 @@
 
 struct sums { /* of one micro-batch on the slowest stage */
     double forward_s, backward_s, comm_s, error_s, outside_s, comm_error_s, bytes, by_limit_s[3],
-        step_s, paced_s;
+        step_s, host_bound_s;
     struct dl_resource_use comm;
 };
 
@@ -40,7 +40,7 @@ static void add(struct sums *s, const struct dl_transformer_pass *pass, double t
     s->bytes += times * pass->comm_bytes;
     for (int i = 0; i < 3; i++) s->by_limit_s[i] += times * pass->by_limit_s[i];
     s->step_s += times * pass->step_s;
-    s->paced_s += times * pass->paced_s;
+    s->host_bound_s += times * pass->host_bound_s;
 }
 
 /* Causes of `seconds` of a collective. */
@@ -249,7 +249,7 @@ static void run_stage(const struct dl_transformer_mapping *mapping,
     e->backward_s = m * (one.backward_s + out_s + in_s + add_s);
     e->by_limit_s[DL_LIMIT_MEMORY] = m * (2 * out_s + in_s + add_s);
     e->host_s = m * fmax(0, one.step_s - one.forward_s - one.backward_s - one.comm_s);
-    e->paced_s = m * one.paced_s;
+    e->host_bound_s = m * one.host_bound_s;
     dl_resource_add(&e->comm, &one.comm, m);
     e->comm_error_s = m * one.comm_error_s;
     for (int i = 0; i < 3; i++)
@@ -279,7 +279,7 @@ static void evaluate(const struct dl_transformer *tf, const struct dl_transforme
     e->update_s = mapping->update_s;
     e->bubble_s = pace.bubble_s;
     e->host_s += tf->framework->host.iteration_s;
-    e->paced_s += tf->framework->host.iteration_s;
+    e->host_bound_s += tf->framework->host.iteration_s;
     e->straggler_frac = mapping->straggler_frac;
     if (pp > 1) {
         out->boundary_s = pace.boundary_s;

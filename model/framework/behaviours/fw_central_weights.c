@@ -133,7 +133,7 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
         pull->returns = true;
         pull->ready_s = g == 0 ? r->backward_end_s + update_s : 0; /* in order after the first */
     }
-    out->wait_each = true;
+    out->per_layer_wait = true;
     out->update_remote = true;
     out->host_s = 2 * count * home.issue_s;
     return DL_OK;

@@ -1,5 +1,5 @@
 /* fw_ideal.c - the bound: no host cost, no slowdown, every gradient moved by the cheapest way
- * that the model knows, overlapped with backward and with the next forward as far as data
+ * that the model knows, overlapped with backward and with the next forward where data
  * dependences allow. F-FW-IDEAL.
  *
  * However they are split, S bytes take at least S min T(s)/s over sizes s <= S, T the time of
@@ -98,7 +98,7 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
         usable_s = fmax(usable_s, r->gradients[g].ready_s + bytes * share * way.duration_s);
         out->messages[g].tail_s += usable_s;
     }
-    out->wait_each = true;
+    out->per_layer_wait = true;
     return DL_OK;
 }
 

@@ -70,7 +70,7 @@ static enum dl_code synchronize_device(const struct dl_gradient_sync_request *r,
         m->formula = "F-FW-KVSTORE-DEVICE";
         m->limit = "intra";
     }
-    out->wait_each = out->update_remote = true;
+    out->per_layer_wait = out->update_remote = true;
     return DL_OK;
 }
 
@@ -227,7 +227,7 @@ static enum dl_code synchronize_server(const struct dl_gradient_sync_request *r,
         m->formula = "F-FW-KVSTORE-SERVER";
         m->limit = r->plan->nodes > 1 ? "inter" : "intra";
     }
-    out->wait_each = out->update_remote = true;
+    out->per_layer_wait = out->update_remote = true;
     out->bound = "parameter-server";
     return DL_OK;
 }

@@ -1,8 +1,8 @@
-/* fw_local_steps.c - local SGD: each rank trains by itself and parameters are averaged once in
+/* fw_local_steps.c - local SGD: each rank trains alone and parameters are averaged once in
  * local_step_count steps.
  *
  * F-FW-LOCAL-STEPS. Every H steps one all-reduce averages all parameters, after the step and hidden
- * by nothing; an iteration pays 1/H of it and of the division (read and write of every parameter).
+ * by nothing; an iteration takes 1/H of it and of the division (read and write of every parameter).
  * The wait for the slowest rank is counted as in synchronous training, so that the gain is a lower
  * bound. Source: local-sgd.
  */
@@ -40,7 +40,7 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
 const struct dl_framework_behaviour dl_fw_local_steps = {
     .name = "local-steps",
     .lossy = true,
-    .summary = "ranks train by themselves; parameters are averaged every few steps",
+    .summary = "ranks train alone; parameters are averaged every few steps",
     .source = "local-sgd",
     .fields = fields,
     .synchronize = synchronize,

@@ -164,7 +164,7 @@ static enum dl_code synchronize_network(const struct dl_gradient_sync_request *r
         m->first = from;
         m->returns = true;
     }
-    out->wait_each = out->update_remote = true;
+    out->per_layer_wait = out->update_remote = true;
     out->bound = "parameter-server";
     return DL_OK;
 }
@@ -211,7 +211,7 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
         }
     }
     /* the server updates on the same core */
-    out->wait_each = out->update_remote = !carried;
+    out->per_layer_wait = out->update_remote = !carried;
     out->bound = "parameter-server";
     return DL_OK;
 }

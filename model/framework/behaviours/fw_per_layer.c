@@ -26,7 +26,7 @@ static enum dl_code synchronize(const struct dl_gradient_sync_request *r,
         layer->ready_s = r->gradients[g - 1].ready_s;
         DL_TRY(dl_gradient_sync_collective(r, DL_COLL_ALL_REDUCE, bytes, layer, err));
     }
-    out->wait_each = dl_libraries[r->library]->waits_per_layer;
+    out->per_layer_wait = dl_libraries[r->library]->waits_per_layer;
     return DL_OK;
 }
 

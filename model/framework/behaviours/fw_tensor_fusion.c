@@ -4,7 +4,7 @@
  * F-FW-TENSOR-FUSION. A gradient is noticed at the end of the cycle in which it becomes ready;
  * ranks negotiate which tensors are ready everywhere (F-NEGOTIATION); these are fused in order up
  * to fusion_bytes, a larger tensor is reduced alone. Tensors that share a message are copied into
- * the fusion buffer and back on the collective's stream: each by itself up to 0.20, all by one
+ * the fusion buffer and back on the collective's stream: each separately up to 0.20, all by one
  * kernel from 0.21; on a CPU they take its memory from the computation. The phase of the cycles
  * relative to the iteration is unknown: the timeline averages over it (F-CYCLE-PHASE).
  *
@@ -14,7 +14,7 @@
  * and negotiates nothing meanwhile. The farther the host runs ahead, the larger are messages, and
  * the later they begin. MXNet's engine queues the operation once the gradient is computed.
  *
- * F-FUSION-THREAD. NCCL's kernels the background thread starts alone; a host library works in this
+ * F-FUSION-THREAD. The background thread only starts NCCL's kernels; a host library works in this
  * thread, which negotiates and reduces nothing else meanwhile, so that more tensors gather for the
  * next cycle. The framework copies tensors to the host as they become ready, one after the other
  * at message_s each, while the thread reduces others; it copies them back, at message_s each, from

@@ -62,7 +62,7 @@ static enum dl_code read_row(const struct dl_csv *csv, const struct places *p, i
     return DL_OK;
 }
 
-/* A platform writes raw files too: formats are compared with those of their own process. */
+/* A platform writes raw files too: a format is compared with those of the same process. */
 static const char *platform_of(const struct dl_csv *csv, const struct places *p,
                                const char *format) {
     for (int row = 0; row < csv->row_count; row++) {

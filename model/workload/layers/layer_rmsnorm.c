@@ -6,7 +6,7 @@
  * keys with a weight for each channel; values pass by, untouched. Eager PyTorch (facts): to fp32,
  * square, mean, product, to 16 bits, weight: 6 kernels and 36 bytes an
  * element forward; 10 and 64 for the gradient of the input, 2 and 12 for that of the weight
- * (counted in the reference code of Llama). A fused norm of an input cast to fp32 (wide_norms)
+ * (counted in the reference code of Llama). A fused norm of an input cast to fp32 (fp32_norm_input)
  * moves 2 + 4 bytes in the cast and 4 + 2 in the norm; backward 2 + 4 + 4 and 4 + 2 in the cast of
  * the gradient, and 2 + 4 for that of the weight.
  */
@@ -38,7 +38,7 @@ static void emit_norm(struct dl_emit *emit, double n, double statistics_bytes) {
         if (emit->pass == DL_BACKWARD_WEIGHTS) emit_eager(emit, n, 2.0, 12.0);
         return;
     }
-    if (emit->facts->wide_norms) {
+    if (emit->facts->fp32_norm_input) {
         if (emit->pass == DL_FORWARD) emit_eager(emit, n, 2.0, 12.0);
         if (emit->pass == DL_BACKWARD_DATA) emit_eager(emit, n, 2.0, 16.0);
         if (emit->pass == DL_BACKWARD_WEIGHTS) emit_eager(emit, n, 1.0, 6.0);

@@ -13,8 +13,8 @@ static int propose(const struct dl_advise_state *s, struct dl_advise_change *cha
     if (!s->framework->sync.overlaps_backward && s->plan->dp > 1)
         dl_advise_add(changes, &count, "set", "overlaps_backward=true",
                       "gradients reduced behind backward", "--overlap-grad-reduce");
-    if (!policy->boundary_overlaps && s->plan->pp > 1 && s->plan->schedule == DL_INTERLEAVED)
-        dl_advise_add(changes, &count, "set", "boundary_overlaps=true",
+    if (!policy->p2p_overlap && s->plan->pp > 1 && s->plan->schedule == DL_INTERLEAVED)
+        dl_advise_add(changes, &count, "set", "p2p_overlap=true",
                       "messages between stages behind other micro-batches",
                       "--overlap-p2p-communication");
     return count;
