@@ -44,9 +44,10 @@ static int64_t experts_of(const struct dl_workload *workload) {
 static void take_experts_from_data(struct dl_plan *plan, int64_t devices) {
     const int64_t tp = plan->tp > 0 ? plan->tp : 1, pp = plan->pp > 0 ? plan->pp : 1,
                   cp = plan->sp > 0 ? plan->sp : 1;
-    if (plan->ep <= 1 || plan->ep_within_tp_cp > 0 || plan->dp * tp * pp * cp != devices) return;
-    if (plan->expert_tp <= 0 && plan->dp % plan->ep != 0 && tp > 1) plan->expert_tp = 1;
-    const int64_t folded = plan->expert_tp == 1 && tp > 1 ? common_divisor(plan->ep, tp * cp) : 1,
+    if (plan->ep <= 1 || plan->experts.ep_within_tp_cp > 0 || plan->dp * tp * pp * cp != devices)
+        return;
+    if (plan->experts.tp <= 0 && plan->dp % plan->ep != 0 && tp > 1) plan->experts.tp = 1;
+    const int64_t folded = plan->experts.tp == 1 && tp > 1 ? common_divisor(plan->ep, tp * cp) : 1,
                   beside = plan->ep / folded;
     if (plan->dp % beside == 0) plan->dp /= beside;
 }
@@ -55,16 +56,17 @@ static void take_experts_from_data(struct dl_plan *plan, int64_t devices) {
  * ranks. */
 static enum dl_code fold_experts(struct dl_plan *plan, struct dl_err *err) {
     const int64_t tp = plan->tp > 0 ? plan->tp : 1, sp = plan->sp > 0 ? plan->sp : 1;
-    if (plan->expert_tp <= 0 || plan->expert_tp == tp || plan->ep_within_tp_cp > 0) return DL_OK;
-    if (plan->expert_tp != 1)
+    if (plan->experts.tp <= 0 || plan->experts.tp == tp || plan->experts.ep_within_tp_cp > 0)
+        return DL_OK;
+    if (plan->experts.tp != 1)
         return dl_fail(err, DL_ERR_USAGE,
                        "--etp %lld: expected 1, or the %lld tensor ranks of the other layers",
                        (long long)plan->experts.tp, (long long)tp);
     if (plan->mapping == DL_MAP_PIPELINE_INSIDE)
         return dl_fail(err, DL_ERR_USAGE, "--etp 1: goes with --mapping data-inside");
     if (plan->ep <= 0) plan->ep = 1;
-    plan->ep_within_tp_cp = common_divisor(plan->ep, tp * sp);
-    plan->ep /= plan->ep_within_tp_cp;
+    plan->experts.ep_within_tp_cp = common_divisor(plan->ep, tp * sp);
+    plan->ep /= plan->experts.ep_within_tp_cp;
     return DL_OK;
 }
 

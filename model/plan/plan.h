@@ -40,10 +40,10 @@ struct dl_layer_times;
 struct dl_system;
 
 struct dl_plan_experts {
-    int64_t tp;     /* tensor ranks that split each expert: 1 or, as 0, those of the layers */
-    int64_t folded; /* derived: expert ranks among the tensor and sequence ranks, which ep does not
-                       count; 0: experts are split like other layers */
-    double imbalance_ratio; /* tokens of the fullest rank of experts / mean, from 1 to the ranks of
+    int64_t tp; /* tensor ranks that split each expert: 1 or, as 0, those of the layers */
+    int64_t ep_within_tp_cp; /* derived: expert ranks among the tensor and sequence ranks, which ep
+                                does not count; 0: experts are split like other layers */
+    double imbalance_ratio;  /* tokens of the fullest rank of experts / mean, from 1 to the ranks of
                                experts; 0: the framework's, of a trained router */
 };
 
@@ -69,12 +69,7 @@ struct dl_plan {
     const struct dl_strategy *strategy;
     int64_t nodes, devices_per_node; /* in use */
     int64_t dp, tp, pp, sp, ep;      /* their product is nodes * devices_per_node */
-    int64_t expert_tp; /* tensor ranks that split each expert: 1 or, as 0, those of the layers */
-    int64_t
-        ep_within_tp_cp; /* derived: expert ranks among the tensor and sequence ranks, which ep does
-                          not count; 0: experts are split like other layers */
-    double expert_imbalance; /* tokens of the fullest rank of experts / mean, from 1 to the ranks of
-                                experts; 0: the framework's, of a trained router */
+    struct dl_plan_experts experts;
     double batch_per_device_samples, global_batch_samples;
     double micro_batch_samples; /* 0: no micro-batches */
     enum dl_precision precision;

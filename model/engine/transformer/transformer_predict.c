@@ -37,7 +37,7 @@ struct dl_transformer_split dl_transformer_split_of(const struct dl_plan *plan) 
     return (struct dl_transformer_split){.tp = plan->tp,
                                          .sp = plan->sp,
                                          .ep = plan->ep,
-                                         .ep_within_tp_cp = plan->ep_within_tp_cp,
+                                         .ep_within_tp_cp = plan->experts.ep_within_tp_cp,
                                          .pp = plan->pp,
                                          .dp = plan->dp,
                                          .nodes = plan->nodes,
