@@ -143,11 +143,11 @@ endif
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile tests/tests.mk | sed 's/:.*## /\t/' | expand -t 16
-	@printf '\nVariables: BUILD PREFIX DESTDIR CC CFLAGS V=1 DEVELOPER=1 HARDENING=0 SANITIZE=address,undefined FUZZ_SECONDS DEPS=build|demo|check|all\n'
+	@printf '\nVariables: BUILD PREFIX DESTDIR CC CFLAGS V=1 DEVELOPER=1 HARDENING=0 SANITIZE=address,undefined FUZZ_SECONDS DEPS=build|demo|check|rest|all\n'
 	@printf 'Optional parts (auto|1|0): CUDA NCCL CUDNN MPI ONEDNN OPENBLAS PROTOBUF_C LIBYAML ZLIB SQLITE MICROHTTPD; STATIC=0: shared libraries alone\n'
 
 DEPS ?= check
-deps: ## install what is missing for `make check`, or DEPS=build|demo|all (says what; apt only)
+deps: ## install what is missing for `make check`, or DEPS=build|demo|rest|all (says what; apt only)
 	$(Q)sh packaging/deps.sh $(DEPS)
 
 features: ## look again what is here, and say how to get the rest

@@ -238,7 +238,9 @@ const struct dl_command dl_cmd_import = {
         "TOML. Prints the command line of predict for the same model and plan, or with --json its "
         "parts. Nothing of the file is executed: variables, arrays, functions, conditions and "
         "arithmetic of a script are evaluated where the file determines them; assumptions are "
-        "listed (--env sets a variable, --ranks the number of devices). Three lists "
+        "listed (--env sets a variable, --args the script's arguments, --ranks the number of "
+        "devices). A recipe is known by its name; what it decides beyond the file is said. "
+        "Three lists "
         "follow: arguments that are taken, that cost no time, and that would change the prediction "
         "and are not modelled. An argument that looks like a degree, a precision, a compiler or an "
         "offload and is not known is an error. predict --export writes such files.",

@@ -44,7 +44,7 @@ static const struct dl_config_key llama_keys[] = {
 
 /* Mixtures of experts on top of those. */
 static const struct dl_config_key expert_keys[] = {
-    NUMBER("num_local_experts num_experts n_routed_experts", "experts"),
+    NUMBER("num_local_experts num_experts n_routed_experts num_routed_experts", "experts"),
     NUMBER("num_experts_per_tok experts_per_token moe_topk", "topk"),
     NUMBER("moe_intermediate_size", "expert_ffn"),
     NUMBER("n_shared_experts num_shared_experts", "shared_experts"),
@@ -52,6 +52,7 @@ static const struct dl_config_key expert_keys[] = {
     NUMBER("first_k_dense_replace", "dense_layers"),
     NUMBER("moe_layer_freq decoder_sparse_step interleave_moe_layer_step", "moe_every"),
     KEY("mlp_only_layers", EMPTY),
+    SETS("capacity_factor", NOTED, "the capacity of experts (capacity_factor)"),
     SETS("use_routing_bias use_moe_router_bias", FLAG, "router_bias"),
     KEY("moe_layers router_jitter_noise router_aux_loss_coef output_router_logits norm_topk_prob "
         "scoring_func routed_scaling_factor topk_method topk_group n_group aux_loss_alpha seq_aux "

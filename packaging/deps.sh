@@ -1,20 +1,22 @@
 #!/bin/sh
-# deps.sh [build|demo|check|all] - installs the Debian packages of a set that are missing: says what it will install, uses sudo when not
+# deps.sh [build|demo|check|rest|all] - installs the Debian packages of a set that are missing: says what it will install, uses sudo when not
 # root, and knows apt alone; elsewhere it names the packages. What cannot be installed is said; it stops only when dlmodel itself
 # could not be built (and tested, for check and all).
 #   build   compiler and the libraries that dlmodel links
 #   demo    also what a calibration of a CPU measures with, and gnuplot
 #   check   also what the tests need (default), a real Slurm and PyTorch among them: what is not there is counted as skipped
-#   all     also Chromium, in which tests drive the page of `serve`, and what coverage, fuzzing, valgrind and static analysis need, which are
-#           run by hand; from PyPI into build/python, axe-core (rules of accessibility), Schemathesis (requests from the OpenAPI document) and
-#           PyTorch with torchvision, timm, transformers and diffusers (6 GB; models that tests record)
+#   rest    also what `make check-all` tests besides: Chromium and proxies for the page of `serve`, clang for the fuzzers; from PyPI into
+#           build/python, axe-core (rules of accessibility), Schemathesis (requests from the OpenAPI document) and PyTorch with torchvision,
+#           timm, transformers and diffusers (6 GB; models that tests record)
+#   all     also what coverage, valgrind and static analysis need, which are run by hand
 set -u
 what=${1:-check}
 build='gcc libc6-dev make pkg-config libgsl-dev libcjson-dev'
 demo='libdnnl-dev libopenblas-dev libopenmpi-dev openmpi-bin gnuplot-nox'
 check='libcmocka-dev python3 shellcheck clang-format libmicrohttpd-dev libprotobuf-c-dev protobuf-c-compiler libyaml-dev zlib1g-dev libsqlite3-dev jq zsh locales
     slurm-wlm slurm-client slurm-wlm-basic-plugins munge slurmdbd mariadb-server python3-torch libjansson-dev strace faketime python3-fusepy'
-all='gcovr clang clang-tidy libclang-rt-14-dev cppcheck valgrind chromium python3-venv python3-pip nginx-light caddy openssl ruby'
+rest='clang libclang-rt-14-dev chromium python3-venv python3-pip nginx-light caddy openssl ruby'
+all='gcovr clang-tidy cppcheck valgrind'
 # The first clang that counts conditions (18 or later), where the distribution has one: make mcdc.
 release=$(apt-cache pkgnames clang- 2> /dev/null | sed -n 's/^clang-\(1[89]\|2[0-9]\)$/\1/p' | sort -n | head -n 1)
 [ -z "$release" ] || all="$all clang-$release llvm-$release libclang-rt-$release-dev"
@@ -22,8 +24,9 @@ case $what in
 build) packages=$build ;;
 demo) packages="$build $demo" ;;
 check) packages="$build $demo $check" ;;
-all) packages="$build $demo $check $all" ;;
-*) echo 'usage: deps.sh [build|demo|check|all]' >&2; exit 2 ;;
+rest) packages="$build $demo $check $rest" ;;
+all) packages="$build $demo $check $rest $all" ;;
+*) echo 'usage: deps.sh [build|demo|check|rest|all]' >&2; exit 2 ;;
 esac
 
 # Without these there is no dlmodel and no test; the others are optional.
@@ -69,8 +72,13 @@ fi
 # Debian's PyTorch is older than 2.5, which recording a model needs.
 torch_from_pypi() {
     [ ! -x "$at/torch/bin/python" ] || return 0
+    mkdir -p "$at"
+    if [ "$(df -Pk "$at" | awk 'NR == 2 { print $4 }')" -lt 12000000 ]; then
+        echo 'Going on without PyTorch from PyPI, which needs 12 GB here: tests that record models will be skipped.' >&2
+        return
+    fi
     echo 'Installing from PyPI into build/python/torch: torch, torchvision, timm, transformers, diffusers (6 GB)'
-    python3 -m venv "$at/torch" && "$at/torch/bin/pip" install -q 'torch==2.15.0' 'torchvision==0.29.2' 'timm==1.0.31' \
+    python3 -m venv "$at/torch" && timeout 900 "$at/torch/bin/pip" install -q --no-cache-dir 'torch==2.15.0' 'torchvision==0.29.2' 'timm==1.0.31' \
         'transformers==5.24.0' 'diffusers==0.42.1' && return 0
     rm -rf "$at/torch"
     echo 'Going on without: tests that record models will be skipped.' >&2
@@ -78,7 +86,7 @@ torch_from_pypi() {
 
 # What Debian does not have; tests without it are counted as skipped.
 from_pypi() {
-    [ "$what" = all ] || return 0
+    case $what in rest | all) ;; *) return 0 ;; esac
     at=$(cd "$(dirname "$0")/.." && pwd)/build/python
     torch_from_pypi
     [ ! -d "$at/axe_playwright_python" ] || [ ! -x "$at/schemathesis/bin/schemathesis" ] || return 0

@@ -107,7 +107,7 @@ check: ## set up, build, run every test, then the parts and wrong input again un
 
 CHECKED ?= 0
 check-all: ## check, and what takes longer: all under sanitizers, without optional libraries, long Slurm rounds (CHECKED=1: that alone)
-	$(call set_up,check)
+	$(call set_up,rest)
 	+$(Q)JOBS=$(JOBS) BUILD=$(BUILD) MAKE="$(MAKE)" sh tests/run $(if $(filter 0,$(CHECKED)),all,rest)
 
 check-fast: ## unit and property tests only, without sanitizers

@@ -111,7 +111,7 @@ enum dl_code dl_arguments_fail(struct dl_arguments *a, const char *names, struct
 /* "$NAME" of a variable that a script leaves to its environment. */
 static const char *variable_hint(struct dl_arena *arena, const char *text) {
     const char *dollar = strchr(text, '$');
-    if (dollar == NULL) return "";
+    if (dollar == NULL || (dollar[1] >= '0' && dollar[1] <= '9')) return "";
     if (dollar[1] == '(' || dollar[1] == '{') return ": give a file where it has its value";
     const size_t length =
         strspn(dollar + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");

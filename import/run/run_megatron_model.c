@@ -55,6 +55,7 @@ static const struct foreign {
      "pretrain_t5 t5_", "an encoder and a decoder (T5)"},
     {"model_provider|language_model_checkpoint", "",
      "parts that the program puts together (model_provider)"},
+    {"qa_data_dev|qa_data_test", "", "no training: it evaluates a retriever"},
     {"retro_workdir|retro_add_retriever|retro.retro_project_dir", "retro",
      "retrieval layers (Retro)"},
     {"linear_attention_freq|experimental_attention_variant|linear_attention_type", "",
@@ -82,15 +83,14 @@ static enum dl_code refuse_foreign(struct dl_megatron_reader *r) {
     const char *program = r->run->program != NULL ? r->run->program : "";
     for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
         const struct foreign *f = &foreign[i];
-        const bool by_key = f->keys[0] != '\0' && dl_arguments_flag(r->a, f->keys),
-                   by_program = names_program(f->programs, program);
-        if (by_key)
-            return dl_arguments_fail(r->a, f->keys, r->err,
-                                     "the model has %s, for which no workload has a layer",
-                                     f->what);
-        if (by_program)
-            return dl_fail_at(r->err, r->a->path, 1, 1, program,
-                              "the model has %s, for which no workload has a layer", f->what);
+        const bool idle = strncmp(f->what, "no training", 11) == 0;
+        const char *text =
+            dl_arena_printf(r->a->arena, "%s %s%s", idle ? "there is" : "the model has", f->what,
+                            idle ? "" : ", for which no workload has a layer");
+        if (f->keys[0] != '\0' && dl_arguments_flag(r->a, f->keys))
+            return dl_arguments_fail(r->a, f->keys, r->err, "%s", text);
+        if (names_program(f->programs, program))
+            return dl_fail_at(r->err, r->a->path, 1, 1, program, "%s", text);
     }
     return DL_OK;
 }

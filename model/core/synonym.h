@@ -12,8 +12,8 @@ const char *dl_name_synonym(const char *name);
 /* What stands for a name that is more than one name here: "-s 8xh100_sxm" for a cloud's instance;
  * NULL: none. */
 const char *dl_name_advice(const char *name);
-/* Whether two names have the same letters and digits, in any case: "p5.48xlarge" and
- * "aws-p5-48xlarge", whose cloud may be left out. */
+/* Whether two names have the same letters and digits, in any case; the cloud that an instance's
+ * name begins with may be left out. */
 bool dl_same_name(const char *name, const char *ours);
 
 #endif

@@ -83,6 +83,8 @@ static void put_pass(struct sink *s, const char *name, const char *group,
             .sigma_log = cost->error_s / cost->time_s,
             .limit = limit.key,
             .lane = "compute",
+            .flop = cost->flop,
+            .bytes = cost->bytes,
         });
 }
 
@@ -127,6 +129,8 @@ static void put_messages(struct sink *s) {
                    .value = message->duration_s,
                    .sigma_log = message->sigma_log,
                    .lane = "communication",
+                   .bytes = message->bytes,
+                   .collective = message->name,
                });
     }
 }

@@ -50,7 +50,10 @@ struct dl_term {
     /* of kernels: "arithmetic", "matrix-units", "memory-bandwidth" or "latency"; NULL: no kernels
      */
     const char *limit;
-    const char *lane; /* "compute", "communication", "host", "copy"; NULL */
+    const char *lane;       /* "compute", "communication", "host", "copy"; NULL */
+    double flop;            /* of kernels; 0: none */
+    double bytes;           /* that kernels move, or of the message; 0: none */
+    const char *collective; /* "all_reduce", ... of a message; NULL: none */
 };
 
 /* One micro-batch on one stage of a pipeline, communication inside it included. */
@@ -107,6 +110,8 @@ struct dl_prediction {
     /* of a pipeline, with the terms: each stage, first stage first; else NULL */
     const struct dl_stage_time *stage_times;
     double micro_batches;
+    double stage_message_s; /* between neighbouring stages; 0: hidden, or there is none */
+    bool stages_block;      /* a stage waits for each of its messages */
     struct dl_sent messages;
     /* of a job on nodes of different kinds (heterogeneous.h), in the arena */
     const struct dl_heterogeneous_group *groups;

@@ -15,6 +15,7 @@
 #include "predict/output/advice_print.h"
 #include "predict/output/gains.h"
 #include "predict/output/predicted.h"
+#include "predict/output/chakra.h"
 #include "predict/output/trace.h"
 
 struct asked {
@@ -28,7 +29,9 @@ static const struct dl_option predict_options[] = {
      "print a row for each framework and number of nodes instead of the matrix",
      DL_FLAG(ASKED(rows))},
     {"trace", 0, "FILE", "Output",
-     "write the timeline of the iteration to FILE, for chrome://tracing or Perfetto",
+     "write the timeline of the iteration to FILE: for Perfetto and chrome://tracing, or, where "
+     "its "
+     "name ends in .et, a rank's execution trace of Chakra, which ASTRA-sim reads",
      DL_TEXT(ASKED(trace))},
     {"export", 0, "megatron|torchtitan|deepspeed|sbatch", "Output",
      "print the plan as that framework's arguments or configuration, or as a job script, in place "
@@ -283,7 +286,10 @@ static enum dl_code write_trace(const char *path, const struct dl_predicted *res
             "--trace writes one timeline: give one --framework and one number of --nodes");
     }
     const struct dl_prediction_row row = dl_predicted_row_of(results, &results->rows[0]);
-    return dl_trace_write(path, &row, arena, err);
+    const size_t length = strlen(path);
+    const bool chakra = length > 3 && strcmp(path + length - 3, ".et") == 0;
+    return chakra ? dl_chakra_write(path, &row, arena, err)
+                  : dl_trace_write(path, &row, arena, err);
 }
 
 /* The one plan in a framework's words. */

@@ -28,10 +28,13 @@ if TYPE_CHECKING:
     from .recorder.sources import (from_diffusers, from_export, from_timm, from_torchvision,
                                    from_transformers)
 
-__all__ = ["Answer", "Cancelled", "Error", "Model", "RecordError", "Recorded", "advise",
+__all__ = ["Answer", "Cancelled", "Error", "Model", "RecordError", "Recorded", "Snapshot",
+           "SnapshotError", "advise",
            "campaign", "compare", "explain", "from_diffusers", "from_export", "from_timm",
            "from_torch", "from_torchvision", "from_transformers", "match", "names", "predict",
-           "search", "version"]
+           "read_snapshot", "search", "version"]
+
+from .snapshot import Snapshot, SnapshotError, read_snapshot
 
 # What needs PyTorch (pip install dlmodel[torch]) is loaded when it is asked for.
 _RECORDING = {"from_torch": "", "Recorded": "", "RecordError": "",

@@ -1,4 +1,5 @@
-"""python -m dlmodel SOURCE MODEL: writes a model of a framework as a workload file."""
+"""python -m dlmodel SOURCE MODEL: writes a model of a framework as a workload file, or reads a
+snapshot of memory."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ _EXAMPLES = """examples
   python -m dlmodel timm convnext_base --autocast bf16 -o convnext.json
   python -m dlmodel diffusers stable-diffusion/unet -o unet.json
   python -m dlmodel export model.pt2 -o model.json
+  python -m dlmodel snapshot memory.pickle
 then
   dlmodel predict --workload model.json --nodes 1-16*2
 """
@@ -31,10 +33,10 @@ def _parser() -> argparse.ArgumentParser:
         description="Records one training step of a model without memory or a GPU, and writes it "
                     "as a workload file. Needs PyTorch: pip install dlmodel[torch].")
     parser.add_argument("source", choices=("torch", "transformers", "torchvision", "timm",
-                                           "diffusers", "export"))
+                                           "diffusers", "export", "snapshot"))
     parser.add_argument("model", help="SCRIPT.py:FACTORY, a function that gives a module or a "
                         "(module, example inputs) pair; a config.json or its folder; a name; an "
-                        "archive")
+                        "archive; what torch.cuda.memory._dump_snapshot wrote")
     parser.add_argument("-o", "--output", metavar="FILE", help="workload file; default: NAME.json")
     parser.add_argument("--name", help="name of the workload")
     parser.add_argument("--input", metavar="SHAPE", help="torch: one sample, such as 3x224x224")
@@ -98,10 +100,28 @@ def _record(arguments: argparse.Namespace) -> Any:
     return getattr(sources, "from_" + arguments.source)(arguments.model, **options)
 
 
+def _snapshot(path: str) -> int:
+    from .snapshot import SnapshotError, read_snapshot
+    try:
+        used = read_snapshot(path)
+    except (SnapshotError, OSError) as error:
+        print("dlmodel: error: %s" % error, file=sys.stderr)
+        return 3
+    print("device %d: %d bytes allocated, %d reserved; at the peak %d and %d"
+          % (used.device, used.allocated_bytes, used.reserved_bytes, used.peak_allocated_bytes,
+             used.peak_reserved_bytes))
+    if not used.events:
+        print("dlmodel: note: no history was recorded (torch.cuda.memory._record_memory_history): "
+              "the peak is that of the snapshot's moment", file=sys.stderr)
+    return 0
+
+
 def main(given: Optional[Sequence[str]] = None) -> int:
     """0: written; 2: wrong use; 3: the model could not be recorded; 5: a package is missing."""
     parser = _parser()
     arguments = parser.parse_args(given)
+    if arguments.source == "snapshot":
+        return _snapshot(arguments.model)
     try:
         from .recorder import RecordError
     except ImportError as error:

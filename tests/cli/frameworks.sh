@@ -45,6 +45,19 @@ if jq -e '(.traceEvents | length > 10) and (.traceEvents | all(
 else
     bad 'the trace is in the format of trace viewers' "$(head -c 300 "$SCRATCH/t.json")"
 fi
+if command -v python3 > /dev/null 2>&1; then
+    set -- -w resnet18 -s dgx-h100 -f pytorch-ddp -n 2
+    run explain "$@" --json -q
+    cp "$SCRATCH/out" "$SCRATCH/terms.json"
+    run predict "$@" --trace "$SCRATCH/rank.0.et"
+    check 'a trace of Chakra' 0
+    python3 tests/python/chakra.py "$SCRATCH/rank.0.et" "$SCRATCH/terms.json"
+else
+    echo 'skip a trace of Chakra: no python3 (Debian package python3)'
+fi
+run predict -w vgg16 -s gce-k80 -f tensorflow-ps -n 2 --trace "$SCRATCH/ps.et"
+check 'a trace of Chakra without receivers' 2 "'push 1 of 64' is no collective"
+says 'and no file' test ! -e "$SCRATCH/ps.et"
 run predict -n 2 -s iris-v100 -f pytorch-ddp --trace "$SCRATCH/none/t.json"
 check 'a trace that cannot be written' 5
 

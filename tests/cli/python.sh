@@ -17,6 +17,9 @@ export PYTHONDONTWRITEBYTECODE=1
 PYTHONPATH=$(pwd)/python python3 tests/python/test_dlmodel.py > "$work/out" 2> "$work/err"
 status=$?
 check 'the module gives what the program prints' 0
+PYTHONPATH=$(pwd)/python python3 tests/python/test_snapshot.py > "$work/out" 2> "$work/err"
+status=$?
+check "snapshots of PyTorch's memory" 0
 PYTHONPATH=$(pwd)/python python3 - docs/notebook.ipynb > "$work/out" 2> "$work/err" << 'PY'
 import json, sys
 notebook = json.load(open(sys.argv[1]))

@@ -1,6 +1,6 @@
 #!/bin/sh
 # recorder: models recorded from PyTorch 2 against its own counters and the named workloads. PyTorch, torchvision, timm, transformers and
-# diffusers are those of build/python/torch (make deps DEPS=all), else of python3.
+# diffusers are those of build/python/torch (make deps DEPS=rest), else of python3.
 # shellcheck source=tests/cli/lib.sh
 . tests/cli/lib.sh
 built=$(cd "$(dirname "$DLMODEL")" && pwd)
@@ -12,7 +12,7 @@ for python in "$(pwd)/build/python/torch/bin/python" python3; do
     python=
 done
 if [ -z "$python" ]; then
-    echo 'skip recorder: PyTorch 2.5 or later is not here (make deps DEPS=all)'
+    echo 'skip recorder: PyTorch 2.5 or later is not here (make deps DEPS=rest)'
     exit 0
 fi
 "$python" tests/python/test_recorder.py > "$SCRATCH/out" 2> "$SCRATCH/err"

@@ -1,4 +1,4 @@
-"""axe.py - the accessibility rules of axe-core, run inside a page. axe-core is not part of this repository: `make deps DEPS=all` fetches
+"""axe.py - the accessibility rules of axe-core, run inside a page. axe-core is not part of this repository: `make deps DEPS=rest` fetches
 it, in the Python package axe-playwright-python; DLMODEL_AXE names another axe.min.js."""
 import functools
 import glob
@@ -18,7 +18,7 @@ def source():
     given = os.environ.get("DLMODEL_AXE")
     paths = [given] if given else [p for f in folders for p in glob.glob(os.path.join(f, "axe.min.js"))]
     if not paths:
-        print("skip serve: page: axe-core (make deps DEPS=all)", flush=True)
+        print("skip serve: page: axe-core (make deps DEPS=rest)", flush=True)
         return None
     with open(paths[0], encoding="utf-8") as f:
         return f.read()

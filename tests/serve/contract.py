@@ -1,5 +1,5 @@
 """contract.py - Schemathesis sends what /v1/openapi.json describes, and what it forbids, and compares the answers with it: seeded, and
-for a bounded time. `make deps DEPS=all` fetches it."""
+for a bounded time. `make deps DEPS=rest` fetches it."""
 import os
 import subprocess
 import sys
@@ -21,7 +21,7 @@ def run(what, s, *more):
 
 def main():
     if not os.access(PROGRAM, os.X_OK):
-        print("skip serve: contract: Schemathesis (make deps DEPS=all)")
+        print("skip serve: contract: Schemathesis (make deps DEPS=rest)")
         sys.exit(0)
     with Service() as s:
         run("without tokens", s)

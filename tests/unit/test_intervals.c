@@ -493,8 +493,7 @@ static void decisions_by_hand(void **state) {
     dl_arena_free(&arena);
 }
 
-/* 10 % apart: distinguished where 80 % intervals of the difference are 2 %, not where they are 20 %.
- */
+/* 10 % apart: distinguished where 80 % intervals of the difference are 2 %, not where 20 %. */
 static void ties(void **state) {
     (void)state;
     const struct dl_prediction a = {.iteration_s = 1,

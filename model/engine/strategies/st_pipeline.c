@@ -131,6 +131,7 @@ static enum dl_code stage_times(const struct dl_pipe *p, struct dl_arena *arena,
         times[s] = (struct dl_stage_time){p->forward_step_s[s], p->backward_step_s[s]};
     out->stage_times = times;
     out->micro_batches = p->micro_batches;
+    out->stage_message_s = p->message_s;
     return DL_OK;
 }
 

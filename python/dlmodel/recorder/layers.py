@@ -333,11 +333,11 @@ class Builder:
                           k=k if rows else k / batch / experts, n=n, count=experts,
                           grows="m" if rows else "k")
         # Another operation with products: one GEMM of as many multiply-adds.
-        grows = any(self.values[v].batched for v in op.inputs)
-        macs = op.flop / 2 / (batch if grows else 1)
+        batched = any(self.values[v].batched for v in op.inputs)
+        macs = op.flop / 2 / (batch if batched else 1)
         size = max(1, round(macs ** (1 / 3)))
         return Kernel(pass_name, m=size, n=size, k=macs / size / size,
-                      grows="count" if grows else "none")
+                      grows="count" if batched else "none")
 
     def _grows(self, left: Any, right: Any) -> str:
         """The extent of a product that the batch multiplies."""
