@@ -5,15 +5,15 @@
 #include <math.h>
 
 int64_t dl_server_count(const struct dl_plan *plan) {
-    return plan->servers > 0 ? plan->servers : plan->nodes;
+    return plan->parameter_servers.count > 0 ? plan->parameter_servers.count : plan->nodes;
 }
 
 bool dl_servers_colocated(const struct dl_framework *framework, const struct dl_plan *plan) {
-    return framework->sync.messages.servers_colocated && plan->server_nodes == NULL;
+    return framework->sync.messages.servers_colocated && plan->parameter_servers.nodes == NULL;
 }
 
 static const struct dl_system *system_of_servers(const struct dl_gradient_sync_request *r) {
-    return r->plan->server_nodes != NULL ? r->plan->server_nodes : r->system;
+    return r->plan->parameter_servers.nodes != NULL ? r->plan->parameter_servers.nodes : r->system;
 }
 
 double dl_servers_sum_s(const struct dl_gradient_sync_request *r, double bytes, double terms) {
