@@ -154,7 +154,7 @@ double dl_server_queue_pass(struct dl_server_queue *queue, int server, double by
                                                     : servers->worker_push_s_per_byte),
                  each_s = at_server_s(queue, bytes / parts);
     double at_server_from_s = ready_s;
-    /* All pulls are asked for at once: a server answers one when it comes to it. Pushes leave in
+    /* All pulls are requested at once; a server answers them one after the other. Pushes leave in
      * the order of the worker. */
     if (queue->pull && !all) at_server_from_s = fmax(ready_s, queue->server_free_s[server]);
     *start_s = fmax(at_server_from_s, queue->worker_free_s);
