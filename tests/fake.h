@@ -146,7 +146,7 @@ static inline void fake_system(struct dl_fake *f) {
 static inline bool fake_try(struct dl_framework *f, const char *key, double value) {
     char *own = (char *)&f->own;
     const bool flag = value != 0;
-    const int choice = (int)value;
+    const int choice = isnan(value) ? -1 : (int)value;
     for (const struct dl_field *field = f->behaviour->fields; field != NULL && field->key != NULL;
          field++) {
         if (strcmp(field->key, key) != 0) continue;

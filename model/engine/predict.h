@@ -60,6 +60,13 @@ struct dl_term {
 struct dl_stage_time {
     double forward_s, backward_s;
 };
+/* The schedule of a pipeline. */
+struct dl_stage_schedule {
+    const struct dl_stage_time *times; /* first stage first; NULL: not requested, or no pipeline */
+    double micro_batches;
+    double message_s; /* between neighbouring stages; 0: hidden, or there is none */
+    bool blocks;      /* a stage waits for each of its messages */
+};
 
 struct dl_heterogeneous_group; /* heterogeneous.h */
 
@@ -106,12 +113,8 @@ struct dl_prediction {
     const char **warnings;
     int warning_count;
     struct dl_term *terms;
-    int term_count; /* only on request */
-    /* of a pipeline, with the terms: each stage, first stage first; else NULL */
-    const struct dl_stage_time *stage_times;
-    double micro_batches;
-    double stage_message_s; /* between neighbouring stages; 0: hidden, or there is none */
-    bool stages_block;      /* a stage waits for each of its messages */
+    int term_count;                    /* only on request */
+    struct dl_stage_schedule schedule; /* with the terms */
     struct dl_sent messages;
     /* of a job on nodes of different kinds (heterogeneous.h), in the arena */
     const struct dl_heterogeneous_group *groups;

@@ -83,11 +83,15 @@ static void list_virtual_stages(struct combination *c) {
     }
 }
 
+static bool fits(const struct dl_search *s, double memory_bytes) {
+    return !dl_known(s->capacity_bytes) || memory_bytes <= s->capacity_bytes;
+}
+
 void dl_search_consider(const struct dl_search *s, struct dl_search_worker *w,
                         struct dl_search_candidate *found) {
     const struct dl_search_request *r = &s->request;
     w->evaluated_count++;
-    found->fits = !dl_known(s->capacity_bytes) || found->memory_bytes <= s->capacity_bytes;
+    found->fits = fits(s, found->memory_bytes);
     if (!found->fits) {
         w->rejected_count[DL_NOT_MEMORY]++;
         if (!w->has_nearest || found->memory_bytes < w->nearest.memory_bytes) w->nearest = *found;
@@ -111,11 +115,12 @@ static void try_plan(struct combination *c, const struct dl_transformer_mapping 
     const double limit_s = dl_search_limit_s(c->s, c->w, &mapping->split);
     c->order++;
     dl_transformer_least(&c->s->tf, mapping, micro_batch, boundary, choice, &result);
-    if (result.fits && dl_search_is_beyond(result.iteration.iteration_s, limit_s)) {
+    const bool may_be_kept = fits(c->s, result.memory.total_bytes);
+    if (may_be_kept && dl_search_is_beyond(result.iteration.iteration_s, limit_s)) {
         c->w->rejected_count[DL_NOT_FASTER]++;
         return;
     }
-    if (mapping->split.pp > 1 && result.fits)
+    if (mapping->split.pp > 1 && may_be_kept)
         dl_transformer_evaluate(&c->s->tf, mapping, micro_batch, boundary, choice, &result);
     struct dl_search_candidate found = {.split = mapping->split,
                                         .choice = *choice,

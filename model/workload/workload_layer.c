@@ -207,12 +207,12 @@ static enum dl_code check_keys(struct dl_build *b, const struct dl_entry *e,
     unsigned keys = dl_entry_keys(e), missing = kind->needs & ~keys,
              extra = keys & ~(kind->needs | kind->takes);
     if (missing != 0) {
-        return dl_fail(b->err, DL_ERR_INPUT, "a %s needs '%s'", kind->name,
+        return dl_fail(b->err, DL_ERR_INPUT, "layers of kind %s need '%s'", kind->name,
                        dl_layer_key_names[__builtin_ctz(missing)]);
     }
     if (extra != 0) {
-        return dl_layer_fail(b->err, extra & (~extra + 1u), "a %s has no '%s'", kind->name,
-                             dl_layer_key_names[__builtin_ctz(extra)]);
+        return dl_layer_fail(b->err, extra & (~extra + 1u), "layers of kind %s have no '%s'",
+                             kind->name, dl_layer_key_names[__builtin_ctz(extra)]);
     }
     if (e->with_count > 0)
         return dl_fail(b->err, DL_ERR_INPUT, "'with' belongs to a block, not to a layer");
@@ -326,8 +326,8 @@ enum dl_code dl_build_layer(struct dl_build *b, const struct dl_frame *frame, in
     }
     if (check_keys(b, e, kind) != DL_OK) return dl_build_fault(b, frame, at, b->err->key);
     if (input_count < kind->inputs_min || input_count > kind->inputs_max) {
-        dl_fail(b->err, DL_ERR_INPUT, "a %s has %d to %d inputs, found %d", kind->name,
-                kind->inputs_min, kind->inputs_max, input_count);
+        dl_fail(b->err, DL_ERR_INPUT, "layers of kind %s have %d to %d inputs, found %d",
+                kind->name, kind->inputs_min, kind->inputs_max, input_count);
         return dl_build_fault(b, frame, at, "from");
     }
     struct dl_layer *layer = new_layer(b);

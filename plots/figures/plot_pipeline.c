@@ -102,30 +102,30 @@ static enum dl_code order_of(struct dl_context *context, const struct dl_plot_on
                              struct dl_pipeline_order *out, struct dl_err *err) {
     const struct dl_prediction *one = &p->prediction;
     const int stages = (int)p->plan.pp;
-    if (one->stage_times == NULL)
+    if (one->schedule.times == NULL)
         return dl_fail(err, DL_ERR_USAGE,
                        "plot pipeline: this plan has no pipeline; give --pp 2 or more, and a "
                        "framework that pipelines (--framework megatron)");
     const double parts = dl_pipe_virtual_stages(&p->plan);
-    if (stages > DL_PLOT_GROUPS || 2 * stages * parts * one->micro_batches > MAX_PASSES)
+    if (stages > DL_PLOT_GROUPS || 2 * stages * parts * one->schedule.micro_batches > MAX_PASSES)
         return dl_fail(err, DL_ERR_USAGE,
                        "plot pipeline: %.0f passes on %d stages, and a figure holds %d on %d; give "
                        "a smaller --global-batch",
-                       2 * stages * parts * one->micro_batches, stages, (int)MAX_PASSES,
+                       2 * stages * parts * one->schedule.micro_batches, stages, (int)MAX_PASSES,
                        (int)DL_PLOT_GROUPS);
     double *forward_s = dl_arena_alloc(context->arena, 2 * (size_t)stages, sizeof *forward_s);
     for (int s = 0; s < stages; s++) {
-        forward_s[s] = one->stage_times[s].forward_s;
-        forward_s[stages + s] = one->stage_times[s].backward_s;
+        forward_s[s] = one->schedule.times[s].forward_s;
+        forward_s[stages + s] = one->schedule.times[s].backward_s;
     }
     *out = (struct dl_pipeline_order){.schedule = p->plan.schedule,
                                       .stages = stages,
                                       .parts = (int)parts,
-                                      .micro_batches = (int)one->micro_batches,
+                                      .micro_batches = (int)one->schedule.micro_batches,
                                       .forward_s = forward_s,
                                       .backward_s = forward_s + stages,
-                                      .message_s = one->stage_message_s,
-                                      .blocks = one->stages_block};
+                                      .message_s = one->schedule.message_s,
+                                      .blocks = one->schedule.blocks};
     return DL_OK;
 }
 

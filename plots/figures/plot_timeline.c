@@ -185,7 +185,7 @@ enum dl_code dl_plot_timeline(struct dl_context *context, const struct dl_option
     if (device_s <= 0) {
         return dl_fail(err, DL_ERR_USAGE,
                        "this strategy has no timeline of single layers; plot %s shows its parts",
-                       one->stage_times != NULL ? "pipeline" : "breakdown");
+                       one->schedule.times != NULL ? "pipeline" : "breakdown");
     }
     DL_TRY(finish_device(&out->table, one, device_s, network_s, err));
     DL_TRY(add_lane(&out->table, one, "communication", NETWORK, &network_s, err));

@@ -214,11 +214,11 @@ static void predicted_plans(void **state) {
         sim.schedule = f.plan.schedule;
         sim.stages = (int)f.plan.pp;
         sim.parts = f.plan.schedule == DL_INTERLEAVED ? 2 : 1;
-        sim.batches = (int)p.micro_batches;
+        sim.batches = (int)p.schedule.micro_batches;
         double most_s = 0;
         for (int s = 0; s < sim.stages; s++) {
-            sim.forward_s[s] = p.stage_times[s].forward_s;
-            sim.backward_s[s] = p.stage_times[s].backward_s;
+            sim.forward_s[s] = p.schedule.times[s].forward_s;
+            sim.backward_s[s] = p.schedule.times[s].backward_s;
             most_s = fmax(most_s, sim.forward_s[s] + sim.backward_s[s]);
         }
         simulate();
@@ -266,18 +266,18 @@ static void transformers_end_as_drawn(void **state) {
                                     &g.f.arena, &p, &err),
                          DL_OK);
         for (int s = 0; s < plan->pp; s++) {
-            forward_s[s] = p.stage_times[s].forward_s;
-            backward_s[s] = p.stage_times[s].backward_s;
+            forward_s[s] = p.schedule.times[s].forward_s;
+            backward_s[s] = p.schedule.times[s].backward_s;
         }
         const struct dl_pipeline_order order = {.schedule = plan->schedule,
                                                 .stages = (int)plan->pp,
                                                 .parts = 1,
-                                                .micro_batches = (int)p.micro_batches,
+                                                .micro_batches = (int)p.schedule.micro_batches,
                                                 .forward_s = forward_s,
                                                 .backward_s = backward_s,
-                                                .message_s = p.stage_message_s,
-                                                .blocks = p.stages_block};
-        assert_true(p.stage_message_s > 0 && p.stages_block);
+                                                .message_s = p.schedule.message_s,
+                                                .blocks = p.schedule.blocks};
+        assert_true(p.schedule.message_s > 0 && p.schedule.blocks);
         assert_int_equal(dl_pipeline_passes(&order, &g.f.arena, &passes, &count, &err), DL_OK);
         for (int i = 0; i < count; i++) end_s = fmax(end_s, passes[i].end_s);
         check_close(end_s + p.update_s + g.f.framework.host.iteration_s + p.straggler_s +

@@ -312,11 +312,13 @@ static void framework_version_selects_the_release(void **state) {
     assert_true(by_column[0] > 1.02 * by_column[1]);
     check_close(by_column[1], by_column[2], 1e-12);
     predict_versions(text, by_option, none, ROWS, "1.8", &arena);
-    for (int i = 4; i < 7; i++) {
+    for (int i = 5; i < 7; i++) {
         check_close(by_column[i], by_option[i], 1e-12);
         assert_non_null(strstr(remarks[i], "default release 1.8"));
     }
+    check_close(by_column[4], by_column[2], 1e-12);
     assert_non_null(strstr(remarks[4], "covers framework_version \"NGC 20.061\""));
+    assert_non_null(strstr(remarks[4], "nearest earlier release NGC 20.12"));
     assert_non_null(strstr(remarks[5], "framework_version is empty"));
     assert_null(remarks[7]); /* has no releases to choose from */
     dl_arena_free(&arena);

@@ -269,7 +269,7 @@ static void latent_errors(void **state) {
                            "{'kind':'latent_keys','from':['x','x'],'heads':5,'rotary':2}]}",
                  "layers[1]", "5 heads");
     expect_error(TOKENS(8) "{'kind':'embedding','rows':9,'out':12},{'kind':'latent'}]}",
-                 "layers[1]", "needs 'out'");
+                 "layers[1]", "layers of kind latent need 'out'");
 }
 
 /* h = 10, f = 6, 4 experts, 2 for each of 8 tokens. Gated: router 40, first 4 * 10 * 12, second 4 *
@@ -357,7 +357,8 @@ static void recorded_work(void **state) {
     dl_arena_free(&net.arena);
     expect_error(TOKENS(8) "{'kind':'recorded','out':2,'work':{'weights':{'w':0}}}]}", "work",
                  "weights.w: expected at least 1");
-    expect_error(TOKENS(8) "{'kind':'dense','out':2,'work':{}}]}", "work", "a dense has no 'work'");
+    expect_error(TOKENS(8) "{'kind':'dense','out':2,'work':{}}]}", "work",
+                 "layers of kind dense have no 'work'");
 }
 
 static void views_and_copies(void **state) {

@@ -129,9 +129,9 @@ static enum dl_code stage_times(const struct dl_pipe *p, struct dl_arena *arena,
     struct dl_stage_time *times = dl_arena_alloc(arena, (size_t)p->stages, sizeof *times);
     for (int s = 0; s < p->stages; s++)
         times[s] = (struct dl_stage_time){p->forward_step_s[s], p->backward_step_s[s]};
-    out->stage_times = times;
-    out->micro_batches = p->micro_batches;
-    out->stage_message_s = p->message_s;
+    out->schedule.times = times;
+    out->schedule.micro_batches = p->micro_batches;
+    out->schedule.message_s = p->message_s;
     return DL_OK;
 }
 

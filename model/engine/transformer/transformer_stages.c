@@ -238,8 +238,8 @@ void dl_transformer_stage_times(const struct dl_transformer_parts *t, struct dl_
                                           stage = with_shards(t->tf, &t->mapping, &kernels);
         times[i] = (struct dl_stage_time){stage.forward_s, stage.backward_s};
     }
-    out->stage_times = times;
-    out->micro_batches = t->choice.micro_batches;
-    out->stage_message_s = dl_transformer_cuts_evenly(&t->mapping) ? 0 : t->boundary.time_s;
-    out->stages_block = blocks(t->tf, &t->choice);
+    out->schedule.times = times;
+    out->schedule.micro_batches = t->choice.micro_batches;
+    out->schedule.message_s = dl_transformer_cuts_evenly(&t->mapping) ? 0 : t->boundary.time_s;
+    out->schedule.blocks = blocks(t->tf, &t->choice);
 }
