@@ -3,22 +3,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/core/columns.h"
 #include "model/catalog/command.h"
 #include "fits/compare_fit.h"
 #include "predict/options/where.h"
 
 enum { MAX_GROUPS = 64 };
 
-static const struct dl_column columns[] = {
-    {"fit", "fit", "", DL_COLUMN_STRING, 0, 0},
-    {"key", "key", "", DL_COLUMN_STRING, 0, 0},
-    {"start", "start", "", DL_COLUMN_NUMBER, 0, 4},
-    {"value", "value", "", DL_COLUMN_NUMBER, 0, 4},
-    {"rows", "rows", "", DL_COLUMN_INTEGER, 0, 0},
-    {"error_before_pct", "before", "%", DL_COLUMN_NUMBER, 0, 3},
-    {"error_after_pct", "after", "%", DL_COLUMN_NUMBER, 0, 3},
-    {"left_out_rows", "unseen rows", "", DL_COLUMN_INTEGER, 0, 0},
-    {"left_out_error_pct", "unseen", "%", DL_COLUMN_NUMBER, 0, 3},
+/* What the columns show of one key of a fit. */
+struct facts {
+    const char *fit, *key;
+    double start, value, error_before_pct, error_after_pct, left_out_error_pct;
+    int rows, left_out_rows;
+};
+#define SHOWN(member, heading, unit, digits)                                                       \
+    DL_SHOWN(struct facts, member, #member, heading, unit, 0, digits, 0, NULL)
+static const struct dl_list_column columns[] = {
+    SHOWN(fit, "fit", "", 0),
+    SHOWN(key, "key", "", 0),
+    SHOWN(start, "start", "", 4),
+    SHOWN(value, "value", "", 4),
+    SHOWN(rows, "rows", "", 0),
+    SHOWN(error_before_pct, "before", "%", 3),
+    SHOWN(error_after_pct, "after", "%", 3),
+    SHOWN(left_out_rows, "unseen rows", "", 0),
+    SHOWN(left_out_error_pct, "unseen", "%", 3),
 };
 
 static enum dl_code read_fit(const struct dl_options *options, struct dl_arena *arena,
@@ -45,16 +54,16 @@ static enum dl_code read_fit(const struct dl_options *options, struct dl_arena *
 static void add_rows(struct dl_table *table, const char *name, const struct dl_fit *fit,
                      int left_rows, double left_pct) {
     for (int i = 0; i < fit->count; i++) {
-        union dl_cell *cells = dl_table_row(table);
-        cells[0].string = name;
-        cells[1].string = fit->values[i].key;
-        cells[2].number = fit->values[i].start_value;
-        cells[3].number = fit->values[i].value;
-        cells[4].integer = fit->rows;
-        cells[5].number = fit->error_before_pct;
-        cells[6].number = fit->error_after_pct;
-        cells[7].integer = left_rows;
-        cells[8].number = left_pct;
+        const struct facts facts = {.fit = name,
+                                    .key = fit->values[i].key,
+                                    .start = fit->values[i].start_value,
+                                    .value = fit->values[i].value,
+                                    .rows = fit->rows,
+                                    .error_before_pct = fit->error_before_pct,
+                                    .error_after_pct = fit->error_after_pct,
+                                    .left_out_rows = left_rows,
+                                    .left_out_error_pct = left_pct};
+        dl_list_add(table, columns, &facts);
     }
 }
 
@@ -102,7 +111,7 @@ enum dl_code dl_compare_fit_run(struct dl_context *context, const struct dl_opti
     enum dl_format format = DL_FORMAT_TEXT;
     DL_TRY(dl_output_format(options, &format, err));
     DL_TRY(read_fit(options, context->arena, &fit, err));
-    dl_table_init(&table, context->arena, columns, sizeof columns / sizeof columns[0]);
+    dl_list_table(&table, context->arena, DL_LIST(columns), 0);
     DL_TRY(dl_compare_fit(data, csvs, count, anchor, &fit, err));
     add_rows(&table, "all", &fit, 0, NAN);
     const char *groups[MAX_GROUPS];

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/core/columns.h"
 #include "model/catalog/command.h"
 #include "fits/generalize_print.h"
 
@@ -11,17 +12,20 @@
 #define LEAST_LOG 0.02 /* intervals are at least this wide: fits stop there */
 enum { MAX_SOURCES = 256 };
 
-static const struct dl_column columns[] = {
-    {"key", "constant", "", DL_COLUMN_STRING, 0, 0},
-    {"value", "in its file", "", DL_COLUMN_NUMBER, 0, 4},
-    {"fitted", "fitted", "", DL_COLUMN_NUMBER, 0, 4},
-    {"low", "low", "", DL_COLUMN_NUMBER, 0, 4},
-    {"high", "high", "", DL_COLUMN_NUMBER, 0, 4},
-    {"sources", "sources", "", DL_COLUMN_INTEGER, 0, 0},
-    {"rows", "rows", "", DL_COLUMN_INTEGER, 0, 0},
-    {"largest_move_pct", "moves", "%", DL_COLUMN_NUMBER, 0, 3},
-    {"without", "without", "", DL_COLUMN_STRING, 0, 0},
-    {"refused", "refused because", "", DL_COLUMN_STRING, 0, 0},
+/* What the columns show of one constant. */
+struct facts {
+    const char *key, *without, *refused;
+    double value, fitted, low, high, largest_move_pct;
+    int sources, rows;
+};
+#define SHOWN(member, heading, unit, digits)                                                       \
+    DL_SHOWN(struct facts, member, #member, heading, unit, 0, digits, 0, NULL)
+static const struct dl_list_column columns[] = {
+    SHOWN(key, "constant", "", 0),    SHOWN(value, "in its file", "", 4),
+    SHOWN(fitted, "fitted", "", 4),   SHOWN(low, "low", "", 4),
+    SHOWN(high, "high", "", 4),       SHOWN(sources, "sources", "", 0),
+    SHOWN(rows, "rows", "", 0),       SHOWN(largest_move_pct, "moves", "%", 3),
+    SHOWN(without, "without", "", 0), SHOWN(refused, "refused because", "", 0),
 };
 
 /* What leaving out each source that a constant serves does to it. */
@@ -85,24 +89,25 @@ static struct verdict judge(const struct jackknife *j, struct dl_arena *arena) {
 
 static void add(const struct dl_generalized *g, size_t i, const struct jackknife *j,
                 const struct verdict *v, struct dl_table *table) {
-    union dl_cell *cells = dl_table_row(table);
     const struct dl_constant *c = &g->constants->list[i];
     const double value = g->all_values[i];
-    cells[0].string = c->key;
-    cells[1].number = c->value;
-    cells[2].number = value;
-    cells[3].number = fmax(c->low, value * exp(-v->half_width_log));
-    cells[4].number = fmin(c->high, value * exp(v->half_width_log));
-    cells[5].integer = j->sources;
-    cells[6].integer = j->rows;
-    cells[7].number = j->sources > 0 ? 100 * expm1(j->moves[v->mover]) : NAN;
-    cells[8].string = j->sources > 0 ? j->names[v->mover] : "";
-    cells[9].string = v->refused;
+    const struct facts facts = {.key = c->key,
+                                .without = j->sources > 0 ? j->names[v->mover] : "",
+                                .refused = v->refused,
+                                .value = c->value,
+                                .fitted = value,
+                                .low = fmax(c->low, value * exp(-v->half_width_log)),
+                                .high = fmin(c->high, value * exp(v->half_width_log)),
+                                .largest_move_pct =
+                                    j->sources > 0 ? 100 * expm1(j->moves[v->mover]) : NAN,
+                                .sources = j->sources,
+                                .rows = j->rows};
+    dl_list_add(table, columns, &facts);
 }
 
 void dl_fit_constants_table(const struct dl_generalized *g, struct dl_arena *arena,
                             struct dl_table *table) {
-    dl_table_init(table, arena, columns, sizeof columns / sizeof columns[0]);
+    dl_list_table(table, arena, DL_LIST(columns), 0);
     for (size_t i = 0; i < (size_t)g->constants->count; i++) {
         struct jackknife j;
         leave_out(g, i, &j);

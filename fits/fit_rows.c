@@ -39,7 +39,7 @@ static struct dl_fit_prediction taken_from(const struct dl_prediction *p) {
         .overhead_frac = (p->overhead_s + p->bubble_s) / p->iteration_s,
         .waits_frac = dl_prediction_waits_s(p) / p->iteration_s,
         .exposed_frac = p->exposed_comm_s / p->iteration_s,
-        .model_sigma_log = p->model_sigma_log,
+        .model_sigma_log = p->spread.model_sigma_log,
     };
 }
 

@@ -19,39 +19,76 @@ bool dl_generalize_wanted(const struct dl_options *options) {
            dl_option_given(options, "intervals") || dl_option_given(options, "tables");
 }
 
-static const struct dl_column columns[] = {
-    {"group", "left out", "", DL_COLUMN_STRING, 0, 0},
-    {"rows", "rows", "", DL_COLUMN_INTEGER, 0, 0},
-    {"skipped", "not predicted", "", DL_COLUMN_INTEGER, 0, 0},
-    {"mape_pct", "mean", "%", DL_COLUMN_NUMBER, 0, 3},
-    {"median_ape_pct", "median", "%", DL_COLUMN_NUMBER, 0, 3},
-    {"p90_ape_pct", "90th", "%", DL_COLUMN_NUMBER, 0, 3},
-    {"max_ape_pct", "worst", "%", DL_COLUMN_NUMBER, 0, 3},
-    {"bias_pct", "bias", "%", DL_COLUMN_NUMBER, 0, 3},
-    {"in_sample_mape_pct", "mean in-sample", "%", DL_COLUMN_NUMBER, 0, 3},
-    {"coverage_pct", "coverage", "%", DL_COLUMN_NUMBER, 0, 3},
-    {"interval_ratio_median", "interval ratio", "", DL_COLUMN_NUMBER, 0, 3},
+/* What the columns show of one group of runs. */
+struct group_columns {
+    const char *group;
+    int64_t rows, skipped;
+    double mape_pct, median_ape_pct, p90_ape_pct, max_ape_pct, bias_pct, in_sample_mape_pct,
+        coverage_pct, interval_ratio_median;
 };
-static const struct dl_column row_columns[] = {
-    {"id", "id", "", DL_COLUMN_STRING, 0, 0},
-    {"source", NULL, NULL, DL_COLUMN_STRING, 0, 0},
-    {"system", "system", "", DL_COLUMN_STRING, 0, 0},
-    {"framework", "framework", "", DL_COLUMN_STRING, 0, 0},
-    {"workload", "workload", "", DL_COLUMN_STRING, 0, 0},
-    {"devices", "dev", "", DL_COLUMN_INTEGER, 0, 0},
-    {"predicted_s", "predicted", "s", DL_COLUMN_NUMBER, 0, 4},
-    {"measured_s", "measured", "s", DL_COLUMN_NUMBER, 0, 4},
-    {"predicted_low_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
-    {"predicted_high_s", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
-    {"release", NULL, NULL, DL_COLUMN_STRING, 0, 0},
-    {"precision", NULL, NULL, DL_COLUMN_STRING, 0, 0},
-    {"device", NULL, NULL, DL_COLUMN_STRING, 0, 0},
-    {"exposed_comm_frac", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
-    {"overhead_frac", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
-    {"waits_frac", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
-    {"model_sigma_log", NULL, NULL, DL_COLUMN_NUMBER, 0, 0},
-    {"error_pct", "error", "%", DL_COLUMN_NUMBER, 0, 3},
-    {"in_sample_error_pct", "in-sample", "%", DL_COLUMN_NUMBER, 0, 3},
+#define SHOWN(structure, member, heading, unit, digits)                                            \
+    DL_SHOWN(struct structure, member, #member, heading, unit, 0, digits, 0, NULL)
+#define GROUP(member, heading, unit, digits) SHOWN(group_columns, member, heading, unit, digits)
+static const struct dl_list_column columns[] = {
+    GROUP(group, "left out", "", 0),
+    GROUP(rows, "rows", "", 0),
+    GROUP(skipped, "not predicted", "", 0),
+    GROUP(mape_pct, "mean", "%", 3),
+    GROUP(median_ape_pct, "median", "%", 3),
+    GROUP(p90_ape_pct, "90th", "%", 3),
+    GROUP(max_ape_pct, "worst", "%", 3),
+    GROUP(bias_pct, "bias", "%", 3),
+    GROUP(in_sample_mape_pct, "mean in-sample", "%", 3),
+    GROUP(coverage_pct, "coverage", "%", 3),
+    GROUP(interval_ratio_median, "interval ratio", "", 3),
+};
+/* The same of one run. */
+struct row_columns {
+    const char *id, *source, *system, *framework, *workload, *release, *precision, *device;
+    int64_t devices;
+    double predicted_s, measured_s, predicted_low_s, predicted_high_s, exposed_comm_frac,
+        overhead_frac, waits_frac, model_sigma_log, error_pct, in_sample_error_pct;
+};
+#define ROW(member, heading, unit, digits) SHOWN(row_columns, member, heading, unit, digits)
+#define ROW_HIDDEN(member) SHOWN(row_columns, member, NULL, NULL, 0)
+static const struct dl_list_column row_columns[] = {
+    ROW(id, "id", "", 0),
+    ROW_HIDDEN(source),
+    ROW(system, "system", "", 0),
+    ROW(framework, "framework", "", 0),
+    ROW(workload, "workload", "", 0),
+    ROW(devices, "dev", "", 0),
+    ROW(predicted_s, "predicted", "s", 4),
+    ROW(measured_s, "measured", "s", 4),
+    ROW_HIDDEN(predicted_low_s),
+    ROW_HIDDEN(predicted_high_s),
+    ROW_HIDDEN(release),
+    ROW_HIDDEN(precision),
+    ROW_HIDDEN(device),
+    ROW_HIDDEN(exposed_comm_frac),
+    ROW_HIDDEN(overhead_frac),
+    ROW_HIDDEN(waits_frac),
+    ROW_HIDDEN(model_sigma_log),
+    ROW(error_pct, "error", "%", 3),
+    ROW(in_sample_error_pct, "in-sample", "%", 3),
+};
+/* The same of the decisions among plans or among frameworks. */
+struct decision_columns {
+    const char *kind;
+    struct dl_decision_summary s;
+};
+#define DECISION(member, heading, unit, digits)                                                    \
+    DL_SHOWN(struct decision_columns, s.member, #member, heading, unit, 0, digits, 0, NULL)
+static const struct dl_list_column decision_columns[] = {
+    SHOWN(decision_columns, kind, "among", "", 0),
+    DECISION(jobs, "jobs", "", 0),
+    DECISION(regret_mean_pct, "mean regret", "%", 3),
+    DECISION(regret_max_pct, "worst", "%", 3),
+    DECISION(distinguished_jobs, "distinguished", "", 0),
+    DECISION(distinguished_mean_pct, "mean regret of these", "%", 3),
+    DECISION(distinguished_max_pct, "worst of these", "%", 3),
+    DECISION(ranked_jobs, "jobs of three and more", "", 0),
+    DECISION(rank_correlation, "rank correlation", "", 3),
 };
 enum { SHOWN_ROWS = 10, LONGEST = 56 };
 
@@ -146,42 +183,46 @@ static void fill_groups(const struct report *r, bool people, struct dl_table *ta
     for (int i = 0; i < r->count; i++) {
         const struct dl_error_summary *s = &r->list[i];
         if (strcmp(s->kind, "system") == 0) continue;
-        union dl_cell *cells = dl_table_row(table);
         const char *name = strcmp(s->group, "all-by-source") == 0 ? "macro-average" : s->group;
-        cells[0].string = people ? brief(table->arena, name) : name;
-        cells[1].integer = s->rows;
-        cells[2].integer = s->skipped;
-        const double numbers[] = {s->mape_pct,    s->median_ape_pct,
-                                  s->p90_ape_pct, s->max_ape_pct,
-                                  s->bias_pct,    r->in_sample_list[i].mape_pct,
-                                  s->inside_pct,  s->interval_ratio_median};
-        for (int k = 0; k < 8; k++) cells[3 + k].number = numbers[k];
+        const struct group_columns facts = {.group = people ? brief(table->arena, name) : name,
+                                            .rows = s->rows,
+                                            .skipped = s->skipped,
+                                            .mape_pct = s->mape_pct,
+                                            .median_ape_pct = s->median_ape_pct,
+                                            .p90_ape_pct = s->p90_ape_pct,
+                                            .max_ape_pct = s->max_ape_pct,
+                                            .bias_pct = s->bias_pct,
+                                            .in_sample_mape_pct = r->in_sample_list[i].mape_pct,
+                                            .coverage_pct = s->inside_pct,
+                                            .interval_ratio_median = s->interval_ratio_median};
+        dl_list_add(table, columns, &facts);
     }
 }
 
 static void add_row(struct dl_table *table, const struct report *r, size_t i, bool people) {
     const struct dl_fit_row *row = &r->g->rows->rows[i];
     const struct dl_fit_prediction *p = &r->predictions[i];
-    union dl_cell *cells = dl_table_row(table);
-    cells[0].string = row->id;
-    cells[1].string = row->source;
-    cells[2].string = row->system;
-    cells[3].string = row->framework;
-    cells[4].string = people ? brief(table->arena, row->workload) : row->workload;
-    cells[5].integer = row->devices;
-    cells[6].number = p->iteration_s;
-    cells[7].number = row->measured_s;
-    cells[8].number = p->low_s;
-    cells[9].number = p->high_s;
-    cells[10].string = row->release;
-    cells[11].string = dl_precision_names[row->precision];
-    cells[12].string = row->device;
-    cells[13].number = p->exposed_frac;
-    cells[14].number = p->overhead_frac;
-    cells[15].number = p->waits_frac;
-    cells[16].number = p->model_sigma_log;
-    cells[17].number = r->held_out.rows[i].error_pct;
-    cells[18].number = r->in_sample.rows[i].error_pct;
+    const struct row_columns facts = {.id = row->id,
+                                      .source = row->source,
+                                      .system = row->system,
+                                      .framework = row->framework,
+                                      .workload = people ? brief(table->arena, row->workload)
+                                                         : row->workload,
+                                      .release = row->release,
+                                      .precision = dl_precision_names[row->precision],
+                                      .device = row->device,
+                                      .devices = row->devices,
+                                      .predicted_s = p->iteration_s,
+                                      .measured_s = row->measured_s,
+                                      .predicted_low_s = p->low_s,
+                                      .predicted_high_s = p->high_s,
+                                      .exposed_comm_frac = p->exposed_frac,
+                                      .overhead_frac = p->overhead_frac,
+                                      .waits_frac = p->waits_frac,
+                                      .model_sigma_log = p->model_sigma_log,
+                                      .error_pct = r->held_out.rows[i].error_pct,
+                                      .in_sample_error_pct = r->in_sample.rows[i].error_pct};
+    dl_list_add(table, row_columns, &facts);
 }
 
 /* The largest errors, at most so many. */
@@ -245,8 +286,8 @@ static enum dl_code print(struct dl_context *context, const struct dl_options *o
     DL_TRY(dl_output_format(options, &format, err));
     const bool people = format == DL_FORMAT_TEXT, all = dl_option_given(options, "rows") || !people;
     DL_TRY(make_report(g, model, dl_option_given(options, "anchor"), context->arena, &r, err));
-    dl_table_init(&groups, context->arena, columns, sizeof columns / sizeof columns[0]);
-    dl_table_init(&rows, context->arena, row_columns, sizeof row_columns / sizeof row_columns[0]);
+    dl_list_table(&groups, context->arena, DL_LIST(columns), 0);
+    dl_list_table(&rows, context->arena, DL_LIST(row_columns), 0);
     fill_groups(&r, people, &groups);
     fill_rows(&r, all ? g->rows->count : SHOWN_ROWS, people, &rows);
     if (format == DL_FORMAT_JSON) return print_json(context, options, &r, &groups, &rows, err);
@@ -312,32 +353,12 @@ static enum dl_code write_table(struct dl_context *context, const char *folder, 
 
 static void decision_table(struct dl_context *context, const struct report *r,
                            struct dl_table *table) {
-    static const struct dl_column decision_columns[] = {
-        {"kind", "among", "", DL_COLUMN_STRING, 0, 0},
-        {"jobs", "jobs", "", DL_COLUMN_INTEGER, 0, 0},
-        {"regret_mean_pct", "mean regret", "%", DL_COLUMN_NUMBER, 0, 3},
-        {"regret_max_pct", "worst", "%", DL_COLUMN_NUMBER, 0, 3},
-        {"distinguished_jobs", "distinguished", "", DL_COLUMN_INTEGER, 0, 0},
-        {"distinguished_mean_pct", "mean regret of these", "%", DL_COLUMN_NUMBER, 0, 3},
-        {"distinguished_max_pct", "worst of these", "%", DL_COLUMN_NUMBER, 0, 3},
-        {"ranked_jobs", "jobs of three and more", "", DL_COLUMN_INTEGER, 0, 0},
-        {"rank_correlation", "rank correlation", "", DL_COLUMN_NUMBER, 0, 3},
-    };
-    dl_table_init(table, context->arena, decision_columns,
-                  sizeof decision_columns / sizeof decision_columns[0]);
+    dl_list_table(table, context->arena, DL_LIST(decision_columns), 0);
     for (int kind = 0; kind < 2; kind++) {
-        const struct dl_decision_summary s =
-            dl_decision_summary(r->decisions, r->decision_count, kind == 1);
-        union dl_cell *cells = dl_table_row(table);
-        cells[0].string = kind == 1 ? "frameworks" : "plans";
-        cells[1].integer = s.jobs;
-        cells[2].number = s.regret_mean_pct;
-        cells[3].number = s.regret_max_pct;
-        cells[4].integer = s.distinguished_jobs;
-        cells[5].number = s.distinguished_mean_pct;
-        cells[6].number = s.distinguished_max_pct;
-        cells[7].integer = s.ranked_jobs;
-        cells[8].number = s.rank_correlation;
+        const struct decision_columns facts = {
+            kind == 1 ? "frameworks" : "plans",
+            dl_decision_summary(r->decisions, r->decision_count, kind == 1)};
+        dl_list_add(table, decision_columns, &facts);
     }
 }
 
@@ -351,7 +372,7 @@ static enum dl_code write_tables(struct dl_context *context, const char *folder,
     DL_TRY(dl_file_mkdirs(folder, err));
     for (int anchor = 0; anchor < 2; anchor++) {
         DL_TRY(make_report(g, intervals, anchor == 1, context->arena, &r, err));
-        dl_table_init(&table, context->arena, columns, sizeof columns / sizeof columns[0]);
+        dl_list_table(&table, context->arena, DL_LIST(columns), 0);
         fill_groups(&r, false, &table);
         const char *name = dl_arena_printf(context->arena, "%s%s", by, anchor ? "_anchored" : "");
         DL_TRY(write_table(context, folder, name, &table, err));

@@ -76,7 +76,7 @@ static enum dl_code finish(struct dl_import_net *net, const struct dl_onnx_node 
     }
     const struct dl_shape *one = dl_net_shape(net, items[0]);
     struct dl_layer layer = dl_net_layer(&dl_layer_attention);
-    layer.heads = s->heads;
+    layer.attention.heads = s->heads;
     const bool same = items[0] == items[1] && items[1] == items[2],
                square = s->query_count == s->key_count;
     if (same && square && one->dims == 1 && one->size[DL_DIMS - 1] == s->query_count &&
@@ -86,9 +86,9 @@ static enum dl_code finish(struct dl_import_net *net, const struct dl_onnx_node 
         DL_TRY(side(net, s, s->queries, s->query_count, &items[0], err));
         DL_TRY(side(net, s, s->keys, s->key_count, &items[1], err));
         DL_TRY(side(net, s, v, s->key_count, &items[2], err));
-        layer.kv_heads = dl_net_shape(net, items[1])->channels / s->size;
+        layer.attention.kv_heads = dl_net_shape(net, items[1])->channels / s->size;
     }
-    layer.causal = s->causal;
+    layer.attention.causal = s->causal;
     layer.dropout = s->dropout;
     DL_TRY(dl_net_emit(net, &layer, items, count, -1, &item, err));
     net->forward_macs += 2 * s->heads * s->query_count * s->key_count * s->size;
@@ -116,9 +116,9 @@ enum dl_code dl_map_attention_op(struct dl_import_net *net, const struct dl_onnx
         return no(err, "expected queries, keys and values");
     const struct dl_onnx_value *q = dl_net_value(net, n->inputs[0]);
     struct dl_layer layer = dl_net_layer(&dl_layer_attention);
-    layer.heads = dl_onnx_number(n, "q_num_heads", q->rank == 4 ? (double)q->dims[1] : 0);
-    layer.kv_heads = dl_onnx_number(n, "kv_num_heads", layer.heads);
-    layer.causal = dl_onnx_number(n, "is_causal", 0) != 0;
+    layer.attention.heads = dl_onnx_number(n, "q_num_heads", q->rank == 4 ? (double)q->dims[1] : 0);
+    layer.attention.kv_heads = dl_onnx_number(n, "kv_num_heads", layer.attention.heads);
+    layer.attention.causal = dl_onnx_number(n, "is_causal", 0) != 0;
     for (int i = 0; i < 3; i++) {
         const double rows = (double)dl_net_value(net, n->inputs[i])->dims[q->rank == 4 ? 2 : 1];
         DL_TRY(dl_net_close(net, n->inputs[i], err));

@@ -176,8 +176,9 @@ static enum dl_code learned_sum(struct dl_import_net *net, const struct dl_onnx_
     if (own > count && net->tokens && s.dims == 1 && fmod(own, s.channels) == 0) {
         struct dl_layer look = dl_net_layer(&dl_layer_embedding), add = dl_net_layer(&dl_layer_add);
         look.rows = own / s.channels;
-        look.hidden = s.channels;
-        if (s.size[DL_DIMS - 1] != net->input.size[DL_DIMS - 1]) look.tokens = s.size[DL_DIMS - 1];
+        look.requested.hidden = s.channels;
+        if (s.size[DL_DIMS - 1] != net->input.size[DL_DIMS - 1])
+            look.requested.tokens = s.size[DL_DIMS - 1];
         DL_TRY(dl_net_emit(net, &look, &row, 1, v->origin, &row, err));
         const int both[2] = {item, row};
         DL_TRY(dl_net_emit(net, &add, both, 2, -1, &item, err));
@@ -319,7 +320,7 @@ static enum dl_code rotation(struct dl_import_net *net, int x, int out, struct d
     const struct dl_shape *s = dl_net_shape(net, item);
     if (s->dims == 1 && head >= 2 && fmod(s->channels, head) == 0) {
         struct dl_layer rope = dl_net_layer(&dl_layer_rope);
-        rope.heads = s->channels / head;
+        rope.attention.heads = s->channels / head;
         DL_TRY(dl_net_emit(net, &rope, &item, 1, -1, &item, err));
         dl_net_hold(net, out, item);
         return DL_OK;

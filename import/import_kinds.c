@@ -77,7 +77,7 @@ enum dl_code dl_map_conv(struct dl_import_net *net, const struct dl_onnx_node *n
     net->flows[n->inputs[0]].pad = pads, net->flows[n->inputs[0]].pad_rank = pad_rank;
     struct dl_layer layer = dl_net_layer(transposed ? &dl_layer_conv_transpose : &dl_layer_conv);
     layer.groups = dl_onnx_number(n, "group", 1);
-    layer.hidden = transposed ? (double)w->dims[1] * layer.groups : (double)w->dims[0];
+    layer.requested.hidden = transposed ? (double)w->dims[1] * layer.groups : (double)w->dims[0];
     layer.bias = bias >= 0;
     for (int d = 2; d < w->rank; d++) layer.kernel[DL_DIMS - w->rank + d] = (double)w->dims[d];
     DL_TRY(set_window(net, n, &layer, err));
@@ -155,7 +155,7 @@ enum dl_code dl_net_dense(struct dl_import_net *net, int x, int weight, double i
     bool pixels = false;
     DL_TRY(dl_net_rows(net, x, in, item, &pixels, err));
     struct dl_layer layer = dl_net_layer(pixels ? &dl_layer_conv : &dl_layer_dense);
-    layer.hidden = out;
+    layer.requested.hidden = out;
     DL_TRY(dl_net_emit(net, &layer, item, 1, weight, item, err));
     net->forward_macs += in * out * dl_shape_positions(dl_net_shape(net, *item));
     return DL_OK;
@@ -287,9 +287,10 @@ enum dl_code dl_map_gather(struct dl_import_net *net, const struct dl_onnx_node 
     if (net->input.dims > 1) return no(err, "only a model of tokens has an embedding");
     struct dl_layer layer = dl_net_layer(&dl_layer_embedding);
     layer.rows = (double)w->dims[0];
-    layer.hidden = (double)w->dims[1];
+    layer.requested.hidden = (double)w->dims[1];
     const double count = dl_net_elements(net, index);
-    if (net->input.dims == 1 && count != net->input.size[DL_DIMS - 1]) layer.tokens = count;
+    if (net->input.dims == 1 && count != net->input.size[DL_DIMS - 1])
+        layer.requested.tokens = count;
     DL_TRY(dl_net_emit(net, &layer, &item, 1, table, &item, err));
     dl_net_hold(net, n->outputs[0], item);
     return DL_OK;
@@ -310,7 +311,7 @@ static enum dl_code prepend(struct dl_import_net *net, const struct dl_onnx_node
         return no(err, "it concatenates a constant to something other than tokens");
     DL_TRY(dl_net_sequence(net, item, channels, &item, err));
     struct dl_layer layer = dl_net_layer(&dl_layer_prepend);
-    layer.tokens = own / channels;
+    layer.requested.tokens = own / channels;
     DL_TRY(dl_net_emit(net, &layer, &item, 1, learned, &item, err));
     dl_net_hold(net, n->outputs[0], item);
     return DL_OK;
@@ -376,7 +377,7 @@ enum dl_code dl_map_lstm(struct dl_import_net *net, const struct dl_onnx_node *n
         return no(err, "its weights are not constants");
     const struct dl_onnx_value *recurrent = dl_net_value(net, r);
     struct dl_layer layer = dl_net_layer(&dl_layer_lstm);
-    layer.hidden = (double)recurrent->dims[2];
+    layer.requested.hidden = (double)recurrent->dims[2];
     layer.bidirectional = recurrent->dims[0] == 2;
     DL_TRY(dl_net_whole(net, n->inputs[0], &item, err));
     DL_TRY(dl_net_sequence(net, item, (double)x->dims[2], &item, err));
@@ -385,8 +386,8 @@ enum dl_code dl_map_lstm(struct dl_import_net *net, const struct dl_onnx_node *n
     DL_TRY(dl_net_emit(net, &layer, &item, 1, w, &item, err));
     dl_net_learn(net, r, item);
     if (b >= 0) dl_net_learn(net, b, item);
-    net->forward_macs += 4.0 * (double)recurrent->dims[0] * layer.hidden *
-                         ((double)x->dims[2] + layer.hidden) * (double)x->dims[0];
+    net->forward_macs += 4.0 * (double)recurrent->dims[0] * layer.requested.hidden *
+                         ((double)x->dims[2] + layer.requested.hidden) * (double)x->dims[0];
     for (int i = 0; i < n->output_count; i++) {
         dl_net_hold(net, n->outputs[i], item);
         if (n->outputs[i] >= 0) net->flows[n->outputs[i]].state = i > 0;
@@ -402,13 +403,13 @@ enum dl_code dl_map_resize(struct dl_import_net *net, const struct dl_onnx_node 
     int item;
     DL_TRY(image_of(net, n->inputs[0], &item, err));
     if (!out->known) return no(err, "its extents are not constants");
-    layer.scale = (double)out->dims[2] / (double)x->dims[2];
+    layer.requested.scale = (double)out->dims[2] / (double)x->dims[2];
     for (int d = 0; d < x->rank; d++) {
         const double factor = (double)out->dims[d] / (double)x->dims[d];
-        if (factor != (d < 2 ? 1 : layer.scale) || factor != floor(factor))
+        if (factor != (d < 2 ? 1 : layer.requested.scale) || factor != floor(factor))
             return no(err, "it does not scale by one whole number");
     }
-    if (layer.scale > 1) DL_TRY(dl_net_emit(net, &layer, &item, 1, -1, &item, err));
+    if (layer.requested.scale > 1) DL_TRY(dl_net_emit(net, &layer, &item, 1, -1, &item, err));
     dl_net_hold(net, n->outputs[0], item);
     return DL_OK;
 }

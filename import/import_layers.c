@@ -27,7 +27,7 @@ void dl_net_hold(struct dl_import_net *net, int value, int item) {
 struct dl_layer dl_net_layer(const struct dl_layer_kind *kind) {
     struct dl_layer layer = {.kind = kind, .groups = 1, .tied_to = -1};
     for (int i = 0; i < DL_DIMS; i++)
-        layer.kernel[i] = layer.stride[i] = layer.dilation[i] = layer.target[i] = 1;
+        layer.kernel[i] = layer.stride[i] = layer.dilation[i] = layer.requested.target[i] = 1;
     return layer;
 }
 
@@ -161,7 +161,7 @@ enum dl_code dl_net_sequence(struct dl_import_net *net, int item, double channel
     if (s->dims != 1) return dl_fail(err, DL_ERR_INPUT, "expected a sequence");
     if (s->channels <= channels) return DL_OK;
     struct dl_layer part = dl_net_layer(&dl_layer_split);
-    part.hidden = channels;
+    part.requested.hidden = channels;
     return emit_one(net, part, *out, out, err);
 }
 
@@ -174,11 +174,11 @@ static enum dl_code cut(struct dl_import_net *net, int value, int item, int *out
     const double last = v->rank > 0 ? (double)v->dims[v->rank - 1] : 0;
     struct dl_layer part = dl_net_layer(&dl_layer_split), slice = dl_net_layer(&dl_layer_slice);
     if (s.dims == 1 && last == s.channels && fmod(elements, last) == 0) {
-        slice.tokens = elements / last;
+        slice.requested.tokens = elements / last;
         return emit_one(net, slice, item, out, err);
     }
-    part.hidden = elements / positions;
-    if (part.hidden >= 1 && part.hidden == floor(part.hidden))
+    part.requested.hidden = elements / positions;
+    if (part.requested.hidden >= 1 && part.requested.hidden == floor(part.requested.hidden))
         return emit_one(net, part, item, out, err);
     return no_view(net, value, item, err);
 }

@@ -145,7 +145,7 @@ void dl_import_find_stack(struct dl_import_net *net, struct dl_import_stack *out
     if (!found) return;
     const struct dl_layer *core = &net->items[attention].layer;
     s.hidden = dl_net_shape(net, s.first - 1)->channels;
-    s.heads = core->heads;
+    s.heads = core->attention.heads;
     s.tokens = core->out.size[DL_DIMS - 1];
     const struct dl_layer *table = &net->items[0].layer;
     if (net->tokens && table->kind == &dl_layer_embedding) s.vocabulary = table->rows;

@@ -75,8 +75,8 @@ static void note_untied(struct dl_context *context, const struct dl_import_net *
         if (dense->kind != &dl_layer_dense || net->items[i].tied >= 0) continue;
         for (int k = 0; k < i; k++) {
             const struct dl_layer *table = &net->items[k].layer;
-            if (table->kind != &dl_layer_embedding || table->rows != dense->hidden ||
-                table->hidden != dense->in.channels)
+            if (table->kind != &dl_layer_embedding || table->rows != dense->requested.hidden ||
+                table->requested.hidden != dense->in.channels)
                 continue;
             context->note(context,
                           "'%s' has as many weights as the embedding '%s'; if they are one, export "

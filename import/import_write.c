@@ -54,12 +54,13 @@ static void write_numbers(struct dl_json_writer *w, const struct dl_import_stack
         const char *name;
         double value, usual;
     } numbers[] = {
-        {DL_KEY_OUT, "out", l->hidden, 0},
+        {DL_KEY_OUT, "out", l->requested.hidden, 0},
         {DL_KEY_GROUPS, "groups", l->groups, 1},
-        {DL_KEY_HEADS, "heads", l->heads, 0},
-        {DL_KEY_KV_HEADS, "kv_heads", l->kv_heads, l->kv_heads > 0 ? l->heads : 0},
+        {DL_KEY_HEADS, "heads", l->attention.heads, 0},
+        {DL_KEY_KV_HEADS, "kv_heads", l->attention.kv_heads,
+         l->attention.kv_heads > 0 ? l->attention.heads : 0},
         {DL_KEY_ROWS, "rows", l->rows, 0},
-        {DL_KEY_SCALE, "scale", l->scale, 0},
+        {DL_KEY_SCALE, "scale", l->requested.scale, 0},
         {DL_KEY_DROPOUT, "dropout", l->dropout, -1},
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
@@ -68,7 +69,8 @@ static void write_numbers(struct dl_json_writer *w, const struct dl_import_stack
         if ((keys & numbers[i].key) != 0 && numbers[i].value != numbers[i].usual && !zero)
             write_size(w, s, numbers[i].key, numbers[i].name, numbers[i].value);
     }
-    if ((keys & DL_KEY_TOKENS) != 0 && l->tokens > 0) dl_jw_number(w, "tokens", l->tokens);
+    if ((keys & DL_KEY_TOKENS) != 0 && l->requested.tokens > 0)
+        dl_jw_number(w, "tokens", l->requested.tokens);
 }
 
 static void write_geometry(struct dl_json_writer *w, const struct dl_import_stack *s,
@@ -81,7 +83,7 @@ static void write_geometry(struct dl_json_writer *w, const struct dl_import_stac
     if ((keys & DL_KEY_STRIDE) != 0) extents(w, "stride", l->stride, dims, pools ? 0 : 1);
     if ((keys & DL_KEY_PAD) != 0) extents(w, "pad", l->pad, dims, 0);
     if ((keys & DL_KEY_DILATION) != 0) extents(w, "dilation", l->dilation, dims, 1);
-    if ((keys & DL_KEY_CAUSAL) != 0 && l->causal) dl_jw_number(w, "causal", 1);
+    if ((keys & DL_KEY_CAUSAL) != 0 && l->attention.causal) dl_jw_number(w, "causal", 1);
     if ((keys & DL_KEY_BIAS) != 0 && l->bias) dl_jw_bool(w, "bias", true);
     if ((keys & DL_KEY_CEIL) != 0 && l->ceil_mode) dl_jw_bool(w, "ceil", true);
     if ((keys & DL_KEY_BIDIRECTIONAL) != 0 && l->bidirectional)

@@ -30,6 +30,15 @@ static double degree(const char *line, const char *name) {
     return value >= 1 ? value : 1;
 }
 
+/* "Model llama3 8B size: 8,030,261,248 total parameters": llama3_8B. */
+static void take_model(struct dl_log *log, const char *line) {
+    const char *from = strstr(line, "Model "), *to = strstr(line, " size: ");
+    if (from == NULL || to == NULL || to - from < 8 || to - from > 60) return;
+    char *name = dl_arena_strndup(log->arena, from + 6, (size_t)(to - from - 6));
+    for (char *c = name; *c != '\0'; c++) *c = *c == ' ' ? '_' : *c;
+    log->words[DL_LOG_MODEL] = name;
+}
+
 /* The degrees that the device mesh is built of, and what was applied to the model. */
 void dl_log_titan_line(struct dl_log *log, const char *line) {
     if (strstr(line, "device mesh with parallelism:") != NULL) {
@@ -44,6 +53,7 @@ void dl_log_titan_line(struct dl_log *log, const char *line) {
         if (copies > 1 && shard > 1) say_number(log, "zero_group", shard);
         dl_log_fact(log, DL_LOG_DEVICES, pp * cp * tp * copies * shard);
     }
+    if (strstr(line, "total parameters") != NULL) take_model(log, line);
     if (strstr(line, "with torch.compile") != NULL) dl_log_say(log, "compiler", "inductor");
     if (strstr(line, "Applied selective activation checkpointing") != NULL)
         dl_log_say(log, "recompute", "selective");

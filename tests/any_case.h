@@ -78,13 +78,14 @@ static inline void change_parallelism(struct dl_plan *p, const double *batches) 
 static inline void change_surroundings(struct dl_plan *p) {
     static const char *const libraries[] = {"nccl", "mpi", "gloo", "grpc", "mlsl"};
     if (once_in(20)) p->assume = DL_ASSUME_PARADL;
-    if (once_in(4)) p->variable_placement = once_in(2) ? "cpu" : "gpu";
+    if (once_in(4)) p->parameter_servers.variable_placement = once_in(2) ? "cpu" : "gpu";
     if (once_in(4)) p->library = libraries[upto(5)];
     if (once_in(4))
-        p->sample_bytes = log_between(1e3, 1e7), p->dataset_samples = floor(log_between(1e3, 1e8));
-    if (once_in(4)) p->decode_s_per_sample = log_between(1e-5, 1e-1);
-    if (once_in(4)) p->decode_workers = 1 + upto(16);
-    if (once_in(4)) p->first_epoch = true;
+        p->input.sample_bytes = log_between(1e3, 1e7),
+        p->input.dataset_samples = floor(log_between(1e3, 1e8));
+    if (once_in(4)) p->input.decode_s_per_sample = log_between(1e-5, 1e-1);
+    if (once_in(4)) p->input.decode_workers = 1 + upto(16);
+    if (once_in(4)) p->input.first_epoch = true;
     if (once_in(4)) p->backup_workers = upto(3);
     if (once_in(6)) p->compute_scale = log_between(0.5, 2);
 }
@@ -96,7 +97,7 @@ static inline void change_plan(struct dl_plan *p) {
     *p =
         (struct dl_plan){.strategy = once_in(4) ? NULL : dl_strategies[upto(strategies)],
                          .nodes = (int64_t)1 << upto(5),
-                         .synthetic_input = !once_in(3),
+                         .input.synthetic = !once_in(3),
                          .precision = once_in(2) ? DL_FP32 : (enum dl_precision)upto(DL_PRECISIONS),
                          .optimizer = (enum dl_optimizer)upto(DL_OPTIMIZERS),
                          .recompute_open = once_in(2)};

@@ -1,4 +1,4 @@
-/* check.h - what the tests share in addition to cmocka: comparisons that print both values, and scratch
+/* check.h - what the tests share in addition to cmocka: comparisons that print both values, scratch
  * files. Include after <stdarg.h> <stddef.h> <setjmp.h> <stdint.h> and <cmocka.h>.
  */
 #ifndef TESTS_CHECK_H

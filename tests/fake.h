@@ -60,7 +60,7 @@ static inline void fake_layers(struct dl_fake *f, int count, const double *featu
                                       .parameter_count = 1,
                                       .parameter_elements = weight->elements,
                                       .forward_macs = weight->elements,
-                                      .saved_elements = features[i],
+                                      .saved.elements = features[i],
                                       .tied_to = -1};
         f->workload.parameters += weight->elements;
         f->workload.parameter_tensors++;
@@ -225,7 +225,7 @@ static inline void fake_make(struct dl_fake *f) {
                                .batch_per_device_samples = 256,
                                .precision = DL_FP32,
                                .optimizer = DL_MOMENTUM,
-                               .synthetic_input = true};
+                               .input.synthetic = true};
 }
 
 static inline enum dl_code fake_predict(struct dl_fake *f, struct dl_prediction *out) {

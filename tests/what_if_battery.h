@@ -60,7 +60,7 @@ static void put_memory(struct sums *s, const struct dl_system *system, bool shar
     struct dl_prediction p = {0};
     struct dl_checkpoint c = {0};
     struct dl_plan plan = {
-        .nodes = sharded ? 40 : 2, .batch_per_device_samples = 2, .synthetic_input = true};
+        .nodes = sharded ? 40 : 2, .batch_per_device_samples = 2, .input.synthetic = true};
     const struct dl_framework *f = frameworks[sharded ? 8 : 1];
     const bool done = dl_plan_complete(system, resnet, f, &plan, &err) == DL_OK &&
                       dl_predict(system, resnet, f, &plan, NULL, &arena, &p, &err) == DL_OK;
@@ -86,10 +86,10 @@ static void predict_all(const struct dl_system *system, double *out) {
             const struct dl_plan plan = {.nodes = nodes[n],
                                          .batch_per_device_samples = 8,
                                          .precision = DL_FP32,
-                                         .synthetic_input = true};
+                                         .input.synthetic = true};
             put_plan(&s, system, resnet, frameworks[f], plan);
         }
-    struct dl_plan plan = {.nodes = 2, .batch_per_device_samples = 4, .synthetic_input = true};
+    struct dl_plan plan = {.nodes = 2, .batch_per_device_samples = 4, .input.synthetic = true};
     plan.precision = DL_MIXED;
     put_plan(&s, system, bert, frameworks[1], plan);
     plan.precision = DL_BF16, plan.attention = DL_ATTENTION_FLASH;
@@ -102,13 +102,13 @@ static void predict_all(const struct dl_system *system, double *out) {
     plan = (struct dl_plan){.nodes = 16,
                             .batch_per_device_samples = 64,
                             .precision = DL_MIXED,
-                            .sample_bytes = 1e6,
-                            .dataset_samples = 1e5,
-                            .decode_s_per_sample = 1e-4};
+                            .input.sample_bytes = 1e6,
+                            .input.dataset_samples = 1e5,
+                            .input.decode_s_per_sample = 1e-4};
     for (int first = 0; first < 2; first++) {
-        plan.first_epoch = first == 1;
+        plan.input.first_epoch = first == 1;
         put_plan(&s, system, resnet, frameworks[1], plan);
-        plan.decode_s_per_sample = 0.05;
+        plan.input.decode_s_per_sample = 0.05;
         put_plan(&s, system, resnet, frameworks[0], plan);
     }
     for (int n = 0; n < 3; n++)

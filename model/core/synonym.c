@@ -81,10 +81,13 @@ const char *dl_name_synonym(const char *name) {
 }
 
 bool dl_same_name(const char *name, const char *ours) {
-    static const char *const clouds[] = {"", "aws-", "azure-", "gcp-", "oci-"};
+    static const char *const clouds[] = {"aws-", "azure-", "gcp-", "oci-"};
+    const bool instance = strchr(name, '.') != NULL; /* their names have a dot */
+    if (same_letters(name, ours)) return true;
     for (size_t i = 0; i < sizeof clouds / sizeof clouds[0]; i++) {
         const size_t length = strlen(clouds[i]);
-        if (strncmp(ours, clouds[i], length) == 0 && same_letters(name, ours + length)) return true;
+        if (instance && strncmp(ours, clouds[i], length) == 0 && same_letters(name, ours + length))
+            return true;
     }
     return false;
 }

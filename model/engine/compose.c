@@ -69,7 +69,7 @@ void dl_compose(const struct dl_evidence *e, const struct dl_workload *workload,
     const double used = 1 - (double)plan->backup_workers / (double)plan->nodes;
     out->throughput_samples_per_s = used * plan->global_batch_samples / i.iteration_s;
     const double samples =
-        plan->dataset_samples > 0 ? plan->dataset_samples : workload->epoch_samples;
+        plan->input.dataset_samples > 0 ? plan->input.dataset_samples : workload->epoch_samples;
     out->epoch_s = samples / out->throughput_samples_per_s; /* NAN when unknown */
     out->scaling_efficiency = used * alone_s / i.iteration_s;
 }

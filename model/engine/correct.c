@@ -45,7 +45,7 @@ struct dl_interval_case dl_interval_case_of(const struct dl_system *system,
         .exposed_frac = runs ? p->exposed_comm_s / p->iteration_s : 0,
         .overhead_frac = runs ? (p->overhead_s + p->bubble_s) / p->iteration_s : 0,
         .waits_frac = runs ? dl_prediction_waits_s(p) / p->iteration_s : 0,
-        .model_sigma_log = p->model_sigma_log,
+        .model_sigma_log = p->spread.model_sigma_log,
         .batch_per_device_samples = runs ? p->iteration_s * p->throughput_samples_per_s /
                                                (double)(plan->nodes * plan->devices_per_node)
                                          : 0,
@@ -71,22 +71,23 @@ void dl_predict_correct(const struct dl_predict_request *r, struct dl_prediction
             half = Z80 * sigma;
         }
     }
-    p->sigma_log = sigma;
-    p->plans_sigma_log = model->plans_sigma_log;
-    p->shared_sigma_log = fmin(sigma, dl_interval_shared_sigma_log(model, &c));
+    p->spread.sigma_log = sigma;
+    p->spread.plans_sigma_log = model->plans_sigma_log;
+    p->spread.shared_sigma_log = fmin(sigma, dl_interval_shared_sigma_log(model, &c));
     p->iteration_low_s = p->iteration_s * exp(-half);
     p->iteration_high_s = p->iteration_s * exp(half);
 }
 
 double dl_prediction_own_half_log(const struct dl_prediction *p) {
-    const double half = log(p->iteration_high_s / p->iteration_s), sigma = p->sigma_log,
-                 shared = p->shared_sigma_log;
+    const double half = log(p->iteration_high_s / p->iteration_s), sigma = p->spread.sigma_log,
+                 shared = p->spread.shared_sigma_log;
     if (!dl_known(sigma) || !dl_known(shared) || !(sigma > 0)) return half;
     return half * sqrt(fmax(0, 1 - shared * shared / (sigma * sigma)));
 }
 
 double dl_prediction_plan_half_log(const struct dl_prediction *p) {
-    return p->plans_sigma_log > 0 ? Z80 * p->plans_sigma_log : dl_prediction_own_half_log(p);
+    return p->spread.plans_sigma_log > 0 ? Z80 * p->spread.plans_sigma_log
+                                         : dl_prediction_own_half_log(p);
 }
 
 /* By throughput: alternatives may differ in samples per iteration. */

@@ -33,7 +33,7 @@ struct policy {
     bool managed_memory;
     bool channel_detached;
 };
-_Static_assert(sizeof(struct policy) <= sizeof(union dl_own_policy), "own constants fit");
+_Static_assert(sizeof(struct policy) <= DL_OWN_BYTES, "own constants fit");
 
 static const struct dl_field fields[] = {
     DL_FIELD(struct policy, managed_memory, BOOL,

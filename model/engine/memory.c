@@ -69,7 +69,7 @@ static double recomputed_bytes(const struct dl_workload *workload, double elemen
     for (int i = 0; i < workload->layer_count; i++) {
         struct dl_layer changed;
         const struct dl_layer *layer = with_attention(&workload->layers[i], attention, &changed);
-        const double bytes = layer->saved_elements * element_bytes + layer->saved_bytes;
+        const double bytes = layer->saved.elements * element_bytes + layer->saved.bytes;
         *(is_repeated(layer->name) ? &inside : inside > 0 ? &after : &before) += bytes;
     }
     return workload->transformer_layers * workload->hidden * workload->sequence * element_bytes +
@@ -84,9 +84,9 @@ double dl_memory_activation_bytes(const struct dl_workload *workload, enum dl_pr
     for (int i = 0; i < workload->layer_count; i++) {
         struct dl_layer changed;
         const struct dl_layer *layer = with_attention(&workload->layers[i], attention, &changed);
-        bytes += layer->saved_elements * element_bytes + layer->saved_bytes;
+        bytes += layer->saved.elements * element_bytes + layer->saved.bytes;
         if (recompute == DL_RECOMPUTE_SELECTIVE && layer->recomputable) {
-            bytes -= layer->own_elements * element_bytes + layer->saved_bytes;
+            bytes -= layer->saved.own_elements * element_bytes + layer->saved.bytes;
         }
     }
     return bytes;

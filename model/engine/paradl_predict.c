@@ -83,7 +83,7 @@ enum dl_code dl_paradl_predict(const struct dl_predict_request *r, enum dl_split
     p.iteration_low_s = p.iteration_high_s = p.iteration_s;
     p.throughput_samples_per_s = plan->global_batch_samples / p.iteration_s;
     const double samples =
-        plan->dataset_samples > 0 ? plan->dataset_samples : r->workload->epoch_samples;
+        plan->input.dataset_samples > 0 ? plan->input.dataset_samples : r->workload->epoch_samples;
     p.epoch_s = samples / p.throughput_samples_per_s;
     p.scaling_efficiency = p.compute_s / p.iteration_s;
     p.bottleneck = t.comm_s > p.compute_s ? (plan->nodes > 1 ? DL_BOUND_INTER : DL_BOUND_INTRA)

@@ -352,6 +352,7 @@ static enum dl_code run_pipeline(struct dl_pipe *p, bool together, struct dl_are
     double *ends_s = dl_arena_alloc(arena, (size_t)p->stages, sizeof *ends_s),
            *zeros_s = dl_arena_alloc(arena, (size_t)p->stages, sizeof *zeros_s), comm_s;
     DL_TRY(time_boundary(p, &order.message_s, &comm_s, err));
+    p->message_s = bound ? 0 : order.message_s;
     const double span_s =
         bound ? bound_span_s(p) : dl_pipeline_span(&order, p->micro_batches, arena, ends_s);
     double end_s = span_s, quiet_s = span_s;

@@ -29,6 +29,7 @@ struct dl_pipe {
     const struct dl_predict_request *request;
     struct dl_plan plan; /* complete; micro_batch_samples > 0 */
     double micro_batches;
+    double message_s; /* between neighbouring parts, where the schedule shows it */
     struct dl_message *messages;
     int message_count; /* NULL: not wanted; room for stages + 1 */
 };

@@ -33,7 +33,7 @@ static int64_t common_divisor(int64_t a, int64_t b) {
 
 static int64_t experts_of(const struct dl_workload *workload) {
     for (int i = 0; i < workload->layer_count; i++) {
-        if (workload->layers[i].experts > 0) return (int64_t)workload->layers[i].experts;
+        if (workload->layers[i].moe.experts > 0) return (int64_t)workload->layers[i].moe.experts;
     }
     return 1;
 }
@@ -44,9 +44,10 @@ static int64_t experts_of(const struct dl_workload *workload) {
 static void take_experts_from_data(struct dl_plan *plan, int64_t devices) {
     const int64_t tp = plan->tp > 0 ? plan->tp : 1, pp = plan->pp > 0 ? plan->pp : 1,
                   cp = plan->sp > 0 ? plan->sp : 1;
-    if (plan->ep <= 1 || plan->ep_within_tp_cp > 0 || plan->dp * tp * pp * cp != devices) return;
-    if (plan->expert_tp <= 0 && plan->dp % plan->ep != 0 && tp > 1) plan->expert_tp = 1;
-    const int64_t folded = plan->expert_tp == 1 && tp > 1 ? common_divisor(plan->ep, tp * cp) : 1,
+    if (plan->ep <= 1 || plan->experts.ep_within_tp_cp > 0 || plan->dp * tp * pp * cp != devices)
+        return;
+    if (plan->experts.tp <= 0 && plan->dp % plan->ep != 0 && tp > 1) plan->experts.tp = 1;
+    const int64_t folded = plan->experts.tp == 1 && tp > 1 ? common_divisor(plan->ep, tp * cp) : 1,
                   beside = plan->ep / folded;
     if (plan->dp % beside == 0) plan->dp /= beside;
 }
@@ -55,16 +56,17 @@ static void take_experts_from_data(struct dl_plan *plan, int64_t devices) {
  * ranks. */
 static enum dl_code fold_experts(struct dl_plan *plan, struct dl_err *err) {
     const int64_t tp = plan->tp > 0 ? plan->tp : 1, sp = plan->sp > 0 ? plan->sp : 1;
-    if (plan->expert_tp <= 0 || plan->expert_tp == tp || plan->ep_within_tp_cp > 0) return DL_OK;
-    if (plan->expert_tp != 1)
+    if (plan->experts.tp <= 0 || plan->experts.tp == tp || plan->experts.ep_within_tp_cp > 0)
+        return DL_OK;
+    if (plan->experts.tp != 1)
         return dl_fail(err, DL_ERR_USAGE,
                        "--etp %lld: expected 1, or the %lld tensor ranks of the other layers",
-                       (long long)plan->expert_tp, (long long)tp);
+                       (long long)plan->experts.tp, (long long)tp);
     if (plan->mapping == DL_MAP_PIPELINE_INSIDE)
         return dl_fail(err, DL_ERR_USAGE, "--etp 1: goes with --mapping data-inside");
     if (plan->ep <= 0) plan->ep = 1;
-    plan->ep_within_tp_cp = common_divisor(plan->ep, tp * sp);
-    plan->ep /= plan->ep_within_tp_cp;
+    plan->experts.ep_within_tp_cp = common_divisor(plan->ep, tp * sp);
+    plan->ep /= plan->experts.ep_within_tp_cp;
     return DL_OK;
 }
 
@@ -128,11 +130,11 @@ static enum dl_code complete_axes(const struct dl_workload *workload, struct dl_
  * ranks. */
 static enum dl_code check_imbalance(const struct dl_plan *plan, struct dl_err *err) {
     const double ranks = (double)dl_plan_expert_ranks(plan);
-    if (!(plan->expert_imbalance > ranks)) return DL_OK;
+    if (!(plan->experts.imbalance_ratio > ranks)) return DL_OK;
     return dl_fail(err, DL_ERR_USAGE,
                    "--expert-imbalance %g: expected at most the %g expert ranks, the share of one "
                    "that takes every token",
-                   plan->expert_imbalance, ranks);
+                   plan->experts.imbalance_ratio, ranks);
 }
 
 static enum dl_code complete_batch(struct dl_plan *plan, double devices, struct dl_err *err) {
@@ -175,10 +177,10 @@ static int generation_of(const char *architecture) {
 /* Whether tokens can crowd on some experts. */
 static enum dl_code check_router(const struct dl_workload *workload, const struct dl_plan *plan,
                                  struct dl_err *err) {
-    if (!(plan->expert_imbalance > 0)) return DL_OK;
+    if (!(plan->experts.imbalance_ratio > 0)) return DL_OK;
     for (int i = 0; i < workload->layer_count; i++) {
-        if (workload->layers[i].experts == 0) continue;
-        if (workload->layers[i].dropless) return DL_OK;
+        if (workload->layers[i].moe.experts == 0) continue;
+        if (workload->layers[i].moe.dropless) return DL_OK;
         return dl_fail(err, DL_ERR_USAGE,
                        "--expert-imbalance: a capacity bounds what each expert of %s takes; leave "
                        "one of both out",
@@ -250,7 +252,7 @@ enum dl_code dl_plan_check_framework(const struct dl_system *system,
             "--backup-workers %lld: at most %lld of %lld nodes, one worker each, can be spare",
             (long long)plan->backup_workers, (long long)plan->nodes - 1, (long long)plan->nodes);
     }
-    if (plan->servers > 0 && !behaviour->has_servers) {
+    if (plan->parameter_servers.count > 0 && !behaviour->has_servers) {
         return dl_fail(err, DL_ERR_USAGE,
                        "--servers: %s has no parameter servers; tensorflow-ps, mxnet-dist-sync and "
                        "mxnet-dist-device-sync have",

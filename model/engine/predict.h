@@ -63,17 +63,29 @@ struct dl_stage_time {
 
 struct dl_heterogeneous_group; /* heterogeneous.h */
 
+/* Standard deviations of logarithms. */
+struct dl_spread {
+    /* of the iteration from kernels and collectives alone; NAN: not known */
+    double model_sigma_log;
+    /* of measured / iteration in all, and its part that alternatives on one machine share; NAN: not
+     * known */
+    double sigma_log, shared_sigma_log;
+    /* of measured / iteration around the mean of the plans of one job; 0: not known */
+    double plans_sigma_log;
+};
+
+/* Messages of an iteration. */
+struct dl_sent {
+    const char *algorithm, *protocol;
+    double bytes;
+    int count;
+};
+
 struct dl_prediction {
     /* iteration_s is a lower bound and above options->limit_s; nothing else is known */
     bool beyond_limit;
     double iteration_s, iteration_low_s, iteration_high_s; /* 80 % interval */
-    /* spread of log(iteration) from kernels and collectives alone; NAN: not known */
-    double model_sigma_log;
-    /* of log(measured / iteration) in all, and its part that alternatives on one machine share;
-     * NAN: not known */
-    double sigma_log, shared_sigma_log;
-    /* of log(measured / iteration) around the mean of the plans of one job; 0: not known */
-    double plans_sigma_log;
+    struct dl_spread spread;
     double throughput_samples_per_s, scaling_efficiency, epoch_s;
     double forward_s, backward_s, update_s;
     double compute_s, comm_s, exposed_comm_s, input_s, exposed_input_s, bubble_s, overhead_s;
@@ -98,9 +110,9 @@ struct dl_prediction {
     /* of a pipeline, with the terms: each stage, first stage first; else NULL */
     const struct dl_stage_time *stage_times;
     double micro_batches;
-    const char *comm_algorithm, *comm_protocol;
-    double comm_bytes;
-    int comm_messages;
+    double stage_message_s; /* between neighbouring stages; 0: hidden, or there is none */
+    bool stages_block;      /* a stage waits for each of its messages */
+    struct dl_sent messages;
     /* of a job on nodes of different kinds (heterogeneous.h), in the arena */
     const struct dl_heterogeneous_group *groups;
     int group_count;

@@ -28,7 +28,8 @@ struct dl_replica dl_replica_of_device(const struct dl_predict_request *request)
         .samples = ceil(plan->batch_per_device_samples - 1e-9),
         .parts = 1,
         /* Parameter servers on cores that carry their messages cost one worker as much. */
-        .synchronizes = plan->nodes * plan->devices_per_node > 1 || plan->server_nodes != NULL ||
+        .synchronizes = plan->nodes * plan->devices_per_node > 1 ||
+                        plan->parameter_servers.nodes != NULL ||
                         (request->framework->sync.messages.servers_colocated &&
                          dl_host_cores_carry_messages(request->system)),
     };
@@ -193,13 +194,13 @@ static double alone_s(const struct dl_prediction_inputs *parts, const struct dl_
 
 static void describe_comm(const struct dl_gradient_sync *x, struct dl_prediction *p) {
     double largest = -1;
-    p->comm_messages = x->message_count;
+    p->messages.count = x->message_count;
     for (int m = 0; m < x->message_count; m++) {
-        p->comm_bytes += x->messages[m].bytes;
+        p->messages.bytes += x->messages[m].bytes;
         if (x->messages[m].bytes <= largest) continue;
         largest = x->messages[m].bytes;
-        p->comm_algorithm = x->messages[m].algorithm;
-        p->comm_protocol = x->messages[m].protocol;
+        p->messages.algorithm = x->messages[m].algorithm;
+        p->messages.protocol = x->messages[m].protocol;
     }
 }
 

@@ -89,7 +89,7 @@ static void scale_parameters(const struct dl_layer *whole, struct dl_layer *loca
         local->parameter_elements += list[p].elements;
     }
     local->parameters = list;
-    local->hidden = local->out.channels;
+    local->requested.hidden = local->out.channels;
     local->in_elements = whole->in_elements * local->in.channels / whole->in.channels;
     local->forward_macs = whole->forward_macs * weights;
 }
@@ -110,9 +110,9 @@ static void split_extents(const struct dl_layer *whole, const struct dl_split *s
     }
     local->in_elements *= ratio;
     local->forward_macs *= ratio;
-    local->saved_elements *= ratio;
-    local->saved_bytes *= ratio;
-    local->own_elements *= ratio;
+    local->saved.elements *= ratio;
+    local->saved.bytes *= ratio;
+    local->saved.own_elements *= ratio;
 }
 
 /* True when the layer has at least one position for each part, in and out. */
@@ -147,7 +147,7 @@ static void sum_totals(struct dl_workload *out) {
         const struct dl_layer *layer = &out->layers[i];
         if (layer->tied_to < 0) out->parameters += layer->parameter_elements;
         out->forward_macs_per_sample += layer->forward_macs;
-        out->activation_elements_per_sample += layer->saved_elements;
+        out->activation_elements_per_sample += layer->saved.elements;
     }
 }
 

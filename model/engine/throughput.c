@@ -57,7 +57,7 @@ struct dl_run_total dl_run_total_of(const struct dl_workload *workload, const st
                                     const struct dl_prediction *prediction,
                                     const struct dl_run_length *length) {
     const double dataset =
-        plan->dataset_samples > 0 ? plan->dataset_samples : workload->epoch_samples;
+        plan->input.dataset_samples > 0 ? plan->input.dataset_samples : workload->epoch_samples;
     struct dl_run_total out = {NAN, NAN, NAN, NAN};
     if (length->tokens > 0) out.samples = length->tokens / dl_tokens_per_sample(workload);
     if (length->epoch_count > 0) out.samples = length->epoch_count * dataset;

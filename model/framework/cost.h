@@ -46,7 +46,7 @@ enum dl_code dl_cost_fill(const struct dl_device *device, const struct dl_worklo
                           double batch, struct dl_arena *arena, struct dl_cost *out,
                           struct dl_err *err);
 
-/* As dl_cost_compute, from the memo where the same was asked before; memo NULL: computes. The
+/* As dl_cost_compute, from the memo where the same was computed before; memo NULL: computes. The
  * layers are constant. */
 enum dl_code dl_cost_recall(struct dl_cost_memo *memo, const struct dl_device *device,
                             const struct dl_workload *workload,

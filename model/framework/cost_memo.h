@@ -1,4 +1,4 @@
-/* cost_memo.h - times of kernels that were asked for before: a plan is predicted again on systems
+/* cost_memo.h - times of kernels that were computed before: a plan is predicted again on systems
  * that differ in links alone, a search tries splits that others tried, and calls of a library ask
  * for one network again and again. For one thread.
  *

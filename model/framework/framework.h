@@ -66,11 +66,14 @@ struct dl_sync_policy {
     } messages;
 };
 
-/* Constants that one behaviour alone reads: a struct of its own file, of at most this size
- * (DL_OWN in gradient_sync.h). */
-union dl_own_policy {
-    double numbers[8];
-    char bytes[64];
+/* Constants that one behaviour alone reads: a struct in its file (DL_OWN in gradient_sync.h). */
+enum { DL_OWN_BYTES = 64 };
+struct dl_own_policy {
+    union {
+        double numbers[DL_OWN_BYTES / sizeof(double)];
+        char bytes[DL_OWN_BYTES];
+    };
+    char other_key[8]; /* keys that only other behaviours read are loaded here */
 };
 
 /* Kernels that the framework runs, as discrete facts of a version: values of the enumerations of
@@ -254,8 +257,7 @@ struct dl_framework {
     /* its row of dl_framework_behaviours; set by dl_framework_load */
     const struct dl_framework_behaviour *behaviour;
     struct dl_sync_policy sync;
-    union dl_own_policy own;
-    char other_key[8]; /* keys that only other behaviours read are loaded here */
+    struct dl_own_policy own;
     struct dl_framework_kernels kernels;
     struct dl_framework_host host;
     struct dl_framework_input input;
@@ -295,7 +297,7 @@ struct dl_framework {
 /* Keys that several behaviours or the engine read. */
 extern const struct dl_schema dl_framework_schema;
 /* These, the behaviour's own ones, and those that other behaviours own, which are loaded into
- * `other_key`: a document keeps them when --set changes its behaviour. NULL: all keys of all
+ * `own.other_key`: a document keeps them when --set changes its behaviour. NULL: all keys of all
  * behaviours. */
 const struct dl_schema *dl_framework_schema_of(const struct dl_framework_behaviour *behaviour,
                                                struct dl_arena *arena);

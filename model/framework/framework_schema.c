@@ -18,7 +18,7 @@ static int append(struct dl_field *table, int count, const struct dl_field *fiel
         if (has_key(table, count, f->key)) continue;
         table[count] = *f;
         table[count].offset = own ? offsetof(struct dl_framework, own) + f->offset
-                                  : offsetof(struct dl_framework, other_key);
+                                  : offsetof(struct dl_framework, own.other_key);
         table[count].required = own && f->required;
         count++;
     }

@@ -72,27 +72,29 @@ static double storage_s(const struct dl_system *system, const struct dl_plan *pl
 /* Decoding `samples` on the workers of a node, at most its cores. */
 static double decode_s(const struct dl_system *system, const struct dl_framework *framework,
                        const struct dl_plan *plan, double samples) {
-    if (!(plan->decode_s_per_sample > 0) || framework->input.decodes_on_device) return 0;
+    if (!(plan->input.decode_s_per_sample > 0) || framework->input.decodes_on_device) return 0;
     const double cores =
         system->has_host && system->host.cores != DL_ABSENT ? (double)system->host.cores : 0;
-    double workers =
-        plan->decode_workers > 0 ? plan->decode_workers * readers(framework, plan) : cores;
+    double workers = plan->input.decode_workers > 0
+                         ? plan->input.decode_workers * readers(framework, plan)
+                         : cores;
     if (cores > 0) workers = fmin(workers, cores);
-    return workers > 0 ? samples * plan->decode_s_per_sample / workers : 0;
+    return workers > 0 ? samples * plan->input.decode_s_per_sample / workers : 0;
 }
 
 /* Other nodes read, decode and send the tensors of all samples of the job. */
 static void read_elsewhere(const struct dl_system *system, const struct dl_workload *workload,
                            const struct dl_plan *plan, double node_batch, double sample_bytes,
                            struct dl_input_time *t) {
-    const struct dl_system *there = plan->input_nodes;
-    const double nodes = (double)plan->nodes, count = (double)plan->input_node_count,
+    const struct dl_system *there = plan->input.nodes;
+    const double nodes = (double)plan->nodes, count = (double)plan->input.node_count,
                  samples = node_batch * nodes;
-    const struct dl_plan all = {.nodes = plan->input_node_count};
+    const struct dl_plan all = {.nodes = plan->input.node_count};
     if (!t->cached) t->storage_s = storage_s(there, &all, samples / count * sample_bytes);
-    t->decode_s = there->has_host && there->host.cores != DL_ABSENT
-                      ? samples * plan->decode_s_per_sample / (count * (double)there->host.cores)
-                      : NAN;
+    t->decode_s =
+        there->has_host && there->host.cores != DL_ABSENT
+            ? samples * plan->input.decode_s_per_sample / (count * (double)there->host.cores)
+            : NAN;
     t->transfer_s =
         workload->input_bytes_per_sample * fmax(node_batch / dl_path_node_bytes_per_s(system),
                                                 samples / count / dl_path_node_bytes_per_s(there));
@@ -108,25 +110,26 @@ static void read_samples(const struct dl_system *system, const struct dl_workloa
                          struct dl_input_time *t) {
     const double node_batch = plan->batch_per_device_samples * readers(framework, plan);
     const double sample_bytes =
-        plan->sample_bytes > 0 ? plan->sample_bytes : workload->sample_bytes;
+        plan->input.sample_bytes > 0 ? plan->input.sample_bytes : workload->sample_bytes;
     const double dataset_bytes =
         sample_bytes *
-        (plan->dataset_samples > 0 ? plan->dataset_samples : workload->epoch_samples);
-    const struct dl_system *reader = plan->input_nodes != NULL ? plan->input_nodes : system;
-    t->cached = !plan->first_epoch && reader->has_host && dl_known(reader->host.memory_bytes) &&
+        (plan->input.dataset_samples > 0 ? plan->input.dataset_samples : workload->epoch_samples);
+    const struct dl_system *reader = plan->input.nodes != NULL ? plan->input.nodes : system;
+    t->cached = !plan->input.first_epoch && reader->has_host &&
+                dl_known(reader->host.memory_bytes) &&
                 dataset_bytes <= CACHE_FRAC * reader->host.memory_bytes;
     if (!dl_known(sample_bytes))
         t->unknown = "the stored size of a sample";
     else if (!reader->has_storage && !t->cached)
         t->unknown = "the storage of the system";
-    else if (!t->cached && plan->input_nodes == NULL)
+    else if (!t->cached && plan->input.nodes == NULL)
         t->storage_s = storage_s(system, plan, node_batch * sample_bytes);
-    if (plan->input_nodes != NULL) {
+    if (plan->input.nodes != NULL) {
         read_elsewhere(system, workload, plan, node_batch, sample_bytes, t);
         return;
     }
     t->decode_s = decode_s(system, framework, plan, node_batch);
-    if (t->unknown == NULL && !(plan->decode_s_per_sample > 0))
+    if (t->unknown == NULL && !(plan->input.decode_s_per_sample > 0))
         t->unknown = "the time to decode a sample";
 }
 
@@ -159,7 +162,7 @@ struct dl_input_time dl_input_compute(const struct dl_system *system,
     t.copy_s =
         copy_s(system, &framework->input, plan, plan->batch_per_device_samples * tensor_bytes);
     t.feed_s = feed_s(framework, plan, tensor_bytes);
-    if (!plan->synthetic_input) read_samples(system, workload, framework, plan, &t);
+    if (!plan->input.synthetic) read_samples(system, workload, framework, plan, &t);
     t.slowest = slowest_of(&t);
     double ahead_s = t.copy_s;
     if (framework->input.copies_in_step) {

@@ -5,15 +5,15 @@
 #include <math.h>
 
 int64_t dl_server_count(const struct dl_plan *plan) {
-    return plan->servers > 0 ? plan->servers : plan->nodes;
+    return plan->parameter_servers.count > 0 ? plan->parameter_servers.count : plan->nodes;
 }
 
 bool dl_servers_colocated(const struct dl_framework *framework, const struct dl_plan *plan) {
-    return framework->sync.messages.servers_colocated && plan->server_nodes == NULL;
+    return framework->sync.messages.servers_colocated && plan->parameter_servers.nodes == NULL;
 }
 
 static const struct dl_system *system_of_servers(const struct dl_gradient_sync_request *r) {
-    return r->plan->server_nodes != NULL ? r->plan->server_nodes : r->system;
+    return r->plan->parameter_servers.nodes != NULL ? r->plan->parameter_servers.nodes : r->system;
 }
 
 double dl_servers_sum_s(const struct dl_gradient_sync_request *r, double bytes, double terms) {
@@ -154,7 +154,7 @@ double dl_server_queue_pass(struct dl_server_queue *queue, int server, double by
                                                     : servers->worker_push_s_per_byte),
                  each_s = at_server_s(queue, bytes / parts);
     double at_server_from_s = ready_s;
-    /* All pulls are asked for at once: a server answers one when it comes to it. Pushes leave in
+    /* All pulls are requested at once; a server answers them one after the other. Pushes leave in
      * the order of the worker. */
     if (queue->pull && !all) at_server_from_s = fmax(ready_s, queue->server_free_s[server]);
     *start_s = fmax(at_server_from_s, queue->worker_free_s);

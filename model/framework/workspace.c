@@ -95,7 +95,7 @@ double dl_rounding_bytes(const struct dl_workload *workload, const struct dl_fra
     double added = 0;
     for (int i = 0; i < workload->layer_count; i++) {
         const struct dl_layer *layer = &workload->layers[i];
-        const double bytes = batch * (layer->saved_elements * element_bytes + layer->saved_bytes);
+        const double bytes = batch * (layer->saved.elements * element_bytes + layer->saved.bytes);
         added +=
             rounded(bytes, bytes >= m->large_bytes ? m->large_block_bytes : m->block_bytes) - bytes;
     }

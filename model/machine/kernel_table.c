@@ -231,7 +231,7 @@ static enum dl_code read_conv(const struct dl_csv *csv, int row, enum dl_pass pa
         if (!part) continue;
         struct dl_kernel conv = dl_kernel_conv(passes[i], sizes[0], sizes[1], sizes[2], sizes[3],
                                                in, kernel, stride, pad, dilation);
-        /* A depth is given, also of 1, where the library was asked for three dimensions. */
+        /* A depth is given, also of 1, where the library was called with three dimensions. */
         if (*dl_kernel_table_cell(csv, row, "d") != '\0') conv.variant = DL_VARIANT_VOLUME;
         if (dl_kernel_is_depthwise(&conv)) conv.variant = DL_VARIANT_DEPTHWISE;
         if (i == 0)

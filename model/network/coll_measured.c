@@ -60,7 +60,7 @@ static void scale(struct dl_collective_time *time, const struct dl_coll_reading 
 }
 
 /* F-WHAT-IF: the samples were taken on the machine as it is, so that measured / model is read with
- * its model, and scales that of the machine as it is asked for. */
+ * its model, and scales the model of the requested machine. */
 static const struct dl_system *as_measured(const struct dl_system *system) {
     return system->as_measured != NULL ? system->as_measured : system;
 }

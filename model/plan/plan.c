@@ -10,7 +10,7 @@ const char *const dl_assume_names[] = {"nothing", "paradl", NULL};
 const char *const dl_master_weights_names[] = {"fp32", "none", NULL};
 const char *const dl_compiler_names[] = {"open", "none", "xla", "inductor", NULL};
 int64_t dl_plan_expert_ranks(const struct dl_plan *plan) {
-    return plan->ep * (plan->ep_within_tp_cp > 0 ? plan->ep_within_tp_cp : 1);
+    return plan->ep * (plan->experts.ep_within_tp_cp > 0 ? plan->experts.ep_within_tp_cp : 1);
 }
 
 const char *const dl_mapping_names[] = {"data-inside", "pipeline-inside", NULL};

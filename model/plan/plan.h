@@ -39,16 +39,37 @@ struct dl_strategy; /* strategy.h */
 struct dl_layer_times;
 struct dl_system;
 
+struct dl_plan_experts {
+    int64_t tp; /* tensor ranks that split each expert: 1 or, as 0, those of the layers */
+    int64_t ep_within_tp_cp; /* derived: expert ranks among the tensor and sequence ranks, which ep
+                                does not count; 0: experts are split like other layers */
+    double imbalance_ratio;  /* tokens of the fullest rank of experts / mean, from 1 to the ranks of
+                               experts; 0: the framework's, of a trained router */
+};
+
+struct dl_plan_servers {
+    int64_t count; /* 0: one per node, next to its workers */
+    /* They run on nodes of this system, apart from the workers; NULL: as the framework says. */
+    const struct dl_system *nodes;
+    const char *variable_placement; /* tensorflow-ps: "cpu", "gpu"; NULL: the default */
+};
+
+struct dl_plan_input {
+    bool synthetic;
+    double sample_bytes, dataset_samples; /* of --dataset; 0: the workload's */
+    double decode_s_per_sample;           /* on one core; 0: not counted */
+    double decode_workers;                /* per device; 0: all cores of the node */
+    bool first_epoch;                     /* the page cache is empty */
+    /* Nodes of another system read and decode all samples and send them; NULL: those that train. */
+    const struct dl_system *nodes;
+    int64_t node_count;
+};
+
 struct dl_plan {
     const struct dl_strategy *strategy;
     int64_t nodes, devices_per_node; /* in use */
     int64_t dp, tp, pp, sp, ep;      /* their product is nodes * devices_per_node */
-    int64_t expert_tp; /* tensor ranks that split each expert: 1 or, as 0, those of the layers */
-    int64_t
-        ep_within_tp_cp; /* derived: expert ranks among the tensor and sequence ranks, which ep does
-                          not count; 0: experts are split like other layers */
-    double expert_imbalance; /* tokens of the fullest rank of experts / mean, from 1 to the ranks of
-                                experts; 0: the framework's, of a trained router */
+    struct dl_plan_experts experts;
     double batch_per_device_samples, global_batch_samples;
     double micro_batch_samples; /* 0: no micro-batches */
     enum dl_precision precision;
@@ -62,23 +83,11 @@ struct dl_plan {
     enum dl_schedule schedule; /* of a pipeline's micro-batches */
     int64_t virtual_stages;    /* virtual pipeline stages per device; 0: 2 if interleaved, else 1 */
     enum dl_assume assume;     /* simplifications of another model, for comparison with it */
-    const char *variable_placement;     /* tensorflow-ps: "cpu", "gpu"; NULL: the default */
-    const char *library;                /* collective library; NULL: the framework's */
+    const char *library;       /* collective library; NULL: the framework's */
     enum dl_attention_kernel attention; /* OPEN: the framework's, else the layer's */
     enum dl_compiler compiler;
-    int64_t servers; /* parameter servers; 0: one per node, next to its workers */
-    /* Servers run on nodes of this system, apart from the workers; NULL: as the framework says. */
-    const struct dl_system *server_nodes;
-
-    /* Input. */
-    bool synthetic_input;
-    double sample_bytes, dataset_samples; /* of --dataset; 0: the workload's */
-    double decode_s_per_sample;           /* on one core; 0: not counted */
-    double decode_workers;                /* per device; 0: all cores of the node */
-    bool first_epoch;                     /* the page cache is empty */
-    /* Nodes of another system read and decode all samples and send them; NULL: those that train. */
-    const struct dl_system *input_nodes;
-    int64_t input_node_count;
+    struct dl_plan_servers parameter_servers;
+    struct dl_plan_input input;
     int64_t replica_devices; /* derived: devices that share the samples of one replica; 0: 1 */
 
     int64_t backup_workers; /* nodes that a synchronous step does not wait for, the slowest */

@@ -231,8 +231,8 @@ static enum dl_code check(const struct dl_heterogeneous_job *job,
 static void make_job(const struct mix *m, const struct dl_prediction *of,
                      double alone_samples_per_s, struct dl_prediction *out) {
     out->throughput_samples_per_s = m->samples / out->iteration_s;
-    const double epoch =
-        m->plan->dataset_samples > 0 ? m->plan->dataset_samples : m->workload->epoch_samples;
+    const double epoch = m->plan->input.dataset_samples > 0 ? m->plan->input.dataset_samples
+                                                            : m->workload->epoch_samples;
     out->epoch_s = epoch / out->throughput_samples_per_s;
     out->scaling_efficiency = out->throughput_samples_per_s / alone_samples_per_s;
     out->groups = m->groups;

@@ -133,15 +133,15 @@ static enum dl_code ask(struct asker *a, enum resource what, double by, bool tim
     struct dl_system *system = dl_arena_alloc(a->arena, 1, sizeof *system);
     make_variant(a->system, what, by, a->memo, a->arena, system);
     struct dl_plan plan = *a->plan;
-    if (what == DECODING) plan.decode_s_per_sample /= by;
+    if (what == DECODING) plan.input.decode_s_per_sample /= by;
     return dl_predict(system, a->workload, a->framework, &plan, &options, a->arena, p, err);
 }
 
 /* Resources that samples pass through before they reach a device. */
 static bool without_input(const struct asker *a, int resource) {
-    const bool synthetic = a->plan->synthetic_input;
+    const bool synthetic = a->plan->input.synthetic;
     return (resource == STORAGE && (synthetic || !a->system->has_storage)) ||
-           (resource == DECODING && (synthetic || !(a->plan->decode_s_per_sample > 0)));
+           (resource == DECODING && (synthetic || !(a->plan->input.decode_s_per_sample > 0)));
 }
 
 /* Resources that the plan does not use at all. */
@@ -262,7 +262,7 @@ static void find_active(struct asker *a) {
     const double states = m->weights_bytes + m->gradients_bytes + m->optimizer_bytes;
     const double replicas = (double)(plan->dp * plan->ep);
     add_active(a->out, (struct dl_limit_active){"exposed communication", "communication",
-                                                p->comm_algorithm, p->exposed_comm_s, NAN});
+                                                p->messages.algorithm, p->exposed_comm_s, NAN});
     add_active(a->out,
                (struct dl_limit_active){"hidden communication (needs the overlap)", "communication",
                                         NULL, p->comm_s - p->exposed_comm_s, NAN});

@@ -80,10 +80,10 @@ static struct dl_plan plan_of(const struct search *s, const struct dl_role_assig
     if (plan.devices_per_node > workers->devices_per_node)
         plan.devices_per_node = workers->devices_per_node;
     if (plan.global_batch_samples > 0) plan.batch_per_device_samples = 0;
-    plan.server_nodes = system_of(s, p->server_kind);
-    if (p->server_nodes > 0) plan.servers = p->server_nodes;
-    plan.input_nodes = system_of(s, p->input_kind);
-    plan.input_node_count = p->input_nodes;
+    plan.parameter_servers.nodes = system_of(s, p->server_kind);
+    if (p->server_nodes > 0) plan.parameter_servers.count = p->server_nodes;
+    plan.input.nodes = system_of(s, p->input_kind);
+    plan.input.node_count = p->input_nodes;
     return plan;
 }
 
@@ -114,7 +114,7 @@ static enum dl_code predict(struct search *s, struct dl_role_assignment *p, stru
 /* Input on the workers' nodes, then on 1, 2, ... nodes of every kind that are left. */
 static enum dl_code each_input(struct search *s, struct dl_role_assignment p, struct dl_err *err) {
     DL_TRY(predict(s, &p, err));
-    const bool decodes = !s->plan->synthetic_input && s->plan->decode_s_per_sample > 0;
+    const bool decodes = !s->plan->input.synthetic && s->plan->input.decode_s_per_sample > 0;
     for (int k = 0; k < s->all->group_count && decodes; k++) {
         const int64_t most = s->all->groups[k].nodes, left = most - taken(&p, k);
         for (int64_t n = 1; n <= left; n = next_count(n, most)) {

@@ -317,7 +317,8 @@ struct dl_plan dl_search_plan(const struct dl_search *s, const struct dl_search_
     plan.devices_per_node = f->split.devices_per_node;
     plan.dp = f->split.dp, plan.tp = f->split.tp, plan.pp = f->split.pp, plan.sp = f->split.sp,
     plan.ep = f->split.ep;
-    if (plan.expert_imbalance > (double)plan.ep) plan.expert_imbalance = (double)plan.ep;
+    if (plan.experts.imbalance_ratio > (double)plan.ep)
+        plan.experts.imbalance_ratio = (double)plan.ep;
     plan.micro_batch_samples = f->micro_samples;
     plan.batch_per_device_samples = 0;
     plan.sequence_parallel = f->split.sequence_parallel;

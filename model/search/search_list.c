@@ -212,7 +212,7 @@ static enum dl_code list_ranks(struct dl_search *s, struct dl_err *err) {
     const bool splits = r->framework->splits_layers && !s->tf.is_generic_stack;
     const int64_t tp = s->by_network ? 0 : r->fixed.tp, sp = s->by_network ? 0 : r->fixed.sp,
                   ep = s->by_network ? 0 : r->fixed.ep;
-    if (r->fixed.expert_tp == 1)
+    if (r->fixed.experts.tp == 1)
         return dl_fail(err, DL_ERR_USAGE,
                        "--etp 1: a search splits experts as other layers; leave it out");
     dl_search_list_divisors(splits ? (int64_t)s->tf.heads : 1, tp, &s->tp);

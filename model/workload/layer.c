@@ -80,8 +80,9 @@ const struct dl_layer_kind *dl_layer_kind_find(const char *name) {
 
 double dl_layer_model_macs(const struct dl_layer *layer) {
     if (layer->kind != &dl_layer_attention) return layer->forward_macs;
-    double keys = layer->tokens;
-    if (layer->window > 0.0 && layer->window < keys) keys = layer->window;
+    double keys = layer->requested.tokens;
+    if (layer->attention.window > 0.0 && layer->attention.window < keys)
+        keys = layer->attention.window;
     return layer->forward_macs * dl_layer_attention_pairs(layer) /
            (layer->out.size[DL_DIMS - 1] * keys);
 }
@@ -92,7 +93,7 @@ double dl_layer_active_parameters(const struct dl_layer *layer) {
         if (strncmp(layer->parameters[i].name, "router", 6) != 0)
             expert += layer->parameters[i].elements;
     if (!(expert > 0.0)) return layer->parameter_elements;
-    return layer->parameter_elements - expert * (1.0 - layer->top_k / layer->experts);
+    return layer->parameter_elements - expert * (1.0 - layer->moe.top_k / layer->moe.experts);
 }
 
 double dl_shape_positions(const struct dl_shape *shape) {

@@ -23,8 +23,8 @@ static bool same_work(const struct dl_layer *a, const struct dl_layer *b) {
     return a->kind == b->kind && a->parameter_elements == b->parameter_elements &&
            a->input_count == b->input_count && a->parameter_count == b->parameter_count &&
            a->buffer_elements == b->buffer_elements && a->forward_macs == b->forward_macs &&
-           a->saved_elements == b->saved_elements && a->saved_bytes == b->saved_bytes &&
-           a->own_elements == b->own_elements && a->keeps == b->keeps &&
+           a->saved.elements == b->saved.elements && a->saved.bytes == b->saved.bytes &&
+           a->saved.own_elements == b->saved.own_elements && a->saved.keeps == b->saved.keeps &&
            a->consumers == b->consumers && a->tied_to == b->tied_to && a->detached == b->detached &&
            a->first == b->first && same_shapes(a, b) && same_recorded(a->work, b->work);
 }

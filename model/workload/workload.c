@@ -314,10 +314,10 @@ static void mark_kept(struct dl_build *b, const bool *needs_gradient, bool *kept
         root[i] = i;
         if (layer->view) root[i] = layer->inputs[0] < 0 ? -1 : root[layer->inputs[0]];
         if (!needs_gradient[i]) continue;
-        if ((layer->keeps & DL_KEEPS_OUTPUT) != 0 && root[i] >= 0) kept[root[i]] = true;
+        if ((layer->saved.keeps & DL_KEEPS_OUTPUT) != 0 && root[i] >= 0) kept[root[i]] = true;
         for (int j = 0; j < layer->input_count; j++) {
             int input = layer->inputs[j] < 0 ? -1 : root[layer->inputs[j]];
-            if ((layer->keeps & DL_KEEPS_INPUT) != 0 && input >= 0) kept[input] = true;
+            if ((layer->saved.keeps & DL_KEEPS_INPUT) != 0 && input >= 0) kept[input] = true;
         }
     }
 }
@@ -332,11 +332,11 @@ static enum dl_code finish_layers(struct dl_build *b) {
     for (int i = 0; i < b->layer_count; i++) {
         struct dl_layer *layer = &b->layers[i];
         if (!needs_gradient[i]) {
-            layer->own_elements = 0.0;
-            layer->saved_bytes = 0.0;
+            layer->saved.own_elements = 0.0;
+            layer->saved.bytes = 0.0;
         }
-        layer->saved_elements =
-            layer->own_elements + (kept[i] ? dl_shape_elements(&layer->out) : 0.0);
+        layer->saved.elements =
+            layer->saved.own_elements + (kept[i] ? dl_shape_elements(&layer->out) : 0.0);
     }
     return DL_OK;
 }
@@ -348,7 +348,7 @@ static void sum_layers(const struct dl_build *b, struct dl_workload *out) {
         out->parameter_tensors += layer->parameter_count;
         out->buffer_elements += layer->buffer_elements;
         out->forward_macs_per_sample += layer->forward_macs;
-        out->activation_elements_per_sample += layer->saved_elements;
+        out->activation_elements_per_sample += layer->saved.elements;
         out->active_parameters += dl_layer_active_parameters(layer);
         out->model_macs_per_sample += dl_layer_model_macs(layer);
     }

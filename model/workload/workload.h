@@ -79,6 +79,36 @@ struct dl_recorded_work {
     int kernel_count;
 };
 
+struct dl_layer_attention {
+    double heads, kv_heads;
+    double window; /* keys that a query sees at most; 0: all */
+    double rotary; /* channels of each head that turn; 0: all */
+    bool causal, flash, sinks;
+};
+
+struct dl_layer_experts {
+    double experts, held_experts; /* all, those on this device */
+    double top_k;                 /* experts per token */
+    double capacity;              /* room of an expert / mean number of its tokens */
+    bool dropless;                /* experts compute every token; then capacity is 1 */
+    bool gated;                   /* the first matrix is doubled and gated */
+    bool router_bias;
+};
+
+struct dl_layer_request {                  /* what the entry asks of the output; 0: not given */
+    double hidden;                         /* channels */
+    double target[DL_DIMS], tokens, scale; /* extents */
+    int target_dims;
+};
+
+struct dl_layer_saved {  /* for backward */
+    double elements;     /* distinct activation elements that this layer keeps */
+    double bytes;        /* further bytes of fixed width: masks, indices, statistics */
+    double own_elements; /* part of elements that only this layer reads (attention scores); with
+                            bytes what recomputing a `recomputable` layer frees */
+    unsigned keeps;      /* DL_KEEPS_*: what its backward reads, to count distinct tensors */
+};
+
 struct dl_layer {
     const char *name; /* unique in the workload: "layer1.0.conv2" */
     const struct dl_layer_kind *kind;
@@ -89,22 +119,14 @@ struct dl_layer {
 
     /* Geometry, as far as the kind uses it. */
     double kernel[DL_DIMS], stride[DL_DIMS], pad[DL_DIMS], dilation[DL_DIMS];
-    double groups, heads, kv_heads;
-    double rows;   /* of an embedding table */
-    double hidden; /* channels that "out" asks for */
+    double groups;
+    double rows; /* of an embedding table */
     double tables;
-    double experts, held_experts; /* mixture of experts: all, those on this device */
-    double top_k;                 /* experts per token */
-    double capacity;              /* room of an expert / mean number of its tokens */
-    double window;                /* keys that a query sees at most; 0: all */
-    double rotary;                /* channels of each head that turn; 0: all */
-    bool dropless;                /* experts compute every token; then capacity is 1 */
-    bool gated;                   /* experts: the first matrix is doubled and gated */
-    bool router_bias, sinks;
-    bool causal, bias, in_place, bidirectional, recomputable, flash;
+    struct dl_layer_attention attention;
+    struct dl_layer_experts moe;
+    bool bias, in_place, bidirectional, recomputable;
     double dropout;
-    double target[DL_DIMS], tokens, scale; /* requested output extents; 0: not given */
-    int target_dims;
+    struct dl_layer_request requested;
     bool ceil_mode, sparse, additive;
     bool view; /* the output is the input's memory (flatten) */
 
@@ -114,15 +136,11 @@ struct dl_layer {
     double parameter_elements; /* trainable */
     double buffer_elements;    /* not trained, kept and broadcast: batch-norm statistics */
     double forward_macs;
-    double saved_elements; /* distinct activation elements that this layer keeps for backward */
-    double saved_bytes;    /* further saved bytes of fixed width: masks, indices, statistics */
-    double own_elements;   /* part of saved_elements that only this layer reads (attention scores);
-                              with saved_bytes what recomputing a `recomputable` layer frees */
-    unsigned keeps;        /* DL_KEEPS_*: what its backward reads, to count distinct tensors */
-    int consumers;         /* layers whose backward adds to the gradient of this output */
-    int tied_to;           /* layer whose parameters this one shares, or -1 */
-    bool detached;         /* backward stops after this layer */
-    bool first;            /* reads the workload's input: needs no backward-data */
+    struct dl_layer_saved saved;
+    int consumers; /* layers whose backward adds to the gradient of this output */
+    int tied_to;   /* layer whose parameters this one shares, or -1 */
+    bool detached; /* backward stops after this layer */
+    bool first;    /* reads the workload's input: needs no backward-data */
     /* of "h.7.attn.qkv": 7 and the length of "h.7."; the length is 0 for other names */
     int block;
     size_t block_prefix;

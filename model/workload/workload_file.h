@@ -6,6 +6,15 @@
 
 #include "model/workload/layer.h"
 
+/* Of attention layers. */
+struct dl_attention_entry {
+    const char *heads, *kv_heads, *causal, *flash, *window, *sinks, *rotary;
+};
+/* Of mixtures of experts. */
+struct dl_experts_entry {
+    const char *experts, *topk, *capacity, *gated, *router_bias;
+};
+
 /* One entry of a list of layers: a layer (kind) or the use of a block. */
 struct dl_entry {
     const char *kind, *block, *name;
@@ -24,8 +33,9 @@ struct dl_entry {
     int dilation_count;
     const char **size;
     int size_count;
-    const char *out, *groups, *heads, *kv_heads, *rows, *tokens, *scale, *dropout, *causal, *flash,
-        *experts, *topk, *capacity, *bias, *gated, *router_bias, *window, *sinks, *rotary;
+    const char *out, *groups, *rows, *tokens, *scale, *dropout, *bias;
+    struct dl_attention_entry attention;
+    struct dl_experts_entry mixture;
     struct dl_recorded_work work;
     bool has_work;
     bool ceil, in_place, bidirectional, sparse, additive;

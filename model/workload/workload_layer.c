@@ -107,17 +107,17 @@ static enum dl_code set_extents_of(struct dl_scope *scope, const struct number_r
 static enum dl_code set_numbers(struct dl_scope *scope, const struct dl_entry *e,
                                 struct dl_layer *layer) {
     const struct number_rule rules[] = {
-        {"out", e->out, 1.0, &layer->hidden},
+        {"out", e->out, 1.0, &layer->requested.hidden},
         {"groups", e->groups, 1.0, &layer->groups},
-        {"heads", e->heads, 1.0, &layer->heads},
-        {"kv_heads", e->kv_heads, 1.0, &layer->kv_heads},
+        {"heads", e->attention.heads, 1.0, &layer->attention.heads},
+        {"kv_heads", e->attention.kv_heads, 1.0, &layer->attention.kv_heads},
         {"rows", e->rows, 1.0, &layer->rows},
-        {"tokens", e->tokens, 1.0, &layer->tokens},
-        {"scale", e->scale, 1.0, &layer->scale},
-        {"experts", e->experts, 1.0, &layer->experts},
-        {"topk", e->topk, 1.0, &layer->top_k},
-        {"window", e->window, 0.0, &layer->window},
-        {"rotary", e->rotary, 1.0, &layer->rotary},
+        {"tokens", e->tokens, 1.0, &layer->requested.tokens},
+        {"scale", e->scale, 1.0, &layer->requested.scale},
+        {"experts", e->mixture.experts, 1.0, &layer->moe.experts},
+        {"topk", e->mixture.topk, 1.0, &layer->moe.top_k},
+        {"window", e->attention.window, 0.0, &layer->attention.window},
+        {"rotary", e->attention.rotary, 1.0, &layer->attention.rotary},
     };
     layer->groups = 1.0;
     return set_extents_of(scope, rules, sizeof rules / sizeof rules[0]);
@@ -129,17 +129,20 @@ static enum dl_code set_flags(struct dl_scope *scope, const struct dl_entry *e,
     double causal = 0.0, flash = 0.0, gated = 0.0, router_bias = 0.0, sinks = 0.0;
     double bias = layer->kind == &dl_layer_layernorm ? 1.0 : 0.0;
     const struct number_rule rules[] = {
-        {"causal", e->causal, 0.0, &causal}, {"flash", e->flash, 0.0, &flash},
-        {"bias", e->bias, 0.0, &bias},       {"gated", e->gated, 0.0, &gated},
-        {"sinks", e->sinks, 0.0, &sinks},    {"router_bias", e->router_bias, 0.0, &router_bias},
+        {"causal", e->attention.causal, 0.0, &causal},
+        {"flash", e->attention.flash, 0.0, &flash},
+        {"bias", e->bias, 0.0, &bias},
+        {"gated", e->mixture.gated, 0.0, &gated},
+        {"sinks", e->attention.sinks, 0.0, &sinks},
+        {"router_bias", e->mixture.router_bias, 0.0, &router_bias},
     };
     DL_TRY(set_extents_of(scope, rules, sizeof rules / sizeof rules[0]));
-    layer->causal = causal != 0.0;
-    layer->flash = flash != 0.0;
+    layer->attention.causal = causal != 0.0;
+    layer->attention.flash = flash != 0.0;
     layer->bias = bias != 0.0;
-    layer->gated = gated != 0.0;
-    layer->sinks = sinks != 0.0;
-    layer->router_bias = router_bias != 0.0;
+    layer->moe.gated = gated != 0.0;
+    layer->attention.sinks = sinks != 0.0;
+    layer->moe.router_bias = router_bias != 0.0;
     layer->ceil_mode = e->ceil;
     layer->in_place = e->in_place;
     layer->bidirectional = e->bidirectional;
@@ -158,13 +161,13 @@ static enum dl_code set_fractions(struct dl_scope *scope, const struct dl_entry 
         }
         if (code != DL_OK) return name_key(scope->b->err, "dropout", code);
     }
-    if (e->capacity != NULL) {
-        enum dl_code code = dl_build_number(scope, e->capacity, &layer->capacity);
-        if (code == DL_OK && layer->capacity != 0.0 &&
-            !(layer->capacity >= 0.1 && layer->capacity <= 1e6)) {
+    if (e->mixture.capacity != NULL) {
+        enum dl_code code = dl_build_number(scope, e->mixture.capacity, &layer->moe.capacity);
+        if (code == DL_OK && layer->moe.capacity != 0.0 &&
+            !(layer->moe.capacity >= 0.1 && layer->moe.capacity <= 1e6)) {
             code = dl_fail(scope->b->err, DL_ERR_INPUT,
                            "expected a factor from 0.1 to 1e6, or 0 to drop no token; found %g",
-                           layer->capacity);
+                           layer->moe.capacity);
         }
         if (code != DL_OK) return name_key(scope->b->err, "capacity", code);
     }
@@ -180,13 +183,13 @@ static enum dl_code set_geometry(struct dl_scope *scope, const struct dl_entry *
         {DL_KEY_STRIDE, e->stride, e->stride_count, 1.0, 1.0, 1.0, false, layer->stride},
         {DL_KEY_PAD, e->pad, e->pad_count, 0.0, 0.0, 0.0, true, layer->pad},
         {DL_KEY_DILATION, e->dilation, e->dilation_count, 1.0, 1.0, 1.0, false, layer->dilation},
-        {DL_KEY_SIZE, e->size, e->size_count, 1.0, 1.0, 1.0, false, layer->target},
+        {DL_KEY_SIZE, e->size, e->size_count, 1.0, 1.0, 1.0, false, layer->requested.target},
     };
     const bool reshapes = layer->kind == &dl_layer_view || layer->kind == &dl_layer_copy ||
                           layer->kind == &dl_layer_recorded;
     if (e->size_count > DL_DIMS)
         return dl_layer_fail(scope->b->err, DL_KEY_SIZE, "expected at most %d extents", DL_DIMS);
-    layer->target_dims = reshapes ? e->size_count : 0;
+    layer->requested.target_dims = reshapes ? e->size_count : 0;
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         const bool own = reshapes && rules[i].key == DL_KEY_SIZE;
         DL_TRY(set_extents(scope, &rules[i], own ? e->size_count : layer->in.dims));

@@ -45,7 +45,7 @@ static bool find_blocks(const struct dl_workload *workload, struct blocks *out) 
 /* Whether two layers do the same at the same place of their blocks. */
 static bool alike(const struct dl_layer *a, const struct dl_layer *b) {
     return a->kind == b->kind && a->parameter_elements == b->parameter_elements &&
-           a->window == b->window && a->heads == b->heads &&
+           a->attention.window == b->attention.window && a->attention.heads == b->attention.heads &&
            strcmp(a->name + a->block_prefix, b->name + b->block_prefix) == 0;
 }
 
@@ -87,7 +87,7 @@ const char *dl_workload_layers(const struct dl_workload *workload) {
     const struct dl_stack *stack = &workload->stack;
     bool causal = false;
     for (int i = 0; i < stack->each && stack->count > 0; i++)
-        causal |= workload->layers[stack->first + i].causal;
+        causal |= workload->layers[stack->first + i].attention.causal;
     if (!causal) return NULL;
     return workload->active_parameters < workload->parameters ? "decoder-experts" : "decoder";
 }

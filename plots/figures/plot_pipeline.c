@@ -123,7 +123,9 @@ static enum dl_code order_of(struct dl_context *context, const struct dl_plot_on
                                       .parts = (int)parts,
                                       .micro_batches = (int)one->micro_batches,
                                       .forward_s = forward_s,
-                                      .backward_s = forward_s + stages};
+                                      .backward_s = forward_s + stages,
+                                      .message_s = one->stage_message_s,
+                                      .blocks = one->stages_block};
     return DL_OK;
 }
 

@@ -1,6 +1,8 @@
 /* cmd_schema.c - the fields of each file, from the same tables that load it. */
+#include <math.h>
 #include <string.h>
 
+#include "model/core/columns.h"
 #include "model/catalog/command.h"
 #include "model/network/coll_match.h"
 #include "model/framework/layer_times.h"
@@ -39,15 +41,22 @@ static const char *const kind_names[] = {
     "system", "device", "workload", "framework", "kernel-models", "layers",  "prediction",
     "site",   "run",    "runlog",   "runs",      "collectives",   "kernels", NULL};
 
-static const struct dl_column columns[] = {
-    {"key", "key", "", DL_COLUMN_STRING, 0, 0},
-    {"type", "type", "", DL_COLUMN_STRING, 0, 0},
-    {"unit", "unit", "", DL_COLUMN_STRING, 0, 0},
-    {"minimum", "min", "", DL_COLUMN_NUMBER, 0, 4},
-    {"maximum", "max", "", DL_COLUMN_NUMBER, 0, 4},
-    {"required", "need", "", DL_COLUMN_STRING, 0, 0},
-    {"fallback", "default", "", DL_COLUMN_NUMBER, 0, 4},
-    {"help", "meaning", "", DL_COLUMN_STRING, 0, 0},
+/* What the columns show of one key; numbers NAN: none. */
+struct facts {
+    const char *key, *type, *unit, *required, *help;
+    double min, max, fallback;
+};
+#define SHOWN(member, key, heading, digits)                                                        \
+    DL_SHOWN(struct facts, member, key, heading, "", 0, digits, 0, NULL)
+static const struct dl_list_column columns[] = {
+    SHOWN(key, "key", "key", 0),
+    SHOWN(type, "type", "type", 0),
+    SHOWN(unit, "unit", "unit", 0),
+    SHOWN(min, "minimum", "min", 4),
+    SHOWN(max, "maximum", "max", 4),
+    SHOWN(required, "required", "need", 0),
+    SHOWN(fallback, "fallback", "default", 4),
+    SHOWN(help, "help", "meaning", 0),
 };
 
 /* The meaning of a choice lists its values. */
@@ -66,18 +75,17 @@ static const char *meaning(struct dl_arena *arena, const struct dl_field *field)
 static void visit(void *context, const char *path, const struct dl_field *field, int depth) {
     struct dl_table *table = context;
     (void)depth;
-    union dl_cell *cells = dl_table_row(table);
-    const bool ranged = field->min != 0 || field->max != 0;
-    cells[0].string = dl_arena_strdup(table->arena, path);
-    cells[1].string = dl_field_type_name(field->type);
-    cells[2].string = dl_unit_name(field->unit);
-    if (ranged) {
-        cells[3].number = field->min;
-        cells[4].number = field->max;
-    }
-    cells[5].string = field->required ? "yes" : "";
-    if (field->has_fallback && field->type != DL_FIELD_CHOICE) cells[6].number = field->fallback;
-    cells[7].string = meaning(table->arena, field);
+    const bool ranged = field->min != 0 || field->max != 0,
+               fallback = field->has_fallback && field->type != DL_FIELD_CHOICE;
+    const struct facts facts = {.key = dl_arena_strdup(table->arena, path),
+                                .type = dl_field_type_name(field->type),
+                                .unit = dl_unit_name(field->unit),
+                                .required = field->required ? "yes" : "",
+                                .help = meaning(table->arena, field),
+                                .min = ranged ? field->min : NAN,
+                                .max = ranged ? field->max : NAN,
+                                .fallback = fallback ? field->fallback : NAN};
+    dl_list_add(table, columns, &facts);
 }
 
 /* The result of predict has no file to load, so it has no field table: its columns are its fields.
@@ -85,12 +93,15 @@ static void visit(void *context, const char *path, const struct dl_field *field,
 static void add_prediction(struct dl_table *table) {
     struct dl_row_field field;
     for (int i = 0; dl_rows_field(i, &field); i++) {
-        union dl_cell *cells = dl_table_row(table);
-        cells[0].string = dl_arena_printf(table->arena, "results[].%s", field.key);
-        cells[1].string = field.type;
-        cells[2].string = field.unit;
-        cells[5].string = "yes";
-        cells[7].string = field.help;
+        const struct facts facts = {dl_arena_printf(table->arena, "results[].%s", field.key),
+                                    field.type,
+                                    field.unit,
+                                    "yes",
+                                    field.help,
+                                    NAN,
+                                    NAN,
+                                    NAN};
+        dl_list_add(table, columns, &facts);
     }
 }
 
@@ -98,15 +109,17 @@ static void add_prediction(struct dl_table *table) {
 static void add_plan_columns(struct dl_table *table) {
     struct dl_run_plan_column column;
     for (int i = 0; dl_run_plan_column(i, &column); i++) {
-        union dl_cell *cells = dl_table_row(table);
-        cells[0].string = dl_arena_strdup(table->arena, column.name);
-        cells[1].string = column.type;
-        cells[2].string = column.unit;
-        cells[3].number = column.min;
-        cells[4].number = column.max;
-        cells[5].string = "";
-        cells[7].string =
-            dl_arena_printf(table->arena, "as --%s: %s", column.option->name, column.option->help);
+        const struct facts facts = {.key = dl_arena_strdup(table->arena, column.name),
+                                    .type = column.type,
+                                    .unit = column.unit,
+                                    .required = "",
+                                    .help =
+                                        dl_arena_printf(table->arena, "as --%s: %s",
+                                                        column.option->name, column.option->help),
+                                    .min = column.min,
+                                    .max = column.max,
+                                    .fallback = NAN};
+        dl_list_add(table, columns, &facts);
     }
 }
 
@@ -155,7 +168,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
         return context->output(options, dl_run_template(context->arena), err);
     }
     struct dl_table table;
-    dl_table_init(&table, context->arena, columns, sizeof columns / sizeof columns[0]);
+    dl_list_table(&table, context->arena, DL_LIST(columns), 0);
     const struct dl_schema *schema = kind->schema == &dl_framework_schema
                                          ? dl_framework_schema_of(NULL, context->arena)
                                          : kind->schema;

@@ -99,7 +99,7 @@ static void fill(const struct dl_run_rows *r, struct dl_run_row *run, const stru
     out->remark = remarks(r, run);
     *kept = *p; /* its numbers; its pointers are freed */
     kept->warnings = NULL, kept->terms = NULL, kept->warning_count = kept->term_count = 0;
-    kept->comm_algorithm = kept->comm_protocol = NULL;
+    kept->messages.algorithm = kept->messages.protocol = NULL;
     out->modelled =
         (struct dl_modelled){run->system, run->workload, run->framework, &run->plan, kept};
 }

@@ -32,7 +32,8 @@ static bool same_backend(const struct dl_run_rows *r, int a, int b) {
     if (x->why != NULL || y->why != NULL) return x->why != NULL && y->why != NULL;
     return dl_replica_library(x->system, x->framework, &x->plan) ==
                dl_replica_library(y->system, y->framework, &y->plan) &&
-           strcmp(x->plan.variable_placement, y->plan.variable_placement) == 0;
+           strcmp(x->plan.parameter_servers.variable_placement,
+                  y->plan.parameter_servers.variable_placement) == 0;
 }
 
 /* The same run and release but for the number of devices and the batch. */

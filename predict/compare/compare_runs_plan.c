@@ -132,7 +132,7 @@ enum dl_code dl_run_plan_read(const struct dl_run_rows *runs, int row, struct dl
 enum dl_code dl_run_plan_dataset(const struct dl_run_rows *r, const struct dl_workload *workload,
                                  struct dl_plan *plan, struct dl_err *err) {
     bool found;
-    if (plan->synthetic_input || plan->decode_s_per_sample > 0) return DL_OK;
+    if (plan->input.synthetic || plan->input.decode_s_per_sample > 0) return DL_OK;
     return dl_dataset_usual(r->data, workload, r->arena, plan, &found, err);
 }
 

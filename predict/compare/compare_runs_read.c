@@ -200,7 +200,7 @@ static const char *read_strategy(const struct dl_run_rows *r, int row, struct dl
     for (size_t i = 0; i < sizeof backends / sizeof backends[0]; i++) {
         if (strcmp(backend, dl_library_names[backends[i]]) == 0) plan->library = backend;
     }
-    plan->variable_placement = strstr(backend, "gpu") != NULL ? "gpu" : "cpu";
+    plan->parameter_servers.variable_placement = strstr(backend, "gpu") != NULL ? "gpu" : "cpu";
     if (strategy[0] == 0) return NULL; /* complete_strategy */
     plan->strategy = dl_strategy_find(strategy);
     if (plan->strategy == NULL)
@@ -252,12 +252,12 @@ static enum dl_code read_data(const struct dl_run_rows *r, int row, struct dl_pl
     const char *data = dl_run_cell(r, row, DL_RUN_DATA);
     const bool real = strcmp(data, "real") == 0;
     if (data[0] == 0)
-        plan->synthetic_input = strcmp(dl_run_cell(r, row, DL_RUN_INPUT), "real") != 0;
+        plan->input.synthetic = strcmp(dl_run_cell(r, row, DL_RUN_INPUT), "real") != 0;
     else if (!real && strcmp(data, "synthetic") != 0)
         return dl_csv_fault(r->csv, row, r->columns[DL_RUN_DATA], err,
                             "expected synthetic or real, got \"%.60s\"", data);
     else
-        plan->synthetic_input = !real;
+        plan->input.synthetic = !real;
     return DL_OK;
 }
 

@@ -20,8 +20,7 @@ struct dl_decision {
     const char *group; /* the job */
     bool frameworks;   /* else plans */
     int alternatives;
-    bool
-        distinguished; /* no other alternative is tied with the one that is predicted best (F-TIE) */
+    bool distinguished; /* no alternative is tied with the predicted best (F-TIE) */
     double regret_pct, rank_correlation; /* NAN: for two that are equal */
 };
 
@@ -39,7 +38,7 @@ enum dl_code dl_decisions_of(const struct dl_comparison *comparison, struct dl_d
                              struct dl_err *err);
 
 /* Means over plans or frameworks; rank correlation over jobs with three alternatives and more.
- * distinguished: jobs whose best alternative the intervals separate from the others; NAN without any. */
+ * distinguished: jobs whose best alternative the intervals separate from the others; NAN: none. */
 struct dl_decision_summary {
     int jobs, ranked_jobs, distinguished_jobs;
     double regret_mean_pct, regret_max_pct, rank_correlation;

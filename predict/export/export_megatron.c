@@ -175,7 +175,7 @@ static enum dl_code add_plan(const struct dl_prediction_row *row, struct dl_text
     number(out, "context-parallel-size", (double)plan->sp);
     if (dl_plan_expert_ranks(plan) > 1)
         number(out, "expert-model-parallel-size", (double)dl_plan_expert_ranks(plan));
-    if (plan->ep_within_tp_cp > 0) number(out, "expert-tensor-parallel-size", 1);
+    if (plan->experts.ep_within_tp_cp > 0) number(out, "expert-tensor-parallel-size", 1);
     flag(out, plan->sequence_parallel && plan->tp > 1, "sequence-parallel");
     flag(out, plan->mapping == DL_MAP_PIPELINE_INSIDE && plan->pp > 1, "use-tp-pp-dp-mapping");
     flag(out, zero > 0, "use-distributed-optimizer");

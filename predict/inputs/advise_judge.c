@@ -100,7 +100,7 @@ enum dl_code dl_advise_judge(struct dl_context *context, const struct dl_options
     struct dl_prediction *p = &out->prediction; /* what lies in the arena goes with it */
     p->stages = NULL, p->warnings = NULL, p->terms = NULL, p->groups = NULL;
     p->warning_count = p->term_count = p->group_count = 0;
-    p->comm_algorithm = p->comm_protocol = NULL;
+    p->messages.algorithm = p->messages.protocol = NULL;
     dl_arena_free(&own);
     if (code == DL_ERR_SYSTEM) *err = inner;
     return code == DL_ERR_SYSTEM ? code : DL_OK;

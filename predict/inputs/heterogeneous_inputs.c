@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/core/table.h"
+#include "model/core/columns.h"
 
 struct request {
     const char *groups;
@@ -85,17 +85,26 @@ enum dl_code dl_heterogeneous_load(struct dl_context *context, const struct dl_d
     return DL_OK;
 }
 
-static const struct dl_column columns[] = {
-    {"system", "group", "", DL_COLUMN_STRING, 0, 0},
-    {"device", "device", "", DL_COLUMN_STRING, 0, 0},
-    {"nodes", "nodes", "", DL_COLUMN_INTEGER, 0, 0},
-    {"batch_per_device_samples", "batch", "", DL_COLUMN_NUMBER, 0, 0},
-    {"samples", "samples", "", DL_COLUMN_INTEGER, 0, 0},
-    {"share_frac", "share", "%", DL_COLUMN_NUMBER, 0.01, 0},
-    {"iteration_s", "alone", "ms", DL_COLUMN_NUMBER, 1e-3, 0},
-    {"busy_frac", "busy", "%", DL_COLUMN_NUMBER, 0.01, 0},
-    {"memory_bytes", "memory", "GiB", DL_COLUMN_NUMBER, 1 << 30, 0},
-    {"fits", "fits", "", DL_COLUMN_BOOL, 0, 0},
+/* What the columns show of one group. */
+struct facts {
+    const char *system, *device;
+    int64_t nodes, samples;
+    double batch_samples, share_frac, iteration_s, busy_frac, memory_bytes;
+    bool fits;
+};
+#define SHOWN(member, key, heading, unit, scale)                                                   \
+    DL_SHOWN(struct facts, member, key, heading, unit, scale, 0, 0, NULL)
+static const struct dl_list_column columns[] = {
+    SHOWN(system, "system", "group", "", 0),
+    SHOWN(device, "device", "device", "", 0),
+    SHOWN(nodes, "nodes", "nodes", "", 0),
+    SHOWN(batch_samples, "batch_per_device_samples", "batch", "", 0),
+    SHOWN(samples, "samples", "samples", "", 0),
+    SHOWN(share_frac, "share_frac", "share", "%", 0.01),
+    SHOWN(iteration_s, "iteration_s", "alone", "ms", 1e-3),
+    SHOWN(busy_frac, "busy_frac", "busy", "%", 0.01),
+    SHOWN(memory_bytes, "memory_bytes", "memory", "GiB", 1 << 30),
+    SHOWN(fits, "fits", "fits", "", 0),
 };
 
 static double all_samples(const struct dl_prediction *p) {
@@ -105,20 +114,20 @@ static double all_samples(const struct dl_prediction *p) {
 }
 
 static void fill(struct dl_table *table, const struct dl_prediction *p) {
-    dl_table_init(table, table->arena, columns, sizeof columns / sizeof columns[0]);
+    dl_list_table(table, table->arena, DL_LIST(columns), 0);
     for (int i = 0; i < p->group_count; i++) {
         const struct dl_heterogeneous_group *g = &p->groups[i];
-        union dl_cell *c = dl_table_row(table);
-        c[0].string = g->system->name;
-        c[1].string = g->system->device->name;
-        c[2].integer = g->nodes;
-        c[3].number = g->batch_per_device_samples;
-        c[4].integer = llround(g->samples);
-        c[5].number = g->samples / all_samples(p);
-        c[6].number = g->iteration_s;
-        c[7].number = g->busy_frac;
-        c[8].number = g->memory.total_bytes;
-        c[9].boolean = g->fits;
+        const struct facts facts = {.system = g->system->name,
+                                    .device = g->system->device->name,
+                                    .nodes = g->nodes,
+                                    .batch_samples = g->batch_per_device_samples,
+                                    .samples = llround(g->samples),
+                                    .share_frac = g->samples / all_samples(p),
+                                    .iteration_s = g->iteration_s,
+                                    .busy_frac = g->busy_frac,
+                                    .memory_bytes = g->memory.total_bytes,
+                                    .fits = g->fits};
+        dl_list_add(table, columns, &facts);
     }
 }
 

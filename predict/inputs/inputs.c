@@ -240,8 +240,8 @@ static void name_workload(struct dl_context *context, struct dl_inputs *out) {
 static enum dl_code usual_dataset(struct dl_context *context, struct dl_inputs *in,
                                   struct dl_err *err) {
     bool found;
-    if (in->plan.synthetic_input) {
-        return in->plan.decode_workers > 0
+    if (in->plan.input.synthetic) {
+        return in->plan.input.decode_workers > 0
                    ? dl_fail(err, DL_ERR_USAGE,
                              "--decode-workers: synthetic input is not decoded; give --input real "
                              "or --dataset NAME")
@@ -260,7 +260,7 @@ static enum dl_code usual_dataset(struct dl_context *context, struct dl_inputs *
 /* Missing data for real input is reported once, as is a cached dataset that costs nothing. */
 static void note_input(struct dl_context *context, const struct dl_inputs *in) {
     struct dl_plan one = in->plan;
-    if (one.synthetic_input) return;
+    if (one.input.synthetic) return;
     one.nodes = one.devices_per_node = 1;
     const struct dl_input_time t =
         dl_input_compute(in->system, in->workload, in->frameworks[0], &one);
@@ -276,7 +276,7 @@ static enum dl_code check_length(const struct dl_inputs *in, struct dl_err *err)
     if (in->length.tokens > 0 && !dl_known(dl_tokens_per_sample(in->workload)))
         return dl_fail(err, DL_ERR_USAGE, "--tokens: %s reads no sequences of tokens; use --epochs",
                        in->workload->name);
-    if (in->length.epoch_count > 0 && !(in->plan.dataset_samples > 0) &&
+    if (in->length.epoch_count > 0 && !(in->plan.input.dataset_samples > 0) &&
         !dl_known(in->workload->epoch_samples))
         return dl_fail(err, DL_ERR_USAGE, "--epochs: %s has no usual dataset; name one: --dataset",
                        in->workload->name);

@@ -36,9 +36,10 @@ static enum dl_code find(const struct dl_data *data, const char *name, struct dl
         for (int r = 0; r < csv.row_count; r++) {
             if (strcmp(csv.rows[r][column], name) == 0) {
                 *found = true;
-                DL_TRY(positive(&csv, r, "samples", &plan->dataset_samples, err));
-                DL_TRY(positive(&csv, r, "sample_bytes", &plan->sample_bytes, err));
-                return positive(&csv, r, "decode_s_per_sample", &plan->decode_s_per_sample, err);
+                DL_TRY(positive(&csv, r, "samples", &plan->input.dataset_samples, err));
+                DL_TRY(positive(&csv, r, "input.sample_bytes", &plan->input.sample_bytes, err));
+                return positive(&csv, r, "decode_s_per_sample", &plan->input.decode_s_per_sample,
+                                err);
             }
             if (names != NULL && *count < MAX_DATASETS) names[(*count)++] = csv.rows[r][column];
         }
@@ -60,8 +61,8 @@ enum dl_code dl_dataset_apply(const struct dl_data *data, const char *name, stru
     const char *names[MAX_DATASETS + 2] = {"synthetic"};
     int count = 1;
     bool found;
-    plan->synthetic_input = strcmp(name, "synthetic") == 0;
-    if (plan->synthetic_input) return DL_OK;
+    plan->input.synthetic = strcmp(name, "synthetic") == 0;
+    if (plan->input.synthetic) return DL_OK;
     DL_TRY(find(data, name, arena, plan, names, &count, &found, err));
     if (found) return DL_OK;
     names[count] = NULL;

@@ -83,7 +83,8 @@ const struct dl_option dl_input_options[] = {
      DL_TEXT(PLAN(library))},
     {"parameter-device", 0, "cpu|gpu", "Plan",
      "tensorflow-ps on one node: device that holds the variables; default cpu",
-     DL_WORD(PLAN(variable_placement), .choices = parameter_devices, .alias = "placement")},
+     DL_WORD(PLAN(parameter_servers.variable_placement), .choices = parameter_devices,
+             .alias = "placement")},
     {"dp", 0, "N", "Plan",
      "data-parallel ranks, expert-parallel ones among them; default: all devices that the other "
      "axes leave",
@@ -108,11 +109,11 @@ const struct dl_option dl_input_options[] = {
     {"etp", 0, "N", "Plan",
      "tensor ranks that split each expert: 1 (whole experts; --ep then counts tensor and context "
      "ranks too) or as many as --tp; default as --tp",
-     DL_INTEGER(PLAN(expert_tp), .min = 1, .max = MAX_RANKS)},
+     DL_INTEGER(PLAN(experts.tp), .min = 1, .max = MAX_RANKS)},
     {"expert-imbalance", 0, "X", "Plan",
      "tokens of the busiest expert-parallel rank / mean over the ranks, without a capacity limit: "
      "1 is balanced, at --ep one rank gets all; default: the framework's, for a trained router",
-     DL_NUMBER(PLAN(expert_imbalance), .unit = DL_UNIT_NONE, .min = 1, .max = MAX_RANKS)},
+     DL_NUMBER(PLAN(experts.imbalance_ratio), .unit = DL_UNIT_NONE, .min = 1, .max = MAX_RANKS)},
     {"micro-batch", 0, "N|max", "Plan",
      "samples per micro-batch, or max: as many as divide the batch and fit in memory; default: "
      "planned, else the whole share of a data rank, and 1 with pipeline stages",
@@ -139,7 +140,7 @@ const struct dl_option dl_input_options[] = {
      DL_FLAG(PLAN(blocking_launches))},
     {"servers", 0, "N", "Plan",
      "tensorflow-ps, mxnet-dist-*: parameter servers; default: one per node, next to its workers",
-     DL_INTEGER(PLAN(servers), .min = 1, .max = MAX_RANKS)},
+     DL_INTEGER(PLAN(parameter_servers.count), .min = 1, .max = MAX_RANKS)},
     {"sequence-parallel", 0, NULL, "Plan",
      "with tensor parallelism: split layer norms and dropout along the sequence, as Megatron does",
      DL_FLAG_OF(PLAN(sequence_parallel), DL_GIVEN(INPUT(given.plan.sequence_parallel)))},
@@ -173,10 +174,10 @@ const struct dl_option dl_input_options[] = {
      DL_TEXT(INPUT(words.dataset))},
     {"decode-workers", 0, "N", "Plan",
      "processes or threads per device that decode real input; default: all cores of the node",
-     DL_NUMBER(PLAN(decode_workers), .unit = DL_UNIT_COUNT, .min = 1, .max = 1e5)},
+     DL_NUMBER(PLAN(input.decode_workers), .unit = DL_UNIT_COUNT, .min = 1, .max = 1e5)},
     {"first-epoch", 0, NULL, "Plan",
      "read real input from storage even if it would fit in the page cache",
-     DL_FLAG(PLAN(first_epoch))},
+     DL_FLAG(PLAN(input.first_epoch))},
     {"tokens", 0, "N", "Plan",
      "also print how long training on N tokens takes, e.g. 300B or 15T: iterations, time, "
      "device-hours",
@@ -212,10 +213,10 @@ static enum dl_code find_strategy(struct dl_inputs *in, struct dl_err *err) {
  * dataset is looked up once the workload is loaded. */
 static enum dl_code apply_dataset(struct dl_context *context, struct dl_inputs *in,
                                   struct dl_err *err) {
-    in->plan.synthetic_input = in->words.input == 0;
+    in->plan.input.synthetic = in->words.input == 0;
     if (in->words.dataset == NULL) return DL_OK;
     if (in->given.input &&
-        in->plan.synthetic_input != (strcmp(in->words.dataset, "synthetic") == 0)) {
+        in->plan.input.synthetic != (strcmp(in->words.dataset, "synthetic") == 0)) {
         return dl_fail(err, DL_ERR_USAGE,
                        "--input and --dataset contradict each other; give --dataset alone");
     }
@@ -239,7 +240,7 @@ enum dl_code dl_inputs_read(struct dl_context *context, const struct dl_options 
                  .schedule = DL_1F1B,
                  .assume = DL_ASSUME_NOTHING,
                  .mapping = DL_MAP_DATA_INSIDE,
-                 .variable_placement = parameter_devices[0]},
+                 .parameter_servers.variable_placement = parameter_devices[0]},
     };
     DL_TRY(dl_options_bind(options, dl_input_options, out, err));
     DL_TRY(read_nodes(out, err));

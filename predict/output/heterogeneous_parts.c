@@ -164,7 +164,7 @@ enum dl_code dl_heterogeneous_parts(struct dl_context *context, const struct dl_
                                     const struct dl_heterogeneous_request *r, struct dl_err *err) {
     const struct dl_heterogeneous_job *all = r->inputs->heterogeneous;
     const struct dl_plan *plan = &r->inputs->plan;
-    const bool decodes = !plan->synthetic_input && plan->decode_s_per_sample > 0;
+    const bool decodes = !plan->input.synthetic && plan->input.decode_s_per_sample > 0;
     struct dl_role_assignment *list;
     struct dl_table table;
     int count;

@@ -19,6 +19,7 @@ const char *const dl_site_runtimes[] = {"apptainer", "singularity", NULL};
         .key = #member, .type = DL_FIELD_STRING, .offset = offsetof(type_, member),                \
         .required = need, .help = text                                                             \
     }
+#define BINDING(member, text) DL_FIELD_IN(struct dl_site, binding, member, STRING, .help = text)
 #define INTEGER(member, low, high, text)                                                           \
     {                                                                                              \
         .key = #member, .type = DL_FIELD_INTEGER, .offset = offsetof(struct dl_site, member),      \
@@ -118,11 +119,11 @@ static const struct dl_field site_fields[] = {
     STRING(struct dl_site, mpi, false, "value of srun --mpi for MPI programs: pmix, pmi2"),
     STRING(struct dl_site, python, false, "Python interpreter; default python3"),
     STRING(struct dl_site, interface, false, "network interface for Gloo, NCCL and Open MPI: ib0"),
-    STRING(struct dl_site, cpu_bind, false, "srun --cpu-bind: cores"),
-    STRING(struct dl_site, mem_bind, false, "srun --mem-bind: local"),
-    STRING(struct dl_site, gpu_bind, false, "srun --gpu-bind: none, closest"),
-    STRING(struct dl_site, hint, false, "srun --hint: nomultithread"),
-    STRING(struct dl_site, distribution, false, "srun --distribution: block:block"),
+    BINDING(cpu_bind, "srun --cpu-bind: cores"),
+    BINDING(mem_bind, "srun --mem-bind: local"),
+    BINDING(gpu_bind, "srun --gpu-bind: none, closest"),
+    BINDING(hint, "srun --hint: nomultithread"),
+    BINDING(distribution, "srun --distribution: block:block"),
     STRING(struct dl_site, scratch, false,
            "folder for runs, visible to all nodes; default dlmodel-runs"),
     STRINGS(struct dl_site, modules, module_count, "modules to load"),

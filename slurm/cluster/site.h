@@ -30,6 +30,11 @@ struct dl_site_framework {
     bool has_container;
 };
 
+/* Options of srun that place tasks; NULL: not given. */
+struct dl_site_binding {
+    const char *cpu_bind, *mem_bind, *gpu_bind, *hint, *distribution;
+};
+
 struct dl_site {
     const char *name, *summary, *source, *system;
     const char *partition, *account, *qos, *constraint, *reservation;
@@ -42,7 +47,7 @@ struct dl_site {
     const char *mpi; /* srun --mpi of programs that use MPI */
     const char *python;
     const char *interface; /* network interface for Gloo, NCCL, Open MPI */
-    const char *cpu_bind, *mem_bind, *gpu_bind, *hint, *distribution;
+    struct dl_site_binding binding;
     const char *scratch; /* folder of runs without --dir */
     const char **modules;
     int module_count;

@@ -262,11 +262,11 @@ static void binding(struct builder *b) {
         const char *key, *value;
     } words[] = {
         {"mpi", b->s->launch->mpi ? mpi : "none"},
-        {"cpu-bind", site->cpu_bind},
-        {"mem-bind", site->mem_bind},
-        {"gpu-bind", site->device == DL_SITE_GPU ? site->gpu_bind : NULL},
-        {"hint", site->hint},
-        {"distribution", site->distribution},
+        {"cpu-bind", site->binding.cpu_bind},
+        {"mem-bind", site->binding.mem_bind},
+        {"gpu-bind", site->device == DL_SITE_GPU ? site->binding.gpu_bind : NULL},
+        {"hint", site->binding.hint},
+        {"distribution", site->binding.distribution},
     };
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (words[i].value == NULL) continue;

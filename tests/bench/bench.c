@@ -136,7 +136,7 @@ static void predictions(const struct dl_data *data, const struct dl_system *syst
             struct dl_arena scratch = {0};
             struct dl_prediction p;
             const struct dl_plan plan = {
-                .nodes = 1 + i % 64, .batch_per_device_samples = 32, .synthetic_input = true};
+                .nodes = 1 + i % 64, .batch_per_device_samples = 32, .input.synthetic = true};
             if (dl_predict(system, workload, framework, &plan, NULL, &scratch, &p, &err) == DL_OK)
                 sink += p.iteration_s;
             dl_arena_free(&scratch);
@@ -167,7 +167,7 @@ static enum dl_code large_search(const struct dl_data *data, struct dl_arena *ar
                                   .global_batch_samples = 3072,
                                   .precision = DL_MIXED,
                                   .optimizer = DL_ADAM,
-                                  .synthetic_input = true,
+                                  .input.synthetic = true,
                                   .recompute_open = true};
     DL_TRY(dl_data_system(data, "dgx-a100-80", arena, &out->system, err));
     DL_TRY(dl_data_workload(data, "gpt:layers=128,hidden=25600,heads=160,seq=2048,vocab=51200",
@@ -273,7 +273,7 @@ static void networks(const struct dl_data *data, const struct dl_system *system)
     request.fixed = (struct dl_plan){.devices_per_node = 4,
                                      .global_batch_samples = 4096,
                                      .optimizer = DL_MOMENTUM,
-                                     .synthetic_input = true,
+                                     .input.synthetic = true,
                                      .recompute_open = true};
     for (int i = 0; i < request.node_count; i++) request.nodes[i] = (int64_t)1 << i;
     if (dl_data_workload(data, "resnet50", &arena, &request.workload, &err) != DL_OK ||

@@ -67,7 +67,7 @@ check 'a strategy' 2 'did you mean "data"'
 run predict --system v100
 check 'one of several systems' 2 'did you mean "abci-v100", .*, \.\.\.\? \(.dlmodel list systems. shows all\)'
 run predict --workload BERT-Large
-check 'a name in another case' 2 'did you mean "bert_large"\?'
+check 'a name in another case' 0
 run predict --framework pytorch
 check 'one of several frameworks' 2 'did you mean "horovod-pytorch", "pytorch-ddp", "pytorch-dp", "pytorch-fsdp" or "pytorch-fsdp2"\?'
 run help predict search

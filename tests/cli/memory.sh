@@ -101,7 +101,7 @@ while read -r recompute kept; do
     for framework in megatron pytorch-ddp pytorch-fsdp ideal; do
         amount=$kept
         [ "$framework $recompute" = 'pytorch-fsdp selective' ] && amount='12*(34+80) + 12*2'
-        predict --workload "$gpt" --framework "$framework" -g 1 -b "$b" --precision mixed --recompute "$recompute"
+        predict --workload "$gpt" --framework "$framework" -g 1 -b "$b" --precision mixed --attention composed --recompute "$recompute"
         near "$framework, $recompute: activations" 2 "$s * $b * $h * ($amount) + $outside" .memory.activations_bytes
     done
 done << 'END'

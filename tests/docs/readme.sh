@@ -76,7 +76,7 @@ ln -sfn "$PWD/data" "$SCRATCH/at/data"
 {
     sed -n '/^```/,/^```/s/^\(\$ \)\{0,1\}\(dlmodel .*\)/\2/p' README.md | sed 's/ *#.*//'
     sed -n '/^| I want/,/^$/p' README.md | grep -oE '`dlmodel [^`]+`' | tr -d '`'
-} | grep -vE '^dlmodel (calibrate|slurm)|FILE|runs\.csv' > "$SCRATCH/commands"
+} | grep -vE '^dlmodel (calibrate|slurm|[0-9])|FILE|runs\.csv' > "$SCRATCH/commands"
 [ "$(wc -l < "$SCRATCH/commands")" -ge 8 ] || echo "not ok commands found in the README: $(wc -l < "$SCRATCH/commands")"
 while IFS= read -r line; do
     if (cd "$SCRATCH/at" && PATH=$SCRATCH/bin:$PATH sh -c "${line%% |*}") > "$SCRATCH/out" 2> "$SCRATCH/err" < /dev/null; then

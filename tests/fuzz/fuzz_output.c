@@ -43,12 +43,13 @@ static struct dl_plan take_plan(struct bytes *b) {
                         .optimizer = (enum dl_optimizer)upto(b, DL_OPTIMIZERS),
                         .batch_per_device_samples = 1 + upto(b, 96)};
     const unsigned axes = p.strategy != NULL ? p.strategy->axes : 0;
-    p.synthetic_input = upto(b, 3) != 0;
+    p.input.synthetic = upto(b, 3) != 0;
     p.recompute = (enum dl_recompute)upto(b, 3);
     if ((axes & DL_AXIS_TP) != 0) p.tp = (int64_t)1 << upto(b, 4);
     if ((axes & DL_AXIS_PP) != 0) p.pp = (int64_t)1 << upto(b, 4);
     if (upto(b, 4) == 0) p.devices_per_node = 1 + upto(b, 4);
-    if (upto(b, 4) == 0) p.sample_bytes = 1e3 * (1 + upto(b, 5000)), p.dataset_samples = 1e5;
+    if (upto(b, 4) == 0)
+        p.input.sample_bytes = 1e3 * (1 + upto(b, 5000)), p.input.dataset_samples = 1e5;
     if (upto(b, 8) == 0) p.micro_batch_samples = 1 + upto(b, 8);
     return p;
 }

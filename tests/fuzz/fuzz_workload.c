@@ -46,8 +46,8 @@ static void check_layer(const struct dl_workload *w, int index) {
         demand(layer->inputs[i] >= -1 && layer->inputs[i] < index);
     demand(dl_shape_elements(&layer->out) >= 1.0);
     demand(isfinite(layer->forward_macs) && layer->forward_macs >= 0.0);
-    demand(isfinite(layer->saved_elements) && layer->saved_elements >= 0.0 &&
-           layer->saved_bytes >= 0.0);
+    demand(isfinite(layer->saved.elements) && layer->saved.elements >= 0.0 &&
+           layer->saved.bytes >= 0.0);
     for (int pass = DL_FORWARD; pass <= DL_BACKWARD_WEIGHTS; pass++) {
         struct dl_kernel kernels[DL_LAYER_KERNELS];
         int count = layer->kind->kernels(layer, &PLAIN, (enum dl_pass)pass, 2.0, kernels);

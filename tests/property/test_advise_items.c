@@ -131,12 +131,12 @@ static struct dl_plan a_plan(const struct dl_workload *workload) {
                                      : upto(2) == 0 ? DL_MIXED
                                                     : DL_BF16,
                         .optimizer = (enum dl_optimizer)upto(DL_OPTIMIZERS),
-                        .synthetic_input = upto(3) != 0,
+                        .input.synthetic = upto(3) != 0,
                         .recompute_open = true};
     if (upto(3) == 0) p.devices_per_node = 1;
     if (upto(3) == 0)
-        p.decode_s_per_sample = 2e-2, p.sample_bytes = 1e5, p.dataset_samples = 1e6,
-        p.synthetic_input = false;
+        p.input.decode_s_per_sample = 2e-2, p.input.sample_bytes = 1e5,
+        p.input.dataset_samples = 1e6, p.input.synthetic = false;
     if (dl_known(workload->transformer_layers) && upto(3) == 0)
         p.tp = 2, p.strategy = dl_strategy_find("data+tensor");
     return p;

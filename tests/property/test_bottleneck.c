@@ -40,7 +40,7 @@ static struct dl_plan any_plan(void) {
     while (s->partitioning != DL_PARTITION_TRANSFORMER);
     struct dl_plan plan = {.strategy = s,
                            .optimizer = DL_ADAM,
-                           .synthetic_input = true,
+                           .input.synthetic = true,
                            .nodes = (int64_t)1 << upto(7),
                            .precision = upto(2) == 0 ? DL_MIXED : DL_FP32,
                            .batch_per_device_samples = (double)(1 << upto(7)),

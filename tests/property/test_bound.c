@@ -61,7 +61,7 @@ static bool predict(const struct cell *c, const struct dl_framework *framework,
                                  .precision = c->precision,
                                  .optimizer = DL_MOMENTUM,
                                  .batch_per_device_samples = 16,
-                                 .synthetic_input = true};
+                                 .input.synthetic = true};
     return dl_predict(c->system, c->workload, framework, &plan, NULL, arena, out, &err) == DL_OK;
 }
 
@@ -134,7 +134,7 @@ static struct dl_plan any_plan(uint64_t *seed) {
     const bool stack = strategy->partitioning == DL_PARTITION_TRANSFORMER;
     struct dl_plan plan = {.strategy = strategy,
                            .optimizer = DL_MOMENTUM,
-                           .synthetic_input = true,
+                           .input.synthetic = true,
                            .attention = DL_ATTENTION_OPEN,
                            .nodes = (int64_t)1 << check_random(seed) % 6,
                            .precision = (enum dl_precision)(check_random(seed) % DL_PRECISIONS),

@@ -81,8 +81,9 @@ static void random_scene(struct scene *s) {
                                .precision = once_in(2) ? DL_FP32 : DL_MIXED,
                                .optimizer = (enum dl_optimizer)upto(DL_OPTIMIZERS),
                                .recompute = once_in(4) ? DL_RECOMPUTE_SELECTIVE : DL_RECOMPUTE_NONE,
-                               .synthetic_input = once_in(2)};
-    if (once_in(8)) s->plan.dataset_samples = 1000 * (1 + upto(1000)), s->plan.sample_bytes = 1e5;
+                               .input.synthetic = once_in(2)};
+    if (once_in(8))
+        s->plan.input.dataset_samples = 1000 * (1 + upto(1000)), s->plan.input.sample_bytes = 1e5;
     if (once_in(8)) s->plan.compute_scale = 0.5 + check_uniform(&seed);
 }
 
@@ -277,7 +278,7 @@ static void library_is_predict(void **state) {
                                .batch_per_device_samples = s.plan.batch_per_device_samples,
                                .precision = s.plan.precision,
                                .optimizer = s.plan.optimizer,
-                               .synthetic_input = true};
+                               .input.synthetic = true};
         dlmodel_reset(m);
         dlmodel_option(m, "system", s.system->name);
         dlmodel_option(m, "workload", s.workload->name);

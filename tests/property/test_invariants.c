@@ -138,7 +138,7 @@ static void random_catalog(struct subject *s) {
                                .batch_per_device_samples = batches[upto(8)],
                                .precision = once_in(3) ? DL_MIXED : DL_FP32,
                                .optimizer = (enum dl_optimizer)upto(DL_OPTIMIZERS),
-                               .synthetic_input = !once_in(4)};
+                               .input.synthetic = !once_in(4)};
     if (once_in(4)) s->plan.strategy = dl_strategies[upto(strategies)];
     if (once_in(6)) s->plan.pp = 2, s->plan.micro_batch_samples = 1;
     if (once_in(6)) s->plan.tp = 2;

@@ -13,8 +13,9 @@
 
 #include "model/engine/pipeline.h"
 #include "model/engine/schedule.h"
+#include "model/engine/strategies/strategy.h"
 #include "tests/check.h"
-#include "tests/fake.h"
+#include "tests/fake_transformer.h"
 
 enum { CASES = 300, MAX_STAGES = 8, MAX_PARTS = 4, MAX_BATCHES = 48 };
 enum { PASSES = 2 * MAX_STAGES * MAX_PARTS * MAX_BATCHES };
@@ -233,6 +234,59 @@ static void predicted_plans(void **state) {
     }
 }
 
+/* A transformer's schedule, drawn from its stage times and messages, ends when the prediction says
+ * that the last backward pass does. */
+static void transformers_end_as_drawn(void **state) {
+    (void)state;
+    seed = 2025;
+    static struct dl_override overrides[] = {{.key = "layers", .value = "13"},
+                                             {.key = "seq", .value = "512"},
+                                             {.key = "heads", .value = "16"},
+                                             {.key = "vocab", .value = "51200"},
+                                             {.key = "tied", .value = "0"}};
+    for (int c = 0; c < 40; c++) {
+        static const enum dl_schedule schedules[] = {DL_GPIPE, DL_1F1B};
+        const struct dl_predict_options options = {.terms = true};
+        struct gpt g;
+        struct dl_err err = {0};
+        struct dl_prediction p;
+        struct dl_pipeline_pass *passes;
+        double forward_s[4], backward_s[4], end_s = 0;
+        int count;
+        gpt_make(&g, overrides, 5);
+        struct dl_plan *plan = &g.f.plan;
+        plan->strategy = dl_strategy_find("3d");
+        plan->nodes = 1;
+        plan->devices_per_node = plan->pp = 1 + upto(3);
+        plan->schedule = schedules[upto(2) - 1];
+        plan->micro_batch_samples = upto(4);
+        plan->global_batch_samples = plan->micro_batch_samples * upto(30);
+        plan->batch_per_device_samples = 0;
+        assert_int_equal(dl_predict(&g.f.system, &g.workload, &g.f.framework, plan, &options,
+                                    &g.f.arena, &p, &err),
+                         DL_OK);
+        for (int s = 0; s < plan->pp; s++) {
+            forward_s[s] = p.stage_times[s].forward_s;
+            backward_s[s] = p.stage_times[s].backward_s;
+        }
+        const struct dl_pipeline_order order = {.schedule = plan->schedule,
+                                                .stages = (int)plan->pp,
+                                                .parts = 1,
+                                                .micro_batches = (int)p.micro_batches,
+                                                .forward_s = forward_s,
+                                                .backward_s = backward_s,
+                                                .message_s = p.stage_message_s,
+                                                .blocks = p.stages_block};
+        assert_true(p.stage_message_s > 0 && p.stages_block);
+        assert_int_equal(dl_pipeline_passes(&order, &g.f.arena, &passes, &count, &err), DL_OK);
+        for (int i = 0; i < count; i++) end_s = fmax(end_s, passes[i].end_s);
+        check_close(end_s + p.update_s + g.f.framework.host.iteration_s + p.straggler_s +
+                        p.exposed_input_s,
+                    p.iteration_s, 1e-9);
+        dl_arena_free(&g.f.arena);
+    }
+}
+
 /* F-PIPE-PERIOD: many micro-batches against the simulation of each, with messages that stages wait
  * for or that have links of their own. F-SEARCH-BOUND: never above it, and close to it. */
 static void many_micro_batches(void **state) {
@@ -270,9 +324,11 @@ static void many_micro_batches(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_pass), cmocka_unit_test(equal_stages_take_the_closed_form),
-        cmocka_unit_test(activations_that_a_stage_holds), cmocka_unit_test(predicted_plans),
-        cmocka_unit_test(many_micro_batches)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_pass),
+                                       cmocka_unit_test(equal_stages_take_the_closed_form),
+                                       cmocka_unit_test(activations_that_a_stage_holds),
+                                       cmocka_unit_test(predicted_plans),
+                                       cmocka_unit_test(transformers_end_as_drawn),
+                                       cmocka_unit_test(many_micro_batches)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

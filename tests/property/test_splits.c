@@ -45,7 +45,7 @@ static struct dl_plan plan_of(const char *strategy, int64_t nodes, double batch)
                             .nodes = nodes,
                             .batch_per_device_samples = batch,
                             .optimizer = DL_MOMENTUM,
-                            .synthetic_input = true};
+                            .input.synthetic = true};
 }
 
 static struct dl_prediction predict(struct world *w, const struct dl_plan *plan) {

@@ -391,7 +391,7 @@ static void elasticities_agree(void **state) {
         struct dl_arena arena = {0};
         struct dl_err err = {0};
         static struct dl_limits limits;
-        struct dl_plan plan = {.nodes = 2, .batch_per_device_samples = 8, .synthetic_input = true};
+        struct dl_plan plan = {.nodes = 2, .batch_per_device_samples = 8, .input.synthetic = true};
         const struct dl_system *system = machines[m].system;
         const struct dl_framework *f = frameworks[system->device->kind == DL_DEVICE_CPU ? 0 : 1];
         if (dl_plan_complete(system, resnet, f, &plan, &err) != DL_OK ||

@@ -44,7 +44,9 @@ class Service:
         self.log = os.path.join(SCRATCH, f"serve-{self.port}.log")
         # The sanitizers' shadow takes terabytes of address space.
         memory = ["--memory", "0"] if os.environ.get("SANITIZED") else []
-        self.words = [DLMODEL, "serve", "--listen", f"127.0.0.1:{self.port}", "--rate", rate, *memory, *options]
+        # 10 s, the default, may be too short on a busy machine.
+        short = [] if "--short" in options else ["--short", "60s"]
+        self.words = [DLMODEL, "serve", "--listen", f"127.0.0.1:{self.port}", "--rate", rate, *short, *memory, *options]
 
     def __enter__(self):
         with open(self.log, "w", encoding="utf-8") as log:

@@ -28,16 +28,16 @@ static void gain_by_hand(void **state) {
                                           .by_limit_s = {0.4, 0.2, 0},
                                           .exposed_comm_s = 0.3,
                                           .comm_s = 0.4,
-                                          .comm_messages = 2},
+                                          .messages.count = 2},
                                with = {.iteration_s = 0.8,
                                        .iteration_high_s = 0.8 * exp(0.2),
                                        .compute_s = 0.6,
                                        .by_limit_s = {0.4, 0.2, 0},
                                        .exposed_comm_s = 0.2,
                                        .comm_s = 0.4,
-                                       .comm_messages = 4,
-                                       .sigma_log = 0.2,
-                                       .shared_sigma_log = 0.1};
+                                       .messages.count = 4,
+                                       .spread.sigma_log = 0.2,
+                                       .spread.shared_sigma_log = 0.1};
     struct dl_gain g = dl_gain_of(&framework, &without, 10, &with, 10, true);
     check_close(g.ratio, 1.25, 1e-12);
     /* r = (1/16) / (1/16 + 3/16) = 0.25;
@@ -49,7 +49,7 @@ static void gain_by_hand(void **state) {
     check_close(g.high, 1.25 * exp(0.65), 1e-9);
     /* the same messages: their error cancels but for the change, 0.5 * 0.02 / 0.08 */
     struct dl_prediction same = with;
-    same.comm_messages = 2;
+    same.messages.count = 2;
     g = dl_gain_of(&framework, &without, 10, &same, 10, true);
     check_close(g.high, 1.25 * exp(0.125), 1e-9);
     /* half the kernels and no communication in both: 0.2 * 0.03 / 0.03 */
@@ -58,7 +58,7 @@ static void gain_by_hand(void **state) {
                                        .iteration_high_s = 0.3 * exp(0.2),
                                        .compute_s = 0.3,
                                        .by_limit_s = {0.3},
-                                       .sigma_log = 0.2};
+                                       .spread.sigma_log = 0.2};
     g = dl_gain_of(&framework, &slow, 10, &fast, 10, true);
     check_close(g.ratio, 2, 1e-12);
     check_close(g.low, 2 * exp(-0.2), 1e-9);

@@ -190,7 +190,7 @@ static void predict_row(struct table *t, int row, const struct dl_system *system
     assert_int_equal(
         dl_data_framework(&t->data, cell(t, row, "framework"), &t->arena, &framework, &err), DL_OK);
     plan->recompute_open = true;
-    plan->synthetic_input = true;
+    plan->input.synthetic = true;
     plan->batch_per_device_samples = number(t, row, "batch_per_device");
     if (*cell(t, row, "tp") != 0) {
         plan->tp = (int64_t)number(t, row, "tp");

@@ -222,14 +222,14 @@ static void widths_of_a_plan(void **state) {
     fake_make(&f);
     const double parameters = f.workload.parameters;
     assert_int_equal(fake_predict(&f, &p), DL_OK);
-    check_close(p.comm_bytes, 4 * parameters, 1e-12);
+    check_close(p.messages.bytes, 4 * parameters, 1e-12);
     f.framework.sync.gradient_bytes = 0.125;
     assert_int_equal(fake_predict(&f, &p), DL_OK);
-    check_close(p.comm_bytes, parameters / 8, 1e-12);
+    check_close(p.messages.bytes, parameters / 8, 1e-12);
     f.framework.sync.gradient_bytes = 4, f.framework.sync.mixed_gradient_bytes = 2;
     f.rate.precision = DL_FP16, f.plan.precision = DL_FP16;
     assert_int_equal(fake_predict(&f, &p), DL_OK);
-    check_close(p.comm_bytes, 2 * parameters, 1e-12);
+    check_close(p.messages.bytes, 2 * parameters, 1e-12);
     dl_arena_free(&f.arena);
 }
 

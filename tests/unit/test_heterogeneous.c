@@ -266,7 +266,7 @@ static void figures_of_the_job(void **state) {
     assert_true(fast_s < slow_s);
     /* memory for half of it: that group does not fit, so neither does the job */
     p.slow.device.memory_bytes = out.groups[1].memory.total_bytes / 2;
-    p.fast.plan.dataset_samples = 123;
+    p.fast.plan.input.dataset_samples = 123;
     assert_int_equal(mixed(&p, 80000, &out, &err), DL_OK);
     assert_false(out.fits);
     assert_true(out.groups[0].fits && !out.groups[1].fits);

@@ -91,25 +91,25 @@ static void members_change_the_work(void **state) {
     build_text("{'model_type':'gemma3_text'," LLAMA ",'head_dim':16,'sliding_window':8,"
                "'sliding_window_pattern':3}",
                &arena, &w, &model);
-    check_close(find_layer(&w, "h.1.attn.core")->window, 8, 0);
-    check_close(find_layer(&w, "h.2.attn.core")->window, 0, 0);
+    check_close(find_layer(&w, "h.1.attn.core")->attention.window, 8, 0);
+    check_close(find_layer(&w, "h.2.attn.core")->attention.window, 0, 0);
     build_text("{'model_type':'llama'," LLAMA ",'attention_bias':true,'partial_rotary_factor':0.5,"
                "'rope_scaling':null,'num_key_value_heads':2}",
                &arena, &w, &model);
-    check_close(find_layer(&w, "h.0.attn.rope")->rotary, 8, 0);
+    check_close(find_layer(&w, "h.0.attn.rope")->attention.rotary, 8, 0);
     check_close(find_layer(&w, "h.0.attn.qkv")->parameter_elements, 64 * 128 + 128, 0);
     check_close(find_layer(&w, "h.0.attn.proj")->parameter_elements, 64 * 64 + 64, 0);
     check_close(find_layer(&w, "h.0.mlp.fc1")->parameter_elements, 64 * 192, 0);
     /* a window that is not in force */
     build_text("{'model_type':'qwen3'," LLAMA ",'sliding_window':8,'use_sliding_window':false}",
                &arena, &w, &model);
-    check_close(find_layer(&w, "h.0.attn.core")->window, 0, 0);
+    check_close(find_layer(&w, "h.0.attn.core")->attention.window, 0, 0);
     check_close(find_layer(&w, "h.0.attn.norm")->parameter_elements, 32, 0);
     build_text("{'model_type':'mpt','d_model':64,'n_layers':2,'n_heads':4,'vocab_size':100,"
                "'max_seq_len':32,'expansion_ratio':2,'attn_config':{'kv_n_heads':1}}",
                &arena, &w, &model);
     check_close(find_layer(&w, "h.0.mlp.fc1")->out.channels, 128, 0);
-    check_close(find_layer(&w, "h.0.attn.core")->kv_heads, 1, 0);
+    check_close(find_layer(&w, "h.0.attn.core")->attention.kv_heads, 1, 0);
     build_text("{'model_type':'mpt','d_model':64,'n_layers':2,'n_heads':4,'vocab_size':100,"
                "'max_seq_len':32,'attn_config':{'alibi':false},'learned_pos_emb':true}",
                &arena, &w, &model);

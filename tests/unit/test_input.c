@@ -15,10 +15,10 @@
  * 28 cores. */
 static void real_input(struct dl_fake *f) {
     fake_make(f);
-    f->plan.synthetic_input = false;
-    f->plan.sample_bytes = 1e5;
-    f->plan.dataset_samples = 1e9; /* 100 TB: never in the page cache of 256 GB */
-    f->plan.decode_s_per_sample = 0.01;
+    f->plan.input.synthetic = false;
+    f->plan.input.sample_bytes = 1e5;
+    f->plan.input.dataset_samples = 1e9; /* 100 TB: never in the page cache of 256 GB */
+    f->plan.input.decode_s_per_sample = 0.01;
     f->system.has_storage = true;
     f->system.storage.read_bytes_per_s = 1e9;
     f->system.storage.total_read_bytes_per_s = 1.6e9;
@@ -61,8 +61,8 @@ static void decoded_elsewhere(void **state) {
     there.host.cores = 100;
     there.inter.bandwidth_bytes_per_s = 0.5e9;
     there.storage.total_read_bytes_per_s = NAN;
-    f.plan.input_nodes = &there;
-    f.plan.input_node_count = 3;
+    f.plan.input.nodes = &there;
+    f.plan.input.node_count = 3;
     f.workload.input_bytes_per_sample = 4000;
     const struct dl_input_time t = dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan);
     check_close(t.decode_s, 2048 * 0.01 / 300, 1e-12);
@@ -108,10 +108,10 @@ static void workers_are_at_most_the_cores(void **state) {
     (void)state;
     struct dl_fake f;
     real_input(&f);
-    f.plan.decode_workers = 2; /* a device: 8 in the node */
+    f.plan.input.decode_workers = 2; /* a device: 8 in the node */
     check_close(dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan).decode_s,
                 1024 * 0.01 / 8, 1e-12);
-    f.plan.decode_workers = 100;
+    f.plan.input.decode_workers = 100;
     check_close(dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan).decode_s,
                 1024 * 0.01 / 28, 1e-12);
     dl_arena_free(&f.arena);
@@ -121,10 +121,10 @@ static void page_cache_after_the_first_epoch(void **state) {
     (void)state;
     struct dl_fake f;
     real_input(&f);
-    f.plan.dataset_samples = 1e6; /* 100 GB of 256 GB */
+    f.plan.input.dataset_samples = 1e6; /* 100 GB of 256 GB */
     struct dl_input_time t = dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan);
     assert_true(t.cached && t.storage_s == 0);
-    f.plan.first_epoch = true;
+    f.plan.input.first_epoch = true;
     t = dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan);
     assert_false(t.cached);
     check_close(t.storage_s, 0.128, 1e-12);
@@ -156,7 +156,7 @@ static void unknown_is_said(void **state) {
     (void)state;
     struct dl_fake f;
     real_input(&f);
-    f.plan.sample_bytes = 0; /* the workload's: NAN */
+    f.plan.input.sample_bytes = 0; /* the workload's: NAN */
     assert_string_equal(dl_input_compute(&f.system, &f.workload, &f.framework, &f.plan).unknown,
                         "the stored size of a sample");
     dl_arena_free(&f.arena);

@@ -493,34 +493,33 @@ static void decisions_by_hand(void **state) {
     dl_arena_free(&arena);
 }
 
-/* 10 % apart: distinguished where 80 % intervals of the difference are 2 %, not where they are 20 %.
- */
+/* 10 % apart: distinguished where 80 % intervals of the difference are 2 %, not where 20 %. */
 static void ties(void **state) {
     (void)state;
     const struct dl_prediction a = {.iteration_s = 1,
                                     .iteration_high_s = 1.02,
                                     .throughput_samples_per_s = 100,
-                                    .shared_sigma_log = NAN},
+                                    .spread.shared_sigma_log = NAN},
                                b = {.iteration_s = 1.1,
                                     .iteration_high_s = 1.122,
                                     .throughput_samples_per_s = 100 / 1.1,
-                                    .shared_sigma_log = NAN};
+                                    .spread.shared_sigma_log = NAN};
     struct dl_prediction c = a, d = b;
     assert_false(dl_prediction_ties(&a, &b));
     assert_true(dl_prediction_ties(&a, &a));
     c.iteration_high_s = 1.2;
     d.iteration_high_s = 1.32;
     assert_true(dl_prediction_ties(&c, &d));
-    c.sigma_log = d.sigma_log = log(1.2);
-    c.shared_sigma_log = d.shared_sigma_log = 0.97 * log(1.2);
+    c.spread.sigma_log = d.spread.sigma_log = log(1.2);
+    c.spread.shared_sigma_log = d.spread.shared_sigma_log = 0.97 * log(1.2);
     assert_false(dl_prediction_ties(&c, &d)); /* most of it is common to both */
     /* plans of one job: 1.2816 x sqrt(2) x 0.05 = 9.1 %, less than log(1.1); 0.06: 10.9 % */
-    c.shared_sigma_log = d.shared_sigma_log = NAN;
-    c.plans_sigma_log = d.plans_sigma_log = 0.05;
+    c.spread.shared_sigma_log = d.spread.shared_sigma_log = NAN;
+    c.spread.plans_sigma_log = d.spread.plans_sigma_log = 0.05;
     assert_false(dl_prediction_plans_tie(&c, &d));
-    c.plans_sigma_log = d.plans_sigma_log = 0.06;
+    c.spread.plans_sigma_log = d.spread.plans_sigma_log = 0.06;
     assert_true(dl_prediction_plans_tie(&c, &d));
-    c.plans_sigma_log = d.plans_sigma_log = 0; /* not known: as others */
+    c.spread.plans_sigma_log = d.spread.plans_sigma_log = 0; /* not known: as others */
     assert_true(dl_prediction_plans_tie(&c, &d));
 }
 

@@ -171,7 +171,7 @@ static void split_takes_channels(void **state) {
     struct dl_err err = {.code = DL_OK};
     const struct dl_layer_kind *split = dl_layer_kind_find("split");
     const struct dl_shape in = {.dims = 2, .channels = 64, .size = {1, 7, 7}};
-    struct dl_layer layer = {.kind = split, .hidden = 24, .in = in};
+    struct dl_layer layer = {.kind = split, .requested.hidden = 24, .in = in};
     struct dl_kernel kernels[DL_LAYER_KERNELS];
     (void)state;
     layer.in_elements = 64 * 49;
@@ -181,7 +181,7 @@ static void split_takes_channels(void **state) {
     CHECK(split->kernels(&layer, &PLAIN, DL_FORWARD, 2, kernels) == 0);
     CHECK(split->kernels(&layer, &PLAIN, DL_BACKWARD_DATA, 2, kernels) == 1);
     CHECK(kernels[0].read_elements == 2 * 24 * 49 && kernels[0].write_elements == 2 * 64 * 49);
-    layer.hidden = 65;
+    layer.requested.hidden = 65;
     CHECK(split->infer(&layer, &in, &arena, &err) == DL_ERR_INPUT);
     dl_arena_free(&arena);
 }

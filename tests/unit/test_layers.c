@@ -115,8 +115,8 @@ static void conv_of_resnet(void **state) {
     expect_stream(second, DL_FORWARD, 2.0, 1, 2 * 8 * 110 * 110, 2 * 8 * 110 * 110, 0);
     expect_stream(second, DL_BACKWARD_WEIGHTS, 2.0, 1, 2 * 8 * 110 * 110, 0, 0);
     assert_int_equal(kernel_count(second, DL_BACKWARD_DATA), 1);
-    check_close(first->saved_elements, 64 * 112 * 112, 0); /* the second reads it */
-    check_close(second->saved_elements, 0, 0);
+    check_close(first->saved.elements, 64 * 112 * 112, 0); /* the second reads it */
+    check_close(second->saved.elements, 0, 0);
     dl_arena_free(&net.arena);
 }
 
@@ -237,15 +237,15 @@ static void bandwidth_bound_layers(void **state) {
     expect_stream(&l[8], DL_FORWARD, 2, 0, 8, 0, 32);
     /* Kept: conv output (BN reads it), relu output (itself, pool), dropout output (LRN), LRN's
      * scale and output. */
-    check_close(l[0].saved_elements, 144, 0);
-    check_close(l[1].saved_elements, 0, 0);
-    check_close(l[2].saved_elements, 144, 0);
-    check_close(l[3].saved_elements, 0, 0);
-    check_close(l[3].saved_bytes, 8 * 36, 0);
-    check_close(l[4].saved_elements, 36, 0);
-    check_close(l[4].saved_bytes, 36, 0);
-    check_close(l[5].saved_elements, 72, 0);
-    check_close(l[8].saved_bytes, 16, 0);
+    check_close(l[0].saved.elements, 144, 0);
+    check_close(l[1].saved.elements, 0, 0);
+    check_close(l[2].saved.elements, 144, 0);
+    check_close(l[3].saved.elements, 0, 0);
+    check_close(l[3].saved.bytes, 8 * 36, 0);
+    check_close(l[4].saved.elements, 36, 0);
+    check_close(l[4].saved.bytes, 36, 0);
+    check_close(l[5].saved.elements, 72, 0);
+    check_close(l[8].saved.bytes, 16, 0);
     check_close(net.w.activation_elements_per_sample, 144 + 144 + 36 + 72, 0);
     dl_arena_free(&net.arena);
 }
@@ -265,8 +265,8 @@ static void residual_connection(void **state) {
     assert_int_equal(kernel_count(&l[0], DL_BACKWARD_DATA), 1);
     expect_stream(&l[2], DL_FORWARD, 2, 0, 144, 72, 0);
     assert_int_equal(kernel_count(&l[2], DL_BACKWARD_DATA), 0);
-    check_close(l[1].saved_elements, 0, 0);
-    check_close(l[2].saved_elements, 0, 0);
+    check_close(l[1].saved.elements, 0, 0);
+    check_close(l[2].saved.elements, 0, 0);
     dl_arena_free(&net.arena);
 }
 
@@ -311,9 +311,9 @@ static void attention_unfused(void **state) {
     expect_stream(a, DL_BACKWARD_DATA, 2, 3, 2 * 4 * 64, 4 * 64, 0);
     assert_int_equal(kernel_count(a, DL_BACKWARD_WEIGHTS), 0);
     /* softmax output and dropout output of 2*8*8 scores, one mask byte each */
-    check_close(a->own_elements, 2 * 128, 0);
-    check_close(a->saved_bytes, 128, 0);
-    check_close(net.w.layers[0].saved_elements, 18 * 8, 0);
+    check_close(a->saved.own_elements, 2 * 128, 0);
+    check_close(a->saved.bytes, 128, 0);
+    check_close(net.w.layers[0].saved.elements, 18 * 8, 0);
     assert_true(a->recomputable);
     dl_arena_free(&net.arena);
 }
@@ -349,9 +349,9 @@ static void attention_flash(void **state) {
     check_close(backward.flop, 2.5 * forward.flop, 1e-12); /* the scores once more */
     check_close(backward.read_elements, 2 * (18 + 12) * 8, 1e-12);
     check_close(backward.write_elements, 2 * 18 * 8, 1e-12);
-    check_close(a->own_elements, 0, 0);
-    check_close(a->saved_elements, 48, 0);
-    check_close(a->saved_bytes, 4 * 2 * 8, 0);
+    check_close(a->saved.own_elements, 0, 0);
+    check_close(a->saved.elements, 48, 0);
+    check_close(a->saved.bytes, 4 * 2 * 8, 0);
     dl_arena_free(&net.arena);
 }
 
@@ -389,7 +389,7 @@ static void lstm_layer(void **state) {
     expect_gemm(lstm, DL_FORWARD, 3, 0, 16, 15, 6, 2, true, false);
     expect_gemm(lstm, DL_FORWARD, 3, 1, 16, 3, 4, 10, true, false);
     check_close(kernel_of(lstm, DL_FORWARD, 3, 1).launches, 10, 0);
-    check_close(lstm->saved_elements, 2 * 5 * 4 * 5 + 8 * 5, 0);
+    check_close(lstm->saved.elements, 2 * 5 * 4 * 5 + 8 * 5, 0);
     dl_arena_free(&net.arena);
 }
 
@@ -401,11 +401,11 @@ static void layernorm_layer(void **state) {
           TOKENS(5) "{'kind':'embedding','rows':9,'out':6},{'kind':'layernorm'},{'kind':'gelu'}]}");
     const struct dl_layer *norm = &net.w.layers[1];
     check_close(norm->parameter_elements, 12, 0);
-    check_close(norm->saved_bytes, 40, 0);
+    check_close(norm->saved.bytes, 40, 0);
     expect_stream(norm, DL_FORWARD, 2, 0, 60, 60, 80);
     expect_stream(norm, DL_BACKWARD_DATA, 2, 0, 120, 60, 80);
     expect_stream(norm, DL_BACKWARD_WEIGHTS, 2, 0, 120, 0, 80);
-    check_close(norm->saved_elements, 30, 0); /* gelu reads its input again */
+    check_close(norm->saved.elements, 30, 0); /* gelu reads its input again */
     dl_arena_free(&net.arena);
 }
 
@@ -462,8 +462,8 @@ static void dropout_of_zero_is_the_identity(void **state) {
                           "{'kind':'dense','name':'d','out':4}]}");
     assert_int_equal(kernel_count(&net.w.layers[1], DL_FORWARD), 0);
     /* what the second dense reads is the first one's output */
-    check_close(net.w.layers[0].saved_elements, 4, 0);
-    check_close(net.w.layers[1].saved_elements + net.w.layers[1].saved_bytes, 0, 0);
+    check_close(net.w.layers[0].saved.elements, 4, 0);
+    check_close(net.w.layers[1].saved.elements + net.w.layers[1].saved.bytes, 0, 0);
     dl_arena_free(&net.arena);
 }
 

@@ -80,8 +80,8 @@ static void gated_activations(void **state) {
         expect_stream(a, DL_FORWARD, 80, 40, 0);
         expect_stream(a, DL_BACKWARD_DATA, 120, 80, 0);
         assert_int_equal(kernel_count(a, DL_BACKWARD_WEIGHTS), 0);
-        check_close(net.w.layers[0].saved_elements, 80, 0);
-        check_close(a->saved_elements, 40, 0); /* the dense layer reads it */
+        check_close(net.w.layers[0].saved.elements, 80, 0);
+        check_close(a->saved.elements, 40, 0); /* the dense layer reads it */
         dl_arena_free(&net.arena);
     }
     expect_error(TOKENS(8) "{'kind':'embedding','rows':9,'out':5},{'kind':'swiglu'}]}", "layers[1]",
@@ -96,8 +96,8 @@ static void squared_relu(void **state) {
     check_close(a->out.channels, 5, 0);
     expect_stream(a, DL_FORWARD, 40, 40, 0);
     expect_stream(a, DL_BACKWARD_DATA, 80, 40, 0);
-    check_close(net.w.layers[0].saved_elements, 40, 0);
-    check_close(a->saved_elements, 0, 0);
+    check_close(net.w.layers[0].saved.elements, 40, 0);
+    check_close(a->saved.elements, 0, 0);
     dl_arena_free(&net.arena);
 }
 
@@ -110,7 +110,7 @@ static void rmsnorm_layer(void **state) {
                           "{'kind':'layernorm'}]}");
     const struct dl_layer *norm = &net.w.layers[1];
     check_close(norm->parameter_elements, 5, 0);
-    check_close(norm->saved_bytes, 32, 0);
+    check_close(norm->saved.bytes, 32, 0);
     expect_stream(norm, DL_FORWARD, 40, 40, 32);
     expect_stream(norm, DL_BACKWARD_DATA, 80, 40, 32);
     expect_stream(norm, DL_BACKWARD_WEIGHTS, 80, 0, 32);
@@ -132,13 +132,13 @@ static void heads_turn_and_are_normalized(void **state) {
                           "{'kind':'rope','name':'queries','heads':8}]}");
     const struct dl_layer *norm = &net.w.layers[1], *rope = &net.w.layers[2];
     check_close(norm->parameter_elements, 6, 0);
-    check_close(norm->saved_bytes, 4 * 6 * 8, 0);
+    check_close(norm->saved.bytes, 4 * 6 * 8, 0);
     expect_stream(norm, DL_FORWARD, 18 * 8, 18 * 8, 4 * 6 * 8);
     check_close(kernel_of(norm, DL_FORWARD).launches, 2, 0);
     expect_stream(rope, DL_FORWARD, 18 * 8, 18 * 8, 0);
     expect_stream(rope, DL_BACKWARD_DATA, 18 * 8, 18 * 8, 0);
     assert_int_equal(kernel_count(rope, DL_BACKWARD_WEIGHTS), 0);
-    check_close(rope->saved_elements, 0, 0);
+    check_close(rope->saved.elements, 0, 0);
     expect_stream(find_layer(&net.w, "part"), DL_FORWARD, 6 * 8, 6 * 8, 0);
     expect_stream(find_layer(&net.w, "queries"), DL_FORWARD, 24 * 8, 24 * 8, 0);
     dl_arena_free(&net.arena);
@@ -201,17 +201,17 @@ static void attention_kernel_decides_what_is_kept(void **state) {
     build(&net, TOKENS(8) "{'kind':'embedding','rows':9,'out':18},"
                           "{'kind':'attention','heads':2}]}");
     struct dl_layer a = net.w.layers[1];
-    const double kept = a.saved_elements;
-    check_close(a.own_elements, 128, 0);
+    const double kept = a.saved.elements;
+    check_close(a.saved.own_elements, 128, 0);
     dl_layer_set_attention(&a, DL_ATTENTION_OPEN);
-    check_close(a.own_elements, 128, 0);
+    check_close(a.saved.own_elements, 128, 0);
     dl_layer_set_attention(&a, DL_ATTENTION_FLASH);
-    check_close(a.own_elements, 0, 0);
-    check_close(a.saved_elements, kept - 128, 0);
-    check_close(a.saved_bytes, 4 * 2 * 8, 0);
+    check_close(a.saved.own_elements, 0, 0);
+    check_close(a.saved.elements, kept - 128, 0);
+    check_close(a.saved.bytes, 4 * 2 * 8, 0);
     dl_layer_set_attention(&a, DL_ATTENTION_COMPOSED);
-    check_close(a.own_elements, 128, 0);
-    check_close(a.saved_bytes, 0, 0);
+    check_close(a.saved.own_elements, 128, 0);
+    check_close(a.saved.bytes, 0, 0);
     dl_arena_free(&net.arena);
 }
 
@@ -287,7 +287,7 @@ static void gated_experts(void **state) {
     check_close(dl_layer_active_parameters(moe), router + experts / 2, 1e-12);
     check_close(net.w.active_parameters, 90 + router + experts / 2, 1e-12);
     check_close(moe->forward_macs, 8 * (40 + 2 * (120 + 60)), 0);
-    check_close(moe->own_elements, 8 * (4 + 2 * (10 + 18)), 0);
+    check_close(moe->saved.own_elements, 8 * (4 + 2 * (10 + 18)), 0);
     struct dl_kernel k[DL_LAYER_KERNELS];
     assert_int_equal(moe->kind->kernels(moe, &PLAIN, DL_FORWARD, 1, k), 7);
     check_close(k[3].m, 12, 0); /* 16 rows over 4 experts: no row is dropped or added */
@@ -340,8 +340,8 @@ static void recorded_work(void **state) {
     check_close(dl_shape_elements(&layer.out), 24, 0);
     check_close(layer.parameter_elements, 4, 0);
     check_close(layer.forward_macs, 8 * 5 * 3, 0);
-    check_close(layer.saved_elements, 5, 0);
-    check_close(net.w.layers[0].saved_elements, 24, 0); /* the input */
+    check_close(layer.saved.elements, 5, 0);
+    check_close(net.w.layers[0].saved.elements, 24, 0); /* the input */
     assert_int_equal(layer.kind->kernels(&layer, &PLAIN, DL_FORWARD, 2, out), 2);
     check_close(out[0].read_elements, 2 * 24 + 4, 0);
     check_close(out[0].write_elements, 2 * 12, 0);

@@ -66,7 +66,7 @@ static struct dl_prediction with_more(const struct dl_plan *plan, int resource, 
     } else if (resource == HOST) {
         system.host.copy_bandwidth_bytes_per_s *= by;
     } else {
-        own.decode_s_per_sample /= by;
+        own.input.decode_s_per_sample /= by;
     }
     system.as_measured = &g.f.system;
     dl_system_what_if(&g.f.system, &system, &g.f.arena);
@@ -260,9 +260,9 @@ static void input(void **state) {
     struct dl_plan plan = g.f.plan;
     plan.nodes = 2, plan.dp = 8;
     plan.batch_per_device_samples = 8, plan.global_batch_samples = 64;
-    plan.synthetic_input = false;
-    plan.sample_bytes = 1e8, plan.dataset_samples = 1e6;
-    plan.first_epoch = true;
+    plan.input.synthetic = false;
+    plan.input.sample_bytes = 1e8, plan.input.dataset_samples = 1e6;
+    plan.input.first_epoch = true;
     const unsigned always = 1u << NETWORK | 1u << NETWORK_LATENCY | 1u << NODE |
                             1u << NODE_LATENCY | 1u << PEAK | 1u << MEMORY | 1u << HOST;
     g.f.system.storage = (struct dl_storage){.read_bytes_per_s = 1e8,
@@ -277,7 +277,7 @@ static void input(void **state) {
     assert_true(base.exposed_input_s > 0);
     check_elasticities(&plan, always | 1u << STORAGE);
     check_all_active(&base, true, 8);
-    plan.decode_s_per_sample = 10;
+    plan.input.decode_s_per_sample = 10;
     base = find(&plan);
     check_elasticities(&plan, always | 1u << STORAGE | 1u << DECODING);
     g.f.system.has_storage = false;
@@ -296,7 +296,7 @@ static void input(void **state) {
     assert_string_equal(limits.active[0].name, "input waited for");
     assert_string_equal(limits.active[0].detail,
                         dl_input_compute(&g.f.system, &g.workload, &g.f.framework, &plan).slowest);
-    plan.synthetic_input = true;
+    plan.input.synthetic = true;
     find(&plan);
     check_elasticities(&plan, always);
 }

@@ -94,9 +94,9 @@ static void recomputation_frees_activations(void **state) {
     const double features[] = {10, 20, 30};
     fake_layers(&f, 2, features);
     struct dl_layer *second = (struct dl_layer *)(void *)&f.workload.layers[1];
-    second->saved_elements = 150;
-    second->own_elements = 100;
-    second->saved_bytes = 10;
+    second->saved.elements = 150;
+    second->saved.own_elements = 100;
+    second->saved.bytes = 10;
     second->recomputable = true;
     check_close(
         dl_memory_activation_bytes(&f.workload, DL_MIXED, DL_RECOMPUTE_NONE, DL_ATTENTION_OPEN),

@@ -187,14 +187,14 @@ static void crowded_experts(void **state) {
     const struct dl_transformer_split s = split(1, 4, 1), two = split(1, 2, 1);
     make(&g, "0");
     const struct dl_transformer_layer *l = moe_layer(&g);
-    g.tf.input.expert_imbalance = 1;
+    g.tf.input.experts.imbalance_ratio = 1;
     struct dl_layer layer = dl_transformer_layer_at(&g.tf, l, &s);
     const double kept = TOKENS * 2 * (H + 2 * F);
-    check_close(layer.own_elements, kept + TOKENS * E, 1e-12);
+    check_close(layer.saved.own_elements, kept + TOKENS * E, 1e-12);
     assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &even, &err), DL_OK);
-    g.tf.input.expert_imbalance = 3;
+    g.tf.input.experts.imbalance_ratio = 3;
     layer = dl_transformer_layer_at(&g.tf, l, &s);
-    check_close(layer.own_elements, 3 * kept + TOKENS * E, 1e-12);
+    check_close(layer.saved.own_elements, 3 * kept + TOKENS * E, 1e-12);
     check_close(dl_transformer_rows_per_token(&g.tf, &s), 6, 0);
     check_close(dl_transformer_rows_per_token(&g.tf, &two), 4, 0);
     assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 3, &full, &err), DL_OK);
@@ -205,12 +205,12 @@ static void crowded_experts(void **state) {
     const double gemms = 3 * TOKENS * 4 * (2 * 2 * H * F);
     assert_true(more >= gemms && more < 1.02 * gemms); /* and the activation between them */
     /* as the framework's file says, where the plan does not */
-    g.tf.input.expert_imbalance = 0;
+    g.tf.input.experts.imbalance_ratio = 0;
     g.f.framework.transformer.expert_imbalance = 1.25;
     check_close(dl_transformer_imbalance(&g.tf, &s), 1.25, 0);
     dl_arena_free(&g.f.arena);
     make(&g, "1");
-    g.tf.input.expert_imbalance = 3;
+    g.tf.input.experts.imbalance_ratio = 3;
     check_close(dl_transformer_imbalance(&g.tf, &s), 1, 0);
     dl_arena_free(&g.f.arena);
 }
@@ -481,7 +481,7 @@ static void impossible_crowds(void **state) {
         plan.dp = 1;
         plan.batch_per_device_samples = 0;
         plan.global_batch_samples = 8;
-        plan.expert_imbalance = cases[i].imbalance;
+        plan.experts.imbalance_ratio = cases[i].imbalance;
         const bool refused = cases[i].says[0] != 0;
         assert_int_equal(dl_plan_complete(&g.f.system, &g.workload, &g.f.framework, &plan, &err),
                          refused ? DL_ERR_USAGE : DL_OK);

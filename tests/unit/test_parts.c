@@ -47,7 +47,7 @@ static void servers_apart(void **state) {
     struct dl_err err = {0};
     make_two(&t);
     struct dl_plan plan = t.b.fake.plan;
-    plan.nodes = 2, plan.devices_per_node = 1, plan.servers = 1;
+    plan.nodes = 2, plan.devices_per_node = 1, plan.parameter_servers.count = 1;
     const struct dl_gradient_sync_request r = {.system = &t.b.fake.system,
                                                .workload = &t.b.fake.workload,
                                                .framework = &t.b.fake.framework,
@@ -56,11 +56,12 @@ static void servers_apart(void **state) {
     assert_int_equal(dl_servers_of(&r, &s, &err), DL_OK);
     check_close(s.worker_push_s_per_byte, 1e-9, 1e-12);
     check_close(s.server_push_s_per_byte, 1e-9, 1e-12);
-    plan.server_nodes = &t.cpu;
+    plan.parameter_servers.nodes = &t.cpu;
     assert_int_equal(dl_servers_of(&r, &s, &err), DL_OK);
     check_close(s.worker_push_s_per_byte, 1e-9, 1e-12);
     check_close(s.server_push_s_per_byte, 1e-9, 1e-12);
-    plan.servers = 2; /* each half of the variables, so a byte still meets one server */
+    plan.parameter_servers.count =
+        2; /* each half of the variables, so a byte still meets one server */
     t.cpu.inter.bandwidth_bytes_per_s = 0.5e9;
     assert_int_equal(dl_servers_of(&r, &s, &err), DL_OK);
     check_close(s.server_push_s_per_byte, 4e-9, 1e-12);
@@ -95,10 +96,10 @@ static void by_hand(void **state) {
     assert_int_equal(search(&t, DL_PLACE_TIME, &list, &count, &err), DL_OK);
     assert_int_equal(count, 14);
     for (int i = 1; i < count; i++) assert_true(list[i - 1].samples_per_s >= list[i].samples_per_s);
-    t.b.fake.plan.synthetic_input = false;
-    t.b.fake.plan.sample_bytes = 1e5;
-    t.b.fake.plan.dataset_samples = 1e4;
-    t.b.fake.plan.decode_s_per_sample = 0.1;
+    t.b.fake.plan.input.synthetic = false;
+    t.b.fake.plan.input.sample_bytes = 1e5;
+    t.b.fake.plan.input.dataset_samples = 1e4;
+    t.b.fake.plan.input.decode_s_per_sample = 0.1;
     assert_int_equal(search(&t, DL_PLACE_TIME, &list, &count, &err), DL_OK);
     assert_int_equal(count, 36);
     /* 28 cores decode 280 samples/s, 280 decode 2,800: that limits every choice */

@@ -30,7 +30,7 @@ static int one_more(const struct dl_workload *workload, int index, struct dl_rew
     struct dl_layer *l = &out[0].layer;
     *l = (struct dl_layer){.kind = &dl_layer_conv,
                            .in = workload->input,
-                           .hidden = workload->input.channels,
+                           .requested.hidden = workload->input.channels,
                            .groups = 1,
                            .kernel = {1, 1, 1},
                            .stride = {1, 1, 1},
@@ -67,8 +67,8 @@ static void same_layer(const struct dl_layer *a, const struct dl_layer *b, int m
                                {a->parameter_elements, b->parameter_elements},
                                {a->buffer_elements, b->buffer_elements},
                                {a->forward_macs, b->forward_macs},
-                               {a->saved_elements, b->saved_elements},
-                               {a->saved_bytes, b->saved_bytes}};
+                               {a->saved.elements, b->saved.elements},
+                               {a->saved.bytes, b->saved.bytes}};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         check_close(pairs[i][0], pairs[i][1], 1e-12);
     for (int d = 0; d < DL_DIMS; d++) {

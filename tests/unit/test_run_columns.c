@@ -61,8 +61,8 @@ static void every_option_is_a_column(void **state) {
     assert_int_equal(p->mapping, DL_MAP_PIPELINE_INSIDE);
     assert_int_equal(p->compiler, DL_COMPILER_XLA);
     assert_string_equal(p->library, "nccl");
-    assert_int_equal(p->servers, 4);
-    assert_false(p->synthetic_input);
+    assert_int_equal(p->parameter_servers.count, 4);
+    assert_false(p->input.synthetic);
     check_close(p->micro_batch_samples, 2, 0);
     p = &r.rows[1].plan; /* empty: as if there were no such column */
     assert_true(p->recompute_open);
@@ -71,7 +71,7 @@ static void every_option_is_a_column(void **state) {
     assert_int_equal(p->compiler, DL_COMPILER_OPEN);
     assert_int_equal(p->attention, DL_ATTENTION_OPEN);
     assert_null(p->library);
-    assert_true(p->synthetic_input);
+    assert_true(p->input.synthetic);
     p = &r.rows[2].plan; /* the strategy shards already */
     assert_int_equal(p->shard, 0);
     assert_int_equal(p->compiler, DL_COMPILER_INDUCTOR);
@@ -137,8 +137,8 @@ static void experts_are_among_the_data_ranks(void **state) {
         assert_int_equal(r.rows[i].plan.ep, 4);
         assert_string_equal(r.rows[i].plan.strategy->name, "expert");
     }
-    check_close(r.rows[0].plan.expert_imbalance, 3.5, 0);
-    check_close(r.rows[1].plan.expert_imbalance, 0, 0);
+    check_close(r.rows[0].plan.experts.imbalance_ratio, 3.5, 0);
+    check_close(r.rows[1].plan.experts.imbalance_ratio, 0, 0);
     assert_string_equal(r.rows[2].plan.strategy->name, "data+tensor");
     dl_arena_free(&arena);
 }

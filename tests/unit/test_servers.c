@@ -59,7 +59,7 @@ static void parameter_servers(void **state) {
                 barrier_s + 0.010 + 0.070 + 70e6 / 6e9, 1e-9);
     check_close(pull[3].lead_s, 0.030, 1e-9);
     /* One server: the worker on node 1 has none of its own, so that all its bytes leave. */
-    b.fake.plan.servers = 1;
+    b.fake.plan.parameter_servers.count = 1;
     run(&b, "parameter-server");
     check_close(b.sync.messages[0].duration_s, 0.070, 1e-9);
     dl_arena_free(&b.fake.arena);
@@ -76,7 +76,8 @@ static void server_rates(void **state) {
     struct dl_servers servers;
     const double size = 4e6, ready = 1;
     make(&b, 1, &size, &ready);
-    b.fake.plan.nodes = 4, b.fake.plan.devices_per_node = 4, b.fake.plan.servers = 8;
+    b.fake.plan.nodes = 4, b.fake.plan.devices_per_node = 4,
+    b.fake.plan.parameter_servers.count = 8;
     b.fake.system.inter.bandwidth_bytes_per_s = 2e9;
     b.fake.system.host.memory_bandwidth_bytes_per_s = 1e12;
     b.fake.framework.sync.messages.servers_colocated = true;

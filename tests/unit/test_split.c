@@ -72,7 +72,7 @@ static void totals(void **state) {
         double parameters = 0, macs = 0, saved = 0;
         for (int k = 0; k < local.layer_count; k++) {
             if (k != whole.layer_count - 2) parameters += local.layers[k].parameter_elements;
-            macs += local.layers[k].forward_macs, saved += local.layers[k].saved_elements;
+            macs += local.layers[k].forward_macs, saved += local.layers[k].saved.elements;
         }
         assert_true(own[whole.layer_count - 2].parameter_elements > 0);
         check_close(local.parameters, parameters, 1e-12);
@@ -209,9 +209,9 @@ static struct dl_layer random_conv(uint64_t *seed, struct dl_parameter parameter
     }
     layer.in_elements = 1 + (double)(check_random(seed) % 1000);
     layer.forward_macs = 1 + (double)(check_random(seed) % 1000);
-    layer.saved_elements = 1 + (double)(check_random(seed) % 1000);
-    layer.saved_bytes = 1 + (double)(check_random(seed) % 1000);
-    layer.own_elements = 1 + (double)(check_random(seed) % 1000);
+    layer.saved.elements = 1 + (double)(check_random(seed) % 1000);
+    layer.saved.bytes = 1 + (double)(check_random(seed) % 1000);
+    layer.saved.own_elements = 1 + (double)(check_random(seed) % 1000);
     parameters[0] = (struct dl_parameter){"weight", 1 + (double)(check_random(seed) % 1000)};
     parameters[1] = (struct dl_parameter){"bias", 1 + (double)(check_random(seed) % 1000)};
     layer.parameters = parameters, layer.parameter_count = 2;
@@ -255,7 +255,7 @@ static void random_channels(void **state) {
         check_close(local->groups, g == 1 ? whole.groups : groups, 0);
         check_close(local->in.channels, in, 0);
         check_close(local->out.channels, out, 0);
-        check_close(local->hidden, out, 0);
+        check_close(local->requested.hidden, out, 0);
         const double weights = (double)in * out / groups / ((double)g * i * o);
         check_close(local->parameters[0].elements, parameters[0].elements * weights, 1e-12);
         check_close(local->parameters[1].elements,
@@ -265,7 +265,7 @@ static void random_channels(void **state) {
         check_close(own.parameters, local->parameter_elements, 1e-12);
         check_close(local->forward_macs, whole.forward_macs * weights, 1e-12);
         check_close(local->in_elements, whole.in_elements * in / whole.in.channels, 1e-12);
-        check_close(local->saved_elements, whole.saved_elements, 0);
+        check_close(local->saved.elements, whole.saved.elements, 0);
     }
     dl_arena_free(&arena);
 }
@@ -313,9 +313,9 @@ static void random_extents(void **state) {
         }
         check_close(local->in_elements, whole.in_elements * share, 1e-12);
         check_close(local->forward_macs, whole.forward_macs * share, 1e-12);
-        check_close(local->saved_elements, whole.saved_elements * share, 1e-12);
-        check_close(local->saved_bytes, whole.saved_bytes * share, 1e-12);
-        check_close(local->own_elements, whole.own_elements * share, 1e-12);
+        check_close(local->saved.elements, whole.saved.elements * share, 1e-12);
+        check_close(local->saved.bytes, whole.saved.bytes * share, 1e-12);
+        check_close(local->saved.own_elements, whole.saved.own_elements * share, 1e-12);
         check_close(local->parameter_elements, whole.parameter_elements, 0);
     }
     dl_arena_free(&arena);

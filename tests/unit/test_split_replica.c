@@ -50,7 +50,7 @@ static void make(struct bench *b, const char *strategy) {
                                  .dp = 1,
                                  .batch_per_device_samples = BATCH / 4.0,
                                  .optimizer = DL_SGD,
-                                 .synthetic_input = true};
+                                 .input.synthetic = true};
     b->f.system.inter.adapters_per_node = 1;
     b->request = (struct dl_predict_request){.system = &b->f.system,
                                              .workload = &b->workload,
@@ -122,7 +122,7 @@ static void mlsl_activations(void **state) {
     assert_int_equal(terms_named(&p, "all_gather of"), 4);
     assert_int_equal(terms_named(&p, "reduce_scatter of"), 3);
     assert_int_equal(terms_named(&p, "reduce_scatter of fc"), 0);
-    check_close(p.comm_bytes, 4.0 * BATCH * ((A + B + C + FC) + (A + B + C)), 1e-12);
+    check_close(p.messages.bytes, 4.0 * BATCH * ((A + B + C + FC) + (A + B + C)), 1e-12);
     /* MLSL itself gathers on the first device and broadcasts. */
     b.f.framework.activations.gathers_by_root = true;
     const struct dl_prediction rooted = predict(&b);
@@ -136,7 +136,7 @@ static void mlsl_activations(void **state) {
     b.f.plan.dp = 0, b.f.plan.tp = 0;
     const struct dl_prediction full = predict(&b);
     assert_int_equal(terms_named(&full, "all_reduce of"), 3);
-    check_close(full.comm_bytes, p.comm_bytes, 1e-12);
+    check_close(full.messages.bytes, p.messages.bytes, 1e-12);
     assert_true(full.comm_s > p.comm_s);
     b.f.device.kind = DL_DEVICE_GPU;
     b.f.plan.strategy = dl_strategy_find("mlsl-hybrid");
@@ -219,13 +219,14 @@ static void leader_broadcasts(void **state) {
     /* 32 samples of 1 ms on two workers of the one leader: 16 ms */
     struct dl_plan plan = replica.plan;
     plan.batch_per_device_samples = BATCH;
-    plan.synthetic_input = false, plan.decode_s_per_sample = 1e-3, plan.decode_workers = 2;
+    plan.input.synthetic = false, plan.input.decode_s_per_sample = 1e-3,
+    plan.input.decode_workers = 2;
     check_close(dl_input_compute(&b.f.system, &b.workload, &b.f.framework, &plan).decode_s, 0.016,
                 1e-12);
     /* The copy to the device in the step: 4 x 262144 bytes, two devices a link of 6 GB/s pageable;
      * and the own copy of a device's batch. */
     b.f.framework.input.copies_in_step = b.f.framework.input.feeds_pageable = true;
-    plan.synthetic_input = true;
+    plan.input.synthetic = true;
     const struct dl_input_time t =
         dl_input_compute(&b.f.system, &b.workload, &b.f.framework, &plan);
     check_close(t.feed_s, BATCH * INPUT * 4.0 * (2 / 6e9 + 1 / 4e9), 1e-9);

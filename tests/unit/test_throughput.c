@@ -109,7 +109,7 @@ static void length_of_a_run(void **state) {
     length.tokens = 64 * 32 * 10;
     check_close(dl_run_total_of(&g.workload, &plan, &p, &length).iteration_count, 10, 0);
     length = (struct dl_run_length){.epoch_count = 2};
-    plan.dataset_samples = 100;
+    plan.input.dataset_samples = 100;
     check_close(dl_run_total_of(&g.workload, &plan, &p, &length).iteration_count, 7, 0);
     assert_true(
         isnan(dl_run_total_of(&g.f.workload, &plan, &p, &(struct dl_run_length){0}).time_s));

@@ -16,8 +16,8 @@
 /* 16 heads over 8 ranks: 2 heads of 64 channels, 512 tokens. */
 static struct dl_layer two_heads(void) {
     return (struct dl_layer){.kind = &dl_layer_attention,
-                             .heads = 2,
-                             .tokens = 512,
+                             .attention.heads = 2,
+                             .requested.tokens = 512,
                              .out = {.dims = 1, .channels = 128, .size = {1, 1, 512}}};
 }
 
@@ -54,10 +54,10 @@ static void fused_when_matrices_divide(void **state) {
                      0);
     assert_int_equal(
         dl_transformer_softmax_kernels(&framework, DL_FP32, &layer, DL_FORWARD, 1, kernels), 0);
-    layer.tokens = 4096; /* more columns than the kernel takes */
+    layer.requested.tokens = 4096; /* more columns than the kernel takes */
     assert_int_equal(
         dl_transformer_softmax_kernels(&framework, DL_MIXED, &layer, DL_FORWARD, 2, kernels), 4);
-    layer.flash = true;
+    layer.attention.flash = true;
     assert_int_equal(
         dl_transformer_softmax_kernels(&framework, DL_MIXED, &layer, DL_FORWARD, 2, kernels), 0);
 }

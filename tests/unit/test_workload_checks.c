@@ -272,7 +272,7 @@ static void transformer_layer_keeps_what_the_paper_says(void **state) {
          * of the next. */
         for (int l = 0; l < w.layer_count; l++) {
             if (strncmp(w.layers[l].name, "h.2.", 4) != 0) continue;
-            bytes += 2.0 * w.layers[l].saved_elements + w.layers[l].saved_bytes;
+            bytes += 2.0 * w.layers[l].saved.elements + w.layers[l].saved.bytes;
             layers++;
         }
         assert_int_equal(layers, 12);
@@ -294,9 +294,9 @@ static void recomputing_attention_leaves_34_sh(void **state) {
         for (int l = 0; l < w.layer_count; l++) {
             const struct dl_layer *layer = &w.layers[l];
             if (strncmp(layer->name, "h.1.", 4) != 0) continue;
-            bytes += 2.0 * layer->saved_elements + layer->saved_bytes;
+            bytes += 2.0 * layer->saved.elements + layer->saved.bytes;
             if (!flash && layer->recomputable)
-                bytes -= 2.0 * layer->own_elements + layer->saved_bytes;
+                bytes -= 2.0 * layer->saved.own_elements + layer->saved.bytes;
         }
         check_close(bytes, 34.0 * w.sequence * w.hidden, 0.02);
         dl_arena_free(&arena);

@@ -162,11 +162,11 @@ static void windows(void **state) {
     struct dl_arena arena = {0};
     struct dl_workload w;
     load("layers=4,hidden=64,seq=32,vocab=10,window=8,full_every=2", &arena, &w);
-    check_close(find_layer(&w, "h.0.attn.core")->window, 8, 0);
-    check_close(find_layer(&w, "h.1.attn.core")->window, 0, 0);
-    check_close(find_layer(&w, "h.2.attn.core")->window, 8, 0);
+    check_close(find_layer(&w, "h.0.attn.core")->attention.window, 8, 0);
+    check_close(find_layer(&w, "h.1.attn.core")->attention.window, 0, 0);
+    check_close(find_layer(&w, "h.2.attn.core")->attention.window, 8, 0);
     load("layers=4,hidden=64,seq=32,vocab=10,window=8", &arena, &w);
-    check_close(find_layer(&w, "h.3.attn.core")->window, 8, 0);
+    check_close(find_layer(&w, "h.3.attn.core")->attention.window, 8, 0);
     dl_arena_free(&arena);
 }
 

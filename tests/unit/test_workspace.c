@@ -28,7 +28,7 @@ static void make_conv(struct dl_fake *f, struct dl_layer *layer) {
                                .dilation = {1, 1, 1},
                                .pad = {0, 1, 1},
                                .parameter_elements = 36864,
-                               .saved_elements = 64 * 56 * 56};
+                               .saved.elements = 64 * 56 * 56};
     f->workload.layers = layer;
     f->workload.layer_count = 1;
 }
@@ -128,13 +128,13 @@ static void rounding(void **state) {
     f.framework.memory.allocator = allocator("pytorch");
     check_close(dl_rounding_bytes(&f.workload, &f.framework, DL_FP32, 32), 26 * MIB - 25690112,
                 1e-12);
-    layer.saved_bytes = 3;
+    layer.saved.bytes = 3;
     check_close(dl_rounding_bytes(&f.workload, &f.framework, DL_FP32, 1), 803328 - 802819, 1e-12);
-    layer.saved_bytes = 0;
+    layer.saved.bytes = 0;
     f.framework.memory.allocator = allocator("tensorflow");
     check_close(dl_rounding_bytes(&f.workload, &f.framework, DL_FP32, 32), 0, 0);
     f.framework.memory.allocator = -1;
-    layer.saved_bytes = 3;
+    layer.saved.bytes = 3;
     check_close(dl_rounding_bytes(&f.workload, &f.framework, DL_FP32, 1), 0, 0);
     dl_arena_free(&f.arena);
 }

@@ -100,11 +100,11 @@ static void slowest_cost(const struct pipe *pipe, struct dl_cost *out) {
 
 static void describe_comm(const struct dl_pipe *p, struct dl_prediction *out) {
     for (int m = 0; m < p->message_count; m++) {
-        out->comm_bytes += p->messages[m].bytes;
-        out->comm_algorithm = p->messages[m].algorithm;
-        out->comm_protocol = p->messages[m].protocol;
+        out->messages.bytes += p->messages[m].bytes;
+        out->messages.algorithm = p->messages[m].algorithm;
+        out->messages.protocol = p->messages[m].protocol;
     }
-    out->comm_messages = p->message_count;
+    out->messages.count = p->message_count;
 }
 
 /* One device that computes a device's share of the pipeline's samples. */
@@ -131,6 +131,7 @@ static enum dl_code stage_times(const struct dl_pipe *p, struct dl_arena *arena,
         times[s] = (struct dl_stage_time){p->forward_step_s[s], p->backward_step_s[s]};
     out->stage_times = times;
     out->micro_batches = p->micro_batches;
+    out->stage_message_s = p->message_s;
     return DL_OK;
 }
 

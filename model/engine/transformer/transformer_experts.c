@@ -80,7 +80,7 @@ static void add_rows(const struct dl_micro_batch_builder *m, const struct dl_lay
                      enum dl_pass pass, double sign, const struct row_pass *table, int count,
                      struct dl_transformer_pass *out) {
     const double tokens = m->micro_samples * dl_shape_positions(&layer->in),
-                 sent = tokens * layer->top_k * layer->in.channels,
+                 sent = tokens * layer->moe.top_k * layer->in.channels,
                  received =
                      tokens * dl_transformer_rows_per_token(m->tf, m->split) * layer->in.channels;
     for (int i = 0; i < count; i++) {
@@ -107,7 +107,7 @@ static double casts_of_one(const struct dl_micro_batch_builder *m,
 static double calls(const struct dl_micro_batch_builder *m, const struct dl_transformer_layer *l,
                     const struct dl_layer *layer, enum dl_pass pass) {
     const struct dl_transformer_policy *policy = &m->tf->framework->transformer;
-    const double held = layer->held_experts;
+    const double held = layer->moe.held_experts;
     double count = pass == DL_FORWARD ? policy->routing_operation_count : 0;
     if (!policy->loops_experts) return count;
     count += 2 * (held - 1) * (1 + casts_of_one(m, l, pass));
@@ -121,7 +121,7 @@ void dl_transformer_add_experts(const struct dl_micro_batch_builder *m,
                                 const struct dl_transformer_layer *l, const struct dl_layer *layer,
                                 enum dl_pass pass, double sign, struct dl_transformer_pass *out) {
     const struct dl_transformer_policy *policy = &m->tf->framework->transformer;
-    if (policy->expert_rows == DL_ROWS_SORTED && layer->held_experts > 1)
+    if (policy->expert_rows == DL_ROWS_SORTED && layer->moe.held_experts > 1)
         add_rows(m, layer, pass, sign, sorted, LENGTH(sorted), out);
     if (policy->expert_rows == DL_ROWS_INDEXED)
         add_rows(m, layer, pass, sign, indexed, LENGTH(indexed), out);

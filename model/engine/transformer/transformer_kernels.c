@@ -108,8 +108,9 @@ static void add_expert_casts(const struct dl_micro_batch_builder *m, const struc
                              enum dl_pass pass, double sign, struct dl_transformer_pass *out) {
     const double rows = m->micro_samples * dl_shape_positions(&layer->in) *
                         dl_transformer_rows_per_token(m->tf, m->split),
-                 h = layer->in.channels, f = layer->hidden, wide = layer->gated ? 2 : 1,
-                 weights = layer->held_experts * (wide + 1) * h * f;
+                 h = layer->in.channels, f = layer->requested.hidden,
+                 wide = layer->moe.gated ? 2 : 1,
+                 weights = layer->moe.held_experts * (wide + 1) * h * f;
     const double elements[] = {pass == DL_FORWARD ? rows * h : 0, pass == DL_FORWARD ? rows * f : 0,
                                pass == DL_BACKWARD_DATA ? rows * (wide * f + h) : 0,
                                pass == DL_FORWARD && casts_each_way(m->tf) ? weights : 0};
@@ -170,12 +171,12 @@ static void add_shared_attention(const struct dl_micro_batch_builder *m,
                                  enum dl_pass pass, double sign, struct dl_transformer_pass *out) {
     const double ranks = (double)m->split->sp;
     struct dl_layer share = *layer;
-    share.tokens = layer->tokens / ranks;
+    share.requested.tokens = layer->requested.tokens / ranks;
     add_own(m, l, &share, pass, sign, out);
     share.consumers = 1; /* gradients were added up with the first share */
-    if (layer->causal) {
-        share.tokens /= 2;
-        share.causal = false;
+    if (layer->attention.causal) {
+        share.requested.tokens /= 2;
+        share.attention.causal = false;
     }
     struct dl_transformer_pass one = {0};
     add_own(m, l, &share, pass, sign, &one);

@@ -37,7 +37,7 @@ struct dl_transformer_split dl_transformer_split_of(const struct dl_plan *plan) 
     return (struct dl_transformer_split){.tp = plan->tp,
                                          .sp = plan->sp,
                                          .ep = plan->ep,
-                                         .ep_within_tp_cp = plan->ep_within_tp_cp,
+                                         .ep_within_tp_cp = plan->experts.ep_within_tp_cp,
                                          .pp = plan->pp,
                                          .dp = plan->dp,
                                          .nodes = plan->nodes,
@@ -234,10 +234,10 @@ static void describe_comm(const struct dl_transformer_parts *t, struct dl_predic
     for (int i = 0; i < 5; i++) {
         if (all[i]->time_s <= 0 || all[i]->time_s <= longest_s) continue;
         longest_s = all[i]->time_s;
-        p->comm_algorithm = all[i]->algorithm;
-        p->comm_protocol = all[i]->protocol;
+        p->messages.algorithm = all[i]->algorithm;
+        p->messages.protocol = all[i]->protocol;
     }
-    p->comm_bytes = t->result.sent_bytes;
+    p->messages.bytes = t->result.sent_bytes;
 }
 
 static const char *advice_of(const struct dl_transformer_parts *t) {

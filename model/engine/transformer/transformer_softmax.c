@@ -18,10 +18,10 @@ int dl_transformer_softmax_kernels(const struct dl_framework *framework,
                                    enum dl_precision precision, const struct dl_layer *layer,
                                    enum dl_pass pass, double samples,
                                    struct dl_kernel out[DL_TRANSFORMER_SOFTMAX_KERNELS]) {
-    const double matrices = samples * layer->heads, queries = layer->out.size[DL_DIMS - 1],
-                 keys = layer->tokens;
+    const double matrices = samples * layer->attention.heads,
+                 queries = layer->out.size[DL_DIMS - 1], keys = layer->requested.tokens;
     const bool narrow = precision == DL_MIXED || precision == DL_FP16 || precision == DL_BF16;
-    if (layer->kind != &dl_layer_attention || layer->flash || !narrow ||
+    if (layer->kind != &dl_layer_attention || layer->attention.flash || !narrow ||
         framework->kernels.softmax_matrices <= 0)
         return 0;
     if (pass != DL_FORWARD && pass != DL_BACKWARD_DATA) return 0;

@@ -167,7 +167,7 @@ static void choose_layers(struct dl_transformer *tf, const struct dl_stack *stac
 
 double dl_transformer_imbalance(const struct dl_transformer *tf,
                                 const struct dl_transformer_split *split) {
-    const double given = tf->input.expert_imbalance,
+    const double given = tf->input.experts.imbalance_ratio,
                  usual = tf->framework->transformer.expert_imbalance;
     if (!tf->dropless) return 1;
     if (given > 0) return fmax(1, fmin(given, (double)dl_transformer_expert_ranks(split)));
@@ -185,19 +185,20 @@ static enum dl_code find_limits(struct dl_transformer *tf, const struct dl_stack
     for (int i = 0; i < tf->layer_count; i++) {
         const struct dl_layer *layer = &tf->workload->layers[tf->layers[i].index];
         if (layer->kind == &dl_layer_attention && tf->heads == 0) {
-            tf->heads = layer->heads;
-            tf->kv_heads = layer->kv_heads;
+            tf->heads = layer->attention.heads;
+            tf->kv_heads = layer->attention.kv_heads;
             tf->tokens = layer->out.size[DL_DIMS - 1];
-            tf->kv_channels =
-                layer->kv_heads * layer->in.channels / (layer->heads + 2 * layer->kv_heads);
+            tf->kv_channels = layer->attention.kv_heads * layer->in.channels /
+                              (layer->attention.heads + 2 * layer->attention.kv_heads);
             if (layer->input_count > 1)
-                tf->kv_channels = layer->kv_heads * layer->in.channels / layer->heads;
+                tf->kv_channels =
+                    layer->attention.kv_heads * layer->in.channels / layer->attention.heads;
         }
         if (layer->kind == &dl_layer_moe && tf->experts == 0) {
-            tf->experts = layer->experts;
-            tf->top_k = layer->top_k;
-            tf->rows_per_token = layer->top_k * layer->capacity;
-            tf->dropless = layer->dropless;
+            tf->experts = layer->moe.experts;
+            tf->top_k = layer->moe.top_k;
+            tf->rows_per_token = layer->moe.top_k * layer->moe.capacity;
+            tf->dropless = layer->moe.dropless;
         }
         if (tf->layers[i].part != DL_TRANSFORMER_AFTER || layer->tied_to < 0) continue;
         tf->tied_elements = tf->workload->layers[layer->tied_to].parameters[0].elements;
@@ -281,23 +282,23 @@ struct dl_layer dl_transformer_layer_at(const struct dl_transformer *tf,
     if (split_in) layer.in.channels /= tp;
     if (split_out) layer.out.channels /= tp;
     if (l->role == DL_TRANSFORMER_HEADS) {
-        layer.heads /= tp;
-        layer.kv_heads = fmax(1, layer.kv_heads / tp);
-        layer.hidden /= tp;
+        layer.attention.heads /= tp;
+        layer.attention.kv_heads = fmax(1, layer.attention.kv_heads / tp);
+        layer.requested.hidden /= tp;
     }
     if (l->role == DL_TRANSFORMER_VOCABULARY) layer.rows /= tp;
     if (in > 0) layer.in_elements *= dl_shape_elements(&layer.in) / in;
     const double share = l->role == DL_TRANSFORMER_LOSS ? dl_shape_elements(&layer.in) / in
                                                         : dl_shape_elements(&layer.out) / out;
-    layer.saved_bytes *= share;
-    layer.own_elements *= share;
+    layer.saved.bytes *= share;
+    layer.saved.own_elements *= share;
     dl_layer_set_attention(&layer, dl_framework_attention(tf->framework, tf->system->device,
                                                           tf->precision, tf->input.attention));
     if (l->role == DL_TRANSFORMER_EXPERTS) {
-        layer.held_experts /= (double)dl_transformer_expert_ranks(split);
-        layer.capacity *= dl_transformer_imbalance(tf, split);
-        if (split->ep_within_tp_cp <= 0) layer.hidden /= tp;
-        layer.own_elements = dl_layer_moe_own_elements(&layer);
+        layer.moe.held_experts /= (double)dl_transformer_expert_ranks(split);
+        layer.moe.capacity *= dl_transformer_imbalance(tf, split);
+        if (split->ep_within_tp_cp <= 0) layer.requested.hidden /= tp;
+        layer.saved.own_elements = dl_layer_moe_own_elements(&layer);
     }
     return layer;
 }
@@ -307,7 +308,7 @@ static bool is_flash(const struct dl_transformer *tf, const struct dl_layer *lay
     const enum dl_attention_kernel kernel =
         dl_framework_facts(tf->framework, tf->system->device, tf->precision, tf->input.attention)
             .attention;
-    return kernel == DL_ATTENTION_OPEN ? layer->flash : kernel == DL_ATTENTION_FLASH;
+    return kernel == DL_ATTENTION_OPEN ? layer->attention.flash : kernel == DL_ATTENTION_FLASH;
 }
 
 /* Bytes of an element that is kept: what normalizations and activations write, linear layers alone
@@ -336,8 +337,8 @@ static bool is_eager_loss(const struct dl_transformer *tf, const struct dl_layer
 static double own_bytes(const struct dl_transformer *tf, const struct dl_layer *layer) {
     if (is_eager_loss(tf, layer)) return (4 + 4 + 4 + 2) * dl_shape_elements(&layer->in);
     if (layer->kind != &dl_layer_attention || !is_flash(tf, layer))
-        return layer->own_elements * dl_precision_bytes(tf->precision) + layer->saved_bytes;
-    return 4 * layer->heads * layer->out.size[DL_DIMS - 1];
+        return layer->saved.own_elements * dl_precision_bytes(tf->precision) + layer->saved.bytes;
+    return 4 * layer->attention.heads * layer->out.size[DL_DIMS - 1];
 }
 
 bool dl_transformer_keeps_attention(const struct dl_transformer *tf, const struct dl_layer *layer) {
@@ -373,7 +374,7 @@ double dl_transformer_kept_bytes(const struct dl_transformer *tf,
                       (l->out == DL_TRANSFORMER_WHOLE && split->sequence_parallel ? tp : 1));
     if (l->out == DL_TRANSFORMER_SPLIT) kept.channels /= tp;
     const double result = dl_shape_elements(&kept) * width,
-                 out = whole->saved_elements > whole->own_elements ? result : 0;
+                 out = whole->saved.elements > whole->saved.own_elements ? result : 0;
     const double all = out + own_bytes(tf, layer);
     return recompute == DL_RECOMPUTE_SELECTIVE ? kept_selectively(tf, l, all, out, result) : all;
 }

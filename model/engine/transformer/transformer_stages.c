@@ -141,6 +141,12 @@ static void bound_pace(const struct dl_transformer_mapping *mapping,
     out->boundary_s = 2 * (pp - 1) * message_s;
 }
 
+/* Whether a stage waits for each message. */
+static bool blocks(const struct dl_transformer *tf, const struct dl_transformer_choice *choice) {
+    return choice->schedule != DL_INTERLEAVED || !tf->framework->transformer.p2p_overlap ||
+           tf->input.blocking_launches;
+}
+
 /* forward_s: room for all stages twice. */
 static struct dl_pipeline_order order_of(const struct dl_transformer *tf,
                                          const struct dl_transformer_mapping *mapping,
@@ -160,9 +166,7 @@ static struct dl_pipeline_order order_of(const struct dl_transformer *tf,
                                       .parts = (int)parts_of(choice),
                                       .forward_s = forward_s,
                                       .backward_s = backward_s,
-                                      .blocks = choice->schedule != DL_INTERLEAVED ||
-                                                !tf->framework->transformer.p2p_overlap ||
-                                                tf->input.blocking_launches};
+                                      .blocks = blocks(tf, choice)};
 }
 
 /* least: no schedule takes less (F-SEARCH-BOUND). */
@@ -236,4 +240,6 @@ void dl_transformer_stage_times(const struct dl_transformer_parts *t, struct dl_
     }
     out->stage_times = times;
     out->micro_batches = t->choice.micro_batches;
+    out->stage_message_s = dl_transformer_cuts_evenly(&t->mapping) ? 0 : t->boundary.time_s;
+    out->stages_block = blocks(t->tf, &t->choice);
 }

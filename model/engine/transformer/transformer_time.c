@@ -152,41 +152,81 @@ static void add_sharded_causes(const struct dl_transformer_mapping *mapping, dou
     add_causes(across, share * across->time_s, e);
 }
 
+/* Parts of the gathered or scattered bytes that a rank sends. */
+struct sent {
+    double of_states, of_experts;
+    double across; /* hybrid sharding: all-reduce of a share among n/g */
+};
+static struct sent sent_of(const struct dl_transformer_mapping *mapping) {
+    const double n = mapping->replicas, g = mapping->shard_ranks,
+                 n_e = fmax(1, mapping->expert_replicas);
+    return (struct sent){(g - 1) / g, (n_e - 1) / n_e, g < n ? 2 * (1 - g / n) / g : 0};
+}
+
+/* Stage 3: layers that are gathered for each pass, and their sums, at every micro-batch. */
+static void add_sharded(const struct dl_transformer *tf,
+                        const struct dl_transformer_mapping *mapping,
+                        const struct dl_transformer_stage *slowest, double micro_batches,
+                        double each_exposed_s, struct dl_transformer_result *out) {
+    const struct sent sent = sent_of(mapping);
+    const double layers = slowest->layers, elements = mapping->most_parameters,
+                 rest = mapping->gather_bytes > 0 ? mapping->gradient_bytes / mapping->gather_bytes
+                                                  : 1,
+                 moved = sent.of_states * (elements - mapping->expert_parameters) +
+                         sent.of_experts * mapping->expert_parameters,
+                 kernels_s = micro_batches * sharded_outlasted_s(tf, mapping, slowest),
+                 exposed_s = micro_batches * each_exposed_s;
+    out->data_s +=
+        micro_batches * (2 * layers * mapping->unit_gather.time_s + mapping->gather.time_s +
+                         layers * mapping->unit_reduce.time_s + mapping->reduce.time_s);
+    out->sent_bytes += micro_batches * dl_precision_bytes(tf->precision) *
+                       (moved * (2 + rest) + sent.across * elements * rest);
+    out->evidence.outlasted_s += kernels_s;
+    add_sharded_causes(mapping, exposed_s + kernels_s, &out->evidence);
+    out->evidence.comm_error_s += exposed_s * mapping->unit_gather.sigma_log;
+}
+
+/* Sums once an iteration. */
+static void add_sums(const struct dl_transformer *tf, const struct dl_transformer_mapping *mapping,
+                     const struct dl_transformer_choice *choice,
+                     const struct dl_transformer_stage *slowest,
+                     struct dl_transformer_result *out) {
+    const double reduce_s = mapping->reduce.time_s,
+                 shown_s = exposed_reduce_s(tf, mapping, choice, slowest),
+                 forward_s = window_s(mapping, choice, slowest->forward_s),
+                 backward_s = window_s(mapping, choice, slowest->backward_s);
+    out->data_s += reduce_s;
+    out->data_exposed_s += shown_s;
+    add_limits(&mapping->reduce, shown_s, &out->evidence);
+    if (!dl_transformer_reduces_behind(tf)) return;
+    if (mapping->bound) /* beside backward and forward, with the gather */
+        add_beyond(&mapping->reduce, backward_s + forward_s, shown_s, &out->evidence);
+    else
+        add_hidden(&mapping->reduce, 1, reduce_s / mapping->buckets, backward_s, &out->evidence);
+}
+
 /* Gradients, parameters and the tied embedding once an iteration; what stages 2 and 3 do at every
  * micro-batch is given. */
 static void add_data(const struct dl_transformer *tf, const struct dl_transformer_mapping *mapping,
                      const struct dl_transformer_choice *choice,
                      const struct dl_transformer_stage *slowest, double each_exposed_s,
                      struct dl_transformer_result *out) {
-    const double micro_batches = choice->micro_batches;
-    const double n = mapping->replicas, g = mapping->shard_ranks,
-                 n_e = fmax(1, mapping->expert_replicas);
+    const double micro_batches = choice->micro_batches, n = mapping->replicas;
     const double expert_frac =
         mapping->gradient_bytes > 0 ? mapping->expert_gradient_bytes / mapping->gradient_bytes : 0;
-    /* of the bytes gathered or scattered, that a rank sends */
-    const double part = (g - 1) / g, expert_part = (n_e - 1) / n_e;
-    /* hybrid sharding: all-reduce of a share among n/g */
-    const double across = g < n ? 2 * (1 - g / n) / g : 0;
-    const double sent = part + expert_frac * (expert_part - part);
+    const struct sent parts = sent_of(mapping);
+    const double across = parts.across,
+                 sent = parts.of_states + expert_frac * (parts.of_experts - parts.of_states);
     const double reduce_s = mapping->reduce.time_s, gather_s = mapping->gather.time_s,
-                 forward_s = window_s(mapping, choice, slowest->forward_s),
-                 backward_s = window_s(mapping, choice, slowest->backward_s);
+                 forward_s = window_s(mapping, choice, slowest->forward_s);
     const bool behind = dl_transformer_reduces_behind(tf);
     out->data_exposed_s = micro_batches * each_exposed_s + mapping->tied.time_s;
     out->data_s = mapping->tied.time_s;
     add_limits(&mapping->tied, mapping->tied.time_s, &out->evidence);
     if (n > 1 && mapping->shard <= 1) {
-        const double shown_s = exposed_reduce_s(tf, mapping, choice, slowest);
-        out->data_s += reduce_s;
-        out->data_exposed_s += shown_s;
+        add_sums(tf, mapping, choice, slowest, out);
         out->sent_bytes +=
             (mapping->shard == 0 ? 2 * sent : sent + across) * mapping->gradient_bytes;
-        add_limits(&mapping->reduce, shown_s, &out->evidence);
-        if (behind && mapping->bound) /* beside backward and forward, with the gather */
-            add_beyond(&mapping->reduce, backward_s + forward_s, shown_s, &out->evidence);
-        else if (behind)
-            add_hidden(&mapping->reduce, 1, reduce_s / mapping->buckets, backward_s,
-                       &out->evidence);
     }
     if (n > 1 && mapping->shard == 2) {
         out->data_s += micro_batches * reduce_s;
@@ -207,24 +247,8 @@ static void add_data(const struct dl_transformer *tf, const struct dl_transforme
             add_hidden(&mapping->gather, 1, mapping->bound ? 0 : gather_s / mapping->buckets,
                        forward_s, &out->evidence);
     }
-    if (n > 1 && mapping->shard == 3) {
-        const double layers = slowest->layers;
-        const double all_s = 2 * layers * mapping->unit_gather.time_s + gather_s +
-                             layers * mapping->unit_reduce.time_s + reduce_s;
-        out->data_s += micro_batches * all_s;
-        const double elements = mapping->most_parameters;
-        const double rest =
-            mapping->gather_bytes > 0 ? mapping->gradient_bytes / mapping->gather_bytes : 1;
-        const double width = dl_precision_bytes(tf->precision);
-        const double moved = part * (elements - mapping->expert_parameters) +
-                             expert_part * mapping->expert_parameters;
-        out->sent_bytes += micro_batches * width * (moved * (2 + rest) + across * elements * rest);
-        const double kernels_s = micro_batches * sharded_outlasted_s(tf, mapping, slowest);
-        out->evidence.outlasted_s += kernels_s;
-        add_sharded_causes(mapping, micro_batches * each_exposed_s + kernels_s, &out->evidence);
-        out->evidence.comm_error_s +=
-            micro_batches * each_exposed_s * mapping->unit_gather.sigma_log;
-    }
+    if (n > 1 && mapping->shard == 3)
+        add_sharded(tf, mapping, slowest, micro_batches, each_exposed_s, out);
 }
 
 /* All micro-batches on the slowest stage. */

@@ -18,7 +18,7 @@ struct policy {
     bool bucket_views;      /* gradients are computed in the buckets: no copies */
     bool buffers_broadcast; /* batch-norm buffers before each forward pass */
 };
-_Static_assert(sizeof(struct policy) <= sizeof(union dl_own_policy), "own constants fit");
+_Static_assert(sizeof(struct policy) <= DL_OWN_BYTES, "own constants fit");
 
 static const struct dl_field fields[] = {
     DL_FIELD(struct policy, first_bucket_bytes, NUMBER, DL_RANGE(1, 1e12, DL_UNIT_BYTE),

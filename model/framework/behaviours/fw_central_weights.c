@@ -20,7 +20,7 @@ struct policy {
     double staged_message_s;
     bool weights_on_device; /* central weights live on the first GPU, not the host */
 };
-_Static_assert(sizeof(struct policy) <= sizeof(union dl_own_policy), "own constants fit");
+_Static_assert(sizeof(struct policy) <= DL_OWN_BYTES, "own constants fit");
 
 static const struct dl_field fields[] = {
     DL_FIELD(struct policy, staged_message_s, NUMBER, DL_RANGE(0, 1, DL_UNIT_S),

@@ -20,7 +20,7 @@ struct policy {
     bool in_place; /* gradients are computed in the pack's memory: no copies */
     bool divides;  /* the mean takes a further pass over the summed gradients */
 };
-_Static_assert(sizeof(struct policy) <= sizeof(union dl_own_policy), "own constants fit");
+_Static_assert(sizeof(struct policy) <= DL_OWN_BYTES, "own constants fit");
 
 static const struct dl_field fields[] = {
     DL_FIELD(struct policy, pack_tensors, NUMBER, DL_RANGE(0, 1e6, DL_UNIT_COUNT),

@@ -91,7 +91,7 @@ struct policy {
     bool host_staged; /* devices of a node are summed on the host, not on a GPU */
     bool serial_keys; /* a key is summed and copied out before the next one begins */
 };
-_Static_assert(sizeof(struct policy) <= sizeof(union dl_own_policy), "own constants fit");
+_Static_assert(sizeof(struct policy) <= DL_OWN_BYTES, "own constants fit");
 
 static const struct dl_field fields[] = {
     DL_FIELD(struct policy, host_staged, BOOL,

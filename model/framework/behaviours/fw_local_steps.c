@@ -14,7 +14,7 @@
 struct policy {
     double local_step_count; /* between two averagings of the parameters */
 };
-_Static_assert(sizeof(struct policy) <= sizeof(union dl_own_policy), "own constants fit");
+_Static_assert(sizeof(struct policy) <= DL_OWN_BYTES, "own constants fit");
 
 static const struct dl_field fields[] = {
     DL_FIELD(struct policy, local_step_count, NUMBER, DL_RANGE(1, 1e6, DL_UNIT_COUNT),

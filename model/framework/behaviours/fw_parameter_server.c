@@ -47,8 +47,8 @@ struct rates {
 static enum dl_code find_rates(const struct dl_gradient_sync_request *r, struct rates *rates,
                                struct dl_err *err) {
     const double devices = (double)r->plan->devices_per_node;
-    const bool on_gpu =
-        r->plan->variable_placement != NULL && strcmp(r->plan->variable_placement, "gpu") == 0;
+    const bool on_gpu = r->plan->parameter_servers.variable_placement != NULL &&
+                        strcmp(r->plan->parameter_servers.variable_placement, "gpu") == 0;
     const bool gpu_device = r->system->device->kind == DL_DEVICE_GPU;
     memset(rates, 0, sizeof *rates);
     rates->limit = "intra";

@@ -31,7 +31,7 @@ struct policy {
     bool batched_copies;     /* one kernel copies all tensors of a message into its buffer */
     bool queued_when_issued; /* F-FUSION-WAIT */
 };
-_Static_assert(sizeof(struct policy) <= sizeof(union dl_own_policy), "own constants fit");
+_Static_assert(sizeof(struct policy) <= DL_OWN_BYTES, "own constants fit");
 
 static const struct dl_field fields[] = {
     DL_FIELD(struct policy, fusion_bytes, NUMBER, DL_RANGE(1, 1e12, DL_UNIT_BYTE), .required = true,

@@ -15,7 +15,7 @@
 struct policy {
     double gradient_frac; /* elements that a rank sends / all */
 };
-_Static_assert(sizeof(struct policy) <= sizeof(union dl_own_policy), "own constants fit");
+_Static_assert(sizeof(struct policy) <= DL_OWN_BYTES, "own constants fit");
 
 static const struct dl_field fields[] = {
     DL_FIELD(struct policy, gradient_frac, NUMBER, DL_RANGE(1e-6, 1, DL_UNIT_NONE),

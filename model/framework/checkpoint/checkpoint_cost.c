@@ -39,8 +39,8 @@ static enum dl_code find_places(const struct dl_csv *csv, struct places *p, stru
     return DL_OK;
 }
 
-/* What of a row's time is asked: all of it, with the copy in memory apart where there is one, or
- * what training waits for. */
+/* The requested part of a row's time: all of it, with a separate copy in memory where there is one,
+ * or the part that training waits for. */
 enum asked { ASKED_WRITE, ASKED_WRITE_STAGED, ASKED_BLOCKING };
 
 static enum dl_code read_row(const struct dl_csv *csv, const struct places *p, int row,

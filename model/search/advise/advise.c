@@ -53,12 +53,12 @@ static double communication_s(const struct dl_prediction *p, double samples) {
 }
 
 static bool same_messages(const struct dl_prediction *a, const struct dl_prediction *b) {
-    return a->comm_messages == b->comm_messages && a->comm_bytes == b->comm_bytes &&
+    return a->messages.count == b->messages.count && a->messages.bytes == b->messages.bytes &&
            a->comm_s == b->comm_s;
 }
 
 static double spread_of(const struct dl_prediction *p) {
-    return dl_known(p->sigma_log) ? p->sigma_log : 0.15;
+    return dl_known(p->spread.sigma_log) ? p->spread.sigma_log : 0.15;
 }
 
 /* Of communication. */

@@ -24,18 +24,19 @@ static void write_geometry(struct dl_json_writer *w, const struct dl_layer *l) {
                {DL_KEY_STRIDE, "stride", l->stride},
                {DL_KEY_PAD, "pad", l->pad},
                {DL_KEY_DILATION, "dilation", l->dilation},
-               {DL_KEY_SIZE, "size", l->target}};
+               {DL_KEY_SIZE, "size", l->requested.target}};
     for (size_t i = 0; dims > 0 && i < sizeof all / sizeof *all; i++) {
-        const bool given = all[i].key != DL_KEY_SIZE || l->target[DL_DIMS - 1] > 0;
+        const bool given = all[i].key != DL_KEY_SIZE || l->requested.target[DL_DIMS - 1] > 0;
         if ((keys & all[i].key) != 0 && given) write_extents(w, all[i].name, all[i].values, dims);
     }
 }
 
 static void write_keys(struct dl_json_writer *w, const struct dl_layer *l) {
     const unsigned keys = l->kind->needs | l->kind->takes;
-    if ((keys & DL_KEY_OUT) != 0) dl_jw_number(w, "out", l->hidden);
+    if ((keys & DL_KEY_OUT) != 0) dl_jw_number(w, "out", l->requested.hidden);
     if ((keys & DL_KEY_GROUPS) != 0 && l->groups > 1) dl_jw_number(w, "groups", l->groups);
-    if ((keys & DL_KEY_SCALE) != 0 && l->scale > 0) dl_jw_number(w, "scale", l->scale);
+    if ((keys & DL_KEY_SCALE) != 0 && l->requested.scale > 0)
+        dl_jw_number(w, "scale", l->requested.scale);
     if ((keys & DL_KEY_DROPOUT) != 0 && l->dropout > 0) dl_jw_number(w, "dropout", l->dropout);
     write_geometry(w, l);
     if ((keys & DL_KEY_BIAS) != 0) dl_jw_bool(w, "bias", l->bias);

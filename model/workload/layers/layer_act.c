@@ -9,13 +9,13 @@
 
 static enum dl_code by_output_infer(struct dl_layer *layer, const struct dl_shape *inputs,
                                     struct dl_arena *arena, struct dl_err *err) {
-    layer->keeps = DL_KEEPS_OUTPUT;
+    layer->saved.keeps = DL_KEEPS_OUTPUT;
     return dl_layer_infer_same(layer, inputs, arena, err);
 }
 
 static enum dl_code by_input_infer(struct dl_layer *layer, const struct dl_shape *inputs,
                                    struct dl_arena *arena, struct dl_err *err) {
-    layer->keeps = DL_KEEPS_INPUT;
+    layer->saved.keeps = DL_KEEPS_INPUT;
     return dl_layer_infer_same(layer, inputs, arena, err);
 }
 
@@ -81,7 +81,7 @@ DL_ACTIVATION(dl_layer_swish, "swish", "x times its sigmoid (SiLU)", DL_WORK_ACT
 static enum dl_code dropout_infer(struct dl_layer *layer, const struct dl_shape *inputs,
                                   struct dl_arena *arena, struct dl_err *err) {
     if (layer->dropout > 0.0) {
-        layer->saved_bytes = dl_shape_elements(&inputs[0]); /* the mask, one byte per element */
+        layer->saved.bytes = dl_shape_elements(&inputs[0]); /* the mask, one byte per element */
     } else {
         layer->view = true; /* the identity */
     }
@@ -118,7 +118,7 @@ static enum dl_code loss_infer(struct dl_layer *layer, const struct dl_shape *in
     (void)arena;
     (void)err;
     layer->out = (struct dl_shape){.dims = 0, .channels = 1.0, .size = {1.0, 1.0, 1.0}};
-    layer->saved_bytes = 4.0 * dl_shape_elements(&inputs[0]);
+    layer->saved.bytes = 4.0 * dl_shape_elements(&inputs[0]);
     return DL_OK;
 }
 

@@ -27,35 +27,36 @@ struct geometry {
 
 static enum dl_code infer_packed(struct dl_layer *layer, const struct dl_shape *in,
                                  struct dl_err *err) {
-    double slots = layer->heads + 2.0 * layer->kv_heads, head_dim = in->channels / slots;
+    double slots = layer->attention.heads + 2.0 * layer->attention.kv_heads,
+           head_dim = in->channels / slots;
     if (head_dim != floor(head_dim)) {
         return dl_layer_fail(
             err, DL_KEY_HEADS,
             "%.0f channels do not divide into queries, keys and values of %.0f heads", in->channels,
             slots);
     }
-    layer->hidden = head_dim * layer->heads;
+    layer->requested.hidden = head_dim * layer->attention.heads;
     return DL_OK;
 }
 
 /* Queries; then keys and values, in one tensor or two. */
 static enum dl_code infer_separate(struct dl_layer *layer, const struct dl_shape *inputs,
                                    struct dl_err *err) {
-    const double head_dim = inputs[0].channels / layer->heads;
+    const double head_dim = inputs[0].channels / layer->attention.heads;
     char a[64], b[64];
     if (head_dim != floor(head_dim)) {
         return dl_layer_fail(err, DL_KEY_HEADS, "%.0f channels do not divide into %.0f heads",
-                             inputs[0].channels, layer->heads);
+                             inputs[0].channels, layer->attention.heads);
     }
     const bool two = layer->input_count == 2;
-    const double value_dim = two ? inputs[1].channels / layer->kv_heads - head_dim
-                                 : inputs[2].channels / layer->kv_heads;
+    const double value_dim = two ? inputs[1].channels / layer->attention.kv_heads - head_dim
+                                 : inputs[2].channels / layer->attention.kv_heads;
     if (!two && (!dl_shape_same_size(&inputs[1], &inputs[2]) ||
-                 inputs[1].channels != head_dim * layer->kv_heads)) {
+                 inputs[1].channels != head_dim * layer->attention.kv_heads)) {
         return dl_layer_fail(
             err, 0,
             "expected keys and values of one length and keys of %.0f channels, found %s and %s",
-            head_dim * layer->kv_heads, dl_shape_text(&inputs[1], a, sizeof a),
+            head_dim * layer->attention.kv_heads, dl_shape_text(&inputs[1], a, sizeof a),
             dl_shape_text(&inputs[2], b, sizeof b));
     }
     if (!(value_dim >= 1.0) || value_dim != floor(value_dim)) {
@@ -63,46 +64,53 @@ static enum dl_code infer_separate(struct dl_layer *layer, const struct dl_shape
         return dl_layer_fail(err, DL_KEY_KV_HEADS,
                              "values of %s do not divide into %.0f heads beside keys of %.0f "
                              "channels a head",
-                             dl_shape_text(last, a, sizeof a), layer->kv_heads, head_dim);
+                             dl_shape_text(last, a, sizeof a), layer->attention.kv_heads, head_dim);
     }
-    layer->hidden = value_dim * layer->heads;
+    layer->requested.hidden = value_dim * layer->attention.heads;
     return DL_OK;
 }
 
 static struct geometry geometry_of(const struct dl_layer *layer) {
-    struct geometry g = {.queries = layer->out.size[DL_DIMS - 1], .keys = layer->tokens};
-    g.value_dim = layer->hidden / layer->heads;
-    g.head_dim = layer->input_count == 1 ? g.value_dim : layer->in.channels / layer->heads;
+    struct geometry g = {.queries = layer->out.size[DL_DIMS - 1], .keys = layer->requested.tokens};
+    g.value_dim = layer->requested.hidden / layer->attention.heads;
+    g.head_dim =
+        layer->input_count == 1 ? g.value_dim : layer->in.channels / layer->attention.heads;
     return g;
 }
 
 /* Keys that a query may see, without the causal mask. */
 static double visible(const struct dl_layer *layer) {
-    return layer->window > 0.0 ? fmin(layer->window, layer->tokens) : layer->tokens;
+    return layer->attention.window > 0.0 ? fmin(layer->attention.window, layer->requested.tokens)
+                                         : layer->requested.tokens;
 }
 
 double dl_layer_attention_pairs(const struct dl_layer *layer) {
-    const double k = layer->tokens, w = visible(layer), queries = layer->out.size[DL_DIMS - 1];
+    const double k = layer->requested.tokens, w = visible(layer),
+                 queries = layer->out.size[DL_DIMS - 1];
     /* the first w queries see 1, 2, ..., w keys, the others w */
-    return layer->causal ? queries * (w * (w + 1.0) / 2.0 + (k - w) * w) / k : queries * w;
+    return layer->attention.causal ? queries * (w * (w + 1.0) / 2.0 + (k - w) * w) / k
+                                   : queries * w;
 }
 
 /* What backward needs besides input and output. */
 static void set_kept(struct dl_layer *layer) {
-    const double q = layer->out.size[DL_DIMS - 1], scores = layer->heads * q * layer->tokens;
-    layer->keeps = DL_KEEPS_INPUT | (layer->flash ? DL_KEEPS_OUTPUT : 0u);
-    layer->own_elements = layer->flash ? 0.0 : layer->dropout > 0.0 ? 2.0 * scores : scores;
-    layer->saved_bytes = layer->flash           ? 4.0 * layer->heads * q
+    const double q = layer->out.size[DL_DIMS - 1],
+                 scores = layer->attention.heads * q * layer->requested.tokens;
+    layer->saved.keeps = DL_KEEPS_INPUT | (layer->attention.flash ? DL_KEEPS_OUTPUT : 0u);
+    layer->saved.own_elements = layer->attention.flash ? 0.0
+                                : layer->dropout > 0.0 ? 2.0 * scores
+                                                       : scores;
+    layer->saved.bytes = layer->attention.flash ? 4.0 * layer->attention.heads * q
                          : layer->dropout > 0.0 ? scores
                                                 : 0.0;
 }
 
 void dl_layer_set_attention(struct dl_layer *layer, enum dl_attention_kernel attention) {
     if (layer->kind != &dl_layer_attention || attention == DL_ATTENTION_OPEN) return;
-    const double own = layer->own_elements;
-    layer->flash = attention == DL_ATTENTION_FLASH;
+    const double own = layer->saved.own_elements;
+    layer->attention.flash = attention == DL_ATTENTION_FLASH;
     set_kept(layer);
-    layer->saved_elements += layer->own_elements - own;
+    layer->saved.elements += layer->saved.own_elements - own;
 }
 
 static enum dl_code attention_infer(struct dl_layer *layer, const struct dl_shape *inputs,
@@ -110,26 +118,29 @@ static enum dl_code attention_infer(struct dl_layer *layer, const struct dl_shap
     for (int i = 0; i < layer->input_count; i++) {
         if (inputs[i].dims != 1) return dl_layer_fail(err, 0, "expected sequences");
     }
-    if (layer->kv_heads == 0.0) layer->kv_heads = layer->heads;
-    if (layer->heads / layer->kv_heads != floor(layer->heads / layer->kv_heads)) {
+    if (layer->attention.kv_heads == 0.0) layer->attention.kv_heads = layer->attention.heads;
+    if (layer->attention.heads / layer->attention.kv_heads !=
+        floor(layer->attention.heads / layer->attention.kv_heads)) {
         return dl_layer_fail(err, DL_KEY_KV_HEADS,
                              "%.0f heads do not share %.0f key and value heads evenly",
-                             layer->heads, layer->kv_heads);
+                             layer->attention.heads, layer->attention.kv_heads);
     }
     DL_TRY(layer->input_count == 1 ? infer_packed(layer, &inputs[0], err)
                                    : infer_separate(layer, inputs, err));
     layer->out = inputs[0];
-    layer->out.channels = layer->hidden;
-    layer->tokens = inputs[layer->input_count - 1].size[DL_DIMS - 1];
+    layer->out.channels = layer->requested.hidden;
+    layer->requested.tokens = inputs[layer->input_count - 1].size[DL_DIMS - 1];
     const struct geometry g = geometry_of(layer);
-    layer->forward_macs = g.queries * visible(layer) * layer->heads * (g.head_dim + g.value_dim);
+    layer->forward_macs =
+        g.queries * visible(layer) * layer->attention.heads * (g.head_dim + g.value_dim);
     layer->recomputable = true;
     set_kept(layer);
-    if (layer->sinks) DL_TRY(dl_layer_parameter(layer, arena, "sinks", layer->heads, err));
+    if (layer->attention.sinks)
+        DL_TRY(dl_layer_parameter(layer, arena, "sinks", layer->attention.heads, err));
     if (layer->additive) {
-        DL_TRY(dl_layer_parameter(layer, arena, "linear_att", layer->hidden, err));
+        DL_TRY(dl_layer_parameter(layer, arena, "linear_att", layer->requested.hidden, err));
         DL_TRY(dl_layer_parameter(layer, arena, "normalize_scalar", 1.0, err));
-        DL_TRY(dl_layer_parameter(layer, arena, "normalize_bias", layer->hidden, err));
+        DL_TRY(dl_layer_parameter(layer, arena, "normalize_bias", layer->requested.hidden, err));
     }
     return DL_OK;
 }
@@ -139,18 +150,19 @@ static enum dl_code attention_infer(struct dl_layer *layer, const struct dl_shap
 static void emit_flash(struct dl_emit *emit, const struct geometry *g) {
     const struct dl_layer *layer = emit->layer;
     const struct dl_attention_shape shape = {.batch = emit->batch,
-                                             .heads = layer->heads,
-                                             .kv_heads = layer->kv_heads,
+                                             .heads = layer->attention.heads,
+                                             .kv_heads = layer->attention.kv_heads,
                                              .queries = g->queries,
                                              .keys = g->keys,
                                              .head_dim = g->head_dim,
                                              .value_dim = g->value_dim,
-                                             .window = layer->window,
-                                             .causal = layer->causal};
+                                             .window = layer->attention.window,
+                                             .causal = layer->attention.causal};
     struct dl_kernel kernel = dl_kernel_attention(emit->pass, &shape);
     if (g->queries != g->keys)
         kernel.flop *= dl_layer_attention_pairs(layer) /
-                       dl_attention_pairs(g->queries, g->keys, layer->causal, layer->window);
+                       dl_attention_pairs(g->queries, g->keys, layer->attention.causal,
+                                          layer->attention.window);
     if (emit->facts->precision >= DL_FP8) {
         kernel.has_type = true;
         kernel.type = DL_BF16;
@@ -175,8 +187,8 @@ static void emit_scores(struct dl_emit *emit, double kernels, double n) {
 
 static void emit_unfused(struct dl_emit *emit, const struct geometry *g) {
     const struct dl_layer *layer = emit->layer;
-    double count = emit->batch * layer->heads, q = g->queries, k = g->keys, d = g->head_dim,
-           v = g->value_dim, n = count * q * k;
+    double count = emit->batch * layer->attention.heads, q = g->queries, k = g->keys,
+           d = g->head_dim, v = g->value_dim, n = count * q * k;
     bool drops = layer->dropout > 0.0;
     const struct dl_kernel_facts *facts = emit->facts;
     const struct dl_passes softmax = dl_passes_softmax(facts->softmax, emit->pass),
@@ -206,7 +218,7 @@ static int attention_kernels(const struct dl_layer *layer, const struct dl_kerne
     struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     struct geometry g = geometry_of(layer);
     const bool flash = facts->attention == DL_ATTENTION_OPEN
-                           ? layer->flash
+                           ? layer->attention.flash
                            : facts->attention == DL_ATTENTION_FLASH;
     if (flash) {
         if (pass == DL_FORWARD || pass == DL_BACKWARD_DATA) emit_flash(&emit, &g);

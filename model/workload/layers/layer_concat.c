@@ -60,7 +60,7 @@ static enum dl_code mul_infer(struct dl_layer *layer, const struct dl_shape *inp
             dl_shape_text(&inputs[0], a, sizeof a), dl_shape_text(&inputs[1], b, sizeof b));
     }
     layer->out = inputs[0];
-    layer->keeps = DL_KEEPS_INPUT;
+    layer->saved.keeps = DL_KEEPS_INPUT;
     return DL_OK;
 }
 
@@ -201,8 +201,9 @@ static enum dl_code prepend_infer(struct dl_layer *layer, const struct dl_shape 
                                   struct dl_arena *arena, struct dl_err *err) {
     if (inputs[0].dims != 1) return dl_layer_fail(err, 0, "expected a sequence");
     layer->out = inputs[0];
-    layer->out.size[DL_DIMS - 1] += layer->tokens;
-    return dl_layer_parameter(layer, arena, "weight", layer->tokens * inputs[0].channels, err);
+    layer->out.size[DL_DIMS - 1] += layer->requested.tokens;
+    return dl_layer_parameter(layer, arena, "weight", layer->requested.tokens * inputs[0].channels,
+                              err);
 }
 
 const struct dl_layer_kind dl_layer_prepend = {

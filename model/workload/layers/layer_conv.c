@@ -12,7 +12,7 @@ static enum dl_code check_channels(const struct dl_layer *layer, const struct dl
                                    struct dl_err *err) {
     if (in->dims < 1)
         return dl_layer_fail(err, 0, "expected an input with spatial extents, found a vector");
-    double c = in->channels / layer->groups, f = layer->hidden / layer->groups;
+    double c = in->channels / layer->groups, f = layer->requested.hidden / layer->groups;
     if (c != floor(c)) {
         return dl_layer_fail(err, DL_KEY_GROUPS,
                              "%.0f input channels do not divide into %.0f groups", in->channels,
@@ -20,8 +20,8 @@ static enum dl_code check_channels(const struct dl_layer *layer, const struct dl
     }
     if (f != floor(f)) {
         return dl_layer_fail(err, DL_KEY_GROUPS,
-                             "%.0f output channels do not divide into %.0f groups", layer->hidden,
-                             layer->groups);
+                             "%.0f output channels do not divide into %.0f groups",
+                             layer->requested.hidden, layer->groups);
     }
     return DL_OK;
 }
@@ -32,9 +32,10 @@ static double product(const double values[DL_DIMS]) { return values[0] * values[
 static enum dl_code add_weights(struct dl_layer *layer, double weights, double positions,
                                 struct dl_arena *arena, struct dl_err *err) {
     layer->forward_macs = weights * positions;
-    layer->keeps = DL_KEEPS_INPUT;
+    layer->saved.keeps = DL_KEEPS_INPUT;
     DL_TRY(dl_layer_parameter(layer, arena, "weight", weights, err));
-    return layer->bias ? dl_layer_parameter(layer, arena, "bias", layer->hidden, err) : DL_OK;
+    return layer->bias ? dl_layer_parameter(layer, arena, "bias", layer->requested.hidden, err)
+                       : DL_OK;
 }
 
 static enum dl_code conv_infer(struct dl_layer *layer, const struct dl_shape *inputs,
@@ -42,7 +43,7 @@ static enum dl_code conv_infer(struct dl_layer *layer, const struct dl_shape *in
     const struct dl_shape *in = &inputs[0];
     DL_TRY(check_channels(layer, in, err));
     layer->out = *in;
-    layer->out.channels = layer->hidden;
+    layer->out.channels = layer->requested.hidden;
     for (int i = DL_DIMS - in->dims; i < DL_DIMS; i++) {
         double reach = layer->dilation[i] * (layer->kernel[i] - 1.0) + 1.0;
         double padded = in->size[i] + 2.0 * layer->pad[i];
@@ -53,7 +54,8 @@ static enum dl_code conv_infer(struct dl_layer *layer, const struct dl_shape *in
         }
         layer->out.size[i] = floor((padded - reach) / layer->stride[i]) + 1.0;
     }
-    double weights = layer->hidden * (in->channels / layer->groups) * product(layer->kernel);
+    double weights =
+        layer->requested.hidden * (in->channels / layer->groups) * product(layer->kernel);
     return add_weights(layer, weights, dl_shape_positions(&layer->out), arena, err);
 }
 
@@ -116,7 +118,7 @@ static enum dl_code transpose_infer(struct dl_layer *layer, const struct dl_shap
     const struct dl_shape *in = &inputs[0];
     DL_TRY(check_channels(layer, in, err));
     layer->out = *in;
-    layer->out.channels = layer->hidden;
+    layer->out.channels = layer->requested.hidden;
     for (int i = DL_DIMS - in->dims; i < DL_DIMS; i++) {
         double reach = layer->dilation[i] * (layer->kernel[i] - 1.0) + 1.0;
         layer->out.size[i] = (in->size[i] - 1.0) * layer->stride[i] - 2.0 * layer->pad[i] + reach;
@@ -126,7 +128,8 @@ static enum dl_code transpose_infer(struct dl_layer *layer, const struct dl_shap
                                  layer->out.size[i]);
         }
     }
-    double weights = in->channels * (layer->hidden / layer->groups) * product(layer->kernel);
+    double weights =
+        in->channels * (layer->requested.hidden / layer->groups) * product(layer->kernel);
     return add_weights(layer, weights, dl_shape_positions(in), arena, err);
 }
 

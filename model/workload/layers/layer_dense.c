@@ -17,12 +17,12 @@ static enum dl_code dense_infer(struct dl_layer *layer, const struct dl_shape *i
                              dl_shape_text(&inputs[0], text, sizeof text));
     }
     layer->out = inputs[0];
-    layer->out.channels = layer->hidden;
-    double weights = inputs[0].channels * layer->hidden;
+    layer->out.channels = layer->requested.hidden;
+    double weights = inputs[0].channels * layer->requested.hidden;
     layer->forward_macs = weights * dl_shape_positions(&inputs[0]);
-    layer->keeps = DL_KEEPS_INPUT;
+    layer->saved.keeps = DL_KEEPS_INPUT;
     DL_TRY(dl_layer_parameter(layer, arena, "weight", weights, err));
-    if (layer->bias) DL_TRY(dl_layer_parameter(layer, arena, "bias", layer->hidden, err));
+    if (layer->bias) DL_TRY(dl_layer_parameter(layer, arena, "bias", layer->requested.hidden, err));
     return DL_OK;
 }
 
@@ -82,7 +82,7 @@ static enum dl_code dot_infer(struct dl_layer *layer, const struct dl_shape *inp
     layer->out = inputs[0];
     layer->out.channels = inputs[0].channels + vectors * (vectors - 1.0) / 2.0;
     layer->forward_macs = vectors * vectors * inputs[0].channels;
-    layer->keeps = DL_KEEPS_INPUT;
+    layer->saved.keeps = DL_KEEPS_INPUT;
     return DL_OK;
 }
 

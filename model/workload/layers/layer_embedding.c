@@ -10,17 +10,18 @@
 
 static enum dl_code embedding_infer(struct dl_layer *layer, const struct dl_shape *inputs,
                                     struct dl_arena *arena, struct dl_err *err) {
-    layer->out = (struct dl_shape){.dims = 0, .channels = layer->hidden, .size = {1.0, 1.0, 1.0}};
+    layer->out =
+        (struct dl_shape){.dims = 0, .channels = layer->requested.hidden, .size = {1.0, 1.0, 1.0}};
     if (inputs[0].dims == 1) {
         layer->out.dims = 1;
         layer->out.size[DL_DIMS - 1] =
-            layer->tokens > 0.0 ? layer->tokens : inputs[0].size[DL_DIMS - 1];
+            layer->requested.tokens > 0.0 ? layer->requested.tokens : inputs[0].size[DL_DIMS - 1];
     } else if (inputs[0].dims > 1) {
         return dl_layer_fail(err, 0, "expected a sequence of tokens or a vector of indices");
-    } else if (layer->tokens > 0.0) {
+    } else if (layer->requested.tokens > 0.0) {
         return dl_layer_fail(err, DL_KEY_TOKENS, "only an embedding of a sequence has tokens");
     }
-    return dl_layer_parameter(layer, arena, "weight", layer->rows * layer->hidden, err);
+    return dl_layer_parameter(layer, arena, "weight", layer->rows * layer->requested.hidden, err);
 }
 
 static int embedding_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
@@ -32,7 +33,8 @@ static int embedding_kernels(const struct dl_layer *layer, const struct dl_kerne
         dl_emit_type(&emit, DL_FACT_EMBEDDING);
     }
     if (pass == DL_BACKWARD_WEIGHTS) {
-        if (!layer->sparse) dl_emit_stream(&emit, 0.0, 0.0, layer->rows * layer->hidden, 0.0);
+        if (!layer->sparse)
+            dl_emit_stream(&emit, 0.0, 0.0, layer->rows * layer->requested.hidden, 0.0);
         dl_emit_stream(&emit, n, 2.0 * n, n, index_bytes);
         dl_emit_type(&emit, DL_FACT_EMBEDDING);
     }

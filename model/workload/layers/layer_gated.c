@@ -23,7 +23,7 @@ static enum dl_code gated_infer(struct dl_layer *layer, const struct dl_shape *i
     }
     layer->out = inputs[0];
     layer->out.channels = half;
-    layer->keeps = DL_KEEPS_INPUT;
+    layer->saved.keeps = DL_KEEPS_INPUT;
     return DL_OK;
 }
 
@@ -68,7 +68,7 @@ const struct dl_layer_kind dl_layer_geglu = {
 
 static enum dl_code relu2_infer(struct dl_layer *layer, const struct dl_shape *inputs,
                                 struct dl_arena *arena, struct dl_err *err) {
-    layer->keeps = DL_KEEPS_INPUT;
+    layer->saved.keeps = DL_KEEPS_INPUT;
     return dl_layer_infer_same(layer, inputs, arena, err);
 }
 

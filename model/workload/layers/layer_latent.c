@@ -35,18 +35,18 @@ static enum dl_code keys_infer(struct dl_layer *layer, const struct dl_shape *in
                                struct dl_arena *arena, struct dl_err *err) {
     (void)arena;
     char a[64], b[64];
-    const double own = inputs[0].channels / layer->heads;
+    const double own = inputs[0].channels / layer->attention.heads;
     if (inputs[0].dims != 1 || !dl_shape_same_size(&inputs[0], &inputs[1]) || own != floor(own) ||
-        layer->rotary > inputs[1].channels) {
+        layer->attention.rotary > inputs[1].channels) {
         return dl_layer_fail(
             err, 0,
             "expected keys and values of %.0f heads and a latent with %.0f turning "
             "channels, found %s and %s",
-            layer->heads, layer->rotary, dl_shape_text(&inputs[0], a, sizeof a),
+            layer->attention.heads, layer->attention.rotary, dl_shape_text(&inputs[0], a, sizeof a),
             dl_shape_text(&inputs[1], b, sizeof b));
     }
     layer->out = inputs[0];
-    layer->out.channels = inputs[0].channels + layer->heads * layer->rotary;
+    layer->out.channels = inputs[0].channels + layer->attention.heads * layer->attention.rotary;
     return DL_OK;
 }
 
@@ -54,7 +54,7 @@ static int keys_kernels(const struct dl_layer *layer, const struct dl_kernel_fac
                         enum dl_pass pass, double batch, struct dl_kernel *out) {
     struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     const double tokens = batch * dl_shape_positions(&layer->in),
-                 small = tokens * (layer->in.channels + layer->rotary);
+                 small = tokens * (layer->in.channels + layer->attention.rotary);
     if (pass == DL_FORWARD) dl_emit_stream(&emit, 0.0, small, emit.out_elements, 0.0);
     if (pass == DL_BACKWARD_DATA)
         dl_emit_stream(&emit, emit.out_elements, emit.out_elements, small, 0.0);

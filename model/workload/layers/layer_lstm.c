@@ -11,13 +11,14 @@
 static enum dl_code lstm_infer(struct dl_layer *layer, const struct dl_shape *inputs,
                                struct dl_arena *arena, struct dl_err *err) {
     if (inputs[0].dims != 1) return dl_layer_fail(err, 0, "expected a sequence");
-    double i = inputs[0].channels, h = layer->hidden, tokens = inputs[0].size[DL_DIMS - 1];
+    double i = inputs[0].channels, h = layer->requested.hidden,
+           tokens = inputs[0].size[DL_DIMS - 1];
     int directions = layer->bidirectional ? 2 : 1;
     layer->out = inputs[0];
     layer->out.channels = h * (double)directions;
     layer->forward_macs = (double)directions * 4.0 * h * (i + h) * tokens;
-    layer->keeps = DL_KEEPS_INPUT | DL_KEEPS_OUTPUT;
-    layer->own_elements = (double)directions * 5.0 * h * tokens;
+    layer->saved.keeps = DL_KEEPS_INPUT | DL_KEEPS_OUTPUT;
+    layer->saved.own_elements = (double)directions * 5.0 * h * tokens;
     for (int direction = 0; direction < directions; direction++) {
         bool back = direction == 1;
         DL_TRY(dl_layer_parameter(layer, arena, back ? "weight_ih_reverse" : "weight_ih",
@@ -41,8 +42,8 @@ static void emit_recurrent(struct dl_emit *emit, double m, double k, double toke
 static int lstm_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
                         enum dl_pass pass, double batch, struct dl_kernel *out) {
     struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
-    double i = layer->in.channels, h = layer->hidden, tokens = layer->in.size[DL_DIMS - 1],
-           rows = batch * tokens;
+    double i = layer->in.channels, h = layer->requested.hidden,
+           tokens = layer->in.size[DL_DIMS - 1], rows = batch * tokens;
     double directions = layer->bidirectional ? 2.0 : 1.0, cells = directions * rows * h;
     if (pass == DL_FORWARD) {
         dl_emit_gemm(&emit, 4.0 * h, rows, i, directions, true, false);

@@ -20,38 +20,38 @@
 
 static double tokens_of(const struct dl_layer *layer) { return dl_shape_positions(&layer->in); }
 static double routed(const struct dl_layer *layer) {
-    return layer->top_k * layer->capacity;
+    return layer->moe.top_k * layer->moe.capacity;
 } /* rows of experts per token */
 
 /* Width of the first matrix's output / f. */
-static double widths(const struct dl_layer *layer) { return layer->gated ? 2 : 1; }
+static double widths(const struct dl_layer *layer) { return layer->moe.gated ? 2 : 1; }
 
 double dl_layer_moe_own_elements(const struct dl_layer *layer) {
     return tokens_of(layer) *
-           (layer->experts +
-            routed(layer) * (layer->in.channels + (widths(layer) + 1) * layer->hidden));
+           (layer->moe.experts +
+            routed(layer) * (layer->in.channels + (widths(layer) + 1) * layer->requested.hidden));
 }
 
 static enum dl_code moe_infer(struct dl_layer *layer, const struct dl_shape *inputs,
                               struct dl_arena *arena, struct dl_err *err) {
-    const double h = inputs[0].channels, f = layer->hidden, e = layer->experts,
+    const double h = inputs[0].channels, f = layer->requested.hidden, e = layer->moe.experts,
                  wide = widths(layer) * f;
     if (inputs[0].dims > 1)
         return dl_layer_fail(err, 0, "expected a vector or a sequence; put a 'flatten' before it");
-    if (layer->top_k == 0) layer->top_k = 1;
-    layer->dropless = layer->capacity == 0;
-    if (layer->dropless) layer->capacity = 1;
-    if (layer->top_k > e)
+    if (layer->moe.top_k == 0) layer->moe.top_k = 1;
+    layer->moe.dropless = layer->moe.capacity == 0;
+    if (layer->moe.dropless) layer->moe.capacity = 1;
+    if (layer->moe.top_k > e)
         return dl_layer_fail(err, DL_KEY_TOPK,
                              "expected at most the number of experts (%.0f), found %.0f", e,
-                             layer->top_k);
-    layer->held_experts = e;
+                             layer->moe.top_k);
+    layer->moe.held_experts = e;
     layer->out = inputs[0];
-    layer->forward_macs = tokens_of(layer) * h * (e + layer->top_k * (wide + f));
-    layer->keeps = DL_KEEPS_INPUT;
-    layer->own_elements = dl_layer_moe_own_elements(layer);
+    layer->forward_macs = tokens_of(layer) * h * (e + layer->moe.top_k * (wide + f));
+    layer->saved.keeps = DL_KEEPS_INPUT;
+    layer->saved.own_elements = dl_layer_moe_own_elements(layer);
     DL_TRY(dl_layer_parameter(layer, arena, "router", h * e, err));
-    if (layer->router_bias) DL_TRY(dl_layer_parameter(layer, arena, "router.bias", e, err));
+    if (layer->moe.router_bias) DL_TRY(dl_layer_parameter(layer, arena, "router.bias", e, err));
     DL_TRY(dl_layer_parameter(layer, arena, "fc1.weight", e * h * wide, err));
     if (layer->bias) DL_TRY(dl_layer_parameter(layer, arena, "fc1.bias", e * wide, err));
     DL_TRY(dl_layer_parameter(layer, arena, "fc2.weight", e * h * f, err));
@@ -62,21 +62,21 @@ static enum dl_code moe_infer(struct dl_layer *layer, const struct dl_shape *inp
 static int moe_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
                        enum dl_pass pass, double batch, struct dl_kernel *out) {
     struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
-    const double h = layer->in.channels, f = layer->hidden, e = layer->experts,
-                 held = layer->held_experts, wide = widths(layer) * f;
+    const double h = layer->in.channels, f = layer->requested.hidden, e = layer->moe.experts,
+                 held = layer->moe.held_experts, wide = widths(layer) * f;
     const double tokens = batch * tokens_of(layer), all = tokens * routed(layer),
                  rows = ceil(all / held);
     if (pass == DL_FORWARD) {
         dl_emit_gemm(&emit, e, tokens, h, 1.0, true, false);
-        dl_emit_stream(&emit, 10.0 * tokens * e, tokens * e, tokens * (e + layer->top_k), 0.0);
+        dl_emit_stream(&emit, 10.0 * tokens * e, tokens * e, tokens * (e + layer->moe.top_k), 0.0);
         dl_emit_stream(&emit, 0.0, tokens * h, all * h, 0.0);
         dl_emit_gemm(&emit, wide, rows, h, held, true, false);
         dl_emit_stream(&emit, 8.0 * all * f, all * wide, all * f, 0.0);
         dl_emit_gemm(&emit, h, rows, f, held, true, false);
         dl_emit_stream(&emit, 2.0 * all * h, all * h, tokens * h, 0.0);
     } else if (pass == DL_BACKWARD_DATA) {
-        dl_emit_stream(&emit, 2.0 * all * h, tokens * h + all * h, all * h + tokens * layer->top_k,
-                       0.0);
+        dl_emit_stream(&emit, 2.0 * all * h, tokens * h + all * h,
+                       all * h + tokens * layer->moe.top_k, 0.0);
         dl_emit_gemm(&emit, f, rows, h, held, false, false);
         dl_emit_stream(&emit, 8.0 * all * f, all * (f + wide), all * wide, 0.0);
         dl_emit_gemm(&emit, h, rows, wide, held, false, false);

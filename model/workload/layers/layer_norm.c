@@ -10,7 +10,7 @@
 static enum dl_code batchnorm_infer(struct dl_layer *layer, const struct dl_shape *inputs,
                                     struct dl_arena *arena, struct dl_err *err) {
     layer->out = inputs[0];
-    layer->keeps = DL_KEEPS_INPUT;
+    layer->saved.keeps = DL_KEEPS_INPUT;
     /* running mean, variance, and a counter */
     layer->buffer_elements = 2.0 * inputs[0].channels + 1.0;
     DL_TRY(dl_layer_parameter(layer, arena, "weight", inputs[0].channels, err));
@@ -50,9 +50,9 @@ const struct dl_layer_kind dl_layer_batchnorm = {
 static enum dl_code layernorm_infer(struct dl_layer *layer, const struct dl_shape *inputs,
                                     struct dl_arena *arena, struct dl_err *err) {
     layer->out = inputs[0];
-    layer->keeps = DL_KEEPS_INPUT;
+    layer->saved.keeps = DL_KEEPS_INPUT;
     /* mean and deviation of each token, fp32 */
-    layer->saved_bytes = 8.0 * dl_shape_positions(&inputs[0]);
+    layer->saved.bytes = 8.0 * dl_shape_positions(&inputs[0]);
     DL_TRY(dl_layer_parameter(layer, arena, "weight", inputs[0].channels, err));
     if (!layer->bias) return DL_OK;
     return dl_layer_parameter(layer, arena, "bias", inputs[0].channels, err);
@@ -61,7 +61,7 @@ static enum dl_code layernorm_infer(struct dl_layer *layer, const struct dl_shap
 static int layernorm_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
                              enum dl_pass pass, double batch, struct dl_kernel *out) {
     struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
-    double n = emit.out_elements, statistics_bytes = batch * layer->saved_bytes;
+    double n = emit.out_elements, statistics_bytes = batch * layer->saved.bytes;
     struct dl_passes passes = dl_passes_layernorm(facts->layernorm, pass);
     if (n > 0.0) passes.fixed_bytes += statistics_bytes / n;
     const double flop_each = pass == DL_FORWARD ? 8.0 : pass == DL_BACKWARD_DATA ? 11.0 : 4.0;
@@ -95,8 +95,8 @@ static enum dl_code lrn_infer(struct dl_layer *layer, const struct dl_shape *inp
     (void)arena;
     (void)err;
     layer->out = inputs[0];
-    layer->keeps = DL_KEEPS_INPUT | DL_KEEPS_OUTPUT;
-    layer->own_elements = dl_shape_elements(&inputs[0]);
+    layer->saved.keeps = DL_KEEPS_INPUT | DL_KEEPS_OUTPUT;
+    layer->saved.own_elements = dl_shape_elements(&inputs[0]);
     return DL_OK;
 }
 
@@ -126,7 +126,7 @@ const struct dl_layer_kind dl_layer_lrn = {
 static enum dl_code scale_infer(struct dl_layer *layer, const struct dl_shape *inputs,
                                 struct dl_arena *arena, struct dl_err *err) {
     layer->out = inputs[0];
-    layer->keeps = DL_KEEPS_INPUT;
+    layer->saved.keeps = DL_KEEPS_INPUT;
     return dl_layer_parameter(layer, arena, "weight", inputs[0].channels, err);
 }
 

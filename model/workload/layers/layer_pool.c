@@ -37,8 +37,8 @@ static enum dl_code maxpool_infer(struct dl_layer *layer, const struct dl_shape 
                                   struct dl_arena *arena, struct dl_err *err) {
     (void)arena;
     DL_TRY(window_infer(layer, &inputs[0], err));
-    layer->keeps = DL_KEEPS_INPUT;
-    layer->saved_bytes = 8.0 * dl_shape_elements(&layer->out);
+    layer->saved.keeps = DL_KEEPS_INPUT;
+    layer->saved.bytes = 8.0 * dl_shape_elements(&layer->out);
     return DL_OK;
 }
 
@@ -75,7 +75,7 @@ static int maxpool_kernels(const struct dl_layer *layer, const struct dl_kernel_
 static enum dl_code avgpool_infer(struct dl_layer *layer, const struct dl_shape *inputs,
                                   struct dl_arena *arena, struct dl_err *err) {
     (void)arena;
-    layer->keeps = DL_KEEPS_INPUT;
+    layer->saved.keeps = DL_KEEPS_INPUT;
     return window_infer(layer, &inputs[0], err);
 }
 
@@ -104,8 +104,9 @@ static enum dl_code adaptive_infer(struct dl_layer *layer, const struct dl_shape
     if (inputs[0].dims < 1)
         return dl_layer_fail(err, 0, "expected an input with spatial extents, found a vector");
     layer->out = inputs[0];
-    for (int i = DL_DIMS - inputs[0].dims; i < DL_DIMS; i++) layer->out.size[i] = layer->target[i];
-    layer->keeps = DL_KEEPS_INPUT;
+    for (int i = DL_DIMS - inputs[0].dims; i < DL_DIMS; i++)
+        layer->out.size[i] = layer->requested.target[i];
+    layer->saved.keeps = DL_KEEPS_INPUT;
     return DL_OK;
 }
 
@@ -166,7 +167,8 @@ static enum dl_code upsample_infer(struct dl_layer *layer, const struct dl_shape
     if (inputs[0].dims < 1)
         return dl_layer_fail(err, 0, "expected an input with spatial extents, found a vector");
     layer->out = inputs[0];
-    for (int i = DL_DIMS - inputs[0].dims; i < DL_DIMS; i++) layer->out.size[i] *= layer->scale;
+    for (int i = DL_DIMS - inputs[0].dims; i < DL_DIMS; i++)
+        layer->out.size[i] *= layer->requested.scale;
     return DL_OK;
 }
 

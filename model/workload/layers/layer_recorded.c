@@ -11,8 +11,9 @@
 
 static enum dl_code reshape_infer(struct dl_layer *layer, const struct dl_shape *inputs,
                                   struct dl_err *err) {
-    layer->out = (struct dl_shape){.dims = layer->target_dims, .channels = layer->hidden};
-    for (int i = 0; i < DL_DIMS; i++) layer->out.size[i] = layer->target[i];
+    layer->out = (struct dl_shape){.dims = layer->requested.target_dims,
+                                   .channels = layer->requested.hidden};
+    for (int i = 0; i < DL_DIMS; i++) layer->out.size[i] = layer->requested.target[i];
     const double from = dl_shape_elements(&inputs[0]), to = dl_shape_elements(&layer->out);
     if (to <= from) return DL_OK;
     return dl_layer_fail(err, DL_KEY_OUT, "expected at most the input's %.0f elements, found %.0f",
@@ -80,9 +81,10 @@ static enum dl_code recorded_infer(struct dl_layer *layer, const struct dl_shape
                                    struct dl_arena *arena, struct dl_err *err) {
     const struct dl_recorded_work *work = layer->work;
     (void)inputs;
-    layer->out = (struct dl_shape){.dims = layer->target_dims, .channels = layer->hidden};
-    for (int i = 0; i < DL_DIMS; i++) layer->out.size[i] = layer->target[i];
-    layer->scale = 1.0 / dl_shape_elements(&layer->out);
+    layer->out = (struct dl_shape){.dims = layer->requested.target_dims,
+                                   .channels = layer->requested.hidden};
+    for (int i = 0; i < DL_DIMS; i++) layer->out.size[i] = layer->requested.target[i];
+    layer->requested.scale = 1.0 / dl_shape_elements(&layer->out);
     if (work == NULL) return DL_OK;
     if (work->kernel_count > DL_LAYER_KERNELS - 1) {
         return dl_layer_fail(err, DL_KEY_WORK, "expected at most %d kernels, found %d",
@@ -91,10 +93,10 @@ static enum dl_code recorded_infer(struct dl_layer *layer, const struct dl_shape
     for (int i = 0; i < work->kernel_count; i++) {
         if (work->kernels[i].pass == DL_FORWARD) layer->forward_macs += macs_of(&work->kernels[i]);
     }
-    layer->keeps =
+    layer->saved.keeps =
         (work->keeps_input ? DL_KEEPS_INPUT : 0u) | (work->keeps_output ? DL_KEEPS_OUTPUT : 0u);
-    layer->own_elements = work->kept_elements;
-    layer->saved_bytes = work->kept_bytes;
+    layer->saved.own_elements = work->kept_elements;
+    layer->saved.bytes = work->kept_bytes;
     layer->buffer_elements = work->buffer_elements;
     for (int i = 0; i < work->weight_count; i++) {
         if (!(work->weights[i].number >= 1.0)) {
@@ -129,7 +131,7 @@ static void emit_recorded(struct dl_emit *emit, const struct dl_recorded_kernel 
 static int recorded_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
                             enum dl_pass pass, double batch, struct dl_kernel *out) {
     struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
-    const double share = layer->scale * dl_shape_elements(&layer->out);
+    const double share = layer->requested.scale * dl_shape_elements(&layer->out);
     for (int i = 0; layer->work != NULL && i < layer->work->kernel_count; i++) {
         const struct dl_recorded_kernel *kernel = &layer->work->kernels[i];
         if ((enum dl_pass)kernel->pass == pass) emit_recorded(&emit, kernel, share);

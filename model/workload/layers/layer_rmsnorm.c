@@ -15,9 +15,9 @@
 static enum dl_code rmsnorm_infer(struct dl_layer *layer, const struct dl_shape *inputs,
                                   struct dl_arena *arena, struct dl_err *err) {
     layer->out = inputs[0];
-    layer->keeps = DL_KEEPS_INPUT;
+    layer->saved.keeps = DL_KEEPS_INPUT;
     /* reciprocal root mean square of each token, fp32 */
-    layer->saved_bytes = 4.0 * dl_shape_positions(&inputs[0]);
+    layer->saved.bytes = 4.0 * dl_shape_positions(&inputs[0]);
     return dl_layer_parameter(layer, arena, "weight", inputs[0].channels, err);
 }
 
@@ -53,7 +53,7 @@ static void emit_norm(struct dl_emit *emit, double n, double statistics_bytes) {
 static int rmsnorm_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
                            enum dl_pass pass, double batch, struct dl_kernel *out) {
     struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
-    emit_norm(&emit, emit.out_elements, batch * layer->saved_bytes);
+    emit_norm(&emit, emit.out_elements, batch * layer->saved.bytes);
     return emit.count;
 }
 
@@ -71,15 +71,16 @@ const struct dl_layer_kind dl_layer_rmsnorm = {
 
 /* Of queries, keys and values of one projection, the part that queries and keys are. */
 static double turned(const struct dl_layer *layer) {
-    return (layer->heads + layer->kv_heads) / (layer->heads + 2.0 * layer->kv_heads);
+    return (layer->attention.heads + layer->attention.kv_heads) /
+           (layer->attention.heads + 2.0 * layer->attention.kv_heads);
 }
 
 /* shared: each head is normalized, with weights that all heads share; else all queries and all keys
  * are, each with its own weights. */
 static enum dl_code infer_of_heads(struct dl_layer *layer, const struct dl_shape *inputs,
                                    bool shared, struct dl_arena *arena, struct dl_err *err) {
-    if (layer->kv_heads == 0.0) layer->kv_heads = layer->heads;
-    const double slots = layer->heads + 2.0 * layer->kv_heads,
+    if (layer->attention.kv_heads == 0.0) layer->attention.kv_heads = layer->attention.heads;
+    const double slots = layer->attention.heads + 2.0 * layer->attention.kv_heads,
                  head_dim = inputs[0].channels / slots;
     if (inputs[0].dims != 1 || head_dim != floor(head_dim)) {
         return dl_layer_fail(err, DL_KEY_HEADS,
@@ -87,10 +88,11 @@ static enum dl_code infer_of_heads(struct dl_layer *layer, const struct dl_shape
                              slots);
     }
     layer->out = inputs[0];
-    layer->keeps = DL_KEEPS_INPUT;
-    const double q = shared ? 1.0 : layer->heads, k = shared ? 1.0 : layer->kv_heads,
-                 norms = shared ? layer->heads + layer->kv_heads : 2.0;
-    layer->saved_bytes = 4.0 * norms * dl_shape_positions(&inputs[0]);
+    layer->saved.keeps = DL_KEEPS_INPUT;
+    const double q = shared ? 1.0 : layer->attention.heads,
+                 k = shared ? 1.0 : layer->attention.kv_heads,
+                 norms = shared ? layer->attention.heads + layer->attention.kv_heads : 2.0;
+    layer->saved.bytes = 4.0 * norms * dl_shape_positions(&inputs[0]);
     DL_TRY(dl_layer_parameter(layer, arena, "q.weight", q * head_dim, err));
     return dl_layer_parameter(layer, arena, "k.weight", k * head_dim, err);
 }
@@ -109,10 +111,10 @@ static int head_norm_kernels(const struct dl_layer *layer, const struct dl_kerne
                              enum dl_pass pass, double batch, struct dl_kernel *out) {
     struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
     const int joins = emit.count;
-    emit_norm(&emit, turned(layer) * emit.out_elements, batch * layer->saved_bytes);
+    emit_norm(&emit, turned(layer) * emit.out_elements, batch * layer->saved.bytes);
     for (int i = joins; i < emit.count; i++) {
         out[i].launches = 2.0; /* queries, keys */
-        out[i].m *= layer->heads + layer->kv_heads;
+        out[i].m *= layer->attention.heads + layer->attention.kv_heads;
     }
     return emit.count;
 }

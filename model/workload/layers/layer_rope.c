@@ -9,7 +9,9 @@
  */
 #include "model/workload/layer.h"
 
-static double slots(const struct dl_layer *layer) { return layer->heads + 2.0 * layer->kv_heads; }
+static double slots(const struct dl_layer *layer) {
+    return layer->attention.heads + 2.0 * layer->attention.kv_heads;
+}
 
 static enum dl_code rope_infer(struct dl_layer *layer, const struct dl_shape *inputs,
                                struct dl_arena *arena, struct dl_err *err) {
@@ -20,21 +22,22 @@ static enum dl_code rope_infer(struct dl_layer *layer, const struct dl_shape *in
                              "expected a sequence of %.0f heads in all, found %s", slots(layer),
                              dl_shape_text(&inputs[0], text, sizeof text));
     }
-    if (layer->rotary > head_dim) {
+    if (layer->attention.rotary > head_dim) {
         return dl_layer_fail(err, DL_KEY_ROTARY,
                              "expected at most the %.0f channels of a head, found %.0f", head_dim,
-                             layer->rotary);
+                             layer->attention.rotary);
     }
     /* what turns / all channels of a head */
-    layer->scale = layer->rotary > 0.0 ? layer->rotary / head_dim : 1.0;
+    layer->requested.scale =
+        layer->attention.rotary > 0.0 ? layer->attention.rotary / head_dim : 1.0;
     return dl_layer_infer_same(layer, inputs, arena, err);
 }
 
 static int rope_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
                         enum dl_pass pass, double batch, struct dl_kernel *out) {
     struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
-    const double n =
-        emit.out_elements * layer->scale * (layer->heads + layer->kv_heads) / slots(layer);
+    const double n = emit.out_elements * layer->requested.scale *
+                     (layer->attention.heads + layer->attention.kv_heads) / slots(layer);
     if (pass == DL_BACKWARD_WEIGHTS) return emit.count;
     if (!facts->eager) {
         dl_emit_stream(&emit, 3.0 * n, n, n, 0.0);

@@ -9,14 +9,15 @@
 static enum dl_code slice_infer(struct dl_layer *layer, const struct dl_shape *inputs,
                                 struct dl_arena *arena, struct dl_err *err) {
     (void)arena;
-    if (inputs[0].dims != 1 || layer->tokens < 1.0 || layer->tokens > inputs[0].size[DL_DIMS - 1]) {
+    if (inputs[0].dims != 1 || layer->requested.tokens < 1.0 ||
+        layer->requested.tokens > inputs[0].size[DL_DIMS - 1]) {
         char text[64];
         return dl_layer_fail(err, DL_KEY_TOKENS,
                              "expected 1 to all tokens of a sequence, found %.0f of %s",
-                             layer->tokens, dl_shape_text(&inputs[0], text, sizeof text));
+                             layer->requested.tokens, dl_shape_text(&inputs[0], text, sizeof text));
     }
     layer->out = inputs[0];
-    layer->out.size[DL_DIMS - 1] = layer->tokens;
+    layer->out.size[DL_DIMS - 1] = layer->requested.tokens;
     return DL_OK;
 }
 
@@ -70,12 +71,12 @@ const struct dl_layer_kind dl_layer_crop = {
 static enum dl_code split_infer(struct dl_layer *layer, const struct dl_shape *inputs,
                                 struct dl_arena *arena, struct dl_err *err) {
     (void)arena;
-    if (layer->hidden > inputs[0].channels) {
+    if (layer->requested.hidden > inputs[0].channels) {
         return dl_layer_fail(err, DL_KEY_OUT, "expected 1 to all %.0f channels, found %.0f",
-                             inputs[0].channels, layer->hidden);
+                             inputs[0].channels, layer->requested.hidden);
     }
     layer->out = inputs[0];
-    layer->out.channels = layer->hidden;
+    layer->out.channels = layer->requested.hidden;
     return DL_OK;
 }
 

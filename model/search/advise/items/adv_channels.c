@@ -8,13 +8,13 @@
 static int pad(const struct dl_workload *w, int index, struct dl_rewritten *out) {
     const struct dl_layer *l = &w->layers[index];
     const bool grows = (l->kind == &dl_layer_conv && l->groups <= 1) || l->kind == &dl_layer_dense;
-    if (!grows || fmod(l->hidden, 8) == 0) return 0;
+    if (!grows || fmod(l->requested.hidden, 8) == 0) return 0;
     for (int i = index + 1; i < w->layer_count; i++) {
         for (int k = 0; k < w->layers[i].input_count; k++)
             if (w->layers[i].inputs[k] == index && w->layers[i].kind == &dl_layer_loss) return 0;
         if (w->layers[i].kind == &dl_layer_add || w->layers[i].groups > 1) return 0;
     }
-    out[0].layer.hidden = 8 * ceil(l->hidden / 8);
+    out[0].layer.requested.hidden = 8 * ceil(l->requested.hidden / 8);
     return 1;
 }
 

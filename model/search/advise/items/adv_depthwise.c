@@ -8,7 +8,7 @@ static int separate(const struct dl_workload *w, int index, struct dl_rewritten 
         l->kernel[DL_DIMS - 1] < 3 || l->in.channels < 8)
         return 0;
     out[0].layer = out[1].layer = *l;
-    out[0].layer.hidden = out[0].layer.groups = l->in.channels;
+    out[0].layer.requested.hidden = out[0].layer.groups = l->in.channels;
     for (int d = DL_DIMS - 2; d < DL_DIMS; d++) {
         out[1].layer.kernel[d] = out[1].layer.stride[d] = out[1].layer.dilation[d] = 1;
         out[1].layer.pad[d] = 0;

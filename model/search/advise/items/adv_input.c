@@ -17,9 +17,9 @@ static int propose(const struct dl_advise_state *s, struct dl_advise_change *cha
         dl_advise_add(changes, &count, "set", "copies_in_step=false",
                       "the next batch is copied during the step",
                       "prefetch_to_device, or copies with non_blocking=True");
-    if (s->plan->decode_workers > 0 && s->system->has_host && s->system->host.cores > 0) {
+    if (s->plan->input.decode_workers > 0 && s->system->has_host && s->system->host.cores > 0) {
         const double all = floor((double)s->system->host.cores / (double)s->plan->devices_per_node);
-        if (all > s->plan->decode_workers)
+        if (all > s->plan->input.decode_workers)
             dl_advise_add(changes, &count, "decode-workers", dl_arena_printf(s->arena, "%.0f", all),
                           dl_arena_printf(s->arena, "%.0f decoding workers per device", all),
                           dl_arena_printf(s->arena, "DataLoader(..., num_workers=%.0f)", all));

@@ -10,7 +10,7 @@ static int propose(const struct dl_advise_state *s, struct dl_advise_change *cha
     if (!dl_advise_synchronizes(s) || !s->framework->behaviour->has_servers || s->plan->nodes < 2)
         return 0;
     for (int64_t servers = 1; servers <= 2 * s->plan->nodes && count < 6; servers *= 2) {
-        if (servers == s->plan->servers) continue;
+        if (servers == s->plan->parameter_servers.count) continue;
         const char *value = dl_arena_printf(s->arena, "%lld", (long long)servers);
         dl_advise_add(changes, &count, "servers", value,
                       dl_arena_printf(s->arena, "%s parameter servers", value),
