@@ -249,7 +249,7 @@ static bool is_tile_parameter(int p) {
            offset == AT(algorithms.tile_32_gain);
 }
 
-/* Tables of many sources do not tell how operands are stored; few of their samples do not show it. */
+/* Tables of many sources do not tell how operands are stored; few samples do not show it. */
 static bool is_transposed(int p) {
     size_t offset = PARAMETERS[p].offset;
     return offset == AT(gains.m_trans_gain) || offset == AT(gains.n_trans_gain);

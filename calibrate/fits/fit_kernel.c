@@ -292,8 +292,8 @@ static void approach_board(const struct dl_device *device, const struct dl_devic
     }
 }
 
-/* F-KERNEL-LAWS: the correction keeps the largest share, in steps, at which the model obeys the laws;
- * a base that breaks one is refused. */
+/* F-KERNEL-LAWS: the correction keeps the largest share, in steps, at which the model obeys the
+ * laws; a base that breaks one is refused. */
 static enum dl_code obey(const struct dl_device *device, struct dl_kernel_model *model,
                          struct dl_arena *arena, struct dl_err *err) {
     enum { STEPS = 12, DIGITS = 8 };

@@ -84,7 +84,6 @@ static const double CONV_BACKWARD[DL_PASSES] = {1.0, 1.23, 1.20, 1.0};
 static double device_latency(const struct dl_device *device) {
     return dl_known(device->kernel_latency_s) ? device->kernel_latency_s : GENERIC_LATENCY_S;
 }
-
 /* F-KERNEL-STREAM: t = launches latency + bytes / (efficiency bandwidth); faster where the bytes
  * fit in the cache. */
 static void stream_time(const struct dl_device *device, const struct dl_kernel *kernel,
@@ -411,7 +410,8 @@ static void shape_time(const struct dl_device *device, enum dl_precision precisi
 }
 
 /* F-KERNEL-LAWS: passes and masks have models or samples of several libraries. Causal attention
- * takes at most as long as full attention, the backward pass at least as long as the forward one. */
+ * takes at most as long as full attention, the backward pass at least as long as the forward
+ * one. */
 static void attention_time_s(const struct dl_device *device, enum dl_precision precision,
                              const struct dl_kernel *kernel, struct dl_kernel_time *out) {
     struct dl_attention_shape shape = {.batch = kernel->batch,

@@ -9,13 +9,13 @@
  * its bytes on each of them (hta-traces, triosim-trace). Before Volta F-DEVICE-NORM says all. */
 double dl_batchnorm_factor(const struct dl_device *device, const struct dl_kernel *kernel) {
     static const double UNIT_BYTES = 10.5, BACKWARD = 1.12;
-    const double share = kernel->m * UNIT_BYTES * device->clock_hz / dl_device_stream_bandwidth(device),
+    const double share =
+                     kernel->m * UNIT_BYTES * device->clock_hz / dl_device_stream_bandwidth(device),
                  pass = kernel->pass == DL_FORWARD ? 1.0 : BACKWARD;
     return share > 0.0 ? pass * cbrt(1.0 + 1.0 / (share * share * share)) : 1.0;
 }
 
-bool dl_batchnorm_by_channel(const struct dl_device *device,
-                                    const struct dl_kernel *kernel) {
+bool dl_batchnorm_by_channel(const struct dl_device *device, const struct dl_kernel *kernel) {
     return kernel->op == DL_OP_STREAM && kernel->work == DL_WORK_BATCHNORM && kernel->m > 0.0 &&
            device->kind == DL_DEVICE_GPU && !dl_known(device->scales.norm_scale);
 }

@@ -1,4 +1,4 @@
-/* kernel_batchnorm.h - batch normalization in NCHW, whose channels are spread over a GPU's units. */
+/* kernel_batchnorm.h - batch normalization in NCHW, whose channels lie on a GPU's units. */
 #ifndef DL_MODEL_MACHINE_KERNEL_BATCHNORM_H
 #define DL_MODEL_MACHINE_KERNEL_BATCHNORM_H
 

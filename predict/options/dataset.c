@@ -37,7 +37,7 @@ static enum dl_code find(const struct dl_data *data, const char *name, struct dl
             if (strcmp(csv.rows[r][column], name) == 0) {
                 *found = true;
                 DL_TRY(positive(&csv, r, "samples", &plan->input.dataset_samples, err));
-                DL_TRY(positive(&csv, r, "input.sample_bytes", &plan->input.sample_bytes, err));
+                DL_TRY(positive(&csv, r, "sample_bytes", &plan->input.sample_bytes, err));
                 return positive(&csv, r, "decode_s_per_sample", &plan->input.decode_s_per_sample,
                                 err);
             }
