@@ -249,6 +249,12 @@ static bool is_tile_parameter(int p) {
            offset == AT(algorithms.tile_32_gain);
 }
 
+/* Tables of many sources do not tell how operands are stored; few samples do not show it. */
+static bool is_transposed(int p) {
+    size_t offset = PARAMETERS[p].offset;
+    return offset == AT(gains.m_trans_gain) || offset == AT(gains.n_trans_gain);
+}
+
 static enum kind kind_of(const struct dl_fit_set *set) {
     if (set->op != DL_OP_CONV) return GEMM;
     if (set->by_algorithm && set->pass == DL_BACKWARD_DATA) return DATA_BY_ALGORITHM;
@@ -268,6 +274,8 @@ static void prepare(struct problem *problem) {
             prior = attention_prior(PARAMETERS[p].offset, prior);
         if (problem->set->channel_multiple > 1.0 && is_tile_parameter(p))
             prior = (struct prior){PARAMETERS[p].is_exponent ? 0.0 : 1.0, 0.0};
+        if (problem->set->of_many && problem->set->count < DL_FIT_MIN_SAMPLES && is_transposed(p))
+            prior = (struct prior){1.0, 0.0};
         problem->median[p] = prior.median;
         problem->sd[p] = prior.sd;
     }

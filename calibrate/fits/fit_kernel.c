@@ -254,8 +254,46 @@ static enum dl_code try_without(struct dl_fit_set *set, double *log_predicted, s
     return DL_OK;
 }
 
-/* F-KERNEL-LAWS: the correction keeps the largest share, in steps, at which the model obeys the laws;
- * a base that breaks one is refused. */
+/* Whether the device that lends its models is another board of the same chip. */
+static bool is_board(const struct dl_device *device) {
+    static const double APART = 1.15;
+    if (device->borrowed == NULL || !dl_device_same_architecture(device, device->borrowed))
+        return false;
+    const double ratio =
+        dl_device_peak(device, DL_MIXED) / dl_device_peak(device->borrowed, DL_MIXED);
+    return ratio < APART && ratio > 1.0 / APART;
+}
+
+/* The worst breach of a model alone, in its precision and in those that may go by it. */
+static struct dl_law_breach breach_of(const struct dl_device *alone,
+                                      const struct dl_kernel_model *model) {
+    const enum dl_op op = (enum dl_op)model->op;
+    struct dl_law_breach breach = dl_kernel_laws(alone, op, (enum dl_precision)model->precision);
+    for (int p = DL_MIXED; p <= DL_NVFP4 && model->precision <= DL_MIXED; p++)
+        if (breach.law == NULL) breach = dl_kernel_laws(alone, op, (enum dl_precision)p);
+    return breach;
+}
+
+/* Moves the rate of 16-bit GEMMs towards that of another board of the chip, in steps of 1 %, until
+ * both obey the law of boards. */
+static void approach_board(const struct dl_device *device, const struct dl_device *alone,
+                           struct dl_kernel_model *model) {
+    enum { STEPS = 30, DIGITS = 5 };
+    static const double STEP = 1.01;
+    if (!is_board(device) || model->op != DL_OP_GEMM || model->precision != DL_MIXED) return;
+    for (int step = 0; step < STEPS; step++) {
+        const struct dl_law_breach breach = dl_kernel_board_law(alone, device->borrowed, DL_MIXED);
+        struct dl_kernel_time own, board;
+        if (breach.law == NULL) return;
+        dl_kernel_time(alone, DL_MIXED, &breach.kernel, &own);
+        dl_kernel_time(device->borrowed, DL_MIXED, &breach.kernel, &board);
+        model->rate_flop_per_s = dl_fit_round(
+            model->rate_flop_per_s * (own.time_s < board.time_s ? 1.0 / STEP : STEP), DIGITS);
+    }
+}
+
+/* F-KERNEL-LAWS: the correction keeps the largest share, in steps, at which the model obeys the
+ * laws; a base that breaks one is refused. */
 static enum dl_code obey(const struct dl_device *device, struct dl_kernel_model *model,
                          struct dl_arena *arena, struct dl_err *err) {
     enum { STEPS = 12, DIGITS = 8 };
@@ -266,10 +304,8 @@ static enum dl_code obey(const struct dl_device *device, struct dl_kernel_model 
     alone.kernel_model_count = 1;
     alone.borrowed = NULL;
     for (int step = 0; step <= STEPS; step++) {
-        breach = dl_kernel_laws(&alone, (enum dl_op)model->op, (enum dl_precision)model->precision);
-        for (int p = DL_FP8; p <= DL_NVFP4 && model->precision == DL_MIXED; p++)
-            if (breach.law == NULL) /* which go by the model of 16 bits */
-                breach = dl_kernel_laws(&alone, (enum dl_op)model->op, (enum dl_precision)p);
+        approach_board(device, &alone, model);
+        breach = breach_of(&alone, model);
         if (breach.law == NULL) return DL_OK;
         const double share = step + 1 < STEPS ? SHARE : 0.0;
         for (int i = 0; i < model->correction.weight_count; i++)
@@ -301,7 +337,10 @@ static enum dl_code fit_model(const struct dl_kernel_sample *samples, size_t n,
     enum dl_code code = DL_OK;
     if (op == DL_OP_STREAM && quality != NULL) code = try_without(&chosen.set, log_predicted, err);
     if (code == DL_OK) code = fit_set(&chosen.set, arena, &model, err);
-    if (code == DL_OK && !own_cpu) code = obey(device, &model, arena, err);
+    /* Kernels of serving engines hold more than a product. */
+    const bool product = samples[0].kernel.variant != DL_VARIANT_ENGINE &&
+                         samples[0].kernel.variant != DL_VARIANT_BLOCKS;
+    if (code == DL_OK && product && !own_cpu) code = obey(device, &model, arena, err);
     if (code == DL_OK && quality != NULL) {
         double sigma_log = model.correction.sigma_log;
         code = cross_validate(&chosen.set, FOLDS, quality, log_predicted, &sigma_log, err);

@@ -109,3 +109,24 @@ struct dl_law_breach dl_kernel_laws(const struct dl_device *device, enum dl_op o
     if (op == DL_OP_ATTENTION && precision != DL_FP32) check_attention(device, precision, &worst);
     return worst;
 }
+
+struct dl_law_breach dl_kernel_board_law(const struct dl_device *device,
+                                         const struct dl_device *board,
+                                         enum dl_precision precision) {
+    enum { LEAST = 4096, STEPS = 3 };
+    static const double LONG_FLOP = 1e12, APART = 1.15;
+    struct dl_law_breach worst = {.law = NULL};
+    for (int i = 0; i < STEPS * STEPS * STEPS; i++) {
+        const struct dl_kernel gemm =
+            dl_kernel_gemm(DL_FORWARD, ldexp(LEAST, i % STEPS), ldexp(LEAST, i / STEPS % STEPS),
+                           ldexp(LEAST, i / STEPS / STEPS), 1);
+        if (gemm.flop < LONG_FLOP) continue;
+        const double own_s = time_of(device, precision, &gemm),
+                     board_s = time_of(board, precision, &gemm);
+        check(&worst, "boards of one chip within 15 %", precision, &gemm, &gemm, own_s,
+              APART * board_s);
+        check(&worst, "boards of one chip within 15 %", precision, &gemm, &gemm, board_s,
+              APART * own_s);
+    }
+    return worst;
+}

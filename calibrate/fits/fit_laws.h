@@ -6,8 +6,9 @@
  *   - causal attention takes at most as long as full attention
  *   - the backward pass of attention takes at least as long as the forward pass
  *
- * The fit of a device is refused if it breaks one. Not here: boards of one chip, which need two
- * devices (tests/property/test_kernel_laws.c). */
+ *   - boards of one chip take within 15 % of the same time where arithmetic limits
+ *
+ * The fit of a device is refused if it breaks one. */
 #ifndef DL_CALIBRATE_FITS_FIT_LAWS_H
 #define DL_CALIBRATE_FITS_FIT_LAWS_H
 
@@ -25,5 +26,11 @@ struct dl_law_breach {
  * for other operations. */
 struct dl_law_breach dl_kernel_laws(const struct dl_device *device, enum dl_op op,
                                     enum dl_precision precision);
+
+/* One chip's boards: GEMMs long enough for the power limits to act take within 15 % of the same
+ * time. */
+struct dl_law_breach dl_kernel_board_law(const struct dl_device *device,
+                                         const struct dl_device *board,
+                                         enum dl_precision precision);
 
 #endif

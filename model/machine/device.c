@@ -2,6 +2,7 @@
 #include "model/machine/device.h"
 
 #include <stdio.h>
+#include <math.h>
 #include <string.h>
 
 #include "model/core/provenance.h"
@@ -243,6 +244,27 @@ enum dl_code dl_device_check_at(const struct dl_device *device, const struct dl_
     DL_TRY(check_rates(device, doc, prefix, err));
     return dl_provenance_check(device->sources, device->source_count, &dl_device_schema, doc, path,
                                err);
+}
+
+/* Fraction of the datasheet's bandwidth that long streams attain, where the device file has none;
+ * 0.75 to 0.85 are usual (unverified). */
+static const double GENERIC_BANDWIDTH_FRAC = 0.8;
+double dl_device_stream_bandwidth(const struct dl_device *device) {
+    const double efficiency = device->memory_efficiency;
+    return device->memory_bandwidth_bytes_per_s *
+           (dl_known(efficiency) ? efficiency : GENERIC_BANDWIDTH_FRAC);
+}
+
+static const double INTEGER_LANES = 64.0; /* of a unit, from Volta on */
+
+double dl_device_integer_rate(const struct dl_device *device) {
+    static const char *const before[] = {"kepler", "maxwell", "pascal"};
+    const double fp32 = dl_device_peak(device, DL_FP32) / 2.0;
+    for (size_t i = 0; i < sizeof before / sizeof before[0]; i++)
+        if (device->architecture != NULL && strcmp(device->architecture, before[i]) == 0)
+            return fp32;
+    const double integers = INTEGER_LANES * (double)device->unit_count * device->clock_hz;
+    return integers > 0.0 ? fmin(fp32, integers) : fp32;
 }
 
 bool dl_device_same_architecture(const struct dl_device *a, const struct dl_device *b) {

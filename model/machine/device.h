@@ -102,6 +102,12 @@ double dl_device_peak(const struct dl_device *device, enum dl_precision precisio
  * measured. */
 double dl_device_sustained(const struct dl_device *device, enum dl_precision precision);
 
+/* Attained by long streams [byte/s]. */
+double dl_device_stream_bandwidth(const struct dl_device *device);
+/* Integer instructions per second: they compute indices. Before Volta they run on all fp32 lanes,
+ * from then on on 64 of a unit. NAN: no fp32 rate. */
+double dl_device_integer_rate(const struct dl_device *device);
+
 bool dl_device_same_architecture(const struct dl_device *a, const struct dl_device *b);
 
 /* What large GEMMs sustain [flop/s]; where that is not measured, the share of the peak that a

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "model/machine/device.h"
+#include "model/machine/kernel_batchnorm.h"
 #include "model/machine/kernel_model.h"
 
 /* F-KERNEL-ROOFLINE: models for devices without samples, for GEMMs and for convolutions by pass.
@@ -43,9 +44,6 @@ static const struct dl_kernel_model GENERIC_CONV[] = {
 };
 /* Matrix units: no Winograd, channels padded. */
 static const double MATRIX_GAIN_3X3 = 1.1, MATRIX_CHANNEL_MULTIPLE = 8.0;
-/* Fraction of the datasheet's bandwidth that long streams attain, where the device file has none;
- * 0.75 to 0.85 are usual (unverified). */
-static const double GENERIC_BANDWIDTH_FRAC = 0.8;
 static const double GENERIC_LATENCY_S = 5e-6; /* a short kernel, start to end (unverified) */
 /* Further uncertainty (log scale) of times outside the measured pass, precision or device. Devices:
  * 90th percentile of |log error| / 1.645 when one device's model predicts another's published
@@ -65,7 +63,6 @@ static const double DEPTHWISE_FRAC[DL_PASSES] = {0.5, 0.4, 0.2, 0.5};
  * L40S (29 to 32); weights: printed by Paddle's pull requests 46332 and 46896 for PyTorch on a V100
  * (36); data: what these leave of the whole of the three passes (92). */
 static const double DEPTHWISE_INSTRUCTIONS[DL_PASSES] = {30.0, 26.0, 36.0, 0.0};
-static const double INTEGER_LANES = 64.0; /* of a unit, from Volta on */
 static const double DEPTHWISE_SIGMA = 0.4;
 static const double STREAM_SIGMA = 0.15; /* (unverified) */
 
@@ -84,17 +81,9 @@ static const double FLASH2_LATER = 1.6;
  * kernel: a library splits the long sum of a weight gradient, the forward model does not. */
 static const double CONV_BACKWARD[DL_PASSES] = {1.0, 1.23, 1.20, 1.0};
 
-static double or_else(double value, double fallback) { return dl_known(value) ? value : fallback; }
-
-static double stream_bandwidth(const struct dl_device *device) {
-    return device->memory_bandwidth_bytes_per_s *
-           or_else(device->memory_efficiency, GENERIC_BANDWIDTH_FRAC);
-}
-
 static double device_latency(const struct dl_device *device) {
-    return or_else(device->kernel_latency_s, GENERIC_LATENCY_S);
+    return dl_known(device->kernel_latency_s) ? device->kernel_latency_s : GENERIC_LATENCY_S;
 }
-
 /* F-KERNEL-STREAM: t = launches latency + bytes / (efficiency bandwidth); faster where the bytes
  * fit in the cache. */
 static void stream_time(const struct dl_device *device, const struct dl_kernel *kernel,
@@ -106,7 +95,7 @@ static void stream_time(const struct dl_device *device, const struct dl_kernel *
         speedup += (CACHE_SPEEDUP - 1.0) / (1.0 + ratio * ratio);
     }
     double latency_s = fmax(kernel->launches, 1.0) * device_latency(device);
-    double memory_s = bytes / (stream_bandwidth(device) * share * speedup);
+    double memory_s = bytes / (dl_device_stream_bandwidth(device) * share * speedup);
     out->time_s = latency_s + memory_s;
     out->sigma_log = STREAM_SIGMA;
     out->limit = latency_s > memory_s ? DL_LIMIT_LATENCY : DL_LIMIT_MEMORY;
@@ -278,7 +267,7 @@ static void model_time(const struct dl_device *device, const struct dl_device *o
     struct dl_kernel_model_scale scale = {1.0, 1.0, 1.0, 1.0};
     if (owner != device || fitted != precision) {
         if (kernel->op != DL_OP_STREAM) scale.rate = rate_ratio(device, precision, owner, fitted);
-        scale.bandwidth = stream_bandwidth(device) / stream_bandwidth(owner);
+        scale.bandwidth = dl_device_stream_bandwidth(device) / dl_device_stream_bandwidth(owner);
         scale.latency = device_latency(device) / device_latency(owner);
         scale.half = half_scale(device, owner, &scale);
     }
@@ -313,7 +302,7 @@ static void roofline_time(const struct dl_device *device, enum dl_precision prec
                           const struct dl_kernel *kernel, struct dl_kernel_time *out) {
     double peak = dl_device_peak(device, precision);
     struct dl_kernel_model_scale scale = {.rate = peak,
-                                          .bandwidth = stream_bandwidth(device),
+                                          .bandwidth = dl_device_stream_bandwidth(device),
                                           .latency = device_latency(device),
                                           .half = 1.0};
     struct dl_kernel_model_shape shape;
@@ -333,18 +322,6 @@ static void roofline_time(const struct dl_device *device, enum dl_precision prec
     out->origin_device = device->name;
 }
 
-/* Integer instructions per second: they compute indices. Before Volta they run on all fp32 lanes,
- * from then on on 64 of a unit. NAN: no fp32 rate. */
-static double integer_rate(const struct dl_device *device) {
-    static const char *const before[] = {"kepler", "maxwell", "pascal"};
-    const double fp32 = dl_device_peak(device, DL_FP32) / 2.0;
-    for (size_t i = 0; i < sizeof before / sizeof before[0]; i++)
-        if (device->architecture != NULL && strcmp(device->architecture, before[i]) == 0)
-            return fp32;
-    const double integers = INTEGER_LANES * (double)device->unit_count * device->clock_hz;
-    return integers > 0.0 ? fmin(fp32, integers) : fp32;
-}
-
 /* F-KERNEL-DEPTHWISE: t = launches latency + max(bytes / (share bandwidth), taps points
  * instructions / integer rate). Points: of the output; of the input for its gradient, where each
  * tap is looked at. The second term: 32-bit numbers on a GPU, where frameworks run their own
@@ -361,7 +338,7 @@ static void depthwise_time(const struct dl_device *device, enum dl_precision pre
     double steps = kernel->batch * kernel->out_channels * DEPTHWISE_INSTRUCTIONS[kernel->pass];
     for (int d = 0; d < DL_DIMS; d++) steps *= points[d] * kernel->kernel[d];
     const double latency_s = fmax(kernel->launches, 1.0) * device_latency(device),
-                 issue_s = steps / integer_rate(device);
+                 issue_s = steps / dl_device_integer_rate(device);
     if (!(latency_s + issue_s > out->time_s)) return;
     out->time_s = latency_s + issue_s;
     out->limit = issue_s > latency_s ? DL_LIMIT_COMPUTE : DL_LIMIT_LATENCY;
@@ -383,6 +360,14 @@ static double work_factor(const struct dl_device *device, enum dl_precision prec
     return 1.0;
 }
 
+/* Place of a model's precision among those that serve `wanted`. */
+static int rank_of(enum dl_precision wanted, const struct dl_kernel_model *model) {
+    const enum dl_precision *p = stand_ins(wanted);
+    int rank = 0;
+    for (; *p != DL_PRECISIONS && (int)*p != model->precision; p++) rank++;
+    return rank;
+}
+
 /* The model for a kernel and its *owner, `device` at first: the device's own, else the borrowed
  * one, which its owner may have borrowed too; one of the same arithmetic before one of another.
  * Streams by another device's bandwidth would know less than the datasheet, unless both are of one
@@ -401,7 +386,8 @@ static const struct dl_kernel_model *choose_owner(const struct dl_device **owner
     if (own != NULL && of_pass && same_rate(device, (enum dl_precision)own->precision, precision))
         return own;
     if (lent == NULL ||
-        (own != NULL && !same_rate(lender, (enum dl_precision)lent->precision, precision)))
+        (own != NULL && !same_rate(lender, (enum dl_precision)lent->precision, precision) &&
+         rank_of(precision, own) <= rank_of(precision, lent)))
         return own;
     *owner = lender;
     return lent;
@@ -424,7 +410,8 @@ static void shape_time(const struct dl_device *device, enum dl_precision precisi
 }
 
 /* F-KERNEL-LAWS: passes and masks have models or samples of several libraries. Causal attention
- * takes at most as long as full attention, the backward pass at least as long as the forward one. */
+ * takes at most as long as full attention, the backward pass at least as long as the forward
+ * one. */
 static void attention_time_s(const struct dl_device *device, enum dl_precision precision,
                              const struct dl_kernel *kernel, struct dl_kernel_time *out) {
     struct dl_attention_shape shape = {.batch = kernel->batch,
@@ -459,31 +446,14 @@ double dl_kernel_call_s(const struct dl_device *device, enum dl_precision precis
     return model != NULL ? model->correction.call_s : NAN;
 }
 
-/* F-BATCHNORM-CHANNELS: cuDNN normalizes a channel in NCHW on one unit, which moves UNIT_BYTES a
- * clock at most: with 64 channels half of the bandwidth on A100 and H100, 0.9 of a V100's. The
- * backward pass, which reads its tensors twice between two sums, takes BACKWARD times the time of
- * its bytes on each of them (hta-traces, triosim-trace). Before Volta F-DEVICE-NORM says all. */
-static double batchnorm_factor(const struct dl_device *device, const struct dl_kernel *kernel) {
-    static const double UNIT_BYTES = 10.5, BACKWARD = 1.12;
-    const double share = kernel->m * UNIT_BYTES * device->clock_hz / stream_bandwidth(device),
-                 pass = kernel->pass == DL_FORWARD ? 1.0 : BACKWARD;
-    return share > 0.0 ? pass * cbrt(1.0 + 1.0 / (share * share * share)) : 1.0;
-}
-
-static bool is_batchnorm_by_channel(const struct dl_device *device,
-                                    const struct dl_kernel *kernel) {
-    return kernel->op == DL_OP_STREAM && kernel->work == DL_WORK_BATCHNORM && kernel->m > 0.0 &&
-           device->kind == DL_DEVICE_GPU && !dl_known(device->scales.norm_scale);
-}
-
 void dl_kernel_time(const struct dl_device *device, enum dl_precision precision,
                     const struct dl_kernel *kernel, struct dl_kernel_time *out) {
     if (kernel->has_type) precision = kernel->type;
-    if (is_batchnorm_by_channel(device, kernel)) {
+    if (dl_batchnorm_by_channel(device, kernel)) {
         struct dl_kernel bytes = *kernel;
         bytes.m = 0.0;
         shape_time(device, precision, &bytes, out);
-        out->time_s *= batchnorm_factor(device, kernel);
+        out->time_s *= dl_batchnorm_factor(device, kernel);
     } else if (kernel->op == DL_OP_ATTENTION) {
         attention_time_s(device, precision, kernel, out);
     } else {

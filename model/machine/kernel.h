@@ -188,7 +188,7 @@ struct dl_kernel_time {
 void dl_kernel_time(const struct dl_device *device, enum dl_precision precision,
                     const struct dl_kernel *kernel, struct dl_kernel_time *out);
 
-/* Whether a device has kernels of attention later than FlashAttention-2: asynchronous matrix units. */
+/* Whether a device has kernels of attention later than FlashAttention-2: Hopper, Blackwell. */
 bool dl_kernel_has_later_attention(const struct dl_device *device);
 
 /* Shortest time [s] of a call that a host timed from outside, where samples of the kernel's model
