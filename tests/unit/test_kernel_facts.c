@@ -11,6 +11,7 @@
 
 #include "model/framework/cost.h"
 #include "model/framework/facts.h"
+#include "model/machine/kernel_batchnorm.h"
 #include "model/workload/workload.h"
 #include "tests/check.h"
 #include "tests/fake.h"
@@ -319,8 +320,79 @@ static void attention_asked_for(void **state) {
     }
 }
 
+static struct dl_kernel conv_of(enum dl_pass pass, double channels, double size, double taps) {
+    const double in[DL_DIMS] = {1, size, size}, kernel[DL_DIMS] = {1, taps, taps},
+                 one[DL_DIMS] = {1, 1, 1}, pad[DL_DIMS] = {0, (taps - 1) / 2, (taps - 1) / 2};
+    return dl_kernel_conv(pass, 2, channels, 8, 1, in, kernel, one, pad, one);
+}
+
+/* F-CONV-LAYOUT by hand, two images of fp32. 3x3 over 16 channels of 8 x 8 to 8 channels:
+ * 2 (16 + 8) 64 elements. 7 x 7: 49 elements of 4 bytes fill no words of 16 bytes and
+ * count twice. */
+static void layout_copies(void **state) {
+    (void)state;
+    const struct {
+        enum dl_pass pass;
+        double channels, size, taps, elements;
+    } cases[] = {{DL_FORWARD, 16, 8, 3, 3072},
+                 {DL_FORWARD, 16, 8, 1, 0},
+                 {DL_FORWARD, 16, 7, 1, 4704},
+                 {DL_FORWARD, 3, 8, 3, 0},
+                 {DL_BACKWARD_DATA, 3, 8, 3, 1408}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct dl_kernel conv =
+            conv_of(cases[i].pass, cases[i].channels, cases[i].size, cases[i].taps);
+        check_close(dl_conv_copied_elements(&conv, 4), cases[i].elements, 1e-12);
+    }
+}
+
+/* F-BATCHNORM-CHANNELS by hand: 100 channels at 1 GHz move 1,050 GB/s, as much as the memory here,
+ * so a pass takes 2^(1/3) times the time of its bytes; with twice the channels (9/8)^(1/3). */
+static void channels_of_batchnorm(void **state) {
+    (void)state;
+    struct dl_fake f;
+    fake_make(&f);
+    f.device.kind = DL_DEVICE_GPU;
+    f.device.scales.norm_scale = NAN;
+    f.device.clock_hz = dl_device_stream_bandwidth(&f.device) / 1050;
+    struct dl_kernel norm = {.op = DL_OP_STREAM, .work = DL_WORK_BATCHNORM, .m = 100};
+    assert_true(dl_batchnorm_by_channel(&f.device, &norm));
+    check_close(dl_batchnorm_factor(&f.device, &norm), cbrt(2), 1e-12);
+    norm.m = 200;
+    check_close(dl_batchnorm_factor(&f.device, &norm), cbrt(1.125), 1e-12);
+    norm.pass = DL_BACKWARD_DATA;
+    check_close(dl_batchnorm_factor(&f.device, &norm), 1.12 * cbrt(1.125), 1e-12);
+    f.device.scales.norm_scale = 2; /* before Volta F-DEVICE-NORM says all */
+    assert_false(dl_batchnorm_by_channel(&f.device, &norm));
+    dl_arena_free(&f.arena);
+}
+
+/* F-POOL-BACKWARD by hand: max pooling 3 x 3 of stride 2 over 2 x 4 x 4; an element lies in
+ * ceil(3 / 2)^2 = 4 windows, of which PyTorch reads 2 elements each. */
+static void pooling_of_pytorch(void **state) {
+    (void)state;
+    struct dl_arena arena = {0};
+    struct dl_workload w;
+    struct dl_err err = {0};
+    const char *text = "{'format':'dlmodel-workload','version':1,'name':'w','summary':'s',"
+                       "'source':'x','input':{'channels':2,'size':[4,4]},'layers':["
+                       "{'kind':'conv','out':2,'kernel':3,'pad':1},"
+                       "{'kind':'maxpool','kernel':3,'stride':2,'pad':1}]}";
+    assert_int_equal(load_text(text, NULL, 0, &arena, &w, &err), DL_OK);
+    const struct dl_layer *layer = &w.layers[1];
+    struct dl_kernel kernels[DL_LAYER_KERNELS];
+    struct dl_kernel_facts facts = {.pooling = DL_POOLING_INDICES};
+    assert_int_equal(layer->kind->kernels(layer, &facts, DL_BACKWARD_DATA, 1, kernels), 1);
+    check_close(kernels[0].read_elements, 4 * 2 * 32, 1e-12);
+    check_close(kernels[0].write_elements, 32, 1e-12);
+    dl_arena_free(&arena);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(bert_layer),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(layout_copies),
+                                       cmocka_unit_test(channels_of_batchnorm),
+                                       cmocka_unit_test(pooling_of_pytorch),
+                                       cmocka_unit_test(bert_layer),
                                        cmocka_unit_test(mixed_types),
                                        cmocka_unit_test(resnet_launches),
                                        cmocka_unit_test(layouts),
