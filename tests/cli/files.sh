@@ -117,6 +117,10 @@ run predict --plan tests/fixtures/runs/titan_flavor_qwen3.toml -s 8x8xh100
 has 'devices by the system' ' 64 '
 for file in composer.yaml nemo.yaml megatron_argument_dump.log deepspeed.json; do
     run search --plan tests/fixtures/runs/$file -s dgx-h100 --gpus 16 -w gpt2_large --top 1
+    case $file in *.yaml) if [ "$status" -eq 6 ]; then
+        check "search: $file" 6 'built without libyaml'
+        continue
+    fi ;; esac
     check "search: $file" 0
 done
 printf 'NCCL_ALGO=Ring\nSLURM_GPUS_ON_NODE=2\nSLURM_JOB_NUM_NODES=3\n' > "$SCRATCH/environment.txt"
