@@ -149,7 +149,7 @@ static void remark(const struct dl_context *context, const struct dl_captured *c
     if (captured->too_many)
         context->note(context, "warning: commands beyond the first 1000 are left out");
     if (training >= 0 && others > 0)
-        context->note(context, "commands captured besides: %d; --commands prints all", others);
+        context->note(context, "other commands captured: %d; --commands prints all", others);
 }
 
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,

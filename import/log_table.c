@@ -387,7 +387,7 @@ enum dl_code dl_log_table(struct dl_context *context, const char *path, const ch
     return DL_OK;
 }
 
-/* A table's header has no blanks around its commas; the columns of nvidia-smi are told by one. */
+/* The header of a table has no blanks around its commas; one column identifies nvidia-smi. */
 static bool may_be_log(const char *head, size_t length) {
     int commas = 0;
     bool prose = false;

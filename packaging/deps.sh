@@ -5,7 +5,7 @@
 #   build   compiler and the libraries that dlmodel links
 #   demo    also what a calibration of a CPU measures with, and gnuplot
 #   check   also what the tests need (default), a real Slurm and PyTorch among them: what is not there is counted as skipped
-#   rest    also what `make check-all` tests besides: Chromium and proxies for the page of `serve`, clang for the fuzzers; from PyPI into
+#   rest    also what `make check-all` also tests: Chromium and proxies for the page of `serve`, clang for the fuzzers; from PyPI into
 #           build/python, axe-core (rules of accessibility), Schemathesis (requests from the OpenAPI document) and PyTorch with torchvision,
 #           timm, transformers and diffusers (6 GB; models that tests record)
 #   all     also what coverage, valgrind and static analysis need, which are run by hand

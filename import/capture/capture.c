@@ -104,7 +104,7 @@ static int add_functions(const struct folder *folder, const char *const *names,
     return count;
 }
 
-/* The environment that the script has besides its own. */
+/* Variables added to the environment of the script. */
 static int variables_of(const struct folder *folder, struct dl_arena *arena, struct variable *out) {
     const char *path = getenv("PATH");
     int count = 0;

@@ -66,7 +66,7 @@ const struct dl_argument_class dl_maxtext_classes[] = {
 
 /* ---- the model ---- */
 
-/* What a kind of decoder is beside its numbers. */
+/* Properties of a kind of decoder that are no numbers. */
 static const struct decoder {
     const char *name, *parameters;
     bool windows; /* sliding_window_size is that of its local layers */

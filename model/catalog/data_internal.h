@@ -41,7 +41,7 @@ enum dl_code dl_data_set_named(const struct dl_data *data, enum dl_data_kind kin
                                const struct dl_schema *schema, struct dl_arena *arena,
                                struct dl_err *err);
 
-/* Sets the row of optimizers.json that a loaded framework names. DL_ERR_INPUT: there is none. */
+/* Sets the row of optimizers.json that a loaded framework names. DL_ERR_INPUT: no such row. */
 enum dl_code dl_data_optimizer(const struct dl_data *data, struct dl_framework *framework,
                                const struct dl_json *doc, struct dl_arena *arena,
                                struct dl_err *err);

@@ -39,7 +39,7 @@ struct row {
     const char *device, *node_of, *network_of, *word, *source, *notes;
 };
 
-/* The row in the first data directory that has one, by the column that is asked for. */
+/* The row in the first data directory that has one, by the requested column. */
 static enum dl_code find_row(const struct dl_data *data, bool by_word, const char *text,
                              struct dl_arena *arena, struct row *out, bool *found,
                              struct dl_err *err) {

@@ -166,7 +166,7 @@ const char *dl_json_with_number(const struct dl_json *doc, const char *const *pa
                                 struct dl_arena *arena);
 
 bool dl_json_has(const struct dl_json *doc, const char *key); /* a member of the top level */
-/* A string of the top level; NULL: there is none. */
+/* A string at the top level; NULL if absent. */
 const char *dl_json_string(const struct dl_json *doc, const char *key);
 const char *dl_json_name(const struct dl_json *doc); /* the file's name */
 

@@ -64,7 +64,7 @@ struct dl_stage_time {
 struct dl_stage_schedule {
     const struct dl_stage_time *times; /* first stage first; NULL: not requested, or no pipeline */
     double micro_batches;
-    double message_s; /* between neighbouring stages; 0: hidden, or there is none */
+    double message_s; /* between neighbouring stages; 0: hidden or no message */
     bool blocks;      /* a stage waits for each of its messages */
 };
 

@@ -24,7 +24,7 @@ struct dl_export {
 extern const struct dl_export dl_exports[]; /* ended by name NULL */
 extern const char *const dl_export_names[]; /* "megatron", ..., NULL */
 
-/* The format by its name; NULL: there is none. */
+/* The format with that name; NULL: unknown. */
 const struct dl_export *dl_export_find(const char *name);
 /* DL_ERR_USAGE: what the framework of the plan, or the target, lacks. The text, in the arena, ends
  * with a new line. */

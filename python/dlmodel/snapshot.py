@@ -43,7 +43,7 @@ class Snapshot:
 
     def against(self, row: Mapping[str, Any]) -> dict[str, float]:
         """A predicted row (Answer.rows()) against the snapshot: errors in percent of the measured
-        peak. What a process holds beside the allocator (context) is in neither."""
+        peak. Memory outside the allocator (the context) is in neither."""
         def memory(key: str) -> float:
             return float(row.get("memory." + key) or 0)
         tensors = memory("total_bytes") - memory("context_bytes") - memory("reserved_bytes")

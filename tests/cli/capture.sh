@@ -39,7 +39,7 @@ says 'an environment that comes first in PATH trains nothing' test ! -e "$SCRATC
 run import launch "$SCRATCH/again.sh" --system dgx-h100 --skip-unknown
 check 'import reads the commands' 0
 run capture --system dgx-h100 -- bash "$SCRATCH/train.sh"
-check 'the launcher is imported' 0 'captured besides: 1'
+check 'the launcher is imported' 0 'other commands captured: 1'
 has 'with the nodes of Slurm' '--workload resnet50 .*--nodes 4 --devices-per-node 8$'
 run capture --system dgx-h100 --json -o "$SCRATCH/plan.json" -- sh -c 'exec torchrun --nproc_per_node 4 train.py --model vgg16'
 check 'a file of JSON' 0

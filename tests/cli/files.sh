@@ -107,7 +107,7 @@ has 'its devices' ' 32 '
 run predict --plan tests/fixtures/runs/megatron_offload.bash -s dgx-h100
 check 'what is not modelled' 0 'not modelled, though it changes the prediction: optimizer_cpu_offload'
 run predict --plan tests/fixtures/runs/titan_flavor_qwen3.toml -s dgx-h100
-check 'a number of devices is asked for' 3 'how many are there\? Give --gpus N'
+check 'the number of devices is required' 3 'how many are there\? Give --gpus N'
 for more in '-n 8' '--gpus 64' '-n 16 -g 4'; do
     # shellcheck disable=SC2086
     run predict --plan tests/fixtures/runs/titan_flavor_qwen3.toml -s dgx-h100 $more

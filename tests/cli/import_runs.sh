@@ -97,7 +97,7 @@ T
 sed 's/llama31_405b/unheard_of_7b/' "$SCRATCH/recipe.sh" > "$SCRATCH/unknown.sh"
 runs=$SCRATCH
 plan recipe.sh megatron '' '--workload llama3_405b ' '--nodes 16 --devices-per-node 8' '--tp 8 --pp 8' '--zero 1' '--set seq=8192' '--precision fp8' '--recompute selective'
-said 'what the recipe decides is told' 'recipe "llama31_405b": it also decides context_parallel_size, micro_batch_size,'
+said 'what the recipe decides is reported' 'recipe "llama31_405b": it also decides context_parallel_size, micro_batch_size,'
 refused unknown.sh megatron '' 'unheard_of_7b: .*--workload'
 runs=tests/fixtures/runs
 

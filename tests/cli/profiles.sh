@@ -69,7 +69,7 @@ tr -d '\n ' < "$SCRATCH/out" > "$SCRATCH/flat" && mv "$SCRATCH/flat" "$SCRATCH/o
 has 'of as many iterations as given' '"name":"conv1","forward_s":0.005'
 sed 's/,10,2500000/,none,2500000/' "$SCRATCH/p.csv" > "$SCRATCH/bad.csv"
 run import trace "$SCRATCH/bad.csv" "$@" --batch 32
-check 'a number of instances that is none' 3 'bad.csv:2'
+check 'an invalid number of instances' 3 'bad.csv:2'
 grep -v layer "$SCRATCH/p.csv" > "$SCRATCH/bad.csv"
 run import trace "$SCRATCH/bad.csv" "$@" --batch 32
 check 'no layer' 3 'expected ranges of NVTX named layer:NAME:forward'

@@ -82,7 +82,7 @@ def main():
         text, wrong = s.call("predict", **arguments)
         check(f"mcp: {what} is an error of the tool, with its key", wrong and json.loads(text)["status"] >= 400, text)
     text, wrong = s.call("list", kind="cats")
-    check("mcp: list of what there is none of", wrong and "tools/list" in text, text)
+    check("mcp: unknown list", wrong and "tools/list" in text, text)
 
     for what, message, code in (
             ("no JSON", "{", -32700), ("a number", "3", -32600), ("an empty list", "[]", -32600),

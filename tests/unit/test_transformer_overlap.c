@@ -173,7 +173,7 @@ static void leading_layers_count(void **state) {
 }
 
 /* F-TRANSFORMER-BOUNDARY: 4 stages of 2 parts, 8 micro-batches, messages of 0.1 s: 29 of the 64
- * of a stage show where it waits for each, 14 where they pass beside its work: those of the first
+ * of a stage show where it waits for each, 14 where they overlap with its work: those of the first
  * and of the last micro-batches, which find no other pass to hide behind. Messages of 5 s outlast a
  * part's (3 + 6)/4 s: the links work without a pause, 186 s. By a simulation of every pass written
  * apart (test_oracle_pipeline has one). */

@@ -199,7 +199,7 @@ static void add_sums(const struct dl_transformer *tf, const struct dl_transforme
     out->data_exposed_s += shown_s;
     add_limits(&mapping->reduce, shown_s, &out->evidence);
     if (!dl_transformer_reduces_behind(tf)) return;
-    if (mapping->bound) /* beside backward and forward, with the gather */
+    if (mapping->bound) /* overlaps with backward and forward, as the gather does */
         add_beyond(&mapping->reduce, backward_s + forward_s, shown_s, &out->evidence);
     else
         add_hidden(&mapping->reduce, 1, reduce_s / mapping->buckets, backward_s, &out->evidence);

@@ -446,7 +446,7 @@ def record(factory: Union[nn.Module, Callable[[], nn.Module]], inputs: Inputs, b
 
 def compare(trace: Trace, other: Optional[Trace]) -> bool:
     """Sets sample shapes of `trace` from a second recording at another batch. False: the two differ
-    in more than extents, or there is none; then the first extent is assumed to be the batch."""
+    in more than extents, or is absent; then the first extent is assumed to be the batch."""
     same = other is not None and len(trace.values) == len(other.values) and all(
         a.name == b.name for a, b in zip(trace.ops, other.ops)) and len(trace.ops) == len(other.ops)
     for i, value in enumerate(trace.values):
