@@ -343,7 +343,7 @@ enum dl_code dl_pipe_least(struct dl_pipe *p, bool messages, struct dl_evidence 
 
 /* F-PIPE-BUBBLE: while others work, the slowest stage waits. Messages expose by how much the
  * pipeline takes longer with them, and all-reduces what is left of them after its end. The bound
- * hides messages, and all-reduces as far as the pipeline takes as long (F-FW-IDEAL). together: what
+ * hides messages, and all-reduces up to the time of the pipeline (F-FW-IDEAL). together: what
  * messages expose may count as waiting. */
 static enum dl_code run_pipeline(struct dl_pipe *p, bool together, struct dl_arena *arena,
                                  struct dl_evidence *e, struct dl_err *err) {

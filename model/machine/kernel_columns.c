@@ -72,8 +72,9 @@ static const struct dl_field columns[] = {
 
 const struct dl_schema dl_kernel_row_schema = {
     .name = "dlmodel-kernels",
-    .summary = "columns of a table of kernel times, as far as its operation has them; others are "
-               "kept and ignored",
+    .summary =
+        "columns of a table of kernel times; an operation needs only those that it has; others are "
+        "kept and ignored",
     .fields = columns,
 };
 

@@ -252,8 +252,8 @@ static void add_active(struct dl_limits *out, struct dl_limit_active limit) {
     out->active[at] = limit;
 }
 
-/* The known limits (L) and bottlenecks (B) of parallel training (Kahira et al., table V), as far as
- * this plan runs into them. */
+/* The known limits (L) and bottlenecks (B) of parallel training (Kahira et al., table V)
+ * that this plan reaches. */
 static void find_active(struct asker *a) {
     const struct dl_prediction *p = &a->base;
     const struct dl_memory *m = &p->memory;

@@ -2,7 +2,7 @@
  *
  * From the costs of the layers: the balance of all numbers of parts (one dynamic program), the
  * splits that plans need, and where plans are not left out for their time the memory of each
- * schedule on them, which depends on the micro-batches under way as far as they are fewer than the
+ * schedule on them, which depends on the micro-batches under way where they are fewer than the
  * schedule keeps. A plan is then its messages and a few sums (pipe.h): what dl_predict() gives
  * (property test).
  */

@@ -117,7 +117,7 @@ struct dl_layer {
     struct dl_shape in, out; /* in: of the first input */
     double in_elements;      /* of all inputs together */
 
-    /* Geometry, as far as the kind uses it. */
+    /* Geometry; which members count depends on the kind. */
     double kernel[DL_DIMS], stride[DL_DIMS], pad[DL_DIMS], dilation[DL_DIMS];
     double groups;
     double rows; /* of an embedding table */

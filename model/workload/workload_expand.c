@@ -67,7 +67,7 @@ int dl_build_find(const struct dl_build *b, const char *name, int otherwise) {
     return slot->name != NULL ? slot->layer : otherwise;
 }
 
-/* The parts as one text, as far as there is room; the length of all. */
+/* The parts as one text, cut to the room for it; returns the length of all. */
 static size_t join(char out[NAME_MAX_BYTES], const char *first, const char *second,
                    const char *third) {
     const char *const parts[] = {first, second, third};

@@ -45,8 +45,8 @@ const struct dl_option dl_input_options[] = {
      "framework correct the predictions",
      DL_TEXT(INPUT(words.measured))},
     {"plan", 0, "FILE", "What",
-     "script, configuration or log of a training, or the environment.txt of a job: its options as "
-     "far as they are not given (import FILE shows them)",
+     "script, configuration or log of a training, or the environment.txt of a job: options that "
+     "the command line leaves out (import FILE lists them)",
      NULL},
     {"strategy", 0, "NAME", "Plan",
      "parallel strategy, whose open ranks fill the nodes; predict and plot strategies also take "

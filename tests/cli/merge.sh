@@ -73,7 +73,7 @@ check 'a part beyond the last' 2 'I/N'
 printf 'system,nodez\niris-v100,1\n' > "$work/wrong.csv"
 run search --sweep "$work/wrong.csv"
 check 'a column that is no option' 3 'wrong.csv:1:1: error: nodez'
-# the job array, as far as it goes without Slurm
+# the job array, without Slurm
 cat > "$work/site.json" << 'END'
 {"format": "dlmodel-site", "version": 1, "name": "bed", "summary": "test", "system": "iris-v100", "device": "cpu", "devices_per_node": 1, "cores_per_node": 4,
  "partition": "bed", "time_limit_s": 600, "exclusive": false, "accounting": false, "login_shell": false, "python": "python3"}

@@ -14,7 +14,7 @@ struct pipe {
     struct dl_cost cost; /* of one micro-batch, all layers */
 };
 
-/* Without --micro-batch: four for each stage, as far as there are samples. */
+/* Without --micro-batch: four for each stage, at most one a sample. */
 static double micro_batch(const struct dl_plan *plan) {
     const double samples = plan->batch_per_device_samples * (double)plan->pp;
     if (plan->micro_batch_samples > 0) return fmin(plan->micro_batch_samples, samples);
