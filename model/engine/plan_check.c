@@ -163,17 +163,6 @@ static enum dl_code complete_batch(struct dl_plan *plan, double devices, struct 
     return DL_OK;
 }
 
-/* NVIDIA's, oldest first. -1: another vendor's. */
-static int generation_of(const char *architecture) {
-    static const char *const generations[] = {"kepler", "maxwell", "pascal", "volta",    "turing",
-                                              "ampere", "ada",     "hopper", "blackwell"};
-    for (int i = 0; architecture != NULL && i < (int)(sizeof generations / sizeof *generations);
-         i++) {
-        if (strncmp(architecture, generations[i], strlen(generations[i])) == 0) return i;
-    }
-    return -1;
-}
-
 /* Whether tokens can crowd on some experts. */
 static enum dl_code check_router(const struct dl_workload *workload, const struct dl_plan *plan,
                                  struct dl_err *err) {
@@ -196,12 +185,13 @@ enum dl_code dl_plan_check_support(const struct dl_system *system,
                                    struct dl_err *err) {
     const struct dl_device *device = system->device;
     const char *family = workload->family != NULL ? workload->family : "";
-    const int generation = generation_of(device->architecture);
+    const enum dl_generation generation = dl_generation_of(device->architecture);
     if (framework->trains == DL_TRAINS_TRANSFORMERS && !dl_known(workload->transformer_layers))
         return dl_fail(err, DL_ERR_USAGE, "%s is made for language models; %s is none",
                        framework->name, workload->name);
     if (framework->last_architecture != NULL && device->kind == DL_DEVICE_GPU &&
-        (generation < 0 || generation > generation_of(framework->last_architecture)))
+        (generation == DL_NO_GENERATION ||
+         generation > dl_generation_of(framework->last_architecture)))
         return dl_fail(err, DL_ERR_USAGE, "%s: its last release runs on GPUs up to %s; %s is %s",
                        framework->name, framework->last_architecture, device->name,
                        device->architecture != NULL ? device->architecture : "of another vendor");

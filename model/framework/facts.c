@@ -38,8 +38,8 @@ enum dl_attention_kernel dl_framework_attention(const struct dl_framework *frame
 }
 
 void dl_facts_on_device(struct dl_kernel_facts *facts, const struct dl_device *device) {
-    const char *architecture = device->architecture != NULL ? device->architecture : "";
-    const bool old = strcmp(architecture, "kepler") == 0 || strcmp(architecture, "maxwell") == 0;
+    const enum dl_generation generation = dl_generation_of(device->architecture);
+    const bool old = generation == DL_KEPLER || generation == DL_MAXWELL;
     facts->activation_copies = facts->activation_copies && has_matrix_units(device);
     /* read in the code of CUDA kernels; oneDNN and MKL keep weights in their own layout */
     if (device->kind == DL_DEVICE_CPU) {

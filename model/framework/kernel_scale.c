@@ -23,7 +23,7 @@ static double of_device(const struct dl_device *device, size_t member) {
 
 bool dl_attention_is_cudnn(const struct dl_framework *framework, const struct dl_device *device) {
     return framework->transformer.attention_library == DL_ATTENTION_SDPA &&
-           device->architecture != NULL && strcmp(device->architecture, "blackwell") == 0;
+           dl_generation_of(device->architecture) == DL_BLACKWELL;
 }
 
 /* Time of fused attention over that of the device's kernel-time models. */

@@ -258,11 +258,9 @@ double dl_device_stream_bandwidth(const struct dl_device *device) {
 static const double INTEGER_LANES = 64.0; /* of a unit, from Volta on */
 
 double dl_device_integer_rate(const struct dl_device *device) {
-    static const char *const before[] = {"kepler", "maxwell", "pascal"};
+    const enum dl_generation generation = dl_generation_of(device->architecture);
     const double fp32 = dl_device_peak(device, DL_FP32) / 2.0;
-    for (size_t i = 0; i < sizeof before / sizeof before[0]; i++)
-        if (device->architecture != NULL && strcmp(device->architecture, before[i]) == 0)
-            return fp32;
+    if (generation >= DL_KEPLER && generation < DL_VOLTA) return fp32;
     const double integers = INTEGER_LANES * (double)device->unit_count * device->clock_hz;
     return integers > 0.0 ? fmin(fp32, integers) : fp32;
 }
@@ -292,4 +290,17 @@ const char *dl_device_kernels_name(const struct dl_device *device) {
 
 const char *dl_device_architecture(const struct dl_device *device) {
     return device->architecture != NULL ? device->architecture : "";
+}
+
+enum dl_generation dl_generation_of(const char *architecture) {
+    static const struct {
+        const char *architecture;
+        enum dl_generation generation;
+    } rows[] = {{"kepler", DL_KEPLER},       {"maxwell", DL_MAXWELL},  {"pascal", DL_PASCAL},
+                {"volta", DL_VOLTA},         {"turing", DL_TURING},    {"ampere", DL_AMPERE},
+                {"ampere-rtx", DL_AMPERE},   {"ada", DL_ADA},          {"hopper", DL_HOPPER},
+                {"blackwell", DL_BLACKWELL}, {"blackwell-rtx", DL_ADA}};
+    for (size_t i = 0; architecture != NULL && i < sizeof rows / sizeof rows[0]; i++)
+        if (strcmp(architecture, rows[i].architecture) == 0) return rows[i].generation;
+    return DL_NO_GENERATION;
 }

@@ -127,4 +127,20 @@ const char *dl_device_kernels_name(const struct dl_device *device);
 /* "" where the file names none. */
 const char *dl_device_architecture(const struct dl_device *device);
 
+/* Generations of NVIDIA's GPUs, oldest first, by the kernels that they run: blackwell-rtx has the
+ * matrix instructions of Ada. DL_NO_GENERATION: another vendor's architecture, or unknown. */
+enum dl_generation {
+    DL_NO_GENERATION = -1,
+    DL_KEPLER,
+    DL_MAXWELL,
+    DL_PASCAL,
+    DL_VOLTA,
+    DL_TURING,
+    DL_AMPERE,
+    DL_ADA,
+    DL_HOPPER,
+    DL_BLACKWELL,
+};
+enum dl_generation dl_generation_of(const char *architecture);
+
 #endif

@@ -234,8 +234,7 @@ static double rate_ratio(const struct dl_device *device, enum dl_precision preci
 }
 
 bool dl_kernel_has_later_attention(const struct dl_device *device) {
-    return device->architecture != NULL && (strcmp(device->architecture, "hopper") == 0 ||
-                                            strcmp(device->architecture, "blackwell") == 0);
+    return dl_generation_of(device->architecture) >= DL_HOPPER;
 }
 
 /* Corrections for attention variants that the model was not fitted to. */
