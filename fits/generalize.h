@@ -37,11 +37,6 @@ enum dl_code dl_generalize(const struct dl_fit_rows *rows, const struct dl_const
                            const struct dl_generalize_choice *choice, struct dl_arena *arena,
                            struct dl_generalized *out, struct dl_err *err);
 
-/* Rows that may be judged: predicted and measured. */
-static inline bool dl_generalized_counts(const struct dl_generalized *g, size_t row) {
-    return dl_known(g->rows->rows[row].measured_s) && dl_known(g->held_out[row].iteration_s);
-}
-
 /* The group of a row. */
 const char *dl_fit_row_group(const struct dl_fit_row *row, enum dl_leave_out by);
 

@@ -63,8 +63,7 @@ enum dl_code dl_json_scan(struct dl_json *doc, struct dl_err *err);
 enum dl_code dl_json_check_keys(const struct dl_json *doc, const struct dl_json_node *object,
                                 const struct dl_json_path *path, struct dl_err *err);
 
-/* Offset after the white space, or after the string, number or word, at `at` of a valid text. */
-size_t dl_json_skip_space(const char *text, size_t length, size_t at);
+/* Offset after the string, number or word at `at` of a valid text. */
 size_t dl_json_skip_scalar(const char *text, size_t length, size_t at);
 
 /* Bytes of the UTF-8 character at `text`, 0 when it is not valid there. */

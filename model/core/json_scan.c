@@ -87,13 +87,6 @@ static enum dl_code unexpected(struct scan *s, const char *expected) {
 /* The current byte; 0 at the end. A byte of 0 is valid nowhere. */
 static unsigned char peek(const struct scan *s) { return (unsigned char)s->text[s->at]; }
 
-size_t dl_json_skip_space(const char *text, size_t length, size_t at) {
-    while (at < length &&
-           (text[at] == ' ' || text[at] == '\t' || text[at] == '\n' || text[at] == '\r'))
-        at++;
-    return at;
-}
-
 size_t dl_json_skip_scalar(const char *text, size_t length, size_t at) {
     if (at < length && text[at] == '"') {
         for (at++; at < length && text[at] != '"'; at++)

@@ -24,29 +24,6 @@ static struct dl_kernel conv_of(enum dl_pass pass, double batch, double channels
 
 static struct dl_rate RATES[] = {{DL_FP32, 0, 10e12, NULL, NAN}, {DL_FP16, 1, 80e12, NULL, NAN}};
 
-static struct dl_kernel_model plain_model(enum dl_op op, enum dl_precision precision) {
-    return (struct dl_kernel_model){.op = (int)op,
-                                    .pass = DL_FORWARD,
-                                    .precision = (int)precision,
-                                    .latency_s = 10e-6,
-                                    .rate_flop_per_s = 10e12,
-                                    .bandwidth_bytes_per_s = 500e9,
-                                    .gains.unaligned_gain = 1,
-                                    .gains.m_trans_gain = 1,
-                                    .gains.n_trans_gain = 1,
-                                    .gains.gain_3x3 = 1,
-                                    .gains.gain_5x5 = 1,
-                                    .gains.narrow_gain = 1,
-                                    .gains.pointwise_gain = 1,
-                                    .gains.padded_pointwise_gain = 1,
-                                    .gains.grouped_gain = 1,
-                                    .channel_multiple = 1,
-                                    .algorithms.tile_64_gain = 1,
-                                    .algorithms.tile_32_gain = 1,
-                                    .base_sigma_log = 0.2,
-                                    .correction.sigma_log = 0.1};
-}
-
 static void work_of_gemm(void **state) {
     (void)state;
     struct dl_kernel gemm = dl_kernel_gemm(DL_FORWARD, 3, 5, 7, 2);

@@ -15,27 +15,11 @@
 static struct dl_rate RATES[] = {{DL_FP32, 0, 10e12, NULL, NAN}, {DL_FP16, 1, 80e12, NULL, NAN}};
 
 static struct dl_kernel_model attention_model(void) {
-    return (struct dl_kernel_model){.op = DL_OP_ATTENTION,
-                                    .pass = DL_FORWARD,
-                                    .precision = DL_FP16,
-                                    .latency_s = 1e-9,
-                                    .rate_flop_per_s = 40e12,
-                                    .bandwidth_bytes_per_s = 500e9,
-                                    .gains.unaligned_gain = 1,
-                                    .gains.m_trans_gain = 1,
-                                    .gains.n_trans_gain = 1,
-                                    .gains.gain_3x3 = 1,
-                                    .gains.gain_5x5 = 1,
-                                    .gains.narrow_gain = 1,
-                                    .gains.pointwise_gain = 1,
-                                    .gains.padded_pointwise_gain = 1,
-                                    .gains.grouped_gain = 1,
-                                    .channel_multiple = 1,
-                                    .algorithms.tile_64_gain = 1,
-                                    .algorithms.tile_32_gain = 1,
-                                    .base_sigma_log = 0.2,
-                                    .correction.sigma_log = 0.1,
-                                    .correction.call_s = 3e-5};
+    struct dl_kernel_model model = plain_model(DL_OP_ATTENTION, DL_FP16);
+    model.latency_s = 1e-9;
+    model.rate_flop_per_s = 40e12;
+    model.correction.call_s = 3e-5;
+    return model;
 }
 
 static void pairs_of_attention(void **state) {
