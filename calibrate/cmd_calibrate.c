@@ -462,24 +462,18 @@ const struct dl_command dl_cmd_calibrate = {
     .summary = "measure this machine and write its profile",
     .usage = "[options]",
     .purpose =
-        "Measures GEMMs, convolutions, memory bandwidth, MPI messages and file access on this node "
-        "with probe programs, fits models to the samples, and writes the profile 'local', which "
-        "predict uses by default. On a machine with GPUs, when dlmodel was built with CUDA, the "
-        "GPUs "
-        "are the devices: calibrate measures GEMMs, convolutions, normalization, attention and "
-        "other "
-        "layers in every precision that they support, the optimizer step, host-device copies, "
-        "kernel "
-        "launches, and NCCL and MPI transfers between them. --list shows which probes can run here "
-        "and "
-        "why the others cannot. With --nodes N, inside a Slurm or PBS allocation or with "
-        "--hostfile, "
-        "calibrate also measures the network: it tries every pair of nodes first, and names and "
-        "drops "
-        "a node that does not answer or is slow with every partner. Finished samples are kept in "
-        "PROFILE.journal, so that --resume continues after Ctrl-C or a crash. The new profile "
-        "replaces "
-        "the old one only when it is complete.",
+        "Measures GEMMs, convolutions, memory bandwidth, MPI messages and file access on this "
+        "node with probe programs, fits models to the samples, and writes the profile 'local', "
+        "which predict uses by default. On a machine with GPUs, when dlmodel was built with CUDA, "
+        "the GPUs are the devices: calibrate measures GEMMs, convolutions, normalization, "
+        "attention and other layers in every precision that they support, the optimizer step, "
+        "host-device copies, kernel launches, and NCCL and MPI transfers between them. --list "
+        "shows which probes can run here and why the others cannot. With --nodes N, inside a "
+        "Slurm or PBS allocation or with --hostfile, calibrate also measures the network: it "
+        "tries every pair of nodes first, and names and drops a node that does not answer or is "
+        "slow with every partner. Finished samples are kept in PROFILE.journal, so that --resume "
+        "continues after Ctrl-C or a crash. The new profile replaces the old one only when it is "
+        "complete.",
     .examples = examples,
     .options = tables,
     .run = calibrate,

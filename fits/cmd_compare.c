@@ -60,8 +60,7 @@ static const struct dl_option compare_options[] = {
      DL_REPEATED},
     {"shard", 0, "I/N", "Rows",
      "with --rows --csv: only part I (from 0) of N of the rows, for `merge`; rows that explain "
-     "each "
-     "other stay together",
+     "each other stay together",
      NULL},
     {"leave-out", 0, "COLUMN", "Fit",
      "for each value of that column, fit without its rows and predict them", NULL},
@@ -71,8 +70,7 @@ static const struct dl_option compare_options[] = {
      NULL},
     {"intervals", 0, "FILE", "Fit",
      "with --generalize source: write the spread of these errors, from which predictions have "
-     "their "
-     "intervals (data/intervals.json)",
+     "their intervals (data/intervals.json)",
      NULL},
     {"tables", 0, "DIR", "Fit",
      "with --generalize: also write its tables, anchored ones, decisions, learning curve and "

@@ -233,21 +233,19 @@ const struct dl_command dl_cmd_import = {
         "directly. Of nvidia-smi's and dcgmi's power: the median of a device at work.\n"
         "megatron, nemo, torchtitan: a training run - a launch script of Megatron-LM or "
         "Megatron-DeepSpeed, the table of arguments that such a run prints when it starts (the "
-        "most "
-        "reliable: give the log), YAML of Megatron's tests, NeMo and Megatron-Bridge, torchtitan's "
-        "TOML. Prints the command line of predict for the same model and plan, or with --json its "
-        "parts. Nothing of the file is executed: variables, arrays, functions, conditions and "
-        "arithmetic of a script are evaluated where the file determines them; assumptions are "
-        "listed (--env sets a variable, --args the script's arguments, --ranks the number of "
-        "devices). A recipe is known by its name; what it decides beyond the file is said. "
-        "Three lists "
-        "follow: arguments that are taken, that cost no time, and that would change the prediction "
-        "and are not modelled. An argument that looks like a degree, a precision, a compiler or an "
-        "offload and is not known is an error. predict --export writes such files.",
+        "most reliable: give the log), YAML of Megatron's tests, NeMo and Megatron-Bridge, "
+        "torchtitan's TOML. Prints the command line of predict for the same model and plan, or "
+        "with --json its parts. Nothing of the file is executed: variables, arrays, functions, "
+        "conditions and arithmetic of a script are evaluated where the file determines them; "
+        "assumptions are listed (--env sets a variable, --args the script's arguments, --ranks "
+        "the number of devices). A recipe is known by its name; what it decides beyond the file "
+        "is said. Three lists follow: arguments that are taken, that cost no time, and that would "
+        "change the prediction and are not modelled. An argument that looks like a degree, a "
+        "precision, a compiler or an offload and is not known is an error. predict --export "
+        "writes such files.",
     .examples = examples,
     .words = "onnx config nccl-tests osu trace log megatron nemo torchtitan deepspeed accelerate "
-             "composer "
-             "maxtext launch",
+             "composer maxtext launch",
     .options = tables,
     .exit_notes =
         "3 when a model has operators that map to no layer, without --skip-unknown; 6 for "

@@ -73,8 +73,7 @@ static const struct dl_option slurm_options[] = {
      DL_INTEGER(CHOICE(most_repeats), .min = 6, .max = 1000)},
     {"sweep", 0, "FILE", "Runs",
      "submit: instead of runs a job array of 'dlmodel search --sweep FILE'; options of search "
-     "after "
-     "--",
+     "after --",
      DL_TEXT(CHOICE(sweep))},
     {"parts", 0, "N", "Runs", "tasks of the array of --sweep; default 4",
      DL_INTEGER(CHOICE(parts), .min = 1, .max = 100000)},
@@ -186,12 +185,10 @@ const struct dl_command dl_cmd_slurm = {
     .purpose =
         "script prints the job script of one run; submit creates a folder per run and submits it; "
         "status shows the progress of the runs; collect converts job logs and sacct data to a "
-        "table of "
-        "runs for 'dlmodel compare'; cancel cancels the jobs of the named runs. A site file "
-        "describes "
-        "the cluster. Each job monitors its nodes before and during the run, and marks a disturbed "
-        "run. State LOST: Slurm no longer knows the job; what it measured is kept. Of a requeued "
-        "job the last attempt counts.",
+        "table of runs for 'dlmodel compare'; cancel cancels the jobs of the named runs. A site "
+        "file describes the cluster. Each job monitors its nodes before and during the run, and "
+        "marks a disturbed run. State LOST: Slurm no longer knows the job; what it measured is "
+        "kept. Of a requeued job the last attempt counts.",
     .examples = examples,
     .words = "script submit status collect",
     .options = tables,

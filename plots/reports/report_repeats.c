@@ -215,11 +215,9 @@ static void method(struct dl_report *r, bool repeated) {
         "z-score above 3.5) are left out, as are rows without a value. Of repeats of a "
         "configuration the table gives the median and its 95 % interval from order statistics, "
         "which assumes no distribution; fewer than six runs have none. Levels are those of "
-        "Deep500: "
-        "2 training on one device, 3 distributed training (0, operators, and 1, a network, are "
-        "what dlmodel calibrate and slurm submit --profile measure). A run is disturbed when other "
-        "processes "
-        "used its nodes, or clocks fell.");
+        "Deep500: 2 training on one device, 3 distributed training (0, operators, and 1, a "
+        "network, are what dlmodel calibrate and slurm submit --profile measure). A run is "
+        "disturbed when other processes used its nodes, or clocks fell.");
     if (!repeated)
         dl_document_paragraph(&r->page, "No configuration was repeated six times: the runs have no "
                                         "interval. dlmodel slurm submit --method deep500 plans "

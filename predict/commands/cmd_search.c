@@ -65,8 +65,7 @@ static const struct dl_option own_options[] = {
      DL_REPEATED},
     {"jobs", 0, "NAME,...", "Search",
      "with --heterogeneous: place these networks, each trained for an epoch (--epochs N) on nodes "
-     "of "
-     "one kind, all at the same time",
+     "of one kind, all at the same time",
      DL_TEXT(ASKED(jobs))},
     {"place", 0, "nodes|stages|parts", "Search",
      "with --heterogeneous: what goes to which kind of node: whole replicas, some nodes left out "
@@ -273,8 +272,8 @@ static enum dl_code nothing(struct dl_context *context, const struct dl_search *
         return dl_fail(
             err, DL_ERR_NO,
             "no plan fits: sharded over all %lld devices, weights, gradients and optimizer states "
-            "still "
-            "exceed the %.4g GiB of a device; nearest: more --nodes, or a device with more memory",
+            "still exceed the %.4g GiB of a device; nearest: more --nodes, or a device with more "
+            "memory",
             (long long)(r->nodes[r->node_count - 1] * r->fixed.devices_per_node), capacity / gib);
     }
     const struct dl_plan plan = dl_search_plan(search, &found->nearest);
