@@ -6,7 +6,7 @@
 /* F-BATCHNORM-CHANNELS: cuDNN normalizes a channel in NCHW on one unit, which moves UNIT_BYTES a
  * clock at most: with 64 channels half of the bandwidth on A100 and H100, 0.9 of a V100's. The
  * backward pass, which reads its tensors twice between two sums, takes BACKWARD times the time of
- * its bytes on each of them (hta-traces, triosim-trace). Before Volta F-DEVICE-NORM holds instead. */
+ * its bytes on each of them (hta-traces, triosim-trace). F-DEVICE-NORM holds before Volta. */
 double dl_batchnorm_factor(const struct dl_device *device, const struct dl_kernel *kernel) {
     static const double UNIT_BYTES = 10.5, BACKWARD = 1.12;
     const double share =
