@@ -43,7 +43,7 @@ if (share && top < 100) { top = 100 }
 meaning = (measured ? 'points: measured; ' : '').'lines: predicted'.(!banded ? '' : groups > 1 && !many \
         ? '; bars at their ends: 80 % intervals' : '; band: 80 % interval')
 bottom = (low > 0.6 * top ? 0.5 * top : 0)
-round = 10**floor(log10(top) - 1)
+round = 0.5 * 10**floor(log10(top))
 bottom = (bottom > 0 ? round * floor(bottom / round) : 0)
 set ylabel what.(bottom > 0 && !many ? sprintf(', axis from %g', bottom) : '')
 set yrange [bottom : 1.06 * top - 0.06 * bottom]

@@ -69,15 +69,16 @@ static enum dl_code name(struct dl_context *context, const struct dl_plot_one *p
         slowest = s;
         slow++;
     }
+    dl_plot_time_unit(p->prediction.iteration_s, out->parameters);
     out->title = dl_arena_printf(
-        arena, "%s, %s pipeline: stages idle for %.0f %% of the first %.4g ms%s",
+        arena, "%s, %s pipeline: stages idle for %.0f %% of the first %.4g %s%s",
         p->inputs.workload->name, dl_schedule_names[o->schedule],
-        100 * (1 - all_s / (o->stages * end_s)), 1e3 * end_s,
+        100 * (1 - all_s / (o->stages * end_s)), end_s / out->parameters[1].number,
+        out->parameters[0].text,
         slow == 1 ? dl_arena_printf(arena, "; stage %d is the slowest", slowest + 1) : "");
     out->subtitle = dl_plot_join(arena, p->details,
                                  dl_arena_printf(arena, "%lld-way tensor, %lld-way data parallel",
                                                  (long long)p->plan.tp, (long long)p->plan.dp));
-    dl_plot_time_unit(p->prediction.iteration_s, out->parameters);
     out->blocks = (struct dl_plot_blocks){.lanes = true,
                                           .first = 2,
                                           .count = REST,
