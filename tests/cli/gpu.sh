@@ -365,12 +365,13 @@ unset FAKE_RANK FAKE_CALL DLMODEL_PATIENCE_S
 gpu - 2 calibrate --quick --resume -o "$profile"
 check 'after a rank that hung --resume completes' 0
 
-# 8 times killed at another moment, each after at least one more sample
+# 8 times killed at another moment, each after at least one more sample; a calibration that ends first begins again
 rm -f "$profile"
 some=gpu-gemm,gpu-batch,gpu-norm,gpu-layernorm,gpu-copy,nccl-allreduce,nccl-broadcast
 finished() { grep -c '"sample"' "$journal" 2> /dev/null; }
-before=0 lost=0 round=0
-while [ $round -lt 8 ] && [ ! -e "$profile" ]; do
+before=0 lost=0 round=0 starts=0
+while [ $round -lt 8 ] && [ $starts -lt 100 ]; do
+    starts=$((starts + 1))
     FAKE_CUDA_COUNT=2 LD_LIBRARY_PATH=$fakes PATH=$work/path "$DLMODEL" calibrate --quick --budget 16 --only $some --resume -o "$profile" \
         > /dev/null 2>&1 < /dev/null &
     pid=$!
@@ -381,10 +382,14 @@ while [ $round -lt 8 ] && [ ! -e "$profile" ]; do
         tries=$((tries + 1))
         sleep 0.05
     done
-    sleep "0.0$((round * 3 % 5))" # short enough that 8 rounds end before the calibration
+    sleep "0.0$((round * 3 % 5))" # short enough that 8 rounds usually end before the calibration
     kill -9 $pid 2> /dev/null
     wait $pid 2> /dev/null
-    [ -e "$profile" ] && break
+    if [ -e "$profile" ]; then
+        rm -f "$profile" "$journal"
+        before=0
+        continue
+    fi
     now=$(finished)
     [ "${now:-0}" -lt "$before" ] && lost=$((lost + 1))
     before=${now:-0}
