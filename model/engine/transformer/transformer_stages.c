@@ -93,7 +93,8 @@ static void even_stages(const struct dl_transformer_mapping *mapping,
         .layers = mapping->all_layers / pp,
         .forward_s = (kinds[0].forward_s + between * kinds[1].forward_s + kinds[2].forward_s) / pp,
         .backward_s =
-            (kinds[0].backward_s + between * kinds[1].backward_s + kinds[2].backward_s) / pp};
+            (kinds[0].backward_s + between * kinds[1].backward_s + kinds[2].backward_s) / pp,
+        .weights_s = (kinds[0].weights_s + between * kinds[1].weights_s + kinds[2].weights_s) / pp};
     kinds[0] = kinds[1] = kinds[2] = mean;
 }
 
