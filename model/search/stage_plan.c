@@ -294,8 +294,8 @@ static void stage_memory(const struct planner *p, const struct dl_stages *placed
     const char *unknown;
     make_pipe(p, own->kind, own->nodes, own->from, own->to, &pipe);
     dl_pipe_stage_memory(&pipe.p, pipe.stage,
-                         dl_pipeline_in_flight(DL_1F1B, s, placed->count, p->micro_batches, 1),
-                         p->layers, out, &unknown, false);
+                         dl_schedule_held_in_turn(s, placed->count, p->micro_batches, 1), p->layers,
+                         out, &unknown, false);
 }
 
 /* The whole job's plan on the nodes of the stage that sets the pace. */

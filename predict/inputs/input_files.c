@@ -235,7 +235,7 @@ const char *dl_inputs_plan_command(struct dl_context *context, const struct dl_o
         dl_text_printf(&line, " --zero %" PRId64, plan->shard);
     if (plan->pp > 1) {
         dl_text_printf(&line, " --schedule %s", dl_schedule_names[plan->schedule]);
-        if (plan->schedule == DL_INTERLEAVED && plan->virtual_stages > 0)
+        if (dl_schedules[plan->schedule]->most_parts > 1 && plan->virtual_stages > 0)
             dl_text_printf(&line, " --virtual-stages %" PRId64, plan->virtual_stages);
         dl_text_printf(&line, " --mapping %s", dl_mapping_names[plan->mapping]);
     }

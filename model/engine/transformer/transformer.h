@@ -189,6 +189,8 @@ struct dl_transformer_pass {
     struct dl_resource_use comm;                       /* its parts */
     double comm_error_s, comm_bytes, collective_count; /* bytes: sent by a rank */
     double host_operation_count;                       /* that the host issues beside the kernels */
+    double weights_s; /* of a backward pass the kernels of weights' gradients, then their part of
+                         step_s */
     /* all of it: device, gaps and communication, or the host when that takes longer */
     double step_s;
     double host_bound_s; /* F-PACED: by how much step_s grows for each e-fold of the host's time */

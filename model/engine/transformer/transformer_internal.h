@@ -20,6 +20,7 @@ struct dl_transformer_parts {
 
 struct dl_transformer_stage { /* of one micro-batch, all of it */
     double forward_s, backward_s, layers;
+    double weights_s; /* of backward_s gradients of weights */
 };
 
 /* One micro-batch on the slowest stage, and what the pipeline adds to all of them there. */

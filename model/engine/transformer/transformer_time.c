@@ -85,7 +85,7 @@ static void add_hidden(const struct dl_collective_time *t, double times, double 
 static double window_s(const struct dl_transformer_mapping *mapping,
                        const struct dl_transformer_choice *choice, double pass_s) {
     const double pp = (double)mapping->split.pp,
-                 v = choice->schedule == DL_INTERLEAVED ? (double)choice->virtual_stages : 1;
+                 v = dl_schedule_parts(choice->schedule, (double)choice->virtual_stages);
     return pass_s * (1 + (v - 1) * pp) / v;
 }
 
@@ -291,7 +291,7 @@ static void evaluate(const struct dl_transformer *tf, const struct dl_transforme
                      struct dl_transformer_result *out) {
     const int recompute = (int)choice->recompute;
     const double pp = (double)mapping->split.pp, m = choice->micro_batches;
-    const double v = choice->schedule == DL_INTERLEAVED ? (double)choice->virtual_stages : 1;
+    const double v = dl_schedule_parts(choice->schedule, (double)choice->virtual_stages);
     struct dl_evidence *e = &out->evidence;
     memset(out, 0, sizeof *out);
     const struct dl_transformer_pace pace =
