@@ -21,7 +21,7 @@ for path in sys.argv[1:]:
             print(path, row["id"])
 END
 status=$?
-says 'errors and coverage of each record follow from its prediction' [ "$status" = 0 -a ! -s "$SCRATCH/wrong" ]
+says 'errors and coverage of each record follow from its prediction' [ "$status$(cat "$SCRATCH/wrong")" = 0 ]
 else
     echo 'skip errors and coverage of each record follow from its prediction: no python3 (Debian package python3)'
 fi
@@ -32,14 +32,14 @@ cp -R data/. "$SCRATCH/data"
 head -n 4 data/runs/keras_aws.csv > "$SCRATCH/new.csv"
 run --data "$SCRATCH/data" compare "$SCRATCH/new.csv" --first-sight new
 check 'a source is recorded' 0
-says 'with a row for each run, under the columns of the record' [ "$(wc -l < "$SCRATCH/data/first_sight/new.csv")" = 4 -a \
-    "$(head -n 1 "$SCRATCH/data/first_sight/new.csv")" = file,id,source,kind,predicted,low,high,unit,measured,time_error_pct,in_interval,version,date ]
+says 'with a row for each run, under the columns of the record' [ "$(wc -l < "$SCRATCH/data/first_sight/new.csv") $(head -n 1 "$SCRATCH/data/first_sight/new.csv")" = \
+    '4 file,id,source,kind,predicted,low,high,unit,measured,time_error_pct,in_interval,version,date' ]
 says 'the record before it is unchanged' cmp -s data/first_sight/runs_3.csv "$SCRATCH/data/first_sight/runs_3.csv"
 run --data "$SCRATCH/data" compare "$SCRATCH/data/first_sight/new.csv" --csv
 cp "$SCRATCH/out" "$SCRATCH/recorded"
 run --data "$SCRATCH/data" compare "$SCRATCH/new.csv" --csv
 errors() { sed -n 's/^all-by-source,//p' "$1" | cut -d , -f 2-8; }
-says 'the record has the errors that compare prints' [ -n "$(errors "$SCRATCH/out")" -a "$(errors "$SCRATCH/out")" = "$(errors "$SCRATCH/recorded")" ]
+says 'the record has the errors that compare prints' [ "$(errors "$SCRATCH/out" | wc -l) $(errors "$SCRATCH/out")" = "1 $(errors "$SCRATCH/recorded")" ]
 run --data "$SCRATCH/data" compare "$SCRATCH/new.csv" --first-sight new
 check 'a name is recorded once' 2 'new.csv is there'
 run --data "$SCRATCH/data" compare "$SCRATCH/new.csv" --first-sight again
