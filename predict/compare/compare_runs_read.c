@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/core/synonym.h"
 #include "model/plan/plan_defaults.h"
 #include "model/core/csv_field.h"
 #include "model/network/collective.h"
@@ -289,6 +290,9 @@ static enum dl_code read_run(struct dl_run_rows *r, int row, struct dl_run_row *
                : metric != NULL  ? metric
                                  : run->why;
     DL_TRY(dl_run_plan_read(r, row, plan, err));
+    if (plan->shard_group == 0 && plan->devices_per_node > 1 &&
+        dl_name_shards_in_nodes(dl_run_cell(r, row, DL_RUN_FRAMEWORK)))
+        plan->shard_group = plan->devices_per_node;
     /* a reason without a text does not count */
     if (run->why != NULL) return DL_OK;
     struct dl_err inner = {0};
