@@ -26,7 +26,6 @@
 #include "model/engine/replica.h"
 #include "model/engine/strategies/strategy.h"
 #include "model/engine/transformer/micro_batch_builder.h"
-#include "model/engine/transformer/transformer_internal.h"
 
 int64_t dl_transformer_expert_ranks(const struct dl_transformer_split *s) {
     return s->ep * (s->ep_within_tp_cp > 0 ? s->ep_within_tp_cp : 1);
@@ -69,11 +68,6 @@ static struct dl_transformer_group expert_group(const struct dl_transformer_spli
         return (struct dl_transformer_group){dl_transformer_expert_replicas(s),
                                              dl_transformer_expert_ranks(s)};
     return (struct dl_transformer_group){s->dp * s->sp, s->dp > 1 ? s->tp * s->ep * stages : s->tp};
-}
-
-double dl_transformer_check_s(const struct dl_transformer *tf,
-                              const struct dl_transformer_split *split, double ranks) {
-    return split->nodes > 1 ? tf->framework->sync.check_peer_s * ranks : 0;
 }
 
 enum dl_code dl_transformer_collective(const struct dl_transformer *tf,
@@ -387,33 +381,6 @@ static double bucket_count(const struct dl_transformer *tf,
     const double count =
         dl_known(bytes) ? ceil(mapping->gradient_bytes / bytes) : mapping->stage_layers;
     return fmax(1, fmin(count, mapping->stage_layers + 2));
-}
-
-/* Collectives that carry gradients: DDP closes a bucket with the tensor that fills it, half of which
- * is beyond its size on average; or one call for everything. */
-static double gradient_calls(const struct dl_transformer *tf,
-                             const struct dl_transformer_mapping *mapping) {
-    const double bytes = tf->framework->sync.bucket_bytes,
-                 tensors = tf->tensor_count[DL_TRANSFORMER_BEFORE] +
-                           tf->tensor_count[DL_TRANSFORMER_AFTER] +
-                           mapping->stage_layers * tf->tensor_count[DL_TRANSFORMER_BODY];
-    if (!dl_transformer_reduces_behind(tf, mapping->shard) || !dl_known(bytes)) return 1;
-    return ceil(mapping->gradient_bytes / (bytes + mapping->gradient_bytes / tensors));
-}
-
-double dl_transformer_iteration_checks_s(const struct dl_transformer *tf,
-                                         const struct dl_transformer_mapping *mapping,
-                                         double backward_s) {
-    const struct dl_transformer_split *s = &mapping->split;
-    const double data = mapping->replicas, model = (double)(s->tp * s->pp),
-                 world = (double)(s->nodes * s->devices_per_node);
-    double sum = data > 1 ? gradient_calls(tf, mapping) * data : 0;
-    const double hidden_s =
-        dl_transformer_reduces_behind(tf, mapping->shard) && data > 1 ? backward_s : 0;
-    const double gather = mapping->shard > 0 && data > 1 ? data : 0;
-    sum = fmax(0, dl_transformer_check_s(tf, s, sum) - hidden_s);
-    /* the mean loss, the norm of gradients and a barrier */
-    return sum + dl_transformer_check_s(tf, s, gather + data + model + world);
 }
 
 /* F-TRANSFORMER-CONTENTION of the collectives that run next to backward. */
