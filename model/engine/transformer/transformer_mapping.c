@@ -26,6 +26,7 @@
 #include "model/engine/replica.h"
 #include "model/engine/strategies/strategy.h"
 #include "model/engine/transformer/micro_batch_builder.h"
+#include "model/engine/transformer/transformer_internal.h"
 
 int64_t dl_transformer_expert_ranks(const struct dl_transformer_split *s) {
     return s->ep * (s->ep_within_tp_cp > 0 ? s->ep_within_tp_cp : 1);
@@ -259,6 +260,10 @@ static void add_time(struct dl_collective_time *to, const struct dl_collective_t
     *to = sum;
 }
 
+static void repeat(struct dl_collective_time *time, double times) {
+    time->time_s *= times, time->latency_s *= times, time->bandwidth_s *= times;
+}
+
 /* F-TRANSFORMER-HYBRID: gradients summed over all data ranks so that each has its share; parameters
  * gathered from those that share them out. *between: the part between such groups. */
 static enum dl_code sum_gradients(const struct dl_transformer *tf,
@@ -350,7 +355,9 @@ static enum dl_code time_sync(const struct dl_transformer *tf, struct dl_transfo
     out->gather_bytes = elements * width;
     if (elements > 0) {
         struct dl_collective_time across;
-        DL_TRY(sum_gradients(tf, out, out->gradient_bytes, &out->reduce, &across, err));
+        const double calls = dl_transformer_gradient_calls(tf, out);
+        DL_TRY(sum_gradients(tf, out, out->gradient_bytes / calls, &out->reduce, &across, err));
+        repeat(&out->reduce, calls);
         if (out->shard > 0)
             DL_TRY(gather_parameters(tf, out, out->gather_bytes, &out->gather, err));
     }
@@ -367,20 +374,6 @@ static enum dl_code time_sync(const struct dl_transformer *tf, struct dl_transfo
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i]->extrapolated) out->extrapolated = true;
     return DL_OK;
-}
-
-/* F-TRANSFORMER-DATA: pieces in which gradients are reduced, parameters gathered. */
-static double bucket_count(const struct dl_transformer *tf,
-                           const struct dl_transformer_mapping *mapping) {
-    const struct dl_transformer_policy *policy = &tf->framework->transformer;
-    double bytes = tf->framework->sync.bucket_bytes;
-    if (!tf->framework->sync.overlaps_backward) return 1;
-    if (policy->bucket_elements > 0)
-        bytes = gradient_width(tf) * fmax(policy->bucket_elements,
-                                          policy->bucket_elements_per_rank * mapping->shard_ranks);
-    const double count =
-        dl_known(bytes) ? ceil(mapping->gradient_bytes / bytes) : mapping->stage_layers;
-    return fmax(1, fmin(count, mapping->stage_layers + 2));
 }
 
 /* F-TRANSFORMER-CONTENTION of the collectives that run next to backward. */
@@ -443,7 +436,7 @@ enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
     out->last_frac = fmin(part_elements(tf, split, DL_TRANSFORMER_BEFORE) / out->parameters[0],
                           1 / (out->stage_layers + 2));
     DL_TRY(time_sync(tf, out, err));
-    out->buckets = bucket_count(tf, out);
+    out->buckets = dl_transformer_bucket_count(tf, out);
     const double fullest = out->most_parameters;
     const double tensors = tf->tensor_count[DL_TRANSFORMER_BEFORE] +
                            tf->tensor_count[DL_TRANSFORMER_AFTER] +

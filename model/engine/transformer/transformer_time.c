@@ -304,7 +304,7 @@ static void evaluate(const struct dl_transformer *tf, const struct dl_transforme
     e->update_s = mapping->update_s;
     e->bubble_s = pace.bubble_s;
     const double host_s = tf->framework->host.iteration_s +
-                          dl_transformer_iteration_checks_s(tf, mapping, pace.stage.backward_s);
+                          dl_transformer_iteration_calls_s(tf, mapping, pace.stage.backward_s);
     e->host_s += host_s;
     e->host_bound_s += host_s;
     e->straggler_frac = mapping->straggler_frac;
