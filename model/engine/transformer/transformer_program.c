@@ -44,6 +44,13 @@ double dl_transformer_pass_s(const struct dl_transformer_stage *stage, enum dl_d
     return sum_s;
 }
 
+double dl_transformer_weights_s(const struct dl_transformer_stage *stage) {
+    double sum_s = 0;
+    for (int p = 0; p < DL_TRANSFORMER_PARTS; p++)
+        sum_s += (p == DL_TRANSFORMER_BODY ? stage->layers : 1) * stage->weights_s[p];
+    return sum_s;
+}
+
 static struct dl_message message_of(const struct dl_collective_time *t, const char *name) {
     return (struct dl_message){.name = name,
                                .duration_s = t->time_s,
@@ -62,7 +69,7 @@ static void begin(struct program *p, const struct dl_transformer_program *in, do
     inside.bandwidth_s -= across->bandwidth_s;
     if (across->time_s > 0) inside.limit = mapping->unit_gather.limit;
     p->in = in;
-    p->behind = mapping->bound || dl_transformer_reduces_behind(in->tf);
+    p->behind = mapping->bound || dl_transformer_reduces_behind(in->tf, mapping->shard);
     p->fluid = (mapping->bound || in->least) && p->behind;
     p->parts = parts;
     p->scratch = (struct dl_arena){0};
@@ -371,7 +378,7 @@ static void run_once(const struct dl_transformer_program *in, struct rest *rest,
     const struct dl_transformer_mapping *mapping = in->mapping;
     const struct dl_transformer_choice *choice = in->choice;
     struct program p;
-    begin(&p, in, choice->schedule == DL_INTERLEAVED ? (double)choice->virtual_stages : 1);
+    begin(&p, in, dl_schedule_parts(choice->schedule, (double)choice->virtual_stages));
     const double window = (1 + (p.parts - 1) * (double)mapping->split.pp) / p.parts;
     const bool gathers = mapping->shard > 0, sums = mapping->shard <= 1;
     const bool bound = mapping->bound && sums;

@@ -14,12 +14,14 @@ struct dl_transformer_stage { /* one micro-batch on it */
     double layers;
     /* body: of one layer */
     double seconds[DL_TRANSFORMER_PARTS][DL_DIRECTIONS];
+    double weights_s[DL_TRANSFORMER_PARTS]; /* of backward: gradients of weights */
     /* of a pass: the wait for collectives of data parallelism (stages 2 and 3) */
     double exposed_s[DL_DIRECTIONS];
 };
 
 /* A pass without what it waits for. */
 double dl_transformer_pass_s(const struct dl_transformer_stage *stage, enum dl_direction way);
+double dl_transformer_weights_s(const struct dl_transformer_stage *stage);
 
 /* What the seconds of a stage's parts depend on. */
 struct dl_transformer_uses {

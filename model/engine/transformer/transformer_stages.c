@@ -12,9 +12,10 @@
 #include "model/engine/transformer/transformer_internal.h"
 
 /* Whether collectives of data parallelism run behind kernels: not where the host waits for each
- * (F-HOST-BLOCKING). */
-bool dl_transformer_reduces_behind(const struct dl_transformer *tf) {
-    return tf->framework->sync.overlaps_backward && !tf->input.blocking_launches;
+ * (F-HOST-BLOCKING), nor where stage 1 sums everything at once. */
+bool dl_transformer_reduces_behind(const struct dl_transformer *tf, int shard) {
+    return tf->framework->sync.overlaps_backward && !tf->input.blocking_launches &&
+           !(shard == 1 && tf->framework->transformer.zero1_all_reduce);
 }
 
 /* Body layers add their gradients to those of earlier micro-batches. */
@@ -38,7 +39,9 @@ static void time_kinds(const struct dl_transformer_mapping *mapping,
             if (!k->has[p]) continue;
             k->seconds[p][DL_FORWARDS] = micro_batch->forward[p].step_s;
             k->seconds[p][DL_BACKWARDS] = micro_batch->backward[p][choice->recompute].step_s;
+            k->weights_s[p] = micro_batch->backward[p][choice->recompute].weights_s;
         }
+        k->weights_s[DL_TRANSFORMER_BODY] += accumulation_s(mapping, choice);
         k->seconds[DL_TRANSFORMER_BODY][DL_FORWARDS] += mapping->copy_out_s;
         k->seconds[DL_TRANSFORMER_BODY][DL_BACKWARDS] +=
             mapping->copy_out_s + mapping->copy_in_s + accumulation_s(mapping, choice);
@@ -103,6 +106,10 @@ static void even_stages(const struct dl_transformer_mapping *mapping,
                              dl_transformer_pass_s(&kinds[2], w);
         mean.seconds[DL_TRANSFORMER_BODY][way] = all_s / mapping->all_layers;
     }
+    mean.weights_s[DL_TRANSFORMER_BODY] =
+        (dl_transformer_weights_s(&kinds[0]) + between * dl_transformer_weights_s(&kinds[1]) +
+         dl_transformer_weights_s(&kinds[2])) /
+        mapping->all_layers;
     kinds[0] = kinds[1] = kinds[2] = mean;
 }
 
@@ -129,7 +136,7 @@ static double both_s(const struct dl_transformer_stage *stage) {
 }
 
 static double parts_of(const struct dl_transformer_choice *choice) {
-    return choice->schedule == DL_INTERLEAVED ? (double)choice->virtual_stages : 1;
+    return dl_schedule_parts(choice->schedule, (double)choice->virtual_stages);
 }
 
 /* F-FW-IDEAL: no cut takes less; messages of the first and of the last micro-batch show. */
@@ -138,7 +145,7 @@ static void bound_pace(const struct dl_transformer_mapping *mapping,
                        struct dl_transformer_pace *out) {
     const double pp = (double)mapping->split.pp, m = choice->micro_batches,
                  work_s = both_s(&out->stage);
-    if (choice->schedule != DL_ASYNC)
+    if (dl_schedule_waits(choice->schedule))
         out->bubble_s =
             fmax(0, dl_pipeline_least_of_any_s(pp * work_s, pp, parts_of(choice), m) - m * work_s);
     out->boundary_s = 2 * (pp - 1) * message_s;
@@ -164,11 +171,11 @@ static struct dl_transformer_stage with_exposed(const struct stages *all,
     return stage;
 }
 
-/* forward_s: room for all stages twice. */
+/* forward_s: room for all stages three times. */
 static struct dl_pipeline_order order_of(const struct stages *all, double *forward_s) {
     const struct dl_transformer_program *in = &all->program;
     const int stages = (int)in->mapping->split.pp;
-    double *backward_s = forward_s + stages;
+    double *backward_s = forward_s + stages, *weights_s = backward_s + stages;
     struct dl_transformer_stage shorter = {.layers = -1};
     for (int i = 0; i < stages; i++) {
         struct dl_transformer_stage stage = stage_at(in->mapping, all->kinds, i);
@@ -178,12 +185,14 @@ static struct dl_pipeline_order order_of(const struct stages *all, double *forwa
         }
         forward_s[i] = dl_transformer_pass_s(&stage, DL_FORWARDS) + stage.exposed_s[DL_FORWARDS];
         backward_s[i] = dl_transformer_pass_s(&stage, DL_BACKWARDS) + stage.exposed_s[DL_BACKWARDS];
+        weights_s[i] = dl_transformer_weights_s(&stage);
     }
     return (struct dl_pipeline_order){.schedule = in->choice->schedule,
                                       .stages = stages,
                                       .parts = (int)parts_of(in->choice),
                                       .forward_s = forward_s,
                                       .backward_s = backward_s,
+                                      .weights_s = weights_s,
                                       .blocks = blocks(in->tf, in->choice)};
 }
 
@@ -245,7 +254,7 @@ dl_transformer_pace_of(const struct dl_transformer *tf,
     }
     struct dl_arena scratch = {0};
     struct dl_pipeline_order order =
-        order_of(&all, dl_arena_alloc(&scratch, 2 * (size_t)mapping->split.pp, sizeof(double)));
+        order_of(&all, dl_arena_alloc(&scratch, 3 * (size_t)mapping->split.pp, sizeof(double)));
     run_pipeline(&order, round(choice->micro_batches), message_s, least, &scratch, &out);
     dl_arena_free(&scratch);
     return out;
@@ -258,11 +267,12 @@ void dl_transformer_stage_times(const struct dl_transformer_parts *t, struct dl_
     struct stages all;
     if (count <= 1) return;
     struct dl_stage_time *times = dl_arena_alloc(t->arena, (size_t)count, sizeof *times);
-    double *forward_s = dl_arena_alloc(t->arena, 2 * (size_t)count, sizeof *forward_s);
+    double *forward_s = dl_arena_alloc(t->arena, 3 * (size_t)count, sizeof *forward_s);
     make_stages(&program, &t->micro_batch, &all);
     const struct dl_pipeline_order order = order_of(&all, forward_s);
     for (int i = 0; i < count; i++)
-        times[i] = (struct dl_stage_time){order.forward_s[i], order.backward_s[i]};
+        times[i] =
+            (struct dl_stage_time){order.forward_s[i], order.backward_s[i], order.weights_s[i]};
     out->schedule.times = times;
     out->schedule.micro_batches = t->choice.micro_batches;
     out->schedule.message_s = dl_transformer_cuts_evenly(&t->mapping) ? 0 : t->boundary.time_s;

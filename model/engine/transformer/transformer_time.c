@@ -138,8 +138,10 @@ static void run_program(const struct dl_transformer_program *program,
 
 /* The update, fixed time of the host, and the tied embedding. */
 static void add_end(const struct dl_transformer *tf, const struct dl_transformer_mapping *mapping,
-                    struct dl_transformer_result *out) {
+                    double backward_s, struct dl_transformer_result *out) {
     struct dl_evidence *e = &out->evidence;
+    const double host_s = tf->framework->host.iteration_s +
+                          dl_transformer_iteration_checks_s(tf, mapping, backward_s);
     const struct dl_resource_use update = {
         {[DL_ON_ARITHMETIC] = mapping->update_by_limit_s[DL_LIMIT_COMPUTE],
          [DL_ON_MEMORY] = mapping->update_by_limit_s[DL_LIMIT_MEMORY],
@@ -148,9 +150,9 @@ static void add_end(const struct dl_transformer *tf, const struct dl_transformer
     add_exposed(&mapping->tied, mapping->tied.time_s, e);
     e->update_s = mapping->update_s;
     dl_resource_share(&update, mapping->update_s, DL_ON_MEMORY, &e->path);
-    e->host_s += tf->framework->host.iteration_s;
-    e->host_bound_s += tf->framework->host.iteration_s;
-    e->path.s[DL_ON_HOST] += tf->framework->host.iteration_s;
+    e->host_s += host_s;
+    e->host_bound_s += host_s;
+    e->path.s[DL_ON_HOST] += host_s;
 }
 
 static void add_pipeline(const struct dl_transformer_micro_batch *micro_batch,
@@ -158,7 +160,7 @@ static void add_pipeline(const struct dl_transformer_micro_batch *micro_batch,
                          const struct dl_transformer_choice *choice,
                          const struct dl_transformer_pace *pace,
                          struct dl_transformer_result *out) {
-    const double v = choice->schedule == DL_INTERLEAVED ? (double)choice->virtual_stages : 1,
+    const double v = dl_schedule_parts(choice->schedule, (double)choice->virtual_stages),
                  messages = 2 * choice->micro_batches * v;
     struct dl_evidence *e = &out->evidence;
     e->bubble_s = pace->bubble_s;
@@ -193,7 +195,7 @@ static void evaluate(const struct dl_transformer *tf, const struct dl_transforme
                                                  .least = least},
                 out);
     if (pp > 1) add_pipeline(micro_batch, boundary, choice, &pace, out);
-    add_end(tf, mapping, out);
+    add_end(tf, mapping, dl_transformer_pass_s(&pace.stage, DL_BACKWARDS), out);
     add_data(tf, mapping, m, out);
     e->straggler_frac = mapping->straggler_frac;
     e->comm_s += out->tensor_s + out->data_s;
