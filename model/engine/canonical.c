@@ -20,7 +20,7 @@ static void drop_idle(struct dl_plan *plan) {
     if (plan->shard <= 0 || plan->shard_group >= data) plan->shard_group = 0;
     if (plan->tp <= 1) plan->sequence_parallel = false;
     if (plan->pp <= 1) plan->schedule = DL_1F1B;
-    if (plan->schedule != DL_INTERLEAVED) plan->virtual_stages = 0;
+    if (dl_schedules[plan->schedule]->most_parts == 1) plan->virtual_stages = 0;
     if (plan->pp <= 1 || plan->dp * plan->ep <= 1) plan->mapping = DL_MAP_DATA_INSIDE;
     const double share = plan->global_batch_samples / (double)(plan->dp * plan->ep);
     if (plan->pp <= 1 && plan->micro_batch_samples >= share) plan->micro_batch_samples = 0;

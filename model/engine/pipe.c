@@ -14,8 +14,7 @@
 #include "model/engine/replica.h"
 
 double dl_pipe_virtual_stages(const struct dl_plan *plan) {
-    if (plan->schedule != DL_INTERLEAVED) return 1;
-    return plan->virtual_stages > 0 ? (double)plan->virtual_stages : 2;
+    return dl_schedule_parts(plan->schedule, (double)plan->virtual_stages);
 }
 
 /* One micro-batch through layers [from, to), both ways, with the host's part where it is slower
@@ -57,20 +56,24 @@ void dl_pipe_room(struct dl_pipe *p, struct dl_arena *arena) {
     p->parameters = dl_arena_alloc(arena, (size_t)p->stages, sizeof *p->parameters);
     p->forward_step_s = dl_arena_alloc(arena, (size_t)p->stages, sizeof(double));
     p->backward_step_s = dl_arena_alloc(arena, (size_t)p->stages, sizeof(double));
+    p->weights_step_s = dl_arena_alloc(arena, (size_t)p->stages, sizeof(double));
 }
 
 /* Host stalls of a stage's step divide between the directions as its kernels do. */
 static void split_directions(struct dl_pipe *p, const struct dl_cost *cost, int stage) {
-    double forward_s = 0, backward_s = 0;
+    double forward_s = 0, backward_s = 0, weights_s = 0;
     for (int k = stage; k < p->parts; k += p->stages) {
         for (int i = p->first[k]; i < p->first[k + 1]; i++) {
             forward_s += cost->layers[i].forward.time_s;
             backward_s += cost->layers[i].backward.time_s;
+            weights_s += cost->layers[i].backward.weights_s;
         }
     }
     const double both_s = forward_s + backward_s;
     p->forward_step_s[stage] = p->step_s[stage] * (both_s > 0 ? forward_s / both_s : 0.5);
     p->backward_step_s[stage] = p->step_s[stage] - p->forward_step_s[stage];
+    p->weights_step_s[stage] =
+        p->backward_step_s[stage] * (backward_s > 0 ? weights_s / backward_s : 0);
     if (stage != p->slowest) return;
     p->forward_s = forward_s;
     p->backward_s = backward_s;
@@ -143,7 +146,8 @@ void dl_pipe_hold(const struct dl_pipe *p, const struct dl_workload *own, double
 void dl_pipe_add_schedule(const struct dl_pipe *p, int stage, const struct dl_workload *own,
                           struct dl_memory *memory) {
     const struct dl_plan *plan = &p->plan;
-    const double versions = dl_pipeline_weight_versions(plan->schedule, stage, p->stages) - 1;
+    /* an asynchronous stage keeps its weights of every micro-batch in flight */
+    const double versions = dl_schedules[plan->schedule]->asynchronous ? p->stages - stage - 1 : 0;
     const double stash =
         versions * own->parameters * dl_memory_weight_bytes(plan->precision, plan->master_weights);
     const double boundaries =
@@ -171,8 +175,8 @@ void dl_pipe_memory(const struct dl_pipe *p, struct dl_layer *layers, struct dl_
     out->total_bytes = -1;
     double samples = HUGE_VAL;
     for (int s = 0; s < p->stages; s++) {
-        const double held = dl_pipeline_in_flight(p->plan.schedule, s, p->stages, p->micro_batches,
-                                                  dl_pipe_virtual_stages(&p->plan));
+        const double held = dl_schedules[p->plan.schedule]->held(s, p->stages, p->micro_batches,
+                                                                 dl_pipe_virtual_stages(&p->plan));
         struct dl_memory m;
         /* samples held at once */
         const double most =
@@ -287,7 +291,8 @@ static struct dl_pipeline_order order_of(const struct dl_pipe *p) {
                                       .stages = p->stages,
                                       .parts = (int)dl_pipe_virtual_stages(&p->plan),
                                       .forward_s = p->forward_step_s,
-                                      .backward_s = p->backward_step_s};
+                                      .backward_s = p->backward_step_s,
+                                      .weights_s = p->weights_step_s};
 }
 
 /* What the slowest device does for a micro-batch; of the bound each one: no cut is more even. */
@@ -325,7 +330,7 @@ static void count_compute(const struct dl_pipe *p, double span_s, struct dl_evid
 /* F-FW-IDEAL: no cut into as many stages takes less. */
 static double bound_span_s(const struct dl_pipe *p) {
     const double stage_s = share_of(p).step_s, busy_s = p->micro_batches * stage_s;
-    if (p->plan.schedule == DL_ASYNC) return busy_s;
+    if (!dl_schedule_waits(p->plan.schedule)) return busy_s;
     return fmax(busy_s,
                 dl_pipeline_least_of_any_s(p->stages * stage_s, p->stages,
                                            dl_pipe_virtual_stages(&p->plan), p->micro_batches));

@@ -19,6 +19,7 @@ struct dl_pipe {
     /* of each stage: one micro-batch forward and backward, with and without host stalls */
     double *step_s, *compute_s;
     double *forward_step_s, *backward_step_s; /* step_s by direction */
+    double *weights_step_s;                   /* of backward_step_s gradients of weights */
     double *parameters;                       /* elements of each stage */
     const double *cut_elements; /* of one sample, across each boundary between layers */
     int slowest;

@@ -5,19 +5,6 @@
 
 #include "model/workload/layer.h"
 
-double dl_pipeline_in_flight(enum dl_schedule schedule, double stage, double stages,
-                             double micro_batches, double virtual_stages) {
-    double count = stages - stage;
-    if (schedule == DL_GPIPE) count = micro_batches;
-    if (schedule == DL_INTERLEAVED)
-        count = stages * (1 + (stages - 1) / (stages * fmax(1, virtual_stages)));
-    return fmin(count, micro_batches);
-}
-
-double dl_pipeline_weight_versions(enum dl_schedule schedule, double stage, double stages) {
-    return schedule == DL_ASYNC ? stages - stage : 1;
-}
-
 /* work: for layers [0, i) in s stages at i * width + s the least largest sum, then where the last
  * stage begins; then room for the sums of layers [j, i). */
 struct balances {

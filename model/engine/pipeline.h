@@ -1,19 +1,10 @@
-/* pipeline.h - consecutive layers on every device, micro-batches flowing through: what schedules
- * keep, balance of stages. When their passes run: schedule.h.
+/* pipeline.h - consecutive layers on every device, micro-batches flowing through: balance
+ * of stages. When their passes run: schedule.h.
  */
 #ifndef DL_MODEL_ENGINE_PIPELINE_H
 #define DL_MODEL_ENGINE_PIPELINE_H
 
-#include "model/plan/plan.h"
 #include "model/workload/workload.h"
-
-/* Micro-batches whose activations stage `stage` (0 first) holds at once: GPipe m; 1F1B and
- * asynchronous min(p - stage, m); interleaved min(p (1 + (p - 1) / (p v)), m), in micro-batches
- * through all parts of the device. */
-double dl_pipeline_in_flight(enum dl_schedule schedule, double stage, double stages,
-                             double micro_batches, double virtual_stages);
-/* Versions of its weights that a stage keeps: p - stage when asynchronous, else 1. */
-double dl_pipeline_weight_versions(enum dl_schedule schedule, double stage, double stages);
 
 /* F-PIPE-BALANCE: first[0..stages] with stage s = layers [first[s], first[s+1]), every stage at
  * least one layer, such that the largest sum of costs is least; among those the one that dynamic

@@ -59,6 +59,7 @@ struct dl_term {
 /* One micro-batch on one stage of a pipeline, communication inside it included. */
 struct dl_stage_time {
     double forward_s, backward_s;
+    double weights_s; /* of backward_s gradients of weights */
 };
 /* The schedule of a pipeline. */
 struct dl_stage_schedule {

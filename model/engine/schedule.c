@@ -8,51 +8,28 @@
 
 /* A pipeline while its passes are added to a run. */
 struct pipeline {
-    const struct dl_pipeline_order *order;
-    int micro_batches, places; /* places: parts of all stages */
-    int released;              /* micro-batches that may begin */
+    struct dl_pipeline_order order;
+    const struct dl_schedule_row *row;
+    int places;   /* parts of all stages */
+    int released; /* micro-batches that may begin */
     struct dl_run run;
-    double *pass_s; /* of each stage, by direction */
-    double *end_s;  /* of the passes of the latest micro-batches, by direction and place */
+    double *pass_s; /* of each stage, by kind */
+    double *end_s;  /* of the passes of the latest micro-batches, by kind and place */
     int kept;       /* how many: a power of two, above all that passes or repeats() read */
-    int *done;      /* passes by direction and place */
-    int *next;      /* of each stage */
+    int *done;      /* passes by kind and place */
+    struct dl_stage_progress *progress; /* of each stage */
 };
 
-/* The i-th forward or backward pass of a stage: micro-batches in groups of p, part after part. */
-static struct dl_pipeline_pass pass_of(const struct dl_pipeline_order *o, int stage, int i,
-                                       bool backward) {
-    struct dl_pipeline_pass p = {.stage = stage, .micro_batch = i, .backward = backward};
-    if (o->parts > 1) {
-        const int group = o->stages * o->parts, part = i % group / o->stages;
-        p.part = backward ? o->parts - 1 - part : part;
-        p.micro_batch = i / group * o->stages + i % o->stages;
-    }
-    return p;
+static int kinds_of(const struct dl_schedule_row *row) {
+    return row->splits_backward ? DL_PASS_KINDS : DL_PASS_WEIGHTS;
 }
 
-/* Forward passes before the first backward pass of a stage. */
-static int warm_up(const struct dl_pipeline_order *o, int micro_batches, int stage) {
-    const int all = micro_batches * o->parts, behind = o->stages - 1 - stage;
-    const int count = o->schedule == DL_GPIPE ? all
-                      : o->parts > 1          ? 2 * behind + (o->parts - 1) * o->stages
-                                              : behind;
-    return count < all ? count : all;
+static int passes_of(const struct pipeline *p) {
+    return kinds_of(p->row) * p->order.micro_batches * p->order.parts;
 }
 
-/* The n-th pass of a stage. */
-static struct dl_pipeline_pass nth_of(const struct pipeline *p, int stage, int n) {
-    const struct dl_pipeline_order *o = p->order;
-    const int all = p->micro_batches * o->parts, first = warm_up(o, p->micro_batches, stage),
-              alternating = 2 * (all - first);
-    if (n < first) return pass_of(o, stage, n, false);
-    n -= first;
-    if (n >= alternating) return pass_of(o, stage, n - alternating + all - first, true);
-    return n % 2 == 0 ? pass_of(o, stage, first + n / 2, false) : pass_of(o, stage, n / 2, true);
-}
-
-static int row_of(const struct pipeline *p, int place, bool backward) {
-    return backward ? p->places + place : place;
+static int row_of(const struct pipeline *p, int place, enum dl_pass_kind kind) {
+    return (int)kind * p->places + place;
 }
 
 static double *end_of(const struct pipeline *p, int row, int micro_batch) {
@@ -63,19 +40,18 @@ enum { NOTHING = -1 };
 
 /* The row of the pass of the same micro-batch that a pass waits for, or NOTHING. *sends: it runs on
  * another stage. */
-static int needs(const struct pipeline *p, const struct dl_pipeline_pass *x, bool *sends) {
-    const int place = x->part * p->order->stages + x->stage;
-    *sends = p->order->stages > 1;
-    if (!x->backward) return place == 0 ? NOTHING : row_of(p, place - 1, false);
-    if (place < p->places - 1) return row_of(p, place + 1, true);
+static int needs(const struct pipeline *p, int place, enum dl_pass_kind kind, bool *sends) {
+    *sends = p->order.stages > 1;
+    if (kind == DL_PASS_FORWARD) return place == 0 ? NOTHING : row_of(p, place - 1, kind);
+    if (kind == DL_PASS_BACKWARD && place < p->places - 1) return row_of(p, place + 1, kind);
     *sends = false;
-    return row_of(p, place, false);
+    return row_of(p, place, kind == DL_PASS_BACKWARD ? DL_PASS_FORWARD : DL_PASS_BACKWARD);
 }
 
 /* Lanes: computation of each stage, then what comes to it forward and backward. */
 static int link_of(const struct pipeline *p, const struct dl_pipeline_pass *x) {
-    if (p->order->blocks) return x->stage;
-    return (x->backward ? 2 : 1) * p->order->stages + x->stage;
+    if (p->order.blocks) return x->stage;
+    return (x->kind == DL_PASS_BACKWARD ? 2 : 1) * p->order.stages + x->stage;
 }
 
 /* Adds a task to a lane, but keeps none: the times alone are wanted. Returns its start. */
@@ -85,63 +61,74 @@ static double time_task(struct dl_run *run, int lane, double ready_s, double dur
     return start_s;
 }
 
-static void add_pass(struct pipeline *p, struct dl_pipeline_pass *x, double ready_s, bool sends) {
-    const struct dl_pipeline_order *o = p->order;
-    const int row = row_of(p, x->part * o->stages + x->stage, x->backward);
+static void add_pass(struct pipeline *p, struct dl_pipeline_pass *x, int row, double ready_s,
+                     bool sends) {
+    const struct dl_pipeline_order *o = &p->order;
     if (sends && o->message_s > 0)
         ready_s = time_task(&p->run, link_of(p, x), ready_s, o->message_s) + o->message_s;
-    const double pass_s = p->pass_s[x->backward ? o->stages + x->stage : x->stage];
+    const double pass_s = p->pass_s[(int)x->kind * o->stages + x->stage];
     x->start_s = time_task(&p->run, x->stage, ready_s, pass_s);
     x->end_s = x->start_s + pass_s;
     *end_of(p, row, x->micro_batch) = x->end_s;
     p->done[row]++;
+    p->progress[x->stage].count[x->kind]++;
+    p->progress[x->stage].all++;
 }
 
 /* Runs the passes of a stage until one has to wait for a neighbour. */
 static bool advance(struct pipeline *p, int stage, struct dl_pipeline_pass *passes) {
-    const int count = 2 * p->micro_batches * p->order->parts, before = p->next[stage];
-    for (int *n = &p->next[stage]; *n < count; ++*n) {
-        struct dl_pipeline_pass x = nth_of(p, stage, *n);
+    const struct dl_stage_progress *progress = &p->progress[stage];
+    const int count = passes_of(p), before = progress->all;
+    while (progress->all < count) {
+        const struct dl_stage_pass next = p->row->next(&p->order, stage, progress);
+        const int place = next.part * p->order.stages + stage, row = row_of(p, place, next.kind);
+        struct dl_pipeline_pass x = {stage, next.part, p->done[row], next.kind, 0, 0};
         bool sends = false;
-        const int needed = needs(p, &x, &sends);
+        const int needed = needs(p, place, next.kind, &sends);
         if (x.micro_batch >= (needed == NOTHING ? p->released : p->done[needed])) break;
-        add_pass(p, &x, needed == NOTHING ? 0 : *end_of(p, needed, x.micro_batch),
+        const int at = progress->all;
+        add_pass(p, &x, row, needed == NOTHING ? 0 : *end_of(p, needed, x.micro_batch),
                  needed != NOTHING && sends);
-        if (passes != NULL) passes[stage * count + *n] = x;
+        if (passes != NULL) passes[stage * count + at] = x;
     }
-    return p->next[stage] > before;
+    return progress->all > before;
 }
 
 /* Stages hold at most 3 p micro-batches that another one has passed, and repeats() looks back on
  * 4 p of them. */
 static int kept_of(const struct dl_pipeline_order *o, int micro_batches) {
+    const bool all = dl_schedules[o->schedule]->all_forward_first;
     int kept = 1;
-    while (kept < micro_batches && (o->schedule == DL_GPIPE || kept < 8 * o->stages)) kept *= 2;
+    while (kept < micro_batches && (all || kept < 8 * o->stages)) kept *= 2;
     return kept;
 }
 
 static void begin(struct pipeline *p, const struct dl_pipeline_order *o, int micro_batches,
                   struct dl_arena *arena) {
-    *p = (struct pipeline){.order = o,
-                           .micro_batches = micro_batches,
+    *p = (struct pipeline){.order = *o,
+                           .row = dl_schedules[o->schedule],
                            .places = o->stages * o->parts,
                            .kept = kept_of(o, micro_batches)};
-    const size_t rows = 2 * (size_t)p->places, stages = (size_t)o->stages;
+    p->order.micro_batches = micro_batches;
+    const size_t kinds = (size_t)kinds_of(p->row), rows = kinds * (size_t)p->places,
+                 stages = (size_t)o->stages;
     dl_run_begin(&p->run, 3 * o->stages, arena);
     p->end_s = dl_arena_alloc(arena, rows * (size_t)p->kept, sizeof *p->end_s);
     p->done = dl_arena_alloc(arena, rows, sizeof *p->done);
-    p->next = dl_arena_alloc(arena, stages, sizeof *p->next);
-    p->pass_s = dl_arena_alloc(arena, 2 * stages, sizeof *p->pass_s);
+    p->progress = dl_arena_alloc(arena, stages, sizeof *p->progress);
+    p->pass_s = dl_arena_alloc(arena, kinds * stages, sizeof *p->pass_s);
     for (size_t s = 0; s < stages; s++) {
+        const double weights_s = p->row->splits_backward ? o->weights_s[s] : 0;
         p->pass_s[s] = o->forward_s[s] / o->parts;
-        p->pass_s[stages + s] = o->backward_s[s] / o->parts;
+        p->pass_s[stages + s] = (o->backward_s[s] - weights_s) / o->parts;
+        if (p->row->splits_backward) p->pass_s[2 * stages + s] = weights_s / o->parts;
     }
 }
 
 /* Runs what can run of the first micro-batches. Forward passes come from the stage before and
  * backward passes from the one after. passes: NULL, or room for all. */
 static void run(struct pipeline *p, int released, struct dl_pipeline_pass *passes) {
-    const int stages = p->order->stages;
+    const int stages = p->order.stages;
     p->released = released;
     for (bool moved = true; moved;) {
         moved = false;
@@ -158,10 +145,9 @@ enum dl_code dl_pipeline_passes(const struct dl_pipeline_order *o, struct dl_are
                        "pipeline's %d stages",
                        o->micro_batches, o->stages);
     struct pipeline p;
-    const size_t all = 2 * (size_t)o->parts * (size_t)o->micro_batches * (size_t)o->stages;
-    *out = dl_arena_alloc(arena, all, sizeof **out);
-    *count = (int)all;
     begin(&p, o, o->micro_batches, arena);
+    *count = passes_of(&p) * o->stages;
+    *out = dl_arena_alloc(arena, (size_t)*count, sizeof **out);
     run(&p, o->micro_batches, *out);
     return DL_OK;
 }
@@ -169,7 +155,7 @@ enum dl_code dl_pipeline_passes(const struct dl_pipeline_order *o, struct dl_are
 /* Ends of the stages; returns the latest. */
 static double ends_of(const struct pipeline *p, double *end_s) {
     double last_s = 0;
-    for (int s = 0; s < p->order->stages; s++) {
+    for (int s = 0; s < p->order.stages; s++) {
         end_s[s] = p->run.lanes[s].s;
         last_s = fmax(last_s, end_s[s]);
     }
@@ -180,9 +166,10 @@ static double ends_of(const struct pipeline *p, double *end_s) {
  * same time after those of `count` micro-batches before: then those of the next ones do, too.
  * *later_s: that time. */
 static bool repeats(const struct pipeline *p, int last, int count, double *later_s) {
-    const int window = 2 * p->order->stages, first_back = row_of(p, 0, true);
+    const int window = 2 * p->order.stages, first_back = row_of(p, 0, DL_PASS_BACKWARD),
+              rows = kinds_of(p->row) * p->places;
     *later_s = *end_of(p, first_back, last) - *end_of(p, first_back, last - count);
-    for (int row = 0; row < 2 * p->places; row++) {
+    for (int row = 0; row < rows; row++) {
         for (int i = last; i > last - window; i--) {
             const double end_s = *end_of(p, row, i),
                          change_s = end_s - *end_of(p, row, i - count) - *later_s;
@@ -195,10 +182,9 @@ static bool repeats(const struct pipeline *p, int last, int count, double *later
 /* F-PIPE-PERIOD: after how many micro-batches the passes before the last released ones repeat
  * (those that are under way with the last ones wait for more); 0: they do not. */
 static int period_of(const struct pipeline *p, double *period_s) {
-    const int step = p->order->parts > 1 ? p->order->stages : 1,
-              last = p->released - 2 * p->order->stages - 1;
-    for (int count = step;
-         last - count - 2 * p->order->stages >= -1 && count <= 2 * p->order->stages;
+    const int step = p->order.parts > 1 ? p->order.stages : 1,
+              last = p->released - 2 * p->order.stages - 1;
+    for (int count = step; last - count - 2 * p->order.stages >= -1 && count <= 2 * p->order.stages;
          count += step) {
         if (repeats(p, last, count, period_s)) return count;
     }
@@ -216,8 +202,9 @@ static double simulate(const struct dl_pipeline_order *o, int micro_batches, str
 
 double dl_pipeline_span(const struct dl_pipeline_order *o, double micro_batches,
                         struct dl_arena *arena, double *end_s) {
+    const struct dl_schedule_row *row = dl_schedules[o->schedule];
     const int stages = o->stages, many = (int)micro_batches;
-    if (o->schedule == DL_ASYNC) { /* stages wait for the slowest, or for messages */
+    if (row->asynchronous) { /* stages wait for the slowest, or for messages */
         double most_s = 0;
         for (int s = 0; s < stages; s++)
             most_s =
@@ -226,7 +213,7 @@ double dl_pipeline_span(const struct dl_pipeline_order *o, double micro_batches,
         for (int s = 0; s < stages; s++) end_s[s] = micro_batches * most_s;
         return end_s[0];
     }
-    if (o->schedule == DL_GPIPE && many > 2) { /* as in any flow shop of equal jobs */
+    if (row->all_forward_first && many > 2) { /* as in any flow shop of equal jobs */
         const double one_s = simulate(o, 1, arena, end_s), two_s = simulate(o, 2, arena, end_s),
                      more_s = (many - 2) * (two_s - one_s);
         for (int s = 0; s < stages; s++) end_s[s] += more_s;
@@ -249,71 +236,18 @@ double dl_pipeline_span(const struct dl_pipeline_order *o, double micro_batches,
     return ends_of(&p, end_s);
 }
 
-/* Messages of a micro-batch between a part and the one after it, in both directions. */
-static double messages_s(const struct dl_pipeline_order *o) {
-    return o->stages > 1 ? 2 * o->message_s : 0;
-}
-
-/* A micro-batch through one part of each stage and back. */
-static double round_trip_s(const struct dl_pipeline_order *o) {
-    double sum_s = (o->stages - 1) * messages_s(o);
-    for (int s = 0; s < o->stages; s++) sum_s += (o->forward_s[s] + o->backward_s[s]) / o->parts;
-    return sum_s;
-}
-
-/* GPipe: two flow shops of equal jobs, the second from the last stage back. */
-static double least_gpipe_s(const struct dl_pipeline_order *o, double micro_batches) {
-    double forward_s = messages_s(o) / 2, backward_s = forward_s;
-    for (int s = 0; s < o->stages; s++) {
-        forward_s = fmax(forward_s, o->forward_s[s]);
-        backward_s = fmax(backward_s, o->backward_s[s]);
-    }
-    return round_trip_s(o) + (micro_batches - 1) * (forward_s + backward_s);
-}
-
-/* 1F1B: a stage that is `held` stages from the end holds so many micro-batches; of those that
- * follow each waits for the round trip of one of these. */
-static double least_1f1b_s(const struct dl_pipeline_order *o, double micro_batches) {
-    double through_s = 0, least_s = 0, round_s = round_trip_s(o);
-    for (int s = 0; s < o->stages; s++) {
-        const double held = o->stages - s, rounds = floor((micro_batches - 1) / held),
-                     rest = micro_batches - 1 - rounds * held,
-                     step_s = o->forward_s[s] + o->backward_s[s] + messages_s(o);
-        least_s = fmax(least_s, through_s + (rounds + 1) * round_s + rest * o->backward_s[s]);
-        through_s += step_s;
-        round_s -= step_s;
-    }
-    return least_s;
-}
-
-/* Interleaved: on the first stage pass i backward ends before pass i + 1 + warm-up forward begins.
- */
-static double least_interleaved_s(const struct dl_pipeline_order *o, double micro_batches) {
-    const int all = (int)micro_batches * o->parts, ahead = warm_up(o, (int)micro_batches, 0),
-              last_part = o->parts - 1;
-    const double round_s = round_trip_s(o);
-    double end_s = 0;
-    int backward = 0;
-    for (int i = 0; i < all; i = backward + 1 + ahead) {
-        const int laps = last_part - pass_of(o, 0, i, false).part; /* before the round trip */
-        end_s += laps * (round_s + messages_s(o)) + round_s;
-        backward = i + (2 * laps - last_part) * o->stages;
-    }
-    return end_s + (all - 1 - backward) * o->backward_s[0] / o->parts;
-}
-
 double dl_pipeline_least_s(const struct dl_pipeline_order *o, double micro_batches) {
+    const struct dl_schedule_row *row = dl_schedules[o->schedule];
     double through_s = 0, least_s = 0;
     for (int s = 0; s < o->stages; s++) {
         const double own_s = o->forward_s[s] + o->backward_s[s];
         least_s = fmax(least_s, through_s + micro_batches * own_s);
-        if (o->schedule != DL_ASYNC) through_s += own_s / o->parts + messages_s(o);
+        if (row->splits_backward) /* weight gradients of its micro-batches fill the way back */
+            through_s += o->forward_s[s] / o->parts + dl_schedule_messages_s(o) / 2;
+        else if (!row->asynchronous)
+            through_s += own_s / o->parts + dl_schedule_messages_s(o);
     }
-    if (o->schedule == DL_GPIPE) least_s = fmax(least_s, least_gpipe_s(o, micro_batches));
-    if (o->schedule == DL_1F1B) least_s = fmax(least_s, least_1f1b_s(o, micro_batches));
-    if (o->schedule == DL_INTERLEAVED)
-        least_s = fmax(least_s, least_interleaved_s(o, micro_batches));
-    return least_s;
+    return row->least_s != NULL ? fmax(least_s, row->least_s(o, micro_batches)) : least_s;
 }
 
 double dl_pipeline_least_of_any_s(double all_s, double stages, double parts, double micro_batches) {

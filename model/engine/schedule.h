@@ -1,12 +1,5 @@
 /* schedule.h - the program of a pipeline: which pass of which micro-batch runs when on each stage.
- * F-PIPE-ORDER:
- *
- *   GPipe         all forward passes, then all backward passes
- *   1F1B          stage s of p begins with min(m, p - 1 - s) forward passes, then one forward and
- *                 one backward pass alternate, then the backward passes that are left; asynchronous
- *                 pipelines do the same and do not wait for the end
- *   interleaved   v parts on each stage; stage s begins with min(v m, 2 (p - 1 - s) + (v - 1) p)
- *                 forward passes; groups of p micro-batches pass through part after part
+ * F-PIPE-ORDER: the schedule's row (plan/pipeline_schedule.h) orders the passes of a stage.
  *
  * A pass begins when its stage is free and the neighbour's message with the same micro-batch is
  * there. Messages have lanes of their own, one for each stage and direction, or the receiving stage
@@ -17,22 +10,13 @@
 
 #include "model/core/arena.h"
 #include "model/core/status.h"
-#include "model/plan/plan.h"
+#include "model/plan/pipeline_schedule.h"
 
 struct dl_pipeline_pass {
     int stage, part; /* the part of the stage, from 0 */
     int micro_batch; /* from 0 */
-    bool backward;
+    enum dl_pass_kind kind;
     double start_s, end_s;
-};
-
-struct dl_pipeline_order {
-    enum dl_schedule schedule;
-    int stages, parts;                    /* parts: of each stage; 1 unless interleaved */
-    int micro_batches;                    /* interleaved: a multiple of stages */
-    const double *forward_s, *backward_s; /* of each stage, one micro-batch through all its parts */
-    double message_s;                     /* between neighbouring parts */
-    bool blocks;
 };
 
 /* 2 x stages x parts x micro-batches passes in the arena, stage by stage in the order in which each

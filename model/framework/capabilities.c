@@ -21,6 +21,7 @@ bool dl_framework_has_zero(const struct dl_framework *framework, int stage) {
 
 bool dl_framework_has_schedule(const struct dl_framework *framework, enum dl_schedule schedule) {
     const struct dl_framework_capabilities *c = &framework->capabilities;
+    if (c->schedule_count == 0) return dl_schedules[schedule]->usual;
     return is_listed(c->schedules, c->schedule_count, dl_schedule_names[schedule]);
 }
 

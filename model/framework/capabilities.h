@@ -10,6 +10,7 @@
 /* An absent list restricts nothing, except that a framework that does not shard has ZeRO stage 0
  * alone. Absent `context_parallel` is unknown. */
 bool dl_framework_has_zero(const struct dl_framework *framework, int stage);
+/* Without a list: the usual ones of dl_schedules. */
 bool dl_framework_has_schedule(const struct dl_framework *framework, enum dl_schedule schedule);
 bool dl_framework_has_precision(const struct dl_framework *framework, enum dl_precision precision);
 

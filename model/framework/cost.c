@@ -19,6 +19,7 @@ static void add_kernel(const struct dl_device *device, enum dl_precision precisi
     const double error_s = t.time_s * t.sigma_log;
     cost->time_s += t.time_s;
     cost->by_limit_s[t.limit] += t.time_s;
+    if (kernel->pass == DL_BACKWARD_WEIGHTS) cost->weights_s += t.time_s;
     cost->launches += kernel->launches;
     cost->error_s += error_s;
     cost->error_square_s2 += error_s * error_s;
@@ -88,6 +89,7 @@ double dl_update_bytes_per_parameter(enum dl_optimizer optimizer, enum dl_precis
 
 void dl_cost_scale(struct dl_pass_cost *cost, double factor) {
     cost->time_s *= factor;
+    cost->weights_s *= factor;
     for (int i = 0; i < 3; i++) cost->by_limit_s[i] *= factor;
     cost->error_s *= factor;
     cost->error_square_s2 *= factor * factor;

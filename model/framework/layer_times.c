@@ -218,6 +218,7 @@ static void replace(struct dl_pass_cost *cost, struct reading reading) {
     const double sigma = reading.outside ? SIGMA_LOG_OUTSIDE : SIGMA_LOG;
     if (cost->time_s > 0) {
         for (int i = 0; i < 3; i++) cost->by_limit_s[i] *= reading.time_s / cost->time_s;
+        cost->weights_s *= reading.time_s / cost->time_s;
     } else {
         cost->by_limit_s[DL_LIMIT_MEMORY] = reading.time_s;
     }

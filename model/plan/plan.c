@@ -1,11 +1,10 @@
-/* plan.c - names of optimizers, recomputation modes, schedules. */
+/* plan.c - names of optimizers and recomputation modes. */
 #include "model/plan/plan.h"
 
 #include <string.h>
 
 const char *const dl_optimizer_names[] = {"sgd", "momentum", "adam", "lamb", NULL};
 const char *const dl_recompute_names[] = {"none", "selective", "full", NULL};
-const char *const dl_schedule_names[] = {"1f1b", "gpipe", "interleaved", "async", NULL};
 const char *const dl_assume_names[] = {"nothing", "paradl", NULL};
 const char *const dl_master_weights_names[] = {"fp32", "none", NULL};
 const char *const dl_compiler_names[] = {"open", "none", "xla", "inductor", NULL};

@@ -6,14 +6,13 @@
 #include "model/machine/kernel.h"
 #include "model/network/path.h"
 #include "model/core/status.h"
+#include "model/plan/pipeline_schedule.h"
 
 enum dl_optimizer { DL_SGD, DL_MOMENTUM, DL_ADAM, DL_LAMB, DL_OPTIMIZERS };
 extern const char *const dl_optimizer_names[]; /* "sgd","momentum","adam","lamb", NULL */
 enum dl_recompute { DL_RECOMPUTE_NONE, DL_RECOMPUTE_SELECTIVE, DL_RECOMPUTE_FULL };
 extern const char *const dl_recompute_names[]; /* "none","selective","full", NULL */
 
-enum dl_schedule { DL_1F1B, DL_GPIPE, DL_INTERLEAVED, DL_ASYNC };
-extern const char *const dl_schedule_names[]; /* "1f1b","gpipe","interleaved","async", NULL */
 enum dl_assume { DL_ASSUME_NOTHING, DL_ASSUME_PARADL };
 extern const char *const dl_assume_names[]; /* "nothing","paradl", NULL */
 
@@ -94,7 +93,7 @@ struct dl_plan {
     bool sequence_parallel; /* tensor parallelism splits layers outside attention and MLP along the
                                sequence */
     enum dl_schedule schedule; /* of a pipeline's micro-batches */
-    int64_t virtual_stages;    /* virtual pipeline stages per device; 0: 2 if interleaved, else 1 */
+    int64_t virtual_stages;    /* virtual pipeline stages per device; 0: dl_schedule_parts() */
     enum dl_assume assume;     /* simplifications of another model, for comparison with it */
     const char *library;       /* collective library; NULL: the framework's */
     enum dl_attention_kernel attention; /* OPEN: the framework's, else the layer's */

@@ -60,6 +60,12 @@ double dl_search_limit_s(const struct dl_search *s, const struct dl_search_worke
 /* A part in 10^9 more, so that sums in another order decide alike. */
 bool dl_search_is_beyond(double least_s, double limit_s) { return least_s > limit_s * (1 + 1e-9); }
 
+bool dl_search_tries_schedule(const struct dl_search_request *r, enum dl_schedule schedule) {
+    if (!r->any_schedule) return schedule == r->fixed.schedule;
+    return !dl_schedules[schedule]->asynchronous &&
+           dl_framework_has_schedule(r->framework, schedule);
+}
+
 struct combination {
     const struct dl_search *s;
     const struct dl_search_task *task;
@@ -72,7 +78,7 @@ struct combination {
 static void list_virtual_stages(struct combination *c) {
     const struct dl_search_request *r = &c->s->request;
     const int64_t pp = c->task->split.pp, given = r->fixed.virtual_stages;
-    const bool interleaves = r->any_schedule || r->fixed.schedule == DL_INTERLEAVED;
+    const bool interleaves = r->any_schedule || dl_schedules[r->fixed.schedule]->most_parts > 1;
     c->virtual_stages.count = 0;
     if (pp == 1 || !interleaves) return;
     for (int64_t v = 2; (double)(v - 1) * (double)pp < c->s->tf.stack; v++) {
@@ -142,17 +148,17 @@ static int64_t each_schedule(struct combination *c, const struct dl_transformer_
     const struct dl_search_request *r = &c->s->request;
     const int64_t pp = mapping->split.pp;
     int64_t count = 0;
-    for (int schedule = DL_1F1B; schedule <= DL_ASYNC; schedule++) {
-        if (!r->any_schedule ? schedule != (int)r->fixed.schedule : schedule == DL_ASYNC) continue;
-        if (pp == 1 && schedule != DL_1F1B && r->any_schedule) continue;
-        if (pp > 1 && r->any_schedule &&
-            !dl_framework_has_schedule(r->framework, (enum dl_schedule)schedule))
-            continue;
-        choice.schedule = (enum dl_schedule)schedule;
-        const bool interleaved = schedule == DL_INTERLEAVED;
-        if (interleaved && fmod(choice.micro_batches, (double)pp) != 0) continue;
-        for (int i = 0; i < (interleaved ? c->virtual_stages.count : 1); i++) {
-            choice.virtual_stages = interleaved ? c->virtual_stages.value[i] : 1;
+    for (int i = 0; i < DL_SCHEDULES; i++) {
+        const struct dl_schedule_row *row = dl_schedules[i];
+        const enum dl_schedule schedule = (enum dl_schedule)i;
+        const bool alone = pp == 1 && r->any_schedule; /* then they are the same */
+        if (alone ? schedule != DL_1F1B : !dl_search_tries_schedule(r, schedule)) continue;
+        choice.schedule = schedule;
+        if (row->in_groups && fmod(choice.micro_batches, (double)pp) != 0) continue;
+        const bool has_parts = row->most_parts > 1;
+        for (int v = 0; v < (has_parts ? c->virtual_stages.count : 1); v++) {
+            choice.virtual_stages = has_parts ? c->virtual_stages.value[v] : 1;
+            if (choice.virtual_stages > row->most_parts) continue;
             count++;
             if (!only) try_plan(c, mapping, micro_batch, boundary, &choice);
         }
@@ -329,7 +335,8 @@ struct dl_plan dl_search_plan(const struct dl_search *s, const struct dl_search_
     plan.sequence_parallel = f->split.sequence_parallel;
     plan.mapping = f->split.mapping;
     plan.schedule = f->choice.schedule;
-    plan.virtual_stages = f->choice.schedule == DL_INTERLEAVED ? f->choice.virtual_stages : 0;
+    plan.virtual_stages =
+        dl_schedules[f->choice.schedule]->most_parts > 1 ? f->choice.virtual_stages : 0;
     plan.recompute = f->choice.recompute;
     plan.recompute_open = false;
     plan.shard = data_only ? 0 : f->shard;

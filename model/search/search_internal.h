@@ -84,6 +84,9 @@ double dl_search_limit_s(const struct dl_search *s, const struct dl_search_worke
                          const struct dl_transformer_split *split);
 bool dl_search_is_beyond(double least_s, double limit_s);
 
+/* The schedule asked for, or each that has an end and that the release has. */
+bool dl_search_tries_schedule(const struct dl_search_request *request, enum dl_schedule schedule);
+
 /* Networks that are no stack of equal layers: search_network.c. Arrangements of some nodes; then,
  * after all of them, what they share. */
 void dl_search_network_tasks(struct dl_search *s, int64_t nodes);

@@ -106,11 +106,11 @@ static int64_t complexity_of(const struct dl_search_request *r,
         int64_t value, values;
     } properties[] = {
         {f->memory_bytes > DL_TIGHT_FRAC * capacity_bytes, 2},
-        {f->choice.schedule == DL_INTERLEAVED ? f->choice.virtual_stages : 1, 1024},
+        {(int64_t)dl_schedule_parts(f->choice.schedule, (double)f->choice.virtual_stages), 1024},
         {(split->tp > 1) + (split->pp > 1) + (split->sp > 1) + (split->ep > 1), 5},
         {own != NULL && f->shard == own->shard ? 0 : f->shard, 4},
         {f->choice.recompute, DL_TRANSFORMER_RECOMPUTES},
-        {split->pp > 1 ? f->choice.schedule : DL_1F1B, DL_ASYNC + 1},
+        {split->pp > 1 ? f->choice.schedule : DL_1F1B, DL_SCHEDULES},
         {split->mapping, 2},
         {split->sequence_parallel, 2},
     };

@@ -160,7 +160,7 @@ static bool scheduled(const struct dl_search *s, const struct dl_plan *checked,
     *out = *checked;
     out->schedule = found->choice.schedule;
     out->virtual_stages =
-        found->choice.schedule == DL_INTERLEAVED ? found->choice.virtual_stages : 0;
+        dl_schedules[out->schedule]->most_parts > 1 ? found->choice.virtual_stages : 0;
     return out->strategy->check(s->request.system, s->request.workload, s->request.framework, out,
                                 NULL) == DL_OK;
 }
@@ -189,21 +189,18 @@ static void add_candidate(struct candidates *c, const struct dl_search_candidate
     c->items[c->count++] = (struct candidate){*found, *plan};
 }
 
-/* Schedules of the search, with their virtual stages; at most `most` of them. Returns how many. */
-static int list_schedules(const struct dl_search_request *r, struct dl_transformer_choice *out,
-                          int most) {
+/* Schedules of the search, with their virtual stages; room for SCHEDULES. Returns how many. */
+enum { SCHEDULES = DL_SCHEDULES * DL_SEARCH_VIRTUAL };
+static int list_schedules(const struct dl_search_request *r, struct dl_transformer_choice *out) {
     int count = 0;
-    for (int schedule = DL_1F1B; schedule <= DL_ASYNC; schedule++) {
-        if (!r->any_schedule ? schedule != (int)r->fixed.schedule : schedule == DL_ASYNC) continue;
-        if (r->any_schedule && !dl_framework_has_schedule(r->framework, (enum dl_schedule)schedule))
-            continue;
-        const bool interleaved = schedule == DL_INTERLEAVED;
-        for (int64_t v = interleaved ? 2 : 1; v <= (interleaved ? DL_SEARCH_VIRTUAL : 1); v++) {
-            if (interleaved && r->fixed.virtual_stages > 0 && v != r->fixed.virtual_stages)
+    for (int i = 0; i < DL_SCHEDULES; i++) {
+        const struct dl_schedule_row *row = dl_schedules[i];
+        if (!dl_search_tries_schedule(r, (enum dl_schedule)i)) continue;
+        for (int64_t v = row->least_parts; v <= row->most_parts && v <= DL_SEARCH_VIRTUAL; v++) {
+            if (row->most_parts > 1 && r->fixed.virtual_stages > 0 && v != r->fixed.virtual_stages)
                 continue;
-            if (count < most)
-                out[count++] = (struct dl_transformer_choice){
-                    .schedule = (enum dl_schedule)schedule, .virtual_stages = v};
+            out[count++] = (struct dl_transformer_choice){.schedule = (enum dl_schedule)i,
+                                                          .virtual_stages = v};
         }
     }
     return count;
@@ -217,7 +214,7 @@ static double pipeline_least_s(const struct dl_search_micro *micro, bool bound,
     const double batches = found->choice.micro_batches, stages = (double)found->split.pp,
                  longest_s = bound ? 0 : micro->longest_s,
                  busy_s = batches * fmax(micro->step_s / stages, longest_s);
-    if (found->choice.schedule == DL_ASYNC) return busy_s;
+    if (!dl_schedule_waits(found->choice.schedule)) return busy_s;
     return fmax(busy_s, dl_pipeline_least_of_any_s(micro->step_s, stages,
                                                    (double)found->choice.virtual_stages, batches));
 }
@@ -225,10 +222,9 @@ static double pipeline_least_s(const struct dl_search_micro *micro, bool bound,
 /* Every schedule of one pipeline: refused, slower than what is kept, or a candidate. */
 static enum dl_code list_pipeline(struct candidates *c, const struct dl_search_micro *micro,
                                   struct dl_search_candidate *found, struct dl_err *err) {
-    enum { SCHEDULES = 8 };
     const struct dl_search_request *r = &c->s->request;
     struct dl_transformer_choice schedules[SCHEDULES];
-    const int count = list_schedules(r, schedules, SCHEDULES);
+    const int count = list_schedules(r, schedules);
     const double limit_s = dl_search_limit_s(c->s, c->worker, &found->split);
     struct dl_plan plan, checked = dl_search_plan(c->s, found);
     checked.schedule = DL_1F1B, checked.virtual_stages = 0;
@@ -261,8 +257,8 @@ static int64_t taken_before(const struct dl_search *s, int64_t share, int micro)
 
 static enum dl_code list_pipelines(struct candidates *c, int micro, struct dl_err *err) {
     const struct dl_search *s = c->s;
-    struct dl_transformer_choice schedules[8];
-    const int64_t each = 1 + list_schedules(&s->request, schedules, 8);
+    struct dl_transformer_choice schedules[SCHEDULES];
+    const int64_t each = 1 + list_schedules(&s->request, schedules);
     for (int64_t i = 0; i < s->pipelines.count; i++) {
         const struct dl_search_task *task = &s->pipelines.items[i];
         const int64_t share = (int64_t)s->request.fixed.global_batch_samples / task->split.dp;

@@ -55,8 +55,8 @@ static struct split *find_split(const struct dl_search_pipes *pipes, const struc
 /* What of the micro-batches memory depends on: no stage holds more than the first one of the
  * schedule. */
 static double under_way(const struct dl_plan *plan, double micro_batches) {
-    return dl_pipeline_in_flight(plan->schedule, 0, (double)plan->pp, micro_batches,
-                                 dl_pipe_virtual_stages(plan));
+    return dl_schedules[plan->schedule]->held(0, (double)plan->pp, micro_batches,
+                                              dl_pipe_virtual_stages(plan));
 }
 
 static struct filled *find_filled(const struct split *split, const struct dl_plan *plan,
@@ -133,8 +133,8 @@ static void set_schedule(struct split *split, const struct filled *f) {
 
 /* Micro-batches that a stage holds. */
 static double held_by(const struct split *split, const struct filled *f, int stage) {
-    return dl_pipeline_in_flight(f->schedule, stage, split->pipe.stages, f->micro_batches,
-                                 (double)split->virtual_stages);
+    return dl_schedules[f->schedule]->held(stage, split->pipe.stages, f->micro_batches,
+                                           (double)split->virtual_stages);
 }
 
 /* The first schedule whose stage holds as much; its memory before what the schedule adds is that

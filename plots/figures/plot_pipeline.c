@@ -19,8 +19,10 @@ static const struct dl_column columns[] = {
     {"micro_batch", "micro-batch", "", DL_COLUMN_INTEGER, 0, 0},
     {"part", "part", "", DL_COLUMN_INTEGER, 0, 0},
 };
-enum { FORWARD = 1, BACKWARD, REST, MAX_PASSES = 20000, NAMED_PASSES = 400 };
-static const char *const kinds[] = {"", "forward", "backward", "communication, update, overhead"};
+enum { FORWARD = 1, BACKWARD, REST, WEIGHTS, MAX_PASSES = 20000, NAMED_PASSES = 400 };
+static const char *const kinds[] = {"", "forward", "backward", "communication, update, overhead",
+                                    "gradients of weights"};
+static const int kind_of[] = {FORWARD, BACKWARD, WEIGHTS}; /* of a pass */
 
 struct bar {
     int stage, kind;
@@ -45,8 +47,8 @@ static void fill(const struct dl_pipeline_pass *passes, int count, double end_s,
                  const struct dl_prediction *p, struct dl_figure *out) {
     for (int i = 0; i < count; i++) {
         const struct dl_pipeline_pass *x = &passes[i];
-        add(out, &(struct bar){x->stage, x->backward ? BACKWARD : FORWARD, x->start_s, x->end_s,
-                               x->micro_batch + 1, x->part + 1});
+        add(out, &(struct bar){x->stage, kind_of[x->kind], x->start_s, x->end_s, x->micro_batch + 1,
+                               x->part + 1});
         const bool last = i + 1 == count || passes[i + 1].stage != x->stage;
         if (last && p->iteration_s > end_s)
             add(out, &(struct bar){x->stage, REST, end_s, p->iteration_s, DL_ABSENT, DL_ABSENT});
@@ -79,17 +81,16 @@ static enum dl_code name(struct dl_context *context, const struct dl_plot_one *p
     out->subtitle = dl_plot_join(arena, p->details,
                                  dl_arena_printf(arena, "%lld-way tensor, %lld-way data parallel",
                                                  (long long)p->plan.tp, (long long)p->plan.dp));
-    out->blocks = (struct dl_plot_blocks){.lanes = true,
-                                          .first = 2,
-                                          .count = REST,
-                                          .names = &kinds[1],
-                                          .unit_scale = out->parameters[1].number,
-                                          .unit_name = out->parameters[0].text};
+    out->blocks = (struct dl_plot_blocks){
+        .lanes = true,
+        .first = 2,
+        .count = dl_schedules[o->schedule]->splits_backward ? WEIGHTS : REST,
+        .names = &kinds[1],
+        .unit_scale = out->parameters[1].number,
+        .unit_name = out->parameters[0].text};
     out->parameters[2] =
         (struct dl_plot_parameter){.name = "iteration_s", .number = p->prediction.iteration_s};
     out->parameters[3] = (struct dl_plot_parameter){.name = "chunks", .number = o->parts};
-    out->parameters[4] = (struct dl_plot_parameter){
-        .name = "named", .number = 2 * o->stages * o->parts * o->micro_batches <= NAMED_PASSES};
     for (int s = 0; s < o->stages; s++) {
         out->labels[s] = dl_arena_printf(arena, "stage %d", s + 1);
         out->notes[s] = dl_arena_printf(arena, "idle %.0f %%", 100 * (1 - busy_s[s] / end_s));
@@ -114,10 +115,11 @@ static enum dl_code order_of(struct dl_context *context, const struct dl_plot_on
                        "a smaller --global-batch",
                        2 * stages * parts * one->schedule.micro_batches, stages, (int)MAX_PASSES,
                        (int)DL_PLOT_GROUPS);
-    double *forward_s = dl_arena_alloc(context->arena, 2 * (size_t)stages, sizeof *forward_s);
+    double *forward_s = dl_arena_alloc(context->arena, 3 * (size_t)stages, sizeof *forward_s);
     for (int s = 0; s < stages; s++) {
         forward_s[s] = one->schedule.times[s].forward_s;
         forward_s[stages + s] = one->schedule.times[s].backward_s;
+        forward_s[2 * stages + s] = one->schedule.times[s].weights_s;
     }
     *out = (struct dl_pipeline_order){.schedule = p->plan.schedule,
                                       .stages = stages,
@@ -125,6 +127,7 @@ static enum dl_code order_of(struct dl_context *context, const struct dl_plot_on
                                       .micro_batches = (int)one->schedule.micro_batches,
                                       .forward_s = forward_s,
                                       .backward_s = forward_s + stages,
+                                      .weights_s = forward_s + 2 * stages,
                                       .message_s = one->schedule.message_s,
                                       .blocks = one->schedule.blocks};
     return DL_OK;
@@ -145,6 +148,8 @@ enum dl_code dl_plot_pipeline(struct dl_context *context, const struct dl_option
         busy_s[passes[i].stage] += passes[i].end_s - passes[i].start_s;
     }
     DL_TRY(name(context, p, &order, end_s, busy_s, out, err));
+    out->parameters[4] =
+        (struct dl_plot_parameter){.name = "named", .number = count <= NAMED_PASSES};
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
     out->height = 190 + 34 * (order.stages < 10 ? 10 : order.stages);
     fill(passes, count, end_s, &p->prediction, out);

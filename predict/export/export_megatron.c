@@ -149,9 +149,8 @@ static enum dl_code add_stages(const struct dl_workload *w, const struct dl_plan
                                struct dl_text *out, struct dl_err *err) {
     const double layers = dl_export_number(w, "layers", NAN), pp = (double)plan->pp;
     number(out, "pipeline-model-parallel-size", pp);
-    if (plan->schedule == DL_INTERLEAVED)
-        number(out, "num-virtual-stages-per-pipeline-rank",
-               plan->virtual_stages > 0 ? (double)plan->virtual_stages : 2);
+    const double parts = dl_schedule_parts(plan->schedule, (double)plan->virtual_stages);
+    if (parts > 1) number(out, "num-virtual-stages-per-pipeline-rank", parts);
     if (fmod(layers, pp) == 0) return DL_OK;
     /* F-TRANSFORMER-STAGES */
     const double most = ceil(layers / pp), missing = most * pp - layers;

@@ -21,6 +21,8 @@ static enum dl_code check(const struct dl_plan *plan, const struct dl_workload *
     else if (plan->precision != DL_BF16 && plan->precision != DL_FP32 &&
              plan->precision != DL_FP8 && plan->precision != DL_MXFP8)
         why = "it trains in bf16, fp32, fp8 or mxfp8";
+    else if (dl_schedules[plan->schedule]->torch_name == NULL)
+        why = "torch.distributed.pipelining has no such pipeline schedule";
     else if (plan->optimizer != DL_ADAM)
         why = "its optimizer is Adam";
     return why == NULL ? DL_OK : dl_fail(err, DL_ERR_USAGE, "--export torchtitan: %s", why);
@@ -48,7 +50,6 @@ static void add_parallelism(const struct dl_plan *plan, struct dl_text *out) {
     const int64_t zero = dl_export_zero(plan), data = plan->dp * plan->ep,
                   group = plan->shard_group > 0 ? plan->shard_group / plan->sp : data,
                   shards = zero > 0 && group > 0 ? group : 1;
-    static const char *const schedules[] = {"1F1B", "GPipe", "Interleaved1F1B"};
     dl_text_printf(out,
                    "\n[parallelism]\ndata_parallel_replicate_degree = %lld\n"
                    "data_parallel_shard_degree = %lld\n",
@@ -65,14 +66,14 @@ static void add_parallelism(const struct dl_plan *plan, struct dl_text *out) {
         dl_text_printf(out,
                        "pipeline_parallel_schedule = \"%s\"\npipeline_parallel_microbatch_size = "
                        "%.15g\n",
-                       schedules[plan->schedule], dl_export_micro_batch(plan));
+                       dl_schedules[plan->schedule]->torch_name, dl_export_micro_batch(plan));
 }
 
 /* Layers of a virtual stage, from which torchtitan finds their number. */
 static void add_virtual_stages(const struct dl_workload *w, const struct dl_plan *plan,
                                struct dl_text *out) {
-    const double v = plan->virtual_stages > 0 ? (double)plan->virtual_stages : 2;
-    if (plan->pp > 1 && plan->schedule == DL_INTERLEAVED)
+    const double v = dl_schedule_parts(plan->schedule, (double)plan->virtual_stages);
+    if (plan->pp > 1 && v > 1)
         dl_text_printf(out, "pipeline_parallel_layers_per_stage = %.0f\n",
                        ceil(w->transformer_layers / ((double)plan->pp * v)));
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/core/synonym.h"
 #include "model/core/file.h"
 #include "model/engine/strategies/strategy.h"
 #include "model/core/text.h"
@@ -120,8 +121,9 @@ static bool takes(const struct dl_command *command, const char *option) {
 const char *dl_inputs_framework_word(const struct dl_options *options,
                                      const struct dl_framework *framework) {
     const char *given = dl_option_text(options, "framework");
-    return given != NULL && dl_data_is_path(given) && strchr(given, ',') == NULL ? given
-                                                                                 : framework->name;
+    const bool said = given != NULL && strchr(given, ',') == NULL &&
+                      (dl_data_is_path(given) || dl_name_shards_in_nodes(given));
+    return said ? given : framework->name;
 }
 
 static bool is_among(const char *name, const char *const *names) {
@@ -235,7 +237,7 @@ const char *dl_inputs_plan_command(struct dl_context *context, const struct dl_o
         dl_text_printf(&line, " --zero %" PRId64, plan->shard);
     if (plan->pp > 1) {
         dl_text_printf(&line, " --schedule %s", dl_schedule_names[plan->schedule]);
-        if (plan->schedule == DL_INTERLEAVED && plan->virtual_stages > 0)
+        if (dl_schedules[plan->schedule]->most_parts > 1 && plan->virtual_stages > 0)
             dl_text_printf(&line, " --virtual-stages %" PRId64, plan->virtual_stages);
         dl_text_printf(&line, " --mapping %s", dl_mapping_names[plan->mapping]);
     }

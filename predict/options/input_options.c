@@ -156,7 +156,7 @@ const struct dl_option dl_input_options[] = {
      "neighbours of tensor and context ranks: data ranks or pipeline stages; default data-inside, "
      "Megatron's order",
      DL_CHOICE(PLAN(mapping), .choices = dl_mapping_names, DL_GIVEN(INPUT(given.plan.mapping)))},
-    {"schedule", 0, "1f1b|gpipe|interleaved|async", "Plan", "pipeline schedule; default 1f1b",
+    {"schedule", 0, DL_SCHEDULE_CHOICES, "Plan", "pipeline schedule; default 1f1b",
      DL_CHOICE(PLAN(schedule), .choices = dl_schedule_names, DL_GIVEN(INPUT(given.plan.schedule)))},
     {"virtual-stages", 0, "N", "Plan",
      "virtual pipeline stages per device, with --schedule interleaved; default 2",

@@ -215,12 +215,11 @@ static void bubbles(void **state) {
     (void)state;
     for (double p = 1; p <= 64; p *= 2) {
         for (double m = 1; m <= 256; m *= 4) {
-            equal(dl_pipeline_in_flight(DL_GPIPE, 0, p, m, 1), m, "GPipe holds all");
-            equal(dl_pipeline_in_flight(DL_1F1B, 0, p, m, 1), fmin(p, m),
+            equal(dl_schedules[DL_GPIPE]->held(0, p, m, 1), m, "GPipe holds all");
+            equal(dl_schedules[DL_1F1B]->held(0, p, m, 1), fmin(p, m),
                   "1F1B holds as many as stages");
         }
     }
-    equal(dl_pipeline_weight_versions(DL_ASYNC, 0, 8), 8, "versions");
     struct world w; /* and in a prediction: the bubble is (p - 1) steps, compute and stalls are m */
     load(&w, "abci-v100", "resnet50", "pytorch-ddp");
     struct dl_plan plan = plan_of("pipeline", 1, 16);

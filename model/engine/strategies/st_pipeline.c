@@ -52,13 +52,12 @@ static enum dl_code check(const struct dl_system *system, const struct dl_worklo
                        "--micro-batch %g does not divide the %g samples of a pipeline",
                        micro_batch(plan), samples);
     }
-    if (plan->schedule == DL_INTERLEAVED && fmod(round(count), (double)plan->pp) > 0) {
-        return dl_fail(
-            err, DL_ERR_USAGE,
-            "--schedule interleaved: %.0f micro-batches are no multiple of --pp %lld; nearest is "
-            "--micro-batch %g",
-            count, (long long)plan->pp,
-            samples / (ceil(count / (double)plan->pp) * (double)plan->pp));
+    if (dl_schedules[plan->schedule]->in_groups && fmod(round(count), (double)plan->pp) > 0) {
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--schedule %s: %.0f micro-batches are no multiple of --pp %lld; nearest is "
+                       "--micro-batch %g",
+                       dl_schedule_names[plan->schedule], count, (long long)plan->pp,
+                       samples / (ceil(count / (double)plan->pp) * (double)plan->pp));
     }
     return DL_OK;
 }
@@ -128,7 +127,8 @@ static enum dl_code stage_times(const struct dl_pipe *p, struct dl_arena *arena,
     (void)err;
     struct dl_stage_time *times = dl_arena_alloc(arena, (size_t)p->stages, sizeof *times);
     for (int s = 0; s < p->stages; s++)
-        times[s] = (struct dl_stage_time){p->forward_step_s[s], p->backward_step_s[s]};
+        times[s] = (struct dl_stage_time){p->forward_step_s[s], p->backward_step_s[s],
+                                          p->weights_step_s[s]};
     out->schedule.times = times;
     out->schedule.micro_batches = p->micro_batches;
     out->schedule.message_s = p->message_s;

@@ -14,14 +14,10 @@
 
 double dl_transformer_stage_in_flight(const struct dl_transformer_mapping *mapping,
                                       const struct dl_transformer_choice *choice, int64_t stage) {
-    const double pp = (double)mapping->split.pp, m = choice->micro_batches,
-                 v = (double)choice->virtual_stages, after = pp - (double)stage;
-    if (pp <= 1) return 1;
-    switch (choice->schedule) {
-    case DL_GPIPE: return m;
-    case DL_INTERLEAVED: return fmin(m, ((v - 1) * pp + 2 * after - 1) / v);
-    default: return fmin(after, m);
-    }
+    if (mapping->split.pp <= 1) return 1;
+    return dl_schedules[choice->schedule]->held((double)stage, (double)mapping->split.pp,
+                                                choice->micro_batches,
+                                                (double)choice->virtual_stages);
 }
 
 double dl_transformer_in_flight(const struct dl_transformer_mapping *mapping,
@@ -64,11 +60,13 @@ void dl_transformer_stage_memory(const struct dl_transformer *tf,
         m.activations_bytes += flight * (micro_batch->kept_bytes[DL_TRANSFORMER_BEFORE][r] + input);
     /* GPipe goes back only when all micro-batches are through; the others at once where the loss
      * is. */
-    const double head = !last ? 0
-                              : (choice->schedule == DL_GPIPE && !one ? flight : 1) *
-                                    micro_batch->kept_bytes[DL_TRANSFORMER_AFTER][r];
+    const double head =
+        !last ? 0
+              : (dl_schedules[choice->schedule]->all_forward_first && !one ? flight : 1) *
+                    micro_batch->kept_bytes[DL_TRANSFORMER_AFTER][r];
     m.activations_bytes += fmax(head, recomputed_bytes(micro_batch, choice->recompute));
-    if (choice->schedule == DL_ASYNC && !last) /* weights of every micro-batch in flight */
+    if (dl_schedules[choice->schedule]->asynchronous &&
+        !last) /* weights of every micro-batch in flight */
         m.weights_bytes +=
             mapping->parameters[0] * dl_precision_bytes(tf->precision) * (flight - 1);
     m.total_bytes = total_of(&m) / (1 - tf->framework->memory.fragmentation_frac);

@@ -33,7 +33,9 @@ void dl_transformer_add_pass(struct dl_transformer_pass *to, const struct dl_tra
     to->comm_error_s += times * from->comm_error_s;
     to->comm_bytes += times * from->comm_bytes;
     to->collective_count += times * from->collective_count;
+    to->check_s += times * from->check_s;
     to->host_operation_count += times * from->host_operation_count;
+    to->weights_s += times * from->weights_s;
 }
 
 /* F-TRANSFORMER-RECOMPUTE: what recomputation repeats of a layer before its backward pass. `alone`:
@@ -142,6 +144,7 @@ static void add_layer(struct dl_micro_batch_builder *m, const struct dl_transfor
         struct dl_transformer_pass *to = &micro_batch->backward[l->part][r];
         dl_transformer_add_pass(to, &p.data, 1);
         dl_transformer_add_pass(to, &p.weights, 1);
+        to->weights_s += p.weights.device_s;
         add_again(tf, l, (enum dl_recompute)r, &again, &p.forward, to);
     }
 }
@@ -248,6 +251,7 @@ static void divide_pass(struct dl_transformer_pass *pass, double by) {
     part.outside_s = pass->outside_s / by, part.flop = pass->flop / by,
     part.moved_bytes = pass->moved_bytes / by;
     part.host_operation_count = pass->host_operation_count / by;
+    part.weights_s = pass->weights_s / by;
     for (int i = 0; i < 3; i++) part.by_limit_s[i] = pass->by_limit_s[i] / by;
     *pass = part;
 }
@@ -315,12 +319,13 @@ static void finish_pass(const struct dl_transformer *tf, double operations,
     if (dl_framework_is_bound(framework)) hide_messages(pass);
     const double calls_s =
         (pass->launches + pass->host_operation_count) * dispatch_s * scale +
-        pass->collective_count * fmax(framework->sync.collective_launch_s, call_s);
+        pass->collective_count * fmax(framework->sync.collective_launch_s, call_s) + pass->check_s;
     const double host_s = is_captured(tf) ? 0 : calls_s;
     const double device_s = pass->device_s + pass->launches * gap_s + pass->comm_s;
     pass->step_s = device_s; /* below 0: what the last layer has less than the others */
     if (!(fmax(device_s, host_s) > 0)) return;
     pass->step_s = tf->input.blocking_launches ? device_s + host_s : hidden_s(device_s, host_s);
+    pass->weights_s *= device_s > 0 ? pass->step_s / device_s : 0;
     pass->host_bound_s =
         tf->input.blocking_launches ? host_s : pass->step_s * pow(host_s / pass->step_s, HIDING);
 }

@@ -61,13 +61,11 @@ void dl_transformer_choice_of(const struct dl_plan *plan, struct dl_transformer_
                          : at_once                     ? ceil(share - 1e-9)
                                                        : 1;
     *micro_samples_out = micro;
-    *out = (struct dl_transformer_choice){.micro_batches = at_once ? 1 : share / micro,
-                                          .schedule = plan->schedule,
-                                          .recompute = plan->recompute,
-                                          .virtual_stages = plan->schedule != DL_INTERLEAVED ? 1
-                                                            : plan->virtual_stages > 0
-                                                                ? plan->virtual_stages
-                                                                : 2};
+    *out = (struct dl_transformer_choice){
+        .micro_batches = at_once ? 1 : share / micro,
+        .schedule = plan->schedule,
+        .recompute = plan->recompute,
+        .virtual_stages = (int64_t)dl_schedule_parts(plan->schedule, (double)plan->virtual_stages)};
 }
 
 static enum dl_code check_batch(const struct dl_plan *plan, struct dl_err *err) {
@@ -77,12 +75,13 @@ static enum dl_code check_batch(const struct dl_plan *plan, struct dl_err *err) 
     const double share = choice.micro_batches * micro, ranks = (double)(plan->dp * plan->ep);
     const double whole = floor(choice.micro_batches + 0.5);
     if (whole >= 1 && fabs(choice.micro_batches - whole) < 1e-6) {
-        if (choice.schedule != DL_INTERLEAVED || fmod(whole, (double)plan->pp) == 0) return DL_OK;
+        if (!dl_schedules[choice.schedule]->in_groups || fmod(whole, (double)plan->pp) == 0)
+            return DL_OK;
         return dl_fail(err, DL_ERR_USAGE,
-                       "--schedule interleaved: %.0f micro-batches of a data rank are no multiple "
+                       "--schedule %s: %.0f micro-batches of a data rank are no multiple "
                        "of %lld stages; "
                        "nearest --global-batch is %.0f",
-                       whole, (long long)plan->pp,
+                       dl_schedule_names[choice.schedule], whole, (long long)plan->pp,
                        ceil(whole / (double)plan->pp) * (double)plan->pp * micro * ranks);
     }
     return dl_fail(
@@ -126,10 +125,10 @@ static enum dl_code check_pipeline(const struct dl_transformer *tf, const struct
     if ((double)plan->pp > tf->stack)
         DL_TRY(check_divides("pp", plan->pp, tf->stack, "layers", tf->workload->name, err));
     dl_transformer_choice_of(plan, &choice, &micro);
-    if (choice.schedule == DL_INTERLEAVED) {
+    if (dl_schedules[choice.schedule]->most_parts > 1) {
         if (plan->pp < 2)
-            return dl_fail(err, DL_ERR_USAGE,
-                           "--schedule interleaved needs a pipeline: --pp 2 or more");
+            return dl_fail(err, DL_ERR_USAGE, "--schedule %s needs a pipeline: --pp 2 or more",
+                           dl_schedule_names[choice.schedule]);
         const double layers = ceil(tf->stack / (double)plan->pp);
         const bool uneven = tf->framework->transformer.uneven_parts;
         if (uneven && (double)choice.virtual_stages <= layers) return DL_OK;
@@ -240,18 +239,42 @@ static void describe_comm(const struct dl_transformer_parts *t, struct dl_predic
     p->messages.bytes = t->result.sent_bytes;
 }
 
+/* Devices that hold states and activations, split evenly; 0: none do. */
+static double holding_devices(const struct dl_transformer_parts *t) {
+    const struct dl_memory *m = &t->result.memory;
+    const struct dl_plan *plan = t->plan;
+    const double model = (double)(plan->tp * plan->pp), shared = (double)t->mapping.shard_ranks;
+    const double split = m->weights_bytes * (t->mapping.shard >= 3 ? shared : 1) +
+                         m->gradients_bytes * (t->mapping.shard >= 2 ? shared : 1) +
+                         m->optimizer_bytes * (t->mapping.shard >= 1 ? shared : 1) +
+                         m->activations_bytes;
+    const double fixed = m->total_bytes - m->weights_bytes - m->gradients_bytes -
+                         m->optimizer_bytes - m->activations_bytes;
+    if (plan->ep > 1 || fixed >= m->capacity_bytes) return 0;
+    return model * ceil(split / (m->capacity_bytes - fixed));
+}
+
+/* Only what is not set already. */
 static const char *advice_of(const struct dl_transformer_parts *t) {
     const struct dl_memory *m = &t->result.memory;
-    const double gib = 1073741824;
+    const struct dl_plan *plan = t->plan;
+    const double gib = 1073741824, devices = holding_devices(t);
     if (t->result.fits) return NULL;
     return dl_arena_printf(
         t->arena,
-        "does not fit: %.3g GiB of %.3g GiB; states %.3g, activations %.3g: %smore --tp or --pp, "
-        "sharded states, a smaller --micro-batch or --recompute full",
+        "does not fit: %.3g GiB of %.3g GiB; states %.3g, activations %.3g: %s%s%s%smore --tp or "
+        "--pp%s",
         m->total_bytes / gib, m->capacity_bytes / gib,
         (m->weights_bytes + m->gradients_bytes + m->optimizer_bytes) / gib,
         m->activations_bytes / gib,
-        t->plan->tp > 1 && !t->plan->sequence_parallel ? "--sequence-parallel, " : "");
+        plan->tp > 1 && !plan->sequence_parallel ? "--sequence-parallel, " : "",
+        t->mapping.shard == 0 && plan->dp > 1 ? "sharded states, " : "",
+        t->micro_samples > 1 ? "a smaller --micro-batch, " : "",
+        t->choice.recompute != DL_RECOMPUTE_FULL ? "--recompute full, " : "",
+        devices > (double)(plan->nodes * plan->devices_per_node)
+            ? dl_arena_printf(t->arena, " (%.0f devices would hold states and activations)",
+                              devices)
+            : "");
 }
 
 /* One device alone updates all parameters. */

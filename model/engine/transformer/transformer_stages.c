@@ -12,9 +12,10 @@
 #include "model/engine/transformer/transformer_internal.h"
 
 /* Whether collectives of data parallelism run behind kernels: not where the host waits for each
- * (F-HOST-BLOCKING). */
-bool dl_transformer_reduces_behind(const struct dl_transformer *tf) {
-    return tf->framework->sync.overlaps_backward && !tf->input.blocking_launches;
+ * (F-HOST-BLOCKING), nor where stage 1 sums everything at once. */
+bool dl_transformer_reduces_behind(const struct dl_transformer *tf, int shard) {
+    return tf->framework->sync.overlaps_backward && !tf->input.blocking_launches &&
+           !(shard == 1 && tf->framework->transformer.zero1_all_reduce);
 }
 
 /* Exposed communication of sharded states in one micro-batch: forward, backward. */
@@ -29,7 +30,7 @@ static void shard_exposed(const struct dl_transformer *tf,
     if (mapping->replicas <= 1) return;
     if (mapping->shard == 2) {
         const double last_s = root_reduce_s / mapping->buckets;
-        *backward_s = dl_transformer_reduces_behind(tf)
+        *backward_s = dl_transformer_reduces_behind(tf, mapping->shard)
                           ? last_s + fmax(0, root_reduce_s - last_s - compute->backward_s)
                           : root_reduce_s;
     }
@@ -41,7 +42,7 @@ static void shard_exposed(const struct dl_transformer *tf,
         *backward_s = fmax(0, gathers_s + reduces_s + root_reduce_s - compute->backward_s);
         return;
     }
-    if (!dl_transformer_reduces_behind(tf)) {
+    if (!dl_transformer_reduces_behind(tf, mapping->shard)) {
         *forward_s = root_gather_s + gathers_s;
         *backward_s = gathers_s + reduces_s + root_reduce_s;
         return;
@@ -72,6 +73,10 @@ static void time_kinds(const struct dl_transformer_mapping *mapping,
                       mapping->copy_out_s + mapping->copy_in_s + add_s) +
             (first ? micro_batch->backward[DL_TRANSFORMER_BEFORE][recompute].step_s : 0) +
             (last ? micro_batch->backward[DL_TRANSFORMER_AFTER][recompute].step_s : 0);
+        kinds[i].weights_s =
+            layers * (micro_batch->backward[DL_TRANSFORMER_BODY][recompute].weights_s + add_s) +
+            (first ? micro_batch->backward[DL_TRANSFORMER_BEFORE][recompute].weights_s : 0) +
+            (last ? micro_batch->backward[DL_TRANSFORMER_AFTER][recompute].weights_s : 0);
     }
 }
 
@@ -89,7 +94,8 @@ static void even_stages(const struct dl_transformer_mapping *mapping,
         .layers = mapping->all_layers / pp,
         .forward_s = (kinds[0].forward_s + between * kinds[1].forward_s + kinds[2].forward_s) / pp,
         .backward_s =
-            (kinds[0].backward_s + between * kinds[1].backward_s + kinds[2].backward_s) / pp};
+            (kinds[0].backward_s + between * kinds[1].backward_s + kinds[2].backward_s) / pp,
+        .weights_s = (kinds[0].weights_s + between * kinds[1].weights_s + kinds[2].weights_s) / pp};
     kinds[0] = kinds[1] = kinds[2] = mean;
 }
 
@@ -105,6 +111,7 @@ static struct dl_transformer_stage stage_at(const struct dl_transformer_mapping 
     if (index - 1 < count - shorter || dl_transformer_cuts_evenly(mapping)) return out;
     out.forward_s *= (out.layers - 1) / out.layers;
     out.backward_s *= (out.layers - 1) / out.layers;
+    out.weights_s *= (out.layers - 1) / out.layers;
     out.layers -= 1;
     return out;
 }
@@ -126,7 +133,7 @@ static double both_s(const struct dl_transformer_stage *stage) {
 }
 
 static double parts_of(const struct dl_transformer_choice *choice) {
-    return choice->schedule == DL_INTERLEAVED ? (double)choice->virtual_stages : 1;
+    return dl_schedule_parts(choice->schedule, (double)choice->virtual_stages);
 }
 
 /* F-FW-IDEAL: no cut takes less; messages of the first and of the last micro-batch show. */
@@ -135,7 +142,7 @@ static void bound_pace(const struct dl_transformer_mapping *mapping,
                        struct dl_transformer_pace *out) {
     const double pp = (double)mapping->split.pp, m = choice->micro_batches,
                  work_s = both_s(&out->stage) + out->exposed_s;
-    if (choice->schedule != DL_ASYNC)
+    if (dl_schedule_waits(choice->schedule))
         out->bubble_s =
             fmax(0, dl_pipeline_least_of_any_s(pp * work_s, pp, parts_of(choice), m) - m * work_s);
     out->boundary_s = 2 * (pp - 1) * message_s;
@@ -147,25 +154,27 @@ static bool blocks(const struct dl_transformer *tf, const struct dl_transformer_
            tf->input.blocking_launches;
 }
 
-/* forward_s: room for all stages twice. */
+/* forward_s: room for all stages three times. */
 static struct dl_pipeline_order order_of(const struct dl_transformer *tf,
                                          const struct dl_transformer_mapping *mapping,
                                          const struct dl_transformer_choice *choice,
                                          const struct dl_transformer_stage kinds[3],
                                          double *forward_s) {
     const int stages = (int)mapping->split.pp;
-    double *backward_s = forward_s + stages;
+    double *backward_s = forward_s + stages, *weights_s = backward_s + stages;
     for (int i = 0; i < stages; i++) {
         const struct dl_transformer_stage kernels = stage_at(mapping, kinds, i),
                                           stage = with_shards(tf, mapping, &kernels);
         forward_s[i] = stage.forward_s;
         backward_s[i] = stage.backward_s;
+        weights_s[i] = stage.weights_s;
     }
     return (struct dl_pipeline_order){.schedule = choice->schedule,
                                       .stages = stages,
                                       .parts = (int)parts_of(choice),
                                       .forward_s = forward_s,
                                       .backward_s = backward_s,
+                                      .weights_s = weights_s,
                                       .blocks = blocks(tf, choice)};
 }
 
@@ -221,7 +230,7 @@ dl_transformer_pace_of(const struct dl_transformer *tf,
     struct dl_arena scratch = {0};
     struct dl_pipeline_order order =
         order_of(tf, mapping, choice, kinds,
-                 dl_arena_alloc(&scratch, 2 * (size_t)mapping->split.pp, sizeof(double)));
+                 dl_arena_alloc(&scratch, 3 * (size_t)mapping->split.pp, sizeof(double)));
     run_pipeline(&order, round(choice->micro_batches), message_s, least, &scratch, &out);
     dl_arena_free(&scratch);
     return out;
@@ -236,7 +245,7 @@ void dl_transformer_stage_times(const struct dl_transformer_parts *t, struct dl_
     for (int i = 0; i < count; i++) {
         const struct dl_transformer_stage kernels = stage_at(&t->mapping, kinds, i),
                                           stage = with_shards(t->tf, &t->mapping, &kernels);
-        times[i] = (struct dl_stage_time){stage.forward_s, stage.backward_s};
+        times[i] = (struct dl_stage_time){stage.forward_s, stage.backward_s, stage.weights_s};
     }
     out->schedule.times = times;
     out->schedule.micro_batches = t->choice.micro_batches;
