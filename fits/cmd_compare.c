@@ -7,6 +7,7 @@
 #include "fits/compare_fit.h"
 #include "predict/compare/compare_print.h"
 #include "predict/compare/compare_repeats.h"
+#include "predict/compare/first_sight.h"
 #include "fits/generalize_print.h"
 #include "predict/inputs/inputs.h"
 #include "predict/inputs/layer_inputs.h"
@@ -58,6 +59,10 @@ static const struct dl_option compare_options[] = {
      "find the value of a field (a KEY of --set) that minimizes the error over the rows, beginning "
      "with START",
      DL_REPEATED},
+    {"first-sight", 0, "NAME", "What",
+     "record these predictions of runs that nobody has worked with as data/first_sight/NAME.csv; "
+     "refuses runs that are recorded already",
+     NULL},
     {"shard", 0, "I/N", "Rows",
      "with --rows --csv: only part I (from 0) of N of the rows, for `merge`; rows that explain "
      "each other stay together",
@@ -126,8 +131,8 @@ static enum dl_code read_max_error(const struct dl_options *options, double *out
 /* Whether tables of runs can be read row by row: what needs all rows at once reads them whole. */
 static bool row_by_row(const struct dl_context *context, const struct dl_options *options,
                        const char *path) {
-    static const char *const whole[] = {"anchor",    "calibrated", "quartile", "median", "fit",
-                                        "leave-out", "intervals",  "tables",   NULL};
+    static const char *const whole[] = {"anchor",    "calibrated",  "quartile",  "median", "fit",
+                                        "leave-out", "first-sight", "intervals", "tables", NULL};
     for (int i = 0; whole[i] != NULL; i++)
         if (dl_option_given(options, whole[i])) return false;
     return !dl_generalize_wanted(options) && !context->data.names_only &&
@@ -293,6 +298,30 @@ static enum dl_code check_release(const struct dl_comparison *comparison, struct
     return refusal == NULL ? DL_OK : dl_fail(err, DL_ERR_USAGE, "%s", refusal);
 }
 
+/* --first-sight NAME: as the data files and no profile or what-if have it. */
+static enum dl_code record(struct dl_context *context, const struct dl_options *options,
+                           const struct dl_data *data, const struct dl_compare_tables *tables,
+                           const struct dl_comparison *comparison, struct dl_err *err) {
+    static const char *const changed[] = {"anchor",   "calibrated", "set",   "release", "layers",
+                                          "quartile", "median",     "shard", NULL};
+    for (int i = 0; changed[i] != NULL; i++)
+        if (dl_option_given(options, changed[i]))
+            return dl_fail(err, DL_ERR_USAGE, "--first-sight: goes without --%s", changed[i]);
+    const size_t rows = (size_t)dl_comparison_row_count(comparison);
+    const char **files = dl_arena_alloc(context->arena, rows + 1, sizeof *files);
+    for (int t = 0; t < tables->count; t++) {
+        const struct dl_compare_table *table = &tables->list[t];
+        const char *slash = strrchr(table->csv.name, '/');
+        if (!dl_compare_is_runs(&table->csv) || dl_first_sight_is(&table->csv))
+            return dl_fail(err, DL_ERR_USAGE, "--first-sight: %s is not a table of runs",
+                           table->csv.name);
+        for (int i = 0; i < table->row_count; i++)
+            files[table->first_row + i] = slash == NULL ? table->csv.name : slash + 1;
+    }
+    return dl_first_sight_add(data, dl_option_text(options, "first-sight"), comparison, files,
+                              context->arena, err);
+}
+
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,
                         struct dl_err *err) {
     enum dl_format format = DL_FORMAT_TEXT;
@@ -311,6 +340,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(read_part(options, format, &comparison, err));
     DL_TRY(compare_all(context, options, &data, &tables, &comparison, err));
     if (data.release != NULL) DL_TRY(check_release(&comparison, err));
+    if (dl_option_given(options, "first-sight"))
+        DL_TRY(record(context, options, &data, &tables, &comparison, err));
     DL_TRY(dl_compare_print(context, options, &comparison, &tables, format, &overall, err));
     if (comparison.part_count > 1) return DL_OK;
     if (!dl_known(overall))

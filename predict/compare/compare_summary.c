@@ -7,6 +7,7 @@
 #include "model/statistics/stats.h"
 #include "model/machine/kernel_match.h"
 #include "predict/compare/compare.h"
+#include "predict/compare/first_sight.h"
 #include "model/core/columns.h"
 
 bool dl_compare_is_runs(const struct dl_csv *csv) {
@@ -30,6 +31,7 @@ static enum dl_code compare_others(const struct dl_data *data, const struct dl_c
 enum dl_code dl_compare_table(const struct dl_data *data, const struct dl_csv *csv, bool anchor,
                               struct dl_comparison *out, struct dl_err *err) {
     const int first = out->count;
+    if (dl_first_sight_is(csv) && !anchor) return dl_compare_first_sight(data, csv, out, err);
     if (dl_compare_is_runs(csv)) return dl_compare_runs(data, csv, anchor, out, err);
     if (anchor) return dl_fail(err, DL_ERR_USAGE, "--anchor: %s is not a table of runs", csv->name);
     DL_TRY(compare_others(data, csv, out, err));
