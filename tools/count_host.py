@@ -6,7 +6,6 @@
                                          FOLDER: an unpacked wheel of transformer_engine, whose
                                          modules then take the place of the local ones)
   count_host.py costs [te=FOLDER]        host time of one operation of each kind on this CPU
-  count_host.py check [te=FOLDER]        compares data/host_counts.json with what is counted now
 
 Tensors have a few elements, so that kernels take no time: the processor time of a pass is that of
 Python, dispatcher and autograd. Counts of a pass of one layer:
@@ -40,7 +39,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 KINDS = ("calls", "views", "operations", "nodes")
 FEW, MANY, REPEATS = 2, 6, 100
-HIDDEN, HEADS, TOKENS = 64, 2, 8
+HIDDEN, HEADS, TOKENS, EXPERTS = 64, 2, 8, 8
 VIEWS = {"view", "_unsafe_view", "t", "transpose", "permute", "slice", "select", "expand", "detach",
          "split", "split_with_sizes", "unsqueeze", "squeeze", "as_strided", "alias", "unbind",
          "_reshape_alias", "narrow", "lift_fresh"}
@@ -314,6 +313,7 @@ def use_transformer_engine(folder):
     for name, function in {"layernorm_fwd": norm_forward, "rmsnorm_fwd": norm_forward,
                            "layernorm_bwd": layernorm_backward, "rmsnorm_bwd": rmsnorm_backward,
                            "generic_gemm": product, "fused_attn_fwd": attention_forward,
+                           "te_general_grouped_gemm": lambda a, *_: [None] * len(a),
                            "fused_attn_bwd": attention_backward}.items():
         setattr(library, name, counted(function))
     fused = library.NVTE_Fused_Attn_Backend.NVTE_F16_arbitrary_seqlen
@@ -326,6 +326,18 @@ def use_transformer_engine(folder):
     transformer_engine.common.load_framework_extension = lambda *_: None
 
 
+class Stream:
+    """Stands for streams and their events."""
+
+    def record_event(self, *_):
+        return self
+
+    def nothing(self, *_):
+        pass
+
+    wait_stream = wait_event = wait = synchronize = record = nothing
+
+
 def stand_in_for_cuda():
     """As an H100 would answer."""
     nothing = lambda *a, **k: None
@@ -335,10 +347,13 @@ def stand_in_for_cuda():
     cuda.get_device_capability = lambda *_: (9, 0)
     cuda.current_device = lambda: "cpu"
     cuda.is_current_stream_capturing = lambda: False
-    cuda.device = lambda _: contextlib.nullcontext()
+    cuda.device = type("device", (contextlib.nullcontext,), {})
     cuda.nvtx.range = contextlib.nullcontext
     cuda.nvtx.range_push = cuda.nvtx.range_pop = nothing
-    cuda.current_stream = cuda.Stream = cuda.Event = nothing
+    cuda.current_stream = cuda.Stream = cuda.Event = lambda *a, **k: Stream()
+    cuda.stream = contextlib.nullcontext
+    cuda.synchronize = cuda.set_stream = nothing
+    torch.Tensor.record_stream = nothing
     torch.Tensor.cuda = lambda self, *a, **k: self
 
 
@@ -395,6 +410,19 @@ def megatron_units(spec, **changes):
     return units
 
 
+def mixture(spec):
+    """Router, dispatcher and EXPERTS experts of two products each."""
+    layers = gpt(MANY, spec, gated_linear_unit=True, activation_func=F.silu, moe_router_topk=2,
+                 num_moe_experts=EXPERTS, moe_grouped_gemm=True, moe_ffn_hidden_size=HIDDEN,
+                 moe_token_dispatcher_type="alltoall", add_bias_linear=False).decoder.layers
+
+    def make(index):
+        call = lambda x: layers[index].mlp(x)[0]
+        call.parameters = layers[index].mlp.parameters
+        return call, [torch.randn(TOKENS, 1, HIDDEN, dtype=torch.bfloat16, requires_grad=True)]
+    return measure(make)
+
+
 def megatron(te):
     stand_in_for_cuda()
     if te:
@@ -419,6 +447,9 @@ def megatron(te):
     for kind, name in (("norm", "rmsnorm"), ("activation", "swiglu"), ("rope", "rope")):
         if te or kind != "norm":
             units[name] = llama[kind]
+    if te:
+        units["moe"] = mixture(specs.get_gpt_layer_with_transformer_engine_spec(
+            num_experts=EXPERTS, moe_grouped_gemm=True))
     return units
 
 

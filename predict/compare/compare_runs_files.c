@@ -111,7 +111,7 @@ static enum dl_code load_release(struct dl_run_rows *r, int row, struct run_rele
     if (from != NULL) DL_TRY(load_plain(r, from, &out->from, err));
     if (r->data->release != NULL) return find_named_release(r, out, err);
     struct dl_release_facts facts = {
-        .version = dl_run_cell(r, row, DL_RUN_FRAMEWORK_VERSION),
+        .version = dl_run_version(r, row),
         .workload = dl_run_cell(r, row, DL_RUN_WORKLOAD),
         .layout = dl_run_cell(r, row, DL_RUN_LAYOUT),
         .strategy = dl_run_cell(r, row, DL_RUN_STRATEGY),

@@ -38,6 +38,10 @@ static const struct dl_field columns[DL_RUN_COLUMNS + 1] = {
         TEXT("framework_version", false,
              "version or container of the framework; selects its release (`versions` in "
              "data/frameworks); empty: the usual one of the GPU's time (`run_releases`)"),
+    [DL_RUN_PP_FIX] =
+        TEXT("pp_fix", false,
+             "nanotron: True after the repair of its pipelines in December 2024, else False; "
+             "selects a release where framework_version is empty"),
     [DL_RUN_STRATEGY] =
         TEXT("strategy", false,
              "a row of `list strategies`; empty: the framework's own, where tp, pp, "
@@ -82,6 +86,13 @@ const struct dl_schema dl_run_row_schema = {
 
 const char *dl_run_cell(const struct dl_run_rows *r, int row, enum dl_run_column column) {
     return r->columns[column] < 0 ? "" : r->csv->rows[row][r->columns[column]];
+}
+
+const char *dl_run_version(const struct dl_run_rows *r, int row) {
+    const char *version = dl_run_cell(r, row, DL_RUN_FRAMEWORK_VERSION),
+               *fix = dl_run_cell(r, row, DL_RUN_PP_FIX);
+    return version[0] != '\0' || fix[0] == '\0' ? version
+                                                : dl_arena_printf(r->arena, "pp_fix=%s", fix);
 }
 
 int64_t dl_run_devices(const struct dl_run_row *run) {
