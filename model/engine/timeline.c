@@ -92,7 +92,7 @@ static void run_blocking(struct state *s, const double *seconds, int layer) {
     const struct dl_resource_use *use = s->request->layer_messages;
     const struct dl_instant ready = issued_by_host(s, 1);
     s->run.lanes[HOST] = dl_run_add(&s->run, DEVICE, ready, seconds[layer],
-                                    use != NULL ? DL_TASK_STAGE : DL_TASK_MESSAGE, use);
+                                    use != NULL ? DL_TASK_SHARES : DL_TASK_MESSAGE, use);
 }
 
 static void run_compute(struct state *s) {
@@ -127,6 +127,10 @@ static void run_compute(struct state *s) {
         }
     }
     s->out->backward_end_s = free_of(s, DEVICE).s;
+    if (!r->sync.framework->sync.overlaps_backward) {
+        for (int g = 0; g < r->sync.gradient_count; g++)
+            r->gradients[g].ready_s = s->out->backward_end_s;
+    }
     s->backward_stall_s = s->stall_s - forward_stall_s;
 }
 

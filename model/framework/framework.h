@@ -189,6 +189,9 @@ struct dl_framework_capabilities {
     int schedule_count;
     const char **precisions; /* as --precision */
     int precision_count;
+    const char **settings; /* of a plan: OPTION, or OPTION=VALUE (settings.h) */
+    int setting_count;
+    const char *lacking;     /* of the plan: "has no --OPTION VALUE"; NULL: nothing (settings.h) */
     int context_parallel;    /* enum dl_tristate */
     bool context_shards;     /* context ranks share states: only with sharded states */
     bool tensor_sequence;    /* tensor parallelism is sequence parallel, too */

@@ -295,6 +295,10 @@ static const struct dl_field framework_fields[] = {
      .count_offset = offsetof(struct dl_framework, capabilities.precision_count),
      .help = "precisions that it trains in, values of --precision; absent: all, 8 bits and less "
              "where `casts` says how"},
+    {AT(capabilities, settings), .type = DL_FIELD_STRINGS,
+     .count_offset = offsetof(struct dl_framework, capabilities.setting_count),
+     .help = "options of a plan that it has a switch for, as overlap-grad-reduce or "
+             "gradient-compression=fp16; absent: unknown"},
     CHOICE(AT(capabilities, context_parallel), yes_names,
            "has context parallelism (absent means unknown)"),
     FLAG(AT(capabilities, context_shards), "context parallelism needs sharded states"),

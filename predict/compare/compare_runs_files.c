@@ -5,6 +5,7 @@
 #include "model/core/arena.h"
 #include "model/framework/framework.h"
 #include "model/framework/release.h"
+#include "model/framework/settings.h"
 #include "predict/compare/compare_runs.h"
 #include "predict/compare/compare_runs_files.h"
 #include "predict/compare/row_system.h"
@@ -203,5 +204,6 @@ enum dl_code dl_run_load_files(struct dl_run_rows *r, int row, struct dl_run_row
     DL_TRY(load_framework(r, row, run, &workload, err));
     run->release = run->framework;
     if (run->release_remark != NULL) assume_release(r, run);
+    DL_TRY(dl_settings_apply(&run->plan, r->arena, &run->system, &run->framework, err));
     return load_workload(r, workload, names_data(input) ? "" : input, &run->workload, err);
 }

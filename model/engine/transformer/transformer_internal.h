@@ -5,6 +5,7 @@
 #define DL_MODEL_ENGINE_TRANSFORMER_TRANSFORMER_INTERNAL_H
 
 #include "model/engine/transformer/transformer.h"
+#include "model/engine/transformer/transformer_program.h"
 
 struct dl_transformer_parts {
     const struct dl_transformer *tf;
@@ -18,16 +19,10 @@ struct dl_transformer_parts {
     struct dl_arena *arena;
 };
 
-struct dl_transformer_stage { /* of one micro-batch, all of it */
-    double forward_s, backward_s, layers;
-    double weights_s; /* of backward_s gradients of weights */
-};
-
-/* One micro-batch on the slowest stage, and what the pipeline adds to all of them there. */
+/* The slowest stage, and what the pipeline adds to its micro-batches. */
 struct dl_transformer_pace {
     int slowest; /* 0: the first stage, 2: the last, 1: between */
     struct dl_transformer_stage stage;
-    double exposed_s;  /* of gathers and sums of sharded states */
     double bubble_s;   /* F-TRANSFORMER-BUBBLE */
     double boundary_s; /* F-TRANSFORMER-BOUNDARY, exposed */
 };
@@ -37,6 +32,12 @@ dl_transformer_pace_of(const struct dl_transformer *tf,
                        const struct dl_transformer_mapping *mapping,
                        const struct dl_transformer_micro_batch *micro_batch,
                        const struct dl_transformer_choice *choice, double message_s, bool least);
+
+/* What the seconds of that stage depend on. */
+void dl_transformer_uses_of(const struct dl_transformer_mapping *mapping,
+                            const struct dl_transformer_micro_batch *micro_batch,
+                            const struct dl_transformer_choice *choice,
+                            struct dl_transformer_uses *out);
 
 /* Whether collectives of data parallelism run behind kernels: not where the host waits for each
  * (F-HOST-BLOCKING). */

@@ -174,6 +174,8 @@ static void count_parameters(const struct dl_transformer *tf, struct dl_transfor
                  before = part_elements(tf, s, DL_TRANSFORMER_BEFORE);
     const double after = part_elements(tf, s, DL_TRANSFORMER_AFTER);
     place_layers(tf, (double)s->pp, out);
+    for (int i = 0; i < DL_TRANSFORMER_PARTS; i++)
+        out->unit_elements[i] = part_elements(tf, s, (enum dl_transformer_part)i);
     out->expert_replicas = (double)dl_transformer_expert_replicas(s);
     if (dl_transformer_expert_ranks(s) > 1)
         out->expert_parameters =
