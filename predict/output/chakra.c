@@ -143,7 +143,8 @@ enum dl_code dl_chakra_write(const char *path, const struct dl_prediction_row *r
                              struct dl_arena *arena, struct dl_err *err) {
     static const char version[] = "1.0.0";
     const struct dl_prediction *p = row->prediction;
-    const struct dl_term **terms = dl_arena_alloc(arena, (size_t)p->course.task_count + 1, sizeof *terms);
+    const struct dl_term **terms =
+        dl_arena_alloc(arena, (size_t)p->course.task_count + 1, sizeof *terms);
     int count = 0;
     for (int i = 0; i < p->course.task_count; i++)
         if (dl_known(p->course.tasks[i].start_s) && p->course.tasks[i].lane != NULL)

@@ -2,8 +2,8 @@
  *
  * F-MEM-COURSE: the passes of the fullest stage allocate and free what F-TRANSFORMER-MEMORY counts:
  * a forward pass what its layers keep, layer by layer, then what the head keeps; a backward pass
- * frees the head's, repeats a layer, frees layer by layer. States, buffers and the context stay. The
- * most of it is the memory of the prediction.
+ * frees the head's, repeats a layer, frees layer by layer. States, buffers and the context stay.
+ * The most of it is the memory of the prediction.
  */
 #include <math.h>
 

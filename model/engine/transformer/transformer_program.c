@@ -383,7 +383,7 @@ static void gather_behind(struct program *p) {
     p->behind = behind;
 }
 
-/* Micro-batches that synchronize, but the first one, which has its tasks: those are as many more. */
+/* Micro-batches that synchronize, but the first one, which has tasks of its own. */
 static void repeat(const struct dl_transformer_program *in, struct rest *rest,
                    struct dl_transformer_run *out) {
     const double more = in->choice->micro_batches - 1;
