@@ -68,8 +68,9 @@ static void check_term(const struct a_case *c, int number, const struct dl_term 
     HOLDS(term->value >= 0);
 }
 
-/* What the iteration depends on is all of it (ParaDL's model has no lanes); terms of compute are all of it; what the passes of the
- * fullest stage hold reaches the memory of the prediction and goes back to where it began. */
+/* What the iteration depends on is all of it (ParaDL's model has no lanes); so are the terms of
+ * compute; what the passes of the fullest stage hold reaches the memory of the prediction and goes
+ * back to where it began. */
 static void check_course(const struct a_case *c, int number, const struct dl_plan *plan,
                          const struct dl_prediction *p) {
     const struct dl_course *course = &p->course;

@@ -393,8 +393,8 @@ static double bucket_count(const struct dl_transformer *tf,
     return fmax(1, fmin(count, mapping->stage_layers + 2));
 }
 
-/* Collectives that carry gradients: DDP closes a bucket with the tensor that fills it, half of which
- * is beyond its size on average; or one call for everything. */
+/* Collectives that carry gradients: DDP closes a bucket with the tensor that fills it, half of
+ * which is beyond its size on average; or one call for everything. */
 static double gradient_calls(const struct dl_transformer *tf,
                              const struct dl_transformer_mapping *mapping) {
     const double bytes = tf->framework->sync.bucket_bytes,
