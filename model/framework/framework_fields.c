@@ -122,8 +122,9 @@ static const struct dl_field framework_fields[] = {
            "host time to issue one kernel (absent: that of kernels_from, else 0)"),
     FLAG(AT(host, checks_overflow),
          "mixed precision: the host reads whether gradients overflowed, then issues the update"),
-    FLAG(AT(host, eager_calls),
-         "each operation is a call of eager PyTorch: takes eager_call_s of the device at least"),
+    STRING(AT(host, host_counts), false,
+           "what the host runs for each layer: a release of host_counts.json; absent: that of "
+           "kernels_from, else launches alone; none: launches alone"),
     DEFAULT(AT(host, iteration_s), 0, 10, DL_UNIT_S, 0, "fixed host time of one iteration"),
     DEFAULT(AT(sync, replica_s), 0, 1, DL_UNIT_S, 0, "host time per parameter tensor and device"),
     DEFAULT(AT(sync, gradient_bytes), 0.03125, 8, DL_UNIT_BYTE, 4,

@@ -101,7 +101,7 @@ struct dl_transformer_policy {
     bool grouped_gemms;    /* experts by PyTorch's grouped kernels (F-KERNEL-GROUPED) */
     /* operations of the host without kernels of a layer: states of random numbers saved and
      * restored around a layer that is recomputed, around the dropout of attention; to add the
-     * gradient of one parameter tensor. F-HOST-EAGER */
+     * gradient of one parameter tensor. F-HOST-COUNT */
     double recompute_operation_count, dropout_operation_count, gradient_operation_count;
     bool fp32_norm_input;    /* RMS norms take their input cast to fp32 */
     bool recomputes_norms;   /* norms are computed again in backward where nothing else is */
