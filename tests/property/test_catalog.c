@@ -77,6 +77,35 @@ static void check_term(const struct a_case *c, int number, const struct dl_term 
     HOLDS(term->value >= 0);
 }
 
+/* What the iteration depends on is all of it (ParaDL's model has no lanes); so are the terms of
+ * compute; what the passes of the fullest stage hold reaches the memory of the prediction and goes
+ * back to where it began. */
+static void check_course(const struct a_case *c, int number, const struct dl_plan *plan,
+                         const struct dl_prediction *p) {
+    const struct dl_course *course = &p->course;
+    double most_bytes = 0, forward_s = 0, backward_s = 0, update_s = 0;
+    HOLDS(plan->assume == DL_ASSUME_PARADL ||
+          near(dl_resource_sum_s(&course->path), p->iteration_s));
+    for (int i = 0; i < DL_RESOURCES; i++) HOLDS(course->path.s[i] >= -1e-9 * p->iteration_s);
+    for (int i = 0; i < course->memory_count; i++) {
+        HOLDS(i == 0 || course->memory[i].s >= course->memory[i - 1].s);
+        most_bytes = fmax(most_bytes, course->memory[i].bytes);
+    }
+    if (course->memory_count > 0) {
+        HOLDS(near(most_bytes, p->memory.total_bytes));
+        HOLDS(near(course->memory[0].bytes, course->memory[course->memory_count - 1].bytes));
+    }
+    for (int i = 0; i < p->term_count; i++) {
+        const struct dl_term *t = &p->terms[i];
+        if (strcmp(t->group, "forward") == 0) forward_s += t->value;
+        if (strcmp(t->group, "backward") == 0) backward_s += t->value;
+        if (strcmp(t->group, "update") == 0) update_s += t->value;
+    }
+    if (p->stage_count == 0) return; /* test_invariants: of other networks */
+    HOLDS(near(forward_s, p->forward_s) && near(backward_s, p->backward_s) &&
+          near(update_s, p->update_s));
+}
+
 static void check_prediction(const struct a_case *c, int number, const struct dl_plan *plan,
                              const struct dl_prediction *p) {
     check_times(c, number, p);
@@ -90,6 +119,7 @@ static void check_prediction(const struct a_case *c, int number, const struct dl
     for (int i = 0; i < p->warning_count; i++)
         HOLDS(p->warnings[i] != NULL && strstr(p->warnings[i], "(null)") == NULL);
     for (int t = 0; t < p->term_count; t++) check_term(c, number, &p->terms[t]);
+    check_course(c, number, plan, p);
 }
 
 /* Completed, a plan is complete: all ranks are given and their product is the devices. */
