@@ -119,7 +119,7 @@ static void compare(struct dl_arena *arena) {
     for (int i = 0; i < count; i++)
         if (gains[i].relieves & 1u << p.bottleneck) own += gains[i].saved_frac;
     compared++;
-    /* with a tenth more no plan takes longer, or less than ten elevenths: another cut into stages */
+    /* with a tenth more no plan takes longer, or less than ten elevenths: another cut of stages */
     const bool same_plan = count == 0 || (own >= 0 && gains[0].saved_frac <= 1 - 1 / 1.1);
     if (count == 0 || !same_plan || gains[0].relieves & 1u << p.bottleneck ||
         gains[0].saved_frac <= own + NEAR || !stays(&request, &p))
