@@ -74,8 +74,8 @@ static struct dl_instant issued_by_host(struct state *s, double launches) {
 static struct dl_instant run_pass(struct state *s, const struct dl_pass_cost *pass,
                                   struct dl_instant inputs, double *start_s) {
     const struct dl_timeline_request *r = s->request;
-    if (pass->launches * r->dispatch_s > 0)
-        dl_run_add(&s->run, HOST, at_begin(), pass->launches * r->dispatch_s, DL_TASK_HOST, NULL);
+    const double host_s = pass->launches * r->dispatch_s + dl_host_count_s(&r->host, &pass->host);
+    if (host_s > 0) dl_run_add(&s->run, HOST, at_begin(), host_s, DL_TASK_HOST, NULL);
     const double launches = wait_for_queue(s, pass->launches), gaps_s = pass->launches * r->gap_s;
     const struct dl_instant ready = dl_later(issued_by_host(s, pass->launches), inputs),
                             end = dl_run_add(&s->run, DEVICE, ready, pass->time_s + gaps_s,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/framework/facts.h"
+#include "model/framework/host_dispatch.h"
 #include "model/framework/kernel_scale.h"
 #include "model/framework/layer_times.h"
 #include "model/workload/layer.h"
@@ -180,6 +181,7 @@ static void add_recomputation(struct dl_layer_cost *cost, const struct dl_layer 
     cost->backward.time_s += again->time_s;
     for (int i = 0; i < 3; i++) cost->backward.by_limit_s[i] += again->by_limit_s[i];
     cost->backward.launches += again->launches;
+    dl_host_count_add(&cost->backward.host, &again->host, 1);
     cost->backward.error_s += again->error_s;
     cost->backward.error_square_s2 += again->error_square_s2;
     cost->backward.flop += again->flop;
@@ -234,9 +236,15 @@ static struct dl_layer_cost layer_cost(const struct dl_cost_request *r,
                                        const struct dl_layer *layer,
                                        const struct dl_kernel_facts *facts, bool forward) {
     struct dl_layer_cost cost = {0};
-    if (forward) cost.forward = pass_cost(r, layer, facts, DL_FORWARD, DL_FORWARD);
+    if (forward) {
+        cost.forward = pass_cost(r, layer, facts, DL_FORWARD, DL_FORWARD);
+        cost.forward.host =
+            dl_host_count_of(r->framework, layer, false, facts->compiled, cost.forward.launches);
+    }
     if (layer->detached) return cost;
     cost.backward = pass_cost(r, layer, facts, DL_BACKWARD_DATA, DL_BACKWARD_WEIGHTS);
+    cost.backward.host =
+        dl_host_count_of(r->framework, layer, true, facts->compiled, cost.backward.launches);
     add_recomputation(&cost, layer, r->plan->recompute);
     return cost;
 }

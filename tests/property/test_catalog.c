@@ -30,12 +30,19 @@ static bool near(double a, double b) {
     return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b)) + 1e-15;
 }
 
+/* Not the beginning of a word: a framework is called nanotron. */
+static bool has_nan(const char *text) {
+    const char *at = strstr(text, "nan");
+    while (at != NULL && at[3] >= 'a' && at[3] <= 'z') at = strstr(at + 1, "nan");
+    return at != NULL;
+}
+
 /* A refusal names what is wrong, in words, as a fault of what was asked for. */
 static void check_refusal(const struct a_case *c, int number, enum dl_code code,
                           const struct dl_err *err) {
     HOLDS(code == DL_ERR_USAGE || code == DL_ERR_INPUT || code == DL_ERR_NO);
     HOLDS(err->code == code && strlen(err->message) > 10);
-    HOLDS(strstr(err->message, "(null)") == NULL && strstr(err->message, "nan") == NULL &&
+    HOLDS(strstr(err->message, "(null)") == NULL && !has_nan(err->message) &&
           strstr(err->message, "inf") != err->message);
 }
 

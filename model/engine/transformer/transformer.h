@@ -193,7 +193,8 @@ struct dl_transformer_pass {
     struct dl_resource_use comm;                       /* its parts */
     double comm_error_s, comm_bytes, collective_count; /* bytes: sent by a rank */
     double check_s;                                    /* of the host, before the collectives */
-    double host_operation_count;                       /* that the host issues beside the kernels */
+    struct dl_host_count host;   /* what the host runs beside the launches (F-HOST-COUNT) */
+    double host_operation_count; /* that the host issues like kernels, beside them */
     double weights_s; /* of a backward pass the kernels of weights' gradients, then their part of
                          step_s */
     /* all of it: device, gaps and communication, or the host when that takes longer */

@@ -187,13 +187,14 @@ static void put_overhead(struct sink *s, const struct dl_prediction *p) {
                                     .micro_batches = t->choice.micro_batches,
                                     .host_count = 1};
     for (int part = 0; part < DL_TRANSFORMER_PARTS; part++) {
-        in.kernel_count += times_of(t, part) / t->choice.micro_batches *
-                           (t->micro_batch.forward[part].launches +
-                            t->micro_batch.backward[part][t->choice.recompute].launches);
-        in.operation_count +=
-            times_of(t, part) / t->choice.micro_batches *
-            (t->micro_batch.forward[part].host_operation_count +
-             t->micro_batch.backward[part][t->choice.recompute].host_operation_count);
+        const double times = times_of(t, part) / t->choice.micro_batches;
+        const struct dl_transformer_pass *passes[] = {
+            &t->micro_batch.forward[part], &t->micro_batch.backward[part][t->choice.recompute]};
+        for (int i = 0; i < 2; i++) {
+            in.kernel_count += times * passes[i]->launches;
+            in.operation_count += times * passes[i]->host_operation_count;
+            dl_host_count_add(&in.host, &passes[i]->host, times);
+        }
     }
     struct dl_term terms[DL_OVERHEAD_TERMS];
     const int count = dl_explain_overhead(&in, p, t->arena, terms);

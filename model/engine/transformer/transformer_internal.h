@@ -43,11 +43,18 @@ void dl_transformer_uses_of(const struct dl_transformer_mapping *mapping,
  * (F-HOST-BLOCKING). */
 bool dl_transformer_reduces_behind(const struct dl_transformer *tf, int shard);
 
-/* F-HOST-CHECKS: host time of the checks before the collectives of an iteration outside layers;
- * those of gradients hide behind the last backward pass. */
-double dl_transformer_iteration_checks_s(const struct dl_transformer *tf,
-                                         const struct dl_transformer_mapping *mapping,
-                                         double backward_s);
+/* F-TRANSFORMER-DATA: pieces of at most a layer or so in which gradients leave backward; and calls
+ * that carry them. */
+double dl_transformer_bucket_count(const struct dl_transformer *tf,
+                                   const struct dl_transformer_mapping *mapping);
+double dl_transformer_gradient_calls(const struct dl_transformer *tf,
+                                     const struct dl_transformer_mapping *mapping);
+
+/* F-HOST-CHECKS, F-HOST-PIECES: host time beside the collectives of an iteration outside layers;
+ * checks of gradients hide behind the last backward pass. */
+double dl_transformer_iteration_calls_s(const struct dl_transformer *tf,
+                                        const struct dl_transformer_mapping *mapping,
+                                        double backward_s);
 /* F-FW-IDEAL: stages of the bound are cut evenly, wherever that is. */
 bool dl_transformer_cuts_evenly(const struct dl_transformer_mapping *mapping);
 

@@ -140,8 +140,8 @@ static void run_program(const struct dl_transformer_program *program,
 static void add_end(const struct dl_transformer *tf, const struct dl_transformer_mapping *mapping,
                     double backward_s, struct dl_transformer_result *out) {
     struct dl_evidence *e = &out->evidence;
-    const double host_s = tf->framework->host.iteration_s +
-                          dl_transformer_iteration_checks_s(tf, mapping, backward_s);
+    const double host_s =
+        tf->framework->host.iteration_s + dl_transformer_iteration_calls_s(tf, mapping, backward_s);
     const struct dl_resource_use update = {
         {[DL_ON_ARITHMETIC] = mapping->update_by_limit_s[DL_LIMIT_COMPUTE],
          [DL_ON_MEMORY] = mapping->update_by_limit_s[DL_LIMIT_MEMORY],
