@@ -162,7 +162,7 @@ struct dl_predict_request {
     const struct dl_system *system;
     const struct dl_workload *workload;
     const struct dl_framework *framework;
-    const struct dl_plan *plan;               /* complete */
+    const struct dl_plan *plan;               /* a strategy gets it complete */
     const struct dl_predict_options *options; /* NULL: the defaults */
     struct dl_arena *arena;
 };
@@ -170,15 +170,11 @@ struct dl_predict_request {
 /* Errors: DL_ERR_INPUT or DL_ERR_USAGE, which say what to change (no rate for this precision,
  * more nodes than the system has, strategy not available). `out` is written only on success; its
  * pointers live in the arena. */
-enum dl_code dl_predict(const struct dl_system *system, const struct dl_workload *workload,
-                        const struct dl_framework *framework, const struct dl_plan *plan,
-                        const struct dl_predict_options *options, struct dl_arena *arena,
-                        struct dl_prediction *out, struct dl_err *err);
+enum dl_code dl_predict(const struct dl_predict_request *request, struct dl_prediction *out,
+                        struct dl_err *err);
 
 /* The same for a plan that dl_plan_complete completed. */
-enum dl_code dl_predict_complete(const struct dl_system *system, const struct dl_workload *workload,
-                                 const struct dl_framework *framework, const struct dl_plan *plan,
-                                 const struct dl_predict_options *options, struct dl_arena *arena,
+enum dl_code dl_predict_complete(const struct dl_predict_request *request,
                                  struct dl_prediction *out, struct dl_err *err);
 
 /* USAGE for what no version of the framework runs: a network, a device, a precision. */

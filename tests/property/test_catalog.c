@@ -142,8 +142,12 @@ static void check_limits(const struct a_case *c, int number, const struct dl_pla
                          struct dl_arena *arena) {
     static struct dl_limits limits;
     struct dl_err err = {0};
-    HOLDS(dl_limits_of(&c->system, c->workload, &c->framework, plan, arena, &limits, &err) ==
-          DL_OK);
+    HOLDS(dl_limits_of(&(struct dl_predict_request){.system = &c->system,
+                                                    .workload = c->workload,
+                                                    .framework = &c->framework,
+                                                    .plan = plan,
+                                                    .arena = arena},
+                       &limits, &err) == DL_OK);
     for (int i = 0; i < limits.active_count; i++) {
         const struct dl_limit_active *a = &limits.active[i];
         HOLDS(a->name != NULL && a->category != NULL && (a->cost_s > 0 || a->cost_bytes > 0));
@@ -161,11 +165,13 @@ static void check_remembered(const struct a_case *c, int number, const struct dl
     struct dl_prediction p, plain;
     struct dl_err err = {0};
     for (int i = 0; i < 2; i++) {
-        if (dl_predict(system, c->workload, &c->framework, plan, NULL, memo->arena, &plain, &err) !=
-            DL_OK)
+        if (dl_predict(&(struct dl_predict_request){system, c->workload, &c->framework, plan, NULL,
+                                                    memo->arena},
+                       &plain, &err) != DL_OK)
             return; /* this variant is impossible */
-        HOLDS(dl_predict(system, c->workload, &c->framework, plan, &with, memo->arena, &p, &err) ==
-              DL_OK);
+        HOLDS(dl_predict(&(struct dl_predict_request){system, c->workload, &c->framework, plan,
+                                                      &with, memo->arena},
+                         &p, &err) == DL_OK);
         HOLDS(p.iteration_s == plain.iteration_s);
     }
 }
@@ -210,7 +216,9 @@ static void check_twins(const struct a_case *c, int number, const struct dl_plan
         layers[i].twin_before = 0;
     }
     apart.layers = layers;
-    HOLDS(dl_predict(&c->system, &apart, &c->framework, plan, NULL, arena, &p, &err) == DL_OK);
+    HOLDS(dl_predict(
+              &(struct dl_predict_request){&c->system, &apart, &c->framework, plan, NULL, arena},
+              &p, &err) == DL_OK);
     HOLDS(p.iteration_s == iteration_s);
 }
 
@@ -231,14 +239,17 @@ static void any_plan(void **state) {
             dl_plan_complete(&one.system, one.workload, &one.framework, &plan, &err);
         if (code == DL_OK) check_plan(c, number, &plan);
         if (code == DL_OK)
-            code = dl_predict(&one.system, one.workload, &one.framework, &plan, &with_terms, &arena,
-                              &p, &err);
+            code =
+                dl_predict(&(struct dl_predict_request){&one.system, one.workload, &one.framework,
+                                                        &plan, &with_terms, &arena},
+                           &p, &err);
         if (code != DL_OK) {
             check_refusal(c, number, code, &err);
             refused++;
         } else {
             check_prediction(c, number, &plan, &p);
-            HOLDS(dl_predict(&one.system, one.workload, &one.framework, &one.plan, NULL, &arena,
+            HOLDS(dl_predict(&(struct dl_predict_request){&one.system, one.workload, &one.framework,
+                                                          &one.plan, NULL, &arena},
                              &plain, &err) == DL_OK);
             HOLDS(plain.term_count == 0 && plain.iteration_s == p.iteration_s &&
                   plain.memory.total_bytes == p.memory.total_bytes);

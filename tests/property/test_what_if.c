@@ -357,7 +357,8 @@ static double with_set(const char *machine, const char *key, double value,
     snprintf(text, sizeof text, "%.17g", value);
     data.overrides = &set, data.override_count = 1;
     if (dl_data_system(&data, machine, &arena, &system, &err) != DL_OK ||
-        dl_predict(system, resnet, f, plan, NULL, &arena, &p, &err) != DL_OK)
+        dl_predict(&(struct dl_predict_request){system, resnet, f, plan, NULL, &arena}, &p, &err) !=
+            DL_OK)
         p.iteration_s = NAN;
     dl_arena_free(&arena);
     return p.iteration_s;
@@ -395,7 +396,12 @@ static void elasticities_agree(void **state) {
         const struct dl_system *system = machines[m].system;
         const struct dl_framework *f = frameworks[system->device->kind == DL_DEVICE_CPU ? 0 : 1];
         if (dl_plan_complete(system, resnet, f, &plan, &err) != DL_OK ||
-            dl_limits_of(system, resnet, f, &plan, &arena, &limits, &err) != DL_OK)
+            dl_limits_of(&(struct dl_predict_request){.system = system,
+                                                      .workload = resnet,
+                                                      .framework = f,
+                                                      .plan = &plan,
+                                                      .arena = &arena},
+                         &limits, &err) != DL_OK)
             fail_msg("%s: %s", system->name, err.message);
         for (int i = 0; i < limits.elasticity_count; i++) {
             const struct dl_elasticity *e = &limits.elasticity[i];
