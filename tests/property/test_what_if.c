@@ -72,6 +72,7 @@ static const struct {
     {"pue", "power, not time: test_energy"},
     {"idle_w", "power, and time under a limit: test_energy, test_power_cap"},
     {"load_w", "power, and time under a limit: test_energy, test_power_cap"},
+    {"nccl_rings", "TCP where a connection is limited: test_nccl, connections_of_rings"},
     {"sockets_per_ring", "TCP where a connection is limited: test_nccl, connections_of_rings"},
     {"power_limit_w", "it acts below the rated power alone: test_power_cap"},
     {"triton_attention_scale", "attention of llm-foundry's releases, which the battery has not"},
