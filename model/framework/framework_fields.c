@@ -374,6 +374,8 @@ static const struct dl_field framework_fields[] = {
          "ZeRO stage 1 sums whole gradients with one all-reduce after backward"),
     FLAG(AT(transformer, gathers_pieces),
          "ZeRO stage 1 gathers into lists of tensors: one copy for each tensor and data rank"),
+    FLAG(AT(transformer, whole_boundaries),
+         "every tensor rank sends all that a stage hands on; absent: its share, gathered after"),
     DEFAULT(AT(transformer, p2p_host_s), 0, 10, DL_UNIT_S, 0,
             "time that the hosts of two pipeline stages take for each message between them"),
     FLAG(AT(transformer, grouped_gemms),

@@ -98,6 +98,7 @@ struct dl_transformer_policy {
     bool stages_by_cost;   /* layers and head go to stages by their parameters */
     bool zero1_all_reduce; /* stage 1 sums whole gradients, by one all-reduce after backward */
     bool gathers_pieces;   /* stage 1 gathers into lists: a copy for each tensor and data rank */
+    bool whole_boundaries; /* every tensor rank sends the whole of what a stage hands on */
     double p2p_host_s;     /* of the hosts of both stages, for each message between them */
     bool grouped_gemms;    /* experts by PyTorch's grouped kernels (F-KERNEL-GROUPED) */
     /* operations of the host without kernels of a layer: states of random numbers saved and

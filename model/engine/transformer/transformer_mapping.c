@@ -471,7 +471,9 @@ enum dl_code dl_transformer_boundary(const struct dl_transformer *tf,
                                      micro_batch->boundary_bytes, out, err));
     out->time_s += s->pp > 1 ? tf->framework->transformer.p2p_host_s : 0;
     out->latency_s += s->pp > 1 ? tf->framework->transformer.p2p_host_s : 0;
-    if (s->pp <= 1 || s->tp <= 1 || micro_batch->split.sequence_parallel) return DL_OK;
+    if (s->pp <= 1 || s->tp <= 1 || micro_batch->split.sequence_parallel ||
+        tf->framework->transformer.whole_boundaries)
+        return DL_OK;
     /* every rank sends its share; the receivers put them together */
     struct dl_collective_time gather;
     DL_TRY(dl_transformer_collective(tf, s, dl_transformer_group_of(s, DL_AXIS_TP),
