@@ -11,6 +11,7 @@ export DLMODEL_LOCAL=/dev/null/local.json # no profile of this machine
 errors() { "$dlmodel" compare "$@" --csv 2> /dev/null; }
 
 errors data/runs/*.csv > "$work/runs"
+errors data/first_sight/*.csv > "$work/first"
 errors data/runs/*.csv --anchor > "$work/anchored"
 errors data/collectives/published.csv > "$work/collectives"
 errors data/collectives/published.csv --calibrated sizes > "$work/sizes"
@@ -126,6 +127,13 @@ average() { # average FILE BY: rows, macro-average over sources, worst group of 
         value("by") == by && value("mape_pct") + 0 > worst { worst = value("mape_pct") + 0; name = value("group") }
         END { printf "%d | %.1f %% | %.1f %% (%s)", rows, mean, worst, name }' "$1"
 }
+# The errors of the time, sources as they were first compared; the share of measurements inside the 80 % intervals of then.
+first_sight() {
+    awk "$csv_awk"' NR == 1 { head($0); next } { csv($0) }
+        value("group") == "all-by-source" { rows = value("rows"); mean = value("time_mape_pct"); inside = value("coverage_pct") }
+        value("by") == "source" && value("time_mape_pct") + 0 > worst { worst = value("time_mape_pct") + 0; name = value("group") }
+        END { printf "%d | %.0f %%, %.0f %% inside the 80 %% intervals | %.0f %% (%s)", rows, mean, inside, worst, name }' "$1"
+}
 left_out() { # left_out FILE: rows, macro-average, worst group
     awk "$csv_awk"' NR == 1 { head($0); next } { csv($0) }
         value("group") == "macro-average" { rows = value("rows"); mean = value("mape_pct"); next }
@@ -134,6 +142,7 @@ left_out() { # left_out FILE: rows, macro-average, worst group
 }
 {
     printf '| predicted | seen by a fit? | cases | mean error | worst group |\n|---|---|---|---|---|\n'
+    echo "| training runs of a new source, before anything was changed for it | first sight | $(first_sight "$work/first") |"
     awk "$csv_awk"' NR == 1 { head($0); next } { csv($0); m = 100 * value("median_error_frac"); p = 100 * value("p90_error_frac"); cases += value("samples")
         if (!low || m < low) low = m; if (m > high) high = m; if (p > worst) worst = p }
         END { printf "| kernels of a V100, other shapes | never seen | %d | medians %.1f to %.1f %% | 90th percentile %.0f %% |\n", cases, low, high, worst }' "$work/kernels"
