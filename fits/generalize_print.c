@@ -1,4 +1,5 @@
 /* generalize_print.c - prints errors of runs that were in no fit. */
+#include "fits/first_sight_print.h"
 #include "fits/generalize_print.h"
 
 #include <math.h>
@@ -139,7 +140,7 @@ struct report {
 static double own_half_log(const struct dl_interval_model *model, const struct dl_fit_row *row,
                            const struct dl_fit_prediction *p) {
     const struct dl_interval_case c = dl_fit_case(row, p);
-    const double half = log(p->high_s / p->iteration_s), sigma = dl_interval_sigma_log(model, &c),
+    const double half = log(p->high_s / p->low_s) / 2, sigma = dl_interval_sigma_log(model, &c),
                  shared = fmin(sigma, dl_interval_shared_sigma_log(model, &c));
     return half * sqrt(1 - shared * shared / (sigma * sigma));
 }
@@ -365,6 +366,7 @@ static void decision_table(struct dl_context *context, const struct report *r,
 /* All tables of one run, for the documents. */
 static enum dl_code write_tables(struct dl_context *context, const char *folder,
                                  const struct dl_generalized *g,
+                                 const struct dl_strangers *strangers,
                                  const struct dl_interval_model *intervals, struct dl_err *err) {
     const char *by = dl_leave_out_names[g->by];
     struct dl_table table;
@@ -381,6 +383,8 @@ static enum dl_code write_tables(struct dl_context *context, const char *folder,
         DL_TRY(write_table(context, folder, "decisions", &table, err));
     }
     if (g->by != DL_LEAVE_SOURCE) return DL_OK;
+    dl_first_sight_table(strangers, context->arena, &table);
+    DL_TRY(write_table(context, folder, "first_sight", &table, err));
     DL_TRY(learning_table(context, g->rows, g->held_out, intervals, &table, err));
     DL_TRY(write_table(context, folder, "learning", &table, err));
     dl_fit_constants_table(g, context->arena, &table);
@@ -427,7 +431,9 @@ enum dl_code dl_generalize_run(struct dl_context *context, const struct dl_optio
     };
     DL_TRY(dl_generalize(&rows, &constants, &choice, context->arena, &g, err));
     struct dl_interval_model intervals;
-    DL_TRY(dl_interval_fit(&g, context->arena, &intervals, err));
+    struct dl_strangers strangers;
+    DL_TRY(dl_strangers_read(data, context->arena, &strangers, err));
+    DL_TRY(dl_interval_fit(&g, &strangers, context->arena, &intervals, err));
     DL_TRY(dl_learning_choose(&rows, g.held_out, &intervals, context->arena, err));
     if (dl_option_given(options, "intervals")) {
         if (by != DL_LEAVE_SOURCE)
@@ -436,7 +442,8 @@ enum dl_code dl_generalize_run(struct dl_context *context, const struct dl_optio
                                  err));
     }
     if (dl_option_given(options, "tables"))
-        DL_TRY(write_tables(context, dl_option_text(options, "tables"), &g, &intervals, err));
+        DL_TRY(write_tables(context, dl_option_text(options, "tables"), &g, &strangers, &intervals,
+                            err));
     if (learning) return print_learning(context, options, &rows, g.held_out, &intervals, err);
     return fit ? dl_fit_constants_run(context, options, data, &g, err)
                : print(context, options, &g, &intervals, err);
