@@ -67,7 +67,7 @@ static inline void change_parallelism(struct dl_plan *p, const double *batches) 
     if (once_in(3)) p->micro_batch_samples = batches[upto(4)];
     if (!p->recompute_open) p->recompute = (enum dl_recompute)upto(3);
     if (once_in(4)) p->sequence_parallel = true;
-    if (once_in(2)) p->schedule = (enum dl_schedule)upto(4);
+    if (once_in(2)) p->schedule = (enum dl_schedule)upto(DL_SCHEDULES);
     if (p->schedule == DL_INTERLEAVED && once_in(2)) p->virtual_stages = 2 + upto(3);
     if (once_in(4)) p->shard = upto(4);
     if (once_in(8)) p->shard_group = (int64_t)1 << upto(4);

@@ -220,6 +220,25 @@ static enum dl_code read_recompute(struct dl_megatron_reader *r) {
     return DL_OK;
 }
 
+static void add_overlap(struct dl_megatron_reader *r, const char *names, const char *option,
+                        bool matters) {
+    const bool given = dl_arguments_find(r->a, names) != NULL, on = dl_arguments_flag(r->a, names);
+    if (matters && (given || !r->recipe)) dl_plan_words_add(r->out, option, "%d", on ? 1 : 0);
+}
+
+/* Off unless given in Megatron-LM; recipes of NeMo and Megatron-Bridge choose, as the framework's
+ * release does. DeepSpeed has its own. */
+static enum dl_code read_overlap(struct dl_megatron_reader *r) {
+    const double data = r->run->ranks / (r->tp * r->pp);
+    if (r->out->framework != NULL && strcmp(r->out->framework, "megatron-core") != 0) return DL_OK;
+    add_overlap(r, "overlap_grad_reduce", "overlap-grad-reduce", data > 1);
+    add_overlap(r, "overlap_param_gather", "overlap-param-gather",
+                data > 1 && dl_arguments_flag(r->a, "use_distributed_optimizer"));
+    add_overlap(r, "tp_comm_overlap|ub_tp_comm_overlap", "tp-comm-overlap",
+                r->tp > 1 && dl_arguments_flag(r->a, "sequence_parallel"));
+    return DL_OK;
+}
+
 static enum dl_code read_precision(struct dl_megatron_reader *r) {
     static const struct dl_word_pair precisions[] = {
         {"bf16", "bf16"},
@@ -289,8 +308,9 @@ static enum dl_code read_framework(struct dl_megatron_reader *r) {
 
 enum dl_code dl_megatron_plan(struct dl_run *run) {
     static enum dl_code (*const steps[])(struct dl_megatron_reader *) = {
-        read_degrees,   dl_megatron_model, add_degrees,    read_stages,    read_sharding,
-        read_framework, read_batch,        read_recompute, read_precision, read_optimizer};
+        read_degrees,  dl_megatron_model, add_degrees,   read_stages,
+        read_sharding, read_framework,    read_batch,    read_recompute,
+        read_overlap,  read_precision,    read_optimizer};
     struct dl_megatron_reader r = {
         .run = run, .a = &run->arguments, .out = run->out, .err = run->err};
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) DL_TRY(steps[i](&r));

@@ -111,7 +111,7 @@ static const char *other_name(const struct dl_data *data, enum dl_data_kind kind
 
 static enum dl_code unknown_name(const struct dl_data *data, enum dl_data_kind kind,
                                  const char *name, struct dl_arena *arena, struct dl_err *err) {
-    const char **names = NULL;
+    const char **names = NULL, **devices = NULL;
     dl_data_names(data, kind, arena, &names);
     const char *word = dl_data_kinds[kind].word;
     if (names[0] == NULL)
@@ -122,6 +122,14 @@ static enum dl_code unknown_name(const struct dl_data *data, enum dl_data_kind k
     const char *advice = dl_name_advice(name);
     if (advice != NULL)
         return dl_fail(err, DL_ERR_USAGE, "no %s \"%s\": give %s", word, name, advice);
+    dl_data_names(data, DL_DATA_DEVICE, arena, &devices);
+    for (; kind == DL_DATA_SYSTEM && *devices != NULL; devices++)
+        if (dl_same_name(name, *devices))
+            return dl_fail(err, DL_ERR_USAGE,
+                           "no system \"%s\": it is a device; give -s 1x%s, or NxDEVICE for N of "
+                           "them (host and links of the usual node), or --set device=%s for a "
+                           "system with other devices",
+                           name, *devices, *devices);
     return dl_name_hint(word, dl_data_kinds[kind].folder, name, names, arena, err);
 }
 

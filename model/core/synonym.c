@@ -18,6 +18,7 @@ static const struct pair names[] = {
     {"ddp", "pytorch-ddp"},
     {"fsdp", "pytorch-fsdp"},
     {"fsdp2", "pytorch-fsdp2"},
+    {"hsdp", "pytorch-fsdp2"},
     {"torchtitan", "pytorch-fsdp2"},
     {"nemo", "megatron-core"},
     {"megatron-lm", "megatron"},
@@ -31,19 +32,12 @@ static const struct pair names[] = {
 /* Instances by the devices that their clouds name (unverified but for the count and kind). */
 #define USUAL(devices) "-s " devices " (host and links of the usual node)"
 static const struct pair advice[] = {
-    {"hsdp", "-f pytorch-fsdp2 with --zero-group N, the devices that share the states"},
-    {"a3highgpu8g", USUAL("8xh100_sxm")},
-    {"a3megagpu8g", USUAL("8xh100_sxm")},
-    {"a3ultragpu8g", USUAL("8xh200_sxm")},
-    {"a2highgpu8g", USUAL("8xa100_sxm4_40")},
-    {"a2ultragpu8g", USUAL("8xa100_sxm4_80")},
-    {"nd96isrh100v5", USUAL("8xh100_sxm")},
-    {"nd96isrh200v5", USUAL("8xh200_sxm")},
-    {"nd96asrv4", USUAL("8xa100_sxm4_40")},
-    {"nd96amsra100v4", USUAL("8xa100_sxm4_80")},
-    {"p5e48xlarge", USUAL("8xh200_sxm")},
-    {"p5en48xlarge", USUAL("8xh200_sxm")},
-    {NULL, NULL},
+    {"a3highgpu8g", USUAL("8xh100_sxm")},        {"a3megagpu8g", USUAL("8xh100_sxm")},
+    {"a3ultragpu8g", USUAL("8xh200_sxm")},       {"a2highgpu8g", USUAL("8xa100_sxm4_40")},
+    {"a2ultragpu8g", USUAL("8xa100_sxm4_80")},   {"nd96isrh100v5", USUAL("8xh100_sxm")},
+    {"nd96isrh200v5", USUAL("8xh200_sxm")},      {"nd96asrv4", USUAL("8xa100_sxm4_40")},
+    {"nd96amsra100v4", USUAL("8xa100_sxm4_80")}, {"p5e48xlarge", USUAL("8xh200_sxm")},
+    {"p5en48xlarge", USUAL("8xh200_sxm")},       {NULL, NULL},
 };
 
 static const char *found(const struct pair *pairs, const char *word) {
@@ -79,6 +73,8 @@ const char *dl_name_synonym(const char *name) {
         if (same_letters(name, p->theirs)) return p->ours;
     return NULL;
 }
+
+bool dl_name_shards_in_nodes(const char *framework) { return same_letters(framework, "hsdp"); }
 
 bool dl_same_name(const char *name, const char *ours) {
     static const char *const clouds[] = {"aws-", "azure-", "gcp-", "oci-"};

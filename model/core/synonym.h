@@ -9,6 +9,9 @@
 const char *dl_value_synonym(const char *word);
 /* Our name of a framework or workload: "pytorch-ddp" for "ddp"; NULL: none. */
 const char *dl_name_synonym(const char *name);
+/* Whether a framework's name says that states are sharded inside a node and replicated between
+ * nodes: "hsdp". */
+bool dl_name_shards_in_nodes(const char *framework);
 /* What stands for a name that is more than one name here: "-s 8xh100_sxm" for a cloud's instance;
  * NULL: none. */
 const char *dl_name_advice(const char *name);

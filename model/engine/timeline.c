@@ -127,6 +127,10 @@ static void run_compute(struct state *s) {
         }
     }
     s->out->backward_end_s = free_of(s, DEVICE).s;
+    if (!r->sync.framework->sync.overlaps_backward) {
+        for (int g = 0; g < r->sync.gradient_count; g++)
+            r->gradients[g].ready_s = s->out->backward_end_s;
+    }
     s->backward_stall_s = s->stall_s - forward_stall_s;
 }
 

@@ -68,6 +68,8 @@ bool dl_framework_lacks(const struct dl_framework *framework, const struct dl_pl
     else if (plan->pp > 1 && !dl_framework_has_schedule(framework, plan->schedule))
         snprintf(out, DL_LACKS_TEXT, "has no pipeline schedule %s",
                  dl_schedule_names[plan->schedule]);
+    else if (framework->capabilities.lacking != NULL)
+        snprintf(out, DL_LACKS_TEXT, "%s", framework->capabilities.lacking);
     else if (what != NULL)
         snprintf(out, DL_LACKS_TEXT, "%s", what);
     else

@@ -8,6 +8,7 @@
 #include "model/framework/capabilities.h"
 #include "model/framework/gradient_sync.h"
 #include "model/framework/release.h"
+#include "model/framework/settings.h"
 
 const char *const dl_framework_status_names[] = {"maintained", "retired",      "in-house",
                                                  "lossy",      "asynchronous", NULL};
@@ -230,6 +231,7 @@ enum dl_code dl_framework_resolve(struct dl_framework *framework, const struct d
     const struct dl_framework_behaviour *behaviour = framework->behaviour;
     DL_TRY(check_required(framework, doc, err));
     DL_TRY(dl_framework_capabilities_check(framework, doc, err));
+    DL_TRY(dl_settings_check(framework, doc, err));
     if (behaviour->check != NULL) DL_TRY(behaviour->check(framework, doc, err));
     return check_launch(framework, doc, err);
 }

@@ -42,6 +42,7 @@ struct dl_sync_policy {
     double gradient_bytes;               /* width of a synchronized gradient element in fp32 */
     double mixed_gradient_bytes;         /* the same in mixed precision */
     double collective_launch_s;          /* host time of one collective */
+    double check_peer_s;                 /* and of its checks, for each rank of the group */
     double gradient_launches_per_tensor; /* host launches per synchronized gradient tensor */
     double replica_s; /* host time per parameter tensor and device, of replicas built each step */
     bool overlaps_backward; /* synchronization may start before backward ends */
@@ -185,6 +186,9 @@ struct dl_framework_capabilities {
     int schedule_count;
     const char **precisions; /* as --precision */
     int precision_count;
+    const char **settings; /* of a plan: OPTION, or OPTION=VALUE (settings.h) */
+    int setting_count;
+    const char *lacking;     /* of the plan: "has no --OPTION VALUE"; NULL: nothing (settings.h) */
     int context_parallel;    /* enum dl_tristate */
     bool context_shards;     /* context ranks share states: only with sharded states */
     bool tensor_sequence;    /* tensor parallelism is sequence parallel, too */

@@ -115,6 +115,9 @@ static const struct dl_field framework_fields[] = {
         "rate at which the one receiving thread of a process copies and parses messages; absent: "
         "no limit"),
     DEFAULT(AT(sync, collective_launch_s), 0, 1, DL_UNIT_S, 0, "host time of one collective call"),
+    DEFAULT(AT(sync, check_peer_s), 0, 1, DL_UNIT_S, 0,
+            "transformers on several nodes: host time of one collective for each rank of its "
+            "group, where ranks check each other before it (debugging)"),
     NUMBER(AT(host, dispatch_s), 0, 1, DL_UNIT_S,
            "host time to issue one kernel (absent: that of kernels_from, else 0)"),
     FLAG(AT(host, checks_overflow),
@@ -291,6 +294,10 @@ static const struct dl_field framework_fields[] = {
      .count_offset = offsetof(struct dl_framework, capabilities.precision_count),
      .help = "precisions that it trains in, values of --precision; absent: all, 8 bits and less "
              "where `casts` says how"},
+    {AT(capabilities, settings), .type = DL_FIELD_STRINGS,
+     .count_offset = offsetof(struct dl_framework, capabilities.setting_count),
+     .help = "options of a plan that it has a switch for, as overlap-grad-reduce or "
+             "gradient-compression=fp16; absent: unknown"},
     CHOICE(AT(capabilities, context_parallel), yes_names,
            "has context parallelism (absent means unknown)"),
     FLAG(AT(capabilities, context_shards), "context parallelism needs sharded states"),
@@ -359,6 +366,13 @@ static const struct dl_field framework_fields[] = {
            "device, or what PyTorch chooses (sdpa: cuDNN on Blackwell, FlashAttention 2 before)"),
     FLAG(AT(transformer, recomputes_cudnn), "selective operations repeat attention by cuDNN, too"),
     FLAG(AT(transformer, uneven_parts), "virtual stages of a device may differ by a layer"),
+    FLAG(AT(transformer, stages_by_cost),
+         "layers and the head are shared out over pipeline stages by their parameters; absent: "
+         "layers alone, evenly"),
+    FLAG(AT(transformer, zero1_all_reduce),
+         "ZeRO stage 1 sums whole gradients with one all-reduce after backward"),
+    DEFAULT(AT(transformer, p2p_host_s), 0, 10, DL_UNIT_S, 0,
+            "time that the hosts of two pipeline stages take for each message between them"),
     FLAG(AT(transformer, grouped_gemms),
          "experts by PyTorch's grouped GEMMs, whose time is grouped_scale of the device"),
     FLAG(WAS(AT(transformer, fp32_norm_input), "wide_norms"),

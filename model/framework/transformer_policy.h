@@ -95,6 +95,9 @@ struct dl_transformer_policy {
     int attention_library; /* enum dl_attention_library */
     bool recomputes_cudnn; /* selective recomputation repeats attention where cuDNN runs it */
     bool uneven_parts;     /* virtual stages of a device may differ by a layer */
+    bool stages_by_cost;   /* layers and head go to stages by their parameters */
+    bool zero1_all_reduce; /* stage 1 sums whole gradients, by one all-reduce after backward */
+    double p2p_host_s;     /* of the hosts of both stages, for each message between them */
     bool grouped_gemms;    /* experts by PyTorch's grouped kernels (F-KERNEL-GROUPED) */
     /* operations of the host without kernels of a layer: states of random numbers saved and
      * restored around a layer that is recomputed, around the dropout of attention; to add the

@@ -52,8 +52,9 @@ struct dl_link {
                                           the adapter's */
     int64_t sockets_per_ring;          /* that NCCL opens on such machines; DL_ABSENT: 1 */
     bool gpudirect;                    /* the adapter reads device memory */
-    const char *distance;              /* GPU to adapter: "PIX","PXB","PHB","NODE","SYS" */
-    double per_message_cpu_s;          /* TCP stacks: host time per message */
+    bool sockets_instead;     /* derived: a plan uses sockets on adapters described with verbs */
+    const char *distance;     /* GPU to adapter: "PIX","PXB","PHB","NODE","SYS" */
+    double per_message_cpu_s; /* TCP stacks: host time per message */
 
     bool assumed;            /* neither measured here nor documented: predictions say so */
     struct dl_piece *pieces; /* measured point to point, ascending max_bytes */

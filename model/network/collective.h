@@ -76,6 +76,7 @@ struct dl_collective_time {
     double sigma_log;   /* standard deviation of log(time) */
     double steps;       /* sequential messages */
     double channels;    /* concurrent rings or trees (NCCL); 0: none */
+    double host_s;      /* that a framework's host is busy with checks before it; not in time_s */
     const char *algorithm;
     const char *protocol; /* "Simple"; NULL when the library has none */
     const char *formula;  /* id "F-COLL-RING" */

@@ -71,7 +71,7 @@ bool dl_path_adapter_of(const struct dl_system *system, bool own_rate,
         .rdma = link->rdma,
         .gpudirect = link->gpudirect,
         .near = distance != NULL && (strcmp(distance, "PIX") == 0 || strcmp(distance, "PXB") == 0),
-        .stages = link->rdma && !link->gpudirect && !(own > 0.0)};
+        .stages = (link->rdma || link->sockets_instead) && !link->gpudirect && !(own > 0.0)};
     return system->has_inter;
 }
 

@@ -54,8 +54,8 @@ struct dl_path_adapter {
     int64_t sockets_per_ring; /* that NCCL opens */
     bool rdma, gpudirect;
     bool near;   /* behind the same PCIe switch as the GPUs */
-    bool stages; /* verbs without GPUDirect: data passes through host memory, unless the
-                                 rate is what the library itself attains */
+    bool stages; /* without GPUDirect data passes through host memory, unless the rate is what
+                    the library itself attains */
 };
 /* own_rate: of a library that attains links.inter.nccl_bandwidth. False: the system has no links
  * between nodes. */
@@ -79,6 +79,18 @@ struct dl_path_share {
  * adapter_bytes_per_s: what the library attains on one adapter. */
 struct dl_path_share dl_path_between(const struct dl_path *path, double adapter_bytes_per_s,
                                      bool gpu_memory);
+
+/* How nodes reach each other, where a plan decides it; OPEN: as the system's file says. */
+enum dl_switch { DL_SWITCH_OPEN, DL_SWITCH_OFF, DL_SWITCH_ON };
+enum dl_transport { DL_TRANSPORT_OPEN, DL_TRANSPORT_RDMA, DL_TRANSPORT_TCP };
+struct dl_path_choice {
+    int transport; /* enum dl_transport */
+    int gpudirect; /* enum dl_switch: adapters reach GPU memory */
+};
+/* F-PLAN-SETTINGS: *out is the system, or a copy with other links between nodes. DL_ERR_USAGE: RDMA
+ * where the system has none. */
+enum dl_code dl_path_over(const struct dl_system *system, const struct dl_path_choice *choice,
+                          struct dl_arena *arena, const struct dl_system **out, struct dl_err *err);
 
 /* ---- inside a node ---- */
 

@@ -109,7 +109,8 @@ enum dl_code dl_coll_links(const struct dl_system *system,
             (link->piece_count == 0 && !(adapter.bytes_per_s > 0.0)))
             return dl_fail(
                 err, DL_ERR_INPUT,
-                "system %s has no links.inter.bandwidth_bytes_per_s, needed for %lld nodes",
+                "system %s has no network between nodes, needed for %lld nodes: give --set "
+                "links.inter.kind=KIND --set links.inter.bandwidth=RATE",
                 system->name != NULL ? system->name : "?", (long long)request->nodes);
         if (link->piece_count > 0)
             links.inter = piece_for(link, message_bytes);

@@ -15,7 +15,8 @@
     ROW(1F1B, 1f1b, "1f1b")                                                                        \
     ROW(GPIPE, gpipe, "gpipe")                                                                     \
     ROW(INTERLEAVED, interleaved, "interleaved")                                                   \
-    ROW(ASYNC, async, "async")
+    ROW(ASYNC, async, "async")                                                                     \
+    ROW(ZERO_BUBBLE, zero_bubble, "zero-bubble")
 
 #define DL_SCHEDULE_INDEX(index, row, name) DL_##index,
 enum dl_schedule { DL_SCHEDULE_ROWS(DL_SCHEDULE_INDEX) DL_SCHEDULES };

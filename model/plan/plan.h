@@ -4,6 +4,7 @@
 #define DL_MODEL_PLAN_PLAN_H
 
 #include "model/machine/kernel.h"
+#include "model/network/path.h"
 #include "model/core/status.h"
 #include "model/plan/pipeline_schedule.h"
 
@@ -46,6 +47,18 @@ struct dl_plan_experts {
                                experts; 0: the framework's, of a trained router */
 };
 
+/* What a plan may decide instead of the framework's release or the system (framework/settings.h):
+ * indices of the names below; 0: it does not. */
+struct dl_plan_settings {
+    int overlap_grad_reduce, overlap_param_gather, tp_comm_overlap; /* enum dl_switch */
+    int gradient_compression, allreduce;
+    struct dl_path_choice between_nodes;
+};
+extern const char *const dl_switch_names[];               /* "open","0","1", NULL */
+extern const char *const dl_gradient_compression_names[]; /* "open","none","fp16","bf16", NULL */
+extern const char *const dl_allreduce_names[];            /* "auto","flat","hierarchical", NULL */
+extern const char *const dl_transport_names[];            /* "open","rdma","tcp", NULL */
+
 struct dl_plan_servers {
     int64_t count; /* 0: one per node, next to its workers */
     /* They run on nodes of this system, apart from the workers; NULL: as the framework says. */
@@ -85,6 +98,7 @@ struct dl_plan {
     const char *library;       /* collective library; NULL: the framework's */
     enum dl_attention_kernel attention; /* OPEN: the framework's, else the layer's */
     enum dl_compiler compiler;
+    struct dl_plan_settings settings;
     struct dl_plan_servers parameter_servers;
     struct dl_plan_input input;
     int64_t replica_devices; /* derived: devices that share the samples of one replica; 0: 1 */

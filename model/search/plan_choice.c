@@ -76,18 +76,21 @@ void dl_plan_search_request(const struct dl_plan_question *q, struct dl_search_r
     out->any_shard = false;
 }
 
-/* Whether the user described a whole plan: a strategy, which fills its own axes, or ranks and the
- * size of micro-batches. Then other options keep their plain defaults. */
-static bool is_whole(const struct dl_plan *plan) {
+/* Whether the user described a whole plan: a strategy, which fills its own axes, ranks and the size
+ * of micro-batches, or groups of data ranks that share states (HSDP) of a framework that shards by
+ * itself. Then other options keep their plain defaults. */
+static bool is_whole(const struct dl_plan *plan, const struct dl_framework *framework) {
     const bool ranks = plan->dp > 0 || plan->tp > 0 || plan->pp > 0 || plan->sp > 0 || plan->ep > 0;
-    return plan->strategy != NULL || (ranks && plan->micro_batch_samples > 0);
+    const struct dl_strategy *own = own_strategy(framework);
+    const bool grouped = plan->shard_group > 0 && own != NULL && own->shard > 0;
+    return plan->strategy != NULL || (ranks ? plan->micro_batch_samples > 0 : grouped);
 }
 
 /* Whether the search completes the plan. */
 static bool is_searched(const struct dl_plan_question *q) {
     const struct dl_plan *plan = &q->plan;
     const bool crowded = plan->ep > 0 && plan->experts.imbalance_ratio > (double)plan->ep;
-    return !is_whole(plan) && !crowded && plan->assume == DL_ASSUME_NOTHING &&
+    return !is_whole(plan, q->framework) && !crowded && plan->assume == DL_ASSUME_NOTHING &&
            plan->layer_times == NULL && plan->backup_workers == 0 &&
            dl_plan_stacks(q->workload, q->framework);
 }

@@ -122,7 +122,7 @@ struct pipe {
     struct dl_predict_request request;
     struct dl_plan plan;
     int first[3], stage;
-    double step_s[2], compute_s[2], parameters[2], forward_s[2], backward_s[2];
+    double step_s[2], compute_s[2], parameters[2], forward_s[2], backward_s[2], weights_s[2];
 };
 static void make_pipe(const struct planner *p, int kind, int64_t n, int from, int to,
                       struct pipe *out) {
@@ -144,6 +144,7 @@ static void make_pipe(const struct planner *p, int kind, int64_t n, int from, in
                               .parameters = out->parameters,
                               .forward_step_s = out->forward_s,
                               .backward_step_s = out->backward_s,
+                              .weights_step_s = out->weights_s,
                               .cut_elements = p->cuts,
                               .request = &out->request,
                               .plan = out->plan,

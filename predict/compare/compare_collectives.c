@@ -4,6 +4,7 @@
 
 #include "model/network/coll_match.h"
 #include "model/engine/diagnose.h"
+#include "model/engine/interval.h"
 #include "predict/compare/compare.h"
 #include "predict/compare/row_system.h"
 
@@ -53,8 +54,38 @@ static enum dl_code keep_release(struct dl_system *system, const char *version,
     return DL_OK;
 }
 
+/* Whatever a collective takes is communication: F-INTERVAL with no other part. */
+static void add_interval(const struct dl_interval_model *model, const struct dl_system *system,
+                         struct dl_compared *out) {
+    const struct dl_interval_case c = {.kernels = dl_device_kernels_name(system->device),
+                                       .architecture = dl_device_architecture(system->device),
+                                       .exposed_frac = 1};
+    if (model == NULL) return;
+    const double ratio = exp(dl_interval_half_log(model, &c));
+    out->low = out->predicted / ratio;
+    out->high = out->predicted * ratio;
+}
+
+/* Slower than the interval: what the limiting link attained, or the start-up of messages. */
+static const char *cause_of(const struct dl_compared *row, const struct dl_collective_time *t,
+                            double bytes, struct dl_arena *arena) {
+    const double ratio = row->measured / row->predicted;
+    if (!(row->measured > row->high) || t->limit == NULL) return NULL;
+    if (t->latency_s > t->bandwidth_s)
+        return dl_arena_printf(arena,
+                               "start-up of messages %.1f times as long as in the system's file, "
+                               "or another algorithm than %s",
+                               ratio, t->algorithm);
+    return dl_arena_printf(arena,
+                           "%s slower than in the system's file: %.3g of %.3g GB/s of the buffer, "
+                           "as with %.0f %% of its links or adapters; or another algorithm than %s",
+                           row->bottleneck, bytes / row->measured / 1e9,
+                           bytes / row->predicted / 1e9, 100 / ratio, t->algorithm);
+}
+
 static enum dl_code predict_row(const struct dl_system *system, const struct dl_coll_match *match,
-                                struct dl_compared *out, struct dl_arena *arena) {
+                                const struct dl_interval_model *intervals, struct dl_compared *out,
+                                struct dl_arena *arena) {
     /* With the library release of the row, unless samples of the machine itself are available. */
     struct dl_system allow_decreasing = *system;
     if (match->nccl_version != NULL && allow_decreasing.collective_count > 0)
@@ -75,6 +106,8 @@ static enum dl_code predict_row(const struct dl_system *system, const struct dl_
     out->error_pct = 100 * (out->predicted - out->measured) / out->measured;
     if (t.limit != NULL)
         out->bottleneck = dl_bottleneck_names[dl_resource_bottleneck(dl_resource_of_link(t.limit))];
+    add_interval(intervals, system, out);
+    out->cause = cause_of(out, &t, match->request.bytes, arena);
     out->workload =
         dl_arena_printf(arena, "%s %s", dl_collective_op_names[match->request.op], t.algorithm);
     return DL_OK;
@@ -83,6 +116,8 @@ static enum dl_code predict_row(const struct dl_system *system, const struct dl_
 enum dl_code dl_compare_collectives(const struct dl_data *data, const struct dl_csv *csv,
                                     struct dl_comparison *out, struct dl_err *err) {
     struct system_cache cache = {.count = 0};
+    const struct dl_interval_model *intervals;
+    DL_TRY(dl_data_intervals(data, out->arena, &intervals, err));
     const int source = dl_csv_column(csv, "source");
     for (int r = 0; r < csv->row_count; r++) {
         struct dl_coll_row row;
@@ -114,7 +149,7 @@ enum dl_code dl_compare_collectives(const struct dl_data *data, const struct dl_
                 out->arena,
                 "lib_version \"%s\" is not a release of the library: the system's is used",
                 row.lib_version);
-        DL_TRY(predict_row(system, &match, compared, out->arena));
+        DL_TRY(predict_row(system, &match, intervals, compared, out->arena));
     }
     return DL_OK;
 }

@@ -14,6 +14,7 @@ enum dl_run_column {
     DL_RUN_SYSTEM,
     DL_RUN_FRAMEWORK,
     DL_RUN_FRAMEWORK_VERSION,
+    DL_RUN_PP_FIX,
     DL_RUN_STRATEGY,
     DL_RUN_BACKEND,
     DL_RUN_WORKLOAD,
@@ -127,6 +128,8 @@ bool dl_run_plan_same(const struct dl_run_rows *runs, int row, int other);
 
 /* "" where the table has no such column. */
 const char *dl_run_cell(const struct dl_run_rows *runs, int row, enum dl_run_column column);
+/* framework_version; where that is empty what pp_fix says ("pp_fix=True"). */
+const char *dl_run_version(const struct dl_run_rows *r, int row);
 
 int64_t dl_run_devices(const struct dl_run_row *run);
 

@@ -5,6 +5,7 @@
 #include "model/core/arena.h"
 #include "model/framework/framework.h"
 #include "model/framework/release.h"
+#include "model/framework/settings.h"
 #include "predict/compare/compare_runs.h"
 #include "predict/compare/compare_runs_files.h"
 #include "predict/compare/row_system.h"
@@ -111,7 +112,7 @@ static enum dl_code load_release(struct dl_run_rows *r, int row, struct run_rele
     if (from != NULL) DL_TRY(load_plain(r, from, &out->from, err));
     if (r->data->release != NULL) return find_named_release(r, out, err);
     struct dl_release_facts facts = {
-        .version = dl_run_cell(r, row, DL_RUN_FRAMEWORK_VERSION),
+        .version = dl_run_version(r, row),
         .workload = dl_run_cell(r, row, DL_RUN_WORKLOAD),
         .layout = dl_run_cell(r, row, DL_RUN_LAYOUT),
         .strategy = dl_run_cell(r, row, DL_RUN_STRATEGY),
@@ -203,5 +204,6 @@ enum dl_code dl_run_load_files(struct dl_run_rows *r, int row, struct dl_run_row
     DL_TRY(load_framework(r, row, run, &workload, err));
     run->release = run->framework;
     if (run->release_remark != NULL) assume_release(r, run);
+    DL_TRY(dl_settings_apply(&run->plan, r->arena, &run->system, &run->framework, err));
     return load_workload(r, workload, names_data(input) ? "" : input, &run->workload, err);
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/core/synonym.h"
 #include "model/plan/plan_defaults.h"
 #include "model/core/csv_field.h"
 #include "model/network/collective.h"
@@ -37,6 +38,10 @@ static const struct dl_field columns[DL_RUN_COLUMNS + 1] = {
         TEXT("framework_version", false,
              "version or container of the framework; selects its release (`versions` in "
              "data/frameworks); empty: the usual one of the GPU's time (`run_releases`)"),
+    [DL_RUN_PP_FIX] =
+        TEXT("pp_fix", false,
+             "nanotron: True after the repair of its pipelines in December 2024, else False; "
+             "selects a release where framework_version is empty"),
     [DL_RUN_STRATEGY] =
         TEXT("strategy", false,
              "a row of `list strategies`; empty: the framework's own, where tp, pp, "
@@ -81,6 +86,13 @@ const struct dl_schema dl_run_row_schema = {
 
 const char *dl_run_cell(const struct dl_run_rows *r, int row, enum dl_run_column column) {
     return r->columns[column] < 0 ? "" : r->csv->rows[row][r->columns[column]];
+}
+
+const char *dl_run_version(const struct dl_run_rows *r, int row) {
+    const char *version = dl_run_cell(r, row, DL_RUN_FRAMEWORK_VERSION),
+               *fix = dl_run_cell(r, row, DL_RUN_PP_FIX);
+    return version[0] != '\0' || fix[0] == '\0' ? version
+                                                : dl_arena_printf(r->arena, "pp_fix=%s", fix);
 }
 
 int64_t dl_run_devices(const struct dl_run_row *run) {
@@ -289,6 +301,9 @@ static enum dl_code read_run(struct dl_run_rows *r, int row, struct dl_run_row *
                : metric != NULL  ? metric
                                  : run->why;
     DL_TRY(dl_run_plan_read(r, row, plan, err));
+    if (plan->shard_group == 0 && plan->devices_per_node > 1 &&
+        dl_name_shards_in_nodes(dl_run_cell(r, row, DL_RUN_FRAMEWORK)))
+        plan->shard_group = plan->devices_per_node;
     /* a reason without a text does not count */
     if (run->why != NULL) return DL_OK;
     struct dl_err inner = {0};

@@ -28,8 +28,7 @@ struct dl_decision_keys dl_decision_keys(const struct dl_run_rows *r, int row) {
     if (run->why != NULL) return keys;
     const char *input = dl_run_cell(r, row, DL_RUN_INPUT),
                *framework = dl_run_cell(r, row, DL_RUN_FRAMEWORK),
-               *version = dl_run_cell(r, row, DL_RUN_FRAMEWORK_VERSION),
-               *layout = dl_run_cell(r, row, DL_RUN_LAYOUT);
+               *version = dl_run_version(r, row), *layout = dl_run_cell(r, row, DL_RUN_LAYOUT);
     dl_text_printf(&job, "%s%s%s %s, batch %.10g on %lld x %lld devices of %s (%s)",
                    dl_run_cell(r, row, DL_RUN_WORKLOAD), input[0] != 0 ? " " : "", input,
                    dl_precision_names[run->plan.precision], run->global_batch_samples,

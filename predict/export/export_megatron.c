@@ -189,6 +189,10 @@ static enum dl_code add_plan(const struct dl_prediction_row *row, struct dl_text
                (double)(plan->dp * plan->sp / plan->shard_group));
     flag(out, row->framework->sync.overlaps_backward, "overlap-grad-reduce");
     flag(out, zero > 0 && row->framework->transformer.overlaps_gather, "overlap-param-gather");
+    flag(out,
+         row->plan->sequence_parallel &&
+             row->framework->transformer.tensor_overlap == DL_TENSOR_PIECES,
+         "tp-comm-overlap");
     number(out, "micro-batch-size", dl_export_micro_batch(plan));
     number(out, "global-batch-size", plan->global_batch_samples);
     if (plan->recompute != DL_RECOMPUTE_NONE)

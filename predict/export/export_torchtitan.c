@@ -22,7 +22,7 @@ static enum dl_code check(const struct dl_plan *plan, const struct dl_workload *
              plan->precision != DL_FP8 && plan->precision != DL_MXFP8)
         why = "it trains in bf16, fp32, fp8 or mxfp8";
     else if (dl_schedules[plan->schedule]->torch_name == NULL)
-        why = "torch.distributed.pipelining does not have the pipeline schedule";
+        why = "torch.distributed.pipelining has no such pipeline schedule";
     else if (plan->optimizer != DL_ADAM)
         why = "its optimizer is Adam";
     return why == NULL ? DL_OK : dl_fail(err, DL_ERR_USAGE, "--export torchtitan: %s", why);

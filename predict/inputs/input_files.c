@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/core/synonym.h"
 #include "model/core/file.h"
 #include "model/engine/strategies/strategy.h"
 #include "model/core/text.h"
@@ -120,8 +121,9 @@ static bool takes(const struct dl_command *command, const char *option) {
 const char *dl_inputs_framework_word(const struct dl_options *options,
                                      const struct dl_framework *framework) {
     const char *given = dl_option_text(options, "framework");
-    return given != NULL && dl_data_is_path(given) && strchr(given, ',') == NULL ? given
-                                                                                 : framework->name;
+    const bool said = given != NULL && strchr(given, ',') == NULL &&
+                      (dl_data_is_path(given) || dl_name_shards_in_nodes(given));
+    return said ? given : framework->name;
 }
 
 static bool is_among(const char *name, const char *const *names) {

@@ -2,7 +2,9 @@
 #include "model/catalog/node_class.h"
 #include "model/framework/capabilities.h"
 #include "model/framework/read_keys.h"
+#include "model/framework/settings.h"
 #include "model/plan/plan_defaults.h"
+#include "model/core/synonym.h"
 #include "predict/inputs/inputs.h"
 #include "predict/options/dataset.h"
 
@@ -283,6 +285,31 @@ static enum dl_code check_length(const struct dl_inputs *in, struct dl_err *err)
     return DL_OK;
 }
 
+static enum dl_code apply_settings(struct dl_context *context, struct dl_inputs *out,
+                                   struct dl_err *err) {
+    const struct dl_system *system = out->system;
+    const struct dl_path_choice *over = &out->plan.settings.between_nodes;
+    if (out->heterogeneous != NULL &&
+        (over->transport != DL_TRANSPORT_OPEN || over->gpudirect != DL_SWITCH_OPEN))
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--transport, --gpudirect: not with --heterogeneous; its systems say so");
+    for (int i = 0; i < out->framework_count; i++) {
+        out->system = system;
+        DL_TRY(
+            dl_settings_apply(&out->plan, context->arena, &out->system, &out->frameworks[i], err));
+    }
+    return DL_OK;
+}
+
+/* Ranks of a node that share states next to tensor and context ranks. */
+static int64_t node_ranks(const struct dl_inputs *in) {
+    const struct dl_plan *plan = &in->plan;
+    const int64_t devices =
+        plan->devices_per_node > 0 ? plan->devices_per_node : in->system->devices_per_node;
+    const int64_t tp = plan->tp > 0 ? plan->tp : 1;
+    return devices / tp > 1 ? devices / tp : 0;
+}
+
 enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options *options,
                             struct dl_inputs *out, struct dl_err *err) {
     if (options->positional_count > 0) {
@@ -302,6 +329,7 @@ enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options 
     data.architecture = out->system->device->architecture;
     DL_TRY(load_frameworks(context, &data, out, err));
     DL_TRY(check_release(context, data.release, out, err));
+    DL_TRY(apply_settings(context, out, err));
     DL_TRY(load_workload(context, &data, out, err));
     if (out->words.measured != NULL && out->heterogeneous != NULL)
         return dl_fail(err, DL_ERR_USAGE, "--measured: not with --heterogeneous");
@@ -312,6 +340,8 @@ enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options 
     DL_TRY(usual_dataset(context, out, err));
     DL_TRY(check_length(out, err));
     struct dl_plan *plan = &out->plan;
+    if (plan->shard_group == 0 && dl_name_shards_in_nodes(out->words.framework))
+        plan->shard_group = node_ranks(out);
     if (!out->max_batch && plan->batch_per_device_samples <= 0 && plan->global_batch_samples <= 0)
         plan->batch_per_device_samples =
             dl_default_batch(out->system->device->kind == DL_DEVICE_CPU, out->workload);

@@ -161,6 +161,32 @@ const struct dl_option dl_input_options[] = {
     {"virtual-stages", 0, "N", "Plan",
      "virtual pipeline stages per device, with --schedule interleaved; default 2",
      DL_INTEGER(PLAN(virtual_stages), .min = 1, .max = MAX_RANKS)},
+    {"overlap-grad-reduce", 0, "0|1", "Plan",
+     "reduce gradients behind the backward pass (1) or after it (0); default: as the framework's "
+     "release does",
+     DL_CHOICE(PLAN(settings.overlap_grad_reduce), .choices = dl_switch_names)},
+    {"overlap-param-gather", 0, "0|1", "Plan",
+     "with ZeRO stages 1 and 2: gather the updated parameters behind the next forward pass (1) or "
+     "before it (0); default: as the framework's release does",
+     DL_CHOICE(PLAN(settings.overlap_param_gather), .choices = dl_switch_names)},
+    {"tp-comm-overlap", 0, "0|1", "Plan",
+     "with tensor parallelism: exchange activations piece by piece behind the matrix products that "
+     "read or write them; default: as the framework's release does",
+     DL_CHOICE(PLAN(settings.tp_comm_overlap), .choices = dl_switch_names)},
+    {"gradient-compression", 0, "none|fp16|bf16", "Plan",
+     "width of gradients in collectives; default: as the framework's release does",
+     DL_CHOICE(PLAN(settings.gradient_compression), .choices = dl_gradient_compression_names)},
+    {"allreduce", 0, "auto|flat|hierarchical", "Plan",
+     "all-reduce gradients over all ranks at once, or inside nodes, between them and inside nodes "
+     "again; default auto: as the framework's release does",
+     DL_CHOICE(PLAN(settings.allreduce), .choices = dl_allreduce_names)},
+    {"transport", 0, "rdma|tcp", "Plan",
+     "between nodes: verbs, or sockets of the kernel; default: as the system has",
+     DL_CHOICE(PLAN(settings.between_nodes.transport), .choices = dl_transport_names)},
+    {"gpudirect", 0, "0|1", "Plan",
+     "adapters read and write GPU memory (1) or buffers of the host (0); default: as the system "
+     "has",
+     DL_CHOICE(PLAN(settings.between_nodes.gpudirect), .choices = dl_switch_names)},
     {"assume", 0, "NAME", "Plan",
      "make the simplifying assumptions of another model, for comparison: nothing or paradl; "
      "default nothing",

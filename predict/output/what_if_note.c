@@ -113,14 +113,16 @@ enum dl_code dl_what_if_note(struct dl_context *context, const struct dl_options
         const char *bound = "none";
         bool acts;
         data.overrides = &all[k], data.override_count = 1;
-        DL_TRY(dl_data_system(&data, inputs->words.system, context->arena, &alone, err));
-        if (alone->as_measured == NULL) continue; /* of another document */
+        struct dl_err incomplete = {.code = DL_OK}; /* a member that the file lacks */
+        if (dl_data_system(&data, inputs->words.system, context->arena, &alone, &incomplete) !=
+                DL_OK ||
+            alone->as_measured == NULL) /* of another document */
+            continue;
         struct dl_override rest[DL_MAX_REPEATS];
         int rest_count = 0;
         for (int i = 0; i < count; i++)
             if (i != k) rest[rest_count++] = all[i];
         data.overrides = rest, data.override_count = rest_count;
-        struct dl_err incomplete = {.code = DL_OK}; /* a member that the file lacks */
         if (dl_data_system(&data, inputs->words.system, context->arena, &a.without.system,
                            &incomplete) != DL_OK)
             continue;

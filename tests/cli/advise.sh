@@ -58,7 +58,7 @@ case_of 'parameter servers' --system iris-v100 --workload vgg16 --framework tens
 case_of 'channels of LeNet' --system iris-v100 --workload lenet --framework pytorch-ddp --nodes 1
 case_of 'a language model' --system dgx-a100-80 --workload gpt2 --framework pytorch-ddp --nodes 2 --precision mixed --objective energy
 case_of 'Megatron' --system dgx-a100-80 --workload 'gpt:layers=24,hidden=2048,heads=16,seq=2048,vocab=50257' --framework megatron-core --nodes 4 --global-batch 512 --precision bf16 \
-    --tp 2 --pp 2 --micro-batch 2 --zero 1 --schedule interleaved --recompute full
+    --tp 2 --pp 2 --micro-batch 2 --zero 1 --recompute full
 case_of 'Megatron-LM' --system dgx-a100-80 --workload 'gpt:layers=24,hidden=2048,heads=16,seq=2048,vocab=50257' --framework megatron --nodes 4 --global-batch 512 --precision mixed \
     --tp 2 --micro-batch 2
 case_of 'too large for the memory' --system iris-v100 --workload bert_large --framework megatron --nodes 1 --batch-per-device 64 --micro-batch 64

@@ -133,8 +133,6 @@ for words in '-s p4d.24xlarge -w gpt2' '-s DGX_A100-40 -w resnet-50' '-s 8xH100 
 done
 run predict -s a3-highgpu-8g -w gpt2 -n 1
 check 'an instance without a file' 2 'give -s 8xh100_sxm'
-run predict -s dgx-h100 -w gpt2 -n 1 -f hsdp
-check 'a framework that is a plan' 2 'pytorch-fsdp2 with --zero-group N'
 
 # ---- a file without a kind is recognized
 recognized() { # recognized FILE KIND

@@ -29,10 +29,37 @@ hasnt 'strategies rank as measured' 'slower as predicted'
 has 'strategies were compared' '^[3-9][0-9] pairs'
 run predict --system stampede2-skx --framework caffe-mlsl --strategy mlsl-hybrid --nodes 2
 check 'mlsl-hybrid on CPUs' 0
-for s in 1f1b gpipe interleaved async; do
+for s in 1f1b gpipe interleaved async zero-bubble; do
     run explain --system abci-v100 --framework chainermn --strategy pipeline --schedule "$s" --nodes 1 --global-batch 64
     check "schedule $s explained" 0
 done
+zb='predict --system dgx-a100-80 --framework megatron --nodes 1 --pp 4 --global-batch 16 --workload gpt2_xl'
+run ${zb} --schedule zero-bubble
+check 'zero bubble is a what-if of a release that lacks it' 0 'what-if: megatron .* has no pipeline schedule zero-bubble'
+run ${zb} --schedule zero-bubble --export megatron
+check 'nor is it exported' 2 'zero-bubble'
+# Throughput of ZB-1p, and of 1F1B interleaved with one layer a chunk, over that of 1F1B: GPT on A100, sequence 1024 (zero-bubble, table 3)
+iteration_s() { # SCHEDULE ARGS...
+    run predict --system dgx-a100-80 --framework megatron --workload "gpt:layers=$layers,hidden=$hidden,heads=$heads,seq=1024" \
+        --nodes $(((pp + 7) / 8)) --pp "$pp" --tp 1 --micro-batch "$micro" --global-batch $((micro * count)) --recompute none --json \
+        --schedule "$@"
+    awk '$1 == "\"iteration_s\":" { print $2 + 0; exit }' "$SCRATCH/out"
+}
+is_faster() { # BASE_S S RATIO: by that ratio within 4 %
+    awk -v base="$1" -v s="$2" -v ratio="$3" 'BEGIN { exit !(base > 0.96 * ratio * s && base < 1.04 * ratio * s) }'
+}
+while read -r layers hidden heads pp micro count split interleaved; do
+    plain=$(iteration_s 1f1b)
+    says "GPT of $layers layers, $count micro-batches: zero-bubble" is_faster "$plain" "$(iteration_s zero-bubble)" "$split"
+    says "GPT of $layers layers, $count micro-batches: interleaved" is_faster "$plain" \
+        "$(iteration_s interleaved --virtual-stages $(((layers + pp - 1) / pp)))" "$interleaved"
+done << 'END'
+22 2304 24 8 6 24 1.093 1.110
+22 2304 24 8 6 64 1.044 1.022
+30 4096 32 8 3 24 1.109 1.146
+30 4096 32 8 3 64 1.042 1.040
+46 5120 40 16 1 48 1.150 1.100
+END
 run explain --system abci-v100 --framework chainermn --strategy filter --nodes 1 --global-batch 64
 has 'explain names gathers' 'all_gather of conv1'
 run predict --system abci-v100 --framework chainermn --strategy filter --assume paradl --nodes 1 --global-batch 64

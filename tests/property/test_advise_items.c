@@ -94,6 +94,8 @@ static void check_change(const struct dl_advise_change *c, const struct dl_advis
                                         "backup-workers",
                                         "release",
                                         "zero",
+                                        "schedule",
+                                        "virtual-stages",
                                         NULL};
     assert_ptr_equal(c->item, item);
     if (c->text == NULL || c->text[0] == '\0' || c->setting == NULL || c->setting[0] == '\0')
@@ -139,6 +141,8 @@ static struct dl_plan a_plan(const struct dl_workload *workload) {
         p.input.dataset_samples = 1e6, p.input.synthetic = false;
     if (dl_known(workload->transformer_layers) && upto(3) == 0)
         p.tp = 2, p.strategy = dl_strategy_find("data+tensor");
+    else if (dl_known(workload->transformer_layers) && upto(3) == 0)
+        p.pp = 2, p.micro_batch_samples = 1, p.strategy = dl_strategy_find("3d");
     return p;
 }
 

@@ -1,7 +1,8 @@
 /* Pipelines against a simulation of every micro-batch that knows nothing of model/: passes as nodes
  * of a graph, whose edges are "needs the output of" and "runs on the same stage after", and start
  * times that rise until every edge holds. The order on a stage follows the papers: GPipe (Huang et
- * al. 2019), 1F1B (Narayanan et al. 2019), interleaved stages (Narayanan et al. 2021). */
+ * al. 2019), 1F1B (Narayanan et al. 2019), interleaved stages (Narayanan et al. 2021), ZB-H1 (Qi et
+ * al. 2023). */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,41 +19,48 @@
 #include "tests/fake_transformer.h"
 
 enum { CASES = 300, MAX_STAGES = 8, MAX_PARTS = 4, MAX_BATCHES = 48 };
-enum { PASSES = 2 * MAX_STAGES * MAX_PARTS * MAX_BATCHES };
+enum { PASSES = 3 * MAX_STAGES * MAX_PARTS * MAX_BATCHES };
 
 struct pass {
     int stage, part, batch;
-    bool backward;
+    char kind;         /* F; B: backward, or gradients of inputs alone; W: of weights */
     int needs, before; /* indices of passes; -1: none */
     double seconds, start_s;
 };
 struct simulation {
     enum dl_schedule schedule;
     int stages, parts, batches, count;
-    double forward_s[MAX_STAGES], backward_s[MAX_STAGES];
+    double forward_s[MAX_STAGES], backward_s[MAX_STAGES], weights_s[MAX_STAGES];
     struct pass passes[PASSES]; /* stage by stage, as they run there */
 };
 static struct simulation sim;
 
-static int find(int place, int batch, bool backward) {
+static int find(int place, int batch, char kind) {
     const int stage = place % sim.stages, part = place / sim.stages;
     for (int i = 0; i < sim.count; i++) {
         const struct pass *p = &sim.passes[i];
-        if (p->stage == stage && p->part == part && p->batch == batch && p->backward == backward)
-            return i;
+        if (p->stage == stage && p->part == part && p->batch == batch && p->kind == kind) return i;
     }
     return -1;
 }
 
-static void put(int stage, int nth, bool backward) {
+static bool splits(void) { return sim.schedule == DL_ZERO_BUBBLE; }
+
+static double seconds_of(int stage, char kind) {
+    if (kind == 'F') return sim.forward_s[stage];
+    if (kind == 'W') return sim.weights_s[stage];
+    return sim.backward_s[stage] - (splits() ? sim.weights_s[stage] : 0);
+}
+
+static void put(int stage, int nth, char kind) {
     struct pass *p = &sim.passes[sim.count];
-    *p = (struct pass){.stage = stage, .batch = nth, .backward = backward, .before = -1};
+    *p = (struct pass){.stage = stage, .batch = nth, .kind = kind, .before = -1};
     if (sim.parts > 1) { /* as many micro-batches as stages pass a part before the next part */
         p->part = nth / sim.stages % sim.parts;
-        if (backward) p->part = sim.parts - 1 - p->part;
+        if (kind != 'F') p->part = sim.parts - 1 - p->part;
         p->batch = nth % sim.stages + nth / (sim.stages * sim.parts) * sim.stages;
     }
-    p->seconds = (backward ? sim.backward_s : sim.forward_s)[stage] / sim.parts;
+    p->seconds = seconds_of(stage, kind) / sim.parts;
     if (sim.count > 0 && sim.passes[sim.count - 1].stage == stage) p->before = sim.count - 1;
     sim.count++;
 }
@@ -69,19 +77,23 @@ static void simulate(void) {
     const int all = sim.batches * sim.parts, last = sim.stages * sim.parts - 1;
     sim.count = 0;
     for (int s = 0; s < sim.stages; s++) {
-        int forward = 0, backward = 0;
-        while (forward < ahead_of(s)) put(s, forward++, false);
+        int forward = 0, backward = 0, weights = 0;
+        while (forward < ahead_of(s)) put(s, forward++, 'F');
         while (backward < all) {
-            if (forward < all) put(s, forward++, false);
-            put(s, backward++, true);
+            if (forward < all) put(s, forward++, 'F');
+            put(s, backward++, 'B');
+            if (splits() && backward > s) put(s, weights++, 'W');
         }
+        while (splits() && weights < all) put(s, weights++, 'W');
     }
     for (int i = 0; i < sim.count; i++) {
         struct pass *p = &sim.passes[i];
         const int place = p->part * sim.stages + p->stage;
         p->needs = -1;
-        if (!p->backward && place > 0) p->needs = find(place - 1, p->batch, false);
-        if (p->backward) p->needs = find(place == last ? place : place + 1, p->batch, place < last);
+        if (p->kind == 'F' && place > 0) p->needs = find(place - 1, p->batch, 'F');
+        if (p->kind == 'B')
+            p->needs = find(place == last ? place : place + 1, p->batch, place < last ? 'B' : 'F');
+        if (p->kind == 'W') p->needs = find(place, p->batch, 'B');
     }
     for (bool moved = true; moved;) {
         moved = false;
@@ -111,7 +123,8 @@ static double held(int stage) {
     int now = 0, most = 0;
     for (int i = 0; i < sim.count; i++) {
         if (sim.passes[i].stage != stage) continue;
-        now += sim.passes[i].backward ? -1 : 1;
+        if (sim.passes[i].kind == 'F') now++;
+        if (sim.passes[i].kind == (splits() ? 'W' : 'B')) now--;
         if (now > most) most = now;
     }
     return (double)most / sim.parts;
@@ -121,14 +134,16 @@ static uint64_t seed;
 static int upto(int most) { return 1 + (int)(check_random(&seed) % (uint64_t)most); }
 
 static void random_case(bool equal) {
-    static const enum dl_schedule schedules[] = {DL_GPIPE, DL_1F1B, DL_INTERLEAVED};
-    sim.schedule = schedules[upto(3) - 1];
+    static const enum dl_schedule schedules[] = {DL_GPIPE, DL_1F1B, DL_INTERLEAVED, DL_ZERO_BUBBLE};
+    sim.schedule = schedules[upto(4) - 1];
     sim.stages = 1 + upto(MAX_STAGES - 1);
     sim.parts = sim.schedule == DL_INTERLEAVED ? 1 + upto(MAX_PARTS - 1) : 1;
     sim.batches = sim.parts > 1 ? sim.stages * upto(3) : upto(24);
     for (int s = 0; s < sim.stages; s++) {
         sim.forward_s[s] = s > 0 && equal ? sim.forward_s[0] : 0.5 + check_uniform(&seed);
         sim.backward_s[s] = s > 0 && equal ? sim.backward_s[0] : 1.0 + 2.0 * check_uniform(&seed);
+        sim.weights_s[s] =
+            s > 0 && equal ? sim.weights_s[0] : sim.backward_s[s] * check_uniform(&seed);
     }
     simulate();
 }
@@ -147,7 +162,8 @@ static void every_pass(void **state) {
                                                 .parts = sim.parts,
                                                 .micro_batches = sim.batches,
                                                 .forward_s = sim.forward_s,
-                                                .backward_s = sim.backward_s};
+                                                .backward_s = sim.backward_s,
+                                                .weights_s = sim.weights_s};
         assert_int_equal(dl_pipeline_passes(&order, &arena, &passes, &count, &err), DL_OK);
         assert_int_equal(count, sim.count);
         for (int i = 0; i < count; i++) {
@@ -155,7 +171,7 @@ static void every_pass(void **state) {
             assert_int_equal(passes[i].stage, p->stage);
             assert_int_equal(passes[i].part, p->part);
             assert_int_equal(passes[i].micro_batch, p->batch);
-            assert_int_equal(passes[i].kind == DL_PASS_BACKWARD, p->backward);
+            assert_int_equal("FBW"[passes[i].kind], p -> kind);
             check_close(passes[i].start_s, p->start_s, 1e-12);
             check_close(passes[i].end_s, p->start_s + p->seconds, 1e-12);
         }
@@ -163,13 +179,18 @@ static void every_pass(void **state) {
     }
 }
 
+/* Of ZB-H1 (p - 1) (F + B - W), as in table 2 of its paper, where W takes no longer than F and B. */
 static void equal_stages_take_the_closed_form(void **state) {
     (void)state;
     seed = 2021;
     for (int c = 0; c < CASES; c++) {
         random_case(true);
-        const double steps = (sim.stages - 1.0) / sim.parts;
-        check_close(end_s(), (sim.batches + steps) * (sim.forward_s[0] + sim.backward_s[0]), 1e-12);
+        const double others = sim.stages - 1.0, f_s = sim.forward_s[0], w_s = sim.weights_s[0],
+                     step_s = f_s + sim.backward_s[0];
+        if (splits() && (sim.batches < sim.stages || w_s > fmin(f_s, step_s - f_s - w_s))) continue;
+        const double bubble_s =
+            splits() ? others * (step_s - 2 * w_s) : others / sim.parts * step_s;
+        check_close(end_s(), sim.batches * step_s + bubble_s, 1e-12);
     }
 }
 
@@ -223,7 +244,8 @@ static void predicted_plans(void **state) {
                                                 .stages = sim.stages,
                                                 .parts = sim.parts,
                                                 .forward_s = sim.forward_s,
-                                                .backward_s = sim.backward_s};
+                                                .backward_s = sim.backward_s,
+                                                .weights_s = sim.weights_s};
         assert_true(dl_pipeline_least_s(&order, sim.batches) <= end_s() * (1 + 1e-12));
         dl_arena_free(&f.arena);
     }
@@ -301,6 +323,7 @@ static void many_micro_batches(void **state) {
                                                 .micro_batches = sim.stages * upto(40),
                                                 .forward_s = sim.forward_s,
                                                 .backward_s = sim.backward_s,
+                                                .weights_s = sim.weights_s,
                                                 .message_s = c % 3 == 0 ? 0 : check_uniform(&seed),
                                                 .blocks = c % 3 == 1};
         assert_int_equal(dl_pipeline_passes(&order, &arena, &passes, &count, &err), DL_OK);
@@ -310,8 +333,9 @@ static void many_micro_batches(void **state) {
         double all_s = 0;
         for (int i = 0; i < sim.stages; i++) all_s += sim.forward_s[i] + sim.backward_s[i];
         assert_true(least_s <= most_s * (1 + 1e-12));
-        assert_true(dl_pipeline_least_of_any_s(all_s, sim.stages, sim.parts, order.micro_batches) <=
-                    least_s * (1 + 1e-12));
+        assert_true(splits() ||
+                    dl_pipeline_least_of_any_s(all_s, sim.stages, sim.parts, order.micro_batches) <=
+                        least_s * (1 + 1e-12));
         tightness += least_s / most_s / CASES;
         dl_arena_free(&arena);
     }

@@ -104,7 +104,7 @@ static void make_space(struct space *s) {
     s->request.objective = chance(0.7) ? DL_BY_TIME : DL_BY_MEMORY;
     fix_some(&fixed, s->request.nodes[0] * fixed.devices_per_node);
     if (!s->request.any_shard && f->shards) fixed.shard = ONE_OF(0, 0, 1, 2, 3);
-    if (!s->request.any_schedule) fixed.schedule = (enum dl_schedule)ONE_OF(0, 1, 2, 3);
+    if (!s->request.any_schedule) fixed.schedule = (enum dl_schedule)ONE_OF(0, 1, 2, 3, 4);
     s->request.fixed = fixed;
 }
 
@@ -128,7 +128,8 @@ static bool wanted(const struct space *s, const struct dl_plan *p) {
         return false;
     if (!x->recompute_open && p->recompute != x->recompute) return false;
     if (!r->any_schedule && p->schedule != x->schedule) return false;
-    if (r->any_schedule && p->schedule == DL_ASYNC) return false;
+    if (r->any_schedule && (p->schedule == DL_ASYNC || p->schedule == DL_ZERO_BUBBLE))
+        return false; /* no release here has it */
     if (!r->any_mapping && p->mapping != x->mapping) return false;
     /* given stages and sequence parallelism concern those that can have them */
     if (!r->any_shard && p->dp * p->ep * p->sp > 1 && p->shard != x->shard) return false;
@@ -161,7 +162,7 @@ static void judge(struct oracle *o, struct dl_plan p) {
 
 static void judge_choices(struct oracle *o, struct dl_plan p) {
     const bool pipelines = p.pp > 1, shares = p.dp * p.ep * p.sp > 1 && o->s->f.framework.shards;
-    for (int schedule = 0; schedule <= (pipelines ? DL_ASYNC : 0); schedule++) {
+    for (int schedule = 0; schedule <= (pipelines ? DL_SCHEDULES - 1 : 0); schedule++) {
         /* without a pipeline there is one schedule, whatever was given */
         const int said = pipelines ? schedule : (int)o->s->request.fixed.schedule;
         for (int64_t v = 1; v <= (schedule == DL_INTERLEAVED ? o->s->layers : 1); v++) {

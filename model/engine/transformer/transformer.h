@@ -173,6 +173,10 @@ int64_t dl_transformer_expert_replicas(const struct dl_transformer_split *split)
 struct dl_transformer_group dl_transformer_group_of(const struct dl_transformer_split *split,
                                                     unsigned axis);
 
+/* Host time of the checks before one collective of `ranks`. F-HOST-CHECKS */
+double dl_transformer_check_s(const struct dl_transformer *tf,
+                              const struct dl_transformer_split *split, double ranks);
+
 /* A collective of one group while all like groups do the same. */
 enum dl_code dl_transformer_collective(const struct dl_transformer *tf,
                                        const struct dl_transformer_split *split,
@@ -188,6 +192,7 @@ struct dl_transformer_pass {
     double comm_s;                                     /* exposed collectives */
     struct dl_resource_use comm;                       /* its parts */
     double comm_error_s, comm_bytes, collective_count; /* bytes: sent by a rank */
+    double check_s;                                    /* of the host, before the collectives */
     double host_operation_count;                       /* that the host issues beside the kernels */
     double weights_s; /* of a backward pass the kernels of weights' gradients, then their part of
                          step_s */

@@ -54,6 +54,7 @@ static void add_comm(const struct dl_collective_time *t, double times, double se
     pass->comm_error_s += times * t->time_s * t->sigma_log;
     pass->comm_bytes += times * sent_bytes;
     pass->collective_count += times;
+    pass->check_s += times * t->host_s;
 }
 
 /* `times` collectives of which `hidden_s` at most hides behind kernels each. */

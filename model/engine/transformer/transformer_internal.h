@@ -40,7 +40,13 @@ dl_transformer_pace_of(const struct dl_transformer *tf,
 
 /* Whether collectives of data parallelism run behind kernels: not where the host waits for each
  * (F-HOST-BLOCKING). */
-bool dl_transformer_reduces_behind(const struct dl_transformer *tf);
+bool dl_transformer_reduces_behind(const struct dl_transformer *tf, int shard);
+
+/* F-HOST-CHECKS: host time of the checks before the collectives of an iteration outside layers;
+ * those of gradients hide behind the last backward pass. */
+double dl_transformer_iteration_checks_s(const struct dl_transformer *tf,
+                                         const struct dl_transformer_mapping *mapping,
+                                         double backward_s);
 /* F-FW-IDEAL: stages of the bound are cut evenly, wherever that is. */
 bool dl_transformer_cuts_evenly(const struct dl_transformer_mapping *mapping);
 

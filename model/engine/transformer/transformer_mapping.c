@@ -26,6 +26,7 @@
 #include "model/engine/replica.h"
 #include "model/engine/strategies/strategy.h"
 #include "model/engine/transformer/micro_batch_builder.h"
+#include "model/engine/transformer/transformer_internal.h"
 
 int64_t dl_transformer_expert_ranks(const struct dl_transformer_split *s) {
     return s->ep * (s->ep_within_tp_cp > 0 ? s->ep_within_tp_cp : 1);
@@ -70,6 +71,11 @@ static struct dl_transformer_group expert_group(const struct dl_transformer_spli
     return (struct dl_transformer_group){s->dp * s->sp, s->dp > 1 ? s->tp * s->ep * stages : s->tp};
 }
 
+double dl_transformer_check_s(const struct dl_transformer *tf,
+                              const struct dl_transformer_split *split, double ranks) {
+    return split->nodes > 1 ? tf->framework->sync.check_peer_s * ranks : 0;
+}
+
 enum dl_code dl_transformer_collective(const struct dl_transformer *tf,
                                        const struct dl_transformer_split *split,
                                        struct dl_transformer_group group, enum dl_collective_op op,
@@ -89,7 +95,9 @@ enum dl_code dl_transformer_collective(const struct dl_transformer *tf,
         request.group_stride = group.stride;
         request.concurrent = split->nodes * each / group.ranks;
     }
-    return dl_collective_time(tf->system, &request, out, err);
+    DL_TRY(dl_collective_time(tf->system, &request, out, err));
+    if (op != DL_COLL_P2P) out->host_s = dl_transformer_check_s(tf, split, (double)group.ranks);
+    return DL_OK;
 }
 
 static double gradient_width(const struct dl_transformer *tf) {
@@ -114,6 +122,30 @@ double dl_transformer_end_layers(double layers, double stages, int last) {
     return most - (missing >= (last ? 1 : 2) ? 1 : 0);
 }
 
+/* F-TRANSFORMER-STAGES: a stage is full when the layers up to its last one, and the head after
+ * them, hold more than its share of all their parameters. */
+static void place_by_cost(const struct dl_transformer *tf, double pp,
+                          struct dl_transformer_mapping *out) {
+    const double body = tf->split_elements[DL_TRANSFORMER_BODY],
+                 head = tf->tied_elements > 0 ? tf->tied_elements
+                                              : tf->split_elements[DL_TRANSFORMER_AFTER],
+                 share = (tf->stack * body + head) / pp;
+    double stage = 0, held = 0, most = 0;
+    for (double layer = 1; layer <= tf->stack; layer++) {
+        held++;
+        if (stage == pp - 1 || layer * body <= (stage + 1) * share) continue;
+        if (stage == 0)
+            out->end_layers[0] = held;
+        else
+            most = fmax(most, held);
+        held = 0;
+        stage++;
+    }
+    out->end_layers[1] = stage == pp - 1 ? held : 0;
+    if (stage < pp - 1) most = fmax(most, held);
+    out->stage_layers = pp > 2 ? fmax(1, most) : fmax(out->end_layers[0], out->end_layers[1]);
+}
+
 /* F-TRANSFORMER-STAGES: leading layers of another kind count like those of the body, and are on the
  * first stage, alone where they fill it. */
 static void place_layers(const struct dl_transformer *tf, double pp,
@@ -121,6 +153,10 @@ static void place_layers(const struct dl_transformer *tf, double pp,
     const double lead = tf->dense_prefix_layers, all = tf->stack + lead;
     out->all_layers = out->stage_layers = out->end_layers[0] = out->end_layers[1] = tf->stack;
     if (pp <= 1) return;
+    if (tf->framework->transformer.stages_by_cost && lead == 0 && tf->stack >= pp) {
+        place_by_cost(tf, pp, out);
+        return;
+    }
     if (ceil(all / pp) <= lead) {
         out->stage_layers = ceil(tf->stack / (pp - 1));
         out->end_layers[0] = 0;
@@ -238,9 +274,11 @@ static enum dl_code sum_gradients(const struct dl_transformer *tf,
     struct dl_transformer_group group = dl_transformer_group_of(&l->split, DL_AXIS_DP);
     memset(between, 0, sizeof *between);
     const int64_t shares = (int64_t)l->shard_ranks, copies = group.ranks / shares;
-    if (l->shard == 0 && l->bound)
+    const bool whole = l->shard == 0 ||
+                       (l->shard == 1 && tf->framework->transformer.zero1_all_reduce && !l->bound);
+    if (whole && l->bound)
         return dl_transformer_bound_reduce(tf, &l->split, group, bytes, out, err);
-    if (l->shard == 0)
+    if (whole)
         return dl_transformer_collective(tf, &l->split, group, DL_COLL_ALL_REDUCE, bytes, out, err);
     group.ranks = shares;
     if (l->bound)
@@ -351,6 +389,33 @@ static double bucket_count(const struct dl_transformer *tf,
     return fmax(1, fmin(count, mapping->stage_layers + 2));
 }
 
+/* Collectives that carry gradients: DDP closes a bucket with the tensor that fills it, half of which
+ * is beyond its size on average; or one call for everything. */
+static double gradient_calls(const struct dl_transformer *tf,
+                             const struct dl_transformer_mapping *mapping) {
+    const double bytes = tf->framework->sync.bucket_bytes,
+                 tensors = tf->tensor_count[DL_TRANSFORMER_BEFORE] +
+                           tf->tensor_count[DL_TRANSFORMER_AFTER] +
+                           mapping->stage_layers * tf->tensor_count[DL_TRANSFORMER_BODY];
+    if (!dl_transformer_reduces_behind(tf, mapping->shard) || !dl_known(bytes)) return 1;
+    return ceil(mapping->gradient_bytes / (bytes + mapping->gradient_bytes / tensors));
+}
+
+double dl_transformer_iteration_checks_s(const struct dl_transformer *tf,
+                                         const struct dl_transformer_mapping *mapping,
+                                         double backward_s) {
+    const struct dl_transformer_split *s = &mapping->split;
+    const double data = mapping->replicas, model = (double)(s->tp * s->pp),
+                 world = (double)(s->nodes * s->devices_per_node);
+    double sum = data > 1 ? gradient_calls(tf, mapping) * data : 0;
+    const double hidden_s =
+        dl_transformer_reduces_behind(tf, mapping->shard) && data > 1 ? backward_s : 0;
+    const double gather = mapping->shard > 0 && data > 1 ? data : 0;
+    sum = fmax(0, dl_transformer_check_s(tf, s, sum) - hidden_s);
+    /* the mean loss, the norm of gradients and a barrier */
+    return sum + dl_transformer_check_s(tf, s, gather + data + model + world);
+}
+
 /* F-TRANSFORMER-CONTENTION of the collectives that run next to backward. */
 static double data_contention(const struct dl_transformer *tf,
                               const struct dl_transformer_mapping *mapping) {
@@ -440,6 +505,8 @@ enum dl_code dl_transformer_boundary(const struct dl_transformer *tf,
     const struct dl_transformer_split *s = &mapping->split;
     DL_TRY(dl_transformer_collective(tf, s, dl_transformer_group_of(s, DL_AXIS_PP), DL_COLL_P2P,
                                      micro_batch->boundary_bytes, out, err));
+    out->time_s += s->pp > 1 ? tf->framework->transformer.p2p_host_s : 0;
+    out->latency_s += s->pp > 1 ? tf->framework->transformer.p2p_host_s : 0;
     if (s->pp <= 1 || s->tp <= 1 || micro_batch->split.sequence_parallel) return DL_OK;
     /* every rank sends its share; the receivers put them together */
     struct dl_collective_time gather;

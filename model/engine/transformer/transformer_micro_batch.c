@@ -33,6 +33,7 @@ void dl_transformer_add_pass(struct dl_transformer_pass *to, const struct dl_tra
     to->comm_error_s += times * from->comm_error_s;
     to->comm_bytes += times * from->comm_bytes;
     to->collective_count += times * from->collective_count;
+    to->check_s += times * from->check_s;
     to->host_operation_count += times * from->host_operation_count;
     to->weights_s += times * from->weights_s;
 }
@@ -318,7 +319,7 @@ static void finish_pass(const struct dl_transformer *tf, double operations,
     if (dl_framework_is_bound(framework)) hide_messages(pass);
     const double calls_s =
         (pass->launches + pass->host_operation_count) * dispatch_s * scale +
-        pass->collective_count * fmax(framework->sync.collective_launch_s, call_s);
+        pass->collective_count * fmax(framework->sync.collective_launch_s, call_s) + pass->check_s;
     const double host_s = is_captured(tf) ? 0 : calls_s;
     const double device_s = pass->device_s + pass->launches * gap_s + pass->comm_s;
     pass->step_s = device_s; /* below 0: what the last layer has less than the others */

@@ -239,18 +239,42 @@ static void describe_comm(const struct dl_transformer_parts *t, struct dl_predic
     p->messages.bytes = t->result.sent_bytes;
 }
 
+/* Devices that hold states and activations, split evenly; 0: none do. */
+static double holding_devices(const struct dl_transformer_parts *t) {
+    const struct dl_memory *m = &t->result.memory;
+    const struct dl_plan *plan = t->plan;
+    const double model = (double)(plan->tp * plan->pp), shared = (double)t->mapping.shard_ranks;
+    const double split = m->weights_bytes * (t->mapping.shard >= 3 ? shared : 1) +
+                         m->gradients_bytes * (t->mapping.shard >= 2 ? shared : 1) +
+                         m->optimizer_bytes * (t->mapping.shard >= 1 ? shared : 1) +
+                         m->activations_bytes;
+    const double fixed = m->total_bytes - m->weights_bytes - m->gradients_bytes -
+                         m->optimizer_bytes - m->activations_bytes;
+    if (plan->ep > 1 || fixed >= m->capacity_bytes) return 0;
+    return model * ceil(split / (m->capacity_bytes - fixed));
+}
+
+/* Only what is not set already. */
 static const char *advice_of(const struct dl_transformer_parts *t) {
     const struct dl_memory *m = &t->result.memory;
-    const double gib = 1073741824;
+    const struct dl_plan *plan = t->plan;
+    const double gib = 1073741824, devices = holding_devices(t);
     if (t->result.fits) return NULL;
     return dl_arena_printf(
         t->arena,
-        "does not fit: %.3g GiB of %.3g GiB; states %.3g, activations %.3g: %smore --tp or --pp, "
-        "sharded states, a smaller --micro-batch or --recompute full",
+        "does not fit: %.3g GiB of %.3g GiB; states %.3g, activations %.3g: %s%s%s%smore --tp or "
+        "--pp%s",
         m->total_bytes / gib, m->capacity_bytes / gib,
         (m->weights_bytes + m->gradients_bytes + m->optimizer_bytes) / gib,
         m->activations_bytes / gib,
-        t->plan->tp > 1 && !t->plan->sequence_parallel ? "--sequence-parallel, " : "");
+        plan->tp > 1 && !plan->sequence_parallel ? "--sequence-parallel, " : "",
+        t->mapping.shard == 0 && plan->dp > 1 ? "sharded states, " : "",
+        t->micro_samples > 1 ? "a smaller --micro-batch, " : "",
+        t->choice.recompute != DL_RECOMPUTE_FULL ? "--recompute full, " : "",
+        devices > (double)(plan->nodes * plan->devices_per_node)
+            ? dl_arena_printf(t->arena, " (%.0f devices would hold states and activations)",
+                              devices)
+            : "");
 }
 
 /* One device alone updates all parameters. */

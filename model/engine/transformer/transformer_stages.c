@@ -12,9 +12,10 @@
 #include "model/engine/transformer/transformer_internal.h"
 
 /* Whether collectives of data parallelism run behind kernels: not where the host waits for each
- * (F-HOST-BLOCKING). */
-bool dl_transformer_reduces_behind(const struct dl_transformer *tf) {
-    return tf->framework->sync.overlaps_backward && !tf->input.blocking_launches;
+ * (F-HOST-BLOCKING), nor where stage 1 sums everything at once. */
+bool dl_transformer_reduces_behind(const struct dl_transformer *tf, int shard) {
+    return tf->framework->sync.overlaps_backward && !tf->input.blocking_launches &&
+           !(shard == 1 && tf->framework->transformer.zero1_all_reduce);
 }
 
 /* Exposed communication of sharded states in one micro-batch: forward, backward. */
@@ -29,7 +30,7 @@ static void shard_exposed(const struct dl_transformer *tf,
     if (mapping->replicas <= 1) return;
     if (mapping->shard == 2) {
         const double last_s = root_reduce_s / mapping->buckets;
-        *backward_s = dl_transformer_reduces_behind(tf)
+        *backward_s = dl_transformer_reduces_behind(tf, mapping->shard)
                           ? last_s + fmax(0, root_reduce_s - last_s - compute->backward_s)
                           : root_reduce_s;
     }
@@ -41,7 +42,7 @@ static void shard_exposed(const struct dl_transformer *tf,
         *backward_s = fmax(0, gathers_s + reduces_s + root_reduce_s - compute->backward_s);
         return;
     }
-    if (!dl_transformer_reduces_behind(tf)) {
+    if (!dl_transformer_reduces_behind(tf, mapping->shard)) {
         *forward_s = root_gather_s + gathers_s;
         *backward_s = gathers_s + reduces_s + root_reduce_s;
         return;
@@ -93,7 +94,8 @@ static void even_stages(const struct dl_transformer_mapping *mapping,
         .layers = mapping->all_layers / pp,
         .forward_s = (kinds[0].forward_s + between * kinds[1].forward_s + kinds[2].forward_s) / pp,
         .backward_s =
-            (kinds[0].backward_s + between * kinds[1].backward_s + kinds[2].backward_s) / pp};
+            (kinds[0].backward_s + between * kinds[1].backward_s + kinds[2].backward_s) / pp,
+        .weights_s = (kinds[0].weights_s + between * kinds[1].weights_s + kinds[2].weights_s) / pp};
     kinds[0] = kinds[1] = kinds[2] = mean;
 }
 

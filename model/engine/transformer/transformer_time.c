@@ -98,7 +98,7 @@ static double exposed_reduce_s(const struct dl_transformer *tf,
                                const struct dl_transformer_stage *slowest) {
     const double reduce_s = mapping->reduce.time_s, last_s = reduce_s / mapping->buckets,
                  backward_s = window_s(mapping, choice, slowest->backward_s);
-    if (!dl_transformer_reduces_behind(tf)) return reduce_s;
+    if (!dl_transformer_reduces_behind(tf, mapping->shard)) return reduce_s;
     if (mapping->bound) {
         const double all_s = reduce_s + (mapping->shard == 1 ? mapping->gather.time_s : 0);
         return fmax(mapping->last_frac * all_s,
@@ -114,7 +114,7 @@ static double exposed_gather_s(const struct dl_transformer *tf,
                                const struct dl_transformer_stage *slowest) {
     const double all_s = mapping->gather.time_s, first_s = all_s / mapping->buckets,
                  forward_s = window_s(mapping, choice, slowest->forward_s);
-    if (mapping->bound && mapping->shard == 1 && dl_transformer_reduces_behind(tf))
+    if (mapping->bound && mapping->shard == 1 && dl_transformer_reduces_behind(tf, mapping->shard))
         return 0; /* with the sums */
     if (mapping->bound) return fmax(0, all_s - forward_s);
     if (!tf->framework->transformer.overlaps_gather || tf->input.blocking_launches) return all_s;
@@ -128,7 +128,8 @@ static double sharded_outlasted_s(const struct dl_transformer *tf,
                                   const struct dl_transformer_stage *compute) {
     const double gather_s = mapping->unit_gather.time_s, sum_s = mapping->unit_reduce.time_s,
                  gathers_s = compute->layers * gather_s, sums_s = compute->layers * sum_s;
-    if (mapping->shard != 3 || mapping->replicas <= 1 || !dl_transformer_reduces_behind(tf))
+    if (mapping->shard != 3 || mapping->replicas <= 1 ||
+        !dl_transformer_reduces_behind(tf, mapping->shard))
         return 0;
     return outlasted_s(compute->forward_s, gathers_s - gather_s - compute->forward_s) +
            outlasted_s(compute->backward_s, gathers_s + sums_s - sum_s - compute->backward_s);
@@ -198,7 +199,7 @@ static void add_sums(const struct dl_transformer *tf, const struct dl_transforme
     out->data_s += reduce_s;
     out->data_exposed_s += shown_s;
     add_limits(&mapping->reduce, shown_s, &out->evidence);
-    if (!dl_transformer_reduces_behind(tf)) return;
+    if (!dl_transformer_reduces_behind(tf, mapping->shard)) return;
     if (mapping->bound) /* overlaps with backward and forward, as the gather does */
         add_beyond(&mapping->reduce, backward_s + forward_s, shown_s, &out->evidence);
     else
@@ -219,7 +220,7 @@ static void add_data(const struct dl_transformer *tf, const struct dl_transforme
                  sent = parts.of_states + expert_frac * (parts.of_experts - parts.of_states);
     const double reduce_s = mapping->reduce.time_s, gather_s = mapping->gather.time_s,
                  forward_s = window_s(mapping, choice, slowest->forward_s);
-    const bool behind = dl_transformer_reduces_behind(tf);
+    const bool behind = dl_transformer_reduces_behind(tf, mapping->shard);
     out->data_exposed_s = micro_batches * each_exposed_s + mapping->tied.time_s;
     out->data_s = mapping->tied.time_s;
     add_limits(&mapping->tied, mapping->tied.time_s, &out->evidence);
@@ -302,8 +303,10 @@ static void evaluate(const struct dl_transformer *tf, const struct dl_transforme
     run_stage(mapping, micro_batch, m, recompute, out);
     e->update_s = mapping->update_s;
     e->bubble_s = pace.bubble_s;
-    e->host_s += tf->framework->host.iteration_s;
-    e->host_bound_s += tf->framework->host.iteration_s;
+    const double host_s = tf->framework->host.iteration_s +
+                          dl_transformer_iteration_checks_s(tf, mapping, pace.stage.backward_s);
+    e->host_s += host_s;
+    e->host_bound_s += host_s;
     e->straggler_frac = mapping->straggler_frac;
     if (pp > 1) {
         out->boundary_s = pace.boundary_s;

@@ -119,7 +119,8 @@ static double of_flows(const struct dl_path_adapter *adapter, int number, double
 
 static enum dl_code no_inter(const struct dl_path *path, struct dl_err *err) {
     return dl_fail(err, DL_ERR_INPUT,
-                   "system %s has no links.inter.bandwidth_bytes_per_s, needed for %lld nodes",
+                   "system %s has no network between nodes, needed for %lld nodes: give --set "
+                   "links.inter.kind=KIND --set links.inter.bandwidth=RATE",
                    path->system->name != NULL ? path->system->name : "?",
                    (long long)path->group.nodes);
 }

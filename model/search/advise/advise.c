@@ -19,7 +19,7 @@ extern const struct dl_advise_item dl_adv_precision, dl_adv_batch, dl_adv_accumu
     dl_adv_local_steps, dl_adv_factors, dl_adv_servers, dl_adv_split_variables, dl_adv_layout,
     dl_adv_compiler, dl_adv_optimizer, dl_adv_attention, dl_adv_kv_heads, dl_adv_vocabulary,
     dl_adv_recompute, dl_adv_overlap, dl_adv_input, dl_adv_channels, dl_adv_kernels,
-    dl_adv_depthwise;
+    dl_adv_depthwise, dl_adv_sequence_parallel, dl_adv_interleave;
 
 const struct dl_advise_item *const dl_advise_items[] = {
     &dl_adv_precision,        &dl_adv_batch,
@@ -36,7 +36,8 @@ const struct dl_advise_item *const dl_advise_items[] = {
     &dl_adv_vocabulary,       &dl_adv_recompute,
     &dl_adv_overlap,          &dl_adv_input,
     &dl_adv_channels,         &dl_adv_kernels,
-    &dl_adv_depthwise,        NULL};
+    &dl_adv_depthwise,        &dl_adv_sequence_parallel,
+    &dl_adv_interleave,       NULL};
 
 int dl_advise_propose(const struct dl_advise_item *item, const struct dl_advise_state *state,
                       struct dl_advise_change *changes) {

@@ -1,0 +1,140 @@
+/* settings.c - see the header. */
+#include "model/framework/settings.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+enum { COMPRESS_NONE = 1 };          /* of dl_gradient_compression_names */
+enum { FLAT = 1, HIERARCHICAL = 2 }; /* of dl_allreduce_names */
+
+static int switch_of(bool on) { return on ? DL_SWITCH_ON : DL_SWITCH_OFF; }
+
+static int grad_reduce(const struct dl_framework *f) {
+    return switch_of(f->sync.overlaps_backward);
+}
+/* Gathers are hidden only where sums are, unless the plan says so (Megatron-LM requires it). */
+static void set_grad_reduce(struct dl_framework *f, int value) {
+    f->sync.overlaps_backward = value == DL_SWITCH_ON;
+    if (value == DL_SWITCH_OFF) f->transformer.overlaps_gather = false;
+}
+
+static int param_gather(const struct dl_framework *f) {
+    return switch_of(f->transformer.overlaps_gather);
+}
+static void set_param_gather(struct dl_framework *f, int value) {
+    f->transformer.overlaps_gather = value == DL_SWITCH_ON;
+}
+
+/* Without user buffers Megatron overlaps what it can behind whole GEMMs in backward. */
+static int tensor_overlap(const struct dl_framework *f) {
+    return switch_of(f->transformer.tensor_overlap == DL_TENSOR_PIECES);
+}
+static void set_tensor_overlap(struct dl_framework *f, int value) {
+    f->transformer.tensor_overlap = value == DL_SWITCH_ON ? DL_TENSOR_PIECES : DL_TENSOR_BACKWARD;
+}
+
+static int compression(const struct dl_framework *f) {
+    return f->sync.gradient_bytes >= 4 ? COMPRESS_NONE : 0;
+}
+static void set_compression(struct dl_framework *f, int value) {
+    if (value == COMPRESS_NONE) {
+        f->sync.gradient_bytes = fmax(4, f->sync.gradient_bytes);
+        return;
+    }
+    f->sync.gradient_bytes = fmin(2, f->sync.gradient_bytes);
+    f->sync.mixed_gradient_bytes = fmin(2, f->sync.mixed_gradient_bytes);
+    f->transformer.bf16_gradient_bytes = fmin(2, f->transformer.bf16_gradient_bytes);
+}
+
+static int allreduce(const struct dl_framework *f) {
+    return f->sync.hierarchical ? HIERARCHICAL : FLAT;
+}
+static void set_allreduce(struct dl_framework *f, int value) {
+    f->sync.hierarchical = value == HIERARCHICAL;
+}
+
+static const struct setting {
+    const char *name; /* the option */
+    const char *const *values;
+    size_t at;                                       /* of struct dl_plan_settings */
+    int (*of_release)(const struct dl_framework *f); /* 0: none of the values */
+    void (*set)(struct dl_framework *f, int value);
+} settings[] = {
+    {"overlap-grad-reduce", dl_switch_names, offsetof(struct dl_plan_settings, overlap_grad_reduce),
+     grad_reduce, set_grad_reduce},
+    {"overlap-param-gather", dl_switch_names,
+     offsetof(struct dl_plan_settings, overlap_param_gather), param_gather, set_param_gather},
+    {"tp-comm-overlap", dl_switch_names, offsetof(struct dl_plan_settings, tp_comm_overlap),
+     tensor_overlap, set_tensor_overlap},
+    {"gradient-compression", dl_gradient_compression_names,
+     offsetof(struct dl_plan_settings, gradient_compression), compression, set_compression},
+    {"allreduce", dl_allreduce_names, offsetof(struct dl_plan_settings, allreduce), allreduce,
+     set_allreduce},
+};
+enum { SETTINGS = sizeof settings / sizeof *settings };
+
+static int value_of(const struct dl_plan *plan, const struct setting *s) {
+    return *(const int *)((const char *)&plan->settings + s->at);
+}
+
+/* "overlap-grad-reduce": each of its values; "gradient-compression=fp16": that one. */
+static bool is_listed(const struct dl_framework *framework, const struct setting *s, int value) {
+    const struct dl_framework_capabilities *c = &framework->capabilities;
+    const size_t length = strlen(s->name);
+    for (int i = 0; i < c->setting_count; i++) {
+        const char *name = c->settings[i];
+        if (strncmp(name, s->name, length) != 0) continue;
+        if (name[length] == 0) return true;
+        if (name[length] == '=' && strcmp(name + length + 1, s->values[value]) == 0) return true;
+    }
+    return false;
+}
+
+static const struct dl_framework *with_setting(const struct dl_framework *framework,
+                                               const struct setting *s, int value,
+                                               struct dl_arena *arena) {
+    struct dl_framework *copy = dl_arena_alloc(arena, 1, sizeof *copy);
+    const bool known = framework->capabilities.setting_count > 0;
+    *copy = *framework;
+    s->set(copy, value);
+    if (!is_listed(framework, s, value) && copy->capabilities.lacking == NULL)
+        copy->capabilities.lacking =
+            dl_arena_printf(arena, known ? "has no --%s %s" : "may have no --%s %s (unknown)",
+                            s->name, s->values[value]);
+    return copy;
+}
+
+enum dl_code dl_settings_apply(const struct dl_plan *plan, struct dl_arena *arena,
+                               const struct dl_system **system,
+                               const struct dl_framework **framework, struct dl_err *err) {
+    const bool bound = dl_framework_is_bound(*framework);
+    for (int i = 0; i < SETTINGS; i++) {
+        const struct setting *s = &settings[i];
+        const int value = value_of(plan, s);
+        if (value == 0 || value == s->of_release(*framework)) continue;
+        if (bound && s->values == dl_switch_names) continue;
+        *framework = with_setting(*framework, s, value, arena);
+    }
+    return dl_path_over(*system, &plan->settings.between_nodes, arena, system, err);
+}
+
+enum dl_code dl_settings_check(const struct dl_framework *framework, const struct dl_json *doc,
+                               struct dl_err *err) {
+    const struct dl_framework_capabilities *c = &framework->capabilities;
+    for (int i = 0; i < c->setting_count; i++) {
+        bool known = false;
+        for (int s = 0; s < SETTINGS; s++) {
+            const size_t length = strlen(settings[s].name);
+            const char *end = c->settings[i] + length;
+            known = known || (strncmp(c->settings[i], settings[s].name, length) == 0 &&
+                              (*end == 0 || *end == '='));
+        }
+        if (!known)
+            return dl_json_fail(doc, "settings", err,
+                                "expected OPTION or OPTION=VALUE (overlap-grad-reduce, "
+                                "gradient-compression=fp16, ...), got \"%.60s\"",
+                                c->settings[i]);
+    }
+    return DL_OK;
+}

@@ -1,0 +1,96 @@
+#!/bin/sh
+# Settings of a plan that replace what the framework's release or the system does (F-PLAN-SETTINGS).
+set -u
+. "${0%/*}/lib.sh"
+
+# field NAME OPTIONS... - a number of the one predicted result
+field() {
+    name=$1
+    shift
+    "$DLMODEL" predict "$@" --json 2> /dev/null | sed -n "s/^ *\"$name\": *\\([^,]*\\),*\$/\\1/p" | head -n 1
+}
+holds() { # holds NAME EXPRESSION of awk
+    if [ "$(awk "BEGIN { print ($2) ? 1 : 0 }" 2> /dev/null)" = 1 ]; then echo "ok $1"; else echo "not ok $1: $2"; fi
+}
+vgg='--system dgx1-v100 --workload vgg16 --framework pytorch-ddp --nodes 8 --devices-per-node 1 --batch-per-device 32 --precision fp32'
+
+# Without overlap all communication is exposed; with it, the release's own way.
+# shellcheck disable=SC2086
+{
+    comm=$(field comm_s $vgg)
+    off=$(field iteration_s $vgg --overlap-grad-reduce 0) open=$(field iteration_s $vgg) on=$(field iteration_s $vgg --overlap-grad-reduce 1)
+    exposed=$(field exposed_comm_s $vgg --overlap-grad-reduce 0)
+    holds 'overlap of DDP is its own way' "$on == $open"
+    holds 'without overlap the collectives come after backward' "$exposed > 0.9 * $comm && $off > $open + 0.8 * $comm"
+
+}
+iris="--system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 8 --devices-per-node 1 --batch-per-device 32 --precision fp32"
+# 138,357,544 gradients of 4 bytes on a ring of 8 over a connection of 5 GB/s: 2 * 7/8 * 553.4 MB / 5 GB/s = 0.1937 s
+# shellcheck disable=SC2086
+{
+    tcp=$(field comm_s $iris --transport tcp) verbs=$(field comm_s $iris)
+    holds 'TCP by hand' "$tcp >= 0.1937 && $tcp < 1.08 * 0.1937"
+    holds 'TCP is slower than verbs' "$tcp > $verbs"
+    # half the bytes of each bucket: the time of the ring halves but for latencies
+    narrow=$(field comm_s $iris --transport tcp --gradient-compression fp16)
+    holds 'fp16 on the wire halves the ring' "$narrow > 0.5 * 0.1937 && $narrow < 0.56 * $tcp"
+}
+for system in dgx1-v100 iris-v100 dgx-h100 abci-v100; do
+    for gpus in 1 4; do
+        o="--system $system --workload vgg16 --framework pytorch-ddp --nodes 4 --devices-per-node $gpus --batch-per-device 32 --precision fp32"
+        # shellcheck disable=SC2086
+        holds "TCP never beats verbs without GPUDirect on $system, $gpus devices" "$(field comm_s $o --transport tcp) >= $(field comm_s $o --gpudirect 0) * 0.999999"
+    done
+done
+
+nodes='--system iris-v100 --workload vgg16 --framework horovod-pytorch --nodes 8 --batch-per-device 32 --precision fp32'
+# shellcheck disable=SC2086
+run explain $nodes --allreduce hierarchical
+check 'hierarchical all-reduce' 0
+has 'explain names the hierarchical all-reduce' 'F-HIERARCHICAL-SYNC'
+# shellcheck disable=SC2086
+run explain $nodes --allreduce flat
+check 'flat all-reduce' 0
+hasnt 'a flat one is none' 'F-HIERARCHICAL-SYNC'
+
+# What the release lacks is a what-if; exports refuse it.
+llama='--system dgx-h100 --workload llama3_8b --framework megatron-core --nodes 4 --tp 4 --global-batch 128 --micro-batch 1 --sequence-parallel'
+# shellcheck disable=SC2086
+{
+    run predict $llama --gradient-compression bf16
+    check 'Megatron-Core has no compression' 0 'a what-if: megatron-core .* has no --gradient-compression bf16'
+    run predict $llama --overlap-grad-reduce 0
+    check 'its overlap is an option' 0
+    says 'an option of the release is no what-if' test -z "$(grep 'a what-if' "$SCRATCH/err")"
+    run predict $llama --gradient-compression bf16 --export megatron
+    check 'an export refuses what the release lacks' 2 'has no --gradient-compression bf16'
+    holds 'tensor overlap saves' "$(field iteration_s $llama --tp-comm-overlap 0) > 1.02 * $(field iteration_s $llama)"
+}
+run predict --system aws-p3-16xlarge --transport rdma --workload resnet50 --nodes 2
+check 'RDMA must be there' 2 'transport rdma: nodes of aws-p3-16xlarge have no RDMA'
+run predict --transport carrier-pigeon
+check 'another transport' 2 '--transport: .*(rdma|tcp)'
+
+# A script of Megatron-LM that does not say so does not overlap; what is exported is imported as it was.
+base='pretrain_gpt.py --num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --max-position-embeddings 4096 --micro-batch-size 1 --global-batch-size 128 --tensor-model-parallel-size 4 --bf16 --use-distributed-optimizer --sequence-parallel --vocab-size 32000'
+printf 'torchrun --nproc_per_node 8 --nnodes 4 %s\n' "$base" > "$SCRATCH/plain.sh"
+printf 'torchrun --nproc_per_node 8 --nnodes 4 %s --overlap-grad-reduce --overlap-param-gather --tp-comm-overlap\n' "$base" > "$SCRATCH/overlap.sh"
+run import "$SCRATCH/plain.sh" --system dgx-h100
+has 'a plain script does not overlap' 'overlap-grad-reduce 0 --overlap-param-gather 0 --tp-comm-overlap 0'
+run import "$SCRATCH/overlap.sh" --system dgx-h100
+has 'a script that says so overlaps' 'overlap-grad-reduce 1 --overlap-param-gather 1 --tp-comm-overlap 1'
+# shellcheck disable=SC2086
+for off in '' '--overlap-param-gather 0' '--overlap-grad-reduce 0' '--tp-comm-overlap 0'; do
+    "$DLMODEL" predict $llama --zero 1 $off --export megatron > "$SCRATCH/exported.sh" 2> /dev/null
+    there=$(field iteration_s $llama --zero 1 $off) back=$("$DLMODEL" predict --system dgx-h100 --plan "$SCRATCH/exported.sh" --json 2> /dev/null | sed -n 's/^ *"iteration_s": *\([^,]*\),*$/\1/p' | head -n 1)
+    if [ -n "$there" ] && [ "$there" = "$back" ]; then echo "ok exported and imported '$off'"; else echo "not ok exported and imported '$off': $there, $back"; fi
+done
+
+# Columns of a table of runs are the same options.
+# shellcheck disable=SC2016
+printf 'id,source,system,framework,workload,precision,nodes,devices_per_node,batch_per_device,metric,value,unit,overlap_grad_reduce,transport,gradient_compression\na,x,iris-v100,pytorch-ddp,vgg16,fp32,8,1,32,iteration,1,s,0,tcp,fp16\n' > "$SCRATCH/runs.csv"
+run compare "$SCRATCH/runs.csv" --rows --json
+# shellcheck disable=SC2086
+wanted=$(field iteration_s $iris --overlap-grad-reduce 0 --transport tcp --gradient-compression fp16 --release 1.8)
+found=$(sed -n 's/^ *"predicted": *\([^,]*\),*$/\1/p' "$SCRATCH/out" | head -n 1)
+holds 'columns are the options' "\"$found\" != \"\" && $found / $wanted < 1.000001 && $found / $wanted > 0.999999"
