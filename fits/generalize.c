@@ -245,11 +245,14 @@ static enum dl_code predict_without(struct shared *s, size_t group, struct evalu
     struct dl_generalized *g = s->out;
     const size_t n = row_count(s), k = parameter_count(s);
     const double *values = g->values + group * k;
-    for (size_t i = 0; i < n; i++) e->predictions[i].iteration_s = NAN;
-    DL_TRY(dl_fit_rows_predict(s->rows, s->keys, values, (int)k, NULL, e->predictions, err));
     for (size_t i = 0; i < n; i++) {
+        e->predictions[i].iteration_s = NAN;
         e->wanted[i] = g->group_of[i] == group;
-        g->without_s[group * n + i] = e->predictions[i].iteration_s;
+    }
+    DL_TRY(dl_fit_rows_predict(s->rows, s->keys, values, (int)k,
+                               g->without_s != NULL ? NULL : e->wanted, e->predictions, err));
+    for (size_t i = 0; i < n; i++) {
+        if (g->without_s != NULL) g->without_s[group * n + i] = e->predictions[i].iteration_s;
         if (e->wanted[i]) g->held_out[i] = e->predictions[i];
     }
     DL_TRY(dl_fit_rows_anchored(s->rows, s->keys, values, (int)k, e->wanted, e->predictions, err));
@@ -314,7 +317,8 @@ static void prepare(struct shared *s, struct dl_arena *arena) {
     g->held_out = dl_arena_alloc(arena, n + 1, sizeof *g->held_out);
     g->all_values = dl_arena_alloc(arena, k + 1, sizeof *g->all_values);
     g->values = dl_arena_alloc(arena, g->group_count * k + 1, sizeof *g->values);
-    g->without_s = dl_arena_alloc(arena, g->group_count * n + 1, sizeof *g->without_s);
+    if (g->by == DL_LEAVE_SOURCE)
+        g->without_s = dl_arena_alloc(arena, g->group_count * n + 1, sizeof *g->without_s);
     g->sensitivity = dl_arena_alloc(arena, n * k + 1, sizeof *g->sensitivity);
     s->weights = room;
     s->base_residuals = s->weights + n;

@@ -21,7 +21,8 @@ struct dl_generalized {
     /* in_sample from the smallest run of each group of runs (compare --anchor) */
     struct dl_fit_prediction *in_sample_anchored, *anchored;
     struct dl_fit_prediction *held_out; /* of each row, fitted without its group */
-    double *without_s;   /* [group * rows + row]: iteration, fitted without the group */
+    /* [group * rows + row]: iteration, fitted without the group; NULL unless by source */
+    double *without_s;
     double *all_values;  /* constants fitted to all rows */
     double *values;      /* [group * constants + constant]: without the group */
     double *sensitivity; /* [row * constants + constant]: d log(iteration) / d log(constant) */

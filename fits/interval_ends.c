@@ -153,7 +153,7 @@ static int64_t sources(const struct evidence *e, int what, size_t row, size_t wi
  * the constants fitted without it, so that nothing of it is in the widths. */
 static double error_of(const struct evidence *e, size_t i, size_t without) {
     if (i >= e->run_count) return dl_stranger_error_log(e->strangers->seen[i - e->run_count]);
-    const double iteration_s = without < e->g->group_count
+    const double iteration_s = without < e->g->group_count && e->g->without_s != NULL
                                    ? e->g->without_s[without * e->run_count + i]
                                    : e->g->held_out[i].iteration_s;
     return log(e->g->rows->rows[i].measured_s / iteration_s);
@@ -214,7 +214,10 @@ static void set_intervals(const struct evidence *e, size_t group,
 static enum dl_code fit_ends(struct evidence *e, struct dl_interval_model *out,
                              struct dl_err *err) {
     struct dl_interval_widths ends[2];
-    for (size_t group = 0; group <= e->group_count; group++) {
+    /* first sights are judged by source */
+    const size_t judged = e->g->by == DL_LEAVE_SOURCE ? e->group_count : e->g->group_count;
+    for (size_t i = 0; i <= judged; i++) {
+        const size_t group = i < judged ? i : e->group_count;
         fill_rows(e, group);
         for (int end = 0; end < 2; end++)
             DL_TRY(dl_widths_fit(e->rows[end], e->count, TAIL, &ends[end], err));
