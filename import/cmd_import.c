@@ -61,6 +61,9 @@ const struct dl_option dl_import_options[] = {
      DL_INTEGER(ASKED(vocabulary), .min = 1, .max = 100000000)},
     {"env", 0, "NAME=VALUE", "megatron, nemo, launch",
      "value of a variable that the script takes from its environment", DL_REPEATED},
+    {"config", 0, "NAME", "torchtitan",
+     "function or variable of a Python configuration, where it has several",
+     DL_TEXT(ASKED(config))},
     {"args", 0, "WORDS", "megatron, nemo, launch",
      "arguments of the script, as one word: its $1, $2, ...", DL_TEXT(ASKED(arguments))},
     {"precision", 'p', "fp32|tf32|mixed|fp16|bf16|fp8", "trace, log",
@@ -234,8 +237,9 @@ const struct dl_command dl_cmd_import = {
         "megatron, nemo, torchtitan: a training run - a launch script of Megatron-LM or "
         "Megatron-DeepSpeed, the table of arguments that such a run prints when it starts (the "
         "most reliable: give the log), YAML of Megatron's tests, NeMo and Megatron-Bridge, "
-        "torchtitan's TOML. Prints the command line of predict for the same model and plan, or "
-        "with --json its parts. Nothing of the file is executed: variables, arrays, functions, "
+        "torchtitan's TOML or Python configuration. Prints the command line of predict for the "
+        "same model and plan, or with --json its parts. Nothing of the file is executed: "
+        "variables, arrays, functions, "
         "conditions and arithmetic of a script are evaluated where the file determines them; "
         "assumptions are listed (--env sets a variable, --args the script's arguments, --ranks "
         "the number of devices). A recipe is known by its name; what it decides beyond the file "

@@ -10,6 +10,7 @@ struct dl_import_asked {
     const char *name, *system, *device, *workload, *framework, *batch;
     const char *collective, *library, *library_version, *network, *dtype, *profile, *path, *plan;
     const char *arguments; /* of a script */
+    const char *config;    /* of a Python configuration: function or variable */
     int64_t nodes, ranks, steps, vocabulary;
     int rows; /* of nccl-tests: DL_IMPORT_BOTH, ... */
     enum dl_precision precision;

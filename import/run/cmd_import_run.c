@@ -86,6 +86,7 @@ enum dl_code dl_run_import(struct dl_context *context, const struct dl_run_sourc
     DL_TRY(dl_data_read(&context->data, source.path, MAX_BYTES, arena, &text, &source.length, err));
     source.text = text;
     source.arguments = asked->arguments;
+    source.config = asked->config;
     if (memchr(text, '\0', source.length) != NULL)
         return dl_fail_at(err, source.path, 1, 1, NULL, "a zero byte: this is no text");
     words->arena = arena;

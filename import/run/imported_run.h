@@ -34,6 +34,7 @@ struct dl_run_source {
     size_t length;
     const char *const *environment; /* NAME=VALUE, NULL-terminated */
     const char *arguments;          /* of the script, between blanks; NULL */
+    const char *config;             /* of a Python configuration: function or variable; NULL */
     bool alone;                     /* no other file is read */
 };
 

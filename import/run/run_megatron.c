@@ -239,6 +239,30 @@ static enum dl_code read_overlap(struct dl_megatron_reader *r) {
     return DL_OK;
 }
 
+/* How tokens reach experts: Megatron-LM gathers all of them unless told otherwise. */
+static enum dl_code read_dispatch(struct dl_megatron_reader *r) {
+    static const char type_names[] = "moe_token_dispatcher_type",
+                      backend_names[] = "moe_flex_dispatcher_backend";
+    static const struct dl_word_pair types[] = {{"allgather", "allgather"},
+                                                {"alltoall", "alltoall"},
+                                                {"alltoall_seq", "alltoall"},
+                                                {"flex", "deepep"},
+                                                {NULL, NULL}};
+    static const struct dl_word_pair backends[] = {
+        {"deepep", "deepep"}, {"hybridep", "hybridep"}, {NULL, NULL}};
+    const bool given = dl_arguments_find(r->a, type_names) != NULL,
+               direct = dl_arguments_flag(r->a, "moe_enable_deepep");
+    const char *type = dl_paired(types, dl_arguments_word(r->a, type_names, "allgather")),
+               *backend = dl_paired(backends, dl_arguments_word(r->a, backend_names, "deepep"));
+    if (type == NULL) return unknown_word(r, type_names, "allgather, alltoall or flex");
+    if (backend == NULL) return unknown_word(r, backend_names, "deepep or hybridep");
+    if (r->ep <= 1 || (r->recipe && !given && !direct)) return DL_OK;
+    if (r->out->framework != NULL && strcmp(r->out->framework, "megatron-core") != 0) return DL_OK;
+    dl_plan_words_add(r->out, "moe-dispatch", "%s",
+                      direct || strcmp(type, "deepep") == 0 ? backend : type);
+    return DL_OK;
+}
+
 static enum dl_code read_precision(struct dl_megatron_reader *r) {
     static const struct dl_word_pair precisions[] = {
         {"bf16", "bf16"},
@@ -308,9 +332,9 @@ static enum dl_code read_framework(struct dl_megatron_reader *r) {
 
 enum dl_code dl_megatron_plan(struct dl_run *run) {
     static enum dl_code (*const steps[])(struct dl_megatron_reader *) = {
-        read_degrees,  dl_megatron_model, add_degrees,   read_stages,
-        read_sharding, read_framework,    read_batch,    read_recompute,
-        read_overlap,  read_precision,    read_optimizer};
+        read_degrees,  dl_megatron_model, add_degrees,    read_stages,
+        read_sharding, read_framework,    read_batch,     read_recompute,
+        read_overlap,  read_dispatch,     read_precision, read_optimizer};
     struct dl_megatron_reader r = {
         .run = run, .a = &run->arguments, .out = run->out, .err = run->err};
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) DL_TRY(steps[i](&r));

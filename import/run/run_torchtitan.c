@@ -20,7 +20,7 @@ const struct dl_argument_class dl_torchtitan_classes[] = {
     DL_CERTAIN,
     {DL_NOT_MODELLED,
      "*offload* *async_tensor* *async_tp* *enable_loss_parallel *disable_loss_parallel "
-     "enable_compiled_autograd compile.components compile.backend *context_parallel_rotate* "
+     "enable_compiled_autograd compile.backend *context_parallel_rotate* "
      "*context_parallel_load* *ring_attention* *reduce_in* mixed_precision_reduce "
      "*expert_parallel_comm* "
      "*expert_parallel_a2a* *deepep* optimizer.implementation optimizer.fused optimizer.foreach "
@@ -31,6 +31,8 @@ const struct dl_argument_class dl_torchtitan_classes[] = {
      "*pipeline_parallel_split_points *pipeline_parallel_first_stage* "
      "*pipeline_parallel_last_stage* "
      "*pipeline_parallel_expert* *enable_fsdp_symm* model.print_after_conversion "
+     "model.attn_backend model.moe_comm_backend model.non_blocking* model.num_mtp* model.tp_gemm* "
+     "model.fuse* model.emulate model.pad_multiple model.fqns compile.mode compile.* override.* "
      "training.fp8_linear lora.* peft.* training.debug_moe* *max_context* ft_* fault_tolerance.*"},
     {DL_COSTS_NOTHING,
      "model.norm_type model.tokenizer_path model.hf_assets_path model.print_after_conversion "
@@ -39,6 +41,8 @@ const struct dl_argument_class dl_torchtitan_classes[] = {
      "training.dataset training.dataset_path training.max_norm training.warmup_steps "
      "training.data_parallel_type training.classifer_free_guidance_prob "
      "training.classifier_free_guidance_prob training.img_size training.test_mode "
+     "model.model_compile_enabled hf_assets_path dump_folder tokenizer.* dataloader.* validator.* "
+     "profiler.* loss.* parallelism.spmd_backend training.disable_cuda_graphs hf_model "
      "training.random_timestep activation_checkpoint.preserve_rng_state "
      "activation_checkpoint.determinism_check activation_checkpoint.debug encoder.* "
      "inference.* optimizer.lr optimizer.eps optimizer.beta1 optimizer.beta2 "
@@ -133,7 +137,26 @@ static enum dl_code add_sharding(struct reader *r) {
     if (r->ep > 1) dl_plan_words_add(r->out, "ep", "%.0f", r->ep);
     if (r->ep > 1 && r->tp > 1 && dl_known(r->etp))
         dl_plan_words_add(r->out, "etp", "%.0f", r->etp);
-    if (r->tp > 1) dl_plan_words_flag(r->out, "sequence-parallel");
+    if (r->tp > 1 && strcmp(dl_arguments_word(r->a, "parallelism.enable_sequence_parallel", "true"),
+                            "false") != 0)
+        dl_plan_words_flag(r->out, "sequence-parallel");
+    return DL_OK;
+}
+
+/* Releases since 2026 count tokens: of a micro-batch, and of a step of all devices. */
+static enum dl_code read_tokens(struct reader *r, double *local, double *batch, double *micro) {
+    static const char name[] = "training.num_tokens_per_microbatch_per_dp_rank";
+    double tokens = NAN, all = -1, count = 1;
+    DL_TRY(whole(r, name, 1, &tokens));
+    DL_TRY(whole(r, "training.num_tokens_per_train_step", -1, &all));
+    DL_TRY(whole(r, "parallelism.num_pp_microbatches", 1, &count));
+    if (!dl_known(tokens)) return DL_OK;
+    if (fmod(tokens, r->seq) != 0 || fmod(all, r->seq) != (all < 0 ? -1 : 0))
+        return dl_arguments_fail(r->a, name, r->run->err,
+                                 "expected a multiple of max_context_length, %.0f", r->seq);
+    *micro = tokens / r->seq;
+    *local = r->pp > 1 ? *micro * count : *micro;
+    if (all > 0) *batch = all / r->seq;
     return DL_OK;
 }
 
@@ -149,6 +172,7 @@ static enum dl_code add_batch(struct reader *r) {
     DL_TRY(whole(r, PARALLEL("pipeline_parallel_microbatch_size"), 1, &micro));
     DL_TRY(whole(r, PARALLEL("pipeline_parallel_microbatches"), 1, &count));
     if (dl_known(count)) micro = fmax(1, floor(local / count));
+    DL_TRY(read_tokens(r, &local, &batch, &micro));
     if (batch < 1) batch = local * data;
     const char *text = dl_text_string(workload);
     if (r->run->workload == NULL && strncmp(text, "gpt:", 4) == 0)
@@ -251,6 +275,7 @@ static enum dl_code add_arithmetic(struct reader *r) {
                                 "training.enable_fp8_linear"))
         precision = "fp8";
     if (lists(list, "mx") || lists(list, "quantize.linear.mx")) precision = "mxfp8";
+    if (lists(list, "nvfp4")) precision = "nvfp4";
     dl_plan_words_add(r->out, "precision", "%s", precision);
     if (optimizer == NULL) {
         dl_arguments_note(r->a, "optimizer: \"%.40s\" is not modelled; predicted as adam", name);
@@ -258,8 +283,12 @@ static enum dl_code add_arithmetic(struct reader *r) {
     }
     dl_plan_words_add(r->out, "optimizer", "%s", optimizer);
     DL_TRY(read_recompute(r));
-    if (dl_arguments_flag(r->a, "compile.enable|training.compile"))
-        dl_plan_words_add(r->out, "compiler", "inductor");
+    if (dl_arguments_flag(r->a, "compile.enable|training.compile")) {
+        if (lists(dl_arguments_word(r->a, "compile.components", "model"), "model"))
+            dl_plan_words_add(r->out, "compiler", "inductor");
+        else
+            dl_arguments_note(r->a, "compiler: only the loss is compiled");
+    }
     return DL_OK;
 }
 
@@ -269,27 +298,4 @@ enum dl_code dl_torchtitan_plan(struct dl_run *run) {
     struct reader r = {.run = run, .a = &run->arguments, .out = run->out};
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) DL_TRY(steps[i](&r));
     return DL_OK;
-}
-
-/* ---- the text ---- */
-
-static bool is_python(const struct dl_run_source *s) {
-    static const char *const starts[] = {"import ", "from ", "def ", "class ", "\"\"\""};
-    for (const char *line = s->text, *end = s->text + s->length; line < end;) {
-        const char *stop = memchr(line, '\n', (size_t)(end - line));
-        for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++)
-            if (strncmp(line, starts[i], strlen(starts[i])) == 0) return true;
-        if (stop == NULL) return false;
-        line = stop + 1;
-    }
-    return false;
-}
-
-enum dl_code dl_run_read_torchtitan(const struct dl_run_source *source, struct dl_run *run) {
-    if (is_python(source))
-        return dl_fail_at(
-            run->err, source->path, 1, 1, NULL,
-            "a Python configuration, which only Python can evaluate: give a TOML file, "
-            "or the options to predict");
-    return dl_toml_read(source->text, source->length, &run->arguments, run->err);
 }

@@ -1,5 +1,5 @@
 /* torchtitan_models.c - torchtitan/models: name, flavor and body layers of each, as a workload of
- * that shape. Source: the model registries of pytorch/torchtitan at a96fb82e and cbdb3113. */
+ * that shape. Source: the registries of pytorch/torchtitan at a96fb82e, cbdb3113 and b5bcd76c. */
 #include "import/run/torchtitan_models.h"
 
 #include <stddef.h>
@@ -12,6 +12,8 @@
     ",vocab=" #vocab
 
 const struct dl_torchtitan_model dl_torchtitan_models[] = {
+    {SIZED(16, 2048, 32, 8, 8192, 128256) LLAMA ",tied=1", "llama3", "1B", 16},
+    {SIZED(28, 3072, 24, 8, 8192, 128256) LLAMA ",tied=1", "llama3", "3B", 28},
     {"llama3_8b", "llama3", "8B", 32},
     {"llama3_70b", "llama3", "70B", 80},
     {"llama3_405b", "llama3", "405B", 126},
@@ -42,9 +44,12 @@ const struct dl_torchtitan_model dl_torchtitan_models[] = {
     {"deepseek_v3:layers=6,hidden=256,heads=16,q_rank=0,ffn=1024,expert_ffn=256,experts=8,topk=3,"
      "shared_experts=2,dense_layers=1,vocab=2048,router_bias=0",
      "deepseek_v3", "debugmodel", 6},
+    {"deepseek_v3:layers=27,hidden=2048,heads=16,q_rank=0,ffn=11264,expert_ffn=1408,experts=64,"
+     "topk=6,shared_experts=2,dense_layers=1,vocab=163840,router_bias=1",
+     "kimi_k2_7", "moonlight-16B-A3B", 27},
     {"gpt_oss_120b", "gpt_oss", "120b", 36},
     {"gpt_oss_120b:layers=24,experts=32", "gpt_oss", "20b", 24},
-    {"gpt_oss_120b:layers=4,experts=8,hidden=256", "gpt_oss", "debugmodel", 4},
+    {"gpt_oss_120b:layers=4,experts=8,hidden=256,vocab=2048", "gpt_oss", "debugmodel", 4},
     {SIZED(8, 256, 16, 8, 3072, 2048) QWEN ",tied=1", "qwen3", "debugmodel", 8},
     {SIZED(8, 256, 16, 8, 3072, 2048) QWEN ",experts=64,topk=8,expert_ffn=768", "qwen3",
      "debugmodel_moe", 8},
@@ -72,8 +77,9 @@ static bool is_name(const char *name, const char *ours) {
 
 /* Suffixes that choose an implementation of attention. */
 static bool is_flavor(const char *flavor, const char *ours) {
-    static const char *const suffixes[] = {
-        "", "_flex", "_flex_attn", "_varlen", "_varlen_attn", "_irope", "_sdpa", "_ft"};
+    static const char *const suffixes[] = {"",        "_flex",        "_flex_attn",
+                                           "_varlen", "_varlen_attn", "_irope",
+                                           "_sdpa",   "_ft",          "_non_fused_qkv"};
     const size_t length = strlen(ours);
     if (strncmp(flavor, ours, length) != 0) return false;
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)

@@ -450,6 +450,7 @@ static enum dl_code framework_of(const struct dl_data *data, const char *name,
     if (framework->kernels.kernels_from != NULL)
         DL_TRY(share_kernels(data, framework, doc, arena, err));
     DL_TRY(dl_data_optimizer(data, framework, doc, arena, err));
+    DL_TRY(dl_data_host_counts(data, framework, doc, arena, err));
     if (!dl_known(framework->host.dispatch_s)) framework->host.dispatch_s = 0;
     *out = framework;
     return DL_OK;

@@ -46,4 +46,9 @@ enum dl_code dl_data_optimizer(const struct dl_data *data, struct dl_framework *
                                const struct dl_json *doc, struct dl_arena *arena,
                                struct dl_err *err);
 
+/* Sets the release of host_counts.json that a loaded framework names. DL_ERR_INPUT: no such. */
+enum dl_code dl_data_host_counts(const struct dl_data *data, struct dl_framework *framework,
+                                 const struct dl_json *doc, struct dl_arena *arena,
+                                 struct dl_err *err);
+
 #endif

@@ -119,6 +119,20 @@ static int make_numbers(const struct set *s, const struct dl_field *field,
     }
 }
 
+/* Makes STRINGS from "a,b,c". */
+static void make_strings(const struct set *s, struct dl_json_node *out) {
+    const char *text = s->value;
+
+    out->kind = DL_JSON_ARRAY;
+    for (;;) {
+        const size_t length = strcspn(text, ",");
+        struct dl_json_node *made = append(s, out, NULL, 0, DL_JSON_STRING);
+        made->string = dl_arena_strndup(s->doc->arena, text, length);
+        if (text[length] == '\0') return;
+        text += length + 1;
+    }
+}
+
 /* A map's value is a number or boolean if it reads as one; the rest are strings. */
 static void make_free(const struct set *s, struct dl_json_node *out) {
     struct dl_err ignored;
@@ -154,8 +168,8 @@ static int make_value(const struct set *s, const struct dl_field *field, struct 
     case DL_FIELD_EXPRS:
         if (s->value[0] == '\0') code = refuse(s, "expected a number or an expression, got \"\"");
         break;
+    case DL_FIELD_STRINGS: make_strings(s, out); break;
     case DL_FIELD_STRING:
-    case DL_FIELD_STRINGS:
     case DL_FIELD_OBJECT:
     case DL_FIELD_LIST:
     case DL_FIELD_END: break;

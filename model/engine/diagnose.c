@@ -11,9 +11,13 @@
 #include "model/engine/transformer/transformer_internal.h"
 
 const char *const dl_bottleneck_names[] = {
-    "compute",         "memory-bandwidth", "latency", "intra-link",      "inter-link",
-    "host-copy",       "parameter-server", "input",   "pipeline-bubble", "framework",
-    "memory-capacity", "scaling-limit",    NULL,
+    "compute",       "memory-bandwidth",
+    "latency",       "intra-link",
+    "inter-link",    "host-copy",
+    "host",          "parameter-server",
+    "input",         "pipeline-bubble",
+    "framework",     "memory-capacity",
+    "scaling-limit", NULL,
 };
 
 enum dl_bottleneck dl_resource_bottleneck(enum dl_resource resource) {
@@ -21,8 +25,9 @@ enum dl_bottleneck dl_resource_bottleneck(enum dl_resource resource) {
         [DL_ON_ARITHMETIC] = DL_BOUND_COMPUTE, [DL_ON_MEMORY] = DL_BOUND_MEMORY_BANDWIDTH,
         [DL_ON_LATENCY] = DL_BOUND_LATENCY,    [DL_ON_NODE_LINKS] = DL_BOUND_INTRA,
         [DL_ON_NETWORK] = DL_BOUND_INTER,      [DL_ON_HOST_COPY] = DL_BOUND_HOST_COPY,
-        [DL_ON_SERVERS] = DL_BOUND_PS,         [DL_ON_HOST] = DL_BOUND_FRAMEWORK,
-        [DL_ON_INPUT] = DL_BOUND_INPUT,        [DL_ON_STAGES] = DL_BOUND_BUBBLE};
+        [DL_ON_HOST_CORES] = DL_BOUND_HOST,    [DL_ON_SERVERS] = DL_BOUND_PS,
+        [DL_ON_HOST] = DL_BOUND_FRAMEWORK,     [DL_ON_INPUT] = DL_BOUND_INPUT,
+        [DL_ON_STAGES] = DL_BOUND_BUBBLE};
     return causes[resource];
 }
 

@@ -41,11 +41,10 @@ void dl_evidence_serial_path(struct dl_evidence *e) {
                                              [DL_ON_MEMORY] = e->by_limit_s[DL_LIMIT_MEMORY],
                                              [DL_ON_LATENCY] = e->by_limit_s[DL_LIMIT_LATENCY]}};
     const double all_s = e->forward_s + e->backward_s + e->update_s,
-                 outlasted_s = fmin(e->outlasted_s, all_s),
                  /* kernels during which the host sets the pace */
-        host_bound_s = fmin(fmax(0, e->host_bound_s - e->host_s), all_s - outlasted_s);
+        host_bound_s = fmin(fmax(0, e->host_bound_s - e->host_s), all_s);
     e->path = (struct dl_resource_use){
         {[DL_ON_HOST] = e->host_s + host_bound_s, [DL_ON_STAGES] = e->bubble_s}};
-    dl_resource_share(&kernels, all_s - outlasted_s - host_bound_s, DL_ON_ARITHMETIC, &e->path);
-    dl_resource_share(&e->comm, e->exposed_comm_s + outlasted_s, DL_ON_NODE_LINKS, &e->path);
+    dl_resource_share(&kernels, all_s - host_bound_s, DL_ON_ARITHMETIC, &e->path);
+    dl_resource_share(&e->comm, e->exposed_comm_s, DL_ON_NODE_LINKS, &e->path);
 }

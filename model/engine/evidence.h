@@ -25,7 +25,6 @@ struct dl_evidence {
     double outside_s;            /* of forward and backward: kernels outside the device's samples */
     struct dl_resource_use comm; /* exposed communication by cause: only the ratios count */
     double comm_error_s;         /* spread of the exposed communication */
-    double outlasted_s;          /* kernels that overlap with longer messages */
     /* F-CRITICAL-PATH: of all that is above but the input and the wait for the slowest device */
     struct dl_resource_use path;
 };

@@ -257,6 +257,10 @@ static void put_overhead(struct sink *s, const struct dl_prediction *p) {
     for (int i = 0; i < parts->workload->layer_count; i++)
         in.kernel_count +=
             parts->cost->layers[i].forward.launches + parts->cost->layers[i].backward.launches;
+    for (int i = 0; i < parts->workload->layer_count; i++) {
+        dl_host_count_add(&in.host, &parts->cost->layers[i].forward.host, 1);
+        dl_host_count_add(&in.host, &parts->cost->layers[i].backward.host, 1);
+    }
     put_plain(s, "pipeline bubble", "overhead", "F-PIPE-BUBBLE",
               dl_arena_printf(parts->arena, "%lld stages, %g micro-batches, %s",
                               (long long)plan->pp, steps, dl_schedule_names[plan->schedule]),

@@ -35,6 +35,30 @@ static int put(struct dl_term *out, int count, const char *name, const char *for
     return count + 1;
 }
 
+/* F-HOST-COUNT: what the host does in an iteration, and how long it takes for that. */
+static const char *host_inputs(const struct dl_overhead_inputs *in, double scale,
+                               struct dl_arena *arena) {
+    const struct dl_framework *f = in->framework;
+    const struct dl_host_cost cost = dl_host_cost_of(f, in->system, scale);
+    struct dl_host_count all = {0};
+    dl_host_count_add(&all, &in->host, in->micro_batches);
+    const double launches = in->kernel_count * in->micro_batches,
+                 others = in->operation_count * in->micro_batches,
+                 launch_s = scale * dl_dispatch_s(f, in->system->device),
+                 host_s = (launches + others) * launch_s + dl_host_count_s(&cost, &all);
+    const char *more = others > 0 ? dl_arena_printf(arena, " and %.0f operations", others) : "";
+    if (f->host.counts == NULL)
+        return dl_arena_printf(arena, "%.0f launches%s x %.3g us=%.4g ms, minus what kernels hide",
+                               launches, more, 1e6 * launch_s, 1e3 * host_s);
+    return dl_arena_printf(
+        arena,
+        "%.0f launches%s x %.3g us, %.0f Python calls x %.3g, %.0f ATen operations x %.3g, %.0f "
+        "views x %.3g, %.0f autograd nodes x %.3g us=%.4g ms, minus what kernels hide",
+        launches, more, 1e6 * launch_s, all.call_count, 1e6 * cost.call_s, all.operation_count,
+        1e6 * cost.operation_s, all.view_count, 1e6 * cost.view_s, all.node_count,
+        1e6 * cost.node_s, 1e3 * host_s);
+}
+
 int dl_explain_overhead(const struct dl_overhead_inputs *in, const struct dl_prediction *p,
                         struct dl_arena *arena, struct dl_term *out) {
     const struct dl_framework *f = in->framework;
@@ -48,13 +72,6 @@ int dl_explain_overhead(const struct dl_overhead_inputs *in, const struct dl_pre
                  gaps_s = fmin(idle_s - fixed_s, gap_s * kernels),
                  late_s = idle_s - fixed_s - gaps_s;
     const double devices = f->host.single_process ? (double)in->plan->devices_per_node : 1;
-    const char *more = in->operation_count > 0
-                           ? dl_arena_printf(arena, " and %.0f operations",
-                                             in->operation_count * in->micro_batches)
-                           : "";
-    const char *late_inputs = dl_arena_printf(
-        arena, "dispatch_s=%.3g us x %.0f kernels%s, minus what kernels hide",
-        1e6 * scale * dl_dispatch_s(f, in->system->device) * devices, kernels, more);
     int count = 0;
     count = put(out, count, "launch gaps", "F-HOST-GAP",
                 dl_arena_printf(arena, "kernel_gap=%.3g us x %.0f kernels", 1e6 * gap_s, kernels),
@@ -64,8 +81,10 @@ int dl_explain_overhead(const struct dl_overhead_inputs *in, const struct dl_pre
                                 in->host_count),
                 "framework file", fixed_s);
     /* less than a picosecond is rounding */
-    count = put(out, count, "device waits for launches", "F-HOST-GAP", late_inputs,
-                "framework file", late_s > 1e-12 ? late_s : 0);
+    count = put(out, count, "device waits for the host", "F-HOST-COUNT",
+                host_inputs(in, scale * devices, arena),
+                f->host.counts != NULL ? "host_counts.json" : "framework file",
+                late_s > 1e-12 ? late_s : 0);
     return put(out, count, "straggler wait",
                in->plan->backup_workers > 0 ? "F-BACKUP" : "F-STRAGGLER",
                straggler_inputs(in->plan, p, arena), "system file", p->straggler_s);

@@ -13,8 +13,9 @@ struct dl_overhead_inputs {
     const struct dl_system *system;
     const struct dl_framework *framework;
     const struct dl_plan *plan;
-    double kernel_count;    /* of one micro-batch and the update */
-    double operation_count; /* of the host beside them */
+    double kernel_count; /* of one micro-batch and the update */
+    struct dl_host_count host;
+    double operation_count; /* of the host that it issues like kernels */
     double micro_batches;   /* that repeat them */
     double host_count;      /* how many times the framework's fixed host time counts */
 };

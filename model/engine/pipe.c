@@ -26,14 +26,19 @@ static void add_part(const struct dl_predict_request *r, const struct dl_cost *c
     const double scale = dl_plan_compute_scale(r->plan);
     const double gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s : 0;
     double sum_s = 0, launches = 0;
+    const struct dl_host_cost cost_of_host = dl_host_cost_of(framework, r->system, scale);
+    struct dl_host_count host = {0};
     for (int i = from; i < to; i++) {
         const struct dl_layer_cost *layer = &cost->layers[i];
         sum_s += layer->forward.time_s + layer->backward.time_s;
         launches += layer->forward.launches + layer->backward.launches;
+        dl_host_count_add(&host, &layer->forward.host, 1);
+        dl_host_count_add(&host, &layer->backward.host, 1);
     }
     *compute_s += sum_s;
     *step_s +=
-        fmax(sum_s + launches * gap_s * scale, launches * dl_dispatch_s(framework, device) * scale);
+        fmax(sum_s + launches * gap_s * scale, launches * dl_dispatch_s(framework, device) * scale +
+                                                   dl_host_count_s(&cost_of_host, &host));
 }
 
 double dl_pipe_step_s(const struct dl_predict_request *request, const struct dl_cost *cost,

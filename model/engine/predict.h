@@ -17,6 +17,7 @@ enum dl_bottleneck { /* order of dl_bottleneck_names, the contract's words */
                      DL_BOUND_INTRA,
                      DL_BOUND_INTER,
                      DL_BOUND_HOST_COPY,
+                     DL_BOUND_HOST,
                      DL_BOUND_PS,
                      DL_BOUND_INPUT,
                      DL_BOUND_BUBBLE,

@@ -36,6 +36,7 @@ void dl_resource_kernels(const struct dl_pass_cost *cost, double seconds,
 
 enum dl_resource dl_resource_of_link(const char *limit) {
     if (limit != NULL && strcmp(limit, "inter") == 0) return DL_ON_NETWORK;
+    if (limit != NULL && strcmp(limit, "host") == 0) return DL_ON_HOST_CORES;
     return limit != NULL && strcmp(limit, "host-copy") == 0 ? DL_ON_HOST_COPY : DL_ON_NODE_LINKS;
 }
 
@@ -44,6 +45,7 @@ const char *dl_resource_link_text(const char *limit) {
     switch (dl_resource_of_link(limit)) {
     case DL_ON_NETWORK: return "inter link";
     case DL_ON_HOST_COPY: return "copies through the host";
+    case DL_ON_HOST_CORES: return "cores of the host";
     default: return "intra link";
     }
 }

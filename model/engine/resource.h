@@ -13,7 +13,8 @@ enum dl_resource {
     DL_ON_LATENCY,    /* of kernels and messages */
     DL_ON_NODE_LINKS,
     DL_ON_NETWORK,
-    DL_ON_HOST_COPY, /* copies of messages through host memory */
+    DL_ON_HOST_COPY,  /* copies of messages through host memory */
+    DL_ON_HOST_CORES, /* that copy and sum messages, and their memory */
     DL_ON_SERVERS,
     DL_ON_HOST, /* dispatch, fixed time, cycles; the slowest device */
     DL_ON_INPUT,

@@ -5,9 +5,14 @@
 #include <string.h>
 
 void dl_run_begin(struct dl_run *run, int lane_count, struct dl_arena *arena) {
-    *run = (struct dl_run){.arena = arena};
-    run->lanes = dl_arena_alloc(arena, (size_t)lane_count, sizeof *run->lanes);
-    for (int i = 0; i < lane_count; i++) run->lanes[i].task = DL_BEGIN;
+    dl_run_begin_in(run, dl_arena_alloc(arena, (size_t)lane_count, sizeof *run->lanes), lane_count,
+                    NULL, 0, arena);
+}
+
+void dl_run_begin_in(struct dl_run *run, struct dl_instant *lanes, int lane_count,
+                     struct dl_task *room, int capacity, struct dl_arena *arena) {
+    *run = (struct dl_run){.arena = arena, .lanes = lanes, .tasks = room, .capacity = capacity};
+    for (int i = 0; i < lane_count; i++) lanes[i] = (struct dl_instant){0, DL_BEGIN};
 }
 
 void dl_run_reserve(struct dl_run *run, int task_count) {
@@ -52,7 +57,7 @@ static void add_task(const struct dl_run *run, const struct dl_task *t, double s
         break;
     case DL_TASK_COPY: out->s[DL_ON_MEMORY] += seconds; break;
     case DL_TASK_SLOWDOWN: out->s[DL_ON_ARITHMETIC] += seconds; break;
-    case DL_TASK_STAGE: dl_resource_share(t->of, seconds, DL_ON_HOST, out); break;
+    case DL_TASK_SHARES: dl_resource_share(t->of, seconds, DL_ON_HOST, out); break;
     default: out->s[DL_ON_HOST] += seconds; break;
     }
 }

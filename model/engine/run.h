@@ -24,7 +24,7 @@ enum dl_task_kind {
     DL_TASK_COPY,     /* device memory bandwidth */
     DL_TASK_SLOWDOWN, /* kernels beside a collective */
     DL_TASK_HOST,
-    DL_TASK_STAGE, /* of: struct dl_resource_use, in any unit: the shares of the task's time */
+    DL_TASK_SHARES, /* of: struct dl_resource_use, in any unit: the shares of the task's time */
 };
 
 /* In place of a task: the last of the iteration before, or any other of it. */
@@ -53,6 +53,9 @@ struct dl_run {
 
 /* Lanes are free from 0 on. */
 void dl_run_begin(struct dl_run *run, int lane_count, struct dl_arena *arena);
+/* The same with lanes and room for tasks of the caller; more tasks come from the arena. */
+void dl_run_begin_in(struct dl_run *run, struct dl_instant *lanes, int lane_count,
+                     struct dl_task *room, int capacity, struct dl_arena *arena);
 /* Makes room for so many tasks at once. */
 void dl_run_reserve(struct dl_run *run, int task_count);
 

@@ -118,6 +118,7 @@ static enum dl_code time_message(const struct dl_split_context *w,
         copies_s = 0;
     else
         DL_TRY(time_copies(w, talk, &route, &copies_s, err));
+    const bool copies_limit = copies_s > t.bandwidth_s;
     if (route.pieces) copies_s = fmax(0, copies_s - t.bandwidth_s);
     copies_s += join_s(w, talk);
     const double host_s = talk->host_s + r->framework->sync.collective_launch_s;
@@ -131,7 +132,7 @@ static enum dl_code time_message(const struct dl_split_context *w,
         .algorithm = t.algorithm,
         .protocol = t.protocol,
         .formula = t.formula,
-        .limit = t.limit,
+        .limit = copies_limit ? "host-copy" : t.limit,
         .origin = t.origin,
         .extrapolated = t.extrapolated,
     };

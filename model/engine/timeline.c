@@ -74,8 +74,8 @@ static struct dl_instant issued_by_host(struct state *s, double launches) {
 static struct dl_instant run_pass(struct state *s, const struct dl_pass_cost *pass,
                                   struct dl_instant inputs, double *start_s) {
     const struct dl_timeline_request *r = s->request;
-    if (pass->launches * r->dispatch_s > 0)
-        dl_run_add(&s->run, HOST, at_begin(), pass->launches * r->dispatch_s, DL_TASK_HOST, NULL);
+    const double host_s = pass->launches * r->dispatch_s + dl_host_count_s(&r->host, &pass->host);
+    if (host_s > 0) dl_run_add(&s->run, HOST, at_begin(), host_s, DL_TASK_HOST, NULL);
     const double launches = wait_for_queue(s, pass->launches), gaps_s = pass->launches * r->gap_s;
     const struct dl_instant ready = dl_later(issued_by_host(s, pass->launches), inputs),
                             end = dl_run_add(&s->run, DEVICE, ready, pass->time_s + gaps_s,
@@ -92,7 +92,7 @@ static void run_blocking(struct state *s, const double *seconds, int layer) {
     const struct dl_resource_use *use = s->request->layer_messages;
     const struct dl_instant ready = issued_by_host(s, 1);
     s->run.lanes[HOST] = dl_run_add(&s->run, DEVICE, ready, seconds[layer],
-                                    use != NULL ? DL_TASK_STAGE : DL_TASK_MESSAGE, use);
+                                    use != NULL ? DL_TASK_SHARES : DL_TASK_MESSAGE, use);
 }
 
 static void run_compute(struct state *s) {

@@ -16,6 +16,7 @@ struct dl_timeline_request {
     struct dl_gradient_sync_request sync;
     struct dl_gradient *gradients; /* writable view of sync.gradients */
     double dispatch_s;             /* host time to issue one kernel */
+    struct dl_host_cost host;      /* of what it runs beside them */
     double gap_s;                  /* device idle between two kernels */
     double iteration_host_s;       /* fixed host time of an iteration */
     double gradient_host_s;        /* host time to issue the exchange of one gradient tensor */

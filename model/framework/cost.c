@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/framework/facts.h"
+#include "model/framework/host_dispatch.h"
 #include "model/framework/kernel_scale.h"
 #include "model/framework/layer_times.h"
 #include "model/workload/layer.h"
@@ -178,6 +179,7 @@ static void add_recomputation(struct dl_layer_cost *cost, const struct dl_layer 
     cost->backward.time_s += again->time_s;
     for (int i = 0; i < 3; i++) cost->backward.by_limit_s[i] += again->by_limit_s[i];
     cost->backward.launches += again->launches;
+    dl_host_count_add(&cost->backward.host, &again->host, 1);
     cost->backward.error_s += again->error_s;
     cost->backward.error_square_s2 += again->error_square_s2;
     cost->backward.flop += again->flop;
@@ -237,10 +239,15 @@ static struct dl_layer_cost layer_cost(const struct dl_device *device,
     static const enum dl_pass back[] = {DL_BACKWARD_DATA, DL_BACKWARD_WEIGHTS};
     const struct dl_kernel_scales scales = dl_kernel_scales(framework, device, layer);
     struct dl_layer_cost cost = {0};
-    if (forward)
+    if (forward) {
         cost.forward = pass_cost(device, plan->precision, layer, facts, &scales, ahead, 1, batch);
+        cost.forward.host =
+            dl_host_count_of(framework, layer, false, facts->compiled, cost.forward.launches);
+    }
     if (layer->detached) return cost;
     cost.backward = pass_cost(device, plan->precision, layer, facts, &scales, back, 2, batch);
+    cost.backward.host =
+        dl_host_count_of(framework, layer, true, facts->compiled, cost.backward.launches);
     add_recomputation(&cost, layer, plan->recompute);
     return cost;
 }

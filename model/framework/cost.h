@@ -14,8 +14,9 @@ struct dl_pass_cost {
     double time_s;
     /* split by enum dl_limit: arithmetic, memory bandwidth, kernel latency */
     double by_limit_s[3];
-    double launches;        /* kernels that the host queues */
-    double weights_s;       /* of time_s gradients of weights */
+    double launches;           /* kernels that the host queues */
+    struct dl_host_count host; /* what the host runs beside them (F-HOST-COUNT) */
+    double weights_s;          /* of time_s gradients of weights */
     double error_s;         /* sum of time x sigma_log: fully correlated bound of the uncertainty */
     double error_square_s2; /* sum of (time x sigma_log)^2: uncorrelated bound */
     bool extrapolated;

@@ -115,6 +115,7 @@ void dl_facts_compile(struct dl_kernel_facts *facts, const struct dl_framework *
     facts->norm_small_kernels = 0;
     facts->activation_copies = false;
     facts->eager = false;
+    facts->compiled = true;
     facts->fp32_norm_input = false;
     if (facts->policy != DL_MIXED_HALF) facts->policy = DL_MIXED_REWRITE_COMPILED;
 }

@@ -182,6 +182,7 @@ void dl_framework_share_kernels(struct dl_framework *framework, const struct dl_
             *numbers[i] = *(const double *)(const void *)((const char *)theirs + at);
     }
     if (own->optimizer_kernels == NULL) own->optimizer_kernels = theirs->optimizer_kernels;
+    if (framework->host.host_counts == NULL) framework->host.host_counts = from->host.host_counts;
     if (!dl_known(framework->host.dispatch_s)) framework->host.dispatch_s = from->host.dispatch_s;
     if (framework->memory.allocator < 0) framework->memory.allocator = from->memory.allocator;
 }

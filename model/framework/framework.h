@@ -10,6 +10,7 @@
 #define DL_MODEL_FRAMEWORK_FRAMEWORK_H
 
 #include "model/core/json.h"
+#include "model/framework/host_counts.h"
 #include "model/framework/transformer_policy.h"
 #include "model/plan/plan.h"
 
@@ -132,9 +133,11 @@ struct dl_framework_host {
     double dispatch_s;    /* to issue one kernel (Python, executor) */
     double iteration_s;   /* fixed cost of an iteration (session run, optimizer loop) */
     bool checks_overflow; /* mixed precision: waits for all gradients before it issues the update */
-    bool eager_calls;     /* operations are calls of eager PyTorch (F-HOST-EAGER) */
-    bool single_process;  /* one process issues the kernels of all devices of a node */
-    bool single_node;     /* one process or one host only */
+    const char *host_counts; /* release of host_counts.json; NULL: launches alone (F-HOST-COUNT) */
+    const struct dl_host_release *counts; /* its row */
+    const struct dl_host_table *table;
+    bool single_process; /* one process issues the kernels of all devices of a node */
+    bool single_node;    /* one process or one host only */
 };
 
 /* How a batch reaches the devices. F-INPUT. */

@@ -8,6 +8,8 @@
 enum { COMPRESS_NONE = 1 };          /* of dl_gradient_compression_names */
 enum { FLAT = 1, HIERARCHICAL = 2 }; /* of dl_allreduce_names */
 
+enum { DISPATCH_ALL_TO_ALL = 1, DISPATCH_GATHER, DISPATCH_DEEP_EP, DISPATCH_HYBRID_EP };
+
 static int switch_of(bool on) { return on ? DL_SWITCH_ON : DL_SWITCH_OFF; }
 
 static int grad_reduce(const struct dl_framework *f) {
@@ -54,6 +56,27 @@ static void set_allreduce(struct dl_framework *f, int value) {
     f->sync.hierarchical = value == HIERARCHICAL;
 }
 
+/* DeepEP sends a token once to each node and leaves the order of rows to kernels after it; HybridEP
+ * orders them itself (megatron-dispatchers). */
+static int dispatch(const struct dl_framework *f) {
+    const struct dl_transformer_policy *p = &f->transformer;
+    if (p->expert_exchange == DL_EXPERT_ALL_TO_ALL) return DISPATCH_ALL_TO_ALL;
+    if (p->expert_exchange == DL_EXPERT_GATHER) return DISPATCH_GATHER;
+    return p->expert_rows == DL_ROWS_DIRECT ? DISPATCH_HYBRID_EP : DISPATCH_DEEP_EP;
+}
+static void set_dispatch(struct dl_framework *f, int value) {
+    static const int exchanges[] = {[DISPATCH_ALL_TO_ALL] = DL_EXPERT_ALL_TO_ALL,
+                                    [DISPATCH_GATHER] = DL_EXPERT_GATHER,
+                                    [DISPATCH_DEEP_EP] = DL_EXPERT_ONCE,
+                                    [DISPATCH_HYBRID_EP] = DL_EXPERT_ONCE};
+    struct dl_transformer_policy *p = &f->transformer;
+    p->expert_exchange = exchanges[value];
+    if (value == DISPATCH_HYBRID_EP)
+        p->expert_rows = DL_ROWS_DIRECT;
+    else if (p->expert_rows == DL_ROWS_DIRECT)
+        p->expert_rows = DL_ROWS_SORTED;
+}
+
 static const struct setting {
     const char *name; /* the option */
     const char *const *values;
@@ -71,6 +94,8 @@ static const struct setting {
      offsetof(struct dl_plan_settings, gradient_compression), compression, set_compression},
     {"allreduce", dl_allreduce_names, offsetof(struct dl_plan_settings, allreduce), allreduce,
      set_allreduce},
+    {"moe-dispatch", dl_moe_dispatch_names, offsetof(struct dl_plan_settings, moe_dispatch),
+     dispatch, set_dispatch},
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
 

@@ -97,11 +97,13 @@ struct dl_transformer_policy {
     bool uneven_parts;     /* virtual stages of a device may differ by a layer */
     bool stages_by_cost;   /* layers and head go to stages by their parameters */
     bool zero1_all_reduce; /* stage 1 sums whole gradients, by one all-reduce after backward */
+    bool gathers_pieces;   /* stage 1 gathers into lists: a copy for each tensor and data rank */
+    bool whole_boundaries; /* every tensor rank sends the whole of what a stage hands on */
     double p2p_host_s;     /* of the hosts of both stages, for each message between them */
     bool grouped_gemms;    /* experts by PyTorch's grouped kernels (F-KERNEL-GROUPED) */
     /* operations of the host without kernels of a layer: states of random numbers saved and
      * restored around a layer that is recomputed, around the dropout of attention; to add the
-     * gradient of one parameter tensor. F-HOST-EAGER */
+     * gradient of one parameter tensor. F-HOST-COUNT */
     double recompute_operation_count, dropout_operation_count, gradient_operation_count;
     bool fp32_norm_input;    /* RMS norms take their input cast to fp32 */
     bool recomputes_norms;   /* norms are computed again in backward where nothing else is */

@@ -130,8 +130,6 @@ static const struct dl_field device_fields[] = {
         "expert; absent: 1"),
     SCALE(narrow_grouped_scale, 0.2, 10, "the same in 8 bits and less"),
     NUMBER(launch_s, 0, 0.1, DL_UNIT_S, "host time to queue one kernel with the bare runtime"),
-    NUMBER(eager_call_s, 0, 0.1, DL_UNIT_S,
-           "host time of one operation of eager PyTorch, on hosts that such devices come with"),
     NUMBER(context_bytes, 0, 1e12, DL_UNIT_BYTE, "device memory of the runtime and libraries"),
     NUMBER(workspace_bytes, 0, 1e12, DL_UNIT_BYTE,
            "default workspace limit of the convolution library"),

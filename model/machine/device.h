@@ -74,7 +74,6 @@ struct dl_device {
                                         NAN: the framework's value */
     struct dl_device_scales scales;
     double launch_s;        /* host time to queue one kernel with the bare runtime */
-    double eager_call_s;    /* host time of one operation of eager PyTorch next to this device */
     double context_bytes;   /* device memory of the runtime and libraries */
     double workspace_bytes; /* default workspace limit of the convolution library */
     struct dl_rate *rates;

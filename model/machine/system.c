@@ -37,6 +37,9 @@ static const struct dl_field host_fields[] = {
     STRING(struct dl_host, source, false, SOURCE_HELP),
     INTEGER(struct dl_host, sockets, 1, 64, false, "CPU sockets of a node"),
     INTEGER(struct dl_host, cores, 1, 4096, false, "cores of the whole node"),
+    NUMBER(struct dl_host, call_scale, 0.01, 1000, DL_UNIT_NONE,
+           "host time of a framework's calls and operations over that of the processor on which "
+           "host_counts.json was measured; absent: by the name of the CPU"),
     NUMBER(struct dl_host, memory_bytes, 1e6, 1e15, DL_UNIT_BYTE, "memory of a node"),
     NUMBER(struct dl_host, memory_bandwidth_bytes_per_s, 1e6, 1e14, DL_UNIT_BYTE_PER_S,
            "memory bandwidth of the whole node"),

@@ -10,6 +10,9 @@ struct dl_host {
     const char *cpu, *source;
     int64_t sockets;
     int64_t cores; /* of the whole node */
+    /* host time of a call, an operation, a node of autograd over that of the processor on which
+     * data/host_counts.json was measured; NAN: by the name of the CPU (F-HOST-COUNT) */
+    double call_scale;
     double memory_bytes;
     double memory_bandwidth_bytes_per_s; /* of the node; host reductions run at a third of it */
     double copy_bandwidth_bytes_per_s;   /* host to or from one device, pinned, one direction */

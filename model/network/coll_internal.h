@@ -47,14 +47,22 @@ struct dl_hockney {
 struct dl_coll_links {
     struct dl_hockney intra, inter; /* inter.beta: of one node's adapters together */
     double nodes, per_node, ranks;
-    double flows;     /* groups like this one on the same adapter */
-    double bisection; /* slowdown of traffic that crosses leaves: oversubscription, or 1 */
+    const char *inside_limit; /* "intra" or "host": what sets intra.beta */
+    double flows;             /* groups like this one on the same adapter */
+    double bisection;         /* slowdown of traffic that crosses leaves: oversubscription, or 1 */
 };
 /* message_bytes selects among point-to-point pieces. DL_ERR_INPUT when several nodes lack
  * links.inter. */
 enum dl_code dl_coll_links(const struct dl_system *system,
                            const struct dl_collective_request *request, double message_bytes,
                            struct dl_coll_links *out, struct dl_err *err);
+
+/* Without which a collective would take least: links, or sums on the host; as dl_collective_time
+ * names it. */
+typedef struct dl_cost_parts dl_links_cost_fn(const struct dl_coll_links *links, double bytes,
+                                              const void *context);
+const char *dl_coll_links_limit(const struct dl_coll_links *links, dl_links_cost_fn *cost,
+                                double bytes, const void *context);
 
 /* Every step of a ring waits for its slowest link. */
 static inline struct dl_hockney dl_coll_slowest_link(const struct dl_coll_links *links) {

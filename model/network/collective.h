@@ -80,7 +80,8 @@ struct dl_collective_time {
     const char *algorithm;
     const char *protocol; /* "Simple"; NULL when the library has none */
     const char *formula;  /* id "F-COLL-RING" */
-    const char *limit;    /* "intra", "inter" or "host-copy": link that limits; NULL: 1 rank */
+    const char *limit;    /* what limits: "intra", "inter", "host-copy", "host" (its cores and
+                             memory); NULL: 1 rank */
     const char *origin;   /* "measured", "fitted", "model" */
     bool extrapolated;
 };

@@ -108,6 +108,7 @@ struct dl_path_rings {
     double ring_bytes_per_s, tree_bytes_per_s; /* of all channels */
     double link_bytes_per_s;                   /* of one device link; 0: there is none */
     bool device_links;                         /* else through the host */
+    bool copies;                               /* copies through the host limit */
 };
 /* F-NCCL-GRAPH, F-TOPO-CHAIN. default_link_bytes_per_s: of a device link for which neither the file
  * nor its kind states a rate. all_reduce: where links close no ring, a chain moves each byte of an

@@ -63,10 +63,13 @@ static double pair_bytes_per_s(const struct dl_system *system, int64_t stride) {
     return direct ? link->bandwidth_bytes_per_s / (double)(all - 1) : link->bandwidth_bytes_per_s;
 }
 
+/* *limit: "intra" where the link of the file is used, else cores copy. */
 static struct dl_hockney inside(const struct dl_system *system,
-                                const struct dl_collective_request *request, double bytes) {
+                                const struct dl_collective_request *request, double bytes,
+                                const char **limit) {
     struct dl_hockney out = {SHARED_MEMORY_LATENCY_S, 2.0 / CORE_COPY_BYTES_PER_S, 0.0};
     const struct dl_link *link = &system->intra;
+    *limit = "intra";
     if (request->device_direct && system->has_intra && link->peer_to_peer) {
         const double pair = pair_bytes_per_s(system, request->group_stride);
         if (pair > 0.0) {
@@ -75,6 +78,7 @@ static struct dl_hockney inside(const struct dl_system *system,
             return out;
         }
     }
+    *limit = "host";
     if (system->has_host && !isnan(system->host.memory_bandwidth_bytes_per_s)) {
         /* every byte is written and read twice; all ranks of the node at once */
         double groups = request->concurrent > 1 ? (double)request->concurrent : 1.0;
@@ -83,6 +87,7 @@ static struct dl_hockney inside(const struct dl_system *system,
         out.beta_s_per_byte = fmax(out.beta_s_per_byte, share);
     }
     if (!system->has_intra || !between_processes(link->kind)) return out;
+    *limit = "intra";
     if (link->piece_count > 0) return piece_for(link, bytes);
     if (!isnan(link->latency_s)) out.alpha_s = link->latency_s;
     if (!isnan(link->bandwidth_bytes_per_s))
@@ -99,10 +104,12 @@ enum dl_code dl_coll_links(const struct dl_system *system,
     struct dl_coll_links links = {.nodes = path.nodes,
                                   .per_node = path.per_node,
                                   .ranks = path.ranks,
+                                  .inside_limit = "intra",
                                   .flows = fmax(1.0, request->flows_per_adapter),
                                   .bisection = 1.0};
     double gamma = sum_s_per_byte(system, links.per_node);
-    if (request->ranks_per_node > 1) links.intra = inside(system, request, message_bytes);
+    if (request->ranks_per_node > 1)
+        links.intra = inside(system, request, message_bytes, &links.inside_limit);
     if (request->nodes > 1) {
         const struct dl_link *link = &system->inter;
         if (!dl_path_adapter_of(system, false, &adapter) ||
@@ -131,4 +138,20 @@ enum dl_code dl_coll_links(const struct dl_system *system,
     links.intra.gamma_s_per_byte = links.inter.gamma_s_per_byte = gamma;
     *out = links;
     return DL_OK;
+}
+
+const char *dl_coll_links_limit(const struct dl_coll_links *links, dl_links_cost_fn *cost,
+                                double bytes, const void *context) {
+    struct dl_coll_links across = *links, inside = *links, sums = *links;
+    const char *limits[] = {"inter", links->inside_limit, "host"};
+    double least_s = INFINITY;
+    int limit = 0;
+    across.inter.beta_s_per_byte = inside.intra.beta_s_per_byte = 0.0;
+    sums.inter.gamma_s_per_byte = sums.intra.gamma_s_per_byte = 0.0;
+    const struct dl_coll_links *without[] = {&across, &inside, &sums};
+    for (int i = links->nodes > 1.0 ? 0 : 1; i < 3; i++) {
+        const double time_s = cost(without[i], bytes, context).bandwidth_s;
+        if (time_s < least_s) least_s = time_s, limit = i;
+    }
+    return limits[limit];
 }

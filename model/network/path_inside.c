@@ -35,11 +35,12 @@ static double link_rate(const struct dl_link *link, double default_bytes_per_s) 
     return default_bytes_per_s;
 }
 
-/* Between devices that reach each other only through the host. */
-static double host_path(const struct dl_system *system) {
+/* Between devices that reach each other only through the host. *copies: these limit. */
+static double host_path(const struct dl_system *system, bool *copies) {
     const double bridge = system->intra.cross_bandwidth_bytes_per_s,
                  copy = system->has_host ? system->host.copy_bandwidth_bytes_per_s : NAN,
                  rate = fmin(bridge, copy); /* NAN where both are */
+    *copies = !(bridge < copy);
     return isnan(rate) ? 0.0 : rate;
 }
 
@@ -86,16 +87,17 @@ static struct dl_path_rings inside_edges(const struct dl_path *path, double defa
     /* The system file may grant fewer channels than the links allow. */
     if (link->channels > 0 && rings > link->channels) rings = (int)link->channels;
     if (rings > 0)
-        return (struct dl_path_rings){rings, rings, rings * rate, rings * rate, rate, true};
+        return (struct dl_path_rings){rings, rings, rings * rate, rings * rate, rate, true, false};
     /* F-TOPO-CHAIN: no ring closes, so one chain runs up and down the links. An all-reduce moves
      * each byte once each way over every link, which is 2(n-1)/n of a ring's bus rate; the other
      * operations move it as in a ring. */
     if (connected) {
         const double bus = all_reduce ? rate * 2.0 * (count - 1.0) / count : rate;
-        return (struct dl_path_rings){1.0, 1.0, bus, 0.0, 0.0, true};
+        return (struct dl_path_rings){1.0, 1.0, bus, 0.0, 0.0, true, false};
     }
-    const double host = host_path(system);
-    return (struct dl_path_rings){1.0, 1.0, host, host, 0.0, false};
+    bool copies;
+    const double host = host_path(system, &copies);
+    return (struct dl_path_rings){1.0, 1.0, host, host, 0.0, false, copies};
 }
 
 /* Over devices joined by NVLink or Infinity Fabric. */
@@ -111,7 +113,7 @@ static double device_links(const struct dl_path *path, double total) {
 }
 
 /* Over devices joined by the host's links. `groups`: of this kind in the node. */
-static double host_links(const struct dl_path *path, double total, double groups) {
+static double host_links(const struct dl_path *path, double total, double groups, bool *copies) {
     const struct dl_system *system = path->system;
     const struct dl_link *link = &system->intra;
     const int64_t devices = path->group.ranks_per_node,
@@ -125,7 +127,7 @@ static double host_links(const struct dl_path *path, double total, double groups
                                    : 1.0;
         const double copy =
             system->host.copy_bandwidth_bytes_per_s / fmin(sharing, (double)devices * groups);
-        if (copy < total) total = copy;
+        if (copy < total) total = copy, *copies = true;
     }
     return total;
 }
@@ -135,15 +137,16 @@ static struct dl_path_rings inside_uniform(const struct dl_path *path, double de
     const double groups = path->group.concurrent > 1 ? (double)path->group.concurrent : 1.0,
                  one = link_rate(link, default_bytes_per_s);
     const bool direct = dl_path_inside_kind(path->system) != DL_PATH_HOST;
+    bool copies = false;
     double total = link->bandwidth_bytes_per_s;
     if (isnan(total)) total = one * (double)(link->channels > 0 ? link->channels : 1);
-    total = direct ? device_links(path, total) : host_links(path, total, groups);
+    total = direct ? device_links(path, total) : host_links(path, total, groups, &copies);
     double channels = link->channels > 0 ? (double)link->channels
                       : direct           ? floor(total / one + 0.5)
                                          : 1.0;
     if (channels < 1.0) channels = 1.0;
     return (struct dl_path_rings){channels, channels, total, total, direct ? total / channels : 0.0,
-                                  direct};
+                                  direct,   copies};
 }
 
 struct dl_path_rings dl_path_inside(const struct dl_path *path, double default_link_bytes_per_s,

@@ -11,6 +11,8 @@ const char *const dl_compiler_names[] = {"open", "none", "xla", "inductor", NULL
 const char *const dl_switch_names[] = {"open", "0", "1", NULL};
 const char *const dl_gradient_compression_names[] = {"open", "none", "fp16", "bf16", NULL};
 const char *const dl_allreduce_names[] = {"auto", "flat", "hierarchical", NULL};
+const char *const dl_moe_dispatch_names[] = {"open",   "alltoall", "allgather",
+                                             "deepep", "hybridep", NULL};
 const char *const dl_transport_names[] = {"open", "rdma", "tcp", NULL};
 
 int64_t dl_plan_expert_ranks(const struct dl_plan *plan) {

@@ -51,13 +51,15 @@ struct dl_plan_experts {
  * indices of the names below; 0: it does not. */
 struct dl_plan_settings {
     int overlap_grad_reduce, overlap_param_gather, tp_comm_overlap; /* enum dl_switch */
-    int gradient_compression, allreduce;
+    int gradient_compression, allreduce, moe_dispatch;
     struct dl_path_choice between_nodes;
 };
 extern const char *const dl_switch_names[];               /* "open","0","1", NULL */
 extern const char *const dl_gradient_compression_names[]; /* "open","none","fp16","bf16", NULL */
 extern const char *const dl_allreduce_names[];            /* "auto","flat","hierarchical", NULL */
-extern const char *const dl_transport_names[];            /* "open","rdma","tcp", NULL */
+/* "open","alltoall","allgather","deepep","hybridep", NULL */
+extern const char *const dl_moe_dispatch_names[];
+extern const char *const dl_transport_names[]; /* "open","rdma","tcp", NULL */
 
 struct dl_plan_servers {
     int64_t count; /* 0: one per node, next to its workers */

@@ -15,6 +15,7 @@
 enum resource {
     NETWORK,
     NETWORK_LATENCY,
+    NETWORK_FLOW,
     NODE_LINKS,
     NODE_LATENCY,
     PEAK,
@@ -40,6 +41,7 @@ static const struct {
 } resources[RESOURCES] = {
     [NETWORK] = {"links.inter.bandwidth", OF_NETWORK},
     [NETWORK_LATENCY] = {"links.inter.latency", OF_NETWORK},
+    [NETWORK_FLOW] = {"links.inter.flow_bandwidth", OF_NETWORK},
     [NODE_LINKS] = {"links.intra.bandwidth", OF_NODE},
     [NODE_LATENCY] = {"links.intra.latency", OF_NODE},
     [PEAK] = {"peak", OF_KERNELS},
@@ -100,6 +102,7 @@ static void make_variant(const struct dl_system *system, enum resource what, dou
     switch (what) {
     case NETWORK: scale_link(&out->inter, by, 1); break;
     case NETWORK_LATENCY: scale_link(&out->inter, 1, by); break;
+    case NETWORK_FLOW: scale(&out->inter.flow_bandwidth_bytes_per_s, by); break;
     case NODE_LINKS: scale_link(&out->intra, by, 1); break;
     case NODE_LATENCY: scale_link(&out->intra, 1, by); break;
     case PEAK:
@@ -146,7 +149,8 @@ static bool without_input(const struct asker *a, int resource) {
 
 /* Resources that the plan does not use at all. */
 static bool is_idle(const struct asker *a, int resource) {
-    if (resource == NETWORK || resource == NETWORK_LATENCY) return a->plan->nodes < 2;
+    if (resource == NETWORK_FLOW && !(a->system->inter.flow_bandwidth_bytes_per_s > 0)) return true;
+    if (resource <= NETWORK_FLOW) return a->plan->nodes < 2;
     if (resource == NODE_LINKS || resource == NODE_LATENCY) return a->plan->devices_per_node < 2;
     return without_input(a, resource);
 }

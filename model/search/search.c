@@ -126,7 +126,7 @@ static void try_plan(struct combination *c, const struct dl_transformer_mapping 
         c->w->rejected_count[DL_NOT_FASTER]++;
         return;
     }
-    if (mapping->split.pp > 1 && may_be_kept)
+    if ((mapping->split.pp > 1 || mapping->replicas > 1) && may_be_kept)
         dl_transformer_evaluate(&c->s->tf, mapping, micro_batch, boundary, choice, &result);
     struct dl_search_candidate found = {.split = mapping->split,
                                         .choice = *choice,

@@ -489,11 +489,9 @@ enum dl_code dl_staged_search(const struct dl_heterogeneous_job *all,
         if (asked > 0 && !whole)
             return dl_fail(err, DL_ERR_USAGE, "--micro-batch %g does not divide the %g samples",
                            asked, p.samples);
-        if (whole) {
-            const enum dl_code code = search_micro_batch(&p, objective, *out, count, &refusal);
-            if (code != DL_OK && code != DL_ERR_NO)
-                return dl_fail(err, code, "%s", refusal.message);
-        }
+        if (!whole) continue;
+        const enum dl_code code = search_micro_batch(&p, objective, *out, count, &refusal);
+        if (code != DL_OK && code != DL_ERR_NO) return dl_fail(err, code, "%s", refusal.message);
         if (asked > 0) break;
     }
     return *count > 0 ? DL_OK

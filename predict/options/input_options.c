@@ -180,6 +180,11 @@ const struct dl_option dl_input_options[] = {
      "all-reduce gradients over all ranks at once, or inside nodes, between them and inside nodes "
      "again; default auto: as the framework's release does",
      DL_CHOICE(PLAN(settings.allreduce), .choices = dl_allreduce_names)},
+    {"moe-dispatch", 0, "alltoall|allgather|deepep|hybridep", "Plan",
+     "how tokens reach experts on other ranks: each copy to its expert's rank, all tokens to all "
+     "ranks, or each token once to every node of its experts (DeepEP, HybridEP); default: as the "
+     "framework's release does",
+     DL_CHOICE(PLAN(settings.moe_dispatch), .choices = dl_moe_dispatch_names)},
     {"transport", 0, "rdma|tcp", "Plan",
      "between nodes: verbs, or sockets of the kernel; default: as the system has",
      DL_CHOICE(PLAN(settings.between_nodes.transport), .choices = dl_transport_names)},

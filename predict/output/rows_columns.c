@@ -108,7 +108,8 @@ static const struct dl_list_column columns[] = {
     HIDDEN(p.fits, "fits", "the total fits in the capacity"),
     SHOWN(bottleneck, "bottleneck", "bottleneck", "", 0, 0, 0,
           "compute, memory-bandwidth, latency, intra-link, inter-link, host-copy, "
-          "parameter-server, input, pipeline-bubble, framework, memory-capacity or scaling-limit"),
+          "host, parameter-server, input, pipeline-bubble, framework, memory-capacity or "
+          "scaling-limit"),
     SHOWN(p.bottleneck_share, "bottleneck_share", "share", "%", 0.01, 0, 0,
           "share of the bottleneck in the iteration"),
     HIDDEN(p.extrapolated, "extrapolated", "outside the calibrated range"),

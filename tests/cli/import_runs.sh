@@ -107,7 +107,99 @@ plan titan_converters_string.toml torchtitan '--ranks 64' '--precision fp8' '--c
 plan titan_flavor_llama2.toml torchtitan '--ranks 64' '--workload llama2_7b '
 plan titan_flavor_qwen3.toml torchtitan '--ranks 64' 'layers=64,hidden=5120,heads=64'
 plan titan_flavor_dsv3_16b.toml torchtitan '--ranks 64' 'deepseek_v3:layers=27'
-refused titan_config_registry.py torchtitan '--ranks 64' 'a Python configuration.*: give a TOML file, or the options'
+# a list of compiled parts that leaves the model out
+printf '[model]\nname = "llama3"\nflavor = "8B"\n[compile]\nenable = true\ncomponents = ["loss"]\n' > "$SCRATCH/loss.toml"
+run import torchtitan "$SCRATCH/loss.toml" --ranks 8
+hasnt 'only the loss is compiled' '--compiler'
+
+# ---- torchtitan in Python: functions that build, change and wrap configurations; nothing is executed
+plan titan_config_registry.py torchtitan '--ranks 64' '--workload llama3_8b ' '--tp 2 ' '--set seq=8192' '--global-batch 256 --micro-batch 8'
+mkdir -p "$SCRATCH/titan/models/qwen3" "$SCRATCH/titan/wrapped"
+cat > "$SCRATCH/titan/models/qwen3/config_registry.py" << 'T'
+"""Configurations."""
+from dataclasses import replace
+from titan.trainer import Trainer
+from . import model_registry as registry
+
+_LENGTH = 2 * 2048
+_DEGREES = {"tensor_parallel_degree": 4, "expert_parallel_degree": 1}
+
+
+def _base(flavor: str, *, steps: int = 10, **more) -> Trainer.Config:
+    spec = registry(flavor, attn_backend="flex")  # a remark
+    return Trainer.Config(
+        model_spec=spec,
+        optimizer=default_adamw(lr=8e-4),
+        training=TrainingConfig(num_tokens_per_microbatch_per_dp_rank=4 * _LENGTH, max_context_length=_LENGTH, steps=steps),
+        activation_checkpoint=SelectiveAC.Config(), **more)
+
+
+def qwen3_14b() -> Trainer.Config:
+    config = _base("14B", steps=1_000)
+    config.parallelism = ParallelismConfig(**_DEGREES)
+    config.activation_checkpoint = FullAC.Config()
+    config.compile.enable = True if _LENGTH > 100 and not config.training.steps == 1 else False
+    return config
+
+
+def qwen3_14b_fp8():
+    config = qwen3_14b()
+    with_model = "model" in config.compile.components
+    config.model_spec = registry("14B", converters=[Float8LinearConverter.Config(model_compile_enabled=with_model)])
+    for degree in ("a", "b"):
+        if degree == "b":
+            config.parallelism.pipeline_parallel_degree, ignored = 2, lambda x: (x, [1])
+            config.parallelism.pipeline_parallel_degree = 2
+        elif degree == "a": pass
+        else:
+            raise ValueError(f"no {degree}")
+    config.parallelism.num_pp_microbatches = 8
+    return replace(config, compile=CompileConfig(enable=True, components=["loss"]))
+
+
+def qwen3_undecided():
+    config = qwen3_14b()
+    if torch.cuda.is_available():
+        config.training.steps = 7
+    config.activation_checkpoint = None
+    return config
+T
+cat > "$SCRATCH/titan/wrapped/config.py" << 'T'
+from models.qwen3.config_registry import qwen3_14b as base, qwen3_14b_fp8
+def wrapped():
+    return to_other_trainer(base(), "x", [y for y in range(3)])
+T
+cat > "$SCRATCH/titan/job.py" << 'T'
+from torchtitan.config import JobConfig, Model, Training, Parallelism, ActivationCheckpoint
+job = JobConfig(
+    model=Model(name="llama3", flavor="70B", converters=["float8"]),
+    training=Training(local_batch_size=2, seq_len=8192, global_batch_size=64),
+    parallelism=Parallelism(tensor_parallel_degree=8, data_parallel_shard_degree=-1),
+    activation_checkpoint=ActivationCheckpoint(mode="full"),
+)
+job.training.seq_len //= 2
+job.parallelism.enable_sequence_parallel = False
+T
+runs=$SCRATCH/titan
+registry=models/qwen3/config_registry.py
+plan $registry torchtitan '--ranks 64 --config qwen3_14b' 'layers=40,hidden=5120' '--tp 4 ' 'seq=4096' '--global-batch 64 --micro-batch 4' '--tokens 262144000' \
+    '--recompute full' '--compiler inductor'
+plan $registry torchtitan '--ranks 64 --config qwen3_14b_fp8' '--tp 4 --pp 2' '--global-batch 256 --micro-batch 4' '--precision fp8'
+said 'only the loss' 'compiler: only the loss is compiled'
+plan $registry torchtitan '--ranks 64 --config qwen3_undecided' '--recompute none' '--tokens 262144000'
+said 'an undecided condition' 'line 44 .* does not decide the condition; taken as false'
+plan wrapped/config.py torchtitan '--ranks 64' 'layers=40,hidden=5120' '--tp 4 '
+said 'what wraps it' 'what to_other_trainer changes is not known'
+refused $registry torchtitan '--ranks 64' 'several configurations: .*--config NAME, of qwen3_14b, qwen3_14b_fp8, qwen3_undecided'
+refused $registry torchtitan '--ranks 64 --config qwen3_140b' 'config qwen3_140b: expected a function'
+plan job.py torchtitan '--ranks 64' '--workload llama3_70b' '--tp 8 ' '--global-batch 64 --micro-batch 2' '--precision fp8' '--recompute full'
+said 'a value that is changed in place' 'line 8: the file does not say what training.seq_len is'
+hasnt 'without sequence parallelism' '--sequence-parallel'
+printf 'def f():\n    return Trainer.Config(model_spec=model_registry("9B"), training=T(steps=(1))\n' > "$SCRATCH/titan/open.py"
+refused open.py torchtitan '--ranks 8' 'open.py:3:1: error: expected the end of a bracket'
+printf 'from x import y\ndef f(): return f()\n' > "$SCRATCH/titan/endless.py"
+refused endless.py torchtitan '--ranks 8' 'expected fewer levels'
+runs=tests/fixtures/runs
 
 # ---- formats that a table of keys describes
 plan deepspeed.json deepspeed '--workload llama2_7b --ranks 32' '--framework deepspeed-zero3' '--gpus 32' '--global-batch 256 --micro-batch 4' '--precision bf16'

@@ -2,6 +2,7 @@
  * About half of the plans are impossible; those are refused as wrong input, with a sentence. No
  * figure of data/ is repeated here.
  */
+#include <ctype.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,12 +31,20 @@ static bool near(double a, double b) {
     return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b)) + 1e-15;
 }
 
+/* The word, not the start of a framework's name. */
+static bool has_nan(const char *text) {
+    for (const char *at = strstr(text, "nan"); at != NULL; at = strstr(at + 3, "nan")) {
+        if (!isalpha((unsigned char)at[3])) return true;
+    }
+    return false;
+}
+
 /* A refusal names what is wrong, in words, as a fault of what was asked for. */
 static void check_refusal(const struct a_case *c, int number, enum dl_code code,
                           const struct dl_err *err) {
     HOLDS(code == DL_ERR_USAGE || code == DL_ERR_INPUT || code == DL_ERR_NO);
     HOLDS(err->code == code && strlen(err->message) > 10);
-    HOLDS(strstr(err->message, "(null)") == NULL && strstr(err->message, "nan") == NULL &&
+    HOLDS(strstr(err->message, "(null)") == NULL && !has_nan(err->message) &&
           strstr(err->message, "inf") != err->message);
 }
 
@@ -208,7 +217,7 @@ static void any_plan(void **state) {
             if (made++ % 16 == 0) check_limits(c, number, &plan, &arena);
             const char *advice = dl_memory_advice(&one.system, one.workload, &one.framework, &plan,
                                                   plan.batch_per_device_samples, &arena);
-            HOLDS(advice == NULL || (strlen(advice) > 10 && strstr(advice, "nan") == NULL));
+            HOLDS(advice == NULL || (strlen(advice) > 10 && !has_nan(advice)));
             too_large += !p.fits;
         }
         dl_arena_free(&arena);

@@ -73,8 +73,8 @@ static int ahead_of(int stage) {
     return ahead < all ? ahead : all;
 }
 
-static void simulate(void) {
-    const int all = sim.batches * sim.parts, last = sim.stages * sim.parts - 1;
+static void put_all(void) {
+    const int all = sim.batches * sim.parts;
     sim.count = 0;
     for (int s = 0; s < sim.stages; s++) {
         int forward = 0, backward = 0, weights = 0;
@@ -86,6 +86,11 @@ static void simulate(void) {
         }
         while (splits() && weights < all) put(s, weights++, 'W');
     }
+}
+
+static void simulate(void) {
+    const int last = sim.stages * sim.parts - 1;
+    put_all();
     for (int i = 0; i < sim.count; i++) {
         struct pass *p = &sim.passes[i];
         const int place = p->part * sim.stages + p->stage;
@@ -179,7 +184,7 @@ static void every_pass(void **state) {
     }
 }
 
-/* Of ZB-H1 (p - 1) (F + B - W), as in table 2 of its paper, where W takes no longer than F and B. */
+/* Of ZB-H1 (p - 1) (F + B - W), as in table 2 of its paper, where W is at most F and B. */
 static void equal_stages_take_the_closed_form(void **state) {
     (void)state;
     seed = 2021;

@@ -68,9 +68,21 @@ static void mpi_rules(void **state) {
 /* 4 nodes of 2, alpha 1 inside and 10 outside, beta .01 and .1, no sums, S = 800. Rabenseifner:
  * 2*1*1 + 2*2*10 = 42; inside 2 * 400 * .01 = 8; outside 2 * 300 * .1 * 2 flows = 120. Doubling: 1
  * + 2 * 10 = 21; 800 (.01 + 2 * .1 * 2) = 328. Ring: 14 * 10; 7 * 100 * 2 * .1 = 140. */
+static struct dl_cost_parts rabenseifner(const struct dl_coll_links *links, double bytes,
+                                         const void *context) {
+    (void)context;
+    return dl_mpi_all_reduce_cost(DL_MPI_OPEN, DL_MPI_RABENSEIFNER, links, bytes);
+}
+
 static void mpi_costs_over_nodes(void **state) {
     (void)state;
-    struct dl_coll_links links = {{1, .01, 0}, {10, .1, 0}, 4, 2, 8, 1, 1};
+    struct dl_coll_links links = {.intra = {1, .01, 0},
+                                  .inter = {10, .1, 0},
+                                  .nodes = 4,
+                                  .per_node = 2,
+                                  .ranks = 8,
+                                  .flows = 1,
+                                  .bisection = 1};
     struct dl_cost_parts cost =
         dl_mpi_all_reduce_cost(DL_MPI_OPEN, DL_MPI_RABENSEIFNER, &links, 800);
     check_close(cost.latency_s, 42, 1e-12);
@@ -90,6 +102,13 @@ static void mpi_costs_over_nodes(void **state) {
     cost = dl_mpi_all_reduce_cost(DL_MPI_OPEN, DL_MPI_NONOVERLAPPING, &links, 800);
     check_close(cost.latency_s, 32 + 3 * 0.5e-6, 1e-9);
     check_close(cost.bandwidth_s, 496, 1e-12);
+    /* without the adapters 8 of 128 would be left, without what is inside 120; sums: none */
+    links.inside_limit = "intra";
+    assert_string_equal(dl_coll_links_limit(&links, rabenseifner, 800, NULL), "inter");
+    links.intra.beta_s_per_byte = 1; /* 800 */
+    assert_string_equal(dl_coll_links_limit(&links, rabenseifner, 800, NULL), "intra");
+    links.intra.gamma_s_per_byte = links.inter.gamma_s_per_byte = 10;
+    assert_string_equal(dl_coll_links_limit(&links, rabenseifner, 800, NULL), "host");
 }
 
 static struct dl_system fake_system(void) {

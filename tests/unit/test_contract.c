@@ -116,10 +116,13 @@ static double memory_sum(const struct dl_json_node *memory) {
 }
 
 static void check_result(const struct dl_json_node *r) {
-    static const char *const bottlenecks[] = {
-        "compute",         "memory-bandwidth", "latency", "intra-link",      "inter-link",
-        "host-copy",       "parameter-server", "input",   "pipeline-bubble", "framework",
-        "memory-capacity", "scaling-limit",    NULL};
+    static const char *const bottlenecks[] = {"compute",       "memory-bandwidth",
+                                              "latency",       "intra-link",
+                                              "inter-link",    "host-copy",
+                                              "host",          "parameter-server",
+                                              "input",         "pipeline-bubble",
+                                              "framework",     "memory-capacity",
+                                              "scaling-limit", NULL};
     static const char *const words[] = {"system", "workload", "framework", "strategy", "precision"};
     static const char *const times[] = {
         "forward_s",      "backward_s", "update_s",        "compute_s", "comm_s",

@@ -268,8 +268,8 @@ static void schedules(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
-/* What overlap leaves of 10 s of reduction in 5 buckets behind backward of 6 s: 2 + max(0, 8 - 6)
- * = 4. F-TRANSFORMER-SHARD */
+/* What overlap leaves of 10 s of reduction in 5 buckets behind backward of 6 s: the first is ready
+ * after 1.2 s, the lane is busy from then on, 5.2 s longer. F-TRANSFORMER-SHARD */
 static void overlap_leaves(void **state) {
     (void)state;
     struct gpt g;
@@ -277,8 +277,11 @@ static void overlap_leaves(void **state) {
     g.f.framework.sync.overlaps_backward = true;
     g.f.framework.host.iteration_s = 0;
     struct dl_transformer_micro_batch cell = {.micro_samples = 0};
-    struct dl_transformer_mapping layout = {
-        .split = split(1, 1, 1, 4), .replicas = 4, .stage_layers = 3, .buckets = 5};
+    struct dl_transformer_mapping layout = {.split = split(1, 1, 1, 4),
+                                            .replicas = 4,
+                                            .stage_layers = 3,
+                                            .unit_elements = {0, 1, 0},
+                                            .buckets = 5};
     const struct dl_collective_time none = {0};
     const struct dl_transformer_choice choice = {.micro_batches = 1, .virtual_stages = 1};
     struct dl_transformer_result r;
@@ -286,7 +289,7 @@ static void overlap_leaves(void **state) {
     cell.backward[DL_TRANSFORMER_BODY][0].step_s = cell.backward[DL_TRANSFORMER_BODY][0].device_s =
         2;
     dl_transformer_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
-    check_close(r.data_exposed_s, 4, 1e-12);
+    check_close(r.data_exposed_s, 5.2, 1e-12);
     check_close(r.data_s, 10, 1e-12);
     dl_arena_free(&g.f.arena);
 }
@@ -410,9 +413,10 @@ static void blocked_host(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
-/* F-HOST-EAGER: calls of eager PyTorch of 1 s, so that the host decides; a recomputed layer has 8
- * operations more, each dropout 4, each parameter tensor one. */
-static void eager_host(void **state) {
+/* F-HOST-COUNT: operations of seconds, so that the host decides: each of the four dense layers of
+ * the body has 2 calls forward (3 s each on this processor) and 5 nodes backward; a recomputed
+ * layer has 8 operations more, each dropout 4, each parameter tensor one. */
+static void counted_host(void **state) {
     (void)state;
     struct gpt g;
     make(&g);
@@ -420,23 +424,35 @@ static void eager_host(void **state) {
     struct dl_transformer_micro_batch cell;
     const struct dl_transformer_split s = split(1, 1, 1, 1);
     struct dl_framework *f = &g.f.framework;
-    f->host.dispatch_s = 1e-6;
-    f->host.eager_calls = true;
+    struct dl_host_kind kind = {"dense", {.call_count = 2}, {.node_count = 5}};
+    const struct dl_host_release counts = {.kinds = &kind, .kind_count = 1};
+    struct dl_host_processor processors[] = {{"EPYC", 9, NULL}, {"Xeon", 3, NULL}, {"", 9, NULL}};
+    const struct dl_host_table table = {.cost = {.call_s = 1, .operation_s = 10, .node_s = 100},
+                                        .processors = processors,
+                                        .processor_count = 3};
+    f->host.dispatch_s = 1e-9;
+    f->host.counts = &counts;
+    f->host.table = &table;
     f->transformer.recompute_operation_count = 8;
     f->transformer.dropout_operation_count = 4;
     f->transformer.gradient_operation_count = 1;
     g.f.device.launch_s = 0;
-    g.f.device.eager_call_s = 1; /* seconds: nothing of the device counts beside them */
+    g.f.system.has_host = true;
+    g.f.system.host.cpu = "2x Xeon Gold 6132";
+    g.f.system.host.call_scale = NAN;
     assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, &err), DL_OK);
     const struct dl_transformer_pass *forward = &cell.forward[DL_TRANSFORMER_BODY],
                                      *back = cell.backward[DL_TRANSFORMER_BODY];
-    const double tensors = g.tf.tensor_count[DL_TRANSFORMER_BODY];
-    check_close(forward->step_s, forward->launches + 4, 1e-9);
-    check_close(back[DL_RECOMPUTE_NONE].step_s, back[DL_RECOMPUTE_NONE].launches + tensors, 1e-9);
-    check_close(back[DL_RECOMPUTE_FULL].step_s, back[DL_RECOMPUTE_FULL].launches + 8 + 4 + tensors,
-                1e-9);
-    f->host.eager_calls = false; /* dispatch_s alone */
-    check_close(dl_dispatch_s(f, &g.f.device), 1e-6, 1e-12);
+    const double tensors = g.tf.tensor_count[DL_TRANSFORMER_BODY], nodes_s = 4 * 5 * 300;
+    check_close(forward->step_s, 4 * 2 * 3 + 4 * 30, 1e-6);
+    check_close(back[DL_RECOMPUTE_NONE].step_s, nodes_s + 30 * tensors, 1e-6);
+    check_close(back[DL_RECOMPUTE_FULL].step_s, nodes_s + 4 * 2 * 3 + 30 * (8 + 4 + tensors), 1e-6);
+    g.f.system.host.call_scale = 1; /* of the system's file */
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, &err), DL_OK);
+    check_close(forward->step_s, 4 * 2 + 4 * 10, 1e-6);
+    f->host.counts = NULL; /* launches alone */
+    assert_int_equal(dl_transformer_micro_batch_make(&g.tf, &s, 1, &cell, &err), DL_OK);
+    assert_true(forward->step_s < 0.1);
     f->host.dispatch_s = 0; /* compiled: the host does nothing */
     check_close(dl_dispatch_s(f, &g.f.device), 0, 0);
     dl_arena_free(&g.f.arena);
@@ -484,7 +500,7 @@ int main(void) {
         cmocka_unit_test(volumes_of_tensor), cmocka_unit_test(groups_of_ranks),
         cmocka_unit_test(schedules),         cmocka_unit_test(overlap_leaves),
         cmocka_unit_test(one_rank_is_data),  cmocka_unit_test(hybrid_sharding),
-        cmocka_unit_test(host_and_device),   cmocka_unit_test(eager_host),
+        cmocka_unit_test(host_and_device),   cmocka_unit_test(counted_host),
         cmocka_unit_test(the_hosts_pace),    cmocka_unit_test(blocked_host),
         cmocka_unit_test(impossible),
     };

@@ -30,8 +30,9 @@ static void set_pass(struct dl_transformer_pass *pass, double seconds) {
 
 /* F-TRANSFORMER-SHARD, stage 3: 4 layers of 2 s forward and 4 s backward; gathers of 1 s,
  * reductions of 2 s a layer, root 0.5 s and 0.25 s. Forward: the root's and the first gather show,
- * 1.5 s, the other 3 s hide behind 8 s. Backward: 4 x 3 s behind 16 s; the last reduction and the
- * root's show, 2.25 s. With backward of 1 s a layer: 12 - 4 + 0.25 = 8.25. */
+ * 1.5 s, the other 3 s hide behind 8 s. Backward: the last layer is still gathered; 3 gathers and 3
+ * reductions hide, the last reduction and the root's show, 2.25 s. With backward of 1 s a layer the
+ * lane never waits: 3 x 1 + 4 x 2 + 0.25 - 4 = 7.25. */
 static void layers_are_gathered_ahead(void **state) {
     (void)state;
     struct gpt g;
@@ -54,10 +55,10 @@ static void layers_are_gathered_ahead(void **state) {
     set_pass(&cell.backward[DL_TRANSFORMER_BODY][0], 4);
     dl_transformer_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
     check_close(r.data_exposed_s, 3 * (1.5 + 2.25), 1e-12);
-    check_close(r.data_s, 3 * (4 * (1 + 1 + 2) + 0.75), 1e-12);
+    check_close(r.data_s, 3 * (4 * (1 + 1 + 2) - 1 + 0.75), 1e-12);
     set_pass(&cell.backward[DL_TRANSFORMER_BODY][0], 1);
     dl_transformer_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
-    check_close(r.data_exposed_s, 3 * (1.5 + 8.25), 1e-12);
+    check_close(r.data_exposed_s, 3 * (1.5 + 7.25), 1e-12);
     /* F-TRANSFORMER-ACCUMULATE: 0.5 s a layer and micro-batch where there are several */
     layout.accumulate_s = 0.5;
     dl_transformer_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
@@ -72,9 +73,121 @@ static void layers_are_gathered_ahead(void **state) {
     dl_arena_free(&g.f.arena);
 }
 
-/* F-TRANSFORMER-SHARD, stage 1: gradients of 10 s in 5 buckets behind 6 s of backward, parameters
- * of 5 s behind 3 s of forward: 2 + 8 - 6 = 4, 1 + 4 - 3 = 2; without the overlap of the gather 5.
- * On 4 stages of 2 parts the last micro-batch leaves 6 (1 + 4)/2 = 15 and 7.5 s: 2 and 1. */
+/* F-TRANSFORMER-SHARD, stage 3: 3 layers of 2 s forward and 4 s backward, 1 s before them each way,
+ * a head of 2 and 3 s; gathers of 3 s, reductions of 2 s, root 1 and 0.5 s. Forward: root 0 to 1,
+ * gathers 1 to 4 (behind the 1 s before the layers), 4 to 7, 7 to 10, layers from 4, 7 and 10:
+ * waits of 1 + 2 + 1 + 1. Backward: layers from 3 and 7; the gather for the first one, asked for at
+ * 7, comes after the reduction of 7 to 9 and ends at 12, 1 s late; its reduction takes 16 to 18,
+ * the root's ends at 18.5, kernels at 17: waits of 1 + 1.5. */
+static void prefetch_hides_part(void **state) {
+    (void)state;
+    struct gpt g;
+    make_of(&g, "4");
+    struct dl_transformer_micro_batch cell = {.micro_samples = 0};
+    struct dl_transformer_mapping layout = {
+        .split = gpt_split(1, 1, 1, 1, 4),
+        .shard = 3,
+        .replicas = 4,
+        .shard_ranks = 4,
+        .stage_layers = 3,
+        .buckets = 1,
+        .gather = {.time_s = 1, .bandwidth_s = 1, .limit = "intra"},
+        .reduce = {.time_s = 0.5, .bandwidth_s = 0.5, .limit = "inter"},
+        .unit_gather = {.time_s = 3, .bandwidth_s = 3, .limit = "intra"},
+        .unit_reduce = {.time_s = 2, .bandwidth_s = 2, .limit = "inter"}};
+    const struct dl_collective_time none = {0};
+    const struct dl_transformer_choice choice = {.micro_batches = 2, .virtual_stages = 1};
+    const double seconds[] = {1, 2, 2, 1, 4, 3};
+    struct dl_transformer_result r;
+    for (int p = 0; p < DL_TRANSFORMER_PARTS; p++) {
+        set_pass(&cell.forward[p], seconds[p]);
+        set_pass(&cell.backward[p][0], seconds[3 + p]);
+        cell.forward[p].by_limit_s[DL_LIMIT_COMPUTE] = seconds[p];
+        cell.backward[p][0].by_limit_s[DL_LIMIT_MEMORY] = seconds[3 + p];
+    }
+    dl_transformer_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
+    check_close(r.data_exposed_s, 2 * (5 + 2.5), 1e-12);
+    check_close(r.evidence.comm.s[DL_ON_NODE_LINKS], 2 * 6, 1e-12);
+    check_close(r.evidence.comm.s[DL_ON_NETWORK], 2 * 1.5, 1e-12);
+    /* the path: root, 3 gathers, layer 3, head; head, layer 3, its reduction, the gather for
+     * layer 1, layer 1, its reduction and the root's */
+    const struct dl_resource_use *path = &r.evidence.path;
+    check_close(path->s[DL_ON_NODE_LINKS], 2 * (1 + 3 * 3 + 3), 1e-12);
+    check_close(path->s[DL_ON_NETWORK], 2 * (2 + 2 + 0.5), 1e-12);
+    check_close(path->s[DL_ON_ARITHMETIC], 2 * (2 + 2), 1e-12);
+    check_close(path->s[DL_ON_MEMORY], 2 * (3 + 4 + 4), 1e-12);
+    dl_arena_free(&g.f.arena);
+}
+
+/* F-TRANSFORMER-SHARD, stage 2: 2 layers of 2 s forward and 3 s backward, sums of 8 s in two
+ * buckets: 3 to 7 and 7 to 11, 5 s after 6 s of backward, in each of 3 micro-batches. Parameters of
+ * 5 s after the update, or in two buckets: 2.5 s before the first layer, 0.5 s before the other. */
+static void two_buckets(void **state) {
+    (void)state;
+    struct gpt g;
+    make_of(&g, "4");
+    struct dl_transformer_micro_batch cell = {.micro_samples = 0};
+    struct dl_transformer_mapping layout = {.split = gpt_split(1, 1, 1, 1, 4),
+                                            .shard = 2,
+                                            .replicas = 4,
+                                            .shard_ranks = 4,
+                                            .stage_layers = 2,
+                                            .unit_elements = {0, 1, 0},
+                                            .buckets = 2,
+                                            .reduce = {.time_s = 8},
+                                            .gather = {.time_s = 5}};
+    const struct dl_collective_time none = {0};
+    const struct dl_transformer_choice choice = {.micro_batches = 3, .virtual_stages = 1};
+    struct dl_transformer_result r;
+    set_pass(&cell.forward[DL_TRANSFORMER_BODY], 2);
+    set_pass(&cell.backward[DL_TRANSFORMER_BODY][0], 3);
+    dl_transformer_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
+    check_close(r.data_exposed_s, 3 * 5 + 5, 1e-12);
+    g.f.framework.transformer.overlaps_gather = true;
+    dl_transformer_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
+    check_close(r.data_exposed_s, 3 * 5 + 3, 1e-12);
+    check_close(dl_resource_sum_s(&r.evidence.path), 3 * (4 + 6 + 5) + 3, 1e-12);
+    dl_arena_free(&g.f.arena);
+}
+
+/* A pipeline whose stages shard their layers: 2 stages of 2 layers of 2 and 4 s, gathers of 1 s and
+ * reductions of 2 s. A forward pass takes 1 + 4 s, a backward pass 8 + 2 s; 4 micro-batches on 2
+ * equal stages 5 x 15 s, of which a stage works 48, waits 12 for its messages and 15 for the other.
+ */
+static void sharded_pipeline(void **state) {
+    (void)state;
+    struct gpt g;
+    make_of(&g, "4");
+    struct dl_transformer_micro_batch cell = {.micro_samples = 0};
+    struct dl_transformer_mapping layout = {.split = gpt_split(1, 1, 1, 2, 4),
+                                            .shard = 3,
+                                            .replicas = 4,
+                                            .shard_ranks = 4,
+                                            .stage_layers = 2,
+                                            .end_layers = {2, 2},
+                                            .all_layers = 4,
+                                            .buckets = 1,
+                                            .unit_gather = {.time_s = 1},
+                                            .unit_reduce = {.time_s = 2}};
+    const struct dl_collective_time none = {0};
+    const struct dl_transformer_choice choice = {.micro_batches = 4, .virtual_stages = 1};
+    struct dl_transformer_result r;
+    set_pass(&cell.forward[DL_TRANSFORMER_BODY], 2);
+    set_pass(&cell.backward[DL_TRANSFORMER_BODY][0], 4);
+    dl_transformer_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
+    check_close(r.evidence.forward_s + r.evidence.backward_s, 48, 1e-12);
+    check_close(r.data_exposed_s, 12, 1e-12);
+    check_close(r.evidence.bubble_s, 15, 1e-12);
+    check_close(dl_resource_sum_s(&r.evidence.path), 75, 1e-12);
+    check_close(r.evidence.path.s[DL_ON_STAGES], 15, 1e-12);
+    dl_arena_free(&g.f.arena);
+}
+
+/* F-TRANSFORMER-SHARD, stage 1: gradients of 10 s in 5 buckets behind 6 s of backward, from 1.2 s
+ * on: 5.2 s. Parameters of 5 s, or in 5 buckets behind 3 s of forward: 1 s before the first fifth,
+ * 0.4 s before each other one. On 4 stages of 2 parts three passes of others, 9 and 4.5 s, are
+ * between the parts: buckets from 1.2, 3.2, 12.6, 14.6 and 16.6 s, 3.6 s after 15 s; parameters
+ * show 1 + 0.4 + 0.4, the last two come behind the passes of others. */
 static void distributed_optimizer(void **state) {
     (void)state;
     struct gpt g;
@@ -87,6 +200,7 @@ static void distributed_optimizer(void **state) {
                                             .stage_layers = 3,
                                             .end_layers = {3, 3},
                                             .all_layers = 12,
+                                            .unit_elements = {0, 1, 0},
                                             .buckets = 5,
                                             .reduce = {.time_s = 10},
                                             .gather = {.time_s = 5}};
@@ -96,15 +210,15 @@ static void distributed_optimizer(void **state) {
     set_pass(&cell.forward[DL_TRANSFORMER_BODY], 1);
     set_pass(&cell.backward[DL_TRANSFORMER_BODY][0], 2);
     dl_transformer_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
-    check_close(r.data_exposed_s, 4 + 5, 1e-12);
+    check_close(r.data_exposed_s, 5.2 + 5, 1e-12);
     g.f.framework.transformer.overlaps_gather = true;
     dl_transformer_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
-    check_close(r.data_exposed_s, 4 + 2, 1e-12);
+    check_close(r.data_exposed_s, 5.2 + 2.6, 1e-12);
     layout.split = gpt_split(1, 1, 1, 4, 4);
     choice.schedule = DL_INTERLEAVED;
     choice.virtual_stages = 2;
     dl_transformer_evaluate(&g.tf, &layout, &cell, &none, &choice, &r);
-    check_close(r.data_exposed_s, 2 + 1, 1e-12);
+    check_close(r.data_exposed_s, 3.6 + 1.8, 1e-12);
     dl_arena_free(&g.f.arena);
 }
 
@@ -206,7 +320,7 @@ static void messages_between_parts(void **state) {
 }
 
 /* F-HOST-BLOCKING: what the three tests above hide shows in full. Stage 3: forward the root and 4
- * layers, 0.5 + 4 x 1, backward 4 x (1 + 2) + 0.25; stage 1: 10 + 5; messages: 29 x 0.1. */
+ * layers, 0.5 + 4 x 1, backward 3 x 1 + 4 x 2 + 0.25; stage 1: 10 + 5; messages: 29 x 0.1. */
 static void nothing_hides_behind_a_blocked_host(void **state) {
     (void)state;
     struct gpt g;
@@ -233,7 +347,7 @@ static void nothing_hides_behind_a_blocked_host(void **state) {
     set_pass(&cell.forward[DL_TRANSFORMER_BODY], 2);
     set_pass(&cell.backward[DL_TRANSFORMER_BODY][0], 4);
     dl_transformer_evaluate(&g.tf, &layout, &cell, &boundary, &choice, &r);
-    check_close(r.data_exposed_s, 3 * (0.5 + 4 + 4 * 3 + 0.25), 1e-12);
+    check_close(r.data_exposed_s, 3 * (0.5 + 4 + 3 + 4 * 2 + 0.25), 1e-12);
     layout.shard = 1;
     layout.buckets = 5;
     layout.reduce.time_s = 10;
@@ -599,6 +713,9 @@ static void flash_keeps_no_scores(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layers_are_gathered_ahead),
+        cmocka_unit_test(prefetch_hides_part),
+        cmocka_unit_test(two_buckets),
+        cmocka_unit_test(sharded_pipeline),
         cmocka_unit_test(distributed_optimizer),
         cmocka_unit_test(uneven_stages),
         cmocka_unit_test(leading_layers_count),

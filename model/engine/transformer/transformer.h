@@ -12,7 +12,7 @@
  *   dl_transformer_mapping      groups of ranks, messages of data parallelism, update, states
  *                               (transformer_mapping.c)
  *   dl_transformer_evaluate     pipeline, overlap, memory: the prediction of one plan
- *                               (transformer_time.c)
+ *                               (transformer_stages.c, transformer_program.c, transformer_time.c)
  *
  * Pure; a struct dl_transformer is constant once it is prepared and may be shared by threads.
  */
@@ -193,7 +193,8 @@ struct dl_transformer_pass {
     struct dl_resource_use comm;                       /* its parts */
     double comm_error_s, comm_bytes, collective_count; /* bytes: sent by a rank */
     double check_s;                                    /* of the host, before the collectives */
-    double host_operation_count;                       /* that the host issues beside the kernels */
+    struct dl_host_count host;   /* what the host runs beside the launches (F-HOST-COUNT) */
+    double host_operation_count; /* that the host issues like kernels, beside them */
     double weights_s; /* of a backward pass the kernels of weights' gradients, then their part of
                          step_s */
     /* all of it: device, gaps and communication, or the host when that takes longer */
@@ -240,6 +241,7 @@ struct dl_transformer_mapping {
     double most_parameters; /* of a rank of the fullest stage */
     double end_layers[2];   /* of the first and of the last stage */
     double all_layers;      /* of all stages together */
+    double unit_elements[DL_TRANSFORMER_PARTS]; /* parameters of a rank; body: of one layer */
     /* gradients of the fullest stage: all-reduce or reduce-scatter */
     struct dl_collective_time reduce;
     struct dl_collective_time gather; /* its parameters: all-gather (shard 1 to 3) */
@@ -294,6 +296,7 @@ struct dl_transformer_result {
     double tensor_s, data_s;           /* of comm_s: inside layers; gradients and parameters */
     double boundary_s, data_exposed_s; /* exposed: between stages; gradients and parameters */
     double sent_bytes;
+    double slowdown_s; /* of kernels while a collective runs */
     struct dl_memory memory;
     bool fits;
     /* whether the slowest stage has the embedding, the head; its body layers */
@@ -308,8 +311,8 @@ void dl_transformer_evaluate(const struct dl_transformer *tf,
                              const struct dl_transformer_choice *choice,
                              struct dl_transformer_result *out);
 
-/* F-SEARCH-BOUND: the same with the bound of the pipeline's schedule in place of its run: no longer
- * iteration, the same memory. */
+/* F-SEARCH-BOUND: the same with bounds of the pipeline's schedule and of what hides messages in
+ * place of their runs: no longer iteration, the same memory, no path. */
 void dl_transformer_least(const struct dl_transformer *tf,
                           const struct dl_transformer_mapping *mapping,
                           const struct dl_transformer_micro_batch *micro_batch,

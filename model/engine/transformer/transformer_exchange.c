@@ -287,7 +287,9 @@ enum dl_code dl_transformer_make_collectives(struct dl_micro_batch_builder *m, s
     const double width = dl_precision_bytes(tf->precision),
                  tokens = tf->tokens / (double)m->split->sp;
     b->collective_bytes = m->micro_samples * tokens * tf->hidden * width;
-    b->boundary_bytes = b->collective_bytes / (double)m->split->tp;
+    b->boundary_bytes = b->collective_bytes;
+    if (!tf->framework->transformer.whole_boundaries || m->split->sequence_parallel)
+        b->boundary_bytes /= (double)m->split->tp;
     b->expert_bytes = b->collective_bytes * dl_transformer_rows_per_token(tf, m->split);
     DL_TRY(make_tensor(m, err));
     DL_TRY(make_context(m, tokens, width, err));

@@ -31,8 +31,12 @@ static void put(struct sink *s, const char *name, const char *group, const char 
 
 static const char *const part_names[] = {"embedding", "layer", "head"};
 
+/* How often the stage runs the part; stages that are cut evenly have a share of all. */
 static double times_of(const struct dl_transformer_parts *t, int part) {
-    return t->choice.micro_batches * (part == DL_TRANSFORMER_BODY ? t->result.layers : 1);
+    const double m = t->choice.micro_batches;
+    if (part == DL_TRANSFORMER_BODY) return m * t->result.layers;
+    if (dl_transformer_cuts_evenly(&t->mapping)) return m / (double)t->mapping.split.pp;
+    return (part == DL_TRANSFORMER_BEFORE ? t->result.before : t->result.after) ? m : 0;
 }
 
 static void put_pass(struct sink *s, int part, bool forward) {
@@ -42,9 +46,7 @@ static void put_pass(struct sink *s, int part, bool forward) {
         forward ? &t->micro_batch.forward[part]
                 : &t->micro_batch.backward[part][t->choice.recompute];
     const double times = times_of(t, part);
-    if (pass->device_s <= 0 || (part == DL_TRANSFORMER_BEFORE && !t->result.before) ||
-        (part == DL_TRANSFORMER_AFTER && !t->result.after))
-        return;
+    if (pass->device_s <= 0 || times <= 0) return;
     const char *group = forward ? "forward" : "backward";
     put(s, dl_arena_printf(arena, "%s %s x %g", part_names[part], group, times), group,
         "F-TRANSFORMER-LAYER",
@@ -55,6 +57,27 @@ static void put_pass(struct sink *s, int part, bool forward) {
             forward || t->choice.recompute == DL_RECOMPUTE_NONE ? "" : ", with recomputation"),
         t->tf->system->device->name, times * pass->device_s, pass->error_s / pass->device_s,
         "compute");
+}
+
+/* What is compute besides the network's kernels. */
+static void put_copies(struct sink *s, bool forward) {
+    const struct dl_transformer_parts *t = s->t;
+    const struct dl_transformer_mapping *mapping = &t->mapping;
+    const double m = t->choice.micro_batches, times = m * t->result.layers;
+    const char *group = forward ? "forward" : "backward", *device = t->tf->system->device->name,
+               *each =
+                   dl_arena_printf(t->arena, "%g layers x %g micro-batches", t->result.layers, m);
+    put(s, "copies of gathered parameters", group, "F-TRANSFORMER-SHARD", each, device,
+        times * mapping->copy_out_s, NAN, "compute");
+    if (forward) return;
+    put(s, "copies of gradients", group, "F-TRANSFORMER-SHARD", each, device,
+        times * mapping->copy_in_s, NAN, "compute");
+    put(s, "sums of gradients", group, "F-TRANSFORMER-ACCUMULATE", each, device,
+        m > 1 ? times * mapping->accumulate_s : 0, NAN, "compute");
+    put(s, "slowdown while communicating", group, "F-SLOWDOWN",
+        dl_arena_printf(t->arena, "slowdown=%.3g x overlap=%.4g ms", mapping->slowdown_frac,
+                        1e3 * (t->result.data_s - t->result.data_exposed_s)),
+        "framework or device file", t->result.slowdown_s, NAN, NULL);
 }
 
 static void put_collective(struct sink *s, const char *name, const struct dl_collective_time *c,
@@ -110,8 +133,8 @@ static void put_communication(struct sink *s) {
                    each, "F-TRANSFORMER-DATA");
     put_collective(s, "expert all-gather", &mapping->expert_gather, mapping->expert_gather_bytes, 1,
                    "F-TRANSFORMER-DATA");
-    put_collective(s, "layer all-gather", &mapping->unit_gather, 0, 2 * m * mapping->stage_layers,
-                   "F-TRANSFORMER-SHARD");
+    put_collective(s, "layer all-gather", &mapping->unit_gather, 0,
+                   m * (2 * mapping->stage_layers - 1), "F-TRANSFORMER-SHARD");
     put_collective(s, "layer reduce-scatter", &mapping->unit_reduce, 0, m * mapping->stage_layers,
                    "F-TRANSFORMER-SHARD");
     put_collective(s, "tied embedding", &mapping->tied, 0, 1, "F-TRANSFORMER-DATA");
@@ -164,16 +187,14 @@ static void put_overhead(struct sink *s, const struct dl_prediction *p) {
                                     .micro_batches = t->choice.micro_batches,
                                     .host_count = 1};
     for (int part = 0; part < DL_TRANSFORMER_PARTS; part++) {
-        if ((part == DL_TRANSFORMER_BEFORE && !t->result.before) ||
-            (part == DL_TRANSFORMER_AFTER && !t->result.after))
-            continue;
-        in.kernel_count += times_of(t, part) / t->choice.micro_batches *
-                           (t->micro_batch.forward[part].launches +
-                            t->micro_batch.backward[part][t->choice.recompute].launches);
-        in.operation_count +=
-            times_of(t, part) / t->choice.micro_batches *
-            (t->micro_batch.forward[part].host_operation_count +
-             t->micro_batch.backward[part][t->choice.recompute].host_operation_count);
+        const double times = times_of(t, part) / t->choice.micro_batches;
+        const struct dl_transformer_pass *passes[] = {
+            &t->micro_batch.forward[part], &t->micro_batch.backward[part][t->choice.recompute]};
+        for (int i = 0; i < 2; i++) {
+            in.kernel_count += times * passes[i]->launches;
+            in.operation_count += times * passes[i]->host_operation_count;
+            dl_host_count_add(&in.host, &passes[i]->host, times);
+        }
     }
     struct dl_term terms[DL_OVERHEAD_TERMS];
     const int count = dl_explain_overhead(&in, p, t->arena, terms);
@@ -184,7 +205,9 @@ void dl_transformer_explain(const struct dl_transformer_parts *t, struct dl_pred
     struct sink s = {.t = t, .terms = dl_arena_alloc(t->arena, MAX_TERMS, sizeof *s.terms)};
     const struct dl_transformer_result *r = &t->result;
     for (int part = 0; part < DL_TRANSFORMER_PARTS; part++) put_pass(&s, part, true);
+    put_copies(&s, true);
     for (int part = DL_TRANSFORMER_PARTS - 1; part >= 0; part--) put_pass(&s, part, false);
+    put_copies(&s, false);
     put(&s, "optimizer step", "update", "F-UPDATE-BYTES",
         dl_arena_printf(t->arena, "%.4g parameters%s", t->mapping.updated_elements,
                         t->mapping.shard > 0 ? ", the rank's shard" : ""),

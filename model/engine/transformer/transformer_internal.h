@@ -5,6 +5,7 @@
 #define DL_MODEL_ENGINE_TRANSFORMER_TRANSFORMER_INTERNAL_H
 
 #include "model/engine/transformer/transformer.h"
+#include "model/engine/transformer/transformer_program.h"
 
 struct dl_transformer_parts {
     const struct dl_transformer *tf;
@@ -18,16 +19,10 @@ struct dl_transformer_parts {
     struct dl_arena *arena;
 };
 
-struct dl_transformer_stage { /* of one micro-batch, all of it */
-    double forward_s, backward_s, layers;
-    double weights_s; /* of backward_s gradients of weights */
-};
-
-/* One micro-batch on the slowest stage, and what the pipeline adds to all of them there. */
+/* The slowest stage, and what the pipeline adds to its micro-batches. */
 struct dl_transformer_pace {
     int slowest; /* 0: the first stage, 2: the last, 1: between */
     struct dl_transformer_stage stage;
-    double exposed_s;  /* of gathers and sums of sharded states */
     double bubble_s;   /* F-TRANSFORMER-BUBBLE */
     double boundary_s; /* F-TRANSFORMER-BOUNDARY, exposed */
 };
@@ -38,15 +33,28 @@ dl_transformer_pace_of(const struct dl_transformer *tf,
                        const struct dl_transformer_micro_batch *micro_batch,
                        const struct dl_transformer_choice *choice, double message_s, bool least);
 
+/* What the seconds of that stage depend on. */
+void dl_transformer_uses_of(const struct dl_transformer_mapping *mapping,
+                            const struct dl_transformer_micro_batch *micro_batch,
+                            const struct dl_transformer_choice *choice,
+                            struct dl_transformer_uses *out);
+
 /* Whether collectives of data parallelism run behind kernels: not where the host waits for each
  * (F-HOST-BLOCKING). */
 bool dl_transformer_reduces_behind(const struct dl_transformer *tf, int shard);
 
-/* F-HOST-CHECKS: host time of the checks before the collectives of an iteration outside layers;
- * those of gradients hide behind the last backward pass. */
-double dl_transformer_iteration_checks_s(const struct dl_transformer *tf,
-                                         const struct dl_transformer_mapping *mapping,
-                                         double backward_s);
+/* F-TRANSFORMER-DATA: pieces of at most a layer or so in which gradients leave backward; and calls
+ * that carry them. */
+double dl_transformer_bucket_count(const struct dl_transformer *tf,
+                                   const struct dl_transformer_mapping *mapping);
+double dl_transformer_gradient_calls(const struct dl_transformer *tf,
+                                     const struct dl_transformer_mapping *mapping);
+
+/* F-HOST-CHECKS, F-HOST-PIECES: host time beside the collectives of an iteration outside layers;
+ * checks of gradients hide behind the last backward pass. */
+double dl_transformer_iteration_calls_s(const struct dl_transformer *tf,
+                                        const struct dl_transformer_mapping *mapping,
+                                        double backward_s);
 /* F-FW-IDEAL: stages of the bound are cut evenly, wherever that is. */
 bool dl_transformer_cuts_evenly(const struct dl_transformer_mapping *mapping);
 

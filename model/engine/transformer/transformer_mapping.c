@@ -71,11 +71,6 @@ static struct dl_transformer_group expert_group(const struct dl_transformer_spli
     return (struct dl_transformer_group){s->dp * s->sp, s->dp > 1 ? s->tp * s->ep * stages : s->tp};
 }
 
-double dl_transformer_check_s(const struct dl_transformer *tf,
-                              const struct dl_transformer_split *split, double ranks) {
-    return split->nodes > 1 ? tf->framework->sync.check_peer_s * ranks : 0;
-}
-
 enum dl_code dl_transformer_collective(const struct dl_transformer *tf,
                                        const struct dl_transformer_split *split,
                                        struct dl_transformer_group group, enum dl_collective_op op,
@@ -174,6 +169,8 @@ static void count_parameters(const struct dl_transformer *tf, struct dl_transfor
                  before = part_elements(tf, s, DL_TRANSFORMER_BEFORE);
     const double after = part_elements(tf, s, DL_TRANSFORMER_AFTER);
     place_layers(tf, (double)s->pp, out);
+    for (int i = 0; i < DL_TRANSFORMER_PARTS; i++)
+        out->unit_elements[i] = part_elements(tf, s, (enum dl_transformer_part)i);
     out->expert_replicas = (double)dl_transformer_expert_replicas(s);
     if (dl_transformer_expert_ranks(s) > 1)
         out->expert_parameters =
@@ -263,6 +260,10 @@ static void add_time(struct dl_collective_time *to, const struct dl_collective_t
     sum.bandwidth_s = to->bandwidth_s + from->bandwidth_s;
     sum.extrapolated = to->extrapolated || from->extrapolated;
     *to = sum;
+}
+
+static void repeat(struct dl_collective_time *time, double times) {
+    time->time_s *= times, time->latency_s *= times, time->bandwidth_s *= times;
 }
 
 /* F-TRANSFORMER-HYBRID: gradients summed over all data ranks so that each has its share; parameters
@@ -356,7 +357,9 @@ static enum dl_code time_sync(const struct dl_transformer *tf, struct dl_transfo
     out->gather_bytes = elements * width;
     if (elements > 0) {
         struct dl_collective_time across;
-        DL_TRY(sum_gradients(tf, out, out->gradient_bytes, &out->reduce, &across, err));
+        const double calls = dl_transformer_gradient_calls(tf, out);
+        DL_TRY(sum_gradients(tf, out, out->gradient_bytes / calls, &out->reduce, &across, err));
+        repeat(&out->reduce, calls);
         if (out->shard > 0)
             DL_TRY(gather_parameters(tf, out, out->gather_bytes, &out->gather, err));
     }
@@ -373,47 +376,6 @@ static enum dl_code time_sync(const struct dl_transformer *tf, struct dl_transfo
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i]->extrapolated) out->extrapolated = true;
     return DL_OK;
-}
-
-/* F-TRANSFORMER-DATA: pieces in which gradients are reduced, parameters gathered. */
-static double bucket_count(const struct dl_transformer *tf,
-                           const struct dl_transformer_mapping *mapping) {
-    const struct dl_transformer_policy *policy = &tf->framework->transformer;
-    double bytes = tf->framework->sync.bucket_bytes;
-    if (!tf->framework->sync.overlaps_backward) return 1;
-    if (policy->bucket_elements > 0)
-        bytes = gradient_width(tf) * fmax(policy->bucket_elements,
-                                          policy->bucket_elements_per_rank * mapping->shard_ranks);
-    const double count =
-        dl_known(bytes) ? ceil(mapping->gradient_bytes / bytes) : mapping->stage_layers;
-    return fmax(1, fmin(count, mapping->stage_layers + 2));
-}
-
-/* Collectives that carry gradients: DDP closes a bucket with the tensor that fills it, half of which
- * is beyond its size on average; or one call for everything. */
-static double gradient_calls(const struct dl_transformer *tf,
-                             const struct dl_transformer_mapping *mapping) {
-    const double bytes = tf->framework->sync.bucket_bytes,
-                 tensors = tf->tensor_count[DL_TRANSFORMER_BEFORE] +
-                           tf->tensor_count[DL_TRANSFORMER_AFTER] +
-                           mapping->stage_layers * tf->tensor_count[DL_TRANSFORMER_BODY];
-    if (!dl_transformer_reduces_behind(tf, mapping->shard) || !dl_known(bytes)) return 1;
-    return ceil(mapping->gradient_bytes / (bytes + mapping->gradient_bytes / tensors));
-}
-
-double dl_transformer_iteration_checks_s(const struct dl_transformer *tf,
-                                         const struct dl_transformer_mapping *mapping,
-                                         double backward_s) {
-    const struct dl_transformer_split *s = &mapping->split;
-    const double data = mapping->replicas, model = (double)(s->tp * s->pp),
-                 world = (double)(s->nodes * s->devices_per_node);
-    double sum = data > 1 ? gradient_calls(tf, mapping) * data : 0;
-    const double hidden_s =
-        dl_transformer_reduces_behind(tf, mapping->shard) && data > 1 ? backward_s : 0;
-    const double gather = mapping->shard > 0 && data > 1 ? data : 0;
-    sum = fmax(0, dl_transformer_check_s(tf, s, sum) - hidden_s);
-    /* the mean loss, the norm of gradients and a barrier */
-    return sum + dl_transformer_check_s(tf, s, gather + data + model + world);
 }
 
 /* F-TRANSFORMER-CONTENTION of the collectives that run next to backward. */
@@ -476,7 +438,7 @@ enum dl_code dl_transformer_mapping_make(const struct dl_transformer *tf,
     out->last_frac = fmin(part_elements(tf, split, DL_TRANSFORMER_BEFORE) / out->parameters[0],
                           1 / (out->stage_layers + 2));
     DL_TRY(time_sync(tf, out, err));
-    out->buckets = bucket_count(tf, out);
+    out->buckets = dl_transformer_bucket_count(tf, out);
     const double fullest = out->most_parameters;
     const double tensors = tf->tensor_count[DL_TRANSFORMER_BEFORE] +
                            tf->tensor_count[DL_TRANSFORMER_AFTER] +
@@ -507,7 +469,9 @@ enum dl_code dl_transformer_boundary(const struct dl_transformer *tf,
                                      micro_batch->boundary_bytes, out, err));
     out->time_s += s->pp > 1 ? tf->framework->transformer.p2p_host_s : 0;
     out->latency_s += s->pp > 1 ? tf->framework->transformer.p2p_host_s : 0;
-    if (s->pp <= 1 || s->tp <= 1 || micro_batch->split.sequence_parallel) return DL_OK;
+    if (s->pp <= 1 || s->tp <= 1 || micro_batch->split.sequence_parallel ||
+        tf->framework->transformer.whole_boundaries)
+        return DL_OK;
     /* every rank sends its share; the receivers put them together */
     struct dl_collective_time gather;
     DL_TRY(dl_transformer_collective(tf, s, dl_transformer_group_of(s, DL_AXIS_TP),

@@ -35,6 +35,7 @@ void dl_transformer_add_pass(struct dl_transformer_pass *to, const struct dl_tra
     to->collective_count += times * from->collective_count;
     to->check_s += times * from->check_s;
     to->host_operation_count += times * from->host_operation_count;
+    dl_host_count_add(&to->host, &from->host, times);
     to->weights_s += times * from->weights_s;
 }
 
@@ -126,6 +127,10 @@ static void time_layer(struct dl_micro_batch_builder *m, const struct dl_transfo
     dl_transformer_add_kernels(m, l, &layer, DL_BACKWARD_DATA, 1, &p->data);
     dl_transformer_add_kernels(m, l, &layer, DL_BACKWARD_WEIGHTS, 1, &p->weights);
     m->facts.attention = asked;
+    p->forward.host =
+        dl_host_count_of(tf->framework, &layer, false, m->facts.compiled, p->forward.launches);
+    p->data.host = dl_host_count_of(tf->framework, &layer, true, m->facts.compiled,
+                                    p->data.launches + p->weights.launches);
 }
 
 /* Adds one layer to its part; the last body layer is added to the last part as its difference from
@@ -251,6 +256,7 @@ static void divide_pass(struct dl_transformer_pass *pass, double by) {
     part.outside_s = pass->outside_s / by, part.flop = pass->flop / by,
     part.moved_bytes = pass->moved_bytes / by;
     part.host_operation_count = pass->host_operation_count / by;
+    dl_host_count_add(&part.host, &pass->host, 1 / by);
     part.weights_s = pass->weights_s / by;
     for (int i = 0; i < 3; i++) part.by_limit_s[i] = pass->by_limit_s[i] / by;
     *pass = part;
@@ -265,7 +271,7 @@ static void divide_micro_batch(const struct dl_transformer *tf,
     }
 }
 
-/* F-HOST-EAGER: operations of the host beside the kernels of a layer; `recompute` -1: forward. */
+/* F-HOST-COUNT: operations of the host beside the kernels of a layer; `recompute` -1: forward. */
 static double host_operations(const struct dl_transformer *tf, enum dl_transformer_part part,
                               int recompute) {
     const struct dl_transformer_policy *policy = &tf->framework->transformer;
@@ -314,11 +320,15 @@ static void finish_pass(const struct dl_transformer *tf, double operations,
     const double dispatch_s = dl_dispatch_s(framework, device);
     const double scale = tf->compute_scale > 0 ? tf->compute_scale : 1;
     const double gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s * scale : 0;
-    const double call_s = framework->host.eager_calls ? dispatch_s * scale : 0;
+    const struct dl_host_cost cost = dl_host_cost_of(framework, tf->system, scale);
     pass->host_operation_count += operations;
+    pass->host.operation_count += pass->host_operation_count;
+    const double call_s =
+        framework->host.counts != NULL ? dispatch_s * scale + cost.operation_s : 0;
     if (dl_framework_is_bound(framework)) hide_messages(pass);
     const double calls_s =
         (pass->launches + pass->host_operation_count) * dispatch_s * scale +
+        dl_host_count_s(&cost, &pass->host) +
         pass->collective_count * fmax(framework->sync.collective_launch_s, call_s) + pass->check_s;
     const double host_s = is_captured(tf) ? 0 : calls_s;
     const double device_s = pass->device_s + pass->launches * gap_s + pass->comm_s;

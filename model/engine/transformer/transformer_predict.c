@@ -304,8 +304,6 @@ static enum dl_code finish(const struct dl_transformer_parts *t,
     const struct dl_transformer_result *r = &t->result;
     const struct dl_system *system = t->tf->system;
     const bool brief = options != NULL && options->brief;
-    struct dl_evidence evidence = r->evidence;
-    dl_evidence_serial_path(&evidence);
     struct dl_prediction p = {.memory = r->memory, .fits = r->fits};
     double single_s = NAN;
     if (!brief) DL_TRY(alone_s(t, &single_s, err));
@@ -319,7 +317,7 @@ static enum dl_code finish(const struct dl_transformer_parts *t,
         .system = system,
         .framework = t->tf->framework,
         .plan = t->plan,
-        .evidence = &evidence,
+        .evidence = &r->evidence,
         .messages_extrapolated =
             t->micro_batch.extrapolated || t->mapping.extrapolated || t->boundary.extrapolated,
         .superlinear = brief ? NULL : superlinear(t),

@@ -18,37 +18,10 @@ bool dl_transformer_reduces_behind(const struct dl_transformer *tf, int shard) {
            !(shard == 1 && tf->framework->transformer.zero1_all_reduce);
 }
 
-/* Exposed communication of sharded states in one micro-batch: forward, backward. */
-static void shard_exposed(const struct dl_transformer *tf,
-                          const struct dl_transformer_mapping *mapping,
-                          const struct dl_transformer_stage *compute, double *forward_s,
-                          double *backward_s) {
-    const double gather_s = mapping->unit_gather.time_s, reduce_s = mapping->unit_reduce.time_s,
-                 root_gather_s = mapping->gather.time_s, root_reduce_s = mapping->reduce.time_s;
-    const double gathers_s = compute->layers * gather_s, reduces_s = compute->layers * reduce_s;
-    *forward_s = *backward_s = 0;
-    if (mapping->replicas <= 1) return;
-    if (mapping->shard == 2) {
-        const double last_s = root_reduce_s / mapping->buckets;
-        *backward_s = dl_transformer_reduces_behind(tf, mapping->shard)
-                          ? last_s + fmax(0, root_reduce_s - last_s - compute->backward_s)
-                          : root_reduce_s;
-    }
-    if (mapping->bound && mapping->shard == 2)
-        *backward_s = fmax(0, root_reduce_s - compute->backward_s);
-    if (mapping->shard != 3) return;
-    if (mapping->bound) {
-        *forward_s = fmax(0, root_gather_s + gathers_s - compute->forward_s);
-        *backward_s = fmax(0, gathers_s + reduces_s + root_reduce_s - compute->backward_s);
-        return;
-    }
-    if (!dl_transformer_reduces_behind(tf, mapping->shard)) {
-        *forward_s = root_gather_s + gathers_s;
-        *backward_s = gathers_s + reduces_s + root_reduce_s;
-        return;
-    }
-    *forward_s = root_gather_s + gather_s + fmax(0, gathers_s - gather_s - compute->forward_s);
-    *backward_s = fmax(reduce_s, gathers_s + reduces_s - compute->backward_s) + root_reduce_s;
+/* Body layers add their gradients to those of earlier micro-batches. */
+static double accumulation_s(const struct dl_transformer_mapping *mapping,
+                             const struct dl_transformer_choice *choice) {
+    return choice->micro_batches > 1 ? mapping->accumulate_s : 0;
 }
 
 /* What each kind of stage takes for a micro-batch: first, between, last; one stage has all. */
@@ -56,27 +29,61 @@ static void time_kinds(const struct dl_transformer_mapping *mapping,
                        const struct dl_transformer_micro_batch *micro_batch,
                        const struct dl_transformer_choice *choice,
                        struct dl_transformer_stage kinds[3]) {
-    const int recompute = (int)choice->recompute;
-    const double add_s = choice->micro_batches > 1 ? mapping->accumulate_s : 0;
-    const struct dl_transformer_pass *f = micro_batch->forward;
+    const bool one = mapping->split.pp <= 1;
     for (int i = 0; i < 3; i++) {
-        const bool first = i == 0, last = i == 2 || mapping->split.pp <= 1;
-        const double layers = mapping->split.pp <= 1 ? mapping->stage_layers
-                              : i == 1               ? mapping->stage_layers
-                                                     : mapping->end_layers[last ? 1 : 0];
-        kinds[i].layers = layers;
-        kinds[i].forward_s = layers * (f[DL_TRANSFORMER_BODY].step_s + mapping->copy_out_s) +
-                             (first ? f[DL_TRANSFORMER_BEFORE].step_s : 0) +
-                             (last ? f[DL_TRANSFORMER_AFTER].step_s : 0);
-        kinds[i].backward_s =
-            layers * (micro_batch->backward[DL_TRANSFORMER_BODY][recompute].step_s +
-                      mapping->copy_out_s + mapping->copy_in_s + add_s) +
-            (first ? micro_batch->backward[DL_TRANSFORMER_BEFORE][recompute].step_s : 0) +
-            (last ? micro_batch->backward[DL_TRANSFORMER_AFTER][recompute].step_s : 0);
-        kinds[i].weights_s =
-            layers * (micro_batch->backward[DL_TRANSFORMER_BODY][recompute].weights_s + add_s) +
-            (first ? micro_batch->backward[DL_TRANSFORMER_BEFORE][recompute].weights_s : 0) +
-            (last ? micro_batch->backward[DL_TRANSFORMER_AFTER][recompute].weights_s : 0);
+        struct dl_transformer_stage *k = &kinds[i];
+        *k = (struct dl_transformer_stage){.has = {i == 0, true, i == 2 || one},
+                                           .layers = one || i == 1 ? mapping->stage_layers
+                                                                   : mapping->end_layers[i == 2]};
+        for (int p = 0; p < DL_TRANSFORMER_PARTS; p++) {
+            if (!k->has[p]) continue;
+            k->seconds[p][DL_FORWARDS] = micro_batch->forward[p].step_s;
+            k->seconds[p][DL_BACKWARDS] = micro_batch->backward[p][choice->recompute].step_s;
+            k->weights_s[p] = micro_batch->backward[p][choice->recompute].weights_s;
+        }
+        k->weights_s[DL_TRANSFORMER_BODY] += accumulation_s(mapping, choice);
+        k->seconds[DL_TRANSFORMER_BODY][DL_FORWARDS] += mapping->copy_out_s;
+        k->seconds[DL_TRANSFORMER_BODY][DL_BACKWARDS] +=
+            mapping->copy_out_s + mapping->copy_in_s + accumulation_s(mapping, choice);
+    }
+}
+
+/* Of a pass: the host's pace (F-PACED), kernels and messages in the time that it leaves. */
+static struct dl_resource_use use_of(const struct dl_transformer_pass *pass, double copies_s) {
+    struct dl_resource_use out = {{[DL_ON_MEMORY] = copies_s}};
+    const double idle_s = pass->step_s - pass->device_s - pass->comm_s,
+                 host_s = fmin(fmax(0, pass->step_s), fmax(fmax(0, idle_s), pass->host_bound_s)),
+                 device_s = pass->device_s + pass->comm_s,
+                 share = device_s > 0 ? (pass->step_s - host_s) / device_s : 0;
+    const struct dl_resource_use kernels = {
+        {[DL_ON_ARITHMETIC] = pass->by_limit_s[DL_LIMIT_COMPUTE],
+         [DL_ON_MEMORY] = pass->by_limit_s[DL_LIMIT_MEMORY],
+         [DL_ON_LATENCY] = pass->by_limit_s[DL_LIMIT_LATENCY]}};
+    out.s[DL_ON_HOST] = host_s;
+    dl_resource_share(&kernels, share * pass->device_s, DL_ON_ARITHMETIC, &out);
+    dl_resource_share(&pass->comm, share * pass->comm_s, DL_ON_NODE_LINKS, &out);
+    return out;
+}
+
+void dl_transformer_uses_of(const struct dl_transformer_mapping *mapping,
+                            const struct dl_transformer_micro_batch *micro_batch,
+                            const struct dl_transformer_choice *choice,
+                            struct dl_transformer_uses *out) {
+    const bool even = dl_transformer_cuts_evenly(mapping);
+    const double layers = mapping->all_layers, forward_s = mapping->copy_out_s,
+                 backward_s =
+                     mapping->copy_out_s + mapping->copy_in_s + accumulation_s(mapping, choice);
+    for (int p = 0; p < DL_TRANSFORMER_PARTS; p++) {
+        const bool body = p == DL_TRANSFORMER_BODY;
+        out->of[p][DL_FORWARDS] = use_of(&micro_batch->forward[p], body ? forward_s : 0);
+        out->of[p][DL_BACKWARDS] =
+            use_of(&micro_batch->backward[p][choice->recompute], body ? backward_s : 0);
+    }
+    for (int way = 0; even && way < DL_DIRECTIONS; way++) { /* each layer with its share of all */
+        dl_resource_add(&out->of[DL_TRANSFORMER_BODY][way], &out->of[DL_TRANSFORMER_BEFORE][way],
+                        1 / layers);
+        dl_resource_add(&out->of[DL_TRANSFORMER_BODY][way], &out->of[DL_TRANSFORMER_AFTER][way],
+                        1 / layers);
     }
 }
 
@@ -90,12 +97,19 @@ static void even_stages(const struct dl_transformer_mapping *mapping,
     const double pp = (double)mapping->split.pp, /* stages like the second one */
         between = (mapping->all_layers - mapping->end_layers[0] - mapping->end_layers[1]) /
                   kinds[1].layers;
-    const struct dl_transformer_stage mean = {
-        .layers = mapping->all_layers / pp,
-        .forward_s = (kinds[0].forward_s + between * kinds[1].forward_s + kinds[2].forward_s) / pp,
-        .backward_s =
-            (kinds[0].backward_s + between * kinds[1].backward_s + kinds[2].backward_s) / pp,
-        .weights_s = (kinds[0].weights_s + between * kinds[1].weights_s + kinds[2].weights_s) / pp};
+    struct dl_transformer_stage mean = {.has = {[DL_TRANSFORMER_BODY] = true},
+                                        .layers = mapping->all_layers / pp};
+    for (int way = 0; way < DL_DIRECTIONS; way++) {
+        const enum dl_direction w = (enum dl_direction)way;
+        const double all_s = dl_transformer_pass_s(&kinds[0], w) +
+                             between * dl_transformer_pass_s(&kinds[1], w) +
+                             dl_transformer_pass_s(&kinds[2], w);
+        mean.seconds[DL_TRANSFORMER_BODY][way] = all_s / mapping->all_layers;
+    }
+    mean.weights_s[DL_TRANSFORMER_BODY] =
+        (dl_transformer_weights_s(&kinds[0]) + between * dl_transformer_weights_s(&kinds[1]) +
+         dl_transformer_weights_s(&kinds[2])) /
+        mapping->all_layers;
     kinds[0] = kinds[1] = kinds[2] = mean;
 }
 
@@ -109,27 +123,16 @@ static struct dl_transformer_stage stage_at(const struct dl_transformer_mapping 
                  layers = mapping->all_layers - mapping->end_layers[0] - mapping->end_layers[1],
                  shorter = count * out.layers - layers;
     if (index - 1 < count - shorter || dl_transformer_cuts_evenly(mapping)) return out;
-    out.forward_s *= (out.layers - 1) / out.layers;
-    out.backward_s *= (out.layers - 1) / out.layers;
-    out.weights_s *= (out.layers - 1) / out.layers;
     out.layers -= 1;
     return out;
 }
 
-/* A stage with what its gathers and sums expose. */
-static struct dl_transformer_stage with_shards(const struct dl_transformer *tf,
-                                               const struct dl_transformer_mapping *mapping,
-                                               const struct dl_transformer_stage *kernels) {
-    struct dl_transformer_stage out = *kernels;
-    double forward_s, backward_s;
-    shard_exposed(tf, mapping, kernels, &forward_s, &backward_s);
-    out.forward_s += forward_s;
-    out.backward_s += backward_s;
-    return out;
-}
-
+/* A pass with its wait for gathers and sums. */
 static double both_s(const struct dl_transformer_stage *stage) {
-    return stage->forward_s + stage->backward_s;
+    double sum_s = 0;
+    for (int way = 0; way < DL_DIRECTIONS; way++)
+        sum_s += dl_transformer_pass_s(stage, (enum dl_direction)way) + stage->exposed_s[way];
+    return sum_s;
 }
 
 static double parts_of(const struct dl_transformer_choice *choice) {
@@ -141,7 +144,7 @@ static void bound_pace(const struct dl_transformer_mapping *mapping,
                        const struct dl_transformer_choice *choice, double message_s,
                        struct dl_transformer_pace *out) {
     const double pp = (double)mapping->split.pp, m = choice->micro_batches,
-                 work_s = both_s(&out->stage) + out->exposed_s;
+                 work_s = both_s(&out->stage);
     if (dl_schedule_waits(choice->schedule))
         out->bubble_s =
             fmax(0, dl_pipeline_least_of_any_s(pp * work_s, pp, parts_of(choice), m) - m * work_s);
@@ -154,34 +157,49 @@ static bool blocks(const struct dl_transformer *tf, const struct dl_transformer_
            tf->input.blocking_launches;
 }
 
+/* What runs the passes of stages. */
+struct stages {
+    struct dl_transformer_program program; /* of any stage */
+    struct dl_transformer_stage kinds[3];
+};
+
+static struct dl_transformer_stage with_exposed(const struct stages *all,
+                                                struct dl_transformer_stage stage) {
+    struct dl_transformer_program program = all->program;
+    program.stage = &stage;
+    dl_transformer_run_passes(&program, &stage);
+    return stage;
+}
+
 /* forward_s: room for all stages three times. */
-static struct dl_pipeline_order order_of(const struct dl_transformer *tf,
-                                         const struct dl_transformer_mapping *mapping,
-                                         const struct dl_transformer_choice *choice,
-                                         const struct dl_transformer_stage kinds[3],
-                                         double *forward_s) {
-    const int stages = (int)mapping->split.pp;
+static struct dl_pipeline_order order_of(const struct stages *all, double *forward_s) {
+    const struct dl_transformer_program *in = &all->program;
+    const int stages = (int)in->mapping->split.pp;
     double *backward_s = forward_s + stages, *weights_s = backward_s + stages;
+    struct dl_transformer_stage shorter = {.layers = -1};
     for (int i = 0; i < stages; i++) {
-        const struct dl_transformer_stage kernels = stage_at(mapping, kinds, i),
-                                          stage = with_shards(tf, mapping, &kernels);
-        forward_s[i] = stage.forward_s;
-        backward_s[i] = stage.backward_s;
-        weights_s[i] = stage.weights_s;
+        struct dl_transformer_stage stage = stage_at(in->mapping, all->kinds, i);
+        if (i > 0 && i < stages - 1 && stage.layers < all->kinds[1].layers) {
+            if (stage.layers != shorter.layers) shorter = with_exposed(all, stage);
+            stage = shorter;
+        }
+        forward_s[i] = dl_transformer_pass_s(&stage, DL_FORWARDS) + stage.exposed_s[DL_FORWARDS];
+        backward_s[i] = dl_transformer_pass_s(&stage, DL_BACKWARDS) + stage.exposed_s[DL_BACKWARDS];
+        weights_s[i] = dl_transformer_weights_s(&stage);
     }
-    return (struct dl_pipeline_order){.schedule = choice->schedule,
+    return (struct dl_pipeline_order){.schedule = in->choice->schedule,
                                       .stages = stages,
-                                      .parts = (int)parts_of(choice),
+                                      .parts = (int)parts_of(in->choice),
                                       .forward_s = forward_s,
                                       .backward_s = backward_s,
                                       .weights_s = weights_s,
-                                      .blocks = blocks(tf, choice)};
+                                      .blocks = blocks(in->tf, in->choice)};
 }
 
 /* least: no schedule takes less (F-SEARCH-BOUND). */
 static void run_pipeline(struct dl_pipeline_order *order, double micro_batches, double message_s,
                          bool least, struct dl_arena *scratch, struct dl_transformer_pace *out) {
-    const double busy_s = micro_batches * (both_s(&out->stage) + out->exposed_s);
+    const double busy_s = micro_batches * both_s(&out->stage);
     double *end_s = dl_arena_alloc(scratch, (size_t)order->stages, sizeof *end_s), quiet_s, span_s;
     if (least) {
         order->message_s = message_s;
@@ -195,19 +213,27 @@ static void run_pipeline(struct dl_pipeline_order *order, double micro_batches, 
     out->boundary_s = fmax(0, span_s - fmax(quiet_s, busy_s));
 }
 
-static int slowest_of(const struct dl_transformer *tf, const struct dl_transformer_mapping *mapping,
-                      const struct dl_transformer_stage kinds[3]) {
-    const int64_t pp = mapping->split.pp;
+static int slowest_of(const struct stages *all) {
+    const int64_t pp = all->program.mapping->split.pp;
     double most_s = -1;
     int slowest = 0;
     for (int i = 0; i < 3; i++) {
         if ((i == 1 && pp < 3) || (i == 2 && pp < 2)) continue;
-        const struct dl_transformer_stage stage = with_shards(tf, mapping, &kinds[i]);
-        if (both_s(&stage) <= most_s) continue;
-        most_s = both_s(&stage);
+        if (both_s(&all->kinds[i]) <= most_s) continue;
+        most_s = both_s(&all->kinds[i]);
         slowest = i;
     }
     return slowest;
+}
+
+static void make_stages(const struct dl_transformer_program *program,
+                        const struct dl_transformer_micro_batch *micro_batch, struct stages *out) {
+    const struct dl_transformer_mapping *mapping = program->mapping;
+    *out = (struct stages){.program = *program};
+    time_kinds(mapping, micro_batch, program->choice, out->kinds);
+    if (dl_transformer_cuts_evenly(mapping)) even_stages(mapping, out->kinds);
+    for (int i = 0; i < 3 && mapping->split.pp > 1; i++)
+        out->kinds[i] = with_exposed(out, out->kinds[i]);
 }
 
 struct dl_transformer_pace
@@ -215,13 +241,12 @@ dl_transformer_pace_of(const struct dl_transformer *tf,
                        const struct dl_transformer_mapping *mapping,
                        const struct dl_transformer_micro_batch *micro_batch,
                        const struct dl_transformer_choice *choice, double message_s, bool least) {
-    struct dl_transformer_stage kinds[3];
-    time_kinds(mapping, micro_batch, choice, kinds);
-    if (dl_transformer_cuts_evenly(mapping)) even_stages(mapping, kinds);
-    struct dl_transformer_pace out = {.slowest = slowest_of(tf, mapping, kinds)};
-    out.stage = kinds[out.slowest];
-    const struct dl_transformer_stage all = with_shards(tf, mapping, &out.stage);
-    out.exposed_s = both_s(&all) - both_s(&out.stage);
+    const struct dl_transformer_program program = {
+        .tf = tf, .mapping = mapping, .choice = choice, .least = least};
+    struct stages all;
+    make_stages(&program, micro_batch, &all);
+    struct dl_transformer_pace out = {.slowest = slowest_of(&all)};
+    out.stage = all.kinds[out.slowest];
     if (mapping->split.pp <= 1) return out;
     if (dl_transformer_cuts_evenly(mapping)) {
         bound_pace(mapping, choice, message_s, &out);
@@ -229,8 +254,7 @@ dl_transformer_pace_of(const struct dl_transformer *tf,
     }
     struct dl_arena scratch = {0};
     struct dl_pipeline_order order =
-        order_of(tf, mapping, choice, kinds,
-                 dl_arena_alloc(&scratch, 3 * (size_t)mapping->split.pp, sizeof(double)));
+        order_of(&all, dl_arena_alloc(&scratch, 3 * (size_t)mapping->split.pp, sizeof(double)));
     run_pipeline(&order, round(choice->micro_batches), message_s, least, &scratch, &out);
     dl_arena_free(&scratch);
     return out;
@@ -238,17 +262,19 @@ dl_transformer_pace_of(const struct dl_transformer *tf,
 
 void dl_transformer_stage_times(const struct dl_transformer_parts *t, struct dl_prediction *out) {
     const int count = (int)t->mapping.split.pp;
-    struct dl_transformer_stage kinds[3];
+    const struct dl_transformer_program program = {
+        .tf = t->tf, .mapping = &t->mapping, .choice = &t->choice};
+    struct stages all;
     if (count <= 1) return;
     struct dl_stage_time *times = dl_arena_alloc(t->arena, (size_t)count, sizeof *times);
-    time_kinds(&t->mapping, &t->micro_batch, &t->choice, kinds);
-    for (int i = 0; i < count; i++) {
-        const struct dl_transformer_stage kernels = stage_at(&t->mapping, kinds, i),
-                                          stage = with_shards(t->tf, &t->mapping, &kernels);
-        times[i] = (struct dl_stage_time){stage.forward_s, stage.backward_s, stage.weights_s};
-    }
+    double *forward_s = dl_arena_alloc(t->arena, 3 * (size_t)count, sizeof *forward_s);
+    make_stages(&program, &t->micro_batch, &all);
+    const struct dl_pipeline_order order = order_of(&all, forward_s);
+    for (int i = 0; i < count; i++)
+        times[i] =
+            (struct dl_stage_time){order.forward_s[i], order.backward_s[i], order.weights_s[i]};
     out->schedule.times = times;
     out->schedule.micro_batches = t->choice.micro_batches;
     out->schedule.message_s = dl_transformer_cuts_evenly(&t->mapping) ? 0 : t->boundary.time_s;
-    out->schedule.blocks = blocks(t->tf, &t->choice);
+    out->schedule.blocks = order.blocks;
 }

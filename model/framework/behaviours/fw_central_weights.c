@@ -42,7 +42,7 @@ static const char *refuse(const struct dl_system *system, const struct dl_plan *
  * copies of one tensor. */
 struct home {
     double way_s_per_byte, apply_s_per_byte, others, issue_s;
-    const char *algorithm, *formula, *push, *pull;
+    const char *algorithm, *formula, *limit, *push, *pull;
 };
 
 static enum dl_code on_host(const struct dl_gradient_sync_request *r, struct home *home,
@@ -55,6 +55,7 @@ static enum dl_code on_host(const struct dl_gradient_sync_request *r, struct hom
                           .apply_s_per_byte = dl_gradient_sync_host_sum_s(r, 1, devices) +
                                               dl_gradient_sync_host_sum_s(r, 1, 2),
                           .formula = "F-COPY-HOST",
+                          .limit = "host-copy",
                           .push = "gradient to host",
                           .pull = "weights from host"};
     if (dl_known(home->way_s_per_byte) && dl_known(home->apply_s_per_byte)) return DL_OK;
@@ -89,6 +90,7 @@ static enum dl_code on_device(const struct dl_gradient_sync_request *r, struct h
                       .issue_s = (devices - 1 - staged) * message_s + staged * staged_s,
                       .apply_s_per_byte = dl_gradient_sync_device_stream_s(r, passes * MIB) / MIB,
                       .formula = "F-COPY-STAR",
+                      .limit = dl_copy_limit(r->system, r->plan->devices_per_node),
                       .push = "gradient to first device",
                       .pull = "weights from first device"};
     return DL_OK;
@@ -102,7 +104,7 @@ static void describe(const struct home *home, struct dl_message *m, double bytes
     m->sigma_log = 0.2;
     m->algorithm = home->algorithm;
     m->formula = home->formula;
-    m->limit = "intra";
+    m->limit = home->limit;
     m->origin = "model";
 }
 

@@ -68,7 +68,7 @@ static enum dl_code synchronize_device(const struct dl_gradient_sync_request *r,
         m->name = "reduce and broadcast";
         m->algorithm = owners.peers > 0 ? "owner GPU per key" : "owner GPU per key, through host";
         m->formula = "F-FW-KVSTORE-DEVICE";
-        m->limit = "intra";
+        m->limit = owners.peers > 0 ? "intra" : "host-copy";
     }
     out->per_layer_wait = out->update_remote = true;
     return DL_OK;
@@ -144,7 +144,7 @@ static enum dl_code synchronize_carried(const struct dl_gradient_sync_request *r
         m->name = "push and pull";
         m->algorithm = "keys on servers";
         m->formula = "F-FW-KVSTORE-SERVER";
-        m->limit = "inter";
+        m->limit = r->plan->nodes > 1 ? "inter" : "host";
     }
     out->bound = "parameter-server";
     return DL_OK;
@@ -225,7 +225,8 @@ static enum dl_code synchronize_server(const struct dl_gradient_sync_request *r,
         m->name = "push and pull";
         m->algorithm = "keys on servers";
         m->formula = "F-FW-KVSTORE-SERVER";
-        m->limit = r->plan->nodes > 1 ? "inter" : "intra";
+        const bool copies = 2 * way.copy_s * bytes > sent_s - start_s + end_s - asked_s;
+        m->limit = copies ? "host-copy" : r->plan->nodes > 1 ? "inter" : "host";
     }
     out->per_layer_wait = out->update_remote = true;
     out->bound = "parameter-server";

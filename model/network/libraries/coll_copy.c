@@ -11,10 +11,11 @@ static const double COPY_S = 10e-6;
 struct paths {
     double pair_bytes_per_s, out_bytes_per_s, host_bytes_per_s;
     double link_bytes_per_s; /* of one link, where the file has edges; NAN: it has none */
+    const char *limit;       /* as dl_collective_time names it */
 };
 
 static bool paths_of(const struct dl_system *system, int64_t devices, struct paths *out) {
-    struct paths paths = {NAN, NAN, NAN, NAN};
+    struct paths paths = {NAN, NAN, NAN, NAN, "host-copy"};
     if (system->has_host) paths.host_bytes_per_s = system->host.copy_bandwidth_bytes_per_s;
     struct dl_collective_request request = {
         .op = DL_COLL_ALL_REDUCE, .library = DL_LIB_NCCL, .nodes = 1, .ranks_per_node = devices};
@@ -22,6 +23,7 @@ static bool paths_of(const struct dl_system *system, int64_t devices, struct pat
     if (system->has_intra && dl_nccl_graph_build(system, &request, &graph, NULL) == DL_OK) {
         double widest = fmax(graph.channels * graph.ring_bytes_per_s,
                              graph.tree_channels * graph.tree_bytes_per_s);
+        paths.limit = graph.inside_limit;
         /* behind a switch or on a bus a pair gets all of it */
         paths.out_bytes_per_s = paths.pair_bytes_per_s = widest;
         if (dl_path_has_edges(system) && graph.nvlink)
@@ -43,6 +45,11 @@ static double sum_s_per_byte(const struct dl_system *system) {
     if (device == NULL || isnan(device->memory_bandwidth_bytes_per_s)) return 0.0;
     double efficiency = isnan(device->memory_efficiency) ? 1.0 : device->memory_efficiency;
     return 3.0 / (device->memory_bandwidth_bytes_per_s * efficiency);
+}
+
+const char *dl_copy_limit(const struct dl_system *system, int64_t devices) {
+    struct paths paths;
+    return paths_of(system, devices, &paths) ? paths.limit : "host-copy";
 }
 
 bool dl_copy_host_cost(const struct dl_system *system, int64_t devices, double bytes,
@@ -229,7 +236,8 @@ static enum dl_code copy_time(const struct dl_system *system,
                        system->name != NULL ? system->name : "?");
     dl_coll_set(out, cost);
     out->algorithm = algorithms[at].name, out->formula = algorithms[at].formula,
-    out->limit = "intra", out->sigma_log = DL_COLL_UNCHECKED_SIGMA_LOG;
+    out->limit = pattern->cost == dl_copy_host_cost ? "host-copy" : dl_copy_limit(system, devices);
+    out->sigma_log = DL_COLL_UNCHECKED_SIGMA_LOG;
     return DL_OK;
 }
 

@@ -39,4 +39,7 @@ bool dl_copy_ring_cost(const struct dl_system *system, int64_t devices, double b
 bool dl_copy_hierarchical_cost(const struct dl_system *system, int64_t devices, double bytes,
                                struct dl_cost_parts *out);
 
+/* What limits copies between these devices: "intra" or "host-copy". */
+const char *dl_copy_limit(const struct dl_system *system, int64_t devices);
+
 #endif

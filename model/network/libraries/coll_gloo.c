@@ -47,6 +47,13 @@ static struct dl_cost_parts level_cost(double (*time_s)(const struct dl_hockney 
     return (struct dl_cost_parts){latency_s, all_s - latency_s, 2.0 * dl_ceil_log2(links->ranks)};
 }
 
+static struct dl_cost_parts all_reduce_cost(const struct dl_coll_links *links, double bytes,
+                                            const void *context) {
+    const int algorithm = *(const int *)context;
+    if (algorithm == RING) return ring_cost(links, bytes);
+    return level_cost(algorithm == BCUBE ? bcube_s : halving_doubling_s, links, bytes);
+}
+
 static enum dl_code gloo_time(const struct dl_system *system,
                               const struct dl_collective_request *request,
                               struct dl_collective_time *out, struct dl_err *err) {
@@ -62,13 +69,10 @@ static enum dl_code gloo_time(const struct dl_system *system,
                        request->algorithm);
     const double ranks = (double)request->nodes * (double)request->ranks_per_node;
     DL_TRY(dl_coll_links(system, request, request->bytes / ranks, &links, err));
-    dl_coll_set(out, algorithm == RING
-                         ? ring_cost(&links, request->bytes)
-                         : level_cost(algorithm == BCUBE ? bcube_s : halving_doubling_s, &links,
-                                      request->bytes));
+    dl_coll_set(out, all_reduce_cost(&links, request->bytes, &algorithm));
     out->algorithm = algorithms[algorithm].name, out->formula = algorithms[algorithm].formula;
     out->sigma_log = DL_COLL_UNCHECKED_SIGMA_LOG;
-    out->limit = request->nodes > 1 ? "inter" : "intra";
+    out->limit = dl_coll_links_limit(&links, all_reduce_cost, request->bytes, &algorithm);
     return DL_OK;
 }
 

@@ -35,7 +35,10 @@ static enum dl_code grpc_time(const struct dl_system *system,
                                        2.0 * (ranks - 1.0) * chunks, true));
     out->algorithm = algorithms[0].name, out->formula = algorithms[0].formula,
     out->sigma_log = DL_COLL_UNCHECKED_SIGMA_LOG;
-    out->limit = request->nodes > 1 ? "inter" : "intra";
+    const bool network = links.inter.beta_s_per_byte >= links.intra.beta_s_per_byte;
+    out->limit = link.beta_s_per_byte <= 1.0 / STREAM_BYTES_PER_S ? "host"
+                 : network                                        ? "inter"
+                                                                  : links.inside_limit;
     return DL_OK;
 }
 

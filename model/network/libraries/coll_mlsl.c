@@ -29,16 +29,16 @@ static enum dl_code mlsl_time(const struct dl_system *system,
     double out_bytes = request->bytes * (links.nodes - 1.0) / links.nodes;
     double step_s = request->bytes > STEP_BYTES ? STEP_S : 0.0;
     /* The progress threads add while the adapter moves the next part: the sums are hidden. */
+    const double in_s = 2.0 * in_bytes * links.intra.beta_s_per_byte,
+                 out_s = 2.0 * out_bytes * links.inter.beta_s_per_byte * links.bisection;
     struct dl_cost_parts cost = {in_steps * links.intra.alpha_s +
                                      out_steps * (links.inter.alpha_s + ENDPOINT_S) + step_s,
-                                 2.0 * (in_bytes * links.intra.beta_s_per_byte +
-                                        out_bytes * links.inter.beta_s_per_byte * links.bisection),
-                                 in_steps + out_steps};
+                                 in_s + out_s, in_steps + out_steps};
     dl_coll_set(out, cost);
     out->protocol = request->bytes > STEP_BYTES ? "long" : "short";
     out->algorithm = algorithms[0].name, out->formula = algorithms[0].formula;
     out->sigma_log = 0.25; /* 35 published rows: median / 0.6745 = 0.23, 90 % / 1.645 = 0.25 */
-    out->limit = request->nodes > 1 ? "inter" : "intra";
+    out->limit = in_s > out_s ? links.inside_limit : "inter";
     return DL_OK;
 }
 

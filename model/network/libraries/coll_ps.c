@@ -113,7 +113,7 @@ static enum dl_code pslite_time(const struct dl_system *system,
     dl_coll_set(out, cost);
     out->algorithm = algorithms[0].name, out->formula = algorithms[0].formula,
     out->sigma_log = DL_COLL_UNCHECKED_SIGMA_LOG;
-    out->limit = request->nodes > 1 ? "inter" : "intra";
+    out->limit = request->nodes > 1 ? "inter" : "host";
     return DL_OK;
 }
 

@@ -215,6 +215,16 @@ static struct dl_cost_parts cost_without_falls(enum dl_mpi_kind kind,
     return cost;
 }
 
+struct reduction {
+    enum dl_mpi_kind kind;
+    enum dl_mpi_algorithm algorithm;
+};
+static struct dl_cost_parts reduction_cost(const struct dl_coll_links *links, double bytes,
+                                           const void *context) {
+    const struct reduction *r = context;
+    return dl_mpi_all_reduce_cost(r->kind, r->algorithm, links, bytes);
+}
+
 static enum dl_code all_reduce(const struct dl_system *system,
                                const struct dl_collective_request *request,
                                struct dl_collective_time *out, struct dl_err *err) {
@@ -255,6 +265,8 @@ static enum dl_code all_reduce(const struct dl_system *system,
     dl_coll_set(out, cost);
     out->algorithm = dl_mpi_algorithms[algorithm].name,
     out->formula = dl_mpi_algorithms[algorithm].formula;
+    const struct reduction chosen = {kind, algorithm};
+    out->limit = dl_coll_links_limit(&links, reduction_cost, request->bytes, &chosen);
     /* the rules take trees at smaller and larger sizes */
     if (broadcast == DL_MPI_LINEAR) out->protocol = "linear broadcast";
     return DL_OK;
@@ -267,6 +279,16 @@ static struct dl_cost_parts near_cost(enum dl_collective_op op, const struct dl_
     double count = op == DL_COLL_P2P ? 1.0 : fmin(2.0, links->ranks - 1.0);
     return (struct dl_cost_parts){count * link->alpha_s, count * bytes * link->beta_s_per_byte,
                                   count};
+}
+
+struct operation {
+    enum dl_collective_op op;
+    struct dl_mpi_choice choice;
+};
+static struct dl_cost_parts operation_cost(const struct dl_coll_links *links, double bytes,
+                                           const void *context) {
+    const struct operation *o = context;
+    return dl_mpi_other_cost(o->op, &o->choice, links, bytes);
 }
 
 /* Operations other than all-reduce. As in all_reduce(), the time does not fall where the rules
@@ -283,6 +305,7 @@ static enum dl_code others(const struct dl_system *system,
             &dl_mpi_algorithms[request->op == DL_COLL_P2P ? DL_MPI_DIRECT : DL_MPI_NEIGHBOURS];
         dl_coll_set(out, near_cost(request->op, &links, request->bytes));
         out->algorithm = row->name, out->formula = row->formula;
+        out->limit = links.nodes > 1.0 ? "inter" : links.inside_limit;
         return DL_OK;
     }
     struct dl_mpi_choice choice =
@@ -298,7 +321,9 @@ static enum dl_code others(const struct dl_system *system,
     const struct dl_collective_algorithm *row =
         &dl_mpi_algorithms[DL_MPI_FIRST_OTHER + choice.algorithm];
     out->algorithm = row->name, out->formula = row->formula;
-    struct dl_cost_parts cost = dl_mpi_other_cost(request->op, &choice, &links, request->bytes);
+    const struct operation chosen = {request->op, choice};
+    struct dl_cost_parts cost = operation_cost(&links, request->bytes, &chosen);
+    out->limit = dl_coll_links_limit(&links, operation_cost, request->bytes, &chosen);
     for (int guard = 0; choice.below_bytes > 0.0 && guard < SWITCHES && !request->allow_decreasing;
          guard++) {
         const double at = choice.below_bytes * (1.0 - 1e-12);
@@ -316,10 +341,8 @@ enum dl_code dl_mpi_time(const struct dl_system *system,
                          struct dl_collective_time *out, struct dl_err *err) {
     /* 247 published rows, as in nccl_time.c: median / 0.6745 = 0.34 to 0.43, 90 % / 1.645 = 0.25 */
     out->sigma_log = 0.35;
-    DL_TRY(request->op == DL_COLL_ALL_REDUCE ? all_reduce(system, request, out, err)
-                                             : others(system, request, out, err));
-    out->limit = request->nodes > 1 ? "inter" : "intra";
-    return DL_OK;
+    return request->op == DL_COLL_ALL_REDUCE ? all_reduce(system, request, out, err)
+                                             : others(system, request, out, err);
 }
 
 enum dl_code dl_mpi_plain_time(const struct dl_system *system,

@@ -80,7 +80,9 @@ struct dl_nccl_graph {
     bool amd_host;      /* an AMD CPU */
     bool ll128;         /* LL128 is safe on all paths */
     bool nvls, collnet; /* reduction in the NVSwitch; in-network reduction (SHARP) */
-    const char *limit;  /* link that limits rings, as in dl_collective_time */
+    /* link that limits rings, trees, messages inside a node, those that leave it: as in
+     * dl_collective_time */
+    const char *limit, *tree_limit, *inside_limit, *outside_limit;
 };
 
 /* The graph of a caller's last rank set, with everything that it depends on. */

@@ -145,10 +145,12 @@ static enum dl_code between(const struct dl_path *path, int number,
     channels = fmax(channels, asked);
     const double flows =
         of_flows(&adapter, number, number < SEARCHES ? fmax(path->rail_count, asked) : channels);
-    graph->limit = flows < total ? "inter" : limits[share.limit];
+    graph->outside_limit = graph->limit = graph->tree_limit =
+        flows < total ? "inter" : limits[share.limit];
     total = fmin(total, flows);
-    if (several && inside->ring_bytes_per_s < total) graph->limit = "intra";
+    if (several && inside->ring_bytes_per_s < total) graph->limit = graph->inside_limit;
     const double crossing = path->nodes <= 2.0 ? 2.0 * total : total;
+    if (several && inside->tree_bytes_per_s < crossing) graph->tree_limit = graph->inside_limit;
     graph->channels = graph->tree_channels = channels;
     graph->ring_bytes_per_s = (several ? fmin(inside->ring_bytes_per_s, total) : total) / channels;
     graph->tree_bytes_per_s =
@@ -182,7 +184,7 @@ static enum dl_code find_inside(const struct dl_path *path, enum dl_nccl_generat
 enum dl_code dl_nccl_graph_build(const struct dl_system *system,
                                  const struct dl_collective_request *request,
                                  struct dl_nccl_graph *out, struct dl_err *err) {
-    struct dl_path_rings inside = {1.0, 1.0, HUGE_VAL, HUGE_VAL, 0.0, false};
+    struct dl_path_rings inside = {1.0, 1.0, HUGE_VAL, HUGE_VAL, 0.0, false, false};
     struct dl_nccl_known scratch;
     struct dl_path path;
     const struct dl_nccl_known *known = known_of(system, &scratch);
@@ -198,7 +200,9 @@ enum dl_code dl_nccl_graph_build(const struct dl_system *system,
     out->amd_host = known->amd_host;
     out->ll128 = !known->before_volta && (inside.device_links || request->ranks_per_node == 1);
     out->nvls = generation >= DL_NCCL_HOPPER && kind == DL_PATH_NVSWITCH;
-    out->collnet = false, out->limit = "intra";
+    out->collnet = false;
+    out->limit = out->tree_limit = out->inside_limit = out->outside_limit =
+        inside.copies ? "host-copy" : "intra";
     out->attained = NULL;
     if (inside.device_links && !known->before_volta)
         out->attained =

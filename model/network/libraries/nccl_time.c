@@ -65,7 +65,7 @@ static void sends(const struct dl_nccl_version *row, const struct dl_nccl_graph 
     if (graph->attained != NULL && graph->attained->sends_us > 0.0 && graph->nodes <= 1.0)
         attained_sends(graph->attained, t, inside_s, &cost, &out->protocol);
     dl_coll_set(out, cost);
-    out->limit = outside_s > inside_s ? "inter" : "intra";
+    out->limit = outside_s > inside_s ? graph->outside_limit : graph->inside_limit;
 }
 
 static enum dl_code sends_time(const struct dl_system *system,
@@ -201,7 +201,7 @@ static enum dl_code chosen_time(const struct dl_system *system,
     out->protocol = dl_nccl_protocol_names[protocol];
     out->formula = dl_nccl_algorithms[algorithm].formula;
     out->channels = graph->channels; /* of trees as well: dl_nccl_graph_build() has as many */
-    out->limit = graph->limit;
+    out->limit = algorithm == DL_NCCL_TREE ? graph->tree_limit : graph->limit;
     return DL_OK;
 }
 

@@ -87,9 +87,19 @@ static struct dl_cost_parts host_cost(int algorithm, enum dl_collective_op op,
     }
 }
 
+struct chosen {
+    int algorithm;
+    enum dl_collective_op op;
+};
+static struct dl_cost_parts chosen_cost(const struct dl_coll_links *links, double bytes,
+                                        const void *context) {
+    const struct chosen *c = context;
+    return host_cost(c->algorithm, c->op, links, bytes);
+}
+
 static enum dl_code on_host(const struct dl_system *system,
                             const struct dl_collective_request *request, int *algorithm,
-                            struct dl_cost_parts *out, struct dl_err *err) {
+                            struct dl_cost_parts *out, const char **limit, struct dl_err *err) {
     const double ranks = (double)request->nodes * (double)request->ranks_per_node;
     struct dl_coll_links links;
     double below_bytes = 0.0;
@@ -98,7 +108,9 @@ static enum dl_code on_host(const struct dl_system *system,
     const bool blocks = *algorithm == RING || *algorithm == NREDUCE;
     DL_TRY(dl_coll_links(system, request, blocks ? request->bytes / ranks : request->bytes, &links,
                          err));
-    *out = host_cost(*algorithm, request->op, &links, request->bytes);
+    const struct chosen chosen = {*algorithm, request->op};
+    *out = chosen_cost(&links, request->bytes, &chosen);
+    *limit = dl_coll_links_limit(&links, chosen_cost, request->bytes, &chosen);
     /* A prediction does not fall where the rules switch. */
     while (below_bytes > 0.0 && !request->allow_decreasing) {
         const double at_bytes = below_bytes;
@@ -114,7 +126,7 @@ static enum dl_code on_host(const struct dl_system *system,
  */
 static enum dl_code on_gpus(const struct dl_system *system,
                             const struct dl_collective_request *request, struct dl_cost_parts *out,
-                            struct dl_err *err) {
+                            const char **limit, struct dl_err *err) {
     const bool whole = request->op == DL_COLL_BROADCAST;
     const double half = request->op == DL_COLL_ALL_REDUCE || whole ? 1.0 : 0.5,
                  shard_bytes = request->bytes / (whole ? 1.0 : (double)request->ranks_per_node);
@@ -140,6 +152,10 @@ static enum dl_code on_gpus(const struct dl_system *system,
         copies = sum_of(copies, copies);
     }
     *out = sum_of(inside, sum_of(copies, ring));
+    *limit = ring.bandwidth_s > fmax(inside.bandwidth_s, copies.bandwidth_s) ? "inter"
+             : copies.bandwidth_s > inside.bandwidth_s
+                 ? "host-copy"
+                 : dl_copy_limit(system, request->ranks_per_node);
     out->latency_s *= half, out->bandwidth_s *= half, out->steps *= half;
     return DL_OK;
 }
@@ -164,13 +180,12 @@ static enum dl_code oneccl_time(const struct dl_system *system,
     }
     struct dl_cost_parts cost = {0.0, 0.0, 0.0};
     if (algorithm == TOPO)
-        DL_TRY(on_gpus(system, request, &cost, err));
+        DL_TRY(on_gpus(system, request, &cost, &out->limit, err));
     else
-        DL_TRY(on_host(system, request, &algorithm, &cost, err));
+        DL_TRY(on_host(system, request, &algorithm, &cost, &out->limit, err));
     dl_coll_set(out, cost);
     out->algorithm = algorithms[algorithm].name, out->formula = algorithms[algorithm].formula;
     out->sigma_log = DL_COLL_UNCHECKED_SIGMA_LOG;
-    out->limit = request->nodes > 1 ? "inter" : "intra";
     return DL_OK;
 }
 

@@ -1,0 +1,432 @@
+/* transformer_program.c - see transformer_program.h.
+ *
+ * F-TRANSFORMER-SHARD. Collectives of data parallelism run in one lane, first in, first out, behind
+ * kernels, or device and host wait for each.
+ *   Sums once an iteration (stages 0 and 1; stage 2: in each micro-batch): k buckets of equal size.
+ * Each is ready when the backward pass has come through its parameters; what comes before the
+ * layers is last. The update, or the next micro-batch, waits for the last of them.
+ *   Parameters after the update (stages 1 and 2): all, or k buckets behind the next forward pass,
+ * which waits for each where its parameters begin.
+ *   Stage 3 gathers each layer before its forward pass, while the layer before it computes, and
+ * again before its backward pass, but the last one, which is still there; its gradients are reduced
+ * after the latter. What is not of the body (the root) is gathered before everything and reduced
+ * last. Sources: kernels-of-frameworks, torchtitan-compile (the last layer).
+ *   An interleaved pipeline comes through the v parts of a stage p passes apart.
+ *   The bound (F-FW-IDEAL) moves what it sends in pieces of any size behind all kernels.
+ */
+#include "model/engine/transformer/transformer_program.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/engine/transformer/transformer_internal.h"
+
+enum lane { COMPUTE, DATA, LANES };
+enum message { ROOT_GATHER, ROOT_REDUCE, UNIT_GATHER, UNIT_REDUCE, UNIT_ACROSS, MESSAGES };
+enum { ROOM = 640 }; /* tasks; more take memory from the heap */
+
+struct program {
+    const struct dl_transformer_program *in;
+    bool behind, fluid; /* collectives behind kernels; in pieces of any size */
+    double parts;       /* of the stage, between which other micro-batches pass */
+    struct dl_arena scratch;
+    struct dl_run run;
+    struct dl_instant lanes[LANES];
+    struct dl_task room[ROOM];
+    struct dl_message messages[MESSAGES];
+    struct dl_exposure exposed;
+};
+
+double dl_transformer_pass_s(const struct dl_transformer_stage *stage, enum dl_direction way) {
+    double sum_s = 0;
+    for (int p = 0; p < DL_TRANSFORMER_PARTS; p++)
+        sum_s += (p == DL_TRANSFORMER_BODY ? stage->layers : 1) * stage->seconds[p][way];
+    return sum_s;
+}
+
+double dl_transformer_weights_s(const struct dl_transformer_stage *stage) {
+    double sum_s = 0;
+    for (int p = 0; p < DL_TRANSFORMER_PARTS; p++)
+        sum_s += (p == DL_TRANSFORMER_BODY ? stage->layers : 1) * stage->weights_s[p];
+    return sum_s;
+}
+
+static struct dl_message message_of(const struct dl_collective_time *t, const char *name) {
+    return (struct dl_message){.name = name,
+                               .duration_s = t->time_s,
+                               .latency_s = t->latency_s,
+                               .bandwidth_s = t->bandwidth_s,
+                               .sigma_log = t->sigma_log,
+                               .limit = t->limit};
+}
+
+static void begin(struct program *p, const struct dl_transformer_program *in, double parts) {
+    const struct dl_transformer_mapping *mapping = in->mapping;
+    const struct dl_collective_time *across = &mapping->unit_across;
+    struct dl_collective_time inside = mapping->unit_reduce;
+    inside.time_s -= across->time_s;
+    inside.latency_s -= across->latency_s;
+    inside.bandwidth_s -= across->bandwidth_s;
+    if (across->time_s > 0) inside.limit = mapping->unit_gather.limit;
+    p->in = in;
+    p->behind = mapping->bound || dl_transformer_reduces_behind(in->tf, mapping->shard);
+    p->fluid = (mapping->bound || in->least) && p->behind;
+    p->parts = parts;
+    p->scratch = (struct dl_arena){0};
+    p->exposed = (struct dl_exposure){0};
+    p->messages[ROOT_GATHER] = message_of(&mapping->gather, "all-gather");
+    p->messages[ROOT_REDUCE] =
+        message_of(&mapping->reduce, mapping->shard > 0 ? "reduce-scatter" : "all-reduce");
+    p->messages[UNIT_GATHER] = message_of(&mapping->unit_gather, "all-gather");
+    p->messages[UNIT_REDUCE] = message_of(&inside, "reduce-scatter");
+    p->messages[UNIT_ACROSS] = message_of(across, "all-reduce");
+    dl_run_begin_in(&p->run, p->lanes, LANES, p->room, ROOM, &p->scratch);
+}
+
+static void finish(struct program *p) { dl_arena_free(&p->scratch); }
+
+static struct dl_instant now(const struct program *p) { return p->lanes[COMPUTE]; }
+
+/* The compute lane waits; what the lane of collectives does meanwhile shows. */
+static void wait_for(struct program *p, struct dl_instant until) {
+    const double free_s = now(p).s;
+    double at_s = until.s;
+    if (!(at_s > free_s)) return;
+    p->exposed.s += at_s - free_s;
+    for (int t = until.task; t >= 0 && at_s > free_s; t--) {
+        const struct dl_task *task = &p->run.tasks[t];
+        if (task->kind != DL_TASK_MESSAGE || !(task->end_s > task->start_s)) continue;
+        const struct dl_message *message = task->of;
+        const double shown_s = fmin(at_s, task->end_s) - fmax(task->start_s, free_s);
+        dl_resource_message(message, shown_s, false, &p->exposed.comm);
+        p->exposed.error_s += shown_s * message->sigma_log;
+        at_s = task->start_s;
+    }
+    dl_run_hold(&p->run, COMPUTE, until);
+}
+
+static struct dl_instant compute_as(struct program *p, double seconds,
+                                    const struct dl_resource_use *use) {
+    return dl_run_add(&p->run, COMPUTE, now(p), seconds, DL_TASK_SHARES, use);
+}
+
+static struct dl_instant compute(struct program *p, int part, enum dl_direction way, double times) {
+    const struct dl_transformer_program *in = p->in;
+    return compute_as(p, times * in->stage->seconds[part][way],
+                      in->uses != NULL ? &in->uses->of[part][way] : NULL);
+}
+
+static struct dl_instant start_of(const struct program *p, struct dl_instant end) {
+    return (struct dl_instant){p->run.tasks[end.task].start_s, end.task};
+}
+
+/* `times` messages as one task. */
+static struct dl_instant send(struct program *p, enum message which, struct dl_instant ready,
+                              double times) {
+    const struct dl_message *m = &p->messages[which];
+    const struct dl_instant from = p->behind ? ready : now(p),
+                            end = dl_run_add(&p->run, DATA, from, times * m->duration_s,
+                                             DL_TASK_MESSAGE, m);
+    if (!p->behind) wait_for(p, end);
+    return end;
+}
+
+static void join(struct program *p) { wait_for(p, p->lanes[DATA]); }
+
+/* What a stage computes in one direction, in forward order: what comes before the layers, the
+ * layers of each part, between the parts the passes of other micro-batches, the head. */
+struct unit {
+    double elements, seconds;
+    const struct dl_resource_use *use;
+};
+
+static int unit_count(const struct program *p) { return 2 * (int)p->parts + 1; }
+
+static struct unit unit_at(const struct program *p, enum dl_direction way, int index) {
+    const struct dl_transformer_program *in = p->in;
+    const struct dl_transformer_stage *stage = in->stage;
+    const int last = unit_count(p) - 1, part = index == 0      ? DL_TRANSFORMER_BEFORE
+                                               : index == last ? DL_TRANSFORMER_AFTER
+                                                               : DL_TRANSFORMER_BODY;
+    const bool fills = part == DL_TRANSFORMER_BODY && index % 2 == 0;
+    const double times = part == DL_TRANSFORMER_BODY ? stage->layers / p->parts : 1;
+    struct unit out = {.seconds = times * stage->seconds[part][way],
+                       .use = in->uses != NULL ? &in->uses->of[part][way] : NULL};
+    if (fills)
+        out.seconds =
+            ((double)in->mapping->split.pp - 1) * dl_transformer_pass_s(stage, way) / p->parts;
+    else if (stage->has[part])
+        out.elements = times * in->mapping->unit_elements[part];
+    return out;
+}
+
+static double elements_of(const struct program *p) {
+    double sum = 0;
+    for (int i = 0; i < unit_count(p); i++) sum += unit_at(p, DL_FORWARDS, i).elements;
+    return sum;
+}
+
+static void compute_units(struct program *p, enum dl_direction way) {
+    for (int i = 0; i < unit_count(p); i++) {
+        const struct unit u = unit_at(p, way, way == DL_FORWARDS ? i : unit_count(p) - 1 - i);
+        if (u.seconds > 0) compute_as(p, u.seconds, u.use);
+    }
+}
+
+/* A forward pass that waits for each bucket of parameters where these begin. */
+static void forward_with_buckets(struct program *p) {
+    const double buckets = p->in->mapping->buckets, all = elements_of(p), each = all / buckets;
+    const struct dl_instant from = now(p);
+    const int first = p->run.count;
+    double at = 0;
+    int awaited = 0;
+    for (int i = 0; i < (int)buckets; i++) send(p, ROOT_GATHER, from, 1 / buckets);
+    for (int i = 0; i < unit_count(p); i++) {
+        const struct unit u = unit_at(p, DL_FORWARDS, i);
+        double left = u.elements;
+        while (left > 1e-9 * all && awaited < (int)buckets) {
+            if (at >= awaited * each - 1e-9 * all) {
+                const int task = first + awaited++;
+                wait_for(p, (struct dl_instant){p->run.tasks[task].end_s, task});
+                continue;
+            }
+            const double piece = fmin(left, awaited * each - at);
+            compute_as(p, u.seconds * piece / u.elements, u.use);
+            at += piece;
+            left -= piece;
+        }
+        compute_as(p, u.elements > 0 ? u.seconds * left / u.elements : u.seconds, u.use);
+        at += left;
+    }
+    if (!(all > 0)) join(p);
+}
+
+/* A backward pass, and its gradients, each bucket when it is complete. */
+static void backward_with_buckets(struct program *p) {
+    const double buckets = p->behind ? p->in->mapping->buckets : 1, all = elements_of(p);
+    double at = 0;
+    int sent = 0;
+    for (int i = unit_count(p) - 1; i >= 0; i--) {
+        const struct unit u = unit_at(p, DL_BACKWARDS, i);
+        const struct dl_instant end = compute_as(p, u.seconds, u.use);
+        while (u.elements > 0 && sent + 1 < (int)buckets &&
+               at + u.elements >= (sent + 1) * all / buckets) {
+            const double share = ((sent + 1) * all / buckets - at) / u.elements;
+            send(p, ROOT_REDUCE, (struct dl_instant){end.s - (1 - share) * u.seconds, end.task},
+                 1 / buckets);
+            sent++;
+        }
+        at += u.elements;
+    }
+    send(p, ROOT_REDUCE, now(p), 1 - sent / buckets);
+    join(p);
+}
+
+/* The same with no wait but for the last piece, `last_frac` of all. */
+static void backward_in_pieces(struct program *p, double last_frac) {
+    send(p, ROOT_REDUCE, now(p), 1 - last_frac);
+    compute_units(p, DL_BACKWARDS);
+    send(p, ROOT_REDUCE, now(p), last_frac);
+    join(p);
+}
+
+static void reduce_behind(struct program *p) {
+    if (!p->fluid)
+        backward_with_buckets(p);
+    else
+        backward_in_pieces(p, p->in->mapping->bound ? 0 : 1 / p->in->mapping->buckets);
+}
+
+static void gather_layers(struct program *p) {
+    const struct dl_transformer_stage *stage = p->in->stage;
+    const struct dl_instant begin = now(p), root = send(p, ROOT_GATHER, begin, 1);
+    if (p->fluid) {
+        send(p, UNIT_GATHER, begin, stage->layers);
+        compute_units(p, DL_FORWARDS);
+        join(p);
+        return;
+    }
+    wait_for(p, root);
+    struct dl_instant from = start_of(p, compute(p, DL_TRANSFORMER_BEFORE, DL_FORWARDS, 1));
+    for (double left = stage->layers; left > 0; left--) {
+        const double times = fmin(left, 1);
+        wait_for(p, send(p, UNIT_GATHER, from, times));
+        from = start_of(p, compute(p, DL_TRANSFORMER_BODY, DL_FORWARDS, times));
+    }
+    compute(p, DL_TRANSFORMER_AFTER, DL_FORWARDS, 1);
+}
+
+static void reduce_layers(struct program *p) {
+    const struct dl_transformer_stage *stage = p->in->stage;
+    const struct dl_instant begin = now(p);
+    if (p->fluid) {
+        send(p, UNIT_GATHER, begin, fmax(0, stage->layers - 1));
+        send(p, UNIT_REDUCE, begin, stage->layers);
+        send(p, UNIT_ACROSS, begin, stage->layers);
+        send(p, ROOT_REDUCE, begin, 1);
+        compute_units(p, DL_BACKWARDS);
+        join(p);
+        return;
+    }
+    struct dl_instant gathered = compute(p, DL_TRANSFORMER_AFTER, DL_BACKWARDS, 1);
+    for (double left = stage->layers; left > 0; left--) {
+        const double times = fmin(left, 1);
+        wait_for(p, gathered);
+        const struct dl_instant end = compute(p, DL_TRANSFORMER_BODY, DL_BACKWARDS, times);
+        if (left > 1) gathered = send(p, UNIT_GATHER, start_of(p, end), fmin(left - 1, 1));
+        send(p, UNIT_REDUCE, end, times);
+        if (p->messages[UNIT_ACROSS].duration_s > 0) send(p, UNIT_ACROSS, end, times);
+    }
+    compute(p, DL_TRANSFORMER_BEFORE, DL_BACKWARDS, 1);
+    send(p, ROOT_REDUCE, now(p), 1);
+    join(p);
+}
+
+/* One micro-batch both ways, where each synchronizes. */
+static void run_pass(struct program *p, enum dl_direction way) {
+    const int shard = p->in->mapping->shard;
+    if (shard == 3 && way == DL_FORWARDS)
+        gather_layers(p);
+    else if (shard == 3)
+        reduce_layers(p);
+    else if (way == DL_BACKWARDS)
+        reduce_behind(p);
+    else
+        compute_units(p, way);
+}
+
+static bool synchronizes_each(const struct dl_transformer_mapping *mapping) {
+    return mapping->replicas > 1 && mapping->shard >= 2;
+}
+
+void dl_transformer_run_passes(const struct dl_transformer_program *in,
+                               struct dl_transformer_stage *stage) {
+    struct program p;
+    stage->exposed_s[DL_FORWARDS] = stage->exposed_s[DL_BACKWARDS] = 0;
+    if (!synchronizes_each(in->mapping)) return;
+    begin(&p, in, 1);
+    run_pass(&p, DL_FORWARDS);
+    stage->exposed_s[DL_FORWARDS] = p.exposed.s;
+    run_pass(&p, DL_BACKWARDS);
+    stage->exposed_s[DL_BACKWARDS] = p.exposed.s - stage->exposed_s[DL_FORWARDS];
+    finish(&p);
+}
+
+/* Kernels of an iteration but for those of `times` passes that are tasks. */
+struct rest {
+    double seconds;
+    struct dl_resource_use use;
+};
+
+static void add_rest(const struct dl_transformer_program *in, enum dl_direction way, double times,
+                     struct rest *out) {
+    out->seconds += times * dl_transformer_pass_s(in->stage, way);
+    for (int p = 0; p < DL_TRANSFORMER_PARTS && in->uses != NULL; p++)
+        dl_resource_share(&in->uses->of[p][way],
+                          times * (p == DL_TRANSFORMER_BODY ? in->stage->layers : 1) *
+                              in->stage->seconds[p][way],
+                          DL_ON_ARITHMETIC, &out->use);
+}
+
+/* But for rounding errors. */
+static void compute_rest(struct program *p, const struct rest *rest) {
+    const double pass_s = dl_transformer_pass_s(p->in->stage, DL_BACKWARDS);
+    if (rest->seconds > 1e-9 * pass_s) compute_as(p, rest->seconds, &rest->use);
+}
+
+/* F-FW-IDEAL: sums and the parameters that they update move behind the backward pass and the next
+ * forward pass; what comes before the layers is ready last and wanted first. */
+static void run_bound(struct program *p, const struct rest *rest) {
+    const double last = p->in->mapping->last_frac;
+    const bool gathers = p->in->mapping->shard == 1;
+    compute_rest(p, rest);
+    send(p, ROOT_REDUCE, now(p), 1 - last);
+    if (gathers) send(p, ROOT_GATHER, now(p), 1 - last);
+    compute_units(p, DL_BACKWARDS);
+    compute_units(p, DL_FORWARDS);
+    send(p, ROOT_REDUCE, now(p), last);
+    if (gathers) send(p, ROOT_GATHER, now(p), last);
+    join(p);
+}
+
+/* Parameters after the update. */
+static void gather_behind(struct program *p) {
+    const struct dl_transformer *tf = p->in->tf;
+    const struct dl_transformer_mapping *mapping = p->in->mapping;
+    const bool overlaps = mapping->bound || (tf->framework->transformer.overlaps_gather &&
+                                             !tf->input.blocking_launches),
+               behind = p->behind;
+    const double first = mapping->bound ? 0 : 1 / mapping->buckets;
+    p->behind = overlaps;
+    if (!overlaps) {
+        send(p, ROOT_GATHER, now(p), 1);
+        compute_units(p, DL_FORWARDS);
+    } else if (mapping->bound || p->in->least) {
+        wait_for(p, send(p, ROOT_GATHER, now(p), first));
+        send(p, ROOT_GATHER, now(p), 1 - first);
+        compute_units(p, DL_FORWARDS);
+        join(p);
+    } else {
+        forward_with_buckets(p);
+    }
+    p->behind = behind;
+}
+
+/* What is done once an iteration, around the rest of its work. */
+static void run_once(const struct dl_transformer_program *in, struct rest *rest,
+                     struct dl_transformer_run *out) {
+    const struct dl_transformer_mapping *mapping = in->mapping;
+    const struct dl_transformer_choice *choice = in->choice;
+    struct program p;
+    begin(&p, in, dl_schedule_parts(choice->schedule, (double)choice->virtual_stages));
+    const double window = (1 + (p.parts - 1) * (double)mapping->split.pp) / p.parts;
+    const bool gathers = mapping->shard > 0, sums = mapping->shard <= 1;
+    const bool bound = mapping->bound && sums;
+    if (gathers || bound) add_rest(in, DL_FORWARDS, -window, rest);
+    if (sums) add_rest(in, DL_BACKWARDS, -window, rest);
+    if (bound) {
+        run_bound(&p, rest);
+    } else {
+        if (gathers) gather_behind(&p);
+        compute_rest(&p, rest);
+        if (sums) reduce_behind(&p);
+    }
+    out->once_s = p.exposed.s;
+    dl_resource_add(&out->exposed.comm, &p.exposed.comm, 1);
+    out->exposed.s += p.exposed.s;
+    out->exposed.error_s += p.exposed.error_s;
+    if (in->uses != NULL && p.run.count > 0)
+        dl_run_path(&p.run, now(&p).task, now(&p).s, false, &out->path);
+    finish(&p);
+}
+
+void dl_transformer_run_iteration(const struct dl_transformer_program *in,
+                                  struct dl_transformer_run *out) {
+    const struct dl_transformer_mapping *mapping = in->mapping;
+    const double m = in->choice->micro_batches;
+    struct rest rest = {0};
+    *out = (struct dl_transformer_run){0};
+    if (synchronizes_each(mapping)) {
+        struct program p;
+        begin(&p, in, 1);
+        run_pass(&p, DL_FORWARDS);
+        run_pass(&p, DL_BACKWARDS);
+        dl_resource_add(&out->exposed.comm, &p.exposed.comm, m);
+        out->exposed.s = m * p.exposed.s;
+        out->exposed.error_s = m * p.exposed.error_s;
+        rest.seconds = m * now(&p).s;
+        if (in->uses != NULL) {
+            struct dl_resource_use one = {{0}};
+            dl_run_path(&p.run, now(&p).task, now(&p).s, false, &one);
+            dl_resource_add(&rest.use, &one, m);
+        }
+        finish(&p);
+    } else {
+        add_rest(in, DL_FORWARDS, m, &rest);
+        add_rest(in, DL_BACKWARDS, m, &rest);
+    }
+    if (mapping->replicas > 1 && mapping->shard <= 2)
+        run_once(in, &rest, out);
+    else
+        out->path = rest.use;
+}
