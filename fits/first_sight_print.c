@@ -51,6 +51,18 @@ static double score(double error, double low, double high) {
     return high - low + 10 * (fmax(0, low - error) + fmax(0, error - high));
 }
 
+/* log(end / prediction) of this version's interval, left out. */
+struct ends {
+    double low, high;
+};
+
+static struct ends ends_of(const struct dl_first_sight_row *seen,
+                           const struct dl_fit_prediction *now, double measured_s) {
+    const double error = dl_stranger_error_log(seen);
+    return (struct ends){log(now->low_s / measured_s) + error,
+                         log(now->high_s / measured_s) + error};
+}
+
 static void add_row(const struct dl_first_sight_row *seen, const struct dl_fit_prediction *now,
                     double measured_s, struct sums *sums) {
     const double error = dl_stranger_error_log(seen);
@@ -58,17 +70,16 @@ static void add_row(const struct dl_first_sight_row *seen, const struct dl_fit_p
     const bool time = seen->time_error_pct * (seen->predicted - seen->measured) > 0;
     const double a = log(seen->low / seen->predicted), b = log(seen->high / seen->predicted);
     const double low = time ? a : -b, high = time ? b : -a;
-    const double left_low = log(now->low_s / measured_s) + error,
-                 left_high = log(now->high_s / measured_s) + error;
+    const struct ends left = ends_of(seen, now, measured_s);
     sums->rows++;
     sums->error += fabs(seen->time_error_pct);
     sums->bias += seen->time_error_pct;
     sums->inside += seen->in_interval == 1 ? 100 : 0;
     sums->ratio += high - low;
     sums->score += score(error, low, high);
-    sums->left_inside += error >= left_low && error <= left_high ? 100 : 0;
-    sums->left_ratio += left_high - left_low;
-    sums->left_score += score(error, left_low, left_high);
+    sums->left_inside += error >= left.low && error <= left.high ? 100 : 0;
+    sums->left_ratio += left.high - left.low;
+    sums->left_score += score(error, left.low, left.high);
 }
 
 static struct facts facts_of(const struct dl_strangers *s, const char *kind, bool *done) {
@@ -112,5 +123,27 @@ void dl_first_sight_table(const struct dl_strangers *strangers, struct dl_arena 
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         const struct facts facts = facts_of(strangers, kinds[i], done);
         if (facts.rows > 0) dl_list_add(out, columns, &facts);
+    }
+}
+
+struct row_facts {
+    const char *file, *id;
+    double low_log, high_log;
+};
+#define ROW(member) DL_SHOWN(struct row_facts, member, #member, #member, "", 0, 0, 0, NULL)
+static const struct dl_list_column row_columns[] = {ROW(file), ROW(id), ROW(low_log),
+                                                    ROW(high_log)};
+
+void dl_first_sight_rows_table(const struct dl_strangers *strangers, struct dl_arena *arena,
+                               struct dl_table *out) {
+    dl_list_table(out, arena, DL_LIST(row_columns), 0);
+    for (size_t i = 0; i < strangers->rows.count; i++) {
+        const struct dl_first_sight_row *seen = strangers->seen[i];
+        if (seen == NULL) continue;
+        const struct ends ends =
+            ends_of(seen, &strangers->predictions[i], strangers->rows.rows[i].measured_s);
+        const struct row_facts facts = {seen->file, seen->id, round(1e5 * ends.low) / 1e5,
+                                        round(1e5 * ends.high) / 1e5};
+        dl_list_add(out, row_columns, &facts);
     }
 }

@@ -10,4 +10,9 @@
 void dl_first_sight_table(const struct dl_strangers *strangers, struct dl_arena *arena,
                           struct dl_table *out);
 
+/* Each first sight with the ends of this version's interval, left out: what the averages come from.
+ */
+void dl_first_sight_rows_table(const struct dl_strangers *strangers, struct dl_arena *arena,
+                               struct dl_table *out);
+
 #endif

@@ -385,6 +385,8 @@ static enum dl_code write_tables(struct dl_context *context, const char *folder,
     if (g->by != DL_LEAVE_SOURCE) return DL_OK;
     dl_first_sight_table(strangers, context->arena, &table);
     DL_TRY(write_table(context, folder, "first_sight", &table, err));
+    dl_first_sight_rows_table(strangers, context->arena, &table);
+    DL_TRY(write_table(context, folder, "first_sight_rows", &table, err));
     DL_TRY(learning_table(context, g->rows, g->held_out, intervals, &table, err));
     DL_TRY(write_table(context, folder, "learning", &table, err));
     dl_fit_constants_table(g, context->arena, &table);

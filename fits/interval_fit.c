@@ -282,6 +282,7 @@ enum dl_code dl_interval_fit(struct dl_generalized *g, struct dl_strangers *stra
         .row_kernels_ratio = sqrt(m.parts[DL_INTERVAL_KERNELS].variance),
         .update_ratio = 1, /* until dl_learning_choose */
         .constants_hash = dl_arena_printf(arena, "%016" PRIx64, g->constants->hash),
+        .first_sight_hash = dl_arena_printf(arena, "%016" PRIx64, strangers->hash),
     };
     dl_spread_of_plans(g, f.y, arena, &out->plans_sigma_log);
     DL_TRY(dl_interval_ends_fit(g, strangers, arena, out, err));

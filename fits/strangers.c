@@ -62,6 +62,7 @@ enum dl_code dl_strangers_read(const struct dl_data *data, struct dl_arena *aren
     struct dl_first_sight record;
     *out = (struct dl_strangers){.seen = NULL};
     DL_TRY(dl_first_sight_read(data, arena, &record, err));
+    out->hash = record.hash;
     const char **files = dl_arena_alloc(arena, (size_t)record.count + 1, sizeof *files);
     DL_TRY(read_tables(data, &record, arena, out, files, err));
     const size_t room = out->rows.count + 1;

@@ -7,6 +7,7 @@
 #include "predict/compare/first_sight.h"
 
 struct dl_strangers {
+    uint64_t hash;                         /* of the record */
     struct dl_fit_rows rows;               /* of the tables that the record names */
     struct dl_fit_prediction *predictions; /* of each row, now */
     /* of each row: as it was recorded; NULL: not recorded, or one of the two predicted nothing */

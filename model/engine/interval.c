@@ -123,6 +123,7 @@ static const struct dl_field interval_fields[] = {
     I(update_ratio, NUMBER, DL_RANGE(0.01, 1, DL_UNIT_NONE), .has_fallback = true, .fallback = 1,
       .help = "spread of what a system's runs share that measured runs may move / its spread"),
     I(constants_hash, STRING, .required = true, .help = "of the constants whose errors these are"),
+    I(first_sight_hash, STRING, .help = "of the first sights in them: the last of their chain"),
     I(frameworks, LIST, .count_offset = offsetof(struct dl_interval_model, framework_count),
       .child = &framework_schema, .help = "frameworks with measured runs"),
     I(releases, LIST, .count_offset = offsetof(struct dl_interval_model, release_count),

@@ -79,7 +79,8 @@ struct dl_interval_model {
      * measured runs may move / its spread over all sources, whose tails would let one run move the
      * others too far */
     double update_ratio;
-    const char *constants_hash; /* of the constants whose errors these are */
+    const char *constants_hash;   /* of the constants whose errors these are */
+    const char *first_sight_hash; /* of the record of first sights */
     struct dl_interval_framework *frameworks;
     int framework_count;
     struct dl_interval_release *releases;
