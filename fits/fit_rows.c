@@ -57,8 +57,12 @@ static enum dl_code predict_one(const struct dl_run_row *run, struct dl_fit_pred
     struct dl_prediction p;
     *out = no_prediction;
     if (run->why != NULL) return DL_OK;
-    const enum dl_code code =
-        dl_predict(run->system, run->workload, run->framework, &run->plan, NULL, &arena, &p, err);
+    const enum dl_code code = dl_predict(&(struct dl_predict_request){.system = run->system,
+                                                                      .workload = run->workload,
+                                                                      .framework = run->framework,
+                                                                      .plan = &run->plan,
+                                                                      .arena = &arena},
+                                         &p, err);
     if (code == DL_OK) *out = taken_from(&p);
     dl_arena_free(&arena);
     return code == DL_ERR_USAGE || code == DL_ERR_INPUT ? DL_OK : code;

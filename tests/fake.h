@@ -231,8 +231,9 @@ static inline void fake_make(struct dl_fake *f) {
 static inline enum dl_code fake_predict(struct dl_fake *f, struct dl_prediction *out) {
     struct dl_err err = {0};
     struct dl_predict_options options = {.terms = true};
-    return dl_predict(&f->system, &f->workload, &f->framework, &f->plan, &options, &f->arena, out,
-                      &err);
+    return dl_predict(&(struct dl_predict_request){&f->system, &f->workload, &f->framework,
+                                                   &f->plan, &options, &f->arena},
+                      out, &err);
 }
 
 #endif

@@ -35,7 +35,8 @@ static void put_plan(struct sums *s, const struct dl_system *system, const struc
     struct dl_err err = {0};
     struct dl_prediction p = {0};
     const bool done = dl_plan_complete(system, w, f, &plan, &err) == DL_OK &&
-                      dl_predict(system, w, f, &plan, NULL, &arena, &p, &err) == DL_OK;
+                      dl_predict(&(struct dl_predict_request){system, w, f, &plan, NULL, &arena},
+                                 &p, &err) == DL_OK;
     put(s, done ? p.iteration_s : NAN);
     dl_arena_free(&arena);
 }
@@ -62,8 +63,10 @@ static void put_memory(struct sums *s, const struct dl_system *system, bool shar
     struct dl_plan plan = {
         .nodes = sharded ? 40 : 2, .batch_per_device_samples = 2, .input.synthetic = true};
     const struct dl_framework *f = frameworks[sharded ? 8 : 1];
-    const bool done = dl_plan_complete(system, resnet, f, &plan, &err) == DL_OK &&
-                      dl_predict(system, resnet, f, &plan, NULL, &arena, &p, &err) == DL_OK;
+    const bool done =
+        dl_plan_complete(system, resnet, f, &plan, &err) == DL_OK &&
+        dl_predict(&(struct dl_predict_request){system, resnet, f, &plan, NULL, &arena}, &p,
+                   &err) == DL_OK;
     const struct dl_checkpoint_way way = {.interval_s = 600};
     bool over = false; /* more nodes than there are */
     for (int i = 0; done && i < p.warning_count; i++)

@@ -201,6 +201,7 @@ static enum dl_code system_of(const struct dl_data *data, const char *name, stru
     DL_TRY(dl_json_load(doc, &dl_system_schema, arena, measured, err));
     if (data->override_count == 0) {
         DL_TRY(dl_system_check(measured, doc, err));
+        DL_TRY(dl_node_class_lend(data, arena, measured, err));
         DL_TRY(complete_system(data, doc, NULL, arena, measured, err));
         *out = measured;
         return DL_OK;
@@ -211,10 +212,12 @@ static enum dl_code system_of(const struct dl_data *data, const char *name, stru
     unset.override_count = 0;
     struct dl_err ignored = {.code = DL_OK}; /* what-ifs may complete a file */
     if (!any || dl_system_check(measured, doc, &ignored) != DL_OK ||
+        dl_node_class_lend(&unset, arena, measured, &ignored) != DL_OK ||
         complete_system(&unset, doc, NULL, arena, measured, &ignored) != DL_OK)
         measured = NULL;
     DL_TRY(dl_json_load(doc, &dl_system_schema, arena, system, err));
     DL_TRY(dl_system_check(system, doc, err));
+    DL_TRY(dl_node_class_lend(data, arena, system, err));
     DL_TRY(complete_system(data, doc, measured, arena, system, err));
     *out = system;
     return DL_OK;

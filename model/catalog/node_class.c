@@ -159,3 +159,36 @@ const char *dl_node_class_words(const struct dl_node_class *of, struct dl_arena 
                            apart ? ", network of " : "", apart ? of->network : "", of->source,
                            of->remark[0] != '\0' ? ": " : "", of->remark);
 }
+
+enum dl_code dl_node_class_lend(const struct dl_data *data, struct dl_arena *arena,
+                                struct dl_system *system, struct dl_err *err) {
+    const bool jitter = !dl_known(system->jitter_frac), host = !system->has_host,
+               fabric = system->has_inter && !system->has_fabric;
+    const struct dl_system *node, *network;
+    struct row row;
+    bool found;
+    if (system->has_profile || system->device_name == NULL || (!jitter && !host && !fabric))
+        return DL_OK;
+    DL_TRY(find_row(data, false, system->device_name, arena, &row, &found, err));
+    if (!found) return DL_OK;
+    const char *of = row.network_of[0] != '\0' ? row.network_of : row.node_of, *words = "";
+    DL_TRY(dl_data_system_alone(data, row.node_of, arena, &node, err));
+    DL_TRY(dl_data_system_alone(data, of, arena, &network, err));
+    if (jitter && dl_known(node->jitter_frac)) {
+        system->jitter_frac = node->jitter_frac;
+        words = dl_arena_printf(arena, ", jitter %.1f %%", 100 * node->jitter_frac);
+    }
+    if (host && node->has_host) {
+        system->host = node->host, system->has_host = true;
+        words = dl_arena_printf(arena, "%s, host", words);
+    }
+    if (fabric && network->has_fabric) {
+        system->fabric = network->fabric, system->has_fabric = true;
+        words = dl_arena_printf(arena, "%s, switches", words);
+    }
+    if (words[0] != '\0')
+        system->borrowed = dl_arena_printf(
+            arena, "its file does not say, so assumed as of %s, which is usual for %s: %s",
+            row.node_of, system->device_name, words + 2);
+    return DL_OK;
+}

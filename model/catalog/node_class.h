@@ -27,4 +27,9 @@ enum dl_code dl_node_class_text(const struct dl_data *data, const char *name,
 /* "4 nodes with 8 h100_sxm; host and links of dgx-h100 (ml-engineering)" */
 const char *dl_node_class_words(const struct dl_node_class *of, struct dl_arena *arena);
 
+/* A system file that says little: sets its jitter, host and fabric, where it has none, to those of
+ * the usual machine of its device, and `borrowed` to a sentence about that. */
+enum dl_code dl_node_class_lend(const struct dl_data *data, struct dl_arena *arena,
+                                struct dl_system *system, struct dl_err *err);
+
 #endif

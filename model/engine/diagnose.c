@@ -35,19 +35,20 @@ enum dl_bottleneck dl_resource_bottleneck(enum dl_resource resource) {
  * (F-CRITICAL-PATH), with the exposed input and the wait for the slowest device. Memory capacity
  * comes first: a plan that does not fit does not run. */
 void dl_diagnose_bottleneck(const struct dl_evidence *e, struct dl_prediction *p) {
-    struct dl_resource_use all = e->path;
+    struct dl_resource_use *all = &p->course.path;
     int most = 0;
+    *all = e->path;
+    all->s[DL_ON_HOST] += p->straggler_s;
+    all->s[DL_ON_INPUT] += p->exposed_input_s;
     if (!p->fits) {
         p->bottleneck = DL_BOUND_CAPACITY;
         p->bottleneck_share = 1;
         return;
     }
-    all.s[DL_ON_HOST] += p->straggler_s;
-    all.s[DL_ON_INPUT] += p->exposed_input_s;
     for (int i = 1; i < DL_RESOURCES; i++)
-        if (all.s[i] > all.s[most]) most = i;
+        if (all->s[i] > all->s[most]) most = i;
     p->bottleneck = dl_resource_bottleneck((enum dl_resource)most);
-    p->bottleneck_share = p->iteration_s > 0 ? all.s[most] / p->iteration_s : 0;
+    p->bottleneck_share = p->iteration_s > 0 ? all->s[most] / p->iteration_s : 0;
 }
 
 /* F-INTERVAL: log-normal, 80 %. Errors of kernels are half correlated (one fit, one device, but

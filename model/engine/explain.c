@@ -335,4 +335,6 @@ void dl_explain_terms(const struct dl_prediction_inputs *parts, struct dl_predic
     put_memory(&s, p);
     p->terms = s.terms;
     p->term_count = s.count;
+    p->course.tasks = s.terms;
+    p->course.task_count = s.count;
 }

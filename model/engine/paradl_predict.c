@@ -29,8 +29,9 @@ static enum dl_code fill_layers(const struct dl_predict_request *r, enum dl_spli
     const struct dl_split split = {.kind = kind, .parts = (double)parts, .grid = {1, 1, 1}};
     struct dl_cost cost;
     bool *is_split = dl_arena_alloc(r->arena, (size_t)workload->layer_count, sizeof *is_split);
-    DL_TRY(dl_cost_compute(r->system->device, workload, r->framework, r->plan, samples, r->arena,
-                           &cost, err));
+    DL_TRY(dl_cost_compute(
+        &(struct dl_cost_request){r->system->device, workload, r->framework, r->plan, samples},
+        r->arena, &cost, err));
     dl_split_layers(workload, &split, is_split);
     for (int i = 0; i < workload->layer_count; i++) {
         const struct dl_layer *layer = &workload->layers[i];

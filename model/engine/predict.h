@@ -4,6 +4,7 @@
 #ifndef DL_MODEL_ENGINE_PREDICT_H
 #define DL_MODEL_ENGINE_PREDICT_H
 
+#include "model/engine/resource.h"
 #include "model/framework/cost.h"
 #include "model/framework/framework.h"
 #include "model/plan/plan.h"
@@ -55,6 +56,23 @@ struct dl_term {
     double flop;            /* of kernels; 0: none */
     double bytes;           /* that kernels move, or of the message; 0: none */
     const char *collective; /* "all_reduce", ... of a message; NULL: none */
+    bool critical;          /* a task on the critical path, where that is known (F-CRITICAL-PATH) */
+};
+
+/* Memory of a device at one time; between two of them it changes linearly. */
+struct dl_memory_point {
+    double s, bytes;
+};
+
+/* The course of one iteration. Lists are there with the terms. */
+struct dl_course {
+    struct dl_resource_use path; /* F-CRITICAL-PATH, with input and the slowest device: all of it */
+    const struct dl_term *tasks; /* with start and lane */
+    int task_count;
+    /* F-MEM-COURSE: of the fullest stage, from its first micro-batch on; its most is
+     * memory.total_bytes */
+    const struct dl_memory_point *memory;
+    int memory_count;
 };
 
 /* One micro-batch on one stage of a pipeline, communication inside it included. */
@@ -115,7 +133,8 @@ struct dl_prediction {
     const char **warnings;
     int warning_count;
     struct dl_term *terms;
-    int term_count;                    /* only on request */
+    int term_count; /* only on request */
+    struct dl_course course;
     struct dl_stage_schedule schedule; /* with the terms */
     struct dl_sent messages;
     /* of a job on nodes of different kinds (heterogeneous.h), in the arena */
@@ -143,7 +162,7 @@ struct dl_predict_request {
     const struct dl_system *system;
     const struct dl_workload *workload;
     const struct dl_framework *framework;
-    const struct dl_plan *plan;               /* complete */
+    const struct dl_plan *plan;               /* a strategy gets it complete */
     const struct dl_predict_options *options; /* NULL: the defaults */
     struct dl_arena *arena;
 };
@@ -151,15 +170,11 @@ struct dl_predict_request {
 /* Errors: DL_ERR_INPUT or DL_ERR_USAGE, which say what to change (no rate for this precision,
  * more nodes than the system has, strategy not available). `out` is written only on success; its
  * pointers live in the arena. */
-enum dl_code dl_predict(const struct dl_system *system, const struct dl_workload *workload,
-                        const struct dl_framework *framework, const struct dl_plan *plan,
-                        const struct dl_predict_options *options, struct dl_arena *arena,
-                        struct dl_prediction *out, struct dl_err *err);
+enum dl_code dl_predict(const struct dl_predict_request *request, struct dl_prediction *out,
+                        struct dl_err *err);
 
 /* The same for a plan that dl_plan_complete completed. */
-enum dl_code dl_predict_complete(const struct dl_system *system, const struct dl_workload *workload,
-                                 const struct dl_framework *framework, const struct dl_plan *plan,
-                                 const struct dl_predict_options *options, struct dl_arena *arena,
+enum dl_code dl_predict_complete(const struct dl_predict_request *request,
                                  struct dl_prediction *out, struct dl_err *err);
 
 /* USAGE for what no version of the framework runs: a network, a device, a precision. */

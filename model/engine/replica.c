@@ -304,9 +304,11 @@ static enum dl_code single_device_s(const struct dl_replica *replica,
     if (replica->parts > 1) {
         whole.workload = replica->request->workload;
         whole.cost = &cost;
-        DL_TRY(dl_cost_recall(memo_of(replica->request), parts->system->device, whole.workload,
-                              parts->framework, parts->plan, replica->samples, parts->arena, &cost,
-                              err));
+        DL_TRY(dl_cost_recall(memo_of(replica->request),
+                              &(struct dl_cost_request){parts->system->device, whole.workload,
+                                                        parts->framework, parts->plan,
+                                                        replica->samples},
+                              parts->arena, &cost, err));
     }
     DL_TRY(run_timeline(&whole, replica->parts > 1 ? &cost : own, &alone, &single, err));
     struct before before;
@@ -386,8 +388,10 @@ static enum dl_code compute_costs(const struct dl_replica *replica, const struct
     if (is_brief(replica) && r->options->cost != NULL && replica->workload == r->workload)
         *alone = *r->options->cost;
     else
-        DL_TRY(dl_cost_recall(memo_of(r), r->system->device, replica->workload, r->framework, plan,
-                              at_once, r->arena, alone, err));
+        DL_TRY(dl_cost_recall(memo_of(r),
+                              &(struct dl_cost_request){r->system->device, replica->workload,
+                                                        r->framework, plan, at_once},
+                              r->arena, alone, err));
     share_host(r->system, r->framework, plan, replica->workload, alone, r->arena, shared);
     return DL_OK;
 }

@@ -28,7 +28,8 @@ struct dl_instant dl_run_add(struct dl_run *run, int lane, struct dl_instant rea
     if (run->count == run->capacity) dl_run_reserve(run, 2 * run->count + 64);
     const struct dl_instant start = dl_later(run->lanes[lane], ready);
     const struct dl_instant end = {start.s + duration_s, run->count};
-    run->tasks[run->count++] = (struct dl_task){start.s, end.s, start.task, kind, of};
+    run->tasks[run->count++] = (struct dl_task){
+        .start_s = start.s, .end_s = end.s, .after = start.task, .kind = kind, .of = of};
     run->lanes[lane] = end;
     return end;
 }
@@ -78,15 +79,16 @@ static int previous_task(int after, int end) {
     return after == DL_BEGIN ? end : DL_PREVIOUS(after);
 }
 
-void dl_run_path(const struct dl_run *run, int end, double period_s, bool servers,
+void dl_run_path(struct dl_run *run, int end, double period_s, bool servers,
                  struct dl_resource_use *out) {
     enum { CROSSINGS = 48 };
     int crossed[CROSSINGS], count = 0, at = end;
     struct dl_resource_use use[CROSSINGS], sum = {{0}};
     double at_s = run->tasks[end].end_s; /* what is later is accounted for */
     for (;;) {
-        const struct dl_task *t = &run->tasks[at];
+        struct dl_task *t = &run->tasks[at];
         if (at_s > t->start_s) add_task(run, t, at_s - t->start_s, servers, &sum);
+        t->critical = true;
         at_s = fmin(at_s, t->start_s);
         at = t->after;
         if (at < 0) { /* in the iteration before */

@@ -35,6 +35,7 @@ struct dl_task {
     double start_s, end_s;
     int after; /* the task whose end set the start; DL_BEGIN, DL_PREVIOUS() */
     enum dl_task_kind kind;
+    bool critical; /* on the path of dl_run_path */
     const void *of;
 };
 
@@ -73,8 +74,8 @@ static inline void dl_run_hold(struct dl_run *run, int lane, struct dl_instant u
 
 /* Divides period_s by what the critical path to the end of task `end` depends on, in a run whose
  * iterations follow each other at that period. Time in which a message waits for something that is
- * no task (a cycle, a server) is the host's, or the servers'. */
-void dl_run_path(const struct dl_run *run, int end, double period_s, bool servers,
+ * no task (a cycle, a server) is the host's, or the servers'. Marks the tasks of the path. */
+void dl_run_path(struct dl_run *run, int end, double period_s, bool servers,
                  struct dl_resource_use *out);
 
 #endif

@@ -43,19 +43,21 @@ bool dl_cost_fuses(const struct dl_framework *framework, const struct dl_device 
            DL_FUSION_BOTH;
 }
 
-static struct dl_pass_cost pass_cost(const struct dl_device *device, enum dl_precision precision,
-                                     const struct dl_layer *layer,
-                                     const struct dl_kernel_facts *facts,
-                                     const struct dl_kernel_scales *scales,
-                                     const enum dl_pass *passes, int pass_count, double batch) {
+/* The passes from `first` to `last` of a layer. */
+static struct dl_pass_cost pass_cost(const struct dl_cost_request *r, const struct dl_layer *layer,
+                                     const struct dl_kernel_facts *facts, enum dl_pass first,
+                                     enum dl_pass last) {
+    const enum dl_precision precision = r->plan->precision;
+    const struct dl_kernel_scales scales = dl_kernel_scales(r->framework, r->device, layer);
     struct dl_pass_cost cost = {0};
     double longest_s = -1;
-    for (int p = 0; p < pass_count; p++) {
+    for (int pass = first; pass <= (int)last; pass++) {
         struct dl_kernel kernels[DL_LAYER_KERNELS];
-        const int count = layer->kind->kernels(layer, facts, passes[p], batch, kernels);
+        const int count =
+            layer->kind->kernels(layer, facts, (enum dl_pass)pass, r->batch_samples, kernels);
         for (int i = 0; i < count; i++) {
-            add_kernel(device, precision, &kernels[i],
-                       dl_kernel_scale_of(scales, device, precision, &kernels[i]), &cost,
+            add_kernel(r->device, precision, &kernels[i],
+                       dl_kernel_scale_of(&scales, r->device, precision, &kernels[i]), &cost,
                        &longest_s);
         }
     }
@@ -192,20 +194,21 @@ static void add_recomputation(struct dl_layer_cost *cost, const struct dl_layer 
 }
 
 /* Replaces modelled times by those that the framework's profiler measured. F-LAYER-TIMES */
-static enum dl_code use_measured(const struct dl_device *device, const struct dl_workload *workload,
-                                 const struct dl_framework *framework, const struct dl_plan *plan,
-                                 double batch, struct dl_arena *arena, struct dl_cost *out,
-                                 struct dl_err *err) {
-    const struct dl_layer_times *times = plan->layer_times;
+static enum dl_code use_measured(const struct dl_cost_request *r, struct dl_arena *arena,
+                                 struct dl_cost *out, struct dl_err *err) {
+    const struct dl_layer_times *times = r->plan->layer_times;
     const double first = times->batches[0].batch_samples,
                  last = times->batches[times->batch_count - 1].batch_samples;
-    struct dl_plan bare = *plan;
+    struct dl_plan bare = *r->plan;
     struct dl_cost lowest = {0}, highest = {0};
     bare.layer_times = NULL;
     bare.compute_scale = 0;
-    DL_TRY(dl_cost_compute(device, workload, framework, &bare, first, arena, &lowest, err));
-    DL_TRY(dl_cost_compute(device, workload, framework, &bare, last, arena, &highest, err));
-    return dl_layer_times_apply(times, workload, batch, &lowest, &highest, out, err);
+    struct dl_cost_request modelled = *r;
+    modelled.plan = &bare, modelled.batch_samples = first;
+    DL_TRY(dl_cost_compute(&modelled, arena, &lowest, err));
+    modelled.batch_samples = last;
+    DL_TRY(dl_cost_compute(&modelled, arena, &highest, err));
+    return dl_layer_times_apply(times, r->workload, r->batch_samples, &lowest, &highest, out, err);
 }
 
 bool dl_cost_fused_rest(const struct dl_layer *layer, enum dl_pass pass, double batch,
@@ -217,73 +220,65 @@ bool dl_cost_fused_rest(const struct dl_layer *layer, enum dl_pass pass, double 
     return true;
 }
 
-static struct dl_pass_cost fused_cost(const struct dl_device *device, enum dl_precision precision,
-                                      const struct dl_layer *layer, enum dl_pass pass,
-                                      double batch) {
+static struct dl_pass_cost fused_cost(const struct dl_cost_request *r, const struct dl_layer *layer,
+                                      enum dl_pass pass) {
     struct dl_pass_cost cost = {0};
     struct dl_kernel kernel;
     double longest_s = -1;
-    if (!dl_cost_fused_rest(layer, pass, batch, &kernel)) return cost;
-    add_kernel(device, precision, &kernel, 1, &cost, &longest_s);
+    if (!dl_cost_fused_rest(layer, pass, r->batch_samples, &kernel)) return cost;
+    add_kernel(r->device, r->plan->precision, &kernel, 1, &cost, &longest_s);
     cost.launches = 0;
     return cost;
 }
 
 /* One layer in the passes that it has. `forward`: its forward pass is not fused into another. */
-static struct dl_layer_cost layer_cost(const struct dl_device *device,
-                                       const struct dl_framework *framework,
-                                       const struct dl_plan *plan, const struct dl_layer *layer,
-                                       const struct dl_kernel_facts *facts, bool forward,
-                                       double batch) {
-    static const enum dl_pass ahead[] = {DL_FORWARD};
-    static const enum dl_pass back[] = {DL_BACKWARD_DATA, DL_BACKWARD_WEIGHTS};
-    const struct dl_kernel_scales scales = dl_kernel_scales(framework, device, layer);
+static struct dl_layer_cost layer_cost(const struct dl_cost_request *r,
+                                       const struct dl_layer *layer,
+                                       const struct dl_kernel_facts *facts, bool forward) {
     struct dl_layer_cost cost = {0};
     if (forward) {
-        cost.forward = pass_cost(device, plan->precision, layer, facts, &scales, ahead, 1, batch);
+        cost.forward = pass_cost(r, layer, facts, DL_FORWARD, DL_FORWARD);
         cost.forward.host =
-            dl_host_count_of(framework, layer, false, facts->compiled, cost.forward.launches);
+            dl_host_count_of(r->framework, layer, false, facts->compiled, cost.forward.launches);
     }
     if (layer->detached) return cost;
-    cost.backward = pass_cost(device, plan->precision, layer, facts, &scales, back, 2, batch);
+    cost.backward = pass_cost(r, layer, facts, DL_BACKWARD_DATA, DL_BACKWARD_WEIGHTS);
     cost.backward.host =
-        dl_host_count_of(framework, layer, true, facts->compiled, cost.backward.launches);
-    add_recomputation(&cost, layer, plan->recompute);
+        dl_host_count_of(r->framework, layer, true, facts->compiled, cost.backward.launches);
+    add_recomputation(&cost, layer, r->plan->recompute);
     return cost;
 }
 
 /* The bound takes the fastest attention kernel, whichever one the layer names. */
-static void choose_attention(const struct dl_device *device, const struct dl_framework *framework,
-                             const struct dl_plan *plan, const struct dl_layer *layer,
-                             const struct dl_kernel_facts *facts, double batch,
-                             struct dl_layer_cost *least) {
+static void choose_attention(const struct dl_cost_request *r, const struct dl_layer *layer,
+                             const struct dl_kernel_facts *facts, struct dl_layer_cost *least) {
     static const enum dl_attention_kernel kernels[] = {DL_ATTENTION_COMPOSED, DL_ATTENTION_FLASH};
-    if (!dl_framework_is_bound(framework) || facts->attention != DL_ATTENTION_OPEN ||
+    if (!dl_framework_is_bound(r->framework) || facts->attention != DL_ATTENTION_OPEN ||
         layer->kind != &dl_layer_attention)
         return;
     for (int i = 0; i < 2; i++) {
         struct dl_kernel_facts other = *facts;
         other.attention = kernels[i];
-        const struct dl_layer_cost cost =
-            layer_cost(device, framework, plan, layer, &other, true, batch);
+        const struct dl_layer_cost cost = layer_cost(r, layer, &other, true);
         if (cost.forward.time_s + cost.backward.time_s <
             least->forward.time_s + least->backward.time_s)
             *least = cost;
     }
 }
 
-enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_workload *workload,
-                             const struct dl_framework *framework, const struct dl_plan *plan,
-                             double batch, struct dl_arena *arena, struct dl_cost *out,
-                             struct dl_err *err) {
-    out->layers = dl_arena_alloc(arena, (size_t)workload->layer_count, sizeof *out->layers);
-    return dl_cost_fill(device, workload, framework, plan, batch, arena, out, err);
+enum dl_code dl_cost_compute(const struct dl_cost_request *request, struct dl_arena *arena,
+                             struct dl_cost *out, struct dl_err *err) {
+    const size_t layers = (size_t)request->workload->layer_count;
+    out->layers = dl_arena_alloc(arena, layers, sizeof *out->layers);
+    return dl_cost_fill(request, arena, out, err);
 }
 
-enum dl_code dl_cost_fill(const struct dl_device *device, const struct dl_workload *workload,
-                          const struct dl_framework *framework, const struct dl_plan *plan,
-                          double batch, struct dl_arena *arena, struct dl_cost *out,
-                          struct dl_err *err) {
+enum dl_code dl_cost_fill(const struct dl_cost_request *request, struct dl_arena *arena,
+                          struct dl_cost *out, struct dl_err *err) {
+    const struct dl_device *device = request->device;
+    const struct dl_workload *workload = request->workload;
+    const struct dl_framework *framework = request->framework;
+    const struct dl_plan *plan = request->plan;
     struct dl_layer_cost *layers = out->layers;
     struct dl_kernel_facts facts =
         dl_framework_facts(framework, device, plan->precision, plan->attention);
@@ -299,13 +294,11 @@ enum dl_code dl_cost_fill(const struct dl_device *device, const struct dl_worklo
             continue;
         }
         if (fused && facts.fusion == DL_FUSION_BOTH)
-            layers[i].backward =
-                fused_cost(device, plan->precision, layer, DL_BACKWARD_DATA, batch);
+            layers[i].backward = fused_cost(request, layer, DL_BACKWARD_DATA);
         else
-            layers[i] = layer_cost(device, framework, plan, layer, &facts, !fused, batch);
-        if (fused)
-            layers[i].forward = fused_cost(device, plan->precision, layer, DL_FORWARD, batch);
-        choose_attention(device, framework, plan, layer, &facts, batch, &layers[i]);
+            layers[i] = layer_cost(request, layer, &facts, !fused);
+        if (fused) layers[i].forward = fused_cost(request, layer, DL_FORWARD);
+        choose_attention(request, layer, &facts, &layers[i]);
         if (!dl_known(layers[i].forward.time_s) || !dl_known(layers[i].backward.time_s)) {
             return dl_fail(err, DL_ERR_USAGE,
                            "device %s has no rate for %s (layer %s); choose another --precision or "
@@ -315,8 +308,7 @@ enum dl_code dl_cost_fill(const struct dl_device *device, const struct dl_worklo
     }
     out->update = update_cost(device, workload, framework, plan);
     out->accumulation = accumulation_cost(device, workload, framework, plan);
-    if (plan->layer_times != NULL)
-        DL_TRY(use_measured(device, workload, framework, plan, batch, arena, out, err));
+    if (plan->layer_times != NULL) DL_TRY(use_measured(request, arena, out, err));
     if (plan->compute_scale > 0) {
         for (int i = 0; i < workload->layer_count; i++) {
             dl_cost_scale(&layers[i].forward, plan->compute_scale);
@@ -340,14 +332,13 @@ struct kept {
     struct dl_cost cost;
 };
 
-static struct kept key_of(const struct dl_device *device, const struct dl_workload *workload,
-                          const struct dl_framework *framework, const struct dl_plan *plan,
-                          double batch) {
-    return (struct kept){.entry = {.device = device,
-                                   .workload = workload,
-                                   .framework = framework,
+static struct kept key_of(const struct dl_cost_request *r) {
+    const struct dl_plan *plan = r->plan;
+    return (struct kept){.entry = {.device = r->device,
+                                   .workload = r->workload,
+                                   .framework = r->framework,
                                    .layer_times = plan->layer_times,
-                                   .samples = batch},
+                                   .samples = r->batch_samples},
                          .precision = plan->precision,
                          .optimizer = plan->optimizer,
                          .attention = plan->attention,
@@ -363,14 +354,10 @@ static bool same_cost(const struct kept *a, const struct kept *b) {
            a->compute_scale == b->compute_scale;
 }
 
-enum dl_code dl_cost_recall(struct dl_cost_memo *memo, const struct dl_device *device,
-                            const struct dl_workload *workload,
-                            const struct dl_framework *framework, const struct dl_plan *plan,
-                            double batch, struct dl_arena *arena, struct dl_cost *out,
-                            struct dl_err *err) {
-    const struct kept asked = key_of(device, workload, framework, plan, batch);
-    if (memo == NULL)
-        return dl_cost_compute(device, workload, framework, plan, batch, arena, out, err);
+enum dl_code dl_cost_recall(struct dl_cost_memo *memo, const struct dl_cost_request *request,
+                            struct dl_arena *arena, struct dl_cost *out, struct dl_err *err) {
+    const struct kept asked = key_of(request);
+    if (memo == NULL) return dl_cost_compute(request, arena, out, err);
     for (const struct dl_memo_entry *e = dl_cost_memo_first(memo, DL_MEMO_LAYERS, &asked.entry);
          e != NULL; e = e->next) {
         const struct kept *known = (const struct kept *)e;
@@ -378,7 +365,7 @@ enum dl_code dl_cost_recall(struct dl_cost_memo *memo, const struct dl_device *d
         *out = known->cost;
         return DL_OK;
     }
-    DL_TRY(dl_cost_compute(device, workload, framework, plan, batch, memo->arena, out, err));
+    DL_TRY(dl_cost_compute(request, memo->arena, out, err));
     struct kept *made = dl_arena_alloc(memo->arena, 1, sizeof *made);
     *made = asked;
     made->cost = *out;

@@ -35,26 +35,26 @@ struct dl_cost {
     struct dl_pass_cost accumulation;
 };
 
-/* Costs for `batch` samples on one device. Pure. DL_ERR_USAGE when the device has no rate for the
- * precision. */
-enum dl_code dl_cost_compute(const struct dl_device *device, const struct dl_workload *workload,
-                             const struct dl_framework *framework, const struct dl_plan *plan,
-                             double batch, struct dl_arena *arena, struct dl_cost *out,
-                             struct dl_err *err);
+struct dl_cost_request {
+    const struct dl_device *device;
+    const struct dl_workload *workload;
+    const struct dl_framework *framework;
+    const struct dl_plan *plan;
+    double batch_samples; /* on the device */
+};
+
+/* Costs of a request. Pure. DL_ERR_USAGE when the device has no rate for the precision. */
+enum dl_code dl_cost_compute(const struct dl_cost_request *request, struct dl_arena *arena,
+                             struct dl_cost *out, struct dl_err *err);
 
 /* The same into out->layers, room for all of them, zeroed. */
-enum dl_code dl_cost_fill(const struct dl_device *device, const struct dl_workload *workload,
-                          const struct dl_framework *framework, const struct dl_plan *plan,
-                          double batch, struct dl_arena *arena, struct dl_cost *out,
-                          struct dl_err *err);
+enum dl_code dl_cost_fill(const struct dl_cost_request *request, struct dl_arena *arena,
+                          struct dl_cost *out, struct dl_err *err);
 
 /* As dl_cost_compute, from the memo where the same was computed before; memo NULL: computes. The
  * layers are constant. */
-enum dl_code dl_cost_recall(struct dl_cost_memo *memo, const struct dl_device *device,
-                            const struct dl_workload *workload,
-                            const struct dl_framework *framework, const struct dl_plan *plan,
-                            double batch, struct dl_arena *arena, struct dl_cost *out,
-                            struct dl_err *err);
+enum dl_code dl_cost_recall(struct dl_cost_memo *memo, const struct dl_cost_request *request,
+                            struct dl_arena *arena, struct dl_cost *out, struct dl_err *err);
 
 /* Multiplies all times and their errors by `factor`. */
 void dl_cost_scale(struct dl_pass_cost *cost, double factor);

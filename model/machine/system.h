@@ -138,6 +138,7 @@ struct dl_system {
     bool has_intra, has_inter;
     struct dl_fabric fabric;
     bool has_fabric;
+    const char *borrowed; /* what the loader took from the usual machine of the device; NULL */
     struct dl_storage storage;
     bool has_storage;
     struct dl_nccl_known nccl; /* derived */

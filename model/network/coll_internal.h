@@ -47,9 +47,9 @@ struct dl_hockney {
 struct dl_coll_links {
     struct dl_hockney intra, inter; /* inter.beta: of one node's adapters together */
     double nodes, per_node, ranks;
-    const char *inside_limit; /* "intra" or "host": what sets intra.beta */
     double flows;             /* groups like this one on the same adapter */
     double bisection;         /* slowdown of traffic that crosses leaves: oversubscription, or 1 */
+    const char *inside_limit; /* "intra" or "host": what sets intra.beta */
 };
 /* message_bytes selects among point-to-point pieces. DL_ERR_INPUT when several nodes lack
  * links.inter. */

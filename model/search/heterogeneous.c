@@ -101,8 +101,13 @@ static enum dl_code predict_group(const struct mix *m, int group, double batch, 
     plan->batch_per_device_samples = batch;
     plan->global_batch_samples = 0;
     DL_TRY(dl_plan_complete(&m->systems[group], m->workload, m->framework, plan, err));
-    return dl_predict(&m->systems[group], m->workload, m->framework, plan, &options, m->arena, out,
-                      err);
+    return dl_predict(&(struct dl_predict_request){.system = &m->systems[group],
+                                                   .workload = m->workload,
+                                                   .framework = m->framework,
+                                                   .plan = plan,
+                                                   .options = &options,
+                                                   .arena = m->arena},
+                      out, err);
 }
 
 static enum dl_code step_s(const struct mix *m, int group, double batch, double *out,

@@ -118,11 +118,7 @@ static void make_variant(const struct dl_system *system, enum resource what, dou
 }
 
 struct asker {
-    const struct dl_system *system;
-    const struct dl_workload *workload;
-    const struct dl_framework *framework;
-    const struct dl_plan *plan;
-    struct dl_arena *arena;
+    struct dl_predict_request request;
     struct dl_cost_memo *memo; /* links do not change what kernels take */
     struct dl_prediction base;
     struct dl_limits *out;
@@ -133,25 +129,30 @@ static enum dl_code ask(struct asker *a, enum resource what, double by, bool tim
                         struct dl_prediction *p, struct dl_err *err) {
     const struct dl_predict_options options = {
         .times_only = times_only, .brief = times_only, .memo = a->memo};
-    struct dl_system *system = dl_arena_alloc(a->arena, 1, sizeof *system);
-    make_variant(a->system, what, by, a->memo, a->arena, system);
-    struct dl_plan plan = *a->plan;
+    struct dl_system *system = dl_arena_alloc(a->request.arena, 1, sizeof *system);
+    make_variant(a->request.system, what, by, a->memo, a->request.arena, system);
+    struct dl_plan plan = *a->request.plan;
     if (what == DECODING) plan.input.decode_s_per_sample /= by;
-    return dl_predict(system, a->workload, a->framework, &plan, &options, a->arena, p, err);
+    struct dl_predict_request request = a->request;
+    request.system = system, request.plan = &plan, request.options = &options;
+    return dl_predict(&request, p, err);
 }
 
 /* Resources that samples pass through before they reach a device. */
 static bool without_input(const struct asker *a, int resource) {
-    const bool synthetic = a->plan->input.synthetic;
-    return (resource == STORAGE && (synthetic || !a->system->has_storage)) ||
-           (resource == DECODING && (synthetic || !(a->plan->input.decode_s_per_sample > 0)));
+    const bool synthetic = a->request.plan->input.synthetic;
+    return (resource == STORAGE && (synthetic || !a->request.system->has_storage)) ||
+           (resource == DECODING &&
+            (synthetic || !(a->request.plan->input.decode_s_per_sample > 0)));
 }
 
 /* Resources that the plan does not use at all. */
 static bool is_idle(const struct asker *a, int resource) {
-    if (resource == NETWORK_FLOW && !(a->system->inter.flow_bandwidth_bytes_per_s > 0)) return true;
-    if (resource <= NETWORK_FLOW) return a->plan->nodes < 2;
-    if (resource == NODE_LINKS || resource == NODE_LATENCY) return a->plan->devices_per_node < 2;
+    if (resource == NETWORK_FLOW && !(a->request.system->inter.flow_bandwidth_bytes_per_s > 0))
+        return true;
+    if (resource <= NETWORK_FLOW) return a->request.plan->nodes < 2;
+    if (resource == NODE_LINKS || resource == NODE_LATENCY)
+        return a->request.plan->devices_per_node < 2;
     return without_input(a, resource);
 }
 
@@ -186,10 +187,10 @@ static enum dl_code try_resources(struct asker *a, struct dl_err *err) {
         const bool latency = r == NETWORK_LATENCY || r == NODE_LATENCY;
         if (without_input(a, r)) continue;
         DL_TRY(ask(a, (enum resource)r, latency ? 0.5 : 2, false, &p, err));
-        add_change(
-            a,
-            dl_arena_printf(a->arena, latency ? "half the %s" : "twice the %s", resources[r].name),
-            false, &p);
+        add_change(a,
+                   dl_arena_printf(a->request.arena, latency ? "half the %s" : "twice the %s",
+                                   resources[r].name),
+                   false, &p);
     }
     return DL_OK;
 }
@@ -201,48 +202,52 @@ static void try_plan(struct asker *a, const char *text, const struct dl_plan *pl
     struct dl_plan copy = *plan;
     char lacks[DL_LACKS_TEXT];
     copy.batch_per_device_samples = 0;
-    if (dl_framework_lacks(a->framework, plan, dl_transformer_shard_of(plan), lacks)) return;
-    if (dl_predict(a->system, a->workload, a->framework, &copy, NULL, a->arena, &p, &ignored) ==
-        DL_OK)
-        add_change(a, text, true, &p);
+    if (dl_framework_lacks(a->request.framework, plan, dl_transformer_shard_of(plan), lacks))
+        return;
+    struct dl_predict_request request = a->request;
+    request.plan = &copy, request.options = NULL;
+    if (dl_predict(&request, &p, &ignored) == DL_OK) add_change(a, text, true, &p);
 }
 
 static void try_plans(struct asker *a) {
-    struct dl_plan p = *a->plan;
+    struct dl_plan p = *a->request.plan;
     if (p.tp > 1 && !p.sequence_parallel) {
         p.sequence_parallel = true;
         try_plan(a, "--sequence-parallel", &p);
     }
     for (int r = 0; r <= DL_RECOMPUTE_FULL; r++) {
-        p = *a->plan;
+        p = *a->request.plan;
         if (r == (int)p.recompute) continue;
         p.recompute = (enum dl_recompute)r;
-        try_plan(a, dl_arena_printf(a->arena, "--recompute %s", dl_recompute_names[r]), &p);
+        try_plan(a, dl_arena_printf(a->request.arena, "--recompute %s", dl_recompute_names[r]), &p);
     }
     for (int up = 0; up < 2; up++) {
-        p = *a->plan;
+        p = *a->request.plan;
         p.micro_batch_samples *= up ? 2 : 0.5;
         if (p.micro_batch_samples < 1) continue;
-        try_plan(a, dl_arena_printf(a->arena, "--micro-batch %g", p.micro_batch_samples), &p);
+        try_plan(a, dl_arena_printf(a->request.arena, "--micro-batch %g", p.micro_batch_samples),
+                 &p);
     }
-    p = *a->plan;
+    p = *a->request.plan;
     if (p.pp > 1 && p.schedule != DL_INTERLEAVED) {
         p.schedule = DL_INTERLEAVED;
         p.virtual_stages = 2;
         try_plan(a, "--schedule interleaved", &p);
     }
-    p = *a->plan;
+    p = *a->request.plan;
     if (p.tp % 2 == 0) {
         p.tp /= 2, p.dp *= 2;
         try_plan(a,
-                 dl_arena_printf(a->arena, "--tp %lld --dp %lld", (long long)p.tp, (long long)p.dp),
+                 dl_arena_printf(a->request.arena, "--tp %lld --dp %lld", (long long)p.tp,
+                                 (long long)p.dp),
                  &p);
     }
-    p = *a->plan;
+    p = *a->request.plan;
     if (p.pp % 2 == 0) {
         p.pp /= 2, p.dp *= 2;
         try_plan(a,
-                 dl_arena_printf(a->arena, "--pp %lld --dp %lld", (long long)p.pp, (long long)p.dp),
+                 dl_arena_printf(a->request.arena, "--pp %lld --dp %lld", (long long)p.pp,
+                                 (long long)p.dp),
                  &p);
     }
 }
@@ -261,8 +266,9 @@ static void add_active(struct dl_limits *out, struct dl_limit_active limit) {
 static void find_active(struct asker *a) {
     const struct dl_prediction *p = &a->base;
     const struct dl_memory *m = &p->memory;
-    const struct dl_plan *plan = a->plan;
-    const struct dl_input_time input = dl_input_compute(a->system, a->workload, a->framework, plan);
+    const struct dl_plan *plan = a->request.plan;
+    const struct dl_input_time input =
+        dl_input_compute(a->request.system, a->request.workload, a->request.framework, plan);
     const double states = m->weights_bytes + m->gradients_bytes + m->optimizer_bytes;
     const double replicas = (double)(plan->dp * plan->ep);
     add_active(a->out, (struct dl_limit_active){"exposed communication", "communication",
@@ -289,20 +295,14 @@ static void find_active(struct asker *a) {
                                                 m->total_bytes - m->capacity_bytes});
 }
 
-enum dl_code dl_limits_of(const struct dl_system *system, const struct dl_workload *workload,
-                          const struct dl_framework *framework, const struct dl_plan *plan,
-                          struct dl_arena *arena, struct dl_limits *out, struct dl_err *err) {
-    struct dl_cost_memo memo = {.arena = arena};
-    struct asker a = {.system = system,
-                      .workload = workload,
-                      .framework = framework,
-                      .plan = plan,
-                      .arena = arena,
-                      .memo = &memo,
-                      .out = out};
+enum dl_code dl_limits_of(const struct dl_predict_request *request, struct dl_limits *out,
+                          struct dl_err *err) {
+    struct dl_cost_memo memo = {.arena = request->arena};
+    struct asker a = {.request = *request, .memo = &memo, .out = out};
     const struct dl_predict_options options = {.memo = &memo};
     memset(out, 0, sizeof *out);
-    DL_TRY(dl_predict(system, workload, framework, plan, &options, arena, &a.base, err));
+    a.request.options = &options;
+    DL_TRY(dl_predict(&a.request, &a.base, err));
     find_active(&a);
     DL_TRY(find_elasticities(&a, err));
     DL_TRY(try_resources(&a, err));
@@ -317,12 +317,7 @@ enum dl_code dl_gains_of(const struct dl_predict_request *request, double iterat
     const double more = 1.1;
     struct dl_cost_memo own = {.arena = request->arena};
     const bool shared = request->options != NULL && request->options->memo != NULL;
-    struct asker a = {.system = request->system,
-                      .workload = request->workload,
-                      .framework = request->framework,
-                      .plan = request->plan,
-                      .arena = request->arena,
-                      .memo = shared ? request->options->memo : &own};
+    struct asker a = {.request = *request, .memo = shared ? request->options->memo : &own};
     int count = 0;
     for (int r = 0; r < RESOURCES; r++) {
         struct dl_prediction p = {0};

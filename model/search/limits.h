@@ -50,8 +50,7 @@ struct dl_saving {
 enum dl_code dl_gains_of(const struct dl_predict_request *request, double iteration_s,
                          struct dl_saving *out, int *count_out, struct dl_err *err);
 
-enum dl_code dl_limits_of(const struct dl_system *system, const struct dl_workload *workload,
-                          const struct dl_framework *framework, const struct dl_plan *plan,
-                          struct dl_arena *arena, struct dl_limits *out, struct dl_err *err);
+enum dl_code dl_limits_of(const struct dl_predict_request *request, struct dl_limits *out,
+                          struct dl_err *err);
 
 #endif

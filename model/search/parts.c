@@ -93,8 +93,12 @@ static enum dl_code predict(struct search *s, struct dl_role_assignment *p, stru
     struct dl_prediction out;
     enum dl_code code = dl_plan_complete(workers, s->workload, s->framework, &plan, &s->refusal);
     if (code == DL_OK)
-        code = dl_predict(workers, s->workload, s->framework, &plan, NULL, s->arena, &out,
-                          &s->refusal);
+        code = dl_predict(&(struct dl_predict_request){.system = workers,
+                                                       .workload = s->workload,
+                                                       .framework = s->framework,
+                                                       .plan = &plan,
+                                                       .arena = s->arena},
+                          &out, &s->refusal);
     if (code == DL_ERR_SYSTEM) return dl_fail(err, code, "%s", s->refusal.message);
     if (code != DL_OK) return DL_OK; /* this choice cannot run */
     p->fits = out.fits;

@@ -135,8 +135,13 @@ static enum dl_code predict(const struct dl_plan_question *q, const struct dl_pl
                             struct dl_err *err) {
     *plan_out = *plan;
     DL_TRY(dl_plan_complete(q->system, q->workload, q->framework, plan_out, err));
-    return dl_predict_complete(q->system, q->workload, q->framework, plan_out, options, arena, out,
-                               err);
+    return dl_predict_complete(&(struct dl_predict_request){.system = q->system,
+                                                            .workload = q->workload,
+                                                            .framework = q->framework,
+                                                            .plan = plan_out,
+                                                            .options = options,
+                                                            .arena = arena},
+                               out, err);
 }
 
 static enum dl_code answer(const struct dl_plan_question *q,

@@ -114,8 +114,13 @@ static enum dl_code try_plan(const struct dl_search *s, const struct dl_search_c
     const double limit_s = dl_search_limit_s(s, w, &found.split);
     const struct dl_predict_options options = {
         .brief = true, .cost = cost, .limit_s = isinf(limit_s) ? 0 : limit_s};
-    enum dl_code code = dl_predict(s->request.system, s->request.workload, s->request.framework,
-                                   &plan, &options, &scratch, &p, err);
+    enum dl_code code = dl_predict(&(struct dl_predict_request){.system = s->request.system,
+                                                                .workload = s->request.workload,
+                                                                .framework = s->request.framework,
+                                                                .plan = &plan,
+                                                                .options = &options,
+                                                                .arena = &scratch},
+                                   &p, err);
     dl_arena_free(&scratch);
     if (code == DL_ERR_USAGE) { /* scaling limits: more parts than a layer has */
         w->rejected_count[DL_NOT_PARTS]++;
@@ -375,8 +380,9 @@ enum dl_code dl_search_network_make_cost(struct dl_search *s, int64_t micro, str
     struct dl_arena scratch = {0};
     const int layers = r->workload->layer_count;
     if (!own->wanted) return DL_OK;
-    const enum dl_code code = dl_cost_fill(r->system->device, r->workload, r->framework, &plan,
-                                           samples, &scratch, &own->cost, err);
+    const enum dl_code code = dl_cost_fill(
+        &(struct dl_cost_request){r->system->device, r->workload, r->framework, &plan, samples},
+        &scratch, &own->cost, err);
     dl_arena_free(&scratch);
     if (code != DL_OK) return code;
     own->step_s = dl_pipe_step_s(&request, &own->cost, 0, layers);

@@ -198,8 +198,9 @@ static enum dl_code fill_kind(struct planner *p, int kind, struct dl_err *err) {
     for (int64_t n = 1; n <= most; n++) {
         const struct dl_plan plan = stage_plan(p, kind, n);
         if (device_batch(p, kind, n) < 1) continue;
-        DL_TRY(dl_cost_compute(p->systems[kind].device, p->workload, p->framework, &plan,
-                               plan.micro_batch_samples, p->arena, &k->costs[n - 1], err));
+        const struct dl_cost_request wanted = {p->systems[kind].device, p->workload, p->framework,
+                                               &plan, plan.micro_batch_samples};
+        DL_TRY(dl_cost_compute(&wanted, p->arena, &k->costs[n - 1], err));
         for (int from = 0; from < p->pieces; from++)
             for (int to = from + 1; to <= p->pieces; to++)
                 DL_TRY(fill_part(p, kind, n, from, to, err));

@@ -179,8 +179,9 @@ enum dl_code dl_plot_roofline(struct dl_context *context, const struct dl_option
     const struct dl_plan *plan = &p.rows[0].plan;
     const struct dl_workload *workload = p.inputs.workload;
     const struct dl_device *device = p.inputs.system->device;
-    DL_TRY(dl_cost_compute(device, workload, p.rows[0].framework, plan,
-                           plan->batch_per_device_samples, context->arena, &cost, err));
+    DL_TRY(dl_cost_compute(&(struct dl_cost_request){device, workload, p.rows[0].framework, plan,
+                                                     plan->batch_per_device_samples},
+                           context->arena, &cost, err));
     roof.peak_flop_per_s = dl_device_peak(device, plan->precision);
     roof.bandwidth_bytes_per_s = device->memory_bandwidth_bytes_per_s;
     const double bandwidth_share = share_of_bandwidth(&cost, workload, &roof.all_s);

@@ -16,11 +16,17 @@ static const struct dl_column columns[] = {
     {"name", "name", "", DL_COLUMN_STRING, 0, 0},
 };
 static const char *const lanes[] = {"device", "network", "sum", NULL};
-static const char *const kinds[] = {
-    "forward",       "backward", "update", "communication", "exposed communication",
-    "exposed input", "overhead", NULL};
+static const char *const kinds[] = {"forward",
+                                    "backward",
+                                    "update",
+                                    "communication",
+                                    "exposed communication",
+                                    "exposed input",
+                                    "overhead",
+                                    "other micro-batches",
+                                    NULL};
 enum { DEVICE, NETWORK, SUM };
-enum { FORWARD, BACKWARD, UPDATE, COMMUNICATION, EXPOSED, INPUT, OVERHEAD };
+enum { FORWARD, BACKWARD, UPDATE, COMMUNICATION, EXPOSED, INPUT, OVERHEAD, OTHERS, KINDS };
 
 static enum dl_code add(struct dl_table *table, int lane, int kind, const char *name,
                         double start_s, double length_s, struct dl_err *err) {
@@ -54,8 +60,8 @@ static enum dl_code add_wait(struct dl_table *table, const struct dl_prediction 
                              double to_s, struct dl_err *err) {
     const double least_s = 1e-3 * p->iteration_s; /* shorter gaps are those between launches */
     double start_s = NAN, end_s = NAN;
-    for (int i = 0; i < p->term_count; i++) {
-        const struct dl_term *t = &p->terms[i];
+    for (int i = 0; i < p->course.task_count; i++) {
+        const struct dl_term *t = &p->course.tasks[i];
         if (!in_lane(t, "communication")) continue;
         const double a = fmax(from_s, t->start_s),
                      b = fmin(fmin(to_s, p->iteration_s), t->start_s + t->value);
@@ -77,8 +83,8 @@ static enum dl_code add_wait(struct dl_table *table, const struct dl_prediction 
  * stretches in which it waits for the network. */
 static enum dl_code add_lane(struct dl_table *table, const struct dl_prediction *p,
                              const char *lane, int row, double *end_s, struct dl_err *err) {
-    for (int i = 0; i < p->term_count; i++) {
-        const struct dl_term *t = &p->terms[i];
+    for (int i = 0; i < p->course.task_count; i++) {
+        const struct dl_term *t = &p->course.tasks[i];
         if (!in_lane(t, lane)) continue;
         if (row == DEVICE && *end_s > 0) DL_TRY(add_wait(table, p, *end_s, t->start_s, err));
         DL_TRY(add(table, row, kind_of(t->group), t->name, t->start_s, t->value, err));
@@ -124,8 +130,8 @@ static enum dl_code add_sum(struct dl_table *table, const struct dl_prediction *
 static const char *longest_message(const struct dl_prediction *p, struct dl_arena *arena,
                                    double *middle_s) {
     const struct dl_term *longest = NULL;
-    for (int i = 0; i < p->term_count; i++) {
-        const struct dl_term *t = &p->terms[i];
+    for (int i = 0; i < p->course.task_count; i++) {
+        const struct dl_term *t = &p->course.tasks[i];
         if (in_lane(t, "communication") && (longest == NULL || t->value > longest->value))
             longest = t;
     }
@@ -142,8 +148,8 @@ static const char *longest_message(const struct dl_prediction *p, struct dl_aren
 /* The hidden part of the communication that is drawn. */
 static double hidden_frac(const struct dl_prediction *p) {
     double drawn_s = 0;
-    for (int i = 0; i < p->term_count; i++) {
-        if (in_lane(&p->terms[i], "communication")) drawn_s += p->terms[i].value;
+    for (int i = 0; i < p->course.task_count; i++) {
+        if (in_lane(&p->course.tasks[i], "communication")) drawn_s += p->course.tasks[i].value;
     }
     const double all_s = drawn_s > 0 ? drawn_s : p->comm_s;
     return all_s > 0 ? fmax(0, 1 - p->exposed_comm_s / all_s) : 0;
@@ -178,8 +184,8 @@ enum dl_code dl_plot_timeline(struct dl_context *context, const struct dl_option
     const struct dl_prediction *one = &p->prediction;
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
     DL_TRY(add_lane(&out->table, one, "compute", DEVICE, &device_s, err));
-    for (int i = 0; i < one->term_count; i++) {
-        const struct dl_term *t = &one->terms[i];
+    for (int i = 0; i < one->course.task_count; i++) {
+        const struct dl_term *t = &one->course.tasks[i];
         if (in_lane(t, "communication")) network_s = fmax(network_s, t->start_s + t->value);
     }
     if (device_s <= 0) {
@@ -194,7 +200,7 @@ enum dl_code dl_plot_timeline(struct dl_context *context, const struct dl_option
     dl_plot_time_unit(fmax(one->iteration_s, fmax(device_s, network_s)), out->parameters);
     out->blocks = (struct dl_plot_blocks){.lanes = true,
                                           .first = 2,
-                                          .count = OVERHEAD + 1,
+                                          .count = KINDS,
                                           .names = kinds,
                                           .unit_scale = out->parameters[1].number,
                                           .unit_name = out->parameters[0].text};

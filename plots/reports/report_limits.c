@@ -79,7 +79,12 @@ enum dl_code dl_report_limits(struct dl_report *r, const struct dl_modelled *m,
     struct dl_arena *arena = r->context->arena;
     struct dl_limits *l = dl_arena_alloc(arena, 1, sizeof *l);
     const struct dl_prediction *p = m->prediction;
-    DL_TRY(dl_limits_of(m->system, m->workload, m->framework, m->plan, arena, l, err));
+    DL_TRY(dl_limits_of(&(struct dl_predict_request){.system = m->system,
+                                                     .workload = m->workload,
+                                                     .framework = m->framework,
+                                                     .plan = m->plan,
+                                                     .arena = arena},
+                        l, err));
     dl_document_paragraph(
         &r->page,
         dl_arena_printf(arena, "%s with %s on %s of %s: %.0f %% of an iteration is %s.",

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/engine/diagnose.h"
 #include "model/framework/input.h"
 #include "predict/output/checkpoint_inputs.h"
 #include "predict/output/explain_interval.h"
@@ -128,6 +129,39 @@ static const char *input_part(struct dl_arena *arena, const struct dl_prediction
     return text == NULL ? "" : text;
 }
 
+/* What the iteration depends on, the most first. */
+static void add_path(struct dl_text *t, const struct dl_prediction *p) {
+    struct dl_resource_use left = p->course.path;
+    struct dl_text path = {.arena = t->arena};
+    if (!(dl_resource_sum_s(&left) > 0)) return; /* ParaDL's model has no lanes */
+    for (int shown = 0; shown < DL_RESOURCES; shown++) {
+        int most = 0;
+        for (int i = 1; i < DL_RESOURCES; i++)
+            if (left.s[i] > left.s[most]) most = i;
+        if (!(left.s[most] > 5e-4 * p->iteration_s)) break;
+        dl_text_printf(&path, "%s%s %.4g", shown == 0 ? "" : " + ",
+                       dl_bottleneck_names[dl_resource_bottleneck((enum dl_resource)most)],
+                       1e3 * left.s[most]);
+        left.s[most] = 0;
+    }
+    dl_text_add(&path, " ms");
+    dl_text_add(t, "F-CRITICAL-PATH  ");
+    dl_text_wrap(t, dl_text_string(&path), 17, DL_EXPLAIN_WIDTH);
+}
+
+/* The most and the least that the device holds, and when. */
+static void add_memory(struct dl_text *t, const struct dl_course *course) {
+    const struct dl_memory_point *most = course->memory, *least = course->memory;
+    for (int i = 1; i < course->memory_count; i++) {
+        const struct dl_memory_point *point = &course->memory[i];
+        if (point->bytes > most->bytes) most = point;
+        if (point->bytes < least->bytes) least = point;
+    }
+    if (most == NULL) return;
+    dl_text_printf(t, "F-MEM-COURSE     memory between %.4g and %.4g MiB, the most at %.4g ms\n",
+                   least->bytes / 1048576, most->bytes / 1048576, 1e3 * most->s);
+}
+
 static void add_summary(struct dl_text *t, const struct dl_prediction_row *row) {
     const struct dl_prediction *p = row->prediction;
     dl_text_printf(t,
@@ -150,6 +184,8 @@ static void add_summary(struct dl_text *t, const struct dl_prediction_row *row) 
                    1e3 * p->iteration_low_s, 1e3 * p->iteration_high_s,
                    dl_explain_interval_text(row, t->arena), dl_bottleneck_names[p->bottleneck],
                    input_part(t->arena, row), 100 * p->bottleneck_share);
+    add_path(t, p);
+    add_memory(t, &p->course);
 }
 
 static enum dl_code print_text(struct dl_context *context, const struct dl_options *options,

@@ -229,7 +229,11 @@ static enum dl_code predict_found(struct dl_context *context, const struct dl_op
         struct dl_prediction *prediction = dl_arena_alloc(arena, 1, sizeof *prediction);
         *plan = dl_search_plan(search, &found[i]);
         DL_TRY(dl_plan_complete(r->system, r->workload, r->framework, plan, err));
-        DL_TRY(dl_predict_complete(r->system, r->workload, r->framework, plan, NULL, arena,
+        DL_TRY(dl_predict_complete(&(struct dl_predict_request){.system = r->system,
+                                                                .workload = r->workload,
+                                                                .framework = r->framework,
+                                                                .plan = plan,
+                                                                .arena = arena},
                                    prediction, err));
         found[i].iteration_s = prediction->iteration_s;
         found[i].memory_bytes = prediction->memory.total_bytes;
@@ -251,8 +255,13 @@ static enum dl_code explain_best(struct dl_context *context, const struct dl_sea
     const struct dl_predict_options options = {.terms = true};
     struct dl_prediction *prediction = dl_arena_alloc(context->arena, 1, sizeof *prediction);
     best->prediction = prediction;
-    return dl_predict_complete(r->system, r->workload, r->framework, best->plan, &options,
-                               context->arena, prediction, err);
+    return dl_predict_complete(&(struct dl_predict_request){.system = r->system,
+                                                            .workload = r->workload,
+                                                            .framework = r->framework,
+                                                            .plan = best->plan,
+                                                            .options = &options,
+                                                            .arena = context->arena},
+                               prediction, err);
 }
 
 /* Why no plan is left, and which one is nearest. */
@@ -428,8 +437,12 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     report.threads = (int)asked.threads;
     struct dl_limits *limits = dl_arena_alloc(context->arena, 1, sizeof *limits);
     if (format != DL_FORMAT_CSV) {
-        DL_TRY(dl_limits_of(request.system, request.workload, request.framework, rows[0].plan,
-                            context->arena, limits, err));
+        DL_TRY(dl_limits_of(&(struct dl_predict_request){.system = request.system,
+                                                         .workload = request.workload,
+                                                         .framework = request.framework,
+                                                         .plan = rows[0].plan,
+                                                         .arena = context->arena},
+                            limits, err));
         report.limits = limits;
     }
     dl_inputs_note_files(context, &inputs);

@@ -16,7 +16,12 @@ static enum dl_code predict_run(const struct dl_run_row *run, double compute_sca
                                 struct dl_err *err) {
     struct dl_plan plan = run->plan;
     plan.compute_scale = compute_scale;
-    return dl_predict(run->system, run->workload, run->framework, &plan, NULL, arena, p, err);
+    return dl_predict(&(struct dl_predict_request){.system = run->system,
+                                                   .workload = run->workload,
+                                                   .framework = run->framework,
+                                                   .plan = &plan,
+                                                   .arena = arena},
+                      p, err);
 }
 
 /* The factor on all kernel times for which the prediction equals the measured value; NAN when

@@ -52,8 +52,12 @@ static const char *measure(const struct dl_run_rows *r, int row, struct dl_arena
     struct dl_prediction p;
     struct dl_err refused;
     if (run->why != NULL) return run->why;
-    if (dl_predict(run->system, run->workload, run->framework, &run->plan, NULL, arena, &p,
-                   &refused) != DL_OK)
+    if (dl_predict(&(struct dl_predict_request){.system = run->system,
+                                                .workload = run->workload,
+                                                .framework = run->framework,
+                                                .plan = &run->plan,
+                                                .arena = arena},
+                   &p, &refused) != DL_OK)
         return dl_arena_strdup(arena, refused.message);
     const double ratio = run->throughput ? p.throughput_samples_per_s / run->measured
                                          : run->measured / p.iteration_s;

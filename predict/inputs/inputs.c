@@ -324,6 +324,8 @@ enum dl_code dl_inputs_load(struct dl_context *context, const struct dl_options 
     if (out->heterogeneous == NULL)
         DL_TRY(dl_data_system(&data, out->words.system, context->arena, &out->system, err));
     DL_TRY(nodes_of_class(context, out, err));
+    if (out->system->borrowed != NULL)
+        context->note(context, "%s: %s", out->system->name, out->system->borrowed);
     DL_TRY(nodes_of_gpus(out, err));
     data.release = out->words.release;
     data.architecture = out->system->device->architecture;

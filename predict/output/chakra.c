@@ -143,11 +143,12 @@ enum dl_code dl_chakra_write(const char *path, const struct dl_prediction_row *r
                              struct dl_arena *arena, struct dl_err *err) {
     static const char version[] = "1.0.0";
     const struct dl_prediction *p = row->prediction;
-    const struct dl_term **terms = dl_arena_alloc(arena, (size_t)p->term_count + 1, sizeof *terms);
+    const struct dl_term **terms =
+        dl_arena_alloc(arena, (size_t)p->course.task_count + 1, sizeof *terms);
     int count = 0;
-    for (int i = 0; i < p->term_count; i++)
-        if (dl_known(p->terms[i].start_s) && p->terms[i].lane != NULL)
-            terms[count++] = &p->terms[i];
+    for (int i = 0; i < p->course.task_count; i++)
+        if (dl_known(p->course.tasks[i].start_s) && p->course.tasks[i].lane != NULL)
+            terms[count++] = &p->course.tasks[i];
     if (count == 0)
         return dl_fail(err, DL_ERR_USAGE,
                        "--trace: this plan's prediction has no timeline of single operations");

@@ -163,7 +163,12 @@ static enum dl_code time_job(struct dl_context *context, const struct dl_inputs 
     *out = (struct dl_job_times){NAN, NAN, NAN};
     enum dl_code code = dl_plan_complete(system, workload, framework, &plan, &refusal);
     if (code == DL_OK)
-        code = dl_predict(system, workload, framework, &plan, NULL, context->arena, &p, &refusal);
+        code = dl_predict(&(struct dl_predict_request){.system = system,
+                                                       .workload = workload,
+                                                       .framework = framework,
+                                                       .plan = &plan,
+                                                       .arena = context->arena},
+                          &p, &refusal);
     if (code == DL_ERR_SYSTEM) return dl_fail(err, code, "%s", refusal.message);
     if (code != DL_OK || !p.fits) return DL_OK;
     const double epochs = inputs->length.epoch_count > 0 ? inputs->length.epoch_count : 1,

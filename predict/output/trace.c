@@ -45,6 +45,7 @@ static void event(struct dl_json_writer *w, const char *name, const char *catego
         dl_jw_string(w, "formula", term->formula);
         dl_jw_string(w, "inputs", term->inputs);
         dl_jw_string(w, "origin", term->origin);
+        if (term->critical) dl_jw_bool(w, "critical", true);
         dl_jw_end(w);
     }
     dl_jw_end(w);
@@ -69,6 +70,21 @@ static void breakdown(struct dl_json_writer *w, const struct dl_prediction *p) {
     }
 }
 
+/* Memory of the device, a counter. */
+static void memory(struct dl_json_writer *w, const struct dl_course *course) {
+    for (int i = 0; i < course->memory_count; i++) {
+        dl_jw_object(w, NULL);
+        dl_jw_string(w, "name", "memory");
+        dl_jw_string(w, "ph", "C");
+        dl_jw_number(w, "ts", 1e6 * course->memory[i].s);
+        dl_jw_integer(w, "pid", 1);
+        dl_jw_object(w, "args");
+        dl_jw_number(w, "bytes", course->memory[i].bytes);
+        dl_jw_end(w);
+        dl_jw_end(w);
+    }
+}
+
 enum dl_code dl_trace_write(const char *path, const struct dl_prediction_row *row,
                             struct dl_arena *arena, struct dl_err *err) {
     const struct dl_prediction *p = row->prediction;
@@ -87,12 +103,13 @@ enum dl_code dl_trace_write(const char *path, const struct dl_prediction_row *ro
               dl_arena_printf(arena, "%s on %s: one iteration, predicted", row->workload->name,
                               row->system->name));
     for (int i = 0; lanes[i] != NULL; i++) name_lane(&w, "thread_name", i, lanes[i]);
-    for (int i = 0; i < p->term_count; i++) {
-        const struct dl_term *t = &p->terms[i];
+    for (int i = 0; i < p->course.task_count; i++) {
+        const struct dl_term *t = &p->course.tasks[i];
         if (!dl_known(t->start_s) || t->lane == NULL) continue;
         event(&w, t->name, t->group, lane_of(t->lane), t->start_s, t->value, t);
     }
     breakdown(&w, p);
+    memory(&w, &p->course);
     const char *text = dl_jw_text(&w);
     return dl_file_write(path, text, strlen(text), err);
 }

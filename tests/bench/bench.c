@@ -137,7 +137,9 @@ static void predictions(const struct dl_data *data, const struct dl_system *syst
             struct dl_prediction p;
             const struct dl_plan plan = {
                 .nodes = 1 + i % 64, .batch_per_device_samples = 32, .input.synthetic = true};
-            if (dl_predict(system, workload, framework, &plan, NULL, &scratch, &p, &err) == DL_OK)
+            if (dl_predict(&(struct dl_predict_request){system, workload, framework, &plan, NULL,
+                                                        &scratch},
+                           &p, &err) == DL_OK)
                 sink += p.iteration_s;
             dl_arena_free(&scratch);
         }

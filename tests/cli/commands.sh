@@ -139,7 +139,7 @@ for id in F-KERNEL-MODEL F-KERNEL-STREAM F-NCCL F-MEM-ACTIVATIONS F-ITERATION; d
 run explain --system iris-v100 --framework pytorch-ddp --nodes 4
 has 'explain: stragglers are a term' '^ straggler wait +F-STRAGGLER +- +[0-9.]+ ms +- +jitter=[0-9.]+ x E\[max of 16'
 has 'explain: launch gaps are a term' '^ launch gaps +F-HOST-GAP .* kernel_gap=[0-9.]+ us x [0-9]+ kernels'
-has 'explain: waits for launches are a term' '^ device waits for launches +F-HOST-GAP .* dispatch_s=[0-9.]+ us x'
+has 'explain: waits for launches are a term' '^ device waits for the host +F-HOST-COUNT .* [0-9]+ launches x [0-9.]+ us='
 for plan in '--system iris-v100 --framework pytorch-ddp --nodes 4' '-s iris-v100 -f tensorflow-ps -n 8 --backup-workers 2' \
     '-s dgx-a100-80 -f megatron -n 4 --tp 4 --pp 2 -p mixed -w gpt:layers=24,hidden=1024,heads=16,seq=1024,vocab=51200'; do
     # shellcheck disable=SC2086 # several words on purpose

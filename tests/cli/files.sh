@@ -131,3 +131,16 @@ run predict --plan "$SCRATCH/runs.csv" -s iris-v100
 check 'no plan' 3 'no script, configuration or log of a training'
 run predict --plan "$SCRATCH/none" -s iris-v100
 check 'no file' 3 'none.*No such file'
+
+# ---- a system file of devices and links alone takes the rest from the usual machine of its device: written out, it is the same
+links='"intra": {"kind": "nvlink2", "bandwidth_bytes_per_s": 120e9, "latency_s": 2e-6},
+  "inter": {"kind": "infiniband", "bandwidth_bytes_per_s": 12.1e9, "latency_s": 1.3e-6, "adapters_per_node": 1, "rdma": true}'
+head='"format": "dlmodel-system", "version": 1, "summary": "x", "source": "assumed", "device": "v100_sxm2_16", "nodes": 24, "devices_per_node": 4'
+jitter=$(sed -n 's/.*"jitter_frac": \([0-9.]*\).*/\1/p' data/systems/dgx1-v100.json)
+printf '{%s, "name": "little", "links": {%s}}\n' "$head" "$links" > "$SCRATCH/little.json"
+printf '{%s, "name": "more", "jitter_frac": %s, "links": {%s}}\n' "$head" "$jitter" "$links" > "$SCRATCH/more.json"
+answer a predict -s "$SCRATCH/little.json" -w resnet50 -f pytorch-ddp -n 16
+check 'a small system file: what is assumed' 0 'little: .*dgx1-v100.*: jitter [0-9.]+ %, host, switches'
+answer b predict -s "$SCRATCH/more.json" -w resnet50 -f pytorch-ddp -n 16
+check 'a small system file: its jitter' 0 'more: .*dgx1-v100.*: host, switches'
+same 'a small system file: jitter of the usual machine' iteration_s

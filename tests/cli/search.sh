@@ -95,7 +95,7 @@ check 'more choices than experts' 2 'at most the number of experts \(8\)'
 value() { sed -n "s/.*\"$1\": *\([0-9.e+-]*\).*/\1/p" "$work/out" | head -n 1; }
 # A router that crowds tokens on one rank: slower and larger, at most by the number of ranks; a search repeats it in its commands.
 for x in 1 2 8; do
-    run predict --system dgx-a100-80 --nodes 2 --workload "$moe" --framework megatron-core --precision bf16 --ep 8 --global-batch 32 --expert-imbalance $x --json
+    run predict --system dgx-a100-80 --nodes 2 --workload "$moe" --framework megatron-core --precision bf16 --ep 8 --tp 1 --cp 1 --zero 1 --micro-batch 2 --global-batch 32 --expert-imbalance $x --json
     check "$x times the mean tokens on a rank" 0
     echo "$(value iteration_s) $(value activations_bytes)" >> "$work/crowds"
 done

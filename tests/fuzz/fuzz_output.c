@@ -139,8 +139,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const unsigned show = (unsigned)upto(&b, 16);
     enum dl_code code = dl_plan_complete(row.system, row.workload, row.framework, &plan, &err);
     if (code == DL_OK)
-        code = dl_predict(row.system, row.workload, row.framework, &plan, NULL, &arena, &prediction,
-                          &err);
+        code = dl_predict(&(struct dl_predict_request){row.system, row.workload, row.framework,
+                                                       &plan, NULL, &arena},
+                          &prediction, &err);
     row.plan = &plan;
     if (code == DL_OK)
         judge(&row, show, &arena);

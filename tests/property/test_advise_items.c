@@ -159,8 +159,9 @@ static void laws_of_advice(void **state) {
         struct dl_plan plan = a_plan(workload);
         const struct dl_predict_options options = {.terms = false};
         if (dl_plan_complete(system, workload, framework, &plan, &err) == DL_OK &&
-            dl_predict(system, workload, framework, &plan, &options, &arena, &prediction, &err) ==
-                DL_OK) {
+            dl_predict(
+                &(struct dl_predict_request){system, workload, framework, &plan, &options, &arena},
+                &prediction, &err) == DL_OK) {
             states++;
             ask_every_item(&(struct dl_advise_state){.system = system,
                                                      .workload = workload,

@@ -89,8 +89,10 @@ static bool stays(const struct dl_predict_request *r, const struct dl_prediction
     dl_device_what_if(r->system->device, &device, r->arena);
     more.device = &device;
     dl_system_what_if(r->system, &more, r->arena);
-    assert_int_equal(
-        dl_predict(&more, r->workload, r->framework, r->plan, NULL, r->arena, &after, &err), DL_OK);
+    assert_int_equal(dl_predict(&(struct dl_predict_request){&more, r->workload, r->framework,
+                                                             r->plan, NULL, r->arena},
+                                &after, &err),
+                     DL_OK);
     return after.bottleneck == p->bottleneck;
 }
 
@@ -107,7 +109,9 @@ static void compare(struct dl_arena *arena) {
     struct dl_prediction p;
     struct dl_saving gains[DL_MAX_LIMITS];
     int count = 0;
-    if (dl_predict(system, workload, framework, &plan, NULL, arena, &p, &err) != DL_OK) return;
+    if (dl_predict(&(struct dl_predict_request){system, workload, framework, &plan, NULL, arena},
+                   &p, &err) != DL_OK)
+        return;
     if (!p.fits) return;
     const struct dl_predict_request request = {.system = system,
                                                .workload = workload,
@@ -119,7 +123,7 @@ static void compare(struct dl_arena *arena) {
     for (int i = 0; i < count; i++)
         if (gains[i].relieves & 1u << p.bottleneck) own += gains[i].saved_frac;
     compared++;
-    /* with a tenth more no plan takes longer, or less than ten elevenths: another cut into stages */
+    /* with a tenth more no plan takes longer, or less than ten elevenths: another cut */
     const bool same_plan = count == 0 || (own >= 0 && gains[0].saved_frac <= 1 - 1 / 1.1);
     if (count == 0 || !same_plan || gains[0].relieves & 1u << p.bottleneck ||
         gains[0].saved_frac <= own + NEAR || !stays(&request, &p))

@@ -62,7 +62,9 @@ static bool predict(const struct cell *c, const struct dl_framework *framework,
                                  .optimizer = DL_MOMENTUM,
                                  .batch_per_device_samples = 16,
                                  .input.synthetic = true};
-    return dl_predict(c->system, c->workload, framework, &plan, NULL, arena, out, &err) == DL_OK;
+    return dl_predict(
+               &(struct dl_predict_request){c->system, c->workload, framework, &plan, NULL, arena},
+               out, &err) == DL_OK;
 }
 
 /* Servers that update for the workers take the update off them, and a sharded update most of it:
@@ -175,8 +177,11 @@ static void nothing_beats_the_bound_of_a_split(void **state) {
         const struct dl_framework *framework =
             all.frameworks[check_random(&seed) % (uint64_t)all.framework_count];
         if (is_bounded(framework) &&
-            dl_predict(system, workload, framework, &plan, NULL, &arena, &p, &err) == DL_OK &&
-            dl_predict(system, workload, ideal, &plan, NULL, &arena, &bound, &err) == DL_OK) {
+            dl_predict(
+                &(struct dl_predict_request){system, workload, framework, &plan, NULL, &arena}, &p,
+                &err) == DL_OK &&
+            dl_predict(&(struct dl_predict_request){system, workload, ideal, &plan, NULL, &arena},
+                       &bound, &err) == DL_OK) {
             compared++;
             if (p.iteration_s < least_s(&bound, &p) * (1 - 1e-9))
                 fail_msg("%s on %s, %s, %s, %lld nodes, %s, shard %lld, tp %lld, pp %lld, sp %lld, "

@@ -77,6 +77,35 @@ static void check_term(const struct a_case *c, int number, const struct dl_term 
     HOLDS(term->value >= 0);
 }
 
+/* What the iteration depends on is all of it (ParaDL's model has no lanes); so are the terms of
+ * compute; what the passes of the fullest stage hold reaches the memory of the prediction and goes
+ * back to where it began. */
+static void check_course(const struct a_case *c, int number, const struct dl_plan *plan,
+                         const struct dl_prediction *p) {
+    const struct dl_course *course = &p->course;
+    double most_bytes = 0, forward_s = 0, backward_s = 0, update_s = 0;
+    HOLDS(plan->assume == DL_ASSUME_PARADL ||
+          near(dl_resource_sum_s(&course->path), p->iteration_s));
+    for (int i = 0; i < DL_RESOURCES; i++) HOLDS(course->path.s[i] >= -1e-9 * p->iteration_s);
+    for (int i = 0; i < course->memory_count; i++) {
+        HOLDS(i == 0 || course->memory[i].s >= course->memory[i - 1].s);
+        most_bytes = fmax(most_bytes, course->memory[i].bytes);
+    }
+    if (course->memory_count > 0) {
+        HOLDS(near(most_bytes, p->memory.total_bytes));
+        HOLDS(near(course->memory[0].bytes, course->memory[course->memory_count - 1].bytes));
+    }
+    for (int i = 0; i < p->term_count; i++) {
+        const struct dl_term *t = &p->terms[i];
+        if (strcmp(t->group, "forward") == 0) forward_s += t->value;
+        if (strcmp(t->group, "backward") == 0) backward_s += t->value;
+        if (strcmp(t->group, "update") == 0) update_s += t->value;
+    }
+    if (p->stage_count == 0) return; /* test_invariants: of other networks */
+    HOLDS(near(forward_s, p->forward_s) && near(backward_s, p->backward_s) &&
+          near(update_s, p->update_s));
+}
+
 static void check_prediction(const struct a_case *c, int number, const struct dl_plan *plan,
                              const struct dl_prediction *p) {
     check_times(c, number, p);
@@ -90,6 +119,7 @@ static void check_prediction(const struct a_case *c, int number, const struct dl
     for (int i = 0; i < p->warning_count; i++)
         HOLDS(p->warnings[i] != NULL && strstr(p->warnings[i], "(null)") == NULL);
     for (int t = 0; t < p->term_count; t++) check_term(c, number, &p->terms[t]);
+    check_course(c, number, plan, p);
 }
 
 /* Completed, a plan is complete: all ranks are given and their product is the devices. */
@@ -112,8 +142,12 @@ static void check_limits(const struct a_case *c, int number, const struct dl_pla
                          struct dl_arena *arena) {
     static struct dl_limits limits;
     struct dl_err err = {0};
-    HOLDS(dl_limits_of(&c->system, c->workload, &c->framework, plan, arena, &limits, &err) ==
-          DL_OK);
+    HOLDS(dl_limits_of(&(struct dl_predict_request){.system = &c->system,
+                                                    .workload = c->workload,
+                                                    .framework = &c->framework,
+                                                    .plan = plan,
+                                                    .arena = arena},
+                       &limits, &err) == DL_OK);
     for (int i = 0; i < limits.active_count; i++) {
         const struct dl_limit_active *a = &limits.active[i];
         HOLDS(a->name != NULL && a->category != NULL && (a->cost_s > 0 || a->cost_bytes > 0));
@@ -131,11 +165,13 @@ static void check_remembered(const struct a_case *c, int number, const struct dl
     struct dl_prediction p, plain;
     struct dl_err err = {0};
     for (int i = 0; i < 2; i++) {
-        if (dl_predict(system, c->workload, &c->framework, plan, NULL, memo->arena, &plain, &err) !=
-            DL_OK)
+        if (dl_predict(&(struct dl_predict_request){system, c->workload, &c->framework, plan, NULL,
+                                                    memo->arena},
+                       &plain, &err) != DL_OK)
             return; /* this variant is impossible */
-        HOLDS(dl_predict(system, c->workload, &c->framework, plan, &with, memo->arena, &p, &err) ==
-              DL_OK);
+        HOLDS(dl_predict(&(struct dl_predict_request){system, c->workload, &c->framework, plan,
+                                                      &with, memo->arena},
+                         &p, &err) == DL_OK);
         HOLDS(p.iteration_s == plain.iteration_s);
     }
 }
@@ -180,7 +216,9 @@ static void check_twins(const struct a_case *c, int number, const struct dl_plan
         layers[i].twin_before = 0;
     }
     apart.layers = layers;
-    HOLDS(dl_predict(&c->system, &apart, &c->framework, plan, NULL, arena, &p, &err) == DL_OK);
+    HOLDS(dl_predict(
+              &(struct dl_predict_request){&c->system, &apart, &c->framework, plan, NULL, arena},
+              &p, &err) == DL_OK);
     HOLDS(p.iteration_s == iteration_s);
 }
 
@@ -201,14 +239,17 @@ static void any_plan(void **state) {
             dl_plan_complete(&one.system, one.workload, &one.framework, &plan, &err);
         if (code == DL_OK) check_plan(c, number, &plan);
         if (code == DL_OK)
-            code = dl_predict(&one.system, one.workload, &one.framework, &plan, &with_terms, &arena,
-                              &p, &err);
+            code =
+                dl_predict(&(struct dl_predict_request){&one.system, one.workload, &one.framework,
+                                                        &plan, &with_terms, &arena},
+                           &p, &err);
         if (code != DL_OK) {
             check_refusal(c, number, code, &err);
             refused++;
         } else {
             check_prediction(c, number, &plan, &p);
-            HOLDS(dl_predict(&one.system, one.workload, &one.framework, &one.plan, NULL, &arena,
+            HOLDS(dl_predict(&(struct dl_predict_request){&one.system, one.workload, &one.framework,
+                                                          &one.plan, NULL, &arena},
                              &plain, &err) == DL_OK);
             HOLDS(plain.term_count == 0 && plain.iteration_s == p.iteration_s &&
                   plain.memory.total_bytes == p.memory.total_bytes);

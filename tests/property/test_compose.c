@@ -35,7 +35,9 @@ struct scene {
 static enum dl_code predict(const struct scene *s, const struct dl_plan *plan,
                             struct dl_arena *arena, struct dl_prediction *out) {
     struct dl_err err = {0};
-    return dl_predict(s->system, s->workload, s->framework, plan, NULL, arena, out, &err);
+    return dl_predict(
+        &(struct dl_predict_request){s->system, s->workload, s->framework, plan, NULL, arena}, out,
+        &err);
 }
 
 static bool near(double a, double b) {

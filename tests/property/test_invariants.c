@@ -71,8 +71,9 @@ static bool predict(const struct subject *s, struct dl_arena *arena, struct dl_p
     struct dl_err err = {0};
     struct dl_plan plan = s->plan;
     made++;
-    return dl_predict(&s->system, s->workload, &s->framework, &plan, NULL, arena, out, &err) ==
-           DL_OK;
+    return dl_predict(&(struct dl_predict_request){&s->system, s->workload, &s->framework, &plan,
+                                                   NULL, arena},
+                      out, &err) == DL_OK;
 }
 
 /* Points into the copies of the subject itself. */
@@ -187,8 +188,9 @@ static void check_terms(const struct subject *s, struct dl_arena *arena) {
     struct dl_prediction p;
     double forward_s = 0, backward_s = 0, comm_s = 0, memory_bytes = 0;
     struct dl_plan plan = s->plan;
-    if (dl_predict(&s->system, s->workload, &s->framework, &plan, &with_terms, arena, &p, &err) !=
-        DL_OK)
+    if (dl_predict(&(struct dl_predict_request){&s->system, s->workload, &s->framework, &plan,
+                                                &with_terms, arena},
+                   &p, &err) != DL_OK)
         return;
     for (int i = 0; i < p.term_count; i++) {
         const struct dl_term *term = &p.terms[i];

@@ -284,9 +284,11 @@ static void transformers_end_as_drawn(void **state) {
         plan->micro_batch_samples = upto(4);
         plan->global_batch_samples = plan->micro_batch_samples * upto(30);
         plan->batch_per_device_samples = 0;
-        assert_int_equal(dl_predict(&g.f.system, &g.workload, &g.f.framework, plan, &options,
-                                    &g.f.arena, &p, &err),
-                         DL_OK);
+        assert_int_equal(
+            dl_predict(&(struct dl_predict_request){&g.f.system, &g.workload, &g.f.framework, plan,
+                                                    &options, &g.f.arena},
+                       &p, &err),
+            DL_OK);
         for (int s = 0; s < plan->pp; s++) {
             forward_s[s] = p.schedule.times[s].forward_s;
             backward_s[s] = p.schedule.times[s].backward_s;

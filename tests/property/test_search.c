@@ -97,8 +97,9 @@ static void predict_one(const struct scene *s, struct dl_plan plan, struct best 
     struct dl_err err = {0};
     struct dl_arena arena = {0};
     struct dl_prediction p;
-    if (dl_predict(&s->f.system, &s->workload, &s->f.framework, &plan, NULL, &arena, &p, &err) ==
-        DL_OK) {
+    if (dl_predict(&(struct dl_predict_request){&s->f.system, &s->workload, &s->f.framework, &plan,
+                                                NULL, &arena},
+                   &p, &err) == DL_OK) {
         best->tried++;
         const double score =
             s->request.objective == DL_BY_MEMORY ? p.memory.total_bytes : p.iteration_s;
@@ -218,9 +219,11 @@ static int as_predicted(const struct scene *s, const struct dl_search_worker *fo
     for (int k = 0; k < found->best_count; k++) {
         struct dl_prediction p;
         struct dl_plan plan = dl_search_plan(search, &found->best[k]);
-        assert_int_equal(dl_predict(s->request.system, s->request.workload, s->request.framework,
-                                    &plan, NULL, &arena, &p, &err),
-                         DL_OK);
+        assert_int_equal(
+            dl_predict(&(struct dl_predict_request){s->request.system, s->request.workload,
+                                                    s->request.framework, &plan, NULL, &arena},
+                       &p, &err),
+            DL_OK);
         check_close(found->best[k].iteration_s, p.iteration_s, 1e-12);
         check_close(found->best[k].memory_bytes, p.memory.total_bytes, 1e-12);
         pipelines += found->best[k].split.pp > 1;
@@ -378,8 +381,9 @@ static void laws(void **state) {
         for (int k = 0; k < found.best_count; k++) {
             struct dl_prediction p;
             struct dl_plan plan = dl_search_plan(search, &found.best[k]);
-            if (dl_predict(&s.f.system, &s.workload, &s.f.framework, &plan, NULL, &s.f.arena, &p,
-                           &err) != DL_OK)
+            if (dl_predict(&(struct dl_predict_request){&s.f.system, &s.workload, &s.f.framework,
+                                                        &plan, NULL, &s.f.arena},
+                           &p, &err) != DL_OK)
                 fail_msg("%s", err.message);
             check_close(p.iteration_s, found.best[k].iteration_s, 1e-12);
             check_close(p.memory.total_bytes, found.best[k].memory_bytes, 1e-12);
@@ -394,8 +398,12 @@ static void laws(void **state) {
         if (found.best_count > 0) {
             struct dl_limits limits;
             struct dl_plan plan = dl_search_plan(search, &found.best[0]);
-            if (dl_limits_of(&s.f.system, &s.workload, &s.f.framework, &plan, &s.f.arena, &limits,
-                             &err) != DL_OK)
+            if (dl_limits_of(&(struct dl_predict_request){.system = &s.f.system,
+                                                          .workload = &s.workload,
+                                                          .framework = &s.f.framework,
+                                                          .plan = &plan,
+                                                          .arena = &s.f.arena},
+                             &limits, &err) != DL_OK)
                 fail_msg("%s", err.message);
             for (int e = 0; e < limits.elasticity_count; e++) {
                 const bool latency = strstr(limits.elasticity[e].resource, "latency") != NULL;

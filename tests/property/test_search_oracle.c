@@ -142,8 +142,9 @@ static void judge(struct oracle *o, struct dl_plan p) {
     struct dl_arena arena = {0};
     struct dl_prediction out;
     if (!wanted(s, &p)) return;
-    if (dl_predict(&s->f.system, &s->workload, &s->f.framework, &p, NULL, &arena, &out, &err) ==
-        DL_OK) {
+    if (dl_predict(&(struct dl_predict_request){&s->f.system, &s->workload, &s->f.framework, &p,
+                                                NULL, &arena},
+                   &out, &err) == DL_OK) {
         o->predicted++;
         o->uneven += s->layers % p.pp != 0;
         o->expert += p.ep > 1;
@@ -235,8 +236,9 @@ static void check_predictions(const struct space *s, struct dl_search *search,
         struct dl_arena arena = {0};
         struct dl_prediction p;
         struct dl_plan plan = dl_search_plan(search, &found->best[i]);
-        if (dl_predict(&s->f.system, &s->workload, &s->f.framework, &plan, NULL, &arena, &p,
-                       &err) != DL_OK)
+        if (dl_predict(&(struct dl_predict_request){&s->f.system, &s->workload, &s->f.framework,
+                                                    &plan, NULL, &arena},
+                       &p, &err) != DL_OK)
             fail_msg("%s", err.message);
         check_close(p.iteration_s, found->best[i].iteration_s, 1e-11);
         check_close(p.memory.total_bytes, found->best[i].memory_bytes, 1e-11);

@@ -51,8 +51,9 @@ static struct dl_plan plan_of(const char *strategy, int64_t nodes, double batch)
 static struct dl_prediction predict(struct world *w, const struct dl_plan *plan) {
     struct dl_prediction p = {0};
     struct dl_err err = {0};
-    if (dl_predict(w->system, w->workload, w->framework, plan, NULL, &w->arena, &p, &err) !=
-        DL_OK) {
+    if (dl_predict(&(struct dl_predict_request){w->system, w->workload, w->framework, plan, NULL,
+                                                &w->arena},
+                   &p, &err) != DL_OK) {
         fail_msg("%s: %s", plan->strategy->name, err.message);
     }
     return p;
@@ -198,9 +199,11 @@ static void channel_sums(void **state) {
         assert_int_equal(dl_replica_predict(&replica, &p, &err), DL_OK);
         double backward_s = 0;
         struct dl_cost cost;
-        assert_int_equal(dl_cost_compute(w.system->device, replica.workload, &framework, &plan,
-                                         replica.samples, &w.arena, &cost, &err),
-                         DL_OK);
+        assert_int_equal(
+            dl_cost_compute(&(struct dl_cost_request){w.system->device, replica.workload,
+                                                      &framework, &plan, replica.samples},
+                            &w.arena, &cost, &err),
+            DL_OK);
         for (int i = 0; i < w.workload->layer_count; i++) {
             const bool conv = strcmp(w.workload->layers[i].kind->name, "conv") == 0;
             if (conv) assert_int_equal(cost.layers[i].backward.time_s > 0, !detached);

@@ -72,6 +72,7 @@ static const struct {
     {"pue", "power, not time: test_energy"},
     {"idle_w", "power, and time under a limit: test_energy, test_power_cap"},
     {"load_w", "power, and time under a limit: test_energy, test_power_cap"},
+    {"nccl_rings", "TCP where a connection is limited: test_nccl, connections_of_rings"},
     {"sockets_per_ring", "TCP where a connection is limited: test_nccl, connections_of_rings"},
     {"power_limit_w", "it acts below the rated power alone: test_power_cap"},
     {"triton_attention_scale", "attention of llm-foundry's releases, which the battery has not"},
@@ -357,7 +358,8 @@ static double with_set(const char *machine, const char *key, double value,
     snprintf(text, sizeof text, "%.17g", value);
     data.overrides = &set, data.override_count = 1;
     if (dl_data_system(&data, machine, &arena, &system, &err) != DL_OK ||
-        dl_predict(system, resnet, f, plan, NULL, &arena, &p, &err) != DL_OK)
+        dl_predict(&(struct dl_predict_request){system, resnet, f, plan, NULL, &arena}, &p, &err) !=
+            DL_OK)
         p.iteration_s = NAN;
     dl_arena_free(&arena);
     return p.iteration_s;
@@ -395,7 +397,12 @@ static void elasticities_agree(void **state) {
         const struct dl_system *system = machines[m].system;
         const struct dl_framework *f = frameworks[system->device->kind == DL_DEVICE_CPU ? 0 : 1];
         if (dl_plan_complete(system, resnet, f, &plan, &err) != DL_OK ||
-            dl_limits_of(system, resnet, f, &plan, &arena, &limits, &err) != DL_OK)
+            dl_limits_of(&(struct dl_predict_request){.system = system,
+                                                      .workload = resnet,
+                                                      .framework = f,
+                                                      .plan = &plan,
+                                                      .arena = &arena},
+                         &limits, &err) != DL_OK)
             fail_msg("%s: %s", system->name, err.message);
         for (int i = 0; i < limits.elasticity_count; i++) {
             const struct dl_elasticity *e = &limits.elasticity[i];

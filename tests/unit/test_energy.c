@@ -197,7 +197,8 @@ static void predict_row(struct table *t, int row, const struct dl_system *system
         plan->pp = (int64_t)number(t, row, "pp");
     }
     if (dl_plan_complete(system, workload, framework, plan, &err) != DL_OK ||
-        dl_predict(system, workload, framework, plan, NULL, &t->arena, p, &err) != DL_OK)
+        dl_predict(&(struct dl_predict_request){system, workload, framework, plan, NULL, &t->arena},
+                   p, &err) != DL_OK)
         fail_msg("%s: %s", cell(t, row, "id"), err.message);
 }
 

@@ -59,9 +59,11 @@ static double step_s(struct pair *p, bool slow, double batch) {
     plan.batch_per_device_samples = batch, plan.global_batch_samples = 0;
     assert_int_equal(dl_plan_complete(&system, &p->fast.workload, &p->fast.framework, &plan, &err),
                      DL_OK);
-    assert_int_equal(dl_predict(&system, &p->fast.workload, &p->fast.framework, &plan, NULL,
-                                &p->fast.arena, &out, &err),
-                     DL_OK);
+    assert_int_equal(
+        dl_predict(&(struct dl_predict_request){&system, &p->fast.workload, &p->fast.framework,
+                                                &plan, NULL, &p->fast.arena},
+                   &out, &err),
+        DL_OK);
     return out.iteration_s;
 }
 
@@ -252,9 +254,11 @@ static void figures_of_the_job(void **state) {
         system.inter = p.fast.system.inter;
         assert_int_equal(dl_plan_complete(&system, &p.fast.workload, &p.fast.framework, &own, &err),
                          DL_OK);
-        assert_int_equal(dl_predict(&system, &p.fast.workload, &p.fast.framework, &own, NULL,
-                                    &p.fast.arena, &of[slow], &err),
-                         DL_OK);
+        assert_int_equal(
+            dl_predict(&(struct dl_predict_request){&system, &p.fast.workload, &p.fast.framework,
+                                                    &own, NULL, &p.fast.arena},
+                       &of[slow], &err),
+            DL_OK);
         alone += (slow ? 4 : 12) * 5000 / (of[slow].scaling_efficiency * of[slow].iteration_s);
         check_close(out.groups[slow].memory.total_bytes, of[slow].memory.total_bytes, 1e-12);
         const struct dl_plan mine = {.nodes = slow ? 1 : 3, .devices_per_node = 4};

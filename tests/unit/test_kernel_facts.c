@@ -251,11 +251,13 @@ static void weight_decay(void **state) {
     const struct dl_optimizer_row apply = {.update = {[DL_MOMENTUM] = {2, 24}}};
     f.framework.kernels.optimizer = &apply;
     assert_int_equal(
-        dl_cost_compute(&f.device, &f.workload, &f.framework, &f.plan, 4, &f.arena, &without, &err),
+        dl_cost_compute(&(struct dl_cost_request){&f.device, &f.workload, &f.framework, &f.plan, 4},
+                        &f.arena, &without, &err),
         DL_OK);
     f.framework.kernels.weight_decay = DL_DECAY_LOSS;
     assert_int_equal(
-        dl_cost_compute(&f.device, &f.workload, &f.framework, &f.plan, 4, &f.arena, &with, &err),
+        dl_cost_compute(&(struct dl_cost_request){&f.device, &f.workload, &f.framework, &f.plan, 4},
+                        &f.arena, &with, &err),
         DL_OK);
     check_close(without.update.launches, 3 * 2, 1e-12);
     check_close(with.update.launches, 3 * 2 + 2 * 3, 1e-12);
@@ -278,7 +280,8 @@ static void fused_additions(void **state) {
         double forward_bytes = 0, backward_bytes = 0, launches = 0;
         f.framework.kernels.fusion = backward ? DL_FUSION_BOTH : DL_FUSION_FORWARD;
         assert_int_equal(
-            dl_cost_compute(&f.device, &resnet, &f.framework, &f.plan, 2, &f.arena, &cost, &err),
+            dl_cost_compute(&(struct dl_cost_request){&f.device, &resnet, &f.framework, &f.plan, 2},
+                            &f.arena, &cost, &err),
             DL_OK);
         for (int i = 0; i < resnet.layer_count; i++) {
             if (!dl_cost_fused(&resnet, i)) continue;

@@ -70,7 +70,9 @@ static struct dl_prediction with_more(const struct dl_plan *plan, int resource, 
     }
     system.as_measured = &g.f.system;
     dl_system_what_if(&g.f.system, &system, &g.f.arena);
-    if (dl_predict(&system, &g.workload, &g.f.framework, &own, NULL, &g.f.arena, &p, &err) != DL_OK)
+    if (dl_predict(&(struct dl_predict_request){&system, &g.workload, &g.f.framework, &own, NULL,
+                                                &g.f.arena},
+                   &p, &err) != DL_OK)
         fail_msg("%s: %s", names[resource], err.message);
     return p;
 }
@@ -112,8 +114,9 @@ static void try_plan(struct dl_plan plan, const char *text) {
     plan.batch_per_device_samples = 0;
     snprintf(c->text, sizeof c->text, "%s", text);
     c->of_plan = true;
-    count += dl_predict(&g.f.system, &g.workload, &g.f.framework, &plan, NULL, &g.f.arena, &c->p,
-                        &err) == DL_OK;
+    count += dl_predict(&(struct dl_predict_request){&g.f.system, &g.workload, &g.f.framework,
+                                                     &plan, NULL, &g.f.arena},
+                        &c->p, &err) == DL_OK;
 }
 
 /* Those that save a thousandth, or make it fit; the fastest first, of equals the first. */
@@ -143,10 +146,15 @@ static void check_changes(const struct dl_prediction *base) {
 static struct dl_prediction find(const struct dl_plan *plan) {
     struct dl_prediction base;
     struct dl_err err = {0};
-    if (dl_predict(&g.f.system, &g.workload, &g.f.framework, plan, NULL, &g.f.arena, &base, &err) !=
-            DL_OK ||
-        dl_limits_of(&g.f.system, &g.workload, &g.f.framework, plan, &g.f.arena, &limits, &err) !=
-            DL_OK)
+    if (dl_predict(&(struct dl_predict_request){&g.f.system, &g.workload, &g.f.framework, plan,
+                                                NULL, &g.f.arena},
+                   &base, &err) != DL_OK ||
+        dl_limits_of(&(struct dl_predict_request){.system = &g.f.system,
+                                                  .workload = &g.workload,
+                                                  .framework = &g.f.framework,
+                                                  .plan = plan,
+                                                  .arena = &g.f.arena},
+                     &limits, &err) != DL_OK)
         fail_msg("%s", err.message);
     return base;
 }

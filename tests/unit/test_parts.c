@@ -150,9 +150,11 @@ static void figures_of_a_choice(void **state) {
         plan.nodes = p->worker_nodes, plan.dp = 0, plan.devices_per_node = 4;
         assert_int_equal(
             dl_plan_complete(system, &t.b.fake.workload, &t.b.fake.framework, &plan, &err), DL_OK);
-        assert_int_equal(dl_predict(system, &t.b.fake.workload, &t.b.fake.framework, &plan, NULL,
-                                    &t.b.fake.arena, &whole, &err),
-                         DL_OK);
+        assert_int_equal(
+            dl_predict(&(struct dl_predict_request){system, &t.b.fake.workload, &t.b.fake.framework,
+                                                    &plan, NULL, &t.b.fake.arena},
+                       &whole, &err),
+            DL_OK);
         check_close(p->iteration_s, whole.iteration_s, 1e-12);
         check_close(p->exposed_comm_s, whole.exposed_comm_s, 1e-12);
         check_close(p->exposed_input_s, whole.exposed_input_s, 1e-12);

@@ -63,7 +63,8 @@ static struct dl_prediction predict(struct bench *b) {
     const struct dl_predict_options options = {.terms = true};
     struct dl_prediction out;
     struct dl_err err = {0};
-    if (dl_predict(&b->f.system, &b->workload, &b->f.framework, &b->f.plan, &options, &b->f.arena,
+    if (dl_predict(&(struct dl_predict_request){&b->f.system, &b->workload, &b->f.framework,
+                                                &b->f.plan, &options, &b->f.arena},
                    &out, &err) != DL_OK) {
         fail_msg("%s", err.message);
     }
@@ -98,9 +99,11 @@ static void ends_beyond_the_limit(void **state) {
     for (int i = 0; i < 3; i++) {
         const struct dl_predict_options options = {.brief = true, .limit_s = cases[i].limit_s};
         struct dl_err err = {0};
-        assert_int_equal(dl_predict(&b.f.system, &b.workload, &b.f.framework, &b.f.plan, &options,
-                                    &b.f.arena, &p, &err),
-                         DL_OK);
+        assert_int_equal(
+            dl_predict(&(struct dl_predict_request){&b.f.system, &b.workload, &b.f.framework,
+                                                    &b.f.plan, &options, &b.f.arena},
+                       &p, &err),
+            DL_OK);
         assert_int_equal(p.beyond_limit, i < 2);
         check_close(p.iteration_s, i < 2 ? cases[i].least_s : whole.iteration_s, 1e-9);
     }
@@ -142,9 +145,11 @@ static void mlsl_activations(void **state) {
     b.f.plan.strategy = dl_strategy_find("mlsl-hybrid");
     struct dl_err err = {0};
     struct dl_prediction none;
-    assert_int_equal(dl_predict(&b.f.system, &b.workload, &b.f.framework, &b.f.plan, NULL,
-                                &b.f.arena, &none, &err),
-                     DL_ERR_USAGE);
+    assert_int_equal(
+        dl_predict(&(struct dl_predict_request){&b.f.system, &b.workload, &b.f.framework, &b.f.plan,
+                                                NULL, &b.f.arena},
+                   &none, &err),
+        DL_ERR_USAGE);
     dl_arena_free(&b.f.arena);
 }
 

@@ -90,9 +90,11 @@ static void as_pipeline(void **state) {
     plan.micro_batch_samples = 128;
     assert_int_equal(
         dl_plan_complete(&p.fast.system, &p.fast.workload, &p.fast.framework, &plan, &err), DL_OK);
-    assert_int_equal(dl_predict(&p.fast.system, &p.fast.workload, &p.fast.framework, &plan, NULL,
-                                &p.fast.arena, &whole, &err),
-                     DL_OK);
+    assert_int_equal(
+        dl_predict(&(struct dl_predict_request){&p.fast.system, &p.fast.workload, &p.fast.framework,
+                                                &plan, NULL, &p.fast.arena},
+                   &whole, &err),
+        DL_OK);
     check_close(both->prediction.iteration_s, whole.iteration_s, 1e-9);
     check_close(both->prediction.memory.total_bytes, whole.memory.total_bytes, 1e-9);
     free_pair(&p);
@@ -109,9 +111,11 @@ static struct hand stage_by_hand(const struct pair *p, bool slow, double samples
     const struct dl_fake *f = slow ? &p->slow : &p->fast;
     struct dl_arena *arena = (struct dl_arena *)&p->fast.arena;
     double forward_s = 0, backward_s = 0, launches = 0;
-    assert_int_equal(dl_cost_compute(&f->device, &p->fast.workload, &p->fast.framework,
-                                     &p->fast.plan, samples, arena, &cost, &err),
-                     DL_OK);
+    assert_int_equal(
+        dl_cost_compute(&(struct dl_cost_request){&f->device, &p->fast.workload, &p->fast.framework,
+                                                  &p->fast.plan, samples},
+                        arena, &cost, &err),
+        DL_OK);
     for (int i = 4 - layers; i < 4; i++) {
         forward_s += cost.layers[i].forward.time_s;
         backward_s += cost.layers[i].backward.time_s;

@@ -310,13 +310,16 @@ static void one_rank_is_data(void **state) {
     const struct dl_predict_options options = {.terms = true};
     struct dl_framework replicates = g.f.framework; /* its plans are never of the stack */
     replicates.splits_layers = replicates.shards = false;
-    assert_int_equal(
-        dl_predict(&g.f.system, &g.workload, &replicates, &plan, &options, &g.f.arena, &data, &err),
-        DL_OK);
-    plan.strategy = dl_strategy_find("3d");
-    assert_int_equal(dl_predict(&g.f.system, &g.workload, &g.f.framework, &plan, &options,
-                                &g.f.arena, &tensor, &err),
+    assert_int_equal(dl_predict(&(struct dl_predict_request){&g.f.system, &g.workload, &replicates,
+                                                             &plan, &options, &g.f.arena},
+                                &data, &err),
                      DL_OK);
+    plan.strategy = dl_strategy_find("3d");
+    assert_int_equal(
+        dl_predict(&(struct dl_predict_request){&g.f.system, &g.workload, &g.f.framework, &plan,
+                                                &options, &g.f.arena},
+                   &tensor, &err),
+        DL_OK);
     check_close(tensor.forward_s, data.forward_s, 1e-9);
     check_close(tensor.backward_s, data.backward_s, 1e-9);
     check_close(tensor.update_s, data.update_s, 1e-9);

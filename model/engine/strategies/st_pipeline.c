@@ -164,8 +164,9 @@ static enum dl_code predict_pipe(struct pipe *pipe, struct dl_prediction *out, s
     const struct dl_predict_request *r = p->request;
     struct dl_cost cost;
     struct dl_evidence evidence;
-    DL_TRY(dl_cost_compute(r->system->device, r->workload, r->framework, &p->plan,
-                           p->plan.micro_batch_samples, r->arena, &pipe->cost, err));
+    DL_TRY(dl_cost_compute(&(struct dl_cost_request){r->system->device, r->workload, r->framework,
+                                                     &p->plan, p->plan.micro_batch_samples},
+                           r->arena, &pipe->cost, err));
     balance(pipe);
     slowest_cost(pipe, &cost);
     DL_TRY(dl_pipe_evidence(p, &evidence, err));

@@ -248,7 +248,7 @@ struct dl_transformer_mapping {
     struct dl_collective_time unit_gather, unit_reduce; /* of one body layer (shard 3) */
     struct dl_collective_time unit_across; /* of unit_reduce: between groups that share states */
     struct dl_collective_time tied; /* gradient of the embedding between first and last stage */
-    double gradient_bytes, gather_bytes;
+    double gradient_bytes, gather_bytes, unit_gradient_bytes, unit_gather_bytes;
     /* over which states are sharded: all replicas, or a group of them (hybrid sharding) */
     double shard_ranks;
     /* of a rank, held by so many; 0: no expert ranks (then they count as all others) */
@@ -327,6 +327,9 @@ void dl_transformer_stage_memory(const struct dl_transformer *tf,
                                  const struct dl_transformer_micro_batch *micro_batch,
                                  const struct dl_transformer_choice *choice, int64_t stage,
                                  struct dl_memory *out);
+/* What a layer keeps from its recomputation until its backward pass ends. */
+double dl_transformer_recomputed_bytes(const struct dl_transformer_micro_batch *micro_batch,
+                                       enum dl_recompute recompute);
 /* The largest micro-batch (samples) with which every stage fits, when all else stays; 0: none. NAN
  * where the capacity is unknown. */
 double dl_transformer_largest_micro_batch(const struct dl_transformer *tf,

@@ -47,6 +47,12 @@ static void put_pass(struct sink *s, int part, bool forward) {
                 : &t->micro_batch.backward[part][t->choice.recompute];
     const double times = times_of(t, part);
     if (pass->device_s <= 0 || times <= 0) return;
+    /* without a head: what the last layer takes less than the others */
+    const struct dl_transformer_pass *after =
+        forward ? &t->micro_batch.forward[DL_TRANSFORMER_AFTER]
+                : &t->micro_batch.backward[DL_TRANSFORMER_AFTER][t->choice.recompute];
+    const double less_s = part == DL_TRANSFORMER_BODY ? fmin(0, after->device_s) : 0,
+                 value_s = times * pass->device_s + times_of(t, DL_TRANSFORMER_AFTER) * less_s;
     const char *group = forward ? "forward" : "backward";
     put(s, dl_arena_printf(arena, "%s %s x %g", part_names[part], group, times), group,
         "F-TRANSFORMER-LAYER",
@@ -55,8 +61,7 @@ static void put_pass(struct sink *s, int part, bool forward) {
             t->micro_samples, (long long)t->mapping.split.tp, (long long)t->mapping.split.sp,
             pass->flop / 1e9, pass->moved_bytes / 1e6, pass->launches, 1e3 * pass->device_s,
             forward || t->choice.recompute == DL_RECOMPUTE_NONE ? "" : ", with recomputation"),
-        t->tf->system->device->name, times * pass->device_s, pass->error_s / pass->device_s,
-        "compute");
+        t->tf->system->device->name, value_s, pass->error_s / pass->device_s, "compute");
 }
 
 /* What is compute besides the network's kernels. */
@@ -232,4 +237,5 @@ void dl_transformer_explain(const struct dl_transformer_parts *t, struct dl_pred
     p->terms = s.terms;
     p->term_count = s.count;
     dl_transformer_stage_times(t, p);
+    dl_transformer_course(t, p);
 }

@@ -6,6 +6,7 @@
 
 #include "model/engine/transformer/transformer.h"
 #include "model/engine/transformer/transformer_program.h"
+#include "model/plan/pipeline_schedule.h"
 
 struct dl_transformer_parts {
     const struct dl_transformer *tf;
@@ -64,10 +65,17 @@ int dl_transformer_shard_of(const struct dl_plan *plan);
 void dl_transformer_choice_of(const struct dl_plan *plan, struct dl_transformer_choice *out,
                               double *micro_samples_out);
 
+/* The schedule of its stages, in the arena; how many micro-batches is left open. */
+struct dl_pipeline_order dl_transformer_order_of(const struct dl_transformer_parts *parts);
+
 /* Every term of it. */
 /* Fills the prediction's stage times and micro-batches when there is a pipeline. DL_ERR_SYSTEM. */
 void dl_transformer_stage_times(const struct dl_transformer_parts *parts,
                                 struct dl_prediction *prediction);
+
+/* Tasks of the iteration (no pipeline) and the course of memory. */
+void dl_transformer_course(const struct dl_transformer_parts *parts,
+                           struct dl_prediction *prediction);
 
 void dl_transformer_explain(const struct dl_transformer_parts *parts,
                             struct dl_prediction *prediction);

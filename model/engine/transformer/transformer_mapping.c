@@ -348,6 +348,8 @@ static enum dl_code time_sync(const struct dl_transformer *tf, struct dl_transfo
         part_elements(tf, s, DL_TRANSFORMER_BODY) - out->expert_parameters / out->stage_layers;
     double elements = out->most_parameters - out->expert_parameters;
     if (out->shard >= 3) {
+        out->unit_gradient_bytes = body * gradient_width(tf);
+        out->unit_gather_bytes = body * width;
         DL_TRY(gather_parameters(tf, out, body * width, &out->unit_gather, err));
         DL_TRY(sum_gradients(tf, out, body * gradient_width(tf), &out->unit_reduce,
                              &out->unit_across, err));

@@ -31,8 +31,8 @@ static double total_of(const struct dl_memory *m) {
 }
 
 /* What a layer keeps from its recomputation until its backward pass ends. */
-static double recomputed_bytes(const struct dl_transformer_micro_batch *micro_batch,
-                               enum dl_recompute recompute) {
+double dl_transformer_recomputed_bytes(const struct dl_transformer_micro_batch *micro_batch,
+                                       enum dl_recompute recompute) {
     const double *kept = micro_batch->kept_bytes[DL_TRANSFORMER_BODY];
     if (recompute == DL_RECOMPUTE_FULL) return kept[DL_RECOMPUTE_NONE];
     return fmax(0, kept[DL_RECOMPUTE_NONE] - kept[recompute]);
@@ -60,11 +60,11 @@ void dl_transformer_stage_memory(const struct dl_transformer *tf,
         m.activations_bytes += flight * (micro_batch->kept_bytes[DL_TRANSFORMER_BEFORE][r] + input);
     /* GPipe goes back only when all micro-batches are through; the others at once where the loss
      * is. */
-    const double head =
-        !last ? 0
-              : (dl_schedules[choice->schedule]->all_forward_first && !one ? flight : 1) *
-                    micro_batch->kept_bytes[DL_TRANSFORMER_AFTER][r];
-    m.activations_bytes += fmax(head, recomputed_bytes(micro_batch, choice->recompute));
+    const bool holds_all = dl_schedules[choice->schedule]->all_forward_first && !one;
+    const double head = last ? micro_batch->kept_bytes[DL_TRANSFORMER_AFTER][r] : 0,
+                 heads = (holds_all ? flight : 1) * head;
+    m.activations_bytes +=
+        fmax(heads, heads - head + dl_transformer_recomputed_bytes(micro_batch, choice->recompute));
     if (dl_schedules[choice->schedule]->asynchronous &&
         !last) /* weights of every micro-batch in flight */
         m.weights_bytes +=

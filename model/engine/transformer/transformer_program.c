@@ -51,8 +51,10 @@ double dl_transformer_weights_s(const struct dl_transformer_stage *stage) {
     return sum_s;
 }
 
-static struct dl_message message_of(const struct dl_collective_time *t, const char *name) {
-    return (struct dl_message){.name = name,
+static struct dl_message message_of(const struct dl_collective_time *t, enum dl_collective_op op,
+                                    double bytes) {
+    return (struct dl_message){.name = dl_collective_op_names[op],
+                               .bytes = bytes,
                                .duration_s = t->time_s,
                                .latency_s = t->latency_s,
                                .bandwidth_s = t->bandwidth_s,
@@ -74,12 +76,17 @@ static void begin(struct program *p, const struct dl_transformer_program *in, do
     p->parts = parts;
     p->scratch = (struct dl_arena){0};
     p->exposed = (struct dl_exposure){0};
-    p->messages[ROOT_GATHER] = message_of(&mapping->gather, "all-gather");
-    p->messages[ROOT_REDUCE] =
-        message_of(&mapping->reduce, mapping->shard > 0 ? "reduce-scatter" : "all-reduce");
-    p->messages[UNIT_GATHER] = message_of(&mapping->unit_gather, "all-gather");
-    p->messages[UNIT_REDUCE] = message_of(&inside, "reduce-scatter");
-    p->messages[UNIT_ACROSS] = message_of(across, "all-reduce");
+    p->messages[ROOT_GATHER] =
+        message_of(&mapping->gather, DL_COLL_ALL_GATHER, mapping->gather_bytes);
+    p->messages[ROOT_REDUCE] = message_of(
+        &mapping->reduce, mapping->shard > 0 ? DL_COLL_REDUCE_SCATTER : DL_COLL_ALL_REDUCE,
+        mapping->gradient_bytes);
+    p->messages[UNIT_GATHER] =
+        message_of(&mapping->unit_gather, DL_COLL_ALL_GATHER, mapping->unit_gather_bytes);
+    p->messages[UNIT_REDUCE] =
+        message_of(&inside, DL_COLL_REDUCE_SCATTER, mapping->unit_gradient_bytes);
+    p->messages[UNIT_ACROSS] = message_of(
+        across, DL_COLL_ALL_REDUCE, mapping->unit_gradient_bytes / fmax(1, mapping->shard_ranks));
     dl_run_begin_in(&p->run, p->lanes, LANES, p->room, ROOM, &p->scratch);
 }
 
@@ -312,7 +319,12 @@ void dl_transformer_run_passes(const struct dl_transformer_program *in,
     finish(&p);
 }
 
-/* Kernels of an iteration but for those of `times` passes that are tasks. */
+/* Passes that a micro-batch takes with those of others between its parts. */
+static double window_of(const struct program *p) {
+    return (1 + (p->parts - 1) * (double)p->in->mapping->split.pp) / p->parts;
+}
+
+/* What the tasks leave of an iteration. */
 struct rest {
     double seconds;
     struct dl_resource_use use;
@@ -336,10 +348,9 @@ static void compute_rest(struct program *p, const struct rest *rest) {
 
 /* F-FW-IDEAL: sums and the parameters that they update move behind the backward pass and the next
  * forward pass; what comes before the layers is ready last and wanted first. */
-static void run_bound(struct program *p, const struct rest *rest) {
+static void run_bound(struct program *p) {
     const double last = p->in->mapping->last_frac;
     const bool gathers = p->in->mapping->shard == 1;
-    compute_rest(p, rest);
     send(p, ROOT_REDUCE, now(p), 1 - last);
     if (gathers) send(p, ROOT_GATHER, now(p), 1 - last);
     compute_units(p, DL_BACKWARDS);
@@ -372,61 +383,111 @@ static void gather_behind(struct program *p) {
     p->behind = behind;
 }
 
-/* What is done once an iteration, around the rest of its work. */
-static void run_once(const struct dl_transformer_program *in, struct rest *rest,
-                     struct dl_transformer_run *out) {
-    const struct dl_transformer_mapping *mapping = in->mapping;
-    const struct dl_transformer_choice *choice = in->choice;
+/* Micro-batches that synchronize, but the first one, which has tasks of its own. */
+static void repeat(const struct dl_transformer_program *in, struct rest *rest,
+                   struct dl_transformer_run *out) {
+    const double more = in->choice->micro_batches - 1;
+    struct dl_resource_use path = {{0}};
     struct program p;
-    begin(&p, in, dl_schedule_parts(choice->schedule, (double)choice->virtual_stages));
-    const double window = (1 + (p.parts - 1) * (double)mapping->split.pp) / p.parts;
-    const bool gathers = mapping->shard > 0, sums = mapping->shard <= 1;
-    const bool bound = mapping->bound && sums;
-    if (gathers || bound) add_rest(in, DL_FORWARDS, -window, rest);
-    if (sums) add_rest(in, DL_BACKWARDS, -window, rest);
-    if (bound) {
-        run_bound(&p, rest);
-    } else {
-        if (gathers) gather_behind(&p);
-        compute_rest(&p, rest);
-        if (sums) reduce_behind(&p);
-    }
-    out->once_s = p.exposed.s;
-    dl_resource_add(&out->exposed.comm, &p.exposed.comm, 1);
-    out->exposed.s += p.exposed.s;
-    out->exposed.error_s += p.exposed.error_s;
-    if (in->uses != NULL && p.run.count > 0)
-        dl_run_path(&p.run, now(&p).task, now(&p).s, false, &out->path);
+    if (!(more > 0)) return;
+    begin(&p, in, 1);
+    run_pass(&p, DL_FORWARDS);
+    run_pass(&p, DL_BACKWARDS);
+    rest->seconds += more * now(&p).s;
+    if (in->uses != NULL) dl_run_path(&p.run, now(&p).task, now(&p).s, false, &path);
+    dl_resource_add(&rest->use, &path, more);
+    dl_resource_add(&out->exposed.comm, &p.exposed.comm, more);
+    out->exposed.s += more * p.exposed.s;
+    out->exposed.error_s += more * p.exposed.error_s;
     finish(&p);
+}
+
+/* The first micro-batch, with parameters after the update, and the others. */
+static void run_synchronizing(struct program *p, struct rest *rest,
+                              struct dl_transformer_run *out) {
+    const bool gathers = p->in->mapping->shard == 2;
+    const double passes = window_of(p);
+    if (gathers) { /* passes of other micro-batches between its parts */
+        gather_behind(p);
+        add_rest(p->in, DL_FORWARDS, 1 - passes, rest);
+    }
+    p->parts = 1;
+    if (!gathers) run_pass(p, DL_FORWARDS);
+    run_pass(p, DL_BACKWARDS);
+    repeat(p->in, rest, out);
+    compute_rest(p, rest);
+}
+
+/* Sums after the last micro-batch, parameters before the first. */
+static void run_once(struct program *p, struct rest *rest) {
+    const struct dl_transformer_mapping *mapping = p->in->mapping;
+    const double left = p->in->choice->micro_batches - window_of(p);
+    const bool alone = mapping->replicas <= 1;
+    add_rest(p->in, DL_FORWARDS, left, rest);
+    add_rest(p->in, DL_BACKWARDS, left, rest);
+    if (mapping->bound && !alone) {
+        compute_rest(p, rest);
+        run_bound(p);
+        return;
+    }
+    if (mapping->shard > 0 && !alone)
+        gather_behind(p);
+    else
+        compute_units(p, DL_FORWARDS);
+    compute_rest(p, rest);
+    if (alone)
+        compute_units(p, DL_BACKWARDS);
+    else
+        reduce_behind(p);
+}
+
+/* The part and direction whose seconds the task has; false: other micro-batches. */
+static bool find_part(const struct dl_transformer_uses *uses, const void *of,
+                      struct dl_transformer_span *out) {
+    for (int i = 0; i < DL_TRANSFORMER_PARTS * DL_DIRECTIONS; i++) {
+        const int part = i / DL_DIRECTIONS, way = i % DL_DIRECTIONS;
+        if (of != &uses->of[part][way]) continue;
+        out->part = part;
+        out->way = (enum dl_direction)way;
+        return true;
+    }
+    return false;
+}
+
+static void keep_spans(const struct program *p, struct dl_transformer_run *out) {
+    const struct dl_transformer_program *in = p->in;
+    out->spans = dl_arena_alloc(in->arena, (size_t)p->run.count, sizeof *out->spans);
+    for (int i = 0; i < p->run.count; i++) {
+        const struct dl_task *task = &p->run.tasks[i];
+        const double seconds = task->end_s - task->start_s;
+        struct dl_transformer_span *span = &out->spans[out->span_count++];
+        *span = (struct dl_transformer_span){
+            .critical = task->critical, .start_s = task->start_s, .end_s = task->end_s};
+        span->is_message = task->kind == DL_TASK_MESSAGE;
+        if (span->is_message) {
+            span->message = *(const struct dl_message *)task->of;
+            span->message.bytes *= seconds > 0 ? seconds / span->message.duration_s : 0;
+        } else {
+            span->rest = !find_part(in->uses, task->of, span);
+        }
+    }
 }
 
 void dl_transformer_run_iteration(const struct dl_transformer_program *in,
                                   struct dl_transformer_run *out) {
-    const struct dl_transformer_mapping *mapping = in->mapping;
-    const double m = in->choice->micro_batches;
+    const struct dl_transformer_choice *choice = in->choice;
     struct rest rest = {0};
+    struct program p;
     *out = (struct dl_transformer_run){0};
-    if (synchronizes_each(mapping)) {
-        struct program p;
-        begin(&p, in, 1);
-        run_pass(&p, DL_FORWARDS);
-        run_pass(&p, DL_BACKWARDS);
-        dl_resource_add(&out->exposed.comm, &p.exposed.comm, m);
-        out->exposed.s = m * p.exposed.s;
-        out->exposed.error_s = m * p.exposed.error_s;
-        rest.seconds = m * now(&p).s;
-        if (in->uses != NULL) {
-            struct dl_resource_use one = {{0}};
-            dl_run_path(&p.run, now(&p).task, now(&p).s, false, &one);
-            dl_resource_add(&rest.use, &one, m);
-        }
-        finish(&p);
-    } else {
-        add_rest(in, DL_FORWARDS, m, &rest);
-        add_rest(in, DL_BACKWARDS, m, &rest);
-    }
-    if (mapping->replicas > 1 && mapping->shard <= 2)
-        run_once(in, &rest, out);
+    begin(&p, in, dl_schedule_parts(choice->schedule, (double)choice->virtual_stages));
+    if (synchronizes_each(in->mapping))
+        run_synchronizing(&p, &rest, out);
     else
-        out->path = rest.use;
+        run_once(&p, &rest);
+    dl_resource_add(&out->exposed.comm, &p.exposed.comm, 1);
+    out->exposed.s += p.exposed.s;
+    out->exposed.error_s += p.exposed.error_s;
+    if (in->uses != NULL) dl_run_path(&p.run, now(&p).task, now(&p).s, false, &out->path);
+    if (in->arena != NULL) keep_spans(&p, out);
+    finish(&p);
 }

@@ -39,22 +39,34 @@ struct dl_transformer_program {
     const struct dl_transformer_mapping *mapping;
     const struct dl_transformer_choice *choice;
     const struct dl_transformer_stage *stage;
-    const struct dl_transformer_uses *uses; /* NULL: no path is wanted */
+    const struct dl_transformer_uses *uses; /* NULL: no path or tasks are wanted */
     /* F-SEARCH-BOUND: messages move whenever the lane is free, as far as the last piece of the sums
      * and the first of the parameters allow: nothing takes longer than it does */
     bool least;
+    struct dl_arena *arena; /* where the tasks of the iteration are kept; NULL: nowhere */
 };
 
 /* Fills stage.exposed_s. */
 void dl_transformer_run_passes(const struct dl_transformer_program *program,
                                struct dl_transformer_stage *stage);
 
-/* All micro-batches of an iteration: what shows of data parallelism, of which once_s once an
- * iteration; and the path through the stage's work with it (F-CRITICAL-PATH). */
+/* One task of the program: a message, other micro-batches (rest), or a part of the stage. */
+struct dl_transformer_span {
+    bool is_message, rest;
+    bool critical; /* F-CRITICAL-PATH */
+    int part;
+    enum dl_direction way;
+    struct dl_message message;
+    double start_s, end_s;
+};
+
+/* All micro-batches of an iteration: what shows of data parallelism; the path through the stage's
+ * work with it (F-CRITICAL-PATH). */
 struct dl_transformer_run {
-    double once_s;
     struct dl_exposure exposed;
     struct dl_resource_use path;
+    struct dl_transformer_span *spans; /* in the arena, where there is one */
+    int span_count;
 };
 void dl_transformer_run_iteration(const struct dl_transformer_program *program,
                                   struct dl_transformer_run *out);

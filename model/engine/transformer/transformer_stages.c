@@ -260,21 +260,29 @@ dl_transformer_pace_of(const struct dl_transformer *tf,
     return out;
 }
 
-void dl_transformer_stage_times(const struct dl_transformer_parts *t, struct dl_prediction *out) {
-    const int count = (int)t->mapping.split.pp;
+struct dl_pipeline_order dl_transformer_order_of(const struct dl_transformer_parts *t) {
     const struct dl_transformer_program program = {
         .tf = t->tf, .mapping = &t->mapping, .choice = &t->choice};
+    const size_t stages = (size_t)t->mapping.split.pp;
     struct stages all;
-    if (count <= 1) return;
-    struct dl_stage_time *times = dl_arena_alloc(t->arena, (size_t)count, sizeof *times);
-    double *forward_s = dl_arena_alloc(t->arena, 3 * (size_t)count, sizeof *forward_s);
     make_stages(&program, &t->micro_batch, &all);
-    const struct dl_pipeline_order order = order_of(&all, forward_s);
+    if (stages == 1) all.kinds[0] = with_exposed(&all, all.kinds[0]);
+    struct dl_pipeline_order order =
+        order_of(&all, dl_arena_alloc(t->arena, 3 * stages, sizeof(double)));
+    order.message_s = dl_transformer_cuts_evenly(&t->mapping) ? 0 : t->boundary.time_s;
+    return order;
+}
+
+void dl_transformer_stage_times(const struct dl_transformer_parts *t, struct dl_prediction *out) {
+    const int count = (int)t->mapping.split.pp;
+    if (count <= 1) return;
+    const struct dl_pipeline_order order = dl_transformer_order_of(t);
+    struct dl_stage_time *times = dl_arena_alloc(t->arena, (size_t)count, sizeof *times);
     for (int i = 0; i < count; i++)
         times[i] =
             (struct dl_stage_time){order.forward_s[i], order.backward_s[i], order.weights_s[i]};
     out->schedule.times = times;
     out->schedule.micro_batches = t->choice.micro_batches;
-    out->schedule.message_s = dl_transformer_cuts_evenly(&t->mapping) ? 0 : t->boundary.time_s;
+    out->schedule.message_s = order.message_s;
     out->schedule.blocks = order.blocks;
 }

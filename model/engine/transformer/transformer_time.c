@@ -197,6 +197,8 @@ static void evaluate(const struct dl_transformer *tf, const struct dl_transforme
     if (pp > 1) add_pipeline(micro_batch, boundary, choice, &pace, out);
     add_end(tf, mapping, dl_transformer_pass_s(&pace.stage, DL_BACKWARDS), out);
     add_data(tf, mapping, m, out);
+    if (out->data_s - out->data_exposed_s < 1e-9 * out->data_s) /* nothing is hidden */
+        out->data_exposed_s = out->data_s;
     e->straggler_frac = mapping->straggler_frac;
     e->comm_s += out->tensor_s + out->data_s;
     e->exposed_comm_s = out->tensor_s + out->boundary_s + out->data_exposed_s;

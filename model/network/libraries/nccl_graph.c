@@ -130,7 +130,7 @@ static enum dl_code between(const struct dl_path *path, int number,
                             struct dl_err *err) {
     static const char *const limits[DL_NET_LINKS] = {[DL_NET_ADAPTERS] = "inter",
                                                      [DL_NET_COPY] = "host-copy",
-                                                     [DL_NET_MEMORY] = "host-copy",
+                                                     [DL_NET_MEMORY] = "host",
                                                      [DL_NET_CROSS] = "intra"};
     struct dl_path_adapter adapter;
     if (!dl_path_adapter_of(path->system, true, &adapter) || isnan(adapter.bytes_per_s))
