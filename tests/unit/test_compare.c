@@ -324,8 +324,8 @@ static void framework_version_selects_the_release(void **state) {
     dl_arena_free(&arena);
 }
 
-/* Rows that do not say their release say so to the model of errors; a version that no release covers
- * says nothing either. */
+/* Rows that do not say their release say so to the model of errors; a version that no release
+ * covers says nothing either. */
 static void runs_that_do_not_say_their_release(void **state) {
     (void)state;
     enum { ROWS = 5 };
