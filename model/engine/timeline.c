@@ -293,16 +293,31 @@ static void start(struct dl_timeline_request *request, struct dl_timeline *out, 
     dl_run_add(&s->run, NETWORK, at_begin(), 0, DL_TASK_MESSAGE, NULL);
 }
 
+/* Iterations until the state comes back: the last `cycle` ones repeat those before; 0: none do. */
+static int cycle_of(const double *periods_s, const double *carried_s, int count) {
+    for (int cycle = 1; 2 * cycle <= count; cycle++) {
+        int same = 0;
+        for (int i = count - cycle; i < count; i++) {
+            const double near_s = 1e-9 * periods_s[i];
+            if (!(fabs(periods_s[i] - periods_s[i - cycle]) <= near_s &&
+                  fabs(carried_s[i] - carried_s[i - cycle]) <= near_s))
+                break;
+            same++;
+        }
+        if (same == cycle) return cycle;
+    }
+    return 0;
+}
+
 /* From the first iteration on; another phase of the cycles begins with no messages under way. */
 static enum dl_code run_steady(struct state *s, struct dl_err *err) {
     struct dl_timeline *out = s->out;
     const int layers = s->request->sync.workload->layer_count;
-    double previous_s = -1, previous_carried_s = 0, begin_s = 0, half_s = 0;
+    double periods_s[MAX_ITERATIONS], carried_s[MAX_ITERATIONS], mean_s = 0;
     memset(&out->sync, 0, sizeof out->sync);
     for (int i = 0; i < layers; i++) s->parameters_ready[i].s = s->first_ready_s[i] = -INFINITY;
     s->run.lanes[NETWORK].s = -INFINITY;
     for (int i = 0; i < MAX_ITERATIONS; i++) {
-        if (i == MAX_ITERATIONS / 2) half_s = begin_s;
         carry(s, i == 0 ? 0 : out->period_s);
         DL_TRY(run_iteration(s, err));
         out->period_s = free_of(s, DEVICE).s;
@@ -312,18 +327,16 @@ static enum dl_code run_steady(struct state *s, struct dl_err *err) {
                            s->request->sync.framework->name);
         /* Without carry-over the second iteration equals the first except for the prologue. With
          * it, messages may fall behind for some iterations before one waits for them. */
-        const double carried_s = fmax(0, behind_s(s, layers)), same_s = 1e-9 * out->period_s;
-        begin_s += out->period_s;
-        if (i > 0 && fabs(out->period_s - previous_s) <= same_s &&
-            fabs(carried_s - previous_carried_s) <= same_s)
-            return DL_OK;
-        previous_s = out->period_s;
-        previous_carried_s = carried_s;
+        periods_s[i] = out->period_s;
+        carried_s[i] = fmax(0, behind_s(s, layers));
+        if (i > 0 && cycle_of(periods_s + i - 1, carried_s + i - 1, 2) == 1) return DL_OK;
     }
-    /* When messages fill the lane, short and long iterations can alternate: the period is their
-     * mean. */
-    enum { SECOND_HALF = MAX_ITERATIONS - MAX_ITERATIONS / 2 };
-    out->period_s = fmax((begin_s - half_s) / SECOND_HALF, s->lane_s);
+    /* When messages fill the lane, short and long iterations can alternate: the period is the mean
+     * of a cycle, or of the second half where none is found. */
+    const int cycle = cycle_of(periods_s, carried_s, MAX_ITERATIONS),
+              count = cycle > 0 ? cycle : MAX_ITERATIONS - MAX_ITERATIONS / 2;
+    for (int i = MAX_ITERATIONS - count; i < MAX_ITERATIONS; i++) mean_s += periods_s[i] / count;
+    out->period_s = fmax(mean_s, s->lane_s);
     return DL_OK;
 }
 

@@ -392,10 +392,14 @@ static const struct dl_kernel_model *choose_owner(const struct dl_device **owner
     return lent;
 }
 
+static double traffic_bytes(enum dl_precision precision, const struct dl_kernel *kernel) {
+    const double elements = kernel->read_elements + kernel->write_elements;
+    return elements * dl_precision_bytes(precision) + kernel->extra_bytes;
+}
+
 static void shape_time(const struct dl_device *device, enum dl_precision precision,
                        const struct dl_kernel *kernel, struct dl_kernel_time *out) {
-    double elements = kernel->read_elements + kernel->write_elements;
-    double bytes = elements * dl_precision_bytes(precision) + kernel->extra_bytes;
+    const double bytes = traffic_bytes(precision, kernel);
     const struct dl_device *owner = device;
     const struct dl_kernel_model *model = choose_owner(&owner, precision, kernel);
     if (model == NULL && dl_kernel_is_depthwise(kernel))
@@ -452,7 +456,7 @@ void dl_kernel_time(const struct dl_device *device, enum dl_precision precision,
         struct dl_kernel bytes = *kernel;
         bytes.m = 0.0;
         shape_time(device, precision, &bytes, out);
-        out->time_s *= dl_batchnorm_factor(device, kernel);
+        out->time_s = dl_batchnorm_s(device, kernel, traffic_bytes(precision, kernel), out->time_s);
     } else if (kernel->op == DL_OP_ATTENTION) {
         attention_time_s(device, precision, kernel, out);
     } else {

@@ -7,12 +7,13 @@
  * clock at most: with 64 channels half of the bandwidth on A100 and H100, 0.9 of a V100's. The
  * backward pass, which reads its tensors twice between two sums, takes BACKWARD times the time of
  * its bytes on each of them (hta-traces, triosim-trace). F-DEVICE-NORM holds before Volta. */
-double dl_batchnorm_factor(const struct dl_device *device, const struct dl_kernel *kernel) {
+double dl_batchnorm_s(const struct dl_device *device, const struct dl_kernel *kernel, double bytes,
+                      double bytes_s) {
     static const double UNIT_BYTES = 10.5, BACKWARD = 1.12;
-    const double share =
-                     kernel->m * UNIT_BYTES * device->clock_hz / dl_device_stream_bandwidth(device),
+    const double channels_s = bytes / (kernel->m * UNIT_BYTES * device->clock_hz),
                  pass = kernel->pass == DL_FORWARD ? 1.0 : BACKWARD;
-    return share > 0.0 ? pass * cbrt(1.0 + 1.0 / (share * share * share)) : 1.0;
+    if (!(channels_s > 0.0)) return bytes_s;
+    return pass * cbrt(bytes_s * bytes_s * bytes_s + channels_s * channels_s * channels_s);
 }
 
 bool dl_batchnorm_by_channel(const struct dl_device *device, const struct dl_kernel *kernel) {

@@ -7,7 +7,8 @@
 /* Whether a stream is such a batch norm. */
 bool dl_batchnorm_by_channel(const struct dl_device *device, const struct dl_kernel *kernel);
 
-/* Its time / that of its bytes. */
-double dl_batchnorm_factor(const struct dl_device *device, const struct dl_kernel *kernel);
+/* Its time, where its bytes alone take bytes_s. */
+double dl_batchnorm_s(const struct dl_device *device, const struct dl_kernel *kernel, double bytes,
+                      double bytes_s);
 
 #endif

@@ -357,14 +357,15 @@ static void channels_of_batchnorm(void **state) {
     fake_make(&f);
     f.device.kind = DL_DEVICE_GPU;
     f.device.scales.norm_scale = NAN;
-    f.device.clock_hz = dl_device_stream_bandwidth(&f.device) / 1050;
+    f.device.clock_hz = 1e9;
+    const double bytes = 1.05e9; /* 1 ms of the channels, and of the memory */
     struct dl_kernel norm = {.op = DL_OP_STREAM, .work = DL_WORK_BATCHNORM, .m = 100};
     assert_true(dl_batchnorm_by_channel(&f.device, &norm));
-    check_close(dl_batchnorm_factor(&f.device, &norm), cbrt(2), 1e-12);
+    check_close(dl_batchnorm_s(&f.device, &norm, bytes, 1e-3), 1e-3 * cbrt(2), 1e-12);
     norm.m = 200;
-    check_close(dl_batchnorm_factor(&f.device, &norm), cbrt(1.125), 1e-12);
+    check_close(dl_batchnorm_s(&f.device, &norm, bytes, 1e-3), 1e-3 * cbrt(1.125), 1e-12);
     norm.pass = DL_BACKWARD_DATA;
-    check_close(dl_batchnorm_factor(&f.device, &norm), 1.12 * cbrt(1.125), 1e-12);
+    check_close(dl_batchnorm_s(&f.device, &norm, bytes, 1e-3), 1.12e-3 * cbrt(1.125), 1e-12);
     f.device.scales.norm_scale = 2; /* before Volta F-DEVICE-NORM says all */
     assert_false(dl_batchnorm_by_channel(&f.device, &norm));
     dl_arena_free(&f.arena);
