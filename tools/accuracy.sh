@@ -73,9 +73,9 @@ first_sights() {
         $0 == "FILE" { first = 1; next }
         first { split("", column); head($0); first = 0; next }
         { csv($0); key = value("file") "," value("id") }
-        "low_log" in column { low[key] = value("low_log"); high[key] = value("high_log"); next }
+        "low_log" in column { low[key] = value("low_log") + 0; high[key] = value("high_log") + 0; next }
         { rows++; k[rows] = key; source[rows] = value("source"); kind[rows] = value("kind"); predicted[rows] = value("predicted")
-          lo[rows] = value("low"); hi[rows] = value("high"); m[rows] = value("measured"); unit[rows] = value("unit") }
+          lo[rows] = value("low") + 0; hi[rows] = value("high") + 0; m[rows] = value("measured") + 0; unit[rows] = value("unit") }
         function abs(x) { return x < 0 ? -x : x }
         function score(e, a, b) { return b - a + 10 * ((a > e ? a - e : 0) + (e > b ? e - b : 0)) }
         function add(group, i,   s) { s = group SUBSEP source[i]

@@ -289,7 +289,7 @@ void dl_interval_covariates(const struct dl_interval_case *c, const struct dl_in
     covariate[DL_WIDTH_MIXED] = mixed ? 1 : 0;
     covariate[DL_WIDTH_KERNELS] = dl_known(c->model_sigma_log) ? c->model_sigma_log : 0;
     covariate[DL_WIDTH_NETWORK] = c->anchored || known->network ? 0 : 1;
-    covariate[DL_WIDTH_ASSUMED] = !c->anchored && c->release_assumed ? 1 : 0;
+    covariate[DL_WIDTH_ASSUMED] = !c->anchored && c->release_assumed ? 1 : 0; /* F-UNVERSIONED */
     covariate[DL_WIDTH_STRANGER] = c->anchored || known->pair ? 0 : 1;
     covariate[DL_WIDTH_SETUP] = c->devices > 1 ? covariate[DL_WIDTH_STRANGER] : 0;
 }

@@ -393,8 +393,8 @@ static const struct dl_kernel_model *choose_owner(const struct dl_device **owner
 }
 
 static double traffic_bytes(enum dl_precision precision, const struct dl_kernel *kernel) {
-    const double elements = kernel->read_elements + kernel->write_elements;
-    return elements * dl_precision_bytes(precision) + kernel->extra_bytes;
+    return (kernel->read_elements + kernel->write_elements) * dl_precision_bytes(precision) +
+           kernel->extra_bytes;
 }
 
 static void shape_time(const struct dl_device *device, enum dl_precision precision,
@@ -452,16 +452,13 @@ double dl_kernel_call_s(const struct dl_device *device, enum dl_precision precis
 void dl_kernel_time(const struct dl_device *device, enum dl_precision precision,
                     const struct dl_kernel *kernel, struct dl_kernel_time *out) {
     if (kernel->has_type) precision = kernel->type;
-    if (dl_batchnorm_by_channel(device, kernel)) {
-        struct dl_kernel bytes = *kernel;
-        bytes.m = 0.0;
-        shape_time(device, precision, &bytes, out);
+    struct dl_kernel stream = *kernel;
+    const bool by_channel = dl_batchnorm_by_channel(device, kernel);
+    if (by_channel) stream.m = 0.0;
+    (kernel->op == DL_OP_ATTENTION ? attention_time_s : shape_time)(device, precision, &stream,
+                                                                    out);
+    if (by_channel)
         out->time_s = dl_batchnorm_s(device, kernel, traffic_bytes(precision, kernel), out->time_s);
-    } else if (kernel->op == DL_OP_ATTENTION) {
-        attention_time_s(device, precision, kernel, out);
-    } else {
-        shape_time(device, precision, kernel, out);
-    }
     if (device->work_count > 0) out->time_s *= work_factor(device, precision, kernel);
 }
 
