@@ -146,7 +146,6 @@ left_out() { # left_out FILE: rows, macro-average, worst group
     awk "$csv_awk"' NR == 1 { head($0); next } { csv($0); m = 100 * value("median_error_frac"); p = 100 * value("p90_error_frac"); cases += value("samples")
         if (!low || m < low) low = m; if (m > high) high = m; if (p > worst) worst = p }
         END { printf "| kernels of a V100, other shapes | never seen | %d | medians %.1f to %.1f %% | 90th percentile %.0f %% |\n", cases, low, high, worst }' "$work/kernels"
-    echo "| collectives, other message sizes | never seen | $(average "$work/sizes" system) |"
     echo "| collectives, other rank counts | never seen | $(average "$work/ranks" system) |"
     sed -n 's/^- One and two tasks, \(.*\): mean absolute error over \([0-9]*\) rows: \([0-9.]*\) %.*/\1 \2 \3/p' docs/accuracy.md | awk '
         $1 == "all" { rows = $2; mean = $3; next } $3 + 0 > worst { worst = $3 + 0; name = $1 }
