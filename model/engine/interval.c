@@ -63,6 +63,15 @@ static const struct dl_schema arithmetic_schema = {.name = "arithmetic",
                                                    .summary = "devices measured in a precision",
                                                    .size = sizeof(struct dl_interval_arithmetic),
                                                    .fields = arithmetic_fields};
+static const struct dl_field pair_fields[] = {
+    DL_FIELD(struct dl_interval_pair, system, STRING, .required = true, .help = "its name"),
+    DL_FIELD(struct dl_interval_pair, framework, STRING, .required = true, .help = "its name"),
+    {.key = NULL},
+};
+static const struct dl_schema pair_schema = {.name = "pair",
+                                             .summary = "a framework measured on a machine",
+                                             .size = sizeof(struct dl_interval_pair),
+                                             .fields = pair_fields};
 #define WIDTH(index, name, text)                                                                   \
     {                                                                                              \
         .key = name, .type = DL_FIELD_NUMBER,                                                      \
@@ -80,6 +89,11 @@ static const struct dl_field width_fields[] = {
     WIDTH(DL_WIDTH_KERNELS, "kernels_ratio", "ends / spread of kernels and collectives"),
     WIDTH(DL_WIDTH_NETWORK, "network_log", "of a network that was never measured"),
     WIDTH(DL_WIDTH_ASSUMED, "assumed_log", "of a run that does not say which release it used"),
+    WIDTH(DL_WIDTH_STRANGER, "stranger_log", "of a framework nobody measured on the machine"),
+    WIDTH(DL_WIDTH_SETUP, "setup_log", "of its set-up on several devices"),
+    WIDTH(DL_WIDTH_STRANGER_COMMUNICATION, "stranger_communication_log",
+          "of its exposed communication"),
+    WIDTH(DL_WIDTH_STRANGER_OVERHEAD, "stranger_overhead_log", "of its overhead"),
     {.key = NULL},
 };
 static const struct dl_schema width_schema = {.name = "widths",
@@ -104,13 +118,17 @@ static const struct dl_field interval_fields[] = {
       .help = "spread of a run / that of its kernels and collectives"),
     I(plans_sigma_log, NUMBER, DL_RANGE(0, 5, DL_UNIT_NONE), .has_fallback = true, .fallback = 0,
       .help = "spread of the plans of one job around their common error"),
+    I(frameworks_sigma_log, NUMBER, DL_RANGE(0, 5, DL_UNIT_NONE), .has_fallback = true,
+      .fallback = 0, .help = "spread of the frameworks that ran one job around their common error"),
     I(widths, OBJECT, .child = &width_schema, .required = true,
-      .help = "ends of 80 % intervals: the squares of those that concern a run add"),
+      .help = "slow ends of 80 % intervals: the squares of those that concern a run add"),
+    I(fast_widths, OBJECT, .child = &width_schema, .required = true, .help = "the fast ends"),
     I(anchored_widths, OBJECT, .child = &width_schema, .required = true,
-      .help = "the same where a run of the same job was measured"),
+      .help = "both ends where a run of the same job was measured"),
     I(update_ratio, NUMBER, DL_RANGE(0.01, 1, DL_UNIT_NONE), .has_fallback = true, .fallback = 1,
       .help = "spread of what a system's runs share that measured runs may move / its spread"),
     I(constants_hash, STRING, .required = true, .help = "of the constants whose errors these are"),
+    I(first_sight_hash, STRING, .help = "of the first sights in them: the last of their chain"),
     I(frameworks, LIST, .count_offset = offsetof(struct dl_interval_model, framework_count),
       .child = &framework_schema, .help = "frameworks with measured runs"),
     I(releases, LIST, .count_offset = offsetof(struct dl_interval_model, release_count),
@@ -119,6 +137,8 @@ static const struct dl_field interval_fields[] = {
       .child = &device_schema, .help = "devices with measured runs"),
     I(arithmetics, LIST, .count_offset = offsetof(struct dl_interval_model, arithmetic_count),
       .child = &arithmetic_schema, .help = "how many sources measured a device in a precision"),
+    I(pairs, LIST, .count_offset = offsetof(struct dl_interval_model, pair_count),
+      .child = &pair_schema, .help = "frameworks measured on machines"),
     I(network_parameters, NUMBERS, DL_RANGE(1, 1e15, DL_UNIT_NONE),
       .count_offset = offsetof(struct dl_interval_model, network_count),
       .help = "trainable parameters of each network with measured runs"),
@@ -176,6 +196,13 @@ static int64_t device_sources(const struct dl_interval_model *m, const struct dl
             return a->source_count;
     }
     return 0;
+}
+
+static bool pair_of(const struct dl_interval_model *m, const struct dl_interval_case *c) {
+    for (int i = 0; i < m->pair_count; i++)
+        if (same(m->pairs[i].system, c->system) && same(m->pairs[i].framework, c->framework))
+            return true;
+    return false;
 }
 
 bool dl_interval_same_network(double x, double y) {
@@ -237,11 +264,6 @@ static double row_variance(const struct dl_interval_model *m, const struct dl_in
     return fmax(1e-6, sum);
 }
 
-double dl_interval_shared_sigma_log(const struct dl_interval_model *m,
-                                    const struct dl_interval_case *c) {
-    return hypot(m->source_sigma_log, hypot(device_sigma(m, c), m->workload_sigma_log));
-}
-
 double dl_interval_sigma_log(const struct dl_interval_model *m, const struct dl_interval_case *c) {
     double sum = row_variance(m, c) + square(c->exposed_frac * m->communication_sigma_log) +
                  square(c->overhead_frac * m->overhead_sigma_log);
@@ -250,6 +272,13 @@ double dl_interval_sigma_log(const struct dl_interval_model *m, const struct dl_
                square(release_sigma(m, c)) + square(device_sigma(m, c)) +
                square(m->workload_sigma_log) + square(m->job_sigma_log);
     return sqrt(sum);
+}
+
+double dl_interval_frameworks_sigma_log(const struct dl_interval_model *m,
+                                        const struct dl_interval_case *c) {
+    return m->frameworks_sigma_log > 0
+               ? hypot(m->frameworks_sigma_log, c->exposed_frac * m->row_communication_sigma_log)
+               : 0;
 }
 
 double dl_interval_device_covariate(int64_t sources) { return 1 / sqrt(1 + (double)sources); }
@@ -267,16 +296,27 @@ void dl_interval_covariates(const struct dl_interval_case *c, const struct dl_in
     covariate[DL_WIDTH_MIXED] = mixed ? 1 : 0;
     covariate[DL_WIDTH_KERNELS] = dl_known(c->model_sigma_log) ? c->model_sigma_log : 0;
     covariate[DL_WIDTH_NETWORK] = c->anchored || known->network ? 0 : 1;
-    covariate[DL_WIDTH_ASSUMED] = !c->anchored && c->release_assumed ? 1 : 0;
+    covariate[DL_WIDTH_ASSUMED] = !c->anchored && c->release_assumed ? 1 : 0; /* F-UNVERSIONED */
+    covariate[DL_WIDTH_STRANGER] = c->anchored || known->pair ? 0 : 1;
+    covariate[DL_WIDTH_SETUP] = c->devices > 1 ? covariate[DL_WIDTH_STRANGER] : 0;
+    covariate[DL_WIDTH_STRANGER_COMMUNICATION] = covariate[DL_WIDTH_STRANGER] * c->exposed_frac;
+    covariate[DL_WIDTH_STRANGER_OVERHEAD] = covariate[DL_WIDTH_STRANGER] * c->waits_frac;
 }
 
-double dl_interval_half_log(const struct dl_interval_model *m, const struct dl_interval_case *c) {
+double dl_interval_end_log(const struct dl_interval_model *m, const struct dl_interval_case *c,
+                           enum dl_interval_end end, double parts[DL_WIDTHS]) {
     const struct dl_interval_known known = {framework_of(m, c) != NULL, release_of(m, c) != NULL,
-                                            network_of(m, c), device_sources(m, c)};
-    const struct dl_interval_widths *widths = c->anchored ? &m->anchored_widths : &m->widths;
+                                            network_of(m, c), pair_of(m, c), device_sources(m, c)};
+    const struct dl_interval_widths *widths = c->anchored          ? &m->anchored_widths
+                                              : end == DL_FAST_END ? &m->fast_widths
+                                                                   : &m->widths;
     double covariate[DL_WIDTHS], sum = 0;
     dl_interval_covariates(c, &known, covariate);
-    for (int k = 0; k < DL_WIDTHS; k++) sum += square(widths->half_log[k] * covariate[k]);
+    for (int k = 0; k < DL_WIDTHS; k++) {
+        const double part = square(widths->half_log[k] * covariate[k]);
+        if (parts != NULL) parts[k] = part;
+        sum += part;
+    }
     return sqrt(sum);
 }
 
