@@ -270,7 +270,6 @@ static enum dl_code nothing(struct dl_context *context, const struct dl_search *
                             struct dl_err *err) {
     const double gib = 1073741824,
                  capacity = r->memory_bytes > 0 ? r->memory_bytes : r->system->device->memory_bytes;
-    (void)context;
     if (found->rejected_count[DL_NOT_DEADLINE] > 0) {
         return dl_fail(err, DL_ERR_NO,
                        "no plan meets the deadline of %g s; %lld fit in memory; search without "
@@ -292,7 +291,7 @@ static enum dl_code nothing(struct dl_context *context, const struct dl_search *
                    "--micro-batch %g --recompute %s --zero %d%s; more --nodes or --memory",
                    capacity / gib, found->nearest.memory_bytes / gib, (long long)plan.dp,
                    (long long)plan.tp, (long long)plan.pp, (long long)plan.sp,
-                   plan.micro_batch_samples, dl_recompute_names[plan.recompute],
+                   plan.micro_batch_samples, dl_plan_recompute_text(&plan, context->arena),
                    found->nearest.shard, plan.sequence_parallel ? " --sequence-parallel" : "");
 }
 
