@@ -26,11 +26,11 @@ enum dl_code dl_keras_fail(const struct dl_keras *k, const struct dl_json_node *
     return dl_fail_at(k->err, k->path, line, col, key, "%s", message);
 }
 
-void dl_keras_note(struct dl_keras *k, const char *text) {
-    for (int i = 0; i < k->note_count; i++)
-        if (strcmp(k->notes[i], text) == 0) return;
-    if (k->note_count < (int)(sizeof k->notes / sizeof k->notes[0]))
-        k->notes[k->note_count++] = text;
+void dl_keras_remark(struct dl_keras *k, const char *text) {
+    for (int i = 0; i < k->remark_count; i++)
+        if (strcmp(k->remarks[i], text) == 0) return;
+    if (k->remark_count < (int)(sizeof k->remarks / sizeof k->remarks[0]))
+        k->remarks[k->remark_count++] = text;
 }
 
 const struct dl_json_node *dl_keras_member(const struct dl_json_node *object, const char *key) {
@@ -308,7 +308,9 @@ static enum dl_code read_input(struct dl_keras *k, const struct dl_json_node *co
         if (e->kind != DL_JSON_NUMBER || !(e->number >= 1) || out->rank == DL_KERAS_RANK)
             return dl_keras_fail(
                 k, e, "batch_shape",
-                "expected a number for each of 1 to %d dimensions behind the batch", DL_KERAS_RANK);
+                "expected a number for each of 1 to %d dimensions after the batch: build the model "
+                "with the shape of its input",
+                DL_KERAS_RANK);
         out->dims[out->rank++] = e->number;
     }
     if (out->rank == 0) return dl_keras_fail(k, shape, "batch_shape", "expected dimensions");
@@ -354,6 +356,20 @@ static void input_sequence(struct dl_keras *k, struct dl_keras_value *in) {
 
 /* ---- the file ---- */
 
+static void write_head(struct dl_text *text, const char *name) {
+    struct dl_json_writer w;
+    dl_jw_init(&w, text->arena, true);
+    dl_jw_object(&w, NULL);
+    dl_jw_string(&w, "format", "dlmodel-workload");
+    dl_jw_integer(&w, "version", 1);
+    dl_jw_string(&w, "name", name);
+    dl_jw_string(&w, "summary", "imported from Keras");
+    dl_jw_string(&w, "source", "imported");
+    const char *object = dl_jw_text(&w);
+    /* without its end: other members follow */
+    dl_text_printf(text, "%.*s,\n", (int)strlen(object) - 2, object);
+}
+
 static enum dl_code read_text(const struct dl_context *context, const char *path, char **text,
                               size_t *length, struct dl_err *err) {
     char *bytes;
@@ -386,10 +402,7 @@ enum dl_code dl_keras_text(const char *path, const char *json, size_t length, co
                              dl_keras_word(document->root, "class_name"));
     if (name == NULL) name = dl_keras_word(config, "name");
     DL_TRY(read_input(k, config, &in, &tokens));
-    dl_text_printf(&text,
-                   "{\n  \"format\": \"dlmodel-workload\", \"version\": 1,\n  \"name\": \"%.80s\", "
-                   "\"summary\": \"imported from Keras\", \"source\": \"imported\",\n",
-                   name[0] != '\0' ? name : "keras-model");
+    write_head(&text, name[0] != '\0' ? name : "keras-model");
     write_input(k, &text, &in, tokens);
     if (!tokens) input_sequence(k, &in);
     DL_TRY(run_model(k, config, "", &in, 1, 0, &last));
@@ -424,7 +437,7 @@ enum dl_code dl_import_keras(struct dl_context *context, const struct dl_options
                           "its layers do not make a workload: %.300s: %.300s", inner.key,
                           inner.message);
     DL_TRY(context->output(options, text, err));
-    for (int i = 0; i < k->note_count; i++) context->note(context, "%s", k->notes[i]);
+    for (int i = 0; i < k->remark_count; i++) context->note(context, "%s", k->remarks[i]);
     context->note(context, "%s: %d layers: %.0f parameters, %.6g GMAC a sample", workload.name,
                   k->written, workload.parameters, workload.forward_macs_per_sample / 1e9);
     return DL_OK;

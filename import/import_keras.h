@@ -31,14 +31,14 @@ struct dl_keras {
     struct dl_text layers; /* of the workload, as JSON */
     int written;
     bool transformer, cnn, rnn;
-    const char *notes[16];
-    int note_count;
+    const char *remarks[16];
+    int remark_count;
 };
 
 /* DL_ERR_INPUT at the place of a node of the document. */
 enum dl_code dl_keras_fail(const struct dl_keras *k, const struct dl_json_node *at, const char *key,
                            const char *format, ...) __attribute__((format(printf, 4, 5)));
-void dl_keras_note(struct dl_keras *k, const char *text);
+void dl_keras_remark(struct dl_keras *k, const char *text);
 const struct dl_json_node *dl_keras_member(const struct dl_json_node *object, const char *key);
 /* "": none, or no text. */
 const char *dl_keras_word(const struct dl_json_node *object, const char *key);

@@ -1,5 +1,5 @@
-/* import_keras_layers.c - what each class of layers of Keras computes. Shapes are followed, as "same"
- * padding depends on them. */
+/* import_keras_layers.c - what each class of layers of Keras computes. Shapes are followed:
+ * "same" padding depends on them. */
 #include <math.h>
 #include <string.h>
 
@@ -93,9 +93,9 @@ static enum dl_code activate(struct dl_keras *k, const struct dl_keras_call *cal
         if (strcmp(activations[i].theirs, word) != 0) continue;
         if (activations[i].ours == NULL) return DL_OK;
         if (strcmp(activations[i].ours, word) != 0 && strcmp(word, "silu") != 0)
-            dl_keras_note(k,
-                          dl_arena_printf(k->arena, "activation %.40s: as %s, of the same traffic",
-                                          word, activations[i].ours));
+            dl_keras_remark(k, dl_arena_printf(k->arena,
+                                               "activation %.40s: as %s, of the same traffic", word,
+                                               activations[i].ours));
         const struct dl_keras_value in = *inout;
         dl_keras_plain(k, name, activations[i].ours, &in, 1, inout);
         return DL_OK;
@@ -315,6 +315,13 @@ static enum dl_code upsample(struct dl_keras *k, struct dl_keras_call *call,
     return DL_OK;
 }
 
+/* Of keras.applications: a learned factor for each channel. */
+static enum dl_code layer_scale(struct dl_keras *k, struct dl_keras_call *call,
+                                struct dl_keras_value *out) {
+    dl_keras_plain(k, call->name, "scale", call->in, 1, out);
+    return DL_OK;
+}
+
 enum dl_code dl_keras_layer(struct dl_keras *k, struct dl_keras_call *call,
                             struct dl_keras_value *out) {
     static const struct {
@@ -336,7 +343,9 @@ enum dl_code dl_keras_layer(struct dl_keras *k, struct dl_keras_call *call,
         {" Embedding ", dl_keras_embedding},
         {" MultiHeadAttention ", dl_keras_attention},
         {" LSTM Bidirectional ", dl_keras_lstm},
-        {" Add Average Maximum Minimum Subtract Multiply Concatenate ", dl_keras_merge},
+        {" LayerScale ", layer_scale},
+        {" Add CustomScaleLayer Average Maximum Minimum Subtract Multiply Concatenate ",
+         dl_keras_merge},
         {" Dropout SpatialDropout1D SpatialDropout2D GaussianDropout AlphaDropout ",
          dl_keras_dropout},
         {" BatchNormalization LayerNormalization RMSNormalization ", dl_keras_normalize},

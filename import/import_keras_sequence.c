@@ -92,7 +92,7 @@ enum dl_code dl_keras_lstm(struct dl_keras *k, struct dl_keras_call *call,
     if (both) dl_jw_bool(&w, "bidirectional", true);
     dl_keras_end(k, &w);
     k->rnn = true;
-    dl_keras_note(k, "an LSTM of Keras has one bias; two are counted");
+    dl_keras_remark(k, "an LSTM of Keras has one bias; two are counted");
     *out = call->in[0];
     out->item = call->name;
     out->dims[1] = both ? 2 * width : width;
@@ -150,7 +150,7 @@ enum dl_code dl_keras_normalize(struct dl_keras *k, struct dl_keras_call *call,
                rms = strcmp(call->class, "RMSNormalization") == 0,
                whole = dl_keras_flag(call->config, "scale", true) &&
                        (rms || dl_keras_flag(call->config, "center", true));
-    if (!whole) dl_keras_note(k, "a normalization lacks its scale or shift; both are counted");
+    if (!whole) dl_keras_remark(k, "a normalization lacks its scale or shift; both are counted");
     dl_keras_plain(k, call->name,
                    batch ? "batchnorm"
                    : rms ? "rmsnorm"
@@ -211,8 +211,8 @@ enum dl_code dl_keras_pass(struct dl_keras *k, struct dl_keras_call *call,
     bool said = true;
     for (int i = 0; silent[i] != NULL; i++) said = said && strcmp(call->class, silent[i]) != 0;
     if (said)
-        dl_keras_note(k, dl_arena_printf(k->arena, "left out: %.60s (preparation of the input)",
-                                         call->class));
+        dl_keras_remark(k, dl_arena_printf(k->arena, "left out: %.60s (preparation of the input)",
+                                           call->class));
     *out = call->in[0];
     return DL_OK;
 }

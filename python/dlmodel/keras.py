@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import zipfile
 from typing import Any, Union
 
 
@@ -36,8 +37,12 @@ class KerasModel:
 
 
 def from_keras(model: Union[str, "os.PathLike[str]", Any]) -> KerasModel:
-    """A Functional or Sequential model of Keras, or a file that its to_json() wrote."""
+    """A Functional or Sequential model of Keras, a file that its to_json() wrote, or an archive of
+    its save() (.keras)."""
     if hasattr(model, "to_json"):
         return KerasModel(model.to_json(), str(getattr(model, "name", "")))
+    if zipfile.is_zipfile(model):
+        with zipfile.ZipFile(model) as archive:
+            return KerasModel(archive.read("config.json").decode("utf-8"))
     with open(model, encoding="utf-8") as file:
         return KerasModel(file.read())

@@ -91,6 +91,9 @@ cp "$SCRATCH/model.json" "$SCRATCH/good.json"
 model "$input,$(layer Dense last ',"units":2,"activation":"mine"' '[["in",0,0,{}]]')"
 run import keras "$SCRATCH/model.json"
 check 'an activation' 3 'model.json:1:[0-9]+: error: last: the activation "mine" has no kind'
+model "$input,$(layer LayerScale scaled '' '[["in",0,0,{}]]'),$(layer Dense last ',"units":2' '[["scaled",0,0,{}]]')"
+run import keras "$SCRATCH/model.json"
+check 'a factor for each channel, 32 + 32 x 2 + 2' 0 ' 98 parameters'
 model "$input,$(layer Lambda last '' '[["in",0,0,{}]]')"
 run import keras "$SCRATCH/model.json"
 check 'a class' 3 'last: a layer of the class Lambda has no kind'
@@ -115,10 +118,12 @@ if python3 -c 'import ctypes' 2> /dev/null && [ -e build/libdlmodel.so ]; then
     DLMODEL_DATA=$(pwd)/data DLMODEL_LIBRARY=$(pwd)/build/libdlmodel.so PYTHONPATH=python python3 -c "
 import dlmodel
 m = dlmodel.from_keras('$SCRATCH/good.json')
+print(dlmodel.from_keras('$models/vgg16.keras').name)
 print(m.name, m.predict(system='iris-v100', framework='keras-mirrored', nodes=1)['results'][0]['workload'])" > "$SCRATCH/out" 2> "$SCRATCH/err"
     status=$?
     check 'from_keras' 0
     has 'from_keras predicts' '^m m'
+has 'from_keras opens an archive' '^vgg16'
 else
     echo 'skip from_keras: no libdlmodel.so here'
 fi
