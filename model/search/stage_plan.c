@@ -473,11 +473,7 @@ enum dl_code dl_staged_search(const struct dl_heterogeneous_question *question,
                               struct dl_staged **out, int *count, struct dl_err *err) {
     const struct dl_heterogeneous_job *all = question->job;
     const struct dl_plan *plan = question->plan;
-    struct planner p = {.all = all,
-                        .workload = question->workload,
-                        .framework = question->framework,
-                        .plan = plan,
-                        .arena = arena};
+    struct planner p = {all, question->workload, question->framework, plan, .arena = arena};
     struct dl_err refusal = {.code = DL_OK};
     int64_t uses = 1;
     DL_TRY(prepare(&p, err));
