@@ -380,7 +380,8 @@ static enum dl_code run_heterogeneous(struct dl_context *context, const struct d
     if (framework == NULL) return dl_fail(err, DL_ERR_USAGE, "--framework: name one");
     if (asked->jobs != NULL && asked->place_given)
         return dl_fail(err, DL_ERR_USAGE, "--jobs places whole jobs, --place one: give one");
-    const struct dl_heterogeneous_request request = {.inputs = inputs,
+    const struct dl_heterogeneous_request request = {.options = options,
+                                                     .inputs = inputs,
                                                      .framework = framework,
                                                      .objective =
                                                          (enum dl_placement_objective)objective,
@@ -388,7 +389,7 @@ static enum dl_code run_heterogeneous(struct dl_context *context, const struct d
                                                      .jobs = asked->jobs,
                                                      .top = asked->top,
                                                      .format = format};
-    return dl_heterogeneous_search(context, options, &request, err);
+    return dl_heterogeneous_search(context, &request, err);
 }
 
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,
