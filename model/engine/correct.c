@@ -75,6 +75,9 @@ void dl_predict_correct(const struct dl_predict_request *r, struct dl_prediction
             slow = fast = Z80 * sigma;
         }
     }
+    struct dl_interval_case job = c;
+    job.anchored = true;
+    p->spread.job_end_log = dl_interval_end_log(model, &job, DL_SLOW_END, NULL);
     p->spread.sigma_log = sigma;
     p->spread.plans_sigma_log = model->plans_sigma_log;
     p->spread.frameworks_sigma_log = dl_interval_frameworks_sigma_log(model, &c);
@@ -107,4 +110,9 @@ bool dl_prediction_frameworks_tie(const struct dl_prediction *a, const struct dl
 
 bool dl_prediction_plans_tie(const struct dl_prediction *a, const struct dl_prediction *b) {
     return apart_log(a, b) <= hypot(dl_prediction_plan_half_log(a), dl_prediction_plan_half_log(b));
+}
+
+bool dl_prediction_is_slow(const struct dl_prediction *p, double measured_s) {
+    const double end = p->spread.job_end_log;
+    return measured_s > (end > 0 ? p->iteration_s * exp(end) : p->iteration_high_s);
 }

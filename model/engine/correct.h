@@ -33,4 +33,9 @@ double dl_prediction_plan_half_log(const struct dl_prediction *p);
 bool dl_prediction_frameworks_tie(const struct dl_prediction *a, const struct dl_prediction *b);
 bool dl_prediction_plans_tie(const struct dl_prediction *a, const struct dl_prediction *b);
 
+/* Whether a measured iteration is slower than runs of a job that was measured are: of a stranger's
+ * run much more is unknown, and that is what a cause is about. The prediction's own interval counts
+ * where the spread of jobs is not known. */
+bool dl_prediction_is_slow(const struct dl_prediction *p, double measured_s);
+
 #endif

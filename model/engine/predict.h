@@ -105,6 +105,9 @@ struct dl_spread {
     /* of measured / iteration around the mean of the plans of one job, and of the frameworks that
      * run it; 0: not known */
     double plans_sigma_log, frameworks_sigma_log;
+    /* logarithm of the slow end of an 80 % interval where a run of the job was measured; 0: not
+     * known */
+    double job_end_log;
 };
 
 /* Messages of an iteration. */
