@@ -19,7 +19,9 @@ static const struct {
     {"safetensors", "weights, which do not say what the model computes: give the folder with its "
                     "config.json"},
     {"hdf5", "an HDF5 file: give what the model's to_json() of Keras writes, or a .keras archive"},
-    {"saved-model", "a SavedModel of TensorFlow: export it as ONNX (tf2onnx)"},
+    {"saved-model",
+     "a SavedModel of TensorFlow: export it as ONNX (tf2onnx, which folds batch normalization), or "
+     "save the model of Keras (.keras)"},
 };
 
 static enum dl_code keep(const struct dl_options *options, const char *text, struct dl_err *err) {

@@ -297,7 +297,7 @@ static enum dl_code nothing(const struct dl_search *search, const struct dl_sear
                    "--micro-batch %g --recompute %s --zero %d%s; more --nodes or --memory",
                    capacity / gib, found->nearest.memory_bytes / gib, (long long)plan.dp,
                    (long long)plan.tp, (long long)plan.pp, (long long)plan.sp,
-                   plan.micro_batch_samples, dl_recompute_names[plan.recompute],
+                   plan.micro_batch_samples, dl_plan_recompute_text(&plan, context->arena),
                    found->nearest.shard, plan.sequence_parallel ? " --sequence-parallel" : "");
 }
 
