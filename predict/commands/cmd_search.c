@@ -272,8 +272,9 @@ static enum dl_code explain_best(struct dl_context *context, const struct dl_sea
 }
 
 /* Why no plan is left, and which one is nearest. */
-static enum dl_code nothing(const struct dl_search *search, const struct dl_search_request *r,
-                            const struct dl_search_worker *found, struct dl_err *err) {
+static enum dl_code nothing(struct dl_arena *arena, const struct dl_search *search,
+                            const struct dl_search_request *r, const struct dl_search_worker *found,
+                            struct dl_err *err) {
     const double gib = 1073741824,
                  capacity = r->memory_bytes > 0 ? r->memory_bytes : r->system->device->memory_bytes;
     if (found->rejected_count[DL_NOT_DEADLINE] > 0) {
@@ -297,7 +298,7 @@ static enum dl_code nothing(const struct dl_search *search, const struct dl_sear
                    "--micro-batch %g --recompute %s --zero %d%s; more --nodes or --memory",
                    capacity / gib, found->nearest.memory_bytes / gib, (long long)plan.dp,
                    (long long)plan.tp, (long long)plan.pp, (long long)plan.sp,
-                   plan.micro_batch_samples, dl_plan_recompute_text(&plan, context->arena),
+                   plan.micro_batch_samples, dl_plan_recompute_text(&plan, arena),
                    found->nearest.shard, plan.sequence_parallel ? " --sequence-parallel" : "");
 }
 
@@ -423,7 +424,7 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     DL_TRY(read_request(&asked, &inputs, report.framework, request, err));
     DL_TRY(dl_search_prepare(request, context->arena, &s.search, err));
     DL_TRY(search_all(&s, (int)asked.threads, found, &report.elapsed_s, err));
-    if (found->best_count == 0) return nothing(s.search, request, found, err);
+    if (found->best_count == 0) return nothing(context->arena, s.search, request, found, err);
     struct dl_search_candidate *ranking =
         dl_arena_alloc(context->arena, DL_SEARCH_KEPT + DL_SEARCH_SIMPLE, sizeof *ranking);
     report.row_count = dl_search_ranking(request, found, ranking);
