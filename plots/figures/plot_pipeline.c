@@ -55,10 +55,9 @@ static void fill(const struct dl_pipeline_pass *passes, int count, double end_s,
     }
 }
 
-static enum dl_code name(struct dl_context *context, const struct dl_plot_one *p,
-                         const struct dl_pipeline_order *o, double end_s, const double *busy_s,
-                         struct dl_figure *out, struct dl_err *err) {
-    (void)err;
+static void name(struct dl_context *context, const struct dl_plot_one *p,
+                 const struct dl_pipeline_order *o, double end_s, const double *busy_s,
+                 struct dl_figure *out) {
     struct dl_arena *arena = context->arena;
     double all_s = 0, most_s = 0;
     for (int s = 0; s < o->stages; s++) {
@@ -96,7 +95,6 @@ static enum dl_code name(struct dl_context *context, const struct dl_plot_one *p
         out->notes[s] = dl_arena_printf(arena, "idle %.0f %%", 100 * (1 - busy_s[s] / end_s));
     }
     out->group_count = o->stages;
-    return DL_OK;
 }
 
 /* The schedule of the plan; DL_ERR_USAGE where it has none that can be drawn. */
@@ -148,7 +146,7 @@ enum dl_code dl_plot_pipeline(struct dl_context *context, const struct dl_option
         end_s = fmax(end_s, passes[i].end_s);
         busy_s[passes[i].stage] += passes[i].end_s - passes[i].start_s;
     }
-    DL_TRY(name(context, p, &order, end_s, busy_s, out, err));
+    name(context, p, &order, end_s, busy_s, out);
     out->parameters[4] =
         (struct dl_plot_parameter){.name = "named", .number = count <= NAMED_PASSES};
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
