@@ -63,8 +63,9 @@ static const char *zip_kind(const char *bytes, size_t length) {
     static const char *const exported[] = {"serialized_exported_program", "archive_format",
                                            "models/model.json"};
     for (size_t i = 0; i < sizeof exported / sizeof exported[0]; i++)
-        if (holds(bytes, length, exported[i])) return "torch-export";
-    return holds(bytes, length, "data.pkl") ? "torch-save" : NULL;
+        if (holds(bytes, length, exported[i])) return "pt2";
+    if (holds(bytes, length, "data.pkl")) return "torch-save";
+    return holds(bytes, length, "config.json") ? "keras" : NULL;
 }
 
 static const char *binary_kind(const char *bytes, size_t length) {
@@ -86,6 +87,8 @@ static const struct mark {
     {"workload", {"\"dlmodel-workload\""}},
     {"environment", {"\nSLURM_JOB_NUM_NODES=", "\nSLURM_CPUS_ON_NODE="}},
     {"megatron", {"\nMODEL_ARGS:", " ........", "--num-layers", "--hidden-size"}},
+    {"keras",
+     {"\"class_name\": \"Functional\"", "\"class_name\": \"Sequential\"", "\"keras_version\""}},
     {"trace", {"\"traceEvents\"", "\"ph\": \"", "\"ph\":\""}},
     {"config", {"\"model_type\""}},
     {"deepspeed", {"\"train_micro_batch_size_per_gpu\"", "\"zero_optimization\""}},

@@ -12,14 +12,14 @@
 static const struct {
     const char *kind, *hint;
 } others[] = {
-    {"torch-export", "a torch.export archive, which PyTorch alone reads: `python -m dlmodel export "
-                     "%s -o model.json` (pip install dlmodel[torch]) makes a workload of it"},
     {"torch-save", "weights saved by PyTorch, which do not say what the model computes: give the "
                    "folder with its config.json, or record the model (`python -m dlmodel torch`)"},
     {"safetensors", "weights, which do not say what the model computes: give the folder with its "
                     "config.json"},
-    {"hdf5", "an HDF5 file: export the model of Keras as ONNX, or record it (`python -m dlmodel`)"},
-    {"saved-model", "a SavedModel of TensorFlow: export it as ONNX (tf2onnx)"},
+    {"hdf5", "an HDF5 file: give what the model's to_json() of Keras writes, or a .keras archive"},
+    {"saved-model",
+     "a SavedModel of TensorFlow: export it as ONNX (tf2onnx, which folds batch normalization), or "
+     "save the model of Keras (.keras)"},
 };
 
 static enum dl_code keep(const struct dl_options *options, const char *text, struct dl_err *err) {
@@ -56,8 +56,10 @@ static enum dl_code import(const struct dl_workload_files *files, const struct d
     options->positional[options->positional_count++] = kind;
     options->positional[options->positional_count++] = path;
     files->context->note(files->context, "%s: read as %s", path, kind);
-    return strcmp(kind, "onnx") == 0 ? dl_import_onnx(&inner, options, &asked, err)
-                                     : dl_import_config(&inner, options, &asked, err);
+    return strcmp(kind, "onnx") == 0 || strcmp(kind, "pt2") == 0
+               ? dl_import_onnx(&inner, options, &asked, err)
+           : strcmp(kind, "keras") == 0 ? dl_import_keras(&inner, options, &asked, err)
+                                        : dl_import_config(&inner, options, &asked, err);
 }
 
 /* dl_data.import_workload */
@@ -74,9 +76,11 @@ static enum dl_code read_file(const struct dl_data *data, const char *path, stru
         if (strcmp(others[i].kind, kind) == 0)
             return dl_fail_at(err, path, 0, 0, NULL, "%s",
                               dl_arena_printf(arena, others[i].hint, path));
-    if (strcmp(kind, "onnx") != 0 && strcmp(kind, "config") != 0)
+    if (strcmp(kind, "onnx") != 0 && strcmp(kind, "pt2") != 0 && strcmp(kind, "config") != 0 &&
+        strcmp(kind, "keras") != 0)
         return dl_fail_at(err, path, 0, 0, NULL,
-                          "expected a workload, ONNX model or config.json, found a file of the "
+                          "expected a workload, ONNX, torch.export or Keras model or config.json, "
+                          "found a file of the "
                           "kind %s (see 'dlmodel import --help')",
                           kind);
     DL_TRY(import(files, data, kind, path, text, err));

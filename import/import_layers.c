@@ -376,6 +376,25 @@ static enum dl_code map_node(struct dl_import_net *net, int node, struct dl_err 
     return DL_OK;
 }
 
+static const struct dl_onnx_node *reader_of(const struct dl_onnx_graph *g,
+                                            const struct dl_onnx_value *v, const char *op) {
+    for (int k = 0; k < g->node_count; k++) {
+        const struct dl_onnx_node *n = &g->nodes[k];
+        if (n->input_count > 0 && n->inputs[0] >= 0 && &g->values[n->inputs[0]] == v &&
+            strcmp(n->op, op) == 0)
+            return n;
+    }
+    return NULL;
+}
+
+/* Exported from TensorFlow, an image has its channels last and is transposed first. */
+static bool channels_last(const struct dl_onnx_graph *g, const struct dl_onnx_value *image) {
+    const struct dl_onnx_node *n = reader_of(g, image, "Transpose");
+    const struct dl_onnx_attribute *perm = n != NULL ? dl_onnx_attribute(n, "perm") : NULL;
+    return image->rank > 3 && perm != NULL && perm->count == image->rank && perm->list[0] == 0 &&
+           perm->list[1] == image->rank - 1 && perm->list[2] == 1;
+}
+
 /* The first input of floating-point numbers is the sample; a model of tokens has the longest of its
  * inputs. */
 static enum dl_code set_input(struct dl_import_net *net, struct dl_err *err) {
@@ -401,20 +420,13 @@ static enum dl_code set_input(struct dl_import_net *net, struct dl_err *err) {
     if (image->rank > 2 + DL_DIMS)
         return dl_fail_at(err, g->file, 0, 0, NULL,
                           "expected at most 3 spatial dimensions of input '%.80s'", image->name);
+    /* of rank 3: [batch, channels, length] for convolutions, else [batch, tokens, features] */
+    const bool last =
+        image->rank == 3 ? reader_of(g, image, "Conv") == NULL : channels_last(g, image);
     net->input.dims = image->rank - 2;
-    net->input.channels = (double)image->dims[1];
+    net->input.channels = (double)image->dims[last ? image->rank - 1 : 1];
     for (int d = 2; d < image->rank; d++)
-        net->input.size[DL_DIMS - image->rank + d] = (double)image->dims[d];
-    if (image->rank != 3) return DL_OK;
-    /* [batch, channels, length] for convolutions, else [batch, tokens, features] */
-    for (int k = 0; k < g->node_count; k++) {
-        const struct dl_onnx_node *n = &g->nodes[k];
-        const bool reads =
-            n->input_count > 0 && n->inputs[0] >= 0 && &g->values[n->inputs[0]] == image;
-        if (reads && strcmp(n->op, "Conv") == 0) return DL_OK;
-    }
-    net->input.channels = (double)image->dims[2];
-    net->input.size[DL_DIMS - 1] = (double)image->dims[1];
+        net->input.size[DL_DIMS - image->rank + d] = (double)image->dims[last ? d - 1 : d];
     return DL_OK;
 }
 

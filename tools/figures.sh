@@ -18,6 +18,7 @@ plot pipeline --system dgx-a100-80 --workload gpt2_xl --framework megatron --nod
 plot timeline --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 4 -o "$out/timeline.svg"
 plot memory --system iris-v100 --workload bert_large --precision mixed --batch-per-device 8 \
     --framework pytorch-ddp,horovod-pytorch,pytorch-fsdp,deepspeed-zero1,deepspeed-zero2,deepspeed-zero3 --nodes 4 -o "$out/memory.svg"
+plot memory --system iris-v100 --workload vgg16 --framework pytorch-ddp --strategy pipeline --nodes 1 -o "$out/memory_course.svg"
 plot roofline --system iris-v100 --workload resnet50 --framework pytorch-ddp --nodes 1 -o "$out/roofline.svg"
 "$build/dlmodel" -q search --system dgx-a100-80 --workload gpt:layers=24,hidden=2048,heads=16 --nodes 4 --global-batch 256 --precision mixed --pareto \
     --csv > "$out/front.csv"

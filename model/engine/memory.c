@@ -41,54 +41,55 @@ static double sync_buffer_bytes(const struct dl_workload *workload,
     return dl_gradient_sync_buffer(framework, all).bytes;
 }
 
-/* A layer of a repeated block is named "h.7.mlp.fc1": with a number between dots. */
-static bool is_repeated(const char *name) {
-    for (const char *dot = strchr(name, '.'); dot != NULL; dot = strchr(dot + 1, '.')) {
+/* "h.7.mlp.fc1": with a number between dots. */
+bool dl_memory_is_repeated(const struct dl_layer *layer) {
+    for (const char *dot = strchr(layer->name, '.'); dot != NULL; dot = strchr(dot + 1, '.')) {
         const size_t digits = strspn(dot + 1, "0123456789");
         if (digits > 0 && dot[1 + digits] == '.') return true;
     }
     return false;
 }
 
-/* The layer, or its copy in *changed where the kernel of attention decides what it keeps. */
-static const struct dl_layer *with_attention(const struct dl_layer *layer,
-                                             enum dl_attention_kernel attention,
-                                             struct dl_layer *changed) {
-    if (layer->kind != &dl_layer_attention || attention == DL_ATTENTION_OPEN) return layer;
-    *changed = *layer;
-    dl_layer_set_attention(changed, attention);
-    return changed;
+double dl_memory_layer_bytes(const struct dl_layer *layer, enum dl_precision precision,
+                             enum dl_recompute recompute, enum dl_attention_kernel attention) {
+    const double element_bytes = dl_precision_bytes(precision);
+    struct dl_layer changed;
+    if (layer->kind == &dl_layer_attention && attention != DL_ATTENTION_OPEN) {
+        changed = *layer; /* its kernel decides what it keeps */
+        dl_layer_set_attention(&changed, attention);
+        layer = &changed;
+    }
+    const bool repeats = recompute == DL_RECOMPUTE_SELECTIVE && layer->recomputable;
+    return (layer->saved.elements - (repeats ? layer->saved.own_elements : 0)) * element_bytes +
+           (repeats ? 0 : layer->saved.bytes);
 }
 
-/* Full recomputation keeps the input of each transformer layer and everything outside of them, plus
- * the excess of one recomputed layer over the activations freed after the layers. NAN when the
- * network is not a transformer. */
-static double recomputed_bytes(const struct dl_workload *workload, double element_bytes,
-                               enum dl_attention_kernel attention) {
-    double inside = 0, before = 0, after = 0;
+void dl_memory_recompute(const struct dl_workload *workload, enum dl_precision precision,
+                         enum dl_attention_kernel attention, struct dl_recomputed *out) {
+    double inside = 0;
+    *out =
+        (struct dl_recomputed){.inputs_bytes = workload->transformer_layers * workload->hidden *
+                                               workload->sequence * dl_precision_bytes(precision)};
     for (int i = 0; i < workload->layer_count; i++) {
-        struct dl_layer changed;
-        const struct dl_layer *layer = with_attention(&workload->layers[i], attention, &changed);
-        const double bytes = layer->saved.elements * element_bytes + layer->saved.bytes;
-        *(is_repeated(layer->name) ? &inside : inside > 0 ? &after : &before) += bytes;
+        const struct dl_layer *layer = &workload->layers[i];
+        const double bytes = dl_memory_layer_bytes(layer, precision, DL_RECOMPUTE_NONE, attention);
+        const bool repeated = dl_memory_is_repeated(layer);
+        *(repeated ? &inside : inside > 0 ? &out->after_bytes : &out->before_bytes) += bytes;
+        out->repeated += repeated;
     }
-    return workload->transformer_layers * workload->hidden * workload->sequence * element_bytes +
-           before + fmax(after, inside / workload->transformer_layers);
+    out->one_bytes = inside / workload->transformer_layers;
 }
 
 double dl_memory_activation_bytes(const struct dl_workload *workload, enum dl_precision precision,
                                   enum dl_recompute recompute, enum dl_attention_kernel attention) {
-    const double element_bytes = dl_precision_bytes(precision);
-    if (recompute == DL_RECOMPUTE_FULL) return recomputed_bytes(workload, element_bytes, attention);
     double bytes = 0;
-    for (int i = 0; i < workload->layer_count; i++) {
-        struct dl_layer changed;
-        const struct dl_layer *layer = with_attention(&workload->layers[i], attention, &changed);
-        bytes += layer->saved.elements * element_bytes + layer->saved.bytes;
-        if (recompute == DL_RECOMPUTE_SELECTIVE && layer->recomputable) {
-            bytes -= layer->saved.own_elements * element_bytes + layer->saved.bytes;
-        }
+    if (recompute == DL_RECOMPUTE_FULL) {
+        struct dl_recomputed r;
+        dl_memory_recompute(workload, precision, attention, &r);
+        return r.inputs_bytes + r.before_bytes + fmax(r.after_bytes, r.one_bytes);
     }
+    for (int i = 0; i < workload->layer_count; i++)
+        bytes += dl_memory_layer_bytes(&workload->layers[i], precision, recompute, attention);
     return bytes;
 }
 

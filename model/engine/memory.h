@@ -10,12 +10,27 @@
 double dl_memory_weight_bytes(enum dl_precision precision, enum dl_master_weights masters);
 double dl_memory_optimizer_bytes(enum dl_optimizer optimizer);
 
-/* Bytes kept from forward to backward for one sample, F-MEM-ACTIVATIONS. Selective recomputation
- * frees what only `recomputable` layers need (attention scores, their masks); full recomputation
- * of a transformer keeps the input of each of its layers (hidden x tokens elements), what lies
- * outside of them, and one layer where that is more than what follows them; NAN for others (whose
- * kept tensors are not defined). attention: whose kernels of attention run; OPEN: those that
- * layers name. */
+/* Whether a layer belongs to a repeated block, by its name. */
+bool dl_memory_is_repeated(const struct dl_layer *layer);
+
+/* Bytes that a layer keeps from forward to backward for one sample, without full recomputation.
+ * Selective recomputation frees what only `recomputable` layers need (attention scores, their
+ * masks). attention: whose kernels of attention run; OPEN: those that layers name. */
+double dl_memory_layer_bytes(const struct dl_layer *layer, enum dl_precision precision,
+                             enum dl_recompute recompute, enum dl_attention_kernel attention);
+
+/* Full recomputation of one sample: the input of each block is kept (hidden x tokens elements),
+ * and what lies before and after the blocks; one block at a time is repeated. NAN where the network
+ * is no transformer. */
+struct dl_recomputed {
+    double before_bytes, inputs_bytes, one_bytes, after_bytes;
+    int repeated; /* layers of all blocks */
+};
+void dl_memory_recompute(const struct dl_workload *workload, enum dl_precision precision,
+                         enum dl_attention_kernel attention, struct dl_recomputed *out);
+
+/* Bytes kept from forward to backward for one sample, F-MEM-ACTIVATIONS. Full recomputation holds a
+ * repeated block only once what follows the blocks is freed. */
 double dl_memory_activation_bytes(const struct dl_workload *workload, enum dl_precision precision,
                                   enum dl_recompute recompute, enum dl_attention_kernel attention);
 

@@ -175,13 +175,17 @@ double dl_pipe_stage_memory(const struct dl_pipe *p, int stage, double held,
                     : NAN;
 }
 
+double dl_pipe_held(const struct dl_pipe *p, int stage) {
+    return dl_schedules[p->plan.schedule]->held(stage, p->stages, p->micro_batches,
+                                                dl_pipe_virtual_stages(&p->plan));
+}
+
 void dl_pipe_memory(const struct dl_pipe *p, struct dl_layer *layers, struct dl_memory *out,
                     const char **unknown, double *samples_max) {
     out->total_bytes = -1;
     double samples = HUGE_VAL;
     for (int s = 0; s < p->stages; s++) {
-        const double held = dl_schedules[p->plan.schedule]->held(s, p->stages, p->micro_batches,
-                                                                 dl_pipe_virtual_stages(&p->plan));
+        const double held = dl_pipe_held(p, s);
         struct dl_memory m;
         /* samples held at once */
         const double most =
@@ -291,13 +295,15 @@ static enum dl_code sum_gradients(struct dl_pipe *p, const double *ends_s, doubl
     return DL_OK;
 }
 
-static struct dl_pipeline_order order_of(const struct dl_pipe *p) {
+struct dl_pipeline_order dl_pipe_order(const struct dl_pipe *p) {
     return (struct dl_pipeline_order){.schedule = p->plan.schedule,
                                       .stages = p->stages,
                                       .parts = (int)dl_pipe_virtual_stages(&p->plan),
+                                      .micro_batches = (int)p->micro_batches,
                                       .forward_s = p->forward_step_s,
                                       .backward_s = p->backward_step_s,
-                                      .weights_s = p->weights_step_s};
+                                      .weights_s = p->weights_step_s,
+                                      .message_s = p->message_s};
 }
 
 /* What the slowest device does for a micro-batch; of the bound each one: no cut is more even. */
@@ -343,9 +349,10 @@ static double bound_span_s(const struct dl_pipe *p) {
 
 enum dl_code dl_pipe_least(struct dl_pipe *p, bool messages, struct dl_evidence *e,
                            struct dl_err *err) {
-    struct dl_pipeline_order order = order_of(p);
+    struct dl_pipeline_order order = dl_pipe_order(p);
     const bool bound = dl_framework_is_bound(p->request->framework);
     double all_s;
+    order.message_s = 0;
     if (messages && !bound) DL_TRY(time_boundary(p, &order.message_s, &all_s, err));
     count_compute(p, bound ? bound_span_s(p) : dl_pipeline_least_s(&order, p->micro_batches), e);
     return DL_OK;
@@ -357,7 +364,7 @@ enum dl_code dl_pipe_least(struct dl_pipe *p, bool messages, struct dl_evidence 
  * messages expose may count as waiting. */
 static enum dl_code run_pipeline(struct dl_pipe *p, bool together, struct dl_arena *arena,
                                  struct dl_evidence *e, struct dl_err *err) {
-    struct dl_pipeline_order order = order_of(p);
+    struct dl_pipeline_order order = dl_pipe_order(p);
     const bool bound = dl_framework_is_bound(p->request->framework);
     double *ends_s = dl_arena_alloc(arena, (size_t)p->stages, sizeof *ends_s),
            *zeros_s = dl_arena_alloc(arena, (size_t)p->stages, sizeof *zeros_s), comm_s;

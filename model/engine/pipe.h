@@ -11,6 +11,7 @@
 #include "model/framework/gradient_sync.h"
 #include "model/engine/strategies/strategy.h"
 #include "model/engine/compose.h"
+#include "model/plan/pipeline_schedule.h"
 
 struct dl_pipe {
     /* of the split: stages x virtual stages, one size of micro-batch */
@@ -62,6 +63,12 @@ enum dl_code dl_pipe_least(struct dl_pipe *pipe, bool messages, struct dl_eviden
 enum dl_code dl_pipe_evidence(struct dl_pipe *pipe, struct dl_evidence *out, struct dl_err *err);
 /* Of it the iteration alone, by fewer runs; its communication may count as a bubble. */
 enum dl_code dl_pipe_iteration(struct dl_pipe *pipe, struct dl_iteration *out, struct dl_err *err);
+
+/* The schedule of its stages; message_s is set once the evidence is known. */
+struct dl_pipeline_order dl_pipe_order(const struct dl_pipe *pipe);
+
+/* Micro-batches that a stage's device holds at most. */
+double dl_pipe_held(const struct dl_pipe *pipe, int stage);
 
 /* Memory of the fullest device. layers: room for the network's. unknown, samples_max (samples per
  * device at which it is full; NAN: unknown) may be NULL. */

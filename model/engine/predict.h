@@ -63,16 +63,23 @@ struct dl_term {
 struct dl_memory_point {
     double s, bytes;
 };
+struct dl_memory_curve {
+    const struct dl_memory_point *points;
+    int count;
+    struct dl_memory parts; /* at its largest; all but the activations stay */
+};
 
 /* The course of one iteration. Lists are there with the terms. */
 struct dl_course {
     struct dl_resource_use path; /* F-CRITICAL-PATH, with input and the slowest device: all of it */
     const struct dl_term *tasks; /* with start and lane */
     int task_count;
-    /* F-MEM-COURSE: of the fullest stage, from its first micro-batch on; its most is
-     * memory.total_bytes */
-    const struct dl_memory_point *memory;
-    int memory_count;
+    /* F-MEM-COURSE: of a device of each pipeline stage; the largest is memory.total_bytes */
+    const struct dl_memory_curve *memory;
+    int memory_count; /* 1: no pipeline */
+    /* whole periods of a pipeline that are left out of tasks and memory; 0: none */
+    int left_out_micro_batches;
+    double left_from_s, left_to_s;
 };
 
 /* One micro-batch on one stage of a pipeline, communication inside it included. */

@@ -15,6 +15,7 @@
 #include "model/engine/diagnose.h"
 #include "model/engine/memory.h"
 #include "model/engine/memory_advice.h"
+#include "model/engine/memory_course.h"
 #include "model/engine/prediction_internal.h"
 #include "model/engine/split_internal.h"
 
@@ -492,6 +493,8 @@ enum dl_code dl_replica_predict(const struct dl_replica *replica, struct dl_pred
     describe_comm(&busy.sync, &p);
     dl_diagnose(&diagnosis, &p);
     if (request->options != NULL && request->options->terms) dl_explain_terms(&parts, &p);
+    if (p.term_count > 0 && needs_memory(replica))
+        dl_memory_course_of_layers(&parts, at_once, &p.memory, &p.course);
     *out = p;
     return DL_OK;
 }

@@ -18,6 +18,14 @@ struct pipeline {
     int kept;       /* how many: a power of two, above all that passes or repeats() read */
     int *done;      /* passes by kind and place */
     struct dl_stage_progress *progress; /* of each stage */
+    /* where all passes are wanted: these, stage by stage, and their tasks; else NULL */
+    struct dl_pipeline_pass *passes;
+    int *end_task;            /* as end_s */
+    struct pass_tasks *tasks; /* as passes */
+};
+
+struct pass_tasks {
+    int pass, message; /* -1: no message */
 };
 
 static int kinds_of(const struct dl_schedule_row *row) {
@@ -32,8 +40,11 @@ static int row_of(const struct pipeline *p, int place, enum dl_pass_kind kind) {
     return (int)kind * p->places + place;
 }
 
+static size_t slot_of(const struct pipeline *p, int row, int micro_batch) {
+    return (size_t)row * (size_t)p->kept + (size_t)(micro_batch & (p->kept - 1));
+}
 static double *end_of(const struct pipeline *p, int row, int micro_batch) {
-    return &p->end_s[(size_t)row * (size_t)p->kept + (size_t)(micro_batch & (p->kept - 1))];
+    return &p->end_s[slot_of(p, row, micro_batch)];
 }
 
 enum { NOTHING = -1 };
@@ -54,42 +65,63 @@ static int link_of(const struct pipeline *p, const struct dl_pipeline_pass *x) {
     return (x->kind == DL_PASS_BACKWARD ? 2 : 1) * p->order.stages + x->stage;
 }
 
-/* Adds a task to a lane, but keeps none: the times alone are wanted. Returns its start. */
-static double time_task(struct dl_run *run, int lane, double ready_s, double duration_s) {
-    const double free_s = run->lanes[lane].s, start_s = ready_s > free_s ? ready_s : free_s;
-    run->lanes[lane].s = start_s + duration_s;
-    return start_s;
+/* The task is kept only where all passes are wanted. */
+static struct dl_instant add_task(struct pipeline *p, int lane, struct dl_instant ready,
+                                  double duration_s) {
+    if (p->passes != NULL) return dl_run_add(&p->run, lane, ready, duration_s, DL_TASK_HOST, NULL);
+    const double free_s = p->run.lanes[lane].s, start_s = ready.s > free_s ? ready.s : free_s;
+    p->run.lanes[lane].s = start_s + duration_s;
+    return p->run.lanes[lane];
 }
 
-static void add_pass(struct pipeline *p, struct dl_pipeline_pass *x, int row, double ready_s,
-                     bool sends) {
+static void keep_pass(struct pipeline *p, struct dl_pipeline_pass x, int row, int message) {
+    const int at = x.stage * passes_of(p) + p->progress[x.stage].all, task = p->run.count - 1;
+    x.start_s = p->run.tasks[task].start_s;
+    x.end_s = p->run.tasks[task].end_s;
+    x.sent_s = message < 0 ? NAN : p->run.tasks[message].start_s;
+    x.received_s = message < 0 ? NAN : p->run.tasks[message].end_s;
+    p->passes[at] = x;
+    p->tasks[at] = (struct pass_tasks){task, message};
+    p->end_task[slot_of(p, row, x.micro_batch)] = task;
+}
+
+static void add_pass(struct pipeline *p, const struct dl_pipeline_pass *x, int row,
+                     struct dl_instant ready, bool sends) {
     const struct dl_pipeline_order *o = &p->order;
-    if (sends && o->message_s > 0)
-        ready_s = time_task(&p->run, link_of(p, x), ready_s, o->message_s) + o->message_s;
-    const double pass_s = p->pass_s[(int)x->kind * o->stages + x->stage];
-    x->start_s = time_task(&p->run, x->stage, ready_s, pass_s);
-    x->end_s = x->start_s + pass_s;
-    *end_of(p, row, x->micro_batch) = x->end_s;
+    int message = -1;
+    if (sends && o->message_s > 0) {
+        ready = add_task(p, link_of(p, x), ready, o->message_s);
+        message = ready.task;
+    }
+    *end_of(p, row, x->micro_batch) =
+        add_task(p, x->stage, ready, p->pass_s[(int)x->kind * o->stages + x->stage]).s;
+    if (p->passes != NULL) keep_pass(p, *x, row, message);
     p->done[row]++;
     p->progress[x->stage].count[x->kind]++;
     p->progress[x->stage].all++;
 }
 
+/* When what a pass needs is there; row: NOTHING, or that of the needed pass. */
+static struct dl_instant there_at(const struct pipeline *p, int row, int micro_batch) {
+    if (row == NOTHING) return (struct dl_instant){0, DL_BEGIN};
+    return (struct dl_instant){*end_of(p, row, micro_batch),
+                               p->passes != NULL ? p->end_task[slot_of(p, row, micro_batch)]
+                                                 : DL_BEGIN};
+}
+
 /* Runs the passes of a stage until one has to wait for a neighbour. */
-static bool advance(struct pipeline *p, int stage, struct dl_pipeline_pass *passes) {
+static bool advance(struct pipeline *p, int stage) {
     const struct dl_stage_progress *progress = &p->progress[stage];
     const int count = passes_of(p), before = progress->all;
     while (progress->all < count) {
         const struct dl_stage_pass next = p->row->next(&p->order, stage, progress);
         const int place = next.part * p->order.stages + stage, row = row_of(p, place, next.kind);
-        struct dl_pipeline_pass x = {stage, next.part, p->done[row], next.kind, 0, 0};
+        const struct dl_pipeline_pass x = {
+            .stage = stage, .part = next.part, .micro_batch = p->done[row], .kind = next.kind};
         bool sends = false;
         const int needed = needs(p, place, next.kind, &sends);
         if (x.micro_batch >= (needed == NOTHING ? p->released : p->done[needed])) break;
-        const int at = progress->all;
-        add_pass(p, &x, row, needed == NOTHING ? 0 : *end_of(p, needed, x.micro_batch),
-                 needed != NOTHING && sends);
-        if (passes != NULL) passes[stage * count + at] = x;
+        add_pass(p, &x, row, there_at(p, needed, x.micro_batch), needed != NOTHING && sends);
     }
     return progress->all > before;
 }
@@ -126,30 +158,15 @@ static void begin(struct pipeline *p, const struct dl_pipeline_order *o, int mic
 }
 
 /* Runs what can run of the first micro-batches. Forward passes come from the stage before and
- * backward passes from the one after. passes: NULL, or room for all. */
-static void run(struct pipeline *p, int released, struct dl_pipeline_pass *passes) {
+ * backward passes from the one after. */
+static void run(struct pipeline *p, int released) {
     const int stages = p->order.stages;
     p->released = released;
     for (bool moved = true; moved;) {
         moved = false;
-        for (int s = 0; s < stages; s++) moved = advance(p, s, passes) || moved;
-        for (int s = stages - 1; s >= 0; s--) moved = advance(p, s, passes) || moved;
+        for (int s = 0; s < stages; s++) moved = advance(p, s) || moved;
+        for (int s = stages - 1; s >= 0; s--) moved = advance(p, s) || moved;
     }
-}
-
-enum dl_code dl_pipeline_passes(const struct dl_pipeline_order *o, struct dl_arena *arena,
-                                struct dl_pipeline_pass **out, int *count, struct dl_err *err) {
-    if (o->parts > 1 && o->micro_batches % o->stages != 0)
-        return dl_fail(err, DL_ERR_USAGE,
-                       "an interleaved schedule needs micro-batches (%d) in groups of the "
-                       "pipeline's %d stages",
-                       o->micro_batches, o->stages);
-    struct pipeline p;
-    begin(&p, o, o->micro_batches, arena);
-    *count = passes_of(&p) * o->stages;
-    *out = dl_arena_alloc(arena, (size_t)*count, sizeof **out);
-    run(&p, o->micro_batches, *out);
-    return DL_OK;
 }
 
 /* Ends of the stages; returns the latest. */
@@ -196,23 +213,51 @@ static double simulate(const struct dl_pipeline_order *o, int micro_batches, str
                        double *end_s) {
     struct pipeline p;
     begin(&p, o, micro_batches, arena);
-    run(&p, micro_batches, NULL);
+    run(&p, micro_batches);
     return ends_of(&p, end_s);
+}
+
+/* Fewer micro-batches that end as all of them but for whole periods between. */
+struct shortened {
+    int micro_batches, left_out;
+    double steady_s; /* in the steady state, before the last of them begin */
+    double more_s;   /* of what is left out */
+};
+
+static bool shorten(struct pipeline *p, struct shortened *out) {
+    const int many = p->order.micro_batches, stages = p->order.stages;
+    for (int released = 5 * stages; released < many && !p->row->all_forward_first; released *= 2) {
+        double period_s;
+        run(p, released);
+        const int period = period_of(p, &period_s);
+        if (period == 0) continue;
+        const int rest = (many - released) % period, left_out = many - released - rest;
+        *out = (struct shortened){
+            .micro_batches = released + rest,
+            .left_out = left_out,
+            .steady_s = *end_of(p, row_of(p, 0, DL_PASS_BACKWARD), released - 2 * stages - 1),
+            .more_s = left_out / period * period_s};
+        return true;
+    }
+    return false;
+}
+
+static double asynchronous_span(const struct dl_pipeline_order *o, double micro_batches,
+                                double *end_s) { /* stages wait for the slowest, or for messages */
+    double most_s = 0;
+    for (int s = 0; s < o->stages; s++) {
+        const double both_s = o->forward_s[s] + o->backward_s[s];
+        most_s = fmax(most_s, o->blocks ? both_s + 2 * o->message_s : fmax(both_s, o->message_s));
+    }
+    for (int s = 0; s < o->stages; s++) end_s[s] = micro_batches * most_s;
+    return end_s[0];
 }
 
 double dl_pipeline_span(const struct dl_pipeline_order *o, double micro_batches,
                         struct dl_arena *arena, double *end_s) {
     const struct dl_schedule_row *row = dl_schedules[o->schedule];
     const int stages = o->stages, many = (int)micro_batches;
-    if (row->asynchronous) { /* stages wait for the slowest, or for messages */
-        double most_s = 0;
-        for (int s = 0; s < stages; s++)
-            most_s =
-                fmax(most_s, o->blocks ? o->forward_s[s] + o->backward_s[s] + 2 * o->message_s
-                                       : fmax(o->forward_s[s] + o->backward_s[s], o->message_s));
-        for (int s = 0; s < stages; s++) end_s[s] = micro_batches * most_s;
-        return end_s[0];
-    }
+    if (row->asynchronous) return asynchronous_span(o, micro_batches, end_s);
     if (row->all_forward_first && many > 2) { /* as in any flow shop of equal jobs */
         const double one_s = simulate(o, 1, arena, end_s), two_s = simulate(o, 2, arena, end_s),
                      more_s = (many - 2) * (two_s - one_s);
@@ -220,20 +265,71 @@ double dl_pipeline_span(const struct dl_pipeline_order *o, double micro_batches,
         return two_s + more_s;
     }
     struct pipeline p;
+    struct shortened few;
     begin(&p, o, many, arena);
-    for (int released = 5 * stages; released < many; released *= 2) {
-        double period_s;
-        run(&p, released, NULL);
-        const int period = period_of(&p, &period_s);
-        if (period == 0) continue;
-        const int rest = (many - released) % period;
-        const double last_s = simulate(o, released + rest, arena, end_s),
-                     more_s = (many - released - rest) / period * period_s;
-        for (int s = 0; s < stages; s++) end_s[s] += more_s;
-        return last_s + more_s;
+    if (shorten(&p, &few)) {
+        const double last_s = simulate(o, few.micro_batches, arena, end_s);
+        for (int s = 0; s < stages; s++) end_s[s] += few.more_s;
+        return last_s + few.more_s;
     }
-    run(&p, many, NULL);
+    run(&p, many);
     return ends_of(&p, end_s);
+}
+
+/* Passes and messages on the path to the last end. */
+static void mark_path(struct pipeline *p, struct dl_pipeline_passes *out) {
+    struct dl_resource_use unused = {{0}};
+    int last = 0;
+    for (int i = 0; i < p->run.count; i++)
+        if (p->run.tasks[i].end_s > p->run.tasks[last].end_s) last = i;
+    out->end_s = p->run.tasks[last].end_s;
+    dl_run_path(&p->run, last, out->end_s, false, &unused);
+    for (int i = 0; i < out->count; i++) {
+        const struct pass_tasks *own = &p->tasks[i];
+        out->list[i].critical = p->run.tasks[own->pass].critical;
+        out->list[i].message_critical = own->message >= 0 && p->run.tasks[own->message].critical;
+    }
+}
+
+static void put_back(const struct shortened *few, struct dl_pipeline_passes *out) {
+    out->left_out = few->left_out;
+    out->left_from_s = few->steady_s;
+    out->left_to_s = few->steady_s + few->more_s;
+    out->end_s += few->more_s;
+    for (int i = 0; i < out->count; i++) {
+        struct dl_pipeline_pass *x = &out->list[i];
+        if (x->start_s < few->steady_s) continue;
+        x->micro_batch += few->left_out;
+        x->start_s += few->more_s;
+        x->end_s += few->more_s;
+        x->sent_s += few->more_s;
+        x->received_s += few->more_s;
+    }
+}
+
+enum dl_code dl_pipeline_list(const struct dl_pipeline_order *o, int most, struct dl_arena *arena,
+                              struct dl_pipeline_passes *out, struct dl_err *err) {
+    if (o->parts > 1 && o->micro_batches % o->stages != 0)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "an interleaved schedule needs micro-batches (%d) in groups of the "
+                       "pipeline's %d stages",
+                       o->micro_batches, o->stages);
+    struct pipeline p;
+    struct shortened few = {.micro_batches = o->micro_batches};
+    begin(&p, o, o->micro_batches, arena);
+    if (passes_of(&p) * o->stages > most) shorten(&p, &few);
+    begin(&p, o, few.micro_batches, arena);
+    const size_t count = (size_t)(passes_of(&p) * o->stages),
+                 rows = (size_t)(kinds_of(p.row) * p.places);
+    p.passes = dl_arena_alloc(arena, count, sizeof *p.passes);
+    p.tasks = dl_arena_alloc(arena, count, sizeof *p.tasks);
+    p.end_task = dl_arena_alloc(arena, rows * (size_t)p.kept, sizeof *p.end_task);
+    *out = (struct dl_pipeline_passes){
+        .list = p.passes, .count = (int)count, .stages = o->stages, .parts = o->parts};
+    run(&p, few.micro_batches);
+    mark_path(&p, out);
+    if (few.left_out > 0) put_back(&few, out);
+    return DL_OK;
 }
 
 double dl_pipeline_least_s(const struct dl_pipeline_order *o, double micro_batches) {

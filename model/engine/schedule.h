@@ -12,18 +12,35 @@
 #include "model/core/status.h"
 #include "model/plan/pipeline_schedule.h"
 
+/* A pass, and the message that brings its input from another stage. */
 struct dl_pipeline_pass {
     int stage, part; /* the part of the stage, from 0 */
     int micro_batch; /* from 0 */
     enum dl_pass_kind kind;
     double start_s, end_s;
+    double sent_s, received_s; /* of the message; NAN: no message */
+    bool critical;             /* F-CRITICAL-PATH */
+    bool message_critical;
 };
 
-/* 2 x stages x parts x micro-batches passes in the arena, stage by stage in the order in which each
- * runs them. DL_ERR_USAGE: an interleaved schedule whose micro-batches are no multiple of the
- * stages. */
-enum dl_code dl_pipeline_passes(const struct dl_pipeline_order *order, struct dl_arena *arena,
-                                struct dl_pipeline_pass **out, int *count, struct dl_err *err);
+/* All passes of an iteration, stage by stage in the order in which each runs them. */
+struct dl_pipeline_passes {
+    struct dl_pipeline_pass *list;
+    int count, stages, parts;
+    double end_s;
+    /* F-PIPE-PERIOD: how many micro-batches are left out, and the time of their periods; no pass
+     * starts in it. 0: none */
+    int left_out;
+    double left_from_s, left_to_s;
+};
+
+enum { DL_PASSES_SHOWN = 4096 };
+
+/* In the arena. Where there are more passes than `most` and they repeat, whole periods are left
+ * out. DL_ERR_USAGE: an interleaved schedule whose micro-batches are no multiple of the stages. */
+enum dl_code dl_pipeline_list(const struct dl_pipeline_order *order, int most,
+                              struct dl_arena *arena, struct dl_pipeline_passes *out,
+                              struct dl_err *err);
 
 /* When each stage has run its last backward pass, into end_s[stages]; returns the latest. Many
  * micro-batches are not simulated one by one: where all passes of a few of them end by the same

@@ -95,17 +95,19 @@ static double rounded(double bytes, double multiple) {
     return multiple > 0 ? ceil(bytes / multiple) * multiple : bytes;
 }
 
+double dl_rounding_layer_bytes(const struct dl_layer *layer, const struct dl_framework *framework,
+                               enum dl_precision precision, double batch) {
+    const struct dl_memory_manager *m = dl_memory_manager_of(framework);
+    const double bytes =
+        batch * (layer->saved.elements * dl_precision_bytes(precision) + layer->saved.bytes);
+    if (m == NULL) return 0;
+    return rounded(bytes, bytes >= m->large_bytes ? m->large_block_bytes : m->block_bytes) - bytes;
+}
+
 double dl_rounding_bytes(const struct dl_workload *workload, const struct dl_framework *framework,
                          enum dl_precision precision, double batch) {
-    const struct dl_memory_manager *m = dl_memory_manager_of(framework);
-    if (m == NULL) return 0;
-    const double element_bytes = dl_precision_bytes(precision);
     double added = 0;
-    for (int i = 0; i < workload->layer_count; i++) {
-        const struct dl_layer *layer = &workload->layers[i];
-        const double bytes = batch * (layer->saved.elements * element_bytes + layer->saved.bytes);
-        added +=
-            rounded(bytes, bytes >= m->large_bytes ? m->large_block_bytes : m->block_bytes) - bytes;
-    }
+    for (int i = 0; i < workload->layer_count; i++)
+        added += dl_rounding_layer_bytes(&workload->layers[i], framework, precision, batch);
     return added;
 }

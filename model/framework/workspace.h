@@ -49,7 +49,9 @@ double dl_workspace_bytes(const struct dl_device *device, const struct dl_worklo
                           const struct dl_framework *framework, enum dl_precision precision,
                           double batch);
 
-/* Bytes that rounding adds to the saved activations of `batch` samples. */
+/* Bytes that rounding adds to the saved activations of `batch` samples, of one layer and of all. */
+double dl_rounding_layer_bytes(const struct dl_layer *layer, const struct dl_framework *framework,
+                               enum dl_precision precision, double batch);
 double dl_rounding_bytes(const struct dl_workload *workload, const struct dl_framework *framework,
                          enum dl_precision precision, double batch);
 

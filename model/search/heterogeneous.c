@@ -254,18 +254,18 @@ static void make_job(const struct mix *m, const struct dl_prediction *of,
     }
 }
 
-enum dl_code
-dl_heterogeneous_predict(const struct dl_heterogeneous_job *job, const struct dl_workload *workload,
-                         const struct dl_framework *framework, const struct dl_plan *plan,
-                         const struct dl_predict_options *options, struct dl_arena *arena,
-                         struct dl_plan *plan_out, struct dl_prediction *out, struct dl_err *err) {
-    struct mix m = {.workload = workload,
-                    .framework = framework,
+enum dl_code dl_heterogeneous_predict(const struct dl_heterogeneous_question *question, bool terms,
+                                      struct dl_arena *arena, struct dl_plan *plan_out,
+                                      struct dl_prediction *out, struct dl_err *err) {
+    const struct dl_heterogeneous_job *job = question->job;
+    const struct dl_plan *plan = question->plan;
+    struct mix m = {.workload = question->workload,
+                    .framework = question->framework,
                     .plan = plan,
                     .arena = arena,
                     .group_count = job->group_count,
                     .each = plan->devices_per_node};
-    DL_TRY(check(job, framework, plan, err));
+    DL_TRY(check(job, m.framework, plan, err));
     m.groups = dl_arena_alloc(arena, (size_t)job->group_count, sizeof *m.groups);
     for (int i = 0; i < job->group_count; i++) {
         m.groups[i] = (struct dl_heterogeneous_group){.system = job->groups[i].system,
@@ -290,7 +290,7 @@ dl_heterogeneous_predict(const struct dl_heterogeneous_job *job, const struct dl
     for (int i = 0; i < m.group_count; i++) {
         struct dl_plan own;
         struct dl_prediction p;
-        DL_TRY(predict_group(&m, i, batch[i], options != NULL && options->terms, &own, &p, err));
+        DL_TRY(predict_group(&m, i, batch[i], terms, &own, &p, err));
         struct dl_heterogeneous_group *g = &m.groups[i];
         g->batch_per_device_samples = batch[i];
         g->iteration_s = p.iteration_s;

@@ -190,6 +190,10 @@ struct dl_plot_one {
 enum dl_code dl_plot_predict_one(struct dl_context *context, const struct dl_options *options,
                                  const char *kind, struct dl_plot_one *out, struct dl_err *err);
 
+/* Memory over time; false: the figure cannot show it (no course, or too many stages). */
+bool dl_plot_memory_course(struct dl_arena *arena, const struct dl_plot_one *one,
+                           struct dl_figure *out);
+
 /* The unit of a time axis that ends at `longest_s`, as the parameters unit and unit_s. */
 void dl_plot_time_unit(double longest_s, struct dl_plot_parameter *two);
 

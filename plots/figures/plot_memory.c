@@ -1,6 +1,7 @@
-/* plot_memory.c - what fills the memory of a device, one bar for each framework and number of
- * nodes, against its capacity. The parts are those of struct dl_memory; the rest of the total is
- * lost to the allocator. */
+/* plot_memory.c - what fills the memory of a device: of one plan over time
+ * (plot_memory_course.c), of several a bar for each framework and number of nodes, against its
+ * capacity. The parts are those of struct dl_memory; the rest of the total is lost to the
+ * allocator. */
 #include <math.h>
 
 #include "model/engine/memory.h"
@@ -60,6 +61,11 @@ enum dl_code dl_plot_memory(struct dl_context *context, const struct dl_options 
     struct dl_plot_predictions p = {.count = 0};
     struct dl_plot_bar bars[DL_PLOT_BARS];
     DL_TRY(dl_plot_predict(context, options, "memory", &p, err));
+    if (p.count == 1) {
+        struct dl_plot_one one;
+        DL_TRY(dl_plot_predict_one(context, options, "memory", &one, err));
+        if (dl_plot_memory_course(context->arena, &one, out)) return DL_OK;
+    }
     DL_TRY(dl_plot_bars(context, &p, bars, out, err));
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
     double most_bytes = 0, capacity_bytes = NAN;

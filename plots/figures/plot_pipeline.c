@@ -137,12 +137,13 @@ enum dl_code dl_plot_pipeline(struct dl_context *context, const struct dl_option
                               struct dl_figure *out, struct dl_err *err) {
     struct dl_plot_one *p = dl_arena_alloc(context->arena, 1, sizeof *p);
     struct dl_pipeline_order order;
-    struct dl_pipeline_pass *passes;
-    int count;
+    struct dl_pipeline_passes all;
     double end_s = 0, busy_s[DL_PLOT_GROUPS] = {0};
     DL_TRY(dl_plot_predict_one(context, options, "pipeline", p, err));
     DL_TRY(order_of(context, p, &order, err));
-    DL_TRY(dl_pipeline_passes(&order, context->arena, &passes, &count, err));
+    DL_TRY(dl_pipeline_list(&order, MAX_PASSES, context->arena, &all, err));
+    const struct dl_pipeline_pass *passes = all.list;
+    const int count = all.count;
     for (int i = 0; i < count; i++) {
         end_s = fmax(end_s, passes[i].end_s);
         busy_s[passes[i].stage] += passes[i].end_s - passes[i].start_s;

@@ -148,17 +148,26 @@ static void add_path(struct dl_text *t, const struct dl_prediction *p) {
     dl_text_wrap(t, dl_text_string(&path), 17, DL_EXPLAIN_WIDTH);
 }
 
-/* The most and the least that the device holds, and when. */
+/* The least and the most that a device of the fullest stage holds, and when. */
 static void add_memory(struct dl_text *t, const struct dl_course *course) {
-    const struct dl_memory_point *most = course->memory, *least = course->memory;
-    for (int i = 1; i < course->memory_count; i++) {
-        const struct dl_memory_point *point = &course->memory[i];
-        if (point->bytes > most->bytes) most = point;
-        if (point->bytes < least->bytes) least = point;
+    const struct dl_memory_point *most = NULL, *least = NULL;
+    int fullest = 0;
+    for (int s = 0; s < course->memory_count; s++) {
+        const struct dl_memory_curve *curve = &course->memory[s];
+        const struct dl_memory_point *own_most = curve->points, *own_least = curve->points;
+        for (int i = 1; i < curve->count; i++) {
+            const struct dl_memory_point *point = &curve->points[i];
+            if (point->bytes > own_most->bytes) own_most = point;
+            if (point->bytes < own_least->bytes) own_least = point;
+        }
+        if (most != NULL && own_most->bytes <= most->bytes) continue;
+        most = own_most, least = own_least, fullest = s;
     }
     if (most == NULL) return;
-    dl_text_printf(t, "F-MEM-COURSE     memory between %.4g and %.4g MiB, the most at %.4g ms\n",
-                   least->bytes / 1048576, most->bytes / 1048576, 1e3 * most->s);
+    const char *stage =
+        course->memory_count > 1 ? dl_arena_printf(t->arena, " of stage %d", fullest + 1) : "";
+    dl_text_printf(t, "F-MEM-COURSE     memory%s between %.4g and %.4g MiB, the most at %.4g ms\n",
+                   stage, least->bytes / 1048576, most->bytes / 1048576, 1e3 * most->s);
 }
 
 static void add_summary(struct dl_text *t, const struct dl_prediction_row *row) {
@@ -257,8 +266,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     if (inputs.framework_all && usual != NULL) framework = usual;
     struct dl_cost_memo memo = {.arena = context->arena};
     inputs.memo = context->memo != NULL ? context->memo : &memo;
-    DL_TRY(dl_inputs_predict(&inputs, framework, inputs.nodes[0], true, context->arena, &plan,
-                             &prediction, err));
+    DL_TRY(dl_inputs_predict(&(struct dl_inputs_case){&inputs, framework, inputs.nodes[0], true},
+                             context->arena, &plan, &prediction, err));
     dl_inputs_note_files(context, &inputs);
     const struct dl_prediction_row row = {inputs.system, inputs.workload, framework,    &plan,
                                           &prediction,   &inputs.length,  &inputs.rates};

@@ -270,7 +270,6 @@ static enum dl_code nothing(struct dl_context *context, const struct dl_search *
                             struct dl_err *err) {
     const double gib = 1073741824,
                  capacity = r->memory_bytes > 0 ? r->memory_bytes : r->system->device->memory_bytes;
-    (void)context;
     if (found->rejected_count[DL_NOT_DEADLINE] > 0) {
         return dl_fail(err, DL_ERR_NO,
                        "no plan meets the deadline of %g s; %lld fit in memory; search without "
@@ -292,7 +291,7 @@ static enum dl_code nothing(struct dl_context *context, const struct dl_search *
                    "--micro-batch %g --recompute %s --zero %d%s; more --nodes or --memory",
                    capacity / gib, found->nearest.memory_bytes / gib, (long long)plan.dp,
                    (long long)plan.tp, (long long)plan.pp, (long long)plan.sp,
-                   plan.micro_batch_samples, dl_recompute_names[plan.recompute],
+                   plan.micro_batch_samples, dl_plan_recompute_text(&plan, context->arena),
                    found->nearest.shard, plan.sequence_parallel ? " --sequence-parallel" : "");
 }
 
@@ -381,7 +380,8 @@ static enum dl_code run_heterogeneous(struct dl_context *context, const struct d
     if (framework == NULL) return dl_fail(err, DL_ERR_USAGE, "--framework: name one");
     if (asked->jobs != NULL && asked->place_given)
         return dl_fail(err, DL_ERR_USAGE, "--jobs places whole jobs, --place one: give one");
-    const struct dl_heterogeneous_request request = {.inputs = inputs,
+    const struct dl_heterogeneous_request request = {.options = options,
+                                                     .inputs = inputs,
                                                      .framework = framework,
                                                      .objective =
                                                          (enum dl_placement_objective)objective,
@@ -389,7 +389,7 @@ static enum dl_code run_heterogeneous(struct dl_context *context, const struct d
                                                      .jobs = asked->jobs,
                                                      .top = asked->top,
                                                      .format = format};
-    return dl_heterogeneous_search(context, options, &request, err);
+    return dl_heterogeneous_search(context, &request, err);
 }
 
 static enum dl_code run(struct dl_context *context, const struct dl_options *options,

@@ -24,27 +24,44 @@ static enum dl_code predict_run(const struct dl_run_row *run, double compute_sca
                       p, err);
 }
 
-/* The factor on all kernel times for which the prediction equals the measured value; NAN when
- * there is none. */
+/* One prediction with kernel times times `scale`: what it lacks of the measured iteration, relative
+ * to it, and the scale that would make it up if all but compute stayed. */
+static enum dl_code try_scale(const struct dl_run_row *run, double measured, double scale,
+                              double *lack_out, double *next_out, struct dl_err *err) {
+    struct dl_arena arena = {0};
+    struct dl_prediction p;
+    const enum dl_code code = predict_run(run, scale, &arena, &p, err);
+    dl_arena_free(&arena);
+    DL_TRY(code);
+    const double samples = p.iteration_s * p.throughput_samples_per_s;
+    const double wanted_s = run->throughput ? samples / measured : measured;
+    *lack_out = (wanted_s - p.iteration_s) / wanted_s;
+    *next_out = scale * (1 + (wanted_s - p.iteration_s) / p.compute_s);
+    return DL_OK;
+}
+
+/* The factor on all kernel times for which the prediction equals the measured value, or, where the
+ * prediction jumps over it, the nearer side of the jump; NAN when even next to no compute takes
+ * longer. Newton's steps within a bracket, and bisection where they leave it or stop short. */
 static enum dl_code anchor_scale(const struct dl_run_row *run, double measured, double *scale_out,
                                  struct dl_err *err) {
-    double scale = 1;
-    for (int i = 0; i < 30; i++) {
-        struct dl_arena arena = {0};
-        struct dl_prediction p;
-        const enum dl_code code = predict_run(run, scale, &arena, &p, err);
-        dl_arena_free(&arena);
-        DL_TRY(code);
-        const double samples = p.iteration_s * p.throughput_samples_per_s;
-        const double wanted_s = run->throughput ? samples / measured : measured;
-        const double step = (wanted_s - p.iteration_s) / p.compute_s;
-        if (fabs(wanted_s - p.iteration_s) < 1e-6 * wanted_s) {
-            *scale_out = scale;
-            return DL_OK;
-        }
-        scale = fmax(0.02, scale * (1 + step));
+    enum { STEPS = 60, NEWTON = 12 };
+    const double least = 0.02, most = 1e6;
+    double low = 0, high = most, scale = 1, best = INFINITY, lack, next;
+    *scale_out = NAN;
+    for (int i = 0; i < STEPS && high > low * (1 + 1e-6); i++) {
+        DL_TRY(try_scale(run, measured, scale, &lack, &next, err));
+        if (fabs(lack) < best) best = fabs(lack), *scale_out = scale;
+        if (best < 1e-6) return DL_OK;
+        if (lack > 0)
+            low = scale;
+        else
+            high = scale;
+        if (high <= least) break;
+        const bool inside = next > fmax(low, least) && next < high && i < NEWTON;
+        scale = inside ? next : low > 0 ? sqrt(low * high) : least;
     }
-    *scale_out = NAN; /* no compute time explains the measured value */
+    if (!(low > 0)) *scale_out = NAN; /* it was never too fast */
     return DL_OK;
 }
 
@@ -85,8 +102,8 @@ static enum dl_code group_scale(const struct dl_run_rows *r, double *scales, int
     *scale_out = scales[base];
     *why_out = dl_known(scales[base])
                    ? NULL
-                   : "the anchor of its group is faster than its predicted communication and "
-                     "overhead alone";
+                   : "the smallest run of its group was faster than its predicted communication "
+                     "and overhead alone: no factor on compute explains it";
     return DL_OK;
 }
 

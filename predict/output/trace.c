@@ -70,19 +70,20 @@ static void breakdown(struct dl_json_writer *w, const struct dl_prediction *p) {
     }
 }
 
-/* Memory of the device, a counter. */
+/* Memory of a device of each stage, a counter. */
 static void memory(struct dl_json_writer *w, const struct dl_course *course) {
-    for (int i = 0; i < course->memory_count; i++) {
-        dl_jw_object(w, NULL);
-        dl_jw_string(w, "name", "memory");
-        dl_jw_string(w, "ph", "C");
-        dl_jw_number(w, "ts", 1e6 * course->memory[i].s);
-        dl_jw_integer(w, "pid", 1);
-        dl_jw_object(w, "args");
-        dl_jw_number(w, "bytes", course->memory[i].bytes);
-        dl_jw_end(w);
-        dl_jw_end(w);
-    }
+    for (int s = 0; s < course->memory_count; s++)
+        for (int i = 0; i < course->memory[s].count; i++) {
+            dl_jw_object(w, NULL);
+            dl_jw_string(w, "name", "memory");
+            dl_jw_string(w, "ph", "C");
+            dl_jw_number(w, "ts", 1e6 * course->memory[s].points[i].s);
+            dl_jw_integer(w, "pid", s + 1);
+            dl_jw_object(w, "args");
+            dl_jw_number(w, "bytes", course->memory[s].points[i].bytes);
+            dl_jw_end(w);
+            dl_jw_end(w);
+        }
 }
 
 enum dl_code dl_trace_write(const char *path, const struct dl_prediction_row *row,

@@ -30,10 +30,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Answer", "Cancelled", "Error", "Model", "RecordError", "Recorded", "Snapshot",
            "SnapshotError", "advise",
-           "campaign", "compare", "explain", "from_diffusers", "from_export", "from_timm",
-           "from_torch", "from_torchvision", "from_transformers", "match", "names", "predict",
+           "campaign", "compare", "explain", "from_diffusers", "from_export", "from_keras",
+           "from_timm", "from_torch", "from_torchvision", "from_transformers", "match", "names", "predict",
            "read_snapshot", "search", "version"]
 
+from .keras import from_keras
 from .snapshot import Snapshot, SnapshotError, read_snapshot
 
 # What needs PyTorch (pip install dlmodel[torch]) is loaded when it is asked for.

@@ -9,11 +9,11 @@ fact() { if [ "$2" = "$3" ]; then echo "ok $1"; else printf 'not ok %s\n  expect
 
 # ---- the command itself
 run import
-check 'import: nothing to import' 2 'expected a kind of file to import: onnx, config, nccl-tests, osu, trace'
+check 'import: nothing to import' 2 'expected a kind of file to import: onnx, pt2, config, keras, nccl-tests, osu, trace'
 run import onxx x
 check 'import: suggestion' 2 "did you mean 'onnx'"
-run import pdf x
-check 'import: unknown kind' 2 "cannot import 'pdf'; there are onnx"
+run import spreadsheet x
+check 'import: unknown kind' 2 "cannot import 'spreadsheet'; there are onnx"
 for kind in onnx config nccl-tests osu; do
     run import $kind
     check "import $kind: no file" 2 'expected a file'
@@ -137,7 +137,7 @@ if "$DLMODEL" -v --version 2> /dev/null | grep -q protobuf-c; then
     done
     # Those without a built-in: counts that PyTorch printed when the fixtures were made.
     for pair in convnext_tiny:28589128 mobilenet_v3_small:2542856 shufflenet_v2_x1_0:2278604 regnet_y_400mf:4344144 translator:452528 \
-        lstm:20293392 mlp:203530; do
+        lstm:20293392 mlp:203530 channels_last:369; do
         run import onnx "$onnx/${pair%%:*}.onnx" -o "$work/x.json"
         check "onnx ${pair%%:*}: parameters" 0 "layers: ${pair#*:} parameters"
     done

@@ -55,6 +55,20 @@ awk -F, 'NR > 1 { sum = $4 + $5 + $6 + $7 + $8 + $9 + $10; if (sum / $11 < 0.999
     END { print n, wrong + 0 }' "$work/out" > "$work/judged"
 cp "$work/judged" "$work/out"
 has 'the parts of memory add up' '^2 0$'
+memory_course() {
+    "$DLMODEL" predict --system iris-v100 "$@" --csv 2>/dev/null | awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+        { print $at["memory.total_bytes"] }' > "$work/most"
+    run plot memory --system iris-v100 "$@" --csv
+    check "memory over time: $*" 0
+    awk -F, -v most="$(cat "$work/most")" 'NR == 1 { next } { sum = $4 + $5 + $6 + $7 + $8; if (sum / $9 < 0.999999 || sum / $9 > 1.000001) wrong++ }
+        $1 != group { if (group && last != first) wrong++; first = $9; group = $1; time = 0 } $3 < time { wrong++ } { last = $9; time = $3; if ($9 > top) top = $9 }
+        END { print wrong + (last != first) + 0, top / most }' "$work/out" > "$work/judged"
+    cp "$work/judged" "$work/out"
+    has 'it begins and ends alike, and reaches what predict says' '^0 1$'
+}
+memory_course --workload resnet50 -f pytorch-ddp --nodes 2
+memory_course --workload vgg16 -f pytorch-ddp --strategy pipeline --nodes 1
+memory_course --workload gpt2_xl -f megatron --nodes 4 --pp 4 --global-batch 4096 --micro-batch 1 --precision mixed
 run plot error data/runs/dlperf_oneflow.csv "$runs" --csv
 awk -F, 'NR > 1 { e = $4 < 0 ? -$4 : $4; sum[$1] += e; n[$1]++; last = $1 } END { for (g = 2; g <= last; g++) if (sum[g] / n[g] < sum[g - 1] / n[g - 1]) wrong = 1
     print last, wrong + 0 }' "$work/out" > "$work/judged"
@@ -229,6 +243,9 @@ has 'a panel each' 'grey: the others'
 run plot pipeline --system dgx-a100-80 --workload gpt2_xl --framework megatron --nodes 2 --pp 4 --global-batch 32 --micro-batch 1 --precision bf16 -o "$work/pipeline.svg"
 check 'a pipeline as SVG' 0
 sound 'a pipeline is sound' "$work/pipeline.svg"
+run plot memory --system dgx-a100-80 --workload gpt2_xl --framework megatron --nodes 2 --pp 4 --global-batch 32 --micro-batch 1 --precision bf16 -o "$work/stages.svg"
+check 'memory of stages as SVG' 0
+sound 'memory of stages is sound' "$work/stages.svg"
 run plot error docs/generalize/source.csv -o "$work/unseen.svg"
 check 'errors that no fit has seen' 0
 sound 'they are sound' "$work/unseen.svg"
@@ -242,8 +259,10 @@ export LC_ALL
 run plot breakdown --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 1-4*2 --color never
 check 'bars of blocks' 0
 has 'three parts of a bar' '^ +4 █+▓+.* ms$'
-COLUMNS=80 run plot memory --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 2 --color never
+COLUMNS=80 run plot memory --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 1-2 --color never
 has 'the capacity' '│ 16 GiB: capacity'
+COLUMNS=80 run plot memory --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 2 --color never
+has 'memory of one plan over time' 'time \(ms\); vertical: memory per device \(GiB\)$'
 run plot timeline --system iris-v100 --workload vgg16 --framework pytorch-ddp --nodes 4 --color never
 has 'lanes of blocks' '^ +device █+ ?▓+'
 run plot pipeline --system dgx-a100-80 --workload gpt2_xl --framework megatron --nodes 2 --pp 4 --global-batch 32 --micro-batch 1 --precision bf16 --color always

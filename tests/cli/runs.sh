@@ -74,3 +74,16 @@ check 'a misspelled column' 3 "slip\.csv:1:1: error: precison: .* did you mean '
 sed '1s/$/,my_notes/; 2,$s/$/,x/' "$SCRATCH/own.csv" > "$SCRATCH/more.csv"
 run compare "$SCRATCH/more.csv"
 check 'a column of the user' 0
+
+# The factor of an anchor is found where the prediction jumps over the measured time, too; a group is refused only where its smallest run
+# was faster than predicted.
+refused='was faster than its predicted communication and overhead alone'
+run compare data/unseen/dp_mlperf_large.csv data/unseen/dp_mlperf_v21.csv --anchor --rows --csv
+check 'anchors next to jumps' 0
+hasnt 'no group is refused' "$refused"
+run compare data/runs/paradl_abci.csv --anchor --rows --csv
+has 'a run faster than the rest of its prediction' "$refused"
+run compare data/runs/paradl_abci.csv --rows --csv
+awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } $1 == "paradl-0592" { print ($c["measured"] < $c["predicted"] ? "faster" : "slower") }' "$SCRATCH/out" > "$SCRATCH/values"
+cp "$SCRATCH/values" "$SCRATCH/out"
+has 'it was faster than predicted' '^faster$'

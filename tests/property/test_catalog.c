@@ -87,14 +87,20 @@ static void check_course(const struct a_case *c, int number, const struct dl_pla
     HOLDS(plan->assume == DL_ASSUME_PARADL ||
           near(dl_resource_sum_s(&course->path), p->iteration_s));
     for (int i = 0; i < DL_RESOURCES; i++) HOLDS(course->path.s[i] >= -1e-9 * p->iteration_s);
-    for (int i = 0; i < course->memory_count; i++) {
-        HOLDS(i == 0 || course->memory[i].s >= course->memory[i - 1].s);
-        most_bytes = fmax(most_bytes, course->memory[i].bytes);
+    HOLDS(p->term_count == 0 || plan->assume == DL_ASSUME_PARADL ||
+          course->memory_count == plan->pp);
+    for (int s = 0; s < course->memory_count; s++) {
+        const struct dl_memory_curve *curve = &course->memory[s];
+        double own_bytes = 0;
+        for (int i = 0; i < curve->count; i++) {
+            HOLDS(i == 0 || curve->points[i].s >= curve->points[i - 1].s);
+            own_bytes = fmax(own_bytes, curve->points[i].bytes);
+        }
+        HOLDS(near(curve->points[0].bytes, curve->points[curve->count - 1].bytes));
+        HOLDS(p->stage_count == 0 || near(own_bytes, p->stages[s].total_bytes));
+        most_bytes = fmax(most_bytes, own_bytes);
     }
-    if (course->memory_count > 0) {
-        HOLDS(near(most_bytes, p->memory.total_bytes));
-        HOLDS(near(course->memory[0].bytes, course->memory[course->memory_count - 1].bytes));
-    }
+    HOLDS(course->memory_count == 0 || near(most_bytes, p->memory.total_bytes));
     for (int i = 0; i < p->term_count; i++) {
         const struct dl_term *t = &p->terms[i];
         if (strcmp(t->group, "forward") == 0) forward_s += t->value;

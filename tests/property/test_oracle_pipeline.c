@@ -3,6 +3,7 @@
  * times that rise until every edge holds. The order on a stage follows the papers: GPipe (Huang et
  * al. 2019), 1F1B (Narayanan et al. 2019), interleaved stages (Narayanan et al. 2021), ZB-H1 (Qi et
  * al. 2023). */
+#include <limits.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -160,8 +161,7 @@ static void every_pass(void **state) {
         random_case(false);
         struct dl_arena arena = {0};
         struct dl_err err = {0};
-        struct dl_pipeline_pass *passes;
-        int count;
+        struct dl_pipeline_passes all;
         const struct dl_pipeline_order order = {.schedule = sim.schedule,
                                                 .stages = sim.stages,
                                                 .parts = sim.parts,
@@ -169,16 +169,16 @@ static void every_pass(void **state) {
                                                 .forward_s = sim.forward_s,
                                                 .backward_s = sim.backward_s,
                                                 .weights_s = sim.weights_s};
-        assert_int_equal(dl_pipeline_passes(&order, &arena, &passes, &count, &err), DL_OK);
-        assert_int_equal(count, sim.count);
-        for (int i = 0; i < count; i++) {
+        assert_int_equal(dl_pipeline_list(&order, INT_MAX, &arena, &all, &err), DL_OK);
+        assert_int_equal(all.count, sim.count);
+        for (int i = 0; i < all.count; i++) {
             const struct pass *p = &sim.passes[i];
-            assert_int_equal(passes[i].stage, p->stage);
-            assert_int_equal(passes[i].part, p->part);
-            assert_int_equal(passes[i].micro_batch, p->batch);
-            assert_int_equal("FBW"[passes[i].kind], p -> kind);
-            check_close(passes[i].start_s, p->start_s, 1e-12);
-            check_close(passes[i].end_s, p->start_s + p->seconds, 1e-12);
+            assert_int_equal(all.list[i].stage, p->stage);
+            assert_int_equal(all.list[i].part, p->part);
+            assert_int_equal(all.list[i].micro_batch, p->batch);
+            assert_int_equal("FBW"[all.list[i].kind], p -> kind);
+            check_close(all.list[i].start_s, p->start_s, 1e-12);
+            check_close(all.list[i].end_s, p->start_s + p->seconds, 1e-12);
         }
         dl_arena_free(&arena);
     }
@@ -272,9 +272,8 @@ static void transformers_end_as_drawn(void **state) {
         struct gpt g;
         struct dl_err err = {0};
         struct dl_prediction p;
-        struct dl_pipeline_pass *passes;
-        double forward_s[4], backward_s[4], end_s = 0;
-        int count;
+        struct dl_pipeline_passes all;
+        double forward_s[4], backward_s[4];
         gpt_make(&g, overrides, 5);
         struct dl_plan *plan = &g.f.plan;
         plan->strategy = dl_strategy_find("3d");
@@ -302,13 +301,48 @@ static void transformers_end_as_drawn(void **state) {
                                                 .message_s = p.schedule.message_s,
                                                 .blocks = p.schedule.blocks};
         assert_true(p.schedule.message_s > 0 && p.schedule.blocks);
-        assert_int_equal(dl_pipeline_passes(&order, &g.f.arena, &passes, &count, &err), DL_OK);
-        for (int i = 0; i < count; i++) end_s = fmax(end_s, passes[i].end_s);
-        check_close(end_s + p.update_s + g.f.framework.host.iteration_s + p.straggler_s +
+        assert_int_equal(dl_pipeline_list(&order, INT_MAX, &g.f.arena, &all, &err), DL_OK);
+        check_close(all.end_s + p.update_s + g.f.framework.host.iteration_s + p.straggler_s +
                         p.exposed_input_s,
                     p.iteration_s, 1e-9);
         dl_arena_free(&g.f.arena);
     }
+}
+
+static void check_same(const struct dl_pipeline_pass *a, const struct dl_pipeline_pass *b) {
+    assert_int_equal(a->stage, b->stage);
+    assert_int_equal(a->part, b->part);
+    assert_int_equal(a->kind, b->kind);
+    assert_int_equal(a->micro_batch, b->micro_batch);
+    check_close(a->start_s, b->start_s, 1e-9);
+    check_close(a->end_s, b->end_s, 1e-9);
+    assert_true(isnan(a->sent_s) == isnan(b->sent_s));
+    if (!isnan(a->sent_s)) check_close(a->received_s, b->received_s, 1e-9);
+}
+
+/* What is left of the periods of a pipeline is as in the list of all passes, from both ends. The
+ * critical path has no gaps. */
+static void check_shortened(const struct dl_pipeline_order *order,
+                            const struct dl_pipeline_passes *all, struct dl_arena *arena) {
+    struct dl_pipeline_passes few;
+    struct dl_err err = {0};
+    double critical_s = 0;
+    assert_int_equal(dl_pipeline_list(order, 0, arena, &few, &err), DL_OK);
+    check_close(few.end_s, all->end_s, 1e-9);
+    const int own = few.count / few.stages, every = all->count / all->stages;
+    assert_int_equal(every - own, few.left_out * every / order->micro_batches);
+    for (int i = 0; i < few.count; i++) {
+        const struct dl_pipeline_pass *x = &few.list[i];
+        const bool later = few.left_out > 0 && x->start_s >= few.left_to_s;
+        check_same(x, &all->list[x->stage * every + i % own + (later ? every - own : 0)]);
+        assert_true(later || few.left_out == 0 || x->start_s < few.left_from_s);
+    }
+    for (int i = 0; i < all->count; i++) {
+        const struct dl_pipeline_pass *x = &all->list[i];
+        if (x->critical) critical_s += x->end_s - x->start_s;
+        if (x->message_critical) critical_s += x->received_s - x->sent_s;
+    }
+    check_close(critical_s, all->end_s, 1e-9);
 }
 
 /* F-PIPE-PERIOD: many micro-batches against the simulation of each, with messages that stages wait
@@ -321,9 +355,8 @@ static void many_micro_batches(void **state) {
         random_case(c % 4 == 0);
         struct dl_arena arena = {0};
         struct dl_err err = {0};
-        struct dl_pipeline_pass *passes;
-        double ends_s[MAX_STAGES], most_s = 0;
-        int count;
+        struct dl_pipeline_passes all;
+        double ends_s[MAX_STAGES];
         const struct dl_pipeline_order order = {.schedule = sim.schedule,
                                                 .stages = sim.stages,
                                                 .parts = sim.parts,
@@ -333,8 +366,9 @@ static void many_micro_batches(void **state) {
                                                 .weights_s = sim.weights_s,
                                                 .message_s = c % 3 == 0 ? 0 : check_uniform(&seed),
                                                 .blocks = c % 3 == 1};
-        assert_int_equal(dl_pipeline_passes(&order, &arena, &passes, &count, &err), DL_OK);
-        for (int i = 0; i < count; i++) most_s = fmax(most_s, passes[i].end_s);
+        assert_int_equal(dl_pipeline_list(&order, INT_MAX, &arena, &all, &err), DL_OK);
+        const double most_s = all.end_s;
+        check_shortened(&order, &all, &arena);
         check_close(dl_pipeline_span(&order, order.micro_batches, &arena, ends_s), most_s, 1e-9);
         const double least_s = dl_pipeline_least_s(&order, order.micro_batches);
         double all_s = 0;

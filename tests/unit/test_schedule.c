@@ -1,4 +1,5 @@
 /* F-PIPE-ORDER: the schedules against the closed forms of F-PIPE-GPIPE, and an order by hand. */
+#include <limits.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,21 +30,20 @@ static void closed_forms(void **state) {
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         struct dl_arena arena = {0};
         struct dl_err err = {0};
-        struct dl_pipeline_pass *passes;
-        int count;
+        struct dl_pipeline_passes all;
         const struct dl_pipeline_order order = {.schedule = cases[c].schedule,
                                                 .stages = 4,
                                                 .parts = cases[c].parts,
                                                 .micro_batches = cases[c].micro_batches,
                                                 .forward_s = forward_s,
                                                 .backward_s = backward_s};
-        assert_int_equal(dl_pipeline_passes(&order, &arena, &passes, &count, &err), DL_OK);
-        assert_int_equal(count, 2 * 4 * cases[c].parts * cases[c].micro_batches);
-        check_close(makespan_s(passes, count), 3 * (cases[c].micro_batches + 3.0 / cases[c].parts),
-                    1e-12);
-        for (int i = 1; i < count; i++) {
-            if (passes[i].stage == passes[i - 1].stage)
-                assert_true(passes[i].start_s >= passes[i - 1].end_s - 1e-12);
+        assert_int_equal(dl_pipeline_list(&order, INT_MAX, &arena, &all, &err), DL_OK);
+        assert_int_equal(all.count, 2 * 4 * cases[c].parts * cases[c].micro_batches);
+        check_close(makespan_s(all.list, all.count),
+                    3 * (cases[c].micro_batches + 3.0 / cases[c].parts), 1e-12);
+        for (int i = 1; i < all.count; i++) {
+            if (all.list[i].stage == all.list[i - 1].stage)
+                assert_true(all.list[i].start_s >= all.list[i - 1].end_s - 1e-12);
         }
         dl_arena_free(&arena);
     }
@@ -55,8 +55,7 @@ static void an_order_by_hand(void **state) {
     (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
-    struct dl_pipeline_pass *passes;
-    int count;
+    struct dl_pipeline_passes all;
     const struct dl_pipeline_order order = {.schedule = DL_1F1B,
                                             .stages = 2,
                                             .parts = 1,
@@ -70,13 +69,13 @@ static void an_order_by_hand(void **state) {
     } wanted[] = {{0, 0, false, 0}, {0, 1, false, 1}, {0, 0, true, 4},  {0, 2, false, 6},
                   {0, 1, true, 7},  {0, 2, true, 10}, {1, 0, false, 1}, {1, 0, true, 2},
                   {1, 1, false, 4}, {1, 1, true, 5},  {1, 2, false, 7}, {1, 2, true, 8}};
-    assert_int_equal(dl_pipeline_passes(&order, &arena, &passes, &count, &err), DL_OK);
-    assert_int_equal(count, 12);
-    for (int i = 0; i < count; i++) {
-        assert_int_equal(passes[i].stage, wanted[i].stage);
-        assert_int_equal(passes[i].micro_batch, wanted[i].micro_batch);
-        assert_int_equal(passes[i].kind == DL_PASS_BACKWARD, wanted[i].backward);
-        check_close(passes[i].start_s, wanted[i].start_s, 1e-12);
+    assert_int_equal(dl_pipeline_list(&order, INT_MAX, &arena, &all, &err), DL_OK);
+    assert_int_equal(all.count, 12);
+    for (int i = 0; i < all.count; i++) {
+        assert_int_equal(all.list[i].stage, wanted[i].stage);
+        assert_int_equal(all.list[i].micro_batch, wanted[i].micro_batch);
+        assert_int_equal(all.list[i].kind == DL_PASS_BACKWARD, wanted[i].backward);
+        check_close(all.list[i].start_s, wanted[i].start_s, 1e-12);
     }
     dl_arena_free(&arena);
 }
@@ -88,8 +87,7 @@ static void zero_bubble_by_hand(void **state) {
     (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
-    struct dl_pipeline_pass *passes;
-    int count;
+    struct dl_pipeline_passes all;
     const struct dl_pipeline_order order = {.schedule = DL_ZERO_BUBBLE,
                                             .stages = 2,
                                             .parts = 1,
@@ -106,13 +104,13 @@ static void zero_bubble_by_hand(void **state) {
         {0, 0, DL_PASS_WEIGHTS, 4},  {0, 1, DL_PASS_BACKWARD, 5}, {0, 1, DL_PASS_WEIGHTS, 6},
         {1, 0, DL_PASS_FORWARD, 1},  {1, 0, DL_PASS_BACKWARD, 2}, {1, 1, DL_PASS_FORWARD, 3},
         {1, 1, DL_PASS_BACKWARD, 4}, {1, 0, DL_PASS_WEIGHTS, 5},  {1, 1, DL_PASS_WEIGHTS, 6}};
-    assert_int_equal(dl_pipeline_passes(&order, &arena, &passes, &count, &err), DL_OK);
-    assert_int_equal(count, 12);
-    for (int i = 0; i < count; i++) {
-        assert_int_equal(passes[i].stage, wanted[i].stage);
-        assert_int_equal(passes[i].micro_batch, wanted[i].micro_batch);
-        assert_int_equal(passes[i].kind, wanted[i].kind);
-        check_close(passes[i].start_s, wanted[i].start_s, 1e-12);
+    assert_int_equal(dl_pipeline_list(&order, INT_MAX, &arena, &all, &err), DL_OK);
+    assert_int_equal(all.count, 12);
+    for (int i = 0; i < all.count; i++) {
+        assert_int_equal(all.list[i].stage, wanted[i].stage);
+        assert_int_equal(all.list[i].micro_batch, wanted[i].micro_batch);
+        assert_int_equal(all.list[i].kind, wanted[i].kind);
+        check_close(all.list[i].start_s, wanted[i].start_s, 1e-12);
     }
     dl_arena_free(&arena);
 }
@@ -121,15 +119,14 @@ static void groups_of_stages(void **state) {
     (void)state;
     struct dl_arena arena = {0};
     struct dl_err err = {0};
-    struct dl_pipeline_pass *passes;
-    int count;
+    struct dl_pipeline_passes all;
     const struct dl_pipeline_order order = {.schedule = DL_INTERLEAVED,
                                             .stages = 4,
                                             .parts = 2,
                                             .micro_batches = 6,
                                             .forward_s = forward_s,
                                             .backward_s = backward_s};
-    assert_int_equal(dl_pipeline_passes(&order, &arena, &passes, &count, &err), DL_ERR_USAGE);
+    assert_int_equal(dl_pipeline_list(&order, INT_MAX, &arena, &all, &err), DL_ERR_USAGE);
     dl_arena_free(&arena);
 }
 

@@ -7,6 +7,7 @@
 #include "model/engine/pipeline.h"
 #include "model/engine/diagnose.h"
 #include "model/engine/memory.h"
+#include "model/engine/memory_course.h"
 #include "model/engine/prediction_internal.h"
 
 struct pipe {
@@ -135,6 +136,28 @@ static enum dl_code stage_times(const struct dl_pipe *p, struct dl_arena *arena,
     return DL_OK;
 }
 
+/* F-MEM-COURSE */
+static enum dl_code follow_memory(const struct dl_pipe *p, struct dl_prediction *out,
+                                  struct dl_err *err) {
+    struct dl_arena *arena = p->request->arena;
+    const struct dl_pipeline_order order = dl_pipe_order(p);
+    struct dl_layer *layers =
+        dl_arena_alloc(arena, (size_t)p->request->workload->layer_count, sizeof *layers);
+    struct dl_pass_memory *each = dl_arena_alloc(arena, (size_t)p->stages, sizeof *each);
+    struct dl_memory *memory = dl_arena_alloc(arena, (size_t)p->stages, sizeof *memory);
+    struct dl_pipeline_passes passes;
+    const char *unknown;
+    DL_TRY(dl_pipeline_list(&order, DL_PASSES_SHOWN, arena, &passes, err));
+    for (int s = 0; s < p->stages; s++) {
+        const double held = dl_pipe_held(p, s);
+        dl_pipe_stage_memory(p, s, held, layers, &memory[s], &unknown, false);
+        each[s].kept_bytes = memory[s].activations_bytes / held / order.parts;
+        each[s].splits = dl_schedules[order.schedule]->splits_backward;
+    }
+    dl_memory_course_of_stages(&passes, each, memory, arena, &out->course);
+    return DL_OK;
+}
+
 /* Layers have no place on a common timeline: `explain` shows them without. */
 static enum dl_code explain(const struct pipe *pipe, const struct dl_cost *cost,
                             struct dl_prediction *out, struct dl_err *err) {
@@ -156,6 +179,7 @@ static enum dl_code explain(const struct pipe *pipe, const struct dl_cost *cost,
                                                .without_comm = &t,
                                                .arena = r->arena};
     dl_explain_terms(&parts, out);
+    DL_TRY(follow_memory(p, out, err));
     return stage_times(p, r->arena, out, err);
 }
 

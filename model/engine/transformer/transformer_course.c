@@ -1,13 +1,11 @@
-/* transformer_course.c - what a transformer's stage does when, and what memory it holds meanwhile.
+/* transformer_course.c - what a transformer's stages do when, and what memory they hold meanwhile.
  *
- * F-MEM-COURSE: the passes of the fullest stage allocate and free what F-TRANSFORMER-MEMORY counts:
- * a forward pass what its layers keep, layer by layer, then what the head keeps; a backward pass
- * frees the head's, repeats a layer, frees layer by layer. States, buffers and the context stay.
- * The most of it is the memory of the prediction.
+ * F-MEM-COURSE: a forward pass allocates what F-TRANSFORMER-MEMORY counts for its layers, then what
+ * the head keeps; a backward pass frees the head's, repeats a layer, frees the layers'.
  */
 #include <math.h>
 
-#include "model/engine/schedule.h"
+#include "model/engine/memory_course.h"
 #include "model/engine/transformer/transformer_internal.h"
 
 static const char *const part_names[] = {"embedding", "layer", "head"};
@@ -89,65 +87,8 @@ static void list_tasks(const struct dl_transformer_parts *t, struct dl_predictio
     p->course.task_count = count;
 }
 
-/* What one pass of a stage allocates, and when its points come. */
-struct passes {
-    double kept_bytes, head_bytes, repeated_bytes; /* of one part */
-    double head_share;                             /* of a backward pass, before its layers */
-    bool splits;                                   /* frees after the gradients of the weights */
-};
-
-struct curve {
-    struct dl_memory_point *points;
-    int count;
-    double fixed_bytes, held_bytes, whole; /* whole: 1 - fragmentation */
-};
-
-static void add_point(struct curve *c, double s, double change_bytes) {
-    c->held_bytes += change_bytes;
-    c->points[c->count++] =
-        (struct dl_memory_point){s, (c->fixed_bytes + c->held_bytes) / c->whole};
-}
-
-enum { POINTS = 5 }; /* of a pass, at most */
-
-static void add_pass(struct curve *c, const struct passes *each, bool has_head,
-                     const struct dl_pipeline_pass *x) {
-    const double head = has_head ? each->head_bytes : 0;
-    add_point(c, x->start_s, 0);
-    switch (x->kind) {
-    case DL_PASS_FORWARD:
-        add_point(c, x->end_s, each->kept_bytes);
-        add_point(c, x->end_s, head);
-        return;
-    case DL_PASS_BACKWARD: {
-        const double layers_s =
-            x->start_s + (has_head ? each->head_share : 0) * (x->end_s - x->start_s);
-        add_point(c, layers_s, -head);
-        add_point(c, layers_s, each->repeated_bytes);
-        add_point(c, x->end_s, each->splits ? 0 : -each->kept_bytes);
-        add_point(c, x->end_s, -each->repeated_bytes);
-        return;
-    }
-    default: add_point(c, x->end_s, -each->kept_bytes);
-    }
-}
-
-/* Micro-batches after which nothing new is held: a schedule that goes back in turn repeats. */
-static int shown_micro_batches(const struct dl_transformer_parts *t) {
-    const int all = (int)fmax(1, round(t->choice.micro_batches)), stages = (int)t->mapping.split.pp,
-              most = 4 * stages;
-    return dl_schedules[t->choice.schedule]->all_forward_first || all < most ? all : most;
-}
-
-static int fullest_of(const struct dl_prediction *p) {
-    int most = 0;
-    for (int i = 1; i < p->stage_count; i++)
-        if (p->stages[i].total_bytes > p->stages[most].total_bytes) most = i;
-    return most;
-}
-
-static struct passes passes_of(const struct dl_transformer_parts *t, const struct dl_memory *m,
-                               int stage, double parts) {
+static struct dl_pass_memory memory_of_pass(const struct dl_transformer_parts *t,
+                                            const struct dl_memory *m, int stage, double parts) {
     const int r = (int)t->choice.recompute;
     const bool last = stage == (int)t->mapping.split.pp - 1;
     const double head = last ? t->micro_batch.kept_bytes[DL_TRANSFORMER_AFTER][r] : 0,
@@ -159,32 +100,23 @@ static struct passes passes_of(const struct dl_transformer_parts *t, const struc
                  head_s = t->micro_batch.backward[DL_TRANSFORMER_AFTER][r].step_s,
                  layers_s = t->mapping.stage_layers *
                             t->micro_batch.backward[DL_TRANSFORMER_BODY][r].step_s;
-    return (struct passes){.kept_bytes = kept / flight / parts,
-                           .head_bytes = head,
-                           .repeated_bytes = again,
-                           .head_share = head_s > 0 ? head_s / (head_s + layers_s) : 0,
-                           .splits = dl_schedules[t->choice.schedule]->splits_backward};
+    return (struct dl_pass_memory){.kept_bytes = kept / flight / parts,
+                                   .head_bytes = head,
+                                   .repeated_bytes = again,
+                                   .head_frac = head_s > 0 ? head_s / (head_s + layers_s) : 0,
+                                   .splits = dl_schedules[t->choice.schedule]->splits_backward};
 }
 
 static void follow_memory(const struct dl_transformer_parts *t, struct dl_prediction *p) {
     struct dl_pipeline_order order = dl_transformer_order_of(t);
-    struct dl_pipeline_pass *passes;
+    struct dl_pipeline_passes passes;
     struct dl_err err;
-    int count;
-    const int stage = fullest_of(p);
-    const struct dl_memory *m = &p->stages[stage];
-    order.micro_batches = shown_micro_batches(t);
-    if (dl_pipeline_passes(&order, t->arena, &passes, &count, &err) != DL_OK) return;
-    const struct passes each = passes_of(t, m, stage, order.parts);
-    struct curve c = {.points = dl_arena_alloc(t->arena, (size_t)count * POINTS, sizeof *c.points),
-                      .whole = 1 - t->tf->framework->memory.fragmentation_frac};
-    c.fixed_bytes = m->total_bytes * c.whole - m->activations_bytes;
-    for (int i = 0; i < count; i++) {
-        if (passes[i].stage == stage)
-            add_pass(&c, &each, passes[i].part == order.parts - 1, &passes[i]);
-    }
-    p->course.memory = c.points;
-    p->course.memory_count = c.count;
+    order.micro_batches = (int)fmax(1, round(t->choice.micro_batches));
+    if (dl_pipeline_list(&order, DL_PASSES_SHOWN, t->arena, &passes, &err) != DL_OK) return;
+    struct dl_pass_memory *each = dl_arena_alloc(t->arena, (size_t)passes.stages, sizeof *each);
+    for (int s = 0; s < passes.stages; s++)
+        each[s] = memory_of_pass(t, &p->stages[s], s, order.parts);
+    dl_memory_course_of_stages(&passes, each, p->stages, t->arena, &p->course);
 }
 
 void dl_transformer_course(const struct dl_transformer_parts *t, struct dl_prediction *p) {

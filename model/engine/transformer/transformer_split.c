@@ -165,6 +165,32 @@ static void choose_layers(struct dl_transformer *tf, const struct dl_stack *stac
     tf->body_count = stack->each;
 }
 
+/* F-RECOMPUTE-MODULES: the MLP, or the experts, begin with the first linear layer after attention's
+ * projection and end with the last one. */
+static void mark_modules(struct dl_transformer *tf) {
+    struct dl_transformer_layer *projection = NULL, *first = NULL, *last = NULL,
+                                *end = tf->layers + tf->layer_count;
+    bool after = false;
+    for (struct dl_transformer_layer *l = tf->layers; l < end; l++) {
+        const struct dl_layer *layer = &tf->workload->layers[l->index];
+        const bool linear = l->role == DL_TRANSFORMER_COLUMN || l->role == DL_TRANSFORMER_ROW ||
+                            l->role == DL_TRANSFORMER_EXPERTS;
+        if (l->part != DL_TRANSFORMER_BODY) continue;
+        if (layer->recomputable) l->modules |= 1u << DL_MODULE_ATTENTION;
+        if (strstr(layer->kind->name, "norm") != NULL) l->modules |= 1u << DL_MODULE_NORM;
+        after = after || layer->recomputable;
+        if (!linear || !after) continue;
+        if (projection == NULL)
+            projection = l;
+        else if (first == NULL)
+            first = l;
+        last = l;
+    }
+    for (struct dl_transformer_layer *l = first; l != NULL && l <= last; l++)
+        if (l->modules == 0) l->modules = 1u << (tf->experts > 0 ? DL_MODULE_MOE : DL_MODULE_MLP);
+    if (first != NULL) last->ends_module = true;
+}
+
 double dl_transformer_imbalance(const struct dl_transformer *tf,
                                 const struct dl_transformer_split *split) {
     const double given = tf->input.experts.imbalance_ratio,
@@ -258,6 +284,7 @@ enum dl_code dl_transformer_prepare(const struct dl_system *system,
         if (workload->layers[i].kind == &dl_layer_attention) tf.dense_prefix_layers++;
     choose_layers(&tf, stack, all, arena);
     DL_TRY(find_limits(&tf, stack, err));
+    mark_modules(&tf);
     *out = tf;
     return DL_OK;
 }
@@ -362,6 +389,12 @@ static double kept_selectively(const struct dl_transformer *tf,
     const struct dl_layer *layer = &tf->workload->layers[l->index];
     const struct dl_transformer_policy *policy = &tf->framework->transformer;
     const double share = 1 - policy->selective_frac;
+    const unsigned modules = tf->input.recomputed.modules;
+    if (modules != 0) {
+        if ((modules & l->modules) == 0) return all;
+        if ((modules & l->modules & 1u << DL_MODULE_NORM) != 0) return all - out;
+        return layer->recomputable || l->ends_module ? out : 0;
+    }
     if (policy->selective == DL_SELECTIVE_ATTENTION) return layer->recomputable ? out : all;
     if (l->part != DL_TRANSFORMER_BODY) return all;
     if (policy->selective == DL_SELECTIVE_BLOCKS) return share * all;
