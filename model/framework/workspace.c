@@ -60,9 +60,10 @@ double dl_workspace_layer_bytes(const struct dl_device *device, const struct dl_
                      y = batch * dl_shape_elements(&layer->out);
         return element_bytes * (x + y + layer->parameter_elements);
     }
-    const struct dl_kernel kernel =
-        dl_kernel_conv(DL_FORWARD, batch, layer->in.channels, layer->out.channels, layer->groups,
-                       layer->in.size, layer->kernel, layer->stride, layer->pad, layer->dilation);
+    const struct dl_kernel kernel = dl_kernel_conv(
+        DL_FORWARD, &(struct dl_conv_shape){batch, layer->in.channels, layer->out.channels,
+                                            layer->groups, layer->in.size, layer->kernel,
+                                            layer->stride, layer->pad, layer->dilation});
     return fmax(dl_kernel_workspace_bytes(&kernel, element_bytes), offset_table_bytes(layer));
 }
 
