@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fits/learning.h"
+#include "model/engine/agreement.h"
 
 #define Z80 DL_NORMAL_80
 enum { TRIALS = 20 };
@@ -47,19 +48,19 @@ static enum dl_code judge(const struct curve *c, const struct group *g, int give
     const struct dl_interval_model *model = c->model;
     struct dl_arena arena = {0};
     struct dl_measured_run runs[8];
-    const struct dl_posterior *posterior = NULL;
+    struct dl_agreement agreed;
     for (int i = 0; i < given; i++) runs[i] = run_of(&f->rows[g->rows[i]], &p[g->rows[i]]);
-    const enum dl_code code =
-        dl_posterior_make(model, runs, (size_t)given, &arena, &posterior, err);
+    const enum dl_code code = dl_runs_agree(model, runs, (size_t)given, &arena, &agreed, err);
     for (size_t i = (size_t)given; i < g->count && code == DL_OK; i++) {
         const struct dl_fit_row *row = &f->rows[g->rows[i]];
         const struct dl_fit_prediction *q = &p[g->rows[i]];
         double predicted_s = q->iteration_s, half = log(q->high_s / q->iteration_s);
-        if (posterior != NULL) {
+        if (agreed.posterior != NULL) {
             const struct dl_interval_case what = dl_fit_case(row, q);
-            const struct dl_posterior_shift s = dl_posterior_shift(posterior, row->workload, &what);
+            const struct dl_posterior_shift s =
+                dl_posterior_shift(agreed.posterior, row->workload, &what);
             predicted_s *= dl_posterior_factor(&s, &what);
-            half = fmin(half, Z80 * s.sigma_log);
+            half = fmin(half * agreed.widened_ratio, Z80 * s.sigma_log);
         }
         out->error += fabs(row->throughput ? row->measured_s / predicted_s - 1
                                            : predicted_s / row->measured_s - 1);

@@ -11,7 +11,7 @@
 static const char *const row_names[] = {"both", "out", "in", NULL};
 
 const struct dl_option dl_import_options[] = {
-    {"name", 0, "NAME", "onnx, config, keras, trace",
+    {"name", 0, "NAME", "onnx, pt2, config, keras, trace",
      "name of the result; default: derived from the file name or from the measurement",
      DL_TEXT(ASKED(name))},
     {"dim", 0, "NAME=N", "onnx",
@@ -103,14 +103,23 @@ static const struct kind {
     const char *name;
     dl_import_fn *import;
 } kinds[] = {
-    {"onnx", dl_import_onnx},     {"config", dl_import_config},
-    {"keras", dl_import_keras},   {"nccl-tests", dl_import_nccl_tests},
-    {"osu", dl_import_osu},       {"trace", dl_import_trace},
-    {"log", dl_import_log},       {"megatron", dl_import_run},
-    {"nemo", dl_import_run},      {"torchtitan", dl_import_run},
-    {"deepspeed", dl_import_run}, {"accelerate", dl_import_run},
-    {"composer", dl_import_run},  {"maxtext", dl_import_run},
-    {"launch", dl_import_run},    {NULL, NULL},
+    {"onnx", dl_import_onnx},
+    {"pt2", dl_import_onnx},
+    {"config", dl_import_config},
+    {"keras", dl_import_keras},
+    {"nccl-tests", dl_import_nccl_tests},
+    {"osu", dl_import_osu},
+    {"trace", dl_import_trace},
+    {"log", dl_import_log},
+    {"megatron", dl_import_run},
+    {"nemo", dl_import_run},
+    {"torchtitan", dl_import_run},
+    {"deepspeed", dl_import_run},
+    {"accelerate", dl_import_run},
+    {"composer", dl_import_run},
+    {"maxtext", dl_import_run},
+    {"launch", dl_import_run},
+    {NULL, NULL},
 };
 
 enum dl_code dl_import_files(const struct dl_options *options, int most, struct dl_err *err) {
@@ -203,6 +212,8 @@ const struct dl_command dl_cmd_import = {
         "qwen3, deepseek_v3, gpt_oss, gemma, phi3, nemotron, mpt, gpt2, gpt_neox, bert and "
         "relatives), to a workload that extends gpt or bert_base. A member that might change the "
         "work and is not known is an error.\n"
+        "pt2: a torch.export archive (.pt2) with its example inputs, to a workload file of one "
+        "sample; weights are not read. `python -m dlmodel export` records what has no layer here.\n"
         "keras: what model.to_json() of Keras 2 or 3 writes, or the archive of model.save() "
         "(.keras), to a workload file; weights are not read.\n"
         "nccl-tests, osu: the printed output, to a table as in data/collectives/, with sizes of "
@@ -243,9 +254,9 @@ const struct dl_command dl_cmd_import = {
         "precision, a compiler or an offload and is not known is an error. predict --export "
         "writes such files.",
     .examples = examples,
-    .words =
-        "onnx config keras nccl-tests osu trace log megatron nemo torchtitan deepspeed accelerate "
-        "composer maxtext launch",
+    .words = "onnx pt2 config keras nccl-tests osu trace log megatron nemo torchtitan deepspeed "
+             "accelerate "
+             "composer maxtext launch",
     .options = tables,
     .exit_notes =
         "3 when a model has operators that map to no layer, without --skip-unknown; 6 for "

@@ -203,8 +203,9 @@ static enum dl_code predict(void *state, struct dl_err *err) {
         return dl_fail(err, DL_ERR_USAGE,
                        "one framework and one number of nodes at a time; found %d and %zu",
                        m->inputs.framework_count, m->inputs.node_count);
-    DL_TRY(dl_inputs_predict(&m->inputs, m->inputs.frameworks[0], m->inputs.nodes[0], false,
-                             &m->arena, plan, p, err));
+    DL_TRY(dl_inputs_predict(
+        &(struct dl_inputs_case){&m->inputs, m->inputs.frameworks[0], m->inputs.nodes[0], false},
+        &m->arena, plan, p, err));
     if (m->inputs.strict && p->extrapolated)
         return dl_fail(err, DL_ERR_RANGE, "the result is extrapolated (strict)");
     for (int i = 0; i < p->warning_count; i++) add_warning(m, p->warnings[i]);

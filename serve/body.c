@@ -30,7 +30,7 @@ bool dl_option_takes_list(const struct dl_option *option) {
     if (option->argument == NULL) return false;
     if (v == NULL) return true;
     if (v->kind == DL_VALUE_NUMBER || v->kind == DL_VALUE_INTEGER) return false;
-    return v->choices == NULL || v->repeatable ||
+    return v->choices == NULL || v->repeatable || v->members != NULL ||
            (v->kind != DL_VALUE_CHOICE && v->kind != DL_VALUE_WORD);
 }
 

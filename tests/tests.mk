@@ -147,6 +147,7 @@ accuracy: all formulas ## write what is generated in README.md and docs/: errors
 	$(Q)sh tools/accuracy.sh $(BUILD)/dlmodel
 	$(Q)sh tools/memory.sh $(BUILD)/dlmodel
 	$(Q)sh tools/known.sh $(BUILD)/dlmodel
+	$(Q)sh tools/learning.sh $(BUILD)/dlmodel
 	$(Q)sh tools/samples.sh $(BUILD)/dlmodel
 
 generalize: all ## errors of runs that no fit has seen, and the intervals that follow from them (minutes): docs/generalize, data/intervals.json

@@ -47,9 +47,7 @@ enum dl_code dl_cal_kernels(struct dl_context *context, const struct dl_options 
                             enum dl_format format, struct dl_err *err) {
     const char *name = dl_option_text(options, "device"), *path = dl_option_text(options, "output");
     const struct dl_device *device;
-    struct dl_kernel_model_set set;
-    struct dl_fit_report_row *rows;
-    size_t count;
+    struct dl_fit_report report;
     const char *files[DL_MAX_POSITIONAL + 1];
     size_t file_count = 0;
     files[file_count++] = dl_option_text(options, "kernels");
@@ -59,15 +57,14 @@ enum dl_code dl_cal_kernels(struct dl_context *context, const struct dl_options 
         return dl_fail(err, DL_ERR_USAGE,
                        "--kernels needs --device NAME; 'dlmodel list devices' shows the names");
     DL_TRY(dl_data_device(&context->data, name, context->arena, &device, err));
-    DL_TRY(
-        dl_fit_kernel_files(files, file_count, device, context->arena, &set, &rows, &count, err));
-    const char *text = dl_json_text(&dl_kernel_model_set_schema, &set, context->arena);
+    DL_TRY(dl_fit_kernel_files(files, file_count, device, context->arena, &report, err));
+    const char *text = dl_json_text(&dl_kernel_model_set_schema, &report.set, context->arena);
     if (path != NULL) DL_TRY(dl_file_write(path, text, strlen(text), err));
     if (path != NULL && strcmp(path, "-") == 0) return DL_OK;
     if (format == DL_FORMAT_JSON) return context->output(NULL, text, err);
     struct dl_table table;
     dl_table_init(&table, context->arena, columns, COLUMNS);
-    fill(&table, rows, count);
+    fill(&table, report.rows, (size_t)report.set.kernel_model_count);
     if (format == DL_FORMAT_CSV) return context->output(NULL, dl_table_csv(&table), err);
     const char *shown = dl_table_text(&table);
     return context->output(

@@ -35,10 +35,14 @@ struct selection {
     double *log_times;
 };
 
-static enum dl_code select_samples(const struct dl_kernel_sample *samples, size_t n,
-                                   const struct dl_device *device, enum dl_op op, enum dl_pass pass,
-                                   enum dl_precision precision, struct dl_arena *arena,
+static enum dl_code select_samples(const struct dl_fit_kernel_job *job, struct dl_arena *arena,
                                    struct selection *out, struct dl_err *err) {
+    const struct dl_kernel_sample *samples = job->samples;
+    const size_t n = job->count;
+    const struct dl_device *device = job->device;
+    const enum dl_op op = job->op;
+    const enum dl_pass pass = job->pass;
+    const enum dl_precision precision = job->precision;
     *out = (struct selection){.set = {.op = op, .pass = pass}};
     out->shapes = dl_arena_alloc(arena, n, sizeof *out->shapes);
     out->log_times = dl_arena_alloc(arena, n, sizeof *out->log_times);
@@ -72,6 +76,10 @@ static enum dl_code select_samples(const struct dl_kernel_sample *samples, size_
     out->set.channel_multiple = op == DL_OP_CONV && has_matrix_unit(device, precision) ? 8.0 : 1.0;
     out->set.by_algorithm =
         op == DL_OP_CONV && out->set.channel_multiple <= 1.0 && device->kind == DL_DEVICE_GPU;
+    if (job->own_cpu) {
+        out->set.own_cpu = true;
+        out->set.peak_flop_per_s = out->set.latency_s = NAN;
+    }
     return DL_OK;
 }
 
@@ -168,21 +176,16 @@ static void fill_quality(const struct dl_fit_set *set, const double *log_predict
     quality->one_factor_p90_ape = dl_quantile_sorted(scratch, n, 0.9);
 }
 
-/* Fits without the samples of `fold`, predicts them. */
-/* Fits to `training`, and predicts the samples of `set` in fold `left_out` (fold NULL: all). */
-static enum dl_code fit_and_predict(const struct dl_fit_set *training, const struct dl_fit_set *set,
-                                    const size_t *fold, size_t left_out, struct dl_arena *arena,
-                                    double *log_predicted, struct dl_err *err) {
+/* Predicts the samples of `set` in fold `left_out` (fold NULL: all). */
+static void predict_samples(const struct dl_kernel_model *model, const struct dl_fit_set *set,
+                            const size_t *fold, size_t left_out, double *log_predicted) {
     static const struct dl_kernel_model_scale own = {1.0, 1.0, 1.0, 1.0};
-    struct dl_kernel_model model = {.op = (int)set->op, .pass = (int)set->pass};
-    DL_TRY(fit_set(training, arena, &model, err));
     for (size_t i = 0; i < set->count; i++) {
         if (fold != NULL && fold[i] != left_out) continue;
         struct dl_kernel_time time;
-        dl_kernel_model_eval(&model, &own, &set->shapes[i], &time);
+        dl_kernel_model_eval(model, &own, &set->shapes[i], &time);
         log_predicted[i] = log(time.time_s);
     }
-    return DL_OK;
 }
 
 /* Fits without the samples of `fold`, predicts them. */
@@ -200,7 +203,10 @@ static enum dl_code leave_out(const struct dl_fit_set *set, const size_t *fold, 
         log_times[rest.count++] = set->log_times[i];
     }
     if (rest.count == 0) return DL_OK; /* one shape only: its in-sample prediction stays */
-    return fit_and_predict(&rest, set, fold, left_out, arena, log_predicted, err);
+    struct dl_kernel_model model = {.op = (int)set->op, .pass = (int)set->pass};
+    DL_TRY(fit_set(&rest, arena, &model, err));
+    predict_samples(&model, set, fold, left_out, log_predicted);
+    return DL_OK;
 }
 
 /* Predictions of all samples, each by a fit that did not see its shape. */
@@ -222,17 +228,18 @@ static enum dl_code cross_validate(const struct dl_fit_set *set, size_t folds,
     size_t n = set->count;
     double *scratch = dl_arena_alloc(&arena, n, sizeof *scratch),
            *errors = dl_arena_alloc(&arena, n, sizeof *errors);
-    enum dl_code code =
-        scratch != NULL && errors != NULL
-            ? DL_OK
-            : dl_fail(err, DL_ERR_SYSTEM, "out of memory while fitting kernel times");
+    enum dl_code code;
     *quality = (struct dl_fit_quality){.samples = n, .base_only = n < DL_FIT_MIN_SAMPLES};
     /* Too few samples to leave any out: the errors are those of one fit to all of them. */
     bool in_sample = n < DL_FIT_MIN_SAMPLES || folds < 2;
     if (!in_sample) quality->folds = folds;
-    if (code == DL_OK)
-        code = in_sample ? fit_and_predict(set, set, NULL, 0, &arena, log_predicted, err)
-                         : predict_folds(set, folds, &arena, log_predicted, err);
+    if (in_sample) {
+        struct dl_kernel_model model = {.op = (int)set->op, .pass = (int)set->pass};
+        code = fit_set(set, &arena, &model, err);
+        if (code == DL_OK) predict_samples(&model, set, NULL, 0, log_predicted);
+    } else {
+        code = predict_folds(set, folds, &arena, log_predicted, err);
+    }
     if (code == DL_OK) {
         for (size_t i = 0; i < n; i++) errors[i] = log_predicted[i] - set->log_times[i];
         if (sigma_log != NULL) *sigma_log = sigma_of(errors, n, scratch);
@@ -318,29 +325,26 @@ static enum dl_code obey(const struct dl_device *device, struct dl_kernel_model 
                    breach.ratio);
 }
 
-static enum dl_code fit_model(const struct dl_kernel_sample *samples, size_t n,
-                              const struct dl_device *device, bool own_cpu, enum dl_op op,
-                              enum dl_pass pass, enum dl_precision precision,
-                              struct dl_arena *arena, struct dl_kernel_model *out,
-                              struct dl_fit_quality *quality, struct dl_err *err) {
+enum dl_code dl_fit_kernel_model(const struct dl_fit_kernel_job *job, struct dl_arena *arena,
+                                 struct dl_kernel_model *out, struct dl_fit_quality *quality,
+                                 struct dl_err *err) {
     struct selection chosen;
-    DL_TRY(select_samples(samples, n, device, op, pass, precision, arena, &chosen, err));
-    if (own_cpu) {
-        chosen.set.own_cpu = true;
-        chosen.set.peak_flop_per_s = chosen.set.latency_s = NAN;
-    }
-    struct dl_kernel_model model = {
-        .op = (int)op, .pass = (int)pass, .precision = (int)precision, .correction.call_s = NAN};
+    DL_TRY(select_samples(job, arena, &chosen, err));
+    struct dl_kernel_model model = {.op = (int)job->op,
+                                    .pass = (int)job->pass,
+                                    .precision = (int)job->precision,
+                                    .correction.call_s = NAN};
     double *log_predicted = dl_arena_alloc(arena, chosen.set.count, sizeof *log_predicted);
     /* else GSL calls abort() */
     gsl_error_handler_t *handler = gsl_set_error_handler_off();
     enum dl_code code = DL_OK;
-    if (op == DL_OP_STREAM && quality != NULL) code = try_without(&chosen.set, log_predicted, err);
+    if (job->op == DL_OP_STREAM && quality != NULL)
+        code = try_without(&chosen.set, log_predicted, err);
     if (code == DL_OK) code = fit_set(&chosen.set, arena, &model, err);
     /* Kernels of serving engines hold more than a product. */
-    const bool product = samples[0].kernel.variant != DL_VARIANT_ENGINE &&
-                         samples[0].kernel.variant != DL_VARIANT_BLOCKS;
-    if (code == DL_OK && product && !own_cpu) code = obey(device, &model, arena, err);
+    const enum dl_variant variant = job->samples[0].kernel.variant;
+    const bool product = variant != DL_VARIANT_ENGINE && variant != DL_VARIANT_BLOCKS;
+    if (code == DL_OK && product && !job->own_cpu) code = obey(job->device, &model, arena, err);
     if (code == DL_OK && quality != NULL) {
         double sigma_log = model.correction.sigma_log;
         code = cross_validate(&chosen.set, FOLDS, quality, log_predicted, &sigma_log, err);
@@ -349,20 +353,4 @@ static enum dl_code fit_model(const struct dl_kernel_sample *samples, size_t n,
     gsl_set_error_handler(handler);
     if (code == DL_OK) *out = model;
     return code;
-}
-
-enum dl_code dl_fit_kernel_model(const struct dl_kernel_sample *samples, size_t n,
-                                 const struct dl_device *device, enum dl_op op, enum dl_pass pass,
-                                 enum dl_precision precision, struct dl_arena *arena,
-                                 struct dl_kernel_model *out, struct dl_fit_quality *quality,
-                                 struct dl_err *err) {
-    return fit_model(samples, n, device, false, op, pass, precision, arena, out, quality, err);
-}
-
-enum dl_code dl_fit_kernel_model_cpu(const struct dl_kernel_sample *samples, size_t n,
-                                     const struct dl_device *device, enum dl_op op,
-                                     enum dl_pass pass, enum dl_precision precision,
-                                     struct dl_arena *arena, struct dl_kernel_model *out,
-                                     struct dl_fit_quality *quality, struct dl_err *err) {
-    return fit_model(samples, n, device, true, op, pass, precision, arena, out, quality, err);
 }

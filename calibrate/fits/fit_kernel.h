@@ -39,31 +39,38 @@ struct dl_fit_quality {
 
 enum { DL_FIT_MIN_SAMPLES = 12 };
 
-/* Fits one model to the samples with this op, pass and precision; ignores the others. `device`
- * provides unit_count, memory bandwidth, L2 size and latency where known (its own kernel-time
- * models are not read). With fewer than DL_FIT_MIN_SAMPLES only the base is fitted;
- * DL_ERR_INPUT: no sample. `out` points into `arena`. quality NULL skips the cross-validation;
- * sigma_log is then in-sample. */
-enum dl_code dl_fit_kernel_model(const struct dl_kernel_sample *samples, size_t n,
-                                 const struct dl_device *device, enum dl_op op, enum dl_pass pass,
-                                 enum dl_precision precision, struct dl_arena *arena,
+/* What a model is fitted to: the samples with this op, pass and precision. */
+struct dl_fit_kernel_job {
+    const struct dl_kernel_sample *samples;
+    size_t count;
+    /* provides unit_count, memory bandwidth, L2 size and latency where known; its kernel-time
+     * models are not read */
+    const struct dl_device *device;
+    enum dl_op op;
+    enum dl_pass pass;
+    enum dl_precision precision;
+    /* calibrate's samples of a CPU: priors of CPU libraries, and the best rate of the samples
+     * instead of a peak */
+    bool own_cpu;
+};
+
+/* With fewer than DL_FIT_MIN_SAMPLES only the base is fitted; DL_ERR_INPUT: no sample. `out` points
+ * into `arena`. quality NULL skips the cross-validation; sigma_log is then in-sample. */
+enum dl_code dl_fit_kernel_model(const struct dl_fit_kernel_job *job, struct dl_arena *arena,
                                  struct dl_kernel_model *out, struct dl_fit_quality *quality,
                                  struct dl_err *err);
 
-/* The same for calibrate's own samples of a CPU: priors of CPU libraries, and the best rate of the
- * samples instead of a peak. */
-enum dl_code dl_fit_kernel_model_cpu(const struct dl_kernel_sample *samples, size_t n,
-                                     const struct dl_device *device, enum dl_op op,
-                                     enum dl_pass pass, enum dl_precision precision,
-                                     struct dl_arena *arena, struct dl_kernel_model *out,
-                                     struct dl_fit_quality *quality, struct dl_err *err);
+struct dl_kernel_samples {
+    struct dl_kernel_sample *rows;
+    size_t count;
+    const char *library; /* of the last row with a library, or NULL */
+};
 
 /* Reads the samples of one device from a kernel CSV (dl_kernel_match_device maps the column
- * `device` to device files); device NULL: every row. Skips rows without a time or a size.
- * *library_out: the column `library` of the last sample, or NULL. */
+ * `device` to device files). Skips rows without a time or a size. */
 enum dl_code dl_fit_read_samples(const char *csv_path, const struct dl_device *device,
-                                 struct dl_arena *arena, struct dl_kernel_sample **samples_out,
-                                 size_t *n_out, const char **library_out, struct dl_err *err);
+                                 struct dl_arena *arena, struct dl_kernel_samples *out,
+                                 struct dl_err *err);
 
 struct dl_fit_report_row {
     enum dl_op op;
@@ -75,12 +82,16 @@ struct dl_fit_report_row {
     struct dl_fit_quality quality;
 };
 
+struct dl_fit_report {
+    struct dl_kernel_model_set set;
+    struct dl_fit_report_row *rows; /* one a model of the set */
+};
+
 /* Reads the CSVs, then fits and cross-validates every (op, pass, precision) of one device that has
- * samples. `set` and `rows` point into `arena`; dl_json_text(&dl_kernel_model_set_schema, set,
- * arena) gives the text of the file. */
+ * samples. `out` points into `arena`; dl_json_text(&dl_kernel_model_set_schema, &out->set, arena)
+ * gives the text of the file. */
 enum dl_code dl_fit_kernel_files(const char *const *csv_paths, size_t csv_count,
                                  const struct dl_device *device, struct dl_arena *arena,
-                                 struct dl_kernel_model_set *set, struct dl_fit_report_row **rows,
-                                 size_t *row_count, struct dl_err *err);
+                                 struct dl_fit_report *out, struct dl_err *err);
 
 #endif

@@ -52,16 +52,14 @@ static bool take_off_copies(const struct dl_device *device, struct dl_kernel_row
 }
 
 enum dl_code dl_fit_read_samples(const char *csv_path, const struct dl_device *device,
-                                 struct dl_arena *arena, struct dl_kernel_sample **samples_out,
-                                 size_t *n_out, const char **library_out, struct dl_err *err) {
+                                 struct dl_arena *arena, struct dl_kernel_samples *out,
+                                 struct dl_err *err) {
     struct dl_csv csv;
     DL_TRY(dl_csv_read(csv_path, arena, &csv, err));
-    struct dl_kernel_sample *samples =
-        dl_arena_alloc(arena, (size_t)csv.row_count, sizeof *samples);
+    *out = (struct dl_kernel_samples){
+        .rows = dl_arena_alloc(arena, (size_t)csv.row_count, sizeof *out->rows)};
     const int library = dl_csv_column(&csv, "library");
     const bool by_gpu = dl_kernel_table_header(&csv);
-    size_t n = 0;
-    *library_out = NULL;
     for (int row = 0; row < csv.row_count; row++) {
         struct dl_kernel_row read;
         DL_TRY(dl_kernel_row_read(&csv, row, &read, err));
@@ -70,36 +68,31 @@ enum dl_code dl_fit_read_samples(const char *csv_path, const struct dl_device *d
         if (!(read.kernel.flop > 0.0) && read.kernel.op != DL_OP_STREAM) continue;
         if (read.kernel.variant == DL_VARIANT_FLASH2 && dl_kernel_has_later_attention(device))
             continue; /* a ratio to the models */
-        samples[n] = sample_of(&read, device);
-        samples[n++].of_many = by_gpu;
-        if (library >= 0) *library_out = csv.rows[row][library];
+        out->rows[out->count] = sample_of(&read, device);
+        out->rows[out->count++].of_many = by_gpu;
+        if (library >= 0) out->library = csv.rows[row][library];
     }
-    *samples_out = samples;
-    *n_out = n;
     return DL_OK;
 }
 
 static enum dl_code join_samples(const char *const *csv_paths, size_t csv_count,
                                  const struct dl_device *device, struct dl_arena *arena,
-                                 struct dl_kernel_sample **out, size_t *n_out, const char **library,
-                                 struct dl_err *err) {
-    struct dl_kernel_sample *all = NULL;
-    size_t n = 0;
+                                 struct dl_kernel_samples *all, struct dl_err *err) {
+    *all = (struct dl_kernel_samples){0};
     for (size_t i = 0; i < csv_count; i++) {
-        struct dl_kernel_sample *part = NULL;
-        size_t count = 0;
-        const char *name = NULL;
-        DL_TRY(dl_fit_read_samples(csv_paths[i], device, arena, &part, &count, &name, err));
-        struct dl_kernel_sample *joined = dl_arena_alloc(arena, n + count, sizeof *joined);
-        if (n > 0) memcpy(joined, all, n * sizeof *joined);
-        if (count > 0) memcpy(joined + n, part, count * sizeof *joined);
-        all = joined;
-        n += count;
-        if (name != NULL)
-            *library = *library == NULL ? name : dl_arena_printf(arena, "%s; %s", *library, name);
+        struct dl_kernel_samples part;
+        DL_TRY(dl_fit_read_samples(csv_paths[i], device, arena, &part, err));
+        struct dl_kernel_sample *joined =
+            dl_arena_alloc(arena, all->count + part.count, sizeof *joined);
+        if (all->count > 0) memcpy(joined, all->rows, all->count * sizeof *joined);
+        if (part.count > 0) memcpy(joined + all->count, part.rows, part.count * sizeof *joined);
+        all->rows = joined;
+        all->count += part.count;
+        if (part.library != NULL)
+            all->library = all->library == NULL
+                               ? part.library
+                               : dl_arena_printf(arena, "%s; %s", all->library, part.library);
     }
-    *out = all;
-    *n_out = n;
     return DL_OK;
 }
 
@@ -184,12 +177,15 @@ static double middle_of_others(const double *sorted, size_t n, size_t i) {
 /* Where few samples are of a kind (backward passes of attention, one kind of stream): the model of
  * the kind that they are most like, times the ratio that they show. The errors are those of each
  * sample by the ratio of the others. */
-static void fit_ratio(const struct dl_kernel_sample *samples, size_t n,
-                      const struct dl_device *device, const struct dl_kernel_model *like,
-                      double *scratch, double *errors, struct dl_kernel_model *model,
+static void fit_ratio(const struct dl_fit_kernel_job *job, const struct dl_kernel_model *like,
+                      struct dl_arena *arena, struct dl_kernel_model *model,
                       struct dl_fit_quality *quality) {
     static const struct dl_kernel_model_scale own = {1.0, 1.0, 1.0, 1.0};
     static const double NORMAL_90 = 1.645;
+    const struct dl_kernel_sample *samples = job->samples;
+    const size_t n = job->count;
+    double *scratch = dl_arena_alloc(arena, n, sizeof *scratch),
+           *errors = dl_arena_alloc(arena, n, sizeof *errors);
     const bool stream = samples[0].kernel.op == DL_OP_STREAM;
     struct dl_kernel_model base = *like;
     base.pass = (int)samples[0].kernel.pass;
@@ -200,7 +196,7 @@ static void fit_ratio(const struct dl_kernel_sample *samples, size_t n,
         dl_kernel_model_shape_of(&samples[i].kernel,
                                  stream ? dl_precision_bytes(samples[i].precision)
                                         : dl_precision_operand_bytes(samples[i].precision),
-                                 device->unit_count, &shape);
+                                 job->device->unit_count, &shape);
         dl_kernel_model_eval(like, &own, &shape, &time);
         scratch[i] = log(samples[i].time_s / time.time_s);
     }
@@ -252,14 +248,12 @@ static const struct dl_kernel_model *like_of(const struct dl_kernel_model_set *s
     return few ? any_of(set, row) : NULL;
 }
 
-static enum dl_code fit_all(const struct dl_kernel_sample *samples, size_t n,
-                            const struct dl_device *device, struct dl_arena *arena,
-                            struct dl_kernel_model_set *set, struct dl_fit_report_row *report,
-                            struct dl_err *err) {
+static enum dl_code fit_all(const struct dl_kernel_samples *samples, const struct dl_device *device,
+                            struct dl_arena *arena, struct dl_fit_report *out, struct dl_err *err) {
     enum { COMBINATIONS = DL_WORKS * DL_OPS * DL_PASSES * DL_PRECISIONS, FEW_OF_A_WORK = 12 };
-    struct dl_kernel_sample *part = dl_arena_alloc(arena, n, sizeof *part);
-    double *scratch = dl_arena_alloc(arena, n, sizeof *scratch),
-           *errors = dl_arena_alloc(arena, n, sizeof *errors);
+    struct dl_kernel_model_set *set = &out->set;
+    struct dl_kernel_sample *part = dl_arena_alloc(arena, samples->count, sizeof *part);
+    double *scratch = dl_arena_alloc(arena, samples->count, sizeof *scratch);
     static const enum dl_variant variants[] = {DL_VARIANT_PLAIN, DL_VARIANT_ENGINE,
                                                DL_VARIANT_DEPTHWISE, DL_VARIANT_VOLUME,
                                                DL_VARIANT_STRIDED};
@@ -277,46 +271,46 @@ static enum dl_code fit_all(const struct dl_kernel_sample *samples, size_t n,
             dl_precision_is_narrow(row.precision))
             continue;
         double call_s;
-        size_t count = take(samples, n, &row, part);
+        size_t count = take(samples->rows, samples->count, &row, part);
         count = drop_hidden(part, count, &call_s, scratch);
         const bool special = row.work != DL_WORK_ANY || row.variant != DL_VARIANT_PLAIN;
         const struct dl_kernel_model *like = like_of(set, &row, count);
         if (count == 0 || (special && count < FEW_OF_A_WORK && like == NULL)) continue;
         struct dl_kernel_model *model = &set->kernel_models[set->kernel_model_count];
+        const struct dl_fit_kernel_job job = {.samples = part,
+                                              .count = count,
+                                              .device = device,
+                                              .op = row.op,
+                                              .pass = row.pass,
+                                              .precision = row.precision};
         if (like != NULL)
-            fit_ratio(part, count, device, like, scratch, errors, model, &row.quality);
+            fit_ratio(&job, like, arena, model, &row.quality);
         else
-            DL_TRY(dl_fit_kernel_model(part, count, device, row.op, row.pass, row.precision, arena,
-                                       model, &row.quality, err));
+            DL_TRY(dl_fit_kernel_model(&job, arena, model, &row.quality, err));
         model->source = set->source;
         model->work = (int)row.work;
         model->variant = (int)row.variant;
         model->correction.call_s = call_s;
-        report[set->kernel_model_count++] = row;
+        out->rows[set->kernel_model_count++] = row;
     }
     return DL_OK;
 }
 
 enum dl_code dl_fit_kernel_files(const char *const *csv_paths, size_t csv_count,
                                  const struct dl_device *device, struct dl_arena *arena,
-                                 struct dl_kernel_model_set *set, struct dl_fit_report_row **rows,
-                                 size_t *row_count, struct dl_err *err) {
+                                 struct dl_fit_report *out, struct dl_err *err) {
     enum { MAX_MODELS = 2 * DL_OPS * DL_PASSES * DL_PRECISIONS + 4 * DL_WORKS * DL_PASSES };
-    const char *library = NULL;
-    struct dl_kernel_sample *samples = NULL;
-    size_t n = 0;
-    DL_TRY(join_samples(csv_paths, csv_count, device, arena, &samples, &n, &library, err));
-    join_few(samples, n, device);
-    if (n == 0)
+    struct dl_kernel_samples samples;
+    DL_TRY(join_samples(csv_paths, csv_count, device, arena, &samples, err));
+    join_few(samples.rows, samples.count, device);
+    if (samples.count == 0)
         return dl_fail(err, DL_ERR_INPUT,
                        "no kernel times of device %s in the tables (column device)", device->name);
-    *set = (struct dl_kernel_model_set){
+    out->set = (struct dl_kernel_model_set){
         .device = device->name,
-        .library = library,
+        .library = samples.library,
         .source = is_by_gpu(csv_paths[0], arena) ? BY_GPU : DEEPBENCH,
-        .kernel_models = dl_arena_alloc(arena, MAX_MODELS, sizeof *set->kernel_models)};
-    *rows = dl_arena_alloc(arena, MAX_MODELS, sizeof **rows);
-    DL_TRY(fit_all(samples, n, device, arena, set, *rows, err));
-    *row_count = (size_t)set->kernel_model_count;
-    return DL_OK;
+        .kernel_models = dl_arena_alloc(arena, MAX_MODELS, sizeof *out->set.kernel_models)};
+    out->rows = dl_arena_alloc(arena, MAX_MODELS, sizeof *out->rows);
+    return fit_all(&samples, device, arena, out, err);
 }

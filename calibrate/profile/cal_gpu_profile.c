@@ -240,8 +240,13 @@ enum dl_code dl_cal_gpu_device(struct dl_cal_maker *m, struct dl_err *err) {
         if (there < LEAST_SAMPLES) continue;
         struct dl_fit_quality quality;
         struct dl_kernel_model *surface = &d->kernel_models[d->kernel_model_count];
-        DL_TRY(dl_fit_kernel_model(m->kernels, m->kernel_count, &bare, op, pass, precision,
-                                   m->arena, surface, &quality, err));
+        const struct dl_fit_kernel_job job = {.samples = m->kernels,
+                                              .count = m->kernel_count,
+                                              .device = &bare,
+                                              .op = op,
+                                              .pass = pass,
+                                              .precision = precision};
+        DL_TRY(dl_fit_kernel_model(&job, m->arena, surface, &quality, err));
         surface->source = "measured";
         d->kernel_model_count++;
         dl_cal_note_fit(m,

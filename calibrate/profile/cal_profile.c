@@ -173,8 +173,14 @@ static enum dl_code make_kernel_models(struct dl_cal_maker *m, struct dl_err *er
         if (there < 3) continue; /* the peak and the generic model are better */
         struct dl_fit_quality quality;
         struct dl_kernel_model *surface = &d->kernel_models[d->kernel_model_count];
-        DL_TRY(dl_fit_kernel_model_cpu(m->kernels, m->kernel_count, d, wanted[i].op, wanted[i].pass,
-                                       DL_FP32, m->arena, surface, &quality, err));
+        const struct dl_fit_kernel_job job = {.samples = m->kernels,
+                                              .count = m->kernel_count,
+                                              .device = d,
+                                              .op = wanted[i].op,
+                                              .pass = wanted[i].pass,
+                                              .precision = DL_FP32,
+                                              .own_cpu = true};
+        DL_TRY(dl_fit_kernel_model(&job, m->arena, surface, &quality, err));
         surface->source = "measured";
         d->kernel_model_count++;
         dl_cal_note_fit(m,

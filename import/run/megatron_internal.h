@@ -10,8 +10,9 @@ struct dl_megatron_reader {
     struct dl_plan_words *out;
     struct dl_err *err;
     double layers, hidden, heads, seq, tp, pp, cp, ep, micro, batch;
-    bool plain_norm; /* layer norm, with which gpt: has biases, dropout and a tied head */
-    bool recipe;     /* a recipe holds the model and decides what the file does not say */
+    int virtual_stages; /* 0: one */
+    bool plain_norm;    /* layer norm, with which gpt: has biases, dropout and a tied head */
+    bool recipe;        /* a recipe holds the model and decides what the file does not say */
 };
 
 /* Numbers from 0 to what is believed. */

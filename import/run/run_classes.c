@@ -90,7 +90,7 @@ const struct dl_argument_class dl_megatron_classes[] = {
      "*cudagraph* nccl_ub use_nccl_ub nccl_communicator* ddp_bucket_size ddp_num_buckets "
      "grad_reduce_in_bf16 *grad_reduce_in_fp32 accumulate_allreduce_grads* *grads_dtype "
      "*params_dtype exp_avg* use_precision_aware* *param_gather fp8_param* fp8_wgrad "
-     "no_fp8_wgrad recompute_modules recompute_layers distribute_saved* "
+     "no_fp8_wgrad recompute_layers distribute_saved* "
      "num_micro_batches_with_partial* activations_checkpoint_layers_per_pipeline "
      "partition_activations contigious_checkpointing checkpoint_in_cpu "
      "synchronize_each_layer"},

@@ -252,6 +252,26 @@ static const char *underscored(struct dl_arena *arena, const char *name, size_t 
 
 static bool is_option(const char *word) { return strncmp(word, "--", 2) == 0 && word[2] != '\0'; }
 
+/* Arguments of several words (argparse's nargs "*"). */
+static bool takes_words(const char *name) {
+    static const char *const names[] = {"recompute_modules", "cuda_graph_scope",
+                                        "cuda_graph_modules", "offload_modules"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0) return true;
+    return false;
+}
+
+/* The words after words[*at] that are no options, with blanks between them. */
+static const char *words_after(struct dl_arena *arena, const struct dl_shell_list *words, int *at) {
+    struct dl_text all = {.arena = arena};
+    while (*at + 1 < words->count && words->texts[*at + 1][0] != '-' &&
+           strchr(words->texts[*at + 1], '=') == NULL) {
+        const char *word = words->texts[++*at];
+        dl_text_printf(&all, "%s%s", all.length > 0 ? " " : "", dl_shell_shown(arena, word));
+    }
+    return dl_text_string(&all);
+}
+
 /* "--name value", "--name=value", "--flag", "name=value". */
 static enum dl_code add_words(struct dl_run *run, const struct dl_shell_list *words, int from,
                               int line) {
@@ -268,6 +288,11 @@ static enum dl_code add_words(struct dl_run *run, const struct dl_shell_list *wo
         }
         const char *name = word + 2, *value = NULL;
         size_t length = strlen(name);
+        if (takes_words(underscored(a->arena, name, length))) {
+            DL_TRY(dl_arguments_add(a, underscored(a->arena, name, length),
+                                    words_after(a->arena, words, &i), line, run->err));
+            continue;
+        }
         if (equals != NULL && equals > name) {
             length = (size_t)(equals - name);
             value = equals + 1;

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "import/run/megatron_internal.h"
+#include "model/core/text.h"
 
 static enum dl_code unknown_word(struct dl_megatron_reader *r, const char *names,
                                  const char *expected) {
@@ -73,6 +74,7 @@ static enum dl_code read_stages(struct dl_megatron_reader *r) {
         r, "num_virtual_stages_per_pipeline_rank|virtual_pipeline_model_parallel_size", &v));
     DL_TRY(dl_megatron_number(r, "num_layers_per_virtual_pipeline_stage", &each));
     if (each > 0 && dl_known(r->layers)) v = r->layers / r->pp / each;
+    r->virtual_stages = (int)v;
     if (v > 1 && r->pp > 1) {
         dl_plan_words_add(r->out, "schedule", "interleaved");
         dl_plan_words_add(r->out, "virtual-stages", "%.0f", v);
@@ -170,20 +172,39 @@ static enum dl_code read_batch(struct dl_megatron_reader *r) {
     return DL_OK;
 }
 
-/* Full recomputation of some layers: uniform recomputes all, in groups; block the first ones of a
- * stage. The nearer of all and none is taken. */
+/* Full recomputation: uniform repeats all layers, in groups; block the first `count` of each
+ * virtual stage. */
 static const char *some_layers(struct dl_megatron_reader *r, double count) {
     const char *method =
         dl_arguments_word(r->a, "recompute_method|activations_checkpoint_method", "uniform");
-    const double stage = ceil(r->layers / r->pp);
-    if (strcmp(method, "block") != 0 || !dl_known(stage) || count >= stage) return "full";
-    if (count <= 0) return "none";
-    const char *taken = 2 * count >= stage ? "full" : "none";
-    dl_arguments_note(r->a,
-                      "recomputation: %.0f of %.0f layers of each stage recompute "
-                      "(recompute_method block); predicted as --recompute %s, %s",
-                      count, stage, taken, taken[0] == 'f' ? "all of them" : "no layer");
-    return taken;
+    const double stage = ceil(r->layers / r->pp), all = count * fmax(1, r->virtual_stages);
+    if (strcmp(method, "block") != 0 || !dl_known(stage) || all >= stage) return "full";
+    if (all <= 0) return "none";
+    dl_plan_words_add(r->out, "recompute-layers", "%.0f", all);
+    return "full";
+}
+
+/* The modules of selective recomputation in this program's words; those that it does not model are
+ * reported. */
+static const char *some_modules(struct dl_megatron_reader *r, const char *given) {
+    static const struct dl_word_pair modules[] = {{"core_attn", "attention"},
+                                                  {"layernorm", "norm"},
+                                                  {"mlp", "mlp"},
+                                                  {"moe", "moe"},
+                                                  {NULL, NULL}};
+    struct dl_text out = {.arena = r->a->arena};
+    while (*given != 0) {
+        const size_t length = strcspn(given, " ,[]'\"\n");
+        const char *word = dl_arena_printf(out.arena, "%.*s", (int)length, given),
+                   *ours = dl_paired(modules, word);
+        given += length > 0 ? length : 1;
+        if (length == 0) continue;
+        if (ours == NULL)
+            dl_arguments_note(r->a, "recomputation of %.40s is not modelled", word);
+        else
+            dl_text_printf(&out, "%s%s", out.length > 0 ? "," : "", ours);
+    }
+    return out.length > 0 ? dl_text_string(&out) : "none";
 }
 
 static enum dl_code read_recompute(struct dl_megatron_reader *r) {
@@ -208,10 +229,10 @@ static enum dl_code read_recompute(struct dl_megatron_reader *r) {
     if (dl_arguments_flag(r->a, "recompute_activations") ||
         (r->recipe && dl_arguments_flag(r->a, "recompute_modules")))
         mode = "selective";
-    const char *method =
-        dl_arguments_word(r->a, "recompute_method|activations_checkpoint_method", "");
     if (strcmp(mode, "full") == 0 && dl_known(layers)) mode = some_layers(r, layers);
-    (void)method;
+    const char *modules = dl_arguments_word(r->a, "recompute_modules", "");
+    if (strcmp(mode, "selective") == 0 && modules[0] != 0 && strcmp(modules, "core_attn") != 0)
+        mode = some_modules(r, modules);
     dl_plan_words_add(r->out, "recompute", "%s", mode);
     if (dl_arguments_flag(r->a, "sequence_parallel") && r->tp > 1)
         dl_plan_words_flag(r->out, "sequence-parallel");

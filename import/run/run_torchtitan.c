@@ -3,6 +3,7 @@
  * flavors; the number of devices is that of the launch (--ranks), unless all degrees are given. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "import/run/imported_run.h"
@@ -247,13 +248,9 @@ static enum dl_code read_recompute(struct reader *r) {
     if (mode == NULL)
         return dl_arguments_fail(r->a, "activation_checkpoint.mode", r->run->err,
                                  "expected none, selective or full");
-    if (strcmp(mode, "selective") == 0 && strcmp(option, "1") == 0)
-        mode = "full";
-    else if (strcmp(mode, "selective") == 0 && strcmp(option, "op") != 0)
-        dl_arguments_note(r->a,
-                          "recomputation: one of %.10s layers recomputes all; predicted as "
-                          "--recompute selective",
-                          option);
+    const double every = strcmp(mode, "selective") == 0 ? strtod(option, NULL) : 0;
+    if (every >= 1) mode = "full";
+    if (every >= 2) dl_plan_words_add(r->out, "recompute-every", "%.0f", every);
     if (strcmp(word, "memory_budget") == 0)
         dl_arguments_note(r->a, "recomputation: by a memory budget; predicted as --recompute "
                                 "selective");

@@ -182,6 +182,22 @@ static enum dl_code choice_of(const char *name, const char *text, const char *co
     return dl_fail(err, DL_ERR_USAGE, "--%s: expected one of %s, got \"%s\"", name, all, text);
 }
 
+/* Bits of the words in `text`, which commas separate. */
+static enum dl_code set_of(const char *name, const char *text, const char *const *choices,
+                           unsigned *out, struct dl_err *err) {
+    char word[64];
+    *out = 0;
+    for (const char *at = text;; at++) {
+        const size_t length = strcspn(at, ",");
+        int choice;
+        snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : 0), at);
+        DL_TRY(choice_of(name, word, choices, &choice, err));
+        *out |= 1u << choice;
+        at += length;
+        if (*at == 0) return DL_OK;
+    }
+}
+
 enum dl_code dl_option_number(const struct dl_options *options, const char *name, enum dl_unit unit,
                               double min, double max, double *out, struct dl_err *err) {
     const char *text = dl_option_text(options, name);
@@ -205,6 +221,20 @@ static void put(void *target, size_t at, const void *value, size_t size) {
     memcpy((char *)target + at, value, size);
 }
 
+static enum dl_code store_choice(const struct dl_option *option, const char *text, void *target,
+                                 struct dl_err *err) {
+    const struct dl_value *v = option->value;
+    struct dl_err no_members;
+    unsigned members = 0;
+    int choice = v->members_choice;
+    if (v->members == NULL ||
+        set_of(option->name, text, v->members, &members, &no_members) != DL_OK)
+        DL_TRY(choice_of(option->name, text, v->choices, &choice, err));
+    put(target, v->at, &choice, sizeof choice);
+    if (v->members != NULL) put(target, v->members_at, &members, sizeof members);
+    return DL_OK;
+}
+
 static enum dl_code store(const struct dl_option *option, const char *text, void *target,
                           struct dl_err *err) {
     const struct dl_value *v = option->value;
@@ -212,6 +242,7 @@ static enum dl_code store(const struct dl_option *option, const char *text, void
     double number = 0;
     int64_t integer = 0;
     int choice = 0;
+    unsigned set = 0;
     switch (v->kind) {
     case DL_VALUE_UNBOUND: return DL_OK;
     case DL_VALUE_FLAG: put(target, v->at, &yes, sizeof yes); return DL_OK;
@@ -221,9 +252,10 @@ static enum dl_code store(const struct dl_option *option, const char *text, void
         put(target, v->at, &text, sizeof text);
         return DL_OK;
     case DL_VALUE_TEXT: put(target, v->at, &text, sizeof text); return DL_OK;
-    case DL_VALUE_CHOICE:
-        DL_TRY(choice_of(option->name, text, v->choices, &choice, err));
-        put(target, v->at, &choice, sizeof choice);
+    case DL_VALUE_CHOICE: return store_choice(option, text, target, err);
+    case DL_VALUE_SET:
+        DL_TRY(set_of(option->name, text, v->choices, &set, err));
+        put(target, v->at, &set, sizeof set);
         return DL_OK;
     case DL_VALUE_NUMBER:
         DL_TRY(number_of(option->name, text, v->unit, v->min, v->max, &number, err));

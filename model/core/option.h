@@ -15,6 +15,7 @@ enum dl_value_kind {
     DL_VALUE_TEXT,    /* const char * */
     DL_VALUE_WORD,    /* const char *, one of `choices` */
     DL_VALUE_CHOICE,  /* an enum or int: the index in `choices` */
+    DL_VALUE_SET,     /* unsigned: a bit for each word of `choices` in a comma-separated list */
     DL_VALUE_FLAG,    /* bool */
     DL_VALUE_NUMBER,  /* double */
     DL_VALUE_INTEGER  /* int64_t */
@@ -33,6 +34,11 @@ struct dl_value {
     size_t given_at;  /* offset of a bool: the option was given */
     const char *word; /* a word accepted instead of a number, e.g. "max" ... */
     size_t word_at;   /* ... and the bool that it sets */
+    /* A choice that may be a comma-separated list of `members` instead: their bits go to the
+     * unsigned at `members_at`, which any choice sets to 0, and the choice is `members_choice`. */
+    const char *const *members;
+    size_t members_at;
+    int members_choice;
 };
 
 /* The offset of a member; comparing pointers makes the compiler check that its type is `type`. */
@@ -61,6 +67,10 @@ struct dl_value {
     DL_VALUE(.kind = DL_VALUE_WORD, .at = DL_OFFSET(place, const char *), __VA_ARGS__)
 #define DL_CHOICE(place, ...)                                                                      \
     DL_VALUE(.kind = DL_VALUE_CHOICE, .at = DL_OFFSET_ENUM(place), __VA_ARGS__)
+#define DL_SET(place, ...)                                                                         \
+    DL_VALUE(.kind = DL_VALUE_SET, .at = DL_OFFSET(place, unsigned), __VA_ARGS__)
+#define DL_OR_MEMBERS(names, place, choice)                                                        \
+    .members = names, .members_at = DL_OFFSET(place, unsigned), .members_choice = choice
 #define DL_NUMBER(place, ...)                                                                      \
     DL_VALUE(.kind = DL_VALUE_NUMBER, .at = DL_OFFSET(place, double), __VA_ARGS__)
 #define DL_INTEGER(place, ...)                                                                     \

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/engine/canonical.h"
 #include "model/framework/gradient_sync.h"
 #include "model/engine/strategies/strategy.h"
 #include "model/engine/transformer/transformer.h"
@@ -307,6 +308,32 @@ void dl_plan_complete_strategy(const struct dl_workload *workload,
     if (plan->strategy != own || plan->strategy->shard > 0) plan->shard = 0;
 }
 
+/* F-RECOMPUTE-SOME, F-RECOMPUTE-MODULES */
+static enum dl_code check_recomputed(const struct dl_workload *workload,
+                                     const struct dl_framework *framework,
+                                     const struct dl_plan *plan, struct dl_err *err) {
+    const struct dl_plan_recomputed *r = &plan->recomputed;
+    const bool some = r->layers > 0 || r->every > 0, has_experts = experts_of(workload) > 1;
+    if (some && plan->recompute != DL_RECOMPUTE_FULL)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--recompute-layers and --recompute-every: go with --recompute full");
+    if (r->layers > 0 && r->every > 0)
+        return dl_fail(err, DL_ERR_USAGE, "give --recompute-layers or --recompute-every, not both");
+    if ((some || r->modules != 0) &&
+        dl_plan_canonical(workload, framework, plan).strategy->check != dl_transformer_check)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--recompute of some layers or modules: goes with a stack of equal "
+                       "transformer layers and whole micro-batches");
+    if ((r->modules & 1u << DL_MODULE_MOE) != 0 && !has_experts)
+        return dl_fail(err, DL_ERR_USAGE, "--recompute moe: %s has no mixture of experts",
+                       workload->name);
+    if ((r->modules & 1u << DL_MODULE_MLP) != 0 && has_experts)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--recompute mlp: the MLPs of %s are experts; give --recompute moe",
+                       workload->name);
+    return DL_OK;
+}
+
 enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_workload *workload,
                               const struct dl_framework *framework, struct dl_plan *plan,
                               struct dl_err *err) {
@@ -360,6 +387,7 @@ enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_wo
                        "sharded states; strategy %s has none",
                        plan->strategy->name);
     }
+    DL_TRY(check_recomputed(workload, framework, plan, err));
     return plan->strategy->check == NULL
                ? DL_OK
                : plan->strategy->check(system, workload, framework, plan, err);

@@ -34,6 +34,8 @@ struct dl_throughput dl_throughput_of(const struct dl_device *device,
     const double devices = (double)(plan->nodes * plan->devices_per_node),
                  samples_per_s = prediction->throughput_samples_per_s;
     struct dl_throughput out = {.tokens = dl_tokens_per_sample(workload), .peak_flop_per_s = NAN};
+    const unsigned modules =
+        plan->recompute == DL_RECOMPUTE_SELECTIVE ? plan->recomputed.modules : 0;
     double macs = 0, again = 0;
     for (int i = 0; i < workload->layer_count; i++) {
         const struct dl_layer *layer = &workload->layers[i];
@@ -42,6 +44,13 @@ struct dl_throughput dl_throughput_of(const struct dl_device *device,
     }
     if (device != NULL) out.peak_flop_per_s = dl_device_peak(device, plan->precision);
     out.model_flop = macs > 0 ? PASSES * FLOP * macs : NAN;
+    if (dl_known(workload->transformer_layers))
+        again *=
+            dl_plan_recomputed_frac(plan, ceil(workload->transformer_layers / (double)plan->pp));
+    if ((modules & (1u << DL_MODULE_MLP | 1u << DL_MODULE_MOE)) != 0)
+        again = NAN; /* layers of a network do not say which module they are in */
+    else if (modules != 0 && (modules & 1u << DL_MODULE_ATTENTION) == 0)
+        again = 0;
     out.hardware_flop = out.model_flop + FLOP * again;
     out.tokens_per_s = samples_per_s * out.tokens;
     out.device_tokens_per_s = out.tokens_per_s / devices;

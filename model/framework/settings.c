@@ -99,6 +99,22 @@ static const struct setting {
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
+/* Settings that the engine reads in the plan itself: no constant of a framework has them. */
+static bool recomputes_layers(const struct dl_plan *plan) { return plan->recomputed.layers > 0; }
+static bool recomputes_every(const struct dl_plan *plan) { return plan->recomputed.every > 1; }
+static bool recomputes_modules(const struct dl_plan *plan) {
+    return plan->recompute == DL_RECOMPUTE_SELECTIVE && plan->recomputed.modules != 0;
+}
+static const struct own {
+    const char *name, *text;
+    bool (*used)(const struct dl_plan *plan);
+} owns[] = {
+    {"recompute-layers", "--recompute-layers", recomputes_layers},
+    {"recompute-every", "--recompute-every", recomputes_every},
+    {"recompute-modules", "--recompute of modules", recomputes_modules},
+};
+enum { OWNS = sizeof owns / sizeof *owns };
+
 static int value_of(const struct dl_plan *plan, const struct setting *s) {
     return *(const int *)((const char *)&plan->settings + s->at);
 }
@@ -116,18 +132,32 @@ static bool is_listed(const struct dl_framework *framework, const struct setting
     return false;
 }
 
+static bool lists(const struct dl_framework *framework, const char *name) {
+    const struct dl_framework_capabilities *c = &framework->capabilities;
+    for (int i = 0; i < c->setting_count; i++)
+        if (strcmp(c->settings[i], name) == 0) return true;
+    return false;
+}
+
+/* A copy that knows what its release lacks. */
+static const struct dl_framework *without(const struct dl_framework *framework, const char *what,
+                                          struct dl_arena *arena) {
+    struct dl_framework *copy = dl_arena_alloc(arena, 1, sizeof *copy);
+    *copy = *framework;
+    copy->capabilities.lacking = dl_arena_printf(
+        arena, framework->capabilities.setting_count > 0 ? "has no %s" : "may have no %s (unknown)",
+        what);
+    return copy;
+}
+
 static const struct dl_framework *with_setting(const struct dl_framework *framework,
                                                const struct setting *s, int value,
                                                struct dl_arena *arena) {
     struct dl_framework *copy = dl_arena_alloc(arena, 1, sizeof *copy);
-    const bool known = framework->capabilities.setting_count > 0;
     *copy = *framework;
     s->set(copy, value);
-    if (!is_listed(framework, s, value) && copy->capabilities.lacking == NULL)
-        copy->capabilities.lacking =
-            dl_arena_printf(arena, known ? "has no --%s %s" : "may have no --%s %s (unknown)",
-                            s->name, s->values[value]);
-    return copy;
+    if (is_listed(framework, s, value) || copy->capabilities.lacking != NULL) return copy;
+    return without(copy, dl_arena_printf(arena, "--%s %s", s->name, s->values[value]), arena);
 }
 
 enum dl_code dl_settings_apply(const struct dl_plan *plan, struct dl_arena *arena,
@@ -141,6 +171,12 @@ enum dl_code dl_settings_apply(const struct dl_plan *plan, struct dl_arena *aren
         if (bound && s->values == dl_switch_names) continue;
         *framework = with_setting(*framework, s, value, arena);
     }
+    for (int i = 0; i < OWNS && !bound; i++) {
+        if (!owns[i].used(plan) || lists(*framework, owns[i].name) ||
+            (*framework)->capabilities.lacking != NULL)
+            continue;
+        *framework = without(*framework, owns[i].text, arena);
+    }
     return dl_path_over(*system, &plan->settings.between_nodes, arena, system, err);
 }
 
@@ -149,6 +185,7 @@ enum dl_code dl_settings_check(const struct dl_framework *framework, const struc
     const struct dl_framework_capabilities *c = &framework->capabilities;
     for (int i = 0; i < c->setting_count; i++) {
         bool known = false;
+        for (int s = 0; s < OWNS; s++) known = known || strcmp(c->settings[i], owns[s].name) == 0;
         for (int s = 0; s < SETTINGS; s++) {
             const size_t length = strlen(settings[s].name);
             const char *end = c->settings[i] + length;

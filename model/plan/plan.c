@@ -1,10 +1,14 @@
 /* plan.c - names of optimizers and recomputation modes. */
 #include "model/plan/plan.h"
 
+#include <math.h>
 #include <string.h>
+
+#include "model/core/text.h"
 
 const char *const dl_optimizer_names[] = {"sgd", "momentum", "adam", "lamb", NULL};
 const char *const dl_recompute_names[] = {"none", "selective", "full", NULL};
+const char *const dl_module_names[] = {"attention", "mlp", "norm", "moe", NULL};
 const char *const dl_assume_names[] = {"nothing", "paradl", NULL};
 const char *const dl_master_weights_names[] = {"fp32", "none", NULL};
 const char *const dl_compiler_names[] = {"open", "none", "xla", "inductor", NULL};
@@ -20,3 +24,21 @@ int64_t dl_plan_expert_ranks(const struct dl_plan *plan) {
 }
 
 const char *const dl_mapping_names[] = {"data-inside", "pipeline-inside", NULL};
+
+double dl_plan_recomputed_frac(const struct dl_plan *plan, double stage_layers) {
+    const struct dl_plan_recomputed *r = &plan->recomputed;
+    if (plan->recompute != DL_RECOMPUTE_FULL) return 1;
+    if (r->every > 0) return 1 / (double)r->every;
+    return r->layers > 0 ? fmin(1, (double)r->layers / stage_layers) : 1;
+}
+
+const char *dl_plan_recompute_text(const struct dl_plan *plan, struct dl_arena *arena) {
+    struct dl_text text = {.arena = arena};
+    if (plan->recompute != DL_RECOMPUTE_SELECTIVE || plan->recomputed.modules == 0)
+        return dl_recompute_names[plan->recompute];
+    for (int i = 0; dl_module_names[i] != NULL; i++) {
+        if ((plan->recomputed.modules >> i & 1) == 0) continue;
+        dl_text_printf(&text, "%s%s", text.length > 0 ? "," : "", dl_module_names[i]);
+    }
+    return dl_text_string(&text);
+}

@@ -5,6 +5,7 @@
 
 #include "model/machine/kernel.h"
 #include "model/network/path.h"
+#include "model/core/arena.h"
 #include "model/core/status.h"
 #include "model/plan/pipeline_schedule.h"
 
@@ -12,6 +13,10 @@ enum dl_optimizer { DL_SGD, DL_MOMENTUM, DL_ADAM, DL_LAMB, DL_OPTIMIZERS };
 extern const char *const dl_optimizer_names[]; /* "sgd","momentum","adam","lamb", NULL */
 enum dl_recompute { DL_RECOMPUTE_NONE, DL_RECOMPUTE_SELECTIVE, DL_RECOMPUTE_FULL };
 extern const char *const dl_recompute_names[]; /* "none","selective","full", NULL */
+
+/* Modules of a layer that selective recomputation may repeat: bits 1 << index. */
+enum dl_module { DL_MODULE_ATTENTION, DL_MODULE_MLP, DL_MODULE_NORM, DL_MODULE_MOE };
+extern const char *const dl_module_names[]; /* "attention","mlp","norm","moe", NULL */
 
 enum dl_assume { DL_ASSUME_NOTHING, DL_ASSUME_PARADL };
 extern const char *const dl_assume_names[]; /* "nothing","paradl", NULL */
@@ -61,6 +66,13 @@ extern const char *const dl_allreduce_names[];            /* "auto","flat","hier
 extern const char *const dl_moe_dispatch_names[];
 extern const char *const dl_transport_names[]; /* "open","rdma","tcp", NULL */
 
+/* Layers that full recomputation repeats, modules that selective recomputation does. */
+struct dl_plan_recomputed {
+    int64_t layers;   /* of each stage; 0: all */
+    int64_t every;    /* one of so many layers; 0: all */
+    unsigned modules; /* bits of enum dl_module; 0: as the framework's release has it */
+};
+
 struct dl_plan_servers {
     int64_t count; /* 0: one per node, next to its workers */
     /* They run on nodes of this system, apart from the workers; NULL: as the framework says. */
@@ -90,7 +102,8 @@ struct dl_plan {
     enum dl_optimizer optimizer;
     enum dl_master_weights master_weights;
     enum dl_recompute recompute;
-    bool recompute_open;    /* not given: the framework's default */
+    bool recompute_open; /* not given: the framework's default */
+    struct dl_plan_recomputed recomputed;
     bool blocking_launches; /* the host waits for each kernel: CUDA_LAUNCH_BLOCKING=1 */
     bool sequence_parallel; /* tensor parallelism splits layers outside attention and MLP along the
                                sequence */
@@ -115,6 +128,11 @@ struct dl_plan {
     int64_t shard_group;  /* HSDP: neighbouring data ranks that shard the states; 0: all */
     enum dl_mapping mapping;
 };
+
+/* Share of a stage's `stage_layers` layers that full recomputation repeats. F-RECOMPUTE-SOME */
+double dl_plan_recomputed_frac(const struct dl_plan *plan, double stage_layers);
+/* "none", "selective", "full", or the modules: "attention,mlp". */
+const char *dl_plan_recompute_text(const struct dl_plan *plan, struct dl_arena *arena);
 
 /* Which members of a plan were given, where 0 is a value of its own. */
 struct dl_plan_given {

@@ -33,16 +33,21 @@ struct dl_heterogeneous_job {
     bool balanced; /* batches by speed; else equal ones */
 };
 
+struct dl_heterogeneous_question {
+    const struct dl_heterogeneous_job *job;
+    const struct dl_workload *workload;
+    const struct dl_framework *framework;
+    const struct dl_plan *plan;
+};
+
 /* The prediction of the slowest group as that of the job, with the job's throughput, epoch and
  * efficiency (samples per second / those of all devices alone), and groups in the arena
  * (out->groups). `plan`: batch per device or of the job, nodes ignored; devices per node 0: as many
  * as the smallest node has. Errors: DL_ERR_USAGE for other strategies than data parallelism, fewer
  * samples than devices, and what dl_predict refuses for one of the groups. */
-enum dl_code
-dl_heterogeneous_predict(const struct dl_heterogeneous_job *job, const struct dl_workload *workload,
-                         const struct dl_framework *framework, const struct dl_plan *plan,
-                         const struct dl_predict_options *options, struct dl_arena *arena,
-                         struct dl_plan *plan_out, struct dl_prediction *out, struct dl_err *err);
+enum dl_code dl_heterogeneous_predict(const struct dl_heterogeneous_question *question, bool terms,
+                                      struct dl_arena *arena, struct dl_plan *plan_out,
+                                      struct dl_prediction *out, struct dl_err *err);
 
 /* Every group's system as if all `nodes` were of its kind, over the slowest of the groups'
  * networks: an array of group_count in the arena. DL_ERR_USAGE: a system has fewer nodes than

@@ -177,15 +177,14 @@ static double choices(const struct dl_heterogeneous_job *all) {
     return counts * (counts + 1) * (counts + 1);
 }
 
-enum dl_code dl_parts_search(const struct dl_heterogeneous_job *all,
-                             const struct dl_workload *workload,
-                             const struct dl_framework *framework, const struct dl_plan *plan,
+enum dl_code dl_parts_search(const struct dl_heterogeneous_question *question,
                              enum dl_placement_objective objective, struct dl_arena *arena,
                              struct dl_role_assignment **out, int *count, struct dl_err *err) {
+    const struct dl_heterogeneous_job *all = question->job;
     struct search s = {.all = all,
-                       .workload = workload,
-                       .framework = framework,
-                       .plan = plan,
+                       .workload = question->workload,
+                       .framework = question->framework,
+                       .plan = question->plan,
                        .objective = objective,
                        .arena = arena,
                        .refusal = {.code = DL_OK},

@@ -24,9 +24,7 @@ struct dl_role_assignment {
  * first. A node that serves or decodes draws its host, and its devices as they wait. Counts above 8
  * nodes are powers of two and N_k. Errors: those of the last choice when none is possible;
  * DL_ERR_USAGE: an objective without power or prices, more than DL_PARTS_CHOICES. */
-enum dl_code dl_parts_search(const struct dl_heterogeneous_job *all,
-                             const struct dl_workload *workload,
-                             const struct dl_framework *framework, const struct dl_plan *plan,
+enum dl_code dl_parts_search(const struct dl_heterogeneous_question *question,
                              enum dl_placement_objective objective, struct dl_arena *arena,
                              struct dl_role_assignment **out, int *count, struct dl_err *err);
 

@@ -35,11 +35,11 @@ double dl_placement_price_per_s(const struct dl_heterogeneous_job *job) {
     return sum;
 }
 
-static enum dl_code predict_subset(const struct dl_heterogeneous_job *all,
-                                   const struct dl_workload *workload,
-                                   const struct dl_framework *framework, const struct dl_plan *plan,
+static enum dl_code predict_subset(const struct dl_heterogeneous_question *question,
                                    struct dl_subset *s, struct dl_arena *arena,
                                    struct dl_err *err) {
+    const struct dl_heterogeneous_job *all = question->job;
+    struct dl_heterogeneous_question own = *question;
     struct dl_heterogeneous_group groups[DL_MIXED_GROUPS];
     struct dl_heterogeneous_job job = {.groups = groups, .balanced = s->balanced};
     struct dl_plan completed;
@@ -49,8 +49,8 @@ static enum dl_code predict_subset(const struct dl_heterogeneous_job *all,
         groups[job.group_count++] =
             (struct dl_heterogeneous_group){.system = all->groups[i].system, .nodes = s->nodes[i]};
     }
-    DL_TRY(dl_heterogeneous_predict(&job, workload, framework, plan, NULL, arena, &completed, &p,
-                                    err));
+    own.job = &job;
+    DL_TRY(dl_heterogeneous_predict(&own, false, arena, &completed, &p, err));
     double power_w = 0;
     for (int i = 0; i < p.group_count; i++) power_w += p.groups[i].power_w;
     s->fits = p.fits;
@@ -89,10 +89,10 @@ static bool advance(const struct dl_heterogeneous_job *all, int64_t *nodes, bool
     return false;
 }
 
-enum dl_code dl_subsets(const struct dl_heterogeneous_job *all, const struct dl_workload *workload,
-                        const struct dl_framework *framework, const struct dl_plan *plan,
+enum dl_code dl_subsets(const struct dl_heterogeneous_question *question,
                         enum dl_placement_objective objective, struct dl_arena *arena,
                         struct dl_subset **out, int *count, struct dl_err *err) {
+    const struct dl_heterogeneous_job *all = question->job;
     struct dl_err refusal = {.code = DL_OK};
     double choices = 1;
     struct dl_subset s = {.nodes = {0}};
@@ -104,8 +104,7 @@ enum dl_code dl_subsets(const struct dl_heterogeneous_job *all, const struct dl_
         for (int i = 0; i < all->group_count; i++) kinds += s.nodes[i] > 0;
         for (int balanced = 0; balanced < (kinds > 1 ? 2 : 1); balanced++) {
             s.balanced = balanced == 1;
-            const enum dl_code code =
-                predict_subset(all, workload, framework, plan, &s, arena, &refusal);
+            const enum dl_code code = predict_subset(question, &s, arena, &refusal);
             if (code == DL_ERR_SYSTEM) return dl_fail(err, DL_ERR_SYSTEM, "out of memory");
             if (code != DL_OK) continue;
             if (!dl_known(score_of(&s, objective)))

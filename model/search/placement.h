@@ -30,8 +30,7 @@ struct dl_subset {
  * batch of the job every choice trains the same batch. DL_ERR_USAGE: the error of the last choice,
  * when none is possible; a cost needs prices in one currency. */
 enum { DL_SUBSETS = 4096 };
-enum dl_code dl_subsets(const struct dl_heterogeneous_job *all, const struct dl_workload *workload,
-                        const struct dl_framework *framework, const struct dl_plan *plan,
+enum dl_code dl_subsets(const struct dl_heterogeneous_question *question,
                         enum dl_placement_objective objective, struct dl_arena *arena,
                         struct dl_subset **out, int *count, struct dl_err *err);
 

@@ -262,10 +262,13 @@ static enum dl_code run_cost(struct combination *c, const struct sharding *shard
             c->order += skipped;
             continue;
         }
+        struct dl_transformer_micro_batch some = *micro_batch;
+        dl_transformer_recompute_some(
+            dl_plan_recomputed_frac(&c->s->request.fixed, mapping->stage_layers), &some);
         if (!timed)
             DL_TRY(dl_transformer_boundary(&c->s->tf, mapping, micro_batch, &boundary, err));
         timed = true;
-        each_recompute(c, mapping, micro_batch, &boundary, micro_batches, false);
+        each_recompute(c, mapping, &some, &boundary, micro_batches, false);
     }
     return DL_OK;
 }

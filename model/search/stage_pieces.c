@@ -28,7 +28,8 @@ static void join_smallest(const struct dl_workload *workload, int *first, int *p
 
 enum dl_code dl_stage_pieces(const struct dl_heterogeneous_job *all,
                              const struct dl_workload *workload, const double *cuts,
-                             struct dl_arena *arena, int *first, int *pieces, struct dl_err *err) {
+                             struct dl_arena *arena, struct dl_stage_pieces *out,
+                             struct dl_err *err) {
     const int count = workload->layer_count;
     int *every = dl_arena_alloc(arena, (size_t)count + 1, sizeof *every);
     int found = 0, most = DL_STAGE_PIECES;
@@ -47,7 +48,7 @@ enum dl_code dl_stage_pieces(const struct dl_heterogeneous_job *all,
                        "too many nodes to place stages exactly: at most %d choices of nodes",
                        DL_STAGE_STATES / (DL_STAGES + 1) / 3);
     join_smallest(workload, every, &found, most);
-    memcpy(first, every, ((size_t)found + 1) * sizeof *first);
-    *pieces = found;
+    memcpy(out->first, every, ((size_t)found + 1) * sizeof *every);
+    out->count = found;
     return DL_OK;
 }

@@ -5,11 +5,16 @@
 
 #include "model/search/stages.h"
 
-/* first[0..*pieces]: piece i = layers [first[i], first[i + 1]); room for DL_STAGE_PIECES + 1.
- * `cuts`: dl_pipeline_cuts(). Neighbours that compute least are joined until the search of
+/* Piece i = layers [first[i], first[i + 1]). */
+struct dl_stage_pieces {
+    int first[DL_STAGE_PIECES + 1], count;
+};
+
+/* `cuts`: dl_pipeline_cuts(). Neighbours that compute least are joined until the search of
  * `all` has few enough states. DL_ERR_USAGE: too many nodes for two pieces. */
 enum dl_code dl_stage_pieces(const struct dl_heterogeneous_job *all,
                              const struct dl_workload *workload, const double *cuts,
-                             struct dl_arena *arena, int *first, int *pieces, struct dl_err *err);
+                             struct dl_arena *arena, struct dl_stage_pieces *out,
+                             struct dl_err *err);
 
 #endif

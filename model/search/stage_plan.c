@@ -38,7 +38,7 @@ struct planner {
     struct dl_arena *arena;
     struct dl_system *systems; /* of the kinds, over the slowest network */
     double *cuts;              /* elements of a sample across each cut */
-    int first[DL_STAGE_PIECES + 1], pieces;
+    struct dl_stage_pieces cut;
     struct dl_layer *layers; /* room for the network's */
     struct kind kinds[DL_MIXED_GROUPS];
     double samples, micro_samples, micro_batches; /* of an iteration and the whole pipeline */
@@ -53,7 +53,7 @@ static int64_t devices_of(const struct planner *p, int kind) {
 /* ---- costs of possible stages ---- */
 
 static struct part *part_of(const struct planner *p, int kind, int64_t n, int from, int to) {
-    return &p->kinds[kind].parts[((n - 1) * p->pieces + from) * (p->pieces + 1) + to];
+    return &p->kinds[kind].parts[((n - 1) * p->cut.count + from) * (p->cut.count + 1) + to];
 }
 
 /* Batch of each device of a stage; below 1 the stage has more devices than samples. */
@@ -129,8 +129,8 @@ static void make_pipe(const struct planner *p, int kind, int64_t n, int from, in
     out->plan = stage_plan(p, kind, n);
     out->stage = from > 0;
     out->first[0] = 0;
-    out->first[out->stage] = p->first[from];
-    out->first[out->stage + 1] = p->first[to];
+    out->first[out->stage] = p->cut.first[from];
+    out->first[out->stage + 1] = p->cut.first[to];
     out->request = (struct dl_predict_request){.system = &p->systems[kind],
                                                .workload = p->workload,
                                                .framework = p->framework,
@@ -179,13 +179,13 @@ static enum dl_code fill_part(const struct planner *p, int kind, int64_t n, int 
                                                 p->workload->parameters
                                           : 0,
                           .held_max = held_max(p, &pipe)};
-    for (int i = p->first[from]; i < p->first[to]; i++) {
+    for (int i = p->cut.first[from]; i < p->cut.first[to]; i++) {
         part->forward_s += cost->layers[i].forward.time_s;
         part->backward_s += cost->layers[i].backward.time_s;
     }
     if (part->held_max == 0) return DL_OK;
-    DL_TRY(message_s(p, kind, n, p->first[from], &part->in_s, err));
-    DL_TRY(message_s(p, kind, n, p->first[to], &part->out_s, err));
+    DL_TRY(message_s(p, kind, n, p->cut.first[from], &part->in_s, err));
+    DL_TRY(message_s(p, kind, n, p->cut.first[to], &part->out_s, err));
     return sync_s(p, kind, n, pipe.parameters[s], &part->sync_s, err);
 }
 
@@ -193,7 +193,7 @@ static enum dl_code fill_kind(struct planner *p, int kind, struct dl_err *err) {
     const int64_t most = p->all->groups[kind].nodes;
     struct kind *k = &p->kinds[kind];
     k->costs = dl_arena_alloc(p->arena, (size_t)most, sizeof *k->costs);
-    k->parts = dl_arena_alloc(p->arena, (size_t)(most * p->pieces * (p->pieces + 1)),
+    k->parts = dl_arena_alloc(p->arena, (size_t)(most * p->cut.count * (p->cut.count + 1)),
                               sizeof *k->parts); /* zero: no micro-batch fits */
     for (int64_t n = 1; n <= most; n++) {
         const struct dl_plan plan = stage_plan(p, kind, n);
@@ -201,17 +201,21 @@ static enum dl_code fill_kind(struct planner *p, int kind, struct dl_err *err) {
         const struct dl_cost_request wanted = {p->systems[kind].device, p->workload, p->framework,
                                                &plan, plan.micro_batch_samples};
         DL_TRY(dl_cost_compute(&wanted, p->arena, &k->costs[n - 1], err));
-        for (int from = 0; from < p->pieces; from++)
-            for (int to = from + 1; to <= p->pieces; to++)
+        for (int from = 0; from < p->cut.count; from++)
+            for (int to = from + 1; to <= p->cut.count; to++)
                 DL_TRY(fill_part(p, kind, n, from, to, err));
     }
     return DL_OK;
 }
 
-static bool cost_of(const void *data, int from, int to, int kind, int64_t n, int behind,
+static const struct part *placed_part(const struct planner *p, const struct dl_stage *own) {
+    return part_of(p, own->kind, own->nodes, own->from, own->to);
+}
+
+static bool cost_of(const void *data, const struct dl_stage *stage, int behind,
                     struct dl_stage_cost *out) {
     const struct planner *p = data;
-    const struct part *part = part_of(p, kind, n, from, to);
+    const struct part *part = placed_part(p, stage);
     if (fmin(p->micro_batches, behind + 1) > part->held_max) return false;
     const double message = 2 * fmax(part->in_s, part->out_s);
     *out = (struct dl_stage_cost){.through_s = part->step_s + 2 * part->in_s,
@@ -225,10 +229,6 @@ static bool cost_of(const void *data, int from, int to, int kind, int64_t n, int
 struct span {
     double quiet_s, end_s;
 }; /* of a placement, without messages and with all */
-static const struct part *placed_part(const struct planner *p, const struct dl_stage *own) {
-    return part_of(p, own->kind, own->nodes, own->from, own->to);
-}
-
 static struct span span_of(const struct planner *p, const struct dl_stages *placed) {
     double forward_s[DL_STAGES], backward_s[DL_STAGES], ends_s[DL_STAGES];
     struct dl_pipeline_order order = {.schedule = DL_1F1B, .stages = placed->count, .parts = 1};
@@ -257,11 +257,12 @@ static void stage_evidence(const struct planner *p, const struct dl_stages *plac
     const struct dl_stage *own = &placed->stages[s];
     const struct part *part = placed_part(p, own);
     const struct dl_cost *cost = &p->kinds[own->kind].costs[own->nodes - 1];
-    const struct dl_cost layers = {.layers = cost->layers + p->first[own->from]};
+    const struct dl_cost layers = {.layers = cost->layers + p->cut.first[own->from]};
     *e = (struct dl_evidence){.forward_s = p->micro_batches * part->forward_s,
                               .backward_s = p->micro_batches * part->backward_s,
                               .update_s = part->update_s};
-    dl_evidence_of_cost(&layers, p->first[own->to] - p->first[own->from], p->micro_batches, e);
+    dl_evidence_of_cost(&layers, p->cut.first[own->to] - p->cut.first[own->from], p->micro_batches,
+                        e);
     e->host_s =
         p->micro_batches * fmax(0, part->step_s - part->compute_s) + p->framework->host.iteration_s;
     e->exposed_comm_s = fmax(0, span->end_s - span->quiet_s);
@@ -282,8 +283,7 @@ static int slowest_of(const struct planner *p, const struct dl_stages *placed) {
     for (int s = 0; s < placed->count; s++) {
         const struct dl_stage *own = &placed->stages[s];
         struct dl_stage_cost c;
-        if (!cost_of(p, own->from, own->to, own->kind, own->nodes, placed->count - 1 - s, &c))
-            continue;
+        if (!cost_of(p, own, placed->count - 1 - s, &c)) continue;
         if (c.steady_s > most) most = c.steady_s, at = s;
     }
     return at;
@@ -358,8 +358,8 @@ static void describe_stage(const struct planner *p, const struct dl_stages *plac
     alone.iteration_s = out->prediction.iteration_s;
     stage_memory(p, placed, s, &m);
     out->stages[s] = (struct dl_staged_stage){
-        .first = p->workload->layers[p->first[own->from]].name,
-        .last = p->workload->layers[p->first[own->to] - 1].name,
+        .first = p->workload->layers[p->cut.first[own->from]].name,
+        .last = p->workload->layers[p->cut.first[own->to] - 1].name,
         .kind = own->kind,
         .nodes = own->nodes,
         .devices = own->nodes * devices_of(p, own->kind),
@@ -422,7 +422,7 @@ static enum dl_code search_micro_batch(struct planner *p, enum dl_placement_obje
                                        struct dl_staged *list, int *count, struct dl_err *err) {
     const struct dl_heterogeneous_job *all = p->all;
     struct dl_stages_request request = {
-        .pieces = p->pieces, .kinds = all->group_count, .cost = cost_of, .data = p};
+        .pieces = p->cut.count, .kinds = all->group_count, .cost = cost_of, .data = p};
     struct dl_stages *placed;
     struct dl_staged one;
     int placed_count;
@@ -464,16 +464,15 @@ static enum dl_code prepare(struct planner *p, struct dl_err *err) {
     p->cuts = dl_arena_alloc(p->arena, (size_t)p->workload->layer_count + 1, sizeof *p->cuts);
     p->layers = dl_arena_alloc(p->arena, (size_t)p->workload->layer_count, sizeof *p->layers);
     dl_pipeline_cuts(p->workload, p->cuts);
-    return dl_stage_pieces(all, p->workload, p->cuts, p->arena, p->first, &p->pieces, err);
+    return dl_stage_pieces(all, p->workload, p->cuts, p->arena, &p->cut, err);
 }
 
-enum dl_code dl_staged_search(const struct dl_heterogeneous_job *all,
-                              const struct dl_workload *workload,
-                              const struct dl_framework *framework, const struct dl_plan *plan,
+enum dl_code dl_staged_search(const struct dl_heterogeneous_question *question,
                               enum dl_placement_objective objective, struct dl_arena *arena,
                               struct dl_staged **out, int *count, struct dl_err *err) {
-    struct planner p = {
-        .all = all, .workload = workload, .framework = framework, .plan = plan, .arena = arena};
+    const struct dl_heterogeneous_job *all = question->job;
+    const struct dl_plan *plan = question->plan;
+    struct planner p = {all, question->workload, question->framework, plan, .arena = arena};
     struct dl_err refusal = {.code = DL_OK};
     int64_t uses = 1;
     DL_TRY(prepare(&p, err));

@@ -36,9 +36,7 @@ struct dl_staged {
  * the whole pipeline, 0: the best of those with 1, 2, 4, ... micro-batches. Errors: DL_ERR_NO when
  * nothing fits; DL_ERR_USAGE: asynchronous frameworks, too many nodes, an objective without power
  * or prices. */
-enum dl_code dl_staged_search(const struct dl_heterogeneous_job *all,
-                              const struct dl_workload *workload,
-                              const struct dl_framework *framework, const struct dl_plan *plan,
+enum dl_code dl_staged_search(const struct dl_heterogeneous_question *question,
                               enum dl_placement_objective objective, struct dl_arena *arena,
                               struct dl_staged **out, int *count, struct dl_err *err);
 

@@ -52,14 +52,15 @@ static void extend(struct table *t, int to, int behind, int64_t use) {
         const int64_t free_nodes = r->nodes[k] - use / t->stride[k] % (r->nodes[k] + 1);
         for (int64_t n = 1; n <= free_nodes; n++) {
             for (int from = to - 1; from >= 0; from--) {
+                const struct dl_stage stage = {from, to, k, n};
                 struct dl_stage_cost cost;
-                if (!r->cost(r->data, from, to, k, n, behind, &cost)) continue;
+                if (!r->cost(r->data, &stage, behind, &cost)) continue;
                 struct label **head = head_of(t, from, behind + 1, use + n * t->stride[k]);
                 for (const struct label *l = first; l != NULL && !t->failed; l = l->next) {
                     const struct label one = {.sum_s = l->sum_s + cost.through_s,
                                               .most_s = fmax(l->most_s, cost.steady_s),
                                               .behind = to == r->pieces ? NULL : l,
-                                              .stage = {from, to, k, n}};
+                                              .stage = stage};
                     insert(t, head, &one);
                 }
             }

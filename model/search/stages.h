@@ -24,22 +24,22 @@ struct dl_stage_cost {
     double steady_s;  /* w: of all further micro-batches, and of the update */
 };
 
+struct dl_stage {
+    int from, to; /* pieces [from, to) */
+    int kind;
+    int64_t nodes; /* of this kind, 1 or more */
+};
+
 struct dl_stages_request {
     int pieces; /* of the network, in order; a stage holds one or more */
     int kinds;
     int64_t nodes[DL_MIXED_GROUPS]; /* of each kind */
-    /* Of pieces [from, to) as one stage on n nodes of a kind, 1 <= n <= nodes[kind], with `behind`
-     * stages after it; false: it cannot run there. */
-    bool (*cost)(const void *data, int from, int to, int kind, int64_t n, int behind,
+    /* of a stage with `behind` stages after it; false: it cannot run there */
+    bool (*cost)(const void *data, const struct dl_stage *stage, int behind,
                  struct dl_stage_cost *out);
     const void *data;
 };
 
-struct dl_stage {
-    int from, to; /* pieces */
-    int kind;
-    int64_t nodes;
-};
 struct dl_stages {
     double time_s;
     int64_t used[DL_MIXED_GROUPS]; /* nodes of each kind */

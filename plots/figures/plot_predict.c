@@ -95,9 +95,9 @@ enum dl_code dl_plot_predict(struct dl_context *context, const struct dl_options
             struct dl_plot_prediction *row = &out->rows[out->count];
             struct dl_err inner = {0};
             row->framework = inputs->frameworks[f];
-            const enum dl_code code =
-                dl_inputs_predict(inputs, row->framework, inputs->nodes[n], false, context->arena,
-                                  &row->plan, &row->prediction, &inner);
+            const enum dl_code code = dl_inputs_predict(
+                &(struct dl_inputs_case){inputs, row->framework, inputs->nodes[n], false},
+                context->arena, &row->plan, &row->prediction, &inner);
             if (code == DL_OK) {
                 out->count++;
                 continue;
@@ -140,8 +140,9 @@ enum dl_code dl_plot_predict_one(struct dl_context *context, const struct dl_opt
         return dl_fail(err, DL_ERR_USAGE, "--nodes: plot %s shows one number of nodes", kind);
     out->inputs = p.inputs;
     out->framework = framework;
-    DL_TRY(dl_inputs_predict(&p.inputs, framework, p.inputs.nodes[0], true, context->arena,
-                             &out->plan, &out->prediction, err));
+    DL_TRY(
+        dl_inputs_predict(&(struct dl_inputs_case){&p.inputs, framework, p.inputs.nodes[0], true},
+                          context->arena, &out->plan, &out->prediction, err));
     out->details = dl_plot_details(context->arena, &p.inputs, &out->plan, framework->name);
     return DL_OK;
 }

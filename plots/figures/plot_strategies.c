@@ -37,8 +37,8 @@ static enum dl_code predict_all(struct dl_context *context, const struct dl_inpu
     for (size_t n = 0; n < inputs->node_count; n++) {
         struct dl_err inner = {0};
         const enum dl_code code =
-            dl_inputs_predict(&own, framework, inputs->nodes[n], false, context->arena,
-                              &curve->plans[n], &curve->predictions[n], &inner);
+            dl_inputs_predict(&(struct dl_inputs_case){&own, framework, inputs->nodes[n], false},
+                              context->arena, &curve->plans[n], &curve->predictions[n], &inner);
         curve->good[n] = code == DL_OK;
         if (code == DL_OK)
             curve->last = (int)n, curve->count++;

@@ -337,8 +337,9 @@ static enum dl_code method(struct dl_report *r, const struct answer *a,
     struct dl_plan plan;
     struct dl_prediction terms;
     struct dl_arena *arena = r->context->arena;
-    DL_TRY(dl_inputs_predict(&in, a->best->framework, a->best->plan.nodes, true, arena, &plan,
-                             &terms, err));
+    DL_TRY(dl_inputs_predict(
+        &(struct dl_inputs_case){&in, a->best->framework, a->best->plan.nodes, true}, arena, &plan,
+        &terms, err));
     in.frameworks[0] = a->best->framework;
     in.framework_count = 1;
     const int count = dl_inputs_files(r->context, &in, files);

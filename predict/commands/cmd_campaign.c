@@ -179,8 +179,9 @@ static enum dl_code time_trial(const struct dl_campaign_job *job, int64_t device
         inputs.plan.batch_per_device_samples = job->space.batch_samples[batch];
         inputs.plan.global_batch_samples = 0;
     }
-    DL_TRY(dl_inputs_predict(&inputs, job->framework, (devices + each - 1) / each, false,
-                             job->context->arena, &plan, &p, err));
+    DL_TRY(dl_inputs_predict(
+        &(struct dl_inputs_case){&inputs, job->framework, (devices + each - 1) / each, false},
+        job->context->arena, &plan, &p, err));
     if (!p.fits) return dl_fail(err, DL_ERR_NO, "does not fit in memory");
     double iterations = job->asked.until_step;
     if (iterations <= 0)

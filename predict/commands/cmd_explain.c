@@ -266,8 +266,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
     if (inputs.framework_all && usual != NULL) framework = usual;
     struct dl_cost_memo memo = {.arena = context->arena};
     inputs.memo = context->memo != NULL ? context->memo : &memo;
-    DL_TRY(dl_inputs_predict(&inputs, framework, inputs.nodes[0], true, context->arena, &plan,
-                             &prediction, err));
+    DL_TRY(dl_inputs_predict(&(struct dl_inputs_case){&inputs, framework, inputs.nodes[0], true},
+                             context->arena, &plan, &prediction, err));
     dl_inputs_note_files(context, &inputs);
     const struct dl_prediction_row row = {inputs.system, inputs.workload, framework,    &plan,
                                           &prediction,   &inputs.length,  &inputs.rates};

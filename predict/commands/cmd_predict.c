@@ -91,9 +91,9 @@ static enum dl_code predict_all(struct dl_context *context, const struct dl_inpu
             struct dl_predicted_row *row = &out->rows[out->count];
             struct dl_err inner = {0};
             row->framework = framework;
-            const enum dl_code code =
-                dl_inputs_predict(&own, framework, inputs->nodes[n], terms, context->arena,
-                                  &row->plan, &row->prediction, &inner);
+            const enum dl_code code = dl_inputs_predict(
+                &(struct dl_inputs_case){&own, framework, inputs->nodes[n], terms}, context->arena,
+                &row->plan, &row->prediction, &inner);
             if (code == DL_OK) {
                 out->count++;
             } else if ((code == DL_ERR_USAGE || code == DL_ERR_NO) && most > 1) {

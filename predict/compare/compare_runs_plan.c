@@ -122,7 +122,7 @@ enum dl_code dl_run_plan_read(const struct dl_run_rows *runs, int row, struct dl
         const struct dl_run_plan_column *column = &runs->plan_columns[i];
         DL_TRY(store_cell(runs, row, column->index, column, &inputs, err));
     }
-    inputs.plan.recompute_open = !inputs.given.plan.recompute;
+    dl_inputs_open_recompute(&inputs);
     if (inputs.words.dataset != NULL)
         DL_TRY(dl_dataset_apply(runs->data, inputs.words.dataset, runs->arena, &inputs.plan, err));
     *plan = inputs.plan;

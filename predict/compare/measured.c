@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "import/log.h"
+#include "model/core/text.h"
+#include "model/engine/agreement.h"
 #include "model/engine/correct.h"
 #include "model/framework/capabilities.h"
 #include "model/plan/plan_defaults.h"
-#include "predict/compare/compare_runs.h"
+#include "predict/compare/run_belief.h"
 
 /* As the inputs name a workload: with its parameters, where it has them. */
 static const char *workload_name(const struct dl_run_rows *r, int row) {
@@ -33,11 +35,20 @@ static void name_system(struct dl_csv *csv, const struct dl_inputs *inputs,
     if (column >= 0) csv->rows = rows;
 }
 
-/* Rows that correct, and those of the same system and framework that cannot. */
+/* What becomes of the rows of the system and the frameworks. */
 struct use {
     size_t used, refused;
-    int line;        /* of the first that is refused */
-    const char *why; /* its reason */
+    struct dl_text reasons; /* of those refused */
+    double widened_ratio;
+    const char *left_out; /* those that the others contradict, and why, likely; NULL: none */
+};
+
+enum { NAMED = 5 }; /* refused rows whose reasons are given */
+
+/* A run with its prediction. */
+struct candidate {
+    int row;
+    struct dl_prediction prediction; /* its numbers */
 };
 
 static bool is_of(const struct dl_run_rows *r, int row, const char *system, const char *framework) {
@@ -45,28 +56,49 @@ static bool is_of(const struct dl_run_rows *r, int row, const char *system, cons
            strcmp(dl_run_cell(r, row, DL_RUN_FRAMEWORK), framework) == 0;
 }
 
-/* NULL, or why the run cannot be predicted. */
+/* NULL, or why the run cannot be predicted or believed. */
 static const char *measure(const struct dl_run_rows *r, int row, struct dl_arena *arena,
-                           struct dl_measured_run *out) {
+                           struct candidate *candidate, struct dl_measured_run *out) {
     const struct dl_run_row *run = &r->rows[row];
-    struct dl_prediction p;
+    struct dl_prediction *p = &candidate->prediction;
     struct dl_err refused;
+    candidate->row = row;
     if (run->why != NULL) return run->why;
     if (dl_predict(&(struct dl_predict_request){.system = run->system,
                                                 .workload = run->workload,
                                                 .framework = run->framework,
                                                 .plan = &run->plan,
                                                 .arena = arena},
-                   &p, &refused) != DL_OK)
+                   p, &refused) != DL_OK)
         return dl_arena_strdup(arena, refused.message);
-    const double ratio = run->throughput ? p.throughput_samples_per_s / run->measured
-                                         : run->measured / p.iteration_s;
+    const double ratio = run->throughput ? p->throughput_samples_per_s / run->measured
+                                         : run->measured / p->iteration_s;
     *out = (struct dl_measured_run){
         .log_ratio = log(ratio),
-        .what = dl_interval_case_of(run->system, run->workload, run->framework, &run->plan, &p),
+        .what = dl_interval_case_of(run->system, run->workload, run->framework, &run->plan, p),
         .workload = workload_name(r, row),
     };
-    return NULL;
+    return dl_run_beyond_belief(run, p, ratio, arena);
+}
+
+/* Names the runs that were left out, each with how far it is off and why, likely. */
+static void name_left_out(const struct dl_run_rows *r, const struct candidate *candidates,
+                          const struct dl_measured_run *runs, size_t count,
+                          const struct dl_agreement *agreed, struct dl_arena *arena,
+                          struct use *use) {
+    for (size_t i = 0; i < count; i++) {
+        if (!agreed->left_out[i]) continue;
+        const struct candidate *c = &candidates[i];
+        const double ratio = exp(runs[i].log_ratio), rest = exp(agreed->rest_log[i]);
+        use->left_out = dl_arena_printf(
+            arena,
+            "%s%s%s (line %d) left out: %.2f times its prediction, the others %.2f times "
+            "theirs (%.0f standard deviations); %s",
+            use->left_out != NULL ? use->left_out : "", use->left_out != NULL ? "; " : "",
+            dl_run_cell(r, c->row, DL_RUN_ID), r->csv->row_lines[c->row], ratio, rest,
+            fabs(agreed->off_ratio[i]),
+            dl_run_suspicion(&r->rows[c->row], &c->prediction, ratio, rest, arena));
+    }
 }
 
 static enum dl_code attach(const struct dl_run_rows *r, const struct dl_framework **framework,
@@ -74,21 +106,27 @@ static enum dl_code attach(const struct dl_run_rows *r, const struct dl_framewor
                            struct dl_err *err) {
     const size_t room = (size_t)r->csv->row_count + 1;
     struct dl_measured_run *runs = dl_arena_alloc(arena, room, sizeof *runs);
+    struct candidate *candidates = dl_arena_alloc(arena, room, sizeof *candidates);
     struct dl_framework *own = dl_arena_alloc(arena, 1, sizeof *own);
+    struct dl_agreement agreed;
     size_t count = 0;
     for (int i = 0; i < r->csv->row_count; i++) {
         if (!is_of(r, i, system, (*framework)->name)) continue;
-        const char *why = measure(r, i, arena, &runs[count]);
+        const char *why = measure(r, i, arena, &candidates[count], &runs[count]);
         if (why == NULL)
             count++;
-        else if (use->refused++ == 0)
-            use->line = r->csv->row_lines[i], use->why = why;
+        else if (use->refused++ < NAMED)
+            dl_text_printf(&use->reasons, "; line %d (%s): %s", r->csv->row_lines[i],
+                           dl_run_cell(r, i, DL_RUN_ID), why);
     }
-    use->used += count;
     if (count == 0) return DL_OK;
+    DL_TRY(dl_runs_agree((*framework)->errors.intervals, runs, count, arena, &agreed, err));
+    name_left_out(r, candidates, runs, count, &agreed, arena, use);
+    use->used += agreed.used;
+    use->widened_ratio = fmax(use->widened_ratio, agreed.widened_ratio);
     *own = **framework;
-    DL_TRY(dl_posterior_make((*framework)->errors.intervals, runs, count, arena,
-                             &own->errors.measured, err));
+    own->errors.measured = agreed.posterior;
+    own->errors.intervals = agreed.intervals;
     *framework = own;
     return DL_OK;
 }
@@ -133,11 +171,46 @@ static enum dl_code read_table(struct dl_context *context, const struct dl_data 
     return dl_log_csv(context, data, path, fills, count, csv, err);
 }
 
+/* Warns with every prediction that the runs correct. */
+static void add_remark(const char *remark, struct dl_arena *arena, struct dl_inputs *inputs) {
+    for (int i = 0; remark != NULL && i < inputs->framework_count; i++) {
+        const char *before = inputs->frameworks[i]->errors.measured_remark;
+        struct dl_framework *own = dl_arena_alloc(arena, 1, sizeof *own);
+        *own = *inputs->frameworks[i];
+        own->errors.measured_remark =
+            before == NULL ? remark : dl_arena_printf(arena, "%s; %s", before, remark);
+        inputs->frameworks[i] = own;
+    }
+}
+
+/* Runs that were not used, and why; how far the others disagree. NULL: nothing to say. */
+static const char *remark_of(const struct use *use, const char *reasons, struct dl_arena *arena) {
+    struct dl_text text = {.arena = arena};
+    const char *between = "measured runs: ";
+    if (use->refused > 0) {
+        dl_text_printf(&text, "%s%zu of this system and framework cannot be used%s", between,
+                       use->refused, reasons);
+        between = "; ";
+    }
+    if (use->left_out != NULL) {
+        dl_text_printf(&text, "%s%s", between, use->left_out);
+        between = "; ";
+    }
+    if (use->widened_ratio > 1.2) {
+        dl_text_printf(&text,
+                       "%sthey disagree with each other or with what is known of the machine: "
+                       "their spread is %.1f times the usual, which widens the interval",
+                       between, use->widened_ratio);
+        between = "; ";
+    }
+    return between[0] == ';' ? dl_text_string(&text) : NULL;
+}
+
 static enum dl_code load(struct dl_context *context, const struct dl_data *data, const char *path,
                          struct dl_inputs *inputs, struct dl_err *err) {
     struct dl_csv *csv = dl_arena_alloc(context->arena, 1, sizeof *csv);
     struct dl_run_rows r;
-    struct use use = {.used = 0};
+    struct use use = {.reasons = {.arena = context->arena}};
     if (data->intervals == NULL)
         return dl_fail(err, DL_ERR_USAGE, "--measured: no intervals.json in the data directories");
     DL_TRY(read_table(context, data, path, inputs, csv, err));
@@ -145,31 +218,16 @@ static enum dl_code load(struct dl_context *context, const struct dl_data *data,
     DL_TRY(dl_run_rows_read(data, csv, context->arena, &r, err));
     for (int i = 0; i < inputs->framework_count; i++)
         DL_TRY(attach(&r, &inputs->frameworks[i], inputs->words.system, context->arena, &use, err));
-    const char *first =
-        use.why == NULL ? "" : dl_arena_printf(context->arena, "; line %d: %s", use.line, use.why);
+    const char *reasons = dl_text_string(&use.reasons);
     if (use.used == 0)
-        return dl_fail(err, DL_ERR_USAGE,
-                       "--measured: %s has no run that can be predicted on system %s with %s%s",
-                       path, inputs->words.system,
-                       inputs->framework_count == 1 ? inputs->frameworks[0]->name
-                                                    : "one of these frameworks",
-                       first);
+        return dl_fail(
+            err, DL_ERR_USAGE, "--measured: %s has no run that can be used on system %s with %s%s",
+            path, inputs->words.system,
+            inputs->framework_count == 1 ? inputs->frameworks[0]->name : "one of these frameworks",
+            reasons);
     context->note(context, "corrected by %zu of the %d runs in %s", use.used, csv->row_count, path);
-    if (use.refused > 0)
-        context->note(context,
-                      "warning: %zu of the runs of this system and framework cannot be "
-                      "predicted%s; 'dlmodel compare %s --rows' shows all",
-                      use.refused, first, path);
+    add_remark(remark_of(&use, reasons, context->arena), context->arena, inputs);
     return DL_OK;
-}
-
-static void add_remark(const char *remark, struct dl_arena *arena, struct dl_inputs *inputs) {
-    for (int i = 0; i < inputs->framework_count; i++) {
-        struct dl_framework *own = dl_arena_alloc(arena, 1, sizeof *own);
-        *own = *inputs->frameworks[i];
-        own->errors.measured_remark = remark;
-        inputs->frameworks[i] = own;
-    }
 }
 
 enum dl_code dl_measured_load(struct dl_context *context, const struct dl_data *data,

@@ -164,6 +164,30 @@ static enum dl_code add_stages(const struct dl_workload *w, const struct dl_plan
     return DL_OK;
 }
 
+/* Its block method counts the layers of a virtual stage. */
+static enum dl_code add_recompute(const struct dl_plan *plan, struct dl_text *out,
+                                  struct dl_err *err) {
+    static const char *const modules[] = {"core_attn", "mlp", "layernorm", "moe"};
+    const struct dl_plan_recomputed *some = &plan->recomputed;
+    const double layers =
+        (double)some->layers / dl_schedule_parts(plan->schedule, (double)plan->virtual_stages);
+    if (plan->recompute == DL_RECOMPUTE_NONE) return DL_OK;
+    word(out, "recompute-granularity", plan->recompute == DL_RECOMPUTE_FULL ? "full" : "selective");
+    if (plan->recompute == DL_RECOMPUTE_SELECTIVE) {
+        if (some->modules != 0) dl_text_add(out, " \\\n    --recompute-modules");
+        for (unsigned i = 0; i < sizeof modules / sizeof *modules; i++)
+            if ((some->modules >> i & 1) != 0) dl_text_printf(out, " %s", modules[i]);
+        return DL_OK;
+    }
+    if (some->every > 1 || layers != floor(layers))
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--export megatron: it recomputes whole layers of each virtual stage, not "
+                       "one of several: give --recompute-layers, a multiple of --virtual-stages");
+    word(out, "recompute-method", layers > 0 ? "block" : "uniform");
+    number(out, "recompute-num-layers", layers > 0 ? layers : 1);
+    return DL_OK;
+}
+
 static enum dl_code add_plan(const struct dl_prediction_row *row, struct dl_text *out,
                              struct dl_err *err) {
     const struct dl_plan *plan = row->plan;
@@ -195,14 +219,7 @@ static enum dl_code add_plan(const struct dl_prediction_row *row, struct dl_text
          "tp-comm-overlap");
     number(out, "micro-batch-size", dl_export_micro_batch(plan));
     number(out, "global-batch-size", plan->global_batch_samples);
-    if (plan->recompute != DL_RECOMPUTE_NONE)
-        word(out, "recompute-granularity",
-             plan->recompute == DL_RECOMPUTE_FULL ? "full" : "selective");
-    if (plan->recompute == DL_RECOMPUTE_FULL) {
-        word(out, "recompute-method", "uniform");
-        number(out, "recompute-num-layers", 1);
-    }
-    return DL_OK;
+    return add_recompute(plan, out, err);
 }
 
 static enum dl_code add_arithmetic(const struct dl_plan *plan, struct dl_text *out,

@@ -78,6 +78,24 @@ static void add_virtual_stages(const struct dl_workload *w, const struct dl_plan
                        ceil(w->transformer_layers / ((double)plan->pp * v)));
 }
 
+/* Its selective mode repeats operations, or one of several layers. */
+static enum dl_code add_recompute(const struct dl_plan *plan, struct dl_text *out,
+                                  struct dl_err *err) {
+    const struct dl_plan_recomputed *some = &plan->recomputed;
+    const bool every = plan->recompute == DL_RECOMPUTE_FULL && some->every > 1;
+    if (some->layers > 0 || some->modules != 0)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--export torchtitan: it recomputes operations, all layers or one of "
+                       "several: give --recompute or --recompute-every");
+    dl_text_printf(out, "\n[activation_checkpoint]\nmode = \"%s\"\n",
+                   every ? "selective" : dl_recompute_names[plan->recompute]);
+    if (every)
+        dl_text_printf(out, "selective_ac_option = \"%lld\"\n", (long long)some->every);
+    else if (plan->recompute == DL_RECOMPUTE_SELECTIVE)
+        dl_text_add(out, "selective_ac_option = \"op\"\n");
+    return DL_OK;
+}
+
 enum dl_code dl_export_torchtitan(const struct dl_export_request *request, struct dl_text *out,
                                   struct dl_err *err) {
     const struct dl_prediction_row *row = request->row;
@@ -99,10 +117,7 @@ enum dl_code dl_export_torchtitan(const struct dl_export_request *request, struc
     if (dl_known(steps)) dl_text_printf(out, "steps = %.0f\n", steps);
     add_parallelism(plan, out);
     add_virtual_stages(row->workload, plan, out);
-    dl_text_printf(out, "\n[activation_checkpoint]\nmode = \"%s\"\n",
-                   dl_recompute_names[plan->recompute]);
-    if (plan->recompute == DL_RECOMPUTE_SELECTIVE)
-        dl_text_add(out, "selective_ac_option = \"op\"\n");
+    DL_TRY(add_recompute(plan, out, err));
     dl_text_printf(out, "\n[compile]\nenable = %s\n",
                    plan->compiler == DL_COMPILER_INDUCTOR ? "true" : "false");
     return DL_OK;

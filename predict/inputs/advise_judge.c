@@ -61,8 +61,9 @@ static enum dl_code predict(struct dl_context *context, const struct dl_options 
     DL_TRY(dl_inputs_load(context, options, inputs, err));
     if (workload_text != NULL)
         DL_TRY(build_workload(context, workload_text, &inputs->workload, err));
-    return dl_inputs_predict(inputs, inputs->frameworks[0], inputs->nodes[0], false, context->arena,
-                             plan, p, err);
+    return dl_inputs_predict(
+        &(struct dl_inputs_case){inputs, inputs->frameworks[0], inputs->nodes[0], false},
+        context->arena, plan, p, err);
 }
 
 static void silent(const struct dl_context *context, const char *format, ...) {

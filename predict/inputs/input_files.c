@@ -231,7 +231,7 @@ const char *dl_inputs_plan_command(struct dl_context *context, const struct dl_o
         dl_text_printf(&line, " --micro-batch %.17g", plan->micro_batch_samples);
     if (plan->experts.imbalance_ratio > 0)
         dl_text_printf(&line, " --expert-imbalance %.17g", plan->experts.imbalance_ratio);
-    dl_text_printf(&line, " --recompute %s", dl_recompute_names[plan->recompute]);
+    dl_text_printf(&line, " --recompute %s", dl_plan_recompute_text(plan, line.arena));
     if (plan->sequence_parallel && plan->tp > 1) dl_text_add(&line, " --sequence-parallel");
     if (plan->shard > 0 && plan->strategy->shard == 0)
         dl_text_printf(&line, " --zero %" PRId64, plan->shard);

@@ -372,18 +372,18 @@ void dl_inputs_question(const struct dl_inputs *inputs, const struct dl_framewor
     out->plan.layer_times = dl_layer_inputs_for(inputs, framework);
 }
 
-enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_framework *framework,
-                               int64_t nodes, bool terms, struct dl_arena *arena,
+enum dl_code dl_inputs_predict(const struct dl_inputs_case *one, struct dl_arena *arena,
                                struct dl_plan *plan_out, struct dl_prediction *out,
                                struct dl_err *err) {
+    const struct dl_inputs *inputs = one->inputs;
     struct dl_plan_question question;
-    dl_inputs_question(inputs, framework, nodes, &question);
+    dl_inputs_question(inputs, one->framework, one->nodes, &question);
     if (inputs->heterogeneous == NULL)
-        return dl_plan_predict(&question, terms, arena, plan_out, out, err);
-    const struct dl_predict_options options = {.terms = terms, .memo = inputs->memo};
+        return dl_plan_predict(&question, one->terms, arena, plan_out, out, err);
     if (inputs->max_batch || inputs->max_micro_batch)
         return dl_fail(err, DL_ERR_USAGE, "max: not with --heterogeneous; give a number");
-    DL_TRY(dl_plan_keep_states_whole(framework, &question.given, &question.plan, err));
-    return dl_heterogeneous_predict(inputs->heterogeneous, question.workload, framework,
-                                    &question.plan, &options, arena, plan_out, out, err);
+    DL_TRY(dl_plan_keep_states_whole(one->framework, &question.given, &question.plan, err));
+    const struct dl_heterogeneous_question mixed = {inputs->heterogeneous, question.workload,
+                                                    one->framework, &question.plan};
+    return dl_heterogeneous_predict(&mixed, one->terms, arena, plan_out, out, err);
 }

@@ -31,8 +31,13 @@ void dl_inputs_question(const struct dl_inputs *inputs, const struct dl_framewor
                         int64_t nodes, struct dl_plan_question *out);
 
 /* One prediction of the loaded inputs: dl_plan_predict of their question. */
-enum dl_code dl_inputs_predict(const struct dl_inputs *inputs, const struct dl_framework *framework,
-                               int64_t nodes, bool terms, struct dl_arena *arena,
+struct dl_inputs_case {
+    const struct dl_inputs *inputs;
+    const struct dl_framework *framework;
+    int64_t nodes;
+    bool terms;
+};
+enum dl_code dl_inputs_predict(const struct dl_inputs_case *one, struct dl_arena *arena,
                                struct dl_plan *plan_out, struct dl_prediction *out,
                                struct dl_err *err);
 

@@ -122,11 +122,17 @@ const struct dl_option dl_input_options[] = {
     {"backup-workers", 0, "N", "Plan",
      "tensorflow-ps: workers (one per node) that a synchronous step does not wait for; default 0",
      DL_INTEGER(PLAN(backup_workers), .min = 0, .max = MAX_RANKS)},
-    {"recompute", 0, "none|selective|full", "Plan",
-     "activations recomputed in backward: none, those of attention scores, or all of each "
-     "transformer layer; default: as the framework does",
+    {"recompute", 0, "none|selective|full|MODULE,...", "Plan",
+     "activations recomputed in backward: none, those of attention scores, all of each transformer "
+     "layer, or those of the modules attention, mlp, norm, moe; default: as the framework does",
      DL_CHOICE(PLAN(recompute), .choices = dl_recompute_names,
+               DL_OR_MEMBERS(dl_module_names, PLAN(recomputed.modules), DL_RECOMPUTE_SELECTIVE),
                DL_GIVEN(INPUT(given.plan.recompute)))},
+    {"recompute-layers", 0, "N", "Plan",
+     "full recomputation of N layers of each pipeline stage; default: all",
+     DL_INTEGER(PLAN(recomputed.layers), .min = 1, .max = MAX_RANKS)},
+    {"recompute-every", 0, "N", "Plan", "full recomputation of one layer of N; default: all",
+     DL_INTEGER(PLAN(recomputed.every), .min = 1, .max = MAX_RANKS)},
     {"attention", 0, "composed|fused-softmax|flash", "Plan",
      "kernels of attention: scale, mask and softmax apart, in one kernel, or all of it in one; "
      "default: those of the framework's version",
@@ -220,6 +226,14 @@ const struct dl_option dl_input_options[] = {
     {.name = NULL},
 };
 
+void dl_inputs_open_recompute(struct dl_inputs *in) {
+    const struct dl_plan_recomputed *some = &in->plan.recomputed;
+    in->plan.recompute_open = !in->given.plan.recompute;
+    if (!in->plan.recompute_open || (some->layers == 0 && some->every == 0)) return;
+    in->plan.recompute = DL_RECOMPUTE_FULL;
+    in->plan.recompute_open = false;
+}
+
 static enum dl_code unknown_strategy(const char *given, struct dl_err *err) {
     const char *names[64], *near;
     int count = 0;
@@ -287,6 +301,6 @@ enum dl_code dl_inputs_read(struct dl_context *context, const struct dl_options 
                        "max: of --batch-per-device or of --micro-batch, not of both");
     if (out->length.tokens > 0 && out->length.epoch_count > 0)
         return dl_fail(err, DL_ERR_USAGE, "give --tokens or --epochs, not both");
-    out->plan.recompute_open = !out->given.plan.recompute;
+    dl_inputs_open_recompute(out);
     return apply_dataset(context, out, err);
 }

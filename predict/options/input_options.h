@@ -51,6 +51,10 @@ struct dl_inputs {
     struct dl_input_given given;
 };
 
+/* Whether the framework decides on recomputation, once the options are stored: a number of layers
+ * means full recomputation. */
+void dl_inputs_open_recompute(struct dl_inputs *in);
+
 /* The options alone: defaults, plan and checks that need no file but that of datasets. */
 enum dl_code dl_inputs_read(struct dl_context *context, const struct dl_options *options,
                             struct dl_inputs *out, struct dl_err *err);

@@ -78,8 +78,9 @@ static bool predict_fp32(const struct dl_inputs *inputs, const struct dl_predict
     same.max_batch = false;
     same.plan.batch_per_device_samples = row->plan->batch_per_device_samples;
     same.plan.precision = DL_FP32;
-    return dl_inputs_predict(&same, row->framework, row->plan->nodes, true, arena, &plan, out,
-                             &err) == DL_OK;
+    return dl_inputs_predict(
+               &(struct dl_inputs_case){&same, row->framework, row->plan->nodes, true}, arena,
+               &plan, out, &err) == DL_OK;
 }
 
 void dl_explain_limits(const struct dl_inputs *inputs, const struct dl_prediction_row *row,

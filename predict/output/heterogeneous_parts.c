@@ -121,21 +121,22 @@ static void stage_table(struct dl_table *table, const struct dl_heterogeneous_jo
     }
 }
 
-enum dl_code dl_heterogeneous_stages(struct dl_context *context, const struct dl_options *options,
+enum dl_code dl_heterogeneous_stages(struct dl_context *context,
                                      const struct dl_heterogeneous_request *r, struct dl_err *err) {
     const struct dl_heterogeneous_job *all = r->inputs->heterogeneous;
     struct dl_arena *arena = context->arena;
     struct dl_staged *list;
     struct dl_table table, best;
     int count;
-    DL_TRY(dl_staged_search(all, r->inputs->workload, r->framework, &r->inputs->plan, r->objective,
-                            arena, &list, &count, err));
+    const struct dl_heterogeneous_question question = {all, r->inputs->workload, r->framework,
+                                                       &r->inputs->plan};
+    DL_TRY(dl_staged_search(&question, r->objective, arena, &list, &count, err));
     dl_list_table(&table, arena, DL_LIST(staged_columns), 0);
     dl_list_table(&best, arena, DL_LIST(stage_columns), 0);
     for (int i = 0; i < count && i < r->top; i++) fill_staged(&table, all, &list[i]);
     stage_table(&best, all, &list[0]);
     return dl_heterogeneous_put(
-        context, options, "dlmodel-stages", &table,
+        context, r, "dlmodel-stages", &table,
         dl_arena_printf(arena,
                         "Best by %s of %d choices of nodes with %s (F-HETEROGENEOUS-STAGES): %s, "
                         "%.0f micro-batch%s of %g samples.\n\n%s",
@@ -143,7 +144,7 @@ enum dl_code dl_heterogeneous_stages(struct dl_context *context, const struct dl
                         staged_nodes(arena, all, &list[0]), list[0].micro_batches,
                         list[0].micro_batches == 1 ? "" : "es", list[0].micro_batch_samples,
                         dl_table_text(&best)),
-        r->format, err);
+        err);
 }
 
 /* ---- parts ---- */
@@ -160,7 +161,7 @@ static void fill_roles(struct dl_table *table, const struct dl_heterogeneous_job
     dl_list_add(table, role_columns, &facts);
 }
 
-enum dl_code dl_heterogeneous_parts(struct dl_context *context, const struct dl_options *options,
+enum dl_code dl_heterogeneous_parts(struct dl_context *context,
                                     const struct dl_heterogeneous_request *r, struct dl_err *err) {
     const struct dl_heterogeneous_job *all = r->inputs->heterogeneous;
     const struct dl_plan *plan = &r->inputs->plan;
@@ -173,19 +174,20 @@ enum dl_code dl_heterogeneous_parts(struct dl_context *context, const struct dl_
                        "--place parts: %s has no parameter servers and synthetic input is not "
                        "decoded; give --input real, or --framework tensorflow-ps",
                        r->framework->name);
-    DL_TRY(dl_parts_search(all, r->inputs->workload, r->framework, plan, r->objective,
-                           context->arena, &list, &count, err));
+    const struct dl_heterogeneous_question question = {all, r->inputs->workload, r->framework,
+                                                       plan};
+    DL_TRY(dl_parts_search(&question, r->objective, context->arena, &list, &count, err));
     if (!list[0].fits) return dl_fail(err, DL_ERR_NO, "no choice of nodes fits in memory");
     dl_list_table(&table, context->arena, DL_LIST(role_columns), 0);
     for (int i = 0; i < count && i < r->top; i++)
         fill_roles(&table, all, r->framework, &list[i], decodes);
     const union dl_cell *best = table.cells;
     return dl_heterogeneous_put(
-        context, options, "dlmodel-parts", &table,
+        context, r, "dlmodel-parts", &table,
         dl_arena_printf(context->arena,
                         "Best by %s of %d choices with %s (F-HETEROGENEOUS-PARTS): workers on %s, "
                         "servers: %s, decoding: %s.",
                         dl_placement_objectives[r->objective], count, r->framework->name,
                         best[0].string, best[1].string, best[2].string),
-        r->format, err);
+        err);
 }

@@ -80,9 +80,12 @@ static const char *command_of(struct dl_context *context, const struct dl_option
                            balanced && !split ? " --split balanced" : "");
 }
 
-enum dl_code dl_heterogeneous_put(struct dl_context *context, const struct dl_options *options,
+enum dl_code dl_heterogeneous_put(struct dl_context *context,
+                                  const struct dl_heterogeneous_request *request,
                                   const char *format_name, struct dl_table *table,
-                                  const char *sentence, enum dl_format format, struct dl_err *err) {
+                                  const char *sentence, struct dl_err *err) {
+    const struct dl_options *options = request->options;
+    const enum dl_format format = request->format;
     struct dl_json_writer w;
     if (format == DL_FORMAT_CSV) return context->output(options, dl_table_csv(table), err);
     if (format == DL_FORMAT_TEXT)
@@ -96,43 +99,44 @@ enum dl_code dl_heterogeneous_put(struct dl_context *context, const struct dl_op
     return context->output(options, dl_jw_text(&w), err);
 }
 
-static enum dl_code search_nodes(struct dl_context *context, const struct dl_options *options,
-                                 const struct dl_inputs *inputs,
-                                 const struct dl_framework *framework,
-                                 enum dl_placement_objective objective, int64_t top,
-                                 enum dl_format format, struct dl_err *err) {
-    const struct dl_heterogeneous_job *all = inputs->heterogeneous;
+static enum dl_code search_nodes(struct dl_context *context,
+                                 const struct dl_heterogeneous_request *r, struct dl_err *err) {
+    const struct dl_heterogeneous_job *all = r->inputs->heterogeneous;
+    const struct dl_heterogeneous_question question = {all, r->inputs->workload, r->framework,
+                                                       &r->inputs->plan};
     struct dl_subset *list;
     struct dl_table table;
     int count;
-    DL_TRY(dl_subsets(all, inputs->workload, framework, &inputs->plan, objective, context->arena,
-                      &list, &count, err));
+    DL_TRY(dl_subsets(&question, r->objective, context->arena, &list, &count, err));
     dl_list_table(&table, context->arena, DL_LIST(subset_columns), 0);
-    for (int i = 0; i < count && i < top; i++) {
+    for (int i = 0; i < count && i < r->top; i++) {
         const struct dl_subset *s = &list[i];
         const char *nodes = nodes_text(context->arena, all, s);
         const struct subset_facts facts = {
             *s, nodes, s->balanced ? "balanced" : "equal",
-            command_of(context, options, framework, nodes, s->balanced)};
+            command_of(context, r->options, r->framework, nodes, s->balanced)};
         dl_list_add(&table, subset_columns, &facts);
     }
     if (!list[0].fits) return dl_fail(err, DL_ERR_NO, "no choice of nodes fits in memory");
     return dl_heterogeneous_put(
-        context, options, "dlmodel-heterogeneous", &table,
+        context, r, "dlmodel-heterogeneous", &table,
         dl_arena_printf(context->arena,
                         "Best by %s of %d choices with %s (F-HETEROGENEOUS-NODES): %s, %s "
                         "batches.\nEvery term: %s",
-                        dl_placement_objectives[objective], count, framework->name,
+                        dl_placement_objectives[r->objective], count, r->framework->name,
                         nodes_text(context->arena, all, &list[0]),
                         list[0].balanced ? "balanced" : "equal",
-                        command_of(context, options, framework,
+                        command_of(context, r->options, r->framework,
                                    nodes_text(context->arena, all, &list[0]), list[0].balanced)),
-        format, err);
+        err);
 }
 
 /* ---- several jobs ---- */
 
 struct jobs {
+    struct dl_context *context;
+    const struct dl_inputs *inputs;
+    const struct dl_framework *framework;
     const char *names[DL_PLACED_JOBS];
     int count;
     const struct dl_workload *workloads[DL_PLACED_JOBS];
@@ -145,9 +149,10 @@ static const struct dl_job_times *times_of(const void *data, int job, int kind, 
 }
 
 /* One job alone on n nodes of a kind; NAN: it cannot run, or does not fit. */
-static enum dl_code time_job(struct dl_context *context, const struct dl_inputs *inputs,
-                             const struct dl_framework *framework, const struct jobs *jobs, int job,
-                             int kind, int64_t n, struct dl_job_times *out, struct dl_err *err) {
+static enum dl_code time_job(const struct jobs *jobs, int job, int kind, int64_t n,
+                             struct dl_err *err) {
+    const struct dl_inputs *inputs = jobs->inputs;
+    struct dl_job_times *out = &jobs->times[job][kind][n - 1];
     const struct dl_system *system = jobs->all->groups[kind].system;
     const struct dl_workload *workload = jobs->workloads[job];
     struct dl_plan plan = inputs->plan;
@@ -161,13 +166,13 @@ static enum dl_code time_job(struct dl_context *context, const struct dl_inputs 
                 : dl_default_batch(system->device->kind == DL_DEVICE_CPU, workload);
     plan.optimizer = inputs->given.plan.optimizer ? plan.optimizer : dl_default_optimizer(workload);
     *out = (struct dl_job_times){NAN, NAN, NAN};
-    enum dl_code code = dl_plan_complete(system, workload, framework, &plan, &refusal);
+    enum dl_code code = dl_plan_complete(system, workload, jobs->framework, &plan, &refusal);
     if (code == DL_OK)
         code = dl_predict(&(struct dl_predict_request){.system = system,
                                                        .workload = workload,
-                                                       .framework = framework,
+                                                       .framework = jobs->framework,
                                                        .plan = &plan,
-                                                       .arena = context->arena},
+                                                       .arena = jobs->context->arena},
                           &p, &refusal);
     if (code == DL_ERR_SYSTEM) return dl_fail(err, code, "%s", refusal.message);
     if (code != DL_OK || !p.fits) return DL_OK;
@@ -179,10 +184,9 @@ static enum dl_code time_job(struct dl_context *context, const struct dl_inputs 
     return DL_OK;
 }
 
-static enum dl_code load_jobs(struct dl_context *context, const struct dl_inputs *inputs,
-                              const struct dl_framework *framework, const char *list,
-                              struct jobs *jobs, struct dl_err *err) {
-    jobs->all = inputs->heterogeneous;
+static enum dl_code load_jobs(const char *list, struct jobs *jobs, struct dl_err *err) {
+    struct dl_context *context = jobs->context;
+    jobs->all = jobs->inputs->heterogeneous;
     for (const char *s = list;; s++) {
         const size_t length = strcspn(s, ",");
         if (jobs->count == DL_PLACED_JOBS)
@@ -199,28 +203,25 @@ static enum dl_code load_jobs(struct dl_context *context, const struct dl_inputs
                 return dl_fail(err, DL_ERR_USAGE, "--jobs: at most %d nodes of a kind", DL_SUBSETS);
             jobs->times[j][k] =
                 dl_arena_alloc(context->arena, (size_t)most, sizeof *jobs->times[j][k]);
-            for (int64_t n = 1; n <= most; n++)
-                DL_TRY(time_job(context, inputs, framework, jobs, j, k, n,
-                                &jobs->times[j][k][n - 1], err));
+            for (int64_t n = 1; n <= most; n++) DL_TRY(time_job(jobs, j, k, n, err));
         }
         s += length;
         if (*s == 0) return DL_OK;
     }
 }
 
-static enum dl_code place_jobs(struct dl_context *context, const struct dl_options *options,
-                               const struct dl_inputs *inputs, const struct dl_framework *framework,
-                               enum dl_placement_objective objective, const char *list,
-                               enum dl_format format, struct dl_err *err) {
+static enum dl_code place_jobs(struct dl_context *context, const struct dl_heterogeneous_request *r,
+                               struct dl_err *err) {
     struct jobs *jobs = dl_arena_alloc(context->arena, 1, sizeof *jobs);
+    *jobs = (struct jobs){.context = context, .inputs = r->inputs, .framework = r->framework};
     struct dl_placement best;
     struct dl_table table;
-    DL_TRY(load_jobs(context, inputs, framework, list, jobs, err));
+    DL_TRY(load_jobs(r->jobs, jobs, err));
     struct dl_placement_request request = {.jobs = jobs->count,
                                            .kinds = jobs->all->group_count,
                                            .times = times_of,
                                            .data = jobs,
-                                           .objective = objective};
+                                           .objective = r->objective};
     for (int k = 0; k < request.kinds; k++) request.nodes[k] = jobs->all->groups[k].nodes;
     DL_TRY(dl_placement_of(&request, context->arena, &best, err));
     dl_list_table(&table, context->arena, DL_LIST(job_columns), 0);
@@ -231,22 +232,19 @@ static enum dl_code place_jobs(struct dl_context *context, const struct dl_optio
         dl_list_add(&table, job_columns, &facts);
     }
     return dl_heterogeneous_put(
-        context, options, "dlmodel-placement", &table,
+        context, r, "dlmodel-placement", &table,
         dl_arena_printf(context->arena,
                         "Least %s with %s, all jobs at once (F-HETEROGENEOUS-JOBS): the last "
                         "ends after %.4g s, %.4g kWh in all.",
-                        dl_placement_objectives[objective], framework->name, best.time_s,
+                        dl_placement_objectives[r->objective], r->framework->name, best.time_s,
                         best.energy_j / 3.6e6),
-        format, err);
+        err);
 }
 
-enum dl_code dl_heterogeneous_search(struct dl_context *context, const struct dl_options *options,
+enum dl_code dl_heterogeneous_search(struct dl_context *context,
                                      const struct dl_heterogeneous_request *r, struct dl_err *err) {
-    if (r->jobs != NULL)
-        return place_jobs(context, options, r->inputs, r->framework, r->objective, r->jobs,
-                          r->format, err);
-    if (r->place == DL_PLACE_STAGES) return dl_heterogeneous_stages(context, options, r, err);
-    if (r->place == DL_PLACE_PARTS) return dl_heterogeneous_parts(context, options, r, err);
-    return search_nodes(context, options, r->inputs, r->framework, r->objective, r->top, r->format,
-                        err);
+    if (r->jobs != NULL) return place_jobs(context, r, err);
+    if (r->place == DL_PLACE_STAGES) return dl_heterogeneous_stages(context, r, err);
+    if (r->place == DL_PLACE_PARTS) return dl_heterogeneous_parts(context, r, err);
+    return search_nodes(context, r, err);
 }

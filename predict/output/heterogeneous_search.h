@@ -12,6 +12,7 @@ enum dl_place { DL_PLACE_NODES, DL_PLACE_STAGES, DL_PLACE_PARTS };
 extern const char *const dl_place_names[]; /* "nodes","stages","parts", NULL */
 
 struct dl_heterogeneous_request {
+    const struct dl_options *options; /* of the command */
     const struct dl_inputs *inputs;
     const struct dl_framework *framework;
     enum dl_placement_objective objective;
@@ -22,19 +23,20 @@ struct dl_heterogeneous_request {
 };
 
 /* Prints choices for inputs->heterogeneous. DL_ERR_NO when nothing fits. */
-enum dl_code dl_heterogeneous_search(struct dl_context *context, const struct dl_options *options,
+enum dl_code dl_heterogeneous_search(struct dl_context *context,
                                      const struct dl_heterogeneous_request *request,
                                      struct dl_err *err);
 
 /* Table and sentence as text, or as CSV or JSON named `format_name`. */
-enum dl_code dl_heterogeneous_put(struct dl_context *context, const struct dl_options *options,
+enum dl_code dl_heterogeneous_put(struct dl_context *context,
+                                  const struct dl_heterogeneous_request *request,
                                   const char *format_name, struct dl_table *table,
-                                  const char *sentence, enum dl_format format, struct dl_err *err);
+                                  const char *sentence, struct dl_err *err);
 /* Stages and parts (heterogeneous_parts.c). */
-enum dl_code dl_heterogeneous_stages(struct dl_context *context, const struct dl_options *options,
+enum dl_code dl_heterogeneous_stages(struct dl_context *context,
                                      const struct dl_heterogeneous_request *request,
                                      struct dl_err *err);
-enum dl_code dl_heterogeneous_parts(struct dl_context *context, const struct dl_options *options,
+enum dl_code dl_heterogeneous_parts(struct dl_context *context,
                                     const struct dl_heterogeneous_request *request,
                                     struct dl_err *err);
 

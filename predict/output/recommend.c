@@ -133,6 +133,14 @@ static const char *passed_text(struct dl_arena *arena, const struct dl_predicted
                            speed_text(arena, loose), dl_reservation_text(loose->framework));
 }
 
+/* How many runs of one's own stand behind the answer. */
+static const char *corrected_text(struct dl_arena *arena, const struct dl_framework *framework) {
+    const struct dl_posterior *measured = framework->errors.measured;
+    if (measured == NULL) return "";
+    const size_t runs = dl_posterior_runs(measured);
+    return dl_arena_printf(arena, ", corrected by %zu measured run%s", runs, runs == 1 ? "" : "s");
+}
+
 const char *dl_recommend_text(struct dl_context *context, const struct dl_options *options,
                               const struct dl_predicted *p) {
     const struct dl_predicted_row *best = dl_recommend_fastest(p), *take = dl_recommend(p);
@@ -144,14 +152,14 @@ const char *dl_recommend_text(struct dl_context *context, const struct dl_option
     dl_units_format(q->iteration_high_s, DL_UNIT_S, high, sizeof high);
     return dl_arena_printf(
         arena,
-        "%s%s%s%s on %lld node%s: %s; with 80 %% probability an iteration takes %s to %s. "
+        "%s%s%s%s on %lld node%s: %s; with 80 %% probability an iteration takes %s to %s%s. "
         "Bottleneck: %s, %.0f %% of the iteration.%s%s\n"
         "Every term: %s%s%s\n",
         p->count > 1 ? "The fastest is " : "", best->framework->name, p->every_strategy ? ", " : "",
         p->every_strategy ? best->plan.strategy->name : "", (long long)best->plan.nodes,
         best->plan.nodes == 1 ? "" : "s", speed_text(arena, best), low, high,
-        dl_bottleneck_names[q->bottleneck], 100 * q->bottleneck_share, passed_text(arena, p, best),
-        ties_text(arena, p, best),
+        corrected_text(arena, best->framework), dl_bottleneck_names[q->bottleneck],
+        100 * q->bottleneck_share, passed_text(arena, p, best), ties_text(arena, p, best),
         dl_inputs_command(context, options, "explain", take->framework, take->plan.nodes),
         p->every_strategy ? " --strategy " : "",
         p->every_strategy ? take->plan.strategy->name : "");

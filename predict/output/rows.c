@@ -61,7 +61,7 @@ const char *dl_rows_plan_words(const struct dl_plan *plan, struct dl_arena *aren
         dl_text_printf(&text, "v%.0f ", dl_pipe_virtual_stages(plan));
     if (plan->micro_batch_samples > 0) dl_text_printf(&text, "mb%g ", plan->micro_batch_samples);
     if (plan->recompute != DL_RECOMPUTE_NONE)
-        dl_text_printf(&text, "%s ", dl_recompute_names[plan->recompute]);
+        dl_text_printf(&text, "%s ", dl_plan_recompute_text(plan, arena));
     if (dl_rows_zero(plan) > 0) dl_text_printf(&text, "zero%lld ", (long long)dl_rows_zero(plan));
     if (text.length > 0) text.bytes[text.length - 1] = 0; /* the last blank */
     return dl_text_string(&text);

@@ -122,7 +122,7 @@ void dl_search_rows_add(struct dl_table *table, const struct dl_search_report *r
         .throughput = dl_rows_throughput(&r),
         .strategy = plan->strategy->name,
         .schedule = plan->pp > 1 ? dl_schedule_names[plan->schedule] : "-",
-        .recompute = dl_recompute_names[plan->recompute],
+        .recompute = dl_plan_recompute_text(plan, table->arena),
         .mapping = dl_mapping_names[plan->mapping],
         .bottleneck = dl_bottleneck_names[row->prediction->bottleneck],
         .command = row->command,
@@ -153,6 +153,13 @@ static int choice_of(const char *word, const char *const *names) {
         if (strcmp(names[i], word) == 0) return i;
     }
     return 0;
+}
+
+/* Modules are those of the request. */
+static enum dl_recompute recompute_of(const char *word) {
+    const int choice = choice_of(word, dl_recompute_names);
+    return choice > 0 || strcmp(word, dl_recompute_names[0]) == 0 ? (enum dl_recompute)choice
+                                                                  : DL_RECOMPUTE_SELECTIVE;
 }
 
 /* A cell as a count; 0 where it is not one. */
@@ -200,7 +207,7 @@ static struct dl_search_candidate found_of(const struct facts *r, int64_t order)
         .mapping = (enum dl_mapping)choice_of(r->mapping, dl_mapping_names)};
     f.choice = (struct dl_transformer_choice){
         .schedule = (enum dl_schedule)choice_of(r->schedule, dl_schedule_names),
-        .recompute = (enum dl_recompute)choice_of(r->recompute, dl_recompute_names),
+        .recompute = recompute_of(r->recompute),
         .virtual_stages = r->virtual_stages};
     const struct dl_strategy *strategy = dl_strategy_find(r->strategy);
     if (dl_search_serves_network(strategy)) f.strategy = strategy;

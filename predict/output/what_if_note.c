@@ -27,8 +27,8 @@ static void ask(struct asker *a, const struct dl_inputs *inputs,
     struct dl_err refusal = {.code = DL_OK};
     struct dl_arena *arena = a->context->arena;
     *out = (struct answer){.text = ""};
-    out->code = dl_inputs_predict(inputs, framework, nodes, false, arena, &out->plan,
-                                  &out->prediction, &refusal);
+    out->code = dl_inputs_predict(&(struct dl_inputs_case){inputs, framework, nodes, false}, arena,
+                                  &out->plan, &out->prediction, &refusal);
     if (out->code != DL_OK) return;
     const struct dl_prediction_row row = {inputs->system,   dl_inputs_workload(inputs, framework),
                                           framework,        &out->plan,

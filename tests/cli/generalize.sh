@@ -122,9 +122,9 @@ check 'rows of a system file' 0 'corrected by 2 of the 2 runs'
 sed '3s/resnet50/resnet99/' "$SCRATCH/mine.csv" > "$SCRATCH/half.csv"
 run predict -s iris-v100 -f pytorch-ddp -w resnet50 -n 1 --measured "$SCRATCH/half.csv"
 check 'a row that cannot be predicted corrects nothing' 0 'corrected by 1 of the 2 runs'
-check 'and its reason is reported' 0 '1 of the runs .* cannot be predicted; line 3: no workload "resnet99"'
+check 'and its reason is reported' 0 '1 of this system and framework cannot be used; line 3 \(2\): no workload "resnet99"'
 run predict -s dgx1-v100 -f pytorch-ddp --measured "$SCRATCH/mine.csv"
-check 'runs of another system say nothing' 2 'no run that can be predicted on system dgx1-v100'
+check 'runs of another system say nothing' 2 'no run that can be used on system dgx1-v100'
 run compare data/runs/dlperf_oneflow.csv --learning-curve --csv
 check 'a learning curve' 0
 has 'its steps' '^8,'

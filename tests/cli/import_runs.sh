@@ -44,10 +44,9 @@ plan megatron_mla_kv_channels.bash megatron '' 'head_dim=192' 'kv_rank=512'
 if [ "$(grep -o head_dim "$SCRATCH/command" | wc -l)" -eq 1 ]; then echo 'ok head_dim once'; else bad 'head_dim once' "$(cat "$SCRATCH/command")"; fi
 plan megatron_pretrain_bert.bash megatron '' 'bert_base:layers=24,hidden=1024'
 refused megatron_pretrain_hybrid.bash megatron '' 'hybrid_override_pattern: .*Mamba'
-plan megatron_partial_recompute.bash megatron '' '--recompute none'
-said 'partial recomputation is reported' '8 of 32 layers .* predicted as --recompute none'
-plan megatron_offload.bash megatron '' '--recompute selective'
-said 'offload is not modelled, and reported' 'not modelled: optimizer_cpu_offload, optimizer_offload_fraction, recompute_modules'
+plan megatron_partial_recompute.bash megatron '' '--recompute-layers 8 --recompute full'
+plan megatron_offload.bash megatron '' '--recompute mlp'
+said 'offload is not modelled, and reported' 'not modelled: optimizer_cpu_offload, optimizer_offload_fraction'
 plan megatron_functions.bash megatron '' '--nodes 4 --devices-per-node 8' 'layers=32,hidden=4096,heads=32,seq=4096,vocab=50432' '--tp 2 --pp 2' \
     '--global-batch 1024' '--zero 1' '--recompute full'
 said 'a condition on the machine is reported' 'line 33 of .*: the condition depends on the machine; taken as false'

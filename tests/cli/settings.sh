@@ -66,6 +66,34 @@ llama='--system dgx-h100 --workload llama3_8b --framework megatron-core --nodes 
     check 'an export refuses what the release lacks' 2 'has no --gradient-compression bf16'
     holds 'tensor overlap saves' "$(field iteration_s $llama --tp-comm-overlap 0) > 1.02 * $(field iteration_s $llama)"
 }
+# Recomputation of some layers: the mean of none and full by their share (F-RECOMPUTE-SOME): 4 of the 16 layers of each of two stages; every second one.
+# shellcheck disable=SC2086
+{
+    two='--system dgx-h100 --workload llama3_8b --framework megatron-core --nodes 1 --tp 4 --pp 2 --global-batch 16 --micro-batch 1 --precision bf16'
+    none=$(field iteration_s $two --recompute none) full=$(field iteration_s $two --recompute full)
+    few=$(field iteration_s $two --recompute-layers 4) half=$(field iteration_s $two --recompute-every 2)
+    holds '4 of 16 layers take a quarter of full recomputation' "$few - ($none + ($full - $none) / 4) < 1e-6 * $none && ($none + ($full - $none) / 4) - $few < 1e-6 * $none"
+    holds 'every second layer takes half of it' "$half - ($none + $full) / 2 < 1e-6 * $none && ($none + $full) / 2 - $half < 1e-6 * $none"
+    # A layer of 8192 tokens on 4 ranks keeps of its MLP what fc1 (2 * 14336 channels) and SwiGLU write, 2 bytes each: 16 layers of 2 micro-batches hold 5.637 GB; less one layer's, while it is repeated.
+    kept=$(field activations_bytes $two --recompute none) mlp=$(field activations_bytes $two --recompute mlp)
+    holds 'memory of the MLP by hand' "$kept - $mlp > 0.999 * (32 - 1) * 8192 * 3 * 14336 / 4 * 2 && $kept - $mlp < 1.001 * 32 * 8192 * 3 * 14336 / 4 * 2"
+    holds 'attention alone is selective recomputation' "$(field iteration_s $two --recompute attention) == $(field iteration_s $two --recompute selective)"
+    # shellcheck disable=SC2016
+    printf 'id,source,system,framework,workload,precision,nodes,devices_per_node,global_batch,micro_batch,tp,pp,metric,value,unit,recompute,recompute_layers\na,x,dgx-h100,megatron-core,llama3_8b,bf16,1,8,16,1,4,2,iteration,1,s,full,4\nb,x,dgx-h100,megatron-core,llama3_8b,bf16,1,8,16,1,4,2,iteration,1,s,"mlp,norm",\n' > "$SCRATCH/some.csv"
+    both=$("$DLMODEL" compare "$SCRATCH/some.csv" --rows --json 2> /dev/null | sed -n 's/^ *"predicted": *\([^,]*\),*$/\1/p' | tr '\n' ' ')
+    holds 'columns of recomputation are the options' "\"$both\" == \"$few $(field iteration_s $two --recompute mlp,norm) \""
+    holds 'all modules stay below full recomputation' "$(field iteration_s $two --recompute attention,mlp,norm) < $full"
+    run predict $two --recompute moe
+    check 'a dense network has no experts' 2 '--recompute moe: llama3_8b has no mixture of experts'
+    run predict $two --recompute mlp,nothing
+    check 'an unknown module' 2 '--recompute: expected one of none, selective, full'
+    run predict $two --recompute none --recompute-layers 4
+    check 'some layers of none' 2 'recompute-layers .* go with --recompute full'
+    run predict --system dgx-h100 --workload resnet50 --recompute-layers 4 --framework pytorch-ddp
+    check 'layers of a network without equal ones' 2 'recompute'
+    run predict --system dgx-h100 --workload llama3_8b --framework pytorch-fsdp2 --zero 3 --recompute-layers 4
+    check 'a release without it' 0 'a what-if: pytorch-fsdp2 .* --recompute-layers'
+}
 run predict --system aws-p3-16xlarge --transport rdma --workload resnet50 --nodes 2
 check 'RDMA must be there' 2 'transport rdma: nodes of aws-p3-16xlarge have no RDMA'
 run predict --transport carrier-pigeon
@@ -92,11 +120,17 @@ deepep --moe-token-dispatcher-type flex --moe-enable-deepep
 hybridep --moe-token-dispatcher-type flex --moe-flex-dispatcher-backend hybridep
 END
 # shellcheck disable=SC2086
-for off in '' '--overlap-param-gather 0' '--overlap-grad-reduce 0' '--tp-comm-overlap 0'; do
+for off in '' '--recompute-layers 5' '--recompute attention,norm' '--overlap-param-gather 0' '--overlap-grad-reduce 0' '--tp-comm-overlap 0'; do
     "$DLMODEL" predict $llama --zero 1 $off --export megatron > "$SCRATCH/exported.sh" 2> /dev/null
     there=$(field iteration_s $llama --zero 1 $off) back=$("$DLMODEL" predict --system dgx-h100 --plan "$SCRATCH/exported.sh" --json 2> /dev/null | sed -n 's/^ *"iteration_s": *\([^,]*\),*$/\1/p' | head -n 1)
     if [ -n "$there" ] && [ "$there" = "$back" ]; then echo "ok exported and imported '$off'"; else echo "not ok exported and imported '$off': $there, $back"; fi
 done
+
+titan='--system dgx-h100 --workload llama3_8b --framework pytorch-fsdp2 --nodes 1 --zero 3 --recompute-every 2 --global-batch 8'
+# shellcheck disable=SC2086
+"$DLMODEL" predict $titan --export torchtitan > "$SCRATCH/titan.toml" 2> /dev/null
+run import "$SCRATCH/titan.toml" --ranks 8 --system dgx-h100
+has 'torchtitan repeats every second layer' 'recompute-every 2 --recompute full'
 
 # Columns of a table of runs are the same options.
 # shellcheck disable=SC2016

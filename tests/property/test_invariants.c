@@ -440,11 +440,11 @@ static void check_groups(const struct subject *s, struct dl_arena *arena) {
                                       two = {turned, 3, one.balanced};
     made += 2;
     plan.devices_per_node = 1;
-    const bool first = dl_heterogeneous_predict(&one, s->workload, &s->framework, &plan, NULL,
-                                                arena, &plan_a, &a, &err) == DL_OK;
-    if (dl_heterogeneous_predict(&two, s->workload, &s->framework, &plan, NULL, arena, &plan_b, &b,
-                                 &err) == DL_OK &&
-        first)
+    struct dl_heterogeneous_question question = {&one, s->workload, &s->framework, &plan};
+    const bool first =
+        dl_heterogeneous_predict(&question, false, arena, &plan_a, &a, &err) == DL_OK;
+    question.job = &two;
+    if (dl_heterogeneous_predict(&question, false, arena, &plan_b, &b, &err) == DL_OK && first)
         require(s, "order of groups", near(a.iteration_s, b.iteration_s), a.iteration_s,
                 b.iteration_s);
 }

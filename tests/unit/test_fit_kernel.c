@@ -43,9 +43,11 @@ static void recovers_what_it_was_given(void **state) {
     struct dl_fit_quality quality;
     struct dl_err err = {0};
     size_t n = made_up(samples, 80);
-    assert_int_equal(dl_fit_kernel_model(samples, n, &device, DL_OP_GEMM, DL_FORWARD, DL_FP32,
-                                         &arena, &model, &quality, &err),
-                     DL_OK);
+    assert_int_equal(
+        dl_fit_kernel_model(&(struct dl_fit_kernel_job){samples, n, &device, DL_OP_GEMM, DL_FORWARD,
+                                                        DL_FP32, false},
+                            &arena, &model, &quality, &err),
+        DL_OK);
     assert_int_equal(quality.samples, 80);
     assert_int_equal(quality.folds, 5);
     assert_false(quality.base_only);
@@ -75,9 +77,11 @@ static void few_samples_are_enough(void **state) {
     struct dl_err err = {0};
     made_up(samples, 6);
     for (size_t n = 1; n <= 6; n += 5) {
-        assert_int_equal(dl_fit_kernel_model(samples, n, &device, DL_OP_GEMM, DL_FORWARD, DL_FP32,
-                                             &arena, &model, &quality, &err),
-                         DL_OK);
+        assert_int_equal(
+            dl_fit_kernel_model(&(struct dl_fit_kernel_job){samples, n, &device, DL_OP_GEMM,
+                                                            DL_FORWARD, DL_FP32, false},
+                                &arena, &model, &quality, &err),
+            DL_OK);
         assert_true(quality.base_only);
         assert_int_equal(quality.folds, 0);
         assert_int_equal(model.correction.weight_count, 0);
@@ -90,9 +94,11 @@ static void few_samples_are_enough(void **state) {
             check_close(time.time_s, samples[i].time_s, 0.25);
         }
     }
-    assert_int_equal(dl_fit_kernel_model(samples, 6, &device, DL_OP_CONV, DL_FORWARD, DL_FP32,
-                                         &arena, &model, NULL, &err),
-                     DL_ERR_INPUT);
+    assert_int_equal(
+        dl_fit_kernel_model(&(struct dl_fit_kernel_job){samples, 6, &device, DL_OP_CONV, DL_FORWARD,
+                                                        DL_FP32, false},
+                            &arena, &model, NULL, &err),
+        DL_ERR_INPUT);
     check_contains(err.message, "conv fp32 fwd");
     dl_arena_free(&arena);
 }
@@ -121,9 +127,11 @@ static double stream_error(struct dl_kernel_sample *samples, size_t n, bool *by_
     struct dl_kernel_model model;
     struct dl_err err = {0};
     double errors[40], scratch[40];
-    assert_int_equal(dl_fit_kernel_model(samples, n, &device, DL_OP_STREAM, DL_FORWARD, DL_FP32,
-                                         &arena, &model, NULL, &err),
-                     DL_OK);
+    assert_int_equal(
+        dl_fit_kernel_model(&(struct dl_fit_kernel_job){samples, n, &device, DL_OP_STREAM,
+                                                        DL_FORWARD, DL_FP32, false},
+                            &arena, &model, NULL, &err),
+        DL_OK);
     *by_elements = model.correction.feature_count == 2 &&
                    strcmp(model.correction.features[1], "elements") == 0;
     device.kernel_models = &model;
@@ -179,9 +187,11 @@ static void fit_fixed_time(int overlaps, bool of_many, struct dl_arena *arena,
             .time_s = fixed_time(elements, overlaps) / (i % 6 == 0 && i < 40 ? 3 : 1),
             .of_many = of_many};
     }
-    assert_int_equal(dl_fit_kernel_model(samples, 60, &device, DL_OP_STREAM, DL_FORWARD, DL_FP32,
-                                         arena, model, NULL, &err),
-                     DL_OK);
+    assert_int_equal(
+        dl_fit_kernel_model(&(struct dl_fit_kernel_job){samples, 60, &device, DL_OP_STREAM,
+                                                        DL_FORWARD, DL_FP32, false},
+                            arena, model, NULL, &err),
+        DL_OK);
 }
 
 static void fixed_time_adds_or_overlaps(void **state) {
@@ -228,9 +238,11 @@ static void streams_without_datasheet(void **state) {
     struct dl_arena arena = {0};
     struct dl_kernel_model model;
     struct dl_err err = {0};
-    assert_int_equal(dl_fit_kernel_model(samples, 8, &device, DL_OP_STREAM, DL_FORWARD, DL_FP32,
-                                         &arena, &model, NULL, &err),
-                     DL_OK);
+    assert_int_equal(
+        dl_fit_kernel_model(&(struct dl_fit_kernel_job){samples, 8, &device, DL_OP_STREAM,
+                                                        DL_FORWARD, DL_FP32, false},
+                            &arena, &model, NULL, &err),
+        DL_OK);
     check_close(model.bandwidth_bytes_per_s, 12e9, 0.05);
     check_close(model.latency_s, 2e-6, 0.1);
     dl_arena_free(&arena);
@@ -247,9 +259,7 @@ static void reads_tables(void **state) {
     (void)state;
     char directory[256], path[320];
     struct dl_arena arena = {0};
-    struct dl_kernel_sample *samples;
-    size_t n;
-    const char *library;
+    struct dl_kernel_samples samples;
     struct dl_err err = {0};
     assert_true(check_directory(directory, sizeof directory));
     snprintf(path, sizeof path, "%s/t.csv", directory);
@@ -257,22 +267,19 @@ static void reads_tables(void **state) {
     write_text(path, "device,m,n,k,a_trans,b_trans,precision,pass,time_ms,library\n"
                      "A,8,4,2,T,N,fp32,fwd,0.5,lib 1\nA,8,4,2,N,N,fp32,fwd,,lib "
                      "1\nB,8,4,2,N,N,fp32,fwd,1,lib 1\n");
-    assert_int_equal(dl_fit_read_samples(path, &device, &arena, &samples, &n, &library, &err),
-                     DL_OK);
-    assert_int_equal(n, 1); /* no time: left out; another device: left out */
-    check_close(samples[0].time_s, 0.5e-3, 1e-12);
-    check_close(samples[0].kernel.flop, 128, 0);
-    assert_true(samples[0].kernel.a_trans);
-    assert_string_equal(library, "lib 1");
+    assert_int_equal(dl_fit_read_samples(path, &device, &arena, &samples, &err), DL_OK);
+    assert_int_equal(samples.count, 1); /* no time: left out; another device: left out */
+    check_close(samples.rows[0].time_s, 0.5e-3, 1e-12);
+    check_close(samples.rows[0].kernel.flop, 128, 0);
+    assert_true(samples.rows[0].kernel.a_trans);
+    assert_string_equal(samples.library, "lib 1");
     write_text(path, "device,m,n,k,a_trans,b_trans,precision,pass,time_ms,library\nA,8,4,2,T,N,"
                      "fp33,fwd,0.5,x\n");
-    assert_int_equal(dl_fit_read_samples(path, &device, &arena, &samples, &n, &library, &err),
-                     DL_ERR_INPUT);
+    assert_int_equal(dl_fit_read_samples(path, &device, &arena, &samples, &err), DL_ERR_INPUT);
     assert_int_equal(err.line, 2);
     check_contains(err.message, "fp33");
     write_text(path, "device,m,n\nA,1,2\n");
-    assert_int_equal(dl_fit_read_samples(path, &device, &arena, &samples, &n, &library, &err),
-                     DL_ERR_INPUT);
+    assert_int_equal(dl_fit_read_samples(path, &device, &arena, &samples, &err), DL_ERR_INPUT);
     check_contains(err.message, "expected this column");
     unlink(path);
     rmdir(directory);
@@ -355,18 +362,18 @@ static void published_times(void **state) {
         struct dl_arena arena = {0};
         struct dl_json *doc;
         struct dl_device device;
-        struct dl_kernel_model_set set;
-        struct dl_fit_report_row *rows;
-        size_t count = 0;
+        struct dl_fit_report report;
         struct dl_err err = {0};
         snprintf(path, sizeof path, "%s/data/devices/%s.json", check_root(), CEILINGS[i].device);
         if (dl_json_read(path, &arena, &doc, &err) != DL_OK ||
             dl_json_load(doc, &dl_device_schema, &arena, &device, &err) != DL_OK ||
-            dl_fit_kernel_files(tables, 2, &device, &arena, &set, &rows, &count, &err) != DL_OK)
+            dl_fit_kernel_files(tables, 2, &device, &arena, &report, &err) != DL_OK)
             fail_msg("%s: %s", path, err.message);
         /* product, and convolution in three passes, in one or two precisions */
+        const struct dl_fit_report_row *rows = report.rows;
+        const int count = report.set.kernel_model_count;
         assert_true(count == 4 || count == 8);
-        for (size_t r = 0; r < count; r++) {
+        for (int r = 0; r < count; r++) {
             const struct dl_fit_quality *q = &rows[r].quality;
             bool product = rows[r].op == DL_OP_GEMM;
             double median = product ? CEILINGS[i].gemm_median : CEILINGS[i].conv_median;
@@ -381,7 +388,7 @@ static void published_times(void **state) {
                           bad ? "  above its ceiling" : "");
             failures += bad;
         }
-        compare_with_file(&set, &arena);
+        compare_with_file(&report.set, &arena);
         dl_arena_free(&arena);
     }
     assert_int_equal(failures, 0);

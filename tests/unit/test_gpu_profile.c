@@ -207,22 +207,21 @@ static void load_v100(struct replay *r) {
     r->journal.facts = dl_arena_alloc(&r->arena, 32, sizeof *r->journal.facts);
     r->published = dl_arena_alloc(&r->arena, r->capacity, sizeof *r->published);
     for (int f = 0; f < 2; f++) {
-        struct dl_kernel_sample *part;
-        const char *library;
-        size_t count;
+        struct dl_kernel_samples part;
         const char *path =
             dl_arena_printf(&r->arena, "%s/data/kernels/%s.csv", check_root(), files[f]);
         const struct dl_device v100 = {.name = "v100_sxm2_16"};
-        if (dl_fit_read_samples(path, &v100, &r->arena, &part, &count, &library, &err) != DL_OK)
+        if (dl_fit_read_samples(path, &v100, &r->arena, &part, &err) != DL_OK)
             fail_msg("%s", err.message);
-        for (size_t i = 0; i < count; i++) {
-            const struct dl_kernel *k = &part[i].kernel;
+        for (size_t i = 0; i < part.count; i++) {
+            const struct dl_kernel_sample *sample = &part.rows[i];
+            const struct dl_kernel *k = &sample->kernel;
             /* no shape of the probe */
             if (k->op == DL_OP_CONV && k->stride[1] != k->stride[2]) continue;
-            r->published[r->count++] = part[i];
+            r->published[r->count++] = *sample;
             add_sample(r, k->op == DL_OP_GEMM ? "gpu-gemm" : "gpu-conv",
-                       shape_text(&r->arena, &part[i]), dl_pass_names[k->pass],
-                       dl_precision_names[part[i].precision], part[i].time_s);
+                       shape_text(&r->arena, sample), dl_pass_names[k->pass],
+                       dl_precision_names[sample->precision], sample->time_s);
         }
     }
     /* made up, except the copy: 739 GB/s (v100-bandwidthtest in data/SOURCES.md) */

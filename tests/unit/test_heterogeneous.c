@@ -44,8 +44,9 @@ static enum dl_code mixed(struct pair *p, double samples, struct dl_prediction *
     plan.nodes = 0, plan.dp = 0, plan.devices_per_node = 0;
     plan.batch_per_device_samples = 0;
     plan.global_batch_samples = samples;
-    return dl_heterogeneous_predict(&p->job, &p->fast.workload, &p->fast.framework, &plan, NULL,
-                                    &p->fast.arena, &complete, out, err);
+    const struct dl_heterogeneous_question question = {&p->job, &p->fast.workload,
+                                                       &p->fast.framework, &plan};
+    return dl_heterogeneous_predict(&question, false, &p->fast.arena, &complete, out, err);
 }
 
 /* The step of 4 nodes all of one kind over the slow network. */

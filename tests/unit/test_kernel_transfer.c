@@ -48,11 +48,11 @@ static double median_error(const struct dl_data *data, const struct pair *pair,
         dl_data_device(data, pair->lender, arena, &lender, &err) != DL_OK)
         fail_msg("%s", err.message);
     const struct dl_device bare = bare_of(device, lender, arena);
-    struct dl_kernel_sample *samples;
-    const char *library;
-    size_t n, count = 0;
-    if (dl_fit_read_samples(path, device, arena, &samples, &n, &library, &err) != DL_OK)
-        fail_msg("%s", err.message);
+    struct dl_kernel_samples read;
+    size_t count = 0;
+    if (dl_fit_read_samples(path, device, arena, &read, &err) != DL_OK) fail_msg("%s", err.message);
+    const struct dl_kernel_sample *samples = read.rows;
+    const size_t n = read.count;
     double *errors = dl_arena_alloc(arena, n, sizeof *errors),
            *scratch = dl_arena_alloc(arena, n, sizeof *scratch);
     for (size_t i = 0; i < n; i++) {

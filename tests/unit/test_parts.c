@@ -76,8 +76,9 @@ static enum dl_code search(struct two *t, enum dl_placement_objective objective,
                            struct dl_role_assignment **out, int *count, struct dl_err *err) {
     struct dl_plan plan = t->b.fake.plan;
     plan.nodes = 0, plan.dp = 0, plan.devices_per_node = 0;
-    return dl_parts_search(&t->job, &t->b.fake.workload, &t->b.fake.framework, &plan, objective,
-                           &t->b.fake.arena, out, count, err);
+    const struct dl_heterogeneous_question question = {&t->job, &t->b.fake.workload,
+                                                       &t->b.fake.framework, &plan};
+    return dl_parts_search(&question, objective, &t->b.fake.arena, out, count, err);
 }
 
 /* Workers on 1 or 2 nodes of either kind; servers next to them or on what is left. Of one

@@ -57,8 +57,9 @@ static enum dl_code search(struct pair *p, double micro, enum dl_placement_objec
     plan.batch_per_device_samples = 0;
     plan.global_batch_samples = 1024;
     plan.micro_batch_samples = micro;
-    return dl_staged_search(&p->job, &p->fast.workload, &p->fast.framework, &plan, objective,
-                            &p->fast.arena, out, count, err);
+    const struct dl_heterogeneous_question question = {&p->job, &p->fast.workload,
+                                                       &p->fast.framework, &plan};
+    return dl_staged_search(&question, objective, &p->fast.arena, out, count, err);
 }
 
 static const struct dl_staged *with_nodes(const struct dl_staged *list, int count, int64_t fast,

@@ -19,14 +19,14 @@ struct made {
     int pieces, most_pieces[KINDS], most_behind;
 };
 
-static bool cost_of(const void *data, int from, int to, int kind, int64_t n, int behind,
+static bool cost_of(const void *data, const struct dl_stage *s, int behind,
                     struct dl_stage_cost *out) {
     const struct made *m = data;
     double sum_s = 0;
-    if (to - from > m->most_pieces[kind] || behind > m->most_behind) return false;
-    for (int i = from; i < to; i++) sum_s += m->seconds[i];
-    sum_s /= m->speed[kind] * (double)n;
-    *out = (struct dl_stage_cost){sum_s + (from > 0 ? 1 : 0), (m->micro_batches - 1) * sum_s};
+    if (s->to - s->from > m->most_pieces[s->kind] || behind > m->most_behind) return false;
+    for (int i = s->from; i < s->to; i++) sum_s += m->seconds[i];
+    sum_s /= m->speed[s->kind] * (double)s->nodes;
+    *out = (struct dl_stage_cost){sum_s + (s->from > 0 ? 1 : 0), (m->micro_batches - 1) * sum_s};
     return true;
 }
 
@@ -80,9 +80,7 @@ static double brute(const struct made *m, int from, int64_t *left, double sum_s,
     if (from == m->pieces) {
         for (int i = 0; i < stages; i++) { /* behind is known now */
             struct dl_stage_cost c;
-            if (!cost_of(m, chosen[i].from, chosen[i].to, chosen[i].kind, chosen[i].nodes,
-                         stages - 1 - i, &c))
-                return INFINITY;
+            if (!cost_of(m, &chosen[i], stages - 1 - i, &c)) return INFINITY;
             sum_s += c.through_s;
             most_s = fmax(most_s, c.steady_s);
         }
@@ -135,8 +133,7 @@ static void as_brute_force(void **state) {
                 const struct dl_stage *one = &found[i].stages[k];
                 struct dl_stage_cost c = {0};
                 assert_int_equal(one->from, k == 0 ? 0 : found[i].stages[k - 1].to);
-                assert_true(cost_of(&m, one->from, one->to, one->kind, one->nodes,
-                                    found[i].count - 1 - k, &c));
+                assert_true(cost_of(&m, one, found[i].count - 1 - k, &c));
                 left[one->kind] -= one->nodes;
                 sum_s += c.through_s, most_s = fmax(most_s, c.steady_s);
             }

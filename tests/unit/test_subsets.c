@@ -17,6 +17,7 @@ struct pair {
     struct dl_heterogeneous_group groups[2];
     struct dl_heterogeneous_job job;
     struct dl_plan plan;
+    struct dl_heterogeneous_question question;
 };
 
 static void make(struct pair *p, int64_t fast, int64_t slow) {
@@ -38,6 +39,8 @@ static void make(struct pair *p, int64_t fast, int64_t slow) {
     p->plan = p->fast.plan;
     p->plan.nodes = p->plan.dp = p->plan.devices_per_node = 0;
     p->plan.batch_per_device_samples = 0, p->plan.global_batch_samples = 960;
+    p->question = (struct dl_heterogeneous_question){&p->job, &p->fast.workload, &p->fast.framework,
+                                                     &p->plan};
 }
 
 static void end(struct pair *p) {
@@ -60,9 +63,8 @@ static void every_choice_in_order(void **state) {
         struct dl_err err = {0};
         int count, seen[3][2][2] = {0};
         make(&p, 2, 1);
-        if (dl_subsets(&p.job, &p.fast.workload, &p.fast.framework, &p.plan,
-                       (enum dl_placement_objective)objective, &p.fast.arena, &list, &count,
-                       &err) != DL_OK)
+        if (dl_subsets(&p.question, (enum dl_placement_objective)objective, &p.fast.arena, &list,
+                       &count, &err) != DL_OK)
             fail_msg("%s", err.message);
         assert_int_equal(count, 7);
         for (int i = 0; i < count; i++) {
@@ -79,9 +81,10 @@ static void every_choice_in_order(void **state) {
                         .system = p.groups[k].system, .nodes = s->nodes[k]};
             struct dl_plan complete;
             struct dl_prediction alone;
-            assert_int_equal(dl_heterogeneous_predict(&job, &p.fast.workload, &p.fast.framework,
-                                                      &p.plan, NULL, &p.fast.arena, &complete,
-                                                      &alone, &err),
+            assert_int_equal(dl_heterogeneous_predict(
+                                 &(struct dl_heterogeneous_question){&job, &p.fast.workload,
+                                                                     &p.fast.framework, &p.plan},
+                                 false, &p.fast.arena, &complete, &alone, &err),
                              DL_OK);
             check_close(s->samples_per_s, alone.throughput_samples_per_s, 1e-12);
             check_close(s->iteration_s, alone.iteration_s, 1e-12);
@@ -109,8 +112,7 @@ static void what_does_not_fit_is_last(void **state) {
     int count;
     make(&p, 2, 2);
     p.fast.device.memory_bytes = 1e9; /* too small for the network's states */
-    assert_int_equal(dl_subsets(&p.job, &p.fast.workload, &p.fast.framework, &p.plan, DL_PLACE_TIME,
-                                &p.fast.arena, &list, &count, &err),
+    assert_int_equal(dl_subsets(&p.question, DL_PLACE_TIME, &p.fast.arena, &list, &count, &err),
                      DL_OK);
     assert_true(list[0].fits && !list[count - 1].fits);
     for (int i = 1; i < count; i++) assert_true(list[i - 1].fits || !list[i].fits);
@@ -127,8 +129,7 @@ static void many_nodes_by_powers_of_two(void **state) {
     int count, largest = 0;
     make(&p, 99, 99);
     p.plan.global_batch_samples = 8 * 9900;
-    assert_int_equal(dl_subsets(&p.job, &p.fast.workload, &p.fast.framework, &p.plan, DL_PLACE_TIME,
-                                &p.fast.arena, &list, &count, &err),
+    assert_int_equal(dl_subsets(&p.question, DL_PLACE_TIME, &p.fast.arena, &list, &count, &err),
                      DL_OK);
     for (int i = 0; i < count; i++)
         for (int k = 0; k < 2; k++) {
@@ -152,13 +153,11 @@ static void most_choices(void **state) {
         p.fast.system.nodes = 4096;
         p.plan.global_batch_samples = 9;
         p.plan.devices_per_node = 4; /* too few samples for three nodes and more */
-        assert_int_equal(dl_subsets(&p.job, &p.fast.workload, &p.fast.framework, &p.plan,
-                                    DL_PLACE_TIME, &p.fast.arena, &list, &count, &err),
+        assert_int_equal(dl_subsets(&p.question, DL_PLACE_TIME, &p.fast.arena, &list, &count, &err),
                          DL_OK);
         assert_true(count > 0);
         p.plan.global_batch_samples = 12;
-        assert_int_equal(dl_subsets(&p.job, &p.fast.workload, &p.fast.framework, &p.plan,
-                                    DL_PLACE_TIME, &p.fast.arena, &list, &count, &err),
+        assert_int_equal(dl_subsets(&p.question, DL_PLACE_TIME, &p.fast.arena, &list, &count, &err),
                          DL_OK);
         for (int i = 0; i < count; i++) odd += list[i].nodes[0] == 3;
         assert_int_equal(odd > 0, slow == 1);
@@ -174,22 +173,18 @@ static void no_price_no_power_no_plan(void **state) {
     int count;
     make(&p, 1, 1);
     p.slow.system.operation.price_per_node_hour = NAN;
-    assert_int_equal(dl_subsets(&p.job, &p.fast.workload, &p.fast.framework, &p.plan, DL_PLACE_COST,
-                                &p.fast.arena, &list, &count, &err),
+    assert_int_equal(dl_subsets(&p.question, DL_PLACE_COST, &p.fast.arena, &list, &count, &err),
                      DL_ERR_USAGE);
     check_contains(err.message, "--objective cost: no price in one currency");
     p.slow.system.operation.price_per_node_hour = 2, p.slow.system.operation.price_currency = "EUR";
-    assert_int_equal(dl_subsets(&p.job, &p.fast.workload, &p.fast.framework, &p.plan, DL_PLACE_COST,
-                                &p.fast.arena, &list, &count, &err),
+    assert_int_equal(dl_subsets(&p.question, DL_PLACE_COST, &p.fast.arena, &list, &count, &err),
                      DL_ERR_USAGE);
     p.fast.device.power.tdp_w = NAN;
-    assert_int_equal(dl_subsets(&p.job, &p.fast.workload, &p.fast.framework, &p.plan,
-                                DL_PLACE_ENERGY, &p.fast.arena, &list, &count, &err),
+    assert_int_equal(dl_subsets(&p.question, DL_PLACE_ENERGY, &p.fast.arena, &list, &count, &err),
                      DL_ERR_USAGE);
     check_contains(err.message, "no power of every kind of node");
     p.plan.global_batch_samples = 1; /* fewer samples than devices, in every choice */
-    assert_int_equal(dl_subsets(&p.job, &p.fast.workload, &p.fast.framework, &p.plan, DL_PLACE_TIME,
-                                &p.fast.arena, &list, &count, &err),
+    assert_int_equal(dl_subsets(&p.question, DL_PLACE_TIME, &p.fast.arena, &list, &count, &err),
                      DL_ERR_USAGE);
     assert_true(err.message[0] != '\0');
     end(&p);

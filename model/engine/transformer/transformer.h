@@ -55,7 +55,9 @@ struct dl_transformer_layer {
     enum dl_transformer_state in, out;
     /* column: the first reader of its input, which runs the collective for all readers */
     bool gathers;
-    bool gathered; /* a column layer reads its output */
+    bool gathered;    /* a column layer reads its output */
+    unsigned modules; /* bits of enum dl_module that it is in; 0: none */
+    bool ends_module; /* its output leaves the MLP or the experts */
 };
 
 struct dl_transformer {
@@ -229,6 +231,9 @@ enum dl_code dl_transformer_micro_batch_make(const struct dl_transformer *tf,
                                              double micro_samples,
                                              struct dl_transformer_micro_batch *out,
                                              struct dl_err *err);
+
+/* F-RECOMPUTE-SOME: full recomputation repeats this share of the body's layers. */
+void dl_transformer_recompute_some(double share, struct dl_transformer_micro_batch *micro_batch);
 
 /* What does not depend on the micro-batch. `shard`: 0, or the ZeRO stage. */
 struct dl_transformer_mapping {

@@ -104,8 +104,10 @@ static void put_communication(struct sink *s) {
     const struct dl_transformer_mapping *mapping = &t->mapping;
     const double m = t->choice.micro_batches, each = mapping->shard >= 2 ? m : 1,
                  pp = (double)mapping->split.pp;
-    const double routings =
-        2 * m * mapping->stage_layers * (t->choice.recompute == DL_RECOMPUTE_FULL ? 3 : 2);
+    const double routings = 2 * m * mapping->stage_layers *
+                            (t->choice.recompute == DL_RECOMPUTE_FULL
+                                 ? 2 + dl_plan_recomputed_frac(t->plan, mapping->stage_layers)
+                                 : 2);
     /* but the experts' */
     struct dl_collective_time reduce = mapping->reduce, gather = mapping->gather;
     reduce.time_s -= mapping->expert_reduce.time_s;

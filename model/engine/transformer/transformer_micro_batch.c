@@ -39,6 +39,14 @@ void dl_transformer_add_pass(struct dl_transformer_pass *to, const struct dl_tra
     to->weights_s += times * from->weights_s;
 }
 
+/* F-RECOMPUTE-MODULES: the MLP and the experts exchange what they read and write again. */
+static void add_modules(unsigned repeated, const struct dl_transformer_pass *alone,
+                        const struct dl_transformer_pass *forward, struct dl_transformer_pass *to) {
+    const unsigned exchanging = 1u << DL_MODULE_MLP | 1u << DL_MODULE_MOE;
+    if (repeated != 0)
+        dl_transformer_add_pass(to, (repeated & exchanging) != 0 ? forward : alone, 1);
+}
+
 /* F-TRANSFORMER-RECOMPUTE: what recomputation repeats of a layer before its backward pass. `alone`:
  * its kernels without exchanges. */
 static void add_again(const struct dl_transformer *tf, const struct dl_transformer_layer *l,
@@ -53,6 +61,10 @@ static void add_again(const struct dl_transformer *tf, const struct dl_transform
         strstr(layer->kind->name, "norm") != NULL)
         dl_transformer_add_pass(to, alone, 1);
     if (recompute != DL_RECOMPUTE_SELECTIVE) return;
+    if (tf->input.recomputed.modules != 0) {
+        add_modules(tf->input.recomputed.modules & l->modules, alone, forward, to);
+        return;
+    }
     if (policy->selective == DL_SELECTIVE_ATTENTION && layer->recomputable)
         dl_transformer_add_pass(to, alone, 1);
     if (policy->selective == DL_SELECTIVE_BLOCKS && body)
@@ -182,6 +194,7 @@ struct kept {
     enum dl_precision precision;
     enum dl_attention_kernel attention;
     enum dl_compiler compiler;
+    unsigned modules; /* recomputed */
     double compute_scale;
     int64_t sp, ep, ep_within_tp_cp;
     bool sequence_parallel;
@@ -199,6 +212,7 @@ static struct kept key_of(const struct dl_micro_batch_builder *m) {
                          .precision = tf->precision,
                          .attention = tf->input.attention,
                          .compiler = tf->input.compiler,
+                         .modules = tf->input.recomputed.modules,
                          .compute_scale = tf->compute_scale,
                          .sp = m->split->sp,
                          .ep = m->split->ep,
@@ -208,7 +222,7 @@ static struct kept key_of(const struct dl_micro_batch_builder *m) {
 
 static bool same_kernels(const struct kept *a, const struct kept *b) {
     return dl_memo_entry_same(&a->entry, &b->entry) && a->precision == b->precision &&
-           a->attention == b->attention && a->compiler == b->compiler &&
+           a->attention == b->attention && a->compiler == b->compiler && a->modules == b->modules &&
            a->compute_scale == b->compute_scale && a->sp == b->sp && a->ep == b->ep &&
            a->ep_within_tp_cp == b->ep_within_tp_cp && a->sequence_parallel == b->sequence_parallel;
 }
@@ -347,8 +361,27 @@ static void keep_inputs(const struct dl_transformer *tf, const struct dl_transfo
     const double share = split->sequence_parallel ? (double)split->tp : 1;
     double *kept_bytes = out->kept_bytes[DL_TRANSFORMER_BODY];
     kept_bytes[DL_RECOMPUTE_FULL] = out->collective_bytes / share;
-    if (tf->framework->transformer.selective == DL_SELECTIVE_OPERATIONS && !tf->is_generic_stack)
+    if (tf->framework->transformer.selective == DL_SELECTIVE_OPERATIONS && !tf->is_generic_stack &&
+        tf->input.recomputed.modules == 0)
         kept_bytes[DL_RECOMPUTE_SELECTIVE] += kept_bytes[DL_RECOMPUTE_FULL];
+}
+
+static void add_step(struct dl_transformer_pass *to, const struct dl_transformer_pass *from,
+                     double times) {
+    dl_transformer_add_pass(to, from, times);
+    to->step_s += times * from->step_s;
+    to->host_bound_s += times * from->host_bound_s;
+}
+
+void dl_transformer_recompute_some(double share, struct dl_transformer_micro_batch *micro_batch) {
+    struct dl_transformer_pass *backward = micro_batch->backward[DL_TRANSFORMER_BODY], mean = {0};
+    double *kept_bytes = micro_batch->kept_bytes[DL_TRANSFORMER_BODY];
+    if (share >= 1) return;
+    add_step(&mean, &backward[DL_RECOMPUTE_NONE], 1 - share);
+    add_step(&mean, &backward[DL_RECOMPUTE_FULL], share);
+    backward[DL_RECOMPUTE_FULL] = mean;
+    kept_bytes[DL_RECOMPUTE_FULL] =
+        (1 - share) * kept_bytes[DL_RECOMPUTE_NONE] + share * kept_bytes[DL_RECOMPUTE_FULL];
 }
 
 enum dl_code dl_transformer_micro_batch_make(const struct dl_transformer *tf,

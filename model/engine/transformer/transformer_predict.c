@@ -191,6 +191,10 @@ enum dl_code dl_transformer_check(const struct dl_system *system,
     return check_batch(plan, err);
 }
 
+static double recomputed_frac(const struct dl_transformer_parts *t) {
+    return dl_plan_recomputed_frac(t->plan, t->mapping.stage_layers);
+}
+
 /* One device that computes a device's share of the samples, in the same micro-batches. */
 static enum dl_code alone_s(const struct dl_transformer_parts *t, double *out, struct dl_err *err) {
     struct dl_transformer_split one = {
@@ -206,6 +210,7 @@ static enum dl_code alone_s(const struct dl_transformer_parts *t, double *out, s
                                                  .virtual_stages = 1};
     tf.input.global_batch_samples = samples;
     DL_TRY(dl_transformer_micro_batch_make(&tf, &one, t->micro_samples, &micro_batch, err));
+    dl_transformer_recompute_some(recomputed_frac(t), &micro_batch);
     DL_TRY(dl_transformer_mapping_make(&tf, &one, 0, &mapping, err));
     dl_transformer_evaluate(&tf, &mapping, &micro_batch, &none, &choice, &result);
     *out = result.iteration.iteration_s;
@@ -346,6 +351,7 @@ enum dl_code dl_transformer_predict(const struct dl_predict_request *request,
     DL_TRY(dl_transformer_micro_batch_make(&tf, &split, t.micro_samples, &t.micro_batch, err));
     DL_TRY(
         dl_transformer_mapping_make(&tf, &split, dl_transformer_shard_of(&plan), &t.mapping, err));
+    dl_transformer_recompute_some(recomputed_frac(&t), &t.micro_batch);
     DL_TRY(dl_transformer_boundary(&tf, &t.mapping, &t.micro_batch, &t.boundary, err));
     dl_transformer_evaluate(&tf, &t.mapping, &t.micro_batch, &t.boundary, &t.choice, &t.result);
     return finish(&t, request->options, out, err);
