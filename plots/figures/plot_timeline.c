@@ -175,6 +175,9 @@ enum dl_code dl_plot_timeline(struct dl_context *context, const struct dl_option
     double device_s = 0, network_s = 0;
     DL_TRY(dl_plot_predict_one(context, options, "timeline", p, err));
     const struct dl_prediction *one = &p->prediction;
+    if (one->course.memory_count > 1)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "plot timeline shows one device; a pipeline: plot pipeline");
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
     add_lane(&out->table, one, "compute", DEVICE, &device_s);
     for (int i = 0; i < one->course.task_count; i++) {
@@ -183,8 +186,8 @@ enum dl_code dl_plot_timeline(struct dl_context *context, const struct dl_option
     }
     if (device_s <= 0) {
         return dl_fail(err, DL_ERR_USAGE,
-                       "this strategy has no timeline of single layers; plot %s shows its parts",
-                       one->schedule.times != NULL ? "pipeline" : "breakdown");
+                       "this strategy has no timeline of single layers; plot breakdown shows its "
+                       "parts");
     }
     finish_device(&out->table, one, device_s, network_s);
     add_lane(&out->table, one, "communication", NETWORK, &network_s);
