@@ -63,7 +63,7 @@ static const char *zip_kind(const char *bytes, size_t length) {
     static const char *const exported[] = {"serialized_exported_program", "archive_format",
                                            "models/model.json"};
     for (size_t i = 0; i < sizeof exported / sizeof exported[0]; i++)
-        if (holds(bytes, length, exported[i])) return "torch-export";
+        if (holds(bytes, length, exported[i])) return "pt2";
     if (holds(bytes, length, "data.pkl")) return "torch-save";
     return holds(bytes, length, "config.json") ? "keras" : NULL;
 }

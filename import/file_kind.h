@@ -5,7 +5,7 @@
 #include "model/catalog/data.h"
 
 /* "onnx", "config", "megatron", ...: the kinds of `import`; "workload": a file of this program;
- * "torch-export", "torch-save", "safetensors", "hdf5", "saved-model": forms that hold a model and
+ * "torch-save", "safetensors", "hdf5", "saved-model": forms that hold a model and
  * are not read; NULL: none is recognized. */
 const char *dl_file_kind(const struct dl_data *data, const char *path, struct dl_arena *arena);
 /* The same of the first bytes of a file. */

@@ -12,8 +12,6 @@
 static const struct {
     const char *kind, *hint;
 } others[] = {
-    {"torch-export", "a torch.export archive, which PyTorch alone reads: `python -m dlmodel export "
-                     "%s -o model.json` (pip install dlmodel[torch]) makes a workload of it"},
     {"torch-save", "weights saved by PyTorch, which do not say what the model computes: give the "
                    "folder with its config.json, or record the model (`python -m dlmodel torch`)"},
     {"safetensors", "weights, which do not say what the model computes: give the folder with its "
@@ -58,7 +56,8 @@ static enum dl_code import(const struct dl_workload_files *files, const struct d
     options->positional[options->positional_count++] = kind;
     options->positional[options->positional_count++] = path;
     files->context->note(files->context, "%s: read as %s", path, kind);
-    return strcmp(kind, "onnx") == 0    ? dl_import_onnx(&inner, options, &asked, err)
+    return strcmp(kind, "onnx") == 0 || strcmp(kind, "pt2") == 0
+               ? dl_import_onnx(&inner, options, &asked, err)
            : strcmp(kind, "keras") == 0 ? dl_import_keras(&inner, options, &asked, err)
                                         : dl_import_config(&inner, options, &asked, err);
 }
@@ -77,12 +76,13 @@ static enum dl_code read_file(const struct dl_data *data, const char *path, stru
         if (strcmp(others[i].kind, kind) == 0)
             return dl_fail_at(err, path, 0, 0, NULL, "%s",
                               dl_arena_printf(arena, others[i].hint, path));
-    if (strcmp(kind, "onnx") != 0 && strcmp(kind, "config") != 0 && strcmp(kind, "keras") != 0)
-        return dl_fail_at(
-            err, path, 0, 0, NULL,
-            "expected a workload, ONNX or Keras model or config.json, found a file of the "
-            "kind %s (see 'dlmodel import --help')",
-            kind);
+    if (strcmp(kind, "onnx") != 0 && strcmp(kind, "pt2") != 0 && strcmp(kind, "config") != 0 &&
+        strcmp(kind, "keras") != 0)
+        return dl_fail_at(err, path, 0, 0, NULL,
+                          "expected a workload, ONNX, torch.export or Keras model or config.json, "
+                          "found a file of the "
+                          "kind %s (see 'dlmodel import --help')",
+                          kind);
     DL_TRY(import(files, data, kind, path, text, err));
     if (files->count == DL_WORKLOAD_FILES) return DL_OK;
     files->list[files->count].path = dl_arena_strdup(files->context->arena, path);

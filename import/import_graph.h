@@ -61,6 +61,7 @@ struct dl_onnx_node {
 
 struct dl_onnx_graph {
     const char *file, *name, *producer;
+    const char *format; /* "ONNX" */
     int64_t opset;
     struct dl_onnx_value *values;
     int value_count, value_capacity;

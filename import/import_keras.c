@@ -84,9 +84,10 @@ static void keep(struct model *m, const char *layer, int call, const struct dl_k
     m->made[m->count++] = (struct made){layer, call, *value};
 }
 
-static const struct dl_keras_value *value_of(const struct model *m, const char *layer, int call) {
+static const struct dl_keras_value *value_of(const struct model *m, const char *layer,
+                                             double call) {
     for (int i = m->count - 1; i >= 0; i--)
-        if (m->made[i].call == call && strcmp(m->made[i].layer, layer) == 0)
+        if ((double)m->made[i].call == call && strcmp(m->made[i].layer, layer) == 0)
             return &m->made[i].value;
     return NULL;
 }
@@ -104,8 +105,7 @@ static enum dl_code collect(const struct model *m, const struct dl_json_node *n,
     const struct dl_json_node *history = dl_keras_member(n, "keras_history");
     if (history != NULL) n = history;
     if (is_reference(n)) {
-        const struct dl_keras_value *value =
-            value_of(m, n->child->string, (int)n->child->next->number);
+        const struct dl_keras_value *value = value_of(m, n->child->string, n->child->next->number);
         if (call->count == DL_KERAS_INPUTS)
             return dl_keras_fail(m->k, n, call->name, "more than %d inputs", DL_KERAS_INPUTS);
         if (value == NULL)
@@ -235,7 +235,7 @@ static enum dl_code run_functional(struct model *m, const struct dl_json_node *c
         outputs != NULL && !is_reference(outputs) ? outputs->child : outputs;
     const struct dl_keras_value *value =
         last != NULL && is_reference(last)
-            ? value_of(m, last->child->string, (int)last->child->next->number)
+            ? value_of(m, last->child->string, last->child->next->number)
         : m->count > 0 ? &m->made[m->count - 1].value
                        : NULL;
     if (value == NULL) return dl_keras_fail(m->k, config, "output_layers", "expected an output");
@@ -305,7 +305,8 @@ static enum dl_code read_input(struct dl_keras *k, const struct dl_json_node *co
                              "the shape of the input is not in the file: build the model first");
     *out = (struct dl_keras_value){.item = "input"};
     for (const struct dl_json_node *e = shape->child->next; e != NULL; e = e->next) {
-        if (e->kind != DL_JSON_NUMBER || !(e->number >= 1) || out->rank == DL_KERAS_RANK)
+        if (e->kind != DL_JSON_NUMBER || !(e->number >= 1 && e->number <= 1e9) ||
+            out->rank == DL_KERAS_RANK)
             return dl_keras_fail(
                 k, e, "batch_shape",
                 "expected a number for each of 1 to %d dimensions after the batch: build the model "

@@ -438,7 +438,8 @@ static enum dl_code read_model(struct dl_onnx_graph *g, const DlOnnx__ModelProto
 
 enum dl_code dl_onnx_parse(const char *name, const unsigned char *bytes, size_t length,
                            struct dl_arena *arena, struct dl_onnx_graph *out, struct dl_err *err) {
-    struct dl_onnx_graph g = {.file = name, .name = "", .producer = "", .arena = arena};
+    struct dl_onnx_graph g = {
+        .file = name, .name = "", .producer = "", .format = "ONNX", .arena = arena};
     struct dl_onnx_budget budget = {.left = 16 * length + (64u << 20)};
     ProtobufCAllocator allocator = {
         .alloc = dl_onnx_take, .free = dl_onnx_give, .allocator_data = &budget};

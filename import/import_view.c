@@ -204,14 +204,17 @@ static double clamp(double value, double low, double high) {
     return value < low ? low : value > high ? high : value;
 }
 
-/* One axis of Slice: what it keeps. */
+/* One axis of Slice: what is asked, and what it keeps. */
+struct range {
+    double start, end, step;
+};
 struct cut {
     double first, step, length;
 };
 
 static enum dl_code cut_axis(struct dl_onnx_graph *g, const struct dl_onnx_node *n, double extent,
-                             double start, double end, double step, struct cut *out,
-                             struct dl_err *err) {
+                             struct range asked, struct cut *out, struct dl_err *err) {
+    const double start = asked.start, end = asked.end, step = asked.step;
     if (step == 0) return dl_onnx_fail(g, n, err, "expected a step other than 0");
     const double low = step > 0 ? 0 : -1, high = step > 0 ? extent : extent - 1;
     const double first = clamp(start < 0 ? start + extent : start, 0, high),
@@ -239,8 +242,9 @@ static enum dl_code slice(struct dl_onnx_graph *g, const struct dl_onnx_node *n,
         int axis;
         if (!axis_of(axis_count == count ? axes[i] : i, x->rank, &axis))
             return dl_onnx_fail(g, n, err, "there is no such axis to slice");
-        DL_TRY(cut_axis(g, n, (double)x->dims[axis], starts[i], ends[i],
-                        step_count == count ? steps[i] : 1, &cut, err));
+        DL_TRY(cut_axis(g, n, (double)x->dims[axis],
+                        (struct range){starts[i], ends[i], step_count == count ? steps[i] : 1},
+                        &cut, err));
         dims[axis] = (int64_t)cut.length;
     }
     DL_TRY(dl_onnx_shape(g, n, 0, x->rank, dims, err));
@@ -284,9 +288,12 @@ static enum dl_code gather(struct dl_onnx_graph *g, const struct dl_onnx_node *n
     return DL_OK;
 }
 
+static bool is_tile(const struct dl_onnx_node *n) { return strcmp(n->op, "Tile") == 0; }
+
 /* The extent of one dimension of Expand and Tile. */
 static enum dl_code expand_extent(struct dl_onnx_graph *g, const struct dl_onnx_node *n, double own,
-                                  double asked, bool tile, int64_t *out, struct dl_err *err) {
+                                  double asked, int64_t *out, struct dl_err *err) {
+    const bool tile = is_tile(n);
     if (!(asked >= 0 && asked <= 9e15 && own * asked <= 9e15))
         return dl_onnx_fail(g, n, err, "expected extents of at least 0 and at most 9e15, found %g",
                             asked);
@@ -301,16 +308,15 @@ static enum dl_code expand(struct dl_onnx_graph *g, const struct dl_onnx_node *n
     const struct dl_onnx_value *x = dl_onnx_in(g, n, 0);
     const double *shape;
     const int count = dl_onnx_list(g, n, 1, "shape", &shape);
-    const bool tile = strcmp(n->op, "Tile") == 0;
     int64_t dims[DL_ONNX_RANK];
     if (!x->known || count < 0) return DL_OK;
     const int rank = count > x->rank ? count : x->rank;
-    if (rank > DL_ONNX_RANK || (tile && count != x->rank))
+    if (rank > DL_ONNX_RANK || (is_tile(n) && count != x->rank))
         return dl_onnx_fail(g, n, err, "expected as many extents as dimensions");
     for (int d = 0; d < rank; d++) {
         const int k = d - (rank - x->rank), s = d - (rank - count);
-        DL_TRY(expand_extent(g, n, k >= 0 ? (double)x->dims[k] : 1, s >= 0 ? shape[s] : 1, tile,
-                             &dims[d], err));
+        DL_TRY(expand_extent(g, n, k >= 0 ? (double)x->dims[k] : 1, s >= 0 ? shape[s] : 1, &dims[d],
+                             err));
     }
     DL_TRY(dl_onnx_shape(g, n, 0, rank, dims, err));
     keep(g, n, false);

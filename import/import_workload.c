@@ -6,6 +6,7 @@
 
 #include "model/workload/workload.h"
 #include "import/import.h"
+#include "import/import_pt2.h"
 #include "import/import_layers.h"
 #include "import/import_stack.h"
 
@@ -70,6 +71,7 @@ static const char *left_text(const struct dl_import_net *net) {
 
 /* An exporter that folds constants writes a tied weight twice, once transposed. */
 static void note_untied(struct dl_context *context, const struct dl_import_net *net) {
+    if (strcmp(net->graph->format, "ONNX") != 0) return; /* others keep parameters as they are */
     for (int i = 0; i < net->item_count; i++) {
         const struct dl_layer *dense = &net->items[i].layer;
         if (dense->kind != &dl_layer_dense || net->items[i].tied >= 0) continue;
@@ -184,16 +186,23 @@ enum dl_code dl_import_onnx(struct dl_context *context, const struct dl_options 
     DL_TRY(read_dims(context, options, dims, &dim_count, err));
     const char *path = options->positional[1];
     const char *name = asked->name != NULL ? asked->name : default_name(context->arena, path);
-    DL_TRY(dl_onnx_read(&context->data, path, context->arena, &graph, err));
+    const bool exported = strcmp(options->positional[0], "pt2") == 0;
+    DL_TRY(
+        (exported ? dl_pt2_read : dl_onnx_read)(&context->data, path, context->arena, &graph, err));
     DL_TRY(dl_onnx_set_inputs(&graph, dims, dim_count, err));
     DL_TRY(dl_import_map(&graph, &net, err));
     const char *left = left_text(&net);
     if (net.left_count > 0 && !asked->skip_unknown) {
         context->note(context, "%.200s has operators without a layer:%s", path, left);
         return dl_fail_at(err, path, 0, 0, NULL,
-                          "%d of %d nodes (%.2g %%) map to no layer; --skip-unknown skips them",
+                          "%d of %d nodes (%.2g %%) map to no layer; --skip-unknown skips them%s",
                           net.left_count, graph.node_count,
-                          100.0 * net.left_count / graph.node_count);
+                          100.0 * net.left_count / graph.node_count,
+                          exported ? dl_arena_printf(context->arena,
+                                                     ", `python -m dlmodel export %.200s` "
+                                                     "records them",
+                                                     path)
+                                   : "");
     }
     if (net.item_count == 0)
         return dl_fail_at(err, path, 0, 0, NULL, "expected at least one node that is a layer");

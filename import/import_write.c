@@ -229,8 +229,8 @@ const char *dl_import_text(const struct dl_import_net *net, const struct dl_impo
     dl_jw_object(&head, NULL);
     dl_jw_string(&head, "name", name);
     dl_jw_string(&head, "summary",
-                 dl_arena_printf(net->arena, "imported from ONNX: %.80s, opset %lld, by %.80s",
-                                 g->name, (long long)g->opset, g->producer));
+                 dl_arena_printf(net->arena, "imported from %s: %.80s, opset %lld, by %.80s",
+                                 g->format, g->name, (long long)g->opset, g->producer));
     dl_jw_string(&head, "source", "imported");
     if (transformer || rnn || cnn)
         dl_jw_string(&head, "family", transformer ? "transformer" : rnn ? "rnn" : "cnn");

@@ -16,11 +16,9 @@ static double time_of(const struct dl_device *device, enum dl_precision precisio
     return time.time_s;
 }
 
-/* Counts `time_s` above `most_s`, the longest that the law allows. */
+/* ratio: of a time to the longest that the law allows. */
 static void check(struct dl_law_breach *worst, const char *law, enum dl_precision precision,
-                  const struct dl_kernel *kernel, const struct dl_kernel *other, double time_s,
-                  double most_s) {
-    const double ratio = time_s / most_s;
+                  const struct dl_kernel *kernel, const struct dl_kernel *other, double ratio) {
     if (!(ratio > ROUNDING)) return;
     const int count = worst->count + 1;
     if (ratio > worst->ratio)
@@ -35,7 +33,7 @@ static bool has_rate(const struct dl_device *device, enum dl_precision precision
 static void check_peak(const struct dl_device *device, enum dl_precision precision,
                        const struct dl_kernel *kernel, double time_s, struct dl_law_breach *worst) {
     check(worst, "no faster than the peak", precision, kernel, kernel,
-          kernel->flop / dl_device_peak(device, precision), ABOVE_PEAK * time_s);
+          (kernel->flop / dl_device_peak(device, precision)) / (ABOVE_PEAK * time_s));
 }
 
 static void check_gemms(const struct dl_device *device, enum dl_precision precision,
@@ -57,12 +55,12 @@ static void check_gemms(const struct dl_device *device, enum dl_precision precis
                 dl_kernel_gemm(DL_FORWARD, ldexp(LEAST_SIDE, of[0]), ldexp(LEAST_SIDE, of[1]),
                                ldexp(LEAST_SIDE, of[2]), 1);
             check(worst, "monotone in m, n, k within 10 %", precision, &shorter, &gemm,
-                  times[of[0]][of[1]][of[2]], MONOTONE * time_s);
+                  times[of[0]][of[1]][of[2]] / (MONOTONE * time_s));
         }
         if (precision < DL_FP8 || fmin(fmin(m, n), k) < NARROW_FROM || !has_rate(device, DL_BF16))
             continue;
-        check(worst, "8 bits at most 1.1 of 16 bits", precision, &gemm, &gemm, time_s,
-              NARROW * time_of(device, DL_BF16, &gemm));
+        check(worst, "8 bits at most 1.1 of 16 bits", precision, &gemm, &gemm,
+              time_s / (NARROW * time_of(device, DL_BF16, &gemm)));
     }
 }
 
@@ -94,9 +92,9 @@ static void check_attention(const struct dl_device *device, enum dl_precision pr
         }
         for (int j = 0; j < 2; j++) {
             check(worst, "causal attention at most full", precision, &kernels[2 * j + 1],
-                  &kernels[2 * j], times[2 * j + 1], times[2 * j]);
+                  &kernels[2 * j], times[2 * j + 1] / times[2 * j]);
             check(worst, "backward attention at least forward", precision, &kernels[j],
-                  &kernels[j + 2], times[j], times[j + 2]);
+                  &kernels[j + 2], times[j] / (times[j + 2]));
         }
     }
 }
@@ -123,10 +121,10 @@ struct dl_law_breach dl_kernel_board_law(const struct dl_device *device,
         if (gemm.flop < LONG_FLOP) continue;
         const double own_s = time_of(device, precision, &gemm),
                      board_s = time_of(board, precision, &gemm);
-        check(&worst, "boards of one chip within 15 %", precision, &gemm, &gemm, own_s,
-              APART * board_s);
-        check(&worst, "boards of one chip within 15 %", precision, &gemm, &gemm, board_s,
-              APART * own_s);
+        check(&worst, "boards of one chip within 15 %", precision, &gemm, &gemm,
+              own_s / (APART * board_s));
+        check(&worst, "boards of one chip within 15 %", precision, &gemm, &gemm,
+              board_s / (APART * own_s));
     }
     return worst;
 }

@@ -206,12 +206,17 @@ static size_t choose_points(const struct process *p, const double *lengths, size
     return MAX_POINTS;
 }
 
+struct hyper {
+    const double *lengths;
+    double signal, noise;
+};
+
 /* Weights of the chosen samples in the sum of their covariances that is nearest to all samples
  * (subset of regressors: Rasmussen and Williams 2006, section 8.3.1):
  * (K_mn K_nm + noise^2 K_mm) w = K_mn y. */
-static bool weigh(const struct process *p, const double *lengths, double signal, double noise,
-                  const size_t *chosen, size_t m, double *weights) {
-    const double square = signal * signal;
+static bool weigh(const struct process *p, const struct hyper *h, const size_t *chosen, size_t m,
+                  double *weights) {
+    const double *lengths = h->lengths, noise = h->noise, square = h->signal * h->signal;
     gsl_matrix *to_all = gsl_matrix_alloc(p->n, m), *sum = gsl_matrix_alloc(m, m);
     gsl_vector *w = gsl_vector_alloc(m);
     const bool ready = to_all != NULL && sum != NULL && w != NULL;
@@ -270,7 +275,7 @@ static bool write_model(struct process *p, const gsl_vector *theta, struct dl_ke
         for (size_t i = 0; i < p->n; i++)
             scratch[i] = signal * signal * gsl_vector_get(p->alpha, i);
     } else if (ready) {
-        ready = weigh(p, lengths, signal, noise, chosen, count, scratch);
+        ready = weigh(p, &(struct hyper){lengths, signal, noise}, chosen, count, scratch);
     }
     for (size_t i = 0; i < count && ready; i++)
         model->correction.weights[i] = dl_fit_round(scratch[i], WEIGHT_DIGITS);
@@ -283,11 +288,12 @@ static bool write_model(struct process *p, const gsl_vector *theta, struct dl_ke
 
 /* Leave-one-out means of each sample (Rasmussen and Williams 2006, section 5.4.2); for many
  * samples, where one has little weight, the mean itself. */
-static bool others_say(struct process *p, const double *lengths, double signal, double noise,
-                       size_t *chosen, double *scratch, double *mean) {
+static bool others_say(struct process *p, const struct hyper *h, size_t *chosen, double *scratch,
+                       double *mean) {
+    const double *lengths = h->lengths;
     const size_t count = choose_points(p, lengths, chosen, scratch);
     if (count < p->n) {
-        if (!weigh(p, lengths, signal, noise, chosen, count, scratch)) return false;
+        if (!weigh(p, h, chosen, count, scratch)) return false;
         for (size_t i = 0; i < p->n; i++) {
             mean[i] = 0.0;
             for (size_t j = 0; j < count; j++)
@@ -295,7 +301,7 @@ static bool others_say(struct process *p, const double *lengths, double signal, 
         }
         return true;
     }
-    fill_covariance(p, lengths, signal, noise);
+    fill_covariance(p, lengths, h->signal, h->noise);
     factorize(p);
     gsl_linalg_cholesky_invert(p->covariance);
     for (size_t i = 0; i < p->n; i++)
@@ -317,10 +323,10 @@ static bool draw_in(struct process *p, const gsl_vector *theta, const double *me
     size_t *chosen = malloc(p->n * sizeof *chosen);
     bool ready = chosen != NULL;
     for (size_t f = 0; f < p->axes; f++) lengths[f] = exp(gsl_vector_get(theta, f));
-    const double signal = exp(gsl_vector_get(theta, p->axes)),
-                 noise = exp(gsl_vector_get(theta, p->axes + 1));
+    const struct hyper h = {lengths, exp(gsl_vector_get(theta, p->axes)),
+                            exp(gsl_vector_get(theta, p->axes + 1))};
     for (int round = 0; round < ROUNDS && ready; round++) {
-        ready = others_say(p, lengths, signal, noise, chosen, scratch, mean);
+        ready = others_say(p, &h, chosen, scratch, mean);
         if (!ready) break;
         for (size_t i = 0; i < p->n; i++) scratch[i] = fabs(measured[i] - mean[i]);
         dl_sort(scratch, p->n);

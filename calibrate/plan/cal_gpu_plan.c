@@ -68,12 +68,13 @@ static void add_precisions(const struct drawer *d, const char *probe, const char
     }
 }
 
-static void add_gemm(const struct drawer *d, long m, long n, long k, bool ta, bool tb,
-                     double weight) {
+/* gemm: m, n, k, A and B transposed. */
+static void add_gemm(const struct drawer *d, const long gemm[5], double weight) {
+    const long m = gemm[0], n = gemm[1], k = gemm[2], ta = gemm[3], tb = gemm[4];
     struct dl_arena *arena = d->adder->arena;
     add_precisions(d, "gpu-gemm",
-                   dl_arena_printf(arena, "m=%ld n=%ld k=%ld ta=%d tb=%d", m, n, k, ta, tb), "fwd",
-                   true, weight);
+                   dl_arena_printf(arena, "m=%ld n=%ld k=%ld ta=%ld tb=%ld", m, n, k, ta, tb),
+                   "fwd", true, weight);
     if (d->choice->capability >= 89 && ta && !tb && m % 16 == 0 && n % 16 == 0 && k % 16 == 0)
         add(d, "gpu-gemm", dl_arena_printf(arena, "m=%ld n=%ld k=%ld ta=1 tb=0 prec=fp8", m, n, k),
             "fwd", DL_CAL_GPU, weight);
@@ -89,9 +90,7 @@ static void add_gemms(const struct drawer *d) {
         {768, 4096, 768, 1, 0},   {768, 4096, 3072, 0, 0},  {3072, 768, 4096, 0, 1},
         {4096, 32, 25088, 1, 0}};
     const unsigned drawn = d->choice->quick ? 12 : 40;
-    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
-        add_gemm(d, fixed[i][0], fixed[i][1], fixed[i][2], fixed[i][3] != 0, fixed[i][4] != 0,
-                 i == 0 ? 3 : 1);
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) add_gemm(d, fixed[i], i == 0 ? 3 : 1);
     for (unsigned i = 1, taken = 0; taken < drawn; i++) {
         const long step = i % 4 == 0 ? 1 : 16; /* every fourth is unaligned */
         const long m = between(radical_inverse(i, 2), 16, 16384, step),
@@ -100,7 +99,7 @@ static void add_gemms(const struct drawer *d) {
         if (2.0 * (double)m * (double)n * (double)k > MAX_FLOP) continue;
         taken++;
         /* forward, backward data, backward weights */
-        add_gemm(d, m, n, k, i % 3 == 1, i % 3 == 2, 1);
+        add_gemm(d, (const long[]){m, n, k, i % 3 == 1, i % 3 == 2}, 1);
     }
     static const long batches[][6] = {{512, 512, 64, 1, 0, 192},  {64, 512, 512, 0, 0, 192},
                                       {64, 512, 512, 0, 1, 192},  {128, 128, 64, 1, 0, 384},
@@ -114,13 +113,14 @@ static void add_gemms(const struct drawer *d) {
     }
 }
 
-static void add_convolution(const struct drawer *d, long n, long c, long f, long h, long r, long s,
-                            long p) {
-    const char *shape = dl_arena_printf(
-        d->adder->arena, "n=%ld c=%ld f=%ld h=%ld r=%ld s=%ld p=%ld", n, c, f, h, r, s, p);
+/* conv: batch, channels, filters, side of the image and of the kernel, stride, pad. */
+static void add_convolution(const struct drawer *d, const long conv[7]) {
+    const char *shape =
+        dl_arena_printf(d->adder->arena, "n=%ld c=%ld f=%ld h=%ld r=%ld s=%ld p=%ld", conv[0],
+                        conv[1], conv[2], conv[3], conv[4], conv[5], conv[6]);
     for (int pass = 0; pass < 3; pass++) {
         /* No framework computes the gradient of the input images. */
-        if (c > 3 || pass != 1) add_precisions(d, "gpu-conv", shape, passes[pass], false, 1);
+        if (conv[1] > 3 || pass != 1) add_precisions(d, "gpu-conv", shape, passes[pass], false, 1);
     }
 }
 
@@ -132,10 +132,7 @@ static void add_convolutions(const struct drawer *d) {
                                     {16, 3, 64, 224, 3, 1, 1},   {16, 256, 256, 56, 3, 1, 1}};
     static const long kernels[] = {1, 3, 3, 1, 3, 5, 1, 3, 7, 3};
     const unsigned drawn = d->choice->quick ? 4 : 36;
-    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
-        const long *c = fixed[i];
-        add_convolution(d, c[0], c[1], c[2], c[3], c[4], c[5], c[6]);
-    }
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) add_convolution(d, fixed[i]);
     for (unsigned i = 1, taken = 0; taken < drawn; i++) {
         const long n = between(radical_inverse(i, 2), 4, 128, 4),
                    c = between(radical_inverse(i, 3), 16, 2048, 8),
@@ -147,7 +144,7 @@ static void add_convolutions(const struct drawer *d) {
             (double)(n * (c + f)) * (double)(h * h) > MAX_ELEMENTS || r > h)
             continue;
         taken++;
-        add_convolution(d, n, c, f, h, r, s, r / 2);
+        add_convolution(d, (const long[]){n, c, f, h, r, s, r / 2});
     }
 }
 

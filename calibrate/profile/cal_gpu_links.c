@@ -26,7 +26,7 @@ static enum dl_code add_collective(struct dl_cal_maker *m, int kind, int64_t ran
                                    struct dl_err *err) {
     struct dl_cal_messages got;
     if (m->out->collective_count == DL_CAL_COLLECTIVES_MAX) return DL_OK;
-    DL_TRY(dl_cal_messages(m, collectives[kind].probe, NULL, ranks, nodes, &got, err));
+    dl_cal_messages(m, collectives[kind].probe, NULL, ranks, nodes, &got);
     if (got.count < 2) return DL_OK;
     struct dl_coll_measured *c = &m->out->collectives[m->out->collective_count++];
     *c = (struct dl_coll_measured){.library = "nccl",
@@ -128,7 +128,7 @@ static enum dl_code make_intra(struct dl_cal_maker *m, struct dl_err *err) {
     const char *kind = dl_cal_journal_find(m->journal, "gpu_link_kind"),
                *pcie = dl_cal_journal_find(m->journal, "gpu_pcie");
     if (gpus < 2) return DL_OK;
-    DL_TRY(dl_cal_messages(m, "nccl-sendrecv", NULL, 2, 1, &pairs, err));
+    dl_cal_messages(m, "nccl-sendrecv", NULL, 2, 1, &pairs);
     const double ring = ring_bandwidth(m, gpus, 1);
     /* Replaces the values from MPI messages through host memory. */
     link->source = "measured";
@@ -194,7 +194,7 @@ static enum dl_code make_inter(struct dl_cal_maker *m, struct dl_err *err) {
     struct dl_cal_messages pairs;
     struct nic nic;
     const int adapters = read_nics(m, &nic);
-    DL_TRY(dl_cal_messages(m, "nccl-sendrecv", NULL, 2, 2, &pairs, err));
+    dl_cal_messages(m, "nccl-sendrecv", NULL, 2, 2, &pairs);
     if (adapters > 0) {
         const bool verbs = strcmp(nic.kind, "ethernet") != 0;
         link->kind = verbs && strcmp(nic.kind, "infiniband") == 0 ? "infiniband" : "ethernet";

@@ -40,9 +40,8 @@ struct dl_cal_messages {
     size_t count;
 };
 /* pass NULL, ranks 0, nodes 0: any. */
-enum dl_code dl_cal_messages(const struct dl_cal_maker *m, const char *probe, const char *pass,
-                             int64_t ranks, int64_t nodes, struct dl_cal_messages *out,
-                             struct dl_err *err);
+void dl_cal_messages(const struct dl_cal_maker *m, const char *probe, const char *pass,
+                     int64_t ranks, int64_t nodes, struct dl_cal_messages *out);
 int64_t dl_cal_nodes_of(const struct dl_raw_sample *sample); /* 1 where the shape names none */
 
 /* cal_network.c: links.intra and links.inter, and the collectives, from the samples of messages. */

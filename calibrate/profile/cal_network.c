@@ -29,7 +29,7 @@ static enum dl_code fit_messages(struct dl_cal_maker *m, const struct dl_cal_mes
 static enum dl_code make_link(struct dl_cal_maker *m, const char *transport, struct dl_link *link,
                               bool *present, struct dl_err *err) {
     struct dl_cal_messages got;
-    DL_TRY(dl_cal_messages(m, "pingpong", transport, 0, 0, &got, err));
+    dl_cal_messages(m, "pingpong", transport, 0, 0, &got);
     if (got.count < 2) return DL_OK;
     DL_TRY(fit_messages(m, &got, dl_arena_printf(m->arena, "pingpong_%s", transport), &link->pieces,
                         &link->piece_count, err));
@@ -117,11 +117,12 @@ static bool there(const struct dl_cal_maker *m, const char *operation, int64_t n
 /* The first sample set per operation and rank set counts: with device buffers where MPI supports
  * them, else with host buffers. */
 static enum dl_code make_collective(struct dl_cal_maker *m, const char *probe,
-                                    const char *operation, const char *transport, int64_t nodes,
-                                    int64_t ranks, struct dl_err *err) {
+                                    const char *operation, int64_t nodes, struct dl_err *err) {
+    const char *transport = nodes > 1 ? "net" : "shm";
+    const int64_t ranks = nodes > 1 ? nodes : 0; /* 0: any number of ranks on one node */
     struct dl_cal_messages got;
     if (there(m, operation, nodes, ranks)) return DL_OK;
-    DL_TRY(dl_cal_messages(m, probe, transport, ranks, 0, &got, err));
+    dl_cal_messages(m, probe, transport, ranks, 0, &got);
     if (got.count < 2 || m->out->collective_count == DL_CAL_COLLECTIVES_MAX) return DL_OK;
     struct dl_coll_measured *c = &m->out->collectives[m->out->collective_count++];
     *c = (struct dl_coll_measured){.library = "mpi",
@@ -165,13 +166,13 @@ static enum dl_code make_collectives(struct dl_cal_maker *m, struct dl_err *err)
         {"allgather", "all_gather"},         {"broadcast", "broadcast"},
         {"reducescatter", "reduce_scatter"}, {"alltoall", "all_to_all"}};
     enum { SETS = 24 };
-    DL_TRY(make_collective(m, "gpu-allreduce", "all_reduce", "shm", 1, 0, err));
-    DL_TRY(make_collective(m, "allreduce", "all_reduce", "shm", 1, 0, err));
+    DL_TRY(make_collective(m, "gpu-allreduce", "all_reduce", 1, err));
+    DL_TRY(make_collective(m, "allreduce", "all_reduce", 1, err));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         int64_t sets[SETS + 1];
         const size_t count = rank_sets(m, names[i][0], sets, SETS);
         for (size_t k = 0; k < count; k++)
-            DL_TRY(make_collective(m, names[i][0], names[i][1], "net", sets[k], sets[k], err));
+            DL_TRY(make_collective(m, names[i][0], names[i][1], sets[k], err));
     }
     return DL_OK;
 }

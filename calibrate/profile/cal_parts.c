@@ -37,9 +37,10 @@ struct dl_kernel dl_cal_convolution(const struct dl_raw_sample *s) {
                  strides[DL_DIMS] = {deep ? stride : 1, stride, stride},
                  pads[DL_DIMS] = {deep ? pad : 0, pad, dl_cal_number_or(s, "t", pad)},
                  dilations[DL_DIMS] = {deep ? dilation : 1, dilation, dilation};
-    return dl_kernel_conv(pass_of(s), dl_cal_number(s, "n"), dl_cal_number(s, "c"),
-                          dl_cal_number(s, "f"), dl_cal_number_or(s, "g", 1), in, kernel, strides,
-                          pads, dilations);
+    return dl_kernel_conv(
+        pass_of(s),
+        &(struct dl_conv_shape){dl_cal_number(s, "n"), dl_cal_number(s, "c"), dl_cal_number(s, "f"),
+                                dl_cal_number_or(s, "g", 1), in, kernel, strides, pads, dilations});
 }
 
 void dl_cal_note(struct dl_cal_maker *m, const char *key, const char *text) {
@@ -68,10 +69,8 @@ static void insert(struct dl_cal_messages *m, const struct dl_raw_sample *s, dou
     m->count++;
 }
 
-enum dl_code dl_cal_messages(const struct dl_cal_maker *m, const char *probe, const char *pass,
-                             int64_t ranks, int64_t nodes, struct dl_cal_messages *out,
-                             struct dl_err *err) {
-    (void)err;
+void dl_cal_messages(const struct dl_cal_maker *m, const char *probe, const char *pass,
+                     int64_t ranks, int64_t nodes, struct dl_cal_messages *out) {
     out->count = 0;
     out->ranks = 0;
     out->samples = dl_arena_alloc(m->arena, m->journal->sample_count + 1, sizeof *out->samples);
@@ -87,5 +86,4 @@ enum dl_code dl_cal_messages(const struct dl_cal_maker *m, const char *probe, co
     }
     for (size_t i = 0; i < out->count; i++)
         out->points[i] = (struct dl_link_sample){out->samples[i].bytes, out->samples[i].time_s};
-    return DL_OK;
 }

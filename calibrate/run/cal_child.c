@@ -117,9 +117,9 @@ static void remember(struct dl_cal_ending *ending, const char *text, size_t leng
 }
 
 /* Until both pipes are closed. */
-static enum dl_code listen_to(int out, int err_out, double silence_s, dl_cal_on_line *on_line,
+static enum dl_code listen_to(const int pipes[2], double silence_s, dl_cal_on_line *on_line,
                               void *context, struct dl_cal_ending *ending, struct dl_err *err) {
-    struct pollfd fds[2] = {{.fd = out, .events = POLLIN}, {.fd = err_out, .events = POLLIN}};
+    struct pollfd fds[2] = {{.fd = pipes[0], .events = POLLIN}, {.fd = pipes[1], .events = POLLIN}};
     struct reader reader = {.length = 0};
     double heard_s = dl_cal_now_s();
     while (fds[0].fd >= 0 || fds[1].fd >= 0) {
@@ -188,7 +188,7 @@ enum dl_code dl_cal_child_run(char *const *argv, double silence_s, dl_cal_on_lin
     if (pid < 0) {
         code = dl_fail(err, DL_ERR_SYSTEM, "cannot start %s: %s", argv[0], strerror(errno));
     } else {
-        code = listen_to(out[0], words[0], silence_s, on_line, context, ending, err);
+        code = listen_to((const int[]){out[0], words[0]}, silence_s, on_line, context, ending, err);
         const int status = end_child(pid, code != DL_OK);
         if (WIFEXITED(status))
             ending->exit_status = WEXITSTATUS(status);

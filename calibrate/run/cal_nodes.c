@@ -22,6 +22,7 @@ struct survey {
     const char *hosts;
     struct dl_cal_pair *pairs;
     size_t count, capacity;
+    const char *why; /* the last query failed; NULL: it did not */
 };
 
 static bool first_of_size(const struct dl_cal_pair *pairs, size_t index) {
@@ -97,10 +98,9 @@ static enum dl_code hear(void *context, const char *text, size_t length, struct 
     return dl_cal_journal_fact(s->journal, line.fact.key, line.fact.value, s->arena, err);
 }
 
-/* Runs the probe with `option` on these hosts. *why NULL: every node answered. */
+/* Runs the probe with `option` on these hosts. s->why NULL: every node answered. */
 static enum dl_code query(const struct dl_cal_launch *launch, const char *const *hosts,
-                          size_t count, const char *option, struct survey *s, const char **why,
-                          struct dl_err *err) {
+                          size_t count, const char *option, struct survey *s, struct dl_err *err) {
     struct dl_cal_ending ending;
     struct dl_err own = {0};
     size_t n;
@@ -108,7 +108,7 @@ static enum dl_code query(const struct dl_cal_launch *launch, const char *const 
     argv[n++] = dl_arena_strdup(s->arena, launch->tools->program[DL_CAL_PROGRAM_MPI]);
     argv[n++] = dl_arena_strdup(s->arena, option);
     argv[n] = NULL;
-    *why = NULL;
+    s->why = NULL;
     const enum dl_code code = dl_cal_child_run(argv, SILENCE_S, hear, s, &ending, &own);
     if (code == DL_ERR_SYSTEM) {
         if (err != NULL) *err = own;
@@ -118,10 +118,10 @@ static enum dl_code query(const struct dl_cal_launch *launch, const char *const 
         if (*c == '\n') *c = ' ';
     }
     if (code != DL_OK)
-        *why = dl_arena_strdup(s->arena, own.message);
+        s->why = dl_arena_strdup(s->arena, own.message);
     else if (ending.exit_status != 0)
-        *why = ending.last_words[0] != 0 ? dl_arena_strdup(s->arena, ending.last_words)
-                                         : "it failed without a message";
+        s->why = ending.last_words[0] != 0 ? dl_arena_strdup(s->arena, ending.last_words)
+                                           : "it failed without a message";
     return DL_OK;
 }
 
@@ -133,20 +133,19 @@ static void exclude(struct dl_cal_launch *launch, size_t at) {
 /* After a failure: tries each node alone, then each with the first one that works. */
 static enum dl_code drop_failing(struct dl_cal_launch *launch, struct survey *s,
                                  const struct dl_cal_progress *progress, struct dl_err *err) {
-    const char *why;
     for (int round = 0; round < 2; round++) {
         for (size_t i = (size_t)round; i < launch->host_count;) {
             const char *both[] = {launch->hosts[0], launch->hosts[i]};
-            DL_TRY(query(launch, round == 0 ? &both[1] : both, round == 0 ? 1 : 2, "--hello", s,
-                         &why, err));
-            if (why == NULL) {
+            DL_TRY(
+                query(launch, round == 0 ? &both[1] : both, round == 0 ? 1 : 2, "--hello", s, err));
+            if (s->why == NULL) {
                 i++;
                 continue;
             }
             const char *text = dl_arena_printf(
                 s->arena, "node %s excluded: %s: %.200s", launch->hosts[i],
                 round == 0 ? "cannot start an MPI program there" : "it cannot exchange messages",
-                why);
+                s->why);
             progress->warn(progress->context, text);
             exclude(launch, i);
         }
@@ -212,23 +211,23 @@ enum dl_code dl_cal_nodes_survey(struct dl_cal_launch *launch, struct dl_cal_too
                                  struct dl_err *err) {
     struct survey s = {.journal = journal, .arena = arena};
     const size_t asked = launch->host_count;
-    const char *why;
-    DL_TRY(query(launch, launch->hosts, launch->host_count, "--survey", &s, &why, err));
-    if (why != NULL && dl_cal_launch_chooses(launch)) {
+    DL_TRY(query(launch, launch->hosts, launch->host_count, "--survey", &s, err));
+    if (s.why != NULL && dl_cal_launch_chooses(launch)) {
         DL_TRY(drop_failing(launch, &s, progress, err));
         s.count = 0; /* the ranks are numbered anew */
         if (launch->host_count >= 2 && launch->host_count < asked)
-            DL_TRY(query(launch, launch->hosts, launch->host_count, "--survey", &s, &why, err));
+            DL_TRY(query(launch, launch->hosts, launch->host_count, "--survey", &s, err));
     }
     /* A short disturbance does not make a slow node: repeat, and count the fastest message of each
      * pair. */
-    for (int again = 0; again < 2 && why == NULL && any_slow(&s, launch->host_count); again++)
-        DL_TRY(query(launch, launch->hosts, launch->host_count, "--survey", &s, &why, err));
-    if (why == NULL) drop_slow(launch, &s, progress);
-    if (why != NULL || launch->host_count < 2) {
+    for (int again = 0; again < 2 && s.why == NULL && any_slow(&s, launch->host_count); again++)
+        DL_TRY(query(launch, launch->hosts, launch->host_count, "--survey", &s, err));
+    if (s.why == NULL) drop_slow(launch, &s, progress);
+    if (s.why != NULL || launch->host_count < 2) {
         return dl_fail(err, DL_ERR_BACKEND, "MPI between nodes: %zu of %zu nodes answer: %.300s",
-                       why != NULL && launch->host_count == asked ? (size_t)0 : launch->host_count,
-                       asked, why != NULL ? why : "the others were excluded");
+                       s.why != NULL && launch->host_count == asked ? (size_t)0
+                                                                    : launch->host_count,
+                       asked, s.why != NULL ? s.why : "the others were excluded");
     }
     tools->hosts_left = (int64_t)launch->host_count;
     return DL_OK;

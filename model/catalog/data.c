@@ -377,8 +377,7 @@ static enum dl_code read_framework(const struct dl_data *data, const char *name,
     DL_TRY(dl_framework_release_check(*out, *doc, err));
     DL_TRY(dl_framework_keys_check(*out, *doc, arena, err));
     if (data->override_count == 0) return DL_OK;
-    DL_TRY(dl_data_set_named(data, DL_DATA_FRAMEWORK, (*out)->name, NULL, *doc,
-                             dl_framework_schema_of(NULL, arena), arena, err));
+    DL_TRY(dl_data_set_framework(data, (*out)->name, NULL, *doc, arena, err));
     return dl_framework_load(*doc, arena, *out, err);
 }
 
@@ -408,8 +407,7 @@ static enum dl_code share_kernels(const struct dl_data *data, struct dl_framewor
         dl_framework_release_for(from, name, data->architecture);
     if (release != NULL) {
         DL_TRY(dl_framework_release_set(from, release, from_doc, arena, err));
-        DL_TRY(dl_data_set_named(data, DL_DATA_FRAMEWORK, from->name, release->name, from_doc,
-                                 dl_framework_schema_of(NULL, arena), arena, err));
+        DL_TRY(dl_data_set_framework(data, from->name, release->name, from_doc, arena, err));
         DL_TRY(dl_framework_load(from_doc, arena, from, err));
     }
     dl_framework_share_kernels(framework, from);
@@ -438,8 +436,7 @@ static enum dl_code framework_of(const struct dl_data *data, const char *name,
         dl_framework_release_for(framework, data->release, data->architecture);
     if (release != NULL) {
         DL_TRY(dl_framework_release_set(framework, release, doc, arena, err));
-        DL_TRY(dl_data_set_named(data, DL_DATA_FRAMEWORK, framework->name, release->name, doc,
-                                 schema, arena, err));
+        DL_TRY(dl_data_set_framework(data, framework->name, release->name, doc, arena, err));
     }
     bool *was_used = dl_arena_alloc(arena, (size_t)data->override_count + 1, sizeof *was_used);
     for (int i = 0; i < data->override_count; i++) was_used[i] = data->overrides[i].used;

@@ -36,10 +36,9 @@ bool dl_data_mark_used(const struct dl_selection *selection);
 enum dl_code dl_data_set_document(const struct dl_data *data, enum dl_data_kind kind,
                                   struct dl_json *doc, const struct dl_schema *schema,
                                   struct dl_arena *arena, struct dl_err *err);
-enum dl_code dl_data_set_named(const struct dl_data *data, enum dl_data_kind kind,
-                               const char *object, const char *release, struct dl_json *doc,
-                               const struct dl_schema *schema, struct dl_arena *arena,
-                               struct dl_err *err);
+enum dl_code dl_data_set_framework(const struct dl_data *data, const char *name,
+                                   const char *release, struct dl_json *doc, struct dl_arena *arena,
+                                   struct dl_err *err);
 
 /* Sets the row of optimizers.json that a loaded framework names. DL_ERR_INPUT: no such row. */
 enum dl_code dl_data_optimizer(const struct dl_data *data, struct dl_framework *framework,

@@ -93,13 +93,13 @@ enum dl_code dl_data_set_document(const struct dl_data *data, enum dl_data_kind 
     return DL_OK;
 }
 
-enum dl_code dl_data_set_named(const struct dl_data *data, enum dl_data_kind kind,
-                               const char *object, const char *release, struct dl_json *doc,
-                               const struct dl_schema *schema, struct dl_arena *arena,
-                               struct dl_err *err) {
+enum dl_code dl_data_set_framework(const struct dl_data *data, const char *name,
+                                   const char *release, struct dl_json *doc, struct dl_arena *arena,
+                                   struct dl_err *err) {
     struct dl_selection selection;
-    dl_data_select_named(data, kind, object, release, arena, &selection);
-    DL_TRY(dl_json_set(doc, schema, selection.list, selection.count, err));
+    dl_data_select_named(data, DL_DATA_FRAMEWORK, name, release, arena, &selection);
+    DL_TRY(dl_json_set(doc, dl_framework_schema_of(NULL, arena), selection.list, selection.count,
+                       err));
     dl_data_mark_used(&selection);
     return DL_OK;
 }

@@ -39,14 +39,14 @@ struct row {
     const char *device, *node_of, *network_of, *word, *source, *notes;
 };
 
-/* The row in the first data directory that has one, by the requested column. */
+/* The row in the first data directory that has one, by the requested column; its device is NULL
+ * where none has. */
 static enum dl_code find_row(const struct dl_data *data, bool by_word, const char *text,
-                             struct dl_arena *arena, struct row *out, bool *found,
-                             struct dl_err *err) {
+                             struct dl_arena *arena, struct row *out, struct dl_err *err) {
     static const char *const names[] = {"device", "node_of", "network_of",
                                         "word",   "source",  "notes"};
-    *found = false;
-    for (int d = 0; d < data->directory_count && !*found; d++) {
+    *out = (struct row){.device = NULL};
+    for (int d = 0; d < data->directory_count && out->device == NULL; d++) {
         const char *path = dl_arena_printf(arena, "%s/device_classes.csv", data->directories[d]);
         struct dl_csv csv;
         int at[6];
@@ -57,10 +57,9 @@ static enum dl_code find_row(const struct dl_data *data, bool by_word, const cha
             if (at[i] < 0)
                 return dl_fail_at(err, path, 1, 1, names[i], "the table needs this column");
         }
-        for (int r = 0; r < csv.row_count && !*found; r++) {
+        for (int r = 0; r < csv.row_count && out->device == NULL; r++) {
             const char *const *cells = csv.rows[r];
             if (strcasecmp(cells[at[by_word ? 3 : 0]], text) != 0) continue;
-            *found = true;
             *out = (struct row){cells[at[0]], cells[at[1]], cells[at[2]],
                                 cells[at[3]], cells[at[4]], cells[at[5]]};
         }
@@ -75,7 +74,6 @@ static enum dl_code device_of(const struct dl_data *data, const char *word, stru
     const char **names, *started = "";
     int count = 0;
     struct row row;
-    bool found;
     dl_data_names(data, DL_DATA_DEVICE, arena, &names);
     for (int i = 0; names[i] != NULL; i++) {
         if (strcasecmp(names[i], word) == 0) {
@@ -86,9 +84,9 @@ static enum dl_code device_of(const struct dl_data *data, const char *word, stru
         started = dl_arena_printf(arena, "%s%s%s", started, count > 0 ? ", " : "", names[i]);
         if (count++ == 0) *out = names[i];
     }
-    DL_TRY(find_row(data, true, word, arena, &row, &found, err));
-    if (found) *out = row.device;
-    if (found || count == 1) return DL_OK;
+    DL_TRY(find_row(data, true, word, arena, &row, err));
+    if (row.device != NULL) *out = row.device;
+    if (row.device != NULL || count == 1) return DL_OK;
     if (count > 1)
         return dl_fail(err, DL_ERR_USAGE, "device \"%.60s\" may be %.200s: name one", word,
                        started);
@@ -100,11 +98,10 @@ enum dl_code dl_node_class_find(const struct dl_data *data, const char *name,
                                 struct dl_err *err) {
     const struct dl_system *usual;
     struct row row;
-    bool found;
     const char *word = split(name, &out->nodes, &out->devices_per_node);
     DL_TRY(device_of(data, word, arena, &out->device, err));
-    DL_TRY(find_row(data, false, out->device, arena, &row, &found, err));
-    if (!found)
+    DL_TRY(find_row(data, false, out->device, arena, &row, err));
+    if (row.device == NULL)
         return dl_fail(err, DL_ERR_USAGE,
                        "%.80s: no usual host and links are known for %s; describe the node in a "
                        "system file (dlmodel schema system)",
@@ -166,11 +163,10 @@ enum dl_code dl_node_class_lend(const struct dl_data *data, struct dl_arena *are
                fabric = system->has_inter && !system->has_fabric;
     const struct dl_system *node, *network;
     struct row row;
-    bool found;
     if (system->has_profile || system->device_name == NULL || (!jitter && !host && !fabric))
         return DL_OK;
-    DL_TRY(find_row(data, false, system->device_name, arena, &row, &found, err));
-    if (!found) return DL_OK;
+    DL_TRY(find_row(data, false, system->device_name, arena, &row, err));
+    if (row.device == NULL) return DL_OK;
     const char *of = row.network_of[0] != '\0' ? row.network_of : row.node_of, *words = "";
     DL_TRY(dl_data_system_alone(data, row.node_of, arena, &node, err));
     DL_TRY(dl_data_system_alone(data, of, arena, &network, err));

@@ -204,11 +204,12 @@ static enum dl_code read_all(struct reader *r, struct dl_arena *arena, struct dl
     return read_rows(r, arena, csv, rows, lines, NULL);
 }
 
-enum dl_code dl_csv_parse_rows(const struct dl_csv *table, const char *text, size_t length,
-                               int line, int64_t offset, struct dl_arena *arena, struct dl_csv *out,
-                               struct dl_err *err) {
+enum dl_code dl_csv_parse_rows(const struct dl_csv *table, const struct dl_csv_records *records,
+                               struct dl_arena *arena, struct dl_csv *out, struct dl_err *err) {
+    const char *text = records->text;
+    const size_t length = records->length;
     struct reader r = {
-        .name = table->name, .text = text, .length = length, .line = line, .err = err};
+        .name = table->name, .text = text, .length = length, .line = records->line, .err = err};
     size_t lines_bound = 1;
     for (const char *at = text; (at = memchr(at, '\n', length - (size_t)(at - text))) != NULL; at++)
         lines_bound++;
@@ -224,9 +225,9 @@ enum dl_code dl_csv_parse_rows(const struct dl_csv *table, const char *text, siz
                            .row_offsets = offsets,
                            .text = text,
                            .text_bytes = length,
-                           .text_line = line};
+                           .text_line = records->line};
     DL_TRY(read_rows(&r, arena, out, rows, lines, offsets));
-    for (int i = 0; i < out->row_count; i++) offsets[i] += offset;
+    for (int i = 0; i < out->row_count; i++) offsets[i] += records->offset;
     return DL_OK;
 }
 

@@ -28,10 +28,16 @@ enum dl_code dl_csv_parse(const char *name, const char *text, size_t length, str
                           struct dl_csv *out, struct dl_err *err);
 enum dl_code dl_csv_read(const char *path, struct dl_arena *arena, struct dl_csv *out,
                          struct dl_err *err);
-/* Parses more whole records of `table`, which start at that line and byte offset of the file. */
-enum dl_code dl_csv_parse_rows(const struct dl_csv *table, const char *text, size_t length,
-                               int line, int64_t offset, struct dl_arena *arena, struct dl_csv *out,
-                               struct dl_err *err);
+/* Whole records of a file, from a line and byte offset on. */
+struct dl_csv_records {
+    const char *text;
+    size_t length;
+    int line;
+    int64_t offset;
+};
+/* Parses more records of `table`. */
+enum dl_code dl_csv_parse_rows(const struct dl_csv *table, const struct dl_csv_records *records,
+                               struct dl_arena *arena, struct dl_csv *out, struct dl_err *err);
 
 /* Index of the column with that name; -1: none. */
 int dl_csv_column(const struct dl_csv *csv, const char *name);

@@ -52,8 +52,9 @@ static enum dl_code too_long(struct dl_csv_stream *s, struct dl_err *err) {
 
     for (size_t at = 0; at < s->end; at++) quotes += s->buffer[at] == '"';
     if (quotes % 2 != 0)
-        DL_TRY(dl_csv_parse_rows(&s->header, s->buffer, s->end, s->line, s->offset, &s->chunk,
-                                 &rows, err));
+        DL_TRY(dl_csv_parse_rows(&s->header,
+                                 &(struct dl_csv_records){s->buffer, s->end, s->line, s->offset},
+                                 &s->chunk, &rows, err));
     return dl_fail_at(err, s->file.path, s->line, 1, NULL,
                       "expected a record of at most %d bytes, got a longer one that starts here",
                       DL_CSV_RECORD_BYTES);
@@ -96,8 +97,9 @@ enum dl_code dl_csv_next(struct dl_csv_stream *s, struct dl_csv *out, struct dl_
         *out = (struct dl_csv){.name = s->header.name};
         if (s->end == 0) return DL_OK;
         if (whole == 0) return too_long(s, err);
-        DL_TRY(dl_csv_parse_rows(&s->header, s->buffer, whole, s->line, s->offset, &s->chunk, out,
-                                 err));
+        DL_TRY(dl_csv_parse_rows(&s->header,
+                                 &(struct dl_csv_records){s->buffer, whole, s->line, s->offset},
+                                 &s->chunk, out, err));
         take(s, whole);
         if (s->line > INT_MAX - BUFFER_BYTES)
             return dl_fail_at(err, s->file.path, 0, 0, NULL, "expected at most %d lines", INT_MAX);

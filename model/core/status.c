@@ -44,10 +44,8 @@ static void replace_broken(char *text) {
 }
 
 /* The arguments may point into *err itself, so the text is made before the record is cleared. */
-static void fill(struct dl_err *err, enum dl_code code, const char *file, int line, int col,
-                 const char *key, const char *format, va_list arguments) {
-    struct dl_err made = {.code = code, .line = line, .col = col};
-
+static void fill(struct dl_err *err, struct dl_err made, const char *file, const char *key,
+                 const char *format, va_list arguments) {
     vsnprintf(made.message, sizeof made.message, format, arguments);
     copy_text(made.file, sizeof made.file, file ? file : "");
     copy_text(made.key, sizeof made.key, key ? key : "");
@@ -62,7 +60,7 @@ enum dl_code(dl_fail)(struct dl_err *err, enum dl_code code, const char *format,
         va_list arguments;
 
         va_start(arguments, format);
-        fill(err, code, NULL, 0, 0, NULL, format, arguments);
+        fill(err, (struct dl_err){.code = code}, NULL, NULL, format, arguments);
         va_end(arguments);
     }
     return code;
@@ -74,7 +72,8 @@ enum dl_code(dl_fail_at)(struct dl_err *err, const char *file, int line, int col
         va_list arguments;
 
         va_start(arguments, format);
-        fill(err, DL_ERR_INPUT, file, line, col, key, format, arguments);
+        fill(err, (struct dl_err){.code = DL_ERR_INPUT, .line = line, .col = col}, file, key,
+             format, arguments);
         va_end(arguments);
     }
     return DL_ERR_INPUT;

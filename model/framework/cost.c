@@ -208,7 +208,8 @@ static enum dl_code use_measured(const struct dl_cost_request *r, struct dl_aren
     DL_TRY(dl_cost_compute(&modelled, arena, &lowest, err));
     modelled.batch_samples = last;
     DL_TRY(dl_cost_compute(&modelled, arena, &highest, err));
-    return dl_layer_times_apply(times, r->workload, r->batch_samples, &lowest, &highest, out, err);
+    return dl_layer_times_apply(times, r->workload, r->batch_samples,
+                                &(struct dl_layer_costs){&lowest, &highest, out}, err);
 }
 
 bool dl_cost_fused_rest(const struct dl_layer *layer, enum dl_pass pass, double batch,

@@ -262,6 +262,9 @@ static const struct dl_field framework_fields[] = {
          "activations are gathered on the first device and broadcast, both blocking"),
     NUMBER(AT(memory, conv_workspace_bytes), 0, 1e12, DL_UNIT_BYTE,
            "maximum workspace of a convolution in device memory; absent: no limit"),
+    DEFAULT(AT(memory, loss_logit_bytes), 0, 64, DL_UNIT_BYTE, 0,
+            "device memory at the peak of the loss for each logit of 16 bits; 0: that of its "
+            "kernels"),
     {TOP(workloads), .type = DL_FIELD_MAP,
      .count_offset = offsetof(struct dl_framework, workload_count),
      .help = "network -> how this framework builds it"},
@@ -357,6 +360,7 @@ static const struct dl_field framework_fields[] = {
     STRING(AT(transformer, captured_on), false,
            "GPU architecture on which an iteration of a mixture with a capacity is one CUDA graph; "
            "absent: none"),
+    FLAG(AT(transformer, captures_layers), "each pass of a layer is one CUDA graph"),
     CHOOSE(AT(transformer, selective), selective_names, DL_SELECTIVE_ATTENTION,
            "what selective recomputation repeats: attention, all operations but some linear "
            "layers, or some blocks"),
@@ -383,6 +387,10 @@ static const struct dl_field framework_fields[] = {
     FLAG(WAS(AT(transformer, fp32_norm_input), "wide_norms"),
          "RMS norms take their input cast to fp32"),
     FLAG(AT(transformer, recomputes_norms), "norms are computed again where nothing else is"),
+    FLAG(AT(transformer, gated_apart),
+         "gated activations run and keep activation and product one after the other"),
+    FLAG(AT(transformer, half_gradients),
+         "16-bit gradients of a micro-batch stay in buckets next to those that are summed"),
     FLAG(AT(transformer, eager_operations),
          "RMS norm, rotary embedding and gated activations are many operations: eager PyTorch"),
     CHOICE(AT(transformer, casts), cast_names,

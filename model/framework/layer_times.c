@@ -188,13 +188,8 @@ static double interpolate_s(const struct around *a, double batch, double low_s, 
     return low_s * pow(high_s / low_s, share);
 }
 
-/* The kernel-time model's costs that scale a time beyond the measured batches. */
-struct modelled {
-    const struct dl_cost *lowest, *highest, *here;
-};
-
 static struct reading read_time(const struct dl_layer_times *t, const char *layer, int index,
-                                enum part part, double batch, const struct modelled *m) {
+                                enum part part, double batch, const struct dl_layer_costs *m) {
     const struct around a = find_around(t, layer, part, batch);
     const bool has_below = a.below != NULL, has_above = a.above != NULL;
     if (!has_below && !has_above) return (struct reading){NAN, false};
@@ -254,21 +249,20 @@ double dl_layer_times_core_s(const struct dl_layer_times *t, double batch) {
 
 enum dl_code dl_layer_times_apply(const struct dl_layer_times *t,
                                   const struct dl_workload *workload, double batch,
-                                  const struct dl_cost *lowest, const struct dl_cost *highest,
-                                  struct dl_cost *cost, struct dl_err *err) {
+                                  const struct dl_layer_costs *costs, struct dl_err *err) {
+    struct dl_cost *cost = costs->here;
     if (dl_layer_times_known(t, workload) == 0) {
         return dl_fail(err, DL_ERR_USAGE, "the layer times '%.80s' name no layer of %.80s", t->name,
                        workload->name);
     }
-    const struct modelled m = {lowest, highest, cost};
     for (int i = 0; i < workload->layer_count; i++) {
         const char *name = workload->layers[i].name;
         /* read both before replacing either */
-        const struct reading forward = read_time(t, name, i, PART_FORWARD, batch, &m);
-        const struct reading backward = read_time(t, name, i, PART_BACKWARD, batch, &m);
+        const struct reading forward = read_time(t, name, i, PART_FORWARD, batch, costs);
+        const struct reading backward = read_time(t, name, i, PART_BACKWARD, batch, costs);
         replace(&cost->layers[i].forward, forward);
         replace(&cost->layers[i].backward, backward);
     }
-    replace(&cost->update, read_time(t, "", -1, PART_UPDATE, batch, &m));
+    replace(&cost->update, read_time(t, "", -1, PART_UPDATE, batch, costs));
     return DL_OK;
 }

@@ -60,11 +60,14 @@ double dl_layer_times_jitter_frac(const struct dl_layer_times *times, double bat
 /* core_s of the measured batch that is nearest; NAN: none has it. */
 double dl_layer_times_core_s(const struct dl_layer_times *times, double batch);
 
-/* F-LAYER-TIMES: replaces times of `cost`, computed for `batch`; lowest and highest are the
- * modelled costs of the smallest and the largest measured batch. */
+/* Modelled costs of the smallest and the largest measured batch, and of the batch to predict. */
+struct dl_layer_costs {
+    const struct dl_cost *lowest, *highest;
+    struct dl_cost *here;
+};
+/* F-LAYER-TIMES: replaces times of costs->here, which are those of `batch`. */
 enum dl_code dl_layer_times_apply(const struct dl_layer_times *times,
                                   const struct dl_workload *workload, double batch,
-                                  const struct dl_cost *lowest, const struct dl_cost *highest,
-                                  struct dl_cost *cost, struct dl_err *err);
+                                  const struct dl_layer_costs *costs, struct dl_err *err);
 
 #endif

@@ -142,10 +142,11 @@ struct dl_kernel {
 
 /* Kernels from their shapes, with flop and compulsory traffic set. */
 struct dl_kernel dl_kernel_gemm(enum dl_pass pass, double m, double n, double k, double count);
-struct dl_kernel dl_kernel_conv(enum dl_pass pass, double batch, double in_channels,
-                                double out_channels, double groups, const double in[DL_DIMS],
-                                const double kernel[DL_DIMS], const double stride[DL_DIMS],
-                                const double pad[DL_DIMS], const double dilation[DL_DIMS]);
+struct dl_conv_shape {
+    double batch, in_channels, out_channels, groups;
+    const double *in, *kernel, *stride, *pad, *dilation; /* DL_DIMS each */
+};
+struct dl_kernel dl_kernel_conv(enum dl_pass pass, const struct dl_conv_shape *shape);
 struct dl_kernel dl_kernel_stream(enum dl_pass pass, double flop, double read_elements,
                                   double write_elements);
 

@@ -53,10 +53,11 @@ struct dl_kernel dl_kernel_gemm(enum dl_pass pass, double m, double n, double k,
     return kernel;
 }
 
-struct dl_kernel dl_kernel_conv(enum dl_pass pass, double batch, double in_channels,
-                                double out_channels, double groups, const double in[DL_DIMS],
-                                const double kernel[DL_DIMS], const double stride[DL_DIMS],
-                                const double pad[DL_DIMS], const double dilation[DL_DIMS]) {
+struct dl_kernel dl_kernel_conv(enum dl_pass pass, const struct dl_conv_shape *shape) {
+    const double batch = shape->batch, in_channels = shape->in_channels,
+                 out_channels = shape->out_channels, groups = shape->groups;
+    const double *in = shape->in, *kernel = shape->kernel, *stride = shape->stride,
+                 *pad = shape->pad, *dilation = shape->dilation;
     struct dl_kernel conv = {.op = DL_OP_CONV,
                              .pass = pass,
                              .batch = batch,

@@ -41,11 +41,11 @@ static int find(const char *const *names, const char *word) {
     return -1;
 }
 
-/* Numbers of the named columns; *complete is false when one is empty. */
+/* Numbers of the named columns, up to NULL; *complete is false when one is empty. */
 static enum dl_code read_sizes(const struct dl_csv *csv, int row, const char *const *names,
-                               int count, double *values, bool *complete, struct dl_err *err) {
+                               double *values, bool *complete, struct dl_err *err) {
     *complete = true;
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; names[i] != NULL; i++) {
         const int column = dl_csv_column(csv, names[i]);
         if (column < 0)
             return dl_fail_at(err, csv->name, 1, 0, names[i],
@@ -66,10 +66,10 @@ static enum dl_code transposed(const struct dl_csv *csv, int row, const char *na
 
 static enum dl_code read_gemm(const struct dl_csv *csv, int row, enum dl_pass pass,
                               struct dl_kernel_row *out, struct dl_err *err) {
-    static const char *const names[] = {"m", "n", "k"};
+    static const char *const names[] = {"m", "n", "k", NULL};
     double v[3];
     bool complete = false;
-    DL_TRY(read_sizes(csv, row, names, 3, v, &complete, err));
+    DL_TRY(read_sizes(csv, row, names, v, &complete, err));
     if (!complete) {
         out->why = "a size is not given";
         return DL_OK;
@@ -82,12 +82,12 @@ static enum dl_code read_gemm(const struct dl_csv *csv, int row, enum dl_pass pa
 static enum dl_code read_conv(const struct dl_csv *csv, int row, enum dl_pass pass,
                               struct dl_kernel_row *out, struct dl_err *err) {
     enum { W, H, C, N, K, S, R, PAD_W, PAD_H, STRIDE_W, STRIDE_H, SIZES };
-    static const char *const names[SIZES] = {"w",     "h",          "c",          "n",
-                                             "k",     "s_filter_w", "r_filter_h", "pad_w",
-                                             "pad_h", "stride_w",   "stride_h"};
+    static const char *const names[SIZES + 1] = {"w",     "h",          "c",          "n",
+                                                 "k",     "s_filter_w", "r_filter_h", "pad_w",
+                                                 "pad_h", "stride_w",   "stride_h"};
     double v[SIZES] = {0};
     bool complete = false;
-    DL_TRY(read_sizes(csv, row, names, SIZES, v, &complete, err));
+    DL_TRY(read_sizes(csv, row, names, v, &complete, err));
     if (!complete) {
         out->why = "a size is not given";
         return DL_OK;
@@ -96,7 +96,8 @@ static enum dl_code read_conv(const struct dl_csv *csv, int row, enum dl_pass pa
     const double stride[DL_DIMS] = {1, v[STRIDE_H], v[STRIDE_W]},
                  pad[DL_DIMS] = {0, v[PAD_H], v[PAD_W]};
     const double dilation[DL_DIMS] = {1, 1, 1};
-    out->kernel = dl_kernel_conv(pass, v[N], v[C], v[K], 1, in, kernel, stride, pad, dilation);
+    out->kernel = dl_kernel_conv(
+        pass, &(struct dl_conv_shape){v[N], v[C], v[K], 1, in, kernel, stride, pad, dilation});
     return DL_OK;
 }
 

@@ -81,9 +81,13 @@ DL_INLINE double compute_time(const struct dl_kernel_model *model,
 
 /* Whole tiles of the best size, of `more` times the rows, and `partial_waves`, over the points of
  * the result; by the half-rate summed side. */
+struct product {
+    double m, n, k, count;
+};
 DL_INLINE double gemm_in_tiles(const struct dl_kernel_model *model,
-                               const struct dl_kernel_model_scale *scale, double units, double m,
-                               double n, double k, double count, double more) {
+                               const struct dl_kernel_model_scale *scale, double units,
+                               struct product p, double more) {
+    const double m = p.m, n = p.n, k = p.k, count = p.count;
     const double partial = model->algorithms.partial_waves * units,
                  rows = dl_whole_up(m * more * (1.0 / dl_tile_usual.m)) * count;
     const double large = (rows * dl_whole_up(n * (1.0 / dl_tile_large.n)) + partial) *
@@ -113,20 +117,23 @@ DL_INLINE double algorithm_time(const struct dl_kernel_model *model,
         const double flop = 2.0 * TRANSFORMED * s->winograd_tiles * s->channels * s->filters;
         const double padded = dl_exp2_near(model->exponents.batch_exponent_3x3 *
                                            (double)s->features[DL_AXIS_BATCH_PADDING]);
-        const double gemm = gemm_in_tiles(model, scale, units, s->winograd_tiles, s->n,
-                                          s->k / s->taps, TRANSFORMED, padded);
+        const double gemm = gemm_in_tiles(
+            model, scale, units,
+            (struct product){s->winograd_tiles, s->n, s->k / s->taps, TRANSFORMED}, padded);
         const double moved = (1.0 + 2.0 * TRANSFORMED / TILE_POINTS) * (s->in_bytes + s->out_bytes);
         return flop * gemm / (rate * model->algorithms.winograd_gain) +
                moved / (model->algorithms.transform_bytes_per_s * scale->bandwidth);
     }
     const double plain_s = s->flop / (rate * gain_of(model, s)),
                  whole_s =
-                     plain_s * gemm_in_tiles(model, scale, units, s->m, s->n, s->k, s->count, 1.0);
+                     plain_s * gemm_in_tiles(model, scale, units,
+                                             (struct product){s->m, s->n, s->k, s->count}, 1.0);
     if (model->pass == DL_BACKWARD_DATA && s->stride_area > 1.0) {
         const double columns = s->channels * s->taps;
         const double gathered_s =
             plain_s / model->algorithms.gather_gain *
-                gemm_in_tiles(model, scale, units, s->out_positions, columns, s->filters, s->count,
+                gemm_in_tiles(model, scale, units,
+                              (struct product){s->out_positions, columns, s->filters, s->count},
                               1.0) +
             (s->out_positions * columns * s->count * s->element_bytes + s->in_bytes) /
                 (model->algorithms.gather_bytes_per_s * scale->bandwidth);

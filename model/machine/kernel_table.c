@@ -229,8 +229,9 @@ static enum dl_code read_conv(const struct dl_csv *csv, int row, enum dl_pass pa
         const bool part = i == 0 || (i == 1 && strcmp(word, "fwd_bwd") == 0) ||
                           (i == 2 && has_both_gradients(word));
         if (!part) continue;
-        struct dl_kernel conv = dl_kernel_conv(passes[i], sizes[0], sizes[1], sizes[2], sizes[3],
-                                               in, kernel, stride, pad, dilation);
+        struct dl_kernel conv = dl_kernel_conv(
+            passes[i], &(struct dl_conv_shape){sizes[0], sizes[1], sizes[2], sizes[3], in, kernel,
+                                               stride, pad, dilation});
         /* A depth is given, also of 1, where the library was called with three dimensions. */
         if (*dl_kernel_table_cell(csv, row, "d") != '\0') conv.variant = DL_VARIANT_VOLUME;
         if (dl_kernel_is_depthwise(&conv)) conv.variant = DL_VARIANT_DEPTHWISE;

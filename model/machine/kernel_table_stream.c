@@ -220,11 +220,18 @@ static bool in_one_kernel(const char *library) {
     return strcmp(library, "cudnn") == 0 || strncmp(library, "liger", 5) == 0;
 }
 
+/* What the columns of a row say. */
+struct columns {
+    const char *op, *pass, *shape, *library;
+    double bytes, elements;
+};
+
 /* Work and traffic of one pass, by the table's bytes, else by its operands, else by its elements.
  * Batch norm reads its input twice, which a table's least bytes do not count. */
-static bool move(const struct operation *op, const char *shape, double bytes, double elements,
-                 bool one_kernel, enum dl_precision precision, enum dl_pass pass,
-                 struct dl_kernel *out) {
+static bool move(const struct operation *op, const struct columns *c, double elements,
+                 enum dl_precision precision, enum dl_pass pass, struct dl_kernel *out) {
+    const double bytes = c->bytes;
+    const bool one_kernel = in_one_kernel(c->library);
     const bool forward = pass == DL_FORWARD || op->work == DL_WORK_OPTIMIZER;
     const double read = forward ? op->read
                                 : op->backward_read -
@@ -238,7 +245,7 @@ static bool move(const struct operation *op, const char *shape, double bytes, do
                      written = elements > 0.0 ? fmin(elements, bytes / width) : 0.0;
         *out = dl_kernel_stream(pass, 0.0, 0.0, written);
         out->extra_bytes = bytes - written * width;
-    } else if (operands(shape, &all, &longest) && forward && op->work == DL_WORK_ANY) {
+    } else if (operands(c->shape, &all, &longest) && forward && op->work == DL_WORK_ANY) {
         /* Words that name two tensors may come with the shape of one. */
         const bool two = strstr(op->name, "tensor") != NULL && all <= longest;
         *out = dl_kernel_stream(pass, longest, two ? 2.0 * longest : all, longest);
@@ -261,12 +268,6 @@ static double channels_of(const char *shape) {
     return end != second && *end == 'x' ? channels : NAN;
 }
 
-/* What the columns of a row say. */
-struct columns {
-    const char *op, *pass, *shape, *library;
-    double bytes, elements;
-};
-
 /* The kernel of one operation in one pass; returns why it has none, or NULL. */
 static const char *kernel_of(const struct columns *c, const char *name, size_t length,
                              enum dl_pass pass, enum dl_precision precision,
@@ -278,8 +279,7 @@ static const char *kernel_of(const struct columns *c, const char *name, size_t l
     double rows = rows_of(c->shape), elements = c->elements;
     if (!(c->bytes > 0.0) && !(elements > 0.0)) elements = rows_by_columns(c->shape, &rows);
     if (backward && pass == DL_FORWARD) pass = DL_BACKWARD_DATA;
-    if (!move(op, c->shape, c->bytes, elements, in_one_kernel(c->library), precision, pass, out))
-        return "neither bytes nor elements are given";
+    if (!move(op, c, elements, precision, pass, out)) return "neither bytes nor elements are given";
     if (op->work == DL_WORK_BATCHNORM)
         rows = strstr(c->library, "NHWC") != NULL ? NAN : channels_of(c->shape);
     const bool norm = op->work == DL_WORK_LAYERNORM || op->work == DL_WORK_RMSNORM ||

@@ -11,6 +11,7 @@
 enum { ROUNDS = 5 };
 
 struct mix {
+    bool terms; /* of the predictions */
     const struct dl_workload *workload;
     const struct dl_framework *framework;
     const struct dl_plan *plan;
@@ -91,10 +92,10 @@ static enum dl_code make_systems(struct mix *m, struct dl_err *err) {
 }
 
 /* The step of a job of this group's kind alone. */
-static enum dl_code predict_group(const struct mix *m, int group, double batch, bool terms,
+static enum dl_code predict_group(const struct mix *m, int group, double batch,
                                   struct dl_plan *plan, struct dl_prediction *out,
                                   struct dl_err *err) {
-    const struct dl_predict_options options = {.terms = terms};
+    const struct dl_predict_options options = {.terms = m->terms};
     *plan = *m->plan;
     plan->nodes = m->nodes;
     plan->devices_per_node = m->each;
@@ -114,7 +115,7 @@ static enum dl_code step_s(const struct mix *m, int group, double batch, double 
                            struct dl_err *err) {
     struct dl_plan plan;
     struct dl_prediction p = {0};
-    DL_TRY(predict_group(m, group, batch, false, &plan, &p, err));
+    DL_TRY(predict_group(m, group, batch, &plan, &p, err));
     *out = p.iteration_s;
     return DL_OK;
 }
@@ -287,10 +288,11 @@ enum dl_code dl_heterogeneous_predict(const struct dl_heterogeneous_question *qu
     struct dl_prediction slowest = {0}, all[DL_MIXED_GROUPS];
     DL_TRY(make_systems(&m, err));
     DL_TRY(choose_batches(&m, job->balanced, batch, err));
+    m.terms = terms; /* not while batches are chosen */
     for (int i = 0; i < m.group_count; i++) {
         struct dl_plan own;
         struct dl_prediction p;
-        DL_TRY(predict_group(&m, i, batch[i], terms, &own, &p, err));
+        DL_TRY(predict_group(&m, i, batch[i], &own, &p, err));
         struct dl_heterogeneous_group *g = &m.groups[i];
         g->batch_per_device_samples = batch[i];
         g->iteration_s = p.iteration_s;

@@ -29,14 +29,16 @@ struct curve { /* one series to draw */
     const char *label;
 };
 
-static void put(struct dl_figure *out, int group, int kind, double bytes, double time_s,
-                double fit_pct, double model_pct, const char *label) {
+/* Adds a row; the caller fills the errors of a sample, or a label. */
+static union dl_cell *put(struct dl_figure *out, int group, int kind, double bytes, double time_s) {
     union dl_cell *cells = dl_table_row(&out->table);
     cells[0].integer = group;
     cells[1].integer = kind;
-    const double numbers[] = {bytes, time_s, fit_pct, model_pct};
-    for (int i = 0; i < 4; i++) cells[2 + i].number = numbers[i];
-    cells[6].string = label;
+    cells[2].number = bytes;
+    cells[3].number = time_s;
+    cells[4].number = cells[5].number = NAN;
+    cells[6].string = "";
+    return cells;
 }
 
 static bool model_at(const struct curve *curve, double bytes, struct dl_collective_time *out) {
@@ -70,11 +72,10 @@ static void put_model(struct dl_figure *out, int group, const struct curve *curv
         const double bytes =
             i + 1 == CURVE_POINTS ? high : low * pow(high / low, (double)i / (CURVE_POINTS - 1));
         if (!model_at(curve, bytes, &now)) return;
-        put(out, group, MODEL, bytes, now.time_s, NAN, NAN, "");
-        if (before.algorithm == NULL || !same_choice(&before, &now)) {
-            put(out, group, SWITCH, bytes, now.time_s, NAN, NAN,
-                choice_name(out->table.arena, &now));
-        }
+        put(out, group, MODEL, bytes, now.time_s);
+        if (before.algorithm == NULL || !same_choice(&before, &now))
+            put(out, group, SWITCH, bytes, now.time_s)[6].string =
+                choice_name(out->table.arena, &now);
         before = now;
     }
 }
@@ -89,9 +90,9 @@ static void put_fit(struct dl_figure *out, int group, const struct curve *curve,
         for (int i = 0; i <= 24; i++) {
             const double bytes = from * pow(to / from, i / 24.0);
             const double time_s = pieces[k].alpha_s + pieces[k].beta_s_per_byte * bytes;
-            put(out, group, FIT, bytes, time_s, NAN, NAN, piece);
+            put(out, group, FIT, bytes, time_s)[6].string = piece;
         }
-        put(out, group, FIT, to, NAN, NAN, NAN, piece); /* a gap between the pieces */
+        put(out, group, FIT, to, NAN)[6].string = piece; /* a gap between the pieces */
         from = to;
     }
 }
@@ -107,7 +108,7 @@ static void put_doubled(struct dl_figure *out, int group, const struct curve *cu
         const double bytes = low * pow(high / low, (double)i / STEPS);
         const double time_s = dl_coll_fit_s(pieces, count, bytes);
         if (time_s >= twice_s) {
-            put(out, group, DOUBLED, bytes, time_s, NAN, NAN, "");
+            put(out, group, DOUBLED, bytes, time_s);
             return;
         }
     }
@@ -132,7 +133,9 @@ static void put_curve(struct dl_context *context, struct dl_figure *out, int gro
         }
         const double fit_pct =
             count > 0 ? 100 * (dl_coll_fit_s(pieces, count, s->bytes) / s->time_s - 1) : NAN;
-        put(out, group, SAMPLE, fmax(1, s->bytes), s->time_s, fit_pct, model_pct, "");
+        union dl_cell *cells = put(out, group, SAMPLE, fmax(1, s->bytes), s->time_s);
+        cells[4].number = fit_pct;
+        cells[5].number = model_pct;
     }
     if (count > 0) put_fit(out, group, curve, pieces, count);
     put_model(out, group, curve);

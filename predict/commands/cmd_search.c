@@ -217,17 +217,24 @@ static void sort_rows(const struct dl_search_request *r, struct dl_search_candid
     }
 }
 
+struct searching {
+    struct dl_context *context;
+    const struct dl_options *options;
+    struct dl_search_request request;
+    struct dl_search *search;
+};
+
 /* Every plan found, predicted whole: terms of the best one alone. */
-static enum dl_code predict_found(struct dl_context *context, const struct dl_options *options,
-                                  const struct dl_search *search, const struct dl_search_request *r,
-                                  struct dl_search_candidate *found, int count, bool front,
-                                  struct dl_searched **out, struct dl_err *err) {
-    struct dl_arena *arena = context->arena;
+static enum dl_code predict_found(const struct searching *s, struct dl_search_candidate *found,
+                                  int count, bool front, struct dl_searched **out,
+                                  struct dl_err *err) {
+    const struct dl_search_request *r = &s->request;
+    struct dl_arena *arena = s->context->arena;
     struct dl_searched *rows = dl_arena_alloc(arena, (size_t)count + 1, sizeof *rows);
     for (int i = 0; i < count; i++) {
         struct dl_plan *plan = dl_arena_alloc(arena, 1, sizeof *plan);
         struct dl_prediction *prediction = dl_arena_alloc(arena, 1, sizeof *prediction);
-        *plan = dl_search_plan(search, &found[i]);
+        *plan = dl_search_plan(s->search, &found[i]);
         DL_TRY(dl_plan_complete(r->system, r->workload, r->framework, plan, err));
         DL_TRY(dl_predict_complete(&(struct dl_predict_request){.system = r->system,
                                                                 .workload = r->workload,
@@ -238,7 +245,7 @@ static enum dl_code predict_found(struct dl_context *context, const struct dl_op
         found[i].iteration_s = prediction->iteration_s;
         found[i].memory_bytes = prediction->memory.total_bytes;
         const char *command =
-            dl_inputs_plan_command(context, options, "predict", r->framework, plan);
+            dl_inputs_plan_command(s->context, s->options, "predict", r->framework, plan);
         rows[i] = (struct dl_searched){
             .plan = plan, .prediction = prediction, .command = command, .front = front};
     }
@@ -265,7 +272,7 @@ static enum dl_code explain_best(struct dl_context *context, const struct dl_sea
 }
 
 /* Why no plan is left, and which one is nearest. */
-static enum dl_code nothing(struct dl_context *context, const struct dl_search *search,
+static enum dl_code nothing(struct dl_arena *arena, const struct dl_search *search,
                             const struct dl_search_request *r, const struct dl_search_worker *found,
                             struct dl_err *err) {
     const double gib = 1073741824,
@@ -291,7 +298,7 @@ static enum dl_code nothing(struct dl_context *context, const struct dl_search *
                    "--micro-batch %g --recompute %s --zero %d%s; more --nodes or --memory",
                    capacity / gib, found->nearest.memory_bytes / gib, (long long)plan.dp,
                    (long long)plan.tp, (long long)plan.pp, (long long)plan.sp,
-                   plan.micro_batch_samples, dl_plan_recompute_text(&plan, context->arena),
+                   plan.micro_batch_samples, dl_plan_recompute_text(&plan, arena),
                    found->nearest.shard, plan.sequence_parallel ? " --sequence-parallel" : "");
 }
 
@@ -307,20 +314,21 @@ static int by_time(struct dl_search_candidate *found,
     return count;
 }
 
-static enum dl_code search_all(struct dl_context *context, const struct dl_options *options,
-                               const struct dl_search_request *request, struct dl_search *search,
-                               int threads, struct dl_search_worker *found, double *elapsed_s,
+static enum dl_code search_all(const struct searching *s, int threads,
+                               struct dl_search_worker *found, double *elapsed_s,
                                struct dl_err *err) {
+    struct dl_context *context = s->context;
+    const struct dl_options *options = s->options;
     bool merging = false;
     for (int i = 0; i < options->given_count; i++) {
         if (strcmp(options->given[i].option->name, "merge") != 0) continue;
         merging = true;
-        DL_TRY(dl_search_read(options->given[i].value, request, context->arena, found, err));
+        DL_TRY(dl_search_read(options->given[i].value, &s->request, context->arena, found, err));
     }
     *elapsed_s = 0;
     if (merging) return DL_OK;
     const struct dl_search_run run = {
-        .search = search,
+        .search = s->search,
         .threads = threads,
         .context = context,
         .progress = context->watch != NULL || (context->progress && context->verbosity >= 0)
@@ -396,8 +404,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
                         struct dl_err *err) {
     enum dl_format format = DL_FORMAT_TEXT;
     struct dl_inputs inputs;
-    struct dl_search_request request;
-    struct dl_search *search;
+    struct searching s = {.context = context, .options = options};
+    struct dl_search_request *request = &s.request;
     struct asked asked = {.top = 10, .threads = (int64_t)sysconf(_SC_NPROCESSORS_ONLN)};
     struct dl_search_worker *found = dl_arena_alloc(context->arena, 1, sizeof *found);
     struct dl_search_report report = {.inputs = &inputs, .found = found};
@@ -413,33 +421,31 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
         return run_heterogeneous(context, options, &asked, &inputs, format, err);
     if (asked.jobs != NULL) return dl_fail(err, DL_ERR_USAGE, "--jobs needs --heterogeneous");
     DL_TRY(choose_framework(context, &inputs, &report.framework, err));
-    DL_TRY(read_request(&asked, &inputs, report.framework, &request, err));
-    DL_TRY(dl_search_prepare(&request, context->arena, &search, err));
-    DL_TRY(search_all(context, options, &request, search, (int)asked.threads, found,
-                      &report.elapsed_s, err));
-    if (found->best_count == 0) return nothing(context, search, &request, found, err);
+    DL_TRY(read_request(&asked, &inputs, report.framework, request, err));
+    DL_TRY(dl_search_prepare(request, context->arena, &s.search, err));
+    DL_TRY(search_all(&s, (int)asked.threads, found, &report.elapsed_s, err));
+    if (found->best_count == 0) return nothing(context->arena, s.search, request, found, err);
     struct dl_search_candidate *ranking =
         dl_arena_alloc(context->arena, DL_SEARCH_KEPT + DL_SEARCH_SIMPLE, sizeof *ranking);
-    report.row_count = dl_search_ranking(&request, found, ranking);
-    DL_TRY(predict_found(context, options, search, &request, ranking, report.row_count, false,
-                         &rows, err));
+    report.row_count = dl_search_ranking(request, found, ranking);
+    DL_TRY(predict_found(&s, ranking, report.row_count, false, &rows, err));
     if (models_power(&asked))
-        report.row_count = dl_search_rank_by_energy(&request, &inputs.rates, rows, report.row_count,
+        report.row_count = dl_search_rank_by_energy(request, &inputs.rates, rows, report.row_count,
                                                     (int)asked.top);
-    DL_TRY(explain_best(context, &request, &rows[0], err));
-    DL_TRY(predict_found(context, options, search, &request, found->front,
-                         by_time(found->front, found->front_count), true, &front, err));
-    dl_search_mark_cost_front(&request, &inputs.rates, front, found->front_count);
+    DL_TRY(explain_best(context, request, &rows[0], err));
+    DL_TRY(predict_found(&s, found->front, by_time(found->front, found->front_count), true, &front,
+                         err));
+    dl_search_mark_cost_front(request, &inputs.rates, front, found->front_count);
     report.rows = rows;
     report.front = front;
     report.front_count = found->front_count;
-    report.objective = dl_objective_names[request.objective];
+    report.objective = dl_objective_names[request->objective];
     report.threads = (int)asked.threads;
     struct dl_limits *limits = dl_arena_alloc(context->arena, 1, sizeof *limits);
     if (format != DL_FORMAT_CSV) {
-        DL_TRY(dl_limits_of(&(struct dl_predict_request){.system = request.system,
-                                                         .workload = request.workload,
-                                                         .framework = request.framework,
+        DL_TRY(dl_limits_of(&(struct dl_predict_request){.system = request->system,
+                                                         .workload = request->workload,
+                                                         .framework = request->framework,
                                                          .plan = rows[0].plan,
                                                          .arena = context->arena},
                             limits, err));

@@ -29,6 +29,14 @@ static const char *const same[] = {"source",
                                    "unit"};
 enum { SAME = sizeof same / sizeof *same };
 
+struct joining {
+    const struct dl_csv *csv;
+    struct dl_arena *arena;
+    int columns[SAME], id, value;
+    bool *taken;    /* rows that another one represents */
+    double *values; /* room for one of each row */
+};
+
 static bool repeats(const struct dl_csv *csv, const int *columns, int a, int b) {
     for (int i = 0; i < SAME; i++) {
         if (columns[i] >= 0 && strcmp(csv->rows[a][columns[i]], csv->rows[b][columns[i]]) != 0)
@@ -47,54 +55,56 @@ static const char *without_repeat(struct dl_arena *arena, const char *id) {
 
 /* The median of a column over `first` and the rows like it into the row that represents them;
  * empty cells do not count. */
-static enum dl_code join_column(const struct dl_csv *csv, const int *columns, int first, int column,
-                                double *values, struct dl_arena *arena, const char **row,
+static enum dl_code join_column(const struct joining *j, int first, int column, const char **row,
                                 struct dl_err *err) {
+    const struct dl_csv *csv = j->csv;
+    double *values = j->values;
     int count = 0;
     for (int i = first; i < csv->row_count; i++) {
-        if (csv->rows[i][column][0] == 0 || !repeats(csv, columns, first, i)) continue;
+        if (csv->rows[i][column][0] == 0 || !repeats(csv, j->columns, first, i)) continue;
         DL_TRY(dl_csv_number(csv, i, column, &values[count++], err));
     }
     dl_sort(values, (size_t)count);
     if (count > 1)
         row[column] =
-            dl_arena_printf(arena, "%.17g", dl_quantile_sorted(values, (size_t)count, 0.5));
+            dl_arena_printf(j->arena, "%.17g", dl_quantile_sorted(values, (size_t)count, 0.5));
     return DL_OK;
 }
 
 /* One row for `first` and those like it. */
-static enum dl_code join(const struct dl_csv *csv, const int *columns, int first, int id, int value,
-                         bool *taken, double *values, struct dl_arena *arena,
-                         const char *const **out, struct dl_err *err) {
+static enum dl_code join(const struct joining *j, int first, const char *const **out,
+                         struct dl_err *err) {
+    const struct dl_csv *csv = j->csv;
     const int core = dl_csv_column(csv, "core_s");
-    const char **row = dl_arena_alloc(arena, (size_t)csv->column_count, sizeof *row);
+    const char **row = dl_arena_alloc(j->arena, (size_t)csv->column_count, sizeof *row);
     memcpy(row, csv->rows[first], (size_t)csv->column_count * sizeof *row);
     for (int i = first; i < csv->row_count; i++)
-        taken[i] = taken[i] || repeats(csv, columns, first, i);
-    DL_TRY(join_column(csv, columns, first, value, values, arena, row, err));
-    if (core >= 0) DL_TRY(join_column(csv, columns, first, core, values, arena, row, err));
-    row[id] = without_repeat(arena, row[id]);
+        j->taken[i] = j->taken[i] || repeats(csv, j->columns, first, i);
+    DL_TRY(join_column(j, first, j->value, row, err));
+    if (core >= 0) DL_TRY(join_column(j, first, core, row, err));
+    row[j->id] = without_repeat(j->arena, row[j->id]);
     *out = row;
     return DL_OK;
 }
 
 enum dl_code dl_compare_join_repeats(const struct dl_csv *csv, struct dl_arena *arena,
                                      struct dl_csv *out, struct dl_err *err) {
-    const int id = dl_csv_column(csv, "id"), value = dl_csv_column(csv, "value");
-    int columns[SAME];
+    struct joining j = {.csv = csv,
+                        .arena = arena,
+                        .id = dl_csv_column(csv, "id"),
+                        .value = dl_csv_column(csv, "value")};
     *out = *csv;
-    if (id < 0 || value < 0 || csv->row_count == 0) return DL_OK; /* no table of runs */
-    for (int i = 0; i < SAME; i++) columns[i] = dl_csv_column(csv, same[i]);
-    bool *taken = dl_arena_alloc(arena, (size_t)csv->row_count, sizeof *taken);
-    double *values = dl_arena_alloc(arena, (size_t)csv->row_count, sizeof *values);
+    if (j.id < 0 || j.value < 0 || csv->row_count == 0) return DL_OK; /* no table of runs */
+    for (int i = 0; i < SAME; i++) j.columns[i] = dl_csv_column(csv, same[i]);
+    j.taken = dl_arena_alloc(arena, (size_t)csv->row_count, sizeof *j.taken);
+    j.values = dl_arena_alloc(arena, (size_t)csv->row_count, sizeof *j.values);
     int *lines = dl_arena_alloc(arena, (size_t)csv->row_count, sizeof *lines);
     const char *const **rows = dl_arena_alloc(arena, (size_t)csv->row_count, sizeof *rows);
     out->row_count = 0;
     for (int i = 0; i < csv->row_count; i++) {
-        if (taken[i]) continue;
+        if (j.taken[i]) continue;
         lines[out->row_count] = csv->row_lines[i];
-        DL_TRY(
-            join(csv, columns, i, id, value, taken, values, arena, &rows[out->row_count++], err));
+        DL_TRY(join(&j, i, &rows[out->row_count++], err));
     }
     out->rows = rows;
     out->row_lines = lines;

@@ -151,15 +151,25 @@ static struct dl_decision decision_of(const struct job *job, const char *group, 
     };
 }
 
-/* The decisions of one kind. all: room for all cases; alternatives: twice as much. */
-static enum dl_code decide(const struct kind *kind, const struct measured *m, struct job *all,
-                           int *alternatives, double *scratch, struct dl_arena *arena,
-                           struct dl_decision *out, int *count_out, struct dl_err *err) {
+struct deciding {
+    struct dl_arena *arena;
+    struct job all;    /* room for all cases */
+    int *alternatives; /* twice as much */
+    double *scratch;   /* likewise */
+    struct dl_decision *list;
+    int count;
+};
+
+/* Adds the decisions of one kind. */
+static enum dl_code decide(const struct kind *kind, const struct measured *m, struct deciding *d,
+                           struct dl_err *err) {
+    struct job *all = &d->all;
+    int *alternatives = d->alternatives;
     const struct dl_class_keys keys = {group_hash, same_group, kind};
     struct dl_classes groups;
     int *firsts = alternatives + m->case_count; /* of the job whose first case that is */
     all->count = 0;
-    DL_TRY(dl_classes_make(&keys, m->case_count, arena, &groups, err));
+    DL_TRY(dl_classes_make(&keys, m->case_count, d->arena, &groups, err));
     for (int i = 0; i < m->case_count; i++) alternatives[i] = -1;
     for (int i = 0; i < m->case_count; i++) {
         if (group_of(&kind->rows[i], kind->frameworks)[0] == 0 || groups.first[i] != i) continue;
@@ -173,19 +183,19 @@ static enum dl_code decide(const struct kind *kind, const struct measured *m, st
     }
     add_rows(m, alternatives, all);
     int end = all->count;
-    const int first_out = *count_out;
+    const int first_out = d->count;
     for (int i = m->case_count - 1; i >= 0; i--) { /* each job ends where the next one begins */
         if (alternatives[i] < 0 || groups.first[i] != i) continue;
         const struct job job = job_at(all, firsts[i], end - firsts[i]);
         end = firsts[i];
         if (job.count < 2) continue;
-        out[(*count_out)++] = decision_of(&job, group_of(&kind->rows[i], kind->frameworks),
-                                          kind->frameworks, scratch);
+        d->list[d->count++] = decision_of(&job, group_of(&kind->rows[i], kind->frameworks),
+                                          kind->frameworks, d->scratch);
     }
-    for (int a = first_out, b = *count_out - 1; a < b; a++, b--) {
-        const struct dl_decision other = out[a];
-        out[a] = out[b];
-        out[b] = other;
+    for (int a = first_out, b = d->count - 1; a < b; a++, b--) {
+        const struct dl_decision other = d->list[a];
+        d->list[a] = d->list[b];
+        d->list[b] = other;
     }
     return DL_OK;
 }
@@ -194,19 +204,21 @@ static enum dl_code decide_all(const struct measured *m, struct dl_arena *arena,
                                struct dl_decision **out, int *count_out, struct dl_err *err) {
     const size_t count = (size_t)m->case_count;
     double *scratch = dl_arena_alloc(arena, 5 * count + 1, sizeof *scratch);
-    int *alternatives = dl_arena_alloc(arena, 2 * count + 1, sizeof *alternatives);
-    struct job all = {.names = dl_arena_alloc(arena, count + 1, sizeof *all.names),
-                      .predicted = scratch,
-                      .measured = scratch == NULL ? NULL : scratch + count,
-                      .half_log = scratch == NULL ? NULL : scratch + 4 * count,
-                      .times = dl_arena_alloc(arena, count + 1, sizeof *all.times)};
-    *out = dl_arena_alloc(arena, 2 * count + 1, sizeof **out);
-    *count_out = 0;
+    struct deciding d = {.arena = arena,
+                         .all = {.names = dl_arena_alloc(arena, count + 1, sizeof *d.all.names),
+                                 .predicted = scratch,
+                                 .measured = scratch + count,
+                                 .half_log = scratch + 4 * count,
+                                 .times = dl_arena_alloc(arena, count + 1, sizeof *d.all.times)},
+                         .alternatives = dl_arena_alloc(arena, 2 * count + 1, sizeof(int)),
+                         .scratch = scratch + 2 * count,
+                         .list = dl_arena_alloc(arena, 2 * count + 1, sizeof *d.list)};
     for (int i = 0; i < 2; i++) {
         const struct kind kind = {m->cases, i == 1};
-        DL_TRY(
-            decide(&kind, m, &all, alternatives, scratch + 2 * count, arena, *out, count_out, err));
+        DL_TRY(decide(&kind, m, &d, err));
     }
+    *out = d.list;
+    *count_out = d.count;
     return DL_OK;
 }
 

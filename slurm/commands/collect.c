@@ -79,23 +79,35 @@ static void report(struct dl_context *context, struct collected *c, const char *
         context->note(context, "... and more; 'dlmodel slurm status' lists all runs");
 }
 
+/* A run that gets a row. */
+struct collected_run {
+    const struct dl_run_record *run;
+    const struct dl_runlog *log;
+    const struct dl_run_summary *sum;
+    const struct dl_job_state *job; /* NULL: Slurm has forgotten it */
+    bool complete;
+    const char *disturbance; /* NULL: none */
+};
+
 /* Notes on the row for its users. */
-static const char *notes_of(const struct dl_run_record *run, const struct dl_runlog *log,
-                            const struct dl_run_summary *sum, const char *state, bool complete,
-                            const char *disturbance, struct dl_arena *arena) {
+static const char *notes_of(const struct collected_run *r, const char *state,
+                            struct dl_arena *arena) {
+    const struct dl_run_record *run = r->run;
+    const struct dl_runlog *log = r->log;
+    const struct dl_run_summary *sum = r->sum;
+    const char *disturbance = r->disturbance;
     const char *notes = dl_arena_printf(arena, "median of %d steps", sum->kept);
-    if (notes != NULL && sum->outliers > 0)
+    if (sum->outliers > 0)
         notes = dl_arena_printf(arena, "%s; %d outliers excluded", notes, sum->outliers);
-    if (notes != NULL && !complete)
+    if (!r->complete)
         notes = dl_arena_printf(arena, "%s; incomplete: %s after %d of %" PRId64 " steps", notes,
                                 state, log->step_count, run->steps);
-    if (notes != NULL && disturbance != NULL)
+    if (disturbance != NULL)
         notes = dl_arena_printf(arena, "%s; disturbed: %s", notes, disturbance);
-    if (notes != NULL && log->damaged_lines > 0)
+    if (log->damaged_lines > 0)
         notes = dl_arena_printf(arena, "%s; %d damaged log lines", notes, log->damaged_lines);
-    if (notes != NULL && log->looks == 0) notes = dl_arena_printf(arena, "%s; no preflight", notes);
-    if (notes != NULL && run->dataset != NULL)
-        notes = dl_arena_printf(arena, "%s; real input", notes);
+    if (log->looks == 0) notes = dl_arena_printf(arena, "%s; no preflight", notes);
+    if (run->dataset != NULL) notes = dl_arena_printf(arena, "%s; real input", notes);
     return notes;
 }
 
@@ -107,10 +119,11 @@ static void append_row(struct dl_table *table, const char *const cells[COLUMNS])
     }
 }
 
-static void add_row(struct collected *c, const struct dl_run_record *run,
-                    const struct dl_runlog *log, const struct dl_run_summary *sum,
-                    const struct dl_job_state *job, bool complete, const char *disturbance,
-                    struct dl_arena *arena) {
+static void add_row(struct collected *c, const struct collected_run *r, struct dl_arena *arena) {
+    const struct dl_run_record *run = r->run;
+    const struct dl_runlog *log = r->log;
+    const struct dl_run_summary *sum = r->sum;
+    const struct dl_job_state *job = r->job;
     const char *state = job != NULL ? job->state : "unknown";
     const int64_t devices = run->nodes * run->devices_per_node;
     const int64_t batch =
@@ -137,7 +150,7 @@ static void add_row(struct collected *c, const struct dl_run_record *run,
         "iteration",
         number_text(arena, sum->median_s),
         "s",
-        notes_of(run, log, sum, state, complete, disturbance, arena),
+        notes_of(r, state, arena),
         or_empty(run->job_id),
         state,
         integer_text(arena, sum->kept),
@@ -146,7 +159,7 @@ static void add_row(struct collected *c, const struct dl_run_record *run,
         number_text(arena, sum->low_s),
         number_text(arena, sum->high_s),
         number_text(arena, sum->mean_s),
-        disturbance != NULL             ? "yes"
+        r->disturbance != NULL          ? "yes"
         : log->watches + log->looks > 0 ? "no"
                                         : "",
         number_text(arena, log->peak_memory_bytes),
@@ -216,7 +229,7 @@ static enum dl_code collect_run(struct dl_context *context, struct collected *c,
         c->disturbed++;
         report(context, c, run->id, dl_arena_printf(arena, "disturbed: %s", disturbance));
     }
-    add_row(c, run, &log, &sum, job, complete, disturbance, arena);
+    add_row(c, &(struct collected_run){run, &log, &sum, job, complete, disturbance}, arena);
     return DL_OK;
 }
 

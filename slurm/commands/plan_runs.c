@@ -136,11 +136,19 @@ static enum dl_code load_workload(struct dl_context *context, const struct wante
     return DL_OK;
 }
 
+/* What the runs of one network under one framework share. */
+struct series {
+    const struct wanted *wanted;
+    const struct dl_launch *launch;
+    const struct dl_workload *workload; /* NULL: the user's command */
+    const char *workload_name, *network;
+};
+
 static enum dl_code add_run(struct dl_context *context, struct dl_slurm_plan *plan,
-                            const struct wanted *w, const struct dl_launch *launch,
-                            const struct dl_workload *workload, const char *workload_name,
-                            int64_t nodes, int64_t repeat, const char *network,
+                            const struct series *s, int64_t nodes, int64_t repeat,
                             struct dl_err *err) {
+    const struct wanted *w = s->wanted;
+    const struct dl_launch *launch = s->launch;
     if (plan->count >= MAX_RUNS)
         return dl_fail(err, DL_ERR_USAGE, "more than %d runs requested; submit fewer at once",
                        MAX_RUNS);
@@ -150,11 +158,11 @@ static enum dl_code add_run(struct dl_context *context, struct dl_slurm_plan *pl
     run->framework = launch->framework;
     run->strategy = launch->strategy;
     run->backend = plan->site->device == DL_SITE_GPU ? launch->backend_gpu : launch->backend_cpu;
-    run->workload = workload_name;
+    run->workload = s->workload_name;
     run->nodes = nodes;
     run->repeat = repeat;
     run->batch_per_device = w->batch != DL_ABSENT ? w->batch : 0;
-    take_defaults(context, plan->site, launch, workload, run);
+    take_defaults(context, plan->site, launch, s->workload, run);
     if (w->global_batch != DL_ABSENT) {
         if (w->global_batch % devices != 0) {
             return dl_fail(err, DL_ERR_USAGE,
@@ -175,15 +183,14 @@ static enum dl_code add_run(struct dl_context *context, struct dl_slurm_plan *pl
     run->id = dl_sl_tame(context->arena, id);
     run->job_name = dl_sl_tame(context->arena, w->name != NULL ? w->name : id);
     plan->launches[plan->count] = launch;
-    plan->networks[plan->count++] = network;
+    plan->networks[plan->count++] = s->network;
     return DL_OK;
 }
 
 static enum dl_code add_runs(struct dl_context *context, struct dl_slurm_plan *plan,
                              const struct wanted *w, const struct dl_launch *launch,
                              const char *workload_name, struct dl_err *err) {
-    const struct dl_workload *workload = NULL;
-    const char *network = NULL;
+    struct series s = {.wanted = w, .launch = launch, .workload_name = workload_name};
     const bool custom = launch->program == NULL;
     if (custom && w->run.command_count == 0)
         return dl_fail(err, DL_ERR_USAGE, "--framework custom: expected -- COMMAND ARGUMENTS...");
@@ -193,8 +200,8 @@ static enum dl_code add_runs(struct dl_context *context, struct dl_slurm_plan *p
                        w->run.command[0]);
     }
     if (!custom) {
-        DL_TRY(load_workload(context, w, workload_name, &workload, err));
-        network = dl_network_text(workload, context->arena);
+        DL_TRY(load_workload(context, w, workload_name, &s.workload, err));
+        s.network = dl_network_text(s.workload, context->arena);
     }
     for (size_t n = 0; n < w->node_count; n++) {
         if (w->nodes[n] > 1 && launch->tasks == DL_TASKS_ONE) {
@@ -203,8 +210,7 @@ static enum dl_code add_runs(struct dl_context *context, struct dl_slurm_plan *p
                            launch->framework, w->nodes[n]);
         }
         for (int64_t r = 1; r <= w->repeats; r++)
-            DL_TRY(add_run(context, plan, w, launch, workload, workload_name, w->nodes[n], r,
-                           network, err));
+            DL_TRY(add_run(context, plan, &s, w->nodes[n], r, err));
     }
     return DL_OK;
 }

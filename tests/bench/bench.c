@@ -34,8 +34,10 @@ static int convolutions(struct dl_kernel *out) {
         const double in[DL_DIMS] = {1, size, size}, k[DL_DIMS] = {1, side, side},
                      step[DL_DIMS] = {1, stride, stride};
         const double pad[DL_DIMS] = {0, (side - 1) / 2, (side - 1) / 2};
-        out[count++] = dl_kernel_conv((enum dl_pass)(i / 48), 32, channels[i / 4 % 4],
-                                      channels[(i + i / 4) % 4], 1, in, k, step, pad, one);
+        out[count++] = dl_kernel_conv((enum dl_pass)(i / 48),
+                                      &(struct dl_conv_shape){32, channels[i / 4 % 4],
+                                                              channels[(i + i / 4) % 4], 1, in, k,
+                                                              step, pad, one});
     }
     return count;
 }

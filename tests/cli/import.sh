@@ -9,11 +9,11 @@ fact() { if [ "$2" = "$3" ]; then echo "ok $1"; else printf 'not ok %s\n  expect
 
 # ---- the command itself
 run import
-check 'import: nothing to import' 2 'expected a kind of file to import: onnx, config, keras, nccl-tests, osu, trace'
+check 'import: nothing to import' 2 'expected a kind of file to import: onnx, pt2, config, keras, nccl-tests, osu, torch-nccl, trace'
 run import onxx x
 check 'import: suggestion' 2 "did you mean 'onnx'"
-run import pdf x
-check 'import: unknown kind' 2 "cannot import 'pdf'; there are onnx"
+run import spreadsheet x
+check 'import: unknown kind' 2 "cannot import 'spreadsheet'; there are onnx"
 for kind in onnx config nccl-tests osu; do
     run import $kind
     check "import $kind: no file" 2 'expected a file'

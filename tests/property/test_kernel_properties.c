@@ -85,8 +85,8 @@ static struct dl_kernel random_kernel(uint64_t *random, double batch_factor) {
                      pad[DL_DIMS] = {0, floor(side / 2), floor(side / 2)};
         double batch = size_in(random, 1, 256), groups = check_random(random) % 8 == 0 ? 4 : 1;
         double channels = 4 * size_in(random, 1, 512), filters = 4 * size_in(random, 1, 512);
-        return dl_kernel_conv(pass, batch * batch_factor, channels, filters, groups, in, kernel,
-                              stride, pad, ONES);
+        return dl_kernel_conv(pass, &(struct dl_conv_shape){batch * batch_factor, channels, filters,
+                                                            groups, in, kernel, stride, pad, ONES});
     }
     default:
         return dl_kernel_stream(pass, 0, size_in(random, 1, 1e9) * batch_factor,
@@ -214,8 +214,10 @@ static void fades_to_the_base(void **state) {
             struct dl_kernel kernel =
                 model->op == DL_OP_GEMM
                     ? dl_kernel_gemm(DL_FORWARD, 1760, 128, 1760, 1)
-                    : dl_kernel_conv((enum dl_pass)model->pass, 16, 256, 256, 1,
-                                     (double[]){1, 14, 14}, ONES, ONES, (double[]){0, 0, 0}, ONES);
+                    : dl_kernel_conv((enum dl_pass)model->pass,
+                                     &(struct dl_conv_shape){16, 256, 256, 1, (double[]){1, 14, 14},
+                                                             ONES, ONES, (double[]){0, 0, 0},
+                                                             ONES});
             struct dl_kernel_model_shape shape;
             dl_kernel_model_shape_of(&kernel, 4, f->devices[i].unit_count, &shape);
             double before = 0;

@@ -70,7 +70,9 @@ static void test_rows_alone(void **state) {
 
     (void)state;
     assert_int_equal(dl_csv_parse("t.csv", "a,b\n", 4, &arena, &table, &err), DL_OK);
-    assert_int_equal(dl_csv_parse_rows(&table, text, strlen(text), 10, 1000, &arena, &rows, &err),
+    assert_int_equal(dl_csv_parse_rows(&table,
+                                       &(struct dl_csv_records){text, strlen(text), 10, 1000},
+                                       &arena, &rows, &err),
                      DL_OK);
     assert_int_equal(rows.row_count, 3);
     assert_int_equal(rows.column_count, 2);
@@ -87,7 +89,9 @@ static void test_rows_alone(void **state) {
     dl_csv_fault(&rows, 2, 0, &err, "no");
     assert_int_equal(err.line, 14);
     assert_int_equal(err.col, 1);
-    assert_int_equal(dl_csv_parse_rows(&table, "1\n", 2, 7, 0, &arena, &rows, &err), DL_ERR_INPUT);
+    assert_int_equal(
+        dl_csv_parse_rows(&table, &(struct dl_csv_records){"1\n", 2, 7, 0}, &arena, &rows, &err),
+        DL_ERR_INPUT);
     assert_int_equal(err.line, 7);
     assert_string_equal(err.key, "b");
     dl_arena_free(&arena);

@@ -19,7 +19,8 @@ static struct dl_kernel conv_of(enum dl_pass pass, double batch, double channels
     const double in[DL_DIMS] = {1, size, size}, kernel[DL_DIMS] = {1, side, side};
     const double step[DL_DIMS] = {1, stride, stride},
                  pad[DL_DIMS] = {0, floor(side / 2), floor(side / 2)};
-    return dl_kernel_conv(pass, batch, channels, filters, groups, in, kernel, step, pad, ONES);
+    return dl_kernel_conv(pass, &(struct dl_conv_shape){batch, channels, filters, groups, in,
+                                                        kernel, step, pad, ONES});
 }
 
 static struct dl_rate RATES[] = {{DL_FP32, 0, 10e12, NULL, NAN}, {DL_FP16, 1, 80e12, NULL, NAN}};
@@ -54,10 +55,16 @@ static void work_of_convolution(void **state) {
                 conv_of(DL_FORWARD, 1, 64, 64, 1, 8, 3, 1).flop / 32, 0);
     /* Dilation 2 of 3 taps reaches over 5 points: 9 + 2 x 0 - 5 + 1 = 5. */
     const double in[DL_DIMS] = {1, 9, 9}, kernel[DL_DIMS] = {1, 3, 3}, two[DL_DIMS] = {1, 2, 2};
-    check_close(dl_kernel_conv(DL_FORWARD, 1, 1, 1, 1, in, kernel, ONES, ZEROS, two).out[2], 5, 0);
+    check_close(dl_kernel_conv(DL_FORWARD,
+                               &(struct dl_conv_shape){1, 1, 1, 1, in, kernel, ONES, ZEROS, two})
+                    .out[2],
+                5, 0);
     /* A kernel larger than its input has no output and no work. */
     const double large[DL_DIMS] = {1, 11, 11};
-    check_close(dl_kernel_conv(DL_FORWARD, 1, 1, 1, 1, in, large, ONES, ZEROS, ONES).flop, 0, 0);
+    check_close(dl_kernel_conv(DL_FORWARD,
+                               &(struct dl_conv_shape){1, 1, 1, 1, in, large, ONES, ZEROS, ONES})
+                    .flop,
+                0, 0);
 }
 
 static void skipped_rows(void **state) {

@@ -326,7 +326,8 @@ static void attention_asked_for(void **state) {
 static struct dl_kernel conv_of(enum dl_pass pass, double channels, double size, double taps) {
     const double in[DL_DIMS] = {1, size, size}, kernel[DL_DIMS] = {1, taps, taps},
                  one[DL_DIMS] = {1, 1, 1}, pad[DL_DIMS] = {0, (taps - 1) / 2, (taps - 1) / 2};
-    return dl_kernel_conv(pass, 2, channels, 8, 1, in, kernel, one, pad, one);
+    return dl_kernel_conv(pass,
+                          &(struct dl_conv_shape){2, channels, 8, 1, in, kernel, one, pad, one});
 }
 
 /* F-CONV-LAYOUT by hand, two images of fp32. 3x3 over 16 channels of 8 x 8 to 8 channels:

@@ -21,7 +21,8 @@ static const double ONE[DL_DIMS] = {1, 1, 1}, NONE[DL_DIMS] = {0, 0, 0}, IN[DL_D
 
 static struct dl_kernel conv(double height, double width, double stride) {
     const double kernel[DL_DIMS] = {1, height, width}, strides[DL_DIMS] = {1, stride, stride};
-    return dl_kernel_conv(DL_FORWARD, 32, 64, 64, 1, IN, kernel, strides, NONE, ONE);
+    return dl_kernel_conv(DL_FORWARD,
+                          &(struct dl_conv_shape){32, 64, 64, 1, IN, kernel, strides, NONE, ONE});
 }
 
 /* Winograd and FFT serve 3x3 and 5x5 at stride 1; not 1x1, 1x7, strided or grouped kernels, nor

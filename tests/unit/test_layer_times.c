@@ -60,8 +60,9 @@ static void apply(double batch, struct costs *c, double scale) {
     fill(&low, 8);
     fill(&high, 32);
     fill(c, scale);
-    CHECK(dl_layer_times_apply(&times, &workload, batch, &low.cost, &high.cost, &c->cost, &err) ==
-          DL_OK);
+    CHECK(dl_layer_times_apply(&times, &workload, batch,
+                               &(struct dl_layer_costs){&low.cost, &high.cost, &c->cost},
+                               &err) == DL_OK);
 }
 
 /* At a measured batch: the measured time; its parts by limit keep their shares; what was not
@@ -111,8 +112,9 @@ static void each_pass_by_its_own_ratio(void **state) {
     (void)state;
     fill(&low, 8), fill(&high, 32), fill(&c, 64);
     c.list[0].backward.time_s *= 3;
-    CHECK(dl_layer_times_apply(&times, &workload, 64, &low.cost, &high.cost, &c.cost, &err) ==
-          DL_OK);
+    CHECK(dl_layer_times_apply(&times, &workload, 64,
+                               &(struct dl_layer_costs){&low.cost, &high.cost, &c.cost},
+                               &err) == DL_OK);
     check_close(c.list[0].forward.time_s, 2 * 0.016, 1e-12);
     check_close(c.list[0].backward.time_s, 6 * 0.040, 1e-12);
 }

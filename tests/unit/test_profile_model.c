@@ -106,9 +106,11 @@ static void kernel_models_give_the_samples_back(void **state) {
                                 : strcmp(s->pass, "bwd_filter") == 0 ? DL_BACKWARD_WEIGHTS
                                                                      : DL_FORWARD;
             kernel = dl_kernel_conv(
-                pass, dl_cal_shape_number(s->shape, "n"), dl_cal_shape_number(s->shape, "c"),
-                dl_cal_shape_number(s->shape, "f"), 1, (double[]){1, h, h}, (double[]){1, r, r},
-                (double[]){1, stride, stride}, (double[]){0, p, p}, (double[]){1, 1, 1});
+                pass,
+                &(struct dl_conv_shape){
+                    dl_cal_shape_number(s->shape, "n"), dl_cal_shape_number(s->shape, "c"),
+                    dl_cal_shape_number(s->shape, "f"), 1, (double[]){1, h, h}, (double[]){1, r, r},
+                    (double[]){1, stride, stride}, (double[]){0, p, p}, (double[]){1, 1, 1}});
             check_close(kernel.flop, dl_cal_work(s), 1e-12);
         } else {
             continue;

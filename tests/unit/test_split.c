@@ -143,14 +143,14 @@ static void workspace(void **state) {
     const double in[DL_DIMS] = {1, 8, 8}, three[DL_DIMS] = {1, 3, 3}, one[DL_DIMS] = {1, 1, 1},
                  pad[DL_DIMS] = {0, 1, 1};
     const struct dl_kernel conv =
-        dl_kernel_conv(DL_FORWARD, 2, 32, 16, 1, in, three, one, pad, one);
+        dl_kernel_conv(DL_FORWARD, &(struct dl_conv_shape){2, 32, 16, 1, in, three, one, pad, one});
     /* 36 numbers for each of 4 tiles of 48 channels and 2 samples, and for each of 512 filters */
     assert_true(dl_kernel_workspace_bytes(&conv, 4) == 4 * (36.0 * 4 * 48 * 2 + 36 * 512));
     const struct dl_kernel pointwise =
-        dl_kernel_conv(DL_FORWARD, 2, 32, 16, 1, in, one, one, one, one);
+        dl_kernel_conv(DL_FORWARD, &(struct dl_conv_shape){2, 32, 16, 1, in, one, one, one, one});
     assert_true(dl_kernel_workspace_bytes(&pointwise, 4) == 0);
     const struct dl_kernel first =
-        dl_kernel_conv(DL_FORWARD, 2, 3, 16, 1, in, three, one, pad, one);
+        dl_kernel_conv(DL_FORWARD, &(struct dl_conv_shape){2, 3, 16, 1, in, three, one, pad, one});
     assert_true(dl_kernel_workspace_bytes(&first, 4) == 0);
 }
 

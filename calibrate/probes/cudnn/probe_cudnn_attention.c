@@ -101,21 +101,27 @@ static enum dl_code attention_open(const struct dl_point *point, void **state, s
     return code;
 }
 
+struct product {
+    int m, n, k;
+    bool ta, tb; /* transposed */
+    float factor;
+};
+
 /* z[m,n] = factor x y for each head. */
-static enum dl_code multiply(const struct attention *a, int m, int n, int k, bool ta, bool tb,
-                             float factor, const void *x, const void *y, void *z,
-                             struct dl_err *err) {
+static enum dl_code multiply(const struct attention *a, struct product p, const void *x,
+                             const void *y, void *z, struct dl_err *err) {
     static const float zero = 0;
+    const int m = p.m, n = p.n, k = p.k;
     const cudaDataType type = a->precision->type == DL_GPU_F32   ? CUDA_R_32F
                               : a->precision->type == DL_GPU_F16 ? CUDA_R_16F
                                                                  : CUDA_R_16BF;
     const cublasComputeType_t compute =
         a->precision->input_error_frac > 0 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
-    return check(cublasGemmStridedBatchedEx(a->gemm, ta ? CUBLAS_OP_T : CUBLAS_OP_N,
-                                            tb ? CUBLAS_OP_T : CUBLAS_OP_N, m, n, k, &factor, x,
-                                            type, ta ? k : m, (long long)m * k, y, type, tb ? n : k,
-                                            (long long)k * n, &zero, z, type, m, (long long)m * n,
-                                            a->heads, compute, CUBLAS_GEMM_DEFAULT),
+    return check(cublasGemmStridedBatchedEx(
+                     a->gemm, p.ta ? CUBLAS_OP_T : CUBLAS_OP_N, p.tb ? CUBLAS_OP_T : CUBLAS_OP_N, m,
+                     n, k, &p.factor, x, type, p.ta ? k : m, (long long)m * k, y, type,
+                     p.tb ? n : k, (long long)k * n, &zero, z, type, m, (long long)m * n, a->heads,
+                     compute, CUBLAS_GEMM_DEFAULT),
                  err);
 }
 
@@ -146,21 +152,25 @@ static enum dl_code once(void *state, long call, struct dl_err *err) {
     const struct attention *a = state;
     const struct places p = places_of(a, call % a->sets);
     if (!a->backward) {
-        DL_TRY(multiply(a, a->q, a->q, a->d, true, false, a->scale, p.k, p.q, p.s, err));
+        DL_TRY(multiply(a, (struct product){a->q, a->q, a->d, true, false, a->scale}, p.k, p.q, p.s,
+                        err));
         DL_TRY(dl_cudnn_check((int)cudnnSoftmaxForward(a->handle, CUDNN_SOFTMAX_ACCURATE,
                                                        CUDNN_SOFTMAX_MODE_INSTANCE, &one, a->scores,
                                                        p.s, &zero, a->scores, p.soft),
                               "softmax of scores", err));
-        return multiply(a, a->d, a->q, a->q, false, false, 1, p.v, p.soft, p.o, err);
+        return multiply(a, (struct product){a->d, a->q, a->q, false, false, 1}, p.v, p.soft, p.o,
+                        err);
     }
-    DL_TRY(multiply(a, a->d, a->q, a->q, false, true, 1, p.d_o, p.p, p.d_v, err));
-    DL_TRY(multiply(a, a->q, a->q, a->d, true, false, 1, p.v, p.d_o, p.d_p, err));
+    DL_TRY(multiply(a, (struct product){a->d, a->q, a->q, false, true, 1}, p.d_o, p.p, p.d_v, err));
+    DL_TRY(multiply(a, (struct product){a->q, a->q, a->d, true, false, 1}, p.v, p.d_o, p.d_p, err));
     DL_TRY(dl_cudnn_check((int)cudnnSoftmaxBackward(a->handle, CUDNN_SOFTMAX_ACCURATE,
                                                     CUDNN_SOFTMAX_MODE_INSTANCE, &one, a->scores,
                                                     p.p, a->scores, p.d_p, &zero, a->scores, p.d_s),
                           "gradient of softmax", err));
-    DL_TRY(multiply(a, a->d, a->q, a->q, false, false, a->scale, p.k, p.d_s, p.d_q, err));
-    return multiply(a, a->d, a->q, a->q, false, true, a->scale, p.q, p.d_s, p.d_k, err);
+    DL_TRY(multiply(a, (struct product){a->d, a->q, a->q, false, false, a->scale}, p.k, p.d_s,
+                    p.d_q, err));
+    return multiply(a, (struct product){a->d, a->q, a->q, false, true, a->scale}, p.q, p.d_s, p.d_k,
+                    err);
 }
 
 static double attention_run(void *state, long calls, struct dl_err *err) {

@@ -143,11 +143,18 @@ static struct operands operands_of(const struct conv *c, long set) {
     return (struct operands){at, at + first * in, c->room + (size_t)set * result * out};
 }
 
-/* Takes the result of one of the three searches. */
-static enum dl_code take(struct conv *c, int status, int found_status, int algorithm, int math,
-                         size_t memory, const char *what, struct dl_err *err) {
+/* The best algorithm of one of the three searches. */
+struct found {
+    int status, algorithm, math;
+    size_t memory;
+};
+
+static enum dl_code take(struct conv *c, int status, struct found best, const char *what,
+                         struct dl_err *err) {
+    const int algorithm = best.algorithm, math = best.math;
+    const size_t memory = best.memory;
     DL_TRY(dl_cudnn_check(status, "searching for an algorithm", err));
-    if (found_status != CUDNN_STATUS_SUCCESS)
+    if (best.status != CUDNN_STATUS_SUCCESS)
         return dl_fail(err, DL_ERR_SYSTEM, "cuDNN has no algorithm for this shape (%s)", what);
     c->algorithm = algorithm;
     c->workspace_bytes = memory;
@@ -174,8 +181,10 @@ static enum dl_code search(struct conv *c, struct dl_err *err) {
             best, workspace, workspace_size);
         if (status == CUDNN_STATUS_SUCCESS && found == 0)
             return dl_fail(err, DL_ERR_SYSTEM, "cuDNN has no algorithm for this shape (fwd)");
-        return take(c, (int)status, (int)best[0].status, (int)best[0].algo, (int)best[0].mathType,
-                    best[0].memory, "fwd", err);
+        return take(c, (int)status,
+                    (struct found){(int)best[0].status, (int)best[0].algo, (int)best[0].mathType,
+                                   best[0].memory},
+                    "fwd", err);
     }
     if (c->pass == DATA) {
         cudnnConvolutionBwdDataAlgoPerf_t best[ALGORITHMS];
@@ -184,8 +193,10 @@ static enum dl_code search(struct conv *c, struct dl_err *err) {
             best, workspace, workspace_size);
         if (status == CUDNN_STATUS_SUCCESS && found == 0)
             return dl_fail(err, DL_ERR_SYSTEM, "cuDNN has no algorithm for this shape (bwd_data)");
-        return take(c, (int)status, (int)best[0].status, (int)best[0].algo, (int)best[0].mathType,
-                    best[0].memory, "bwd_data", err);
+        return take(c, (int)status,
+                    (struct found){(int)best[0].status, (int)best[0].algo, (int)best[0].mathType,
+                                   best[0].memory},
+                    "bwd_data", err);
     }
     cudnnConvolutionBwdFilterAlgoPerf_t best[ALGORITHMS];
     const cudnnStatus_t status = cudnnFindConvolutionBackwardFilterAlgorithmEx(
@@ -193,8 +204,10 @@ static enum dl_code search(struct conv *c, struct dl_err *err) {
         workspace, workspace_size);
     if (status == CUDNN_STATUS_SUCCESS && found == 0)
         return dl_fail(err, DL_ERR_SYSTEM, "cuDNN has no algorithm for this shape (bwd_filter)");
-    return take(c, (int)status, (int)best[0].status, (int)best[0].algo, (int)best[0].mathType,
-                best[0].memory, "bwd_filter", err);
+    return take(c, (int)status,
+                (struct found){(int)best[0].status, (int)best[0].algo, (int)best[0].mathType,
+                               best[0].memory},
+                "bwd_filter", err);
 }
 
 static enum dl_code setup(struct conv *c, const struct dl_point *point, struct dl_err *err) {
@@ -267,9 +280,13 @@ struct walk {
     size_t first, second; /* where the operands begin in the pool */
 };
 
-static double pool_at(const struct conv *c, size_t base, int outer, int channels, int channel,
-                      const int *extent, const int *at) {
-    size_t index = (size_t)outer * (size_t)channels + (size_t)channel;
+static size_t row_of(int outer, int channels, int channel) {
+    return (size_t)outer * (size_t)channels + (size_t)channel;
+}
+
+static double pool_at(const struct conv *c, size_t base, size_t row, const int *extent,
+                      const int *at) {
+    size_t index = row;
     for (int i = 0; i < c->dims; i++) index = index * (size_t)extent[i] + (size_t)at[i];
     return dl_gpu_pool_value(c->precision->type, base + index);
 }
@@ -300,8 +317,8 @@ static double sum_forward(const struct walk *w, int n, int f, const int *out) {
         int tap[MAX_DIMS] = {0}, in[MAX_DIMS];
         do {
             if (reach(c, out, tap, in))
-                sum += pool_at(c, w->first, n, c->c, group * each + k, c->in, in) *
-                       pool_at(c, w->second, f, each, k, c->kernel, tap);
+                sum += pool_at(c, w->first, row_of(n, c->c, group * each + k), c->in, in) *
+                       pool_at(c, w->second, row_of(f, each, k), c->kernel, tap);
         } while (advance(c, c->kernel, tap));
     }
     return sum;
@@ -322,8 +339,9 @@ static double sum_data(const struct walk *w, int n, int channel, const int *in) 
             out[i] = at / c->stride[i];
         }
         for (int k = 0; k < filters && there; k++)
-            sum += pool_at(c, w->first, n, c->f, group * filters + k, c->out, out) *
-                   pool_at(c, w->second, group * filters + k, each, channel % each, c->kernel, tap);
+            sum += pool_at(c, w->first, row_of(n, c->f, group * filters + k), c->out, out) *
+                   pool_at(c, w->second, row_of(group * filters + k, each, channel % each),
+                           c->kernel, tap);
     } while (advance(c, c->kernel, tap));
     return sum;
 }
@@ -336,8 +354,8 @@ static double sum_weights(const struct walk *w, int f, int k, const int *tap) {
         int out[MAX_DIMS] = {0}, in[MAX_DIMS];
         do {
             if (reach(c, out, tap, in))
-                sum += pool_at(c, w->first, n, c->c, group * each + k, c->in, in) *
-                       pool_at(c, w->second, n, c->f, f, c->out, out);
+                sum += pool_at(c, w->first, row_of(n, c->c, group * each + k), c->in, in) *
+                       pool_at(c, w->second, row_of(n, c->f, f), c->out, out);
         } while (advance(c, c->out, out));
     }
     return sum;

@@ -80,14 +80,15 @@ static void emit_copies(struct dl_emit *emit, const struct dl_kernel *conv,
 }
 
 /* The convolution from `from` to `to` in its pass `role`, then the layer's bias. */
-static int emit_conv(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
-                     enum dl_pass pass, enum dl_pass role, const struct dl_shape *from,
-                     const struct dl_shape *to, double batch, struct dl_kernel *out) {
-    struct dl_emit emit = dl_emit_begin(layer, facts, pass, batch, out);
-    const double n = emit.out_elements;
+static int emit_conv(struct dl_emit emit, enum dl_pass role, const struct dl_shape *from,
+                     const struct dl_shape *to) {
+    const struct dl_layer *layer = emit.layer;
+    const enum dl_pass pass = emit.pass;
+    const double n = emit.out_elements, batch = emit.batch;
     const struct dl_kernel conv =
-        dl_kernel_conv(role, batch, from->channels, to->channels, layer->groups, from->size,
-                       layer->kernel, layer->stride, layer->pad, layer->dilation);
+        dl_kernel_conv(role, &(struct dl_conv_shape){batch, from->channels, to->channels,
+                                                     layer->groups, from->size, layer->kernel,
+                                                     layer->stride, layer->pad, layer->dilation});
     dl_emit_kernel(&emit, conv);
     emit_copies(&emit, &conv, from, to, batch);
     if (layer->bias && pass == DL_FORWARD) dl_emit_stream(&emit, n, n, n, 0.0);
@@ -97,7 +98,7 @@ static int emit_conv(const struct dl_layer *layer, const struct dl_kernel_facts 
 
 static int conv_kernels(const struct dl_layer *layer, const struct dl_kernel_facts *facts,
                         enum dl_pass pass, double batch, struct dl_kernel *out) {
-    return emit_conv(layer, facts, pass, pass, &layer->in, &layer->out, batch, out);
+    return emit_conv(dl_emit_begin(layer, facts, pass, batch, out), pass, &layer->in, &layer->out);
 }
 
 const struct dl_layer_kind dl_layer_conv = {
@@ -140,7 +141,7 @@ static int transpose_kernels(const struct dl_layer *layer, const struct dl_kerne
     enum dl_pass role = pass == DL_FORWARD         ? DL_BACKWARD_DATA
                         : pass == DL_BACKWARD_DATA ? DL_FORWARD
                                                    : pass;
-    return emit_conv(layer, facts, pass, role, &layer->out, &layer->in, batch, out);
+    return emit_conv(dl_emit_begin(layer, facts, pass, batch, out), role, &layer->out, &layer->in);
 }
 
 const struct dl_layer_kind dl_layer_conv_transpose = {
