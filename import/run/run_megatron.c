@@ -284,6 +284,21 @@ static enum dl_code read_dispatch(struct dl_megatron_reader *r) {
     return DL_OK;
 }
 
+/* Graphs of Megatron-LM before 0.15 are of layers; what a recipe does not say, it decides. */
+static enum dl_code read_graphs(struct dl_megatron_reader *r) {
+    const char *way = dl_arguments_word(r->a, "cuda_graph_impl", "none"),
+               *scope = dl_arguments_word(r->a, "cuda_graph_scope|cuda_graph_modules", "");
+    const bool whole =
+                   strcmp(way, "full_iteration") == 0 || strstr(scope, "full_iteration") != NULL,
+               old = dl_arguments_flag(r->a, "enable_cuda_graph|external_cuda_graph"),
+               overlap = dl_arguments_flag(r->a, "overlap_moe_expert_parallel_comm|"
+                                                 "moe_a2a_overlap");
+    if (whole || old || strcmp(way, "none") != 0)
+        dl_plan_words_add(r->out, "cuda-graphs", "%s", whole ? "iteration" : "layer");
+    if (overlap && r->ep > 1) dl_plan_words_flag(r->out, "moe-overlap");
+    return DL_OK;
+}
+
 static enum dl_code read_precision(struct dl_megatron_reader *r) {
     static const struct dl_word_pair precisions[] = {
         {"bf16", "bf16"},
@@ -353,9 +368,9 @@ static enum dl_code read_framework(struct dl_megatron_reader *r) {
 
 enum dl_code dl_megatron_plan(struct dl_run *run) {
     static enum dl_code (*const steps[])(struct dl_megatron_reader *) = {
-        read_degrees,  dl_megatron_model, add_degrees,    read_stages,
-        read_sharding, read_framework,    read_batch,     read_recompute,
-        read_overlap,  read_dispatch,     read_precision, read_optimizer};
+        read_degrees,   dl_megatron_model, add_degrees,    read_stages,  read_sharding,
+        read_framework, read_batch,        read_recompute, read_overlap, read_dispatch,
+        read_graphs,    read_precision,    read_optimizer};
     struct dl_megatron_reader r = {
         .run = run, .a = &run->arguments, .out = run->out, .err = run->err};
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) DL_TRY(steps[i](&r));

@@ -164,6 +164,12 @@ static enum dl_code complete_batch(struct dl_plan *plan, double devices, struct 
     return DL_OK;
 }
 
+static bool takes_every_token(const struct dl_workload *workload) {
+    for (int i = 0; i < workload->layer_count; i++)
+        if (workload->layers[i].moe.experts > 0 && workload->layers[i].moe.dropless) return true;
+    return false;
+}
+
 /* Whether tokens can crowd on some experts. */
 static enum dl_code check_router(const struct dl_workload *workload, const struct dl_plan *plan,
                                  struct dl_err *err) {
@@ -334,6 +340,33 @@ static enum dl_code check_recomputed(const struct dl_workload *workload,
     return DL_OK;
 }
 
+/* F-MOE-OVERLAP, F-CUDA-GRAPHS: what they do not go with. */
+static enum dl_code check_settings(const struct dl_workload *workload,
+                                   const struct dl_framework *framework, const struct dl_plan *plan,
+                                   struct dl_err *err) {
+    const struct dl_plan_settings *s = &plan->settings;
+    const bool by_layer = s->cuda_graphs == DL_GRAPHS_LAYER,
+               full = plan->recompute == DL_RECOMPUTE_FULL;
+    if (s->moe_overlap && experts_of(workload) <= 1)
+        return dl_fail(err, DL_ERR_USAGE, "--moe-overlap: %s has no mixture of experts",
+                       workload->name);
+    if ((s->moe_overlap || by_layer) && full)
+        return dl_fail(err, DL_ERR_USAGE, "--%s: not with --recompute full",
+                       by_layer ? "cuda-graphs layer" : "moe-overlap");
+    if ((s->moe_overlap || by_layer) &&
+        dl_plan_canonical(workload, framework, plan).strategy->check != dl_transformer_check)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--%s: goes with a stack of equal transformer layers and whole "
+                       "micro-batches",
+                       by_layer ? "cuda-graphs layer" : "moe-overlap");
+    if (s->cuda_graphs == DL_GRAPHS_ITERATION && takes_every_token(workload))
+        return dl_fail(err, DL_ERR_USAGE,
+                       "--cuda-graphs iteration: experts of %s take every token, whose number the "
+                       "host waits for; give layer, or the experts a capacity",
+                       workload->name);
+    return DL_OK;
+}
+
 enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_workload *workload,
                               const struct dl_framework *framework, struct dl_plan *plan,
                               struct dl_err *err) {
@@ -388,6 +421,7 @@ enum dl_code dl_plan_complete(const struct dl_system *system, const struct dl_wo
                        plan->strategy->name);
     }
     DL_TRY(check_recomputed(workload, framework, plan, err));
+    DL_TRY(check_settings(workload, framework, plan, err));
     return plan->strategy->check == NULL
                ? DL_OK
                : plan->strategy->check(system, workload, framework, plan, err);

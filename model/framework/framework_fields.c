@@ -360,6 +360,7 @@ static const struct dl_field framework_fields[] = {
     STRING(AT(transformer, captured_on), false,
            "GPU architecture on which an iteration of a mixture with a capacity is one CUDA graph; "
            "absent: none"),
+    FLAG(AT(transformer, captures_layers), "each pass of a layer is one CUDA graph"),
     CHOOSE(AT(transformer, selective), selective_names, DL_SELECTIVE_ATTENTION,
            "what selective recomputation repeats: attention, all operations but some linear "
            "layers, or some blocks"),

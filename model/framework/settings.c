@@ -77,6 +77,19 @@ static void set_dispatch(struct dl_framework *f, int value) {
         p->expert_rows = DL_ROWS_SORTED;
 }
 
+/* A graph of the iteration leaves the host nothing to issue; one of a layer, its launch. */
+static int cuda_graphs(const struct dl_framework *f) {
+    const struct dl_transformer_policy *p = &f->transformer;
+    return p->captured_on != NULL ? 0 : p->captures_layers ? DL_GRAPHS_LAYER : DL_GRAPHS_NONE;
+}
+static void set_cuda_graphs(struct dl_framework *f, int value) {
+    f->transformer.captured_on = NULL;
+    f->transformer.captures_layers = value == DL_GRAPHS_LAYER;
+    if (value != DL_GRAPHS_ITERATION) return;
+    f->host.dispatch_s = f->sync.collective_launch_s = 0;
+    f->host.counts = NULL;
+}
+
 static const struct setting {
     const char *name; /* the option */
     const char *const *values;
@@ -96,6 +109,8 @@ static const struct setting {
      set_allreduce},
     {"moe-dispatch", dl_moe_dispatch_names, offsetof(struct dl_plan_settings, moe_dispatch),
      dispatch, set_dispatch},
+    {"cuda-graphs", dl_cuda_graphs_names, offsetof(struct dl_plan_settings, cuda_graphs),
+     cuda_graphs, set_cuda_graphs},
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
@@ -105,6 +120,7 @@ static bool recomputes_every(const struct dl_plan *plan) { return plan->recomput
 static bool recomputes_modules(const struct dl_plan *plan) {
     return plan->recompute == DL_RECOMPUTE_SELECTIVE && plan->recomputed.modules != 0;
 }
+static bool overlaps_experts(const struct dl_plan *plan) { return plan->settings.moe_overlap; }
 static const struct own {
     const char *name, *text;
     bool (*used)(const struct dl_plan *plan);
@@ -112,6 +128,7 @@ static const struct own {
     {"recompute-layers", "--recompute-layers", recomputes_layers},
     {"recompute-every", "--recompute-every", recomputes_every},
     {"recompute-modules", "--recompute of modules", recomputes_modules},
+    {"moe-overlap", "--moe-overlap", overlaps_experts},
 };
 enum { OWNS = sizeof owns / sizeof *owns };
 

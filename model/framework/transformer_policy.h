@@ -90,6 +90,7 @@ struct dl_transformer_policy {
     /* architecture of GPUs on which an iteration of a mixture with a capacity is one CUDA graph;
      * NULL: none. F-TRANSFORMER-CAPTURE */
     const char *captured_on;
+    bool captures_layers;  /* each pass of a layer is one CUDA graph. F-CUDA-GRAPHS */
     int selective;         /* enum dl_selective */
     double selective_frac; /* share of the linear layers or blocks that is repeated */
     int attention_library; /* enum dl_attention_library */

@@ -57,6 +57,8 @@ struct dl_plan_experts {
 struct dl_plan_settings {
     int overlap_grad_reduce, overlap_param_gather, tp_comm_overlap; /* enum dl_switch */
     int gradient_compression, allreduce, moe_dispatch;
+    int cuda_graphs;  /* enum dl_cuda_graphs */
+    bool moe_overlap; /* experts' exchanges behind kernels of another micro-batch */
     struct dl_path_choice between_nodes;
 };
 extern const char *const dl_switch_names[];               /* "open","0","1", NULL */
@@ -64,13 +66,24 @@ extern const char *const dl_gradient_compression_names[]; /* "open","none","fp16
 extern const char *const dl_allreduce_names[];            /* "auto","flat","hierarchical", NULL */
 /* "open","alltoall","allgather","deepep","hybridep", NULL */
 extern const char *const dl_moe_dispatch_names[];
-extern const char *const dl_transport_names[]; /* "open","rdma","tcp", NULL */
+/* What one launch of the host replays. */
+enum dl_cuda_graphs { DL_GRAPHS_OPEN, DL_GRAPHS_NONE, DL_GRAPHS_LAYER, DL_GRAPHS_ITERATION };
+extern const char *const dl_cuda_graphs_names[]; /* "open","none","layer","iteration", NULL */
+extern const char *const dl_transport_names[];   /* "open","rdma","tcp", NULL */
 
 /* Layers that full recomputation repeats, modules that selective recomputation does. */
 struct dl_plan_recomputed {
     int64_t layers;   /* of each stage; 0: all */
     int64_t every;    /* one of so many layers; 0: all */
     unsigned modules; /* bits of enum dl_module; 0: as the framework's release has it */
+};
+
+/* Low-rank adapters beside frozen linear layers. F-LORA */
+enum dl_lora_target { DL_LORA_QKV, DL_LORA_PROJ, DL_LORA_FC1, DL_LORA_FC2 };
+extern const char *const dl_lora_target_names[]; /* "qkv","proj","fc1","fc2", NULL */
+struct dl_plan_lora {
+    int64_t rank;     /* 0: all weights are trained */
+    unsigned targets; /* bits of enum dl_lora_target; 0: qkv and proj */
 };
 
 struct dl_plan_servers {
@@ -104,6 +117,7 @@ struct dl_plan {
     enum dl_recompute recompute;
     bool recompute_open; /* not given: the framework's default */
     struct dl_plan_recomputed recomputed;
+    struct dl_plan_lora lora;
     bool blocking_launches; /* the host waits for each kernel: CUDA_LAUNCH_BLOCKING=1 */
     bool sequence_parallel; /* tensor parallelism splits layers outside attention and MLP along the
                                sequence */

@@ -174,7 +174,9 @@ static int64_t each_recompute(struct combination *c, const struct dl_transformer
     for (int recompute = 0; recompute < DL_TRANSFORMER_RECOMPUTES; recompute++) {
         if (!c->s->request.fixed.recompute_open && recompute != (int)c->s->request.fixed.recompute)
             continue;
-        if (c->s->tf.is_generic_stack && recompute == DL_RECOMPUTE_FULL) continue;
+        if ((c->s->tf.is_generic_stack || c->s->request.fixed.settings.moe_overlap) &&
+            recompute == DL_RECOMPUTE_FULL)
+            continue;
         const double *kept_bytes = micro_batch->kept_bytes[DL_TRANSFORMER_BODY];
         if (c->s->tf.is_generic_stack && recompute == DL_RECOMPUTE_SELECTIVE &&
             kept_bytes[DL_RECOMPUTE_SELECTIVE] == kept_bytes[DL_RECOMPUTE_NONE] &&
@@ -263,6 +265,7 @@ static enum dl_code run_cost(struct combination *c, const struct sharding *shard
             continue;
         }
         struct dl_transformer_micro_batch some = *micro_batch;
+        dl_transformer_overlap_experts(&c->s->tf, micro_batches, &some);
         dl_transformer_recompute_some(
             dl_plan_recomputed_frac(&c->s->request.fixed, mapping->stage_layers), &some);
         if (!timed)

@@ -94,7 +94,21 @@ static void add_attention(const struct dl_prediction_row *row, struct dl_text *o
     add_kernels(row, out);
 }
 
-static void add_experts(const struct dl_workload *w, struct dl_text *out) {
+static void add_dispatcher(const struct dl_framework *framework, struct dl_text *out) {
+    static const char *const types[] = {[DL_EXPERT_ALL_TO_ALL] = "alltoall",
+                                        [DL_EXPERT_GATHER] = "allgather",
+                                        [DL_EXPERT_ONCE] = "flex"};
+    const struct dl_transformer_policy *policy = &framework->transformer;
+    word(out, "moe-token-dispatcher-type", types[policy->expert_exchange]);
+    if (policy->expert_exchange != DL_EXPERT_ONCE) return;
+    if (policy->expert_rows == DL_ROWS_DIRECT)
+        word(out, "moe-flex-dispatcher-backend", "hybridep");
+    else
+        flag(out, true, "moe-enable-deepep");
+}
+
+static void add_experts(const struct dl_framework *framework, const struct dl_workload *w,
+                        struct dl_text *out) {
     const double experts = dl_export_number(w, "experts", 0),
                  dense = dl_export_number(w, "dense_layers", 0),
                  every = dl_export_number(w, "moe_every", 1),
@@ -113,7 +127,7 @@ static void add_experts(const struct dl_workload *w, struct dl_text *out) {
     else if (every > 1)
         number(out, "moe-layer-freq", every);
     if (capacity > 0) number(out, "moe-expert-capacity-factor", capacity);
-    word(out, "moe-token-dispatcher-type", "alltoall");
+    add_dispatcher(framework, out);
     flag(out, true, "moe-grouped-gemm");
     flag(out, dl_export_number(w, "shared_gate", 0) > 0, "moe-shared-expert-gate");
 }
@@ -141,7 +155,7 @@ static void add_model(const struct dl_prediction_row *row, struct dl_text *out) 
     number(out, "attention-dropout", dropout);
     number(out, "hidden-dropout", dropout);
     add_attention(row, out);
-    add_experts(w, out);
+    add_experts(row->framework, w, out);
 }
 
 /* Stages: Megatron takes separate sizes of the first and the last, and equal ones between. */
@@ -219,6 +233,13 @@ static enum dl_code add_plan(const struct dl_prediction_row *row, struct dl_text
          "tp-comm-overlap");
     number(out, "micro-batch-size", dl_export_micro_batch(plan));
     number(out, "global-batch-size", plan->global_batch_samples);
+    flag(out, plan->settings.moe_overlap, "overlap-moe-expert-parallel-comm");
+    if (plan->settings.cuda_graphs == DL_GRAPHS_LAYER)
+        word(out, "cuda-graph-impl", "transformer_engine");
+    if (plan->settings.cuda_graphs == DL_GRAPHS_ITERATION) {
+        word(out, "cuda-graph-impl", "local");
+        word(out, "cuda-graph-scope", "full_iteration");
+    }
     return add_recompute(plan, out, err);
 }
 

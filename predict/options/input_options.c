@@ -191,6 +191,13 @@ const struct dl_option dl_input_options[] = {
      "ranks, or each token once to every node of its experts (DeepEP, HybridEP); default: as the "
      "framework's release does",
      DL_CHOICE(PLAN(settings.moe_dispatch), .choices = dl_moe_dispatch_names)},
+    {"moe-overlap", 0, NULL, "Plan",
+     "exchange the tokens of a micro-batch with their experts behind the kernels of another one",
+     DL_FLAG(PLAN(settings.moe_overlap))},
+    {"cuda-graphs", 0, "none|layer|iteration", "Plan",
+     "what the host launches at once: kernels, each pass of a layer, or the iteration; default: as "
+     "the framework's release does",
+     DL_CHOICE(PLAN(settings.cuda_graphs), .choices = dl_cuda_graphs_names)},
     {"transport", 0, "rdma|tcp", "Plan",
      "between nodes: verbs, or sockets of the kernel; default: as the system has",
      DL_CHOICE(PLAN(settings.between_nodes.transport), .choices = dl_transport_names)},

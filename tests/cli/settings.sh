@@ -94,6 +94,40 @@ llama='--system dgx-h100 --workload llama3_8b --framework megatron-core --nodes 
     run predict --system dgx-h100 --workload llama3_8b --framework pytorch-fsdp2 --zero 3 --recompute-layers 4
     check 'a release without it' 0 'a what-if: pytorch-fsdp2 .* --recompute-layers'
 }
+# Graphs: a step of 512 tokens is issued more slowly than it is computed; a graph of the iteration leaves kernels, messages and the fixed time of the host, one of each layer's passes little more.
+# shellcheck disable=SC2086
+{
+    short='--system dgx-h100 --workload llama3_8b --framework megatron-core --nodes 1 --tp 8 --global-batch 8 --micro-batch 1 --set seq=512 --sequence-parallel'
+    eager=$(field iteration_s $short --cuda-graphs none) layer=$(field iteration_s $short --cuda-graphs layer) whole=$(field iteration_s $short --cuda-graphs iteration)
+    kernels=$(field compute_s $short) messages=$(field comm_s $short)
+    holds 'a graph of the iteration leaves kernels and messages' "$whole >= $kernels + $messages && $whole < 1.15 * ($kernels + $messages)"
+    # 8 micro-batches of 32 layers: a launch of 5 us and the call for each pass of a layer
+    holds 'graphs of layers take a launch for each pass' "$layer >= $whole && $layer < $whole + 8 * 32 * 2 * 10e-6"
+    holds 'the host issues 1 kernel after another' "$eager > 2 * $layer"
+    holds 'none is the way of a release without graphs' "$eager == $(field iteration_s $short)"
+    run predict $short --cuda-graphs layer --recompute full
+    check 'graphs of layers do not recompute all' 2 'cuda-graphs layer: not with --recompute full'
+    run predict --system dgx-h100 --workload mixtral_8x7b --framework megatron-core --nodes 1 --cuda-graphs iteration
+    check 'dropless experts are in no graph of the iteration' 2 'take every token, whose number the host waits for'
+    run predict --system dgx-h100 --workload resnet50 --framework pytorch-ddp --cuda-graphs layer
+    check 'graphs of layers need a stack' 2 'cuda-graphs layer: goes with a stack'
+}
+# Experts' exchanges behind another micro-batch: all of them hide but those of one of m. Published for Qwen3-30B-A3B on 16 H100 (4,096 tokens, 1,024 samples): 24.71 s to 20.99 s by HybridEP, with graphs; 41.25 s to 31.31 s by all-to-all.
+# shellcheck disable=SC2086
+{
+    qwen='--system dgx-h100 --workload qwen3_30b_a3b --set seq=4096 --framework megatron-core --nodes 2 --tp 1 --pp 1 --ep 16 --micro-batch 1 --precision bf16 --zero 1 --recompute none'
+    holds 'one micro-batch hides nothing' "$(field iteration_s $qwen --global-batch 16 --moe-overlap) == $(field iteration_s $qwen --global-batch 16)"
+    open=$(field exposed_comm_s $qwen --global-batch 64 --moe-dispatch hybridep) on=$(field exposed_comm_s $qwen --global-batch 64 --moe-dispatch hybridep --moe-overlap)
+    rest=$(field exposed_comm_s $qwen --global-batch 64 --moe-dispatch hybridep --set links.inter.bandwidth=1e6GB/s --set links.intra.bandwidth=1e6GB/s)
+    holds 'of 4 micro-batches a quarter stays exposed' "$on > ($open - $rest) / 4 && $on < $open / 4 + 0.1 * $open"
+    off=$(field iteration_s $qwen --global-batch 1024 --moe-dispatch hybridep --cuda-graphs layer) on=$(field iteration_s $qwen --global-batch 1024 --moe-dispatch hybridep --cuda-graphs layer --moe-overlap)
+    holds 'published step without overlap' "$off > 0.8 * 24.71 && $off < 1.2 * 24.71"
+    holds 'published step with overlap' "$on > 0.75 * 20.99 && $on < 1.2 * 20.99"
+    run predict $two --moe-overlap
+    check 'a dense network exchanges no tokens' 2 '--moe-overlap: llama3_8b has no mixture'
+    run predict ${qwen% --recompute none} --global-batch 64 --moe-overlap --recompute full
+    check 'no full recomputation behind another micro-batch' 2 'moe-overlap: not with --recompute full'
+}
 run predict --system aws-p3-16xlarge --transport rdma --workload resnet50 --nodes 2
 check 'RDMA must be there' 2 'transport rdma: nodes of aws-p3-16xlarge have no RDMA'
 run predict --transport carrier-pigeon
@@ -120,7 +154,7 @@ deepep --moe-token-dispatcher-type flex --moe-enable-deepep
 hybridep --moe-token-dispatcher-type flex --moe-flex-dispatcher-backend hybridep
 END
 # shellcheck disable=SC2086
-for off in '' '--recompute-layers 5' '--recompute attention,norm' '--overlap-param-gather 0' '--overlap-grad-reduce 0' '--tp-comm-overlap 0'; do
+for off in '' '--cuda-graphs layer' '--cuda-graphs iteration' '--recompute-layers 5' '--recompute attention,norm' '--overlap-param-gather 0' '--overlap-grad-reduce 0' '--tp-comm-overlap 0'; do
     "$DLMODEL" predict $llama --zero 1 $off --export megatron > "$SCRATCH/exported.sh" 2> /dev/null
     there=$(field iteration_s $llama --zero 1 $off) back=$("$DLMODEL" predict --system dgx-h100 --plan "$SCRATCH/exported.sh" --json 2> /dev/null | sed -n 's/^ *"iteration_s": *\([^,]*\),*$/\1/p' | head -n 1)
     if [ -n "$there" ] && [ "$there" = "$back" ]; then echo "ok exported and imported '$off'"; else echo "not ok exported and imported '$off': $there, $back"; fi
@@ -131,6 +165,14 @@ titan='--system dgx-h100 --workload llama3_8b --framework pytorch-fsdp2 --nodes 
 "$DLMODEL" predict $titan --export torchtitan > "$SCRATCH/titan.toml" 2> /dev/null
 run import "$SCRATCH/titan.toml" --ranks 8 --system dgx-h100
 has 'torchtitan repeats every second layer' 'recompute-every 2 --recompute full'
+
+newest='NeMo 25.11 to 26.02'
+for way in alltoall allgather deepep hybridep; do
+    mixtral="--system dgx-h100 --workload mixtral_8x7b --framework megatron-core --nodes 4 --ep 8 --etp 1 --tp 2 --sequence-parallel --global-batch 64 --micro-batch 1 --moe-dispatch $way --moe-overlap --release '$newest'"
+    eval "\"\$DLMODEL\" predict $mixtral --export megatron" > "$SCRATCH/experts.out" 2> "$SCRATCH/err"
+    run import "$SCRATCH/experts.out" --system dgx-h100
+    has "exported and imported: experts by $way, overlapped" "moe-dispatch $way .*--moe-overlap"
+done
 
 # Columns of a table of runs are the same options.
 # shellcheck disable=SC2016

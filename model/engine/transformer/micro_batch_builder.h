@@ -56,10 +56,17 @@ void dl_transformer_add_exchanges(const struct dl_micro_batch_builder *m,
                                   const struct dl_transformer_layer *l,
                                   struct dl_transformer_layer_passes *passes);
 
+/* All of a pass, from its kernels, messages and host_s; returns its time per second of kernels and
+ * messages. */
+double dl_transformer_set_pace(const struct dl_transformer *tf, struct dl_transformer_pass *pass);
+
 /* Share of a device that a running collective takes from kernels next to it: its channels occupy
  * one multiprocessor each. 0 where that is unknown. F-TRANSFORMER-CONTENTION */
 double dl_transformer_contention(const struct dl_transformer *tf,
                                  const struct dl_collective_time *collective);
+/* The same of an exchange of experts: DeepEP and HybridEP choose their multiprocessors. */
+double dl_transformer_exchange_contention(const struct dl_transformer *tf,
+                                          const struct dl_collective_time *exchange);
 
 /* F-TRANSFORMER-MEMORY: fills `memory` and `fits` from the fullest stage. */
 void dl_transformer_hold(const struct dl_transformer *tf,

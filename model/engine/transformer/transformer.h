@@ -197,10 +197,13 @@ struct dl_transformer_pass {
     double check_s;                                    /* of the host, before the collectives */
     struct dl_host_count host;   /* what the host runs beside the launches (F-HOST-COUNT) */
     double host_operation_count; /* that the host issues like kernels, beside them */
+    double experts_s;            /* of device_s: experts of the body */
+    double captured_launch_count, captured_collective_count; /* of those: in CUDA graphs */
     double weights_s; /* of a backward pass the kernels of weights' gradients, then their part of
                          step_s */
     /* all of it: device, gaps and communication, or the host when that takes longer */
     double step_s;
+    double host_s;       /* of the host alone */
     double host_bound_s; /* F-PACED: by how much step_s grows for each e-fold of the host's time */
 };
 
@@ -231,6 +234,11 @@ enum dl_code dl_transformer_micro_batch_make(const struct dl_transformer *tf,
                                              double micro_samples,
                                              struct dl_transformer_micro_batch *out,
                                              struct dl_err *err);
+
+/* F-MOE-OVERLAP: of all but one of `micro_batches` the experts' exchanges run behind the kernels of
+ * another micro-batch, forward ones behind backward ones and the reverse. */
+void dl_transformer_overlap_experts(const struct dl_transformer *tf, double micro_batches,
+                                    struct dl_transformer_micro_batch *micro_batch);
 
 /* F-RECOMPUTE-SOME: full recomputation repeats this share of the body's layers. */
 void dl_transformer_recompute_some(double share, struct dl_transformer_micro_batch *micro_batch);

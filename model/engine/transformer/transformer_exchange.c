@@ -46,6 +46,16 @@ double dl_transformer_contention(const struct dl_transformer *tf,
     return fmin(0.5, collective->channels / units);
 }
 
+/* Megatron-Core gives DeepEP 20 multiprocessors and HybridEP 16 (megatron-dispatchers). */
+double dl_transformer_exchange_contention(const struct dl_transformer *tf,
+                                          const struct dl_collective_time *exchange) {
+    const struct dl_transformer_policy *policy = &tf->framework->transformer;
+    const double units = (double)tf->system->device->unit_count;
+    if (policy->expert_exchange != DL_EXPERT_ONCE || !dl_known(units) || !(units > 0))
+        return dl_transformer_contention(tf, exchange);
+    return fmin(0.5, (policy->expert_rows == DL_ROWS_DIRECT ? 16 : 20) / units);
+}
+
 static void add_comm(const struct dl_collective_time *t, double times, double sent_bytes,
                      struct dl_transformer_pass *pass) {
     pass->comm_s += times * t->time_s;

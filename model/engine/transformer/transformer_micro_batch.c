@@ -35,6 +35,9 @@ void dl_transformer_add_pass(struct dl_transformer_pass *to, const struct dl_tra
     to->collective_count += times * from->collective_count;
     to->check_s += times * from->check_s;
     to->host_operation_count += times * from->host_operation_count;
+    to->experts_s += times * from->experts_s;
+    to->captured_launch_count += times * from->captured_launch_count;
+    to->captured_collective_count += times * from->captured_collective_count;
     dl_host_count_add(&to->host, &from->host, times);
     to->weights_s += times * from->weights_s;
 }
@@ -145,6 +148,19 @@ static void time_layer(struct dl_micro_batch_builder *m, const struct dl_transfo
                                     p->data.launches + p->weights.launches);
 }
 
+/* F-CUDA-GRAPHS: experts that take every token wait for counts on the host. */
+static bool is_in_graph(const struct dl_transformer *tf, const struct dl_transformer_layer *l) {
+    return tf->framework->transformer.captures_layers && l->part == DL_TRANSFORMER_BODY &&
+           !tf->is_generic_stack && !(tf->dropless && l->role == DL_TRANSFORMER_EXPERTS);
+}
+
+static void capture(struct dl_transformer_pass *pass) {
+    pass->captured_launch_count = pass->launches;
+    pass->captured_collective_count = pass->collective_count;
+    pass->host = (struct dl_host_count){0};
+    pass->check_s = 0;
+}
+
 /* Adds one layer to its part; the last body layer is added to the last part as its difference from
  * the other layers. */
 static void add_layer(struct dl_micro_batch_builder *m, const struct dl_transformer_layer *l,
@@ -154,8 +170,19 @@ static void add_layer(struct dl_micro_batch_builder *m, const struct dl_transfor
     for (int r = 0; r < DL_TRANSFORMER_RECOMPUTES; r++)
         micro_batch->kept_bytes[l->part][r] += kernels->kept_bytes[r];
     struct dl_transformer_layer_passes p = kernels->passes;
-    const struct dl_transformer_pass again = p.forward;
+    struct dl_transformer_pass again = p.forward;
     if (!kernels->fused) dl_transformer_add_exchanges(m, l, &p);
+    if (l->role == DL_TRANSFORMER_EXPERTS && l->part == DL_TRANSFORMER_BODY) {
+        again.experts_s = p.forward.experts_s = p.forward.device_s;
+        p.data.experts_s = p.data.device_s;
+        p.weights.experts_s = p.weights.device_s;
+    }
+    if (is_in_graph(tf, l)) {
+        capture(&again);
+        capture(&p.forward);
+        capture(&p.data);
+        capture(&p.weights);
+    }
     dl_transformer_add_pass(&micro_batch->forward[l->part], &p.forward, 1);
     for (int r = 0; r < DL_TRANSFORMER_RECOMPUTES; r++) {
         struct dl_transformer_pass *to = &micro_batch->backward[l->part][r];
@@ -325,6 +352,20 @@ static void hide_messages(struct dl_transformer_pass *pass) {
     pass->comm_error_s *= share;
 }
 
+double dl_transformer_set_pace(const struct dl_transformer *tf, struct dl_transformer_pass *pass) {
+    const struct dl_device *device = tf->system->device;
+    const double scale = tf->compute_scale > 0 ? tf->compute_scale : 1,
+                 gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s * scale : 0,
+                 device_s = pass->device_s + pass->launches * gap_s + pass->comm_s,
+                 host_s = pass->host_s;
+    const bool blocking = tf->input.blocking_launches;
+    pass->step_s = device_s; /* below 0: what the last layer has less than the others */
+    if (!(fmax(device_s, host_s) > 0)) return 1;
+    pass->step_s = blocking ? device_s + host_s : hidden_s(device_s, host_s);
+    pass->host_bound_s = blocking ? host_s : pass->step_s * pow(host_s / pass->step_s, HIDING);
+    return device_s > 0 ? pass->step_s / device_s : 0;
+}
+
 /* F-HOST-BLOCKING: a host that waits for each kernel hides nothing: both times add up. F-PACED is
  * the derivative of the step by the logarithm of the host's time. */
 static void finish_pass(const struct dl_transformer *tf, double operations,
@@ -333,25 +374,20 @@ static void finish_pass(const struct dl_transformer *tf, double operations,
     const struct dl_framework *framework = tf->framework;
     const double dispatch_s = dl_dispatch_s(framework, device);
     const double scale = tf->compute_scale > 0 ? tf->compute_scale : 1;
-    const double gap_s = dl_known(device->kernel_gap_s) ? device->kernel_gap_s * scale : 0;
     const struct dl_host_cost cost = dl_host_cost_of(framework, tf->system, scale);
     pass->host_operation_count += operations;
     pass->host.operation_count += pass->host_operation_count;
     const double call_s =
         framework->host.counts != NULL ? dispatch_s * scale + cost.operation_s : 0;
     if (dl_framework_is_bound(framework)) hide_messages(pass);
-    const double calls_s =
-        (pass->launches + pass->host_operation_count) * dispatch_s * scale +
-        dl_host_count_s(&cost, &pass->host) +
-        pass->collective_count * fmax(framework->sync.collective_launch_s, call_s) + pass->check_s;
-    const double host_s = is_captured(tf) ? 0 : calls_s;
-    const double device_s = pass->device_s + pass->launches * gap_s + pass->comm_s;
-    pass->step_s = device_s; /* below 0: what the last layer has less than the others */
-    if (!(fmax(device_s, host_s) > 0)) return;
-    pass->step_s = tf->input.blocking_launches ? device_s + host_s : hidden_s(device_s, host_s);
-    pass->weights_s *= device_s > 0 ? pass->step_s / device_s : 0;
-    pass->host_bound_s =
-        tf->input.blocking_launches ? host_s : pass->step_s * pow(host_s / pass->step_s, HIDING);
+    const double graphs = pass->captured_launch_count > 0 ? 1 : 0,
+                 issued = pass->launches - pass->captured_launch_count + graphs,
+                 collectives = pass->collective_count - pass->captured_collective_count;
+    pass->host_s = (issued + pass->host_operation_count) * dispatch_s * scale +
+                   dl_host_count_s(&cost, &pass->host) + graphs * cost.operation_s +
+                   collectives * fmax(framework->sync.collective_launch_s, call_s) + pass->check_s;
+    if (is_captured(tf)) pass->host_s = 0;
+    pass->weights_s *= dl_transformer_set_pace(tf, pass);
 }
 
 /* Full recomputation keeps the input of each body layer alone, that of chosen operations keeps it
@@ -364,24 +400,6 @@ static void keep_inputs(const struct dl_transformer *tf, const struct dl_transfo
     if (tf->framework->transformer.selective == DL_SELECTIVE_OPERATIONS && !tf->is_generic_stack &&
         tf->input.recomputed.modules == 0)
         kept_bytes[DL_RECOMPUTE_SELECTIVE] += kept_bytes[DL_RECOMPUTE_FULL];
-}
-
-static void add_step(struct dl_transformer_pass *to, const struct dl_transformer_pass *from,
-                     double times) {
-    dl_transformer_add_pass(to, from, times);
-    to->step_s += times * from->step_s;
-    to->host_bound_s += times * from->host_bound_s;
-}
-
-void dl_transformer_recompute_some(double share, struct dl_transformer_micro_batch *micro_batch) {
-    struct dl_transformer_pass *backward = micro_batch->backward[DL_TRANSFORMER_BODY], mean = {0};
-    double *kept_bytes = micro_batch->kept_bytes[DL_TRANSFORMER_BODY];
-    if (share >= 1) return;
-    add_step(&mean, &backward[DL_RECOMPUTE_NONE], 1 - share);
-    add_step(&mean, &backward[DL_RECOMPUTE_FULL], share);
-    backward[DL_RECOMPUTE_FULL] = mean;
-    kept_bytes[DL_RECOMPUTE_FULL] =
-        (1 - share) * kept_bytes[DL_RECOMPUTE_NONE] + share * kept_bytes[DL_RECOMPUTE_FULL];
 }
 
 enum dl_code dl_transformer_micro_batch_make(const struct dl_transformer *tf,

@@ -351,6 +351,7 @@ enum dl_code dl_transformer_predict(const struct dl_predict_request *request,
     DL_TRY(dl_transformer_micro_batch_make(&tf, &split, t.micro_samples, &t.micro_batch, err));
     DL_TRY(
         dl_transformer_mapping_make(&tf, &split, dl_transformer_shard_of(&plan), &t.mapping, err));
+    dl_transformer_overlap_experts(&tf, t.choice.micro_batches, &t.micro_batch);
     dl_transformer_recompute_some(recomputed_frac(&t), &t.micro_batch);
     DL_TRY(dl_transformer_boundary(&tf, &t.mapping, &t.micro_batch, &t.boundary, err));
     dl_transformer_evaluate(&tf, &t.mapping, &t.micro_batch, &t.boundary, &t.choice, &t.result);
