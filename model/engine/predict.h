@@ -38,6 +38,8 @@ struct dl_memory {
  * libraries take what the model leaves out. */
 #define DL_TIGHT_FRAC 0.9
 
+struct dl_pipeline_pass;
+
 /* One line of `explain`: a quantity and its derivation. */
 struct dl_term {
     const char *name; /* "layer2.0.conv1 forward", "all-reduce bucket 3" */
@@ -52,11 +54,21 @@ struct dl_term {
     /* of kernels: "arithmetic", "matrix-units", "memory-bandwidth" or "latency"; NULL: no kernels
      */
     const char *limit;
-    const char *lane;       /* "compute", "communication", "host", "copy"; NULL */
+    /* "compute", "communication", "host", "copy", of stages "send forward", "receive backward" */
+    const char *lane;
     double flop;            /* of kernels; 0: none */
     double bytes;           /* that kernels move, or of the message; 0: none */
     const char *collective; /* "all_reduce", ... of a message; NULL: none */
     bool critical;          /* a task on the critical path, where that is known (F-CRITICAL-PATH) */
+    /* of a pipeline, else NULL and 0: the pass (schedule.h), or that which needs the message */
+    const struct dl_pipeline_pass *pass;
+    int stage, peer; /* peer: the other stage of a message */
+    int needs; /* with a pass: the task that it waits for besides its lane; -1: none is listed */
+};
+
+struct dl_task_list {
+    struct dl_term *list;
+    int count;
 };
 
 /* Memory of a device at one time; between two of them it changes linearly. */
@@ -80,19 +92,6 @@ struct dl_course {
     /* whole periods of a pipeline that are left out of tasks and memory; 0: none */
     int left_out_micro_batches;
     double left_from_s, left_to_s;
-};
-
-/* One micro-batch on one stage of a pipeline, communication inside it included. */
-struct dl_stage_time {
-    double forward_s, backward_s;
-    double weights_s; /* of backward_s gradients of weights */
-};
-/* The schedule of a pipeline. */
-struct dl_stage_schedule {
-    const struct dl_stage_time *times; /* first stage first; NULL: not requested, or no pipeline */
-    double micro_batches;
-    double message_s; /* between neighbouring stages; 0: hidden or no message */
-    bool blocks;      /* a stage waits for each of its messages */
 };
 
 struct dl_heterogeneous_group; /* heterogeneous.h */
@@ -142,7 +141,6 @@ struct dl_prediction {
     struct dl_term *terms;
     int term_count; /* only on request */
     struct dl_course course;
-    struct dl_stage_schedule schedule; /* with the terms */
     struct dl_sent messages;
     /* of a job on nodes of different kinds (heterogeneous.h), in the arena */
     const struct dl_heterogeneous_group *groups;

@@ -27,7 +27,8 @@ struct dl_pipeline_pass {
 struct dl_pipeline_passes {
     struct dl_pipeline_pass *list;
     int count, stages, parts;
-    double end_s;
+    int micro_batches; /* in the list */
+    double end_s;      /* of the last pass */
     /* F-PIPE-PERIOD: how many micro-batches are left out, and the time of their periods; no pass
      * starts in it. 0: none */
     int left_out;
@@ -37,10 +38,14 @@ struct dl_pipeline_passes {
 enum { DL_PASSES_SHOWN = 4096 };
 
 /* In the arena. Where there are more passes than `most` and they repeat, whole periods are left
- * out. DL_ERR_USAGE: an interleaved schedule whose micro-batches are no multiple of the stages. */
+ * out. after_s: of each stage, what follows its passes, for the critical path; NULL: nothing.
+ * DL_ERR_USAGE: an interleaved schedule whose micro-batches are no multiple of the stages. */
 enum dl_code dl_pipeline_list(const struct dl_pipeline_order *order, int most,
-                              struct dl_arena *arena, struct dl_pipeline_passes *out,
-                              struct dl_err *err);
+                              const double *after_s, struct dl_arena *arena,
+                              struct dl_pipeline_passes *out, struct dl_err *err);
+
+/* When a stage has run its last pass. */
+double dl_pipeline_stage_end_s(const struct dl_pipeline_passes *passes, int stage);
 
 /* When each stage has run its last backward pass, into end_s[stages]; returns the latest. Many
  * micro-batches are not simulated one by one: where all passes of a few of them end by the same

@@ -157,7 +157,8 @@ struct dl_framework_input {
 struct dl_framework_memory {
     double fragmentation_frac;   /* lost to the allocator */
     double conv_workspace_bytes; /* a convolution's limit; NAN: none */
-    int allocator;               /* row of dl_memory_managers; -1: that of kernels_from, or none */
+    double loss_logit_bytes; /* held at the peak of the loss for a 16-bit logit; 0: by kernels */
+    int allocator;           /* row of dl_memory_managers; -1: that of kernels_from, or none */
 };
 
 /* How filter parallelism sums the gradients of activations. */

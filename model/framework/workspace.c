@@ -16,12 +16,12 @@ const char *const dl_allocator_names[] = {
  * tf-memory-source (bfc_allocator.h), caffe-memory-source, chainer-memory-source. The 512 B blocks
  * of MXNet and CuPy are unverified. */
 static const struct dl_memory_manager managers[] = {
-    [PYTORCH] = {8320 * 1024.0, 512, 10 * 1024 * 1024.0, 2 * 1024 * 1024.0,
+    [PYTORCH] = {8320 * 1024.0, 32 * 1024 * 1024.0, 512, 10 * 1024 * 1024.0, 2 * 1024 * 1024.0,
                  "pytorch-memory-source"},
-    [TENSORFLOW] = {0, 256, INFINITY, 0, "tf-memory-source"},
-    [MXNET] = {0, 512, INFINITY, 0, "unverified"},
-    [CHAINER] = {0, 512, INFINITY, 0, "chainer-memory-source"},
-    [CAFFE] = {0, 256, INFINITY, 0, "caffe-memory-source"},
+    [TENSORFLOW] = {0, 0, 256, INFINITY, 0, "tf-memory-source"},
+    [MXNET] = {0, 0, 512, INFINITY, 0, "unverified"},
+    [CHAINER] = {0, 0, 512, INFINITY, 0, "chainer-memory-source"},
+    [CAFFE] = {0, 0, 256, INFINITY, 0, "caffe-memory-source"},
 };
 
 const struct dl_memory_manager *dl_memory_manager_of(const struct dl_framework *framework) {
@@ -67,11 +67,19 @@ double dl_workspace_layer_bytes(const struct dl_device *device, const struct dl_
     return fmax(dl_kernel_workspace_bytes(&kernel, element_bytes), offset_table_bytes(layer));
 }
 
+double dl_blas_workspace_bytes(const struct dl_device *device,
+                               const struct dl_framework *framework) {
+    enum { HANDLES = 2 };
+    const struct dl_memory_manager *m = dl_memory_manager_of(framework);
+    if (m == NULL || device->kind != DL_DEVICE_GPU) return 0;
+    const bool hopper = dl_generation_of(device->architecture) >= DL_HOPPER;
+    return HANDLES * (hopper ? m->hopper_blas_workspace_bytes : m->blas_workspace_bytes);
+}
+
 double dl_workspace_bytes(const struct dl_device *device, const struct dl_workload *workload,
                           const struct dl_framework *framework, enum dl_precision precision,
                           double batch) {
     if (device->kind != DL_DEVICE_GPU) return NAN;
-    const struct dl_memory_manager *manager = dl_memory_manager_of(framework);
     const double limit_bytes = dl_workspace_limit_bytes(framework);
     double most_bytes = 0;
     for (int i = 0; i < workload->layer_count; i++) {
@@ -81,7 +89,7 @@ double dl_workspace_bytes(const struct dl_device *device, const struct dl_worklo
         if (bytes > limit_bytes) bytes = offset_table_bytes(&workload->layers[i]);
         most_bytes = fmax(most_bytes, bytes);
     }
-    return most_bytes + (manager != NULL ? manager->blas_workspace_bytes : 0);
+    return most_bytes + dl_blas_workspace_bytes(device, framework);
 }
 
 static double rounded(double bytes, double multiple) {

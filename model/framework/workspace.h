@@ -11,8 +11,9 @@
 
 /* An allocator of device memory and the workspace that comes with it. */
 struct dl_memory_manager {
-    double blas_workspace_bytes; /* reserved for GEMMs */
-    double block_bytes;          /* tensors are rounded up to a multiple of this */
+    /* reserved for GEMMs of a handle, and the same from Hopper on */
+    double blas_workspace_bytes, hopper_blas_workspace_bytes;
+    double block_bytes; /* tensors are rounded up to a multiple of this */
     /* tensors from this size on are rounded to large_block_bytes; INFINITY: none */
     double large_bytes;
     double large_block_bytes;
@@ -35,6 +36,11 @@ double dl_workspace_limit_bytes(const struct dl_framework *framework);
  * that are not convolutions. */
 double dl_workspace_layer_bytes(const struct dl_device *device, const struct dl_layer *layer,
                                 enum dl_precision precision, double batch);
+
+/* Workspaces of the GEMM library: one for each handle, of the thread that runs forward and of the
+ * one that runs backward. 0: the allocator reserves none, or is unknown. */
+double dl_blas_workspace_bytes(const struct dl_device *device,
+                               const struct dl_framework *framework);
 
 /* Workspace of a training step: the largest over the layers, within the framework's limit (a layer
  * above it falls back to the implicit GEMM), plus the GEMM library's. NAN on CPUs, whose libraries'

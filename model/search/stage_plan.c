@@ -336,7 +336,6 @@ static void compose(const struct planner *p, const struct dl_stages *placed,
         if (s == 0 || m.total_bytes > result.memory.total_bytes) result.memory = m;
     }
     result.fits = true;
-    result.schedule.micro_batches = p->micro_batches;
     const struct dl_diagnosis diagnosis = {.system = system,
                                            .framework = p->framework,
                                            .plan = &plan,

@@ -30,7 +30,8 @@ static const struct dl_option predict_options[] = {
      DL_FLAG(ASKED(rows))},
     {"trace", 0, "FILE", "Output",
      "write the timeline of the iteration to FILE: for Perfetto and chrome://tracing, or, where "
-     "its name ends in .et, a rank's execution trace of Chakra, which ASTRA-sim reads",
+     "its name ends in .et, a rank's execution trace of Chakra, which ASTRA-sim reads (of a "
+     "pipeline NAME.0.et, NAME.1.et, ...: a rank of each stage)",
      DL_TEXT(ASKED(trace))},
     {"export", 0, "megatron|torchtitan|deepspeed|sbatch", "Output",
      "print the plan as that framework's arguments or configuration, or as a job script, in place "

@@ -620,7 +620,8 @@ static void eager_operations(void **state) {
                 if (g.tf.layers[k].part != DL_TRANSFORMER_BODY ||
                     strcmp(layer->kind->name, cases[i].kind) != 0)
                     continue;
-                const struct dl_kernel_facts facts = {.precision = DL_BF16, .eager = eager};
+                const struct dl_kernel_facts facts = {
+                    .precision = DL_BF16, .eager = eager, .gated_apart = eager};
                 struct dl_kernel kernels[DL_LAYER_KERNELS];
                 const int n = layer->kind->kernels(layer, &facts, DL_FORWARD, 1, kernels);
                 for (int j = 0; j < n; j++)

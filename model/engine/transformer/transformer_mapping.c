@@ -22,6 +22,7 @@
 #include "model/framework/gradient_width.h"
 #include "model/framework/cost.h"
 #include "model/framework/gradient_sync.h"
+#include "model/framework/workspace.h"
 #include "model/engine/memory.h"
 #include "model/engine/replica.h"
 #include "model/engine/strategies/strategy.h"
@@ -255,8 +256,12 @@ static void hold_states(const struct dl_transformer *tf, struct dl_transformer_m
             /* gathered parameters of the layer at work and of the next, or of the head and the last
              * layer */
             if (out->shard >= 3) m->buffers_bytes += unit + fmax(unit, head);
+            if (framework->transformer.half_gradients)
+                m->buffers_bytes = p * dl_precision_bytes(tf->precision);
         }
-        m->workspace_bytes = known_or_zero(tf->system->device->workspace_bytes);
+        m->workspace_bytes = dl_known(tf->system->device->workspace_bytes)
+                                 ? tf->system->device->workspace_bytes
+                                 : dl_blas_workspace_bytes(tf->system->device, framework);
         m->context_bytes = known_or_zero(tf->system->device->context_bytes);
         m->capacity_bytes = tf->system->device->memory_bytes;
     }

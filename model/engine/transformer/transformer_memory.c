@@ -38,6 +38,13 @@ double dl_transformer_recomputed_bytes(const struct dl_transformer_micro_batch *
     return fmax(0, kept[DL_RECOMPUTE_NONE] - kept[recompute]);
 }
 
+/* F-MEM-GATHERED: sequence parallelism holds what it gathers for a linear layer and, until they are
+ * scattered, the whole sums of another or the gradient of its input. */
+static double gathered_bytes(const struct dl_transformer_micro_batch *micro_batch) {
+    const struct dl_transformer_split *split = &micro_batch->split;
+    return split->tp > 1 && split->sequence_parallel ? 2 * micro_batch->collective_bytes : 0;
+}
+
 void dl_transformer_stage_memory(const struct dl_transformer *tf,
                                  const struct dl_transformer_mapping *mapping,
                                  const struct dl_transformer_micro_batch *micro_batch,
@@ -65,6 +72,7 @@ void dl_transformer_stage_memory(const struct dl_transformer *tf,
                  heads = (holds_all ? flight : 1) * head;
     m.activations_bytes +=
         fmax(heads, heads - head + dl_transformer_recomputed_bytes(micro_batch, choice->recompute));
+    m.buffers_bytes += gathered_bytes(micro_batch);
     if (dl_schedules[choice->schedule]->asynchronous &&
         !last) /* weights of every micro-batch in flight */
         m.weights_bytes +=

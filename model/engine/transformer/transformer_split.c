@@ -350,22 +350,29 @@ static double kept_width(const struct dl_transformer *tf, const struct dl_transf
     return l->part == DL_TRANSFORMER_BODY && linear ? fmin(width, operand) : width;
 }
 
-/* Whether the loss of 16-bit logits is the eager one of PyTorch. */
-static bool is_eager_loss(const struct dl_transformer *tf, const struct dl_layer *layer) {
-    if (layer->kind != &dl_layer_loss || dl_precision_bytes(tf->precision) > 2) return false;
-    struct dl_kernel_facts facts =
-        dl_framework_facts(tf->framework, tf->system->device, tf->precision, tf->input.attention);
-    dl_facts_compile(&facts, tf->framework, tf->input.compiler);
-    return facts.loss == DL_LOSS_EAGER;
+/* F-MEM-LOSS: what the loss holds at its peak for each 16-bit logit; NAN: what the layer says. */
+static double loss_logit_bytes(const struct dl_framework *framework, enum dl_loss_kernels loss) {
+    if (framework->memory.loss_logit_bytes > 0) return framework->memory.loss_logit_bytes;
+    /* backward: log-softmax, its gradient, that of the fp32 copy of the logits, that in 16 bits */
+    return loss == DL_LOSS_EAGER ? 4 + 4 + 4 + 2 : NAN;
 }
 
 /* Bytes of a sample that a layer keeps for itself: scores of attention or, where they stay on chip,
- * 4 bytes for each query and head. The eager loss has in its backward pass, for each logit, the
- * log-softmax, its gradient, that of the fp32 copy of the logits, and that in 16 bits. */
+ * 4 bytes for each query and head; the activated gate where its product with the value is an
+ * operation of its own. */
 static double own_bytes(const struct dl_transformer *tf, const struct dl_layer *layer) {
-    if (is_eager_loss(tf, layer)) return (4 + 4 + 4 + 2) * dl_shape_elements(&layer->in);
+    const double width = dl_precision_bytes(tf->precision);
+    struct dl_kernel_facts facts =
+        dl_framework_facts(tf->framework, tf->system->device, tf->precision, tf->input.attention);
+    dl_facts_compile(&facts, tf->framework, tf->input.compiler);
+    if (layer->kind == &dl_layer_loss && width <= 2) {
+        const double bytes = loss_logit_bytes(tf->framework, facts.loss);
+        if (dl_known(bytes)) return bytes * dl_shape_elements(&layer->in);
+    }
+    if (facts.gated_apart && (layer->kind == &dl_layer_swiglu || layer->kind == &dl_layer_geglu))
+        return width * dl_shape_elements(&layer->out);
     if (layer->kind != &dl_layer_attention || !is_flash(tf, layer))
-        return layer->saved.own_elements * dl_precision_bytes(tf->precision) + layer->saved.bytes;
+        return layer->saved.own_elements * width + layer->saved.bytes;
     return 4 * layer->attention.heads * layer->out.size[DL_DIMS - 1];
 }
 

@@ -272,17 +272,3 @@ struct dl_pipeline_order dl_transformer_order_of(const struct dl_transformer_par
     order.message_s = dl_transformer_cuts_evenly(&t->mapping) ? 0 : t->boundary.time_s;
     return order;
 }
-
-void dl_transformer_stage_times(const struct dl_transformer_parts *t, struct dl_prediction *out) {
-    const int count = (int)t->mapping.split.pp;
-    if (count <= 1) return;
-    const struct dl_pipeline_order order = dl_transformer_order_of(t);
-    struct dl_stage_time *times = dl_arena_alloc(t->arena, (size_t)count, sizeof *times);
-    for (int i = 0; i < count; i++)
-        times[i] =
-            (struct dl_stage_time){order.forward_s[i], order.backward_s[i], order.weights_s[i]};
-    out->schedule.times = times;
-    out->schedule.micro_batches = t->choice.micro_batches;
-    out->schedule.message_s = order.message_s;
-    out->schedule.blocks = order.blocks;
-}
