@@ -24,23 +24,23 @@ const struct dl_option dl_import_options[] = {
     {"collective", 0, "NAME", "nccl-tests, osu",
      "all_reduce, all_gather, ...; needed where the output does not name it",
      DL_TEXT(ASKED(collective))},
-    {"nodes", 'n', "N", "nccl-tests, osu, log", "number of nodes of the measurement",
+    {"nodes", 'n', "N", "nccl-tests, osu, torch-nccl, log", "number of nodes of the measurement",
      DL_INTEGER(ASKED(nodes), .min = 1, .max = 1000000)},
-    {"ranks", 0, "N", "nccl-tests, osu, log, " RUNS,
+    {"ranks", 0, "N", "nccl-tests, osu, torch-nccl, log, " RUNS,
      "number of ranks of the measurement, which OSU does not print; devices of a run, where the "
      "file does not say",
      DL_INTEGER(ASKED(ranks), .min = 1, .max = 100000000)},
-    {"system", 's', "NAME", "nccl-tests, osu, trace, log, " RUNS,
+    {"system", 's', "NAME", "nccl-tests, osu, torch-nccl, trace, log, " RUNS,
      "system of the measurement, or of the printed command", DL_TEXT(ASKED(system))},
-    {"library", 0, "NAME", "nccl-tests, osu",
+    {"library", 0, "NAME", "nccl-tests, osu, torch-nccl",
      "communication library: nccl, mpi, gloo, ...; default nccl, for osu mpi",
      DL_TEXT(ASKED(library))},
-    {"library-version", 0, "TEXT", "nccl-tests, osu",
+    {"library-version", 0, "TEXT", "nccl-tests, osu, torch-nccl",
      "release of the library; default: the one that nccl-tests prints",
      DL_TEXT(ASKED(library_version))},
-    {"network", 0, "TEXT", "nccl-tests, osu", "description of the network between nodes",
-     DL_TEXT(ASKED(network))},
-    {"device", 0, "NAME", "nccl-tests, osu, trace",
+    {"network", 0, "TEXT", "nccl-tests, osu, torch-nccl",
+     "description of the network between nodes", DL_TEXT(ASKED(network))},
+    {"device", 0, "NAME", "nccl-tests, osu, torch-nccl, trace",
      "device of the measurement; default: the one that nccl-tests prints", DL_TEXT(ASKED(device))},
     {"dtype", 0, "NAME", "osu", "element type; OSU prints it since release 7",
      DL_TEXT(ASKED(dtype))},
@@ -109,6 +109,7 @@ static const struct kind {
     {"keras", dl_import_keras},
     {"nccl-tests", dl_import_nccl_tests},
     {"osu", dl_import_osu},
+    {"torch-nccl", dl_import_torch_nccl},
     {"trace", dl_import_trace},
     {"log", dl_import_log},
     {"megatron", dl_import_run},
@@ -196,9 +197,8 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
 const struct dl_command dl_cmd_import = {
     .name = "import",
     .summary = "turn a model, measurements, a trace or a run's arguments into inputs of dlmodel",
-    .usage = "[onnx|config|nccl-tests|osu|trace|log|megatron|nemo|torchtitan|deepspeed|accelerate|"
-             "composer|"
-             "maxtext|launch] FILE... [options]",
+    .usage = "[onnx|pt2|config|keras|nccl-tests|osu|torch-nccl|trace|log|megatron|nemo|torchtitan|"
+             "deepspeed|accelerate|composer|maxtext|launch] FILE... [options]",
     .purpose =
         "Converts FILE to an input of the other commands. Without a kind, FILE is recognized by "
         "what is "
@@ -212,10 +212,10 @@ const struct dl_command dl_cmd_import = {
         "qwen3, deepseek_v3, gpt_oss, gemma, phi3, nemotron, mpt, gpt2, gpt_neox, bert and "
         "relatives), to a workload that extends gpt or bert_base. A member that might change the "
         "work and is not known is an error.\n"
-        "pt2: a torch.export archive (.pt2) with its example inputs, to a workload file of one "
-        "sample; weights are not read. `python -m dlmodel export` records what has no layer here.\n"
-        "keras: what model.to_json() of Keras 2 or 3 writes, or the archive of model.save() "
-        "(.keras), to a workload file; weights are not read.\n"
+        "pt2: a torch.export archive, to a workload file of one sample; weights are not read.\n"
+        "keras: model.to_json() of Keras 2 or 3, or a .keras archive, to a workload file.\n"
+        "torch-nccl: the collectives in torch.profiler's traces (PyTorch 2), as the next: the "
+        "median of equal calls, of several ranks' traces the least.\n"
         "nccl-tests, osu: the printed output, to a table as in data/collectives/, with sizes of "
         "whole buffers. With --profile SYSTEM -o FILE, adds the times to a copy of the system's "
         "file, where predictions prefer them to the model.\n"
@@ -227,8 +227,8 @@ const struct dl_command dl_cmd_import = {
         "range's own time counts, less nested ranges. Without backward ranges, backward operators "
         "belong to the forward range with the same sequence number. ProfilerStep ranges count "
         "iterations, and Optimizer.step ranges are the update; on a CPU the update is the median "
-        "iteration less its layers. The benchmark programs of dlmodel slurm (submit --profile) "
-        "write such traces for PyTorch, TensorFlow, Keras, MXNet and Horovod. A FILE.csv has the "
+        "iteration less its layers. dlmodel slurm submit --profile writes such traces. A FILE.csv "
+        "has the "
         "columns layer, pass (forward, backward or update) and time_s. A profile of Nsight "
         "Systems with such ranges of NVTX is read from its export (nsys export --type sqlite) or "
         "from nsys stats --report nvtx_gpu_proj_sum --format csv, whose times include the gaps "
@@ -254,7 +254,8 @@ const struct dl_command dl_cmd_import = {
         "precision, a compiler or an offload and is not known is an error. predict --export "
         "writes such files.",
     .examples = examples,
-    .words = "onnx pt2 config keras nccl-tests osu trace log megatron nemo torchtitan deepspeed "
+    .words = "onnx pt2 config keras nccl-tests osu torch-nccl trace log megatron nemo torchtitan "
+             "deepspeed "
              "accelerate "
              "composer maxtext launch",
     .options = tables,

@@ -23,7 +23,7 @@ typedef enum dl_code dl_import_fn(struct dl_context *context, const struct dl_op
 
 /* positional[0] is the kind, the others are files. */
 dl_import_fn dl_import_onnx, dl_import_nccl_tests, dl_import_osu, dl_import_trace, dl_import_config,
-    dl_import_log, dl_import_run, dl_import_keras;
+    dl_import_log, dl_import_run, dl_import_keras, dl_import_torch_nccl;
 
 extern const struct dl_option dl_import_options[];
 

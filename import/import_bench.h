@@ -46,6 +46,11 @@ enum dl_code dl_osu_parse(const char *name, const char *text, size_t length,
                           const struct dl_bench_given *given, struct dl_bench *out,
                           struct dl_err *err);
 
+/* A trace of torch.profiler: the file of that name, of any size; `text` is not used. */
+enum dl_code dl_torch_nccl_parse(const char *name, const char *text, size_t length,
+                                 const struct dl_bench_given *given, struct dl_bench *out,
+                                 struct dl_err *err);
+
 /* Shared: the next line without its end and without what a launcher or a clock puts before it:
  * "N: " (srun --label), "[1,0]<stdout>:" (mpirun --tag-output), "node1: ", "[2026-05-04 12:30:00]",
  * "2026-05-04T12:30:00.123Z"; NULL at the end. */

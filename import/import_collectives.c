@@ -119,8 +119,9 @@ static enum dl_code read_files(struct dl_context *context, const struct dl_optio
     for (int i = 1; i < options->positional_count; i++) {
         char *text = NULL;
         size_t length = 0;
-        DL_TRY(dl_data_read(&context->data, options->positional[i], 64u << 20, context->arena,
-                            &text, &length, err));
+        if (parse != dl_torch_nccl_parse)
+            DL_TRY(dl_data_read(&context->data, options->positional[i], 64u << 20, context->arena,
+                                &text, &length, err));
         DL_TRY(parse(options->positional[i], text, length, &given, &in->bench, err));
     }
     /* what the output names, unless the user does */
@@ -382,4 +383,10 @@ enum dl_code dl_import_osu(struct dl_context *context, const struct dl_options *
                            const struct dl_import_asked *asked, struct dl_err *err) {
     struct input in = {.asked = asked, .library = "mpi", .source = "OSU micro-benchmarks"};
     return import(context, options, dl_osu_parse, &in, false, err);
+}
+
+enum dl_code dl_import_torch_nccl(struct dl_context *context, const struct dl_options *options,
+                                  const struct dl_import_asked *asked, struct dl_err *err) {
+    struct input in = {.asked = asked, .library = "nccl", .source = "torch.profiler"};
+    return import(context, options, dl_torch_nccl_parse, &in, false, err);
 }

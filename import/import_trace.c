@@ -227,7 +227,7 @@ static enum dl_code read_list(struct dl_trace_reader *r, struct dl_json_stream *
         struct dl_arena one = {0};
         struct dl_json *doc;
         enum dl_code code = dl_json_stream_value(s, &one, &doc, err);
-        if (code == DL_OK) code = read_event(r, doc->root, index);
+        if (code == DL_OK) code = (r->event != NULL ? r->event : read_event)(r, doc->root, index);
         dl_arena_free(&one);
         DL_TRY(code);
         const int next = dl_json_stream_peek(s);
@@ -254,6 +254,9 @@ static enum dl_code read_member(struct dl_trace_reader *r, struct dl_json_stream
     } else if (code == DL_OK && strcmp(name, "dlmodel") == 0) {
         code = dl_json_stream_value(s, &one, &own, r->err);
         if (code == DL_OK) r->core_s = number_of(member(own->root, "core_s"));
+    } else if (code == DL_OK && strcmp(name, "distributedInfo") == 0) {
+        code = dl_json_stream_value(s, &one, &own, r->err);
+        if (code == DL_OK) r->ranks = number_of(member(own->root, "world_size"));
     } else if (code == DL_OK) {
         code = dl_json_stream_skip(s, r->err);
     }
@@ -284,7 +287,7 @@ static enum dl_code read_trace(struct dl_trace_reader *r, struct dl_json_stream 
         "expected a Chrome trace: a list of events, or an object with one in traceEvents");
 }
 
-static enum dl_code read_file(struct dl_trace_reader *r) {
+enum dl_code dl_trace_read(struct dl_trace_reader *r) {
     struct dl_json_stream s;
     if (dl_trace_is_sqlite(r->name)) return dl_trace_read_sqlite(r);
     enum dl_code code = dl_json_stream_file(r->name, &s, r->err);
@@ -301,9 +304,10 @@ enum dl_code dl_trace_file(const char *path, int64_t steps, struct dl_arena *are
                                 .join.events.record_bytes = sizeof(struct dl_trace_event),
                                 .join.kernels.record_bytes = sizeof(struct dl_trace_kernel),
                                 .steps.record_bytes = sizeof(double),
-                                .core_s = NAN};
+                                .core_s = NAN,
+                                .ranks = NAN};
     struct dl_trace_joined joined = {.update_us = 0};
-    enum dl_code code = read_file(&r);
+    enum dl_code code = dl_trace_read(&r);
     if (code == DL_OK) code = finish(&r, steps, &joined, out);
     if (code == DL_OK && r.core_s > 1e-9 && r.core_s < 1e3) out->core_s = r.core_s;
     dl_records_free(&joined.samples);

@@ -5,6 +5,7 @@
 
 #include "import/import_trace_join.h"
 #include "import/import_trace_sums.h"
+#include "model/core/json_node.h"
 
 struct dl_trace_reader {
     const char *name; /* of the file */
@@ -16,7 +17,14 @@ struct dl_trace_reader {
     double steps_us, squares_us2; /* of the steps */
     double kernels_us;
     double core_s;
+    double ranks; /* of distributedInfo; NAN: not said */
+    /* what a reader of other events does with each; NULL: layers and steps */
+    enum dl_code (*event)(struct dl_trace_reader *r, const struct dl_json_node *event, int index);
+    void *owner;
 };
+
+/* The file of r->name, event by event. */
+enum dl_code dl_trace_read(struct dl_trace_reader *r);
 
 enum dl_trace_place { DL_TRACE_ON_HOST, DL_TRACE_IN_RUNTIME, DL_TRACE_ON_DEVICE };
 

@@ -41,6 +41,8 @@ struct dl_memory {
  * 90 %, exp(-1.2816 DL_MEMORY_SIGMA_LOG). */
 #define DL_TIGHT_FRAC 0.827
 
+struct dl_pipeline_pass;
+
 /* One line of `explain`: a quantity and its derivation. */
 struct dl_term {
     const char *name; /* "layer2.0.conv1 forward", "all-reduce bucket 3" */
@@ -55,11 +57,21 @@ struct dl_term {
     /* of kernels: "arithmetic", "matrix-units", "memory-bandwidth" or "latency"; NULL: no kernels
      */
     const char *limit;
-    const char *lane;       /* "compute", "communication", "host", "copy"; NULL */
+    /* "compute", "communication", "host", "copy", of stages "send forward", "receive backward" */
+    const char *lane;
     double flop;            /* of kernels; 0: none */
     double bytes;           /* that kernels move, or of the message; 0: none */
     const char *collective; /* "all_reduce", ... of a message; NULL: none */
     bool critical;          /* a task on the critical path, where that is known (F-CRITICAL-PATH) */
+    /* of a pipeline, else NULL and 0: the pass (schedule.h), or that which needs the message */
+    const struct dl_pipeline_pass *pass;
+    int stage, peer; /* peer: the other stage of a message */
+    int needs; /* with a pass: the task that it waits for besides its lane; -1: none is listed */
+};
+
+struct dl_task_list {
+    struct dl_term *list;
+    int count;
 };
 
 /* Memory of a device at one time; between two of them it changes linearly. */
@@ -85,30 +97,19 @@ struct dl_course {
     double left_from_s, left_to_s;
 };
 
-/* One micro-batch on one stage of a pipeline, communication inside it included. */
-struct dl_stage_time {
-    double forward_s, backward_s;
-    double weights_s; /* of backward_s gradients of weights */
-};
-/* The schedule of a pipeline. */
-struct dl_stage_schedule {
-    const struct dl_stage_time *times; /* first stage first; NULL: not requested, or no pipeline */
-    double micro_batches;
-    double message_s; /* between neighbouring stages; 0: hidden or no message */
-    bool blocks;      /* a stage waits for each of its messages */
-};
-
 struct dl_heterogeneous_group; /* heterogeneous.h */
 
 /* Standard deviations of logarithms. */
 struct dl_spread {
     /* of the iteration from kernels and collectives alone; NAN: not known */
     double model_sigma_log;
-    /* of measured / iteration in all, and its part that alternatives on one machine share; NAN: not
+    double sigma_log; /* of measured / iteration; NAN: not known */
+    /* of measured / iteration around the mean of the plans of one job, and of the frameworks that
+     * run it; 0: not known */
+    double plans_sigma_log, frameworks_sigma_log;
+    /* logarithm of the slow end of an 80 % interval where a run of the job was measured; 0: not
      * known */
-    double sigma_log, shared_sigma_log;
-    /* of measured / iteration around the mean of the plans of one job; 0: not known */
-    double plans_sigma_log;
+    double job_end_log;
 };
 
 /* Messages of an iteration. */
@@ -146,7 +147,6 @@ struct dl_prediction {
     struct dl_term *terms;
     int term_count; /* only on request */
     struct dl_course course;
-    struct dl_stage_schedule schedule; /* with the terms */
     struct dl_sent messages;
     /* of a job on nodes of different kinds (heterogeneous.h), in the arena */
     const struct dl_heterogeneous_group *groups;

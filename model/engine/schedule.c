@@ -276,14 +276,35 @@ double dl_pipeline_span(const struct dl_pipeline_order *o, double micro_batches,
     return ends_of(&p, end_s);
 }
 
-/* Passes and messages on the path to the last end. */
-static void mark_path(struct pipeline *p, struct dl_pipeline_passes *out) {
+struct dl_pipeline_spans dl_pipeline_spans_of(const struct dl_pipeline_order *o,
+                                              double micro_batches, const double *after_s,
+                                              bool quiet_too, struct dl_arena *arena) {
+    struct dl_pipeline_order quiet = *o;
+    double *ends_s = dl_arena_alloc(arena, (size_t)o->stages, sizeof *ends_s);
+    const double span_s = dl_pipeline_span(o, micro_batches, arena, ends_s);
+    struct dl_pipeline_spans out = {span_s, span_s, span_s};
+    for (int s = 0; after_s != NULL && s < o->stages; s++)
+        out.end_s = fmax(out.end_s, ends_s[s] + after_s[s]);
+    quiet.message_s = 0;
+    if (o->message_s > 0 && quiet_too)
+        out.quiet_s = dl_pipeline_span(&quiet, micro_batches, arena, ends_s);
+    return out;
+}
+
+/* Passes and messages on the path to the end of what follows the passes. */
+static void mark_path(struct pipeline *p, const double *after_s, struct dl_pipeline_passes *out) {
     struct dl_resource_use unused = {{0}};
+    double last_s = -1;
     int last = 0;
-    for (int i = 0; i < p->run.count; i++)
-        if (p->run.tasks[i].end_s > p->run.tasks[last].end_s) last = i;
-    out->end_s = p->run.tasks[last].end_s;
-    dl_run_path(&p->run, last, out->end_s, false, &unused);
+    for (int s = 0; s < out->stages; s++) {
+        const double pass_s = p->run.lanes[s].s,
+                     stage_s = pass_s + (after_s != NULL ? after_s[s] : 0);
+        out->end_s = fmax(out->end_s, pass_s);
+        if (stage_s <= last_s) continue;
+        last_s = stage_s;
+        last = p->run.lanes[s].task;
+    }
+    dl_run_path(&p->run, last, p->run.tasks[last].end_s, false, &unused);
     for (int i = 0; i < out->count; i++) {
         const struct pass_tasks *own = &p->tasks[i];
         out->list[i].critical = p->run.tasks[own->pass].critical;
@@ -307,8 +328,14 @@ static void put_back(const struct shortened *few, struct dl_pipeline_passes *out
     }
 }
 
-enum dl_code dl_pipeline_list(const struct dl_pipeline_order *o, int most, struct dl_arena *arena,
-                              struct dl_pipeline_passes *out, struct dl_err *err) {
+double dl_pipeline_stage_end_s(const struct dl_pipeline_passes *passes, int stage) {
+    const int own = passes->count / passes->stages; /* the list is stage by stage */
+    return passes->list[(stage + 1) * own - 1].end_s;
+}
+
+enum dl_code dl_pipeline_list(const struct dl_pipeline_order *o, int most, const double *after_s,
+                              struct dl_arena *arena, struct dl_pipeline_passes *out,
+                              struct dl_err *err) {
     if (o->parts > 1 && o->micro_batches % o->stages != 0)
         return dl_fail(err, DL_ERR_USAGE,
                        "an interleaved schedule needs micro-batches (%d) in groups of the "
@@ -324,10 +351,13 @@ enum dl_code dl_pipeline_list(const struct dl_pipeline_order *o, int most, struc
     p.passes = dl_arena_alloc(arena, count, sizeof *p.passes);
     p.tasks = dl_arena_alloc(arena, count, sizeof *p.tasks);
     p.end_task = dl_arena_alloc(arena, rows * (size_t)p.kept, sizeof *p.end_task);
-    *out = (struct dl_pipeline_passes){
-        .list = p.passes, .count = (int)count, .stages = o->stages, .parts = o->parts};
+    *out = (struct dl_pipeline_passes){.list = p.passes,
+                                       .count = (int)count,
+                                       .stages = o->stages,
+                                       .parts = o->parts,
+                                       .micro_batches = few.micro_batches};
     run(&p, few.micro_batches);
-    mark_path(&p, out);
+    mark_path(&p, after_s, out);
     if (few.left_out > 0) put_back(&few, out);
     return DL_OK;
 }

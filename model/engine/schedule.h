@@ -27,7 +27,8 @@ struct dl_pipeline_pass {
 struct dl_pipeline_passes {
     struct dl_pipeline_pass *list;
     int count, stages, parts;
-    double end_s;
+    int micro_batches; /* in the list */
+    double end_s;      /* of the last pass */
     /* F-PIPE-PERIOD: how many micro-batches are left out, and the time of their periods; no pass
      * starts in it. 0: none */
     int left_out;
@@ -37,10 +38,14 @@ struct dl_pipeline_passes {
 enum { DL_PASSES_SHOWN = 4096 };
 
 /* In the arena. Where there are more passes than `most` and they repeat, whole periods are left
- * out. DL_ERR_USAGE: an interleaved schedule whose micro-batches are no multiple of the stages. */
+ * out. after_s: of each stage, what follows its passes, for the critical path; NULL: nothing.
+ * DL_ERR_USAGE: an interleaved schedule whose micro-batches are no multiple of the stages. */
 enum dl_code dl_pipeline_list(const struct dl_pipeline_order *order, int most,
-                              struct dl_arena *arena, struct dl_pipeline_passes *out,
-                              struct dl_err *err);
+                              const double *after_s, struct dl_arena *arena,
+                              struct dl_pipeline_passes *out, struct dl_err *err);
+
+/* When a stage has run its last pass. */
+double dl_pipeline_stage_end_s(const struct dl_pipeline_passes *passes, int stage);
 
 /* When each stage has run its last backward pass, into end_s[stages]; returns the latest. Many
  * micro-batches are not simulated one by one: where all passes of a few of them end by the same
@@ -48,6 +53,17 @@ enum dl_code dl_pipeline_list(const struct dl_pipeline_order *order, int most,
  * iteration takes of many. micro_batches of the order is not read. */
 double dl_pipeline_span(const struct dl_pipeline_order *order, double micro_batches,
                         struct dl_arena *arena, double *end_s);
+
+/* An iteration of a pipeline. */
+struct dl_pipeline_spans {
+    double quiet_s; /* all passes without messages; as span_s where it is not wanted */
+    double span_s;  /* with messages */
+    double end_s;   /* and with what follows the passes of each stage */
+};
+/* after_s: seconds that follow the passes of each stage; NULL: nothing. */
+struct dl_pipeline_spans dl_pipeline_spans_of(const struct dl_pipeline_order *order,
+                                              double micro_batches, const double *after_s,
+                                              bool quiet_too, struct dl_arena *arena);
 
 /* F-SEARCH-BOUND: no schedule ends earlier. A stage works on all micro-batches after the first one
  * has come through the stages before it, and before the last one goes back through them. */

@@ -1,11 +1,9 @@
-/* plot_pipeline.c - the schedule of a pipeline as a Gantt chart: which micro-batch passes through
- * which stage when, and where a stage is idle. F-PIPE-ORDER with the model's times of each stage;
- * what happens once in an iteration follows as one bar: exposed communication (messages between
- * stages too), update, overhead. */
+/* plot_pipeline.c - the run of a pipeline as a Gantt chart: which micro-batch passes through which
+ * stage when, and where a stage is idle (F-PIPE-ORDER, F-PIPE-PERIOD); what happens once in an
+ * iteration follows as one bar: exposed communication, update, overhead. */
 #include <math.h>
 #include <string.h>
 
-#include "model/engine/pipe.h"
 #include "model/engine/schedule.h"
 #include "plots/figures/plot.h"
 
@@ -19,9 +17,13 @@ static const struct dl_column columns[] = {
     {"micro_batch", "micro-batch", "", DL_COLUMN_INTEGER, 0, 0},
     {"part", "part", "", DL_COLUMN_INTEGER, 0, 0},
 };
-enum { FORWARD = 1, BACKWARD, REST, WEIGHTS, MAX_PASSES = 20000, NAMED_PASSES = 400 };
-static const char *const kinds[] = {"", "forward", "backward", "communication, update, overhead",
-                                    "gradients of weights"};
+enum { FORWARD = 1, BACKWARD, REST, WEIGHTS, LEFT_OUT, NAMED_PASSES = 400 };
+static const char *const kinds[] = {"",
+                                    "forward",
+                                    "backward",
+                                    "communication, update, overhead",
+                                    "gradients of weights",
+                                    "equal periods"};
 static const int kind_of[] = {FORWARD, BACKWARD, WEIGHTS}; /* of a pass */
 
 struct bar {
@@ -42,117 +44,114 @@ static void add(struct dl_figure *out, const struct bar *bar) {
     c[7].integer = bar->part;
 }
 
+/* What is drawn, in numbers. */
+struct chart {
+    int stages, parts, passes;
+    bool splits;
+    double end_s; /* of the last pass */
+    double busy_s[DL_PLOT_GROUPS];
+};
+
+static bool is_pass(const struct dl_term *t) {
+    return t->pass != NULL && strcmp(t->lane, "compute") == 0;
+}
+
+static void measure(const struct dl_course *course, struct chart *out) {
+    *out = (struct chart){.stages = course->memory_count, .parts = 1};
+    for (int i = 0; i < course->task_count; i++) {
+        const struct dl_term *t = &course->tasks[i];
+        if (!is_pass(t)) continue;
+        out->passes++;
+        out->parts = t->pass->part >= out->parts ? t->pass->part + 1 : out->parts;
+        out->splits = out->splits || t->pass->kind == DL_PASS_WEIGHTS;
+        out->end_s = fmax(out->end_s, t->start_s + t->value);
+        out->busy_s[t->stage] += t->value;
+    }
+    const double listed = (double)out->passes / out->stages / out->parts / (out->splits ? 3 : 2);
+    for (int s = 0; s < out->stages; s++)
+        out->busy_s[s] *= 1 + course->left_out_micro_batches / listed;
+}
+
 /* The passes of all stages, and after the last one what happens once. */
-static void fill(const struct dl_pipeline_pass *passes, int count, double end_s,
-                 const struct dl_prediction *p, struct dl_figure *out) {
-    for (int i = 0; i < count; i++) {
-        const struct dl_pipeline_pass *x = &passes[i];
-        add(out, &(struct bar){x->stage, kind_of[x->kind], x->start_s, x->end_s, x->micro_batch + 1,
-                               x->part + 1});
-        const bool last = i + 1 == count || passes[i + 1].stage != x->stage;
-        if (last && p->iteration_s > end_s)
-            add(out, &(struct bar){x->stage, REST, end_s, p->iteration_s, DL_ABSENT, DL_ABSENT});
+static void fill(const struct chart *chart, const struct dl_prediction *p, struct dl_figure *out) {
+    for (int s = 0; s < chart->stages; s++) {
+        for (int i = 0; i < p->course.task_count; i++) {
+            const struct dl_term *t = &p->course.tasks[i];
+            if (t->stage != s) continue;
+            if (is_pass(t))
+                add(out, &(struct bar){s, kind_of[t->pass->kind], t->start_s, t->start_s + t->value,
+                                       t->pass->micro_batch + 1, t->pass->part + 1});
+            else if (strcmp(t->group, "other micro-batches") == 0)
+                add(out, &(struct bar){s, LEFT_OUT, t->start_s, t->start_s + t->value, DL_ABSENT,
+                                       DL_ABSENT});
+        }
+        if (p->iteration_s > chart->end_s)
+            add(out, &(struct bar){s, REST, chart->end_s, p->iteration_s, DL_ABSENT, DL_ABSENT});
     }
 }
 
-static enum dl_code name(struct dl_context *context, const struct dl_plot_one *p,
-                         const struct dl_pipeline_order *o, double end_s, const double *busy_s,
-                         struct dl_figure *out, struct dl_err *err) {
-    (void)err;
-    struct dl_arena *arena = context->arena;
+static void name(struct dl_arena *arena, const struct dl_plot_one *p, const struct chart *chart,
+                 struct dl_figure *out) {
     double all_s = 0, most_s = 0;
-    for (int s = 0; s < o->stages; s++) {
-        all_s += busy_s[s];
-        most_s = fmax(most_s, busy_s[s]);
-    }
     int slowest = -1, slow = 0;
-    for (int s = 0; s < o->stages; s++) {
-        if (busy_s[s] < 0.9999 * most_s) continue;
+    for (int s = 0; s < chart->stages; s++) {
+        all_s += chart->busy_s[s];
+        most_s = fmax(most_s, chart->busy_s[s]);
+    }
+    for (int s = 0; s < chart->stages; s++) {
+        if (chart->busy_s[s] < 0.9999 * most_s) continue;
         slowest = s;
         slow++;
     }
     dl_plot_time_unit(p->prediction.iteration_s, out->parameters);
     out->title = dl_arena_printf(
         arena, "%s, %s pipeline: stages idle for %.0f %% of the first %.4g %s%s",
-        p->inputs.workload->name, dl_schedule_names[o->schedule],
-        100 * (1 - all_s / (o->stages * end_s)), end_s / out->parameters[1].number,
-        out->parameters[0].text,
+        p->inputs.workload->name, dl_schedule_names[p->plan.schedule],
+        100 * (1 - all_s / (chart->stages * chart->end_s)),
+        chart->end_s / out->parameters[1].number, out->parameters[0].text,
         slow == 1 ? dl_arena_printf(arena, "; stage %d is the slowest", slowest + 1) : "");
     out->subtitle = dl_plot_join(arena, p->details,
                                  dl_arena_printf(arena, "%lld-way tensor, %lld-way data parallel",
                                                  (long long)p->plan.tp, (long long)p->plan.dp));
-    out->blocks = (struct dl_plot_blocks){
-        .lanes = true,
-        .first = 2,
-        .count = dl_schedules[o->schedule]->splits_backward ? WEIGHTS : REST,
-        .names = &kinds[1],
-        .unit_scale = out->parameters[1].number,
-        .unit_name = out->parameters[0].text};
+    out->blocks =
+        (struct dl_plot_blocks){.lanes = true,
+                                .first = 2,
+                                .count = p->prediction.course.left_out_micro_batches > 0 ? LEFT_OUT
+                                         : chart->splits                                 ? WEIGHTS
+                                                                                         : REST,
+                                .names = &kinds[1],
+                                .unit_scale = out->parameters[1].number,
+                                .unit_name = out->parameters[0].text};
     out->parameters[2] =
         (struct dl_plot_parameter){.name = "iteration_s", .number = p->prediction.iteration_s};
-    out->parameters[3] = (struct dl_plot_parameter){.name = "chunks", .number = o->parts};
-    for (int s = 0; s < o->stages; s++) {
+    out->parameters[3] = (struct dl_plot_parameter){.name = "chunks", .number = chart->parts};
+    out->parameters[4] =
+        (struct dl_plot_parameter){.name = "named", .number = chart->passes <= NAMED_PASSES};
+    for (int s = 0; s < chart->stages; s++) {
         out->labels[s] = dl_arena_printf(arena, "stage %d", s + 1);
-        out->notes[s] = dl_arena_printf(arena, "idle %.0f %%", 100 * (1 - busy_s[s] / end_s));
+        out->notes[s] =
+            dl_arena_printf(arena, "idle %.0f %%", 100 * (1 - chart->busy_s[s] / chart->end_s));
     }
-    out->group_count = o->stages;
-    return DL_OK;
-}
-
-/* The schedule of the plan; DL_ERR_USAGE where it has none that can be drawn. */
-static enum dl_code order_of(struct dl_context *context, const struct dl_plot_one *p,
-                             struct dl_pipeline_order *out, struct dl_err *err) {
-    const struct dl_prediction *one = &p->prediction;
-    const int stages = (int)p->plan.pp;
-    if (one->schedule.times == NULL)
-        return dl_fail(err, DL_ERR_USAGE,
-                       "plot pipeline: this plan has no pipeline; give --pp 2 or more, and a "
-                       "framework that pipelines (--framework megatron)");
-    const double parts = dl_pipe_virtual_stages(&p->plan);
-    if (stages > DL_PLOT_GROUPS || 2 * stages * parts * one->schedule.micro_batches > MAX_PASSES)
-        return dl_fail(err, DL_ERR_USAGE,
-                       "plot pipeline: %.0f passes on %d stages, and a figure holds %d on %d; give "
-                       "a smaller --global-batch",
-                       2 * stages * parts * one->schedule.micro_batches, stages, (int)MAX_PASSES,
-                       (int)DL_PLOT_GROUPS);
-    double *forward_s = dl_arena_alloc(context->arena, 3 * (size_t)stages, sizeof *forward_s);
-    for (int s = 0; s < stages; s++) {
-        forward_s[s] = one->schedule.times[s].forward_s;
-        forward_s[stages + s] = one->schedule.times[s].backward_s;
-        forward_s[2 * stages + s] = one->schedule.times[s].weights_s;
-    }
-    *out = (struct dl_pipeline_order){.schedule = p->plan.schedule,
-                                      .stages = stages,
-                                      .parts = (int)parts,
-                                      .micro_batches = (int)one->schedule.micro_batches,
-                                      .forward_s = forward_s,
-                                      .backward_s = forward_s + stages,
-                                      .weights_s = forward_s + 2 * stages,
-                                      .message_s = one->schedule.message_s,
-                                      .blocks = one->schedule.blocks};
-    return DL_OK;
+    out->group_count = chart->stages;
 }
 
 enum dl_code dl_plot_pipeline(struct dl_context *context, const struct dl_options *options,
                               struct dl_figure *out, struct dl_err *err) {
     struct dl_plot_one *p = dl_arena_alloc(context->arena, 1, sizeof *p);
-    struct dl_pipeline_order order;
-    struct dl_pipeline_passes all;
-    double end_s = 0, busy_s[DL_PLOT_GROUPS] = {0};
+    struct chart chart;
     DL_TRY(dl_plot_predict_one(context, options, "pipeline", p, err));
-    DL_TRY(order_of(context, p, &order, err));
-    DL_TRY(dl_pipeline_list(&order, MAX_PASSES, context->arena, &all, err));
-    const struct dl_pipeline_pass *passes = all.list;
-    const int count = all.count;
-    for (int i = 0; i < count; i++) {
-        end_s = fmax(end_s, passes[i].end_s);
-        busy_s[passes[i].stage] += passes[i].end_s - passes[i].start_s;
-    }
-    DL_TRY(name(context, p, &order, end_s, busy_s, out, err));
-    out->parameters[4] =
-        (struct dl_plot_parameter){.name = "named", .number = count <= NAMED_PASSES};
+    const int stages = p->prediction.course.memory_count;
+    if (stages < 2)
+        return dl_fail(err, DL_ERR_USAGE,
+                       "plot pipeline: this plan has no pipeline; give --pp 2 or more, and a "
+                       "framework that pipelines (--framework megatron)");
+    if (stages > DL_PLOT_GROUPS)
+        return dl_fail(err, DL_ERR_USAGE, "plot pipeline: %d stages, and a figure holds %d", stages,
+                       (int)DL_PLOT_GROUPS);
+    measure(&p->prediction.course, &chart);
+    name(context->arena, p, &chart, out);
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
-    out->height = 190 + 34 * (order.stages < 10 ? 10 : order.stages);
-    fill(passes, count, end_s, &p->prediction, out);
+    out->height = 190 + 34 * (stages < 10 ? 10 : stages);
+    fill(&chart, &p->prediction, out);
     return DL_OK;
 }

@@ -1,5 +1,5 @@
-/* trace.c - Chrome's trace event format: complete events ("ph":"X") with microseconds; a lane is a
- * thread of one process. */
+/* trace.c - Chrome's trace event format: complete events ("ph":"X") with microseconds; a device (of
+ * a pipeline one of each stage) is a process, a lane a thread. */
 #include "predict/output/trace.h"
 
 #include <math.h>
@@ -8,8 +8,17 @@
 #include "model/core/file.h"
 #include "model/core/json.h"
 
-static const char *const lanes[] = {"compute", "communication", "copy", "host", "breakdown", NULL};
-enum { BREAKDOWN = 4 };
+static const char *const lanes[] = {"compute",
+                                    "communication",
+                                    "copy",
+                                    "host",
+                                    "breakdown",
+                                    "send forward",
+                                    "receive forward",
+                                    "send backward",
+                                    "receive backward",
+                                    NULL};
+enum { BREAKDOWN = 4, OF_STAGES };
 
 static int lane_of(const char *name) {
     for (int i = 0; lanes[i] != NULL; i++) {
@@ -18,11 +27,12 @@ static int lane_of(const char *name) {
     return 0;
 }
 
-static void name_lane(struct dl_json_writer *w, const char *what, int lane, const char *text) {
+static void name_lane(struct dl_json_writer *w, const char *what, int stage, int lane,
+                      const char *text) {
     dl_jw_object(w, NULL);
     dl_jw_string(w, "name", what);
     dl_jw_string(w, "ph", "M");
-    dl_jw_integer(w, "pid", 1);
+    dl_jw_integer(w, "pid", stage + 1);
     dl_jw_integer(w, "tid", lane);
     dl_jw_object(w, "args");
     dl_jw_string(w, "name", text);
@@ -30,17 +40,17 @@ static void name_lane(struct dl_json_writer *w, const char *what, int lane, cons
     dl_jw_end(w);
 }
 
-static void event(struct dl_json_writer *w, const char *name, const char *category, int lane,
-                  double start_s, double length_s, const struct dl_term *term) {
+/* A term without a formula has no arguments. */
+static void event(struct dl_json_writer *w, int lane, const struct dl_term *term) {
     dl_jw_object(w, NULL);
-    dl_jw_string(w, "name", name);
-    dl_jw_string(w, "cat", category);
+    dl_jw_string(w, "name", term->name);
+    dl_jw_string(w, "cat", term->group);
     dl_jw_string(w, "ph", "X");
-    dl_jw_number(w, "ts", 1e6 * start_s);
-    dl_jw_number(w, "dur", 1e6 * length_s);
-    dl_jw_integer(w, "pid", 1);
+    dl_jw_number(w, "ts", 1e6 * term->start_s);
+    dl_jw_number(w, "dur", 1e6 * term->value);
+    dl_jw_integer(w, "pid", 1 + term->stage);
     dl_jw_integer(w, "tid", lane);
-    if (term != NULL) {
+    if (term->formula != NULL) {
         dl_jw_object(w, "args");
         dl_jw_string(w, "formula", term->formula);
         dl_jw_string(w, "inputs", term->inputs);
@@ -65,7 +75,11 @@ static void breakdown(struct dl_json_writer *w, const struct dl_prediction *p) {
     double start_s = 0;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (!(parts[i].seconds > 0)) continue;
-        event(w, parts[i].name, "breakdown", BREAKDOWN, start_s, parts[i].seconds, NULL);
+        event(w, BREAKDOWN,
+              &(struct dl_term){.name = parts[i].name,
+                                .group = "breakdown",
+                                .start_s = start_s,
+                                .value = parts[i].seconds});
         start_s += parts[i].seconds;
     }
 }
@@ -100,14 +114,20 @@ enum dl_code dl_trace_write(const char *path, const struct dl_prediction_row *ro
     dl_jw_number(&w, "iteration_s", p->iteration_s);
     dl_jw_end(&w);
     dl_jw_array(&w, "traceEvents");
-    name_lane(&w, "process_name", 0,
-              dl_arena_printf(arena, "%s on %s: one iteration, predicted", row->workload->name,
-                              row->system->name));
-    for (int i = 0; lanes[i] != NULL; i++) name_lane(&w, "thread_name", i, lanes[i]);
+    const int stages = p->course.memory_count > 1 ? p->course.memory_count : 1;
+    for (int s = 0; s < stages; s++) {
+        const char *stage = stages > 1 ? dl_arena_printf(arena, "stage %d of ", s + 1) : "";
+        name_lane(&w, "process_name", s, 0,
+                  dl_arena_printf(arena, "%s%s on %s: one iteration, predicted", stage,
+                                  row->workload->name, row->system->name));
+        for (int i = 0; lanes[i] != NULL; i++)
+            if (i != BREAKDOWN ? i < OF_STAGES || stages > 1 : s == 0)
+                name_lane(&w, "thread_name", s, i, lanes[i]);
+    }
     for (int i = 0; i < p->course.task_count; i++) {
         const struct dl_term *t = &p->course.tasks[i];
         if (!dl_known(t->start_s) || t->lane == NULL) continue;
-        event(&w, t->name, t->group, lane_of(t->lane), t->start_s, t->value, t);
+        event(&w, lane_of(t->lane), t);
     }
     breakdown(&w, p);
     memory(&w, &p->course);

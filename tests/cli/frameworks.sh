@@ -37,11 +37,12 @@ if jq -e '(.traceEvents | length > 10) and (.traceEvents | all(
         (.name | type == "string") and (.pid | type == "number") and
         (if .ph == "X" then (.tid | type == "number") and (.ts | type == "number") and (.dur | type == "number") and .dur >= 0
          elif .ph == "M" then (.name | IN("process_name", "thread_name", "process_sort_index", "thread_sort_index")) and
-                              (.args | type == "object") else false end))) and
+                              (.args | type == "object")
+         elif .ph == "C" then (.ts | type == "number") and (.args.bytes > 0) else false end))) and
     ([.traceEvents[] | select(.ph == "X") | [.pid, .tid]] | unique) as $used |
     ([.traceEvents[] | select(.ph == "M" and .name == "thread_name") | [.pid, .tid]] | unique) as $named |
     ($used - $named | length == 0)' "$SCRATCH/t.json" > /dev/null; then
-    echo 'ok the trace is in the format of trace viewers: complete events and metadata, every lane named'
+    echo 'ok the trace is in the format of trace viewers: complete events, counters and metadata, every lane named'
 else
     bad 'the trace is in the format of trace viewers' "$(head -c 300 "$SCRATCH/t.json")"
 fi
@@ -52,6 +53,29 @@ if command -v python3 > /dev/null 2>&1; then
     run predict "$@" --trace "$SCRATCH/rank.0.et"
     check 'a trace of Chakra' 0
     python3 tests/python/chakra.py "$SCRATCH/rank.0.et" "$SCRATCH/terms.json"
+    set -- -w gpt2_xl -s dgx-a100-80 -f megatron -n 2 --pp 4 -B 64 --micro-batch 1 --precision bf16
+    for schedule in 1f1b gpipe interleaved zero-bubble; do
+        run predict "$@" --schedule "$schedule" --trace "$SCRATCH/$schedule.et"
+        check "traces of Chakra of the stages, $schedule" 0
+        python3 tests/python/chakra.py "$SCRATCH/$schedule.0.et" "$SCRATCH/$schedule.1.et" "$SCRATCH/$schedule.2.et" "$SCRATCH/$schedule.3.et"
+    done
+    run predict "$@" --trace "$SCRATCH/stages.json"
+    check 'a trace of stages' 0
+    python3 - "$SCRATCH/stages.json" << 'EOF'
+import json
+import sys
+
+with open(sys.argv[1], encoding="utf-8") as file:
+    events = [e for e in json.load(file)["traceEvents"] if e["ph"] == "X" and e["tid"] != 4]
+passes = [e for e in events if e["name"].startswith("micro-batch")]
+holds = len(passes) == 4 * 2 * 16 and {e["pid"] for e in passes} == {1, 2, 3, 4}
+print("ok a trace of stages has each pass of each stage" if holds else f"not ok a trace of stages has each pass of each stage\n  {len(passes)}")
+critical = sorted((e["ts"], e["dur"]) for e in events if e.get("args", {}).get("critical") and not e["name"].startswith("send"))
+gaps = [b[0] - a[0] - a[1] for a, b in zip(critical, critical[1:]) if abs(b[0] - a[0] - a[1]) > 1]
+print("ok its critical path has no gap" if critical[0][0] == 0 and not gaps else f"not ok its critical path has no gap\n  {gaps}")
+EOF
+    run predict -w gpt2_xl -s dgx-a100-80 -f megatron -n 2 --pp 4 -B 4096 --micro-batch 1 --precision bf16 --trace "$SCRATCH/many.et"
+    check 'Chakra repeats no periods' 2 'micro-batches more than are listed; give a smaller --global-batch'
 else
     echo 'skip a trace of Chakra: no python3 (Debian package python3)'
 fi

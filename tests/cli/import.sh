@@ -9,7 +9,7 @@ fact() { if [ "$2" = "$3" ]; then echo "ok $1"; else printf 'not ok %s\n  expect
 
 # ---- the command itself
 run import
-check 'import: nothing to import' 2 'expected a kind of file to import: onnx, pt2, config, keras, nccl-tests, osu, trace'
+check 'import: nothing to import' 2 'expected a kind of file to import: onnx, pt2, config, keras, nccl-tests, osu, torch-nccl, trace'
 run import onxx x
 check 'import: suggestion' 2 "did you mean 'onnx'"
 run import spreadsheet x

@@ -102,10 +102,17 @@ check 'a pipeline as numbers' 0
 awk -F, 'NR > 1 { n++; if ($1 == stage && $3 < last - 1e-9) overlap = 1; stage = $1; last = $4 } END { print n, overlap + 0 }' "$work/out" > "$work/judged"
 cp "$work/judged" "$work/out"
 has 'every pass once' '^68 0$'
+run plot pipeline --system dgx-a100-80 --workload gpt2_xl --framework megatron --nodes 2 --pp 4 --global-batch 16384 --micro-batch 1 --precision bf16 --csv
+check 'thousands of micro-batches as numbers' 0
+# Each stage works from the first pass to the last one but for the stretch that stands for whole periods.
+awk -F, 'NR > 1 { n++; if ($1 == stage && $3 < last - 1e-9) overlap = 1; stage = $1; last = $4; if ($5 == 5 && $4 - $3 > 100) left++; if ($7 > most) most = $7 }
+    END { print (n < 4096), overlap + 0, left, most }' "$work/out" > "$work/judged"
+cp "$work/judged" "$work/out"
+has 'equal periods are one bar of each stage' '^1 0 4 4096$'
 run plot pipeline --system iris-v100 --framework pytorch-ddp
 check 'no pipeline' 2 'this plan has no pipeline; give --pp'
 run plot timeline --system dgx-a100-80 --workload gpt2_xl --framework megatron --nodes 2 --pp 4 --global-batch 32 --micro-batch 1 --precision bf16
-check 'a pipeline has no timeline of layers' 2 'plot pipeline'
+check 'a pipeline has no timeline of layers' 2 'plot timeline shows one device; a pipeline: plot pipeline'
 run plot kernels data/kernels/deepbench_conv.csv --where device=V100 --where precision=fp32 --csv
 check 'kernels as numbers' 0
 awk -F, 'NR > 1 { n++; e = 100 * ($4 - $3) / $3 - $5; if (e > 1e-6 || e < -1e-6) wrong++ } END { print n, wrong + 0 }' "$work/out" > "$work/judged"

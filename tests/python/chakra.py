@@ -1,4 +1,5 @@
-"""chakra.py TRACE.et EXPLAINED.json - reads a trace of Chakra by its published schema and compares it with the terms of explain."""
+"""chakra.py TRACE.et EXPLAINED.json - reads a trace of Chakra by its published schema and compares it with the terms of explain.
+chakra.py RANK.0.et RANK.1.et ... - runs the traces of a pipeline's stages, which end when they say."""
 import json
 import sys
 
@@ -56,6 +57,45 @@ def nodes(data):
                "start": one.get(6, 0), "duration": one[7], **dict(attribute(value) for number, value in message if number == 10)}
 
 
+SEND, RECEIVE = 5, 6
+
+
+def run(ranks):
+    """The end of each node where all start once what they depend on is there."""
+    ends, waiting = {}, [(rank, n) for rank, trace in enumerate(ranks) for n in trace]
+    message = {(n["comm_src"], n["comm_dst"], n["comm_tag"]): (rank, n["id"])
+               for rank, n in waiting if n["type"] == SEND}
+    while waiting:
+        left = []
+        for rank, n in waiting:
+            needed = [(rank, other) for other in n["after"]]
+            sent = message[n["comm_src"], n["comm_dst"], n["comm_tag"]] if n["type"] == RECEIVE else None
+            if any(other not in ends for other in needed + ([sent] if sent else [])):
+                left.append((rank, n))
+                continue
+            ready = max((ends[other] for other in needed), default=0)
+            ends[rank, n["id"]] = max(ready, ends[sent]) if sent else ready + n["duration"]
+        if len(left) == len(waiting):
+            return None
+        waiting = left
+    return ends
+
+
+if sys.argv[2].endswith(".et"):
+    ranks = []
+    for path in sys.argv[1:]:
+        with open(path, "rb") as file:
+            ranks.append(list(nodes(file.read())))
+    sides = {kind: sorted((n["comm_src"][1], n["comm_dst"][1], n["comm_tag"][1], n["comm_size"][1]) for trace in ranks for n in trace
+                          if n["type"] == kind) for kind in (SEND, RECEIVE)}
+    check("chakra: each message between stages has its sender and its receiver", sides[SEND] == sides[RECEIVE] and
+          len(set(sides[SEND])) == len(sides[SEND]) > 0, sides)
+    check("chakra: a rank sends as itself", all(n["comm_src" if n["type"] == SEND else "comm_dst"] == (7, rank)
+                                                 for rank, trace in enumerate(ranks) for n in trace if n["type"] in (SEND, RECEIVE)))
+    ends = run(ranks)
+    last, said = max(ends.values()) if ends else 0, max(n["start"] + n["duration"] for trace in ranks for n in trace)
+    check("chakra: stages that wait for each other end when the trace says", 0.99 * said < last < 1.001 * said, (last, said))
+    sys.exit()
 with open(sys.argv[1], "rb") as file:
     trace = list(nodes(file.read()))
 with open(sys.argv[2], encoding="utf-8") as file:

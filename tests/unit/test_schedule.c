@@ -37,7 +37,7 @@ static void closed_forms(void **state) {
                                                 .micro_batches = cases[c].micro_batches,
                                                 .forward_s = forward_s,
                                                 .backward_s = backward_s};
-        assert_int_equal(dl_pipeline_list(&order, INT_MAX, &arena, &all, &err), DL_OK);
+        assert_int_equal(dl_pipeline_list(&order, INT_MAX, NULL, &arena, &all, &err), DL_OK);
         assert_int_equal(all.count, 2 * 4 * cases[c].parts * cases[c].micro_batches);
         check_close(makespan_s(all.list, all.count),
                     3 * (cases[c].micro_batches + 3.0 / cases[c].parts), 1e-12);
@@ -69,7 +69,7 @@ static void an_order_by_hand(void **state) {
     } wanted[] = {{0, 0, false, 0}, {0, 1, false, 1}, {0, 0, true, 4},  {0, 2, false, 6},
                   {0, 1, true, 7},  {0, 2, true, 10}, {1, 0, false, 1}, {1, 0, true, 2},
                   {1, 1, false, 4}, {1, 1, true, 5},  {1, 2, false, 7}, {1, 2, true, 8}};
-    assert_int_equal(dl_pipeline_list(&order, INT_MAX, &arena, &all, &err), DL_OK);
+    assert_int_equal(dl_pipeline_list(&order, INT_MAX, NULL, &arena, &all, &err), DL_OK);
     assert_int_equal(all.count, 12);
     for (int i = 0; i < all.count; i++) {
         assert_int_equal(all.list[i].stage, wanted[i].stage);
@@ -104,7 +104,7 @@ static void zero_bubble_by_hand(void **state) {
         {0, 0, DL_PASS_WEIGHTS, 4},  {0, 1, DL_PASS_BACKWARD, 5}, {0, 1, DL_PASS_WEIGHTS, 6},
         {1, 0, DL_PASS_FORWARD, 1},  {1, 0, DL_PASS_BACKWARD, 2}, {1, 1, DL_PASS_FORWARD, 3},
         {1, 1, DL_PASS_BACKWARD, 4}, {1, 0, DL_PASS_WEIGHTS, 5},  {1, 1, DL_PASS_WEIGHTS, 6}};
-    assert_int_equal(dl_pipeline_list(&order, INT_MAX, &arena, &all, &err), DL_OK);
+    assert_int_equal(dl_pipeline_list(&order, INT_MAX, NULL, &arena, &all, &err), DL_OK);
     assert_int_equal(all.count, 12);
     for (int i = 0; i < all.count; i++) {
         assert_int_equal(all.list[i].stage, wanted[i].stage);
@@ -126,7 +126,7 @@ static void groups_of_stages(void **state) {
                                             .micro_batches = 6,
                                             .forward_s = forward_s,
                                             .backward_s = backward_s};
-    assert_int_equal(dl_pipeline_list(&order, INT_MAX, &arena, &all, &err), DL_ERR_USAGE);
+    assert_int_equal(dl_pipeline_list(&order, INT_MAX, NULL, &arena, &all, &err), DL_ERR_USAGE);
     dl_arena_free(&arena);
 }
 

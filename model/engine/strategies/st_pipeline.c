@@ -5,6 +5,7 @@
 
 #include "model/engine/pipe.h"
 #include "model/engine/pipeline.h"
+#include "model/engine/pipeline_course.h"
 #include "model/engine/diagnose.h"
 #include "model/engine/memory.h"
 #include "model/engine/memory_course.h"
@@ -123,38 +124,101 @@ static double alone_s(const struct pipe *pipe) {
            p->stages;
 }
 
-static enum dl_code stage_times(const struct dl_pipe *p, struct dl_arena *arena,
-                                struct dl_prediction *out, struct dl_err *err) {
-    (void)err;
-    struct dl_stage_time *times = dl_arena_alloc(arena, (size_t)p->stages, sizeof *times);
-    for (int s = 0; s < p->stages; s++)
-        times[s] = (struct dl_stage_time){p->forward_step_s[s], p->backward_step_s[s],
-                                          p->weights_step_s[s]};
-    out->schedule.times = times;
-    out->schedule.micro_batches = p->micro_batches;
-    out->schedule.message_s = p->message_s;
-    return DL_OK;
+/* What one pass of a stage computes, of equal parts. */
+static struct dl_pass_work work_of(const struct pipe *pipe, int stage) {
+    const struct dl_pipe *p = &pipe->p;
+    const double parts = dl_pipe_virtual_stages(&p->plan);
+    const bool splits = dl_schedules[p->plan.schedule]->splits_backward;
+    struct dl_pass_work out = {.flop = {0}};
+    for (int k = stage; k < p->parts; k += p->stages) {
+        for (int i = p->first[k]; i < p->first[k + 1]; i++) {
+            const struct dl_layer_cost *layer = &pipe->cost.layers[i];
+            const double weights = splits && layer->backward.time_s > 0
+                                       ? layer->backward.weights_s / layer->backward.time_s
+                                       : 0;
+            const double shares[DL_PASS_KINDS] = {1, 1 - weights, weights};
+            for (int pass = 0; pass < DL_PASS_KINDS; pass++) {
+                const struct dl_pass_cost *cost =
+                    pass == DL_PASS_FORWARD ? &layer->forward : &layer->backward;
+                out.flop[pass] += shares[pass] * cost->flop / parts;
+                out.moved_bytes[pass] += shares[pass] * cost->bytes / parts;
+            }
+        }
+    }
+    return out;
 }
 
-/* F-MEM-COURSE */
-static enum dl_code follow_memory(const struct dl_pipe *p, struct dl_prediction *out,
+/* Gradients of each stage, then the update. */
+static void add_end(const struct dl_pipe *p, const struct dl_pipeline_passes *passes,
+                    struct dl_task_list *out) {
+    /* the last messages, where there are replicas */
+    const struct dl_message *sums =
+        p->messages + (p->plan.dp > 1 ? p->message_count - p->stages : 0);
+    const double *sum_s = p->sum_s;
+    double end_s = 0, most = 0;
+    for (int s = 0; s < p->stages; s++) {
+        end_s = fmax(end_s, dl_pipeline_stage_end_s(passes, s) + sum_s[s]);
+        most = fmax(most, p->parameters[s]);
+    }
+    for (int s = 0; s < p->stages; s++) {
+        const double start_s = dl_pipeline_stage_end_s(passes, s),
+                     update_s = most > 0 ? p->update_s * p->parameters[s] / most : 0;
+        if (sum_s[s] > 0)
+            out->list[out->count++] = (struct dl_term){.name = "all-reduce of gradients",
+                                                       .group = "communication",
+                                                       .formula = sums[s].formula,
+                                                       .origin = sums[s].origin,
+                                                       .start_s = start_s,
+                                                       .value = sum_s[s],
+                                                       .sigma_log = sums[s].sigma_log,
+                                                       .lane = "communication",
+                                                       .bytes = sums[s].bytes,
+                                                       .collective = "all_reduce",
+                                                       .critical = start_s + sum_s[s] >= end_s,
+                                                       .stage = s};
+        if (update_s > 0)
+            out->list[out->count++] = dl_pipeline_update(p->request->system->device, s, end_s,
+                                                         update_s, p->parameters[s] >= most);
+    }
+}
+
+/* Tasks of all stages, and their memory (F-MEM-COURSE). */
+static enum dl_code follow_stages(const struct pipe *pipe, struct dl_prediction *out,
                                   struct dl_err *err) {
+    const struct dl_pipe *p = &pipe->p;
     struct dl_arena *arena = p->request->arena;
     const struct dl_pipeline_order order = dl_pipe_order(p);
+    const size_t stages = (size_t)p->stages;
     struct dl_layer *layers =
         dl_arena_alloc(arena, (size_t)p->request->workload->layer_count, sizeof *layers);
-    struct dl_pass_memory *each = dl_arena_alloc(arena, (size_t)p->stages, sizeof *each);
-    struct dl_memory *memory = dl_arena_alloc(arena, (size_t)p->stages, sizeof *memory);
+    struct dl_pass_memory *each = dl_arena_alloc(arena, stages, sizeof *each);
+    struct dl_memory *memory = dl_arena_alloc(arena, stages, sizeof *memory);
+    struct dl_pass_work *work = dl_arena_alloc(arena, stages, sizeof *work);
     struct dl_pipeline_passes passes;
+    struct dl_task_list tasks;
     const char *unknown;
-    DL_TRY(dl_pipeline_list(&order, DL_PASSES_SHOWN, arena, &passes, err));
     for (int s = 0; s < p->stages; s++) {
         const double held = dl_pipe_held(p, s);
         dl_pipe_stage_memory(p, s, held, layers, &memory[s], &unknown, false);
         each[s].kept_bytes = memory[s].activations_bytes / held / order.parts;
         each[s].splits = dl_schedules[order.schedule]->splits_backward;
+        work[s] = work_of(pipe, s);
     }
+    DL_TRY(dl_pipeline_list(&order, DL_PASSES_SHOWN, p->sum_s, arena, &passes, err));
     dl_memory_course_of_stages(&passes, each, memory, arena, &out->course);
+    dl_pipeline_tasks(
+        &passes, work,
+        &(struct dl_pipeline_texts){
+            .formula = "F-PIPE-ORDER",
+            .message_formula = p->messages[0].formula,
+            .inputs = dl_arena_printf(arena, "%g samples", p->plan.micro_batch_samples),
+            .origin = p->request->system->device->name,
+            .message_bytes = p->boundary_elements * p->plan.micro_batch_samples *
+                             dl_precision_bytes(p->plan.precision)},
+        2 * p->stages, arena, &tasks);
+    add_end(p, &passes, &tasks);
+    out->course.tasks = tasks.list;
+    out->course.task_count = tasks.count;
     return DL_OK;
 }
 
@@ -179,8 +243,7 @@ static enum dl_code explain(const struct pipe *pipe, const struct dl_cost *cost,
                                                .without_comm = &t,
                                                .arena = r->arena};
     dl_explain_terms(&parts, out);
-    DL_TRY(follow_memory(p, out, err));
-    return stage_times(p, r->arena, out, err);
+    return follow_stages(pipe, out, err);
 }
 
 static enum dl_code predict_pipe(struct pipe *pipe, struct dl_prediction *out, struct dl_err *err) {

@@ -238,6 +238,5 @@ void dl_transformer_explain(const struct dl_transformer_parts *t, struct dl_pred
     put_memory(&s, &p->memory);
     p->terms = s.terms;
     p->term_count = s.count;
-    dl_transformer_stage_times(t, p);
     dl_transformer_course(t, p);
 }

@@ -68,15 +68,11 @@ void dl_transformer_choice_of(const struct dl_plan *plan, struct dl_transformer_
 /* The schedule of its stages, in the arena; how many micro-batches is left open. */
 struct dl_pipeline_order dl_transformer_order_of(const struct dl_transformer_parts *parts);
 
-/* Every term of it. */
-/* Fills the prediction's stage times and micro-batches when there is a pipeline. DL_ERR_SYSTEM. */
-void dl_transformer_stage_times(const struct dl_transformer_parts *parts,
-                                struct dl_prediction *prediction);
-
-/* Tasks of the iteration (no pipeline) and the course of memory. */
+/* Tasks of the iteration and the course of memory. */
 void dl_transformer_course(const struct dl_transformer_parts *parts,
                            struct dl_prediction *prediction);
 
+/* Every term of it. */
 void dl_transformer_explain(const struct dl_transformer_parts *parts,
                             struct dl_prediction *prediction);
 
