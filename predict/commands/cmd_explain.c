@@ -6,6 +6,7 @@
 #include "model/engine/diagnose.h"
 #include "model/framework/input.h"
 #include "predict/output/checkpoint_inputs.h"
+#include "predict/output/explain_interval.h"
 #include "predict/output/explain_limits.h"
 #include "predict/output/gains.h"
 #include "predict/output/explain_table.h"
@@ -187,11 +188,11 @@ static void add_summary(struct dl_text *t, const struct dl_prediction_row *row) 
                    1e3 * p->compute_s, 1e3 * p->forward_s, 1e3 * p->backward_s, 1e3 * p->update_s,
                    1e3 * p->comm_s, 1e3 * p->input_s);
     dl_text_printf(t,
-                   "F-INTERVAL   80 %% interval %.4g to %.4g ms\n"
+                   "F-INTERVAL   80 %% interval %.4g to %.4g ms\n%s"
                    "F-BOUND      bottleneck %s%s: %.0f %% of the iteration\n",
                    1e3 * p->iteration_low_s, 1e3 * p->iteration_high_s,
-                   dl_bottleneck_names[p->bottleneck], input_part(t->arena, row),
-                   100 * p->bottleneck_share);
+                   dl_explain_interval_text(row, t->arena), dl_bottleneck_names[p->bottleneck],
+                   input_part(t->arena, row), 100 * p->bottleneck_share);
     add_path(t, p);
     add_memory(t, &p->course);
 }
@@ -248,6 +249,7 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
     dl_jw_end(&w);
     sums_json(&w, row->prediction);
     dl_explain_limits_json(&w, x->limits);
+    dl_explain_interval_json(row, &w);
     return context->output(options, dl_jw_text(&w), err);
 }
 

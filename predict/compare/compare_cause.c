@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "model/engine/correct.h"
+
 #define ALIKE 0.07 /* ratios that differ by less count as equal */
 
 static bool alike(double a, double b) { return fabs(a / b - 1) <= ALIKE; }
@@ -88,7 +90,7 @@ static const char *stragglers(const struct dl_shortfall *r, double ratio, struct
 const char *dl_compare_cause(const struct dl_shortfall *r, struct dl_arena *arena) {
     const struct dl_prediction *p = r->prediction;
     const double ratio = r->measured_s / p->iteration_s;
-    if (!(r->measured_s > p->iteration_high_s)) return NULL;
+    if (!dl_prediction_is_slow(p, r->measured_s)) return NULL;
     const char *cause = slower_compute(r, ratio, arena);
     if (cause == NULL) cause = stragglers(r, ratio, arena);
     if (cause == NULL) cause = no_overlap(r, arena);
