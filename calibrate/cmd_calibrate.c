@@ -331,9 +331,12 @@ static enum dl_code measure(struct job *job, bool go_on, struct dl_err *err) {
     struct dl_arena *arena = job->context->arena;
     DL_TRY(open_journal(job, go_on, err));
     dl_cal_signals_begin();
-    enum dl_code code =
-        dl_cal_measure(&job->plan, &job->tools, job->plan.choice.nodes > 1 ? &job->launch : NULL,
-                       &job->journal, &progress, arena, err);
+    const struct dl_cal_job all = {.plan = &job->plan,
+                                   .tools = &job->tools,
+                                   .launch = job->plan.choice.nodes > 1 ? &job->launch : NULL,
+                                   .journal = &job->journal,
+                                   .progress = &progress};
+    enum dl_code code = dl_cal_measure(&all, arena, err);
     dl_cal_signals_end();
     job->run.seconds = dl_cal_now_s() - start;
     job->run.resumed = go_on;

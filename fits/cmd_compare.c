@@ -123,7 +123,9 @@ static enum dl_code compare_file(struct dl_context *context, const struct dl_opt
 static enum dl_code read_max_error(const struct dl_options *options, double *out,
                                    struct dl_err *err) {
     const char *text = dl_option_text(options, "max-error");
-    DL_TRY(dl_option_number(options, "max-error", DL_UNIT_NONE, 0, 1e6, out, err));
+    DL_TRY(dl_option_number(options, "max-error",
+                            &(struct dl_value){.unit = DL_UNIT_NONE, .min = 0, .max = 1e6}, out,
+                            err));
     if (text != NULL && strchr(text, '%') != NULL) *out *= 100;
     return DL_OK;
 }

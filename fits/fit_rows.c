@@ -91,6 +91,8 @@ struct dl_interval_case dl_fit_case(const struct dl_fit_row *row,
         .release = row->release,
         .kernels = row->kernels,
         .architecture = row->architecture,
+        .system = row->system,
+        .devices = row->devices,
         .precision = row->precision,
         .exposed_frac = dl_known(p->exposed_frac) ? p->exposed_frac : 0,
         .overhead_frac = dl_known(p->overhead_frac) ? p->overhead_frac : 0,
@@ -101,45 +103,6 @@ struct dl_interval_case dl_fit_case(const struct dl_fit_row *row,
         .layers = row->layers,
         .release_assumed = row->release_assumed,
     };
-}
-
-/* A table without its columns of releases. */
-static void hide_versions(struct dl_csv *csv, struct dl_arena *arena) {
-    const int column = dl_csv_column(csv, "framework_version");
-    const size_t width = (size_t)csv->column_count;
-    const char *const **rows = dl_arena_alloc(arena, (size_t)csv->row_count + 1, sizeof *rows);
-    for (int i = 0; i < csv->row_count; i++) {
-        const char **cells = dl_arena_alloc(arena, width + 1, sizeof *cells);
-        memcpy(cells, csv->rows[i], width * sizeof *cells);
-        if (column >= 0) cells[column] = "";
-        rows[i] = cells;
-    }
-    csv->rows = rows;
-}
-
-static enum dl_code predict_unversioned(const struct dl_fit_rows *f, struct dl_arena *arena,
-                                        struct dl_fit_prediction *out, struct dl_err *err) {
-    for (int c = 0; c < f->csv_count; c++) {
-        struct dl_csv part;
-        struct dl_run_rows r;
-        size_t *numbers;
-        part_of(f, c, NULL, arena, &part, &numbers);
-        if (part.row_count == 0) continue;
-        hide_versions(&part, arena);
-        DL_TRY(dl_run_rows_read(f->data, &part, arena, &r, err));
-        for (int i = 0; i < part.row_count; i++)
-            DL_TRY(predict_one(&r.rows[i], &out[numbers[i]], err));
-    }
-    return DL_OK;
-}
-
-enum dl_code dl_fit_rows_unversioned(const struct dl_fit_rows *f, struct dl_fit_prediction *out,
-                                     struct dl_err *err) {
-    struct dl_arena arena = {0};
-    for (size_t i = 0; i < f->count; i++) out[i] = no_prediction;
-    const enum dl_code code = predict_unversioned(f, &arena, out, err);
-    dl_arena_free(&arena);
-    return code;
 }
 
 /* Through `compare --anchor`, whose groups need every row of a part. */

@@ -54,11 +54,6 @@ enum dl_code dl_fit_rows_predict(const struct dl_fit_rows *rows, const char *con
                                  const double *values, int count, const bool *wanted,
                                  struct dl_fit_prediction *out, struct dl_err *err);
 
-/* The same as if no table said which release ran (an empty framework_version), with the constants
- * of the files. */
-enum dl_code dl_fit_rows_unversioned(const struct dl_fit_rows *rows, struct dl_fit_prediction *out,
-                                     struct dl_err *err);
-
 /* The same with compute corrected by the smallest run of each group of rows that differ in devices
  * alone, which is not predicted itself (compare --anchor). */
 enum dl_code dl_fit_rows_anchored(const struct dl_fit_rows *rows, const char *const *keys,

@@ -204,11 +204,25 @@ static struct dl_robust_problem problem_of(const struct shared *s, const double 
     };
 }
 
-/* All rows: the start of every other fit, which shares the derivatives. */
+/* One fit from the constants of the files, so that nothing of the other fits is in it. `x` holds
+ * parameters, then residuals, then derivatives. */
+static enum dl_code fit_from_files(const struct shared *s, const double *weights,
+                                   struct evaluation *e, double *x, struct dl_err *err) {
+    const size_t n = row_count(s), k = parameter_count(s);
+    double *jacobian = x + k + n;
+    const struct dl_robust_problem problem = problem_of(s, weights, e);
+    struct dl_robust_fit fit = {.x = x, .residuals = x + k};
+    memcpy(x, s->base_x, k * sizeof *x);
+    memcpy(x + k, s->base_residuals, n * sizeof *x);
+    memcpy(jacobian, s->jacobian, n * k * sizeof *jacobian);
+    return dl_robust_fit(&problem, jacobian, &fit, err);
+}
+
+/* All rows, and what every fit shares: residuals and derivatives with the constants of the files.
+ */
 static enum dl_code fit_all(struct shared *s, int threads, struct dl_err *err) {
     const size_t n = row_count(s), k = parameter_count(s);
     struct evaluation e;
-    struct dl_robust_fit fit = {.x = s->base_x, .residuals = s->base_residuals};
     DL_TRY(residuals_of(s, s->base_x, NULL, s->out->in_sample, s->base_residuals, err));
     DL_TRY(dl_fit_rows_anchored(s->rows, NULL, NULL, 0, NULL, s->out->in_sample_anchored, err));
     memcpy(s->known_x, s->base_x, k * sizeof *s->known_x);
@@ -216,48 +230,53 @@ static enum dl_code fit_all(struct shared *s, int threads, struct dl_err *err) {
     DL_TRY(in_threads(s, k, threads, find_concerned, err));
     memcpy(s->out->sensitivity, s->jacobian, n * k * sizeof *s->jacobian);
     enum dl_code code = DL_OK;
-    if (!make_evaluation(s, &e)) code = dl_fail(err, DL_ERR_SYSTEM, "out of memory");
-    const struct dl_robust_problem problem = problem_of(s, s->weights, &e);
-    if (code == DL_OK) code = dl_robust_fit(&problem, s->jacobian, &fit, err);
+    double *x = calloc(k + n + n * k + 1, sizeof *x);
+    if (!make_evaluation(s, &e) || x == NULL) code = dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    if (code == DL_OK) code = fit_from_files(s, s->weights, &e, x, err);
+    for (size_t j = 0; j < k && code == DL_OK; j++) s->out->all_values[j] = exp(x[j]);
     free_evaluation(&e);
-    for (size_t j = 0; j < k; j++) s->out->all_values[j] = exp(s->base_x[j]);
-    memcpy(s->known_x, s->base_x, k * sizeof *s->known_x);
-    memcpy(s->known_residuals, s->base_residuals, n * sizeof *s->known_residuals);
+    free(x);
     return code;
+}
+
+/* Predictions with the constants fitted without a group: of the group, and the others' times. */
+static enum dl_code predict_without(struct shared *s, size_t group, struct evaluation *e,
+                                    struct dl_err *err) {
+    struct dl_generalized *g = s->out;
+    const size_t n = row_count(s), k = parameter_count(s);
+    const double *values = g->values + group * k;
+    for (size_t i = 0; i < n; i++) {
+        e->predictions[i].iteration_s = NAN;
+        e->wanted[i] = g->group_of[i] == group;
+    }
+    DL_TRY(dl_fit_rows_predict(s->rows, s->keys, values, (int)k,
+                               g->without_s != NULL ? NULL : e->wanted, e->predictions, err));
+    for (size_t i = 0; i < n; i++) {
+        if (g->without_s != NULL) g->without_s[group * n + i] = e->predictions[i].iteration_s;
+        if (e->wanted[i]) g->held_out[i] = e->predictions[i];
+    }
+    DL_TRY(dl_fit_rows_anchored(s->rows, s->keys, values, (int)k, e->wanted, e->predictions, err));
+    for (size_t i = 0; i < n; i++)
+        if (e->wanted[i]) g->anchored[i] = e->predictions[i];
+    return DL_OK;
 }
 
 /* Without one group, which is then predicted. */
 static enum dl_code fit_without(struct shared *s, size_t group, struct dl_err *err) {
     struct dl_generalized *g = s->out;
     const size_t n = row_count(s), k = parameter_count(s);
-    double *memory = calloc(3 * n + k + n * k + 1, sizeof *memory);
+    double *weights = calloc(2 * n + k + n * k + 1, sizeof *weights), *x = weights + n;
     struct evaluation e;
     const bool room = make_evaluation(s, &e);
     enum dl_code code = DL_OK;
-    if (memory == NULL || !room) code = dl_fail(err, DL_ERR_SYSTEM, "out of memory");
+    if (weights == NULL || !room) code = dl_fail(err, DL_ERR_SYSTEM, "out of memory");
     if (code == DL_OK) {
-        double *weights = memory, *residuals = weights + n, *x = residuals + n, *jacobian = x + k;
-        const struct dl_robust_problem problem = problem_of(s, weights, &e);
-        struct dl_robust_fit fit = {.x = x, .residuals = residuals};
         for (size_t i = 0; i < n; i++) weights[i] = g->group_of[i] == group ? 0 : s->weights[i];
-        memcpy(x, s->base_x, k * sizeof *x);
-        memcpy(jacobian, s->jacobian, n * k * sizeof *jacobian);
-        code = dl_robust_fit(&problem, jacobian, &fit, err);
-        double *values = g->values + group * k;
-        for (size_t j = 0; j < k; j++) values[j] = exp(x[j]);
-        for (size_t i = 0; i < n; i++) e.wanted[i] = g->group_of[i] == group;
-        if (code == DL_OK)
-            code =
-                dl_fit_rows_predict(s->rows, s->keys, values, (int)k, e.wanted, e.predictions, err);
-        for (size_t i = 0; i < n && code == DL_OK; i++)
-            if (g->group_of[i] == group) g->held_out[i] = e.predictions[i];
-        if (code == DL_OK)
-            code = dl_fit_rows_anchored(s->rows, s->keys, values, (int)k, e.wanted, e.predictions,
-                                        err);
-        for (size_t i = 0; i < n && code == DL_OK; i++)
-            if (e.wanted[i]) g->anchored[i] = e.predictions[i];
+        code = fit_from_files(s, weights, &e, x, err);
+        for (size_t j = 0; j < k; j++) g->values[group * k + j] = exp(x[j]);
     }
-    free(memory);
+    if (code == DL_OK) code = predict_without(s, group, &e, err);
+    free(weights);
     free_evaluation(&e);
     return code;
 }
@@ -293,12 +312,13 @@ static void prepare(struct shared *s, struct dl_arena *arena) {
     s->keys = dl_arena_alloc(arena, k + 1, sizeof *s->keys);
     s->concerned = dl_arena_alloc(arena, n * k + 1, sizeof *s->concerned);
     g->in_sample = dl_arena_alloc(arena, n + 1, sizeof *g->in_sample);
-    g->unversioned = dl_arena_alloc(arena, n + 1, sizeof *g->unversioned);
     g->anchored = dl_arena_alloc(arena, n + 1, sizeof *g->anchored);
     g->in_sample_anchored = dl_arena_alloc(arena, n + 1, sizeof *g->in_sample_anchored);
     g->held_out = dl_arena_alloc(arena, n + 1, sizeof *g->held_out);
     g->all_values = dl_arena_alloc(arena, k + 1, sizeof *g->all_values);
     g->values = dl_arena_alloc(arena, g->group_count * k + 1, sizeof *g->values);
+    if (g->by == DL_LEAVE_SOURCE)
+        g->without_s = dl_arena_alloc(arena, g->group_count * n + 1, sizeof *g->without_s);
     g->sensitivity = dl_arena_alloc(arena, n * k + 1, sizeof *g->sensitivity);
     s->weights = room;
     s->base_residuals = s->weights + n;
@@ -336,6 +356,5 @@ enum dl_code dl_generalize(const struct dl_fit_rows *rows, const struct dl_const
     find_groups(out, arena);
     prepare(&s, arena);
     DL_TRY(fit_all(&s, choice->threads, err));
-    DL_TRY(dl_fit_rows_unversioned(rows, out->unversioned, err));
     return in_threads(&s, out->group_count, choice->threads, fit_without, err);
 }

@@ -16,14 +16,15 @@ struct dl_generalized {
     enum dl_leave_out by;
     const char **groups;
     size_t group_count;
-    size_t *group_of;                      /* of each row */
-    struct dl_fit_prediction *in_sample;   /* of each row, with the constants of the files */
-    struct dl_fit_prediction *unversioned; /* the same as if none said which release it used */
+    size_t *group_of;                    /* of each row */
+    struct dl_fit_prediction *in_sample; /* of each row, with the constants of the files */
     /* in_sample from the smallest run of each group of runs (compare --anchor) */
     struct dl_fit_prediction *in_sample_anchored, *anchored;
     struct dl_fit_prediction *held_out; /* of each row, fitted without its group */
-    double *all_values;                 /* constants fitted to all rows */
-    double *values;                     /* [group * constants + constant]: without the group */
+    /* [group * rows + row]: iteration, fitted without the group; NULL unless by source */
+    double *without_s;
+    double *all_values;  /* constants fitted to all rows */
+    double *values;      /* [group * constants + constant]: without the group */
     double *sensitivity; /* [row * constants + constant]: d log(iteration) / d log(constant) */
 };
 

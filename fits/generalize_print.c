@@ -1,4 +1,5 @@
 /* generalize_print.c - prints errors of runs that were in no fit. */
+#include "fits/first_sight_print.h"
 #include "fits/generalize_print.h"
 
 #include <math.h>
@@ -135,13 +136,10 @@ struct report {
     int decision_count;
 };
 
-/* As dl_prediction_own_half_log. */
-static double own_half_log(const struct dl_interval_model *model, const struct dl_fit_row *row,
-                           const struct dl_fit_prediction *p) {
-    const struct dl_interval_case c = dl_fit_case(row, p);
-    const double half = log(p->high_s / p->iteration_s), sigma = dl_interval_sigma_log(model, &c),
-                 shared = fmin(sigma, dl_interval_shared_sigma_log(model, &c));
-    return half * sqrt(1 - shared * shared / (sigma * sigma));
+/* As dl_prediction_plan_half_log and dl_prediction_framework_half_log. */
+static double half_log(double alternatives_sigma_log, const struct dl_fit_prediction *p) {
+    return alternatives_sigma_log > 0 ? DL_NORMAL_80 * alternatives_sigma_log
+                                      : log(p->high_s / p->low_s) / 2;
 }
 
 static enum dl_code make_report(const struct dl_generalized *g,
@@ -159,14 +157,14 @@ static enum dl_code make_report(const struct dl_generalized *g,
     DL_TRY(dl_compare_summarize(&out->in_sample, &out->in_sample_list, &out->in_sample_count, err));
     struct dl_decision_row *rows = dl_arena_alloc(arena, n + 1, sizeof *rows);
     for (size_t i = 0; i < n; i++) {
-        const double half = own_half_log(model, &g->rows->rows[i], &out->predictions[i]);
+        const struct dl_interval_case c = dl_fit_case(&g->rows->rows[i], &out->predictions[i]);
+        const double frameworks_sigma = dl_interval_frameworks_sigma_log(model, &c);
         rows[i] = (struct dl_decision_row){
             .keys = g->rows->rows[i].decision,
             .predicted_s = out->predictions[i].iteration_s,
             .measured_s = g->rows->rows[i].measured_s,
-            .plan_half_log =
-                model->plans_sigma_log > 0 ? DL_NORMAL_80 * model->plans_sigma_log : half,
-            .framework_half_log = half};
+            .plan_half_log = half_log(model->plans_sigma_log, &out->predictions[i]),
+            .framework_half_log = half_log(frameworks_sigma, &out->predictions[i])};
     }
     return dl_decisions(rows, n, arena, &out->decisions, &out->decision_count, err);
 }
@@ -365,6 +363,7 @@ static void decision_table(struct dl_context *context, const struct report *r,
 /* All tables of one run, for the documents. */
 static enum dl_code write_tables(struct dl_context *context, const char *folder,
                                  const struct dl_generalized *g,
+                                 const struct dl_strangers *strangers,
                                  const struct dl_interval_model *intervals, struct dl_err *err) {
     const char *by = dl_leave_out_names[g->by];
     struct dl_table table;
@@ -381,6 +380,10 @@ static enum dl_code write_tables(struct dl_context *context, const char *folder,
         DL_TRY(write_table(context, folder, "decisions", &table, err));
     }
     if (g->by != DL_LEAVE_SOURCE) return DL_OK;
+    dl_first_sight_table(strangers, context->arena, &table);
+    DL_TRY(write_table(context, folder, "first_sight", &table, err));
+    dl_first_sight_rows_table(strangers, context->arena, &table);
+    DL_TRY(write_table(context, folder, "first_sight_rows", &table, err));
     DL_TRY(learning_table(context, g->rows, g->held_out, intervals, &table, err));
     DL_TRY(write_table(context, folder, "learning", &table, err));
     dl_fit_constants_table(g, context->arena, &table);
@@ -427,7 +430,9 @@ enum dl_code dl_generalize_run(struct dl_context *context, const struct dl_optio
     };
     DL_TRY(dl_generalize(&rows, &constants, &choice, context->arena, &g, err));
     struct dl_interval_model intervals;
-    DL_TRY(dl_interval_fit(&g, context->arena, &intervals, err));
+    struct dl_strangers strangers;
+    DL_TRY(dl_strangers_read(data, context->arena, &strangers, err));
+    DL_TRY(dl_interval_fit(&g, &strangers, context->arena, &intervals, err));
     DL_TRY(dl_learning_choose(&rows, g.held_out, &intervals, context->arena, err));
     if (dl_option_given(options, "intervals")) {
         if (by != DL_LEAVE_SOURCE)
@@ -436,7 +441,8 @@ enum dl_code dl_generalize_run(struct dl_context *context, const struct dl_optio
                                  err));
     }
     if (dl_option_given(options, "tables"))
-        DL_TRY(write_tables(context, dl_option_text(options, "tables"), &g, &intervals, err));
+        DL_TRY(write_tables(context, dl_option_text(options, "tables"), &g, &strangers, &intervals,
+                            err));
     if (learning) return print_learning(context, options, &rows, g.held_out, &intervals, err);
     return fit ? dl_fit_constants_run(context, options, data, &g, err)
                : print(context, options, &g, &intervals, err);

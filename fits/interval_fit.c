@@ -10,15 +10,9 @@
 #include "model/core/file.h"
 #include "model/statistics/mixed_model.h"
 #include "model/statistics/stats.h"
-#include "fits/interval_widths.h"
-#include "fits/spread_of_plans.h"
+#include "fits/interval_ends.h"
+#include "fits/spread_of_alternatives.h"
 
-/* A row of a source of n rows weighs n^-power in the fit of widths. Of 0, 1/4, 1/2, 3/4 and 1
- * those with the least interval score of sources left out; 1/4 and 1/2 tie (0.4557, 0.4559), and
- * with 1/2 a source's coverage is 78 % on average, not 75. Rows that share an anchor carry less
- * information. */
-#define POWER 0.5
-#define ANCHORED_POWER 0.75
 enum { SOURCE, FRAMEWORK, RELEASE, DEVICE, WORKLOAD, JOB, COMMUNICATION, OVERHEAD, EFFECTS };
 _Static_assert((int)EFFECTS <= (int)DL_MIXED_EFFECTS, "the mixed model has room");
 enum { STEPS_ALL = 40 };
@@ -158,141 +152,19 @@ static struct dl_mixed_model start_of(const struct fit *f) {
     return m;
 }
 
-/* Whether another group than that of the row, and than `without`, has the level. */
-static bool seen(const struct fit *f, int effect, size_t row, size_t without) {
-    const struct dl_generalized *g = f->g;
-    for (size_t i = 0; i < f->n; i++) {
-        if (f->level[effect][i] == f->level[effect][row] && f->level[effect][i] >= 0 &&
-            g->group_of[i] != g->group_of[row] && g->group_of[i] != without)
-            return true;
-    }
-    return false;
-}
-
-/* Sources of rows of the device and precision of a row, outside two groups (group_count: none). */
-static int64_t sources_of(const struct fit *f, size_t row, size_t own, size_t without) {
+/* Sources of rows of the device and precision of a row. */
+static int64_t sources_of(const struct fit *f, size_t row) {
     const struct dl_fit_row *rows = f->g->rows->rows;
     int64_t count = 0;
     memset(f->measured, 0, f->n * sizeof *f->measured);
     for (size_t i = 0; i < f->n; i++) {
-        const size_t group = f->g->group_of[i];
         if (f->level[DEVICE][i] != f->level[DEVICE][row] || f->level[DEVICE][i] < 0 ||
-            rows[i].precision != rows[row].precision || group == own || group == without)
+            rows[i].precision != rows[row].precision)
             continue;
         count += !f->measured[f->source[i]];
         f->measured[f->source[i]] = true;
     }
     return count;
-}
-
-/* F-SAME-LAYERS: whether runs of one network are as informative about the other as its own: it is
- * the same, or both repeat layers of one kind in other sizes. */
-static bool know_each_other(const struct dl_fit_row *a, const struct dl_fit_row *b) {
-    if (a->layers != NULL && b->layers != NULL && strcmp(a->layers, b->layers) == 0) return true;
-    return dl_interval_same_network(a->parameters, b->parameters);
-}
-
-/* Whether another group than that of the row, and than `without`, knows its network. */
-static bool network_seen(const struct fit *f, size_t row, size_t without) {
-    const struct dl_generalized *g = f->g;
-    const struct dl_fit_row *rows = g->rows->rows;
-    for (size_t i = 0; i < f->n; i++) {
-        if (f->level[SOURCE][i] >= 0 && g->group_of[i] != g->group_of[row] &&
-            g->group_of[i] != without && know_each_other(&rows[i], &rows[row]))
-            return true;
-    }
-    return false;
-}
-
-/* A row of a group of n weighs n^-POWER: of a large group less than of a small one, which does not
- * decide alone. */
-static double weight_of(const struct fit *f, const double *errors, size_t row, double power) {
-    size_t same = 0;
-    for (size_t i = 0; i < f->n; i++)
-        same += !isnan(errors[i]) && f->g->group_of[i] == f->g->group_of[row];
-    return pow((double)same, -power);
-}
-
-static void set_interval(struct dl_fit_prediction *p, double half_log) {
-    p->low_s = p->iteration_s * exp(-half_log);
-    p->high_s = p->iteration_s * exp(half_log);
-}
-
-/* What the widths are fitted to, and which groups have it. */
-struct width_fit {
-    const struct fit *fit;
-    struct dl_fit_prediction *predictions; /* held out or anchored */
-    bool anchored;
-    double *errors; /* log(measured / predicted); NAN: none */
-    double *weights;
-    struct dl_width_row *rows;
-};
-
-/* Rows as they are when one group (group_count: none) is not known. */
-static void fill_rows(const struct width_fit *w, size_t without) {
-    const struct fit *f = w->fit;
-    for (size_t i = 0; i < f->n; i++) {
-        struct dl_width_row *row = &w->rows[i];
-        *row = (struct dl_width_row){.weight_ratio = 0};
-        if (isnan(w->errors[i])) continue;
-        struct dl_interval_known known = {0};
-        struct dl_interval_case c = dl_fit_case(&f->g->rows->rows[i], &w->predictions[i]);
-        c.anchored = w->anchored;
-        if (!w->anchored)
-            known = (struct dl_interval_known){
-                seen(f, FRAMEWORK, i, without), seen(f, RELEASE, i, without),
-                network_seen(f, i, without), sources_of(f, i, f->g->group_of[i], without)};
-        dl_interval_covariates(&c, &known, row->covariate);
-        row->error_log = fmin(f->most, fabs(w->errors[i]));
-        row->weight_ratio = f->g->group_of[i] == without ? 0 : w->weights[i];
-    }
-}
-
-static double half_of(const struct dl_interval_widths *widths, const struct dl_width_row *row) {
-    double sum = 0;
-    for (int k = 0; k < DL_WIDTHS; k++)
-        sum += widths->half_log[k] * widths->half_log[k] * row->covariate[k] * row->covariate[k];
-    return sqrt(sum);
-}
-
-/* Intervals of each group from the others' errors; the widths of all into *out. */
-static enum dl_code fit_widths(const struct fit *f, struct dl_fit_prediction *predictions,
-                               bool anchored, struct dl_arena *arena,
-                               struct dl_interval_widths *out, struct dl_err *err) {
-    const struct dl_generalized *g = f->g;
-    struct width_fit w = {.fit = f, .predictions = predictions, .anchored = anchored};
-    w.rows = dl_arena_alloc(arena, f->n + 1, sizeof *w.rows);
-    w.errors = dl_arena_alloc(arena, 2 * f->n + 2, sizeof *w.errors);
-    w.weights = w.errors + f->n;
-    const double power = anchored ? ANCHORED_POWER : POWER;
-    for (size_t i = 0; i < f->n; i++) w.errors[i] = errors_of(g, predictions, i);
-    for (size_t i = 0; i < f->n; i++) w.weights[i] = weight_of(f, w.errors, i, power);
-    for (size_t group = 0; group <= g->group_count; group++) {
-        fill_rows(&w, group);
-        DL_TRY(dl_widths_fit(w.rows, f->n, out, err));
-        for (size_t i = 0; i < f->n; i++)
-            if (g->group_of[i] == group && !isnan(w.errors[i]))
-                set_interval(&predictions[i], half_of(out, &w.rows[i]));
-    }
-    return DL_OK;
-}
-
-/* F-UNVERSIONED: the width of runs without a release, the others being known:
- * from the errors that the left-out rows would have without it. */
-static enum dl_code fit_assumed(const struct fit *f, struct dl_arena *arena,
-                                struct dl_interval_widths *widths, struct dl_err *err) {
-    const struct dl_generalized *g = f->g;
-    struct width_fit w = {.fit = f, .predictions = g->held_out};
-    w.rows = dl_arena_alloc(arena, f->n + 1, sizeof *w.rows);
-    w.errors = dl_arena_alloc(arena, 2 * f->n + 2, sizeof *w.errors);
-    w.weights = w.errors + f->n;
-    for (size_t i = 0; i < f->n; i++)
-        w.errors[i] =
-            f->errors[i] + log(g->in_sample[i].iteration_s / g->unversioned[i].iteration_s);
-    for (size_t i = 0; i < f->n; i++) w.weights[i] = weight_of(f, w.errors, i, POWER);
-    fill_rows(&w, g->group_count);
-    for (size_t i = 0; i < f->n; i++) w.rows[i].covariate[DL_WIDTH_ASSUMED] = 1;
-    return dl_width_fit(w.rows, f->n, DL_WIDTH_ASSUMED, widths, err);
 }
 
 /* The parts of a level's name, which are lines. */
@@ -322,7 +194,7 @@ static void list_arithmetics(const struct fit *f, struct dl_arena *arena,
         if (listed) continue;
         out->arithmetics[out->arithmetic_count++] = (struct dl_interval_arithmetic){
             rows[i].kernels, rows[i].architecture, dl_precision_names[rows[i].precision],
-            sources_of(f, i, f->g->group_count, f->g->group_count)};
+            sources_of(f, i)};
     }
 }
 
@@ -342,6 +214,20 @@ static void list_networks(const struct fit *f, struct dl_arena *arena,
         for (int k = 0; k < out->layer_kind_count && !named; k++)
             named = strcmp(out->layer_kinds[k], rows[i].layers) == 0;
         if (!named) out->layer_kinds[out->layer_kind_count++] = rows[i].layers;
+    }
+}
+
+static void list_pairs(const struct fit *f, struct dl_arena *arena, struct dl_interval_model *out) {
+    const struct dl_fit_row *rows = f->g->rows->rows;
+    out->pairs = dl_arena_alloc(arena, f->n + 1, sizeof *out->pairs);
+    for (size_t i = 0; i < f->n; i++) {
+        bool listed = f->level[SOURCE][i] < 0;
+        for (int k = 0; k < out->pair_count && !listed; k++)
+            listed = strcmp(out->pairs[k].system, rows[i].system) == 0 &&
+                     strcmp(out->pairs[k].framework, rows[i].framework) == 0;
+        if (!listed)
+            out->pairs[out->pair_count++] =
+                (struct dl_interval_pair){rows[i].system, rows[i].framework};
     }
 }
 
@@ -372,8 +258,29 @@ static enum dl_code list_known(const struct fit *f, struct dl_arena *arena,
     return DL_OK;
 }
 
-enum dl_code dl_interval_fit(struct dl_generalized *g, struct dl_arena *arena,
-                             struct dl_interval_model *out, struct dl_err *err) {
+/* Of runs as their source is left out, and of first sights. */
+static void find_spreads(const struct fit *f, const struct dl_strangers *strangers,
+                         struct dl_arena *arena, struct dl_interval_model *out) {
+    const struct dl_fit_row *runs = f->g->rows->rows, *others = strangers->rows.rows;
+    const size_t count = f->n + strangers->rows.count;
+    struct dl_alternative *list = dl_arena_alloc(arena, count + 1, sizeof *list);
+    for (size_t i = 0; i < f->n; i++) {
+        const bool counted = dl_stranger_recorded(strangers, &runs[i]);
+        list[i] = (struct dl_alternative){&runs[i], counted ? NAN : f->y[i]};
+    }
+    for (size_t i = 0; i < strangers->rows.count; i++) {
+        const struct dl_first_sight_row *seen = strangers->seen[i];
+        const double error = seen != NULL ? dl_stranger_error_log(seen) : NAN;
+        list[f->n + i] = (struct dl_alternative){
+            &others[i], dl_known(error) ? fmax(-f->most, fmin(f->most, error)) : NAN};
+    }
+    out->plans_sigma_log = dl_spread_of_alternatives(list, count, false, arena);
+    out->frameworks_sigma_log = dl_spread_of_alternatives(list, count, true, arena);
+}
+
+enum dl_code dl_interval_fit(struct dl_generalized *g, struct dl_strangers *strangers,
+                             struct dl_arena *arena, struct dl_interval_model *out,
+                             struct dl_err *err) {
     struct fit f = {.g = g, .n = g->rows->count};
     DL_TRY(prepare(&f, arena, err));
     struct dl_mixed_model m = start_of(&f);
@@ -395,11 +302,11 @@ enum dl_code dl_interval_fit(struct dl_generalized *g, struct dl_arena *arena,
         .row_kernels_ratio = sqrt(m.parts[DL_INTERVAL_KERNELS].variance),
         .update_ratio = 1, /* until dl_learning_choose */
         .constants_hash = dl_arena_printf(arena, "%016" PRIx64, g->constants->hash),
+        .first_sight_hash = dl_arena_printf(arena, "%016" PRIx64, strangers->hash),
     };
-    dl_spread_of_plans(g, f.y, arena, &out->plans_sigma_log);
-    DL_TRY(fit_widths(&f, g->held_out, false, arena, &out->widths, err));
-    DL_TRY(fit_assumed(&f, arena, &out->widths, err));
-    DL_TRY(fit_widths(&f, g->anchored, true, arena, &out->anchored_widths, err));
+    find_spreads(&f, strangers, arena, out);
+    DL_TRY(dl_interval_ends_fit(g, strangers, arena, out, err));
+    list_pairs(&f, arena, out);
     list_arithmetics(&f, arena, out);
     list_networks(&f, arena, out);
     return list_known(&f, arena, out, err);

@@ -23,29 +23,25 @@ struct comparison {
     struct dl_table table;
     struct dl_arena *arena;
     int changed;
-    bool failed;
 };
 
-static void add(struct comparison *c, const char *what, const char *before, const char *now,
-                double change_frac, bool changed, int64_t samples) {
+/* Adds a row; the caller may set its number of samples. */
+static union dl_cell *add(struct comparison *c, const char *what, const char *before,
+                          const char *now, double change_frac, bool changed) {
     union dl_cell *cells = dl_table_row(&c->table);
-    if (cells == NULL || what == NULL) {
-        c->failed = true;
-        return;
-    }
     cells[0].string = what;
     cells[1].string = before;
     cells[2].string = now;
     cells[3].number = 100 * change_frac;
     cells[4].boolean = changed;
-    cells[5].integer = samples;
+    cells[5].integer = DL_ABSENT;
     c->changed += changed;
+    return cells;
 }
 
 static void add_text(struct comparison *c, const char *what, const char *before, const char *now) {
     if (before == NULL && now == NULL) return;
-    add(c, what, before, now, NAN, before == NULL || now == NULL || strcmp(before, now) != 0,
-        DL_ABSENT);
+    add(c, what, before, now, NAN, before == NULL || now == NULL || strcmp(before, now) != 0);
 }
 
 static const char *quantity(struct comparison *c, double value, enum dl_unit unit) {
@@ -60,7 +56,7 @@ static void add_number(struct comparison *c, const char *what, double before, do
     if (!dl_known(before) && !dl_known(now)) return;
     const double change = now / before - 1;
     add(c, what, quantity(c, before, unit), quantity(c, now, unit), change,
-        !dl_known(before) || !dl_known(now) || fabs(change) > CHANGED_FRAC, DL_ABSENT);
+        !dl_known(before) || !dl_known(now) || fabs(change) > CHANGED_FRAC);
 }
 
 static const char *fact(const struct dl_system *s, const char *key) {
@@ -119,10 +115,6 @@ static void add_probe(struct comparison *c, const struct dl_system *before,
     const size_t room = (size_t)now->calibration.sample_count;
     double *ratios = dl_arena_alloc(c->arena, 2 * room, sizeof *ratios);
     size_t count = 0, apart = 0;
-    if (ratios == NULL) {
-        c->failed = true;
-        return;
-    }
     for (int i = first; i < now->calibration.sample_count; i++) {
         const struct dl_raw_sample *s = &now->calibration.samples[i], *old;
         if (!same(s->probe, like->probe) || !same(s->pass, like->pass) ||
@@ -136,7 +128,8 @@ static void add_probe(struct comparison *c, const struct dl_system *before,
     add(c,
         dl_arena_printf(c->arena, "time of %s %s", like->probe,
                         like->pass != NULL ? like->pass : ""),
-        NULL, NULL, ratio - 1, 2 * apart > count && fabs(ratio - 1) > CHANGED_FRAC, (int64_t)count);
+        NULL, NULL, ratio - 1, 2 * apart > count && fabs(ratio - 1) > CHANGED_FRAC)[5]
+        .integer = (int64_t)count;
 }
 
 static void add_samples(struct comparison *c, const struct dl_system *before,
@@ -192,7 +185,6 @@ const char *dl_cal_compare(const struct dl_system *before, const struct dl_syste
                now->has_storage ? now->storage.read_bytes_per_s : NAN, DL_UNIT_BYTE_PER_S);
     add_samples(&c, before, now);
     *changed_count = c.changed;
-    if (c.failed) return NULL;
     const char *rows = dl_table_render(&c.table, format);
     if (rows == NULL || format != DL_FORMAT_TEXT) return rows;
     return dl_arena_printf(arena, "%s%d of these changed since %s\n", rows, c.changed,

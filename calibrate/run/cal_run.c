@@ -171,27 +171,26 @@ static enum dl_code find_nodes(struct run *r, struct dl_cal_tools *tools,
                   : DL_OK;
 }
 
-enum dl_code dl_cal_measure(const struct dl_cal_plan *plan, struct dl_cal_tools *tools,
-                            struct dl_cal_launch *launch, struct dl_cal_journal *journal,
-                            const struct dl_cal_progress *progress, struct dl_arena *arena,
+enum dl_code dl_cal_measure(const struct dl_cal_job *job, struct dl_arena *arena,
                             struct dl_err *err) {
+    const struct dl_cal_plan *plan = job->plan;
     struct run r = {.plan = plan,
-                    .tools = tools,
-                    .launch = launch,
-                    .journal = journal,
-                    .progress = progress,
+                    .tools = job->tools,
+                    .launch = job->launch,
+                    .journal = job->journal,
+                    .progress = job->progress,
                     .arena = arena};
-    enum dl_code code = find_nodes(&r, tools, launch, err);
+    enum dl_code code = find_nodes(&r, job->tools, job->launch, err);
     warn_unavailable(&r);
     for (size_t i = 0; i < plan->count; i++) {
-        if (dl_cal_unavailable(tools, &plan->points[i]) != NULL) continue;
+        if (dl_cal_unavailable(r.tools, &plan->points[i]) != NULL) continue;
         r.all++;
-        r.done += dl_cal_journal_has(journal, &plan->points[i]);
+        r.done += dl_cal_journal_has(r.journal, &plan->points[i]);
     }
     if (code == DL_OK) code = measure_all(&r, err);
     if (code == DL_OK || !dl_cal_interrupted()) return code;
     return dl_fail(
         err, DL_ERR_SYSTEM,
         "interrupted after %zu of %zu samples; 'dlmodel calibrate --resume' continues from %.300s",
-        r.done, r.all, journal->path);
+        r.done, r.all, r.journal->path);
 }

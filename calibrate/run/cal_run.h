@@ -4,12 +4,17 @@
 
 #include "calibrate/run/cal_nodes.h"
 
-/* Measures the points missing from the journal. launch: the other nodes; NULL: this node alone.
+/* Measures the points missing from the journal.
  * DL_ERR_SYSTEM: interrupted, or the journal cannot be written; DL_ERR_BACKEND: a probe crashed, or
  * the other nodes are unreachable. The journal keeps finished samples. */
-enum dl_code dl_cal_measure(const struct dl_cal_plan *plan, struct dl_cal_tools *tools,
-                            struct dl_cal_launch *launch, struct dl_cal_journal *journal,
-                            const struct dl_cal_progress *progress, struct dl_arena *arena,
+struct dl_cal_job {
+    const struct dl_cal_plan *plan;
+    struct dl_cal_tools *tools;
+    struct dl_cal_launch *launch; /* the other nodes; NULL: this node alone */
+    struct dl_cal_journal *journal;
+    const struct dl_cal_progress *progress;
+};
+enum dl_code dl_cal_measure(const struct dl_cal_job *job, struct dl_arena *arena,
                             struct dl_err *err);
 
 #endif

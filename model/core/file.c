@@ -39,10 +39,19 @@ static ssize_t read_fully(int fd, char *buffer, size_t size) {
     return (ssize_t)length;
 }
 
+struct reading {
+    const char *path;
+    size_t max_bytes;
+    struct dl_arena *arena;
+    char *text; /* what was read */
+    size_t length;
+};
+
 /* Reads to the end in growing pieces, because pipes and /proc have no size. *buffer_out is
  * malloc'd. */
-static enum dl_code slurp(int fd, const char *path, size_t expected, size_t max_bytes,
-                          char **buffer_out, size_t *length_out, struct dl_err *err) {
+static enum dl_code slurp(int fd, struct reading *r, size_t expected, size_t max_bytes,
+                          char **buffer_out, struct dl_err *err) {
+    const char *path = r->path;
     size_t capacity = expected < 65536 ? 65536 : expected + 1, length = 0;
     char *buffer = NULL;
     enum dl_code code = DL_OK;
@@ -74,7 +83,7 @@ static enum dl_code slurp(int fd, const char *path, size_t expected, size_t max_
         return code;
     }
     *buffer_out = buffer;
-    *length_out = length;
+    r->length = length;
     return DL_OK;
 }
 
@@ -82,24 +91,22 @@ static enum dl_code slurp(int fd, const char *path, size_t expected, size_t max_
 enum { DEVICE_BYTES = 1 << 20 };
 
 /* Reads a file of size 0 (a pipe, /proc), or one that has grown since its size was read. */
-static enum dl_code read_unsized(int fd, const char *path, const struct stat *info,
-                                 size_t max_bytes, struct dl_arena *arena, char **text_out,
-                                 size_t *length_out, struct dl_err *err) {
+static enum dl_code read_unsized(int fd, struct reading *r, const struct stat *info,
+                                 struct dl_err *err) {
+    size_t max_bytes = r->max_bytes;
     const bool regular = S_ISREG(info->st_mode);
     char *buffer = NULL;
     (void)lseek(fd, 0, SEEK_SET); /* a pipe cannot, and has given nothing yet */
     /* /dev/zero has no end */
     if (S_ISCHR(info->st_mode) && max_bytes > DEVICE_BYTES) max_bytes = DEVICE_BYTES;
-    DL_TRY(
-        slurp(fd, path, regular ? (size_t)info->st_size : 0, max_bytes, &buffer, length_out, err));
-    *text_out = dl_arena_strndup(arena, buffer, *length_out);
+    DL_TRY(slurp(fd, r, regular ? (size_t)info->st_size : 0, max_bytes, &buffer, err));
+    r->text = dl_arena_strndup(r->arena, buffer, r->length);
     free(buffer);
     return DL_OK;
 }
 
-static enum dl_code read_open(int fd, const char *path, bool regular_only, size_t max_bytes,
-                              struct dl_arena *arena, char **text_out, size_t *length_out,
-                              struct dl_err *err) {
+static enum dl_code read_open(int fd, struct reading *r, bool regular_only, struct dl_err *err) {
+    const char *path = r->path;
     struct stat info;
     if (fstat(fd, &info) != 0) return read_failed(path, strerror(errno), err);
     if (S_ISDIR(info.st_mode))
@@ -107,46 +114,45 @@ static enum dl_code read_open(int fd, const char *path, bool regular_only, size_
     const bool regular = S_ISREG(info.st_mode);
     if (regular_only && !regular)
         return dl_fail_at(err, path, 0, 0, NULL, "expected a regular file");
-    if (regular && info.st_size > 0 && (unsigned long long)info.st_size > max_bytes)
-        return too_large(path, max_bytes, err);
+    if (regular && info.st_size > 0 && (unsigned long long)info.st_size > r->max_bytes)
+        return too_large(path, r->max_bytes, err);
     const size_t size = regular ? (size_t)info.st_size : 0;
     if (size > 0) { /* straight into the arena, whose zeros end the text */
-        *text_out = dl_arena_alloc(arena, size + 1, 1);
-        const ssize_t got = read_fully(fd, *text_out, size + 1);
+        r->text = dl_arena_alloc(r->arena, size + 1, 1);
+        const ssize_t got = read_fully(fd, r->text, size + 1);
         if (got < 0) return read_failed(path, strerror(errno), err);
-        *length_out = (size_t)got;
-        if (*length_out <= size) return DL_OK;
+        r->length = (size_t)got;
+        if (r->length <= size) return DL_OK;
     }
-    return read_unsized(fd, path, &info, max_bytes, arena, text_out, length_out, err);
+    return read_unsized(fd, r, &info, err);
 }
 
-static enum dl_code read_path(const char *path, bool regular_only, size_t max_bytes,
-                              struct dl_arena *arena, char **text_out, size_t *length_out,
-                              struct dl_err *err) {
+static enum dl_code read_path(struct reading r, bool regular_only, char **text_out,
+                              size_t *length_out, struct dl_err *err) {
+    const char *path = r.path;
     if (path == NULL || path[0] == '\0')
         return dl_fail(err, DL_ERR_INPUT, "expected the name of a file, got \"\"");
     /* O_NONBLOCK: opening a FIFO would wait for a writer */
     const int fd = open(path, O_RDONLY | O_CLOEXEC | (regular_only ? O_NONBLOCK : 0), 0);
     if (fd < 0) return read_failed(path, strerror(errno), err);
-    char *text = NULL;
-    size_t length = 0;
-    const enum dl_code code =
-        read_open(fd, path, regular_only, max_bytes, arena, &text, &length, err);
+    const enum dl_code code = read_open(fd, &r, regular_only, err);
     close(fd);
     if (code != DL_OK) return code;
-    *text_out = text;
-    *length_out = length;
+    *text_out = r.text;
+    *length_out = r.length;
     return DL_OK;
 }
 
 enum dl_code dl_file_read(const char *path, size_t max_bytes, struct dl_arena *arena,
                           char **text_out, size_t *length_out, struct dl_err *err) {
-    return read_path(path, false, max_bytes, arena, text_out, length_out, err);
+    return read_path((struct reading){path, max_bytes, arena, NULL, 0}, false, text_out, length_out,
+                     err);
 }
 
 enum dl_code dl_file_read_regular(const char *path, size_t max_bytes, struct dl_arena *arena,
                                   char **text_out, size_t *length_out, struct dl_err *err) {
-    return read_path(path, true, max_bytes, arena, text_out, length_out, err);
+    return read_path((struct reading){path, max_bytes, arena, NULL, 0}, true, text_out, length_out,
+                     err);
 }
 
 size_t dl_file_part(const char *path, int64_t offset, char *buffer, size_t size) {

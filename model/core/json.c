@@ -80,9 +80,9 @@ enum dl_code dl_json_check_keys(const struct dl_json *doc, const struct dl_json_
     return code;
 }
 
-/* `copied`: the text lives as long as the document, and ends with a NUL. */
-static enum dl_code parse(const char *name, const char *text, size_t length, bool copied,
-                          struct dl_arena *arena, struct dl_json **out, struct dl_err *err) {
+/* The text lives as long as the document, and ends with a NUL. */
+static enum dl_code parse(const char *name, const char *text, size_t length, struct dl_arena *arena,
+                          struct dl_json **out, struct dl_err *err) {
     if (length > DL_JSON_BYTES)
         return dl_fail_at(err, name, 0, 0, NULL, "expected a file of at most %d bytes",
                           DL_JSON_BYTES);
@@ -90,7 +90,7 @@ static enum dl_code parse(const char *name, const char *text, size_t length, boo
     doc->arena = arena;
     doc->length = length;
     doc->name = dl_arena_strdup(arena, name);
-    doc->text = copied ? text : dl_arena_strndup(arena, text, length);
+    doc->text = text;
     DL_TRY(dl_json_scan(doc, err));
     *out = doc;
     return DL_OK;
@@ -98,7 +98,9 @@ static enum dl_code parse(const char *name, const char *text, size_t length, boo
 
 enum dl_code dl_json_parse(const char *name, const char *text, size_t length,
                            struct dl_arena *arena, struct dl_json **out, struct dl_err *err) {
-    return parse(name, text, length, false, arena, out, err);
+    const bool fits = length <= DL_JSON_BYTES; /* else it is refused, and not copied */
+    return parse(name, fits ? dl_arena_strndup(arena, text, length) : text, length, arena, out,
+                 err);
 }
 
 enum dl_code dl_json_read(const char *path, struct dl_arena *arena, struct dl_json **out,
@@ -107,7 +109,7 @@ enum dl_code dl_json_read(const char *path, struct dl_arena *arena, struct dl_js
     size_t length;
 
     DL_TRY(dl_file_read(path, DL_JSON_BYTES, arena, &text, &length, err));
-    return parse(path, text, length, true, arena, out, err);
+    return parse(path, text, length, arena, out, err);
 }
 
 const char *dl_json_name(const struct dl_json *doc) { return doc->name; }

@@ -143,8 +143,10 @@ bool dl_option_repeatable(const struct dl_option *option) {
     return option->value != NULL && option->value->repeatable;
 }
 
-static enum dl_code number_of(const char *name, const char *text, enum dl_unit unit, double min,
-                              double max, double *out, struct dl_err *err) {
+static enum dl_code number_of(const char *name, const char *text, const struct dl_value *range,
+                              double *out, struct dl_err *err) {
+    const enum dl_unit unit = range->unit;
+    const double min = range->min, max = range->max;
     double value;
     struct dl_err inner = {0};
     if (dl_units_parse(text, unit, &value, &inner) != DL_OK) {
@@ -162,7 +164,8 @@ static enum dl_code number_of(const char *name, const char *text, enum dl_unit u
 static enum dl_code integer_of(const char *name, const char *text, double min, double max,
                                int64_t *out, struct dl_err *err) {
     double value;
-    DL_TRY(number_of(name, text, DL_UNIT_COUNT, min, max, &value, err)); /* a count is whole */
+    const struct dl_value whole = {.unit = DL_UNIT_COUNT, .min = min, .max = max};
+    DL_TRY(number_of(name, text, &whole, &value, err));
     *out = (int64_t)value;
     return DL_OK;
 }
@@ -198,10 +201,10 @@ static enum dl_code set_of(const char *name, const char *text, const char *const
     }
 }
 
-enum dl_code dl_option_number(const struct dl_options *options, const char *name, enum dl_unit unit,
-                              double min, double max, double *out, struct dl_err *err) {
+enum dl_code dl_option_number(const struct dl_options *options, const char *name,
+                              const struct dl_value *range, double *out, struct dl_err *err) {
     const char *text = dl_option_text(options, name);
-    return text == NULL ? DL_OK : number_of(name, text, unit, min, max, out, err);
+    return text == NULL ? DL_OK : number_of(name, text, range, out, err);
 }
 
 enum dl_code dl_option_integer(const struct dl_options *options, const char *name, int64_t min,
@@ -258,7 +261,7 @@ static enum dl_code store(const struct dl_option *option, const char *text, void
         put(target, v->at, &set, sizeof set);
         return DL_OK;
     case DL_VALUE_NUMBER:
-        DL_TRY(number_of(option->name, text, v->unit, v->min, v->max, &number, err));
+        DL_TRY(number_of(option->name, text, v, &number, err));
         put(target, v->at, &number, sizeof number);
         return DL_OK;
     case DL_VALUE_INTEGER:

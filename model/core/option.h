@@ -125,8 +125,8 @@ struct dl_options dl_options_without(const struct dl_options *options, const cha
 const char *dl_option_text(const struct dl_options *options, const char *name);
 /* Typed values; an absent option leaves *out unchanged. Errors name the option, what was expected
  * and what was given. */
-enum dl_code dl_option_number(const struct dl_options *options, const char *name, enum dl_unit unit,
-                              double min, double max, double *out, struct dl_err *err);
+enum dl_code dl_option_number(const struct dl_options *options, const char *name,
+                              const struct dl_value *range, double *out, struct dl_err *err);
 enum dl_code dl_option_integer(const struct dl_options *options, const char *name, int64_t min,
                                int64_t max, int64_t *out, struct dl_err *err);
 enum dl_code dl_option_choice(const struct dl_options *options, const char *name,

@@ -1,6 +1,7 @@
 /* advice.c - see advice.h. */
 #include "model/engine/advice.h"
 
+#include <math.h>
 #include <stddef.h>
 
 const double dl_knee_frac = 0.1, dl_efficient_frac = 0.8;
@@ -41,7 +42,8 @@ struct dl_advice dl_advice_of(const struct dl_advice_point *p, int count,
             a.knee = i;
     }
     for (int i = 0; i < a.fastest && a.tied_fastest < 0; i++) {
-        if (p[i].fits && p[i].high_samples_per_s >= p[a.fastest].low_samples_per_s)
+        if (p[i].fits && log(p[a.fastest].samples_per_s / p[i].samples_per_s) <=
+                             hypot(p[a.fastest].half_log, p[i].half_log))
             a.tied_fastest = i;
     }
     if (limits->deadline_s > 0) a.in_time = cheapest_of(p, count, limits->deadline_s);

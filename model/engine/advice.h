@@ -2,8 +2,8 @@
  *
  * F-KNEE: of the numbers of nodes whose cost per sample is within 10 % of the least, the largest:
  * more nodes save time, but each sample costs noticeably more. The cost is money where the price
- * is known, else device-hours. Two are tied (F-TIE) when the 80 % intervals of their throughput
- * overlap.
+ * is known, else device-hours. Two are tied as plans of one
+ * job are (F-TIE).
  */
 #ifndef DL_MODEL_ENGINE_ADVICE_H
 #define DL_MODEL_ENGINE_ADVICE_H
@@ -14,7 +14,8 @@
 /* One number of nodes of one framework. */
 struct dl_advice_point {
     int64_t nodes;
-    double samples_per_s, low_samples_per_s, high_samples_per_s;
+    double samples_per_s;
+    double half_log;        /* dl_prediction_plan_half_log */
     double efficiency;      /* of scaling */
     double cost_per_sample; /* money or device-hours */
     double run_s, run_cost; /* of a whole run; NAN: not asked for, unknown */

@@ -41,6 +41,8 @@ struct dl_interval_case dl_interval_case_of(const struct dl_system *system,
         .release = framework->release,
         .kernels = dl_device_kernels_name(system->device),
         .architecture = dl_device_architecture(system->device),
+        .system = system->name,
+        .devices = plan->nodes * plan->devices_per_node,
         .precision = plan->precision,
         .exposed_frac = runs ? p->exposed_comm_s / p->iteration_s : 0,
         .overhead_frac = runs ? (p->overhead_s + p->bubble_s) / p->iteration_s : 0,
@@ -61,33 +63,39 @@ void dl_predict_correct(const struct dl_predict_request *r, struct dl_prediction
     if (model == NULL) return;
     const struct dl_interval_case c =
         dl_interval_case_of(r->system, r->workload, r->framework, r->plan, p);
-    double half = dl_interval_half_log(model, &c), sigma = dl_interval_sigma_log(model, &c);
+    double slow = dl_interval_end_log(model, &c, DL_SLOW_END, NULL),
+           fast = dl_interval_end_log(model, &c, DL_FAST_END, NULL),
+           sigma = dl_interval_sigma_log(model, &c);
     if (r->framework->errors.measured != NULL) {
         const struct dl_posterior_shift shift =
             dl_posterior_shift(r->framework->errors.measured, r->workload->name, &c);
         apply(&shift, p);
-        if (Z80 * shift.sigma_log < half) {
+        if (2 * Z80 * shift.sigma_log < slow + fast) {
             sigma = shift.sigma_log;
-            half = Z80 * sigma;
+            slow = fast = Z80 * sigma;
         }
     }
+    struct dl_interval_case job = c;
+    job.anchored = true;
+    p->spread.job_end_log = dl_interval_end_log(model, &job, DL_SLOW_END, NULL);
     p->spread.sigma_log = sigma;
     p->spread.plans_sigma_log = model->plans_sigma_log;
-    p->spread.shared_sigma_log = fmin(sigma, dl_interval_shared_sigma_log(model, &c));
-    p->iteration_low_s = p->iteration_s * exp(-half);
-    p->iteration_high_s = p->iteration_s * exp(half);
+    p->spread.frameworks_sigma_log = dl_interval_frameworks_sigma_log(model, &c);
+    p->iteration_low_s = p->iteration_s * exp(-fast);
+    p->iteration_high_s = p->iteration_s * exp(slow);
 }
 
-double dl_prediction_own_half_log(const struct dl_prediction *p) {
-    const double half = log(p->iteration_high_s / p->iteration_s), sigma = p->spread.sigma_log,
-                 shared = p->spread.shared_sigma_log;
-    if (!dl_known(sigma) || !dl_known(shared) || !(sigma > 0)) return half;
-    return half * sqrt(fmax(0, 1 - shared * shared / (sigma * sigma)));
+static double half_log(const struct dl_prediction *p, double alternatives_sigma_log) {
+    return alternatives_sigma_log > 0 ? Z80 * alternatives_sigma_log
+                                      : log(p->iteration_high_s / p->iteration_low_s) / 2;
+}
+
+double dl_prediction_framework_half_log(const struct dl_prediction *p) {
+    return half_log(p, p->spread.frameworks_sigma_log);
 }
 
 double dl_prediction_plan_half_log(const struct dl_prediction *p) {
-    return p->spread.plans_sigma_log > 0 ? Z80 * p->spread.plans_sigma_log
-                                         : dl_prediction_own_half_log(p);
+    return half_log(p, p->spread.plans_sigma_log);
 }
 
 /* By throughput: alternatives may differ in samples per iteration. */
@@ -95,10 +103,16 @@ static double apart_log(const struct dl_prediction *a, const struct dl_predictio
     return fabs(log(a->throughput_samples_per_s / b->throughput_samples_per_s));
 }
 
-bool dl_prediction_ties(const struct dl_prediction *a, const struct dl_prediction *b) {
-    return apart_log(a, b) <= hypot(dl_prediction_own_half_log(a), dl_prediction_own_half_log(b));
+bool dl_prediction_frameworks_tie(const struct dl_prediction *a, const struct dl_prediction *b) {
+    return apart_log(a, b) <=
+           hypot(dl_prediction_framework_half_log(a), dl_prediction_framework_half_log(b));
 }
 
 bool dl_prediction_plans_tie(const struct dl_prediction *a, const struct dl_prediction *b) {
     return apart_log(a, b) <= hypot(dl_prediction_plan_half_log(a), dl_prediction_plan_half_log(b));
+}
+
+bool dl_prediction_is_slow(const struct dl_prediction *p, double measured_s) {
+    const double end = p->spread.job_end_log;
+    return measured_s > (end > 0 ? p->iteration_s * exp(end) : p->iteration_high_s);
 }

@@ -22,16 +22,20 @@ struct dl_interval_case dl_interval_case_of(const struct dl_system *system,
  * slowest device, the bubble. Their errors are independent. [s] */
 double dl_prediction_waits_s(const struct dl_prediction *p);
 
-/* F-TIE: half of the 80 % interval without the part of the errors that alternatives on one machine
- * share; and without what plans of one job by one framework share. */
-double dl_prediction_own_half_log(const struct dl_prediction *p);
+/* F-TIE: half of the 80 % interval of an alternative's error around the mean error of its job, as
+ * frameworks and as plans of one framework were measured; half of the prediction's own interval
+ * where that is not known. */
+double dl_prediction_framework_half_log(const struct dl_prediction *p);
 double dl_prediction_plan_half_log(const struct dl_prediction *p);
 
-/* F-TIE: whether the 80 % interval of the difference of two predictions includes none: one is not
- * known to be faster. The part of their errors that alternatives on one machine share cancels. */
-bool dl_prediction_ties(const struct dl_prediction *a, const struct dl_prediction *b);
-/* The same of two plans of one job by one framework: errors of framework, device, network and of
- * whatever else they have in common cancel; what remains was measured as plans_sigma_log. F-TIE */
+/* F-TIE: whether the 80 % interval of the ratio of two predictions of one job includes 1, so that
+ * neither is known to be faster: of two frameworks, and of two plans of one framework. */
+bool dl_prediction_frameworks_tie(const struct dl_prediction *a, const struct dl_prediction *b);
 bool dl_prediction_plans_tie(const struct dl_prediction *a, const struct dl_prediction *b);
+
+/* Whether a measured iteration is slower than runs of a job that was measured are: of a stranger's
+ * run much more is unknown, and that is what a cause is about. The prediction's own interval counts
+ * where the spread of jobs is not known. */
+bool dl_prediction_is_slow(const struct dl_prediction *p, double measured_s);
 
 #endif

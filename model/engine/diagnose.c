@@ -63,7 +63,7 @@ void dl_diagnose_interval(const struct dl_evidence *e, double residual_sigma_log
     const double relative2 =
         (kernels_s2 + e->comm_error_s * e->comm_error_s) / (p->iteration_s * p->iteration_s);
     p->spread.model_sigma_log = sqrt(relative2);
-    p->spread.sigma_log = p->spread.shared_sigma_log = NAN;
+    p->spread.sigma_log = NAN;
     const double sigma = sqrt(relative2 + residual_sigma_log * residual_sigma_log);
     p->iteration_low_s = p->iteration_s * exp(-z80 * sigma);
     p->iteration_high_s = p->iteration_s * exp(z80 * sigma);

@@ -8,131 +8,6 @@
 #include "model/statistics/linear.h"
 
 #define SAME_NETWORK_LOG 0.005 /* ResNet-101 and ResNeXt-101 32x4d differ by 0.0084 */
-#define I(member, type, ...) DL_FIELD(struct dl_interval_model, member, type, __VA_ARGS__)
-#define SIGMA(member, text)                                                                        \
-    I(member, NUMBER, DL_RANGE(0, 5, DL_UNIT_NONE), .required = true, .help = text)
-#define LEFT(type)                                                                                 \
-    DL_FIELD(type, sigma_log, NUMBER, DL_RANGE(0, 5, DL_UNIT_NONE), .required = true,              \
-             .help = "what the runs leave unknown of its effect")
-static const struct dl_field release_fields[] = {
-    DL_FIELD(struct dl_interval_release, framework, STRING, .required = true, .help = "its name"),
-    DL_FIELD(struct dl_interval_release, release, STRING, .required = true, .help = "release"),
-    DL_FIELD(struct dl_interval_release, precision, STRING, .required = true,
-             .help = "precision of the runs"),
-    LEFT(struct dl_interval_release),
-    {.key = NULL},
-};
-static const struct dl_schema release_schema = {.name = "release",
-                                                .summary = "a release in a precision",
-                                                .size = sizeof(struct dl_interval_release),
-                                                .fields = release_fields};
-static const struct dl_field framework_fields[] = {
-    DL_FIELD(struct dl_interval_framework, name, STRING, .required = true,
-             .help = "file of frameworks/"),
-    LEFT(struct dl_interval_framework),
-    {.key = NULL},
-};
-static const struct dl_schema framework_schema = {.name = "framework",
-                                                  .summary = "a framework with measured runs",
-                                                  .size = sizeof(struct dl_interval_framework),
-                                                  .fields = framework_fields};
-static const struct dl_field device_fields[] = {
-    DL_FIELD(struct dl_interval_device, kernels, STRING, .required = true,
-             .help = "file of devices/ that has the kernel-time model"),
-    DL_FIELD(struct dl_interval_device, architecture, STRING, .required = true,
-             .help = "architecture of the devices that were measured"),
-    LEFT(struct dl_interval_device),
-    {.key = NULL},
-};
-static const struct dl_schema device_schema = {.name = "device",
-                                               .summary = "devices with measured runs",
-                                               .size = sizeof(struct dl_interval_device),
-                                               .fields = device_fields};
-static const struct dl_field arithmetic_fields[] = {
-    DL_FIELD(struct dl_interval_arithmetic, kernels, STRING, .required = true,
-             .help = "file of devices/ that has the kernel-time model"),
-    DL_FIELD(struct dl_interval_arithmetic, architecture, STRING, .required = true,
-             .help = "architecture of the devices that were measured"),
-    DL_FIELD(struct dl_interval_arithmetic, precision, STRING, .required = true,
-             .help = "precision of the runs"),
-    DL_FIELD(struct dl_interval_arithmetic, source_count, INTEGER, DL_RANGE(1, 1e6, DL_UNIT_NONE),
-             .required = true, .help = "sources that measured them"),
-    {.key = NULL},
-};
-static const struct dl_schema arithmetic_schema = {.name = "arithmetic",
-                                                   .summary = "devices measured in a precision",
-                                                   .size = sizeof(struct dl_interval_arithmetic),
-                                                   .fields = arithmetic_fields};
-#define WIDTH(index, name, text)                                                                   \
-    {                                                                                              \
-        .key = name, .type = DL_FIELD_NUMBER,                                                      \
-        .offset = offsetof(struct dl_interval_widths, half_log[index]),                            \
-        DL_RANGE(0, 10, DL_UNIT_NONE), .has_fallback = true, .fallback = 0, .help = text           \
-    }
-static const struct dl_field width_fields[] = {
-    WIDTH(DL_WIDTH_ALL, "all_log", "of every run"),
-    WIDTH(DL_WIDTH_FRAMEWORK, "framework_log", "of a framework that was never measured"),
-    WIDTH(DL_WIDTH_RELEASE, "release_log", "of a release in a precision never measured"),
-    WIDTH(DL_WIDTH_DEVICE, "device_log", "of a device that nobody measured in this precision"),
-    WIDTH(DL_WIDTH_COMMUNICATION, "communication_log", "of exposed communication alone"),
-    WIDTH(DL_WIDTH_OVERHEAD, "overhead_log", "of the host's pace, of waits and of bubbles alone"),
-    WIDTH(DL_WIDTH_MIXED, "mixed_log", "of automatic mixed precision"),
-    WIDTH(DL_WIDTH_KERNELS, "kernels_ratio", "ends / spread of kernels and collectives"),
-    WIDTH(DL_WIDTH_NETWORK, "network_log", "of a network that was never measured"),
-    WIDTH(DL_WIDTH_ASSUMED, "assumed_log", "of a run that does not say which release it used"),
-    {.key = NULL},
-};
-static const struct dl_schema width_schema = {.name = "widths",
-                                              .summary = "ends of 80 % intervals",
-                                              .size = sizeof(struct dl_interval_widths),
-                                              .fields = width_fields};
-static const struct dl_field interval_fields[] = {
-    SIGMA(source_sigma_log, "spread between those who measure"),
-    SIGMA(framework_sigma_log, "spread between frameworks"),
-    SIGMA(release_sigma_log, "spread between releases of a framework in a precision"),
-    SIGMA(device_sigma_log, "spread between devices"),
-    SIGMA(workload_sigma_log, "spread between networks"),
-    I(job_sigma_log, NUMBER, DL_RANGE(0, 5, DL_UNIT_NONE), .has_fallback = true, .fallback = 0,
-      .help = "spread between jobs: a network in one release, precision and batch per device"),
-    SIGMA(communication_sigma_log, "spread of exposed communication between those who measure"),
-    SIGMA(overhead_sigma_log, "spread of overhead between those who measure"),
-    SIGMA(row_sigma_log, "spread of single runs"),
-    SIGMA(row_communication_sigma_log, "spread of exposed communication between runs"),
-    SIGMA(row_overhead_sigma_log, "spread of overhead between runs"),
-    SIGMA(row_narrow_sigma_log, "spread that arithmetic below 32 bit adds to a run"),
-    I(row_kernels_ratio, NUMBER, DL_RANGE(0, 10, DL_UNIT_NONE), .required = true,
-      .help = "spread of a run / that of its kernels and collectives"),
-    I(plans_sigma_log, NUMBER, DL_RANGE(0, 5, DL_UNIT_NONE), .has_fallback = true, .fallback = 0,
-      .help = "spread of the plans of one job around their common error"),
-    I(widths, OBJECT, .child = &width_schema, .required = true,
-      .help = "ends of 80 % intervals: the squares of those that concern a run add"),
-    I(anchored_widths, OBJECT, .child = &width_schema, .required = true,
-      .help = "the same where a run of the same job was measured"),
-    I(update_ratio, NUMBER, DL_RANGE(0.01, 1, DL_UNIT_NONE), .has_fallback = true, .fallback = 1,
-      .help = "spread of what a system's runs share that measured runs may move / its spread"),
-    I(constants_hash, STRING, .required = true, .help = "of the constants whose errors these are"),
-    I(frameworks, LIST, .count_offset = offsetof(struct dl_interval_model, framework_count),
-      .child = &framework_schema, .help = "frameworks with measured runs"),
-    I(releases, LIST, .count_offset = offsetof(struct dl_interval_model, release_count),
-      .child = &release_schema, .help = "releases with measured runs"),
-    I(devices, LIST, .count_offset = offsetof(struct dl_interval_model, device_count),
-      .child = &device_schema, .help = "devices with measured runs"),
-    I(arithmetics, LIST, .count_offset = offsetof(struct dl_interval_model, arithmetic_count),
-      .child = &arithmetic_schema, .help = "how many sources measured a device in a precision"),
-    I(network_parameters, NUMBERS, DL_RANGE(1, 1e15, DL_UNIT_NONE),
-      .count_offset = offsetof(struct dl_interval_model, network_count),
-      .help = "trainable parameters of each network with measured runs"),
-    I(layer_kinds, STRINGS, .count_offset = offsetof(struct dl_interval_model, layer_kind_count),
-      .help = "kinds of layers with measured runs: decoder, decoder-experts"),
-    {.key = NULL},
-};
-const struct dl_schema dl_interval_schema = {
-    .name = "dlmodel-intervals",
-    .summary = "spread of the errors of runs that were in no fit, written by make generalize",
-    .size = sizeof(struct dl_interval_model),
-    .fields = interval_fields,
-    .top_level = true,
-};
 
 static bool same(const char *a, const char *b) {
     return a != NULL && b != NULL && strcmp(a, b) == 0;
@@ -176,6 +51,13 @@ static int64_t device_sources(const struct dl_interval_model *m, const struct dl
             return a->source_count;
     }
     return 0;
+}
+
+static bool pair_of(const struct dl_interval_model *m, const struct dl_interval_case *c) {
+    for (int i = 0; i < m->pair_count; i++)
+        if (same(m->pairs[i].system, c->system) && same(m->pairs[i].framework, c->framework))
+            return true;
+    return false;
 }
 
 bool dl_interval_same_network(double x, double y) {
@@ -237,11 +119,6 @@ static double row_variance(const struct dl_interval_model *m, const struct dl_in
     return fmax(1e-6, sum);
 }
 
-double dl_interval_shared_sigma_log(const struct dl_interval_model *m,
-                                    const struct dl_interval_case *c) {
-    return hypot(m->source_sigma_log, hypot(device_sigma(m, c), m->workload_sigma_log));
-}
-
 double dl_interval_sigma_log(const struct dl_interval_model *m, const struct dl_interval_case *c) {
     double sum = row_variance(m, c) + square(c->exposed_frac * m->communication_sigma_log) +
                  square(c->overhead_frac * m->overhead_sigma_log);
@@ -250,6 +127,13 @@ double dl_interval_sigma_log(const struct dl_interval_model *m, const struct dl_
                square(release_sigma(m, c)) + square(device_sigma(m, c)) +
                square(m->workload_sigma_log) + square(m->job_sigma_log);
     return sqrt(sum);
+}
+
+double dl_interval_frameworks_sigma_log(const struct dl_interval_model *m,
+                                        const struct dl_interval_case *c) {
+    return m->frameworks_sigma_log > 0
+               ? hypot(m->frameworks_sigma_log, c->exposed_frac * m->row_communication_sigma_log)
+               : 0;
 }
 
 double dl_interval_device_covariate(int64_t sources) { return 1 / sqrt(1 + (double)sources); }
@@ -267,16 +151,27 @@ void dl_interval_covariates(const struct dl_interval_case *c, const struct dl_in
     covariate[DL_WIDTH_MIXED] = mixed ? 1 : 0;
     covariate[DL_WIDTH_KERNELS] = dl_known(c->model_sigma_log) ? c->model_sigma_log : 0;
     covariate[DL_WIDTH_NETWORK] = c->anchored || known->network ? 0 : 1;
-    covariate[DL_WIDTH_ASSUMED] = !c->anchored && c->release_assumed ? 1 : 0;
+    covariate[DL_WIDTH_ASSUMED] = !c->anchored && c->release_assumed ? 1 : 0; /* F-UNVERSIONED */
+    covariate[DL_WIDTH_STRANGER] = c->anchored || known->pair ? 0 : 1;
+    covariate[DL_WIDTH_SETUP] = c->devices > 1 ? covariate[DL_WIDTH_STRANGER] : 0;
+    covariate[DL_WIDTH_STRANGER_COMMUNICATION] = covariate[DL_WIDTH_STRANGER] * c->exposed_frac;
+    covariate[DL_WIDTH_STRANGER_OVERHEAD] = covariate[DL_WIDTH_STRANGER] * c->waits_frac;
 }
 
-double dl_interval_half_log(const struct dl_interval_model *m, const struct dl_interval_case *c) {
+double dl_interval_end_log(const struct dl_interval_model *m, const struct dl_interval_case *c,
+                           enum dl_interval_end end, double parts[DL_WIDTHS]) {
     const struct dl_interval_known known = {framework_of(m, c) != NULL, release_of(m, c) != NULL,
-                                            network_of(m, c), device_sources(m, c)};
-    const struct dl_interval_widths *widths = c->anchored ? &m->anchored_widths : &m->widths;
+                                            network_of(m, c), pair_of(m, c), device_sources(m, c)};
+    const struct dl_interval_widths *widths = c->anchored          ? &m->anchored_widths
+                                              : end == DL_FAST_END ? &m->fast_widths
+                                                                   : &m->widths;
     double covariate[DL_WIDTHS], sum = 0;
     dl_interval_covariates(c, &known, covariate);
-    for (int k = 0; k < DL_WIDTHS; k++) sum += square(widths->half_log[k] * covariate[k]);
+    for (int k = 0; k < DL_WIDTHS; k++) {
+        const double part = square(widths->half_log[k] * covariate[k]);
+        if (parts != NULL) parts[k] = part;
+        sum += part;
+    }
     return sqrt(sum);
 }
 

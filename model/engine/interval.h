@@ -38,8 +38,13 @@ struct dl_interval_arithmetic {
     int64_t source_count;
 };
 
-/* Half of an 80 % interval is the root of the sum of squares of widths times what a run has of
- * them. */
+/* A machine and a framework that were measured together. */
+struct dl_interval_pair {
+    const char *system, *framework;
+};
+
+/* The logarithm of an end of an 80 % interval is the root of the sum of squares of widths times
+ * what a run has of them. */
 enum dl_interval_width {
     DL_WIDTH_ALL,           /* 1 */
     DL_WIDTH_FRAMEWORK,     /* 1 where the framework was never measured */
@@ -51,6 +56,10 @@ enum dl_interval_width {
     DL_WIDTH_KERNELS,       /* spread of kernels and collectives */
     DL_WIDTH_NETWORK,       /* 1 where the network was never measured */
     DL_WIDTH_ASSUMED,       /* 1 where nobody said which release ran */
+    DL_WIDTH_STRANGER,      /* F-STRANGER: 1 where nobody measured the framework on the machine */
+    DL_WIDTH_SETUP,         /* the same on several devices: transport, topology, input, host */
+    DL_WIDTH_STRANGER_COMMUNICATION, /* exposed communication / iteration of a stranger */
+    DL_WIDTH_STRANGER_OVERHEAD,      /* waits_frac of a stranger */
     DL_WIDTHS
 };
 struct dl_interval_widths {
@@ -63,15 +72,18 @@ struct dl_interval_model {
     /* a run's own: of all, of communication, of overhead, of arithmetic below 32 bit */
     double row_sigma_log, row_communication_sigma_log, row_overhead_sigma_log, row_narrow_sigma_log;
     double row_kernels_ratio; /* of a run's own to that of its kernels and collectives */
-    /* of one plan's error around the mean error of the plans of its job; 0: not known */
-    double plans_sigma_log;
-    struct dl_interval_widths widths;
-    struct dl_interval_widths anchored_widths; /* where a run of the same job was measured */
+    /* of an alternative's error around the mean error of its job: of plans, of frameworks (F-TIE);
+     * 0: not known */
+    double plans_sigma_log, frameworks_sigma_log;
+    struct dl_interval_widths widths;          /* of the slow end */
+    struct dl_interval_widths fast_widths;     /* of the fast end */
+    struct dl_interval_widths anchored_widths; /* of both where a run of the job was measured */
     /* spread of what all runs of a system share (its own effect, communication, overhead) that
      * measured runs may move / its spread over all sources, whose tails would let one run move the
      * others too far */
     double update_ratio;
-    const char *constants_hash; /* of the constants whose errors these are */
+    const char *constants_hash;   /* of the constants whose errors these are */
+    const char *first_sight_hash; /* of the record of first sights */
     struct dl_interval_framework *frameworks;
     int framework_count;
     struct dl_interval_release *releases;
@@ -80,6 +92,8 @@ struct dl_interval_model {
     int device_count;
     struct dl_interval_arithmetic *arithmetics;
     int arithmetic_count;
+    struct dl_interval_pair *pairs;
+    int pair_count;
     double *network_parameters; /* trainable ones of each network that was measured */
     int network_count;
     const char **layer_kinds; /* dl_workload_layers of those that have one */
@@ -90,7 +104,8 @@ extern const struct dl_schema dl_interval_schema;
 
 /* What an interval depends on. */
 struct dl_interval_case {
-    const char *framework, *release, *kernels, *architecture;
+    const char *framework, *release, *kernels, *architecture, *system;
+    int64_t devices; /* of the run */
     enum dl_precision precision;
     double exposed_frac;             /* exposed communication / iteration */
     double overhead_frac;            /* host, bubble and waits / iteration */
@@ -121,6 +136,7 @@ double dl_interval_sigma_log(const struct dl_interval_model *model,
 /* What an interval knows of others' runs. */
 struct dl_interval_known {
     bool framework, release, network; /* were measured */
+    bool pair;                        /* the framework on the machine was */
     int64_t device_sources;           /* that measured the device in this precision */
 };
 /* F-SAME-NETWORK: whether networks of x and y trainable parameters are one network, whatever
@@ -133,18 +149,22 @@ double dl_interval_device_covariate(int64_t sources);
 /* Which widths concern a run, times how much. */
 void dl_interval_covariates(const struct dl_interval_case *c, const struct dl_interval_known *known,
                             double covariate[DL_WIDTHS]);
-/* F-INTERVAL: end of the 80 % interval, log(high / predicted). */
-double dl_interval_half_log(const struct dl_interval_model *model,
-                            const struct dl_interval_case *c);
+enum dl_interval_end { DL_SLOW_END, DL_FAST_END };
+/* F-INTERVAL: distance of an end of the 80 % interval from the prediction, log(high / predicted) or
+ * log(predicted / low) of the time. `parts` (NULL: not wanted): what each width adds to its square.
+ */
+double dl_interval_end_log(const struct dl_interval_model *model, const struct dl_interval_case *c,
+                           enum dl_interval_end end, double parts[DL_WIDTHS]);
 
 /* Whether runs of a device with these kernel-time models and architecture were measured. */
 bool dl_interval_measured_device(const struct dl_interval_model *model, const char *kernels,
                                  const char *architecture);
 
-/* Its part that alternatives on one machine have in common: of who measures, of the device, of the
- * network. */
-double dl_interval_shared_sigma_log(const struct dl_interval_model *model,
-                                    const struct dl_interval_case *c);
+/* F-TIE: spread of a framework's error around the mean error of the frameworks that run a job. Each
+ * communicates in its own way, so that exposed communication adds what runs of one machine differ
+ * by. 0: not known. */
+double dl_interval_frameworks_sigma_log(const struct dl_interval_model *model,
+                                        const struct dl_interval_case *c);
 
 /* One measured run of the user's system and framework. */
 struct dl_measured_run {

@@ -100,11 +100,13 @@ struct dl_heterogeneous_group; /* heterogeneous.h */
 struct dl_spread {
     /* of the iteration from kernels and collectives alone; NAN: not known */
     double model_sigma_log;
-    /* of measured / iteration in all, and its part that alternatives on one machine share; NAN: not
+    double sigma_log; /* of measured / iteration; NAN: not known */
+    /* of measured / iteration around the mean of the plans of one job, and of the frameworks that
+     * run it; 0: not known */
+    double plans_sigma_log, frameworks_sigma_log;
+    /* logarithm of the slow end of an 80 % interval where a run of the job was measured; 0: not
      * known */
-    double sigma_log, shared_sigma_log;
-    /* of measured / iteration around the mean of the plans of one job; 0: not known */
-    double plans_sigma_log;
+    double job_end_log;
 };
 
 /* Messages of an iteration. */

@@ -77,28 +77,27 @@ static bool changed(const struct dl_system *system, const struct dl_collective_r
 /* measured / model from the samples of a rank set. `wanted`: what the library runs on the
  * requested rank set, so that samples of the same algorithm count; NULL: the model of their own
  * rank set. */
-static enum dl_code read_set(const struct dl_system *asked, const struct dl_coll_measured *m,
-                             dl_library_time_fn *model, const struct dl_collective_request *request,
+static enum dl_code read_set(const struct dl_coll_samples *asked,
                              const struct dl_collective_time *wanted, struct dl_coll_reading *out,
                              struct dl_err *err) {
-    const struct dl_system *system = as_measured(asked);
-    struct dl_coll_base base = dl_coll_samples_base(system, m, model, request, request->bytes);
+    struct dl_coll_samples s = *asked;
+    s.system = as_measured(asked->system);
+    struct dl_coll_base base =
+        dl_coll_samples_base(s.system, s.measured, s.model, s.request, s.request->bytes);
     if (wanted != NULL && base.algorithm != NULL)
         base.algorithm = wanted->algorithm, base.protocol = wanted->protocol;
-    return dl_coll_samples_read(system, m, model, request, &base, out, err);
+    return dl_coll_samples_read(&s, &base, out, err);
 }
 
 /* Interpolates by log ranks between the rank sets on both sides, or takes the only one. */
-static enum dl_code read_ranks(const struct dl_system *system, const struct nearest *near,
-                               dl_library_time_fn *model,
-                               const struct dl_collective_request *request,
+static enum dl_code read_ranks(struct dl_coll_samples samples, const struct nearest *near,
                                const struct dl_collective_time *wanted, struct dl_coll_reading *out,
                                struct dl_err *err) {
     struct dl_coll_reading fewer = {0}, more = {0};
-    if (near->fewer != NULL)
-        DL_TRY(read_set(system, near->fewer, model, request, wanted, &fewer, err));
-    if (near->more != NULL)
-        DL_TRY(read_set(system, near->more, model, request, wanted, &more, err));
+    samples.measured = near->fewer;
+    if (near->fewer != NULL) DL_TRY(read_set(&samples, wanted, &fewer, err));
+    samples.measured = near->more;
+    if (near->more != NULL) DL_TRY(read_set(&samples, wanted, &more, err));
     double doublings = near->fewer_log2 < near->more_log2 ? near->fewer_log2 : near->more_log2;
     if (near->fewer == NULL)
         *out = more;
@@ -142,6 +141,7 @@ enum dl_code dl_coll_measured_time(const struct dl_system *system,
                        request->group_stride <= 1;
     struct dl_collective_request exact = *request;
     struct dl_collective_time wanted = {.origin = "model"};
+    const struct dl_coll_samples samples = {system, near.exact, request, model};
     struct dl_coll_reading reading;
     *found = false;
     if (near.exact == NULL && near.fewer == NULL && near.more == NULL) return DL_OK;
@@ -152,13 +152,13 @@ enum dl_code dl_coll_measured_time(const struct dl_system *system,
             .time_s = 1.0, .bandwidth_s = 1.0, .steps = NAN, .algorithm = "as measured"};
         wanted.limit = request->nodes > 1 ? "inter" : "intra";
         const struct dl_coll_base none = {1.0, NULL, NULL};
-        DL_TRY(dl_coll_samples_read(system, near.exact, model, request, &none, &reading, err));
+        DL_TRY(dl_coll_samples_read(&samples, &none, &reading, err));
     } else if (near.exact != NULL) {
-        DL_TRY(read_set(system, near.exact, model, request, NULL, &reading, err));
+        DL_TRY(read_set(&samples, NULL, &reading, err));
         if (!plain) DL_TRY(model(system, request, &wanted, err));
     } else {
         DL_TRY(model(system, &exact, &wanted, err));
-        DL_TRY(read_ranks(system, &near, model, request, &wanted, &reading, err));
+        DL_TRY(read_ranks(samples, &near, &wanted, &reading, err));
     }
     if (!(wanted.time_s > 0.0)) return DL_OK;
     finish(system, &exact, model, near.exact != NULL && plain, &reading, &wanted);

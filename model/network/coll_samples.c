@@ -45,20 +45,13 @@ struct dl_coll_base dl_coll_samples_base(const struct dl_system *system,
 }
 
 /* One walk through the samples. */
-struct walk {
-    const struct dl_system *system;
-    const struct dl_coll_measured *measured;
-    const struct dl_collective_request *request;
-    dl_library_time_fn *model;
-};
-
 struct point {
     double x_log, ratio_log; /* of the size, of measured / model */
     struct dl_coll_base base;
     int index; /* -1: none */
 };
 
-static struct point point_at(const struct walk *walk, int k) {
+static struct point point_at(const struct dl_coll_samples *walk, int k) {
     const struct dl_coll_sample *sample = &walk->measured->samples[k];
     struct dl_coll_base base = walk->measured->bases != NULL
                                    ? walk->measured->bases[k]
@@ -70,7 +63,7 @@ static struct point point_at(const struct walk *walk, int k) {
 
 /* The next sample from k on, in steps of `step`, whose algorithm and protocol are those of `base`
  * (NULL: any). */
-static struct point next_of(const struct walk *walk, int k, int step,
+static struct point next_of(const struct dl_coll_samples *walk, int k, int step,
                             const struct dl_coll_base *base) {
     for (; k >= 0 && k < walk->measured->sample_count; k += step) {
         struct point point = point_at(walk, k);
@@ -80,7 +73,8 @@ static struct point next_of(const struct walk *walk, int k, int step,
 }
 
 /* Whether sample k ran the algorithm and protocol of `base`. */
-static bool covered_by_sample(const struct walk *walk, int k, const struct dl_coll_base *base) {
+static bool covered_by_sample(const struct dl_coll_samples *walk, int k,
+                              const struct dl_coll_base *base) {
     if (base->algorithm == NULL) return true;
     const struct point point = point_at(walk, k);
     return point.base.algorithm == NULL || same(&point.base, base);
@@ -124,7 +118,7 @@ static double damped(const struct point *before, const struct point *last, doubl
     return last->ratio_log + copysign(fmin(fabs(per_doubling * reach), fabs(apart)), apart);
 }
 
-static double read_between(const struct walk *walk, int above, double x_log,
+static double read_between(const struct dl_coll_samples *walk, int above, double x_log,
                            const struct dl_coll_base *base) {
     struct point p[4] = {{.index = -1},
                          next_of(walk, above - 1, -1, base),
@@ -188,14 +182,11 @@ static double spread_at(const struct dl_coll_measured *m, int above, double byte
     return sigma;
 }
 
-enum dl_code dl_coll_samples_read(const struct dl_system *system,
-                                  const struct dl_coll_measured *measured,
-                                  dl_library_time_fn *model,
-                                  const struct dl_collective_request *request,
+enum dl_code dl_coll_samples_read(const struct dl_coll_samples *samples,
                                   const struct dl_coll_base *base, struct dl_coll_reading *out,
                                   struct dl_err *err) {
-    const struct walk walk = {system, measured, request, model};
-    const double bytes = request->bytes, x_log = log(fmax(bytes, 1.0));
+    const struct dl_coll_measured *measured = samples->measured;
+    const double bytes = samples->request->bytes, x_log = log(fmax(bytes, 1.0));
     const int count = measured->sample_count;
     int above = 0;
     if (count == 0 && measured->piece_count == 0)
@@ -203,7 +194,7 @@ enum dl_code dl_coll_samples_read(const struct dl_system *system,
     while (above < count && measured->samples[above].bytes < bytes) above++;
     /* measured at this size */
     if (above < count && !(measured->samples[above].bytes > bytes) &&
-        covered_by_sample(&walk, above, base)) {
+        covered_by_sample(samples, above, base)) {
         *out = (struct dl_coll_reading){log(measured->samples[above].time_s / base->time_s),
                                         sample_sigma(&measured->samples[above]), false, false};
         return DL_OK;
@@ -215,7 +206,7 @@ enum dl_code dl_coll_samples_read(const struct dl_system *system,
         reading.extrapolated =
             count > 0 || bytes > measured->pieces[measured->piece_count - 1].max_bytes;
     } else {
-        reading.ratio_log = read_between(&walk, above, x_log, base);
+        reading.ratio_log = read_between(samples, above, x_log, base);
         reading.extrapolated =
             above == count || (above == 0 && bytes > 0.0 && measured->samples[0].bytes > 65536.0);
     }

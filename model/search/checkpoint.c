@@ -115,25 +115,25 @@ static enum dl_code write_time(const struct job *job, struct dl_checkpoint *c, s
     return DL_OK;
 }
 
-double dl_checkpoint_two_level(double local_s, double global_s, double mtbf_s, double restart_s,
-                               double local_frac, double *local_interval_s,
-                               double *global_interval_s) {
+struct dl_two_levels dl_checkpoint_two_level(double local_s, double global_s, double mtbf_s,
+                                             double restart_s, double local_frac) {
     const double t1 = sqrt(2 * local_s * mtbf_s / local_frac),
                  t2 = sqrt(2 * global_s * mtbf_s / (1 - local_frac));
     const double n = fmax(1, round(t2 / t1));
     const double write_s = (local_s * (n - 1) + global_s) / n;
     const double lost_s = local_frac * t1 / 2 + (1 - local_frac) * n * t1 / 2 + restart_s;
-    *local_interval_s = t1, *global_interval_s = n * t1;
-    return 1 / (1 + write_s / t1 + lost_s / mtbf_s);
+    return (struct dl_two_levels){t1, n * t1, 1 / (1 + write_s / t1 + lost_s / mtbf_s)};
 }
 
 static void two_levels(const struct dl_storage *storage, struct dl_checkpoint *c) {
     c->local_interval_s = c->global_interval_s = c->two_level_goodput_frac = NAN;
     const double frac = storage->local_recovery_frac;
     if (!dl_known(c->local_write_s) || !dl_known(frac) || !(frac > 0 && frac < 1)) return;
-    c->two_level_goodput_frac =
-        dl_checkpoint_two_level(c->local_write_s, c->write_s, c->job_mtbf_s, c->restart_s, frac,
-                                &c->local_interval_s, &c->global_interval_s);
+    const struct dl_two_levels two =
+        dl_checkpoint_two_level(c->local_write_s, c->write_s, c->job_mtbf_s, c->restart_s, frac);
+    c->local_interval_s = two.local_interval_s;
+    c->global_interval_s = two.global_interval_s;
+    c->two_level_goodput_frac = two.goodput_frac;
 }
 
 /* Bytes of the checkpoint, and what the format's costs count. */

@@ -49,9 +49,11 @@ struct dl_checkpoint {
  * n = round(sqrt(2 d2 M/(1-f)) / t1), at least 1; every n-th goes to the file system. Waste
  * (d1 (n-1)/n + d2/n)/t1 + (f t1/2 + (1-f) t2/2 + R)/M. Returns the goodput 1/(1 + waste); f in
  * (0, 1). */
-double dl_checkpoint_two_level(double local_s, double global_s, double mtbf_s, double restart_s,
-                               double local_frac, double *local_interval_s,
-                               double *global_interval_s);
+struct dl_two_levels {
+    double local_interval_s, global_interval_s, goodput_frac;
+};
+struct dl_two_levels dl_checkpoint_two_level(double local_s, double global_s, double mtbf_s,
+                                             double restart_s, double local_frac);
 
 /* F-CKPT-YOUNG: sqrt(2 d M) seconds of work between checkpoints that take d = write_s, failures M =
  * mtbf_s apart. */

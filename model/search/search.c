@@ -218,6 +218,7 @@ static bool tries_shard(const struct dl_search *s, const struct dl_transformer_s
                         int shard) {
     const struct dl_search_request *r = &s->request;
     const int64_t group = r->fixed.shard_group, ranks = split->dp * split->ep * split->sp;
+    if (r->fixed.lora.rank > 0 && shard == 3) return false;
     if (ranks == 1) return shard == 0 && !s->by_network; /* nothing to share: dl_plan_canonical */
     if (group > 0 && (shard == 0 || split->ep > 1 || split->dp * split->sp % group != 0))
         return false;

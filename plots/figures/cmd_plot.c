@@ -214,14 +214,14 @@ static enum dl_code check_asked(const struct asked *asked, const struct dl_plot_
 
 static enum dl_code draw(struct dl_context *context, const struct dl_figure *figure,
                          const char *script, const struct picture *picture, struct dl_err *err) {
-    char *bytes;
-    size_t length;
-    DL_TRY(dl_plot_render(context, figure, script, picture->format, &bytes, &length, err));
-    if (length > 0 && bytes[0] == '\f') { /* the text terminal begins with a new page */
-        bytes++;
-        length--;
+    struct dl_plot_file drawn;
+    DL_TRY(dl_plot_render(context, figure, script, picture->format, &drawn, err));
+    if (drawn.length > 0 && drawn.bytes[0] == '\f') { /* the text terminal begins with a new page */
+        drawn.bytes++;
+        drawn.length--;
     }
-    DL_TRY(dl_file_write(picture->path == NULL ? "-" : picture->path, bytes, length, err));
+    DL_TRY(
+        dl_file_write(picture->path == NULL ? "-" : picture->path, drawn.bytes, drawn.length, err));
     if (picture->path != NULL) context->note(context, "wrote %s", picture->path);
     return DL_OK;
 }

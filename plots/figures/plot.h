@@ -239,8 +239,12 @@ extern const char *const dl_plot_formats[]; /* "png", "svg", "pdf", "terminal", 
 
 /* The picture as bytes in the arena. DL_ERR_SYSTEM when gnuplot or its script is missing, or
  * with gnuplot's message. */
+struct dl_plot_file {
+    char *bytes;
+    size_t length;
+};
 enum dl_code dl_plot_render(struct dl_context *context, const struct dl_figure *figure,
-                            const char *script, enum dl_plot_format format, char **bytes_out,
-                            size_t *length_out, struct dl_err *err);
+                            const char *script, enum dl_plot_format format,
+                            struct dl_plot_file *out, struct dl_err *err);
 
 #endif

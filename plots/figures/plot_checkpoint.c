@@ -24,11 +24,16 @@ static void add_point(struct dl_table *table, int group, const char *name,
     cells[4].string = name;
 }
 
+static const char *name_of(const struct dl_checkpoint_way *way) {
+    return way->format == NULL ? "checkpoint" : way->format->name;
+}
+
 /* From a tenth to ten times the best interval; those with which the job does not get through are
  * left out. */
 static enum dl_code add_curve(const struct dl_inputs *inputs, const struct dl_plot_prediction *r,
-                              struct dl_checkpoint_way way, int group, const char *name,
-                              struct dl_table *table, struct dl_err *err) {
+                              struct dl_checkpoint_way way, int group, struct dl_table *table,
+                              struct dl_err *err) {
+    const char *name = name_of(&way);
     struct dl_checkpoint best, c;
     way.interval_s = 0;
     DL_TRY(dl_checkpoint_plan(inputs->system, dl_inputs_workload(inputs, r->framework), &r->plan,
@@ -60,9 +65,8 @@ enum dl_code dl_plot_checkpoint(struct dl_context *context, const struct dl_opti
     for (int i = 0; i < count; i++) {
         struct dl_checkpoint_way way;
         DL_TRY(dl_checkpoint_way_read(context, options, p.rows[0].framework, names[i], &way, err));
-        const char *name = way.format == NULL ? "checkpoint" : way.format->name;
-        out->labels[i] = name;
-        DL_TRY(add_curve(&p.inputs, &p.rows[0], way, i + 1, name, &out->table, err));
+        out->labels[i] = name_of(&way);
+        DL_TRY(add_curve(&p.inputs, &p.rows[0], way, i + 1, &out->table, err));
     }
     out->group_count = count;
     out->title =

@@ -281,7 +281,7 @@ static const char *complaint(char *messages) {
 }
 
 static void draw_blocks(struct dl_context *context, const struct dl_figure *figure,
-                        char **bytes_out, size_t *length_out) {
+                        struct dl_plot_file *out) {
     int64_t columns, lines;
     canvas_size(&columns, &lines);
     struct dl_arena *arena = context->arena;
@@ -292,13 +292,13 @@ static void draw_blocks(struct dl_context *context, const struct dl_figure *figu
         text = dl_plot_strips_text(figure, (int)columns, context->color, arena);
     else
         text = dl_plot_blocks_text(figure, (int)columns, context->color, arena);
-    *bytes_out = text == NULL ? NULL : dl_arena_strdup(context->arena, text);
-    *length_out = strlen(*bytes_out);
+    out->bytes = dl_arena_strdup(context->arena, text);
+    out->length = strlen(out->bytes);
 }
 
 static enum dl_code draw_gnuplot(struct dl_context *context, const struct dl_figure *figure,
-                                 const char *script, enum dl_plot_format format, char **bytes_out,
-                                 size_t *length_out, struct dl_err *err) {
+                                 const char *script, enum dl_plot_format format,
+                                 struct dl_plot_file *out, struct dl_err *err) {
     const char *style = script_path(context, "style"), *path = script_path(context, script);
     if (style == NULL || path == NULL) {
         return dl_fail(
@@ -326,26 +326,26 @@ static enum dl_code draw_gnuplot(struct dl_context *context, const struct dl_fig
     if (code == DL_OK) rewind(files[0]);
     if (code == DL_OK) code = run_gnuplot(&a, files[0], files[1], files[2], &status, err);
     if (code == DL_OK) code = read_back(files[2], context->arena, &messages, &length, err);
-    if (code == DL_OK) code = read_back(files[1], context->arena, bytes_out, length_out, err);
+    if (code == DL_OK) code = read_back(files[1], context->arena, &out->bytes, &out->length, err);
     for (int i = 0; i < 3; i++) {
         if (files[i] != NULL) fclose(files[i]);
     }
     DL_TRY(code);
-    if (status != 0 || *length_out == 0)
+    if (status != 0 || out->length == 0)
         return dl_fail(err, DL_ERR_SYSTEM, "gnuplot failed: %s", complaint(messages));
-    if (!is_figure(format, *bytes_out, *length_out))
+    if (!is_figure(format, out->bytes, out->length))
         return dl_fail(err, DL_ERR_SYSTEM, "gnuplot printed something that is no %s file",
                        dl_plot_formats[format]);
     return DL_OK;
 }
 
 enum dl_code dl_plot_render(struct dl_context *context, const struct dl_figure *figure,
-                            const char *script, enum dl_plot_format format, char **bytes_out,
-                            size_t *length_out, struct dl_err *err) {
+                            const char *script, enum dl_plot_format format,
+                            struct dl_plot_file *out, struct dl_err *err) {
     if (format == DL_PLOT_TERMINAL && dl_plot_blocks_wanted(figure)) {
-        draw_blocks(context, figure, bytes_out, length_out);
+        draw_blocks(context, figure, out);
         return DL_OK;
     }
     return draw_gnuplot(context, figure, figure->script != NULL ? figure->script : script, format,
-                        bytes_out, length_out, err);
+                        out, err);
 }

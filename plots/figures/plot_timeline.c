@@ -28,10 +28,9 @@ static const char *const kinds[] = {"forward",
 enum { DEVICE, NETWORK, SUM };
 enum { FORWARD, BACKWARD, UPDATE, COMMUNICATION, EXPOSED, INPUT, OVERHEAD, OTHERS, KINDS };
 
-static enum dl_code add(struct dl_table *table, int lane, int kind, const char *name,
-                        double start_s, double length_s, struct dl_err *err) {
-    (void)err;
-    if (!(length_s > 0)) return DL_OK;
+static void add(struct dl_table *table, int lane, int kind, const char *name, double start_s,
+                double length_s) {
+    if (!(length_s > 0)) return;
     union dl_cell *c = dl_table_row(table);
     c[0].integer = lane + 1;
     c[1].string = lanes[lane];
@@ -40,7 +39,6 @@ static enum dl_code add(struct dl_table *table, int lane, int kind, const char *
     c[4].integer = kind + 1;
     c[5].string = kinds[kind];
     c[6].string = name;
-    return DL_OK;
 }
 
 static int kind_of(const char *group) {
@@ -56,8 +54,8 @@ static bool in_lane(const struct dl_term *t, const char *lane) {
 
 /* What the network does between two times of an iteration while the device has nothing to do: the
  * device waits. */
-static enum dl_code add_wait(struct dl_table *table, const struct dl_prediction *p, double from_s,
-                             double to_s, struct dl_err *err) {
+static void add_wait(struct dl_table *table, const struct dl_prediction *p, double from_s,
+                     double to_s) {
     const double least_s = 1e-3 * p->iteration_s; /* shorter gaps are those between launches */
     double start_s = NAN, end_s = NAN;
     for (int i = 0; i < p->course.task_count; i++) {
@@ -71,41 +69,37 @@ static enum dl_code add_wait(struct dl_table *table, const struct dl_prediction 
             continue;
         }
         if (end_s - start_s > least_s)
-            DL_TRY(add(table, DEVICE, EXPOSED, "waits", start_s, end_s - start_s, err));
+            add(table, DEVICE, EXPOSED, "waits", start_s, end_s - start_s);
         start_s = a, end_s = b;
     }
-    if (end_s - start_s > least_s)
-        DL_TRY(add(table, DEVICE, EXPOSED, "waits", start_s, end_s - start_s, err));
-    return DL_OK;
+    if (end_s - start_s > least_s) add(table, DEVICE, EXPOSED, "waits", start_s, end_s - start_s);
 }
 
 /* Terms of one lane, in their order; returns the end of the last in *end_s. On the device also the
  * stretches in which it waits for the network. */
-static enum dl_code add_lane(struct dl_table *table, const struct dl_prediction *p,
-                             const char *lane, int row, double *end_s, struct dl_err *err) {
+static void add_lane(struct dl_table *table, const struct dl_prediction *p, const char *lane,
+                     int row, double *end_s) {
     for (int i = 0; i < p->course.task_count; i++) {
         const struct dl_term *t = &p->course.tasks[i];
         if (!in_lane(t, lane)) continue;
-        if (row == DEVICE && *end_s > 0) DL_TRY(add_wait(table, p, *end_s, t->start_s, err));
-        DL_TRY(add(table, row, kind_of(t->group), t->name, t->start_s, t->value, err));
+        if (row == DEVICE && *end_s > 0) add_wait(table, p, *end_s, t->start_s);
+        add(table, row, kind_of(t->group), t->name, t->start_s, t->value);
         *end_s = fmax(*end_s, t->start_s + t->value);
     }
-    return DL_OK;
 }
 
 /* The rest of the device's lane: waiting for what the network does last, then overhead, of which
  * the model knows the length but not the place. */
-static enum dl_code finish_device(struct dl_table *table, const struct dl_prediction *p,
-                                  double device_s, double network_s, struct dl_err *err) {
-    if (network_s > device_s && device_s > 0) DL_TRY(add_wait(table, p, device_s, network_s, err));
+static void finish_device(struct dl_table *table, const struct dl_prediction *p, double device_s,
+                          double network_s) {
+    if (network_s > device_s && device_s > 0) add_wait(table, p, device_s, network_s);
     const double length_s =
         fmin(p->overhead_s + p->bubble_s, p->iteration_s - fmax(device_s, network_s));
-    return add(table, DEVICE, OVERHEAD, "overhead", p->iteration_s - length_s, length_s, err);
+    add(table, DEVICE, OVERHEAD, "overhead", p->iteration_s - length_s, length_s);
 }
 
 /* The parts that add up to the iteration: lengths alone, in the order of a step that overlaps. */
-static enum dl_code add_sum(struct dl_table *table, const struct dl_prediction *p,
-                            struct dl_err *err) {
+static void add_sum(struct dl_table *table, const struct dl_prediction *p) {
     const struct {
         int kind;
         const char *name;
@@ -120,10 +114,9 @@ static enum dl_code add_sum(struct dl_table *table, const struct dl_prediction *
     };
     double at_s = 0;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        DL_TRY(add(table, SUM, parts[i].kind, parts[i].name, at_s, parts[i].length_s, err));
+        add(table, SUM, parts[i].kind, parts[i].name, at_s, parts[i].length_s);
         at_s += fmax(0, parts[i].length_s);
     }
-    return DL_OK;
 }
 
 /* "411.1 MB, 99.4 ms" of the longest message, at its middle in *middle_s, or "". */
@@ -186,7 +179,7 @@ enum dl_code dl_plot_timeline(struct dl_context *context, const struct dl_option
         return dl_fail(err, DL_ERR_USAGE,
                        "plot timeline shows one device; a pipeline: plot pipeline");
     dl_table_init(&out->table, context->arena, columns, sizeof columns / sizeof columns[0]);
-    DL_TRY(add_lane(&out->table, one, "compute", DEVICE, &device_s, err));
+    add_lane(&out->table, one, "compute", DEVICE, &device_s);
     for (int i = 0; i < one->course.task_count; i++) {
         const struct dl_term *t = &one->course.tasks[i];
         if (in_lane(t, "communication")) network_s = fmax(network_s, t->start_s + t->value);
@@ -196,9 +189,9 @@ enum dl_code dl_plot_timeline(struct dl_context *context, const struct dl_option
                        "this strategy has no timeline of single layers; plot breakdown shows its "
                        "parts");
     }
-    DL_TRY(finish_device(&out->table, one, device_s, network_s, err));
-    DL_TRY(add_lane(&out->table, one, "communication", NETWORK, &network_s, err));
-    DL_TRY(add_sum(&out->table, one, err));
+    finish_device(&out->table, one, device_s, network_s);
+    add_lane(&out->table, one, "communication", NETWORK, &network_s);
+    add_sum(&out->table, one);
     DL_TRY(name(context, p, out, err));
     dl_plot_time_unit(fmax(one->iteration_s, fmax(device_s, network_s)), out->parameters);
     out->blocks = (struct dl_plot_blocks){.lanes = true,

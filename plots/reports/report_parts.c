@@ -69,37 +69,35 @@ static const char *trimmed(char *text) {
 /* A figure as files to attach to a paper: FOLDER/figure-N-KIND.pdf and .csv. */
 static enum dl_code attach(struct dl_report *r, struct dl_figure *figure, const char *script,
                            struct dl_err *err) {
-    char *pdf;
-    size_t length;
+    struct dl_plot_file pdf;
     struct dl_arena *arena = r->context->arena;
     const char *csv = dl_table_csv(&figure->table);
     const int number = ++r->attached;
     const char *path = dl_arena_printf(arena, "%s/figure-%d-%s.pdf", r->attach, number, script),
                *table = dl_arena_printf(arena, "%s/figure-%d-%s.csv", r->attach, number, script);
     DL_TRY(dl_file_mkdirs(r->attach, err));
-    DL_TRY(dl_plot_render(r->context, figure, script, DL_PLOT_PDF, &pdf, &length, err));
-    DL_TRY(dl_file_write(path, pdf, length, err));
+    DL_TRY(dl_plot_render(r->context, figure, script, DL_PLOT_PDF, &pdf, err));
+    DL_TRY(dl_file_write(path, pdf.bytes, pdf.length, err));
     return dl_file_write(table, csv, strlen(csv), err);
 }
 
 enum dl_code dl_report_drawn(struct dl_report *r, struct dl_figure *figure, const char *script,
                              const char *caption, struct dl_err *err) {
-    char *wide, *narrow;
-    size_t length;
+    struct dl_plot_file wide, narrow;
     if (!r->figures) return DL_OK;
     if (r->attach != NULL) DL_TRY(attach(r, figure, script, err));
     if (r->page.markdown) {
         struct dl_context plain = *r->context;
         plain.color = false;
-        DL_TRY(dl_plot_render(&plain, figure, script, DL_PLOT_TERMINAL, &wide, &length, err));
-        dl_document_drawing(&r->page, trimmed(wide), caption);
+        DL_TRY(dl_plot_render(&plain, figure, script, DL_PLOT_TERMINAL, &wide, err));
+        dl_document_drawing(&r->page, trimmed(wide.bytes), caption);
         return DL_OK;
     }
     figure->width = WIDE_WIDTH, figure->height = WIDE_HEIGHT;
-    DL_TRY(dl_plot_render(r->context, figure, script, DL_PLOT_SVG, &wide, &length, err));
+    DL_TRY(dl_plot_render(r->context, figure, script, DL_PLOT_SVG, &wide, err));
     figure->width = NARROW_WIDTH, figure->height = NARROW_HEIGHT;
-    DL_TRY(dl_plot_render(r->context, figure, script, DL_PLOT_SVG, &narrow, &length, err));
-    return dl_document_figure(&r->page, wide, narrow, caption, err);
+    DL_TRY(dl_plot_render(r->context, figure, script, DL_PLOT_SVG, &narrow, err));
+    return dl_document_figure(&r->page, wide.bytes, narrow.bytes, caption, err);
 }
 
 enum dl_code dl_report_figure(struct dl_report *r, const struct dl_options *options,

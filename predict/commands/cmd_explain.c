@@ -6,6 +6,7 @@
 #include "model/engine/diagnose.h"
 #include "model/framework/input.h"
 #include "predict/output/checkpoint_inputs.h"
+#include "predict/output/explain_interval.h"
 #include "predict/output/explain_limits.h"
 #include "predict/output/gains.h"
 #include "predict/output/explain_table.h"
@@ -187,19 +188,25 @@ static void add_summary(struct dl_text *t, const struct dl_prediction_row *row) 
                    1e3 * p->compute_s, 1e3 * p->forward_s, 1e3 * p->backward_s, 1e3 * p->update_s,
                    1e3 * p->comm_s, 1e3 * p->input_s);
     dl_text_printf(t,
-                   "F-INTERVAL   80 %% interval %.4g to %.4g ms\n"
+                   "F-INTERVAL   80 %% interval %.4g to %.4g ms\n%s"
                    "F-BOUND      bottleneck %s%s: %.0f %% of the iteration\n",
                    1e3 * p->iteration_low_s, 1e3 * p->iteration_high_s,
-                   dl_bottleneck_names[p->bottleneck], input_part(t->arena, row),
-                   100 * p->bottleneck_share);
+                   dl_explain_interval_text(row, t->arena), dl_bottleneck_names[p->bottleneck],
+                   input_part(t->arena, row), 100 * p->bottleneck_share);
     add_path(t, p);
     add_memory(t, &p->course);
 }
 
+struct explained {
+    const struct dl_inputs *inputs;
+    const struct dl_prediction_row *row;
+    const struct dl_table *table; /* of terms */
+    const struct dl_explain_limits *limits;
+};
+
 static enum dl_code print_text(struct dl_context *context, const struct dl_options *options,
-                               const struct dl_inputs *inputs, const struct dl_prediction_row *row,
-                               const struct dl_table *table, const struct dl_explain_limits *limits,
-                               struct dl_err *err) {
+                               const struct explained *x, struct dl_err *err) {
+    const struct dl_prediction_row *row = x->row;
     struct dl_arena *arena = context->arena;
     struct dl_text t = {.arena = arena};
     const char *checkpoint;
@@ -211,27 +218,26 @@ static enum dl_code print_text(struct dl_context *context, const struct dl_optio
                                  row->system->name, row->system->device->name, row->framework->name,
                                  row->framework->release, (long long)row->plan->nodes,
                                  (long long)row->plan->devices_per_node,
-                                 dl_inputs_batch(inputs, row->plan, arena)),
+                                 dl_inputs_batch(x->inputs, row->plan, arena)),
                  0, DL_EXPLAIN_WIDTH);
-    DL_TRY(dl_gains_find(row, inputs->memo, arena, &gains, err));
+    DL_TRY(dl_gains_find(row, x->inputs->memo, arena, &gains, err));
     if (gains.count > 0) dl_text_wrap(&t, dl_gains_text(row, &gains, arena), 0, DL_EXPLAIN_WIDTH);
     dl_text_add(&t, "\n");
-    dl_text_add(&t, dl_explain_table_text(table));
+    dl_text_add(&t, dl_explain_table_text(x->table));
     add_summary(&t, row);
-    dl_text_add(&t, dl_explain_limits_text(arena, limits));
+    dl_text_add(&t, dl_explain_limits_text(arena, x->limits));
     dl_text_add(&t, dl_heterogeneous_text(arena, row->prediction));
     if (checkpoint[0] != 0) dl_text_wrap(&t, checkpoint, 0, DL_EXPLAIN_WIDTH);
     return context->output(options, dl_text_string(&t), err);
 }
 
 static enum dl_code print_json(struct dl_context *context, const struct dl_options *options,
-                               const struct dl_inputs *inputs, const struct dl_prediction_row *row,
-                               const struct dl_table *table, const struct dl_explain_limits *limits,
-                               struct dl_err *err) {
+                               const struct explained *x, struct dl_err *err) {
+    const struct dl_prediction_row *row = x->row;
     struct dl_json_writer w;
     dl_jw_init(&w, context->arena, false);
     dl_output_header(&w, "dlmodel-explanation");
-    dl_inputs_json(context, inputs, options, &w);
+    dl_inputs_json(context, x->inputs, options, &w);
     dl_jw_array(&w, "results");
     dl_rows_json_open(&w, row);
     dl_heterogeneous_json(&w, row->prediction);
@@ -239,10 +245,11 @@ static enum dl_code print_json(struct dl_context *context, const struct dl_optio
     dl_jw_end(&w);
     dl_jw_end(&w);
     dl_jw_array(&w, "terms");
-    dl_table_json(table, &w);
+    dl_table_json(x->table, &w);
     dl_jw_end(&w);
     sums_json(&w, row->prediction);
-    dl_explain_limits_json(&w, limits);
+    dl_explain_limits_json(&w, x->limits);
+    dl_explain_interval_json(row, &w);
     return context->output(options, dl_jw_text(&w), err);
 }
 
@@ -279,11 +286,10 @@ static enum dl_code run(struct dl_context *context, const struct dl_options *opt
         asked.top > 0 ? dl_terms_least_shown_s(&prediction, (size_t)asked.top, context->arena)
                       : -INFINITY;
     add_terms(&table, &prediction, least_s, format == DL_FORMAT_TEXT);
-    if (format == DL_FORMAT_TEXT)
-        DL_TRY(print_text(context, options, &inputs, &row, &table, &limits, err));
+    const struct explained explained = {&inputs, &row, &table, &limits};
+    if (format == DL_FORMAT_TEXT) DL_TRY(print_text(context, options, &explained, err));
     if (format == DL_FORMAT_CSV) DL_TRY(context->output(options, dl_table_csv(&table), err));
-    if (format == DL_FORMAT_JSON)
-        DL_TRY(print_json(context, options, &inputs, &row, &table, &limits, err));
+    if (format == DL_FORMAT_JSON) DL_TRY(print_json(context, options, &explained, err));
     for (int i = 0; i < prediction.warning_count; i++)
         context->note(context, "warning: %s", prediction.warnings[i]);
     DL_TRY(dl_what_if_note(context, options, &inputs, framework, err));

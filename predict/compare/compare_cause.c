@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "model/engine/correct.h"
+
 #define ALIKE 0.07 /* ratios that differ by less count as equal */
 
 static bool alike(double a, double b) { return fabs(a / b - 1) <= ALIKE; }
@@ -51,7 +53,8 @@ static const char *slower_network(const struct dl_shortfall *r, struct dl_arena 
     /* communication that would explain it, with the same overlap */
     const double needed_s = corrected_s(r) - quiet_s + hidden_s;
     const bool inside = r->plan->nodes == 1;
-    if (p->comm_s <= 0 || needed_s <= 1.1 * p->comm_s) return NULL;
+    /* nothing known slows communication more */
+    if (p->comm_s <= 0 || needed_s <= 1.1 * p->comm_s || needed_s > 20 * p->comm_s) return NULL;
     if (!inside && dl_known(r->node_ratio) &&
         r->node_ratio > 1.25 * (dl_known(r->base_ratio) ? r->base_ratio : 1))
         return NULL;
@@ -87,7 +90,7 @@ static const char *stragglers(const struct dl_shortfall *r, double ratio, struct
 const char *dl_compare_cause(const struct dl_shortfall *r, struct dl_arena *arena) {
     const struct dl_prediction *p = r->prediction;
     const double ratio = r->measured_s / p->iteration_s;
-    if (!(r->measured_s > p->iteration_high_s)) return NULL;
+    if (!dl_prediction_is_slow(p, r->measured_s)) return NULL;
     const char *cause = slower_compute(r, ratio, arena);
     if (cause == NULL) cause = stragglers(r, ratio, arena);
     if (cause == NULL) cause = no_overlap(r, arena);

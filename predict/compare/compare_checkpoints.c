@@ -43,10 +43,10 @@ static int optimizer_of(const char *name) {
     return -1;
 }
 
-static void add(struct dl_comparison *out, const struct dl_csv *csv, int r, const struct row *row,
-                const char *what, double measured, struct dl_compared **compared) {
-    *compared = dl_comparison_add(out);
-    **compared = (struct dl_compared){
+static struct dl_compared *add(struct dl_comparison *out, const struct dl_csv *csv, int r,
+                               const struct row *row, const char *what, double measured) {
+    struct dl_compared *compared = dl_comparison_add(out);
+    *compared = (struct dl_compared){
         .id = dl_arena_printf(out->arena, "%s:%d %s", csv->name, csv->row_lines[r], what),
         .source = dl_arena_printf(out->arena, "%s of %s", what, row->format),
         .system = what,
@@ -61,6 +61,7 @@ static void add(struct dl_comparison *out, const struct dl_csv *csv, int r, cons
         .devices = (int64_t)row->ranks,
         .skipped = true,
     };
+    return compared;
 }
 
 static void set(struct dl_compared *compared, double predicted) {
@@ -84,14 +85,14 @@ static enum dl_code compare_row(const struct dl_data *data, const struct dl_csv 
         why = "no such optimizer";
     else if (dl_data_workload(data, row->state, out->arena, &workload, &inner) != DL_OK)
         why = dl_arena_strdup(out->arena, inner.message);
-    add(out, csv, r, row, "size", row->bytes, &size);
+    size = add(out, csv, r, row, "size", row->bytes);
     size->why = why;
     if (why == NULL) {
         struct dl_checkpoint_content content;
         dl_checkpoint_content(format, workload, (enum dl_optimizer)optimizer, 4, &content);
         set(size, dl_checkpoint_bytes(format, &content, row->ranks));
     }
-    add(out, csv, r, row, "time", row->write_s, &time);
+    time = add(out, csv, r, row, "time", row->write_s);
     time->why = why;
     if (why != NULL) return DL_OK;
     struct dl_checkpoint_content content;

@@ -54,14 +54,13 @@ static enum dl_code keep_release(struct dl_system *system, const char *version,
     return DL_OK;
 }
 
-/* Whatever a collective takes is communication: F-INTERVAL with no other part. */
-static void add_interval(const struct dl_interval_model *model, const struct dl_system *system,
-                         struct dl_compared *out) {
-    const struct dl_interval_case c = {.kernels = dl_device_kernels_name(system->device),
-                                       .architecture = dl_device_architecture(system->device),
-                                       .exposed_frac = 1};
+/* Whatever a collective takes is communication, and no framework or set-up is a stranger's:
+ * F-INTERVAL with no other part. */
+static void add_interval(const struct dl_interval_model *model, struct dl_compared *out) {
+    static const struct dl_interval_case c = {
+        .exposed_frac = 1, .model_sigma_log = NAN, .anchored = true};
     if (model == NULL) return;
-    const double ratio = exp(dl_interval_half_log(model, &c));
+    const double ratio = exp(dl_interval_end_log(model, &c, DL_SLOW_END, NULL));
     out->low = out->predicted / ratio;
     out->high = out->predicted * ratio;
 }
@@ -106,7 +105,7 @@ static enum dl_code predict_row(const struct dl_system *system, const struct dl_
     out->error_pct = 100 * (out->predicted - out->measured) / out->measured;
     if (t.limit != NULL)
         out->bottleneck = dl_bottleneck_names[dl_resource_bottleneck(dl_resource_of_link(t.limit))];
-    add_interval(intervals, system, out);
+    add_interval(intervals, out);
     out->cause = cause_of(out, &t, match->request.bytes, arena);
     out->workload =
         dl_arena_printf(arena, "%s %s", dl_collective_op_names[match->request.op], t.algorithm);

@@ -150,13 +150,15 @@ static void compare_again(const struct dl_run_rows *r, int row, const struct dl_
     if (!out->skipped) fill(r, &r->rows[row], p, out, kept);
 }
 
-static enum dl_code compare_row(struct dl_run_rows *r, double *scales, int row, bool anchor,
+/* scales: of the groups that one of their runs anchors; NULL: none does. */
+static enum dl_code compare_row(struct dl_run_rows *r, double *scales, int row,
                                 struct dl_compared *out, struct dl_prediction *kept,
                                 struct dl_err *err) {
     struct dl_run_row *run = &r->rows[row];
     double scale = 0;
     out->why = run->why;
-    if (anchor && run->why == NULL) DL_TRY(group_scale(r, scales, row, &scale, &out->why, err));
+    if (scales != NULL && run->why == NULL)
+        DL_TRY(group_scale(r, scales, row, &scale, &out->why, err));
     out->skipped = out->why != NULL;
     if (out->skipped) return DL_OK;
     struct dl_arena arena = {0};
@@ -225,7 +227,7 @@ static enum dl_code compare_rows(struct dl_run_evidence *e, bool anchor, struct 
             compare_again(r, row, &out->rows[first + same], &e->kept[same], compared,
                           &e->kept[row]);
         else
-            DL_TRY(compare_row(r, scales, row, anchor, compared, &e->kept[row], err));
+            DL_TRY(compare_row(r, anchor ? scales : NULL, row, compared, &e->kept[row], err));
     }
     return DL_OK;
 }

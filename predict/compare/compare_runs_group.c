@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/engine/correct.h"
 #include "model/statistics/stats.h"
 #include "model/engine/replica.h"
 #include "predict/compare/compare_cause.h"
@@ -228,7 +229,8 @@ enum dl_code dl_run_evidence_make(struct dl_run_evidence *e, struct dl_err *err)
 
 bool dl_run_is_slow(const struct dl_run_evidence *e, int row, double measured) {
     const double ratio = ratio_with(&e->runs.rows[row], &e->rows[row], measured);
-    return dl_known(ratio) && ratio * e->kept[row].iteration_s > e->kept[row].iteration_high_s;
+    return dl_known(ratio) &&
+           dl_prediction_is_slow(&e->kept[row], ratio * e->kept[row].iteration_s);
 }
 
 const char *dl_run_cause(const struct dl_run_evidence *e, int row, double measured,

@@ -237,11 +237,12 @@ enum dl_code dl_decisions_of(const struct dl_comparison *c, struct dl_decision_l
         cases[i].predicted_s = NAN;
         if (row->decision.plans == NULL || row->skipped) continue; /* not a run */
         const struct dl_prediction *p = row->modelled.prediction;
-        cases[i] = (struct dl_decision_row){.keys = row->decision,
-                                            .predicted_s = row->iteration_s,
-                                            .measured_s = iteration_of(row),
-                                            .plan_half_log = dl_prediction_plan_half_log(p),
-                                            .framework_half_log = dl_prediction_own_half_log(p)};
+        cases[i] =
+            (struct dl_decision_row){.keys = row->decision,
+                                     .predicted_s = row->iteration_s,
+                                     .measured_s = iteration_of(row),
+                                     .plan_half_log = dl_prediction_plan_half_log(p),
+                                     .framework_half_log = dl_prediction_framework_half_log(p)};
     }
     const struct measured m = {cases, c->count, c};
     return decide_all(&m, c->arena, &out->list, &out->count, err);

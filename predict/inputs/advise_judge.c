@@ -54,16 +54,11 @@ static enum dl_code build_workload(struct dl_context *context, const char *text,
     return dl_workload_build(docs, 1, NULL, 0, context->arena, workload, err);
 }
 
-/* Loads and predicts in the context's arena, silently. */
-static enum dl_code predict(struct dl_context *context, const struct dl_options *options,
-                            const char *workload_text, struct dl_inputs *inputs,
-                            struct dl_plan *plan, struct dl_prediction *p, struct dl_err *err) {
+static enum dl_code load(struct dl_context *context, const struct dl_options *options,
+                         const char *workload_text, struct dl_inputs *inputs, struct dl_err *err) {
     DL_TRY(dl_inputs_load(context, options, inputs, err));
-    if (workload_text != NULL)
-        DL_TRY(build_workload(context, workload_text, &inputs->workload, err));
-    return dl_inputs_predict(
-        &(struct dl_inputs_case){inputs, inputs->frameworks[0], inputs->nodes[0], false},
-        context->arena, plan, p, err);
+    return workload_text == NULL ? DL_OK
+                                 : build_workload(context, workload_text, &inputs->workload, err);
 }
 
 static void silent(const struct dl_context *context, const char *format, ...) {
@@ -81,8 +76,11 @@ enum dl_code dl_advise_judge(struct dl_context *context, const struct dl_options
     quiet.arena = &own;
     quiet.note = silent;
     *out = (struct dl_verdict){.why = ""};
-    const enum dl_code code =
-        predict(&quiet, options, workload_text, &inputs, &plan, &out->prediction, &inner);
+    enum dl_code code = load(&quiet, options, workload_text, &inputs, &inner);
+    if (code == DL_OK)
+        code = dl_inputs_predict(
+            &(struct dl_inputs_case){&inputs, inputs.frameworks[0], inputs.nodes[0], false}, &own,
+            &plan, &out->prediction, &inner);
     out->possible = code == DL_OK;
     if (out->possible) {
         out->samples = plan.global_batch_samples;
@@ -114,7 +112,10 @@ enum dl_code dl_advise_state_of(struct dl_context *context, const struct dl_opti
     struct dl_plan *plan = dl_arena_alloc(context->arena, 1, sizeof *plan);
     struct dl_prediction *p = dl_arena_alloc(context->arena, 1, sizeof *p);
     quiet.note = silent;
-    DL_TRY(predict(&quiet, options, NULL, &inputs, plan, p, err));
+    DL_TRY(dl_inputs_load(&quiet, options, &inputs, err));
+    DL_TRY(dl_inputs_predict(
+        &(struct dl_inputs_case){&inputs, inputs.frameworks[0], inputs.nodes[0], false},
+        quiet.arena, plan, p, err));
     *out = (struct dl_advise_state){.system = inputs.system,
                                     .workload = inputs.workload,
                                     .framework = inputs.frameworks[0],

@@ -19,12 +19,16 @@ static enum dl_code positive(const struct dl_csv *csv, int row, const char *colu
                         csv->rows[row][c]);
 }
 
-/* Fills the plan from the row of that name; *found: there is one. names: room for MAX_DATASETS + 2
- * names, of which the first *count are given, for a message; NULL: none wanted. */
+/* Names that a message lists, and whether there is the one that was looked for. */
+struct found {
+    bool found;
+    const char *names[MAX_DATASETS + 2];
+    int count;
+};
+
+/* Fills the plan from the row of that name. */
 static enum dl_code find(const struct dl_data *data, const char *name, struct dl_arena *arena,
-                         struct dl_plan *plan, const char **names, int *count, bool *found,
-                         struct dl_err *err) {
-    *found = false;
+                         struct dl_plan *plan, struct found *out, struct dl_err *err) {
     for (int d = 0; d < data->directory_count; d++) {
         const char *path = dl_arena_printf(arena, "%s/datasets.csv", data->directories[d]);
         struct dl_csv csv;
@@ -35,13 +39,13 @@ static enum dl_code find(const struct dl_data *data, const char *name, struct dl
             return dl_fail_at(err, path, 1, 1, "name", "a table of datasets needs this column");
         for (int r = 0; r < csv.row_count; r++) {
             if (strcmp(csv.rows[r][column], name) == 0) {
-                *found = true;
+                out->found = true;
                 DL_TRY(positive(&csv, r, "samples", &plan->input.dataset_samples, err));
                 DL_TRY(positive(&csv, r, "sample_bytes", &plan->input.sample_bytes, err));
                 return positive(&csv, r, "decode_s_per_sample", &plan->input.decode_s_per_sample,
                                 err);
             }
-            if (names != NULL && *count < MAX_DATASETS) names[(*count)++] = csv.rows[r][column];
+            if (out->count < MAX_DATASETS) out->names[out->count++] = csv.rows[r][column];
         }
     }
     return DL_OK;
@@ -50,24 +54,22 @@ static enum dl_code find(const struct dl_data *data, const char *name, struct dl
 enum dl_code dl_dataset_usual(const struct dl_data *data, const struct dl_workload *workload,
                               struct dl_arena *arena, struct dl_plan *plan, bool *found,
                               struct dl_err *err) {
-    int ignored = 0;
-    *found = false;
-    if (workload->dataset == NULL) return DL_OK;
-    return find(data, workload->dataset, arena, plan, NULL, &ignored, found, err);
+    struct found row = {.count = 0};
+    if (workload->dataset != NULL) DL_TRY(find(data, workload->dataset, arena, plan, &row, err));
+    *found = row.found;
+    return DL_OK;
 }
 
 enum dl_code dl_dataset_apply(const struct dl_data *data, const char *name, struct dl_arena *arena,
                               struct dl_plan *plan, struct dl_err *err) {
-    const char *names[MAX_DATASETS + 2] = {"synthetic"};
-    int count = 1;
-    bool found;
+    struct found row = {.names = {"synthetic"}, .count = 1};
     plan->input.synthetic = strcmp(name, "synthetic") == 0;
     if (plan->input.synthetic) return DL_OK;
-    DL_TRY(find(data, name, arena, plan, names, &count, &found, err));
-    if (found) return DL_OK;
-    names[count] = NULL;
-    const char *near = dl_suggest(name, names), *all = "synthetic";
-    for (int i = 1; i < count; i++) all = dl_arena_printf(arena, "%s, %s", all, names[i]);
+    DL_TRY(find(data, name, arena, plan, &row, err));
+    if (row.found) return DL_OK;
+    row.names[row.count] = NULL;
+    const char *near = dl_suggest(name, row.names), *all = "synthetic";
+    for (int i = 1; i < row.count; i++) all = dl_arena_printf(arena, "%s, %s", all, row.names[i]);
     return dl_fail(err, DL_ERR_USAGE, "--dataset: no dataset \"%s\"; %s%s%sthere are %s", name,
                    near != NULL ? "did you mean " : "", near != NULL ? near : "",
                    near != NULL ? "? " : "", all);

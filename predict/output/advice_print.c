@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/core/text.h"
+#include "model/engine/correct.h"
 
 static const double S_PER_HOUR = 3600, J_PER_KWH = 3.6e6, MILLION = 1e6;
 
@@ -76,8 +77,7 @@ void dl_advice_add(struct dl_advice_request *q, const struct dl_prediction_row *
     q->points[at] = (struct dl_advice_point){
         .nodes = row->plan->nodes,
         .samples_per_s = rate,
-        .low_samples_per_s = rate * p->iteration_s / p->iteration_high_s,
-        .high_samples_per_s = rate * p->iteration_s / p->iteration_low_s,
+        .half_log = dl_prediction_plan_half_log(p),
         .efficiency = p->scaling_efficiency,
         .cost_per_sample = priced(row)
                                ? dl_rows_spending(row, 1 / rate).cost
@@ -115,7 +115,7 @@ static const char *fastest_why(const struct dl_advice_request *q, const struct d
     if (a->tied_fastest < 0) return dl_arena_printf(q->arena, "the fastest: %.4g samples/s", rate);
     return dl_arena_printf(
         q->arena,
-        "the fastest: %.4g samples/s; a tie from %s on (%.4g), whose 80 %% intervals reach it",
+        "the fastest: %.4g samples/s; a tie from %s on (%.4g): within what the model distinguishes",
         rate, nodes_text(q, a->tied_fastest), q->points[a->tied_fastest].samples_per_s);
 }
 

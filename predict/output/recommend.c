@@ -61,7 +61,7 @@ static bool tied(const struct dl_predicted *p, const struct dl_predicted_row *be
                  const struct dl_predicted_row *r) {
     return r != best && !p->every_strategy && r->plan.nodes == best->plan.nodes &&
            worth_of(r) >= worth_of(best) && r->prediction.fits &&
-           dl_prediction_ties(&r->prediction, &best->prediction);
+           dl_prediction_frameworks_tie(&r->prediction, &best->prediction);
 }
 
 /* Whether `r` is to be taken before `before`: it splits and shards less; then the default

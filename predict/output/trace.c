@@ -40,17 +40,17 @@ static void name_lane(struct dl_json_writer *w, const char *what, int stage, int
     dl_jw_end(w);
 }
 
-static void event(struct dl_json_writer *w, const char *name, const char *category, int lane,
-                  double start_s, double length_s, const struct dl_term *term) {
+/* A term without a formula has no arguments. */
+static void event(struct dl_json_writer *w, int lane, const struct dl_term *term) {
     dl_jw_object(w, NULL);
-    dl_jw_string(w, "name", name);
-    dl_jw_string(w, "cat", category);
+    dl_jw_string(w, "name", term->name);
+    dl_jw_string(w, "cat", term->group);
     dl_jw_string(w, "ph", "X");
-    dl_jw_number(w, "ts", 1e6 * start_s);
-    dl_jw_number(w, "dur", 1e6 * length_s);
-    dl_jw_integer(w, "pid", 1 + (term != NULL ? term->stage : 0));
+    dl_jw_number(w, "ts", 1e6 * term->start_s);
+    dl_jw_number(w, "dur", 1e6 * term->value);
+    dl_jw_integer(w, "pid", 1 + term->stage);
     dl_jw_integer(w, "tid", lane);
-    if (term != NULL) {
+    if (term->formula != NULL) {
         dl_jw_object(w, "args");
         dl_jw_string(w, "formula", term->formula);
         dl_jw_string(w, "inputs", term->inputs);
@@ -75,7 +75,11 @@ static void breakdown(struct dl_json_writer *w, const struct dl_prediction *p) {
     double start_s = 0;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (!(parts[i].seconds > 0)) continue;
-        event(w, parts[i].name, "breakdown", BREAKDOWN, start_s, parts[i].seconds, NULL);
+        event(w, BREAKDOWN,
+              &(struct dl_term){.name = parts[i].name,
+                                .group = "breakdown",
+                                .start_s = start_s,
+                                .value = parts[i].seconds});
         start_s += parts[i].seconds;
     }
 }
@@ -123,7 +127,7 @@ enum dl_code dl_trace_write(const char *path, const struct dl_prediction_row *ro
     for (int i = 0; i < p->course.task_count; i++) {
         const struct dl_term *t = &p->course.tasks[i];
         if (!dl_known(t->start_s) || t->lane == NULL) continue;
-        event(&w, t->name, t->group, lane_of(t->lane), t->start_s, t->value, t);
+        event(&w, lane_of(t->lane), t);
     }
     breakdown(&w, p);
     memory(&w, &p->course);

@@ -17,8 +17,7 @@ static void make(struct dl_advice_point *p) {
         const double nodes = (double)(1 << i), rate = nodes / cost[i];
         p[i] = (struct dl_advice_point){.nodes = 1 << i,
                                         .samples_per_s = rate,
-                                        .low_samples_per_s = 0.9 * rate,
-                                        .high_samples_per_s = 1.1 * rate,
+                                        .half_log = 0.12,
                                         .efficiency = 0.5 / cost[i],
                                         .cost_per_sample = cost[i],
                                         .run_s = SAMPLES / rate,
@@ -38,7 +37,7 @@ static void knee_by_hand(void **state) {
     assert_int_equal(a.cheapest, 0);
     assert_int_equal(a.fastest, 4);      /* 14.5 samples/s before 12.3 */
     assert_int_equal(a.inefficient, 3);  /* 0.77; 0.92 before it */
-    assert_int_equal(a.tied_fastest, 3); /* 12.3 x 1.1 = 13.54 reaches 14.5 x 0.9 = 13.09 */
+    assert_int_equal(a.tied_fastest, 3); /* log(14.5 / 12.3) = 0.167 < 0.12 sqrt(2) */
     assert_int_equal(a.in_time, -1);
     assert_int_equal(a.in_budget, -1);
     /* what does not fit is passed over */

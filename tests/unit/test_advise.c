@@ -21,7 +21,10 @@ static void gain_by_hand(void **state) {
     const struct dl_interval_model model = {
         .communication_sigma_log = 0.25,
         .row_communication_sigma_log = sqrt(3) / 4,
-        .widths.half_log = {[DL_WIDTH_COMMUNICATION] = 0.5, [DL_WIDTH_DEVICE] = 1.2}};
+        .anchored_widths.half_log = {[DL_WIDTH_COMMUNICATION] = 0.5},
+        /* mean of both ends: 1.2 */
+        .widths.half_log = {[DL_WIDTH_COMMUNICATION] = 7, [DL_WIDTH_DEVICE] = 1.5},
+        .fast_widths.half_log = {[DL_WIDTH_COMMUNICATION] = 3, [DL_WIDTH_DEVICE] = 0.9}};
     struct dl_framework framework = {.errors = {.intervals = &model}};
     const struct dl_prediction without = {.iteration_s = 1,
                                           .compute_s = 0.7,
@@ -30,14 +33,14 @@ static void gain_by_hand(void **state) {
                                           .comm_s = 0.4,
                                           .messages.count = 2},
                                with = {.iteration_s = 0.8,
-                                       .iteration_high_s = 0.8 * exp(0.2),
+                                       .iteration_low_s = 0.8 * exp(-0.1),
+                                       .iteration_high_s = 0.8 * exp(0.3),
                                        .compute_s = 0.6,
                                        .by_limit_s = {0.4, 0.2, 0},
                                        .exposed_comm_s = 0.2,
                                        .comm_s = 0.4,
                                        .messages.count = 4,
-                                       .spread.sigma_log = 0.2,
-                                       .spread.shared_sigma_log = 0.1};
+                                       .spread.sigma_log = 0.2};
     struct dl_gain g = dl_gain_of(&framework, &without, 10, &with, 10, true);
     check_close(g.ratio, 1.25, 1e-12);
     /* r = (1/16) / (1/16 + 3/16) = 0.25;
@@ -55,7 +58,8 @@ static void gain_by_hand(void **state) {
     /* half the kernels and no communication in both: 0.2 * 0.03 / 0.03 */
     const struct dl_prediction slow = {.iteration_s = 0.6, .compute_s = 0.6, .by_limit_s = {0.6}},
                                fast = {.iteration_s = 0.3,
-                                       .iteration_high_s = 0.3 * exp(0.2),
+                                       .iteration_low_s = 0.3 * exp(-0.1),
+                                       .iteration_high_s = 0.3 * exp(0.3),
                                        .compute_s = 0.3,
                                        .by_limit_s = {0.3},
                                        .spread.sigma_log = 0.2};
@@ -94,7 +98,24 @@ static void sparse_and_rare_by_hand(void **state) {
     run(&b, "local-steps");
     check_close(b.sync.messages[0].duration_s, collective_s(&b, DL_COLL_ALL_REDUCE, 4e8) / 4,
                 1e-12);
+    check_close(b.sync.messages[0].latency_s + b.sync.messages[0].bandwidth_s,
+                b.sync.messages[0].duration_s, 1e-12);
     check_close(b.sync.device_copy_s, (8e8 / 400e9 + 5e-6) / 4, 1e-9);
+    dl_arena_free(&b.fake.arena);
+}
+
+/* Gradients that are no dense weights wait for each other: one message of 6 MB. */
+static void the_rest_in_one_bucket(void **state) {
+    (void)state;
+    struct bench b;
+    const double sizes[] = {1e6, 2e6, 3e6}, ready[] = {1, 2, 3};
+    make(&b, 3, sizes, ready);
+    run(&b, "sufficient-factors");
+    assert_int_equal(b.sync.message_count, 1);
+    assert_int_equal(b.sync.messages[0].first, 0);
+    assert_int_equal(b.sync.messages[0].count, 3);
+    check_close(b.sync.messages[0].bytes, 6e6, 1e-12);
+    check_close(b.sync.messages[0].ready_s, 3, 1e-12);
     dl_arena_free(&b.fake.arena);
 }
 
@@ -163,6 +184,7 @@ static void levels_and_casts_by_hand(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gain_by_hand), cmocka_unit_test(sparse_and_rare_by_hand),
-        cmocka_unit_test(factors_by_hand), cmocka_unit_test(levels_and_casts_by_hand)};
+        cmocka_unit_test(the_rest_in_one_bucket), cmocka_unit_test(factors_by_hand),
+        cmocka_unit_test(levels_and_casts_by_hand)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -139,11 +139,10 @@ static void shared_out(void **state) {
  * 353.553/2 + 0.2 x 3181.98/2 + 10)/10000 = 0.0439983 + 0.0469620. */
 static void two_levels(void **state) {
     (void)state;
-    double local_s, global_s;
-    const double goodput = dl_checkpoint_two_level(5, 100, 1e4, 10, 0.8, &local_s, &global_s);
-    check_close(local_s, 353.5534, 1e-6);
-    check_close(global_s, 3181.981, 1e-6);
-    check_close(goodput, 1 / (1 + 0.0439983 + 0.0469620), 1e-6);
+    const struct dl_two_levels two = dl_checkpoint_two_level(5, 100, 1e4, 10, 0.8);
+    check_close(two.local_interval_s, 353.5534, 1e-6);
+    check_close(two.global_interval_s, 3181.981, 1e-6);
+    check_close(two.goodput_frac, 1 / (1 + 0.0439983 + 0.0469620), 1e-6);
 }
 
 /* An asynchronous format blocks for the copies; a failure costs what is not complete too. */
@@ -276,7 +275,6 @@ static void steps_and_levels(void **state) {
     f.plan.strategy = dl_strategy_find("zero3");
     f.system.storage.local_write_bytes_per_s = 8e9;
     for (int i = 0; i < 7; i++) {
-        double local_s, global_s;
         f.system.storage.local_recovery_frac = fracs[i];
         assert_int_equal(plan(&f, 0, &c, &err), DL_OK);
         check_close(c.write_s, 2.0 / 12 + 2, 1e-12);
@@ -287,18 +285,17 @@ static void steps_and_levels(void **state) {
             check_nan(c.global_interval_s);
             continue;
         }
-        check_close(c.two_level_goodput_frac,
-                    dl_checkpoint_two_level(c.local_write_s, c.write_s, 1e6, 60, fracs[i], &local_s,
-                                            &global_s),
-                    1e-12);
-        check_close(c.local_interval_s, local_s, 1e-12);
-        check_close(c.global_interval_s, global_s, 1e-12);
+        const struct dl_two_levels two =
+            dl_checkpoint_two_level(c.local_write_s, c.write_s, 1e6, 60, fracs[i]);
+        check_close(c.two_level_goodput_frac, two.goodput_frac, 1e-12);
+        check_close(c.local_interval_s, two.local_interval_s, 1e-12);
+        check_close(c.global_interval_s, two.global_interval_s, 1e-12);
     }
     /* failures that the file system alone outlives: no more often than it is written */
-    double local_s, global_s;
-    dl_checkpoint_two_level(100, 5, 1e4, 10, 0.1, &local_s, &global_s);
-    check_close(global_s, local_s, 1e-12); /* round(333.3 / 4472) is 0: each goes there */
-    check_close(local_s, sqrt(2 * 100 * 1e4 / 0.1), 1e-12);
+    const struct dl_two_levels two = dl_checkpoint_two_level(100, 5, 1e4, 10, 0.1);
+    /* round(333.3 / 4472) is 0: each goes there */
+    check_close(two.global_interval_s, two.local_interval_s, 1e-12);
+    check_close(two.local_interval_s, sqrt(2 * 100 * 1e4 / 0.1), 1e-12);
     dl_arena_free(&f.arena);
 }
 

@@ -143,8 +143,9 @@ static const struct dl_interval_model model = {
     .communication_sigma_log = 0.4,
     .overhead_sigma_log = 0.6,
     .row_sigma_log = 0.05,
-    .widths = {{0.3, 0.4, 0.5, 0.6, 0.8, 1.6, 0.7, 2, 0.9, 1.1}},
-    .anchored_widths = {{0.1, 9, 9, 9, 0.2, 0.4, 0.3, 1, 9, 9}},
+    .widths = {{0.3, 0.4, 0.5, 0.6, 0.8, 1.6, 0.7, 2, 0.9, 1.1, 0.12, 0.16}},
+    .fast_widths = {{0.2, 9, 9, 0.4, 9, 9, 9, 9, 9, 9, 9, 0.7}},
+    .anchored_widths = {{0.1, 9, 9, 9, 0.2, 0.4, 0.3, 1, 9, 9, 9, 9}},
     .update_ratio = 1,
     .frameworks = (struct dl_interval_framework[]){{"f", 0.01}},
     .framework_count = 1,
@@ -154,6 +155,8 @@ static const struct dl_interval_model model = {
     .device_count = 1,
     .arithmetics = (struct dl_interval_arithmetic[]){{"d", "volta", "fp32", 3}},
     .arithmetic_count = 1,
+    .pairs = (struct dl_interval_pair[]){{"s", "f"}, {"s", "g"}, {"t", "f"}},
+    .pair_count = 3,
     .network_parameters = (double[]){44.18e6, 25.56e6, 1.5578e9},
     .network_count = 3,
     .layer_kinds = (const char *[]){"decoder"},
@@ -192,35 +195,54 @@ static void widths_by_hand(void **state) {
                                  .architecture = "volta",
                                  .precision = DL_FP32,
                                  .model_sigma_log = NAN,
+                                 .system = "s",
+                                 .devices = 4,
                                  .parameters = 25.56e6};
     const double fp32 = 0.09 + 0.36 / 4; /* three sources measured the device: half its width */
-    check_close(dl_interval_half_log(&model, &c), sqrt(fp32), 1e-12);
+    check_close(dl_interval_end_log(&model, &c, DL_SLOW_END, NULL), sqrt(fp32), 1e-12);
     c.parameters = 25.66e6; /* padded: 0.4 % */
-    check_close(dl_interval_half_log(&model, &c), sqrt(fp32), 1e-12);
+    check_close(dl_interval_end_log(&model, &c, DL_SLOW_END, NULL), sqrt(fp32), 1e-12);
     c.parameters = 25.43e6; /* 0.51 % less: another network, which nobody measured */
-    check_close(dl_interval_half_log(&model, &c), sqrt(fp32 + 0.81), 1e-12);
+    check_close(dl_interval_end_log(&model, &c, DL_SLOW_END, NULL), sqrt(fp32 + 0.81), 1e-12);
     c.parameters = 0; /* not known which */
-    check_close(dl_interval_half_log(&model, &c), sqrt(fp32 + 0.81), 1e-12);
+    check_close(dl_interval_end_log(&model, &c, DL_SLOW_END, NULL), sqrt(fp32 + 0.81), 1e-12);
     c.parameters = 44.18e6, c.release_assumed = true;
-    check_close(dl_interval_half_log(&model, &c), sqrt(fp32 + 1.21), 1e-12);
+    check_close(dl_interval_end_log(&model, &c, DL_SLOW_END, NULL), sqrt(fp32 + 1.21), 1e-12);
     c.release_assumed = false, c.model_sigma_log = 0.2;
-    check_close(dl_interval_half_log(&model, &c), sqrt(fp32 + 0.16), 1e-12);
+    check_close(dl_interval_end_log(&model, &c, DL_SLOW_END, NULL), sqrt(fp32 + 0.16), 1e-12);
     c.model_sigma_log = 0, c.exposed_frac = 0.5;
-    check_close(dl_interval_half_log(&model, &c), sqrt(fp32 + 0.16), 1e-12);
+    check_close(dl_interval_end_log(&model, &c, DL_SLOW_END, NULL), sqrt(fp32 + 0.16), 1e-12);
     c.exposed_frac = 0, c.waits_frac = 0.25, c.overhead_frac = 0.75; /* which moves no end */
-    check_close(dl_interval_half_log(&model, &c), sqrt(fp32 + 0.16), 1e-12);
+    check_close(dl_interval_end_log(&model, &c, DL_SLOW_END, NULL), sqrt(fp32 + 0.16), 1e-12);
     c.waits_frac = c.overhead_frac = 0,
     c.precision = DL_MIXED; /* device and release: measured in fp32 alone */
-    check_close(dl_interval_half_log(&model, &c), sqrt(0.09 + 0.36 + 0.25 + 0.49), 1e-12);
+    check_close(dl_interval_end_log(&model, &c, DL_SLOW_END, NULL), sqrt(0.09 + 0.36 + 0.25 + 0.49),
+                1e-12);
     c.precision = DL_BF16;
-    check_close(dl_interval_half_log(&model, &c), sqrt(0.09 + 0.36 + 0.25), 1e-12);
+    check_close(dl_interval_end_log(&model, &c, DL_SLOW_END, NULL), sqrt(0.09 + 0.36 + 0.25),
+                1e-12);
     c.precision = DL_FP32, c.framework = "g"; /* nothing of it was measured */
-    check_close(dl_interval_half_log(&model, &c), sqrt(fp32 + 0.16 + 0.25), 1e-12);
+    check_close(dl_interval_end_log(&model, &c, DL_SLOW_END, NULL), sqrt(fp32 + 0.16 + 0.25),
+                1e-12);
     c.framework = "f", c.architecture = "ampere";
-    check_close(dl_interval_half_log(&model, &c), hypot(0.3, 0.6), 1e-12);
+    check_close(dl_interval_end_log(&model, &c, DL_SLOW_END, NULL), hypot(0.3, 0.6), 1e-12);
+    /* F-STRANGER: on a machine where nobody measured the framework, more on several devices */
+    c.architecture = "volta", c.system = "u";
+    check_close(dl_interval_end_log(&model, &c, DL_SLOW_END, NULL), sqrt(fp32 + 0.0144 + 0.0256),
+                1e-12);
+    double parts[DL_WIDTHS];
+    check_close(dl_interval_end_log(&model, &c, DL_FAST_END, parts),
+                sqrt(0.04 + 0.16 / 4 + 81 + 0.49), 1e-12);
+    check_close(parts[DL_WIDTH_SETUP], 0.49, 1e-12);
+    check_close(parts[DL_WIDTH_DEVICE], 0.04, 1e-12);
+    c.devices = 1;
+    check_close(dl_interval_end_log(&model, &c, DL_SLOW_END, NULL), sqrt(fp32 + 0.0144), 1e-12);
+    c.system = "t", c.framework = "g"; /* each was measured, but not together */
+    check_close(dl_interval_end_log(&model, &c, DL_SLOW_END, NULL),
+                sqrt(fp32 + 0.16 + 0.25 + 0.0144), 1e-12);
     c.anchored = c.release_assumed = true, c.precision = DL_MIXED,
     c.parameters = 1; /* its own job was measured: nothing is new */
-    check_close(dl_interval_half_log(&model, &c), hypot(0.1, 0.3), 1e-12);
+    check_close(dl_interval_end_log(&model, &c, DL_SLOW_END, NULL), hypot(0.1, 0.3), 1e-12);
 }
 
 /* Two networks of one depth that are 0.8 % apart are two; a vocabulary padded from 50,257 to 51,200
@@ -248,15 +270,17 @@ static void networks_of_one_kind(void **state) {
                                  .architecture = "volta",
                                  .precision = DL_FP32,
                                  .model_sigma_log = NAN,
+                                 .system = "s",
+                                 .devices = 4,
                                  .parameters = 70e9};
     const double fp32 = 0.09 + 0.36 / 4;
-    check_close(dl_interval_half_log(&model, &c), sqrt(fp32 + 0.81), 1e-12);
+    check_close(dl_interval_end_log(&model, &c, DL_SLOW_END, NULL), sqrt(fp32 + 0.81), 1e-12);
     c.layers = "decoder";
-    check_close(dl_interval_half_log(&model, &c), sqrt(fp32), 1e-12);
+    check_close(dl_interval_end_log(&model, &c, DL_SLOW_END, NULL), sqrt(fp32), 1e-12);
     c.layers = "decoder-experts";
-    check_close(dl_interval_half_log(&model, &c), sqrt(fp32 + 0.81), 1e-12);
+    check_close(dl_interval_end_log(&model, &c, DL_SLOW_END, NULL), sqrt(fp32 + 0.81), 1e-12);
     c.parameters = 1.5578e9; /* nothing else has so many */
-    check_close(dl_interval_half_log(&model, &c), sqrt(fp32), 1e-12);
+    check_close(dl_interval_end_log(&model, &c, DL_SLOW_END, NULL), sqrt(fp32), 1e-12);
 }
 
 /* By what the layers do, not by names: attention to earlier tokens alone, and parameters that a
@@ -300,22 +324,10 @@ static void widths_find_quantiles(void **state) {
         rows[i].error_log = 9, rows[i].weight_ratio = 0; /* left out */
     struct dl_interval_widths widths;
     struct dl_err err = {0};
-    assert_int_equal(dl_widths_fit(rows, ROWS, &widths, &err), DL_OK);
+    assert_int_equal(dl_widths_fit(rows, ROWS, 0.2, &widths, &err), DL_OK);
     check_close(widths.half_log[DL_WIDTH_ALL], 0.12816, 0.03);
     check_close(widths.half_log[DL_WIDTH_OVERHEAD], 2 * 1.2816, 0.05);
     check_close(widths.half_log[DL_WIDTH_DEVICE], exp(-3), 1e-3); /* concerns no row */
-    /* one width more: hypot(0.1, 0.2) in rows without overhead, as the others stay */
-    for (int i = 0; i < ROWS; i++) {
-        rows[i].covariate[DL_WIDTH_ASSUMED] = 1;
-        rows[i].weight_ratio = rows[i].covariate[DL_WIDTH_OVERHEAD] > 0 ? 0 : 1;
-        rows[i].error_log = fabs(hypot(0.1, 0.2) * normal(&seed));
-    }
-    const struct dl_interval_widths before = widths;
-    assert_int_equal(dl_width_fit(rows, ROWS, DL_WIDTH_ASSUMED, &widths, &err), DL_OK);
-    for (int k = 0; k < DL_WIDTHS; k++)
-        if (k != DL_WIDTH_ASSUMED) check_close(widths.half_log[k], before.half_log[k], 0);
-    check_close(hypot(widths.half_log[DL_WIDTH_ASSUMED], before.half_log[DL_WIDTH_ALL]),
-                hypot(0.1, 0.2) * 1.2816, 0.03);
 }
 
 /* What a run's own spread grows with. */
@@ -497,24 +509,23 @@ static void decisions_by_hand(void **state) {
 static void ties(void **state) {
     (void)state;
     const struct dl_prediction a = {.iteration_s = 1,
+                                    .iteration_low_s = 1 / 1.02,
                                     .iteration_high_s = 1.02,
-                                    .throughput_samples_per_s = 100,
-                                    .spread.shared_sigma_log = NAN},
+                                    .throughput_samples_per_s = 100},
                                b = {.iteration_s = 1.1,
+                                    .iteration_low_s = 1.1 / 1.02,
                                     .iteration_high_s = 1.122,
-                                    .throughput_samples_per_s = 100 / 1.1,
-                                    .spread.shared_sigma_log = NAN};
+                                    .throughput_samples_per_s = 100 / 1.1};
     struct dl_prediction c = a, d = b;
-    assert_false(dl_prediction_ties(&a, &b));
-    assert_true(dl_prediction_ties(&a, &a));
-    c.iteration_high_s = 1.2;
-    d.iteration_high_s = 1.32;
-    assert_true(dl_prediction_ties(&c, &d));
-    c.spread.sigma_log = d.spread.sigma_log = log(1.2);
-    c.spread.shared_sigma_log = d.spread.shared_sigma_log = 0.97 * log(1.2);
-    assert_false(dl_prediction_ties(&c, &d)); /* most of it is common to both */
-    /* plans of one job: 1.2816 x sqrt(2) x 0.05 = 9.1 %, less than log(1.1); 0.06: 10.9 % */
-    c.spread.shared_sigma_log = d.spread.shared_sigma_log = NAN;
+    assert_false(dl_prediction_frameworks_tie(&a, &b));
+    assert_true(dl_prediction_frameworks_tie(&a, &a));
+    c.iteration_low_s = 1 / 1.2, c.iteration_high_s = 1.2;
+    d.iteration_low_s = 1.1 / 1.2, d.iteration_high_s = 1.32;
+    assert_true(dl_prediction_frameworks_tie(&c, &d));
+    /* of one job: 1.2816 x sqrt(2) x 0.05 = 9.1 %, less than log(1.1); 0.06: 10.9 % */
+    c.spread.frameworks_sigma_log = d.spread.frameworks_sigma_log = 0.05;
+    assert_false(dl_prediction_frameworks_tie(&c, &d));
+    assert_true(dl_prediction_plans_tie(&c, &d)); /* not known: as their intervals */
     c.spread.plans_sigma_log = d.spread.plans_sigma_log = 0.05;
     assert_false(dl_prediction_plans_tie(&c, &d));
     c.spread.plans_sigma_log = d.spread.plans_sigma_log = 0.06;

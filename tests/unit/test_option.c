@@ -37,15 +37,24 @@ static void numbers_keep_to_their_range(void **state) {
     PARSE(W("--batch"), W("64k"), W("--nodes"), W("2.5"));
     assert_int_equal(code, DL_OK);
     double value = 7;
-    assert_int_equal(dl_option_number(&options, "batch", DL_UNIT_COUNT, 1, 1e6, &value, &err),
-                     DL_OK);
+    assert_int_equal(
+        dl_option_number(&options, "batch",
+                         &(struct dl_value){.unit = DL_UNIT_COUNT, .min = 1, .max = 1e6}, &value,
+                         &err),
+        DL_OK);
     check_close(value, 64000, 1e-15);
-    assert_int_equal(dl_option_number(&options, "batch", DL_UNIT_COUNT, 1, 100, &value, &err),
-                     DL_ERR_USAGE);
+    assert_int_equal(
+        dl_option_number(&options, "batch",
+                         &(struct dl_value){.unit = DL_UNIT_COUNT, .min = 1, .max = 100}, &value,
+                         &err),
+        DL_ERR_USAGE);
     assert_string_equal(err.message, "--batch: expected a number in [1, 100], got \"64k\"");
     check_close(value, 64000, 1e-15); /* unchanged by a failure */
     value = 7;
-    assert_int_equal(dl_option_number(&options, "strict", DL_UNIT_NONE, 0, 1, &value, &err), DL_OK);
+    assert_int_equal(dl_option_number(&options, "strict",
+                                      &(struct dl_value){.unit = DL_UNIT_NONE, .min = 0, .max = 1},
+                                      &value, &err),
+                     DL_OK);
     check_close(value, 7, 1e-15); /* not given: as it was */
     int64_t whole = 3;
     assert_int_equal(dl_option_integer(&options, "nodes", 1, 10, &whole, &err), DL_ERR_USAGE);

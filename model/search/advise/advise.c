@@ -71,12 +71,13 @@ struct comm_spread {
 static struct comm_spread comm_spread_of(const struct dl_interval_model *m, bool measured_device,
                                          const struct dl_prediction *p) {
     if (m == NULL) return (struct comm_spread){DL_NORMAL_80 * spread_of(p), 0};
-    const double *width = m->widths.half_log,
+    const double *slow = m->widths.half_log, *fast = m->fast_widths.half_log,
+                 device = (slow[DL_WIDTH_DEVICE] + fast[DL_WIDTH_DEVICE]) / 2,
+                 communication = m->anchored_widths.half_log[DL_WIDTH_COMMUNICATION],
                  machine = m->communication_sigma_log * m->communication_sigma_log,
                  own = m->row_communication_sigma_log * m->row_communication_sigma_log;
-    return (struct comm_spread){
-        hypot(width[DL_WIDTH_COMMUNICATION], measured_device ? 0 : width[DL_WIDTH_DEVICE]),
-        machine + own > 0 ? machine / (machine + own) : 0};
+    return (struct comm_spread){hypot(communication, measured_device ? 0 : device),
+                                machine + own > 0 ? machine / (machine + own) : 0};
 }
 
 struct dl_gain dl_gain_of(const struct dl_framework *framework, const struct dl_prediction *without,
@@ -88,7 +89,7 @@ struct dl_gain dl_gain_of(const struct dl_framework *framework, const struct dl_
                  a_comm = communication_s(without, without_samples),
                  b_comm = communication_s(with, with_samples), local = (b - b_comm) - (a - a_comm);
     const double alike = same_messages(without, with) ? 1 : comm.shared_frac,
-                 local_half = log(with->iteration_high_s / with->iteration_s) * local,
+                 local_half = log(with->iteration_high_s / with->iteration_low_s) / 2 * local,
                  comm_s2 = fmax(0, a_comm * a_comm + b_comm * b_comm - 2 * alike * a_comm * b_comm);
     const double half = hypot(local_half, comm.half_log * sqrt(comm_s2)) / b;
     return (struct dl_gain){.ratio = a / b, .low = a / b * exp(-half), .high = a / b * exp(half)};

@@ -42,6 +42,8 @@ struct dl_advise_change {
     struct dl_advise_option options[DL_ADVISE_OPTIONS];
     int option_count;
     const char *workload_text; /* the rewritten network as a workload file; NULL: as it is */
+    /* what no measured run shows, so that no gain is claimed and none combined; NULL: measured */
+    const char *unmeasured;
 };
 
 struct dl_advise_item {
@@ -69,8 +71,9 @@ struct dl_gain {
  * communication (exposed, and the slowdown that it causes) by both amounts where the messages
  * differ, correlated by what the machine has of its variance, against what a run has alone:
  *   half^2 = (w_l^2 (b_l - a_l)^2 + w_c^2 (a_c^2 + b_c^2 - 2 r a_c b_c)) / b^2
- * w_l: half the interval of the time with the change (F-INTERVAL), w_c: of communication, more on a
- * device that nobody measured, r: the machine's share of its variance. */
+ * w_l: half the interval of the time with the change (F-INTERVAL), w_c: of communication where a
+ * run of the job was measured, more on a device that nobody measured, r: the machine's share of its
+ * variance. */
 struct dl_gain dl_gain_of(const struct dl_framework *framework, const struct dl_prediction *without,
                           double without_samples, const struct dl_prediction *with,
                           double with_samples, bool measured_device);
