@@ -7,6 +7,7 @@
 
 #include "model/engine/memory.h"
 #include "model/network/libraries/nccl.h"
+#include "model/framework/workspace.h"
 #include "model/framework/gradient_width.h"
 #include "model/framework/host_dispatch.h"
 #include "model/engine/pipeline.h"
@@ -162,7 +163,7 @@ void dl_pipe_add_schedule(const struct dl_pipe *p, int stage, const struct dl_wo
     memory->weights_bytes += stash;
     memory->buffers_bytes += boundaries;
     memory->total_bytes +=
-        (stash + boundaries) / (1 - p->request->framework->memory.fragmentation_frac);
+        (stash + boundaries) / (1 - dl_fragmentation_frac(p->request->framework));
 }
 
 double dl_pipe_stage_memory(const struct dl_pipe *p, int stage, double held,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/engine/strategies/strategy.h"
+#include "model/framework/workspace.h"
 #include "model/framework/capabilities.h"
 
 int64_t dl_search_cost_count(const struct dl_search *search) {
@@ -196,7 +197,7 @@ static bool states_fit(const struct dl_search *s, const struct dl_transformer_ma
         const struct dl_memory *m = &mapping->states[i];
         const double sum = m->weights_bytes + m->gradients_bytes + m->optimizer_bytes +
                            m->workspace_bytes + m->buffers_bytes + m->context_bytes;
-        if (sum / (1 - s->request.framework->memory.fragmentation_frac) > s->capacity_bytes)
+        if (sum / (1 - dl_fragmentation_frac(s->request.framework)) > s->capacity_bytes)
             return false;
     }
     return true;

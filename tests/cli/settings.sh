@@ -194,6 +194,22 @@ for way in alltoall allgather deepep hybridep; do
     has "exported and imported: experts by $way, overlapped" "moe-dispatch $way .*--moe-overlap"
 done
 
+# The search predicts what each of its rows' commands does.
+while read -r network setting; do
+    # shellcheck disable=SC2086
+    "$DLMODEL" search --system dgx-h100 --framework megatron-core --nodes 2 --precision bf16 --global-batch 32 --workload "$network" $setting --json > "$SCRATCH/search.json" 2> /dev/null
+    there=$(sed -n 's/^ *"iteration_s": *\([^,]*\),*$/\1/p' "$SCRATCH/search.json" | head -n 1)
+    line=$(sed -n 's/^ *"command": *"dlmodel predict \(.*\)",*$/\1/p' "$SCRATCH/search.json" | head -n 1)
+    # shellcheck disable=SC2086
+    holds "a searched plan with $setting" "\"$there\" != \"\" && $(field iteration_s $line) / $there < 1 + 1e-9 && $(field iteration_s $line) / $there > 1 - 1e-9"
+done << 'END'
+llama2_70b --lora-rank 16
+llama3_8b --recompute-layers 4
+llama3_8b --recompute mlp,norm
+mixtral_8x7b --moe-overlap
+llama3_8b --cuda-graphs layer
+END
+
 # Columns of a table of runs are the same options.
 # shellcheck disable=SC2016
 printf 'id,source,system,framework,workload,precision,nodes,devices_per_node,batch_per_device,metric,value,unit,overlap_grad_reduce,transport,gradient_compression\na,x,iris-v100,pytorch-ddp,vgg16,fp32,8,1,32,iteration,1,s,0,tcp,fp16\n' > "$SCRATCH/runs.csv"
