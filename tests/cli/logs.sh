@@ -74,7 +74,7 @@ run compare "$logs/horovod.log" --rows
 check 'compare: what is missing' 1 'no row could be predicted'
 run compare "$logs/horovod.log" --fill system
 check 'compare: --fill' 2 'expected COLUMN=VALUE'
-run predict -s dgx1-v100 -w resnet50 -f horovod-pytorch -n 1,4 -b 96 --measured "$logs/horovod.log"
+run predict -s dgx1-v100 -w resnet50 -f horovod-pytorch -n 1,4 -b 96 -p mixed --measured "$logs/horovod.log"
 check 'measured' 0 'corrected by 1 of the 1 runs'
-run search -s dgx-h100 -w llama3_8b --nodes 2 --global-batch 16 --measured "$logs/torchtitan.log" -f pytorch-fsdp2 --top 1
+run search -s dgx-h100 -w llama3_8b --nodes 2 -p bf16 --global-batch 16 --measured "$logs/torchtitan.log" -f pytorch-fsdp2 --top 1
 check 'search' 0 'corrected by 1 of the 1 runs'
